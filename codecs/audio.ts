@@ -1,0 +1,14 @@
+/** Length of one media frame [ms]. Every clock, queue and counter of the engine is in these. */
+export const FRAME_MS = 20
+
+/** Sample rate of G.711 and of the mix of a telephone room [Hz]. */
+export const NARROWBAND_HZ = 8000
+
+/** One 20 ms frame of linear PCM, signed 16 bit, mono. Borrowed: valid until the call that handed it over returns. */
+export type Frame = Int16Array
+
+/** Samples in one 20 ms frame: 160 at 8 kHz, 320 at 16 kHz. */
+export const samplesPerFrame = (sampleRateHz: number): number => (sampleRateHz * FRAME_MS) / 1000
+
+/** Clamps a sum of samples to the range of 16-bit PCM. */
+export const clamp16 = (sum: number): number => (sum > 32767 ? 32767 : sum < -32768 ? -32768 : sum)

@@ -1,0 +1,369 @@
+/**
+ * What the control process and the media process say to each other: the only file of `media/` that control may import.
+ *
+ * The transport is a Unix socket; a message is a 4-byte big-endian length and that many bytes of UTF-8 JSON. Both sides begin
+ * with `hello`. Control sends requests and acknowledgements, media sends replies and events. Events are numbered; media keeps
+ * each (bounded, counted) until control has acknowledged it, and sends what is not acknowledged again after a reconnect.
+ * A reply is sent after every event that was raised before it.
+ */
+export const PROTOCOL_VERSION = 1
+
+/** A longer message closes the channel [bytes]. */
+export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+
+// ---------------------------------------------------------------------------------------------------- shapes
+
+/** Why a leg ended; the API's `ended_reason` (api-additions.md, "Calls"). */
+export type EndedReason =
+  | 'caller_hangup'
+  | 'agent_hangup'
+  | 'api_hangup'
+  | 'assistant_ended'
+  | 'transfer_completed'
+  | 'no_answer'
+  | 'busy'
+  | 'rejected'
+  | 'not_found'
+  | 'rtp_timeout'
+  | 'session_expired'
+  | 'max_duration'
+  | 'codec_mismatch'
+  | 'capacity'
+  | 'trunk_error'
+  | 'media_failed'
+  | 'internal_error'
+
+/** One end of a SIP request, as the wire had it. */
+export interface SipParty {
+  uri: string
+  user: string
+  host: string
+  displayName: string | null
+}
+
+export type CodecName = 'PCMU' | 'PCMA'
+
+/** `sip`: what a SIP leg is dialled with. */
+export interface DialTarget {
+  /** Request-URI, for example `sip:200@192.0.2.7:5070`. */
+  uri: string
+  from: { uri: string; displayName: string | null }
+  /** Next hop when it is not the URI's own host. */
+  via: { host: string; port: number; transport: 'udp' | 'tcp' } | null
+  credentials: { username: string; password: string } | null
+  codecs: CodecName[]
+}
+
+/** A room of the media engine: who is in it hears each other. Created by the first leg that enters, gone with the last. */
+export interface RoomSpec {
+  /** The call's ID; for a conference the session's call ID. */
+  roomId: string
+  /** `call`: all hear each other. `conference`: the same with chimes and without key relay. `echo`: each hears itself. */
+  kind: 'call' | 'conference' | 'echo'
+  /** Tell the members by a chime that somebody came or went. */
+  chimes: boolean
+  /** A member who is alone hears music on hold. */
+  musicWhenAlone: boolean
+  maxMembers: number
+}
+
+/** Something that can be heard. */
+export type PlaySource =
+  /** A recorded phrase of the product: the name of a file in `fixtures/prompts`. */
+  | { kind: 'prompt'; name: string }
+  /** A WAV file, mono or more, any rate of `codecs/wav.ts`. */
+  | { kind: 'file'; path: string }
+  | { kind: 'music' }
+  | { kind: 'tone'; name: 'ringback' | 'busy' | 'beep' }
+  | { kind: 'silence'; ms: number }
+
+export interface Quality {
+  codec: CodecName | null
+  packetsReceived: number
+  packetsSent: number
+  packetsLost: number
+  /** Lost share of the expected packets [%]. */
+  lossPct: number
+  /** Interarrival jitter, RFC 3550 §6.4.1 [ms]. */
+  jitterMs: number
+  /** From RTCP; null before the first report with a round trip in it [ms]. */
+  roundTripMs: number | null
+  /** Estimate by the E-model, 1 to 4.5. */
+  mos: number
+}
+
+export interface LegSnapshot {
+  legId: string
+  direction: 'inbound' | 'outbound'
+  /** `incoming`: waiting for `leg.answer` or `leg.reject`. */
+  state: 'incoming' | 'dialing' | 'ringing' | 'answered' | 'ended'
+  to: SipParty
+  from: SipParty
+  roomId: string | null
+  muted: boolean
+  deaf: boolean
+  /** The far end has put us on hold. */
+  held: boolean
+  collecting: boolean
+  playing: boolean
+  quality: Quality
+}
+
+export interface CaptureState {
+  paused: boolean
+  reason: string | null
+  /** ISO-8601 UTC. */
+  pausedAt: string | null
+  resumesAt: string | null
+  destinationLegId: string | null
+  maskDtmf: boolean
+}
+
+/** What a capture pause, a stream or a recording is attached to: one party's leg, or all of a room. */
+export type Target = { legId: string } | { roomId: string }
+
+export type StreamTracks = 'inbound' | 'outbound' | 'both'
+export type StreamFormat = 'mulaw_8000' | 'l16_8000' | 'l16_16000'
+export type StreamStatus = 'connecting' | 'streaming' | 'reconnecting' | 'stopped' | 'failed'
+export type StreamEndedReason = 'call_ended' | 'stopped' | 'receiver_closed' | 'connect_failed'
+
+export interface StreamSnapshot {
+  streamId: string
+  status: StreamStatus
+  framesSent: number
+  framesDropped: number
+  endedReason: StreamEndedReason | null
+}
+
+/** Which addresses may be dialled for a customer's URL. */
+export interface AddressPolicy {
+  /** Refuse private, loopback, link-local and other special addresses, but for `allowed`. */
+  publicOnly: boolean
+  /** CIDR blocks that an operator lets through. */
+  allowed: string[]
+}
+
+export interface StreamSpec {
+  streamId: string
+  target: Target
+  url: string
+  tracks: StreamTracks
+  format: StreamFormat
+  customParameters: Record<string, string>
+  /** `start.accountSid`: the organisation's ID. */
+  accountSid: string
+  /** `start.callSid`. */
+  callSid: string
+  /** `whsec_…`, signs the upgrade request (Standard Webhooks). */
+  signingSecret: string
+  addresses: AddressPolicy
+}
+
+export interface RecordingInfo {
+  /** The recorded call's ID. */
+  recordingId: string
+  /** File name inside the data directory's `recordings/`. */
+  file: string
+  sampleRateHz: number
+  durationMs: number
+  sizeBytes: number
+  /** One channel for each participant, in the file's order. */
+  channels: { legId: string }[]
+  /** Stretches of silence put there by a capture pause. */
+  segments: { fromMs: number; toMs: number; reason: string }[]
+}
+
+export interface MediaSnapshot {
+  /** Events up to this number are already contained in the snapshot. */
+  seq: number
+  draining: boolean
+  legs: LegSnapshot[]
+  rooms: { roomId: string; legIds: string[]; capture: CaptureState }[]
+  captures: { target: Target; state: CaptureState }[]
+  streams: StreamSnapshot[]
+  recordings: { recordingId: string }[]
+}
+
+/** Counters since the media process started, by Prometheus-style name, and gauges. */
+export interface MediaStats {
+  counters: Record<string, number>
+  gauges: Record<string, number>
+}
+
+// ---------------------------------------------------------------------------------------------------- commands
+
+type Ok = Record<string, never>
+
+/** One entry per command: request and reply side by side. */
+export interface Commands {
+  /** Answers an incoming leg (200 OK) into a room of its own or one that exists. `affinity` places all that may meet on one thread. */
+  'leg.answer': {
+    request: { legId: string; room: RoomSpec; affinity: string; codecs: CodecName[] }
+    reply: LegSnapshot
+  }
+  'leg.reject': {
+    request: { legId: string; sipCode: number; retryAfterS: number | null; reason: EndedReason }
+    reply: Ok
+  }
+  /** Starts an outbound leg; what becomes of it arrives as `leg.ringing`, `leg.answered` or `leg.ended`. */
+  'leg.dial': {
+    request: { legId: string; target: DialTarget; room: RoomSpec; affinity: string; timeoutS: number }
+    reply: LegSnapshot
+  }
+  'leg.hangup': { request: { legId: string; reason: EndedReason }; reply: Ok }
+  /** Moves a leg to another room; `mustExist`: failure `not_found` when that room is gone. */
+  'leg.move': { request: { legId: string; room: RoomSpec; mustExist: boolean; muted: boolean }; reply: LegSnapshot }
+  'leg.update': { request: { legId: string; muted?: boolean; deaf?: boolean }; reply: LegSnapshot }
+  'leg.read': { request: { legIds: string[] }; reply: { legs: LegSnapshot[] } }
+  /** Plays to this leg alone, one after the other; replaces what is playing. `hangupAfter`: the leg ends with the last. */
+  'leg.play': {
+    request: { legId: string; playId: string; sources: PlaySource[]; loop: boolean; hangupAfter: EndedReason | null }
+    reply: Ok
+  }
+  'leg.stop_play': { request: { legId: string }; reply: Ok }
+  /** Collects keys: plays `prompts`, falls silent at the first key, ends by a terminator, by length or by time: `leg.collected`. */
+  'leg.collect': {
+    request: {
+      legId: string
+      collectId: string
+      prompts: PlaySource[]
+      maxDigits: number
+      terminators: string
+      firstDigitTimeoutMs: number
+      interDigitTimeoutMs: number
+    }
+    reply: Ok
+  }
+  'leg.send_dtmf': { request: { legId: string; digits: string; durationMs: number }; reply: Ok }
+  'room.play': { request: { roomId: string; sources: PlaySource[]; loop: boolean }; reply: Ok }
+  /** Ends every leg in the room. */
+  'room.close': { request: { roomId: string; reason: EndedReason }; reply: Ok }
+  /** Failure `conflict` when paused already. */
+  'capture.pause': {
+    request: {
+      target: Target
+      maxSeconds: number
+      reason: string
+      maskDtmf: boolean
+      destinationLegId: string | null
+    }
+    reply: CaptureState
+  }
+  /** Failure `conflict` when not paused. */
+  'capture.resume': { request: { target: Target }; reply: CaptureState }
+  'stream.start': { request: StreamSpec; reply: StreamSnapshot }
+  /** Flushes, sends `stop`, closes; replies with the last counters. */
+  'stream.stop': { request: { streamId: string }; reply: StreamSnapshot }
+  'stream.read': { request: { streamIds: string[] }; reply: { streams: StreamSnapshot[] } }
+  'recording.start': { request: { recordingId: string; target: Target }; reply: Ok }
+  'recording.stop': { request: { recordingId: string }; reply: Ok }
+  'media.snapshot': { request: Ok; reply: MediaSnapshot }
+  'media.stats': { request: Ok; reply: MediaStats }
+}
+
+export type CommandName = keyof Commands
+export type Request<N extends CommandName> = Commands[N]['request']
+export type Reply<N extends CommandName> = Commands[N]['reply']
+
+/** An expected failure of a command. `unavailable`: no media process, deadline passed, or draining. */
+export interface Failure {
+  failure: 'not_found' | 'conflict' | 'invalid' | 'capacity' | 'unavailable'
+  message: string
+}
+
+export const isFailure = (value: object): value is Failure => 'failure' in value
+
+// ---------------------------------------------------------------------------------------------------- events
+
+export interface Events {
+  'leg.incoming': {
+    legId: string
+    to: SipParty
+    from: SipParty
+    source: { transport: 'udp' | 'tcp'; host: string; port: number }
+    /** Call-ID header, for the operator's logs. */
+    sipCallId: string
+  }
+  'leg.ringing': { legId: string }
+  'leg.answered': { legId: string; codec: CodecName; roomId: string }
+  'leg.joined': { legId: string; roomId: string; muted: boolean }
+  'leg.left': { legId: string; roomId: string }
+  /** The far end has put us on hold, or taken us back. */
+  'leg.held': { legId: string }
+  'leg.resumed': { legId: string }
+  /** `key` is `*` and `masked` true during a card-payment pause that masks keys. */
+  'leg.dtmf': { legId: string; key: string; masked: boolean; source: 'rfc4733' | 'inband' | 'info' }
+  'leg.collected': { legId: string; collectId: string; digits: string; ended: 'terminator' | 'length' | 'timeout' }
+  'leg.ended': { legId: string; reason: EndedReason; sipCode: number | null; quality: Quality }
+  'play.finished': { legId: string; playId: string }
+  'room.opened': { roomId: string }
+  'room.closed': { roomId: string }
+  /** A pause began or ended, by a command or by its own deadline. */
+  'capture.changed': { target: Target; state: CaptureState; by: 'command' | 'deadline' | 'ended' }
+  'stream.changed': StreamSnapshot
+  'recording.ready': RecordingInfo
+  'recording.failed': { recordingId: string; message: string }
+}
+
+export type EventName = keyof Events
+/** An event of the media engine: `{ name, at (ISO-8601 UTC), body }`. */
+export type MediaEvent = { [N in EventName]: { name: N; at: string; body: Events[N] } }[EventName]
+
+// ---------------------------------------------------------------------------------------------------- messages
+
+export type ToMedia =
+  /** `bootId` and `lastSeq`: what control has committed of the media process it last spoke to. */
+  | { type: 'hello'; version: number; bootId: string | null; lastSeq: number }
+  | { type: 'request'; id: number; name: CommandName; body: unknown }
+  | { type: 'ack'; seq: number }
+
+export type FromMedia =
+  /** `bootId` differs for each start of the media process; `eventsLost` counts what the bounded event buffer had to drop. */
+  | { type: 'hello'; version: number; bootId: string; eventsLost: number }
+  | { type: 'reply'; id: number; body: unknown }
+  | { type: 'event'; seq: number; event: MediaEvent }
+
+const LENGTH_BYTES = 4
+
+/** One message as bytes of the channel. */
+export function encodeMessage(message: ToMedia | FromMedia): Buffer {
+  const json = Buffer.from(JSON.stringify(message), 'utf8')
+  const framed = Buffer.allocUnsafe(LENGTH_BYTES + json.length)
+  framed.writeUInt32BE(json.length, 0)
+  json.copy(framed, LENGTH_BYTES)
+  return framed
+}
+
+/** Cuts the bytes of the channel into messages again. */
+export class MessageReader {
+  #pending: Buffer = Buffer.alloc(0)
+
+  /** The messages completed by `bytes`, or `{ error }` after which the channel must be closed. */
+  read(bytes: Buffer): { messages: Record<string, unknown>[] } | { error: string } {
+    this.#pending = this.#pending.length === 0 ? bytes : Buffer.concat([this.#pending, bytes])
+    const messages: Record<string, unknown>[] = []
+    let at = 0
+    while (this.#pending.length - at >= LENGTH_BYTES) {
+      const length = this.#pending.readUInt32BE(at)
+      if (length > MAX_MESSAGE_BYTES) return { error: `message of ${length} bytes` }
+      if (this.#pending.length - at - LENGTH_BYTES < length) break
+      const message = parseObject(this.#pending.toString('utf8', at + LENGTH_BYTES, at + LENGTH_BYTES + length))
+      if (message === null) return { error: 'not a JSON object' }
+      messages.push(message)
+      at += LENGTH_BYTES + length
+    }
+    this.#pending = this.#pending.subarray(at)
+    return { messages }
+  }
+}
+
+function parseObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null
+  } catch {
+    return null
+  }
+}

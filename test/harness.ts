@@ -1,0 +1,61 @@
+import { execFileSync } from 'node:child_process'
+import { suite as uvuSuite } from 'uvu'
+
+const DEFAULT_TIMEOUT_MS = 10_000
+
+export interface Suite {
+  /** Registers a test; its name is the sentence of the specification or RFC that it proves. */
+  (name: string, run: () => unknown, options?: { timeoutMs?: number }): void
+  /** Registers a test that cannot run here, and prints why. */
+  skip(name: string, reason: string): void
+  before(run: () => unknown): void
+  after(run: () => unknown): void
+  beforeEach(run: () => unknown): void
+  afterEach(run: () => unknown): void
+  /** Must stand last in the file. */
+  run(): void
+}
+
+/** A uvu suite whose tests fail when they take longer than their time-out (uvu itself would wait for ever). */
+export function suite(title: string): Suite {
+  const inner = uvuSuite(title)
+  const test = (name: string, run: () => unknown, options: { timeoutMs?: number } = {}): void => {
+    inner(name, () => withTimeout(run, options.timeoutMs ?? DEFAULT_TIMEOUT_MS))
+  }
+  return Object.assign(test, {
+    skip(name: string, reason: string): void {
+      console.log(`SKIP ${title}: ${name} (${reason})`)
+      inner.skip(name)
+    },
+    before: (run: () => unknown) => inner.before(() => withTimeout(run, 60_000)),
+    after: (run: () => unknown) => inner.after(() => withTimeout(run, 60_000)),
+    beforeEach: (run: () => unknown) => inner.before.each(() => withTimeout(run, DEFAULT_TIMEOUT_MS)),
+    afterEach: (run: () => unknown) => inner.after.each(() => withTimeout(run, DEFAULT_TIMEOUT_MS)),
+    run: () => inner.run(),
+  })
+}
+
+async function withTimeout(run: () => unknown, timeoutMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`timed out after ${timeoutMs} ms`)), timeoutMs)
+  })
+  try {
+    await Promise.race([Promise.resolve().then(run), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Why tests that need these programs cannot run here, or null when all are installed. */
+export function missingPrograms(...programs: string[]): string | null {
+  const missing = programs.filter(program => {
+    try {
+      execFileSync('which', [program], { stdio: 'ignore' })
+      return false
+    } catch {
+      return true
+    }
+  })
+  return missing.length === 0 ? null : `not installed: ${missing.join(', ')}`
+}

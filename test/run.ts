@@ -1,0 +1,65 @@
+/**
+ * The test command: every `test/**\/*.test.ts` in a process of its own; unit tests two at a time, those that start
+ * the product (e2e, interop, fuzz) one by one. `npm test -- PATTERN…` runs the files whose path holds a pattern.
+ */
+import { spawn } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const FILE_TIMEOUT_MS = 240_000
+const root = fileURLToPath(new URL('..', import.meta.url))
+const patterns = process.argv.slice(2)
+const files = readdirSync(new URL('.', import.meta.url), { recursive: true, encoding: 'utf8' })
+  .filter(path => path.endsWith('.test.ts'))
+  .filter(path => patterns.length === 0 || patterns.some(pattern => path.includes(pattern)))
+  .sort()
+const alone = (path: string): boolean => /^(e2e|interop|fuzz)\//.test(path)
+
+const totals = { passed: 0, failed: 0, skipped: 0 }
+const skips: string[] = []
+
+function runFile(path: string): Promise<void> {
+  return new Promise(resolve => {
+    const started = Date.now()
+    const child = spawn(process.execPath, ['--import', 'tsx', `test/${path}`], { cwd: root })
+    let output = ''
+    child.stdout.on('data', data => (output += data))
+    child.stderr.on('data', data => (output += data))
+    const timer = setTimeout(() => {
+      output += `\ntest/${path}: still running after ${FILE_TIMEOUT_MS / 1000} s, killed\n`
+      child.kill('SIGKILL')
+    }, FILE_TIMEOUT_MS)
+    child.on('close', code => {
+      clearTimeout(timer)
+      const count = (label: string): number =>
+        [...output.matchAll(new RegExp(`^\\s+${label}:\\s+(\\d+)`, 'gm'))].reduce((sum, [, n]) => sum + Number(n), 0)
+      const [total, passed, skipped] = [count('Total'), count('Passed'), count('Skipped')]
+      // A file that dies before its summary has failed once, whatever it had passed by then.
+      const failed = Math.max(total - passed, code === 0 && total + skipped > 0 ? 0 : 1)
+      totals.passed += passed
+      totals.failed += failed
+      totals.skipped += skipped
+      skips.push(...output.split('\n').filter(line => line.startsWith('SKIP ')))
+      const verdict = failed > 0 ? 'FAIL' : 'ok'
+      console.log(`${verdict.padEnd(4)} ${path} (${passed} passed, ${skipped} skipped, ${Date.now() - started} ms)`)
+      if (failed > 0) console.log(output.trimEnd().replace(/^/gm, '     '))
+      resolve()
+    })
+  })
+}
+
+async function runAll(queue: string[], width: number): Promise<void> {
+  const worker = async (): Promise<void> => {
+    for (let path = queue.shift(); path !== undefined; path = queue.shift()) await runFile(path)
+  }
+  await Promise.all(Array.from({ length: width }, worker))
+}
+
+await runAll(
+  files.filter(path => !alone(path)),
+  2,
+)
+await runAll(files.filter(alone), 1)
+if (skips.length > 0) console.log(`\nSkipped:\n${skips.join('\n')}`)
+console.log(`\n${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`)
+process.exitCode = totals.failed > 0 || totals.passed === 0 ? 1 : 0
