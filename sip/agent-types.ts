@@ -1,0 +1,147 @@
+import type { Timers } from './timers.ts'
+
+export type Transport = 'udp' | 'tcp' | 'tls'
+
+/** Where bytes came from or go to. `host` is an address or, when sending, possibly a name that the owner resolves. */
+export interface Peer {
+  transport: Transport
+  host: string
+  port: number
+  /** Names an open connection; a sender reuses it while it is open and connects to host and port otherwise. */
+  connectionId?: string
+}
+
+/** A message body with its Content-Type. */
+export interface Body {
+  type: string
+  bytes: Uint8Array
+}
+
+/** Extra header fields, in order: name and value. */
+export type HeaderFields = readonly (readonly [name: string, value: string])[]
+
+export interface Party {
+  uri: string
+  displayName: string | null
+}
+
+/** The first value of a header of the message behind an event, by its full name in any case; null when absent. */
+export type HeaderReader = (name: string) => string | null
+
+export type EndCause =
+  | 'bye'
+  | 'cancel'
+  /** We refused the incoming call. */
+  | 'rejected'
+  /** The caller never acknowledged our 2xx. */
+  | 'ack_timeout'
+  /** A request inside the call was never answered, or answered 408 or 481 (RFC 3261 §12.2.1.2). */
+  | 'timeout'
+  /** No refresh came before Session-Expires ran out (RFC 4028 §10). */
+  | 'session_expired'
+  | 'transport_failed'
+
+export type UaEvent =
+  | {
+      kind: 'incoming'
+      sessionId: string
+      requestUri: string
+      from: Party
+      to: Party
+      callId: string
+      header: HeaderReader
+      /** Absent: the caller wants our offer in the 2xx and sends its answer in the ACK. */
+      offer: Body | null
+      peer: Peer
+    }
+  /** 101 to 199 to our INVITE. */
+  | { kind: 'provisional'; sessionId: string; status: number; body: Body | null }
+  /**
+   * 2xx to our INVITE. When we sent an offer `body` is the answer and the ACK is sent already; when we sent none `body`
+   * is the offer and the owner calls `acknowledge` with the answer.
+   */
+  | { kind: 'answered'; sessionId: string; body: Body | null; header: HeaderReader }
+  /** Our INVITE failed: the last event of this session. `origin` local: 408 by time-out, 503 by transport failure. */
+  | {
+      kind: 'rejected'
+      sessionId: string
+      status: number
+      reason: string
+      retryAfterS: number | null
+      origin: 'local' | 'remote'
+      header: HeaderReader
+    }
+  /** The ACK for our 2xx; `body` is the answer when the offer was ours. */
+  | { kind: 'confirmed'; sessionId: string; body: Body | null }
+  /** The other side sent a re-INVITE, or an UPDATE with an offer; the owner answers with acceptReinvite or rejectReinvite. */
+  | { kind: 'reinvite'; sessionId: string; offer: Body | null }
+  /** 2xx to our re-INVITE. `refresh`: it only renewed the session timer, with the last description that we sent. */
+  | { kind: 'reinviteAnswered'; sessionId: string; body: Body | null; refresh: boolean }
+  | { kind: 'reinviteRejected'; sessionId: string; status: number }
+  /** The ACK for our 2xx to their re-INVITE. */
+  | { kind: 'reinviteConfirmed'; sessionId: string; body: Body | null }
+  | { kind: 'info'; sessionId: string; contentType: string; body: Uint8Array }
+  /** The last event of a session that did not end as `rejected`. */
+  | { kind: 'ended'; sessionId: string; by: 'local' | 'remote'; cause: EndCause; reasonHeader: string | null }
+
+export type Action = { kind: 'send'; bytes: Uint8Array; to: Peer } | { kind: 'event'; event: UaEvent }
+
+export interface OptionsStatus {
+  status: number
+  reason?: string
+  retryAfterS?: number
+}
+
+export interface Credentials {
+  username: string
+  password: string
+}
+
+export interface UserAgentOptions {
+  /** Goes into User-Agent and Server. */
+  name: string
+  /** The address written into Via and Contact for a transport. */
+  local: (transport: Transport) => { host: string; port: number }
+  /** An unguessable token of letters and digits, fresh on every call; at least 64 bits. */
+  random: () => string
+  timers?: Timers
+  /** Above this many transactions new requests are refused with 503. Default 50,000. */
+  maxTransactions?: number
+  /** The answer to OPTIONS, so that an owner that drains can say 503. Default 200. */
+  optionsStatus?: () => OptionsStatus
+  /** The smallest session interval that we accept (RFC 4028 §5) [s]. Default and floor 90. */
+  minSessionExpiresS?: number
+}
+
+export interface InviteRequest {
+  /** The Request-URI and To. */
+  to: string
+  /** The From URI; its user part goes into Contact. */
+  from: string
+  displayName?: string
+  /** Outbound proxy or resolved next hop; default: taken from the `to` URI. */
+  target?: Peer
+  /** The offer; absent: the other side offers in its 2xx and `acknowledge` answers. */
+  body?: Body
+  headers?: HeaderFields
+  credentials?: Credentials
+  /** Asks for a session timer of this length (RFC 4028) [s]. */
+  sessionExpiresS?: number
+}
+
+export interface Counters {
+  /** Unparseable messages, answered 400 where possible, dropped otherwise. */
+  malformed: number
+  /** Messages over the size bounds. */
+  oversized: number
+  /** Responses, ACKs and CANCELs that belong to nothing we know. */
+  unmatched: number
+  retransmissionsSent: number
+  retransmissionsReceived: number
+  /** Requests refused because `maxTransactions` was reached. */
+  transactionsRefused: number
+  /** Refused requests that were not even answered (a flood of what could not be answered). */
+  dropped: number
+  requestsReceived: number
+  responsesReceived: number
+}
