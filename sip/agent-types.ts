@@ -140,7 +140,7 @@ export interface Counters {
   retransmissionsReceived: number
   /** Requests refused because `maxTransactions` was reached. */
   transactionsRefused: number
-  /** Refused requests that were not even answered (a flood of what could not be answered). */
+  /** Messages that could not be answered and were thrown away. */
   dropped: number
   requestsReceived: number
   responsesReceived: number

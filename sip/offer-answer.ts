@@ -1,4 +1,11 @@
-import type { Direction } from './sdp.ts'
+import {
+  type Direction,
+  formatSdp,
+  type MediaDescription,
+  type PayloadFormat,
+  parseSdp,
+  type SessionDescription,
+} from './sdp.ts'
 
 /** A codec that we can send and receive. `payloadType` is the one that our offers use. */
 export interface AudioCodec {
@@ -58,23 +65,211 @@ export interface NegotiatedMedia {
 
 export type NegotiationError = { error: 'malformed' | 'no_audio' | 'no_common_codec' }
 
-/** Our offer as bytes (RFC 3264 §5). */
-export declare function createOffer(capabilities: Capabilities, direction: Direction, session: SdpSession): Uint8Array
+const DEFAULT_PTIME_MS = 20
+const FIRST_EVENT_PAYLOAD_TYPE = 101
+const PROTOCOLS: ReadonlySet<string> = new Set(['RTP/AVP', 'RTP/AVPF'])
+
+const sends = (direction: Direction): boolean => direction === 'sendrecv' || direction === 'sendonly'
+const receives = (direction: Direction): boolean => direction === 'sendrecv' || direction === 'recvonly'
+
+function directionOf(send: boolean, receive: boolean): Direction {
+  if (send) return receive ? 'sendrecv' : 'sendonly'
+  return receive ? 'recvonly' : 'inactive'
+}
+
+/** What is left of our wish when the other side wants `theirs` (RFC 3264 §6.1). */
+export function meet(wanted: Direction, theirs: Direction): Direction {
+  return directionOf(sends(wanted) && receives(theirs), receives(wanted) && sends(theirs))
+}
+
+const isUnspecified = (host: string): boolean => host === '0.0.0.0' || host === '::'
+
+/** c=0.0.0.0 was how RFC 2543 held a call: the other side cannot receive (RFC 3264 §8.4). */
+function effectiveDirection(media: MediaDescription): Direction {
+  const host = media.host ?? ''
+  return directionOf(sends(media.direction), receives(media.direction) && !isUnspecified(host))
+}
+
+const isCodec = (payload: PayloadFormat, codec: AudioCodec): boolean =>
+  payload.name.toLowerCase() === codec.name.toLowerCase() &&
+  payload.clockRateHz === codec.clockRateHz &&
+  payload.channels === codec.channels
+
+/** DTMF events are only of use at the clock of the audio that they go with (RFC 4733 §2.1). */
+const isEventFor = (payload: PayloadFormat, codec: AudioCodec): boolean =>
+  payload.name.toLowerCase() === 'telephone-event' && payload.clockRateHz === codec.clockRateHz
+
+/** Our offer as bytes (RFC 3264 §5). Lines that were refused earlier in the call stay, refused (§8). */
+export function createOffer(capabilities: Capabilities, direction: Direction, session: SdpSession): Uint8Array {
+  const payloads: PayloadFormat[] = capabilities.codecs.map(codec => ({ ...codec, fmtp: codec.fmtp ?? null }))
+  if (capabilities.telephoneEvent) {
+    for (const clockRateHz of new Set(capabilities.codecs.map(codec => codec.clockRateHz))) {
+      payloads.push(telephoneEvent(freePayloadType(payloads), clockRateHz))
+    }
+  }
+  const own = ourMedia(capabilities, payloads, direction, capabilities.rtcpMux === true)
+  const before = session.previous === null ? null : parseSdp(session.previous)
+  const lines = before === null || 'error' in before ? [] : before.media
+  const place = Math.max(
+    0,
+    lines.findIndex(media => media.kind === 'audio' && media.port !== 0),
+  )
+  const media = lines.map(refused)
+  media[place] = own
+  return versioned(media, capabilities, session)
+}
+
+const telephoneEvent = (payloadType: number, clockRateHz: number): PayloadFormat => ({
+  payloadType,
+  name: 'telephone-event',
+  clockRateHz,
+  channels: 1,
+  fmtp: '0-15',
+})
+
+function freePayloadType(payloads: readonly PayloadFormat[]): number {
+  let payloadType = FIRST_EVENT_PAYLOAD_TYPE
+  while (payloads.some(payload => payload.payloadType === payloadType)) payloadType++
+  return payloadType
+}
+
+function ourMedia(
+  capabilities: Capabilities,
+  payloads: PayloadFormat[],
+  direction: Direction,
+  rtcpMux: boolean,
+): MediaDescription {
+  return {
+    kind: 'audio',
+    port: capabilities.port,
+    protocol: 'RTP/AVP',
+    formats: payloads.map(payload => String(payload.payloadType)),
+    payloads,
+    host: capabilities.host,
+    direction,
+    rtcpPort: null,
+    rtcpHost: null,
+    rtcpMux,
+    ptimeMs: capabilities.ptimeMs ?? DEFAULT_PTIME_MS,
+    maxptimeMs: null,
+  }
+}
+
+/** Writes our description with the version of the last one, or the next when anything else differs (RFC 3264 §8). */
+function versioned(media: MediaDescription[], capabilities: Capabilities, session: SdpSession): Uint8Array {
+  const write = (version: string): Uint8Array =>
+    formatSdp({ origin: { username: 'tandem', sessionId: session.id, version, host: capabilities.host }, media })
+  const previous = session.previous === null ? null : parseSdp(session.previous)
+  if (session.previous === null || previous === null || 'error' in previous) return write('1')
+  const same = write(previous.origin.version)
+  return Buffer.compare(same, session.previous) === 0 ? same : write(String(BigInt(previous.origin.version) + 1n))
+}
+
+interface Match {
+  index: number
+  media: MediaDescription
+  codec: AudioCodec
+  payload: PayloadFormat
+  event: PayloadFormat | null
+}
+
+/** The first audio line that we can take, with the first of its codecs that is ours too. */
+function findAudio(description: SessionDescription, capabilities: Capabilities): Match | NegotiationError {
+  let sawAudio = false
+  for (const [index, media] of description.media.entries()) {
+    if (media.kind !== 'audio' || media.port === 0 || !PROTOCOLS.has(media.protocol.toUpperCase())) continue
+    if (media.host === null) return { error: 'malformed' }
+    sawAudio = true
+    for (const payload of media.payloads) {
+      const codec = capabilities.codecs.find(own => isCodec(payload, own))
+      if (codec === undefined) continue
+      const event = capabilities.telephoneEvent ? media.payloads.find(other => isEventFor(other, codec)) : undefined
+      return { index, media, codec, payload, event: event ?? null }
+    }
+  }
+  return { error: sawAudio ? 'no_common_codec' : 'no_audio' }
+}
 
 /**
  * Answers an offer (RFC 3264 §6). `direction` is what we would like, seen from us; the answer never exceeds what the
- * offer allows. On an error the call is answered 488.
+ * offer allows. Lines that we do not take are refused with port 0, in the order of the offer. On an error the call is
+ * answered 488.
  */
-export declare function answerOffer(
+export function answerOffer(
   offer: Uint8Array,
   capabilities: Capabilities,
   direction: Direction,
   session: SdpSession,
-): { answer: Uint8Array; media: NegotiatedMedia } | NegotiationError
+): { answer: Uint8Array; media: NegotiatedMedia } | NegotiationError {
+  const description = parseSdp(offer)
+  if ('error' in description) return description
+  const match = findAudio(description, capabilities)
+  if ('error' in match) return match
+  const { codec, payload, event } = match
+  const ours = meet(direction, effectiveDirection(match.media))
+  const rtcpMux = match.media.rtcpMux && capabilities.rtcpMux === true
+  const payloads = [{ ...payload, name: codec.name, fmtp: codec.fmtp ?? null }]
+  if (event !== null) payloads.push(telephoneEvent(event.payloadType, event.clockRateHz))
+  const accepted = { ...ourMedia(capabilities, payloads, ours, rtcpMux), protocol: match.media.protocol }
+  const answer = description.media.map((media, index) => (index === match.index ? accepted : refused(media)))
+  const eventType = event?.payloadType ?? null
+  return {
+    answer: versioned(answer, capabilities, session),
+    media: negotiated(match, capabilities, ours, rtcpMux, [payload.payloadType], eventType),
+  }
+}
+
+const refused = (media: MediaDescription): MediaDescription => ({ ...media, port: 0, host: null, payloads: [] })
 
 /** Reads the answer to our offer (RFC 3264 §7). `offer` is exactly what was sent. */
-export declare function applyAnswer(
+export function applyAnswer(
   offer: Uint8Array,
   answer: Uint8Array,
   capabilities: Capabilities,
-): NegotiatedMedia | NegotiationError
+): NegotiatedMedia | NegotiationError {
+  const offered = parseSdp(offer)
+  const description = parseSdp(answer)
+  if ('error' in offered) return offered
+  if ('error' in description) return description
+  const match = findAudio(description, capabilities)
+  if ('error' in match) return match
+  const own = offered.media[match.index]
+  if (own === undefined || own.kind !== 'audio') return { error: 'malformed' }
+  const ownPayloads = own.payloads.filter(payload => isCodec(payload, match.codec))
+  if (ownPayloads.length === 0) return { error: 'no_common_codec' }
+  const ownEvent = own.payloads.find(payload => isEventFor(payload, match.codec))
+  const withEvent = ownEvent === undefined ? { ...match, event: null } : match
+  const ours = meet(own.direction, effectiveDirection(match.media))
+  const rtcpMux = own.rtcpMux && match.media.rtcpMux
+  const receive = ownPayloads.map(payload => payload.payloadType)
+  const receiveEvent = withEvent.event === null ? null : (ownEvent?.payloadType ?? null)
+  return negotiated(withEvent, capabilities, ours, rtcpMux, receive, receiveEvent)
+}
+
+function negotiated(
+  match: Match,
+  capabilities: Capabilities,
+  direction: Direction,
+  rtcpMux: boolean,
+  receivePayloadTypes: number[],
+  receiveTelephoneEventPayloadType: number | null,
+): NegotiatedMedia {
+  const { media } = match
+  const host = media.host!
+  const ptimeMs = media.ptimeMs ?? capabilities.ptimeMs ?? DEFAULT_PTIME_MS
+  return {
+    remoteHost: host,
+    remotePort: media.port,
+    remoteRtcpHost: rtcpMux ? host : (media.rtcpHost ?? host),
+    remoteRtcpPort: rtcpMux ? media.port : (media.rtcpPort ?? media.port + 1),
+    rtcpMux,
+    codec: match.codec,
+    payloadType: match.payload.payloadType,
+    receivePayloadTypes,
+    telephoneEventPayloadType: match.event?.payloadType ?? null,
+    receiveTelephoneEventPayloadType,
+    ptimeMs: media.maxptimeMs === null ? ptimeMs : Math.min(ptimeMs, media.maxptimeMs),
+    direction,
+    held: media.direction === 'sendonly' || media.direction === 'inactive' || isUnspecified(host),
+  }
+}

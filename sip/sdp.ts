@@ -21,9 +21,8 @@ export interface MediaDescription {
   payloads: PayloadFormat[]
   /** From the media's or else the session's `c=` line; null when neither is there. */
   host: string | null
-  /** The address family of `host`: `IP4` or `IP6`. */
   direction: Direction
-  /** `a=rtcp` port (RFC 3605), or null for port + 1. */
+  /** `a=rtcp` (RFC 3605); null: the port after `port`, on `host`. */
   rtcpPort: number | null
   rtcpHost: string | null
   rtcpMux: boolean
@@ -39,8 +38,185 @@ export interface SessionDescription {
 
 export type SdpError = { error: 'malformed' }
 
-/** Parses a description. Never throws; anything that RFC 8866 §9 cannot explain is `malformed`, unknown lines are skipped. */
-export declare function parseSdp(bytes: Uint8Array): SessionDescription | SdpError
+const MALFORMED: SdpError = { error: 'malformed' }
+const MAX_BYTES = 65_536
+const MAX_MEDIA = 32
+const MAX_FORMATS = 64
+const DIRECTIONS: ReadonlySet<string> = new Set(['sendrecv', 'sendonly', 'recvonly', 'inactive'])
+const ADDRESS = /^[A-Za-z0-9.:_-]{1,255}$/
+
+/** Payload types that need no rtpmap (RFC 3551 §6, tables 4 and 5). G.722's clock is 8000 by a mistake that has to stay. */
+const STATIC: Record<number, readonly [name: string, clockRateHz: number, channels: number]> = {
+  0: ['PCMU', 8000, 1],
+  3: ['GSM', 8000, 1],
+  4: ['G723', 8000, 1],
+  8: ['PCMA', 8000, 1],
+  9: ['G722', 8000, 1],
+  10: ['L16', 44_100, 2],
+  11: ['L16', 44_100, 1],
+  13: ['CN', 8000, 1],
+  15: ['G728', 8000, 1],
+  18: ['G729', 8000, 1],
+}
+
+interface Section {
+  media: MediaDescription | null
+  host: string | null
+  direction: Direction | null
+  rtpmap: Map<number, string>
+  fmtp: Map<number, string>
+}
+
+const section = (media: MediaDescription | null): Section => ({
+  media,
+  host: null,
+  direction: null,
+  rtpmap: new Map(),
+  fmtp: new Map(),
+})
+
+/** Parses a description. Never throws; what RFC 8866 §9 cannot explain is `malformed`, unknown lines are skipped. */
+export function parseSdp(bytes: Uint8Array): SessionDescription | SdpError {
+  if (bytes.length > MAX_BYTES) return MALFORMED
+  const lines = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8').split('\n')
+  const session = section(null)
+  const sections: Section[] = []
+  let current = session
+  let origin: SessionDescription['origin'] | null = null
+  for (let i = 0; i < lines.length; i++) {
+    const line = lines[i]!.trimEnd()
+    if (line === '') continue
+    if (line[1] !== '=') return MALFORMED
+    const value = line.slice(2)
+    if (i === 0 && line !== 'v=0') return MALFORMED
+    if (line[0] === 'o') origin = parseOrigin(value)
+    else if (line[0] === 'm') {
+      const media = parseMediaLine(value)
+      if (media === null || sections.length === MAX_MEDIA) return MALFORMED
+      current = section(media)
+      sections.push(current)
+    } else if (line[0] === 'c') {
+      current.host = parseConnection(value)
+      if (current.host === null) return MALFORMED
+    } else if (line[0] === 'a') readAttribute(value, current)
+  }
+  return origin === null ? MALFORMED : { origin, media: sections.map(one => finish(one, session)) }
+}
+
+function parseOrigin(value: string): SessionDescription['origin'] | null {
+  const [username, sessionId, version, net, , host] = value.split(' ')
+  if (username === undefined || net !== 'IN' || host === undefined) return null
+  if (!/^\d{1,20}$/.test(sessionId ?? '') || !/^\d{1,20}$/.test(version ?? '')) return null
+  return { username, sessionId: sessionId!, version: version!, host }
+}
+
+/** `IN IP4 192.0.2.1` or `IN IP6 2001:db8::1`; a multicast TTL is cut off. */
+function parseConnection(value: string): string | null {
+  const [net, family, address] = value.split(' ')
+  const host = address?.split('/')[0] ?? ''
+  return net === 'IN' && (family === 'IP4' || family === 'IP6') && ADDRESS.test(host) ? host : null
+}
+
+function parseMediaLine(value: string): MediaDescription | null {
+  const match = /^([\w-]+) +(\d{1,5})(?:\/\d{1,5})? +([\w/.-]+)((?: +[^\s]+)*)$/.exec(value)
+  const port = Number(match?.[2])
+  if (match === null || port > 65_535) return null
+  const formats = match[4]!.split(' ').filter(token => token !== '')
+  if (formats.length === 0 || formats.length > MAX_FORMATS) return null
+  return {
+    kind: match[1]!.toLowerCase(),
+    port,
+    protocol: match[3]!,
+    formats,
+    payloads: [],
+    host: null,
+    direction: 'sendrecv',
+    rtcpPort: null,
+    rtcpHost: null,
+    rtcpMux: false,
+    ptimeMs: null,
+    maxptimeMs: null,
+  }
+}
+
+function readAttribute(value: string, into: Section): void {
+  const colon = value.indexOf(':')
+  const name = colon < 0 ? value : value.slice(0, colon)
+  const rest = colon < 0 ? '' : value.slice(colon + 1).trim()
+  if (DIRECTIONS.has(name)) into.direction = name as Direction
+  else if (name === 'rtpmap' || name === 'fmtp') {
+    const match = /^(\d{1,3})\s+(.+)$/.exec(rest)
+    if (match !== null) into[name].set(Number(match[1]), match[2]!)
+  } else if (into.media !== null) readMediaAttribute(name, rest, into.media)
+}
+
+function readMediaAttribute(name: string, rest: string, media: MediaDescription): void {
+  if (name === 'rtcp-mux') media.rtcpMux = true
+  else if (name === 'ptime') media.ptimeMs = milliseconds(rest)
+  else if (name === 'maxptime') media.maxptimeMs = milliseconds(rest)
+  else if (name === 'rtcp') {
+    const match = /^(\d{1,5})(?: IN IP[46] ([A-Za-z0-9.:_-]{1,255}))?$/.exec(rest)
+    const port = Number(match?.[1])
+    if (match === null || port === 0 || port > 65_535) return
+    media.rtcpPort = port
+    media.rtcpHost = match[2] ?? null
+  }
+}
+
+function milliseconds(text: string): number | null {
+  const value = /^\d{1,4}(?:\.\d+)?$/.test(text) ? Number(text) : 0
+  return value > 0 ? value : null
+}
+
+function finish(own: Section, session: Section): MediaDescription {
+  const media = own.media!
+  media.host = own.host ?? session.host
+  media.direction = own.direction ?? session.direction ?? 'sendrecv'
+  for (const token of media.formats) {
+    const payload = /^\d{1,3}$/.test(token) ? payloadOf(Number(token), own) : null
+    if (payload !== null && !media.payloads.some(other => other.payloadType === payload.payloadType)) {
+      media.payloads.push(payload)
+    }
+  }
+  return media
+}
+
+function payloadOf(payloadType: number, own: Section): PayloadFormat | null {
+  if (payloadType > 127) return null
+  const fmtp = own.fmtp.get(payloadType) ?? null
+  const map = own.rtpmap.get(payloadType)
+  if (map === undefined) {
+    const known = STATIC[payloadType]
+    return known === undefined ? null : { payloadType, name: known[0], clockRateHz: known[1], channels: known[2], fmtp }
+  }
+  const match = /^([^\s/]+)\/(\d{1,6})(?:\/(\d{1,2}))?$/.exec(map.trim())
+  if (match === null) return null
+  return { payloadType, name: match[1]!, clockRateHz: Number(match[2]), channels: Number(match[3] ?? 1), fmtp }
+}
+
+const family = (host: string): string => `IN ${host.includes(':') ? 'IP6' : 'IP4'} ${host}`
 
 /** Writes a description as bytes with CRLF line ends. */
-export declare function formatSdp(description: SessionDescription): Uint8Array
+export function formatSdp(description: SessionDescription): Uint8Array {
+  const { origin } = description
+  const lines = ['v=0', `o=${origin.username} ${origin.sessionId} ${origin.version} ${family(origin.host)}`, 's=-']
+  lines.push(`c=${family(description.media.find(media => media.host !== null)?.host ?? origin.host)}`, 't=0 0')
+  for (const media of description.media) {
+    lines.push(`m=${media.kind} ${media.port} ${media.protocol} ${media.formats.join(' ')}`)
+    if (media.port !== 0) pushAttributes(media, lines)
+  }
+  return Buffer.from(`${lines.join('\r\n')}\r\n`, 'utf8')
+}
+
+function pushAttributes(media: MediaDescription, lines: string[]): void {
+  for (const { payloadType, name, clockRateHz, channels, fmtp } of media.payloads) {
+    lines.push(`a=rtpmap:${payloadType} ${name}/${clockRateHz}${channels > 1 ? `/${channels}` : ''}`)
+    if (fmtp !== null) lines.push(`a=fmtp:${payloadType} ${fmtp}`)
+  }
+  if (media.ptimeMs !== null) lines.push(`a=ptime:${media.ptimeMs}`)
+  if (media.maxptimeMs !== null) lines.push(`a=maxptime:${media.maxptimeMs}`)
+  if (media.rtcpPort !== null)
+    lines.push(`a=rtcp:${media.rtcpPort}${media.rtcpHost ? ` ${family(media.rtcpHost)}` : ''}`)
+  if (media.rtcpMux) lines.push('a=rtcp-mux')
+  lines.push(`a=${media.direction}`)
+}

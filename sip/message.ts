@@ -1,0 +1,117 @@
+import type { CSeq, NameAddr, Via } from './headers.ts'
+import { splitList } from './params.ts'
+
+/**
+ * Text of messages is kept as byte strings: one char code per byte (latin1). That way what we echo (Via, From, tags) is
+ * equal to what came, byte by byte, even when it is not UTF-8. `toText` and `toByteString` convert at the border.
+ */
+export type ByteString = string
+
+const NON_ASCII = /[\x80-\xff]/
+const NON_BYTE = /[\u0080-\uffff]/
+const COMPACT: Record<string, string> = {
+  a: 'accept-contact',
+  b: 'referred-by',
+  c: 'content-type',
+  d: 'request-disposition',
+  e: 'content-encoding',
+  f: 'from',
+  i: 'call-id',
+  j: 'reject-contact',
+  k: 'supported',
+  l: 'content-length',
+  m: 'contact',
+  o: 'event',
+  r: 'refer-to',
+  s: 'subject',
+  t: 'to',
+  u: 'allow-events',
+  v: 'via',
+  x: 'session-expires',
+  y: 'identity',
+}
+
+/** The name under which a header is stored: lower case, compact forms written out (RFC 3261 §7.3.3). */
+export function canonicalName(name: string): string {
+  const lower = name.toLowerCase()
+  return lower.length === 1 ? (COMPACT[lower] ?? lower) : lower
+}
+
+/** Header fields in order. Values stay unparsed until somebody reads them. */
+export class Headers {
+  readonly #names: string[] = []
+  readonly #values: ByteString[] = []
+
+  get size(): number {
+    return this.#names.length
+  }
+
+  /** `name` is canonical already. */
+  push(name: string, value: ByteString): void {
+    this.#names.push(name)
+    this.#values.push(value)
+  }
+
+  /** The first field of that name, or null. */
+  get(name: string): ByteString | null {
+    const at = this.#names.indexOf(name)
+    return at < 0 ? null : this.#values[at]!
+  }
+
+  count(name: string): number {
+    let n = 0
+    for (const own of this.#names) if (own === name) n++
+    return n
+  }
+
+  /** Every field of that name, one entry a line, lists not taken apart. */
+  all(name: string): ByteString[] {
+    const out: ByteString[] = []
+    for (let i = 0; i < this.#names.length; i++) if (this.#names[i] === name) out.push(this.#values[i]!)
+    return out
+  }
+
+  /** Every value of that name, lists taken apart at their commas. */
+  list(name: string): ByteString[] {
+    const fields = this.all(name)
+    return fields.length === 0 ? fields : fields.flatMap(splitList)
+  }
+
+  /** Whether a token stands in a list header such as Supported, in any case. */
+  hasToken(name: string, token: string): boolean {
+    return this.list(name).some(value => value.toLowerCase() === token)
+  }
+}
+
+interface Common {
+  headers: Headers
+  body: Uint8Array
+  /** The topmost Via. */
+  via: Via
+  from: NameAddr
+  to: NameAddr
+  callId: ByteString
+  cseq: CSeq
+}
+
+export interface SipRequest extends Common {
+  kind: 'request'
+  method: string
+  uri: ByteString
+}
+
+export interface SipResponse extends Common {
+  kind: 'response'
+  status: number
+  reason: ByteString
+}
+
+export type SipMessage = SipRequest | SipResponse
+
+/** A byte string as text: UTF-8 where it is UTF-8. */
+export const toText = (bytes: ByteString): string =>
+  NON_ASCII.test(bytes) ? Buffer.from(bytes, 'latin1').toString('utf8') : bytes
+
+/** Text as a byte string in UTF-8. */
+export const toByteString = (text: string): ByteString =>
+  NON_BYTE.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text

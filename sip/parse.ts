@@ -1,0 +1,208 @@
+import { firstElement, type NameAddr, parseCount, parseCSeq, parseNameAddr, parseVia, type Via } from './headers.ts'
+import { type ByteString, canonicalName, Headers, type SipMessage } from './message.ts'
+import { isToken } from './params.ts'
+
+export const MAX_MESSAGE_BYTES = 65_536
+export const MAX_HEADER_BYTES = 8192
+export const MAX_HEADERS = 128
+
+export type ParseErrorCode =
+  /** Only line ends: a keep-alive, not an error of the sender. */
+  | 'empty'
+  | 'too_large'
+  | 'header_too_large'
+  | 'too_many_headers'
+  | 'incomplete_head'
+  | 'bad_start_line'
+  | 'bad_version'
+  | 'bad_header'
+  | 'missing_header'
+  | 'duplicate_header'
+  | 'bad_via'
+  | 'bad_address'
+  | 'bad_cseq'
+  | 'method_mismatch'
+  | 'bad_max_forwards'
+  | 'bad_content_length'
+  | 'body_truncated'
+
+/** What is left of a request that could not be parsed, enough to answer it without state. */
+export interface BrokenRequest {
+  method: string
+  headers: Headers
+}
+
+export interface ParseFailure {
+  kind: 'failure'
+  error: ParseErrorCode
+  /** Null when it was no request or lacks what every response must copy (RFC 3261 §8.2.6.2). */
+  request: BrokenRequest | null
+}
+
+type StartLine = { kind: 'request'; method: string; uri: string } | { kind: 'response'; status: number; reason: string }
+
+const CR = 13
+const LF = 10
+const SINGLE = ['from', 'to', 'call-id', 'cseq', 'max-forwards', 'content-length', 'content-type'] as const
+const REQUIRED = ['via', 'from', 'to', 'call-id', 'cseq'] as const
+
+const failure = (error: ParseErrorCode, request: BrokenRequest | null = null): ParseFailure => ({
+  kind: 'failure',
+  error,
+  request,
+})
+
+/**
+ * Parses one message (RFC 3261 §7, §25). The bytes after Content-Length are ignored, as datagrams demand (§18.3); without
+ * Content-Length the body goes to the end. The body is a view of `bytes`. Never throws.
+ */
+export function parseMessage(bytes: Uint8Array): SipMessage | ParseFailure {
+  if (bytes.length > MAX_MESSAGE_BYTES) return failure('too_large')
+  let start = 0
+  while (bytes[start] === CR || bytes[start] === LF) start++
+  if (start === bytes.length) return failure('empty')
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  const headEnd = view.indexOf('\r\n\r\n', start, 'latin1')
+  if (headEnd < 0) return failure('incomplete_head')
+  const head = view.toString('latin1', start, headEnd)
+  const lineEnd = head.indexOf('\r\n')
+  const startLine = parseStartLine(lineEnd < 0 ? head : head.slice(0, lineEnd))
+  if ('error' in startLine && startLine.error === 'bad_start_line' && startLine.method === null) {
+    return failure('bad_start_line')
+  }
+  const headers = new Headers()
+  const headerError = lineEnd < 0 ? null : readHeaders(head, lineEnd + 2, headers)
+  const broken = brokenRequest(startLine, headers)
+  if ('error' in startLine) return failure(startLine.error, broken)
+  if (headerError !== null) return failure(headerError, broken)
+  return assemble(startLine, headers, bytes, headEnd + 4, broken)
+}
+
+function brokenRequest(
+  start: StartLine | { error: ParseErrorCode; method: string | null },
+  headers: Headers,
+): BrokenRequest | null {
+  const method = 'method' in start ? start.method : null
+  if (method === null) return null
+  for (const name of REQUIRED) if (headers.get(name) === null) return null
+  return { method, headers }
+}
+
+const STATUS_LINE = /^SIP\/2\.0 ([1-6]\d\d)(?: (.*))?$/i
+const VERSION = /^SIP\/\d+\.\d+$/i
+
+/** One space between the parts, none elsewhere (RFC 3261 §7.1): anything else is refused. */
+function parseStartLine(line: string): StartLine | { error: ParseErrorCode; method: string | null } {
+  if (/^SIP\//i.test(line)) {
+    const match = STATUS_LINE.exec(line)
+    if (match === null) return { error: 'bad_start_line', method: null }
+    return { kind: 'response', status: Number(match[1]), reason: match[2] ?? '' }
+  }
+  const first = line.indexOf(' ')
+  const last = line.lastIndexOf(' ')
+  const method = first < 0 ? '' : line.slice(0, first)
+  if (!isToken(method)) return { error: 'bad_start_line', method: null }
+  const version = line.slice(last + 1)
+  const uri = line.slice(first + 1, last)
+  if (first === last || !VERSION.test(version) || uri === '' || /[\s<>]/.test(uri)) {
+    return { error: 'bad_start_line', method }
+  }
+  if (version.toUpperCase() !== 'SIP/2.0') return { error: 'bad_version', method }
+  return { kind: 'request', method, uri }
+}
+
+/** Reads the lines from `at` to the end of the head into `headers`; a line that starts with white space continues the one before. */
+function readHeaders(head: string, at: number, headers: Headers): ParseErrorCode | null {
+  let error: ParseErrorCode | null = null
+  while (at < head.length) {
+    let end = lineEndFrom(head, at)
+    let folded = false
+    while (isSpace(head.charCodeAt(end + 2))) {
+      end = lineEndFrom(head, end + 2)
+      folded = true
+    }
+    if (end - at > MAX_HEADER_BYTES) return 'header_too_large'
+    if (headers.size === MAX_HEADERS) return 'too_many_headers'
+    // What follows a bad line is still read, so that a 400 can copy Via and the rest.
+    if (!readHeader(folded ? head.slice(at, end).replace(/\r\n[ \t]+/g, ' ') : head.slice(at, end), headers)) {
+      error ??= 'bad_header'
+    }
+    at = end + 2
+  }
+  return error
+}
+
+const isSpace = (code: number): boolean => code === 32 || code === 9
+
+function lineEndFrom(head: string, at: number): number {
+  const end = head.indexOf('\r\n', at)
+  return end < 0 ? head.length : end
+}
+
+const CONTROL = /[\r\n\0]/
+
+function readHeader(line: string, headers: Headers): boolean {
+  const colon = line.indexOf(':')
+  if (colon <= 0 || CONTROL.test(line)) return false
+  let name = line.slice(0, colon)
+  if (isSpace(name.charCodeAt(name.length - 1))) name = name.trimEnd()
+  if (!isToken(name)) return false
+  headers.push(canonicalName(name), trimSpaces(line, colon + 1))
+  return true
+}
+
+function trimSpaces(line: string, from: number): string {
+  let end = line.length
+  while (from < end && isSpace(line.charCodeAt(from))) from++
+  while (end > from && isSpace(line.charCodeAt(end - 1))) end--
+  return line.slice(from, end)
+}
+
+function assemble(
+  start: StartLine,
+  headers: Headers,
+  bytes: Uint8Array,
+  bodyStart: number,
+  broken: BrokenRequest | null,
+): SipMessage | ParseFailure {
+  for (const name of REQUIRED) if (headers.get(name) === null) return failure('missing_header', broken)
+  for (const name of SINGLE) if (headers.count(name) > 1) return failure('duplicate_header', broken)
+  const core = readCore(headers)
+  if (typeof core === 'string') return failure(core, broken)
+  if (start.kind === 'request' && core.cseq.method !== start.method) return failure('method_mismatch', broken)
+  const hops = headers.get('max-forwards')
+  if (hops !== null && parseCount(hops, 255) === null) return failure('bad_max_forwards', broken)
+  const body = readBody(headers.get('content-length'), bytes, bodyStart)
+  if (typeof body === 'string') return failure(body, broken)
+  return start.kind === 'request'
+    ? { kind: 'request', method: start.method, uri: start.uri, headers, body, ...core }
+    : { kind: 'response', status: start.status, reason: start.reason, headers, body, ...core }
+}
+
+interface Core {
+  via: Via
+  from: NameAddr
+  to: NameAddr
+  callId: ByteString
+  cseq: { number: number; method: string }
+}
+
+function readCore(headers: Headers): Core | ParseErrorCode {
+  const via = parseVia(firstElement(headers.get('via')!))
+  if (via === null) return 'bad_via'
+  const from = parseNameAddr(headers.get('from')!)
+  const to = parseNameAddr(headers.get('to')!)
+  if (from === null || to === null) return 'bad_address'
+  const callId = headers.get('call-id')!
+  if (callId === '' || /\s/.test(callId)) return 'bad_header'
+  const cseq = parseCSeq(headers.get('cseq')!)
+  if (cseq === null) return 'bad_cseq'
+  return { via, from, to, callId, cseq }
+}
+
+function readBody(contentLength: string | null, bytes: Uint8Array, start: number): Uint8Array | ParseErrorCode {
+  if (contentLength === null) return bytes.subarray(start)
+  const length = parseCount(contentLength, 2 ** 32)
+  if (length === null) return 'bad_content_length'
+  return start + length > bytes.length ? 'body_truncated' : bytes.subarray(start, start + length)
+}
