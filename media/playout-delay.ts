@@ -1,0 +1,101 @@
+/** The delay is worth cutting when every packet of a second had this much to spare [ms]: one frame less leaves one frame. */
+const SPARE_ENOUGH_MS = 42
+/** So much to spare is no jitter but a burst that was queued somewhere: cut a frame every second [ms]. */
+const SPARE_EXCESSIVE_MS = 100
+const QUIET_SECONDS = 4
+/** How long a due cut waits for a silent frame, ticks. */
+const PATIENCE_TICKS = 50
+const SMOOTHING = 1 / 16
+
+/**
+ * Decides when a jitter buffer waits one frame more or less. It knows no target but watches the time to spare of each
+ * packet, from its arrival to the tick that needs it, so that a drifting sender clock is followed by the same rules.
+ */
+export class PlayoutDelay {
+  readonly #frameMs: number
+  readonly #maxDelayMs: number
+  readonly #ticksPerSecond: number
+  #smoothedMs = Number.NaN
+  #leastMs = Number.POSITIVE_INFINITY
+  #ticks = 0
+  #quietSeconds = 0
+  #shrinkDue = false
+  #dueTicks = 0
+  #grewThisTick = false
+
+  /** @param maxDelayMs no growth beyond this smoothed delay */
+  constructor(frameMs: number, maxDelayMs: number) {
+    this.#frameMs = frameMs
+    this.#maxDelayMs = maxDelayMs
+    this.#ticksPerSecond = Math.round(1_000 / frameMs)
+  }
+
+  /** From arrival to playout, smoothed over some 16 packets [ms]; 0 before the first packet. */
+  get smoothedMs(): number {
+    return Number.isNaN(this.#smoothedMs) ? 0 : this.#smoothedMs
+  }
+
+  /** One frame should be left out; if it can be, a silent one. */
+  get shrinkDue(): boolean {
+    return this.#shrinkDue
+  }
+
+  /** No silent frame came in time: leave out the next one, whatever it holds. */
+  get overdue(): boolean {
+    return this.#shrinkDue && this.#dueTicks > PATIENCE_TICKS
+  }
+
+  /** @param spareMs of a packet that just came; negative when it came too late */
+  observe(spareMs: number): void {
+    const waitMs = Math.max(0, spareMs)
+    this.#smoothedMs = Number.isNaN(this.#smoothedMs)
+      ? waitMs
+      : this.#smoothedMs + (waitMs - this.#smoothedMs) * SMOOTHING
+    if (spareMs < this.#leastMs) this.#leastMs = spareMs
+  }
+
+  /** Asks to wait one frame more after a late packet; granted once per tick and within the bound. */
+  grow(latenessMs: number): boolean {
+    if (this.#grewThisTick || latenessMs > this.#maxDelayMs) return false
+    if (this.smoothedMs + this.#frameMs > this.#maxDelayMs) return false
+    this.#grewThisTick = true
+    this.#smoothedMs = this.smoothedMs + this.#frameMs
+    this.#startOver()
+    return true
+  }
+
+  /** One frame was left out. */
+  shrank(): void {
+    this.#smoothedMs = Math.max(0, this.smoothedMs - this.#frameMs)
+    this.#startOver()
+  }
+
+  tick(): void {
+    this.#grewThisTick = false
+    if (this.#shrinkDue) this.#dueTicks++
+    this.#ticks++
+    if (this.#ticks < this.#ticksPerSecond) return
+    const leastMs = this.#leastMs
+    this.#ticks = 0
+    this.#leastMs = Number.POSITIVE_INFINITY
+    // A second without packets says nothing about the network.
+    if (leastMs === Number.POSITIVE_INFINITY) return
+    this.#quietSeconds = leastMs >= SPARE_ENOUGH_MS ? this.#quietSeconds + 1 : 0
+    const due = this.#quietSeconds >= QUIET_SECONDS || leastMs >= SPARE_EXCESSIVE_MS
+    if (!due) this.#dueTicks = 0
+    this.#shrinkDue = due
+  }
+
+  reset(): void {
+    this.#smoothedMs = Number.NaN
+    this.#startOver()
+  }
+
+  #startOver(): void {
+    this.#leastMs = Number.POSITIVE_INFINITY
+    this.#ticks = 0
+    this.#quietSeconds = 0
+    this.#shrinkDue = false
+    this.#dueTicks = 0
+  }
+}

@@ -1,0 +1,182 @@
+/** Packets in order before a source is believed, and how far a number may lie off (RFC 3550 §A.1). */
+const MIN_SEQUENTIAL = 2
+const MAX_DROPOUT = 3_000
+const MAX_MISORDER = 100
+const SEQUENCES = 65_536
+
+/** One report block (RFC 3550 §6.4.1), as on the wire. */
+export interface ReportBlock {
+  /** of the stream that is reported on */
+  ssrc: number
+  /** of the last interval, 256 = all */
+  fractionLost: number
+  /** signed 24 bit; negative with duplicates */
+  cumulativeLost: number
+  /** cycles and sequence number, unsigned 32 bit */
+  highestSequence: number
+  /** timestamp units */
+  jitter: number
+  /** middle 32 bits of the NTP timestamp of the last sender report; 0 when none came */
+  lastSr: number
+  /** since then [1/65536 s] */
+  delaySinceLastSr: number
+}
+
+/** What we know about one stream that we receive: loss and jitter as RTCP reports them (RFC 3550 §A.1, §A.3, §A.8). */
+export class ReceptionStats {
+  /** valid packets of the present source */
+  received = 0
+  readonly #clockRateHz: number
+  readonly #block: ReportBlock = {
+    ssrc: 0,
+    fractionLost: 0,
+    cumulativeLost: 0,
+    highestSequence: 0,
+    jitter: 0,
+    lastSr: 0,
+    delaySinceLastSr: 0,
+  }
+  #ssrc = -1
+  #probation = MIN_SEQUENTIAL
+  #base = 0
+  #highest = 0
+  #cycles = 0
+  /** Where a jumped stream would go on; out of range when none has jumped. */
+  #bad = SEQUENCES + 1
+  #expectedPrior = 0
+  #receivedPrior = 0
+  #transit = 0
+  #timestamp = -1
+  #jitter = 0
+  #lastSr = 0
+  #lastSrMs = 0
+
+  constructor(clockRateHz = 8_000) {
+    this.#clockRateHz = clockRateHz
+  }
+
+  /**
+   * Counts one packet. A new SSRC starts anew.
+   *
+   * @param arrivalMs monotonic [ms]
+   * @returns false while the source is on probation, or when the number is far off: such a packet is not counted
+   */
+  receive(ssrc: number, sequence: number, timestamp: number, arrivalMs: number): boolean {
+    if (ssrc !== this.#ssrc) {
+      this.#start(sequence)
+      this.#ssrc = ssrc
+      this.#highest = (sequence - 1) & 0xffff
+      this.#probation = MIN_SEQUENTIAL
+      this.#lastSr = 0
+    }
+    if (!this.#follow(sequence)) return false
+    this.#measureJitter(timestamp, arrivalMs)
+    return true
+  }
+
+  /** Notes a sender report of the source for LSR and DLSR. @param ntp middle 32 bits of its NTP timestamp */
+  senderReport(ssrc: number, ntp: number, arrivalMs: number): void {
+    if (ssrc !== this.#ssrc) return
+    this.#lastSr = ntp
+    this.#lastSrMs = arrivalMs
+  }
+
+  /** True when the source has passed its probation. */
+  get valid(): boolean {
+    return this.#ssrc >= 0 && this.#probation === 0
+  }
+
+  /** Packets that should have come by now. */
+  get expected(): number {
+    return this.valid ? this.#cycles + this.#highest - this.#base + 1 : 0
+  }
+
+  /** Clamped to signed 24 bit; negative with duplicates. */
+  get cumulativeLost(): number {
+    return Math.max(-0x800000, Math.min(0x7fffff, this.expected - this.received))
+  }
+
+  /** Of all packets so far, 0..100. */
+  get lossPercent(): number {
+    return this.expected === 0 ? 0 : Math.max(0, (this.cumulativeLost * 100) / this.expected)
+  }
+
+  /** Interarrival jitter [ms]. */
+  get jitterMs(): number {
+    return (this.#jitter * 1_000) / this.#clockRateHz
+  }
+
+  /**
+   * The block for the next report; its fraction lost is that since the last call.
+   *
+   * @returns one object, reused; null before a source is valid
+   */
+  report(nowMs: number): ReportBlock | null {
+    if (!this.valid) return null
+    const block = this.#block
+    const expectedInterval = this.expected - this.#expectedPrior
+    const lostInterval = expectedInterval - (this.received - this.#receivedPrior)
+    this.#expectedPrior = this.expected
+    this.#receivedPrior = this.received
+    block.ssrc = this.#ssrc
+    const fraction = expectedInterval <= 0 ? 0 : Math.floor((lostInterval * 256) / expectedInterval)
+    block.fractionLost = Math.max(0, Math.min(255, fraction))
+    block.cumulativeLost = this.cumulativeLost
+    block.highestSequence = (this.#cycles + this.#highest) >>> 0
+    block.jitter = Math.floor(this.#jitter)
+    block.lastSr = this.#lastSr
+    block.delaySinceLastSr =
+      this.#lastSr === 0 ? 0 : Math.max(0, Math.round(((nowMs - this.#lastSrMs) * 65_536) / 1_000)) >>> 0
+    return block
+  }
+
+  /** The transition table of `update_seq` in RFC 3550 §A.1. */
+  #follow(sequence: number): boolean {
+    const ahead = (sequence - this.#highest) & 0xffff
+    if (this.#probation > 0) {
+      if (ahead !== 1) {
+        this.#probation = MIN_SEQUENTIAL - 1
+        this.#highest = sequence
+        return false
+      }
+      this.#probation--
+      this.#highest = sequence
+      if (this.#probation > 0) return false
+      this.#start(sequence)
+    } else if (ahead < MAX_DROPOUT) {
+      if (sequence < this.#highest) this.#cycles += SEQUENCES
+      this.#highest = sequence
+    } else if (ahead <= SEQUENCES - MAX_MISORDER) {
+      if (sequence !== this.#bad) {
+        this.#bad = (sequence + 1) & 0xffff
+        return false
+      }
+      this.#start(sequence)
+    }
+    this.received++
+    return true
+  }
+
+  #start(sequence: number): void {
+    this.#base = sequence
+    this.#highest = sequence
+    this.#cycles = 0
+    this.#bad = SEQUENCES + 1
+    this.received = 0
+    this.#expectedPrior = 0
+    this.#receivedPrior = 0
+    this.#timestamp = -1
+    this.#jitter = 0
+  }
+
+  /** Packets that share a timestamp, those of a telephone event, say nothing about the network (RFC 4733 §2.5.2). */
+  #measureJitter(timestamp: number, arrivalMs: number): void {
+    if (timestamp === this.#timestamp) return
+    const first = this.#timestamp < 0
+    const transit = (Math.round((arrivalMs * this.#clockRateHz) / 1_000) - timestamp) | 0
+    const difference = Math.abs((transit - this.#transit) | 0)
+    this.#timestamp = timestamp
+    this.#transit = transit
+    if (!first) this.#jitter += (difference - this.#jitter) / 16
+  }
+}

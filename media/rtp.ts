@@ -1,0 +1,196 @@
+/** Bytes of an RTP header without CSRCs and extension (RFC 3550 §5.1). */
+export const RTP_HEADER_BYTES = 12
+
+/** What `parseRtp` found; one object is reused for every packet of a socket. */
+export class RtpPacket {
+  marker = false
+  /** 0..127 */
+  payloadType = 0
+  /** 16 bit, as on the wire */
+  sequence = 0
+  /** unsigned 32 bit, as on the wire */
+  timestamp = 0
+  ssrc = 0
+  /** where the payload starts in the parsed bytes */
+  payloadOffset = 0
+  /** length of the payload [bytes], padding taken off */
+  payloadLength = 0
+}
+
+export interface RtpHeader {
+  marker: boolean
+  payloadType: number
+  sequence: number
+  timestamp: number
+  ssrc: number
+}
+
+/**
+ * Parses one datagram in place (RFC 3550 §5.1).
+ *
+ *      0                   1                   2                   3
+ *      0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+ *     |V=2|P|X|  CC   |M|     PT      |       sequence number         |
+ *     |                           timestamp                           |
+ *     |                             SSRC                              |
+ *     |                    CSRC (CC times) ...                        |
+ *     |   defined by profile (X)      |     length in 32-bit words    |
+ *
+ * @param into filled when the answer is true, undefined content otherwise
+ * @returns false when any length in it is wrong; never throws
+ */
+export function parseRtp(bytes: Uint8Array, into: RtpPacket): boolean {
+  if (bytes.length < RTP_HEADER_BYTES) return false
+  const first = bytes[0]!
+  const second = bytes[1]!
+  if (first >> 6 !== 2) return false
+  let offset = RTP_HEADER_BYTES + (first & 0x0f) * 4
+  if ((first & 0x10) !== 0) {
+    if (offset + 4 > bytes.length) return false
+    offset += 4 + ((bytes[offset + 2]! << 8) | bytes[offset + 3]!) * 4
+  }
+  let end = bytes.length
+  if ((first & 0x20) !== 0) {
+    const padding = bytes[end - 1]!
+    if (padding === 0) return false
+    end -= padding
+  }
+  if (offset > end) return false
+  into.marker = (second & 0x80) !== 0
+  into.payloadType = second & 0x7f
+  into.sequence = (bytes[2]! << 8) | bytes[3]!
+  into.timestamp = readUint32(bytes, 4)
+  into.ssrc = readUint32(bytes, 8)
+  into.payloadOffset = offset
+  into.payloadLength = end - offset
+  return true
+}
+
+/**
+ * Writes a header without CSRCs, padding and extension into the first 12 bytes of `buffer`.
+ *
+ * @returns 12, where the payload starts
+ */
+export function writeRtpHeader(buffer: Uint8Array, header: RtpHeader): number {
+  buffer[0] = 0x80
+  buffer[1] = (header.marker ? 0x80 : 0) | (header.payloadType & 0x7f)
+  buffer[2] = header.sequence >>> 8
+  buffer[3] = header.sequence
+  writeUint32(buffer, 4, header.timestamp)
+  writeUint32(buffer, 8, header.ssrc)
+  return RTP_HEADER_BYTES
+}
+
+/** Whether a datagram on a shared port is RTCP: its second byte is 192..223 (RFC 5761 §4). */
+export function isRtcp(bytes: Uint8Array): boolean {
+  return bytes.length >= 8 && bytes[0]! >> 6 === 2 && bytes[1]! >= 192 && bytes[1]! <= 223
+}
+
+/** Reads an unsigned 32-bit number, most significant byte first; the caller has checked the length. */
+export function readUint32(bytes: Uint8Array, at: number): number {
+  return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0
+}
+
+/** Writes the low 32 bits of a number, most significant byte first. */
+export function writeUint32(bytes: Uint8Array, at: number, value: number): void {
+  bytes[at] = value >>> 24
+  bytes[at + 1] = value >>> 16
+  bytes[at + 2] = value >>> 8
+  bytes[at + 3] = value
+}
+
+/** Turns a wrapping counter of the wire into one that only grows: each value is taken as the nearest to the last one. */
+export class Unwrapper {
+  readonly #range: number
+  #last: number | undefined
+
+  /** @param bits 16 for sequence numbers, 32 for timestamps */
+  constructor(bits: 16 | 32) {
+    this.#range = 2 ** bits
+  }
+
+  /** The unwrapped value, remembered as the last one. The first value is returned as it is; later ones may be negative. */
+  unwrap(value: number): number {
+    this.#last = this.peek(value)
+    return this.#last
+  }
+
+  /** The unwrapped value without remembering it, for a packet that may yet be refused. */
+  peek(value: number): number {
+    const last = this.#last
+    if (last === undefined) return value
+    const range = this.#range
+    const forward = (((value - last) % range) + range) % range
+    return forward < range / 2 ? last + forward : last + forward - range
+  }
+
+  reset(): void {
+    this.#last = undefined
+  }
+}
+
+/** One outgoing RTP stream: its counters, and two packet buffers used in turn, as the kernel may still hold the last one. */
+export class RtpSender {
+  readonly ssrc: number
+  /** of the next packet, 16 bit */
+  sequence: number
+  /** of the next packet, unsigned 32 bit */
+  timestamp: number
+  packetsSent = 0
+  /** payload bytes without headers, as RTCP counts them (RFC 3550 §6.4.1) */
+  octetsSent = 0
+  readonly #buffers: readonly [Uint8Array, Uint8Array]
+  #current: Uint8Array
+  #silent = true
+
+  /** @param start ssrc, first sequence and first timestamp, all random (RFC 3550 §5.1); `maxPayload` [bytes] */
+  constructor(start: { ssrc: number; sequence: number; timestamp: number; maxPayload: number }) {
+    this.ssrc = start.ssrc >>> 0
+    this.sequence = start.sequence & 0xffff
+    this.timestamp = start.timestamp >>> 0
+    const bytes = RTP_HEADER_BYTES + start.maxPayload
+    this.#buffers = [new Uint8Array(bytes), new Uint8Array(bytes)]
+    this.#current = this.#buffers[0]
+  }
+
+  /** The buffer of the next packet; the payload goes to offset 12, then `write` makes the header. */
+  get packet(): Uint8Array {
+    return this.#current
+  }
+
+  /**
+   * Writes the header before the payload in `packet` and swaps the buffers. The marker is set on the first packet after
+   * silence (RFC 3551 §4.1). The timestamp does not move: call `advance` once per frame, sent or not.
+   *
+   * @param payloadType 0..127
+   * @param payloadLength [bytes]
+   * @param timestamp where it is not that of the stream: the start of a telephone event (RFC 4733 §2.2.2)
+   * @param marker where it is not that of silence
+   * @returns the buffer whose first `12 + payloadLength` bytes are the packet, intact until the write after the next
+   */
+  write(payloadType: number, payloadLength: number, timestamp = this.timestamp, marker = this.#silent): Uint8Array {
+    const buffer = this.#current
+    buffer[0] = 0x80
+    buffer[1] = (marker ? 0x80 : 0) | (payloadType & 0x7f)
+    buffer[2] = this.sequence >>> 8
+    buffer[3] = this.sequence
+    writeUint32(buffer, 4, timestamp)
+    writeUint32(buffer, 8, this.ssrc)
+    this.sequence = (this.sequence + 1) & 0xffff
+    this.packetsSent++
+    this.octetsSent = (this.octetsSent + payloadLength) >>> 0
+    this.#silent = false
+    this.#current = buffer === this.#buffers[0] ? this.#buffers[1] : this.#buffers[0]
+    return buffer
+  }
+
+  /** Moves the timestamp on by one frame. */
+  advance(units: number): void {
+    this.timestamp = (this.timestamp + units) >>> 0
+  }
+
+  /** The frame of this tick was not sent: the next packet carries the marker. */
+  pause(): void {
+    this.#silent = true
+  }
+}
