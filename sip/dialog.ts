@@ -1,0 +1,122 @@
+import type { Peer, Transport } from './agent-types.ts'
+import { type NameAddr, parseNameAddr } from './headers.ts'
+import type { ByteString, Headers, SipRequest, SipResponse } from './message.ts'
+import { parseUri, uriParam } from './uri.ts'
+
+/** A dialog (RFC 3261 §12). Addresses are header values, tags included. */
+export interface Dialog {
+  readonly callId: ByteString
+  readonly local: ByteString
+  readonly remote: ByteString
+  readonly localTag: string
+  readonly remoteTag: string | null
+  localSeq: number
+  /** null until the other side sent a request. */
+  remoteSeq: number | null
+  /** The other side's Contact URI. */
+  remoteTarget: ByteString
+  /** Route values, nearest hop first. */
+  readonly routeSet: readonly ByteString[]
+  /** Where the dialog's messages last came from: its open connection is used again. */
+  peer: Peer
+}
+
+/** The URI of the first Contact, or null when it is absent, malformed or `*`. */
+export function contactUri(headers: Headers): ByteString | null {
+  const first = headers.list('contact')[0]
+  const contact = first === undefined ? null : parseNameAddr(first)
+  return contact === null || !isCallable(contact.uri) ? null : contact.uri
+}
+
+/** Whether requests can be sent to a URI at all. */
+export function isCallable(uri: ByteString): boolean {
+  const parsed = parseUri(uri)
+  return !('error' in parsed) && (parsed.scheme === 'sip' || parsed.scheme === 'sips')
+}
+
+/** The dialog of a call that came in (RFC 3261 §12.1.1); null when the INVITE has no usable Contact. */
+export function dialogOfRequest(request: SipRequest, localTag: string, peer: Peer): Dialog | null {
+  const remoteTarget = contactUri(request.headers)
+  if (remoteTarget === null) return null
+  return {
+    callId: request.callId,
+    local: `${request.headers.get('to')!};tag=${localTag}`,
+    remote: request.headers.get('from')!,
+    localTag,
+    remoteTag: request.from.tag,
+    localSeq: 0,
+    remoteSeq: request.cseq.number,
+    remoteTarget,
+    routeSet: request.headers.list('record-route'),
+    peer,
+  }
+}
+
+/** The dialog that a response to our INVITE makes (RFC 3261 §12.1.2). `fallbackTarget` is used when it has no Contact. */
+export function dialogOfResponse(response: SipResponse, localTag: string, fallbackTarget: string, peer: Peer): Dialog {
+  return {
+    callId: response.callId,
+    local: response.headers.get('from')!,
+    remote: response.headers.get('to')!,
+    localTag,
+    remoteTag: response.to.tag,
+    localSeq: response.cseq.number,
+    remoteSeq: null,
+    remoteTarget: contactUri(response.headers) ?? fallbackTarget,
+    routeSet: response.headers.list('record-route').reverse(),
+    peer,
+  }
+}
+
+/** A request or 2xx that refreshes the target moves the dialog to its Contact (RFC 3261 §12.2). */
+export function refreshTarget(dialog: Dialog, headers: Headers): void {
+  dialog.remoteTarget = contactUri(headers) ?? dialog.remoteTarget
+}
+
+/** Takes the CSeq of a request inside the dialog; false when it is not higher than the last (RFC 3261 §12.2.2). */
+export function advanceRemoteSeq(dialog: Dialog, number: number): boolean {
+  if (dialog.remoteSeq !== null && number <= dialog.remoteSeq) return false
+  dialog.remoteSeq = number
+  return true
+}
+
+export interface Routing {
+  uri: ByteString
+  route: readonly ByteString[]
+  /** The URI whose host gets the bytes. */
+  nextHop: ByteString
+}
+
+/** Request-URI and Route of a request inside a dialog, with loose and strict routers (RFC 3261 §12.2.1.1). */
+export function routingOf(remoteTarget: ByteString, routeSet: readonly ByteString[]): Routing {
+  const first = routeSet.length === 0 ? null : parseNameAddr(routeSet[0]!)
+  if (first === null) return { uri: remoteTarget, route: [], nextHop: remoteTarget }
+  if (isLoose(first)) return { uri: remoteTarget, route: routeSet, nextHop: first.uri }
+  const bare = first.uri.split('?')[0]!
+  return { uri: bare, route: [...routeSet.slice(1), `<${remoteTarget}>`], nextHop: first.uri }
+}
+
+function isLoose(route: NameAddr): boolean {
+  const uri = parseUri(route.uri)
+  return !('error' in uri) && uriParam(uri, 'lr') !== null
+}
+
+const TRANSPORTS: ReadonlySet<string> = new Set(['udp', 'tcp', 'tls'])
+
+/** Where a URI's requests go: transport, host and port (RFC 3263 without DNS); null when it is not a SIP URI. */
+export function peerOfUri(text: ByteString): Peer | null {
+  const uri = parseUri(text)
+  if ('error' in uri || (uri.scheme !== 'sip' && uri.scheme !== 'sips')) return null
+  const named = uriParam(uri, 'transport')?.toLowerCase() ?? ''
+  const plain: Transport = TRANSPORTS.has(named) ? (named as Transport) : 'udp'
+  const transport = uri.scheme === 'sips' ? 'tls' : plain
+  return { transport, host: uri.host, port: uri.port ?? (transport === 'tls' ? 5061 : 5060) }
+}
+
+/** Where a dialog's next request goes: its next hop, over the connection that is open already when there is one. */
+export function peerOfDialog(dialog: Dialog, nextHop: ByteString): Peer {
+  const peer = peerOfUri(nextHop)
+  if (peer === null) return dialog.peer
+  const { transport, connectionId } = dialog.peer
+  return connectionId !== undefined && peer.transport === transport ? { ...peer, connectionId } : peer
+}

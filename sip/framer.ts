@@ -1,0 +1,124 @@
+import { MAX_MESSAGE_BYTES } from './parse.ts'
+
+export type FramerEvent =
+  /** One whole message, the framer's own copy. */
+  | { kind: 'message'; bytes: Uint8Array }
+  /** The other side sent a double CRLF to see whether we live; answer with PONG (RFC 5626 §3.5.1). */
+  | { kind: 'ping' }
+  /** The stream cannot be followed any more: close the connection. Nothing comes after it. */
+  | { kind: 'close'; reason: FramerError }
+
+export type FramerError =
+  | 'bad_line_end'
+  | 'head_too_large'
+  | 'message_too_large'
+  | 'bad_content_length'
+  | 'no_content_length'
+
+export const PONG: Uint8Array = Buffer.from('\r\n', 'latin1')
+
+const CR = 13
+const LF = 10
+/** What one head may have, so that a peer cannot make us hold and search more. */
+const MAX_HEAD_BYTES = 32_768
+const CONTENT_LENGTH = /\r\n(?:content-length|l)[ \t]*:[ \t]*([^\r\n]*)/i
+
+/** Cuts the byte stream of one connection into messages by Content-Length (RFC 3261 §18.3). Holds at most one message. */
+export class StreamFramer {
+  #buffer: Buffer = Buffer.alloc(4096)
+  #start = 0
+  #end = 0
+  /** How far the end of the head was looked for already. */
+  #searched = 0
+  /** Bytes of the message whose head is complete, or 0. */
+  #messageBytes = 0
+  #closed = false
+
+  /** Takes what was read from the connection. Never throws. */
+  push(bytes: Uint8Array): FramerEvent[] {
+    const events: FramerEvent[] = []
+    // A read can be longer than what we are ready to hold, so it is taken in portions.
+    for (let at = 0; at < bytes.length && !this.#closed; at += MAX_MESSAGE_BYTES) {
+      this.#append(bytes.subarray(at, at + MAX_MESSAGE_BYTES))
+      while (!this.#closed && this.#step(events));
+    }
+    return events
+  }
+
+  #append(bytes: Uint8Array): void {
+    const held = this.#end - this.#start
+    if (this.#end + bytes.length > this.#buffer.length) {
+      const capacity = Math.max(2 * this.#buffer.length, held + bytes.length)
+      const target = held + bytes.length <= this.#buffer.length ? this.#buffer : Buffer.alloc(capacity)
+      this.#buffer.copy(target, 0, this.#start, this.#end)
+      this.#buffer = target
+      this.#searched -= this.#start
+      this.#start = 0
+      this.#end = held
+    }
+    this.#buffer.set(bytes, this.#end)
+    this.#end += bytes.length
+  }
+
+  /** Takes one thing off the front; false when more bytes are needed. */
+  #step(events: FramerEvent[]): boolean {
+    if (this.#messageBytes === 0) {
+      if (this.#buffer[this.#start] === CR && this.#start < this.#end) return this.#lineEnds(events)
+      if (!this.#readHead(events)) return false
+    }
+    if (this.#end - this.#start < this.#messageBytes) return false
+    const stop = this.#start + this.#messageBytes
+    events.push({ kind: 'message', bytes: Uint8Array.prototype.slice.call(this.#buffer, this.#start, stop) })
+    this.#messageBytes = 0
+    this.#advance(stop)
+    return true
+  }
+
+  /** Line ends between messages: two are a ping, one alone is the pong to ours. */
+  #lineEnds(events: FramerEvent[]): boolean {
+    const expected = [CR, LF, CR, LF]
+    const held = this.#end - this.#start
+    let same = 0
+    while (same < 4 && same < held && this.#buffer[this.#start + same] === expected[same]) same++
+    if (same === held && same < 4) return false
+    if (same === 4) events.push({ kind: 'ping' })
+    // A lone CR, or CRLF CR and then something else, is no line end that any SIP stack writes.
+    if (same === 1 || same === 3) return this.#close(events, 'bad_line_end')
+    this.#advance(this.#start + same)
+    return true
+  }
+
+  #readHead(events: FramerEvent[]): boolean {
+    const from = Math.max(this.#start, this.#searched - 3)
+    const at = this.#buffer.subarray(0, this.#end).indexOf('\r\n\r\n', from, 'latin1')
+    this.#searched = this.#end
+    const headBytes = (at < 0 ? this.#end : at + 4) - this.#start
+    if (headBytes > MAX_HEAD_BYTES) return this.#close(events, 'head_too_large')
+    if (at < 0) return false
+    const head = this.#buffer.toString('latin1', this.#start, at)
+    const value = CONTENT_LENGTH.exec(head)?.[1]?.trim()
+    if (value === undefined) return this.#close(events, 'no_content_length')
+    if (!/^\d{1,10}$/.test(value)) return this.#close(events, 'bad_content_length')
+    const total = headBytes + Number(value)
+    if (total > MAX_MESSAGE_BYTES) return this.#close(events, 'message_too_large')
+    this.#messageBytes = total
+    return true
+  }
+
+  #advance(start: number): void {
+    this.#start = start
+    this.#searched = start
+    if (this.#start === this.#end) {
+      this.#start = 0
+      this.#end = 0
+      this.#searched = 0
+    }
+  }
+
+  #close(events: FramerEvent[], reason: FramerError): false {
+    this.#closed = true
+    this.#buffer = Buffer.alloc(0)
+    events.push({ kind: 'close', reason })
+    return false
+  }
+}

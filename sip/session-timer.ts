@@ -1,0 +1,82 @@
+import type { HeaderFields } from './agent-types.ts'
+import { parseDeltaSeconds } from './headers.ts'
+import type { Headers } from './message.ts'
+import { paramValue } from './params.ts'
+
+/** Session timers (RFC 4028). No interval is ever shorter [s]. */
+export const MIN_SESSION_EXPIRES_S = 90
+const MAX_SESSION_EXPIRES_S = 86_400
+
+/** Whether the sender of a request refreshes the session or the one who answers it. */
+type Refresher = 'uac' | 'uas'
+
+export interface SessionTimer {
+  intervalS: number
+  /** Whether we are the one who refreshes. */
+  weRefresh: boolean
+}
+
+interface SessionExpires {
+  intervalS: number
+  refresher: Refresher | null
+}
+
+function sessionExpires(headers: Headers): SessionExpires | null {
+  const value = headers.get('session-expires')
+  const intervalS = value === null ? null : parseDeltaSeconds(value)
+  if (value === null || intervalS === null) return null
+  const semi = value.indexOf(';')
+  const refresher = semi < 0 ? null : paramValue(value.slice(semi), 'refresher')?.toLowerCase()
+  return { intervalS, refresher: refresher === 'uac' || refresher === 'uas' ? refresher : null }
+}
+
+/** The Min-SE of a message, at least 90 [s]. */
+export function minSe(headers: Headers): number {
+  return Math.max(MIN_SESSION_EXPIRES_S, parseDeltaSeconds(headers.get('min-se') ?? '') ?? 0)
+}
+
+export type TimerAnswer =
+  | { kind: 'none' }
+  /** Answer 422 with Min-SE (RFC 4028 §6). */
+  | { kind: 'too_small' }
+  | { kind: 'agreed'; timer: SessionTimer; headers: HeaderFields }
+
+/** What a request asks of us, and the headers of our 2xx (RFC 4028 §9). */
+export function answerSessionTimer(request: Headers, minimumS: number): TimerAnswer {
+  const asked = sessionExpires(request)
+  if (asked === null) return { kind: 'none' }
+  const peerSupports = request.hasToken('supported', 'timer')
+  if (asked.intervalS < minimumS) {
+    // Without support a 422 would mean nothing to the caller: a proxy asked, and it takes the raised value (§8.2).
+    if (peerSupports) return { kind: 'too_small' }
+  }
+  const intervalS = Math.min(Math.max(asked.intervalS, minimumS), MAX_SESSION_EXPIRES_S)
+  const refresher: Refresher = peerSupports ? (asked.refresher ?? 'uac') : 'uas'
+  const headers: [string, string][] = [['Session-Expires', `${intervalS};refresher=${refresher}`]]
+  if (peerSupports) headers.push(['Require', 'timer'])
+  return { kind: 'agreed', timer: { intervalS, weRefresh: refresher === 'uas' }, headers }
+}
+
+/** What a 2xx to our request agreed to; null: no timer runs (RFC 4028 §7.2). */
+export function agreedSessionTimer(response: Headers): SessionTimer | null {
+  const agreed = sessionExpires(response)
+  if (agreed === null) return null
+  const intervalS = Math.min(Math.max(agreed.intervalS, MIN_SESSION_EXPIRES_S), MAX_SESSION_EXPIRES_S)
+  return { intervalS, weRefresh: agreed.refresher !== 'uas' }
+}
+
+/** The headers of a request that asks for a timer, or renews the one that runs. */
+export function askSessionTimer(intervalS: number, minimumS: number, refresher: Refresher | null): HeaderFields {
+  const asked = Math.max(intervalS, minimumS, MIN_SESSION_EXPIRES_S)
+  const headers: [string, string][] = [['Session-Expires', `${asked}${refresher ? `;refresher=${refresher}` : ''}`]]
+  if (minimumS > MIN_SESSION_EXPIRES_S) headers.push(['Min-SE', String(minimumS)])
+  return headers
+}
+
+/** When the refresher sends its request, after the last refresh [ms] (RFC 4028 §7.2). */
+export const refreshAfterMs = (timer: SessionTimer): number => timer.intervalS * 500
+
+/** When whoever hears nothing hangs up, after the last refresh [ms] (RFC 4028 §10). */
+export function expireAfterMs(timer: SessionTimer): number {
+  return (timer.intervalS - Math.min(32, Math.floor(timer.intervalS / 3))) * 1000
+}
