@@ -1,0 +1,35 @@
+import { CURRENT_VERSION } from '../http/version.ts'
+import { newId } from '../ids.ts'
+import type { Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import type { EventType } from './catalog.ts'
+
+export interface NewEvent {
+  type: EventType
+  /** When it happened, ISO-8601 UTC. */
+  at: string
+  /** `data.object`: the API object as it is after the event. */
+  object: object
+  previousAttributes?: object
+  /** The call that it is about, for `GET /calls/{id}/events`. */
+  callId?: string
+  /** The request that caused it; absent when the telephone network did. A `Context` is one. */
+  request?: { requestId: string; idempotencyKey: string | null }
+}
+
+/** Writes an event in the transaction that caused it, so that neither exists without the other. Returns its ID. */
+export async function appendEvent(trx: Trx, tenant: Tenant, event: NewEvent): Promise<string> {
+  const id = newId('event')
+  const data = { object: event.object, previous_attributes: event.previousAttributes }
+  await forTenant(trx, tenant).insert('events', {
+    id,
+    type: event.type,
+    timestamp: event.at,
+    api_version: CURRENT_VERSION,
+    data: JSON.stringify(data),
+    request_id: event.request?.requestId ?? null,
+    idempotency_key: event.request?.idempotencyKey ?? null,
+    call_id: event.callId ?? null,
+  })
+  return id
+}

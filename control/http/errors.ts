@@ -1,0 +1,110 @@
+/** The only place that HTTP errors come from. A failure is a value: a handler returns `problem(code, message)`. */
+
+export type ErrorType =
+  | 'invalid_request_error'
+  | 'authentication_error'
+  | 'permission_error'
+  | 'idempotency_error'
+  | 'rate_limit_error'
+  | 'api_error'
+
+interface CatalogueEntry {
+  status: number
+  type: ErrorType
+  /** For `/docs/errors`: what it means and what to do. */
+  help: string
+}
+
+const entry = (status: number, type: ErrorType, help: string): CatalogueEntry => ({ status, type, help })
+
+export const ERRORS = {
+  parameter_missing: entry(400, 'invalid_request_error', 'A required parameter was not sent; `param` names it.'),
+  parameter_invalid: entry(400, 'invalid_request_error', 'A parameter has a wrong type or value; `param` names it.'),
+  parameter_unknown: entry(400, 'invalid_request_error', 'The operation has no such parameter; `param` names it.'),
+  unknown_version: entry(400, 'invalid_request_error', '`Service-Version` names a version that does not exist.'),
+  invalid_json: entry(400, 'invalid_request_error', 'The body is not JSON, or not sent as `application/json`.'),
+  api_key_missing: entry(401, 'authentication_error', 'Send `Authorization: Bearer <key>`.'),
+  api_key_invalid: entry(401, 'authentication_error', 'No such key: it is mistyped, or was revoked.'),
+  api_key_expired: entry(401, 'authentication_error', 'The key is past its `expires_at`; make a new one.'),
+  scope_missing: entry(403, 'permission_error', 'The key lacks the scope that the operation needs.'),
+  live_key_required: entry(403, 'permission_error', 'The operation works with a live key only.'),
+  test_key_required: entry(403, 'permission_error', 'The operation works with a test key only.'),
+  pci_not_enabled: entry(
+    403,
+    'permission_error',
+    'Switch on card-payment mode first: `PATCH /organisation` with `pci.enabled`.',
+  ),
+  plan_limit: entry(403, 'permission_error', 'The organisation has used up what its plan allows.'),
+  resource_missing: entry(404, 'invalid_request_error', 'Nothing with this ID in this organisation and mode.'),
+  resource_conflict: entry(
+    409,
+    'invalid_request_error',
+    "The object's state does not allow it; `details.reason` says why.",
+  ),
+  idempotency_key_reused: entry(
+    409,
+    'idempotency_error',
+    'This `Idempotency-Key` was used with other parameters; take a new key.',
+  ),
+  idempotency_key_in_use: entry(
+    409,
+    'idempotency_error',
+    'The first request with this `Idempotency-Key` is still running; try again shortly.',
+  ),
+  range_not_satisfiable: entry(416, 'invalid_request_error', 'The `Range` lies outside of the file.'),
+  rate_limited: entry(429, 'rate_limit_error', 'Too many requests with this key; wait for `Retry-After` seconds.'),
+  capacity_exhausted: entry(429, 'rate_limit_error', 'No call capacity right now; wait for `Retry-After` seconds.'),
+  stream_limit: entry(429, 'rate_limit_error', 'Too many streams at once; wait for `Retry-After` seconds.'),
+  internal_error: entry(500, 'api_error', 'A failure on our side; retry with the same `Idempotency-Key`.'),
+  media_unavailable: entry(
+    503,
+    'api_error',
+    'The media engine is being restarted; retry with the same `Idempotency-Key` after `Retry-After` seconds.',
+  ),
+} as const satisfies Record<string, CatalogueEntry>
+
+export type ErrorCode = keyof typeof ERRORS
+
+/** An expected failure of an operation; `problem` tells it from a result. */
+export interface Problem {
+  problem: ErrorCode
+  message: string
+  param?: string
+  details?: Record<string, unknown>
+  /** The `Retry-After` header [s]. */
+  retryAfterS?: number
+}
+
+export function problem(
+  code: ErrorCode,
+  message: string,
+  more: { param?: string; details?: Record<string, unknown>; retryAfterS?: number } = {},
+): Problem {
+  return { problem: code, message, ...more }
+}
+
+/** 404 for an object of this kind. */
+export const missing = (kind: string, id: string): Problem =>
+  problem('resource_missing', `No such ${kind.replaceAll('_', ' ')}: ${id}`, { param: 'id' })
+
+/** 409; `reason` is the stable word in `error.details.reason`. */
+export const conflict = (reason: string, message: string): Problem =>
+  problem('resource_conflict', message, { details: { reason } })
+
+export const isProblem = (value: unknown): value is Problem =>
+  typeof value === 'object' && value !== null && 'problem' in value
+
+/** The JSON body of an error answer. */
+export function envelope(failure: Problem, requestId: string, baseUrl: string): object {
+  return {
+    error: {
+      type: ERRORS[failure.problem].type,
+      code: failure.problem,
+      message: failure.message,
+      param: failure.param ?? null,
+      doc_url: `${baseUrl}/docs/errors#${failure.problem}`,
+      request_id: requestId,
+      ...(failure.details === undefined ? {} : { details: failure.details }),
+    },
+  }
+}

@@ -1,0 +1,67 @@
+import type { Readable } from 'node:stream'
+import type { Static, TSchema } from 'typebox'
+import type { Context } from './context.ts'
+import type { Problem } from './errors.ts'
+import type { Scope } from './scopes.ts'
+
+/** What a handler gets: the validated parts of the request, typed by the route's schemas. */
+export interface RouteInput<P extends TSchema, Q extends TSchema, B extends TSchema> {
+  params: Static<P>
+  query: Static<Q>
+  body: Static<B>
+  /** Request headers, for `Range` and the like. */
+  headers: Readonly<Record<string, string | string[] | undefined>>
+}
+
+/** An answer that is not JSON. */
+export interface RawAnswer {
+  raw: Readable | Buffer | string
+  status: number
+  headers: Record<string, string | number>
+}
+
+interface RouteShape<P extends TSchema, Q extends TSchema, B extends TSchema, R extends TSchema> {
+  method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
+  /** Below `/v1`, for example `/calls/:id/hangup`. */
+  path: string
+  /** OpenAPI `operationId`, for example `hangUpCall`. */
+  id: string
+  summary: string
+  description?: string
+  /** The group in `/docs`. */
+  tag: string
+  scope: Scope
+  /** Keys of the other mode are refused. */
+  mode?: 'live' | 'test'
+  params?: P
+  query?: Q
+  /** Absent: the operation takes no body parameters. Built with `input({...})`; a missing body is `{}`. */
+  body?: B
+  status: 200 | 201 | 206
+  /** Describes the answer and serialises it: a field that is not in it is not sent. */
+  reply: R
+  /** The content type of a `RawAnswer`. */
+  rawType?: string
+  /** Statuses beyond 400, 401, 403, 429 and 500, which every operation has. */
+  errors?: number[]
+}
+
+export interface RouteDefinition<P extends TSchema, Q extends TSchema, B extends TSchema, R extends TSchema>
+  extends RouteShape<P, Q, B, R> {
+  handler(context: Context, input: RouteInput<P, Q, B>): Promise<Static<R> | Problem | RawAnswer>
+}
+
+/** A route whose schemas have done their work for the type checker. */
+export interface Route extends RouteShape<TSchema, TSchema, TSchema, TSchema> {
+  handler(context: Context, input: RouteInput<TSchema, TSchema, TSchema>): Promise<unknown>
+}
+
+/** Declares an operation: the only registry that validation, serialisation, authorisation and `/openapi.json` are made from. */
+export function route<P extends TSchema, Q extends TSchema, B extends TSchema, R extends TSchema>(
+  definition: RouteDefinition<P, Q, B, R>,
+): Route {
+  return definition as unknown as Route
+}
+
+export const isRaw = (value: unknown): value is RawAnswer =>
+  typeof value === 'object' && value !== null && 'raw' in value && 'headers' in value

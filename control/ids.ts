@@ -1,0 +1,23 @@
+import { monotonicFactory } from 'ulid'
+
+/** The prefix of each object's ID (specification, "General rules"). */
+export const PREFIXES = {
+  organisation: 'org',
+  api_key: 'key',
+  event: 'evt',
+  request: 'req',
+  call: 'call',
+  participant: 'part',
+  media_stream: 'ms',
+  conference_room: 'room',
+  connection: 'conn',
+  phone_number: 'pn',
+  inbound_route: 'rte',
+} as const
+
+export type IdKind = keyof typeof PREFIXES
+
+const nextUlid = monotonicFactory()
+
+/** A new ID, for example `call_01kah3…`: IDs of one kind sort by the time they were made. */
+export const newId = (kind: IdKind): string => `${PREFIXES[kind]}_${nextUlid().toLowerCase()}`

@@ -1,0 +1,67 @@
+import type { Kysely, Migration } from 'kysely'
+
+/** Organisations, keys, the event log, idempotency, settings. */
+export const frame: Migration = {
+  async up(db: Kysely<unknown>): Promise<void> {
+    await db.schema
+      .createTable('organisations')
+      .addColumn('id', 'text', column => column.primaryKey())
+      .addColumn('name', 'text', column => column.notNull())
+      .addColumn('timezone', 'text', column => column.notNull())
+      .addColumn('pci_enabled', 'integer', column => column.notNull())
+      .addColumn('pci_mask_dtmf', 'integer', column => column.notNull())
+      .addColumn('pci_max_seconds', 'integer', column => column.notNull())
+      .addColumn('live_stream_secret', 'text', column => column.notNull())
+      .addColumn('test_stream_secret', 'text', column => column.notNull())
+      .addColumn('created', 'text', column => column.notNull())
+      .addColumn('updated', 'text', column => column.notNull())
+      .execute()
+    await db.schema
+      .createTable('api_keys')
+      .addColumn('id', 'text', column => column.primaryKey())
+      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
+      .addColumn('livemode', 'integer', column => column.notNull())
+      .addColumn('name', 'text', column => column.notNull())
+      .addColumn('hash', 'text', column => column.notNull().unique())
+      .addColumn('hint', 'text', column => column.notNull())
+      .addColumn('scopes', 'text')
+      .addColumn('api_version', 'text', column => column.notNull())
+      .addColumn('expires_at', 'text')
+      .addColumn('created', 'text', column => column.notNull())
+      .execute()
+    await db.schema
+      .createTable('events')
+      .addColumn('id', 'text', column => column.primaryKey())
+      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
+      .addColumn('livemode', 'integer', column => column.notNull())
+      .addColumn('type', 'text', column => column.notNull())
+      .addColumn('timestamp', 'text', column => column.notNull())
+      .addColumn('api_version', 'text', column => column.notNull())
+      .addColumn('data', 'text', column => column.notNull())
+      .addColumn('request_id', 'text')
+      .addColumn('idempotency_key', 'text')
+      .addColumn('call_id', 'text')
+      .execute()
+    await db.schema.createIndex('events_tenant').on('events').columns(['organisation_id', 'livemode', 'id']).execute()
+    await db.schema.createIndex('events_call').on('events').columns(['call_id', 'id']).execute()
+    await db.schema
+      .createTable('idempotency_keys')
+      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
+      .addColumn('livemode', 'integer', column => column.notNull())
+      .addColumn('method', 'text', column => column.notNull())
+      .addColumn('path', 'text', column => column.notNull())
+      .addColumn('key', 'text', column => column.notNull())
+      .addColumn('fingerprint', 'text', column => column.notNull())
+      .addColumn('status', 'integer')
+      .addColumn('body', 'text')
+      .addColumn('created', 'text', column => column.notNull())
+      .addPrimaryKeyConstraint('idempotency_keys_pk', ['organisation_id', 'livemode', 'method', 'path', 'key'])
+      .execute()
+    await db.schema.createIndex('idempotency_created').on('idempotency_keys').columns(['created']).execute()
+    await db.schema
+      .createTable('settings')
+      .addColumn('name', 'text', column => column.primaryKey())
+      .addColumn('value', 'text', column => column.notNull())
+      .execute()
+  },
+}

@@ -1,0 +1,9 @@
+import type { Migration } from 'kysely'
+import { frame } from './001-frame.ts'
+import { calls } from './002-calls.ts'
+
+/** In the order in which they run; a migration that was ever released is never edited. */
+export const MIGRATIONS: Record<string, Migration> = {
+  '001-frame': frame,
+  '002-calls': calls,
+}

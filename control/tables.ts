@@ -1,0 +1,80 @@
+import type { CallTables } from './calls/tables.ts'
+
+/**
+ * The database as Kysely sees it. Types that SQLite and PostgreSQL share: text, integer, JSON as text, booleans as 0 and 1,
+ * times as ISO-8601 UTC text.
+ */
+export interface Database extends FrameTables, CallTables {}
+
+/** A row that belongs to an organisation and a mode; read and written through `forTenant` only. */
+export interface TenantColumns {
+  organisation_id: string
+  livemode: number
+}
+
+export interface FrameTables {
+  organisations: OrganisationTable
+  api_keys: ApiKeyTable
+  events: EventTable
+  idempotency_keys: IdempotencyKeyTable
+  settings: SettingTable
+}
+
+export interface OrganisationTable {
+  id: string
+  name: string
+  timezone: string
+  pci_enabled: number
+  pci_mask_dtmf: number
+  pci_max_seconds: number
+  /** Two columns, so that the test mode never signs with the live secret. */
+  live_stream_secret: string
+  test_stream_secret: string
+  created: string
+  updated: string
+}
+
+export interface ApiKeyTable extends TenantColumns {
+  id: string
+  name: string
+  /** SHA-256 of the secret, hex. */
+  hash: string
+  /** What may be shown of the secret: its prefix and last four characters. */
+  hint: string
+  /** JSON list, or null: all scopes. */
+  scopes: string | null
+  api_version: string
+  expires_at: string | null
+  created: string
+}
+
+export interface EventTable extends TenantColumns {
+  id: string
+  type: string
+  timestamp: string
+  api_version: string
+  /** JSON of the payload's `data`. */
+  data: string
+  request_id: string | null
+  idempotency_key: string | null
+  /** The call that the event is about, for `GET /calls/{id}/events`. */
+  call_id: string | null
+}
+
+export interface IdempotencyKeyTable extends TenantColumns {
+  method: string
+  path: string
+  key: string
+  /** SHA-256 over the request's parameters, hex. */
+  fingerprint: string
+  /** Null while the first request is running. */
+  status: number | null
+  body: string | null
+  created: string
+}
+
+/** Facts about this installation, such as which media process was last spoken to. */
+export interface SettingTable {
+  name: string
+  value: string
+}
