@@ -1,0 +1,164 @@
+import type { Frame } from './audio.ts'
+import { goertzelCoefficient, goertzelPower } from './goertzel.ts'
+import type { DtmfKey } from './tones.ts'
+
+const RATE_HZ = 8000
+/** Window of one look [samples]: 20 ms, so that a tone of 40 ms holds two whole ones wherever it starts. */
+const WINDOW = 160
+/** Looks are this far apart [samples]: 10 ms, two per frame. */
+const HOP = 80
+/** Distance of the side looks by which the true frequency is found: one bin of the window [Hz]. */
+const BIN_HZ = RATE_HZ / WINDOW
+
+const LOW_HZ = [697, 770, 852, 941] as const
+const HIGH_HZ = [1209, 1336, 1477, 1633] as const
+const KEYS: readonly (readonly DtmfKey[])[] = [
+  ['1', '2', '3', 'A'],
+  ['4', '5', '6', 'B'],
+  ['7', '8', '9', 'C'],
+  ['*', '0', '#', 'D'],
+]
+
+/** Q.24 table 1 wants ±1.5 % accepted and ±3.5 % refused: the border lies between. */
+const MAX_DEVIATION = 0.025
+/** High above low group: Q.24 annex A (AT&T) wants +4 dB and -8 dB accepted; 1.5 dB of room for the measurement. */
+const MAX_HIGH_OVER_LOW = 10 ** (5.5 / 10)
+const MIN_HIGH_OVER_LOW = 10 ** (-9.5 / 10)
+/** Weakest sine taken [amplitude]: -40 dBm0 (0 dBm0 is 3.14 dB below a full-scale sine, G.711 §6). */
+const MIN_AMPLITUDE = 32_768 * 10 ** ((-40 - 3.14) / 20)
+/** The two sines must hold this share of all energy: speech that passes by chance seldom does. */
+const MIN_SHARE = 0.7
+/** Speech has harmonics, senders have next to none: the second one must stay this far below its fundamental. */
+const MAX_HARMONIC = 10 ** (-13 / 10)
+/** A harmonic nearer than this to the other tone of the pair cannot be told from it [Hz]. */
+const HARMONIC_CLEARANCE_HZ = 150
+/** Looks in a row that make a key begin, and that without it make it end. */
+const LOOKS = 2
+
+const HANN = Float64Array.from({ length: WINDOW }, (_, i) => 0.5 - 0.5 * Math.cos((2 * Math.PI * (i + 0.5)) / WINDOW))
+/** Power of a sine of amplitude 1 in a look, and its energy there. */
+const SINE_POWER = (WINDOW / 4) ** 2
+const SINE_ENERGY = HANN.reduce((sum, w) => sum + w * w, 0) / 2
+
+interface Probe {
+  readonly hz: number
+  readonly at: number
+  readonly below: number
+  readonly above: number
+  readonly harmonic: number
+}
+const probe = (hz: number): Probe => ({
+  hz,
+  at: goertzelCoefficient(hz, RATE_HZ),
+  below: goertzelCoefficient(hz - BIN_HZ, RATE_HZ),
+  above: goertzelCoefficient(hz + BIN_HZ, RATE_HZ),
+  harmonic: goertzelCoefficient(2 * hz, RATE_HZ),
+})
+const LOW = LOW_HZ.map(probe)
+const HIGH = HIGH_HZ.map(probe)
+
+/**
+ * Finds the keys of in-band DTMF (ITU-T Q.23, Q.24) in 8 kHz audio: tones and pauses of 40 ms and more, ±1.5 %,
+ * high group +4 … -8 dB over the low one, -36 … 0 dBm0 per sine. After each `write` the fields tell what it changed.
+ */
+export class DtmfDetector {
+  /** The key that sounds, or null. */
+  key: DtmfKey | null = null
+  /** The key that began with the last frame, about 30 ms after its first sample, or null. */
+  began: DtmfKey | null = null
+  /** The key that ended with the last frame, or null. */
+  ended: DtmfKey | null = null
+  /** The last window, and behind it room for a frame. */
+  readonly #line = new Float64Array(WINDOW + HOP)
+  readonly #window = new Float64Array(WINDOW)
+  #candidate: DtmfKey | null = null
+  #hits = 0
+  #misses = 0
+
+  /** Takes the next 20 ms frame, 160 samples. */
+  write(frame: Frame): void {
+    this.began = null
+    this.ended = null
+    for (let from = 0; from + HOP <= frame.length; from += HOP) {
+      this.#line.copyWithin(0, HOP)
+      for (let i = 0; i < HOP; i++) this.#line[WINDOW + i] = frame[from + i]!
+      this.#judge(this.#look())
+    }
+  }
+
+  #judge(found: DtmfKey | null): void {
+    this.#hits = found === null ? 0 : found === this.#candidate ? this.#hits + 1 : 1
+    this.#candidate = found
+    if (this.key !== null) {
+      this.#misses = found === this.key ? 0 : this.#misses + 1
+      if (this.#misses >= LOOKS) {
+        this.ended = this.key
+        this.key = null
+      }
+    }
+    if (this.key === null && this.#hits >= LOOKS) {
+      this.key = found
+      this.began = found
+      this.#misses = 0
+    }
+  }
+
+  /** The key of the newest window, or null. */
+  #look(): DtmfKey | null {
+    const window = this.#window
+    let energy = 0
+    for (let i = 0; i < WINDOW; i++) {
+      const sample = this.#line[HOP + i]! * HANN[i]!
+      window[i] = sample
+      energy += sample * sample
+    }
+    // Most frames of a call are quieter than two of the weakest sines: they cost no more than this.
+    if (energy < MIN_AMPLITUDE ** 2 * SINE_ENERGY) return null
+    const row = strongest(window, LOW)
+    const column = strongest(window, HIGH)
+    const low = sineAmplitude(window, LOW[row]!)
+    const high = sineAmplitude(window, HIGH[column]!)
+    if (low < MIN_AMPLITUDE || high < MIN_AMPLITUDE) return null
+    const twist = (high * high) / (low * low)
+    if (twist > MAX_HIGH_OVER_LOW || twist < MIN_HIGH_OVER_LOW) return null
+    if ((low * low + high * high) * SINE_ENERGY < MIN_SHARE * energy) return null
+    if (hasHarmonic(window, LOW[row]!, low, HIGH[column]!.hz)) return null
+    if (hasHarmonic(window, HIGH[column]!, high, LOW[row]!.hz)) return null
+    return KEYS[row]![column]!
+  }
+}
+
+function strongest(window: Float64Array, probes: readonly Probe[]): number {
+  let best = 0
+  let bestPower = -1
+  for (let n = 0; n < probes.length; n++) {
+    const power = goertzelPower(window, probes[n]!.at)
+    if (power <= bestPower) continue
+    best = n
+    bestPower = power
+  }
+  return best
+}
+
+/**
+ * Amplitude of the sine near a probe, or 0 when its true frequency deviates too far. A sine x bins beside the probe
+ * is seen through the Hann window with sin(πx) / (πx (1 - x²)) there, and correspondingly one bin to each side:
+ * the ratio of the side looks gives x.
+ */
+function sineAmplitude(window: Float64Array, { hz, at, below, above }: Probe): number {
+  const centre = Math.sqrt(goertzelPower(window, at))
+  const lower = Math.sqrt(goertzelPower(window, below))
+  const upper = Math.sqrt(goertzelPower(window, above))
+  // From the main lobe: upper / centre = (1 + x) / (2 - x), lower / centre = (1 - x) / (2 + x).
+  const bins =
+    upper > lower ? (2 * upper - centre) / (upper + centre + 1e-9) : (centre - 2 * lower) / (lower + centre + 1e-9)
+  if (Math.abs(bins) * BIN_HZ > MAX_DEVIATION * hz) return 0
+  const x = Math.abs(bins) < 1e-6 ? 1e-6 : bins
+  const seen = Math.sin(Math.PI * x) / (Math.PI * x * (1 - x * x))
+  return centre / Math.sqrt(SINE_POWER) / seen
+}
+
+function hasHarmonic(window: Float64Array, { hz, harmonic }: Probe, amplitude: number, otherHz: number): boolean {
+  if (Math.abs(2 * hz - otherHz) < HARMONIC_CLEARANCE_HZ) return false
+  return goertzelPower(window, harmonic) > MAX_HARMONIC * amplitude * amplitude * SINE_POWER
+}

@@ -1,0 +1,103 @@
+import type { Frame } from './audio.ts'
+import { goertzelCoefficient, goertzelPower } from './goertzel.ts'
+
+/** How many frames the output of `DtmfMask` lies behind its input: 40 ms, which a tone's leading edge needs. */
+export const DELAY_FRAMES = 2
+
+const RATE_HZ = 8000
+const FRAME = 160
+/** Granularity of the mask [samples]: 5 ms. */
+const BLOCK = 40
+const BLOCKS_PER_FRAME = FRAME / BLOCK
+/** Blocks per look: 15 ms, so that a tone of 20 ms holds a whole look wherever it starts. */
+const LOOK_BLOCKS = 3
+const WINDOW = LOOK_BLOCKS * BLOCK
+const LINE = (DELAY_FRAMES + 1) * FRAME
+const BLOCKS = LINE / BLOCK
+const NEWEST = BLOCKS - BLOCKS_PER_FRAME
+/** Blocks blanked before and after each look in which a tone was suspected: all that the delay allows, 30 ms. */
+const GUARD = NEWEST - (LOOK_BLOCKS - 1)
+
+/** Weakest sine that raises suspicion [amplitude]: below it G.711 has no more than a step or two left of a sine. */
+const MIN_AMPLITUDE = 12
+/** Share of the energy in one sine of each group that raises suspicion, and the share that keeps it up. */
+const PAIR_SHARE = 0.4
+const PAIR_SHARE_HELD = 0.2
+/** The same for a single sine: a key whose second tone comes late, or is filtered out on the way. */
+const SINGLE_SHARE = 0.6
+const SINGLE_SHARE_HELD = 0.35
+/** The weaker sine of a pair has at least this part of the stronger one's power: 16 dB. */
+const MAX_TWIST = 10 ** (-16 / 10)
+
+const LOW = [697, 770, 852, 941].map(hz => goertzelCoefficient(hz, RATE_HZ))
+const HIGH = [1209, 1336, 1477, 1633].map(hz => goertzelCoefficient(hz, RATE_HZ))
+const HANN = Float64Array.from({ length: WINDOW }, (_, i) => 0.5 - 0.5 * Math.cos((2 * Math.PI * (i + 0.5)) / WINDOW))
+const SINE_POWER = (WINDOW / 4) ** 2
+const SINE_ENERGY = HANN.reduce((sum, w) => sum + w * w, 0) / 2
+
+/**
+ * Blanks keypad tones during a card payment. The output is the input DELAY_FRAMES later, bit exact, but for what may
+ * belong to a tone: that is zero, from 30 ms before the first look that raised suspicion to 30 ms after the last.
+ * It errs to one side: speech may lose a syllable, a tone loses everything. 8 kHz, 20 ms frames.
+ */
+export class DtmfMask {
+  readonly #line = new Int16Array(LINE)
+  /** One mark per block of the line: 1 is to be blanked. */
+  readonly #marks = new Uint8Array(BLOCKS)
+  readonly #window = new Float64Array(WINDOW)
+  /** Blocks that are still to be blanked after the last suspicion. */
+  #hold = 0
+
+  /** Whether a tone sounds, or something of one is still to come out: a pause must not end while this is true. */
+  get tonePresent(): boolean {
+    return this.#hold > 0 || this.#marks.includes(1, BLOCKS_PER_FRAME)
+  }
+
+  /** Takes the next frame and gives the one DELAY_FRAMES before it, without its tones. They may be the same array. */
+  process(input: Frame, output: Frame): void {
+    this.#line.copyWithin(0, FRAME)
+    this.#line.set(input, LINE - FRAME)
+    this.#marks.copyWithin(0, BLOCKS_PER_FRAME)
+    this.#marks.fill(0, NEWEST)
+    for (let block = NEWEST; block < BLOCKS; block++) this.#judge(block)
+    for (let i = 0; i < FRAME; i++) output[i] = this.#marks[Math.floor(i / BLOCK)] === 1 ? 0 : this.#line[i]!
+  }
+
+  /** Looks at the window that ends with `block` and marks what it makes suspect. */
+  #judge(block: number): void {
+    if (this.#suspect(block, this.#hold > 0)) {
+      this.#marks.fill(1, block - (LOOK_BLOCKS - 1) - GUARD, block + 1)
+      this.#hold = GUARD
+      return
+    }
+    if (this.#hold === 0) return
+    this.#marks[block] = 1
+    this.#hold--
+  }
+
+  #suspect(block: number, held: boolean): boolean {
+    const from = (block + 1) * BLOCK - WINDOW
+    let energy = 0
+    for (let i = 0; i < WINDOW; i++) {
+      const sample = this.#line[from + i]! * HANN[i]!
+      this.#window[i] = sample
+      energy += sample * sample
+    }
+    const floor = MIN_AMPLITUDE ** 2 * SINE_POWER
+    if (energy * SINE_POWER < floor * SINE_ENERGY) return false
+    const low = strongest(this.#window, LOW)
+    const high = strongest(this.#window, HIGH)
+    const stronger = Math.max(low, high)
+    if (stronger < floor) return false
+    const share = SINE_ENERGY / SINE_POWER / energy
+    if (stronger * share > (held ? SINGLE_SHARE_HELD : SINGLE_SHARE)) return true
+    if (Math.min(low, high) < MAX_TWIST * stronger) return false
+    return (low + high) * share > (held ? PAIR_SHARE_HELD : PAIR_SHARE)
+  }
+}
+
+function strongest(window: Float64Array, coefficients: readonly number[]): number {
+  let best = 0
+  for (let n = 0; n < coefficients.length; n++) best = Math.max(best, goertzelPower(window, coefficients[n]!))
+  return best
+}

@@ -1,0 +1,15 @@
+import type { Frame } from './audio.ts'
+
+/** What an all-zero frame measures [dBov]: the lowest level that RFC 6464 §3 can express. */
+export const SILENCE_DBOV = -127
+
+/**
+ * RMS level of a frame [dBov]: 0 is a square wave at full scale, a full-scale sine is -3.01 (RFC 6464 §3 takes its
+ * reference so). Never below SILENCE_DBOV; an empty frame is silence.
+ */
+export function levelDbov(frame: Frame): number {
+  let energy = 0
+  for (let i = 0; i < frame.length; i++) energy += frame[i]! * frame[i]!
+  if (energy === 0) return SILENCE_DBOV
+  return Math.max(SILENCE_DBOV, 10 * Math.log10(energy / frame.length / 32_768 ** 2))
+}
