@@ -148,8 +148,8 @@ export class JitterBuffer {
     const at = this.#timestampUnwrapper.peek(timestamp)
     const unwrapped = this.#sequenceUnwrapper.peek(sequence)
     if (!this.#started) this.#anchor(unwrapped, at)
-    // Without a clock yet only the newest packet counts, or the call would start with the delay of its set-up.
-    if (Number.isNaN(this.#nextPullMs)) this.#head = Math.max(this.#head, at - this.#frame)
+    // Without a clock yet only the newest audio counts, or the call would start with the delay of its set-up.
+    if (Number.isNaN(this.#nextPullMs)) this.#head = Math.max(this.#head, at - 2 * this.#frame)
     if (!this.#onTime(unwrapped, at, length, arrivalMs)) {
       this.#markSpent(unwrapped)
       return this.#refuse('late')
@@ -287,12 +287,11 @@ export class JitterBuffer {
   #onTime(sequence: number, at: number, length: number, arrivalMs: number): boolean {
     const spareMs = this.#spareMs(at, arrivalMs)
     if (sequence < this.#next) {
-      if (this.#fresh && at >= this.#head) {
+      if (this.#fresh && at >= this.#head && at < this.#head + this.#frame) {
         this.#next = sequence
         return true
       }
-      this.#delay.observe(spareMs)
-      this.#wait(at)
+      if (at < this.#head) this.#lagging(at, spareMs)
       return false
     }
     if (spareMs > this.#excessMs) {
@@ -303,8 +302,7 @@ export class JitterBuffer {
       this.#lateSinceMs = Number.NaN
       return true
     }
-    this.#delay.observe(spareMs)
-    this.#wait(at)
+    this.#lagging(at, spareMs)
     if (at + length > this.#head) return true
     if (Number.isNaN(this.#lateSinceMs)) this.#lateSinceMs = arrivalMs
     if (arrivalMs - this.#lateSinceMs < LATE_RUN_MS) return false
@@ -313,7 +311,8 @@ export class JitterBuffer {
   }
 
   /** Grows the delay by one frame after a late packet. A frame that has just been concealed counts as the inserted one. */
-  #wait(at: number): void {
+  #lagging(at: number, spareMs: number): void {
+    this.#delay.observe(spareMs)
     if (!this.#delay.grow(((this.#head - at) / this.#frame) * this.#frameMs)) return
     if (this.#head - this.#frame < this.#playedTo) {
       this.#insertDue = true

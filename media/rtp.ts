@@ -140,6 +140,7 @@ export class RtpSender {
   /** payload bytes without headers, as RTCP counts them (RFC 3550 §6.4.1) */
   octetsSent = 0
   readonly #buffers: readonly [Uint8Array, Uint8Array]
+  readonly #header: RtpHeader
   #current: Uint8Array
   #silent = true
 
@@ -151,6 +152,7 @@ export class RtpSender {
     const bytes = RTP_HEADER_BYTES + start.maxPayload
     this.#buffers = [new Uint8Array(bytes), new Uint8Array(bytes)]
     this.#current = this.#buffers[0]
+    this.#header = { marker: false, payloadType: 0, sequence: 0, timestamp: 0, ssrc: this.ssrc }
   }
 
   /** The buffer of the next packet; the payload goes to offset 12, then `write` makes the header. */
@@ -170,12 +172,12 @@ export class RtpSender {
    */
   write(payloadType: number, payloadLength: number, timestamp = this.timestamp, marker = this.#silent): Uint8Array {
     const buffer = this.#current
-    buffer[0] = 0x80
-    buffer[1] = (marker ? 0x80 : 0) | (payloadType & 0x7f)
-    buffer[2] = this.sequence >>> 8
-    buffer[3] = this.sequence
-    writeUint32(buffer, 4, timestamp)
-    writeUint32(buffer, 8, this.ssrc)
+    const header = this.#header
+    header.marker = marker
+    header.payloadType = payloadType
+    header.sequence = this.sequence
+    header.timestamp = timestamp
+    writeRtpHeader(buffer, header)
     this.sequence = (this.sequence + 1) & 0xffff
     this.packetsSent++
     this.octetsSent = (this.octetsSent + payloadLength) >>> 0
