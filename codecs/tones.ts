@@ -1,4 +1,4 @@
-import { clamp16 } from './audio.ts'
+import { clamp16, NARROWBAND_HZ } from './audio.ts'
 
 /** One stretch of a tone: sines that start and end together, or silence when `hz` is empty. */
 export interface ToneSegment {
@@ -81,6 +81,13 @@ export function dtmfPlan(key: DtmfKey, onMs = 100, offMs = 0): TonePlan {
   const segments: ToneSegment[] = [{ hz: DTMF_FREQUENCIES[key], ms: onMs, levelDb: [-14, -12] }]
   return { segments: offMs > 0 ? [...segments, { hz: [], ms: offMs }] : segments, rampMs: 2 }
 }
+
+/** The samples of `dtmfPlan`; none where `key` is no key. */
+export function dtmfTone(key: string, onMs = 100, sampleRateHz = NARROWBAND_HZ): Int16Array {
+  return isDtmfKey(key) ? renderTone(dtmfPlan(key, onMs), sampleRateHz) : new Int16Array(0)
+}
+
+export const isDtmfKey = (key: string): key is DtmfKey => Object.hasOwn(DTMF_FREQUENCIES, key)
 
 /** Starts a tone. */
 export function createTone(plan: TonePlan, sampleRateHz: number): Tone {
