@@ -20,7 +20,7 @@ const VOLUME_MASK = 0x3f
 export interface DtmfReading {
   /** a key went down */
   began: DtmfKey | null
-  /** a key came up; with both set, `ended` happened first unless it is the same key */
+  /** a key came up; with both set, that was the key before the one that began */
   ended: DtmfKey | null
   /** of the ended key [ms] */
   durationMs: number
@@ -48,6 +48,8 @@ export class DtmfEventReader {
   #durationUnits = 0
   #segmentsUnits = 0
   #lastMs = 0
+  /** The only packet so far was an end: told at the next call, so that one reading never holds two ends. */
+  #endDue = false
 
   /** @param clockRateHz of the payload type, as in SDP */
   constructor(clockRateHz = 8_000) {
@@ -136,7 +138,8 @@ export class DtmfEventReader {
     this.#segmentsUnits = 0
     this.#durationUnits = 0
     this.#reading.began = key
-    this.#prolong(durationUnits, ended, nowMs)
+    this.#prolong(durationUnits, false, nowMs)
+    this.#endDue = ended
   }
 
   #prolong(durationUnits: number, ended: boolean, nowMs: number): void {
@@ -149,12 +152,14 @@ export class DtmfEventReader {
     this.#reading.ended = this.#active
     this.#reading.durationMs = ((this.#segmentsUnits + this.#durationUnits) * 1_000) / this.#clockRateHz
     this.#active = null
+    this.#endDue = false
   }
 
   #clear(): void {
     this.#reading.began = null
     this.#reading.ended = null
     this.#reading.durationMs = 0
+    if (this.#endDue) this.#end()
   }
 }
 
