@@ -1,16 +1,7 @@
+import { PacketRing, RING_PACKETS, RING_PAYLOAD_BYTES } from './packet-ring.ts'
 import { PlayoutDelay } from './playout-delay.ts'
 import { Unwrapper } from './rtp.ts'
 
-/** Length of the ring; a newer packet that does not fit is dropped and counted as overflow. */
-export const JITTER_PACKETS = 64
-/** The longest payload that is kept: 125 ms of G.711. */
-export const JITTER_PAYLOAD_BYTES = 1_000
-
-const MASK = JITTER_PACKETS - 1
-const ABSENT = 0
-const HELD = 1
-/** Played, or too late to be. */
-const SPENT = 2
 /** So long a starved stream is taken for lost packets, after that for a pause. */
 const STARVED_FRAMES = 3
 /** In-order packets that are late for so long are no stall of the network: the sender's clock has moved. */
@@ -80,11 +71,7 @@ export class JitterBuffer {
   readonly #sequenceUnwrapper = new Unwrapper(16)
   readonly #timestampUnwrapper = new Unwrapper(32)
 
-  readonly #bytes = new Uint8Array(JITTER_PACKETS * JITTER_PAYLOAD_BYTES)
-  readonly #sequences = new Float64Array(JITTER_PACKETS)
-  readonly #timestamps = new Float64Array(JITTER_PACKETS)
-  readonly #lengths = new Uint16Array(JITTER_PACKETS)
-  readonly #states = new Uint8Array(JITTER_PACKETS)
+  readonly #ring = new PacketRing(this.counters)
   /** The last frame of audio, to repair a hole inside the next one. */
   readonly #history: Uint8Array
 
@@ -95,11 +82,6 @@ export class JitterBuffer {
   #head = 0
   /** End of the last audio that was played. */
   #playedTo = 0
-  /** First sequence number that is not yet played. */
-  #next = 0
-  #highest = 0
-  #found = 0
-  #missing = 0
   #lastLength = 0
   /** The newest packet was no audio: what follows is owed nothing. */
   #quiet = false
@@ -142,7 +124,7 @@ export class JitterBuffer {
     arrivalMs: number,
   ): PushResult {
     this.counters.received++
-    if (length <= 0 || length > JITTER_PAYLOAD_BYTES || offset + length > bytes.length) return this.#refuse('overflow')
+    if (length <= 0 || length > RING_PAYLOAD_BYTES || offset + length > bytes.length) return this.#refuse('overflow')
     const refusal = this.#refusal(sequence)
     if (refusal !== null) return this.#refuse(refusal)
     const at = this.#timestampUnwrapper.peek(timestamp)
@@ -151,19 +133,15 @@ export class JitterBuffer {
     // Without a clock yet only the newest audio counts, or the call would start with the delay of its set-up.
     if (Number.isNaN(this.#nextPullMs)) this.#head = Math.max(this.#head, at - 2 * this.#frame)
     if (!this.#onTime(unwrapped, at, length, arrivalMs)) {
-      this.#markSpent(unwrapped)
+      this.#ring.spend(unwrapped)
       return this.#refuse('late')
     }
-    if (!this.#makeRoom(unwrapped)) return this.#refuse('overflow')
+    if (!this.#ring.reach(unwrapped, this.#head)) return this.#refuse('overflow')
     this.#sequenceUnwrapper.unwrap(sequence)
     this.#timestampUnwrapper.unwrap(timestamp)
     this.#delay.observe(this.#spareMs(at, arrivalMs))
-    const slot = unwrapped & MASK
-    this.#occupy(unwrapped, HELD)
-    this.#timestamps[slot] = at
-    this.#lengths[slot] = length
-    const to = slot * JITTER_PAYLOAD_BYTES
-    for (let i = 0; i < length; i++) this.#bytes[to + i] = bytes[offset + i]!
+    if (unwrapped > this.#ring.highest) this.#quiet = false
+    this.#ring.store(unwrapped, at, bytes, offset, length)
     return 'ok'
   }
 
@@ -177,11 +155,11 @@ export class JitterBuffer {
     if (refusal !== null) return this.#refuse(refusal)
     if (!this.#started) return 'ok'
     const unwrapped = this.#sequenceUnwrapper.peek(sequence)
-    if (unwrapped < this.#next) return 'ok'
-    if (!this.#makeRoom(unwrapped)) return this.#refuse('overflow')
+    if (unwrapped < this.#ring.next) return 'ok'
+    if (!this.#ring.reach(unwrapped, this.#head)) return this.#refuse('overflow')
     this.#sequenceUnwrapper.unwrap(sequence)
-    if (unwrapped > this.#highest) this.#quiet = true
-    this.#occupy(unwrapped, SPENT)
+    if (unwrapped > this.#ring.highest) this.#quiet = true
+    this.#ring.spend(unwrapped)
     return 'ok'
   }
 
@@ -213,8 +191,7 @@ export class JitterBuffer {
 
   /** Forgets the stream: a new SSRC, a new codec. The counters stay. */
   reset(): void {
-    this.#states.fill(ABSENT)
-    this.#sequences.fill(Number.NaN)
+    this.#ring.start(0)
     this.#sequenceUnwrapper.reset()
     this.#timestampUnwrapper.reset()
     this.#history.fill(this.#silenceByte)
@@ -234,31 +211,23 @@ export class JitterBuffer {
   #refusal(sequence: number): 'duplicate' | 'overflow' | null {
     if (!this.#started) return null
     const unwrapped = this.#sequenceUnwrapper.peek(sequence)
-    if (unwrapped - this.#highest >= JITTER_PACKETS || this.#next - unwrapped >= JITTER_PACKETS) {
+    if (unwrapped - this.#ring.highest >= RING_PACKETS || this.#ring.next - unwrapped >= RING_PACKETS) {
       const confirmed = sequence === this.#afterJump
       this.#afterJump = (sequence + 1) & 0xffff
       if (!confirmed) return 'overflow'
       this.counters.resyncs++
-      this.counters.discarded += this.#heldPackets()
       this.reset()
       return null
     }
     this.#afterJump = -1
-    return this.#sequences[unwrapped & MASK] === unwrapped ? 'duplicate' : null
-  }
-
-  #heldPackets(): number {
-    let held = 0
-    for (let slot = 0; slot < JITTER_PACKETS; slot++) if (this.#states[slot] === HELD) held++
-    return held
+    return this.#ring.has(unwrapped) ? 'duplicate' : null
   }
 
   /** The packet is played one frame after the next pull. */
   #anchor(sequence: number, at: number): void {
     this.#started = true
     this.#fresh = true
-    this.#next = sequence
-    this.#highest = sequence - 1
+    this.#ring.start(sequence)
     this.#head = at - this.#frame
     this.#playedTo = this.#head
     this.#starvedFrames = 0
@@ -270,9 +239,6 @@ export class JitterBuffer {
 
   #resync(sequence: number, at: number): void {
     this.counters.resyncs++
-    this.counters.discarded += this.#heldPackets()
-    this.#states.fill(ABSENT)
-    this.#sequences.fill(Number.NaN)
     this.#anchor(sequence, at)
   }
 
@@ -286,9 +252,9 @@ export class JitterBuffer {
   /** Whether the packet can be played, after the delay has been adapted to it. */
   #onTime(sequence: number, at: number, length: number, arrivalMs: number): boolean {
     const spareMs = this.#spareMs(at, arrivalMs)
-    if (sequence < this.#next) {
+    if (sequence < this.#ring.next) {
       if (this.#fresh && at >= this.#head && at < this.#head + this.#frame) {
-        this.#next = sequence
+        this.#ring.next = sequence
         return true
       }
       if (at < this.#head) this.#lagging(at, spareMs)
@@ -322,52 +288,6 @@ export class JitterBuffer {
     this.counters.inserted++
   }
 
-  /** Makes the ring end at this sequence number by giving up what is past; false when audio is in the way. */
-  #makeRoom(sequence: number): boolean {
-    while (sequence - this.#next >= JITTER_PACKETS) {
-      const slot = this.#next & MASK
-      if (this.#sequences[slot] !== this.#next) this.counters.lost++
-      else if (this.#states[slot] === HELD) {
-        if (this.#timestamps[slot]! + this.#lengths[slot]! > this.#head) return false
-        this.counters.discarded++
-      }
-      this.#next++
-    }
-    return true
-  }
-
-  #occupy(sequence: number, state: number): void {
-    const slot = sequence & MASK
-    this.#sequences[slot] = sequence
-    this.#states[slot] = state
-    if (sequence <= this.#highest) return
-    this.#highest = sequence
-    if (state === HELD) this.#quiet = false
-  }
-
-  /** So that a second copy of a late packet is a duplicate, and the packet itself is not counted as lost too. */
-  #markSpent(sequence: number): void {
-    if (sequence > this.#highest && sequence - this.#next >= JITTER_PACKETS) return
-    const kept = this.#sequences[sequence & MASK]!
-    if (kept > sequence) return
-    this.#occupy(sequence, SPENT)
-  }
-
-  /** Finds the first audio that is not yet played; passes what is spent and counts what is absent before it. */
-  #seek(): boolean {
-    let missing = 0
-    for (let sequence = this.#next; sequence <= this.#highest; sequence++) {
-      const slot = sequence & MASK
-      if (this.#sequences[slot] !== sequence) missing++
-      else if (this.#states[slot] === HELD) {
-        this.#found = sequence
-        this.#missing = missing
-        return true
-      } else if (missing === 0) this.#next = sequence + 1
-    }
-    return false
-  }
-
   #fill(out: Uint8Array): PullResult {
     const start = this.#head
     const end = start + this.#frame
@@ -377,8 +297,8 @@ export class JitterBuffer {
     let owed = 0
     let found = true
     while (position < end) {
-      found = this.#seek()
-      const at = found ? this.#timestamps[this.#found & MASK]! : end
+      found = this.#ring.seek()
+      const at = found ? this.#ring.timestamp : end
       if (at <= position && found) {
         const taken = this.#take(out, position, start, end)
         audio += taken
@@ -404,23 +324,9 @@ export class JitterBuffer {
 
   /** Copies what the found packet has for this frame. @returns bytes copied, 0 when all of it is past */
   #take(out: Uint8Array, position: number, start: number, end: number): number {
-    const slot = this.#found & MASK
-    const offset = position - this.#timestamps[slot]!
-    const length = this.#lengths[slot]!
-    this.counters.lost += this.#missing
-    this.#next = this.#found
-    const taken = Math.max(0, Math.min(length - offset, end - position))
-    const from = slot * JITTER_PAYLOAD_BYTES + offset
-    const to = position - start
-    for (let i = 0; i < taken; i++) out[to + i] = this.#bytes[from + i]!
-    if (offset + taken >= length) {
-      this.#states[slot] = SPENT
-      this.#next = this.#found + 1
-    }
-    if (taken === 0) {
-      this.counters.discarded++
-      return 0
-    }
+    const length = this.#ring.length
+    const taken = this.#ring.take(position - this.#ring.timestamp, out, position - start, end - start)
+    if (taken === 0) return 0
     this.#playedTo = position + taken
     this.#lastLength = length
     this.#fresh = false
@@ -432,7 +338,7 @@ export class JitterBuffer {
   #isOwed(found: boolean, position: number): boolean {
     if (this.#fresh) return false
     if (!found) return !this.#quiet && this.#starvedFrames < STARVED_FRAMES
-    return position < this.#playedTo + this.#missing * this.#lastLength
+    return position < this.#playedTo + this.#ring.missing * this.#lastLength
   }
 
   /** Fills a hole inside a frame by repeating what came before it. */

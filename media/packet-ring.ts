@@ -1,0 +1,129 @@
+/** Length of the ring; a newer packet that does not fit is dropped and counted as overflow. */
+export const RING_PACKETS = 64
+/** The longest payload that is kept: 125 ms of G.711. */
+export const RING_PAYLOAD_BYTES = 1_000
+
+const MASK = RING_PACKETS - 1
+const ABSENT = 0
+const HELD = 1
+/** Played, too late to be, or without audio. */
+const SPENT = 2
+
+/** The packets of one stream by their unwrapped sequence numbers, in memory that is allocated once. */
+export class PacketRing {
+  /** First sequence number that is not yet played. */
+  next = 0
+  highest = 0
+  /** Set by `seek`: the packet, and how many are absent before it. */
+  found = 0
+  missing = 0
+  readonly #counters: { lost: number; discarded: number }
+  readonly #bytes = new Uint8Array(RING_PACKETS * RING_PAYLOAD_BYTES)
+  readonly #sequences = new Float64Array(RING_PACKETS)
+  readonly #timestamps = new Float64Array(RING_PACKETS)
+  readonly #lengths = new Uint16Array(RING_PACKETS)
+  readonly #states = new Uint8Array(RING_PACKETS)
+
+  /** @param counters of the owner: packets that never came, and packets that were given up */
+  constructor(counters: { lost: number; discarded: number }) {
+    this.#counters = counters
+    this.start(0)
+  }
+
+  /** Gives up every packet; the stream goes on with this sequence number. */
+  start(sequence: number): void {
+    for (let slot = 0; slot < RING_PACKETS; slot++) if (this.#states[slot] === HELD) this.#counters.discarded++
+    this.#states.fill(ABSENT)
+    this.#sequences.fill(Number.NaN)
+    this.next = sequence
+    this.highest = sequence - 1
+  }
+
+  has(sequence: number): boolean {
+    return this.#sequences[sequence & MASK] === sequence
+  }
+
+  /** Makes the ring reach up to this sequence number by giving up what ends by `past`; false when newer audio is in the way. */
+  reach(sequence: number, past: number): boolean {
+    while (sequence - this.next >= RING_PACKETS) {
+      const slot = this.next & MASK
+      if (this.#sequences[slot] !== this.next) this.#counters.lost++
+      else if (this.#states[slot] === HELD) {
+        if (this.#timestamps[slot]! + this.#lengths[slot]! > past) return false
+        this.#counters.discarded++
+      }
+      this.next++
+    }
+    return true
+  }
+
+  /** Copies a packet in; `reach` has made room for it. */
+  store(sequence: number, timestamp: number, bytes: Uint8Array, offset: number, length: number): void {
+    const slot = sequence & MASK
+    this.#occupy(sequence, HELD)
+    this.#timestamps[slot] = timestamp
+    this.#lengths[slot] = length
+    const to = slot * RING_PAYLOAD_BYTES
+    for (let i = 0; i < length; i++) this.#bytes[to + i] = bytes[offset + i]!
+  }
+
+  /** Notes that a packet has come of which nothing is played: it is not missing, and a second copy is a duplicate. */
+  spend(sequence: number): void {
+    if (sequence - this.next >= RING_PACKETS || this.#sequences[sequence & MASK]! > sequence) return
+    this.#occupy(sequence, SPENT)
+  }
+
+  /** Finds the first audio that is not yet played; passes what is spent and counts what is absent before it. */
+  seek(): boolean {
+    let missing = 0
+    for (let sequence = this.next; sequence <= this.highest; sequence++) {
+      const slot = sequence & MASK
+      if (this.#sequences[slot] !== sequence) missing++
+      else if (this.#states[slot] === HELD) {
+        this.found = sequence
+        this.missing = missing
+        return true
+      } else if (missing === 0) this.next = sequence + 1
+    }
+    return false
+  }
+
+  /** Of the found packet. */
+  get timestamp(): number {
+    return this.#timestamps[this.found & MASK]!
+  }
+
+  /** Of the found packet [bytes]. */
+  get length(): number {
+    return this.#lengths[this.found & MASK]!
+  }
+
+  /**
+   * Copies bytes of the found packet, from `offset` on, to `out[at]` and up to `out[end]`; those absent before it are lost
+   * now. A packet that is used up is passed.
+   *
+   * @returns bytes copied, 0 when `offset` is beyond the packet
+   */
+  take(offset: number, out: Uint8Array, at: number, end: number): number {
+    const slot = this.found & MASK
+    const length = this.#lengths[slot]!
+    this.#counters.lost += this.missing
+    this.next = this.found
+    const taken = Math.max(0, Math.min(length - offset, end - at))
+    const from = slot * RING_PAYLOAD_BYTES + offset
+    for (let i = 0; i < taken; i++) out[at + i] = this.#bytes[from + i]!
+    if (offset + taken >= length) {
+      this.#states[slot] = SPENT
+      this.next = this.found + 1
+    }
+    if (taken === 0) this.#counters.discarded++
+    return taken
+  }
+
+  #occupy(sequence: number, state: number): void {
+    const slot = sequence & MASK
+    this.#sequences[slot] = sequence
+    this.#states[slot] = state
+    if (sequence > this.highest) this.highest = sequence
+  }
+}
