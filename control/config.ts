@@ -1,0 +1,191 @@
+import { isIP } from 'node:net'
+import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
+import ipaddr from 'ipaddr.js'
+
+/** The configuration contract: one table, from which parsing, error lines and `tandem --help` are made. */
+export interface Config {
+  /** Absolute path. */
+  dataDir: string
+  httpHost: string
+  /** 0: any free port. */
+  httpPort: number
+  sipHost: string
+  sipPort: number
+  rtpPorts: { first: number; last: number }
+  publicIp: string | null
+  engineThreads: number
+  liveKey: string | null
+  testKey: string | null
+  /** CIDR blocks. */
+  allowPrivateUrls: string[]
+  logLevel: LogLevel
+  drainSeconds: number
+  maxCalls: number
+}
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+type Parsed<T> = { value: T } | { bad: string }
+
+interface Setting<T> {
+  name: string
+  /** As one would write it; null: none. */
+  default: string | null
+  help: string
+  /** `{ bad }` says what to set instead. */
+  parse(text: string): Parsed<T>
+  /** The value of an absent variable without a textual default. */
+  absent?: T
+  /** Its value is never printed. */
+  secret?: true
+}
+
+type Settings = { [K in keyof Config]: Setting<Config[K]> }
+
+const ok = <T>(value: T): Parsed<T> => ({ value })
+const bad = (advice: string): Parsed<never> => ({ bad: advice })
+
+function integer(min: number, max: number): (text: string) => Parsed<number> {
+  return text => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+    return value >= min && value <= max ? ok(value) : bad(`set a whole number from ${min} to ${max}`)
+  }
+}
+
+const address = (text: string): Parsed<string> =>
+  isIP(text) ? ok(text) : bad('set an IP address, for example 127.0.0.1 or 0.0.0.0')
+
+function portRange(text: string): Parsed<{ first: number; last: number }> {
+  const [, first, last] = /^(\d{1,5})-(\d{1,5})$/.exec(text)?.map(Number) ?? []
+  const good = first !== undefined && last !== undefined && first >= 1024 && last <= 65_535 && last - first >= 3
+  return good
+    ? ok({ first, last })
+    : bad('set FIRST-LAST within 1024-65535 and at least four ports, for example 20000-29999')
+}
+
+function cidrList(text: string): Parsed<string[]> {
+  const blocks = text
+    .split(',')
+    .map(block => block.trim())
+    .filter(block => block !== '')
+  return blocks.every(block => ipaddr.isValidCIDR(block))
+    ? ok(blocks)
+    : bad('set CIDR blocks with commas between them, for example 10.0.0.0/8,192.168.1.5/32')
+}
+
+const key = (prefix: string) => (text: string) =>
+  new RegExp(`^${prefix}_[A-Za-z0-9_-]{16,200}$`).test(text)
+    ? ok(text)
+    : bad(`set ${prefix}_ and at least 16 letters, digits, - or _`)
+
+const logLevel = (text: string): Parsed<LogLevel> =>
+  LOG_LEVELS.find(level => level === text) === undefined
+    ? bad(`set one of ${LOG_LEVELS.join(', ')}`)
+    : ok(text as LogLevel)
+
+const SETTINGS: Settings = {
+  dataDir: {
+    name: 'TANDEM_DATA_DIR',
+    default: './data',
+    help: 'database, recordings, sockets; locked against a second instance',
+    parse: text => (text.includes('\0') ? bad('set a path') : ok(resolve(text))),
+  },
+  httpHost: { name: 'TANDEM_HTTP_HOST', default: '127.0.0.1', help: 'address of the REST API', parse: address },
+  httpPort: {
+    name: 'TANDEM_HTTP_PORT',
+    default: '8080',
+    help: 'port of the REST API; 0: any free one',
+    parse: integer(0, 65_535),
+  },
+  sipHost: { name: 'TANDEM_SIP_HOST', default: '127.0.0.1', help: 'address for SIP and RTP', parse: address },
+  sipPort: {
+    name: 'TANDEM_SIP_PORT',
+    default: '5060',
+    help: 'port for SIP over UDP and TCP',
+    parse: integer(1, 65_535),
+  },
+  rtpPorts: { name: 'TANDEM_RTP_PORTS', default: '20000-29999', help: 'UDP ports for RTP and RTCP', parse: portRange },
+  publicIp: {
+    name: 'TANDEM_PUBLIC_IP',
+    default: null,
+    help: 'address that SIP and SDP name instead of our own (behind NAT)',
+    parse: address,
+    absent: null,
+  },
+  engineThreads: {
+    name: 'TANDEM_ENGINE_THREADS',
+    default: String(Math.max(1, availableParallelism() - 1)),
+    help: 'threads for audio; default: cores - 1',
+    parse: integer(1, 256),
+  },
+  liveKey: {
+    name: 'TANDEM_LIVE_KEY',
+    default: null,
+    help: "the first organisation's live key; absent: generated and printed once",
+    parse: key('sk_live'),
+    absent: null,
+    secret: true,
+  },
+  testKey: {
+    name: 'TANDEM_TEST_KEY',
+    default: null,
+    help: "the first organisation's test key; absent: generated and printed once",
+    parse: key('sk_test'),
+    absent: null,
+    secret: true,
+  },
+  allowPrivateUrls: {
+    name: 'TANDEM_ALLOW_PRIVATE_URLS',
+    default: null,
+    help: 'private networks that streams may reach (CIDR blocks with commas between them)',
+    parse: cidrList,
+    absent: [],
+  },
+  logLevel: { name: 'TANDEM_LOG_LEVEL', default: 'info', help: LOG_LEVELS.join(', '), parse: logLevel },
+  drainSeconds: {
+    name: 'TANDEM_DRAIN_SECONDS',
+    default: '30',
+    help: 'how long running calls may finish after SIGTERM [s]',
+    parse: integer(0, 86_400),
+  },
+  maxCalls: {
+    name: 'TANDEM_MAX_CALLS',
+    default: '1000',
+    help: 'calls at once; above it callers hear 503 with Retry-After',
+    parse: integer(1, 100_000),
+  },
+}
+
+/** What we do not have, and what to do instead; a variable of the contract that this version cannot honour is an error. */
+const UNSUPPORTED = {
+  name: 'TANDEM_DATABASE_URL',
+  advice: 'this version stores in SQLite in the data directory only: leave it unset',
+}
+
+/** The configuration in `env`, or one line for each bad value that names the variable, the value and what to do. */
+export function readConfig(env: Record<string, string | undefined>): { config: Config } | { errors: string[] } {
+  const errors: string[] = []
+  const values: Record<string, unknown> = {}
+  for (const [field, setting] of Object.entries(SETTINGS) as [string, Setting<unknown>][]) {
+    const given = env[setting.name]
+    const text = given === undefined || given === '' ? setting.default : given
+    if (text === null) {
+      values[field] = setting.absent
+      continue
+    }
+    const parsed = setting.parse(text)
+    if ('value' in parsed) values[field] = parsed.value
+    else errors.push(`${setting.name}=${setting.secret ? '(hidden)' : text} is not valid: ${parsed.bad}.`)
+  }
+  if (env[UNSUPPORTED.name]) errors.push(`${UNSUPPORTED.name} is not supported: ${UNSUPPORTED.advice}.`)
+  return errors.length > 0 ? { errors } : { config: values as unknown as Config }
+}
+
+/** The lines of `tandem --help` about the environment. */
+export function configHelp(): string[] {
+  const settings = Object.values(SETTINGS) as Setting<unknown>[]
+  const width = Math.max(...settings.map(setting => setting.name.length))
+  return settings.map(setting => `  ${setting.name.padEnd(width)}  ${setting.help} (${setting.default ?? 'not set'})`)
+}

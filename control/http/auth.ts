@@ -1,0 +1,53 @@
+import { sha256 } from '../secrets.ts'
+import type { Store } from '../store.ts'
+import { type Problem, problem } from './errors.ts'
+import type { Route } from './route.ts'
+import type { Scope } from './scopes.ts'
+
+/** A valid key: whose it is and what it may do. */
+export interface Identity {
+  apiKeyId: string
+  organisationId: string
+  livemode: boolean
+  /** Null: all. */
+  scopes: readonly Scope[] | null
+  /** The version that the key is pinned to. */
+  apiVersion: string
+}
+
+const BEARER = /^Bearer +([A-Za-z0-9_-]{1,300}) *$/i
+
+/** Who sends this `Authorization` header. */
+export async function authenticate(store: Store, header: string | undefined, now: Date): Promise<Identity | Problem> {
+  if (header === undefined || header === '') {
+    return problem('api_key_missing', 'Send your API key as "Authorization: Bearer <key>".')
+  }
+  const secret = BEARER.exec(header)?.[1]
+  const key =
+    secret === undefined
+      ? undefined
+      : await store.db.selectFrom('api_keys').selectAll().where('hash', '=', sha256(secret)).executeTakeFirst()
+  if (key === undefined) return problem('api_key_invalid', 'This API key does not exist.')
+  if (key.expires_at !== null && Date.parse(key.expires_at) <= now.getTime()) {
+    return problem('api_key_expired', `This API key expired at ${key.expires_at}.`)
+  }
+  return {
+    apiKeyId: key.id,
+    organisationId: key.organisation_id,
+    livemode: key.livemode === 1,
+    scopes: key.scopes === null ? null : JSON.parse(key.scopes),
+    apiVersion: key.api_version,
+  }
+}
+
+/** Why this key may not do this operation, or null when it may. */
+export function refusal(identity: Identity, route: Pick<Route, 'mode' | 'scope'>): Problem | null {
+  if (route.mode === 'live' && !identity.livemode)
+    return problem('live_key_required', 'This operation needs a live key.')
+  if (route.mode === 'test' && identity.livemode)
+    return problem('test_key_required', 'This operation needs a test key.')
+  if (identity.scopes !== null && !identity.scopes.includes(route.scope)) {
+    return problem('scope_missing', `This key lacks the scope ${route.scope}.`)
+  }
+  return null
+}

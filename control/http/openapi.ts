@@ -1,0 +1,81 @@
+import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
+import type { FastifySchema } from 'fastify'
+import Type from 'typebox'
+import { ERRORS } from './errors.ts'
+import type { Route } from './route.ts'
+
+const EVERYWHERE = [400, 401, 403, 429, 500]
+
+const errorSchema = Type.Object({
+  error: Type.Object(
+    {
+      type: Type.String({ enum: [...new Set(Object.values(ERRORS).map(error => error.type))] }),
+      code: Type.String({ description: Object.keys(ERRORS).join(', ') }),
+      message: Type.String(),
+      param: Type.Union([Type.String(), Type.Null()]),
+      doc_url: Type.String(),
+      request_id: Type.String(),
+      details: Type.Optional(Type.Object({}, { additionalProperties: true })),
+    },
+    { additionalProperties: true },
+  ),
+})
+
+/** What Fastify validates and serialises by, and what `/openapi.json` is printed from. */
+export function routeSchema(route: Route): FastifySchema {
+  const failures = [...EVERYWHERE, ...(route.errors ?? [])].sort((a, b) => a - b)
+  const answer = route.rawType === undefined ? route.reply : { content: { [route.rawType]: { schema: route.reply } } }
+  return {
+    operationId: route.id,
+    summary: route.summary,
+    description: describe(route),
+    tags: [route.tag],
+    security: [{ key: [] }],
+    headers: headersOf(route),
+    querystring: route.query ?? Type.Object({}, { additionalProperties: false }),
+    ...(route.params === undefined ? {} : { params: route.params }),
+    ...(route.method === 'GET' ? {} : { body: route.body ?? Type.Object({}, { additionalProperties: false }) }),
+    response: {
+      [route.status]: answer,
+      ...Object.fromEntries(failures.map(status => [status, { description: 'An error.', ...errorSchema }])),
+    },
+  } as FastifySchema
+}
+
+function describe(route: Route): string {
+  const mode = route.mode === undefined ? '' : ` Needs a ${route.mode} key.`
+  return `${route.description ?? ''}\n\nScope: \`${route.scope}\`.${mode}`.trim()
+}
+
+/** Headers are only described here: the pipeline checks them itself, with errors of its own. */
+function headersOf(route: Route) {
+  const version = { 'Service-Version': Type.Optional(Type.String({ description: 'API version for this request.' })) }
+  const idempotency = {
+    'Idempotency-Key': Type.Optional(
+      Type.String({ description: 'A retry within 24 hours with the same key and parameters gets the first answer.' }),
+    ),
+  }
+  const both = route.method === 'POST' || route.method === 'DELETE'
+  return Type.Object(both ? { ...version, ...idempotency } : version)
+}
+
+export function openApiDescription(version: string): FastifyDynamicSwaggerOptions {
+  return {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Tandem',
+        version,
+        description: 'A telephony media engine: calls, conference rooms, media streams, card-payment pause.',
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+      servers: [{ url: '/' }],
+      components: {
+        securitySchemes: {
+          key: { type: 'http', scheme: 'bearer', description: 'A secret API key, `sk_live_…` or `sk_test_…`.' },
+        },
+      },
+    },
+    hideUntagged: true,
+  }
+}

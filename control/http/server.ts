@@ -1,0 +1,224 @@
+import swagger from '@fastify/swagger'
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import { newId } from '../ids.ts'
+import type { Store } from '../store.ts'
+import { authenticate, refusal } from './auth.ts'
+import type { Context } from './context.ts'
+import { ERRORS, envelope, isProblem, type Problem, problem } from './errors.ts'
+import { type Attempt, beginAttempt, endAttempt, MAX_KEY_LENGTH } from './idempotency.ts'
+import { RateLimiter } from './limits.ts'
+import { openApiDescription, routeSchema } from './openapi.ts'
+import { isRaw, type Route } from './route.ts'
+import { compileValidator, validationProblem } from './validation.ts'
+import { CURRENT_VERSION, VERSIONS } from './version.ts'
+
+export interface ServerParts {
+  store: Store
+  routes: Route[]
+  now: () => Date
+  log: Logger
+  rate: { burst: number; perSecond: number }
+  /** Version of the product, for the description of the API. */
+  version: string
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    context: Context | null
+    attempt: Attempt | null
+  }
+}
+
+const MAX_BODY_BYTES = 1024 * 1024
+const CONTEXT_OF_NOBODY = 'a handler runs only behind authentication'
+
+/**
+ * The HTTP server around a list of routes: each request passes key, mode, scope, rate, version, idempotency and schema, in this
+ * order, before its handler. Listens to nothing yet.
+ */
+export async function createServer(parts: ServerParts): Promise<FastifyInstance> {
+  const app = Fastify({
+    bodyLimit: MAX_BODY_BYTES,
+    exposeHeadRoutes: false,
+    genReqId: () => newId('request'),
+    routerOptions: { maxParamLength: 200, querystringParser: readQuery },
+    forceCloseConnections: 'idle',
+  })
+  app.decorateRequest('context', null)
+  app.decorateRequest('attempt', null)
+  app.setValidatorCompiler(({ schema, httpPart }) => compileValidator(schema as object, httpPart))
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('Request-Id', request.id)
+    reply.header('Service-Version', CURRENT_VERSION)
+  })
+  readBodies(app)
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    const failure = translate(error)
+    if (failure.problem === 'internal_error') parts.log.error({ err: error, requestId: request.id }, 'request failed')
+    return sendProblem(request, reply, failure)
+  })
+  app.setNotFoundHandler((request, reply) =>
+    sendProblem(request, reply, problem('resource_missing', `No such operation: ${request.method} ${pathOf(request)}`)),
+  )
+  await app.register(swagger, openApiDescription(parts.version))
+  await app.register(async v1 => addOperations(v1, parts), { prefix: '/v1' })
+  return app
+}
+
+function addOperations(v1: FastifyInstance, parts: ServerParts): void {
+  const limiter = new RateLimiter(parts.rate)
+  for (const route of parts.routes) {
+    v1.route({
+      method: route.method,
+      url: route.path,
+      schema: routeSchema(route),
+      onRequest: (request, reply) => admit(parts, limiter, route, request, reply),
+      preValidation: (request, reply) => enterAttempt(parts, route, request, reply),
+      onSend: (request, reply, payload) => leaveAttempt(parts, request, reply, payload),
+      handler: (request, reply) => handle(route, request, reply),
+    })
+  }
+}
+
+/** Key, mode, scope, rate, version. */
+async function admit(
+  parts: ServerParts,
+  limiter: RateLimiter,
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<unknown> {
+  const now = parts.now()
+  const identity = await authenticate(parts.store, request.headers.authorization, now)
+  if (isProblem(identity)) return sendProblem(request, reply, identity)
+  const refused = refusal(identity, route)
+  if (refused !== null) return sendProblem(request, reply, refused)
+  const waitS = limiter.take(identity.apiKeyId, now.getTime())
+  if (waitS > 0) {
+    return sendProblem(request, reply, problem('rate_limited', 'Too many requests.', { retryAfterS: waitS }))
+  }
+  const asked = request.headers['service-version']
+  if (asked !== undefined && !VERSIONS.includes(String(asked))) {
+    const message = `There is no version ${String(asked)}; the current one is ${CURRENT_VERSION}.`
+    return sendProblem(request, reply, problem('unknown_version', message, { param: 'Service-Version' }))
+  }
+  const apiVersion = asked === undefined ? identity.apiVersion : String(asked)
+  reply.header('Service-Version', apiVersion)
+  const idempotencyKey = headerText(request.headers['idempotency-key'])
+  const log = parts.log.child({ requestId: request.id, operation: route.id })
+  request.context = { ...identity, apiVersion, requestId: request.id, idempotencyKey, log }
+}
+
+/** Idempotency, and `{}` for an absent body, so that the schema names the parameter that is missing. */
+async function enterAttempt(
+  parts: ServerParts,
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<unknown> {
+  if (route.method !== 'GET') request.body ??= {}
+  const key = request.context?.idempotencyKey ?? null
+  if (key === null || request.context === null || (route.method !== 'POST' && route.method !== 'DELETE')) return
+  if (key.length > MAX_KEY_LENGTH || key === '') {
+    const message = `Idempotency-Key must have 1 to ${MAX_KEY_LENGTH} characters.`
+    return sendProblem(request, reply, problem('parameter_invalid', message, { param: 'Idempotency-Key' }))
+  }
+  const attempt = { tenant: request.context, method: route.method, path: pathOf(request), key }
+  const earlier = await beginAttempt(parts.store, attempt, { query: request.query, body: request.body }, parts.now())
+  if (earlier === null) {
+    request.attempt = attempt
+    return
+  }
+  if (isProblem(earlier)) return sendProblem(request, reply, earlier)
+  return sendText(reply.header('Idempotent-Replayed', 'true'), earlier.status, earlier.body)
+}
+
+/** Stores the answer before it is sent: whoever has seen it will see the same one again. */
+async function leaveAttempt(
+  parts: ServerParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  payload: unknown,
+): Promise<unknown> {
+  const attempt = request.attempt
+  if (attempt !== null) {
+    request.attempt = null
+    await endAttempt(parts.store, attempt, reply.statusCode, String(payload))
+  }
+  return payload
+}
+
+async function handle(route: Route, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  if (request.context === null) throw new Error(CONTEXT_OF_NOBODY)
+  const { params, query, body, headers } = request
+  const result = await route.handler(request.context, { params, query, body, headers } as never)
+  if (isProblem(result)) return sendProblem(request, reply, result)
+  if (isRaw(result)) {
+    return reply
+      .headers(result.headers)
+      .code(result.status)
+      .serializer((raw: unknown) => raw as string)
+      .send(result.raw)
+  }
+  return reply.code(route.status).send(result)
+}
+
+/** Answers with an error of the catalogue. */
+export function sendProblem(request: FastifyRequest, reply: FastifyReply, failure: Problem): FastifyReply {
+  if (failure.retryAfterS !== undefined) reply.header('Retry-After', String(failure.retryAfterS))
+  const baseUrl = `${request.protocol}://${request.host || 'localhost'}`
+  return sendText(reply, ERRORS[failure.problem].status, JSON.stringify(envelope(failure, request.id, baseUrl)))
+}
+
+const sendText = (reply: FastifyReply, status: number, json: string): FastifyReply =>
+  reply
+    .code(status)
+    .header('Content-Type', 'application/json; charset=utf-8')
+    .serializer((text: unknown) => text as string)
+    .send(json)
+
+/** The one border between exceptions of the framework and our errors. */
+function translate(error: FastifyError): Problem {
+  if (error.validation !== undefined) return validationProblem(error.validation as never)
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    return problem('parameter_invalid', `The body is longer than ${MAX_BODY_BYTES} bytes.`)
+  }
+  if (error instanceof UnreadableBody || error.code?.startsWith('FST_ERR_CTP_') || error.statusCode === 400) {
+    return problem('invalid_json', error.message)
+  }
+  return problem('internal_error', 'Something failed on our side.')
+}
+
+class UnreadableBody extends Error {}
+
+/** Bodies are JSON; an empty body is no body, whatever its content type says. */
+function readBodies(app: FastifyInstance): void {
+  const parseJson = app.getDefaultJsonParser('error', 'error')
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, text, done) => {
+    if (text === '') return done(null, undefined)
+    parseJson(request, text as string, (error, value) =>
+      error ? done(new UnreadableBody('The body is not valid JSON.')) : done(null, value),
+    )
+  })
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) =>
+    bytes.length === 0
+      ? done(null, undefined)
+      : done(new UnreadableBody('Send the body as JSON with "Content-Type: application/json".')),
+  )
+}
+
+/** A parameter sent twice becomes a list, which no schema takes for a single value. */
+function readQuery(text: string): Record<string, string | string[]> {
+  const query: Record<string, string | string[]> = Object.create(null)
+  for (const [name, value] of new URLSearchParams(text)) {
+    const before = query[name]
+    query[name] = before === undefined ? value : [before, value].flat()
+  }
+  return query
+}
+
+const pathOf = (request: FastifyRequest): string => request.url.split('?', 1)[0] ?? ''
+
+const headerText = (value: string | string[] | undefined): string | null => (value === undefined ? null : String(value))

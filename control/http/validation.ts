@@ -1,0 +1,59 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import ajvFormats from 'ajv-formats'
+import { type Problem, problem } from './errors.ts'
+
+const OPTIONS = { allErrors: false, strict: false, useDefaults: true, addUsedSchema: false } as const
+
+function makeAjv(coerceTypes: boolean): Ajv {
+  const ajv = new Ajv({ ...OPTIONS, coerceTypes })
+  ajvFormats.default(ajv)
+  return ajv
+}
+
+/** JSON has types: a body is taken as it is. A query string has none: there, and only there, `"20"` is a number. */
+const exact = makeAjv(false)
+const coercing = makeAjv(true)
+
+export function compileValidator(schema: object, httpPart: string | undefined): ValidateFunction {
+  return (httpPart === 'querystring' ? coercing : exact).compile(schema)
+}
+
+/** The failure that Ajv's errors mean; `param` is a path such as `overflow.action` or `member_user_ids[1]`. */
+export function validationProblem(errors: ErrorObject[]): Problem {
+  const error = mostTelling(errors)
+  const at = paramPath(error.instancePath)
+  const params = error.params as Record<string, unknown>
+  if (error.keyword === 'required') {
+    const param = join(at, String(params.missingProperty))
+    return problem('parameter_missing', `Missing required parameter: ${param}.`, { param })
+  }
+  if (error.keyword === 'additionalProperties' || error.keyword === 'unevaluatedProperties') {
+    const param = join(at, String(params.additionalProperty ?? params.unevaluatedProperty))
+    return problem('parameter_unknown', `Unknown parameter: ${param}.`, { param })
+  }
+  const param = error.propertyName === undefined ? at : join(at, error.propertyName)
+  const allowed = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : ''
+  const subject = param === '' ? 'The body' : param
+  return problem('parameter_invalid', `${subject} ${error.message ?? 'is not valid'}${allowed}.`, {
+    ...(param === '' ? {} : { param }),
+  })
+}
+
+/** Of the errors that the branches of an `anyOf` give, the one that lies deepest and is not about `null`. */
+function mostTelling(errors: ErrorObject[]): ErrorObject {
+  const rank = (error: ErrorObject): number =>
+    error.instancePath.length * 4 +
+    (['anyOf', 'oneOf', 'propertyNames'].includes(error.keyword) ? 0 : 2) +
+    (error.keyword === 'type' && (error.params as { type?: string }).type === 'null' ? -1 : 0)
+  return errors.reduce((best, error) => (rank(error) > rank(best) ? error : best))
+}
+
+const join = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`)
+
+function paramPath(pointer: string): string {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map(part => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce((path, part) => (/^\d+$/.test(part) && path !== '' ? `${path}[${part}]` : join(path, part)), '')
+}

@@ -1,0 +1,52 @@
+import Type from 'typebox'
+import { eventSchema, toEvent } from '../events/event.ts'
+import { missing } from '../http/errors.ts'
+import { listOf, listParameters, page } from '../http/list.ts'
+import { type Route, route } from '../http/route.ts'
+import { idParams } from '../http/schema.ts'
+import type { Store } from '../store.ts'
+import { forTenant } from '../tenancy.ts'
+
+export function eventRoutes(deps: { store: Store }): Route[] {
+  const { store } = deps
+  return [
+    route({
+      method: 'GET',
+      path: '/events',
+      id: 'listEvents',
+      summary: 'List events',
+      tag: 'Events',
+      scope: 'events:read',
+      query: Type.Object(
+        {
+          ...listParameters,
+          type: Type.Optional(Type.String({ maxLength: 100, description: 'Only events of this type.' })),
+        },
+        { additionalProperties: false },
+      ),
+      status: 200,
+      reply: listOf(eventSchema),
+      handler: (context, { query }) => {
+        const all = forTenant(store.db, context).select('events').selectAll()
+        const rows = query.type === undefined ? all : all.where('type', '=', query.type)
+        return page(rows, query, '/v1/events', toEvent)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/events/:id',
+      id: 'getEvent',
+      summary: 'Retrieve an event',
+      tag: 'Events',
+      scope: 'events:read',
+      params: idParams,
+      status: 200,
+      reply: eventSchema,
+      errors: [404],
+      handler: async (context, { params }) => {
+        const row = await forTenant(store.db, context).find('events', params.id)
+        return row === undefined ? missing('event', params.id) : toEvent(row)
+      },
+    }),
+  ]
+}

@@ -1,0 +1,69 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+  scrypt,
+  timingSafeEqual,
+} from 'node:crypto'
+
+const SECRET_BYTES = 32
+const SALT_BYTES = 16
+const PIN_HASH_BYTES = 32
+/** RFC 7914 parameters; 16 MiB and some 30 ms for one guess. */
+const SCRYPT = { N: 2 ** 14, r: 8, p: 1 }
+const IV_BYTES = 12
+const TAG_BYTES = 16
+
+/** A new secret of 256 random bits behind a readable prefix, for example `sk_live_…`. */
+export const newSecret = (prefix: string): string => `${prefix}_${randomBytes(SECRET_BYTES).toString('base64url')}`
+
+/** Right for secrets of many random bits only; a PIN needs `hashPin`. Hex. */
+export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/** HMAC-SHA256, hex. */
+export const hmac = (key: string, text: string): string => createHmac('sha256', key).update(text).digest('hex')
+
+/** What may be shown of a secret afterwards. */
+export const hintOf = (secret: string): string => `${secret.slice(0, 8)}…${secret.slice(-4)}`
+
+/** A salted, slow hash for the few digits of a PIN: `scrypt$salt$hash` in base64url. */
+export async function hashPin(pin: string): Promise<string> {
+  const salt = randomBytes(SALT_BYTES)
+  return `scrypt$${salt.toString('base64url')}$${(await derive(pin, salt)).toString('base64url')}`
+}
+
+/** Whether `pin` is the one that `hash` was made of; false for a hash of unknown form. */
+export async function verifyPin(pin: string, hash: string): Promise<boolean> {
+  const [scheme, salt, expected] = hash.split('$')
+  if (scheme !== 'scrypt' || salt === undefined || expected === undefined) return false
+  const wanted = Buffer.from(expected, 'base64url')
+  const got = await derive(pin, Buffer.from(salt, 'base64url'))
+  return wanted.length === got.length && timingSafeEqual(wanted, got)
+}
+
+const derive = (pin: string, salt: Buffer): Promise<Buffer> =>
+  new Promise((resolve, reject) =>
+    scrypt(pin, salt, PIN_HASH_BYTES, SCRYPT, (error, key) => (error === null ? resolve(key) : reject(error))),
+  )
+
+/** Encrypts a text so that only who knows `passphrase` reads it again (AES-256-GCM, key by HKDF). */
+export function seal(text: string, passphrase: string): string {
+  const iv = randomBytes(IV_BYTES)
+  const cipher = createCipheriv('aes-256-gcm', sealKey(passphrase), iv)
+  const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+  return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
+}
+
+/** The text that `seal` was given; throws when the passphrase is another one. */
+export function unseal(sealed: string, passphrase: string): string {
+  const bytes = Buffer.from(sealed, 'base64url')
+  const decipher = createDecipheriv('aes-256-gcm', sealKey(passphrase), bytes.subarray(0, IV_BYTES))
+  decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
+  return decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
+}
+
+const sealKey = (passphrase: string): Uint8Array =>
+  new Uint8Array(hkdfSync('sha256', passphrase, '', 'tandem idempotent answer', 32))
