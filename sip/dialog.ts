@@ -1,4 +1,5 @@
 import type { Peer, Transport } from './agent-types.ts'
+import type { OutgoingRequest } from './format.ts'
 import { type NameAddr, parseNameAddr } from './headers.ts'
 import type { ByteString, Headers, SipRequest, SipResponse } from './message.ts'
 import { parseUri, uriParam } from './uri.ts'
@@ -52,17 +53,17 @@ export function dialogOfRequest(request: SipRequest, localTag: string, peer: Pee
   }
 }
 
-/** The dialog that a response to our INVITE makes (RFC 3261 §12.1.2). `fallbackTarget` is used when it has no Contact. */
-export function dialogOfResponse(response: SipResponse, localTag: string, fallbackTarget: string, peer: Peer): Dialog {
+/** The dialog that a response to our INVITE makes (RFC 3261 §12.1.2); without a Contact it goes where the INVITE went. */
+export function dialogOfResponse(invite: OutgoingRequest, localTag: string, response: SipResponse, peer: Peer): Dialog {
   return {
-    callId: response.callId,
-    local: response.headers.get('from')!,
+    callId: invite.callId,
+    local: invite.from,
     remote: response.headers.get('to')!,
     localTag,
     remoteTag: response.to.tag,
-    localSeq: response.cseq.number,
+    localSeq: invite.cseq,
     remoteSeq: null,
-    remoteTarget: contactUri(response.headers) ?? fallbackTarget,
+    remoteTarget: contactUri(response.headers) ?? invite.uri,
     routeSet: response.headers.list('record-route').reverse(),
     peer,
   }

@@ -1,4 +1,13 @@
+import { AgentCore, type Session } from './agent-core.ts'
 import type { Action, Body, Counters, HeaderFields, InviteRequest, Peer, UserAgentOptions } from './agent-types.ts'
+import { ended, endOnFailure, finish, hangUp } from './ending.ts'
+import { sendInDialog } from './in-dialog-request.ts'
+import { acceptCall, rejectCall, sendProvisional } from './inbound-call.ts'
+import { onRequest, refuseBroken } from './incoming-request.ts'
+import { cancelCall, startCall } from './outbound-call.ts'
+import { sendReinvite } from './own-reinvite.ts'
+import { type ParseFailure, parseMessage } from './parse.ts'
+import { acceptReinvite, rejectReinvite } from './peer-reinvite.ts'
 
 export type * from './agent-types.ts'
 
@@ -8,45 +17,165 @@ export type * from './agent-types.ts'
  * Every method returns what the owner does next, in order. `now` is monotonic [ms] and never goes back. A method called for
  * an unknown session or in a state that forbids it returns no action. Nothing throws because of what the wire brought.
  */
-export declare class UserAgent {
-  readonly counters: Readonly<Counters>
-  constructor(options: UserAgentOptions)
-  /** One datagram, or one message cut from a stream by StreamFramer. */
-  receive(bytes: Uint8Array, from: Peer, now: number): Action[]
+export class UserAgent {
+  readonly #core: AgentCore
+
+  constructor(options: UserAgentOptions) {
+    this.#core = new AgentCore(options)
+  }
+
+  get counters(): Readonly<Counters> {
+    return this.#core.counters
+  }
+
+  /** Sessions that are not over, or whose end is still being told to the other side. */
+  get sessionCount(): number {
+    return this.#core.sessions.size
+  }
+
+  /** Transactions that run or wait for retransmissions. */
+  get transactionCount(): number {
+    return this.#core.transactions.size
+  }
+
+  /** One datagram, or one message cut from a stream by StreamFramer. Bodies in events are views of `bytes`. */
+  receive(bytes: Uint8Array, from: Peer, now: number): Action[] {
+    const core = this.#core
+    const message = parseMessage(bytes)
+    if (message.kind === 'failure') this.#broken(message, from)
+    else if (message.kind === 'request') {
+      core.counters.requestsReceived++
+      onRequest(core, message, from, now)
+    } else {
+      core.counters.responsesReceived++
+      // Two Vias: somebody else's response, led astray (RFC 3261 §18.1.2).
+      const ours = message.headers.list('via').length === 1
+      if (!ours || !core.transactions.response(message, now)) core.counters.unmatched++
+    }
+    return core.take()
+  }
+
+  #broken(failure: ParseFailure, from: Peer): void {
+    const { counters } = this.#core
+    if (failure.error === 'empty') return
+    const oversized = ['too_large', 'header_too_large', 'too_many_headers'].includes(failure.error)
+    if (oversized) counters.oversized++
+    else counters.malformed++
+    if (oversized || failure.request === null) counters.dropped++
+    else refuseBroken(this.#core, failure.request, failure.error === 'bad_version' ? 505 : 400, from)
+  }
+
   /** Fires what is due. */
-  advance(now: number): Action[]
+  advance(now: number): Action[] {
+    this.#core.deadlines.advance(now)
+    return this.#core.take()
+  }
+
   /** When `advance` must be called next [ms], or null. */
-  nextDeadline(): number | null
+  nextDeadline(): number | null {
+    return this.#core.deadlines.next()
+  }
+
   /** Bytes could not be sent to a peer (ICMP, connection refused, name not found): its client transactions end as 503. */
-  transportFailed(to: Peer, now: number): Action[]
+  transportFailed(to: Peer, now: number): Action[] {
+    this.#core.transactions.transportFailed(to, now)
+    return this.#core.take()
+  }
+
   /** Starts a call. */
-  invite(request: InviteRequest, now: number): { sessionId: string; actions: Action[] }
-  /** Ringing (180) or early media (183) for an incoming call. */
-  provisional(sessionId: string, status: number, body: Body | null, now: number): Action[]
+  invite(request: InviteRequest, now: number): { sessionId: string; actions: Action[] } {
+    const session = startCall(this.#core, request, now)
+    return { sessionId: session.id, actions: this.#core.take() }
+  }
+
+  /** Ringing (180), early media (183) or another 101 to 199 for an incoming call. */
+  provisional(sessionId: string, status: number, body: Body | null, now: number): Action[] {
+    return this.#with(sessionId, session => sendProvisional(this.#core, session, status, body, now))
+  }
+
   /** 200 to the incoming INVITE; `body` is the answer, or the offer when the INVITE had none. */
-  accept(sessionId: string, body: Body, now: number): Action[]
+  accept(sessionId: string, body: Body, now: number): Action[] {
+    return this.#with(sessionId, session => acceptCall(this.#core, session, body, now))
+  }
+
   /** Refuses an incoming call with a 3xx to 6xx; `ended` with cause `rejected` follows at once. */
   reject(
     sessionId: string,
     status: number,
     now: number,
-    options?: { reason?: string; headers?: HeaderFields },
-  ): Action[]
+    options: { reason?: string; headers?: HeaderFields } = {},
+  ): Action[] {
+    return this.#with(sessionId, session => rejectCall(this.#core, session, { status, ...options }, now))
+  }
+
   /** Gives up our INVITE; `ended` follows at once and a crossing 2xx is acknowledged and hung up. */
-  cancel(sessionId: string, now: number, headers?: HeaderFields): Action[]
+  cancel(sessionId: string, now: number, headers: HeaderFields = []): Action[] {
+    return this.#with(sessionId, session => cancelCall(this.#core, session, headers, now))
+  }
+
   /**
    * Hangs up in any state: BYE when answered (kept back until the ACK arrived), CANCEL for our unanswered INVITE, 480 for
    * theirs. `ended` follows at once.
    */
-  bye(sessionId: string, now: number, headers?: HeaderFields): Action[]
-  /** Sends a re-INVITE; `body` null: the other side offers. Waits out glare (491) by itself. */
-  reinvite(sessionId: string, body: Body | null, now: number): Action[]
-  acceptReinvite(sessionId: string, body: Body, now: number): Action[]
-  rejectReinvite(sessionId: string, status: number, now: number): Action[]
+  bye(sessionId: string, now: number, headers: HeaderFields = []): Action[] {
+    return this.#with(sessionId, session => {
+      const core = this.#core
+      if (session.incoming !== null) rejectCall(core, session, { status: 480, headers }, now)
+      else if (session.phase === 'inviting') cancelCall(core, session, headers, now)
+      else {
+        const mayNotYet = session.phase === 'answered'
+        finish(core, session, ended(session, 'local', 'bye'), now)
+        if (mayNotYet) session.pendingBye = headers
+        else hangUp(core, session, headers, now)
+      }
+    })
+  }
+
+  /**
+   * Sends a re-INVITE; `body` null: the other side offers. Waits out glare (491) by itself. No action while another
+   * re-INVITE, theirs or ours, is open.
+   */
+  reinvite(sessionId: string, body: Body | null, now: number): Action[] {
+    return this.#with(sessionId, session => sendReinvite(this.#core, session, body, false, now))
+  }
+
+  /** 200 to the re-INVITE that an event brought; `body` is the answer, or the offer when it had none. */
+  acceptReinvite(sessionId: string, body: Body, now: number): Action[] {
+    return this.#with(sessionId, session => acceptReinvite(this.#core, session, body, now))
+  }
+
+  /** Refuses the re-INVITE that an event brought; the call goes on as it was. */
+  rejectReinvite(sessionId: string, status: number, now: number): Action[] {
+    return this.#with(sessionId, session => rejectReinvite(this.#core, session, status, now))
+  }
+
   /** The answer to an offer that came in a 2xx, in our ACK. */
-  acknowledge(sessionId: string, body: Body, now: number): Action[]
-  /** INFO inside a confirmed call, for example DTMF. */
-  info(sessionId: string, contentType: string, body: Uint8Array, now: number): Action[]
-  /** Sessions that are not over. */
-  get sessionCount(): number
+  acknowledge(sessionId: string, body: Body, now: number): Action[] {
+    return this.#with(sessionId, session => session.acknowledge?.(body, now))
+  }
+
+  /** INFO inside a confirmed call, for example DTMF. An answer of 481 or 408 ends the call, any other is ignored. */
+  info(sessionId: string, contentType: string, body: Uint8Array, now: number): Action[] {
+    return this.#with(sessionId, session => {
+      const core = this.#core
+      if (session.phase !== 'confirmed' || session.dialog === null) return
+      const user = {
+        response: ({ status }: { status: number }, at: number): void => {
+          endOnFailure(core, session, status, at)
+        },
+        failed: (cause: 'timeout' | 'unreachable', at: number): void => {
+          if (cause === 'timeout') endOnFailure(core, session, 408, at)
+        },
+      }
+      const request = { method: 'INFO', headers: [], body: { type: contentType, bytes: body } }
+      sendInDialog(core, session, session.dialog, request, user, now)
+    })
+  }
+
+  #with(sessionId: string, act: (session: Session) => void): Action[] {
+    const session = this.#core.sessions.get(sessionId)
+    if (session === undefined || session.phase === 'over') return []
+    act(session)
+    return this.#core.take()
+  }
 }

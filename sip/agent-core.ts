@@ -1,0 +1,224 @@
+import type {
+  Action,
+  Body,
+  Counters,
+  Credentials,
+  HeaderFields,
+  InviteRequest,
+  Peer,
+  Transport,
+  UaEvent,
+  UserAgentOptions,
+} from './agent-types.ts'
+import { type Deadline, Deadlines } from './deadlines.ts'
+import type { Dialog } from './dialog.ts'
+import type { OutgoingRequest, ResponseParts } from './format.ts'
+import { canonicalName, type Headers, type SipRequest, toText } from './message.ts'
+import { MIN_SESSION_EXPIRES_S, type SessionTimer } from './session-timer.ts'
+import { DEFAULT_TIMERS, type Timers } from './timers.ts'
+import { type ClientTransaction, type ServerTransaction, Transactions } from './transactions.ts'
+import { bracketed } from './uri.ts'
+
+export const ALLOW = 'INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE'
+export const SUPPORTED = 'timer'
+export const ACCEPT = 'application/sdp, application/dtmf-relay, application/dtmf'
+
+/** A 2xx of ours that is sent again until its ACK comes (RFC 3261 §13.3.1.4). */
+export interface AwaitedAck {
+  cseq: number
+  again: Deadline | null
+  limit: Deadline | null
+  confirmed: (ack: SipRequest, now: number) => void
+}
+
+/** Our INVITE while it has no final response. */
+export interface OutgoingCall {
+  readonly request: InviteRequest
+  transaction: ClientTransaction | null
+  invite: OutgoingRequest | null
+  provisionalSeen: boolean
+  /** Set when the call was given up before a provisional response allowed a CANCEL (RFC 3261 §9.1). */
+  cancelHeaders: HeaderFields | null
+  authenticated: number
+  minSeS: number
+}
+
+/** Our re-INVITE from its first sending until its last final response. */
+export interface OwnReinvite {
+  readonly body: Body | null
+  readonly refresh: boolean
+  attempts: number
+  /** Waiting after a 491. */
+  retry: Deadline | null
+}
+
+export interface Session {
+  readonly id: string
+  readonly role: 'uac' | 'uas'
+  readonly callId: string
+  readonly localTag: string
+  /** User part of our Contact. */
+  readonly user: string
+  readonly credentials: Credentials | null
+  /**
+   * inviting: no final response yet. answered: our 2xx waits for its ACK. confirmed: the ACK passed. over: the last event
+   * is out, and what is left on the wire is being cleared up.
+   */
+  phase: 'inviting' | 'answered' | 'confirmed' | 'over'
+  dialog: Dialog | null
+  incoming: ServerTransaction | null
+  outgoing: OutgoingCall | null
+  awaitedAck: AwaitedAck | null
+  /** Sends the ACK that carries the answer to an offer from a 2xx. */
+  acknowledge: ((answer: Body | null, now: number) => void) | null
+  /** The BYE that waits for the ACK of our 2xx (RFC 3261 §15). */
+  pendingBye: HeaderFields | null
+  ownReinvite: OwnReinvite | null
+  peerReinvite: ServerTransaction | null
+  localDescription: Body | null
+  timer: SessionTimer | null
+  refreshAt: Deadline | null
+  expireAt: Deadline | null
+  /** Sends the last provisional response again each minute, so that proxies keep the call (RFC 3261 §13.3.1.1). */
+  provisionalAt: Deadline | null
+  /** The nonce used last and how often (RFC 7616 §3.4). */
+  nonce: { value: string; count: number } | null
+}
+
+/** What all parts of the user agent share: options, counters, transactions, sessions, and the list of actions. */
+export class AgentCore {
+  readonly options: UserAgentOptions
+  readonly timers: Timers
+  readonly minSessionExpiresS: number
+  readonly deadlines = new Deadlines()
+  readonly transactions: Transactions
+  readonly sessions = new Map<string, Session>()
+  /** Sessions by the INVITE that a CANCEL may name. */
+  readonly byInvite = new WeakMap<ServerTransaction, Session>()
+  /** Call-ID, From tag and CSeq of incoming INVITEs under way, to see those that came by two paths (RFC 3261 §8.2.2.2). */
+  readonly invites = new Set<string>()
+  readonly counters: Counters = {
+    malformed: 0,
+    oversized: 0,
+    unmatched: 0,
+    retransmissionsSent: 0,
+    retransmissionsReceived: 0,
+    transactionsRefused: 0,
+    dropped: 0,
+    requestsReceived: 0,
+    responsesReceived: 0,
+  }
+  readonly #byTag = new Map<string, Session>()
+  #actions: Action[] = []
+
+  constructor(options: UserAgentOptions) {
+    this.options = options
+    this.timers = options.timers ?? DEFAULT_TIMERS
+    this.minSessionExpiresS = Math.max(options.minSessionExpiresS ?? 0, MIN_SESSION_EXPIRES_S)
+    this.transactions = new Transactions(this, options.maxTransactions ?? 50_000)
+  }
+
+  send(bytes: Uint8Array, to: Peer): void {
+    this.#actions.push({ kind: 'send', bytes, to })
+  }
+
+  emit(event: UaEvent): void {
+    this.#actions.push({ kind: 'event', event })
+  }
+
+  /** The actions since the last call. */
+  take(): Action[] {
+    const actions = this.#actions
+    this.#actions = []
+    return actions
+  }
+
+  /** A branch that marks us as speaking RFC 3261 (§8.1.1.7). */
+  branch(): string {
+    return `z9hG4bK${this.options.random()}`
+  }
+
+  via(transport: Transport, branch: string): string {
+    const { host, port } = this.options.local(transport)
+    return `SIP/2.0/${transport.toUpperCase()} ${bracketed(host)}:${port};rport;branch=${branch}`
+  }
+
+  contact(transport: Transport, user: string): string {
+    const { host, port } = this.options.local(transport)
+    const at = user === '' ? '' : `${user}@`
+    return `<sip:${at}${bracketed(host)}:${port}${transport === 'udp' ? '' : `;transport=${transport}`}>`
+  }
+
+  /** A number from 0 up to 1 out of the owner's randomness. */
+  fraction(): number {
+    let hash = 0x811c9dc5
+    for (const char of this.options.random()) hash = Math.imul(hash ^ char.charCodeAt(0), 0x01000193)
+    return (hash >>> 0) / 2 ** 32
+  }
+
+  respond(transaction: ServerTransaction, parts: ResponseParts, now: number): Uint8Array | null {
+    const server = ['Server', this.options.name] as const
+    return this.transactions.respond(transaction, { ...parts, headers: [server, ...(parts.headers ?? [])] }, now)
+  }
+
+  /** A refusal outside of any session: To gets a tag of its own. */
+  refuse(transaction: ServerTransaction, status: number, now: number, headers: HeaderFields = []): void {
+    this.respond(transaction, { status, toTag: this.options.random(), headers }, now)
+  }
+
+  add(session: Session): void {
+    this.sessions.set(session.id, session)
+    this.#byTag.set(`${session.callId}\n${session.localTag}`, session)
+  }
+
+  forget(session: Session): void {
+    this.sessions.delete(session.id)
+    this.#byTag.delete(`${session.callId}\n${session.localTag}`)
+  }
+
+  /** The session whose dialog a request belongs to (RFC 3261 §12.2.2). */
+  find(request: SipRequest): Session | null {
+    const session = this.#byTag.get(`${request.callId}\n${request.to.tag}`) ?? null
+    if (session?.dialog == null) return null
+    return session.dialog.remoteTag === request.from.tag ? session : null
+  }
+}
+
+type SessionSeed = Pick<Session, 'role' | 'callId' | 'user'> & { credentials: Credentials | null }
+
+export function newSession(core: AgentCore, seed: SessionSeed): Session {
+  return {
+    ...seed,
+    id: core.options.random(),
+    localTag: core.options.random(),
+    phase: 'inviting',
+    dialog: null,
+    incoming: null,
+    outgoing: null,
+    awaitedAck: null,
+    acknowledge: null,
+    pendingBye: null,
+    ownReinvite: null,
+    peerReinvite: null,
+    localDescription: null,
+    timer: null,
+    refreshAt: null,
+    expireAt: null,
+    provisionalAt: null,
+    nonce: null,
+  }
+}
+
+/** Gives the owner of an event its headers by name. */
+export function headerReader(headers: Headers): (name: string) => string | null {
+  return name => {
+    const value = headers.get(canonicalName(name))
+    return value === null ? null : toText(value)
+  }
+}
+
+/** The body of a message with its type, or null when there is none. */
+export function bodyOf(message: { headers: Headers; body: Uint8Array }): Body | null {
+  if (message.body.length === 0) return null
+  return { type: message.headers.get('content-type') ?? 'application/sdp', bytes: message.body }
+}

@@ -1,0 +1,74 @@
+import type { AgentCore, Session } from './agent-core.ts'
+import type { EndCause, HeaderFields, UaEvent } from './agent-types.ts'
+import type { Dialog } from './dialog.ts'
+import { sendInDialog } from './in-dialog-request.ts'
+
+/** Reports the end of a session, once; nothing of it runs on but what clears the wire. */
+export function finish(core: AgentCore, session: Session, event: UaEvent, now: number): void {
+  if (session.phase === 'over') return
+  const { deadlines } = core
+  session.phase = 'over'
+  for (const one of [session.refreshAt, session.expireAt, session.provisionalAt]) deadlines.cancel(one)
+  deadlines.cancel(session.ownReinvite?.retry ?? null)
+  for (const open of [session.incoming, session.peerReinvite]) {
+    if (open !== null) core.respond(open, { status: 487, toTag: session.localTag }, now)
+  }
+  session.incoming = null
+  session.peerReinvite = null
+  core.emit(event)
+}
+
+export const ended = (
+  session: Session,
+  by: 'local' | 'remote',
+  cause: EndCause,
+  reasonHeader: string | null = null,
+): UaEvent => ({ kind: 'ended', sessionId: session.id, by, cause, reasonHeader })
+
+/** Stops sending a 2xx again. */
+export function stopAwaitingAck(core: AgentCore, session: Session): void {
+  core.deadlines.cancel(session.awaitedAck?.again ?? null)
+  core.deadlines.cancel(session.awaitedAck?.limit ?? null)
+  session.awaitedAck = null
+}
+
+/** Sends BYE and forgets the session when it is answered; the session is reported as over already. */
+export function hangUp(core: AgentCore, session: Session, headers: HeaderFields, now: number): void {
+  stopAwaitingAck(core, session)
+  // A 2xx with an offer must be acknowledged before the BYE, even when nobody wants its offer any more.
+  session.acknowledge?.(null, now)
+  const { dialog } = session
+  if (dialog === null) core.forget(session)
+  else sayBye(core, session, dialog, headers, now, () => core.forget(session))
+}
+
+/** BYE for one dialog (RFC 3261 §15.1.1), whatever is answered. */
+export function sayBye(
+  core: AgentCore,
+  session: Session,
+  dialog: Dialog,
+  headers: HeaderFields,
+  now: number,
+  done: () => void,
+): void {
+  const user = {
+    response: (response: { status: number }): void => {
+      if (response.status >= 200) done()
+    },
+    failed: done,
+  }
+  sendInDialog(core, session, dialog, { method: 'BYE', headers, body: null }, user, now)
+}
+
+/** What a failed request inside the dialog means for it: 481, 408 and silence end it (RFC 3261 §12.2.1.2). */
+export function endOnFailure(core: AgentCore, session: Session, status: number, now: number): boolean {
+  if (status !== 481 && status !== 408) return false
+  if (session.phase === 'over') return true
+  finish(core, session, ended(session, status === 481 ? 'remote' : 'local', 'timeout'), now)
+  if (status === 408) hangUp(core, session, [], now)
+  else {
+    stopAwaitingAck(core, session)
+    core.forget(session)
+  }
+  return true
+}

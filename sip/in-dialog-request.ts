@@ -1,0 +1,95 @@
+import type { AgentCore, Session } from './agent-core.ts'
+import type { Body, HeaderFields, Peer } from './agent-types.ts'
+import { type Dialog, peerOfDialog, routingOf } from './dialog.ts'
+import { answerChallenge, firstAnswerable } from './digest.ts'
+import { formatRequest, type OutgoingRequest } from './format.ts'
+import type { SipResponse } from './message.ts'
+import type { ClientUser } from './transactions.ts'
+
+export interface InDialogRequest {
+  method: string
+  headers: HeaderFields
+  body: Body | null
+}
+
+/**
+ * Sends a request inside a dialog (RFC 3261 §12.2.1). A challenge is answered once by itself when the session has
+ * credentials; `user` sees what comes after that. `sent` gets every form in which the request went out.
+ */
+export function sendInDialog(
+  core: AgentCore,
+  session: Session,
+  dialog: Dialog,
+  request: InDialogRequest,
+  user: ClientUser,
+  now: number,
+  sent: (request: OutgoingRequest) => void = () => {},
+): void {
+  const send = (extra: HeaderFields, challenged: boolean, at: number): void => {
+    const routing = routingOf(dialog.remoteTarget, dialog.routeSet)
+    const to = peerOfDialog(dialog, routing.nextHop)
+    const branch = core.branch()
+    const { uri, route } = routing
+    const outgoing: OutgoingRequest = {
+      method: request.method,
+      uri,
+      route,
+      via: core.via(to.transport, branch),
+      from: dialog.local,
+      to: dialog.remote,
+      callId: dialog.callId,
+      cseq: ++dialog.localSeq,
+      headers: [...request.headers, ...extra, ['User-Agent', core.options.name]],
+      body: request.body,
+    }
+    sent(outgoing)
+    const response = (answer: SipResponse, when: number): void => {
+      const credentials = challenged ? null : authorize(core, session, outgoing, answer)
+      if (credentials === null) user.response(answer, when)
+      else send([credentials], true, when)
+    }
+    core.transactions.start(outgoing, branch, to, { response, failed: user.failed }, at)
+  }
+  send([], false, now)
+}
+
+/** The header that answers a 401 or 407 (RFC 3261 §22.2, §22.3), or null when there is nothing to answer it with. */
+export function authorize(
+  core: AgentCore,
+  session: Session,
+  request: OutgoingRequest,
+  response: SipResponse,
+): readonly [string, string] | null {
+  const proxy = response.status === 407
+  if (session.credentials === null || (response.status !== 401 && !proxy)) return null
+  const challenge = firstAnswerable(response.headers.all(proxy ? 'proxy-authenticate' : 'www-authenticate'))
+  if (challenge === null) return null
+  const count = session.nonce?.value === challenge.nonce ? session.nonce.count + 1 : 1
+  session.nonce = { value: challenge.nonce, count }
+  const value = answerChallenge(challenge, session.credentials, request, core.options.random(), count)
+  return [proxy ? 'Proxy-Authorization' : 'Authorization', value]
+}
+
+/** The ACK for a 2xx: a request of its own outside of any transaction (RFC 3261 §13.2.2.4). */
+export function successAck(
+  core: AgentCore,
+  dialog: Dialog,
+  invite: OutgoingRequest,
+  body: Body | null,
+): { bytes: Uint8Array; to: Peer } {
+  const { uri, route, nextHop } = routingOf(dialog.remoteTarget, dialog.routeSet)
+  const to = peerOfDialog(dialog, nextHop)
+  const bytes = formatRequest({
+    method: 'ACK',
+    uri,
+    route,
+    via: core.via(to.transport, core.branch()),
+    from: dialog.local,
+    to: dialog.remote,
+    callId: dialog.callId,
+    cseq: invite.cseq,
+    headers: invite.headers.filter(([name]) => /^(proxy-)?authorization$/i.test(name)),
+    body,
+  })
+  return { bytes, to }
+}

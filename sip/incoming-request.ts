@@ -1,0 +1,155 @@
+import { ACCEPT, type AgentCore, ALLOW, type Session, SUPPORTED } from './agent-core.ts'
+import type { HeaderFields, Peer } from './agent-types.ts'
+import { advanceRemoteSeq } from './dialog.ts'
+import { ended, finish, stopAwaitingAck } from './ending.ts'
+import { formatResponse } from './format.ts'
+import { firstElement } from './headers.ts'
+import { onCancelled, onInvite } from './inbound-call.ts'
+import { inspectRequest } from './inspect-request.ts'
+import type { SipRequest } from './message.ts'
+import type { BrokenRequest } from './parse.ts'
+import { onReinvite } from './peer-reinvite.ts'
+import { acknowledged } from './success-response.ts'
+import type { ServerTransaction } from './transactions.ts'
+
+const OVERLOAD_RETRY_S = 10
+
+/** Takes a parsed request: to its transaction, else to its dialog, else as something new (RFC 3261 §8.2, §12.2.2). */
+export function onRequest(core: AgentCore, request: SipRequest, from: Peer, now: number): void {
+  if (core.transactions.absorb(request, now)) return
+  const session = request.to.tag === null ? null : core.find(request)
+  if (request.method === 'ACK') {
+    if (session === null) core.counters.unmatched++
+    else acknowledged(core, session, request, now)
+    return
+  }
+  const topVia = annotatedVia(request, from)
+  const replyTo = replyPeer(request, from)
+  if (core.transactions.isFull(request.to.tag !== null || request.method === 'CANCEL')) {
+    core.counters.transactionsRefused++
+    const headers: HeaderFields = [['Retry-After', String(OVERLOAD_RETRY_S)]]
+    core.send(formatResponse(request, topVia, { status: 503, toTag: core.options.random(), headers }), replyTo)
+    return
+  }
+  if (request.method === 'CANCEL') onCancel(core, request, topVia, replyTo, now)
+  else if (request.to.tag !== null) inDialog(core, session, core.transactions.open(request, topVia, replyTo), from, now)
+  else outsideDialog(core, core.transactions.open(request, topVia, replyTo), from, now)
+}
+
+/** Our copy of the topmost Via, with where the request really came from (RFC 3261 §18.2.1, RFC 3581 §4). */
+function annotatedVia(request: SipRequest, from: Peer): string {
+  const { via, headers } = request
+  const top = firstElement(headers.get('via')!)
+  if (via.rport === null && via.host.toLowerCase() === from.host.toLowerCase()) return top
+  const bare = top.replace(/;\s*received\s*=[^;]*/gi, '')
+  const filled = via.rport === null ? bare : bare.replace(/;\s*rport(?:\s*=[^;]*)?(?=;|$)/i, `;rport=${from.port}`)
+  return `${filled};received=${from.host}`
+}
+
+/** Responses go to where the request came from; only the port may be the one that Via names (RFC 3261 §18.2.2). */
+function replyPeer(request: SipRequest, from: Peer): Peer {
+  const { via } = request
+  if (from.transport === 'udp' && via.rport !== null) return from
+  return { ...from, port: via.port ?? (from.transport === 'tls' ? 5061 : 5060) }
+}
+
+/** 400 or 505 to a request that could not be parsed, without any state; ACK is never answered. */
+export function refuseBroken(core: AgentCore, broken: BrokenRequest, status: number, from: Peer): void {
+  if (broken.method === 'ACK') core.counters.dropped++
+  else core.send(formatResponse(broken, null, { status, toTag: core.options.random() }), from)
+}
+
+function onCancel(core: AgentCore, request: SipRequest, topVia: string, replyTo: Peer, now: number): void {
+  const invite = core.transactions.cancelled(request)
+  const session = invite === null ? undefined : core.byInvite.get(invite)
+  const transaction = core.transactions.open(request, topVia, replyTo)
+  if (invite === null || session === undefined) {
+    core.counters.unmatched++
+    core.refuse(transaction, 481, now)
+    return
+  }
+  core.respond(transaction, { status: 200, toTag: session.localTag }, now)
+  onCancelled(core, session, invite, request, now)
+}
+
+function outsideDialog(core: AgentCore, transaction: ServerTransaction, from: Peer, now: number): void {
+  const { request } = transaction
+  const refusal = inspectRequest(request)
+  if (refusal !== null) core.refuse(transaction, refusal.status, now, refusal.headers)
+  else if (request.method === 'OPTIONS') answerOptions(core, transaction, core.options.random(), now)
+  else if (request.method !== 'INVITE') core.refuse(transaction, 481, now)
+  else if (cameByAnotherPath(core, transaction)) core.refuse(transaction, 482, now)
+  else onInvite(core, transaction, from, now)
+}
+
+function cameByAnotherPath(core: AgentCore, transaction: ServerTransaction): boolean {
+  const { from, callId, cseq } = transaction.request
+  if (from.tag === null) return false
+  const key = `${callId}\n${from.tag}\n${cseq.number}`
+  if (core.invites.has(key)) return true
+  core.invites.add(key)
+  transaction.terminated = () => core.invites.delete(key)
+  return false
+}
+
+/** The capabilities of the owner, with the status that it would give an INVITE now (RFC 3261 §11.2). */
+function answerOptions(core: AgentCore, transaction: ServerTransaction, toTag: string, now: number): void {
+  const { status, reason, retryAfterS } = core.options.optionsStatus?.() ?? { status: 200 }
+  const headers: (readonly [string, string])[] = [
+    ['Allow', ALLOW],
+    ['Accept', ACCEPT],
+    ['Supported', SUPPORTED],
+  ]
+  if (retryAfterS !== undefined) headers.push(['Retry-After', String(retryAfterS)])
+  core.respond(transaction, { status, ...(reason === undefined ? {} : { reason }), toTag, headers }, now)
+}
+
+function inDialog(
+  core: AgentCore,
+  session: Session | null,
+  transaction: ServerTransaction,
+  from: Peer,
+  now: number,
+): void {
+  const { request } = transaction
+  const { dialog } = session ?? { dialog: null }
+  if (session === null || dialog === null) {
+    core.refuse(transaction, 481, now)
+    return
+  }
+  if (!advanceRemoteSeq(dialog, request.cseq.number)) {
+    core.respond(transaction, { status: 500, headers: [['Retry-After', '0']] }, now)
+    return
+  }
+  dialog.peer = from
+  const refusal = inspectRequest(request)
+  if (refusal !== null) core.respond(transaction, refusal, now)
+  else if (request.method === 'BYE') onBye(core, session, transaction, now)
+  else if (request.method === 'OPTIONS') answerOptions(core, transaction, session.localTag, now)
+  else if (session.phase === 'over') core.respond(transaction, { status: 481 }, now)
+  else if (request.method === 'INFO') onInfo(core, session, transaction, now)
+  else onReinvite(core, session, transaction, now)
+}
+
+function onBye(core: AgentCore, session: Session, transaction: ServerTransaction, now: number): void {
+  core.respond(transaction, { status: 200 }, now)
+  stopAwaitingAck(core, session)
+  if (session.phase === 'over') {
+    // Both sides hung up at once, or theirs overtook the ACK that our BYE waited for.
+    if (session.pendingBye !== null) core.forget(session)
+    return
+  }
+  const reason = transaction.request.headers.get('reason')
+  finish(core, session, ended(session, 'remote', 'bye', reason), now)
+  // A re-INVITE of ours may be under way still: its answer is acknowledged by its own transaction.
+  session.acknowledge?.(null, now)
+  core.forget(session)
+}
+
+function onInfo(core: AgentCore, session: Session, transaction: ServerTransaction, now: number): void {
+  const { request } = transaction
+  core.respond(transaction, { status: 200 }, now)
+  if (request.body.length === 0) return
+  const contentType = request.headers.get('content-type') ?? ''
+  core.emit({ kind: 'info', sessionId: session.id, contentType, body: request.body })
+}

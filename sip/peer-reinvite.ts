@@ -1,0 +1,81 @@
+import { type AgentCore, ALLOW, bodyOf, type Session, SUPPORTED } from './agent-core.ts'
+import type { Body, HeaderFields } from './agent-types.ts'
+import { refreshTarget } from './dialog.ts'
+import { runSessionTimer } from './own-reinvite.ts'
+import { answerSessionTimer, type TimerAnswer } from './session-timer.ts'
+import { sendSuccess } from './success-response.ts'
+import type { ServerTransaction } from './transactions.ts'
+
+/** A re-INVITE or UPDATE in a confirmed dialog (RFC 3261 §14.2, RFC 3311 §5.2). Its CSeq and content were looked at. */
+export function onReinvite(core: AgentCore, session: Session, transaction: ServerTransaction, now: number): void {
+  const { request } = transaction
+  if (session.peerReinvite !== null) {
+    const waitS = Math.floor(core.fraction() * 11)
+    core.respond(transaction, { status: 500, headers: [['Retry-After', String(waitS)]] }, now)
+    return
+  }
+  const glare = session.ownReinvite !== null && session.ownReinvite.retry === null
+  if (glare || session.awaitedAck !== null || session.acknowledge !== null || session.phase !== 'confirmed') {
+    core.respond(transaction, { status: 491 }, now)
+    return
+  }
+  const timer = answerSessionTimer(request.headers, core.minSessionExpiresS)
+  if (timer.kind === 'too_small') {
+    core.respond(transaction, { status: 422, headers: [['Min-SE', String(core.minSessionExpiresS)]] }, now)
+    return
+  }
+  const offer = bodyOf(request)
+  if (request.method === 'UPDATE' && offer === null) {
+    agree(core, session, transaction, timer, now)
+    core.respond(transaction, { status: 200, headers: successHeaders(core, session, timer) }, now)
+    return
+  }
+  if (request.method === 'INVITE') core.respond(transaction, { status: 100 }, now)
+  session.peerReinvite = transaction
+  core.byInvite.set(transaction, session)
+  core.emit({ kind: 'reinvite', sessionId: session.id, offer })
+}
+
+function agree(
+  core: AgentCore,
+  session: Session,
+  transaction: ServerTransaction,
+  timer: TimerAnswer,
+  now: number,
+): void {
+  refreshTarget(session.dialog!, transaction.request.headers)
+  runSessionTimer(core, session, timer.kind === 'agreed' ? timer.timer : null, now)
+}
+
+/** The headers of a 2xx that makes or renews a session. */
+export function successHeaders(core: AgentCore, session: Session, timer: TimerAnswer): HeaderFields {
+  const agreed = timer.kind === 'agreed' ? timer.headers : []
+  const contact = core.contact(session.dialog!.peer.transport, session.user)
+  return [['Contact', contact], ['Allow', ALLOW], ['Supported', SUPPORTED], ...agreed]
+}
+
+/** 200 to the re-INVITE or UPDATE that waits for an answer; nothing when none does. */
+export function acceptReinvite(core: AgentCore, session: Session, body: Body, now: number): void {
+  const transaction = session.peerReinvite
+  if (transaction === null) return
+  session.peerReinvite = null
+  session.localDescription = body
+  const timer = answerSessionTimer(transaction.request.headers, core.minSessionExpiresS)
+  const parts = { status: 200, headers: successHeaders(core, session, timer), body }
+  agree(core, session, transaction, timer, now)
+  if (transaction.request.method === 'UPDATE') {
+    core.respond(transaction, parts, now)
+    return
+  }
+  const confirmed = (ack: Parameters<typeof bodyOf>[0]): void =>
+    core.emit({ kind: 'reinviteConfirmed', sessionId: session.id, body: bodyOf(ack) })
+  sendSuccess(core, session, transaction, parts, confirmed, now)
+}
+
+/** Refuses the re-INVITE or UPDATE that waits; the session goes on as it was (RFC 3261 §14.2). */
+export function rejectReinvite(core: AgentCore, session: Session, status: number, now: number): void {
+  const transaction = session.peerReinvite
+  if (transaction === null || status < 300 || status > 699) return
+  session.peerReinvite = null
+  core.respond(transaction, { status }, now)
+}

@@ -1,0 +1,49 @@
+import type { AgentCore, Session } from './agent-core.ts'
+import { ended, finish, hangUp, stopAwaitingAck } from './ending.ts'
+import type { ResponseParts } from './format.ts'
+import type { SipRequest } from './message.ts'
+import type { ServerTransaction } from './transactions.ts'
+
+/**
+ * Answers an INVITE with 2xx and sends it again, at T1 doubling up to T2, until the ACK comes; after 64*T1 without one the
+ * call is hung up (RFC 3261 §13.3.1.4). That holds over TCP too.
+ */
+export function sendSuccess(
+  core: AgentCore,
+  session: Session,
+  transaction: ServerTransaction,
+  parts: ResponseParts,
+  confirmed: (ack: SipRequest, now: number) => void,
+  now: number,
+): boolean {
+  const bytes = core.respond(transaction, parts, now)
+  if (bytes === null) return false
+  const { t1, t2 } = core.timers
+  const awaited = { cseq: transaction.request.cseq.number, confirmed, again: null, limit: null }
+  session.awaitedAck = awaited
+  const arm = (atMs: number, intervalMs: number): void => {
+    session.awaitedAck!.again = core.deadlines.set(atMs, at => {
+      core.counters.retransmissionsSent++
+      core.send(bytes, transaction.replyTo)
+      const next = Math.min(2 * intervalMs, t2)
+      arm(Math.max(atMs, at - t2) + next, next)
+    })
+  }
+  arm(now + t1, t1)
+  session.awaitedAck.limit = core.deadlines.set(now + 64 * t1, at => {
+    finish(core, session, ended(session, 'local', 'ack_timeout'), at)
+    hangUp(core, session, session.pendingBye ?? [], at)
+  })
+  return true
+}
+
+/** An ACK inside a dialog. */
+export function acknowledged(core: AgentCore, session: Session, ack: SipRequest, now: number): void {
+  const awaited = session.awaitedAck
+  // Another ACK for a 2xx that was acknowledged already is the answer to a retransmission of ours.
+  if (awaited === null || awaited.cseq !== ack.cseq.number) return
+  stopAwaitingAck(core, session)
+  if (session.phase === 'answered') session.phase = 'confirmed'
+  if (session.pendingBye !== null) hangUp(core, session, session.pendingBye, now)
+  else if (session.phase !== 'over') awaited.confirmed(ack, now)
+}
