@@ -20,12 +20,13 @@ const GUARD = NEWEST - (LOOK_BLOCKS - 1)
 
 /** Weakest sine that raises suspicion [amplitude]: below it G.711 has no more than a step or two left of a sine. */
 const MIN_AMPLITUDE = 12
-/** Share of the energy in one sine of each group that raises suspicion, and the share that keeps it up. */
-const PAIR_SHARE = 0.4
-const PAIR_SHARE_HELD = 0.2
+/** Share of the energy in one sine of each group that raises suspicion, and the share that keeps it up: so low that a
+ * key is found under speech as loud as itself, at the price of some 2 % of speech blanked. */
+const PAIR_SHARE = 0.25
+const PAIR_SHARE_HELD = 0.18
 /** The same for a single sine: a key whose second tone comes late, or is filtered out on the way. */
-const SINGLE_SHARE = 0.6
-const SINGLE_SHARE_HELD = 0.35
+const SINGLE_SHARE = 0.45
+const SINGLE_SHARE_HELD = 0.32
 /** The weaker sine of a pair has at least this part of the stronger one's power: 16 dB. */
 const MAX_TWIST = 10 ** (-16 / 10)
 
