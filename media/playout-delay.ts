@@ -17,20 +17,23 @@ export class PlayoutDelay {
   readonly #ticksPerSecond: number
   #smoothedMs = Number.NaN
   #leastMs = Number.POSITIVE_INFINITY
+  /** The most that a packet of the present second, and of the one before, had to spare. */
+  #mostMs = 0
+  #mostBeforeMs = 0
   #ticks = 0
   #quietSeconds = 0
   #shrinkDue = false
   #dueTicks = 0
   #grewThisTick = false
 
-  /** @param maxDelayMs no growth beyond this smoothed delay */
+  /** @param maxDelayMs what the fastest packets may wait at most, as far as growing goes */
   constructor(frameMs: number, maxDelayMs: number) {
     this.#frameMs = frameMs
     this.#maxDelayMs = maxDelayMs
     this.#ticksPerSecond = Math.round(1_000 / frameMs)
   }
 
-  /** From arrival to playout, smoothed over some 16 packets [ms]; 0 before the first packet. */
+  /** From arrival to playout, smoothed over some 16 packets that were in time [ms]; 0 before the first one. */
   get smoothedMs(): number {
     return Number.isNaN(this.#smoothedMs) ? 0 : this.#smoothedMs
   }
@@ -47,27 +50,26 @@ export class PlayoutDelay {
 
   /** @param spareMs of a packet that just came; negative when it came too late */
   observe(spareMs: number): void {
-    const waitMs = Math.max(0, spareMs)
-    this.#smoothedMs = Number.isNaN(this.#smoothedMs)
-      ? waitMs
-      : this.#smoothedMs + (waitMs - this.#smoothedMs) * SMOOTHING
     if (spareMs < this.#leastMs) this.#leastMs = spareMs
+    if (spareMs < 0) return
+    if (spareMs > this.#mostMs) this.#mostMs = spareMs
+    this.#smoothedMs = Number.isNaN(this.#smoothedMs)
+      ? spareMs
+      : this.#smoothedMs + (spareMs - this.#smoothedMs) * SMOOTHING
   }
 
   /** Asks to wait one frame more after a late packet; granted once per tick and within the bound. */
   grow(latenessMs: number): boolean {
     if (this.#grewThisTick || latenessMs > this.#maxDelayMs) return false
-    if (this.smoothedMs + this.#frameMs > this.#maxDelayMs) return false
+    if (Math.max(this.#mostMs, this.#mostBeforeMs) + this.#frameMs > this.#maxDelayMs) return false
     this.#grewThisTick = true
-    this.#smoothedMs = this.smoothedMs + this.#frameMs
-    this.#startOver()
+    this.#shift(this.#frameMs)
     return true
   }
 
   /** One frame was left out. */
   shrank(): void {
-    this.#smoothedMs = Math.max(0, this.smoothedMs - this.#frameMs)
-    this.#startOver()
+    this.#shift(-this.#frameMs)
   }
 
   tick(): void {
@@ -78,6 +80,8 @@ export class PlayoutDelay {
     const leastMs = this.#leastMs
     this.#ticks = 0
     this.#leastMs = Number.POSITIVE_INFINITY
+    this.#mostBeforeMs = this.#mostMs
+    this.#mostMs = 0
     // A second without packets says nothing about the network.
     if (leastMs === Number.POSITIVE_INFINITY) return
     this.#quietSeconds = leastMs >= SPARE_ENOUGH_MS ? this.#quietSeconds + 1 : 0
@@ -88,6 +92,16 @@ export class PlayoutDelay {
 
   reset(): void {
     this.#smoothedMs = Number.NaN
+    this.#mostMs = 0
+    this.#mostBeforeMs = 0
+    this.#startOver()
+  }
+
+  /** What was measured moves with the delay, so that a decision counts before the next packet. */
+  #shift(byMs: number): void {
+    this.#smoothedMs = Math.max(0, this.smoothedMs + byMs)
+    this.#mostMs = Math.max(0, this.#mostMs + byMs)
+    this.#mostBeforeMs = Math.max(0, this.#mostBeforeMs + byMs)
     this.#startOver()
   }
 

@@ -192,9 +192,12 @@ test('jitter makes the delay grow until packets are no longer late, and it shrin
   assert.ok(buffer.counters.inserted >= 2 && buffer.counters.discarded >= 2)
 })
 
-test('the delay never grows beyond its bound', () => {
-  const result = run({ seconds: 120, jitterMs: 2_000, options: { maxDelayFrames: 3 } })
-  assert.ok(most(result.delays) <= 3 * 20 * 2, `${most(result.delays)} ms`)
+test('the delay does not grow beyond its bound, however late packets are', () => {
+  for (const maxDelayFrames of [2, 4, 10]) {
+    const { delays, buffer } = run({ seconds: 120, jitterMs: 400, options: { maxDelayFrames } })
+    assert.ok(most(delays) <= maxDelayFrames * 20 + 30, `${maxDelayFrames} frames: ${most(delays)} ms, ${buffer.counters.resyncs} resyncs`)
+    assert.ok(buffer.counters.late > 300)
+  }
 })
 
 for (const driftPpm of [200, -200]) {
@@ -314,6 +317,19 @@ test('a packet that comes after its time is late once and a duplicate after that
   assert.is(push(9, 9 * FRAME), 'duplicate')
   assert.is(buffer.counters.late, 1)
   assert.is(buffer.counters.lost, 1)
+})
+
+test('after a late packet one frame is inserted, and no other audio is lost for it', () => {
+  const { buffer, out, push, pull } = stepper()
+  for (let i = 0; i < 10; i++) {
+    if (i !== 5) push(i, i * FRAME)
+    pull()
+  }
+  push(5, 5 * FRAME)
+  assert.is(pull(), 'lost')
+  assert.is(pull(), 'audio')
+  assert.is(out[0], 9)
+  assert.is(buffer.counters.inserted, 1)
 })
 
 test('a jump of sequence and timestamp is followed at its second packet, forward and back', () => {
