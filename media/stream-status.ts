@@ -1,0 +1,27 @@
+import type { StreamEndedReason, StreamStatus } from './protocol.ts'
+
+export type StreamInput = 'opened' | 'unreachable' | 'dropped' | 'receiverClosed' | 'stop' | 'callEnded'
+
+export interface StreamMove {
+  status: StreamStatus
+  endedReason: StreamEndedReason | null
+}
+
+const STREAMING: StreamMove = { status: 'streaming', endedReason: null }
+const RECONNECTING: StreamMove = { status: 'reconnecting', endedReason: null }
+const UNREACHED: StreamMove = { status: 'failed', endedReason: 'connect_failed' }
+const RECEIVER_CLOSED: StreamMove = { status: 'stopped', endedReason: 'receiver_closed' }
+const STOPPED: StreamMove = { status: 'stopped', endedReason: 'stopped' }
+const CALL_ENDED: StreamMove = { status: 'stopped', endedReason: 'call_ended' }
+
+/** The specification's table "Media stream" (States), with the moves that it does not show. */
+const NEXT: Record<StreamStatus, Partial<Record<StreamInput, StreamMove>>> = {
+  connecting: { opened: STREAMING, unreachable: UNREACHED, stop: STOPPED, callEnded: CALL_ENDED },
+  streaming: { dropped: RECONNECTING, receiverClosed: RECEIVER_CLOSED, stop: STOPPED, callEnded: CALL_ENDED },
+  reconnecting: { opened: STREAMING, unreachable: RECEIVER_CLOSED, stop: STOPPED, callEnded: CALL_ENDED },
+  stopped: {},
+  failed: {},
+}
+
+/** Where an input leads to, or undefined when it is a conflict in this status. */
+export const streamMove = (status: StreamStatus, input: StreamInput): StreamMove | undefined => NEXT[status][input]

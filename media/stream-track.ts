@@ -1,0 +1,89 @@
+import type { Frame } from '../codecs/audio.ts'
+import { writeL16le } from '../codecs/l16.ts'
+import type { Resampler } from '../codecs/resample.ts'
+import { encodeUlaw } from '../codecs/ulaw.ts'
+import type { StreamFormat } from './protocol.ts'
+import type { Track } from './sink.ts'
+import { MediaMessageWriter, PAYLOAD_BYTES } from './stream-messages.ts'
+import { FrameQueue, MAX_WAITING_FRAMES } from './stream-queue.ts'
+
+type Encode = (frame: Frame, payload: Uint8Array) => void
+
+/** Encodes 20 ms at 8 kHz. The resampler's state belongs to the track: one for each. */
+const encoder = (format: StreamFormat, resampler: Resampler | null): Encode => {
+  if (format === 'mulaw_8000') return encodeUlaw
+  if (resampler === null) return writeL16le
+  return (frame, payload) => writeL16le(resampler.process(frame), payload)
+}
+
+/**
+ * One track of a media stream: encodes its frames, lets 2 s of them wait, and counts. Every frame is in the end sent or dropped:
+ * `produced = sent + dropped + waiting`, and a gap in `chunk` is what was dropped.
+ */
+export class StreamTrack {
+  sent = 0
+  dropped = 0
+  /** Time slot of the latest frame; the first slot of a stream is 0. */
+  slot = -1
+  #produced = 0
+  /** Frames given to the wire that the kernel has not taken. They wait like those in the queue, but can no longer be dropped. */
+  #handed = 0
+  readonly #queue: FrameQueue
+  readonly #payload: Uint8Array
+  readonly #encode: Encode
+  readonly #writer: MediaMessageWriter
+  readonly #resampler: Resampler | null
+
+  /** `resampler`: from 8 to 16 kHz for `l16_16000`, else null; closed with the track. */
+  constructor(streamId: string, track: Track, format: StreamFormat, resampler: Resampler | null) {
+    const payloadBytes = PAYLOAD_BYTES[format]
+    this.#queue = new FrameQueue(payloadBytes)
+    this.#payload = new Uint8Array(payloadBytes)
+    this.#encode = encoder(format, resampler)
+    this.#writer = new MediaMessageWriter(streamId, track, payloadBytes)
+    this.#resampler = resampler
+  }
+
+  /** Place of the oldest waiting frame among all messages of the stream; Infinity when none waits. */
+  get headOrder(): number {
+    return this.#queue.headOrder
+  }
+
+  /** Takes the next frame of the track. `order`: its place among all messages of the stream. `timestampMs`: since it began. */
+  write(frame: Frame, order: number, timestampMs: number): void {
+    this.#encode(frame, this.#payload)
+    if (this.#queue.length + this.#handed >= MAX_WAITING_FRAMES) {
+      this.#queue.shift()
+      this.dropped++
+    }
+    this.#queue.push(order, ++this.#produced, timestampMs, this.#payload)
+  }
+
+  /** The message of the oldest waiting frame, which counts as handed to the wire. Borrowed: valid until the next call. */
+  next(sequence: number): Buffer {
+    const queue = this.#queue
+    const { headChunk, headTimestamp, headOffset, payloadBytes } = queue
+    queue.shift()
+    this.#handed++
+    return this.#writer.write(sequence, headChunk, headTimestamp, queue.bytes, headOffset, payloadBytes)
+  }
+
+  /** The kernel has taken all that was handed to the wire. */
+  confirm(): void {
+    this.sent += this.#handed
+    this.#handed = 0
+  }
+
+  /** The connection broke: what it had not passed on is lost. */
+  lose(): void {
+    this.dropped += this.#handed
+    this.#handed = 0
+  }
+
+  /** Nothing more will be sent: what still waits is dropped. Idempotent. */
+  close(): void {
+    this.dropped += this.#queue.length
+    this.#queue.clear()
+    this.#resampler?.close()
+  }
+}
