@@ -1,0 +1,118 @@
+import type { Action, Peer, UaEvent, UserAgentOptions } from '../../sip/user-agent.ts'
+import { UserAgent } from '../../sip/user-agent.ts'
+
+/** A seeded generator of numbers from 0 up to 1 (mulberry32). */
+export function seeded(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let t = Math.imul(state ^ (state >>> 15), state | 1)
+    t = (t + Math.imul(t ^ (t >>> 7), t | 61)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+export interface Sent {
+  at: number
+  text: string
+  to: Peer
+}
+
+type Handler = (event: UaEvent, party: Party) => void
+
+/** One user agent with a log of what it sent and of what it reported. */
+export class Party {
+  readonly agent: UserAgent
+  readonly peer: Peer
+  readonly events: UaEvent[] = []
+  readonly sent: Sent[] = []
+  onEvent: Handler = () => {}
+  readonly pipe: Pipe
+
+  constructor(pipe: Pipe, host: string, options: Partial<UserAgentOptions> = {}, transport: Peer['transport'] = 'udp') {
+    this.pipe = pipe
+    this.peer = { transport, host, port: 5060 }
+    let count = 0
+    this.agent = new UserAgent({
+      name: 'Test',
+      local: () => ({ host, port: 5060 }),
+      random: () => `${host.replaceAll('.', 'x')}n${++count}`,
+      ...options,
+    })
+    pipe.parties.push(this)
+  }
+
+  do(actions: Action[]): void {
+    for (const action of actions) {
+      if (action.kind === 'event') {
+        this.events.push(action.event)
+        this.onEvent(action.event, this)
+      } else {
+        this.sent.push({ at: this.pipe.now, text: Buffer.from(action.bytes).toString('latin1'), to: action.to })
+        this.pipe.carry(this, action.bytes, action.to)
+      }
+    }
+  }
+
+  kinds(): string[] {
+    return this.events.map(event => event.kind)
+  }
+
+  /** The only event of a kind. */
+  event<K extends UaEvent['kind']>(kind: K): Extract<UaEvent, { kind: K }> {
+    const found = this.events.filter(event => event.kind === kind)
+    if (found.length !== 1) throw new Error(`${found.length} ${kind} events, wanted one: ${this.kinds()}`)
+    return found[0] as Extract<UaEvent, { kind: K }>
+  }
+
+  /** Messages sent whose first line starts so. */
+  sentLike(start: string): Sent[] {
+    return this.sent.filter(({ text }) => text.startsWith(start))
+  }
+}
+
+interface Flight {
+  at: number
+  bytes: Uint8Array
+  from: Party
+  to: Peer
+}
+
+/** A network and a clock in memory: datagrams take `delayMs`, and `lose` or `jitterMs` may harm them. */
+export class Pipe {
+  now = 0
+  readonly parties: Party[] = []
+  delayMs = 1
+  lose: (text: string, from: Party) => boolean = () => false
+  jitterMs: () => number = () => 0
+  #flights: Flight[] = []
+
+  carry(from: Party, bytes: Uint8Array, to: Peer): void {
+    if (this.lose(Buffer.from(bytes).toString('latin1'), from)) return
+    this.#flights.push({ at: this.now + this.delayMs + this.jitterMs(), bytes, from, to })
+  }
+
+  /** Lets the time pass, with everything that falls due on the way. */
+  run(untilMs: number): void {
+    for (;;) {
+      const flight = this.#flights.reduce<Flight | null>((a, b) => (a === null || b.at < a.at ? b : a), null)
+      const due = this.parties.map(party => party.agent.nextDeadline() ?? Infinity)
+      const next = Math.min(flight?.at ?? Infinity, ...due)
+      if (next > untilMs) break
+      this.now = Math.max(this.now, next)
+      if (flight !== null && flight.at <= next) {
+        this.#flights = this.#flights.filter(one => one !== flight)
+        const target = this.parties.find(party => party.peer.host === flight.to.host)
+        target?.do(target.agent.receive(flight.bytes, flight.from.peer, this.now))
+      } else for (const party of this.parties) party.do(party.agent.advance(this.now))
+    }
+    this.now = untilMs
+  }
+}
+
+export const body = (text: string) => ({ type: 'application/sdp', bytes: Buffer.from(text) })
+export const textOf = (one: { bytes: Uint8Array } | null): string | null =>
+  one === null ? null : Buffer.from(one.bytes).toString()
+
+/** A message out of lines, with CRLF. */
+export const message = (...lines: string[]): Uint8Array => Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'utf8')
