@@ -1,3 +1,195 @@
+import type { Insertable, Selectable } from 'kysely'
+import type { EndedReason, StreamEndedReason, StreamFormat, StreamStatus, StreamTracks } from '../../media/protocol.ts'
+import type { TenantColumns } from '../tables.ts'
+
 /** Tables of calls, rooms, routes, numbers and connections. */
-// biome-ignore lint/suspicious/noEmptyInterface: filled by the calls migration
-export interface CallTables {}
+export interface CallTables {
+  calls: CallTable
+  participants: ParticipantTable
+  media_streams: MediaStreamTable
+  call_pauses: CallPauseTable
+  recordings: RecordingTable
+  conference_rooms: ConferenceRoomTable
+  inbound_routes: InboundRouteTable
+  phone_numbers: PhoneNumberTable
+  connections: ConnectionTable
+}
+
+export type CallStatus =
+  | 'queued'
+  | 'ringing'
+  | 'in_progress'
+  | 'held'
+  | 'completed'
+  | 'busy'
+  | 'no_answer'
+  | 'failed'
+  | 'cancelled'
+
+/** What a call is connected with once it is answered; `park`: music, until somebody does something with it. */
+export type CallTarget = 'room' | 'echo' | 'announcement' | 'park'
+
+export interface CallTable extends TenantColumns {
+  id: string
+  kind: 'party' | 'conference'
+  status: CallStatus
+  direction: 'inbound' | 'outbound'
+  to_address: string
+  from_address: string
+  target: CallTarget
+  /** The conference room of target `room`, or whose session this is. */
+  room_id: string | null
+  connection_id: string | null
+  record: number
+  metadata: string
+  ended_reason: EndedReason | null
+  sip_code: number | null
+  created: string
+  ringing_at: string | null
+  answered_at: string | null
+  /** Null exactly as long as the call is running. */
+  ended_at: string | null
+}
+
+/**
+ * What a leg is to do next, so that a control process that was killed between a commit and the command that follows from it
+ * can tell from the row alone which command to send.
+ */
+export type LegStep =
+  | 'answering'
+  | 'dialing'
+  | 'settled'
+  | 'announcing'
+  | 'pin'
+  | 'waiting'
+  | 'joining'
+  | 'seated'
+  | 'leaving'
+  | 'ended'
+
+export interface ParticipantTable extends TenantColumns {
+  /** The media process's leg ID. */
+  id: string
+  call_id: string
+  /** The conference session that it is, was, or is about to be in. */
+  session_call_id: string | null
+  step: LegStep
+  /** What is played before the leg is hung up, in step `leaving`. */
+  leave_prompt: string | null
+  leave_reason: EndedReason | null
+  /** The step's prompt has been heard to its end. */
+  prompted: number
+  pin_tries: number
+  role: 'member' | 'moderator'
+  muted: number
+  deaf: number
+  joined_at: string | null
+  left_at: string | null
+  /** JSON of the last `Quality`; live legs are asked of media. */
+  quality: string | null
+  created: string
+}
+
+export interface MediaStreamTable extends TenantColumns {
+  id: string
+  call_id: string
+  url: string
+  tracks: StreamTracks
+  format: StreamFormat
+  custom_parameters: string
+  status: StreamStatus
+  frames_sent: number
+  frames_dropped: number
+  ended_reason: StreamEndedReason | null
+  created: string
+}
+
+/** A row exists while the call is paused. */
+export interface CallPauseTable extends TenantColumns {
+  call_id: string
+  reason: string | null
+  paused_at: string | null
+  resumes_at: string | null
+  destination_participant_id: string | null
+}
+
+export interface RecordingTable extends TenantColumns {
+  /** The recorded call's ID. */
+  call_id: string
+  status: 'recording' | 'ready' | 'failed'
+  file: string | null
+  sample_rate: number | null
+  duration_ms: number | null
+  size_bytes: number | null
+  channels: string
+  segments: string
+  created: string
+}
+
+export interface ConferenceRoomTable extends TenantColumns {
+  id: string
+  name: string
+  owner_id: string | null
+  active: number
+  /** scrypt, see `calls/pin.ts`. */
+  pin_hash: string | null
+  pin_length: number | null
+  moderator_pin_hash: string | null
+  moderator_pin_length: number | null
+  settings: string
+  schedule: string
+  /** SHA-256 of the guest link's token, hex. */
+  link_hash: string
+  created: string
+  updated: string
+}
+
+export interface InboundRouteTable extends TenantColumns {
+  id: string
+  match_to: string | null
+  match_from: string | null
+  match_connection_id: string | null
+  target: 'room' | 'echo' | 'announcement'
+  target_id: string | null
+  priority: number
+  created: string
+  updated: string
+}
+
+export interface PhoneNumberTable extends TenantColumns {
+  id: string
+  number: string
+  connection_id: string | null
+  payment_line: number
+  created: string
+  updated: string
+}
+
+export interface ConnectionTable extends TenantColumns {
+  id: string
+  name: string
+  kind: 'trunk' | 'peer'
+  host: string | null
+  port: number
+  transport: 'udp' | 'tcp'
+  auth_username: string | null
+  /** In clear: a digest needs it. Never returned, never logged. */
+  auth_password: string | null
+  allowed_ips: string
+  codecs: string
+  max_calls: number | null
+  enabled: number
+  created: string
+  updated: string
+}
+
+export type CallRow = Selectable<CallTable>
+export type ParticipantRow = Selectable<ParticipantTable>
+export type MediaStreamRow = Selectable<MediaStreamTable>
+export type CallPauseRow = Selectable<CallPauseTable>
+export type RecordingRow = Selectable<RecordingTable>
+export type ConferenceRoomRow = Selectable<ConferenceRoomTable>
+export type InboundRouteRow = Selectable<InboundRouteTable>
+export type PhoneNumberRow = Selectable<PhoneNumberTable>
+export type ConnectionRow = Selectable<ConnectionTable>
+export type NewCallRow = Insertable<CallTable>
