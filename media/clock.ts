@@ -1,0 +1,65 @@
+import { FRAME_MS } from '../codecs/audio.ts'
+
+/** A 20 ms frame is cut into this many slots; each room belongs to one, which spreads the work and the sends. */
+export const SLOTS = 4
+const SLOT_MS = FRAME_MS / SLOTS
+
+/** After a stall this much is caught up at once; what is older is left out and counted [slots]. */
+const MAX_CATCH_UP = 5 * SLOTS
+
+/**
+ * The engine's clock: absolute monotonic deadlines (`t0 + n * 5 ms`), so that lateness of one slot never moves the next.
+ * Runs only while it is started, so an idle engine costs nothing.
+ */
+export class Clock {
+  /** Slots that began more than 5 ms after their deadline. */
+  late = 0
+  /** Slots left out after a stall. */
+  skipped = 0
+  readonly #onSlot: (slot: number, now: number) => void
+  readonly #now: () => number
+  #timer: NodeJS.Timeout | undefined
+  #next = 0
+  #count = 0
+
+  /** @param onSlot called with the slot's number (0 to SLOTS-1) and its deadline [ms] */
+  constructor(onSlot: (slot: number, now: number) => void, now: () => number = () => performance.now()) {
+    this.#onSlot = onSlot
+    this.#now = now
+  }
+
+  get running(): boolean {
+    return this.#timer !== undefined
+  }
+
+  start(): void {
+    if (this.running) return
+    this.#next = this.#now()
+    this.#arm()
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
+  #arm(): void {
+    this.#timer = setTimeout(() => this.#run(), Math.max(0, this.#next - this.#now()))
+  }
+
+  #run(): void {
+    const behind = Math.floor((this.#now() - this.#next) / SLOT_MS) - MAX_CATCH_UP
+    if (behind > 0) {
+      // Whole frames only, so that every room keeps its slot and loses the same number of frames.
+      const missed = Math.ceil(behind / SLOTS) * SLOTS
+      this.skipped += missed
+      this.#next += missed * SLOT_MS
+    }
+    while (this.#next <= this.#now()) {
+      if (this.#now() - this.#next > SLOT_MS) this.late++
+      this.#onSlot(this.#count++ % SLOTS, this.#next)
+      this.#next += SLOT_MS
+    }
+    if (this.#timer !== undefined) this.#arm()
+  }
+}

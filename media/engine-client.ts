@@ -1,0 +1,60 @@
+import { Worker } from 'node:worker_threads'
+import type { EngineCommandName, EngineCommands, EngineConfig, FromEngine, ToEngine } from './engine-protocol.ts'
+import type { EndedReason, Failure, MediaEvent } from './protocol.ts'
+
+/** Commands that wait for one thread at most; further ones fail as `capacity`. */
+const MAX_PENDING = 10_000
+
+export interface EngineHooks {
+  event(event: MediaEvent, thread: EngineClient): void
+  /** The thread wants a leg ended. */
+  end(legId: string, reason: EndedReason): void
+  /** The thread died: all of its calls are lost. */
+  failed(error: Error): void
+}
+
+/** The main thread's end of one engine thread. */
+export class EngineClient {
+  readonly #worker: Worker
+  readonly #pending = new Map<number, (reply: object) => void>()
+  #nextId = 1
+
+  constructor(config: EngineConfig, hooks: EngineHooks) {
+    const isSource = import.meta.url.endsWith('.ts')
+    this.#worker = new Worker(new URL(isSource ? './engine-thread.ts' : './engine-thread.js', import.meta.url), {
+      workerData: config,
+      execArgv: isSource ? ['--import', 'tsx'] : [],
+      // A small young generation keeps each collection well below a frame.
+      resourceLimits: { maxYoungGenerationSizeMb: 16 },
+    })
+    this.#worker.on('message', (message: FromEngine) => {
+      if (message.type === 'event') hooks.event(message.event, this)
+      else if (message.type === 'end') hooks.end(message.legId, message.reason)
+      else {
+        this.#pending.get(message.id)?.(message.body as object)
+        this.#pending.delete(message.id)
+      }
+    })
+    this.#worker.on('error', error => hooks.failed(error as Error))
+  }
+
+  /** Asks the thread; replies come after the events that were raised before them. */
+  request<N extends EngineCommandName>(
+    name: N,
+    body: EngineCommands[N]['request'],
+  ): Promise<EngineCommands[N]['reply'] | Failure> {
+    if (this.#pending.size >= MAX_PENDING) {
+      return Promise.resolve({ failure: 'capacity', message: 'too many commands wait for the engine thread' })
+    }
+    const id = this.#nextId++
+    return new Promise(resolve => {
+      this.#pending.set(id, resolve as (reply: object) => void)
+      this.#worker.postMessage({ id, name, body } satisfies ToEngine)
+    })
+  }
+
+  async close(): Promise<void> {
+    await this.request('engine.close', {})
+    await this.#worker.terminate()
+  }
+}

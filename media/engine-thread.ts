@@ -1,0 +1,64 @@
+import { randomBytes } from 'node:crypto'
+import { parentPort, workerData } from 'node:worker_threads'
+import { NARROWBAND_HZ } from '../codecs/audio.ts'
+import { loadResampler } from '../codecs/resample.ts'
+import { Engine } from './engine.ts'
+import type { EngineConfig, EngineHandlers, FromEngine, ToEngine } from './engine-protocol.ts'
+import { PortPool } from './port-pool.ts'
+import { Prompts } from './prompts.ts'
+import { RtpSocket } from './rtp-socket.ts'
+import { StreamDialler } from './stream-socket.ts'
+
+/** Entry of an engine thread: builds the engine and joins it to the main thread. */
+const config = workerData as EngineConfig
+const port = parentPort!
+const post = (message: FromEngine): void => port.postMessage(message)
+
+const ports = new PortPool(config.rtpPorts)
+const prompts = new Prompts({ sampleRateHz: NARROWBAND_HZ })
+const engine = new Engine({
+  dataDir: config.dataDir,
+  emit: event => post({ type: 'event', event }),
+  end: (legId, reason) => post({ type: 'end', legId, reason }),
+  openSocket: () => RtpSocket.open(ports, config.host),
+  dialler: new StreamDialler({
+    userAgent: `tandem/${config.version}`,
+    createResampler: await loadResampler(),
+  }),
+  prompts,
+  random: () => randomBytes(4).readUInt32BE(),
+})
+
+const handlers: EngineHandlers = {
+  'leg.open': request => engine.open(request.legId),
+  'leg.connect': request => engine.connect(request.legId, request.media, request.enter),
+  'leg.read': request => engine.read(request.legId),
+  'leg.close': request => engine.close(request.legId),
+  'leg.key': request => engine.signalledKey(request.legId, request.key, request.source),
+  'leg.move': request => engine.move(request),
+  'leg.update': request => engine.update(request),
+  'leg.play': async request => await engine.play(request),
+  'leg.stop_play': request => engine.stopPlay(request.legId),
+  'leg.collect': async request => await engine.collect(request),
+  'leg.send_dtmf': request => engine.sendKeys(request),
+  'room.play': async request => await engine.playInRoom(request),
+  'capture.pause': request => engine.pause(request),
+  'capture.resume': request => engine.resume(request.target),
+  'stream.start': request => engine.startStream(request),
+  'stream.stop': request => engine.stopStream(request.streamId),
+  'stream.read': request => ({ streams: engine.readStreams(request.streamIds) }),
+  'recording.start': request => engine.startRecording(request),
+  'recording.stop': request => engine.stopRecording(request.recordingId),
+  'engine.snapshot': () => engine.snapshot(),
+  'engine.stats': () => engine.stats(),
+  'engine.close': async () => {
+    await engine.shutdown()
+    await prompts.close()
+    return {}
+  },
+}
+
+port.on('message', async ({ id, name, body }: ToEngine) => {
+  const handler = handlers[name] as (body: unknown) => object | Promise<object>
+  post({ type: 'reply', id, body: await handler(body) })
+})

@@ -1,0 +1,488 @@
+import { NARROWBAND_HZ } from '../codecs/audio.ts'
+import { JOIN_CHIME, LEAVE_CHIME, renderTone, type TonePlan } from '../codecs/tones.ts'
+import { Captures } from './captures.ts'
+import { Clock, SLOTS } from './clock.ts'
+import type { DtmfKey } from './dtmf-events.ts'
+import type { EngineLeg } from './engine-protocol.ts'
+import { KeyCollector } from './key-collector.ts'
+import { type KeySource, LEG_SAMPLES, Leg, type LegHooks, type LegMedia } from './leg.ts'
+import { LegPlayback } from './leg-playback.ts'
+import { type Clip, Player } from './player.ts'
+import type { Prompts } from './prompts.ts'
+import type {
+  CaptureState,
+  EndedReason,
+  EventName,
+  Events,
+  Failure,
+  MediaEvent,
+  Request,
+  RoomSpec,
+  StreamSnapshot,
+  Target,
+} from './protocol.ts'
+import { isFailure } from './protocol.ts'
+import { Recordings } from './recordings.ts'
+import { Room } from './room.ts'
+import type { RtpSocket } from './rtp-socket.ts'
+import type { RunningStream, StreamDialler } from './stream-socket.ts'
+
+export interface EngineOptions {
+  dataDir: string
+  emit: (event: MediaEvent) => void
+  /** A leg is to be ended by signalling. */
+  end: (legId: string, reason: EndedReason) => void
+  /** Opens the sockets of a leg; null when no port is left. */
+  openSocket: () => Promise<RtpSocket | null>
+  dialler: StreamDialler
+  prompts: Prompts
+  /** 32 random bits. */
+  random: () => number
+}
+
+/** A leg with what the engine keeps beside it. */
+interface Member {
+  leg: Leg
+  socket: RtpSocket
+  room: Room | null
+  playback: LegPlayback
+  collect: { collectId: string; keys: KeyCollector; sensitive: boolean } | null
+}
+
+interface StreamEntry {
+  target: Target
+  stream: RunningStream
+}
+
+/**
+ * Everything of one engine thread: legs, rooms, pauses, streams and recordings, on one clock. Commands come as method
+ * calls, what happens goes out as events. Who closes whom stands in docs/closing.md.
+ */
+export class Engine implements LegHooks {
+  readonly clock: Clock
+  readonly #options: EngineOptions
+  readonly #members = new Map<string, Member>()
+  readonly #rooms = new Map<string, Room>()
+  /** The rooms of each slot of the clock. */
+  readonly #slots: Room[][] = Array.from({ length: SLOTS }, () => [])
+  readonly #streams = new Map<string, StreamEntry>()
+  readonly #captures = new Captures(change => this.#captureChanged(change))
+  readonly #recordings: Recordings
+  /** What the legs and streams that are over have counted. */
+  readonly #totals = { packetsRefused: 0, framesSent: 0, framesDropped: 0 }
+
+  constructor(options: EngineOptions) {
+    this.#options = options
+    this.#recordings = new Recordings(options.dataDir, {
+      ready: info => this.#emit('recording.ready', info),
+      failed: failure => this.#emit('recording.failed', failure),
+    })
+    this.clock = new Clock(slot => this.#tick(slot))
+  }
+
+  // ------------------------------------------------------------------ legs
+
+  async open(legId: string): Promise<{ port: number } | Failure> {
+    if (this.#members.has(legId)) return conflict('a leg with this ID exists')
+    const socket = await this.#options.openSocket()
+    if (socket === null) return { failure: 'capacity', message: 'no RTP port is free' }
+    const leg = new Leg(legId, socket, this, this.#options.random)
+    const playback = new LegPlayback(this.#options.prompts)
+    leg.player = playback
+    this.#members.set(legId, { leg, socket, room: null, playback, collect: null })
+    socket.listen({
+      rtp: (bytes, host, port) => leg.rtp(bytes, host, port, performance.now()),
+      rtcp: bytes => leg.rtcp(bytes, performance.now()),
+    })
+    return { port: socket.port }
+  }
+
+  connect(legId: string, media: LegMedia, enter: RoomSpec | null): EngineLeg | Failure {
+    const member = this.#members.get(legId)
+    if (member === undefined) return noLeg(legId)
+    if (enter !== null && this.#rooms.get(enter.roomId)?.full === true) return roomFull(enter.roomId)
+    member.leg.connect(media, performance.now())
+    if (enter !== null) this.#enter(member, enter)
+    return this.#read(member)
+  }
+
+  move({ legId, room: spec, mustExist, muted }: Request<'leg.move'>): EngineLeg | Failure {
+    const member = this.#members.get(legId)
+    if (member === undefined) return noLeg(legId)
+    const target = this.#rooms.get(spec.roomId)
+    if (mustExist && target === undefined) return { failure: 'not_found', message: `no room ${spec.roomId}` }
+    if (target !== undefined && target === member.room) return this.#read(member)
+    if (target?.full === true) return roomFull(spec.roomId)
+    this.#leave(member)
+    member.playback.stop()
+    member.leg.muted = muted
+    this.#enter(member, spec)
+    return this.#read(member)
+  }
+
+  update({ legId, muted, deaf }: Request<'leg.update'>): EngineLeg | Failure {
+    const member = this.#members.get(legId)
+    if (member === undefined) return noLeg(legId)
+    member.leg.muted = muted ?? member.leg.muted
+    member.leg.deaf = deaf ?? member.leg.deaf
+    return this.#read(member)
+  }
+
+  read(legId: string): EngineLeg | Failure {
+    const member = this.#members.get(legId)
+    return member === undefined ? noLeg(legId) : this.#read(member)
+  }
+
+  #read({ leg, room, playback, collect }: Member): EngineLeg {
+    return {
+      legId: leg.id,
+      roomId: room?.spec.roomId ?? null,
+      muted: leg.muted,
+      deaf: leg.deaf,
+      collecting: collect !== null,
+      playing: playback.playing,
+      quality: leg.quality,
+    }
+  }
+
+  /** Idempotent; the reply is the last quality. */
+  close(legId: string): { quality: EngineLeg['quality'] } | Failure {
+    const member = this.#members.get(legId)
+    if (member === undefined) return noLeg(legId)
+    const { leg, socket } = member
+    const { quality } = leg
+    this.#members.delete(legId)
+    this.#leave(member)
+    this.#captures.drop({ legId })
+    this.#recordings.drop({ legId })
+    this.#totals.packetsRefused += leg.packetsRefused + leg.latch.refused
+    leg.close()
+    socket.close()
+    return { quality }
+  }
+
+  // ------------------------------------------------------------------ rooms
+
+  #enter(member: Member, spec: RoomSpec): void {
+    const room = this.#rooms.get(spec.roomId) ?? this.#openRoom(spec)
+    const { leg } = member
+    room.legs.push(leg)
+    member.room = room
+    this.#recordings.enter(leg, room)
+    this.#syncPause(room)
+    this.#emit('leg.joined', { legId: leg.id, roomId: spec.roomId, muted: leg.muted })
+    if (spec.chimes) room.announce(playerOf([CHIMES.join], false))
+  }
+
+  #openRoom(spec: RoomSpec): Room {
+    const room = new Room(spec)
+    this.#rooms.set(spec.roomId, room)
+    this.#slots.reduce((least, slot) => (slot.length < least.length ? slot : least)).push(room)
+    if (spec.musicWhenAlone) void this.#loadMusic(room)
+    this.clock.start()
+    this.#emit('room.opened', { roomId: spec.roomId })
+    return room
+  }
+
+  async #loadMusic(room: Room): Promise<void> {
+    const music = await this.#options.prompts.loadAll([{ kind: 'music' }])
+    if (!('error' in music)) room.music = playerOf(music, true)
+  }
+
+  #leave(member: Member): void {
+    const { leg, room } = member
+    if (room === null) return
+    this.#recordings.leave(leg)
+    room.legs.splice(room.legs.indexOf(leg), 1)
+    member.room = null
+    this.#emit('leg.left', { legId: leg.id, roomId: room.spec.roomId })
+    if (room.legs.length === 0) this.#closeRoom(room)
+    else {
+      this.#syncPause(room)
+      if (room.spec.chimes) room.announce(playerOf([CHIMES.leave], false))
+    }
+  }
+
+  #closeRoom(room: Room): void {
+    const { roomId } = room.spec
+    this.#rooms.delete(roomId)
+    for (const slot of this.#slots) if (slot.includes(room)) slot.splice(slot.indexOf(room), 1)
+    this.#captures.drop({ roomId })
+    this.#recordings.drop({ roomId })
+    room.close()
+    if (this.#rooms.size === 0) this.clock.stop()
+    this.#emit('room.closed', { roomId })
+  }
+
+  async playInRoom({ roomId, sources, loop }: Request<'room.play'>): Promise<Ok | Failure> {
+    const loaded = await this.#options.prompts.loadAll(sources)
+    if ('error' in loaded) return { failure: 'invalid', message: loaded.error }
+    const room = this.#rooms.get(roomId)
+    if (room === undefined) return { failure: 'not_found', message: `no room ${roomId}` }
+    room.announce(playerOf(loaded, loop))
+    return {}
+  }
+
+  #tick(slot: number): void {
+    const now = performance.now()
+    for (const room of this.#slots[slot]!.slice()) {
+      room.tick(now)
+      for (const leg of room.legs) this.#advanceCollect(this.#members.get(leg.id)!, now)
+    }
+    if (slot === 0) this.#captures.advance(now)
+  }
+
+  /** Nothing came from the far end for a minute. */
+  timedOut(leg: Leg): void {
+    this.#options.end(leg.id, 'rtp_timeout')
+  }
+
+  // ------------------------------------------------------------------ playing and keys
+
+  async play({ legId, playId, sources, loop, hangupAfter }: Request<'leg.play'>): Promise<Ok | Failure> {
+    const member = this.#members.get(legId)
+    if (member === undefined) return noLeg(legId)
+    member.collect = null
+    const problem = await member.playback.play(sources, loop, () => {
+      this.#emit('play.finished', { legId, playId })
+      if (hangupAfter !== null) this.#options.end(legId, hangupAfter)
+    })
+    return problem === null ? {} : { failure: 'invalid', message: problem.error }
+  }
+
+  stopPlay(legId: string): Ok | Failure {
+    const member = this.#members.get(legId)
+    if (member === undefined) return noLeg(legId)
+    member.playback.stop()
+    return {}
+  }
+
+  async collect(request: Request<'leg.collect'>): Promise<Ok | Failure> {
+    const member = this.#members.get(request.legId)
+    if (member === undefined) return noLeg(request.legId)
+    const collect = {
+      collectId: request.collectId,
+      keys: new KeyCollector(request, request.prompts.length > 0, performance.now()),
+      sensitive: request.sensitive,
+    }
+    member.collect = collect
+    const problem = await member.playback.play(request.prompts, false, () =>
+      collect.keys.promptEnded(performance.now()),
+    )
+    if (problem !== null && member.collect === collect) {
+      member.collect = null
+      return { failure: 'invalid', message: problem.error }
+    }
+    return {}
+  }
+
+  #advanceCollect(member: Member, now: number): void {
+    if (member.collect === null) return
+    this.#endCollect(member, member.collect.keys.advance(now))
+  }
+
+  #endCollect(member: Member, result: { digits: string; ended: Events['leg.collected']['ended'] } | null): void {
+    if (result === null || member.collect === null) return
+    const { collectId } = member.collect
+    member.collect = null
+    member.playback.stop()
+    this.#emit('leg.collected', { legId: member.leg.id, collectId, ...result })
+  }
+
+  /** A key of a leg: to its collector, its streams, control, and whoever is to get it in the room. */
+  key(leg: Leg, key: DtmfKey, source: KeySource): void {
+    const member = this.#members.get(leg.id)
+    if (member === undefined) return
+    const { collect } = member
+    const isPaused = leg.masking || (member.room?.pause ?? null) !== null
+    const masked = isPaused || collect?.sensitive === true
+    this.#emit('leg.dtmf', { legId: leg.id, key: masked ? '*' : key, masked, source })
+    if (!masked) this.#streamKey(member, key)
+    if (collect !== null) {
+      member.playback.stop()
+      this.#endCollect(member, collect.keys.key(key, performance.now()))
+    } else if (source !== 'inband') this.#relayKey(member, key, isPaused)
+  }
+
+  #streamKey({ leg, room }: Member, key: string): void {
+    for (const { target, stream } of this.#streams.values()) {
+      if ('legId' in target ? target.legId === leg.id : target.roomId === room?.spec.roomId) stream.dtmf(key)
+    }
+  }
+
+  /** The payment line gets the keys of a pause; without one all others do, but not in a conference. */
+  #relayKey({ leg, room }: Member, key: string, isPaused: boolean): void {
+    if (room === null) return
+    const { pause } = room
+    const onlyPaymentLine = isPaused && pause?.maskDtmf !== false
+    for (const other of room.legs) {
+      if (other === leg) continue
+      if (other.id === pause?.destinationLegId || (room.spec.kind === 'call' && !onlyPaymentLine)) other.sendKey(key)
+    }
+  }
+
+  /** A key that came by signalling. */
+  signalledKey(legId: string, key: string, source: KeySource): Ok | Failure {
+    const member = this.#members.get(legId)
+    if (member === undefined) return noLeg(legId)
+    this.key(member.leg, key as DtmfKey, source)
+    return {}
+  }
+
+  sendKeys({ legId, digits, durationMs }: Request<'leg.send_dtmf'>): Ok | Failure {
+    const member = this.#members.get(legId)
+    if (member === undefined) return noLeg(legId)
+    for (const digit of digits) {
+      if (!member.leg.sendKey(digit, durationMs)) {
+        return { failure: 'capacity', message: 'too many keys wait to be sent, or one of them is no key' }
+      }
+    }
+    return {}
+  }
+
+  // ------------------------------------------------------------------ capture
+
+  pause(request: Request<'capture.pause'>): CaptureState | Failure {
+    if (!this.#exists(request.target)) return { failure: 'not_found', message: 'the call is not here' }
+    return this.#captures.pause(request, performance.now(), Date.now())
+  }
+
+  resume(target: Target): CaptureState | Failure {
+    return this.#captures.resume(target)
+  }
+
+  #captureChanged(change: Events['capture.changed']): void {
+    for (const room of this.#rooms.values()) this.#syncPause(room)
+    this.#emit('capture.changed', change)
+  }
+
+  #syncPause(room: Room): void {
+    const { roomId } = room.spec
+    room.pause = this.#captures.over(
+      roomId,
+      room.legs.map(leg => leg.id),
+    )
+    this.#recordings.pauseChanged(room, room.pause)
+  }
+
+  startStream(spec: Request<'stream.start'>): StreamSnapshot | Failure {
+    const sinks = this.#sinksOf(spec.target)
+    if (sinks === null) return { failure: 'not_found', message: 'the call is not here' }
+    if (this.#streams.has(spec.streamId)) return conflict('a stream with this ID exists')
+    const stream = this.#options.dialler.startStream(spec, {
+      changed: snapshot => {
+        if (snapshot.endedReason !== null) this.#dropStream(spec.streamId)
+        this.#emit('stream.changed', snapshot)
+      },
+      now: () => performance.now(),
+    })
+    this.#streams.set(spec.streamId, { target: spec.target, stream })
+    sinks.push(stream.sink)
+    return stream.snapshot()
+  }
+
+  #dropStream(streamId: string): void {
+    const entry = this.#streams.get(streamId)
+    if (entry === undefined) return
+    this.#streams.delete(streamId)
+    const { framesSent, framesDropped } = entry.stream.snapshot()
+    this.#totals.framesSent += framesSent
+    this.#totals.framesDropped += framesDropped
+    const sinks = this.#sinksOf(entry.target)
+    if (sinks?.includes(entry.stream.sink) === true) sinks.splice(sinks.indexOf(entry.stream.sink), 1)
+  }
+
+  async stopStream(streamId: string): Promise<StreamSnapshot | Failure> {
+    const entry = this.#streams.get(streamId)
+    if (entry === undefined) return { failure: 'not_found', message: `no stream ${streamId}` }
+    return entry.stream.stop('stopped')
+  }
+
+  readStreams(streamIds: string[]): StreamSnapshot[] {
+    return streamIds.flatMap(streamId => this.#streams.get(streamId)?.stream.snapshot() ?? [])
+  }
+
+  startRecording(request: Request<'recording.start'>): Ok | Failure {
+    const { target } = request
+    if (!this.#exists(target)) return { failure: 'not_found', message: 'the call is not here' }
+    const room = 'roomId' in target ? this.#rooms.get(target.roomId)! : this.#members.get(target.legId)!.room
+    const started = this.#recordings.start(request, room?.pause ?? null)
+    if (!isFailure(started) && room !== null) {
+      for (const leg of room.legs) this.#recordings.enter(leg, room)
+    }
+    return started
+  }
+
+  stopRecording(recordingId: string): Ok | Failure {
+    return this.#recordings.stop(recordingId)
+  }
+
+  #exists(target: Target): boolean {
+    return 'legId' in target ? this.#members.has(target.legId) : this.#rooms.has(target.roomId)
+  }
+
+  #sinksOf(target: Target) {
+    if ('legId' in target) return this.#members.get(target.legId)?.leg.sinks ?? null
+    return this.#rooms.get(target.roomId)?.sinks ?? null
+  }
+
+  // ------------------------------------------------------------------ the whole
+
+  snapshot() {
+    return {
+      legs: [...this.#members.values()].map(member => this.#read(member)),
+      rooms: [...this.#rooms.values()].map(room => ({
+        roomId: room.spec.roomId,
+        legIds: room.legs.map(leg => leg.id),
+        capture: this.#captures.stateOf({ roomId: room.spec.roomId }),
+      })),
+      captures: this.#captures.list(),
+      streams: this.readStreams([...this.#streams.keys()]),
+      recordings: this.#recordings.list(),
+    }
+  }
+
+  stats() {
+    let { packetsRefused, framesSent, framesDropped } = this.#totals
+    for (const { leg } of this.#members.values()) packetsRefused += leg.packetsRefused + leg.latch.refused
+    for (const { stream } of this.#streams.values()) {
+      const snapshot = stream.snapshot()
+      framesSent += snapshot.framesSent
+      framesDropped += snapshot.framesDropped
+    }
+    return {
+      counters: {
+        clock_late_slots_total: this.clock.late,
+        clock_skipped_slots_total: this.clock.skipped,
+        rtp_packets_refused_total: packetsRefused,
+        stream_frames_sent_total: framesSent,
+        stream_frames_dropped_total: framesDropped,
+      },
+      gauges: { rooms: this.#rooms.size, streams: this.#streams.size },
+    }
+  }
+
+  /** Ends what is left and resolves when all recordings are written. */
+  async shutdown(): Promise<void> {
+    for (const legId of this.#members.keys()) this.close(legId)
+    await this.#recordings.close()
+  }
+
+  #emit<N extends EventName>(name: N, body: Events[N]): void {
+    this.#options.emit({ name, at: new Date().toISOString(), body } as MediaEvent)
+  }
+}
+
+const clipOf = (plan: TonePlan): Clip => {
+  const samples = renderTone(plan, NARROWBAND_HZ)
+  return { samples, length: samples.length }
+}
+const CHIMES = { join: clipOf(JOIN_CHIME), leave: clipOf(LEAVE_CHIME) }
+const playerOf = (clips: readonly Clip[], loop: boolean): Player =>
+  new Player(clips, { loop, frameSamples: LEG_SAMPLES })
+
+type Ok = Record<string, never>
+
+const noLeg = (legId: string): Failure => ({ failure: 'not_found', message: `no leg ${legId}` })
+const roomFull = (roomId: string): Failure => ({ failure: 'capacity', message: `room ${roomId} is full` })
+const conflict = (message: string): Failure => ({ failure: 'conflict', message })

@@ -1,0 +1,103 @@
+import type { Body } from '../sip/agent-types.ts'
+import type { AudioCodec, Capabilities, NegotiatedMedia } from '../sip/offer-answer.ts'
+import { PCMA, PCMU } from '../sip/offer-answer.ts'
+import { parseUri, userOf } from '../sip/uri.ts'
+import type { EngineClient } from './engine-client.ts'
+import type { LegMedia } from './leg.ts'
+import type { CodecName, EndedReason, LegSnapshot, Quality, RoomSpec, SipParty } from './protocol.ts'
+
+const CODECS: Record<CodecName, AudioCodec> = { PCMU, PCMA }
+
+/** The signalling half of a leg: the SIP session, and where its audio lives. */
+export interface Line {
+  readonly legId: string
+  readonly sessionId: string
+  readonly direction: 'inbound' | 'outbound'
+  readonly to: SipParty
+  readonly from: SipParty
+  state: LegSnapshot['state']
+  /** The thread of its audio, once it has some. */
+  engine: EngineClient | null
+  port: number
+  codecs: CodecName[]
+  /** The room that it enters when its audio starts. */
+  room: RoomSpec | null
+  /** The caller's offer, until it is answered. */
+  offer: Body | null
+  /** Our session ID in descriptions. */
+  sdpId: string
+  /** The last description that we sent (RFC 3264 §8). */
+  description: Uint8Array | null
+  held: boolean
+  /** Why we ended it, when we did. */
+  endReason: EndedReason | null
+  timer: NodeJS.Timeout | undefined
+}
+
+/** What we offer and accept for a line. */
+export const capabilitiesOf = (line: Pick<Line, 'codecs' | 'port'>, host: string): Capabilities => ({
+  codecs: line.codecs.map(name => CODECS[name]),
+  telephoneEvent: true,
+  host,
+  port: line.port,
+  rtcpMux: true,
+})
+
+/** What SDP agreed on, in the engine's words. */
+export const legMediaOf = (media: NegotiatedMedia): LegMedia => ({
+  codec: media.codec.name as CodecName,
+  payloadType: media.payloadType,
+  receivePayloadTypes: media.receivePayloadTypes,
+  telephoneEvent: { send: media.telephoneEventPayloadType, receive: media.receiveTelephoneEventPayloadType },
+  remote: {
+    host: media.remoteHost,
+    port: media.remotePort,
+    rtcpHost: media.remoteRtcpHost,
+    rtcpPort: media.remoteRtcpPort,
+    rtcpMux: media.rtcpMux,
+  },
+  direction: media.direction,
+})
+
+/** A URI and display name as the channel writes them. */
+export function partyOf(uri: string, displayName: string | null): SipParty {
+  const parsed = parseUri(uri)
+  if ('error' in parsed || parsed.scheme === 'other') return { uri, user: '', host: '', displayName }
+  const host = parsed.scheme === 'tel' ? '' : parsed.host
+  return { uri, user: userOf(parsed) ?? '', host, displayName }
+}
+
+/** Why our INVITE failed, out of its final status (RFC 3261 §21.4 to §21.6). */
+export function reasonOfStatus(status: number): EndedReason {
+  if (status === 486 || status === 600) return 'busy'
+  if (status === 408 || status === 480 || status === 487) return 'no_answer'
+  if (status === 404 || status === 410 || status === 484 || status === 604) return 'not_found'
+  if (status === 406 || status === 415 || status === 488 || status === 606) return 'codec_mismatch'
+  if (status >= 500 && status < 600) return 'trunk_error'
+  return 'rejected'
+}
+
+/** The key of an INFO body: `application/dtmf-relay` (`Signal=5`) or `application/dtmf` (`5`); null when it is none. */
+export function keyOfInfo(contentType: string, body: Uint8Array): string | null {
+  const type = contentType.split(';')[0]!.trim().toLowerCase()
+  const text = new TextDecoder().decode(body.subarray(0, 256))
+  const key =
+    type === 'application/dtmf-relay'
+      ? /^signal\s*=\s*([0-9*#A-D])/im.exec(text)?.[1]
+      : type === 'application/dtmf'
+        ? /^\s*([0-9*#A-D])\s*$/i.exec(text)?.[1]
+        : undefined
+  return key?.toUpperCase() ?? null
+}
+
+/** The quality of a leg that never had audio. */
+export const NO_QUALITY: Quality = {
+  codec: null,
+  packetsReceived: 0,
+  packetsSent: 0,
+  packetsLost: 0,
+  lossPct: 0,
+  jitterMs: 0,
+  roundTripMs: null,
+  mos: 1,
+}

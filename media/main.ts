@@ -1,0 +1,104 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ulid } from 'ulid'
+import { Channel } from './channel.ts'
+import { CommandTable } from './commands.ts'
+import { EngineClient } from './engine-client.ts'
+import { advertisedHost, type MediaConfig, portRanges } from './media-config.ts'
+import type { MediaEvent, MediaStats } from './protocol.ts'
+import { SipEndpoint } from './sip-endpoint.ts'
+import { Switchboard } from './switchboard.ts'
+
+/** How long the last BYEs, recordings and events may take once all calls were told to end [ms]. */
+const FAREWELL_MS = 3000
+
+/** Ends the process with one line of reason; the supervisor starts a clean one, or gives up when it is the first. */
+function fail(reason: string): never {
+  process.stderr.write(`${reason}\n`)
+  process.exit(1)
+}
+
+const config = JSON.parse(
+  process.env.TANDEM_MEDIA_CONFIG ?? fail('started without a supervisor; use "tandem start"'),
+) as MediaConfig
+mkdirSync(join(config.dataDir, 'recordings'), { recursive: true })
+const host = advertisedHost(config)
+
+const emit = (event: MediaEvent): void => channel.emit(event)
+const engines = portRanges(config.rtpPorts, config.engineThreads).map(
+  rtpPorts =>
+    new EngineClient(
+      { host: config.sipHost, rtpPorts, dataDir: config.dataDir, version: config.version },
+      {
+        event: (event, thread) => {
+          commands.note(event, thread)
+          emit(event)
+        },
+        end: (legId, reason) => switchboard.hangup({ legId, reason }),
+        failed: error => fail(`engine thread failed: ${error.stack ?? error.message}`),
+      },
+    ),
+)
+const switchboard = new Switchboard({ engines, advertisedHost: host, maxCalls: config.maxCalls, emit })
+const sip = new SipEndpoint({
+  host: config.sipHost,
+  port: config.sipPort,
+  advertisedHost: host,
+  productName: `tandem/${config.version}`,
+  optionsStatus: () => (switchboard.draining ? { status: 503, retryAfterS: 5 } : { status: 200 }),
+  onEvent: event => switchboard.onSip(event),
+})
+switchboard.attach(sip)
+const commands = new CommandTable({ switchboard, engines, seq: () => channel.seq, stats })
+const channel = new Channel(ulid(), (name, body) => commands.run(name, body))
+
+/** Counters and gauges of the main thread; the engine threads add theirs. */
+function stats(): MediaStats {
+  const counters: Record<string, number> = {
+    channel_events_lost_total: channel.eventsLost,
+    channel_bad_messages_total: channel.badMessages,
+    calls_refused_total: switchboard.refused,
+  }
+  for (const [name, value] of Object.entries({ ...sip.agentCounters, ...sip.counters })) {
+    counters[`sip_${snakeCase(name)}_total`] = value
+  }
+  return {
+    counters,
+    gauges: { legs: switchboard.lines.size, sip_sessions: sip.sessionCount, channel_events_waiting: channel.waiting },
+  }
+}
+
+const snakeCase = (name: string): string => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
+
+/** Takes no new calls, lets the running ones finish up to the limit, then hangs up, and leaves when all is written. */
+async function drain(): Promise<void> {
+  if (switchboard.draining) return
+  switchboard.draining = true
+  const limit = performance.now() + config.drainSeconds * 1000
+  while (switchboard.lines.size > 0 && performance.now() < limit) await sleep(50)
+  switchboard.hangupAll('media_failed')
+  const farewell = performance.now() + FAREWELL_MS
+  while (switchboard.lines.size + sip.sessionCount > 0 && performance.now() < farewell) await sleep(20)
+  await Promise.race([Promise.all(engines.map(engine => engine.close())), sleep(FAREWELL_MS)])
+  while (channel.connected && channel.waiting > 0 && performance.now() < farewell + FAREWELL_MS) await sleep(20)
+  process.exit(0)
+}
+
+try {
+  await sip.listen()
+} catch (error) {
+  const { code } = error as NodeJS.ErrnoException
+  fail(
+    code === 'EADDRINUSE'
+      ? `SIP port ${config.sipPort} on ${config.sipHost} is taken by another program: stop it, or set TANDEM_SIP_PORT to a free port`
+      : `cannot listen for SIP on ${config.sipHost}:${config.sipPort} (${code}): set TANDEM_SIP_HOST to an address of this machine`,
+  )
+}
+await channel.listen(config.socketPath)
+
+process.on('SIGTERM', () => void drain())
+// Ctrl-C goes to the whole process group; the supervisor alone decides what it means.
+process.on('SIGINT', () => {})
+process.on('disconnect', () => process.exit(0))
+process.send?.({ type: 'ready' })

@@ -1,0 +1,159 @@
+import { stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { BEEP, BUSY, RINGBACK, renderTone, type TonePlan } from '../codecs/tones.ts'
+import type { ClipAnswer, ClipJob } from './clip-worker.ts'
+import type { Clip } from './player.ts'
+import type { PlaySource } from './protocol.ts'
+import { WorkerJobs, workerEntry } from './worker-jobs.ts'
+
+/** Kept audio; what was not played for longest is let go [bytes]. */
+const MAX_CACHE_BYTES = 64 * 1024 * 1024
+/** Counted for each entry beside its samples, so that empty files are bounded too [bytes]. */
+const ENTRY_BYTES = 256
+/** Longest silence that may be asked for [ms]. */
+const MAX_SILENCE_MS = 3_600_000
+
+const PROMPT_NAME = /^[a-z0-9-]+$/
+const NO_SAMPLES = new Int16Array(0)
+const TONES: Record<Extract<PlaySource, { kind: 'tone' }>['name'], TonePlan> = {
+  ringback: RINGBACK,
+  busy: BUSY,
+  beep: BEEP,
+}
+
+export interface PromptsOptions {
+  sampleRateHz: number
+  /** Holds `prompts/<name>.wav` and `music/hold.wav`; the product's own unless told otherwise. */
+  fixturesDir?: string
+  maxCacheBytes?: number
+}
+
+interface Entry {
+  clip: Promise<Clip | { error: string }>
+  /** 0 while it loads. */
+  bytes: number
+}
+
+/**
+ * Turns what shall be played into samples at the room's rate. Files are read, decoded and resampled on another thread; what was
+ * loaded is shared and kept within a bound. Everything is one round long: ringback is one ring and its pause, music is the file
+ * once; who wants more plays it in a loop.
+ */
+export class Prompts {
+  /** Files that could not be played. */
+  failures = 0
+
+  readonly #sampleRateHz: number
+  readonly #fixturesDir: string
+  readonly #maxCacheBytes: number
+  /** In order of last use, oldest first. */
+  readonly #cache = new Map<string, Entry>()
+  readonly #jobs = new WorkerJobs<ClipJob, ClipAnswer>(workerEntry('clip-worker', import.meta.url))
+  #cachedBytes = 0
+
+  constructor(options: PromptsOptions) {
+    this.#sampleRateHz = options.sampleRateHz
+    this.#fixturesDir = options.fixturesDir ?? join(packageRoot(), 'fixtures')
+    this.#maxCacheBytes = options.maxCacheBytes ?? MAX_CACHE_BYTES
+  }
+
+  /** Bytes of audio that are kept at present. */
+  get cachedBytes(): number {
+    return this.#cachedBytes
+  }
+
+  /** All sources in their order, or the first error. Never rejects. */
+  async loadAll(sources: readonly PlaySource[]): Promise<Clip[] | { error: string }> {
+    const loaded = await Promise.all(sources.map(source => this.load(source)))
+    const clips: Clip[] = []
+    for (const clip of loaded) {
+      if ('error' in clip) return clip
+      clips.push(clip)
+    }
+    return clips
+  }
+
+  /** Never rejects: a missing or damaged file, a bad name or a bad length is `{ error }`. */
+  load(source: PlaySource): Promise<Clip | { error: string }> {
+    switch (source.kind) {
+      case 'prompt':
+        if (!PROMPT_NAME.test(source.name)) return this.#fail(`no prompt is named ${JSON.stringify(source.name)}`)
+        return this.#loadFile(join(this.#fixturesDir, 'prompts', `${source.name}.wav`))
+      case 'music':
+        return this.#loadFile(join(this.#fixturesDir, 'music', 'hold.wav'))
+      case 'file':
+        return this.#loadChanging(source.path)
+      case 'tone':
+        return this.#cached(`tone ${source.name}`, async () =>
+          clipOf(renderTone(TONES[source.name], this.#sampleRateHz)),
+        )
+      case 'silence':
+        if (!(source.ms >= 0 && source.ms <= MAX_SILENCE_MS)) return this.#fail(`silence of ${source.ms} ms`)
+        return Promise.resolve({
+          samples: NO_SAMPLES,
+          length: Math.round((source.ms * this.#sampleRateHz) / 1000),
+        })
+    }
+  }
+
+  /** Ends the loading thread. Idempotent. */
+  close(): Promise<void> {
+    return this.#jobs.close()
+  }
+
+  /** A file that may be replaced while the process runs: the key names the version that was read. */
+  async #loadChanging(path: string): Promise<Clip | { error: string }> {
+    try {
+      const { mtimeMs, size } = await stat(path)
+      return await this.#loadFile(path, `${mtimeMs} ${size} ${path}`)
+    } catch (error) {
+      return this.#fail(error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  #loadFile(path: string, key = path): Promise<Clip | { error: string }> {
+    return this.#cached(key, async () => {
+      const answer = await this.#jobs.run({ path, sampleRateHz: this.#sampleRateHz })
+      return 'error' in answer ? this.#fail(answer.error) : clipOf(answer.samples)
+    })
+  }
+
+  #cached(key: string, load: () => Promise<Clip | { error: string }>): Promise<Clip | { error: string }> {
+    const known = this.#cache.get(key)
+    if (known !== undefined) {
+      this.#cache.delete(key)
+      this.#cache.set(key, known)
+      return known.clip
+    }
+    const entry: Entry = { clip: load(), bytes: 0 }
+    this.#cache.set(key, entry)
+    entry.clip.then(clip => this.#keep(key, entry, clip))
+    return entry.clip
+  }
+
+  #keep(key: string, entry: Entry, clip: Clip | { error: string }): void {
+    if ('error' in clip) {
+      this.#cache.delete(key)
+      return
+    }
+    entry.bytes = clip.samples.byteLength + ENTRY_BYTES
+    this.#cachedBytes += entry.bytes
+    for (const [oldKey, old] of this.#cache) {
+      if (this.#cachedBytes <= this.#maxCacheBytes) return
+      if (old.bytes === 0) continue
+      this.#cache.delete(oldKey)
+      this.#cachedBytes -= old.bytes
+    }
+  }
+
+  #fail(error: string): Promise<{ error: string }> {
+    this.failures++
+    return Promise.resolve({ error })
+  }
+}
+
+const clipOf = (samples: Int16Array): Clip => ({ samples, length: samples.length })
+
+/** Resolved by the package's own name, which leads to the same place from the sources and from `dist`. */
+const packageRoot = (): string => dirname(fileURLToPath(import.meta.resolve('tandem/package.json')))

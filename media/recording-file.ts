@@ -1,0 +1,169 @@
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { WAV_HEADER_BYTES, wavHeader } from '../codecs/wav.ts'
+import type { RecordingInfo } from './protocol.ts'
+import {
+  channelFile,
+  isRecordingId,
+  MANIFEST_FILE,
+  parseManifest,
+  partialDir,
+  RECORDING_FRAME_MS,
+  RECORDING_FRAME_SAMPLES,
+  RECORDING_RATE_HZ,
+  type RecordingManifest,
+  recordingFile,
+  recordingsDir,
+} from './recording-manifest.ts'
+
+const SAMPLE_BYTES = 2
+const FRAME_BYTES = RECORDING_FRAME_SAMPLES * SAMPLE_BYTES
+/** What is held of each channel at a time [frames]. */
+const BLOCK_FRAMES = 50
+const BLOCK_SAMPLES = BLOCK_FRAMES * RECORDING_FRAME_SAMPLES
+
+/** A raw channel that is being read. `fd` null: the participant said nothing that was written. */
+interface RawChannel {
+  fd: number | null
+  startFrame: number
+  samples: number
+}
+
+/**
+ * Makes the file of a recording from its raw channels and removes them: 16-bit PCM, a channel for each participant in order of
+ * first join, RF64 above 4 GiB. Blocks, so it runs on a thread of its own; holds a second of each channel at a time. Can be
+ * run again after a crash at any point. `{ error }` leaves the raw channels where they are, but for a recording of nobody.
+ */
+export function makeRecording(dataDir: string, recordingId: string): RecordingInfo | { error: string } {
+  if (!isRecordingId(recordingId)) return { error: `not a recording ID: ${recordingId}` }
+  const dir = partialDir(dataDir, recordingId)
+  try {
+    const manifest = parseManifest(readFileSync(join(dir, MANIFEST_FILE), 'utf8'))
+    if (manifest === null) return { error: 'the manifest is damaged' }
+    if (manifest.channels.length === 0) {
+      rmSync(dir, { recursive: true, force: true })
+      return { error: 'nobody was recorded' }
+    }
+    const finished = join(recordingsDir(dataDir), recordingFile(recordingId))
+    const written = writeRecording(dir, manifest)
+    renameSync(written.path, finished)
+    syncDir(recordingsDir(dataDir))
+    rmSync(dir, { recursive: true, force: true })
+    return infoOf(recordingId, manifest, written)
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+function writeRecording(dir: string, manifest: RecordingManifest): { path: string; frames: number; bytes: number } {
+  const opened: number[] = []
+  const path = join(dir, 'recording.wav')
+  try {
+    const raws = manifest.channels.map(({ startFrame }, n): RawChannel => {
+      const fd = openRaw(join(dir, channelFile(n)))
+      if (fd !== null) opened.push(fd)
+      return { fd, startFrame, samples: fd === null ? 0 : Math.floor(fstatSync(fd).size / SAMPLE_BYTES) }
+    })
+    const frames = manifest.frames ?? Math.max(0, ...raws.map(endOf))
+    const dataBytes = frames * FRAME_BYTES * raws.length
+    const out = openSync(path, 'w', 0o600)
+    opened.push(out)
+    writeAll(out, wavHeader({ sampleRateHz: RECORDING_RATE_HZ, channels: raws.length, dataBytes }), 0)
+    interleave(raws, frames, out)
+    // Ends in silence where nobody wrote to the end.
+    ftruncateSync(out, WAV_HEADER_BYTES + dataBytes)
+    fsyncSync(out)
+    return { path, frames, bytes: WAV_HEADER_BYTES + dataBytes }
+  } finally {
+    for (const fd of opened) closeSync(fd)
+  }
+}
+
+/** Copies block by block. A block that no channel reaches is left out: the file system reads it as zeros. */
+function interleave(raws: readonly RawChannel[], frames: number, out: number): void {
+  const one = new Int16Array(BLOCK_SAMPLES)
+  const all = new Int16Array(BLOCK_SAMPLES * raws.length)
+  for (let from = 0; from < frames; from += BLOCK_FRAMES) {
+    const samples = Math.min(BLOCK_FRAMES, frames - from) * RECORDING_FRAME_SAMPLES
+    if (!raws.some(raw => from + BLOCK_FRAMES > raw.startFrame && from < endOf(raw))) continue
+    raws.forEach((raw, n) => {
+      readBlock(raw, from, one)
+      for (let i = 0; i < samples; i++) all[i * raws.length + n] = one[i]!
+    })
+    const bytes = new Uint8Array(all.buffer, 0, samples * raws.length * SAMPLE_BYTES)
+    writeAll(out, bytes, WAV_HEADER_BYTES + from * FRAME_BYTES * raws.length)
+  }
+}
+
+/** Fills `block` with a channel's samples from the frame `from` of the timeline on, silence where there are none. */
+function readBlock({ fd, startFrame, samples }: RawChannel, from: number, block: Int16Array): void {
+  block.fill(0)
+  if (fd === null) return
+  const skip = Math.max(0, startFrame - from) * RECORDING_FRAME_SAMPLES
+  const at = Math.max(0, from - startFrame) * RECORDING_FRAME_SAMPLES
+  const count = Math.min(BLOCK_SAMPLES - skip, samples - at)
+  if (count <= 0) return
+  const bytes = new Uint8Array(block.buffer, skip * SAMPLE_BYTES, count * SAMPLE_BYTES)
+  for (let done = 0; done < bytes.length; ) {
+    const read = readSync(fd, bytes, done, bytes.length - done, at * SAMPLE_BYTES + done)
+    if (read === 0) return
+    done += read
+  }
+}
+
+/** The frame of the timeline after a channel's last one. */
+const endOf = ({ startFrame, samples }: RawChannel): number => startFrame + Math.ceil(samples / RECORDING_FRAME_SAMPLES)
+
+function openRaw(path: string): number | null {
+  try {
+    return openSync(path, 'r')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}
+
+function writeAll(fd: number, bytes: Uint8Array, position: number): void {
+  for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done, bytes.length - done, position + done)
+}
+
+/** Makes the rename itself durable. */
+function syncDir(dir: string): void {
+  const fd = openSync(dir, 'r')
+  try {
+    fsyncSync(fd)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function infoOf(
+  recordingId: string,
+  { channels, segments }: RecordingManifest,
+  { frames, bytes }: { frames: number; bytes: number },
+): RecordingInfo {
+  return {
+    recordingId,
+    file: recordingFile(recordingId),
+    sampleRateHz: RECORDING_RATE_HZ,
+    durationMs: frames * RECORDING_FRAME_MS,
+    sizeBytes: bytes,
+    channels: channels.map(({ legId }) => ({ legId })),
+    segments: segments.flatMap(({ fromFrame, toFrame, reason }) => {
+      // After a crash the timeline may be shorter than what the manifest has already noted.
+      const end = Math.min(toFrame ?? frames, frames)
+      return fromFrame < end ? [{ fromMs: fromFrame * RECORDING_FRAME_MS, toMs: end * RECORDING_FRAME_MS, reason }] : []
+    }),
+  }
+}

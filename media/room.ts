@@ -1,0 +1,147 @@
+import type { Frame } from '../codecs/audio.ts'
+import { LEG_SAMPLES, type Leg, SILENCE } from './leg.ts'
+import { Mixer } from './mixer.ts'
+import type { RoomSpec } from './protocol.ts'
+import { SharedMix } from './shared-mix.ts'
+import type { Sink } from './sink.ts'
+import type { Source } from './source.ts'
+
+/** More announcements than this do not wait in a room; the oldest waiting one is dropped. */
+const MAX_WAITING = 8
+
+/** The card-payment pause as a room sees it: its own and those of its members' calls, taken together. */
+export interface RoomPause {
+  maskDtmf: boolean
+  /** The payment line: the one leg that still hears the keys. */
+  destinationLegId: string | null
+  reason: string
+}
+
+/** Counts ticks of what it belongs to: a recorder's timeline. */
+export interface Ticker {
+  tick(): void
+}
+
+/**
+ * Those who hear each other. Each tick: every member is pulled, summed once, and hears the sum without itself.
+ * Sinks of the room get as `inbound` the mix of all members and as `outbound` what the room itself plays.
+ */
+export class Room {
+  readonly spec: RoomSpec
+  readonly legs: Leg[] = []
+  readonly sinks: Sink[] = []
+  readonly tickers: Ticker[] = []
+  /** Music for a member who is alone; loaded by the owner. */
+  music: Source | null = null
+  /** Set by the owner when a pause begins or ends. */
+  pause: RoomPause | null = null
+
+  readonly #mixer = new Mixer(LEG_SAMPLES)
+  readonly #shared = new SharedMix()
+  readonly #tapped: Frame = new Int16Array(LEG_SAMPLES)
+  readonly #waiting: Source[] = []
+
+  constructor(spec: RoomSpec) {
+    this.spec = spec
+  }
+
+  get full(): boolean {
+    return this.legs.length >= this.spec.maxMembers
+  }
+
+  /** Plays to everybody, after what is already waiting. */
+  announce(source: Source): void {
+    if (this.#waiting.length >= MAX_WAITING) this.#waiting.splice(1, 1)
+    this.#waiting.push(source)
+  }
+
+  /** One 20 ms frame for everybody. `now` [ms], monotonic. */
+  tick(now: number): void {
+    const { legs } = this
+    const mixer = this.#mixer
+    const pause = this.pause
+    mixer.clear()
+    this.#shared.clear()
+    for (const leg of legs) {
+      leg.pull(now, pause !== null, pause?.maskDtmf === true)
+      if (leg.said !== null && !leg.muted) mixer.add(leg.said)
+    }
+    const announced = this.#pullAnnouncement()
+    this.#tap(announced)
+    if (announced !== null) mixer.add(announced)
+    for (const leg of legs) this.#serve(leg, now)
+    for (const ticker of this.tickers) ticker.tick()
+  }
+
+  #pullAnnouncement(): Frame | null {
+    for (let source = this.#waiting[0]; source !== undefined; source = this.#waiting[0]) {
+      const frame = source.pull()
+      if (frame !== null) return frame
+      this.#waiting.shift()
+    }
+    return null
+  }
+
+  #tap(announced: Frame | null): void {
+    if (this.sinks.length === 0) return
+    const paused = this.pause !== null
+    const hasVoices = this.#mixer.voices > 0 && !paused
+    if (hasVoices) this.#mixer.all(this.#tapped)
+    for (const sink of this.sinks) {
+      if (paused && sink.onPause === 'nothing') continue
+      sink.write('inbound', hasVoices ? this.#tapped : SILENCE)
+      sink.write('outbound', paused || announced === null ? SILENCE : announced)
+    }
+  }
+
+  /** Mixes for one member, sends, and taps. */
+  #serve(leg: Leg, now: number): void {
+    const own = leg.player?.pull() ?? this.#musicFor(leg)
+    const frame = leg.deaf ? own : this.#mixFor(leg, own)
+    const isShared = frame === this.#shared.frame
+    leg.send(frame, isShared ? this.#shared.encoded(leg.codec ?? 'PCMU') : null, now)
+    leg.tap(frame, this.pause !== null)
+  }
+
+  #musicFor(leg: Leg): Frame | null {
+    return this.spec.musicWhenAlone && this.legs.length === 1 && this.legs[0] === leg
+      ? (this.music?.pull() ?? null)
+      : null
+  }
+
+  /** What a member hears: all others, the room, and `extra` that is for it alone; null: nothing. */
+  #mixFor(leg: Leg, extra: Frame | null): Frame | null {
+    const mixer = this.#mixer
+    const said = leg.said !== null && !leg.muted ? leg.said : null
+    const own = this.spec.kind === 'echo' ? null : said
+    const isPaymentLine = this.pause !== null && this.pause.destinationLegId === leg.id
+    if (extra === null && !isPaymentLine) {
+      if (mixer.voices - (own === null ? 0 : 1) === 0) return null
+      if (own === null) return this.#shared.of(mixer)
+      mixer.without(own, leg.heard)
+      return leg.heard
+    }
+    if (extra !== null) mixer.add(extra)
+    if (isPaymentLine) this.#swapRaw(leg, 'in')
+    if (own === null) mixer.all(leg.heard)
+    else mixer.without(own, leg.heard)
+    if (isPaymentLine) this.#swapRaw(leg, 'out')
+    if (extra !== null) mixer.remove(extra)
+    return leg.heard
+  }
+
+  /** Puts into the sum, in place of the audio without keypad tones, that with them, and takes it out again. */
+  #swapRaw(listener: Leg, direction: 'in' | 'out'): void {
+    for (const leg of this.legs) {
+      if (leg === listener || leg.muted || leg.said === leg.raw || leg.said === null || leg.raw === null) continue
+      this.#mixer.remove(direction === 'in' ? leg.said : leg.raw)
+      this.#mixer.add(direction === 'in' ? leg.raw : leg.said)
+    }
+  }
+
+  /** Idempotent. */
+  close(): void {
+    for (const sink of this.sinks.splice(0)) sink.close()
+    this.#waiting.length = 0
+  }
+}

@@ -1,0 +1,428 @@
+import { randomInt } from 'node:crypto'
+import { ulid } from 'ulid'
+import { answerOffer, applyAnswer, createOffer, type NegotiatedMedia } from '../sip/offer-answer.ts'
+import type { Body, UaEvent } from '../sip/user-agent.ts'
+import type { EngineClient } from './engine-client.ts'
+import { capabilitiesOf, keyOfInfo, type Line, legMediaOf, NO_QUALITY, partyOf, reasonOfStatus } from './line.ts'
+import type { EndedReason, EventName, Events, Failure, LegSnapshot, MediaEvent, Reply, Request } from './protocol.ts'
+import { isFailure } from './protocol.ts'
+import type { SipEndpoint } from './sip-endpoint.ts'
+
+/** How long control may take to say what becomes of an incoming call [ms]; then 503. */
+const DECISION_MS = 4000
+/** `Retry-After` of a 503 [s]. */
+const RETRY_AFTER_S = 5
+const SDP = 'application/sdp'
+
+export interface SwitchboardOptions {
+  engines: EngineClient[]
+  /** The address in our descriptions. */
+  advertisedHost: string
+  maxCalls: number
+  emit: (event: MediaEvent) => void
+}
+
+/**
+ * Joins signalling and audio on the main thread: SIP sessions on one side, engine threads on the other, one `Line` for
+ * each leg. Whatever happens to a line, exactly one `leg.ended` follows its `leg.incoming` or `leg.dial`.
+ */
+export class Switchboard {
+  readonly lines = new Map<string, Line>()
+  draining = false
+  /** Calls refused with 503. */
+  refused = 0
+  readonly #options: SwitchboardOptions
+  readonly #bySession = new Map<string, Line>()
+  #sip!: SipEndpoint
+
+  constructor(options: SwitchboardOptions) {
+    this.#options = options
+  }
+
+  /** The endpoint needs the switchboard's handler to exist, so it comes second. */
+  attach(sip: SipEndpoint): void {
+    this.#sip = sip
+  }
+
+  // ------------------------------------------------------------------ from SIP
+
+  onSip(event: UaEvent): void {
+    if (event.kind === 'incoming') {
+      this.#incoming(event)
+      return
+    }
+    const line = this.#bySession.get(event.sessionId)
+    if (line === undefined) return
+    switch (event.kind) {
+      case 'provisional':
+        if (event.status >= 180 && line.state === 'dialing') {
+          line.state = 'ringing'
+          this.#emit('leg.ringing', { legId: line.legId })
+        }
+        break
+      case 'answered':
+        void this.#answered(line, event.body)
+        break
+      case 'confirmed':
+        if (line.state === 'answered' && event.body !== null) void this.#lateAnswer(line, event.body)
+        break
+      case 'reinvite':
+        void this.#reinvited(line, event.offer)
+        break
+      case 'reinviteConfirmed':
+        if (event.body !== null) void this.#lateAnswer(line, event.body)
+        break
+      case 'info':
+        this.#info(line, event.contentType, event.body)
+        break
+      case 'rejected':
+        void this.#finish(line, line.endReason ?? reasonOfStatus(event.status), event.status)
+        break
+      case 'ended':
+        void this.#finish(line, line.endReason ?? reasonOfEnd(event), null)
+        break
+    }
+  }
+
+  #incoming(event: Extract<UaEvent, { kind: 'incoming' }>): void {
+    const { sessionId } = event
+    if (this.draining || this.lines.size >= this.#options.maxCalls) {
+      this.refused++
+      this.#refuse(sessionId, 503, RETRY_AFTER_S)
+      return
+    }
+    const line = this.#newLine({
+      legId: `part_${ulid().toLowerCase()}`,
+      sessionId,
+      direction: 'inbound',
+      state: 'incoming',
+      to: partyOf(event.requestUri, event.to.displayName),
+      from: partyOf(event.from.uri, event.from.displayName),
+      offer: event.offer,
+    })
+    line.timer = setTimeout(() => {
+      this.refused++
+      line.endReason = 'capacity'
+      this.#refuse(sessionId, 503, RETRY_AFTER_S)
+    }, DECISION_MS)
+    this.#emit('leg.incoming', {
+      legId: line.legId,
+      to: line.to,
+      from: line.from,
+      source: {
+        transport: event.peer.transport === 'udp' ? 'udp' : 'tcp',
+        host: event.peer.host,
+        port: event.peer.port,
+      },
+      sipCallId: event.callId,
+    })
+  }
+
+  #refuse(sessionId: string, status: number, retryAfterS: number | null): void {
+    const headers: [string, string][] = retryAfterS === null ? [] : [['Retry-After', String(retryAfterS)]]
+    this.#sip.do((agent, now) => agent.reject(sessionId, status, now, { headers }))
+  }
+
+  #newLine(known: Pick<Line, 'legId' | 'sessionId' | 'direction' | 'state' | 'to' | 'from' | 'offer'>): Line {
+    const line: Line = {
+      ...known,
+      engine: null,
+      port: 0,
+      codecs: [],
+      room: null,
+      sdpId: newSdpId(),
+      description: null,
+      held: false,
+      endReason: null,
+      timer: undefined,
+    }
+    this.lines.set(line.legId, line)
+    this.#bySession.set(line.sessionId, line)
+    return line
+  }
+
+  // ------------------------------------------------------------------ commands
+
+  async answer(request: Request<'leg.answer'>): Promise<LegSnapshot | Failure> {
+    const line = this.lines.get(request.legId)
+    if (line === undefined || line.state === 'ended') return notFound(request.legId)
+    if (line.state !== 'incoming' || line.engine !== null) return conflict('the leg is answered already')
+    clearTimeout(line.timer)
+    line.codecs = request.codecs
+    line.room = request.room
+    const opened = await this.#openAudio(line, request.affinity)
+    if (isFailure(opened)) {
+      this.#reject(line, 503, opened.failure === 'capacity' ? 'capacity' : 'internal_error')
+      return opened
+    }
+    if (this.#isOver(line)) return notFound(request.legId)
+    const { offer } = line
+    if (offer === null) {
+      this.#accept(line, this.#offer(line))
+      return this.#snapshot(line)
+    }
+    const negotiated = answerOffer(offer.bytes, this.#capabilities(line), 'sendrecv', this.#sdpSession(line))
+    if ('error' in negotiated) {
+      this.#reject(line, 488, 'codec_mismatch')
+      return { failure: 'invalid', message: `the caller's offer cannot be answered: ${negotiated.error}` }
+    }
+    const connected = await this.#connect(line, negotiated.media)
+    if (isFailure(connected)) {
+      if (!this.#isOver(line)) this.#reject(line, 503, 'capacity')
+      return connected
+    }
+    if (this.#isOver(line)) return notFound(request.legId)
+    this.#accept(line, negotiated.answer)
+    return this.#snapshot(line)
+  }
+
+  #accept(line: Line, description: Uint8Array): void {
+    line.state = 'answered'
+    line.description = description
+    this.#sip.do((agent, now) => agent.accept(line.sessionId, { type: SDP, bytes: description }, now))
+  }
+
+  #reject(line: Line, status: number, reason: EndedReason): void {
+    line.endReason = reason
+    this.#refuse(line.sessionId, status, status === 503 ? RETRY_AFTER_S : null)
+  }
+
+  reject(request: Request<'leg.reject'>): Reply<'leg.reject'> | Failure {
+    const line = this.lines.get(request.legId)
+    if (line === undefined || line.state === 'ended') return notFound(request.legId)
+    if (line.state !== 'incoming') return conflict('the leg is answered already')
+    line.endReason = request.reason
+    clearTimeout(line.timer)
+    this.#refuse(line.sessionId, request.sipCode, request.retryAfterS)
+    return {}
+  }
+
+  async dial(request: Request<'leg.dial'>): Promise<LegSnapshot | Failure> {
+    if (this.draining) return { failure: 'unavailable', message: 'the media process is draining' }
+    if (this.lines.size >= this.#options.maxCalls) return { failure: 'capacity', message: 'no call capacity right now' }
+    if (this.lines.has(request.legId)) return conflict('a leg with this ID exists')
+    const { target } = request
+    const engine = this.#engineOf(request.affinity)
+    const opened = await engine.request('leg.open', { legId: request.legId })
+    if (isFailure(opened)) return opened
+    const sdpId = newSdpId()
+    const offer = createOffer(
+      capabilitiesOf({ codecs: target.codecs, port: opened.port }, this.#options.advertisedHost),
+      'sendrecv',
+      { id: sdpId, previous: null },
+    )
+    const sessionId = this.#sip.invite({
+      to: target.uri,
+      from: target.from.uri,
+      ...(target.from.displayName === null ? {} : { displayName: target.from.displayName }),
+      ...(target.via === null ? {} : { target: target.via }),
+      ...(target.credentials === null ? {} : { credentials: target.credentials }),
+      body: { type: SDP, bytes: offer },
+    })
+    const line = this.#newLine({
+      legId: request.legId,
+      sessionId,
+      direction: 'outbound',
+      state: 'dialing',
+      to: partyOf(target.uri, null),
+      from: partyOf(target.from.uri, target.from.displayName),
+      offer: null,
+    })
+    line.engine = engine
+    line.sdpId = sdpId
+    line.port = opened.port
+    line.codecs = target.codecs
+    line.room = request.room
+    line.description = offer
+    line.timer = setTimeout(() => {
+      line.endReason = 'no_answer'
+      this.#sip.do((agent, now) => agent.cancel(sessionId, now))
+    }, request.timeoutS * 1000)
+    return this.#snapshot(line)
+  }
+
+  hangup(request: Request<'leg.hangup'>): Reply<'leg.hangup'> | Failure {
+    const line = this.lines.get(request.legId)
+    if (line === undefined || line.state === 'ended') return notFound(request.legId)
+    line.endReason ??= request.reason
+    this.#sip.do((agent, now) => agent.bye(line.sessionId, now))
+    return {}
+  }
+
+  /** Ends every leg: the drain's limit is over. */
+  hangupAll(reason: EndedReason): void {
+    for (const legId of this.lines.keys()) this.hangup({ legId, reason })
+  }
+
+  async read(legIds: Iterable<string>): Promise<LegSnapshot[]> {
+    const lines = [...legIds].map(legId => this.lines.get(legId)).filter(line => line !== undefined)
+    return Promise.all(lines.map(line => this.#snapshot(line)))
+  }
+
+  // ------------------------------------------------------------------ descriptions
+
+  async #answered(line: Line, body: Body | null): Promise<void> {
+    clearTimeout(line.timer)
+    if (line.state === 'answered' || line.state === 'ended') return
+    const media = body === null ? null : applyAnswer(line.description!, body.bytes, this.#capabilities(line))
+    line.state = 'answered'
+    if (media === null || 'error' in media) {
+      this.hangup({ legId: line.legId, reason: 'codec_mismatch' })
+      return
+    }
+    const connected = await this.#connect(line, media)
+    if (isFailure(connected) && !this.#isOver(line)) this.hangup({ legId: line.legId, reason: 'capacity' })
+  }
+
+  /** The answer to an offer of ours came in an ACK. */
+  async #lateAnswer(line: Line, body: Body): Promise<void> {
+    if (line.description === null) return
+    const media = applyAnswer(line.description, body.bytes, this.#capabilities(line))
+    if ('error' in media) this.hangup({ legId: line.legId, reason: 'codec_mismatch' })
+    else await this.#connect(line, media)
+  }
+
+  async #reinvited(line: Line, offer: Body | null): Promise<void> {
+    const { sessionId } = line
+    if (offer === null) {
+      const description = this.#offer(line)
+      line.description = description
+      this.#sip.do((agent, now) => agent.acceptReinvite(sessionId, { type: SDP, bytes: description }, now))
+      return
+    }
+    const negotiated = answerOffer(offer.bytes, this.#capabilities(line), 'sendrecv', this.#sdpSession(line))
+    if ('error' in negotiated) {
+      this.#sip.do((agent, now) => agent.rejectReinvite(sessionId, 488, now))
+      return
+    }
+    line.description = negotiated.answer
+    await this.#connect(line, negotiated.media)
+    this.#sip.do((agent, now) => agent.acceptReinvite(sessionId, { type: SDP, bytes: negotiated.answer }, now))
+  }
+
+  /** Starts the audio by what was agreed on, or changes it. */
+  async #connect(line: Line, media: NegotiatedMedia): Promise<object | Failure> {
+    const enter = line.room
+    line.room = null
+    if (enter !== null) {
+      this.#emit('leg.answered', {
+        legId: line.legId,
+        codec: legMediaOf(media).codec,
+        roomId: enter.roomId,
+      })
+    }
+    const connected = await line.engine!.request('leg.connect', {
+      legId: line.legId,
+      media: legMediaOf(media),
+      enter,
+    })
+    if (!isFailure(connected) && media.held !== line.held) {
+      line.held = media.held
+      this.#emit(media.held ? 'leg.held' : 'leg.resumed', { legId: line.legId })
+    }
+    return connected
+  }
+
+  #capabilities(line: Line) {
+    return capabilitiesOf(line, this.#options.advertisedHost)
+  }
+
+  #offer(line: Line): Uint8Array {
+    return createOffer(this.#capabilities(line), 'sendrecv', this.#sdpSession(line))
+  }
+
+  #sdpSession(line: Line) {
+    return { id: line.sdpId, previous: line.description }
+  }
+
+  // ------------------------------------------------------------------ audio
+
+  #engineOf(affinity: string): EngineClient {
+    let hash = 0
+    for (let i = 0; i < affinity.length; i++) hash = (Math.imul(hash, 31) + affinity.charCodeAt(i)) >>> 0
+    const { engines } = this.#options
+    return engines[hash % engines.length]!
+  }
+
+  async #openAudio(line: Line, affinity: string): Promise<object | Failure> {
+    const engine = this.#engineOf(affinity)
+    line.engine = engine
+    const opened = await engine.request('leg.open', { legId: line.legId })
+    if (!isFailure(opened)) line.port = opened.port
+    return opened
+  }
+
+  #info(line: Line, contentType: string, body: Uint8Array): void {
+    const key = keyOfInfo(contentType, body)
+    if (key !== null && line.engine !== null) {
+      void line.engine.request('leg.key', { legId: line.legId, key, source: 'info' })
+    }
+  }
+
+  async #snapshot(line: Line): Promise<LegSnapshot> {
+    const audio = await this.#audioOf(line)
+    return {
+      legId: line.legId,
+      direction: line.direction,
+      state: line.state,
+      to: line.to,
+      from: line.from,
+      held: line.held,
+      ...audio,
+    }
+  }
+
+  async #audioOf(line: Line): Promise<Omit<LegSnapshot, 'legId' | 'direction' | 'state' | 'to' | 'from' | 'held'>> {
+    const none = {
+      roomId: null,
+      muted: false,
+      deaf: false,
+      collecting: false,
+      playing: false,
+      quality: NO_QUALITY,
+    }
+    const reply = line.engine === null ? null : await line.engine.request('leg.read', { legId: line.legId })
+    return reply === null || isFailure(reply) ? none : reply
+  }
+
+  #isOver(line: Line): boolean {
+    return line.state === 'ended'
+  }
+
+  // ------------------------------------------------------------------ the end
+
+  async #finish(line: Line, reason: EndedReason, sipCode: number | null): Promise<void> {
+    if (line.state === 'ended') return
+    line.state = 'ended'
+    clearTimeout(line.timer)
+    this.#bySession.delete(line.sessionId)
+    const closed = line.engine === null ? null : await line.engine.request('leg.close', { legId: line.legId })
+    this.lines.delete(line.legId)
+    const quality = closed === null || isFailure(closed) ? NO_QUALITY : closed.quality
+    this.#emit('leg.ended', { legId: line.legId, reason, sipCode, quality })
+  }
+
+  #emit<N extends EventName>(name: N, body: Events[N]): void {
+    this.#options.emit({ name, at: new Date().toISOString(), body } as MediaEvent)
+  }
+}
+
+function reasonOfEnd(event: Extract<UaEvent, { kind: 'ended' }>): EndedReason {
+  switch (event.cause) {
+    case 'bye':
+    case 'cancel':
+      return event.by === 'remote' ? 'caller_hangup' : 'api_hangup'
+    case 'rejected':
+      return 'rejected'
+    case 'session_expired':
+      return 'session_expired'
+    case 'ack_timeout':
+    case 'timeout':
+    case 'transport_failed':
+      return 'trunk_error'
+  }
+}
+
+const newSdpId = (): string => String(randomInt(1, 2 ** 47))
+const notFound = (legId: string): Failure => ({ failure: 'not_found', message: `no leg ${legId}` })
+const conflict = (message: string): Failure => ({ failure: 'conflict', message })
