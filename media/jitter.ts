@@ -6,6 +6,8 @@ import { Unwrapper } from './rtp.ts'
 const STARVED_FRAMES = 3
 /** In-order packets that are late for so long are no stall of the network: the sender's clock has moved. */
 const LATE_RUN_MS = 200
+/** Without a pull for so long the clock is taken for stopped, not for late. */
+const STOPPED_MS = 500
 
 export type PushResult = 'ok' | 'late' | 'duplicate' | 'overflow'
 
@@ -130,8 +132,9 @@ export class JitterBuffer {
     const at = this.#timestampUnwrapper.peek(timestamp)
     const unwrapped = this.#sequenceUnwrapper.peek(sequence)
     if (!this.#started) this.#anchor(unwrapped, at)
-    // Without a clock yet only the newest audio counts, or the call would start with the delay of its set-up.
-    if (Number.isNaN(this.#nextPullMs)) this.#head = Math.max(this.#head, at - 2 * this.#frame)
+    // While nobody pulls (set-up, hold) only the newest audio counts, or the call would go on with the delay of that.
+    const isPulled = arrivalMs - this.#nextPullMs < STOPPED_MS
+    if (!isPulled) this.#head = Math.max(this.#head, at - 2 * this.#frame)
     if (!this.#onTime(unwrapped, at, length, arrivalMs)) {
       this.#ring.spend(unwrapped)
       return this.#refuse('late')

@@ -195,7 +195,10 @@ test('jitter makes the delay grow until packets are no longer late, and it shrin
 test('the delay does not grow beyond its bound, however late packets are', () => {
   for (const maxDelayFrames of [2, 4, 10]) {
     const { delays, buffer } = run({ seconds: 120, jitterMs: 400, options: { maxDelayFrames } })
-    assert.ok(most(delays) <= maxDelayFrames * 20 + 30, `${maxDelayFrames} frames: ${most(delays)} ms, ${buffer.counters.resyncs} resyncs`)
+    assert.ok(
+      most(delays) <= maxDelayFrames * 20 + 30,
+      `${maxDelayFrames} frames: ${most(delays)} ms, ${buffer.counters.resyncs} resyncs`,
+    )
     assert.ok(buffer.counters.late > 300)
   }
 })
@@ -402,6 +405,22 @@ test('packets that came before the first pull add one frame of delay at most', (
   assert.equal([pull(), pull()], ['audio', 'audio'])
   assert.is(out[0], 98)
   assert.is(buffer.counters.overflow, 0)
+})
+
+test('a stream that nobody pulled for a while, as on hold, goes on with its newest audio', () => {
+  const { buffer, out, push, pull } = stepper()
+  let index = 0
+  for (; index < 50; index++) {
+    push(index, index * FRAME)
+    pull()
+  }
+  const payload = new Uint8Array(FRAME)
+  for (const heldFrom = index; index < heldFrom + 1_017; index++) {
+    buffer.push(index, index * FRAME, payload.fill(index & 0x7f), 0, FRAME, index * 20 + 10)
+  }
+  buffer.pull(out, index * 20)
+  buffer.pull(out, index * 20 + 20)
+  assert.is(out[0], (index - 2) & 0x7f)
 })
 
 test('a payload beyond the bound is dropped and counted', () => {
