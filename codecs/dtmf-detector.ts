@@ -35,6 +35,10 @@ const HARMONIC_CLEARANCE_HZ = 150
 /** Looks in a row that make a key begin, and that without it make it end. */
 const LOOKS = 2
 
+/** The ends of a look that must not be much weaker than its mean [samples], and the part of it that they must have. */
+const EDGE = WINDOW / 4
+const MIN_EDGE = 0.35
+
 const HANN = Float64Array.from({ length: WINDOW }, (_, i) => 0.5 - 0.5 * Math.cos((2 * Math.PI * (i + 0.5)) / WINDOW))
 /** Power of a sine of amplitude 1 in a look, and its energy there. */
 const SINE_POWER = (WINDOW / 4) ** 2
@@ -87,8 +91,9 @@ export class DtmfDetector {
   }
 
   #judge(found: DtmfKey | null): void {
-    this.#hits = found === null ? 0 : found === this.#candidate ? this.#hits + 1 : 1
-    this.#candidate = found
+    const whole = found !== null && this.#isWhole()
+    this.#hits = !whole ? 0 : found === this.#candidate ? this.#hits + 1 : 1
+    this.#candidate = whole ? found : null
     if (this.key !== null) {
       this.#misses = found === this.key ? 0 : this.#misses + 1
       if (this.#misses >= LOOKS) {
@@ -101,6 +106,14 @@ export class DtmfDetector {
       this.began = found
       this.#misses = 0
     }
+  }
+
+  /** Whether the newest window is filled to both ends: two such looks in a row need 23 ms, what is shorter is no key. */
+  #isWhole(): boolean {
+    const whole = energyOf(this.#line, HOP, HOP + WINDOW) / WINDOW
+    const first = energyOf(this.#line, HOP, HOP + EDGE) / EDGE
+    const last = energyOf(this.#line, HOP + WINDOW - EDGE, HOP + WINDOW) / EDGE
+    return first > MIN_EDGE * whole && last > MIN_EDGE * whole
   }
 
   /** The key of the newest window, or null. */
@@ -126,6 +139,12 @@ export class DtmfDetector {
     if (hasHarmonic(window, HIGH[column]!, high, LOW[row]!.hz)) return null
     return KEYS[row]![column]!
   }
+}
+
+function energyOf(samples: Float64Array, from: number, to: number): number {
+  let energy = 0
+  for (let i = from; i < to; i++) energy += samples[i]! * samples[i]!
+  return energy
 }
 
 function strongest(window: Float64Array, probes: readonly Probe[]): number {
