@@ -20,6 +20,7 @@ const A_LAW = 6
 const U_LAW = 7
 const EXTENSIBLE = 0xfffe
 const MAX_CHANNELS = 32
+const MIN_RATE_HZ = 1000
 const MAX_RATE_HZ = 768_000
 const UNKNOWN_SIZE = 0xffff_ffff
 const DS64_BYTES = 28
@@ -36,7 +37,7 @@ interface Format {
 /**
  * Reads a RIFF or RF64 WAVE file: PCM of 8, 16, 24 or 32 bits, IEEE float of 32 or 64, G.711, each also as
  * WAVE_FORMAT_EXTENSIBLE. Deeper samples lose their low bits, floats are clipped at ±1. Of a file cut short, what is
- * there is read. Never throws and never allocates more than four octets per octet of the file.
+ * there is read. Never throws and never gives more than one sample per octet of the file.
  */
 export function readWav(bytes: Uint8Array): Wav | { error: WavError } {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -96,7 +97,8 @@ function readFormat(view: DataView, from: number, size: number): Format | { erro
   }
   const channels = view.getUint16(from + 2, true)
   const sampleRateHz = view.getUint32(from + 4, true)
-  if (channels < 1 || channels > MAX_CHANNELS || sampleRateHz < 1 || sampleRateHz > MAX_RATE_HZ) {
+  // The lowest rate bounds what a small file can become when it is resampled.
+  if (channels < 1 || channels > MAX_CHANNELS || sampleRateHz < MIN_RATE_HZ || sampleRateHz > MAX_RATE_HZ) {
     return { error: 'bad_format' }
   }
   return {
