@@ -28,9 +28,9 @@ export class KeySender {
     return true
   }
 
-  /** The packet that goes out in this tick, or null: audio goes out as usual. */
+  /** What goes out in this tick: a packet of the key, or with `send` false the gap after it; null: audio as usual. */
   event(timestamp: number): DtmfPacket | null {
-    return this.#events.tick(timestamp) && this.#events.packet.send ? this.#events.packet : null
+    return this.#events.tick(timestamp) ? this.#events.packet : null
   }
 
   /** The frame that goes out in this tick in the place of audio, or null. */

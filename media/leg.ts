@@ -178,7 +178,10 @@ export class Leg {
   }
 
   #newSource(ssrc: number): void {
-    if (this.#sourceSsrc !== -1) this.#jitter!.reset()
+    if (this.#sourceSsrc !== -1) {
+      this.#jitter!.reset()
+      this.#keys.reset()
+    }
     this.#sourceSsrc = ssrc
   }
 
@@ -259,6 +262,7 @@ export class Leg {
     const event = this.#keySender.event(this.#sender.timestamp)
     const eventType = this.#media!.telephoneEvent.send
     if (event === null || eventType === null) return this.#sendAudio(frame, null)
+    if (!event.send) return this.#sendAudio(null, null)
     this.#sender.packet.set(event.payload, RTP_HEADER_BYTES)
     this.#sent = this.#sender.write(eventType, event.payload.length, event.timestamp, event.marker)
     return RTP_HEADER_BYTES + event.payload.length

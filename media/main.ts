@@ -7,6 +7,7 @@ import { CommandTable } from './commands.ts'
 import { EngineClient } from './engine-client.ts'
 import { advertisedHost, type MediaConfig, portRanges } from './media-config.ts'
 import type { MediaEvent, MediaStats } from './protocol.ts'
+import { recoverRecordings } from './recording-writer.ts'
 import { SipEndpoint } from './sip-endpoint.ts'
 import { Switchboard } from './switchboard.ts'
 
@@ -71,6 +72,14 @@ function stats(): MediaStats {
 
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 
+/** What a crash left unfinished is made into files and announced like any other recording. */
+async function announce(recovered: ReturnType<typeof recoverRecordings>): Promise<void> {
+  const { ready, failed } = await recovered
+  const at = new Date().toISOString()
+  for (const body of ready) emit({ name: 'recording.ready', at, body })
+  for (const body of failed) emit({ name: 'recording.failed', at, body })
+}
+
 /** Takes no new calls, lets the running ones finish up to the limit, then hangs up, and leaves when all is written. */
 async function drain(): Promise<void> {
   if (switchboard.draining) return
@@ -85,6 +94,9 @@ async function drain(): Promise<void> {
   process.exit(0)
 }
 
+// Looks at the directory before the first call can begin a new recording in it.
+const recovery = recoverRecordings(config.dataDir)
+
 try {
   await sip.listen()
 } catch (error) {
@@ -96,6 +108,7 @@ try {
   )
 }
 await channel.listen(config.socketPath)
+void announce(recovery)
 
 process.on('SIGTERM', () => void drain())
 // Ctrl-C goes to the whole process group; the supervisor alone decides what it means.

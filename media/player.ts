@@ -22,11 +22,11 @@ export class Player implements Source {
 
   /** @param frameSamples length of the room's frame [samples] */
   constructor(clips: readonly Clip[], options: { loop: boolean; frameSamples: number }) {
-    this.#clips = clips
+    // Without the empty ones: a loop over nothing would never fill a frame, and one at the end would give a silent frame.
+    this.#clips = clips.filter(clip => clip.length > 0)
     this.#loop = options.loop
     this.#frame = new Int16Array(options.frameSamples)
-    // A loop over nothing would never fill a frame.
-    this.#isOver = !clips.some(clip => clip.length > 0)
+    this.#isOver = this.#clips.length === 0
   }
 
   /** The last frame was given out, or `stop` was called. */

@@ -70,10 +70,14 @@ export class Recorder {
     return this.#queue.failure
   }
 
-  /** A participant comes, or comes again: its `inbound` goes to its channel until the sink is closed. */
+  /**
+   * A participant comes, or comes again: its `inbound` goes to its channel until the sink is closed or no longer written. The
+   * same participant has the same sink.
+   */
   track(legId: string): Sink {
     const channel = this.#byLeg.get(legId) ?? this.#addChannel(legId)
-    return channel === null || this.#length !== null ? DEAF : new ChannelSink(channel)
+    if (this.#length === null) channel?.open()
+    return channel ?? DEAF
   }
 
   #addChannel(legId: string): Channel | null {
@@ -124,7 +128,10 @@ export class Recorder {
   async #finish(): Promise<RecordingInfo | { error: string }> {
     this.pauseEnded()
     this.#length = this.#frames
-    for (const channel of this.#channels) channel.flush()
+    for (const channel of this.#channels) {
+      channel.close()
+      channel.flush()
+    }
     this.#note()
     await this.#queue.finish()
     const { failure } = this
@@ -142,7 +149,8 @@ export class Recorder {
 }
 
 /** One participant's part of the timeline, counted from where it came. */
-class Channel {
+class Channel implements Sink {
+  readonly onPause = 'silence'
   readonly place: RecordedChannel
   framesDropped = 0
 
@@ -153,6 +161,7 @@ class Channel {
   /** Frame within the chunk that the next write fills. */
   #frame = 0
   #chunksPassed = 0
+  #isOpen = false
 
   constructor(queue: ChunkQueue, number: number, place: RecordedChannel) {
     this.#queue = queue
@@ -160,7 +169,16 @@ class Channel {
     this.place = place
   }
 
-  write(frame: Frame): void {
+  open(): void {
+    this.#isOpen = true
+  }
+
+  close(): void {
+    this.#isOpen = false
+  }
+
+  write(track: Track, frame: Frame): void {
+    if (track !== 'inbound' || !this.#isOpen) return
     this.#chunk ??= this.#queue.take()
     if (this.#chunk === null) this.framesDropped++
     else this.#chunk.samples.set(frame, this.#frame * RECORDING_FRAME_SAMPLES)
@@ -184,21 +202,5 @@ class Channel {
   }
 }
 
-class ChannelSink implements Sink {
-  readonly onPause = 'silence'
-  #channel: Channel | null
-
-  constructor(channel: Channel) {
-    this.#channel = channel
-  }
-
-  write(track: Track, frame: Frame): void {
-    if (track === 'inbound') this.#channel?.write(frame)
-  }
-
-  close(): void {
-    this.#channel = null
-  }
-}
-
+/** For those who are not recorded. */
 const DEAF: Sink = { onPause: 'silence', write: () => {}, close: () => {} }

@@ -1,7 +1,8 @@
 import { targetId } from './captures.ts'
 import type { Leg } from './leg.ts'
 import type { Events, Failure, Request, Target } from './protocol.ts'
-import { Recorder } from './recorder.ts'
+import type { Recorder } from './recorder.ts'
+import { RecordingWriter } from './recording-writer.ts'
 import type { Room, RoomPause } from './room.ts'
 
 interface Entry {
@@ -9,6 +10,7 @@ interface Entry {
   target: Target
   recorder: Recorder
   paused: boolean
+  hasFailed: boolean
   /** The legs that it is on, and the room of each. */
   attached: Map<Leg, Room>
 }
@@ -21,25 +23,21 @@ export interface RecordingsHooks {
 /** The recordings of one engine thread: a leg alone, or a room with a channel for each who was ever in it. */
 export class Recordings {
   readonly #entries = new Map<string, Entry>()
-  readonly #dataDir: string
+  readonly #writer: RecordingWriter
   readonly #hooks: RecordingsHooks
   readonly #finishing = new Set<Promise<void>>()
 
   constructor(dataDir: string, hooks: RecordingsHooks) {
-    this.#dataDir = dataDir
+    this.#writer = new RecordingWriter(dataDir)
     this.#hooks = hooks
   }
 
   /** Starts to record; the caller calls `enter` for the legs that are there already. */
   start({ recordingId, target }: Request<'recording.start'>, pause: RoomPause | null): Record<string, never> | Failure {
     if (this.#entries.has(recordingId)) return { failure: 'conflict', message: 'is being recorded already' }
-    const entry: Entry = {
-      recordingId,
-      target,
-      recorder: new Recorder(this.#dataDir, recordingId),
-      paused: false,
-      attached: new Map(),
-    }
+    const recorder = this.#writer.open(recordingId, message => this.#fail(recordingId, message))
+    if ('error' in recorder) return { failure: 'invalid', message: recorder.error }
+    const entry: Entry = { recordingId, target, recorder, paused: false, hasFailed: false, attached: new Map() }
     this.#entries.set(recordingId, entry)
     this.#sync(entry, pause)
     return {}
@@ -94,12 +92,19 @@ export class Recordings {
     this.#entries.delete(recordingId)
     for (const leg of [...entry.attached.keys()]) this.#detach(entry, leg)
     const finished = entry.recorder.finish().then(info => {
-      if ('error' in info) this.#hooks.failed({ recordingId, message: info.error })
-      else this.#hooks.ready(info)
+      if (!('error' in info)) this.#hooks.ready(info)
+      else if (!entry.hasFailed) this.#hooks.failed({ recordingId, message: info.error })
     })
     this.#finishing.add(finished)
     void finished.finally(() => this.#finishing.delete(finished))
     return {}
+  }
+
+  /** The disk failed under a running recording: said once, and the call goes on. */
+  #fail(recordingId: string, message: string): void {
+    const entry = this.#entries.get(recordingId)
+    if (entry !== undefined) entry.hasFailed = true
+    this.#hooks.failed({ recordingId, message })
   }
 
   /** The leg or room is gone: so ends what recorded it. */
@@ -117,6 +122,7 @@ export class Recordings {
   async close(): Promise<void> {
     for (const { recordingId } of this.#entries.values()) this.stop(recordingId)
     await Promise.all(this.#finishing)
+    await this.#writer.close()
   }
 }
 
