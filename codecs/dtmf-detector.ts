@@ -1,5 +1,5 @@
 import type { Frame } from './audio.ts'
-import { goertzelCoefficient, goertzelPower } from './goertzel.ts'
+import { goertzelCoefficient, goertzelPowers } from './goertzel.ts'
 import type { DtmfKey } from './tones.ts'
 
 const RATE_HZ = 8000
@@ -28,6 +28,8 @@ const MIN_HIGH_OVER_LOW = 10 ** (-9.5 / 10)
 const MIN_AMPLITUDE = 32_768 * 10 ** ((-40 - 3.14) / 20)
 /** The two sines must hold this share of all energy: speech that passes by chance seldom does. */
 const MIN_SHARE = 0.7
+/** Least part of its power that a sine within MAX_DEVIATION shows at the nominal frequency: 0.8 bins beside it. */
+const MIN_SCALLOP = 0.38
 /** Speech has harmonics, senders have next to none: the second one must stay this far below its fundamental. */
 const MAX_HARMONIC = 10 ** (-13 / 10)
 /** A harmonic nearer than this to the other tone of the pair cannot be told from it [Hz]. */
@@ -44,22 +46,27 @@ const HANN = Float64Array.from({ length: WINDOW }, (_, i) => 0.5 - 0.5 * Math.co
 const SINE_POWER = (WINDOW / 4) ** 2
 const SINE_ENERGY = HANN.reduce((sum, w) => sum + w * w, 0) / 2
 
+/** A frequency of a key, and the coefficients of the looks at it, one bin below and above it, and at its harmonic. */
 interface Probe {
   readonly hz: number
-  readonly at: number
-  readonly below: number
-  readonly above: number
-  readonly harmonic: number
+  readonly looks: Float64Array
 }
 const probe = (hz: number): Probe => ({
   hz,
-  at: goertzelCoefficient(hz, RATE_HZ),
-  below: goertzelCoefficient(hz - BIN_HZ, RATE_HZ),
-  above: goertzelCoefficient(hz + BIN_HZ, RATE_HZ),
-  harmonic: goertzelCoefficient(2 * hz, RATE_HZ),
+  looks: Float64Array.of(hz, hz - BIN_HZ, hz + BIN_HZ, 2 * hz).map(f => goertzelCoefficient(f, RATE_HZ)),
 })
 const LOW = LOW_HZ.map(probe)
 const HIGH = HIGH_HZ.map(probe)
+const LOW_LOOKS = Float64Array.from(LOW, ({ looks }) => looks[0]!)
+const HIGH_LOOKS = Float64Array.from(HIGH, ({ looks }) => looks[0]!)
+
+/** What one look at a probe found; kept, so that looking allocates nothing. */
+interface Sine {
+  readonly powers: Float64Array
+  /** Amplitude and power of the harmonic: one array of doubles, because a field of that type is allocated anew. */
+  readonly found: Float64Array
+}
+const newSine = (): Sine => ({ powers: new Float64Array(4), found: new Float64Array(2) })
 
 /**
  * Finds the keys of in-band DTMF (ITU-T Q.23, Q.24) in 8 kHz audio: tones and pauses of 40 ms and more, ±1.5 %,
@@ -75,6 +82,10 @@ export class DtmfDetector {
   /** The last window, and behind it room for a frame. */
   readonly #line = new Float64Array(WINDOW + HOP)
   readonly #window = new Float64Array(WINDOW)
+  readonly #rows = new Float64Array(4)
+  readonly #columns = new Float64Array(4)
+  readonly #low = newSine()
+  readonly #high = newSine()
   #candidate: DtmfKey | null = null
   #hits = 0
   #misses = 0
@@ -127,17 +138,18 @@ export class DtmfDetector {
     }
     // Most frames of a call are quieter than two of the weakest sines: they cost no more than this.
     if (energy < MIN_AMPLITUDE ** 2 * SINE_ENERGY) return null
-    const row = strongest(window, LOW)
-    const column = strongest(window, HIGH)
-    const low = sineAmplitude(window, LOW[row]!)
-    const high = sineAmplitude(window, HIGH[column]!)
-    if (low < MIN_AMPLITUDE || high < MIN_AMPLITUDE) return null
-    const twist = (high * high) / (low * low)
-    if (twist > MAX_HIGH_OVER_LOW || twist < MIN_HIGH_OVER_LOW) return null
-    if ((low * low + high * high) * SINE_ENERGY < MIN_SHARE * energy) return null
-    if (hasHarmonic(window, LOW[row]!, low, HIGH[column]!.hz)) return null
-    if (hasHarmonic(window, HIGH[column]!, high, LOW[row]!.hz)) return null
-    return KEYS[row]![column]!
+    goertzelPowers(window, LOW_LOOKS, this.#rows)
+    goertzelPowers(window, HIGH_LOOKS, this.#columns)
+    const row = strongest(this.#rows)
+    const column = strongest(this.#columns)
+    // Speech mostly fails here already, before its true frequencies are looked for.
+    const seen = ((this.#rows[row]! + this.#columns[column]!) / SINE_POWER) * SINE_ENERGY
+    if (seen < MIN_SHARE * MIN_SCALLOP * energy) return null
+    measure(window, LOW[row]!, this.#low)
+    measure(window, HIGH[column]!, this.#high)
+    return isPair(this.#low, this.#high, energy) && !hasHarmonic(this.#low, this.#high, row, column)
+      ? KEYS[row]![column]!
+      : null
   }
 }
 
@@ -147,37 +159,43 @@ function energyOf(samples: Float64Array, from: number, to: number): number {
   return energy
 }
 
-function strongest(window: Float64Array, probes: readonly Probe[]): number {
+function strongest(powers: Float64Array): number {
   let best = 0
-  let bestPower = -1
-  for (let n = 0; n < probes.length; n++) {
-    const power = goertzelPower(window, probes[n]!.at)
-    if (power <= bestPower) continue
-    best = n
-    bestPower = power
-  }
+  for (let n = 1; n < powers.length; n++) if (powers[n]! > powers[best]!) best = n
   return best
 }
 
 /**
- * Amplitude of the sine near a probe, or 0 when its true frequency deviates too far. A sine x bins beside the probe
- * is seen through the Hann window with sin(πx) / (πx (1 - x²)) there, and correspondingly one bin to each side:
- * the ratio of the side looks gives x.
+ * Finds the amplitude of the sine near a probe, 0 when its true frequency deviates too far, and its harmonic. A sine
+ * x bins beside the probe is seen through the Hann window with sin(πx) / (πx (1 - x²)) there, and correspondingly one
+ * bin to each side: the ratio of the side looks gives x.
  */
-function sineAmplitude(window: Float64Array, { hz, at, below, above }: Probe): number {
-  const centre = Math.sqrt(goertzelPower(window, at))
-  const lower = Math.sqrt(goertzelPower(window, below))
-  const upper = Math.sqrt(goertzelPower(window, above))
+function measure(window: Float64Array, { hz, looks }: Probe, sine: Sine): void {
+  goertzelPowers(window, looks, sine.powers)
+  const centre = Math.sqrt(sine.powers[0]!)
+  const lower = Math.sqrt(sine.powers[1]!)
+  const upper = Math.sqrt(sine.powers[2]!)
   // From the main lobe: upper / centre = (1 + x) / (2 - x), lower / centre = (1 - x) / (2 + x).
   const bins =
     upper > lower ? (2 * upper - centre) / (upper + centre + 1e-9) : (centre - 2 * lower) / (lower + centre + 1e-9)
-  if (Math.abs(bins) * BIN_HZ > MAX_DEVIATION * hz) return 0
   const x = Math.abs(bins) < 1e-6 ? 1e-6 : bins
   const seen = Math.sin(Math.PI * x) / (Math.PI * x * (1 - x * x))
-  return centre / Math.sqrt(SINE_POWER) / seen
+  sine.found[0] = Math.abs(bins) * BIN_HZ > MAX_DEVIATION * hz ? 0 : centre / Math.sqrt(SINE_POWER) / seen
+  sine.found[1] = sine.powers[3]!
 }
 
-function hasHarmonic(window: Float64Array, { hz, harmonic }: Probe, amplitude: number, otherHz: number): boolean {
-  if (Math.abs(2 * hz - otherHz) < HARMONIC_CLEARANCE_HZ) return false
-  return goertzelPower(window, harmonic) > MAX_HARMONIC * amplitude * amplitude * SINE_POWER
+function isPair(lowSine: Sine, highSine: Sine, energy: number): boolean {
+  const low = lowSine.found[0]!
+  const high = highSine.found[0]!
+  if (low < MIN_AMPLITUDE || high < MIN_AMPLITUDE) return false
+  const twist = (high * high) / (low * low)
+  if (twist > MAX_HIGH_OVER_LOW || twist < MIN_HIGH_OVER_LOW) return false
+  return (low * low + high * high) * SINE_ENERGY >= MIN_SHARE * energy
 }
+
+function hasHarmonic(low: Sine, high: Sine, row: number, column: number): boolean {
+  if (isStrong(high)) return true
+  return Math.abs(2 * LOW_HZ[row]! - HIGH_HZ[column]!) >= HARMONIC_CLEARANCE_HZ && isStrong(low)
+}
+
+const isStrong = ({ found }: Sine): boolean => found[1]! > MAX_HARMONIC * found[0]! * found[0]! * SINE_POWER

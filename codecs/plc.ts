@@ -67,7 +67,7 @@ export class Plc {
       return
     }
     this.#history.copyWithin(0, length)
-    this.#history.set(frame, HISTORY - length)
+    for (let i = 0, at = HISTORY - length; i < length; i++) this.#history[at + i] = frame[i]!
   }
 
   #begin(): void {
