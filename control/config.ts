@@ -15,6 +15,8 @@ export interface Config {
   rtpPorts: { first: number; last: number }
   publicIp: string | null
   engineThreads: number
+  /** Null: SQLite in the data directory, the one store of this version. */
+  databaseUrl: null
   liveKey: string | null
   testKey: string | null
   /** CIDR blocks. */
@@ -120,6 +122,14 @@ const SETTINGS: Settings = {
     help: 'threads for audio; default: cores - 1',
     parse: integer(1, 256),
   },
+  databaseUrl: {
+    name: 'TANDEM_DATABASE_URL',
+    default: null,
+    help: 'absent: SQLite in the data directory, the one store of this version',
+    parse: () => bad('leave it unset, this version stores in SQLite in the data directory'),
+    absent: null,
+    secret: true,
+  },
   liveKey: {
     name: 'TANDEM_LIVE_KEY',
     default: null,
@@ -158,12 +168,6 @@ const SETTINGS: Settings = {
   },
 }
 
-/** What we do not have, and what to do instead; a variable of the contract that this version cannot honour is an error. */
-const UNSUPPORTED = {
-  name: 'TANDEM_DATABASE_URL',
-  advice: 'this version stores in SQLite in the data directory only: leave it unset',
-}
-
 /** The configuration in `env`, or one line for each bad value that names the variable, the value and what to do. */
 export function readConfig(env: Record<string, string | undefined>): { config: Config } | { errors: string[] } {
   const errors: string[] = []
@@ -179,7 +183,6 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
     if ('value' in parsed) values[field] = parsed.value
     else errors.push(`${setting.name}=${setting.secret ? '(hidden)' : text} is not valid: ${parsed.bad}.`)
   }
-  if (env[UNSUPPORTED.name]) errors.push(`${UNSUPPORTED.name} is not supported: ${UNSUPPORTED.advice}.`)
   return errors.length > 0 ? { errors } : { config: values as unknown as Config }
 }
 

@@ -1,16 +1,11 @@
 import type { CallTables } from './calls/tables.ts'
+import type { TenantColumns } from './tenant-columns.ts'
 
 /**
  * The database as Kysely sees it. Types that SQLite and PostgreSQL share: text, integer, JSON as text, booleans as 0 and 1,
  * times as ISO-8601 UTC text.
  */
 export interface Database extends FrameTables, CallTables {}
-
-/** A row that belongs to an organisation and a mode; read and written through `forTenant` only. */
-export interface TenantColumns {
-  organisation_id: string
-  livemode: number
-}
 
 export interface FrameTables {
   organisations: OrganisationTable

@@ -8,7 +8,8 @@ import type {
   UpdateResult,
 } from 'kysely'
 import type { Db } from './store.ts'
-import type { Database, TenantColumns } from './tables.ts'
+import type { Database } from './tables.ts'
+import type { TenantColumns } from './tenant-columns.ts'
 
 /** Whose rows: an organisation in one mode. A request's `Context` is one. */
 export interface Tenant {

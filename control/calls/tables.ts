@@ -1,6 +1,6 @@
 import type { Insertable, Selectable } from 'kysely'
 import type { EndedReason, StreamEndedReason, StreamFormat, StreamStatus, StreamTracks } from '../../media/protocol.ts'
-import type { TenantColumns } from '../tables.ts'
+import type { TenantColumns } from '../tenant-columns.ts'
 
 /** Tables of calls, rooms, routes, numbers and connections. */
 export interface CallTables {

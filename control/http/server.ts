@@ -13,14 +13,11 @@ import { isRaw, type Route } from './route.ts'
 import { compileValidator, validationProblem } from './validation.ts'
 import { CURRENT_VERSION, VERSIONS } from './version.ts'
 
-export interface ServerParts {
+export interface PipelineParts {
   store: Store
-  routes: Route[]
   now: () => Date
   log: Logger
   rate: { burst: number; perSecond: number }
-  /** Version of the product, for the description of the API. */
-  version: string
 }
 
 declare module 'fastify' {
@@ -33,11 +30,8 @@ declare module 'fastify' {
 const MAX_BODY_BYTES = 1024 * 1024
 const CONTEXT_OF_NOBODY = 'a handler runs only behind authentication'
 
-/**
- * The HTTP server around a list of routes: each request passes key, mode, scope, rate, version, idempotency and schema, in this
- * order, before its handler. Listens to nothing yet.
- */
-export async function createServer(parts: ServerParts): Promise<FastifyInstance> {
+/** An HTTP server without operations: request IDs, bodies, and every failure in the envelope. `version` is the product's. */
+export async function createServer(parts: { log: Logger; version: string }): Promise<FastifyInstance> {
   const app = Fastify({
     bodyLimit: MAX_BODY_BYTES,
     exposeHeadRoutes: false,
@@ -62,28 +56,36 @@ export async function createServer(parts: ServerParts): Promise<FastifyInstance>
     sendProblem(request, reply, problem('resource_missing', `No such operation: ${request.method} ${pathOf(request)}`)),
   )
   await app.register(swagger, openApiDescription(parts.version))
-  await app.register(async v1 => addOperations(v1, parts), { prefix: '/v1' })
   return app
 }
 
-function addOperations(v1: FastifyInstance, parts: ServerParts): void {
+/**
+ * Puts operations below `/v1`: each request passes key, mode, scope, rate, version, idempotency and schema, in this order,
+ * before its handler.
+ */
+export async function mountOperations(app: FastifyInstance, routes: Route[], parts: PipelineParts): Promise<void> {
   const limiter = new RateLimiter(parts.rate)
-  for (const route of parts.routes) {
-    v1.route({
-      method: route.method,
-      url: route.path,
-      schema: routeSchema(route),
-      onRequest: (request, reply) => admit(parts, limiter, route, request, reply),
-      preValidation: (request, reply) => enterAttempt(parts, route, request, reply),
-      onSend: (request, reply, payload) => leaveAttempt(parts, request, reply, payload),
-      handler: (request, reply) => handle(route, request, reply),
-    })
+  const add = async (v1: FastifyInstance): Promise<void> => {
+    for (const route of routes) addOperation(v1, route, limiter, parts)
   }
+  await app.register(add, { prefix: '/v1' })
+}
+
+function addOperation(v1: FastifyInstance, route: Route, limiter: RateLimiter, parts: PipelineParts): void {
+  v1.route({
+    method: route.method,
+    url: route.path,
+    schema: routeSchema(route),
+    onRequest: (request, reply) => admit(parts, limiter, route, request, reply),
+    preValidation: (request, reply) => enterAttempt(parts, route, request, reply),
+    onSend: (request, reply, payload) => leaveAttempt(parts, request, reply, payload),
+    handler: (request, reply) => handle(route, request, reply),
+  })
 }
 
 /** Key, mode, scope, rate, version. */
 async function admit(
-  parts: ServerParts,
+  parts: PipelineParts,
   limiter: RateLimiter,
   route: Route,
   request: FastifyRequest,
@@ -112,7 +114,7 @@ async function admit(
 
 /** Idempotency, and `{}` for an absent body, so that the schema names the parameter that is missing. */
 async function enterAttempt(
-  parts: ServerParts,
+  parts: PipelineParts,
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -136,7 +138,7 @@ async function enterAttempt(
 
 /** Stores the answer before it is sent: whoever has seen it will see the same one again. */
 async function leaveAttempt(
-  parts: ServerParts,
+  parts: PipelineParts,
   request: FastifyRequest,
   reply: FastifyReply,
   payload: unknown,

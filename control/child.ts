@@ -1,0 +1,59 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import type { ProcessName } from './data-dir.ts'
+
+export interface ChildSpec {
+  name: Exclude<ProcessName, 'supervisor'>
+  /** The file to run. */
+  entry: string
+  env: NodeJS.ProcessEnv
+}
+
+/** How a process ended. */
+export interface Exit {
+  code: number | null
+  signal: NodeJS.Signals | null
+}
+
+/** What a process says once it serves. */
+export type ReadyMessage = { type: 'ready' } & Record<string, unknown>
+
+/** One run of a process of ours. It writes its logs to our stderr and speaks to us over an IPC channel. */
+export interface Child {
+  readonly pid: number
+  /** What it said when it was ready, or how it ended before. */
+  readonly ready: Promise<ReadyMessage | Exit>
+  readonly exited: Promise<Exit>
+  kill(signal: NodeJS.Signals): void
+}
+
+export function startChild(spec: ChildSpec): Child {
+  const child = spawn(process.execPath, [spec.entry], {
+    env: spec.env,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  const exited = exitOf(child)
+  const said = new Promise<ReadyMessage>(resolve =>
+    child.on('message', message => {
+      if (isReadyMessage(message)) resolve(message)
+    }),
+  )
+  return {
+    pid: child.pid ?? 0,
+    ready: Promise.race([said, exited]),
+    exited,
+    kill: signal => {
+      child.kill(signal)
+    },
+  }
+}
+
+export const isExit = (outcome: ReadyMessage | Exit): outcome is Exit => !('type' in outcome)
+
+const exitOf = (child: ChildProcess): Promise<Exit> =>
+  new Promise(resolve => {
+    child.once('exit', (code, signal) => resolve({ code, signal }))
+    child.once('error', () => resolve({ code: 1, signal: null }))
+  })
+
+const isReadyMessage = (message: unknown): message is ReadyMessage =>
+  typeof message === 'object' && message !== null && 'type' in message && message.type === 'ready'

@@ -1,0 +1,85 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import BetterSqlite3 from 'better-sqlite3'
+import { sha256 } from './secrets.ts'
+
+/** sun_path holds 104 bytes where it holds least, its closing zero included. */
+const MAX_SOCKET_PATH_BYTES = 103
+const PRIVATE = { recursive: true, mode: 0o700 } as const
+
+export type ProcessName = 'supervisor' | 'media' | 'control'
+
+export const databaseFile = (dataDir: string): string => join(dataDir, 'tandem.db')
+
+/** Where media listens for control: in the data directory, or for a long path in the system's temporary one. */
+export function mediaSocketPath(dataDir: string): string {
+  const path = join(dataDir, 'run', 'media.sock')
+  if (Buffer.byteLength(path) <= MAX_SOCKET_PATH_BYTES) return path
+  return join(tmpdir(), `tandem-${sha256(dataDir).slice(0, 16)}`, 'media.sock')
+}
+
+/** Makes the data directory and all folders in it, or says in one line why it cannot be used. */
+export function prepareDataDir(dataDir: string): { error: string } | null {
+  try {
+    mkdirSync(dataDir, PRIVATE)
+    for (const folder of ['run', 'recordings']) mkdirSync(join(dataDir, folder), PRIVATE)
+    mkdirSync(dirname(mediaSocketPath(dataDir)), PRIVATE)
+    const probe = join(dataDir, 'run', `probe.${process.pid}`)
+    writeFileSync(probe, '')
+    rmSync(probe)
+    return null
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    return {
+      error: `Cannot write to the data directory ${dataDir} (${code}): make it writable, or set TANDEM_DATA_DIR to another one.`,
+    }
+  }
+}
+
+/**
+ * Keeps a second instance out: an exclusive lock of SQLite's, which the operating system takes back even from a process that
+ * was killed. `release` gives it up.
+ */
+export function lockDataDir(dataDir: string): { release(): void } | { error: string } {
+  const lock = new BetterSqlite3(join(dataDir, 'run', 'lock'), { timeout: 0 })
+  try {
+    lock.exec('BEGIN EXCLUSIVE')
+    return { release: () => lock.close() }
+  } catch {
+    lock.close()
+    const pid = readPid(dataDir, 'supervisor')
+    const who = pid === null ? '' : ` (process ${pid})`
+    return {
+      error: `Another Tandem${who} uses the data directory ${dataDir}: stop it, or set TANDEM_DATA_DIR to another one.`,
+    }
+  }
+}
+
+const pidFile = (dataDir: string, name: ProcessName): string => join(dataDir, 'run', `${name}.pid`)
+
+export function writePid(dataDir: string, name: ProcessName, pid: number): void {
+  writeFileSync(pidFile(dataDir, name), `${pid}\n`)
+}
+
+export function removePid(dataDir: string, name: ProcessName): void {
+  rmSync(pidFile(dataDir, name), { force: true })
+}
+
+export function readPid(dataDir: string, name: ProcessName): number | null {
+  try {
+    const pid = Number(readFileSync(pidFile(dataDir, name), 'utf8'))
+    return Number.isInteger(pid) && pid > 0 ? pid : null
+  } catch {
+    return null
+  }
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

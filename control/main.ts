@@ -1,0 +1,66 @@
+import { buildApp } from './app.ts'
+import type { ControlReady } from './banner.ts'
+import { type Config, readConfig } from './config.ts'
+import { databaseFile, mediaSocketPath } from './data-dir.ts'
+import { describeNumbers } from './demo.ts'
+import { firstStart, unknownKeys } from './first-start.ts'
+import { forgetInterruptedAttempts } from './http/idempotency.ts'
+import { makeLog } from './log.ts'
+import { openStore } from './store.ts'
+
+/** Ends the process with one line of reason; the supervisor starts a new one, or gives up when it is the first. */
+function fail(reason: string): never {
+  process.stderr.write(`${reason}\n`)
+  process.exit(1)
+}
+
+function configuration(): Config {
+  const read = readConfig(process.env)
+  return 'errors' in read ? fail(read.errors.join('\n')) : read.config
+}
+
+const config = configuration()
+const now = (): Date => new Date()
+const log = makeLog(config.logLevel, 'control')
+const store = await openStore(databaseFile(config.dataDir)).catch((error: Error) =>
+  fail(`Cannot open the database ${databaseFile(config.dataDir)} (${error.message}): restore it, or move it away.`),
+)
+await forgetInterruptedAttempts(store)
+const media = null as never
+const app = await buildApp({ store, media, now, log })
+
+/** Listens before the first start makes keys: a busy port must not cost them. */
+async function listen(): Promise<number> {
+  try {
+    await app.listen({ host: config.httpHost, port: config.httpPort })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    fail(
+      code === 'EADDRINUSE'
+        ? `HTTP port ${config.httpPort} on ${config.httpHost} is taken by another program: stop it, or set TANDEM_HTTP_PORT to a free port.`
+        : `Cannot listen for HTTP on ${config.httpHost}:${config.httpPort} (${code}): set TANDEM_HTTP_HOST to an address of this machine.`,
+    )
+  }
+  const address = app.server.address()
+  return typeof address === 'object' && address !== null ? address.port : config.httpPort
+}
+
+const httpPort = await listen()
+const { organisationId, keys } = await firstStart(store, { live: config.liveKey, test: config.testKey }, now())
+for (const variable of await unknownKeys(store, { TANDEM_LIVE_KEY: config.liveKey, TANDEM_TEST_KEY: config.testKey })) {
+  log.warn({ variable }, 'is no key of this installation: it is read on the first start only')
+}
+
+async function close(): Promise<void> {
+  await app.close()
+  await store.close()
+  process.exit(0)
+}
+process.on('SIGTERM', () => void close())
+// Ctrl-C goes to the whole process group; the supervisor alone decides what it means.
+process.on('SIGINT', () => {})
+process.on('disconnect', () => process.exit(0))
+
+const numbers = await describeNumbers(store, { organisationId, livemode: true })
+const ready: ControlReady = { type: 'ready', httpPort, keys, numbers }
+process.send?.(ready)

@@ -1,0 +1,55 @@
+import { fileURLToPath } from 'node:url'
+import { banner, type ControlReady } from './banner.ts'
+import type { Config } from './config.ts'
+import { lockDataDir, mediaSocketPath, prepareDataDir } from './data-dir.ts'
+import { makeLog } from './log.ts'
+import { PACKAGE_ROOT, VERSION } from './package.ts'
+import { Supervisor } from './supervisor.ts'
+
+const built = (path: string): string => fileURLToPath(new URL(`dist/${path}`, PACKAGE_ROOT))
+
+/** `tandem start`: runs the product until a signal ends it; resolves to the exit code. `env` is what the children inherit. */
+export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<number> {
+  const prepared = prepareDataDir(config.dataDir)
+  const lock = prepared ?? lockDataDir(config.dataDir)
+  if ('error' in lock) {
+    process.stderr.write(`${lock.error}\n`)
+    return 1
+  }
+  const { TANDEM_LIVE_KEY: _live, TANDEM_TEST_KEY: _test, ...envOfMedia } = env
+  const supervisor = new Supervisor({
+    dataDir: config.dataDir,
+    drainSeconds: config.drainSeconds,
+    media: {
+      name: 'media',
+      entry: built('media/main.js'),
+      env: { ...envOfMedia, TANDEM_MEDIA_CONFIG: JSON.stringify(mediaConfig(config)) },
+    },
+    control: httpPort => ({
+      name: 'control',
+      entry: built('control/main.js'),
+      env: { ...env, ...(httpPort === null ? {} : { TANDEM_HTTP_PORT: String(httpPort) }) },
+    }),
+    onReady: ready => process.stdout.write(banner(config, ready as unknown as ControlReady, VERSION)),
+    log: makeLog(config.logLevel, 'supervisor'),
+    now: () => performance.now(),
+  })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => supervisor.stop())
+  const code = await supervisor.run()
+  lock.release()
+  return code
+}
+
+const mediaConfig = (config: Config) => ({
+  dataDir: config.dataDir,
+  socketPath: mediaSocketPath(config.dataDir),
+  sipHost: config.sipHost,
+  sipPort: config.sipPort,
+  publicIp: config.publicIp,
+  rtpPorts: config.rtpPorts,
+  engineThreads: config.engineThreads,
+  maxCalls: config.maxCalls,
+  drainSeconds: config.drainSeconds,
+  logLevel: config.logLevel,
+  version: VERSION,
+})

@@ -1,0 +1,81 @@
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import { pino } from 'pino'
+import { addOrganisation, type KeyPair } from '../../control/first-start.ts'
+import type { Route } from '../../control/http/route.ts'
+import { createServer, mountOperations } from '../../control/http/server.ts'
+import { openStore, type Store } from '../../control/store.ts'
+
+export const START = new Date('2026-11-21T10:00:00.000Z')
+
+/** A clock that goes when it is told to. */
+export function makeClock() {
+  let at = START.getTime()
+  return {
+    now: () => new Date(at),
+    advance: (ms: number): void => {
+      at += ms
+    },
+  }
+}
+
+export interface Answer {
+  status: number
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
+  body: any
+  headers: Record<string, string | string[] | number | undefined>
+  text: string
+}
+
+export interface Asked {
+  key?: string
+  body?: unknown
+  headers?: Record<string, string>
+}
+
+/** One request to an app that does not listen. */
+export async function ask(app: FastifyInstance, line: string, asked: Asked = {}): Promise<Answer> {
+  const [method, url] = line.split(' ')
+  const response = await app.inject({
+    method: method as InjectOptions['method'],
+    url,
+    headers: { ...(asked.key === undefined ? {} : { authorization: `Bearer ${asked.key}` }), ...asked.headers },
+    ...(asked.body === undefined ? {} : { payload: asked.body as object }),
+  })
+  const isJson = String(response.headers['content-type']).startsWith('application/json')
+  return {
+    status: response.statusCode,
+    body: isJson && response.payload !== '' ? response.json() : null,
+    headers: response.headers,
+    text: response.payload,
+  }
+}
+
+export const silent = pino({ level: 'silent' })
+
+export interface World {
+  store: Store
+  clock: ReturnType<typeof makeClock>
+  ours: { organisationId: string; keys: KeyPair }
+  theirs: { organisationId: string; keys: KeyPair }
+}
+
+/** A database in memory with two organisations. */
+export async function makeWorld(): Promise<World> {
+  const store = await openStore(':memory:')
+  const clock = makeClock()
+  const add = (name: string) =>
+    store.transaction(trx => addOrganisation(trx, { name, pciEnabled: false, now: clock.now() }))
+  return { store, clock, ours: await add('Ours'), theirs: await add('Theirs') }
+}
+
+/** The pipeline around routes of the test's own. */
+export async function serve(
+  world: World,
+  routes: Route[],
+  rate = { burst: 1000, perSecond: 1000 },
+): Promise<FastifyInstance> {
+  const app = await createServer({ log: silent, version: '0.0.0' })
+  await mountOperations(app, routes, { store: world.store, now: world.clock.now, log: silent, rate })
+  await app.ready()
+  return app
+}

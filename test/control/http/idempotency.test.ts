@@ -1,0 +1,200 @@
+import Type from 'typebox'
+import * as assert from 'uvu/assert'
+import { problem } from '../../../control/http/errors.ts'
+import { canonicalJson, forgetInterruptedAttempts } from '../../../control/http/idempotency.ts'
+import { type Route, route } from '../../../control/http/route.ts'
+import { idParams, input } from '../../../control/http/schema.ts'
+import { suite } from '../../harness.ts'
+import { ask, makeWorld, serve } from '../app-harness.ts'
+
+const test = suite('control/http/idempotency')
+
+const world = await makeWorld()
+const { live, test: testKey } = world.ours.keys
+const reply = Type.Object({ count: Type.Integer() })
+let acted = 0
+let gate: Promise<void> = Promise.resolve()
+
+const deed = input({
+  pin: Type.Optional(Type.String()),
+  nested: Type.Optional(Type.Object({ a: Type.Integer(), b: Type.Integer() })),
+  outcome: Type.Optional(Type.String()),
+})
+
+const routes: Route[] = [
+  route({
+    method: 'POST',
+    path: '/deeds',
+    id: 'createDeed',
+    summary: '',
+    tag: 'T',
+    scope: 'calls:write',
+    body: deed,
+    status: 201,
+    reply,
+    handler: async (_context, { body }) => {
+      acted += 1
+      const count = acted
+      await gate
+      if (body.outcome === 'throw') throw new Error('failed')
+      if (body.outcome === 'conflict') return problem('resource_conflict', `Refused ${count}.`)
+      if (body.outcome === 'full') return problem('capacity_exhausted', 'Full.', { retryAfterS: 1 })
+      return { count }
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: '/deeds/:id',
+    id: 'deleteDeed',
+    summary: '',
+    tag: 'T',
+    scope: 'calls:write',
+    params: idParams,
+    status: 200,
+    reply,
+    handler: async () => ({ count: ++acted }),
+  }),
+]
+const app = await serve(world, routes)
+
+let serial = 0
+const fresh = (): string => `key-${++serial}`
+const post = (key: string, body: object = {}, apiKey = live) =>
+  ask(app, 'POST /v1/deeds', { key: apiKey, body, headers: { 'idempotency-key': key } })
+
+test('a retry with the same key and parameters returns the first response instead of acting twice', async () => {
+  const key = fresh()
+  const first = await post(key, { nested: { a: 1, b: 2 } })
+  const second = await post(key, { nested: { b: 2, a: 1 } })
+  assert.is(first.status, 201)
+  assert.is(first.headers['idempotent-replayed'], undefined)
+  assert.is(second.status, 201)
+  assert.is(second.text, first.text)
+  assert.is(second.headers['idempotent-replayed'], 'true')
+  assert.match(String(second.headers['content-type']), 'application/json')
+})
+
+test('without a key every request acts', async () => {
+  const first = await ask(app, 'POST /v1/deeds', { key: live, body: {} })
+  const second = await ask(app, 'POST /v1/deeds', { key: live, body: {} })
+  assert.is(second.body.count, first.body.count + 1)
+})
+
+test('the same key with other parameters answers 409 idempotency_key_reused', async () => {
+  const key = fresh()
+  await post(key, { pin: '1234' })
+  const other = await post(key, { pin: '1235' })
+  assert.is(other.status, 409)
+  assert.is(other.body.error.code, 'idempotency_key_reused')
+  assert.is(other.body.error.type, 'idempotency_error')
+})
+
+test('of two at once one acts, and the other answers 409 idempotency_key_in_use', async () => {
+  const key = fresh()
+  let open: () => void = () => {}
+  gate = new Promise(resolve => {
+    open = resolve
+  })
+  const before = acted
+  const twins = [post(key), post(key)]
+  const loser = await Promise.race(twins)
+  assert.is(loser.status, 409)
+  assert.is(loser.body.error.code, 'idempotency_key_in_use')
+  open()
+  const statuses = (await Promise.all(twins)).map(answer => answer.status)
+  assert.equal(statuses.sort(), [201, 409])
+  assert.is(acted, before + 1)
+  assert.is((await post(key)).headers['idempotent-replayed'], 'true')
+})
+
+test('a 500 is not stored: the same key acts again', async () => {
+  const key = fresh()
+  const before = acted
+  assert.is((await post(key, { outcome: 'throw' })).status, 500)
+  assert.is((await post(key, { outcome: 'throw' })).status, 500)
+  assert.is(acted, before + 2)
+})
+
+test('a 429 is not stored: after the wait the same key acts', async () => {
+  const key = fresh()
+  const before = acted
+  await post(key, { outcome: 'full' })
+  await post(key, { outcome: 'full' })
+  assert.is(acted, before + 2)
+})
+
+test('a conflict is stored like any answer', async () => {
+  const key = fresh()
+  const first = await post(key, { outcome: 'conflict' })
+  const second = await post(key, { outcome: 'conflict' })
+  assert.is(first.status, 409)
+  assert.is(second.text, first.text)
+})
+
+test('a refused parameter is stored like any answer', async () => {
+  const key = fresh()
+  const first = await post(key, { nope: 1 })
+  const second = await post(key, { nope: 1 })
+  assert.is(first.status, 400)
+  assert.is(second.text, first.text)
+  assert.is(second.headers['idempotent-replayed'], 'true')
+})
+
+test('after 24 hours the key is free again', async () => {
+  const key = fresh()
+  const first = await post(key)
+  world.clock.advance(24 * 3600 * 1000 - 1)
+  assert.is((await post(key)).text, first.text)
+  world.clock.advance(1)
+  assert.is.not((await post(key)).text, first.text)
+})
+
+test('keys are scoped to organisation, mode, method and path', async () => {
+  const key = fresh()
+  const before = acted
+  await post(key)
+  await post(key, {}, testKey)
+  await post(key, {}, world.theirs.keys.live)
+  for (const path of ['/v1/deeds/a', '/v1/deeds/b']) {
+    await ask(app, `DELETE ${path}`, { key: live, headers: { 'idempotency-key': key } })
+  }
+  assert.is(acted, before + 5)
+})
+
+test('DELETE is replayed too', async () => {
+  const asked = { key: live, headers: { 'idempotency-key': fresh() } }
+  const first = await ask(app, 'DELETE /v1/deeds/a', asked)
+  assert.is((await ask(app, 'DELETE /v1/deeds/a', asked)).text, first.text)
+})
+
+test('a key has 1 to 255 characters', async () => {
+  assert.is((await post('k'.repeat(255))).status, 201)
+  const answer = await post('k'.repeat(256))
+  assert.is(answer.status, 400)
+  assert.is(answer.body.error.param, 'Idempotency-Key')
+})
+
+test('neither the parameters nor the answer nor the key can be read from the database', async () => {
+  const key = fresh()
+  const answer = await post(key, { pin: '73915' })
+  const rows = JSON.stringify(await world.store.db.selectFrom('idempotency_keys').selectAll().execute())
+  assert.not.match(rows, '73915')
+  assert.not.match(rows, `"${key}"`)
+  assert.not.match(rows, answer.text)
+})
+
+test('what a killed process left unfinished may be tried again', async () => {
+  const key = fresh()
+  await post(key)
+  await world.store.db.updateTable('idempotency_keys').set({ status: null, body: null }).execute()
+  assert.is((await post(key)).body.error.code, 'idempotency_key_in_use')
+  await forgetInterruptedAttempts(world.store)
+  assert.is((await post(key)).status, 201)
+})
+
+test('equal parameters give equal text, whatever the order of their names', () => {
+  assert.is(canonicalJson({ b: [{ d: 1, c: null }], a: 'x' }), canonicalJson({ a: 'x', b: [{ c: null, d: 1 }] }))
+  assert.is.not(canonicalJson({ a: [1, 2] }), canonicalJson({ a: [2, 1] }))
+})
+
+test.run()

@@ -1,0 +1,246 @@
+import Type from 'typebox'
+import * as assert from 'uvu/assert'
+import { conflict, problem } from '../../../control/http/errors.ts'
+import { type Route, route } from '../../../control/http/route.ts'
+import { idParams, input, nullable, oneOf } from '../../../control/http/schema.ts'
+import { insertApiKey } from '../../../control/resources/api-keys.ts'
+import { suite } from '../../harness.ts'
+import { ask, makeWorld, START, serve } from '../app-harness.ts'
+
+const test = suite('control/http/server')
+
+const body = input({
+  name: Type.String({ maxLength: 5 }),
+  member_user_ids: Type.Optional(Type.Array(Type.String({ pattern: '^usr_' }))),
+  overflow: Type.Optional(input({ action: nullable(oneOf(['busy', 'queue'])) })),
+})
+
+const reply = Type.Object({ id: Type.String(), who: Type.String() })
+const common = { tag: 'T', summary: 'S', status: 200, reply } as const
+
+/** Answers who asked; `explode` throws, `refuse` is a conflict. */
+const things: Route[] = [
+  route({
+    ...common,
+    method: 'GET',
+    path: '/things/:id',
+    id: 'getThing',
+    scope: 'calls:read',
+    params: idParams,
+    query: Type.Object({ count: Type.Optional(Type.Integer({ minimum: 1 })) }, { additionalProperties: false }),
+    handler: async (context, { params, query }) => {
+      if (params.id === 'explode') throw new Error('a secret of the inside')
+      if (params.id === 'refuse') return conflict('in_use', 'It is in use.')
+      if (params.id === 'busy') return problem('capacity_exhausted', 'Full.', { retryAfterS: 7 })
+      return { id: `${params.id}${query.count ?? ''}`, who: context.organisationId, hidden: 'not in the schema' }
+    },
+  }),
+  route({
+    ...common,
+    method: 'POST',
+    path: '/things',
+    id: 'createThing',
+    scope: 'calls:write',
+    body,
+    handler: async (context, input) => ({ id: input.body.name, who: context.organisationId }),
+  }),
+  route({
+    ...common,
+    method: 'POST',
+    path: '/things/:id/poke',
+    id: 'pokeThing',
+    scope: 'calls:write',
+    mode: 'live',
+    params: idParams,
+    handler: async context => ({ id: 'poked', who: context.organisationId }),
+  }),
+]
+
+const world = await makeWorld()
+const app = await serve(world, things)
+const { live, test: testKey } = world.ours.keys
+
+const keyWith = async (more: { scopes?: ['calls:read']; expiresAt?: string }): Promise<string> => {
+  const secret = `sk_live_${Math.abs(Date.parse(more.expiresAt ?? '') || 1)}_${more.scopes?.length ?? 0}_0123456789`
+  const tenant = { organisationId: world.ours.organisationId, livemode: true }
+  const key = { name: '', secret, scopes: more.scopes ?? null, expiresAt: more.expiresAt ?? null, now: START }
+  await insertApiKey(world.store.db, tenant, key)
+  return secret
+}
+
+test('a request without a valid key answers 401, and says which is wrong', async () => {
+  const none = await ask(app, 'GET /v1/things/a')
+  assert.is(none.status, 401)
+  assert.is(none.body.error.code, 'api_key_missing')
+  assert.is(none.body.error.type, 'authentication_error')
+  const wrong = await ask(app, 'GET /v1/things/a', { key: `${live}x` })
+  assert.is(wrong.status, 401)
+  assert.is(wrong.body.error.code, 'api_key_invalid')
+  const basic = await ask(app, 'GET /v1/things/a', { headers: { authorization: 'Basic abc' } })
+  assert.is(basic.body.error.code, 'api_key_invalid')
+})
+
+test('a key answers 401 from the moment it expires', async () => {
+  const key = await keyWith({ expiresAt: '2026-11-21T10:00:00.001Z' })
+  assert.is((await ask(app, 'GET /v1/things/a', { key })).status, 200)
+  world.clock.advance(1)
+  const late = await ask(app, 'GET /v1/things/a', { key })
+  assert.is(late.status, 401)
+  assert.is(late.body.error.code, 'api_key_expired')
+})
+
+test('a key that lacks the scope answers 403, and the scope is named', async () => {
+  const key = await keyWith({ scopes: ['calls:read'] })
+  assert.is((await ask(app, 'GET /v1/things/a', { key })).status, 200)
+  const refused = await ask(app, 'POST /v1/things', { key, body: { name: 'a' } })
+  assert.is(refused.status, 403)
+  assert.is(refused.body.error.code, 'scope_missing')
+  assert.match(refused.body.error.message, 'calls:write')
+})
+
+test('an operation for live keys refuses a test key', async () => {
+  assert.is((await ask(app, 'POST /v1/things/a/poke', { key: live })).status, 200)
+  const refused = await ask(app, 'POST /v1/things/a/poke', { key: testKey })
+  assert.is(refused.status, 403)
+  assert.is(refused.body.error.code, 'live_key_required')
+})
+
+test('every answer echoes the version that rendered it, and carries a request ID', async () => {
+  for (const asked of [{ key: live }, {}, { key: live, headers: { 'service-version': '2026-11-01' } }]) {
+    const answer = await ask(app, 'GET /v1/things/a', asked)
+    assert.is(answer.headers['service-version'], '2026-11-01')
+    assert.match(String(answer.headers['request-id']), /^req_[0-9a-z]{26}$/)
+  }
+})
+
+test('a nonexistent version answers 400 unknown_version', async () => {
+  const answer = await ask(app, 'GET /v1/things/a', { key: live, headers: { 'service-version': '2020-01-01' } })
+  assert.is(answer.status, 400)
+  assert.is(answer.body.error.code, 'unknown_version')
+  assert.is(answer.body.error.param, 'Service-Version')
+  assert.is(answer.headers['service-version'], '2026-11-01')
+})
+
+test('an error has type, code, message, param, doc_url and the request ID of the header', async () => {
+  const answer = await ask(app, 'GET /v1/things/refuse', { key: live })
+  assert.is(answer.status, 409)
+  assert.equal(answer.body, {
+    error: {
+      type: 'invalid_request_error',
+      code: 'resource_conflict',
+      message: 'It is in use.',
+      param: null,
+      doc_url: 'http://localhost:80/docs/errors#resource_conflict',
+      request_id: answer.headers['request-id'],
+      details: { reason: 'in_use' },
+    },
+  })
+})
+
+test('a failure of ours answers 500 and tells nothing of the inside', async () => {
+  const answer = await ask(app, 'GET /v1/things/explode', { key: live })
+  assert.is(answer.status, 500)
+  assert.is(answer.body.error.code, 'internal_error')
+  assert.is(answer.body.error.type, 'api_error')
+  assert.not.match(answer.text, 'secret')
+})
+
+test('no capacity answers 429 with Retry-After', async () => {
+  const answer = await ask(app, 'GET /v1/things/busy', { key: live })
+  assert.is(answer.status, 429)
+  assert.is(answer.headers['retry-after'], '7')
+})
+
+test('an answer holds what its schema names and nothing else', async () => {
+  const answer = await ask(app, 'GET /v1/things/a', { key: live })
+  assert.equal(answer.body, { id: 'a', who: world.ours.organisationId })
+})
+
+const REFUSED: [string, unknown, string, string | null][] = [
+  ['a parameter that is missing', {}, 'parameter_missing', 'name'],
+  ['an absent body', undefined, 'parameter_missing', 'name'],
+  ['an unknown parameter', { name: 'a', nam: 'b' }, 'parameter_unknown', 'nam'],
+  ['an unknown inner parameter', { name: 'a', overflow: { action: 'busy', x: 1 } }, 'parameter_unknown', 'overflow.x'],
+  ['a missing inner parameter', { name: 'a', overflow: {} }, 'parameter_missing', 'overflow.action'],
+  ['a wrong inner value', { name: 'a', overflow: { action: 'fly' } }, 'parameter_invalid', 'overflow.action'],
+  ['a wrong list item', { name: 'a', member_user_ids: ['usr_1', 'x'] }, 'parameter_invalid', 'member_user_ids[1]'],
+  ['a number for a string', { name: 5 }, 'parameter_invalid', 'name'],
+  ['a string that is too long', { name: 'abcdef' }, 'parameter_invalid', 'name'],
+  ['a list for the body', [], 'parameter_invalid', null],
+]
+
+for (const [what, sent, code, param] of REFUSED) {
+  test(`${what} answers 400 ${code} with param ${param}`, async () => {
+    const answer = await ask(app, 'POST /v1/things', { key: live, body: sent })
+    assert.is(answer.status, 400, answer.text)
+    assert.is(answer.body.error.code, code)
+    assert.is(answer.body.error.param, param)
+  })
+}
+
+test('an enumeration names what is allowed', async () => {
+  const answer = await ask(app, 'POST /v1/things', { key: live, body: { name: 'a', overflow: { action: 'fly' } } })
+  assert.match(answer.body.error.message, 'busy, queue')
+})
+
+test('a query string is text: numbers in it are read, unknown parameters and repeated ones are refused', async () => {
+  assert.is((await ask(app, 'GET /v1/things/a?count=3', { key: live })).body.id, 'a3')
+  for (const [query, param] of [
+    ['cuont=3', 'cuont'],
+    ['count=x', 'count'],
+    ['count=0', 'count'],
+    ['count=1&count=2', 'count'],
+  ]) {
+    const answer = await ask(app, `GET /v1/things/a?${query}`, { key: live })
+    assert.is(answer.status, 400, query)
+    assert.is(answer.body.error.param, param)
+  }
+})
+
+test('an operation without parameters refuses one', async () => {
+  assert.is((await ask(app, 'POST /v1/things/a/poke', { key: live, body: {} })).status, 200)
+  const answer = await ask(app, 'POST /v1/things/a/poke', { key: live, body: { hard: true } })
+  assert.is(answer.body.error.code, 'parameter_unknown')
+})
+
+test('a body that is not JSON answers 400 invalid_json', async () => {
+  for (const [type, payload] of [
+    ['application/json', '{"name":'],
+    ['application/json', '{"__proto__":{"x":1},"name":"a"}'],
+    ['application/x-www-form-urlencoded', 'name=a'],
+    ['text/plain', 'hello'],
+  ]) {
+    const answer = await ask(app, 'POST /v1/things', { key: live, body: payload, headers: { 'content-type': type! } })
+    assert.is(answer.status, 400, `${type} ${payload}`)
+    assert.is(answer.body.error.code, 'invalid_json')
+  }
+})
+
+test('a body of more than a mebibyte is refused', async () => {
+  const answer = await ask(app, 'POST /v1/things', { key: live, body: { name: 'a'.repeat(1024 * 1024) } })
+  assert.is(answer.status, 400)
+  assert.is(answer.body.error.code, 'parameter_invalid')
+})
+
+test('an unknown route answers 404 in the envelope', async () => {
+  for (const line of ['GET /v1/nothing', 'PUT /v1/things', 'GET /']) {
+    const answer = await ask(app, line, { key: live })
+    assert.is(answer.status, 404)
+    assert.is(answer.body.error.code, 'resource_missing')
+  }
+})
+
+test('a key that asks too often answers 429 with Retry-After, and other keys do not', async () => {
+  const slow = await serve(world, things, { burst: 2, perSecond: 1 })
+  const statuses = []
+  for (let i = 0; i < 3; i++) statuses.push((await ask(slow, 'GET /v1/things/a', { key: live })).status)
+  assert.equal(statuses, [200, 200, 429])
+  const refused = await ask(slow, 'GET /v1/things/a', { key: live })
+  assert.is(refused.body.error.code, 'rate_limited')
+  assert.is(refused.headers['retry-after'], '1')
+  assert.is((await ask(slow, 'GET /v1/things/a', { key: testKey })).status, 200)
+  world.clock.advance(1000)
+  assert.is((await ask(slow, 'GET /v1/things/a', { key: live })).status, 200)
+})
+
+test.run()
