@@ -1,0 +1,295 @@
+import * as assert from 'uvu/assert'
+import type { Peer, UserAgentOptions } from '../../sip/user-agent.ts'
+import { suite } from '../harness.ts'
+import { body, message, Party, Pipe } from './pipe.ts'
+
+const test = suite('sip/incoming-request')
+const PHONE: Peer = { transport: 'udp', host: '198.51.100.7', port: 40_000 }
+
+interface Parts {
+  uri?: string
+  via?: string
+  to?: string
+  cseq?: number
+  extra?: string[]
+  body?: string
+  callId?: string
+}
+
+function raw(method: string, { uri, via, to, cseq, extra, body: content = '', callId }: Parts = {}): Uint8Array {
+  const head = message(
+    `${method} ${uri ?? 'sip:bob@192.0.2.2'} SIP/2.0`,
+    `Via: ${via ?? `SIP/2.0/UDP 10.0.0.5:5060;rport;branch=z9hG4bK${method}${cseq ?? 1}`}`,
+    'From: "Phone" <sip:phone@example.net>;tag=p',
+    `To: ${to ?? '<sip:bob@192.0.2.2>'}`,
+    `Call-ID: ${callId ?? 'call1'}`,
+    `CSeq: ${cseq ?? 1} ${method === 'ACK' ? 'ACK' : method}`,
+    'Contact: <sip:phone@10.0.0.5:5060>',
+    ...(extra ?? []),
+    `Content-Length: ${content.length}`,
+  )
+  return Buffer.concat([head, Buffer.from(content)])
+}
+
+function party(options: Partial<UserAgentOptions> = {}): Party {
+  return new Party(new Pipe(), '192.0.2.2', options)
+}
+
+/** Feeds a request and returns the texts of what was sent because of it. */
+function feed(bob: Party, bytes: Uint8Array, from = PHONE, now = 0): string[] {
+  const before = bob.sent.length
+  bob.do(bob.agent.receive(bytes, from, now))
+  return bob.sent.slice(before).map(({ text }) => text)
+}
+
+const statusOf = (texts: string[]): number => Number(/^SIP\/2\.0 (\d+)/.exec(texts.at(-1) ?? '')?.[1])
+const toOf = (text: string): string => /^To: (.*)$/m.exec(text)![1]!.trim()
+
+test('responses go to the source address and port, with received and rport filled in', () => {
+  const bob = party()
+  feed(bob, raw('INVITE'))
+  const { text, to } = bob.sent[0]!
+  assert.equal([to.host, to.port], ['198.51.100.7', 40_000])
+  assert.match(text, 'Via: SIP/2.0/UDP 10.0.0.5:5060;rport=40000;branch=z9hG4bKINVITE1;received=198.51.100.7')
+})
+
+test('without rport responses go to the source address at the port of Via', () => {
+  const bob = party()
+  feed(bob, raw('OPTIONS', { via: 'SIP/2.0/UDP 10.0.0.5:5070;branch=z9hG4bKa;received=1.2.3.4' }))
+  const { text, to } = bob.sent[0]!
+  assert.equal([to.host, to.port], ['198.51.100.7', 5070])
+  assert.match(text, ';branch=z9hG4bKa;received=198.51.100.7\r\n')
+  assert.not.match(text, '1.2.3.4')
+})
+
+test('over TCP responses go back on the connection', () => {
+  const bob = party()
+  feed(bob, raw('OPTIONS', { via: 'SIP/2.0/TCP 10.0.0.5;branch=z9hG4bKa' }), {
+    ...PHONE,
+    transport: 'tcp',
+    connectionId: 'c1',
+  })
+  assert.is(bob.sent[0]!.to.connectionId, 'c1')
+})
+
+test('an INVITE gets 100 at once, and Record-Route comes back in 180 and 200', () => {
+  const bob = party()
+  const [trying] = feed(
+    bob,
+    raw('INVITE', { extra: ['Record-Route: <sip:p2;lr>, <sip:p1;lr>', 'Record-Route: <sip:p0;lr>'] }),
+  )
+  assert.match(trying!, /^SIP\/2\.0 100 Trying/)
+  const { sessionId } = bob.event('incoming')
+  bob.do(bob.agent.provisional(sessionId, 183, body('early'), 0))
+  bob.do(bob.agent.accept(sessionId, body('answer'), 0))
+  for (const { text } of bob.sent.slice(1)) {
+    assert.match(text, 'Record-Route: <sip:p2;lr>, <sip:p1;lr>\r\nRecord-Route: <sip:p0;lr>\r\n')
+    assert.match(text, /To: <sip:bob@192\.0\.2\.2>;tag=\w+/)
+    assert.match(text, 'Contact: <sip:bob@192.0.2.2:5060>')
+  }
+  assert.is(toOf(bob.sent[1]!.text), toOf(bob.sent[2]!.text))
+})
+
+/** A call that is up, its To with our tag. */
+function confirmed(extra: string[] = [], options: Partial<UserAgentOptions> = {}, from = PHONE) {
+  const bob = party(options)
+  feed(bob, raw('INVITE', { extra }), from)
+  const { sessionId } = bob.event('incoming')
+  bob.do(bob.agent.accept(sessionId, body('answer'), 0))
+  const to = toOf(bob.sent.at(-1)!.text)
+  feed(bob, raw('ACK', { to, via: 'SIP/2.0/UDP 10.0.0.5;rport;branch=z9hG4bKack' }), from)
+  bob.event('confirmed')
+  return { bob, sessionId, to }
+}
+
+test('our requests follow the route set of loose routers', () => {
+  const { bob, sessionId } = confirmed(['Record-Route: <sip:p1.example.com:5080;lr>, <sip:p0.example.com;lr>'])
+  bob.do(bob.agent.bye(sessionId, 0))
+  const { text, to } = bob.sent.at(-1)!
+  assert.match(text, /^BYE sip:phone@10\.0\.0\.5:5060 SIP\/2\.0\r\n/)
+  assert.match(text, 'Route: <sip:p1.example.com:5080;lr>\r\nRoute: <sip:p0.example.com;lr>\r\n')
+  assert.equal([to.host, to.port], ['p1.example.com', 5080])
+})
+
+test('a strict router gets its own URI as the target and ours at the end of Route', () => {
+  const { bob, sessionId } = confirmed(['Record-Route: <sip:strict.example.com>, <sip:p0.example.com;lr>'])
+  bob.do(bob.agent.bye(sessionId, 0))
+  const { text, to } = bob.sent.at(-1)!
+  assert.match(text, /^BYE sip:strict\.example\.com SIP\/2\.0\r\n/)
+  assert.match(text, 'Route: <sip:p0.example.com;lr>\r\nRoute: <sip:phone@10.0.0.5:5060>\r\n')
+  assert.is(to.host, 'strict.example.com')
+})
+
+test('a re-INVITE moves the remote target and keeps the route set', () => {
+  const { bob, sessionId, to } = confirmed(['Record-Route: <sip:p0.example.com;lr>'])
+  const moved = Buffer.from(raw('INVITE', { to, cseq: 2, extra: ['Record-Route: <sip:other;lr>'] }))
+  feed(bob, Buffer.from(moved.toString().replace('Contact: <sip:phone@10.0.0.5:5060>', 'Contact: <sip:new@10.0.0.6>')))
+  bob.do(bob.agent.acceptReinvite(sessionId, body('again'), 0))
+  feed(bob, raw('ACK', { to, cseq: 2, via: 'SIP/2.0/UDP 10.0.0.5;branch=z9hG4bKack2' }))
+  bob.event('reinviteConfirmed')
+  bob.do(bob.agent.bye(sessionId, 0))
+  assert.match(
+    bob.sent.at(-1)!.text,
+    /^BYE sip:new@10\.0\.0\.6 SIP\/2\.0\r\n[\s\S]*Route: <sip:p0\.example\.com;lr>\r\n/,
+  )
+})
+
+test('over TCP our requests use the connection of the dialog', () => {
+  const tcp: Peer = { ...PHONE, transport: 'tcp', connectionId: 'c7' }
+  const bob = party()
+  const invite = Buffer.from(raw('INVITE', { via: 'SIP/2.0/TCP 10.0.0.5;branch=z9hG4bKt' })).toString()
+  feed(
+    bob,
+    Buffer.from(invite.replace('Contact: <sip:phone@10.0.0.5:5060>', 'Contact: <sip:phone@10.0.0.5;transport=tcp>')),
+    tcp,
+  )
+  const { sessionId } = bob.event('incoming')
+  bob.do(bob.agent.accept(sessionId, body('answer'), 0))
+  assert.match(bob.sent.at(-1)!.text, 'Contact: <sip:bob@192.0.2.2:5060;transport=tcp>')
+  feed(bob, raw('ACK', { to: toOf(bob.sent.at(-1)!.text), via: 'SIP/2.0/TCP 10.0.0.5;branch=z9hG4bKack' }), tcp)
+  bob.do(bob.agent.bye(sessionId, 0))
+  const { to } = bob.sent.at(-1)!
+  assert.equal([to.transport, to.host, to.connectionId], ['tcp', '10.0.0.5', 'c7'])
+})
+
+test('what the general rules refuse is refused with the status they name', () => {
+  const cases: [string, Parts, number, string?][] = [
+    ['REGISTER', {}, 405, 'Allow: INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE'],
+    ['INVITE', { extra: ['Require: timer, 100rel'] }, 420, 'Unsupported: 100rel'],
+    ['INVITE', { uri: 'mailto:bob@example.com' }, 416],
+    ['INVITE', { body: '<x/>', extra: ['Content-Type: text/xml'] }, 415, 'Accept: application/sdp'],
+    [
+      'INVITE',
+      { body: 'x', extra: ['Content-Type: application/sdp', 'Content-Encoding: gzip'] },
+      415,
+      'Accept-Encoding: identity',
+    ],
+    ['BYE', { to: '<sip:bob@192.0.2.2>;tag=unknown' }, 481],
+    ['BYE', {}, 481],
+    ['INFO', { to: '<sip:bob@192.0.2.2>;tag=unknown' }, 481],
+    ['CANCEL', {}, 481],
+    ['INVITE', { to: '<sip:bob@192.0.2.2>;tag=unknown' }, 481],
+    ['INVITE', { extra: ['Session-Expires: 30', 'Supported: timer'] }, 422, 'Min-SE: 90'],
+  ]
+  for (const [method, parts, status, line] of cases) {
+    const bob = party()
+    const texts = feed(bob, raw(method, parts))
+    assert.is(statusOf(texts), status, `${method} ${JSON.stringify(parts)}`)
+    if (line !== undefined) assert.match(texts.at(-1)!, line)
+    assert.equal(bob.events, [])
+  }
+})
+
+test('an INVITE without a usable Contact is answered 400', () => {
+  for (const contact of ['*', 'nonsense', '<tel:+1>']) {
+    const text = Buffer.from(raw('INVITE')).toString().replace('<sip:phone@10.0.0.5:5060>', contact)
+    assert.is(statusOf(feed(party(), Buffer.from(text))), 400)
+  }
+})
+
+test('OPTIONS says what we can, with the status of the owner', () => {
+  const [ok] = feed(party(), raw('OPTIONS'))
+  assert.match(ok!, /^SIP\/2\.0 200 OK[\s\S]*Allow: INVITE[\s\S]*Accept: application\/sdp[\s\S]*Supported: timer/)
+  const draining = party({ optionsStatus: () => ({ status: 503, reason: 'Draining', retryAfterS: 30 }) })
+  assert.match(feed(draining, raw('OPTIONS'))[0]!, /^SIP\/2\.0 503 Draining[\s\S]*Retry-After: 30/)
+  const { bob, to } = confirmed()
+  assert.is(statusOf(feed(bob, raw('OPTIONS', { to, cseq: 2 }))), 200)
+})
+
+test('the same INVITE by another path is answered 482', () => {
+  const bob = party()
+  feed(bob, raw('INVITE'))
+  assert.is(statusOf(feed(bob, raw('INVITE', { via: 'SIP/2.0/UDP 10.0.0.5;branch=z9hG4bKother' }))), 482)
+  assert.is(bob.kinds().length, 1)
+})
+
+test('a repeated INVITE gets the last response again and no second event', () => {
+  const bob = party()
+  feed(bob, raw('INVITE'))
+  bob.do(bob.agent.provisional(bob.event('incoming').sessionId, 180, null, 0))
+  assert.is(statusOf(feed(bob, raw('INVITE'))), 180)
+  bob.event('incoming')
+  assert.is(bob.agent.counters.retransmissionsReceived, 1)
+})
+
+test('INFO brings DTMF, in both content types, and others are answered 415', () => {
+  const { bob, to } = confirmed()
+  const info = (cseq: number, type: string, content: string) =>
+    statusOf(feed(bob, raw('INFO', { to, cseq, extra: [`Content-Type: ${type}`], body: content })))
+  assert.is(info(2, 'application/dtmf-relay', 'Signal=5\r\nDuration=100\r\n'), 200)
+  assert.is(info(3, 'Application/DTMF', '#'), 200)
+  assert.is(info(4, 'text/plain', 'hello'), 415)
+  const infos = bob.events.filter(event => event.kind === 'info').map(event => Buffer.from(event.body).toString())
+  assert.equal(infos, ['Signal=5\r\nDuration=100\r\n', '#'])
+})
+
+test('an UPDATE without an offer is answered at once, one with an offer by the owner', () => {
+  const { bob, sessionId, to } = confirmed()
+  assert.is(statusOf(feed(bob, raw('UPDATE', { to, cseq: 2 }))), 200)
+  assert.equal(feed(bob, raw('UPDATE', { to, cseq: 3, extra: ['Content-Type: application/sdp'], body: 'offer' })), [])
+  assert.is(Buffer.from(bob.event('reinvite').offer!.bytes).toString(), 'offer')
+  bob.do(bob.agent.acceptReinvite(sessionId, body('answer'), 0))
+  assert.match(bob.sent.at(-1)!.text, /^SIP\/2\.0 200[\s\S]*CSeq: 3 UPDATE[\s\S]*answer$/)
+})
+
+test('a re-INVITE can be cancelled and the call goes on', () => {
+  const { bob, sessionId, to } = confirmed()
+  feed(bob, raw('INVITE', { to, cseq: 2 }))
+  const texts = feed(bob, raw('CANCEL', { to, cseq: 2, via: 'SIP/2.0/UDP 10.0.0.5:5060;rport;branch=z9hG4bKINVITE2' }))
+  assert.equal(
+    texts.map(text => /^SIP\/2\.0 (\d+)/.exec(text)![1]),
+    ['200', '487'],
+  )
+  assert.equal(bob.agent.acceptReinvite(sessionId, body('late'), 0), [])
+  assert.is(bob.agent.sessionCount, 1)
+})
+
+test('BYE before our 200 ends the INVITE with 487', () => {
+  const bob = party()
+  feed(bob, raw('INVITE'))
+  const { sessionId } = bob.event('incoming')
+  bob.do(bob.agent.provisional(sessionId, 180, null, 0))
+  const texts = feed(bob, raw('BYE', { to: toOf(bob.sent.at(-1)!.text), cseq: 2 }))
+  assert.equal(
+    texts.map(text => /^SIP\/2\.0 (\d+)/.exec(text)![1]),
+    ['200', '487'],
+  )
+  assert.is(bob.event('ended').cause, 'bye')
+})
+
+test('a call that rings for long has its provisional response repeated each minute', () => {
+  const bob = party()
+  feed(bob, raw('INVITE'))
+  bob.do(bob.agent.provisional(bob.event('incoming').sessionId, 180, null, 0))
+  bob.pipe.run(130_000)
+  assert.equal(
+    bob.sentLike('SIP/2.0 180').map(({ at }) => at),
+    [0, 60_000, 120_000],
+  )
+})
+
+test('headers of the owner cannot break out of their line', () => {
+  const bob = party()
+  feed(bob, raw('INVITE'))
+  const headers = [
+    ['X-Note', 'a\r\nEvil: yes'],
+    ['Bad Name', 'x'],
+  ] as const
+  bob.do(bob.agent.reject(bob.event('incoming').sessionId, 486, 0, { reason: 'Busy\r\nEvil: yes', headers }))
+  const { text } = bob.sent.at(-1)!
+  assert.not.match(text, /^Evil/m)
+  assert.not.match(text, 'Bad Name')
+})
+
+test('malformed, oversized and unmatched messages are counted', () => {
+  const bob = party()
+  feed(bob, Buffer.from('rubbish'))
+  feed(bob, Buffer.alloc(70_000, 'a'))
+  feed(bob, raw('ACK', { to: '<sip:bob@h>;tag=x' }))
+  feed(bob, Buffer.from(Buffer.from(raw('OPTIONS')).toString().replace('CSeq: 1', 'CSeq: x')))
+  const { malformed, oversized, unmatched, dropped } = bob.agent.counters
+  assert.equal([malformed, oversized, unmatched, dropped], [2, 1, 1, 2])
+  assert.is(statusOf(bob.sent.map(({ text }) => text)), 400)
+})
+
+test.run()
