@@ -101,9 +101,9 @@ test('a key is heard under noise 15 dB below it', () => {
   }
 })
 
-test('what is no longer than 20 ms is no key', () => {
+test('what is no longer than 22 ms is no key', () => {
   for (const key of KEYS) {
-    for (let from = 800; from < 960; from += 13) assert.is(heard(toPcm(withTone({ key, samples: 160 }, from))), '')
+    for (let from = 800; from < 960; from += 13) assert.is(heard(toPcm(withTone({ key, samples: 176 }, from))), '')
   }
 })
 

@@ -27,6 +27,10 @@ test('Goertzel measures a sine at its frequency and nothing elsewhere', () => {
   assert.ok(at(50) < -80)
 })
 
+test('Goertzel measures from the first sample on', () => {
+  assert.is(goertzelPower([10], goertzelCoefficient(1000, 8000)), 100)
+})
+
 test('Goertzel measures a part of the samples', () => {
   const samples = new Int16Array(480)
   samples.set(sine(1000, 10_000), 160)

@@ -65,6 +65,20 @@ test('the joints of a loss are no clicks, however long it lasts and whatever the
   }
 })
 
+test('a signal that does not repeat has no clicks either: not at the joints, nor where periods meet', () => {
+  const random = seeded(4)
+  let worst = 0
+  for (let round = 0; round < 60; round++) {
+    const parts = Array.from({ length: 5 }, () => [80 + 320 * random(), 7 * random()] as const)
+    const smooth = Int16Array.from({ length: 8000 }, (_, i) =>
+      Math.round(parts.reduce((sum, [hz, phase]) => sum + 2000 * Math.sin((2 * Math.PI * hz * i) / 8000 + phase), 0)),
+    )
+    const out = play(smooth, n => n >= 20 && n < 23)
+    worst = Math.max(worst, largestStep(out) / largestStep(smooth))
+  }
+  assert.ok(worst < 1.25, `${worst.toFixed(2)} times the largest step of the signal`)
+})
+
 test('the repetition keeps its level for 10 ms, falls, and is silence after 60 ms (G.711 Appendix I)', () => {
   const out = play(sine(200, 8000), n => n >= 20)
   const level = (fromMs: number, toMs: number): number => levelDbov(out.subarray(3200 + fromMs * 8, 3200 + toMs * 8))
