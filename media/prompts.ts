@@ -5,7 +5,8 @@ import { BEEP, BUSY, RINGBACK, renderTone, type TonePlan } from '../codecs/tones
 import type { ClipAnswer, ClipJob } from './clip-worker.ts'
 import type { Clip } from './player.ts'
 import type { PlaySource } from './protocol.ts'
-import { WorkerJobs, workerEntry } from './worker-jobs.ts'
+import { workerEntry } from './worker-entry.ts'
+import { WorkerJobs } from './worker-jobs.ts'
 
 /** Kept audio; what was not played for longest is let go [bytes]. */
 const MAX_CACHE_BYTES = 64 * 1024 * 1024

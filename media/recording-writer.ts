@@ -5,7 +5,8 @@ import { Recorder, type RecordingFinisher } from './recorder.ts'
 import { isRecordingId, partialDir, partialsDir } from './recording-manifest.ts'
 import { PartialFiles } from './recording-partial.ts'
 import type { RecordingJob } from './recording-worker.ts'
-import { WorkerJobs, workerEntry } from './worker-jobs.ts'
+import { workerEntry } from './worker-entry.ts'
+import { WorkerJobs } from './worker-jobs.ts'
 
 /** Opens recorders on a data directory and finishes their files on a thread of its own, one after the other. */
 export class RecordingWriter implements RecordingFinisher {

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import type { WorkerEntry } from './worker-entry.ts'
 
 /** Jobs that may wait; a further one is refused. */
 const MAX_PENDING = 10_000
@@ -20,14 +21,14 @@ export class WorkerJobs<Q, A> {
   /** Jobs that found the queue full, or whose thread died. */
   lost = 0
 
-  readonly #entry: URL
+  readonly #entry: WorkerEntry
   readonly #pending = new Map<number, (answer: A | { error: string }) => void>()
   #worker: Worker | null = null
   #nextId = 1
   #isClosed = false
 
   /** @param entry module that answers every `JobRequest` by a `JobReply` */
-  constructor(entry: URL) {
+  constructor(entry: WorkerEntry) {
     this.#entry = entry
   }
 
@@ -54,8 +55,8 @@ export class WorkerJobs<Q, A> {
   }
 
   #start(): Worker {
-    const worker = new Worker(this.#entry, {
-      execArgv: this.#entry.pathname.endsWith('.ts') ? ['--import', 'tsx'] : [],
+    const worker = new Worker(this.#entry.url, {
+      execArgv: this.#entry.execArgv,
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
     })
     let reason = 'the thread ended'
@@ -77,7 +78,3 @@ export class WorkerJobs<Q, A> {
     return worker
   }
 }
-
-/** The entry of a worker: `name` without extension, beside the module `from` (its `import.meta.url`), as source or as built. */
-export const workerEntry = (name: string, from: string): URL =>
-  new URL(from.endsWith('.ts') ? `./${name}.ts` : `./${name}.js`, from)

@@ -1,0 +1,176 @@
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { wavHeader } from '../../codecs/wav.ts'
+import type { Clip } from '../../media/player.ts'
+import { Prompts } from '../../media/prompts.ts'
+import { suite } from '../harness.ts'
+
+const test = suite('media/prompts')
+
+let dir = ''
+let prompts: Prompts
+
+test.beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'tandem-prompts-'))
+  mkdirSync(join(dir, 'prompts'))
+  mkdirSync(join(dir, 'music'))
+  prompts = new Prompts({ sampleRateHz: 8000, fixturesDir: dir })
+})
+test.afterEach(async () => {
+  await prompts.close()
+  rmSync(dir, { recursive: true })
+})
+
+const ramp = (length: number, first = 0): Int16Array => Int16Array.from({ length }, (_, i) => first + i)
+
+/** Writes the channels as a 16-bit WAV file. */
+function write(path: string, channels: Int16Array[], sampleRateHz = 8000): string {
+  const data = new Int16Array(channels[0]!.length * channels.length)
+  channels.forEach((samples, c) => {
+    samples.forEach((sample, i) => {
+      data[i * channels.length + c] = sample
+    })
+  })
+  const header = wavHeader({ sampleRateHz, channels: channels.length, dataBytes: data.byteLength })
+  const full = join(dir, path)
+  writeFileSync(full, Buffer.concat([header, new Uint8Array(data.buffer)]))
+  return full
+}
+
+function clip(answer: Clip | { error: string }): Clip {
+  if ('error' in answer) throw new Error(answer.error)
+  return answer
+}
+const errorOf = (answer: object): string => ('error' in answer ? String(answer.error) : '')
+
+test('prompts, music and files are loaded sample by sample', async () => {
+  write('prompts/all-busy-2.wav', [ramp(1000, 1)])
+  write('music/hold.wav', [ramp(1000, 2)])
+  const path = write('mine.wav', [ramp(1000, 3)])
+  const clips = await prompts.loadAll([
+    { kind: 'prompt', name: 'all-busy-2' },
+    { kind: 'music' },
+    { kind: 'file', path },
+  ])
+  if ('error' in clips) throw new Error(clips.error)
+  assert.equal(
+    clips.map(({ samples }) => samples),
+    [ramp(1000, 1), ramp(1000, 2), ramp(1000, 3)],
+  )
+  assert.equal(
+    clips.map(({ length }) => length),
+    [1000, 1000, 1000],
+  )
+})
+
+test('a file of another rate is as long, and has the same tone, at the rate of the room', async () => {
+  const tone = (hz: number): Int16Array =>
+    Int16Array.from({ length: hz }, (_, i) => 10_000 * Math.sin((2 * Math.PI * 440 * i) / hz))
+  const { samples } = clip(await prompts.load({ kind: 'file', path: write('a.wav', [tone(48_000)], 48_000) }))
+  assert.is(samples.length, 8000)
+  const expected = tone(8000)
+  for (let i = 400; i < 7600; i++) assert.ok(Math.abs(samples[i]! - expected[i]!) < 5, `sample ${i}`)
+  const odd = clip(await prompts.load({ kind: 'file', path: write('b.wav', [tone(44_100)], 44_100) }))
+  assert.is(odd.samples.length, 8000)
+})
+
+test('several channels become their mean, which cannot clip', async () => {
+  const path = write('stereo.wav', [new Int16Array(10).fill(32_000), new Int16Array(10).fill(30_000)])
+  assert.equal(clip(await prompts.load({ kind: 'file', path })).samples, new Int16Array(10).fill(31_000))
+})
+
+test('tones are one round long, and silence is as long as asked', async () => {
+  const lengths: [Parameters<Prompts['load']>[0], number][] = [
+    [{ kind: 'tone', name: 'ringback' }, 5000],
+    [{ kind: 'tone', name: 'busy' }, 1000],
+    [{ kind: 'tone', name: 'beep' }, 200],
+    [{ kind: 'silence', ms: 1234 }, 1234],
+    [{ kind: 'silence', ms: 0 }, 0],
+  ]
+  for (const [source, ms] of lengths) assert.is(clip(await prompts.load(source)).length, ms * 8)
+  const { samples } = clip(await prompts.load({ kind: 'tone', name: 'busy' }))
+  assert.ok(samples.subarray(0, 4000).some(sample => sample !== 0))
+  assert.ok(samples.subarray(4000).every(sample => sample === 0))
+})
+
+test('a name that is none is an error and leads to no file', async () => {
+  writeFileSync(join(dir, 'secret.wav'), 'x')
+  for (const name of ['../secret', '', 'a/b', 'A', 'a.wav', 'a\0', '..']) {
+    assert.match(errorOf(await prompts.load({ kind: 'prompt', name })), /no prompt is named/)
+  }
+  assert.is(prompts.failures, 7)
+})
+
+test('a missing or damaged file is an error value, and is read again when it is there', async () => {
+  assert.match(errorOf(await prompts.load({ kind: 'prompt', name: 'late' })), /ENOENT/)
+  assert.match(errorOf(await prompts.load({ kind: 'file', path: join(dir, 'none.wav') })), /ENOENT/)
+  assert.match(errorOf(await prompts.load({ kind: 'file', path: dir })), /EISDIR/)
+  writeFileSync(join(dir, 'text.wav'), 'this is no audio at all')
+  assert.match(errorOf(await prompts.load({ kind: 'file', path: join(dir, 'text.wav') })), /not_wav/)
+  assert.is(prompts.failures, 4)
+  write('prompts/late.wav', [ramp(10)])
+  assert.equal(clip(await prompts.load({ kind: 'prompt', name: 'late' })).samples, ramp(10))
+})
+
+test('one bad source makes an error of the list', async () => {
+  write('prompts/good.wav', [ramp(10)])
+  const sources = ['good', 'bad', 'good'].map(name => ({ kind: 'prompt' as const, name }))
+  assert.match(errorOf(await prompts.loadAll(sources)), /bad\.wav/)
+})
+
+test('a silence that never ends, and a file too large to hold, are refused', async () => {
+  for (const ms of [-1, Number.NaN, Number.POSITIVE_INFINITY, 1e12]) {
+    assert.match(errorOf(await prompts.load({ kind: 'silence', ms })), /silence of/)
+  }
+  const path = write('huge.wav', [ramp(10)])
+  truncateSync(path, 65 * 1024 * 1024)
+  assert.match(errorOf(await prompts.load({ kind: 'file', path })), /larger than/)
+})
+
+test('what was loaded is shared, also by those who ask at the same time', async () => {
+  write('prompts/one.wav', [ramp(10)])
+  const source = { kind: 'prompt' as const, name: 'one' }
+  const [a, b] = await Promise.all([prompts.load(source), prompts.load(source)])
+  assert.is(a, b)
+  assert.is(await prompts.load(source), a)
+})
+
+test('a file that was replaced is read again', async () => {
+  const path = write('mine.wav', [ramp(10)])
+  assert.is(clip(await prompts.load({ kind: 'file', path })).length, 10)
+  write('mine.wav', [ramp(20)])
+  assert.is(clip(await prompts.load({ kind: 'file', path })).length, 20)
+})
+
+test('the cache is bounded, and lets go what was not played for longest', async () => {
+  await prompts.close()
+  prompts = new Prompts({ sampleRateHz: 8000, fixturesDir: dir, maxCacheBytes: 5000 })
+  const load = (name: string): Promise<Clip | { error: string }> => prompts.load({ kind: 'prompt', name })
+  for (const name of ['a', 'b', 'c']) write(`prompts/${name}.wav`, [ramp(1000)])
+  const a = await load('a')
+  const b = await load('b')
+  assert.is(await load('a'), a)
+  await load('c')
+  assert.ok(prompts.cachedBytes <= 5000)
+  assert.is(await load('a'), a, 'a was played after b')
+  assert.is.not(await load('b'), b)
+})
+
+test('a file larger than the cache is played and not kept', async () => {
+  await prompts.close()
+  prompts = new Prompts({ sampleRateHz: 8000, fixturesDir: dir, maxCacheBytes: 100 })
+  write('prompts/a.wav', [ramp(1000)])
+  assert.is(clip(await prompts.load({ kind: 'prompt', name: 'a' })).length, 1000)
+  assert.is(prompts.cachedBytes, 0)
+})
+
+test('without being told otherwise it plays the files of the package', async () => {
+  const product = new Prompts({ sampleRateHz: 8000 })
+  const root = new URL('../../fixtures/prompts/no-such-prompt.wav', import.meta.url).pathname
+  assert.match(errorOf(await product.load({ kind: 'prompt', name: 'no-such-prompt' })), root)
+  await product.close()
+})
+
+test.run()
