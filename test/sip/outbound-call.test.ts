@@ -1,0 +1,157 @@
+import * as assert from 'uvu/assert'
+import type { InviteRequest } from '../../sip/user-agent.ts'
+import { suite } from '../harness.ts'
+import { body, message, Party, Pipe, textOf } from './pipe.ts'
+
+const test = suite('sip/outbound-call')
+const CALL: InviteRequest = { to: 'sip:bob@192.0.2.2', from: 'sip:alice@192.0.2.1', body: body('offer') }
+const PROXY = { transport: 'udp', host: '192.0.2.50', port: 5060 } as const
+
+function dial(request: Partial<InviteRequest> = {}): { alice: Party; sessionId: string } {
+  const alice = new Party(new Pipe(), '192.0.2.1')
+  const { sessionId, actions } = alice.agent.invite({ ...CALL, ...request }, 0)
+  alice.do(actions)
+  return { alice, sessionId }
+}
+
+/** A response to the last INVITE that Alice sent, or to the last request that starts so. */
+function answer(alice: Party, status: number, tag: string, extra: string[] = [], content = '', to = 'INVITE'): void {
+  const last = alice.sentLike(to).at(-1)!.text
+  const copied = ['Via', 'From', 'Call-ID', 'CSeq'].map(name => new RegExp(`^${name}: .*$`, 'm').exec(last)![0].trim())
+  const head = message(
+    `SIP/2.0 ${status} X`,
+    ...copied,
+    `To: <sip:bob@192.0.2.2>;tag=${tag}`,
+    ...extra,
+    `l: ${content.length}`,
+  )
+  alice.do(alice.agent.receive(Buffer.concat([head, Buffer.from(content)]), PROXY, alice.pipe.now))
+}
+
+test('the INVITE goes to the host of its URI, or to the target that was given', () => {
+  assert.equal(dial().alice.sent[0]!.to, { transport: 'udp', host: '192.0.2.2', port: 5060 })
+  const named = dial({ to: 'sip:bob@example.com:5080;transport=tcp' }).alice.sent[0]!
+  assert.equal(named.to, { transport: 'tcp', host: 'example.com', port: 5080 })
+  assert.match(named.text, /Via: SIP\/2\.0\/TCP [\s\S]*Contact: <sip:alice@192\.0\.2\.1:5060;transport=tcp>/)
+  assert.equal(dial({ to: 'sips:bob@[2001:db8::1]' }).alice.sent[0]!.to, {
+    transport: 'tls',
+    host: '2001:db8::1',
+    port: 5061,
+  })
+  assert.equal(dial({ target: PROXY }).alice.sent[0]!.to, PROXY)
+})
+
+test('the INVITE asks for rport and carries what RFC 3261 §8.1.1 demands', () => {
+  const { text } = dial({ headers: [['X-Trace', 'ü\r\nEvil: 1']] }).alice.sent[0]!
+  for (const line of [
+    /^INVITE sip:bob@192\.0\.2\.2 SIP\/2\.0$/m,
+    /^Via: SIP\/2\.0\/UDP 192\.0\.2\.1:5060;rport;branch=z9hG4bK\w+$/m,
+    /^Max-Forwards: 70$/m,
+    /^From: <sip:alice@192\.0\.2\.1>;tag=\w+$/m,
+    /^To: <sip:bob@192\.0\.2\.2>$/m,
+    /^CSeq: 1 INVITE$/m,
+    /^Content-Type: application\/sdp$/m,
+    /^Content-Length: 5$/m,
+  ]) {
+    assert.match(text.replaceAll('\r\n', '\n'), line)
+  }
+  assert.not.match(text, /^Evil/m)
+})
+
+test('ACK and BYE follow the Record-Route of the 200 in reverse, to its Contact', () => {
+  const { alice, sessionId } = dial()
+  answer(
+    alice,
+    200,
+    'b',
+    ['Contact: <sip:bob@10.9.9.9>', 'Record-Route: <sip:far;lr>', 'Record-Route: <sip:near:5090;lr>'],
+    'answer',
+  )
+  alice.do(alice.agent.bye(sessionId, 0))
+  for (const { text, to } of [alice.sentLike('ACK')[0]!, alice.sentLike('BYE')[0]!]) {
+    assert.match(text, /^\w+ sip:bob@10\.9\.9\.9 SIP/)
+    assert.match(text, 'Route: <sip:near:5090;lr>\r\nRoute: <sip:far;lr>\r\n')
+    assert.equal([to.host, to.port], ['near', 5090])
+  }
+  assert.match(alice.sentLike('ACK')[0]!.text, 'CSeq: 1 ACK')
+  assert.match(alice.sentLike('BYE')[0]!.text, 'CSeq: 2 BYE')
+})
+
+test('a 2xx that comes again is acknowledged again with the same bytes', () => {
+  const { alice } = dial()
+  answer(alice, 200, 'b', ['Contact: <sip:bob@10.9.9.9>'], 'answer')
+  answer(alice, 200, 'b', ['Contact: <sip:bob@10.9.9.9>'], 'answer')
+  const acks = alice.sentLike('ACK').map(({ text }) => text)
+  assert.is(acks.length, 2)
+  assert.is(acks[0], acks[1])
+  alice.event('answered')
+})
+
+test('a second fork that answers is acknowledged and hung up, the first keeps the call', () => {
+  const { alice, sessionId } = dial()
+  answer(alice, 180, 'one')
+  answer(alice, 183, 'two', ['Content-Type: application/sdp'], 'early')
+  answer(alice, 200, 'one', ['Contact: <sip:one@10.0.0.1>'], 'first')
+  answer(alice, 200, 'two', ['Contact: <sip:two@10.0.0.2>'], 'second')
+  const provisional = alice.events.filter(event => event.kind === 'provisional')
+  assert.equal(
+    provisional.map(event => [event.status, textOf(event.body)]),
+    [
+      [180, null],
+      [183, 'early'],
+    ],
+  )
+  assert.is(textOf(alice.event('answered').body), 'first')
+  assert.equal(
+    alice.sentLike('ACK').map(({ text }) => text.split(' ')[1]),
+    ['sip:one@10.0.0.1', 'sip:two@10.0.0.2'],
+  )
+  assert.match(alice.sentLike('BYE')[0]!.text, /^BYE sip:two@10\.0\.0\.2 [\s\S]*;tag=two/)
+  answer(alice, 200, 'two', [], '', 'BYE')
+  assert.is(alice.agent.sessionCount, 1)
+  alice.do(alice.agent.bye(sessionId, 0))
+  assert.match(alice.sentLike('BYE')[1]!.text, /^BYE sip:one@10\.0\.0\.1 [\s\S]*;tag=one/)
+})
+
+test('hanging up before the late answer was given acknowledges first', () => {
+  const alice = new Party(new Pipe(), '192.0.2.1')
+  const { sessionId, actions } = alice.agent.invite({ to: CALL.to, from: CALL.from }, 0)
+  alice.do(actions)
+  answer(alice, 200, 'b', ['Contact: <sip:bob@10.9.9.9>', 'Content-Type: application/sdp'], 'offer')
+  alice.do(alice.agent.bye(sessionId, 0))
+  const methods = alice.sent.map(({ text }) => text.split(' ')[0])
+  assert.equal(methods, ['INVITE', 'ACK', 'BYE'])
+})
+
+test('CANCEL copies the branch and the target of its INVITE, and is given up with it', () => {
+  const { alice, sessionId } = dial()
+  answer(alice, 180, 'b')
+  alice.do(alice.agent.cancel(sessionId, 0))
+  const [invite, cancel] = [alice.sentLike('INVITE')[0]!, alice.sentLike('CANCEL')[0]!]
+  const via = /^Via: .*$/m
+  assert.equal(via.exec(cancel.text)![0], via.exec(invite.text)![0])
+  assert.equal(cancel.to, invite.to)
+  assert.match(cancel.text, /CSeq: 1 CANCEL[\s\S]*Content-Length: 0/)
+  alice.pipe.run(40_000)
+  assert.equal([alice.agent.sessionCount, alice.agent.transactionCount], [0, 0])
+  assert.equal(alice.kinds(), ['provisional', 'ended'])
+})
+
+test('422 is answered with the interval that it wants', () => {
+  const { alice } = dial({ sessionExpiresS: 90 })
+  answer(alice, 422, 'b', ['Min-SE: 300'])
+  const [, second] = alice.sentLike('INVITE')
+  assert.match(second!.text, 'Session-Expires: 300\r\nMin-SE: 300\r\n')
+  assert.match(second!.text, 'CSeq: 2 INVITE')
+})
+
+test('a response with two Vias is somebody else’s', () => {
+  const { alice } = dial()
+  const last = alice.sent[0]!.text
+  const copied = ['Via', 'From', 'Call-ID', 'CSeq'].map(name => new RegExp(`^${name}: .*$`, 'm').exec(last)![0].trim())
+  const bytes = message('SIP/2.0 486 Busy', ...copied, 'Via: SIP/2.0/UDP x', 'To: <sip:b@h>;tag=1')
+  assert.equal(alice.agent.receive(bytes, PROXY, 0), [])
+  assert.is(alice.agent.counters.unmatched, 1)
+})
+
+test.run()

@@ -1,0 +1,120 @@
+import * as assert from 'uvu/assert'
+import { Headers } from '../../sip/message.ts'
+import { answerSessionTimer } from '../../sip/session-timer.ts'
+import { suite } from '../harness.ts'
+import { body, Party, Pipe, textOf } from './pipe.ts'
+
+const test = suite('sip/session-timer')
+
+function headers(...fields: [string, string][]): Headers {
+  const out = new Headers()
+  for (const [name, value] of fields) out.push(name, value)
+  return out
+}
+
+test('the side that answers follows RFC 4028 §9', () => {
+  const cases: [fields: [string, string][], wanted: unknown][] = [
+    [[], 'none'],
+    [
+      [
+        ['session-expires', '1800'],
+        ['supported', 'timer'],
+      ],
+      ['1800;refresher=uac', false, true],
+    ],
+    [
+      [
+        ['session-expires', '1800;refresher=uas'],
+        ['supported', 'timer'],
+      ],
+      ['1800;refresher=uas', true, true],
+    ],
+    [[['session-expires', '1800;refresher=uac']], ['1800;refresher=uas', true, false]],
+    [
+      [
+        ['session-expires', '60'],
+        ['supported', '100rel, TIMER'],
+      ],
+      'too_small',
+    ],
+    [[['session-expires', '60']], ['90;refresher=uas', true, false]],
+    [
+      [
+        ['session-expires', 'soon'],
+        ['supported', 'timer'],
+      ],
+      'none',
+    ],
+  ]
+  for (const [fields, wanted] of cases) {
+    const answer = answerSessionTimer(headers(...fields), 90)
+    if (answer.kind !== 'agreed') assert.is(answer.kind, wanted)
+    else {
+      const required = answer.headers.some(([name, value]) => name === 'Require' && value === 'timer')
+      assert.equal([answer.headers[0]![1], answer.timer.weRefresh, required], wanted)
+    }
+  }
+})
+
+function call(sessionExpiresS: number): { pipe: Pipe; alice: Party; bob: Party } {
+  const pipe = new Pipe()
+  const alice = new Party(pipe, '192.0.2.1')
+  const bob = new Party(pipe, '192.0.2.2')
+  bob.onEvent = event => {
+    if (event.kind === 'incoming') bob.do(bob.agent.accept(event.sessionId, body('answer'), pipe.now))
+    if (event.kind === 'reinvite') bob.do(bob.agent.acceptReinvite(event.sessionId, body('answer'), pipe.now))
+  }
+  const request = { to: 'sip:bob@192.0.2.2', from: 'sip:alice@192.0.2.1', body: body('offer'), sessionExpiresS }
+  alice.do(alice.agent.invite(request, 0).actions)
+  pipe.run(1000)
+  return { pipe, alice, bob }
+}
+
+test('the refresher sends its last description again after half the interval, for ever', () => {
+  const { pipe, alice, bob } = call(120)
+  pipe.run(1_000_000)
+  const refreshes = alice.sentLike('INVITE').slice(1)
+  assert.ok(refreshes.length >= 16)
+  assert.ok(Math.abs(refreshes[0]!.at - 60_000) < 50)
+  assert.match(refreshes[0]!.text, /Session-Expires: 120;refresher=uac[\s\S]*\r\n\r\noffer$/)
+  const answered = alice.events.filter(event => event.kind === 'reinviteAnswered')
+  assert.is(answered.length, refreshes.length)
+  assert.ok(answered.every(event => event.refresh && textOf(event.body) === 'answer'))
+  assert.not(bob.kinds().includes('ended'))
+})
+
+test('without refreshes the other side hangs up before the interval is over', () => {
+  const { pipe, alice, bob } = call(120)
+  pipe.lose = (text, from) => from === alice && text.startsWith('INVITE')
+  pipe.run(125_000)
+  const end = bob.event('ended')
+  assert.equal([end.by, end.cause], ['local', 'session_expired'])
+  const bye = bob.sentLike('BYE')[0]!
+  assert.ok(bye.at >= 87_000 && bye.at < 90_000, String(bye.at))
+  alice.event('ended')
+  pipe.run(300_000)
+  assert.is(alice.agent.sessionCount + bob.agent.sessionCount, 0)
+})
+
+test('a refresh that is never answered ends the call', () => {
+  const { pipe, alice } = call(120)
+  pipe.lose = () => true
+  pipe.run(200_000)
+  const end = alice.event('ended')
+  assert.ok(end.cause === 'timeout' || end.cause === 'session_expired')
+  assert.is(alice.agent.sessionCount, 0)
+})
+
+test('a call without Session-Expires has no timer', () => {
+  const pipe = new Pipe()
+  const alice = new Party(pipe, '192.0.2.1')
+  const bob = new Party(pipe, '192.0.2.2')
+  bob.onEvent = event => {
+    if (event.kind === 'incoming') bob.do(bob.agent.accept(event.sessionId, body('answer'), pipe.now))
+  }
+  alice.do(alice.agent.invite({ to: 'sip:b@192.0.2.2', from: 'sip:a@192.0.2.1', body: body('offer') }, 0).actions)
+  pipe.run(100_000)
+  assert.equal([alice.agent.nextDeadline(), bob.agent.nextDeadline()], [null, null])
+})
+
+test.run()
