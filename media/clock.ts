@@ -23,7 +23,7 @@ export class Clock {
   #count = 0
 
   /** @param onSlot called with the slot's number (0 to SLOTS-1) and its deadline [ms] */
-  constructor(onSlot: (slot: number, now: number) => void, now: () => number = () => performance.now()) {
+  constructor(onSlot: (slot: number, now: number) => void, now: () => number) {
     this.#onSlot = onSlot
     this.#now = now
   }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import { NARROWBAND_HZ } from '../codecs/audio.ts'
 import { loadResampler } from '../codecs/resample.ts'
+import { Clock } from './clock.ts'
 import { Engine } from './engine.ts'
 import type { EngineConfig, EngineHandlers, FromEngine, ToEngine } from './engine-protocol.ts'
 import { PortPool } from './port-pool.ts'
@@ -16,7 +17,9 @@ const post = (message: FromEngine): void => port.postMessage(message)
 
 const ports = new PortPool(config.rtpPorts)
 const prompts = new Prompts({ sampleRateHz: NARROWBAND_HZ })
-const engine = new Engine({
+const now = (): number => performance.now()
+const clock = new Clock(slot => engine.tick(slot), now)
+const engine: Engine = new Engine({
   dataDir: config.dataDir,
   emit: event => post({ type: 'event', event }),
   end: (legId, reason) => post({ type: 'end', legId, reason }),
@@ -26,6 +29,8 @@ const engine = new Engine({
     createResampler: await loadResampler(),
   }),
   prompts,
+  clock,
+  now,
   random: () => randomBytes(4).readUInt32BE(),
 })
 

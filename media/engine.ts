@@ -1,11 +1,11 @@
 import { NARROWBAND_HZ } from '../codecs/audio.ts'
 import { JOIN_CHIME, LEAVE_CHIME, renderTone, type TonePlan } from '../codecs/tones.ts'
 import { Captures } from './captures.ts'
-import { Clock, SLOTS } from './clock.ts'
+import { SLOTS } from './clock.ts'
 import type { DtmfKey } from './dtmf-events.ts'
 import type { EngineLeg } from './engine-protocol.ts'
 import { KeyCollector } from './key-collector.ts'
-import { type KeySource, LEG_SAMPLES, Leg, type LegHooks, type LegMedia } from './leg.ts'
+import { type KeySource, LEG_SAMPLES, Leg, type LegHooks, type LegMedia, type PacketOut } from './leg.ts'
 import { LegPlayback } from './leg-playback.ts'
 import { type Clip, Player } from './player.ts'
 import type { Prompts } from './prompts.ts'
@@ -24,8 +24,24 @@ import type {
 import { isFailure } from './protocol.ts'
 import { Recordings } from './recordings.ts'
 import { Room } from './room.ts'
-import type { RtpSocket } from './rtp-socket.ts'
+import type { RtpReceiver } from './rtp-socket.ts'
 import type { RunningStream, StreamDialler } from './stream-socket.ts'
+
+/** The sockets of one leg. */
+export interface LegSocket extends PacketOut {
+  readonly port: number
+  /** Packets go to the receiver from now on. */
+  listen(receiver: RtpReceiver): void
+  close(): void
+}
+
+/** What the engine needs of its clock; it calls `tick` for each slot while it is started. */
+export interface EngineClock {
+  readonly late: number
+  readonly skipped: number
+  start(): void
+  stop(): void
+}
 
 export interface EngineOptions {
   dataDir: string
@@ -33,9 +49,12 @@ export interface EngineOptions {
   /** A leg is to be ended by signalling. */
   end: (legId: string, reason: EndedReason) => void
   /** Opens the sockets of a leg; null when no port is left. */
-  openSocket: () => Promise<RtpSocket | null>
+  openSocket: () => Promise<LegSocket | null>
   dialler: StreamDialler
   prompts: Prompts
+  clock: EngineClock
+  /** Monotonic [ms]. */
+  now: () => number
   /** 32 random bits. */
   random: () => number
 }
@@ -43,7 +62,7 @@ export interface EngineOptions {
 /** A leg with what the engine keeps beside it. */
 interface Member {
   leg: Leg
-  socket: RtpSocket
+  socket: LegSocket
   room: Room | null
   playback: LegPlayback
   collect: { collectId: string; keys: KeyCollector; sensitive: boolean } | null
@@ -59,7 +78,6 @@ interface StreamEntry {
  * calls, what happens goes out as events. Who closes whom stands in docs/closing.md.
  */
 export class Engine implements LegHooks {
-  readonly clock: Clock
   readonly #options: EngineOptions
   readonly #members = new Map<string, Member>()
   readonly #rooms = new Map<string, Room>()
@@ -77,7 +95,6 @@ export class Engine implements LegHooks {
       ready: info => this.#emit('recording.ready', info),
       failed: failure => this.#emit('recording.failed', failure),
     })
-    this.clock = new Clock(slot => this.#tick(slot))
   }
 
   // ------------------------------------------------------------------ legs
@@ -91,8 +108,8 @@ export class Engine implements LegHooks {
     leg.player = playback
     this.#members.set(legId, { leg, socket, room: null, playback, collect: null })
     socket.listen({
-      rtp: (bytes, host, port) => leg.rtp(bytes, host, port, performance.now()),
-      rtcp: bytes => leg.rtcp(bytes, performance.now()),
+      rtp: (bytes, host, port) => leg.rtp(bytes, host, port, this.#options.now()),
+      rtcp: bytes => leg.rtcp(bytes, this.#options.now()),
     })
     return { port: socket.port }
   }
@@ -101,7 +118,7 @@ export class Engine implements LegHooks {
     const member = this.#members.get(legId)
     if (member === undefined) return noLeg(legId)
     if (enter !== null && this.#rooms.get(enter.roomId)?.full === true) return roomFull(enter.roomId)
-    member.leg.connect(media, performance.now())
+    member.leg.connect(media, this.#options.now())
     if (enter !== null) this.#enter(member, enter)
     return this.#read(member)
   }
@@ -179,7 +196,7 @@ export class Engine implements LegHooks {
     this.#rooms.set(spec.roomId, room)
     this.#slots.reduce((least, slot) => (slot.length < least.length ? slot : least)).push(room)
     if (spec.musicWhenAlone) void this.#loadMusic(room)
-    this.clock.start()
+    this.#options.clock.start()
     this.#emit('room.opened', { roomId: spec.roomId })
     return room
   }
@@ -210,7 +227,7 @@ export class Engine implements LegHooks {
     this.#captures.drop({ roomId })
     this.#recordings.drop({ roomId })
     room.close()
-    if (this.#rooms.size === 0) this.clock.stop()
+    if (this.#rooms.size === 0) this.#options.clock.stop()
     this.#emit('room.closed', { roomId })
   }
 
@@ -223,8 +240,9 @@ export class Engine implements LegHooks {
     return {}
   }
 
-  #tick(slot: number): void {
-    const now = performance.now()
+  /** One slot of the clock: a 20 ms frame for each room that belongs to it. */
+  tick(slot: number): void {
+    const now = this.#options.now()
     for (const room of this.#slots[slot]!.slice()) {
       room.tick(now)
       for (const leg of room.legs) this.#advanceCollect(this.#members.get(leg.id)!, now)
@@ -262,12 +280,12 @@ export class Engine implements LegHooks {
     if (member === undefined) return noLeg(request.legId)
     const collect = {
       collectId: request.collectId,
-      keys: new KeyCollector(request, request.prompts.length > 0, performance.now()),
+      keys: new KeyCollector(request, request.prompts.length > 0, this.#options.now()),
       sensitive: request.sensitive,
     }
     member.collect = collect
     const problem = await member.playback.play(request.prompts, false, () =>
-      collect.keys.promptEnded(performance.now()),
+      collect.keys.promptEnded(this.#options.now()),
     )
     if (problem !== null && member.collect === collect) {
       member.collect = null
@@ -300,7 +318,7 @@ export class Engine implements LegHooks {
     if (!masked) this.#streamKey(member, key)
     if (collect !== null) {
       member.playback.stop()
-      this.#endCollect(member, collect.keys.key(key, performance.now()))
+      this.#endCollect(member, collect.keys.key(key, this.#options.now()))
     } else if (source !== 'inband') this.#relayKey(member, key, isPaused)
   }
 
@@ -344,7 +362,7 @@ export class Engine implements LegHooks {
 
   pause(request: Request<'capture.pause'>): CaptureState | Failure {
     if (!this.#exists(request.target)) return { failure: 'not_found', message: 'the call is not here' }
-    return this.#captures.pause(request, performance.now(), Date.now())
+    return this.#captures.pause(request, this.#options.now(), Date.now())
   }
 
   resume(target: Target): CaptureState | Failure {
@@ -374,7 +392,7 @@ export class Engine implements LegHooks {
         if (snapshot.endedReason !== null) this.#dropStream(spec.streamId)
         this.#emit('stream.changed', snapshot)
       },
-      now: () => performance.now(),
+      now: this.#options.now,
     })
     this.#streams.set(spec.streamId, { target: spec.target, stream })
     sinks.push(stream.sink)
@@ -452,8 +470,8 @@ export class Engine implements LegHooks {
     }
     return {
       counters: {
-        clock_late_slots_total: this.clock.late,
-        clock_skipped_slots_total: this.clock.skipped,
+        clock_late_slots_total: this.#options.clock.late,
+        clock_skipped_slots_total: this.#options.clock.skipped,
         rtp_packets_refused_total: packetsRefused,
         stream_frames_sent_total: framesSent,
         stream_frames_dropped_total: framesDropped,

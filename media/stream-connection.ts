@@ -1,0 +1,155 @@
+/** One WebSocket connection, from its dialling on. Nothing but `terminate` is called before it has been reported opened. */
+export interface Wire {
+  /** One text message; the bytes are borrowed. */
+  send(text: Buffer): void
+  /** What is sent between the two may be written at once; what `uncork` leaves over counts as buffered. */
+  cork(): void
+  uncork(): void
+  /** What the kernel has not taken yet [bytes]; Infinity when nothing can be sent any more. */
+  buffered(): number
+  ping(): void
+  /** Starts the closing handshake and looks after the rest of it. */
+  close(code: number): void
+  terminate(): void
+}
+
+export interface ConnectionPorts {
+  /** Starts to connect; the outcome is reported as opened or closed, never before this returns. */
+  dial(): Wire
+  /** Monotonic [ms]. */
+  now(): number
+  /** Uniform in [0, 1). */
+  random(): number
+}
+
+/** Time limits of a stream's connections [ms]. */
+export const CONNECTION_TIMERS = {
+  /** An upgrade that is not answered by then has failed, whatever trickles in. */
+  handshake: 3_000,
+  connect: 10_000,
+  reconnect: 30_000,
+  firstRetry: 250,
+  longestRetry: 4_000,
+  /** A connection that lasted less long does not start the retries from 250 ms again: some receivers accept and hang up. */
+  stable: 5_000,
+  ping: 20_000,
+  pong: 10_000,
+} as const
+
+const CONNECT_TRIES = 3
+
+/**
+ * Makes the connections of one media stream, one after the other, and watches over them: tries, back-off, time limits, pings.
+ * Sans-IO: `advance` is called at `deadline`.
+ */
+export class StreamConnection {
+  readonly #ports: ConnectionPorts
+  #wire: Wire | null = null
+  #everOpened = false
+  #openedAt = 0
+  #tries = 0
+  #giveUpAt = Infinity
+  #retryAt = Infinity
+  #handshakeBy = Infinity
+  #pingAt = Infinity
+  #pongBy = Infinity
+
+  constructor(ports: ConnectionPorts) {
+    this.#ports = ports
+  }
+
+  /** The wire that is being dialled or is open. Reports of any other are stale. */
+  get wire(): Wire | null {
+    return this.#wire
+  }
+
+  /** [ms]; Infinity when nothing is due. */
+  get deadline(): number {
+    return Math.min(this.#giveUpAt, this.#retryAt, this.#handshakeBy, this.#pingAt, this.#pongBy)
+  }
+
+  /** Dials for the first time. */
+  start(): void {
+    this.#giveUpAt = this.#ports.now() + CONNECTION_TIMERS.connect
+    this.#dial()
+  }
+
+  opened(): void {
+    const now = this.#ports.now()
+    if (!this.#everOpened) this.#tries = 0
+    this.#everOpened = true
+    this.#openedAt = now
+    this.#handshakeBy = Infinity
+    this.#giveUpAt = Infinity
+    this.#pingAt = now + CONNECTION_TIMERS.ping
+  }
+
+  pong(): void {
+    this.#pongBy = Infinity
+  }
+
+  /** An open connection broke: from now on there are 30 s to make another. */
+  broke(): void {
+    const now = this.#ports.now()
+    if (now - this.#openedAt >= CONNECTION_TIMERS.stable) this.#tries = 0
+    this.#giveUpAt = now + CONNECTION_TIMERS.reconnect
+  }
+
+  /**
+   * Plans the next try; false when the first connect has used up its own.
+   * Exponential back-off with full jitter: any time up to 250 ms, 500 ms, 1, 2, 4, 4 … s.
+   */
+  retry(): boolean {
+    if (!this.#everOpened && this.#tries === CONNECT_TRIES) return false
+    const waits = this.#everOpened ? this.#tries : this.#tries - 1
+    const longest = Math.min(CONNECTION_TIMERS.longestRetry, CONNECTION_TIMERS.firstRetry * 2 ** waits)
+    this.#retryAt = this.#ports.now() + this.#ports.random() * longest
+    return true
+  }
+
+  /** Does what is due. `broken`: the handshake or a pong did not come in time; `gave up`: no more tries. */
+  advance(): 'broken' | 'gave up' | null {
+    const now = this.#ports.now()
+    if (now >= this.#giveUpAt) {
+      this.abandon()
+      return 'gave up'
+    }
+    if (now >= this.#handshakeBy || now >= this.#pongBy) {
+      this.abandon()
+      return 'broken'
+    }
+    if (now >= this.#retryAt) this.#dial()
+    else if (now >= this.#pingAt) this.#ping(now)
+    return null
+  }
+
+  /** The wire is gone, or is left to close by itself; nothing is planned in its place. */
+  forget(): void {
+    this.#wire = null
+    this.#retryAt = Infinity
+    this.#handshakeBy = Infinity
+    this.#giveUpAt = Infinity
+    this.#pingAt = Infinity
+    this.#pongBy = Infinity
+  }
+
+  /** Breaks off what there is. */
+  abandon(): void {
+    const wire = this.#wire
+    this.forget()
+    wire?.terminate()
+  }
+
+  #dial(): void {
+    this.#retryAt = Infinity
+    this.#handshakeBy = this.#ports.now() + CONNECTION_TIMERS.handshake
+    this.#tries++
+    this.#wire = this.#ports.dial()
+  }
+
+  #ping(now: number): void {
+    this.#pingAt = now + CONNECTION_TIMERS.ping
+    this.#pongBy = now + CONNECTION_TIMERS.pong
+    this.#wire?.ping()
+  }
+}
