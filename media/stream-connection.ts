@@ -111,11 +111,11 @@ export class StreamConnection {
   advance(): 'broken' | 'gave up' | null {
     const now = this.#ports.now()
     if (now >= this.#giveUpAt) {
-      this.abandon()
+      this.#abandon()
       return 'gave up'
     }
     if (now >= this.#handshakeBy || now >= this.#pongBy) {
-      this.abandon()
+      this.#abandon()
       return 'broken'
     }
     if (now >= this.#retryAt) this.#dial()
@@ -123,18 +123,22 @@ export class StreamConnection {
     return null
   }
 
-  /** The wire is gone, or is left to close by itself; nothing is planned in its place. */
+  /** The wire is gone, or is left to close by itself. */
   forget(): void {
     this.#wire = null
-    this.#retryAt = Infinity
     this.#handshakeBy = Infinity
-    this.#giveUpAt = Infinity
     this.#pingAt = Infinity
     this.#pongBy = Infinity
   }
 
-  /** Breaks off what there is. */
-  abandon(): void {
+  /** Breaks off what there is and plans nothing more. Idempotent. */
+  close(): void {
+    this.#giveUpAt = Infinity
+    this.#retryAt = Infinity
+    this.#abandon()
+  }
+
+  #abandon(): void {
     const wire = this.#wire
     this.forget()
     wire?.terminate()

@@ -2,59 +2,26 @@ import { FRAME_MS, type Frame } from '../codecs/audio.ts'
 import type { Resampler } from '../codecs/resample.ts'
 import type { StreamEndedReason, StreamSnapshot, StreamStatus } from './protocol.ts'
 import type { Sink, Track } from './sink.ts'
+import { type ConnectionPorts, StreamConnection, type Wire } from './stream-connection.ts'
 import { connectedMessage, dtmfMessage, type StreamIdentity, startMessage, stopMessage } from './stream-messages.ts'
 import { type StreamInput, streamMove } from './stream-status.ts'
 import { StreamTrack } from './stream-track.ts'
 
-/** One WebSocket connection, from its dialling on. Nothing but `terminate` is called before it has been reported opened. */
-export interface Wire {
-  /** One text message; the bytes are borrowed. */
-  send(text: Buffer): void
-  /** What is sent between the two may be written at once; what `uncork` leaves over counts as buffered. */
-  cork(): void
-  uncork(): void
-  /** What the kernel has not taken yet [bytes]; Infinity when nothing can be sent any more. */
-  buffered(): number
-  ping(): void
-  /** Starts the closing handshake and looks after the rest of it. */
-  close(code: number): void
-  terminate(): void
-}
-
-export interface StreamForkPorts {
-  /** Starts to connect; the outcome is reported by `opened` or `closed`, never before this returns. */
-  dial(): Wire
+export interface StreamForkPorts extends ConnectionPorts {
   /** The status has changed. */
   changed(snapshot: StreamSnapshot): void
-  /** Monotonic [ms]. */
-  now(): number
-  /** Uniform in [0, 1). */
-  random(): number
   /** From 8 to 16 kHz; called once per track of an `l16_16000` stream. */
   resampler(): Resampler
 }
 
-/** Time limits of a stream [ms]. */
-export const STREAM_TIMERS = {
-  /** An upgrade that is not answered by then has failed, whatever trickles in. */
-  handshake: 3_000,
-  connect: 10_000,
-  reconnect: 30_000,
-  firstRetry: 250,
-  longestRetry: 4_000,
-  /** A connection that lasted less long does not start the retries from 250 ms again: some receivers accept and hang up. */
-  stable: 5_000,
-  ping: 20_000,
-  pong: 10_000,
-  flush: 1_000,
-} as const
-
-const CONNECT_TRIES = 3
+/** How long queued audio may take to be sent when the stream is stopped [ms]. */
+const FLUSH_MS = 1000
 /** Keys that may wait; a person presses fewer in the 2 s that audio may wait. The oldest makes room. */
 const MAX_WAITING_KEYS = 32
 const NORMAL_CLOSURE = 1000
 /** A close frame without a code (RFC 6455 §7.1.5), what `ws.close()` sends: as deliberate as 1000. */
 const NO_STATUS = 1005
+const ABNORMAL_CLOSURE = 1006
 
 /** What happens often enough to be a counter and is not part of the API's MediaStream. */
 export interface StreamCounters {
@@ -83,22 +50,16 @@ export class StreamFork implements Sink {
   #status: StreamStatus = 'connecting'
   #endedReason: StreamEndedReason | null = null
   #stopping: 'stop' | 'callEnded' | null = null
-  #wire: Wire | null = null
+  readonly #connection: StreamConnection
   #sequence = 0
   #order = 0
   #slot = 0
-  #tries = 0
-  #openedAt = 0
-  #giveUpAt = Infinity
-  #retryAt = Infinity
-  #handshakeBy = Infinity
-  #pingAt = Infinity
-  #pongBy = Infinity
   #flushBy = Infinity
 
   constructor(stream: StreamIdentity, ports: StreamForkPorts) {
     this.#stream = stream
     this.#ports = ports
+    this.#connection = new StreamConnection(ports)
     const track = (name: Track): StreamTrack =>
       new StreamTrack(stream.streamId, name, stream.format, stream.format === 'l16_16000' ? ports.resampler() : null)
     this.#inbound = stream.tracks === 'outbound' ? null : track('inbound')
@@ -107,8 +68,7 @@ export class StreamFork implements Sink {
 
   /** Dials for the first time. */
   start(): void {
-    this.#giveUpAt = this.#ports.now() + STREAM_TIMERS.connect
-    this.#dial()
+    this.#connection.start()
   }
 
   get ended(): boolean {
@@ -131,7 +91,7 @@ export class StreamFork implements Sink {
 
   /** When `advance` is due [ms]; Infinity when nothing is. */
   get deadline(): number {
-    return Math.min(this.#giveUpAt, this.#retryAt, this.#handshakeBy, this.#pingAt, this.#pongBy, this.#flushBy)
+    return Math.min(this.#connection.deadline, this.#flushBy)
   }
 
   // ------------------------------------------------------------------------------------------------ from the call
@@ -165,10 +125,9 @@ export class StreamFork implements Sink {
   stop(reason: 'stopped' | 'call_ended'): void {
     if (this.#stopping !== null || this.ended) return
     this.#stopping = reason === 'stopped' ? 'stop' : 'callEnded'
-    this.#flushBy = this.#ports.now() + STREAM_TIMERS.flush
-    this.#giveUpAt = Infinity
+    this.#flushBy = this.#ports.now() + FLUSH_MS
     // A connection that is being made may still open in time; a retry that is only planned is not worth waiting for.
-    if (this.#wire === null) this.#finish()
+    if (this.#connection.wire === null) this.#finish()
     else this.#pump()
   }
 
@@ -181,14 +140,9 @@ export class StreamFork implements Sink {
 
   /** The upgrade was answered 101. Reports of a wire that has been given up are ignored, here and below. */
   opened(wire: Wire): void {
-    if (wire !== this.#wire || this.#status === 'streaming') return
+    if (wire !== this.#connection.wire || this.#status === 'streaming') return
     const again = this.#status === 'reconnecting'
-    if (!again) this.#tries = 0
-    const now = this.#ports.now()
-    this.#handshakeBy = Infinity
-    this.#giveUpAt = Infinity
-    this.#pingAt = now + STREAM_TIMERS.ping
-    this.#openedAt = now
+    this.#connection.opened()
     this.#sequence = 0
     const { framesDropped } = this.snapshot()
     wire.cork()
@@ -202,12 +156,9 @@ export class StreamFork implements Sink {
 
   /** The connection is gone, or was never made (`code` 1006). `code`: RFC 6455 §7.1.5. */
   closed(wire: Wire, code: number): void {
-    if (wire !== this.#wire) return
-    this.#forgetWire()
-    if (this.#stopping !== null) this.#finish()
-    else if (this.#status !== 'streaming') this.#retry()
-    else if (code === NORMAL_CLOSURE || code === NO_STATUS) this.#end('receiverClosed')
-    else this.#drop()
+    if (wire !== this.#connection.wire) return
+    this.#connection.forget()
+    this.#disconnected(code)
   }
 
   /**
@@ -215,102 +166,52 @@ export class StreamFork implements Sink {
    * closed it: dialled again, it would do the same again.
    */
   oversized(wire: Wire): void {
-    if (wire !== this.#wire) return
-    this.#forgetWire()
-    if (this.#stopping !== null) this.#finish()
-    else this.#end('receiverClosed')
+    if (wire !== this.#connection.wire) return
+    this.#connection.forget()
+    this.#disconnected(NORMAL_CLOSURE)
   }
 
   pong(wire: Wire): void {
-    if (wire === this.#wire) this.#pongBy = Infinity
+    if (wire === this.#connection.wire) this.#connection.pong()
   }
 
   received(wire: Wire): void {
-    if (wire === this.#wire) this.#counters.messagesIgnored++
+    if (wire === this.#connection.wire) this.#counters.messagesIgnored++
   }
 
   /** The kernel has taken what was sent. */
   drained(wire: Wire): void {
-    if (wire === this.#wire) this.#pump()
+    if (wire === this.#connection.wire) this.#pump()
   }
 
   // ------------------------------------------------------------------------------------------------ time
 
   /** Does what is due by now. */
   advance(): void {
-    const now = this.#ports.now()
-    if (now >= this.#flushBy) this.#finish()
-    else if (now >= this.#giveUpAt) this.#giveUp()
-    else if (now >= this.#handshakeBy) this.#handshakeFailed()
-    else if (now >= this.#retryAt) this.#dial()
-    else if (now >= this.#pongBy) this.#pongMissed()
-    else if (now >= this.#pingAt) this.#ping(now)
-  }
-
-  #giveUp(): void {
-    this.#abandonWire()
-    this.#end('unreachable')
-  }
-
-  #handshakeFailed(): void {
-    this.#abandonWire()
-    if (this.#stopping !== null) this.#finish()
-    else this.#retry()
-  }
-
-  #pongMissed(): void {
-    this.#abandonWire()
-    if (this.#stopping !== null) this.#finish()
-    else this.#drop()
-  }
-
-  #ping(now: number): void {
-    this.#pingAt = now + STREAM_TIMERS.ping
-    this.#pongBy = now + STREAM_TIMERS.pong
-    this.#wire?.ping()
-  }
-
-  // ------------------------------------------------------------------------------------------------ connecting
-
-  #dial(): void {
-    this.#retryAt = Infinity
-    this.#handshakeBy = this.#ports.now() + STREAM_TIMERS.handshake
-    this.#tries++
-    this.#wire = this.#ports.dial()
-  }
-
-  /** Exponential back-off with full jitter: any time up to 250 ms, 500 ms, 1, 2, 4, 4 … s. */
-  #retry(): void {
-    if (this.#status === 'connecting' && this.#tries === CONNECT_TRIES) {
-      this.#end('unreachable')
+    if (this.#ports.now() >= this.#flushBy) {
+      this.#finish()
       return
     }
-    const waits = this.#status === 'connecting' ? this.#tries - 1 : this.#tries
-    const longest = Math.min(STREAM_TIMERS.longestRetry, STREAM_TIMERS.firstRetry * 2 ** waits)
-    this.#retryAt = this.#ports.now() + this.#ports.random() * longest
+    const outcome = this.#connection.advance()
+    if (outcome === 'broken') this.#disconnected(ABNORMAL_CLOSURE)
+    else if (outcome === 'gave up') this.#end(this.#stopping ?? 'unreachable')
   }
 
-  #drop(): void {
-    const now = this.#ports.now()
-    if (now - this.#openedAt >= STREAM_TIMERS.stable) this.#tries = 0
-    this.#giveUpAt = now + STREAM_TIMERS.reconnect
-    this.#apply('dropped')
-    this.#retry()
-  }
-
-  #forgetWire(): void {
-    this.#wire = null
+  #disconnected(code: number): void {
     this.#inbound?.lose()
     this.#outbound?.lose()
-    this.#handshakeBy = Infinity
-    this.#pingAt = Infinity
-    this.#pongBy = Infinity
+    if (this.#stopping !== null) this.#end(this.#stopping)
+    else if (this.#status !== 'streaming') this.#retry()
+    else if (code === NORMAL_CLOSURE || code === NO_STATUS) this.#end('receiverClosed')
+    else {
+      this.#connection.broke()
+      this.#apply('dropped')
+      this.#retry()
+    }
   }
 
-  #abandonWire(): void {
-    const wire = this.#wire
-    this.#forgetWire()
-    wire?.terminate()
+  #retry(): void {
+    if (!this.#connection.retry()) this.#end('unreachable')
   }
 
   // ------------------------------------------------------------------------------------------------ sending
@@ -321,7 +222,7 @@ export class StreamFork implements Sink {
 
   /** Hands over what waits, a message of each track at a time, for as long as the kernel takes all of it. */
   #pump(): void {
-    const wire = this.#wire
+    const { wire } = this.#connection
     if (wire === null || this.#status !== 'streaming') return
     while (wire.buffered() === 0) {
       this.#inbound?.confirm()
@@ -358,15 +259,15 @@ export class StreamFork implements Sink {
 
   /** The flush is over, because all is sent, because its time is up, or because there is nobody to send to. */
   #finish(): void {
-    const wire = this.#wire
+    const { wire } = this.#connection
     if (wire !== null && this.#status === 'streaming') {
       // What the wire still holds goes out before `stop` if anything does: it counts as sent.
       this.#inbound?.confirm()
       this.#outbound?.confirm()
       wire.send(stopMessage(this.#stream, ++this.#sequence))
       wire.close(NORMAL_CLOSURE)
-      this.#forgetWire()
-    } else this.#abandonWire()
+      this.#connection.forget()
+    }
     this.#end(this.#stopping ?? 'callEnded')
   }
 
@@ -374,8 +275,7 @@ export class StreamFork implements Sink {
     this.#inbound?.close()
     this.#outbound?.close()
     this.#keys.length = 0
-    this.#giveUpAt = Infinity
-    this.#retryAt = Infinity
+    this.#connection.close()
     this.#flushBy = Infinity
     this.#apply(input)
   }

@@ -3,7 +3,7 @@ import { lookup as resolve } from 'node:dns'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import WebSocket, { type ClientOptions } from 'ws'
 import { type AddressPolicy, isAllowedAddress } from './protocol.ts'
-import type { Wire } from './stream-fork.ts'
+import type { Wire } from './stream-connection.ts'
 
 /** A longer message of the receiver closes with 1009 [bytes]. */
 const MAX_RECEIVED_BYTES = 64 * 1024

@@ -1,82 +1,112 @@
 import type { Frame } from '../../codecs/audio.ts'
 import { PCMU } from '../../codecs/g711.ts'
 import { goertzelCoefficient, goertzelDbov, goertzelPower } from '../../codecs/goertzel.ts'
-import { Leg, LEG_SAMPLES, type LegMedia } from '../../media/leg.ts'
+import { LEG_SAMPLES, Leg, type LegMedia } from '../../media/leg.ts'
 import type { Room } from '../../media/room.ts'
 import { parseRtp, RtpPacket, RtpSender } from '../../media/rtp.ts'
 import type { Sink, Track } from '../../media/sink.ts'
 
 const TELEPHONE_EVENT = 101
 
-/** A leg, and the far end of it: speaks packets into it and keeps what it sends, all in memory. */
-export class Party {
-  readonly leg: Leg
-  /** The µ-law payload of each tick that the far end received. */
+/** What came out of a leg towards its far end. */
+export class Received {
+  /** The µ-law payload of each audio packet. */
   readonly payloads: Uint8Array[] = []
-  /** Telephone events that the far end received. */
+  /** Telephone events (RFC 4733). */
   readonly events: { code: number; end: boolean }[] = []
-  readonly keys: { key: string; source: string }[] = []
-  readonly #sender: RtpSender
-  readonly #host: string
-  #timestampOfEvent = 0
+  readonly #packet = new RtpPacket()
 
-  constructor(id: string, host: string, options: { telephoneEvent?: boolean } = {}) {
-    this.#host = host
-    let random = id.charCodeAt(id.length - 1)
-    const packet = new RtpPacket()
-    this.leg = new Leg(
-      id,
-      {
-        sendRtp: (bytes, length) => {
-          parseRtp(bytes.subarray(0, length), packet)
-          const payload = bytes.slice(packet.payloadOffset, packet.payloadOffset + packet.payloadLength)
-          if (packet.payloadType === TELEPHONE_EVENT) {
-            this.events.push({ code: payload[0]!, end: (payload[1]! & 0x80) !== 0 })
-          } else this.payloads.push(payload)
-        },
-        sendRtcp: () => {},
-      },
-      { key: (_leg, key, source) => this.keys.push({ key, source }), timedOut: () => {} },
-      () => (random = (Math.imul(random, 1_103_515_245) + 12_345) >>> 0),
-    )
-    this.#sender = new RtpSender({ ssrc: 7, sequence: 1, timestamp: 1000, maxPayload: LEG_SAMPLES })
-    const event = options.telephoneEvent === false ? null : TELEPHONE_EVENT
-    const media: LegMedia = {
-      codec: 'PCMU',
-      payloadType: 0,
-      receivePayloadTypes: [0],
-      telephoneEvent: { send: event, receive: event },
-      remote: { host, port: 4000, rtcpHost: host, rtcpPort: 4001, rtcpMux: false },
-      direction: 'sendrecv',
-    }
-    this.leg.connect(media, 0)
+  take(bytes: Uint8Array, length: number): void {
+    const packet = this.#packet
+    parseRtp(bytes.subarray(0, length), packet)
+    const payload = bytes.slice(packet.payloadOffset, packet.payloadOffset + packet.payloadLength)
+    if (packet.payloadType === TELEPHONE_EVENT) this.events.push({ code: payload[0]!, end: (payload[1]! & 0x80) !== 0 })
+    else this.payloads.push(payload)
   }
 
-  /** The far end sends one frame of audio. */
-  speak(frame: Frame, now: number): void {
-    const bytes = this.#sender.packet
-    PCMU.encode(frame, bytes.subarray(12))
-    this.#deliver(this.#sender.write(0, LEG_SAMPLES).slice(0, 12 + LEG_SAMPLES), now)
-  }
-
-  /** The far end sends one packet of a telephone event (RFC 4733). */
-  press(code: number, step: 'start' | 'middle' | 'end', durationUnits: number, now: number): void {
-    if (step === 'start') this.#timestampOfEvent = this.#sender.timestamp
-    this.#sender.packet.set([code, step === 'end' ? 0x8a : 0x0a, durationUnits >> 8, durationUnits & 0xff], 12)
-    const packet = this.#sender.write(TELEPHONE_EVENT, 4, this.#timestampOfEvent, step === 'start')
-    this.#deliver(packet.slice(0, 16), now)
-  }
-
-  #deliver(packet: Uint8Array, now: number): void {
-    this.#sender.advance(LEG_SAMPLES)
-    this.leg.rtp(packet, this.#host, 4000, now)
-  }
-
-  /** What the far end heard in these ticks, decoded. */
+  /** What was heard in these ticks, decoded. */
   heard(from = 0, to = this.payloads.length): Int16Array {
     const samples = new Int16Array((to - from) * LEG_SAMPLES)
     for (let i = from; i < to; i++) PCMU.decode(this.payloads[i]!, samples.subarray((i - from) * LEG_SAMPLES))
     return samples
+  }
+}
+
+/** The far end as a sender: makes the packets of one party. */
+export class Speaker {
+  readonly #sender = new RtpSender({ ssrc: 7, sequence: 1, timestamp: 1000, maxPayload: LEG_SAMPLES })
+  readonly #deliver: (packet: Uint8Array, now: number) => void
+  #timestampOfEvent = 0
+
+  constructor(deliver: (packet: Uint8Array, now: number) => void) {
+    this.#deliver = deliver
+  }
+
+  /** One frame of audio. */
+  speak(frame: Frame, now: number): void {
+    PCMU.encode(frame, this.#sender.packet.subarray(12))
+    this.#send(0, LEG_SAMPLES, undefined, now)
+  }
+
+  /** One packet of a telephone event (RFC 4733); `units` is its duration so far. */
+  press(code: number, step: 'start' | 'middle' | 'end', units: number, now: number): void {
+    if (step === 'start') this.#timestampOfEvent = this.#sender.timestamp
+    this.#sender.packet.set([code, step === 'end' ? 0x8a : 0x0a, units >> 8, units & 0xff], 12)
+    this.#send(TELEPHONE_EVENT, 4, this.#timestampOfEvent, now)
+  }
+
+  #send(payloadType: number, length: number, timestamp: number | undefined, now: number): void {
+    const packet = this.#sender.write(payloadType, length, timestamp).slice(0, 12 + length)
+    this.#sender.advance(LEG_SAMPLES)
+    this.#deliver(packet, now)
+  }
+}
+
+/** What SDP would have agreed on with a far end at this host. */
+export const mediaOf = (host: string, options: { telephoneEvent?: boolean } = {}): LegMedia => {
+  const event = options.telephoneEvent === false ? null : TELEPHONE_EVENT
+  return {
+    codec: 'PCMU',
+    payloadType: 0,
+    receivePayloadTypes: [0],
+    telephoneEvent: { send: event, receive: event },
+    remote: { host, port: 4000, rtcpHost: host, rtcpPort: 4001, rtcpMux: false },
+    direction: 'sendrecv',
+  }
+}
+
+/** 32-bit numbers that look random and are the same in each run. */
+export function seeded(seed: number): () => number {
+  let state = seed
+  return () => (state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0)
+}
+
+/** A leg and its far end, all in memory. */
+export class Party {
+  readonly leg: Leg
+  readonly #received = new Received()
+  readonly #speaker: Speaker
+
+  constructor(id: string, host: string) {
+    const out = {
+      sendRtp: (bytes: Uint8Array, length: number) => this.#received.take(bytes, length),
+      sendRtcp: () => {},
+    }
+    this.leg = new Leg(id, out, { key: () => {}, timedOut: () => {} }, seeded(id.charCodeAt(id.length - 1)))
+    this.leg.connect(mediaOf(host), 0)
+    this.#speaker = new Speaker((packet, now) => this.leg.rtp(packet, host, 4000, now))
+  }
+
+  get payloads(): Uint8Array[] {
+    return this.#received.payloads
+  }
+
+  speak(frame: Frame, now: number): void {
+    this.#speaker.speak(frame, now)
+  }
+
+  heard(from?: number, to?: number): Int16Array {
+    return this.#received.heard(from, to)
   }
 }
 

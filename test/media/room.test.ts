@@ -114,7 +114,9 @@ test('a room sink gets as inbound the mix of all participants and as outbound wh
   const { room, parties } = roomOf(2)
   const sink = new KeepingSink()
   room.sinks.push(sink)
-  const announcement = Int16Array.from({ length: 8000 }, (_, i) => Math.round(9000 * Math.sin((2 * Math.PI * 2500 * i) / 8000)))
+  const announcement = Int16Array.from({ length: 8000 }, (_, i) =>
+    Math.round(9000 * Math.sin((2 * Math.PI * 2500 * i) / 8000)),
+  )
   room.announce(new Player([{ samples: announcement, length: 8000 }], { loop: true, frameSamples: 160 }))
   run(room, SETTLED + SECOND, speakTones(parties))
   const inbound = sink.samples('inbound', SETTLED)

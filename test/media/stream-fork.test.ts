@@ -49,6 +49,14 @@ test('A track that begins late counts its own chunks from 1 and keeps to the com
   assert.is(bench.wire.media('inbound').length, 6)
 })
 
+test('A track whose partner is silent does not wait for it longer than one frame', () => {
+  const bench = new ForkBench().open()
+  for (let i = 1; i <= 50; i++) {
+    bench.fork.write('inbound', bench.frame)
+    assert.is(bench.wire.media('inbound').length, i - 1)
+  }
+})
+
 test('A stream of one track carries that track only', () => {
   for (const [tracks, other] of [
     ['inbound', 'outbound'],

@@ -163,6 +163,26 @@ test('A receiver that accepts and hangs up is dialled ever more slowly', () => {
   assert.is(bench.fork.deadline, dropped + 250)
 })
 
+test('A connection that breaks soon after the first connect is retried after 250 ms, however many tries that took', () => {
+  const bench = new ForkBench()
+  bench.break()
+  bench.wait(250)
+  bench.open()
+  bench.wait(1000)
+  bench.break()
+  assert.is(bench.fork.deadline, bench.now + 250)
+})
+
+test('A stream that is stopped when its 30 s are nearly over is stopped, not closed by the receiver', () => {
+  const bench = new ForkBench().open()
+  bench.break()
+  while (bench.now < 1_000_000 + 29_000) bench.wait(100)
+  bench.wait(Math.max(0, 1_029_900 - bench.now))
+  bench.fork.stop('stopped')
+  bench.wait(1000)
+  assert.is(bench.status, 'stopped/stopped')
+})
+
 test('A message over 64 KiB ends the stream as closed by the receiver, which is not dialled again', () => {
   const bench = new ForkBench().open()
   bench.run(5)
@@ -189,8 +209,13 @@ test('Reports of a connection that has been given up change nothing', () => {
   bench.fork.closed(late, 1000)
   bench.fork.oversized(late)
   bench.fork.drained(late)
+  bench.wait(20_000)
+  bench.fork.pong(late)
+  bench.wait(9_999)
   assert.is(bench.status, 'streaming')
   assert.equal(late.messages, [])
+  bench.wait(1)
+  assert.is(bench.status, 'reconnecting')
 })
 
 test('No input changes a stream that has ended', () => {
