@@ -50,6 +50,7 @@ export interface OwnReinvite {
   attempts: number
   /** Waiting after a 491. */
   retry: Deadline | null
+  transaction: ClientTransaction | null
 }
 
 export interface Session {

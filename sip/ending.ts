@@ -1,4 +1,4 @@
-import type { AgentCore, Session } from './agent-core.ts'
+import type { AgentCore, OwnReinvite, Session } from './agent-core.ts'
 import type { EndCause, HeaderFields, UaEvent } from './agent-types.ts'
 import type { Dialog } from './dialog.ts'
 import { sendInDialog } from './in-dialog-request.ts'
@@ -9,13 +9,21 @@ export function finish(core: AgentCore, session: Session, event: UaEvent, now: n
   const { deadlines } = core
   session.phase = 'over'
   for (const one of [session.refreshAt, session.expireAt, session.provisionalAt]) deadlines.cancel(one)
-  deadlines.cancel(session.ownReinvite?.retry ?? null)
+  if (session.ownReinvite !== null) releaseReinvite(core, session.ownReinvite, now)
   for (const open of [session.incoming, session.peerReinvite]) {
     if (open !== null) core.respond(open, { status: 487, toTag: session.localTag }, now)
   }
   session.incoming = null
   session.peerReinvite = null
   core.emit(event)
+}
+
+/** Once the call is over its re-INVITE may never be answered, so that its transaction gets an end of its own. */
+function releaseReinvite(core: AgentCore, own: OwnReinvite, now: number): void {
+  core.deadlines.cancel(own.retry)
+  core.deadlines.set(now + 64 * core.timers.t1, () => {
+    if (own.transaction?.state === 'proceeding') core.transactions.abandon(own.transaction)
+  })
 }
 
 export const ended = (

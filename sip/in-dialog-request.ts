@@ -4,7 +4,7 @@ import { type Dialog, peerOfDialog, routingOf } from './dialog.ts'
 import { answerChallenge, firstAnswerable } from './digest.ts'
 import { formatRequest, type OutgoingRequest } from './format.ts'
 import type { SipResponse } from './message.ts'
-import type { ClientUser } from './transactions.ts'
+import type { ClientTransaction, ClientUser } from './transactions.ts'
 
 export interface InDialogRequest {
   method: string
@@ -23,7 +23,7 @@ export function sendInDialog(
   request: InDialogRequest,
   user: ClientUser,
   now: number,
-  sent: (request: OutgoingRequest) => void = () => {},
+  sent: (request: OutgoingRequest, transaction: ClientTransaction) => void = () => {},
 ): void {
   const send = (extra: HeaderFields, challenged: boolean, at: number): void => {
     const routing = routingOf(dialog.remoteTarget, dialog.routeSet)
@@ -42,13 +42,12 @@ export function sendInDialog(
       headers: [...request.headers, ...extra, ['User-Agent', core.options.name]],
       body: request.body,
     }
-    sent(outgoing)
     const response = (answer: SipResponse, when: number): void => {
       const credentials = challenged ? null : authorize(core, session, outgoing, answer)
       if (credentials === null) user.response(answer, when)
       else send([credentials], true, when)
     }
-    core.transactions.start(outgoing, branch, to, { response, failed: user.failed }, at)
+    sent(outgoing, core.transactions.start(outgoing, branch, to, { response, failed: user.failed }, at))
   }
   send([], false, now)
 }

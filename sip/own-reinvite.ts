@@ -15,6 +15,7 @@ import {
 } from './session-timer.ts'
 
 const MAX_ATTEMPTS = 8
+const ANSWER_LIMIT_MS = 180_000
 
 /** Runs the session timer from now on, or none (RFC 4028 §7.2, §9): refreshes when it is on us, hangs up when all is silent. */
 export function runSessionTimer(core: AgentCore, session: Session, timer: SessionTimer | null, now: number): void {
@@ -45,7 +46,7 @@ export function sendReinvite(
 ): boolean {
   const busy = session.ownReinvite !== null || session.peerReinvite !== null || session.acknowledge !== null
   if (session.phase !== 'confirmed' || session.dialog === null || busy || session.awaitedAck !== null) return false
-  const own: OwnReinvite = { body, refresh, attempts: 0, retry: null }
+  const own: OwnReinvite = { body, refresh, attempts: 0, retry: null, transaction: null }
   session.ownReinvite = own
   if (body !== null) session.localDescription = body
   attempt(core, session, own, now)
@@ -90,8 +91,21 @@ function attempt(core: AgentCore, session: Session, own: OwnReinvite, now: numbe
     },
   }
   const request = { method: 'INVITE', headers: reinviteHeaders(core, session), body: own.body }
-  sendInDialog(core, session, dialog, request, user, now, sent => {
+  sendInDialog(core, session, dialog, request, user, now, (sent, transaction) => {
     invite = sent
+    own.transaction = transaction
+  })
+  limitAnswer(core, session, own, now)
+}
+
+/** A provisional response stops timer B; after this nobody answers any more, as for a proxy (RFC 3261 §16.6, timer C). */
+function limitAnswer(core: AgentCore, session: Session, own: OwnReinvite, now: number): void {
+  const attempts = own.attempts
+  core.deadlines.set(now + ANSWER_LIMIT_MS, at => {
+    const { transaction } = own
+    if (session.ownReinvite !== own || own.attempts !== attempts || transaction?.state !== 'proceeding') return
+    core.transactions.abandon(transaction)
+    failed(core, session, own, null, 408, at)
   })
 }
 
