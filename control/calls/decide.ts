@@ -1,0 +1,266 @@
+import type { CodecName, Commands, EndedReason, Events, PlaySource, RoomSpec } from '../../media/protocol.ts'
+import type { EventType } from '../events/catalog.ts'
+import { isJoinable } from './join-window.ts'
+import { scheduleOf, settingsOf } from './settings.ts'
+import type { CallRow, CallStatus, ConferenceRoomRow, ParticipantRow } from './tables.ts'
+
+/** What is decided here, purely: which rows change and which events are told, and which command a leg's row calls for. */
+
+/** One leg: the participant, its call, and the conference room that the call is for. */
+export interface LegRows {
+  call: CallRow
+  participant: ParticipantRow
+  room: ConferenceRoomRow | null
+  codecs: CodecName[]
+}
+
+/** What an event changes. `call.*` events carry the call, `conference.participant.*` the participant. */
+export interface Decision {
+  call: Partial<CallRow>
+  participant: Partial<ParticipantRow>
+  events: EventType[]
+}
+
+const NOTHING: Decision = { call: {}, participant: {}, events: [] }
+const MAX_PIN_TRIES = 3
+const FIRST_DIGIT_TIMEOUT_MS = 10_000
+const INTER_DIGIT_TIMEOUT_MS = 4000
+/** A party call's own room: the party, and who may listen in or take over. */
+const PARTY_ROOM_MEMBERS = 8
+
+const leaving = (prompt: string, reason: EndedReason): Partial<ParticipantRow> => ({
+  step: 'leaving',
+  leave_prompt: prompt,
+  leave_reason: reason,
+  prompted: 0,
+})
+
+// ---------------------------------------------------------------------------------------------------- events
+
+export const onRinging = ({ call }: LegRows, at: string): Decision =>
+  call.status === 'queued'
+    ? { call: { status: 'ringing', ringing_at: at }, participant: {}, events: ['call.ringing'] }
+    : NOTHING
+
+export function onAnswered(rows: LegRows, at: string): Decision {
+  if (rows.call.answered_at !== null || rows.call.ended_at !== null) return NOTHING
+  return {
+    call: { status: 'in_progress', answered_at: at },
+    participant: afterAnswer(rows, at),
+    events: ['call.answered'],
+  }
+}
+
+function afterAnswer({ call, room, participant }: LegRows, at: string): Partial<ParticipantRow> {
+  switch (call.target) {
+    case 'park':
+    case 'echo':
+      return { step: 'settled' }
+    case 'announcement':
+      return { step: 'announcing' }
+    case 'room':
+      if (room === null || room.active === 0) return leaving('room-closed', 'rejected')
+      if (!isJoinable(scheduleOf(room), new Date(at))) return leaving('room-closed', 'rejected')
+      if (call.direction === 'outbound' || participant.role === 'moderator') return { step: 'joining' }
+      return { step: room.pin_hash === null && room.moderator_pin_hash === null ? 'joining' : 'pin' }
+  }
+}
+
+export const onHeld = ({ call }: LegRows, held: boolean): Decision => {
+  if (held && call.status === 'in_progress') {
+    return { call: { status: 'held' }, participant: {}, events: ['call.held'] }
+  }
+  if (!held && call.status === 'held') {
+    return { call: { status: 'in_progress' }, participant: {}, events: ['call.resumed'] }
+  }
+  return NOTHING
+}
+
+/** Which collection is under way: an answer to an earlier one is stale. */
+export const collectId = (participant: ParticipantRow): string => `pin-${participant.pin_tries}`
+
+export type PinVerdict = 'member' | 'moderator' | 'wrong'
+
+export function onPin({ participant }: LegRows, verdict: PinVerdict): Decision {
+  if (participant.step !== 'pin') return NOTHING
+  if (verdict !== 'wrong') return { ...NOTHING, participant: { step: 'joining', role: verdict } }
+  const tries = participant.pin_tries + 1
+  if (tries < MAX_PIN_TRIES) return { ...NOTHING, participant: { pin_tries: tries } }
+  return { ...NOTHING, participant: { pin_tries: tries, ...leaving('too-many-tries', 'rejected') } }
+}
+
+export function onJoined({ participant }: LegRows, body: Events['leg.joined'], at: string): Decision {
+  if (body.roomId !== participant.session_call_id || participant.joined_at !== null) return NOTHING
+  return {
+    call: {},
+    participant: { step: 'seated', joined_at: at, muted: body.muted ? 1 : 0 },
+    events: ['conference.participant.joined'],
+  }
+}
+
+export function onLeft({ participant }: LegRows, roomId: string, at: string): Decision {
+  if (roomId !== participant.session_call_id || participant.joined_at === null || participant.left_at !== null) {
+    return NOTHING
+  }
+  return { call: {}, participant: { left_at: at }, events: ['conference.participant.left'] }
+}
+
+export const onPlayFinished = ({ participant }: LegRows, playId: string): Decision =>
+  playId === participant.step ? { ...NOTHING, participant: { prompted: 1 } } : NOTHING
+
+export function onEnded(
+  rows: LegRows,
+  end: { reason: EndedReason; sipCode: number | null; quality: string | null },
+  at: string,
+): Decision {
+  const { call, participant } = rows
+  if (call.ended_at !== null) return NOTHING
+  const wasSeated = participant.joined_at !== null && participant.left_at === null
+  return {
+    call: { status: finalStatus(call, end.reason), ended_reason: end.reason, sip_code: end.sipCode, ended_at: at },
+    participant: { step: 'ended', left_at: participant.left_at ?? at, quality: end.quality },
+    events: wasSeated ? ['conference.participant.left', 'call.ended'] : ['call.ended'],
+  }
+}
+
+function finalStatus(call: CallRow, reason: EndedReason): CallStatus {
+  if (call.answered_at !== null) return 'completed'
+  switch (reason) {
+    case 'busy':
+      return 'busy'
+    case 'no_answer':
+      return 'no_answer'
+    case 'api_hangup':
+    case 'caller_hangup':
+      return 'cancelled'
+    default:
+      return 'failed'
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------- admission
+
+export type Admission = 'join' | 'wait' | { leave: string; reason: EndedReason }
+
+/** Whether a leg may sit down in its room now. Whoever was dialled from within is let in by the one who dialled. */
+export function admission(
+  { call, participant, room }: LegRows,
+  session: { isRunning: boolean; hasModerator: boolean },
+): Admission {
+  if (room === null || room.active === 0) return { leave: 'room-closed', reason: 'rejected' }
+  if (call.direction === 'outbound' || participant.role === 'moderator') return 'join'
+  const settings = settingsOf(room)
+  if (settings.wait_for_moderator && !session.hasModerator) return 'wait'
+  if (settings.lock_on_start && session.isRunning) return { leave: 'room-locked', reason: 'rejected' }
+  return 'join'
+}
+
+export const leavingBecause = (refusal: { leave: string; reason: EndedReason }): Partial<ParticipantRow> =>
+  leaving(refusal.leave, refusal.reason)
+
+// ---------------------------------------------------------------------------------------------------- commands
+
+/** A command for one leg, as data. */
+export type LegCommand = {
+  [N in 'leg.answer' | 'leg.play' | 'leg.collect']: { name: N; body: Commands[N]['request'] }
+}['leg.answer' | 'leg.play' | 'leg.collect']
+
+/**
+ * What a leg's row calls for: a command, a seat in its room, or nothing. A function of the rows alone, so that a control
+ * process that died before it could send the command finds it again.
+ */
+export function commandFor(rows: LegRows): LegCommand | 'seat' | null {
+  const { participant, call } = rows
+  switch (participant.step) {
+    case 'answering':
+      return {
+        name: 'leg.answer',
+        body: { legId: participant.id, room: ownRoom(call), affinity: affinityOf(call), codecs: rows.codecs },
+      }
+    case 'settled':
+      return call.target === 'echo' && participant.prompted === 0 ? play(participant, ['echo']) : null
+    case 'announcing':
+      return play(participant, ['announcement'], 'assistant_ended')
+    case 'pin':
+      return collect(rows)
+    case 'waiting':
+      return waitingMusic(participant)
+    case 'joining':
+      return 'seat'
+    case 'leaving':
+      return play(
+        participant,
+        [participant.leave_prompt ?? 'room-closed', 'goodbye'],
+        participant.leave_reason ?? 'rejected',
+      )
+    case 'dialing':
+    case 'seated':
+    case 'ended':
+      return null
+  }
+}
+
+const prompt = (name: string): PlaySource => ({ kind: 'prompt', name })
+
+const play = (participant: ParticipantRow, names: string[], hangupAfter: EndedReason | null = null): LegCommand => ({
+  name: 'leg.play',
+  body: { legId: participant.id, playId: participant.step, sources: names.map(prompt), loop: false, hangupAfter },
+})
+
+const waitingMusic = (participant: ParticipantRow): LegCommand => ({
+  name: 'leg.play',
+  body: {
+    legId: participant.id,
+    playId: participant.step,
+    sources: [prompt('wait-moderator'), { kind: 'music' }],
+    loop: true,
+    hangupAfter: null,
+  },
+})
+
+function collect({ participant, room }: LegRows): LegCommand {
+  return {
+    name: 'leg.collect',
+    body: {
+      legId: participant.id,
+      collectId: collectId(participant),
+      prompts:
+        participant.pin_tries === 0
+          ? [prompt('welcome'), prompt('enter-pin')]
+          : [prompt('wrong-pin'), prompt('enter-pin')],
+      maxDigits: Math.max(room?.pin_length ?? 0, room?.moderator_pin_length ?? 0, 4),
+      terminators: '#',
+      firstDigitTimeoutMs: FIRST_DIGIT_TIMEOUT_MS,
+      interDigitTimeoutMs: INTER_DIGIT_TIMEOUT_MS,
+      sensitive: true,
+    },
+  }
+}
+
+/** All legs that may ever meet must live on one engine thread. */
+export const affinityOf = (call: CallRow): string => call.room_id ?? call.id
+
+/** The room that a leg is answered or dialled into, its own. */
+export const ownRoom = (call: CallRow): RoomSpec => ({
+  roomId: call.id,
+  kind: call.target === 'echo' ? 'echo' : 'call',
+  chimes: false,
+  musicWhenAlone: call.target === 'park',
+  maxMembers: PARTY_ROOM_MEMBERS,
+})
+
+/** The room of a conference session. */
+export function sessionRoom(sessionId: string, room: ConferenceRoomRow): RoomSpec {
+  const settings = settingsOf(room)
+  return {
+    roomId: sessionId,
+    kind: 'conference',
+    chimes: settings.announce,
+    musicWhenAlone: true,
+    maxMembers: settings.max_participants,
+  }
+}
+
+/** Members join muted where the room says so; moderators never. */
+export const joinsMuted = ({ participant, room }: LegRows): boolean =>
+  participant.muted === 1 || (participant.role === 'member' && room !== null && settingsOf(room).mute_on_entry)

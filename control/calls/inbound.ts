@@ -1,0 +1,77 @@
+import type { EndedReason, Events, SipParty } from '../../media/protocol.ts'
+import { isInNetworks } from '../../media/protocol.ts'
+import type { ConnectionRow, InboundRouteRow } from './tables.ts'
+
+/** What becomes of an incoming call. */
+export type InboundDecision =
+  | { accept: { connection: ConnectionRow; route: InboundRouteRow } }
+  | { reject: { sipCode: number; reason: EndedReason; retryAfterS: number | null } }
+
+const reject = (sipCode: number, reason: EndedReason, retryAfterS: number | null = null): InboundDecision => ({
+  reject: { sipCode, reason, retryAfterS },
+})
+
+const RETRY_AFTER_S = 5
+
+/**
+ * Decides about an incoming call: the connections that let its source in (else 403), of their organisations the routes that
+ * match (else 404), the best of them, and whether its connection has room for one more call (else 503).
+ * The best route has the highest `priority`; among equals the most specific wins, then the oldest.
+ */
+export function routeInbound(
+  incoming: Pick<Events['leg.incoming'], 'to' | 'from' | 'source'>,
+  connections: readonly ConnectionRow[],
+  routes: readonly InboundRouteRow[],
+  runningCalls: (connectionId: string) => number,
+): InboundDecision {
+  const open = connections.filter(
+    connection =>
+      connection.enabled === 1 && isInNetworks(incoming.source.host, JSON.parse(connection.allowed_ips) as string[]),
+  )
+  if (open.length === 0) return reject(403, 'rejected')
+  const candidates = routes.flatMap(route => {
+    const connection = open.find(
+      one => sameTenant(one, route) && (route.match_connection_id === null || route.match_connection_id === one.id),
+    )
+    const score = connection === undefined ? null : scoreOf(route, incoming)
+    return score === null || connection === undefined ? [] : [{ route, connection, score }]
+  })
+  candidates.sort(
+    (a, b) => b.route.priority - a.route.priority || b.score - a.score || (a.route.id < b.route.id ? -1 : 1),
+  )
+  const best = candidates[0]
+  if (best === undefined) return reject(404, 'not_found')
+  const { connection, route } = best
+  if (connection.max_calls !== null && runningCalls(connection.id) >= connection.max_calls) {
+    return reject(503, 'capacity', RETRY_AFTER_S)
+  }
+  return { accept: { connection, route } }
+}
+
+const sameTenant = (a: ConnectionRow, b: InboundRouteRow): boolean =>
+  a.organisation_id === b.organisation_id && a.livemode === b.livemode
+
+/** How specific a matching route is; null: it does not match. `to` counts before `from`, `from` before the connection. */
+function scoreOf(route: InboundRouteRow, { to, from }: Pick<Events['leg.incoming'], 'to' | 'from'>): number | null {
+  const toScore = matchScore(route.match_to, to)
+  const fromScore = matchScore(route.match_from, from)
+  if (toScore === null || fromScore === null) return null
+  return toScore * 1e6 + fromScore * 1e3 + (route.match_connection_id === null ? 0 : 1)
+}
+
+const EXACT = 900
+
+/** 0: no pattern, 1 to 899: by the length of a prefix (`972*`), 900: exact; null: no match. */
+function matchScore(pattern: string | null, party: SipParty): number | null {
+  if (pattern === null) return 0
+  const names = [party.user, `${party.user}@${party.host}`, `sip:${party.user}@${party.host}`]
+  if (pattern.endsWith('*')) {
+    const prefix = pattern.slice(0, -1)
+    return names.some(name => name.startsWith(prefix)) ? Math.min(prefix.length + 1, EXACT - 1) : null
+  }
+  return names.includes(pattern) ? EXACT : null
+}
+
+/** What a call's `to` and `from` show: a number in E.164 as it is, anything else as a SIP URI. */
+export const addressOf = (party: SipParty): string =>
+  /^\+[1-9][0-9]{1,14}$/.test(party.user) ? party.user : `sip:${party.user === '' ? '' : `${party.user}@`}${party.host}`

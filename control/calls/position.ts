@@ -1,0 +1,24 @@
+import type { Db, Trx } from '../store.ts'
+
+const NAME = 'media_position'
+
+/** How far the media process's events are committed. */
+export interface Position {
+  bootId: string | null
+  lastSeq: number
+}
+
+export async function readPosition(db: Db): Promise<Position> {
+  const row = await db.selectFrom('settings').select('value').where('name', '=', NAME).executeTakeFirst()
+  return row === undefined ? { bootId: null, lastSeq: 0 } : (JSON.parse(row.value) as Position)
+}
+
+/** Belongs into the transaction that holds what the event changed. */
+export async function savePosition(trx: Trx, position: Position): Promise<void> {
+  const value = JSON.stringify(position)
+  await trx
+    .insertInto('settings')
+    .values({ name: NAME, value })
+    .onConflict(conflict => conflict.column('name').doUpdateSet({ value }))
+    .execute()
+}

@@ -1,0 +1,206 @@
+import type { EndedReason, LegSnapshot, MediaSnapshot } from '../../media/protocol.ts'
+import type { MediaPort } from '../media-client.ts'
+import type { Db, Store, Trx } from '../store.ts'
+import { forTenant } from '../tenancy.ts'
+import {
+  applyCapture,
+  applyRecording,
+  applyStream,
+  callOfTarget,
+  endLeg,
+  endSession,
+  endStream,
+  loadLeg,
+  tenantOf,
+} from './records.ts'
+import type { Seating } from './seat.ts'
+import type { CallRow } from './tables.ts'
+
+export interface ReconcilerDeps {
+  store: Store
+  now: () => string
+  log: { warn(fields: object, message: string): void }
+  seating: Seating
+  /** Starts the recording and the streams that an answered call's rows ask for. */
+  resume: (call: CallRow, media: MediaPort) => Promise<void>
+}
+
+const NOT_PAUSED = {
+  paused: false,
+  reason: null,
+  pausedAt: null,
+  resumesAt: null,
+  destinationLegId: null,
+  maskDtmf: false,
+}
+
+/** After a reconnect: what the rows say and what media does are made one again. */
+export class Reconciler {
+  readonly #deps: ReconcilerDeps
+
+  constructor(deps: ReconcilerDeps) {
+    this.#deps = deps
+  }
+
+  /** Every event up to the snapshot's number is committed; requests of the API wait until this is done. */
+  async run(snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
+    const { store, now } = this.#deps
+    const legs = new Map(snapshot.legs.map(leg => [leg.legId, leg]))
+    await store.transaction(trx => this.#endLost(trx, snapshot, legs, now()))
+    for (const leg of snapshot.legs) await this.#resumeLeg(leg, media)
+    await this.#resumeAudio(snapshot, media)
+  }
+
+  /** Ends what the rows hold as running and media does not have: events were lost, or a command never arrived. */
+  async #endLost(trx: Trx, snapshot: MediaSnapshot, legs: Map<string, LegSnapshot>, at: string): Promise<void> {
+    const rooms = new Set(snapshot.rooms.map(room => room.roomId))
+    for (const row of await runningPauses(trx)) {
+      const isPaused = snapshot.captures.some(
+        ({ target, state }) => state.paused && matchesCall(target, row.call, row.legId),
+      )
+      if (!isPaused) await applyCapture(trx, row.call, NOT_PAUSED, at)
+    }
+    for (const { target, state } of snapshot.captures) {
+      const call = state.paused ? await callOfTarget(trx, target) : undefined
+      if (call !== undefined) await applyCapture(trx, call, state, at)
+    }
+    await this.#endLostAttachments(trx, snapshot, at)
+    for (const id of await runningLegs(trx)) {
+      const rows = legs.has(id) ? null : await loadLeg(trx, id)
+      if (rows === null) continue
+      this.#deps.log.warn({ callId: rows.call.id, legId: id }, 'media does not know a running call')
+      await endLeg(trx, rows, { reason: 'internal_error', sipCode: null, quality: null }, at)
+    }
+    for (const session of await runningSessions(trx)) {
+      if (!rooms.has(session.id)) await closeSession(trx, session, null, at)
+    }
+  }
+
+  async #endLostAttachments(trx: Trx, snapshot: MediaSnapshot, at: string): Promise<void> {
+    const streams = new Map(snapshot.streams.map(stream => [stream.streamId, stream]))
+    for (const row of await runningStreams(trx)) {
+      const known = streams.get(row.id)
+      if (known !== undefined) await applyStream(trx, row, known, at)
+      // One that is still `connecting` may be wanted and not started; `resume` starts it.
+      else if (row.status !== 'connecting' || !(await isRunning(trx, row.call_id))) await endStream(trx, row, at)
+    }
+    const recordings = new Set(snapshot.recordings.map(recording => recording.recordingId))
+    for (const { call_id } of await runningRecordings(trx)) {
+      if (!recordings.has(call_id) && !(await isRunning(trx, call_id))) await applyRecording(trx, call_id, null, at)
+    }
+  }
+
+  /** A leg that waits for something which control was about to do. */
+  async #resumeLeg(leg: LegSnapshot, media: MediaPort): Promise<void> {
+    const rows = await loadLeg(this.#deps.store.db, leg.legId)
+    if (rows === null || rows.call.ended_at !== null) {
+      await this.#turnAway(leg, media)
+      return
+    }
+    const { participant, call } = rows
+    // The move was carried out; the event that tells of it is on its way.
+    if (participant.session_call_id !== null && leg.roomId === participant.session_call_id) return
+    if (participant.step === 'waiting' && call.room_id !== null) await this.#resumeWaiting(leg, call.room_id, media)
+    else if (!leg.playing && !leg.collecting && (leg.state === 'incoming' || leg.state === 'answered')) {
+      await this.#deps.seating.drive(leg.legId, media)
+    }
+  }
+
+  /** A moderator may have come meanwhile; else the music goes on. */
+  async #resumeWaiting(leg: LegSnapshot, roomId: string, media: MediaPort): Promise<void> {
+    await this.#deps.seating.driveWaiting(roomId, media)
+    const still = await loadLeg(this.#deps.store.db, leg.legId)
+    if (still?.participant.step === 'waiting' && !leg.playing) await this.#deps.seating.drive(leg.legId, media)
+  }
+
+  /** Nobody's: it was refused, or its call has ended, and the command for that was lost. */
+  async #turnAway(leg: LegSnapshot, media: MediaPort): Promise<void> {
+    const { legId } = leg
+    if (leg.state === 'ended') return
+    if (leg.state === 'incoming') {
+      await media.request('leg.reject', { legId, sipCode: 404, retryAfterS: null, reason: 'not_found' })
+    } else await media.request('leg.hangup', { legId, reason: 'internal_error' })
+  }
+
+  async #resumeAudio(snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
+    const streams = new Set(snapshot.streams.map(stream => stream.streamId))
+    const recordings = new Set(snapshot.recordings.map(recording => recording.recordingId))
+    const { db } = this.#deps.store
+    const wanted = new Set([
+      ...(await runningStreams(db))
+        .filter(row => row.status === 'connecting' && !streams.has(row.id))
+        .map(row => row.call_id),
+      ...(await runningRecordings(db)).filter(row => !recordings.has(row.call_id)).map(row => row.call_id),
+    ])
+    for (const callId of wanted) {
+      const call = await db.selectFrom('calls').selectAll().where('id', '=', callId).executeTakeFirst()
+      if (call !== undefined && call.answered_at !== null && call.ended_at === null) {
+        await this.#deps.resume(call, media)
+      }
+    }
+  }
+}
+
+/** The media process is another one: every call, stream, pause and recording of the old one is over. */
+export async function endOfBoot(trx: Trx, at: string): Promise<void> {
+  for (const { call } of await runningPauses(trx)) await applyCapture(trx, call, NOT_PAUSED, at)
+  for (const row of await runningStreams(trx)) await endStream(trx, row, at)
+  for (const { call_id } of await runningRecordings(trx)) await applyRecording(trx, call_id, null, at)
+  for (const id of await runningLegs(trx)) {
+    const rows = await loadLeg(trx, id)
+    if (rows !== null) await endLeg(trx, rows, { reason: 'media_failed', sipCode: null, quality: null }, at)
+  }
+  for (const session of await runningSessions(trx)) await closeSession(trx, session, 'media_failed', at)
+}
+
+/** A session whose room was never opened leaves no trace. */
+async function closeSession(trx: Trx, session: CallRow, reason: EndedReason | null, at: string): Promise<void> {
+  if (session.status !== 'queued') return endSession(trx, session, reason, at)
+  const scoped = forTenant(trx, tenantOf(session))
+  await scoped.delete('calls').where('id', '=', session.id).execute()
+  await scoped.update('participants').set({ session_call_id: null }).where('session_call_id', '=', session.id).execute()
+}
+
+const matchesCall = (target: { legId: string } | { roomId: string }, call: CallRow, legId: string | null): boolean =>
+  'roomId' in target ? target.roomId === call.id : target.legId === legId
+
+// Over all tenants: the media process serves them all.
+
+async function runningLegs(db: Db): Promise<string[]> {
+  const rows = await db
+    .selectFrom('participants')
+    .innerJoin('calls', 'calls.id', 'participants.call_id')
+    .select('participants.id')
+    .where('calls.ended_at', 'is', null)
+    .orderBy('participants.id')
+    .execute()
+  return rows.map(row => row.id)
+}
+
+const runningSessions = (db: Db) =>
+  db.selectFrom('calls').selectAll().where('kind', '=', 'conference').where('ended_at', 'is', null).execute()
+
+const runningStreams = (db: Db) =>
+  db.selectFrom('media_streams').selectAll().where('ended_reason', 'is', null).orderBy('id').execute()
+
+const runningRecordings = (db: Db) =>
+  db.selectFrom('recordings').select('call_id').where('status', '=', 'recording').execute()
+
+async function runningPauses(db: Db): Promise<{ call: CallRow; legId: string | null }[]> {
+  const rows = await db
+    .selectFrom('calls')
+    .innerJoin('call_pauses', 'call_pauses.call_id', 'calls.id')
+    .selectAll('calls')
+    .execute()
+  return Promise.all(
+    rows.map(async call => {
+      const leg = await db.selectFrom('participants').select('id').where('call_id', '=', call.id).executeTakeFirst()
+      return { call, legId: leg?.id ?? null }
+    }),
+  )
+}
+
+const isRunning = async (db: Db, callId: string): Promise<boolean> => {
+  const call = await db.selectFrom('calls').select('ended_at').where('id', '=', callId).executeTakeFirst()
+  return call !== undefined && call.ended_at === null
+}

@@ -1,0 +1,302 @@
+import type {
+  CaptureState,
+  CodecName,
+  EndedReason,
+  RecordingInfo,
+  StreamSnapshot,
+  Target,
+} from '../../media/protocol.ts'
+import { appendEvent } from '../events/log.ts'
+import { toCall } from '../schemas/call.ts'
+import { toCallPci } from '../schemas/call-pci.ts'
+import { toCallRecording } from '../schemas/call-recording.ts'
+import { toMediaStream } from '../schemas/media-stream.ts'
+import { toParticipant } from '../schemas/participant.ts'
+import type { Db, Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import type { TenantColumns } from '../tenant-columns.ts'
+import { type Decision, type LegRows, onEnded } from './decide.ts'
+import type { CallRow, CallTarget, MediaStreamRow, ParticipantRow, RecordingRow } from './tables.ts'
+
+/**
+ * The rows of calls, as the media process's events change them. The media process knows no organisations, so that rows are
+ * found by the IDs it names, and everything from there on goes through the tenant of the row found.
+ */
+
+export const tenantOf = (row: TenantColumns): Tenant => ({
+  organisationId: row.organisation_id,
+  livemode: row.livemode === 1,
+})
+
+type Request = { requestId: string; idempotencyKey: string | null }
+
+/** The rows around a leg, or null when it is none of ours. */
+export async function loadLeg(db: Db, legId: string): Promise<LegRows | null> {
+  const participant = await db.selectFrom('participants').selectAll().where('id', '=', legId).executeTakeFirst()
+  if (participant === undefined) return null
+  const tenant = forTenant(db, tenantOf(participant))
+  const call = await tenant.find('calls', participant.call_id)
+  if (call === undefined) return null
+  const room = call.room_id === null ? undefined : await tenant.find('conference_rooms', call.room_id)
+  const connection = call.connection_id === null ? undefined : await tenant.find('connections', call.connection_id)
+  const codecs: CodecName[] = connection === undefined ? ['PCMU', 'PCMA'] : JSON.parse(connection.codecs)
+  return { call, participant, room: room ?? null, codecs }
+}
+
+/** Writes a decision about a leg and tells its events; returns the rows as they are now. */
+export async function applyToLeg(trx: Trx, rows: LegRows, decision: Decision, at: string): Promise<LegRows> {
+  const tenant = tenantOf(rows.call)
+  const scoped = forTenant(trx, tenant)
+  const call = { ...rows.call, ...decision.call }
+  const participant = { ...rows.participant, ...decision.participant }
+  if (Object.keys(decision.call).length > 0) {
+    await scoped.update('calls').set(decision.call).where('id', '=', call.id).execute()
+  }
+  if (Object.keys(decision.participant).length > 0) {
+    await scoped.update('participants').set(decision.participant).where('id', '=', participant.id).execute()
+  }
+  for (const type of decision.events) {
+    const ofParticipant = type.startsWith('conference.participant.')
+    const object = ofParticipant ? toParticipant(participant, call) : toCall(call, [participant])
+    await appendEvent(trx, tenant, {
+      type,
+      at,
+      object,
+      callId: ofParticipant ? (participant.session_call_id ?? call.id) : call.id,
+    })
+  }
+  return { ...rows, call, participant }
+}
+
+export interface NewParty {
+  callId: string
+  legId: string
+  direction: 'inbound' | 'outbound'
+  to: string
+  from: string
+  target: CallTarget
+  roomId: string | null
+  connectionId: string | null
+  record: boolean
+  metadata: Record<string, string>
+  role: 'member' | 'moderator'
+  muted: boolean
+}
+
+/** A new call of one leg, with its first event. */
+export async function insertParty(
+  trx: Trx,
+  tenant: Tenant,
+  party: NewParty,
+  at: string,
+  request?: Request,
+): Promise<{ call: CallRow; participant: ParticipantRow }> {
+  const columns = { organisation_id: tenant.organisationId, livemode: tenant.livemode ? 1 : 0 }
+  const call: CallRow = {
+    ...columns,
+    id: party.callId,
+    kind: 'party',
+    status: party.direction === 'inbound' ? 'ringing' : 'queued',
+    direction: party.direction,
+    to_address: party.to,
+    from_address: party.from,
+    target: party.target,
+    room_id: party.roomId,
+    connection_id: party.connectionId,
+    record: party.record ? 1 : 0,
+    metadata: JSON.stringify(party.metadata),
+    ended_reason: null,
+    sip_code: null,
+    created: at,
+    ringing_at: party.direction === 'inbound' ? at : null,
+    answered_at: null,
+    ended_at: null,
+  }
+  const participant: ParticipantRow = {
+    ...columns,
+    id: party.legId,
+    call_id: party.callId,
+    session_call_id: null,
+    step: party.direction === 'inbound' ? 'answering' : 'dialing',
+    leave_prompt: null,
+    leave_reason: null,
+    prompted: 0,
+    pin_tries: 0,
+    role: party.role,
+    muted: party.muted ? 1 : 0,
+    deaf: 0,
+    joined_at: null,
+    left_at: null,
+    quality: null,
+    created: at,
+  }
+  const scoped = forTenant(trx, tenant)
+  await scoped.insert('calls', call)
+  await scoped.insert('participants', participant)
+  await appendEvent(trx, tenant, {
+    type: 'call.created',
+    at,
+    object: toCall(call, [participant]),
+    callId: call.id,
+    ...(request === undefined ? {} : { request }),
+  })
+  return { call, participant }
+}
+
+/** Ends a leg's call, and the streams of it that media never heard of. Does nothing when it has ended. */
+export async function endLeg(
+  trx: Trx,
+  rows: LegRows,
+  end: { reason: EndedReason; sipCode: number | null; quality: string | null },
+  at: string,
+): Promise<LegRows> {
+  const wasAnswered = rows.call.answered_at !== null
+  const ended = await applyToLeg(trx, rows, onEnded(rows, end, at), at)
+  if (!wasAnswered) await endStreams(trx, rows.call, at)
+  return ended
+}
+
+/** The end of a conference session. */
+export async function endSession(trx: Trx, session: CallRow, reason: EndedReason | null, at: string): Promise<void> {
+  if (session.ended_at !== null) return
+  const tenant = tenantOf(session)
+  const change = { status: 'completed' as const, ended_reason: reason, ended_at: at }
+  await forTenant(trx, tenant).update('calls').set(change).where('id', '=', session.id).execute()
+  const object = toCall({ ...session, ...change }, await legsOfSession(trx, session))
+  await appendEvent(trx, tenant, { type: 'conference.ended', at, object, callId: session.id })
+}
+
+export const legsOfSession = (db: Db, session: CallRow): Promise<ParticipantRow[]> =>
+  forTenant(db, tenantOf(session))
+    .select('participants')
+    .selectAll()
+    .where('session_call_id', '=', session.id)
+    .execute()
+
+/** The running call that a media target belongs to. */
+export async function callOfTarget(db: Db, target: Target): Promise<CallRow | undefined> {
+  if ('roomId' in target) {
+    return db.selectFrom('calls').selectAll().where('id', '=', target.roomId).executeTakeFirst()
+  }
+  return (await loadLeg(db, target.legId))?.call
+}
+
+/** Writes what media says of a call's capture, and tells of a change. */
+export async function applyCapture(trx: Trx, call: CallRow, state: CaptureState, at: string): Promise<void> {
+  const tenant = tenantOf(call)
+  const scoped = forTenant(trx, tenant)
+  const before = await scoped.select('call_pauses').selectAll().where('call_id', '=', call.id).executeTakeFirst()
+  if (state.paused === (before !== undefined)) return
+  const base = { organisation_id: call.organisation_id, livemode: call.livemode, call_id: call.id }
+  const after = state.paused
+    ? {
+        ...base,
+        reason: state.reason,
+        paused_at: state.pausedAt,
+        resumes_at: state.resumesAt,
+        destination_participant_id: state.destinationLegId,
+      }
+    : null
+  if (after === null) await scoped.delete('call_pauses').where('call_id', '=', call.id).execute()
+  else await scoped.insert('call_pauses', after)
+  await appendEvent(trx, tenant, {
+    type: after === null ? 'call.pci.resumed' : 'call.pci.paused',
+    at,
+    object: toCallPci(call.id, tenant.livemode, after),
+    callId: call.id,
+  })
+}
+
+const EVENT_OF_STREAM = {
+  connecting: null,
+  streaming: 'call.stream.started',
+  reconnecting: 'call.stream.reconnecting',
+  stopped: 'call.stream.stopped',
+  failed: 'call.stream.failed',
+} as const
+
+/** Writes what media says of a stream, and tells of a change of its status. An ended stream does not change again. */
+export async function applyStream(trx: Trx, row: MediaStreamRow, now: StreamSnapshot, at: string): Promise<void> {
+  if (row.ended_reason !== null) return
+  const tenant = tenantOf(row)
+  const change = {
+    status: now.status,
+    frames_sent: now.framesSent,
+    frames_dropped: now.framesDropped,
+    ended_reason: now.endedReason,
+  }
+  await forTenant(trx, tenant).update('media_streams').set(change).where('id', '=', row.id).execute()
+  // Back from `reconnecting` is no second start.
+  const isStart = now.status === 'streaming' && row.status !== 'connecting'
+  const type = now.status === row.status || isStart ? null : EVENT_OF_STREAM[now.status]
+  if (type === null) return
+  const object = toMediaStream({ ...row, ...change })
+  await appendEvent(trx, tenant, { type, at, object, callId: row.call_id })
+}
+
+/** Ends the streams of a call that media will not tell of. */
+export async function endStreams(trx: Trx, call: CallRow, at: string): Promise<void> {
+  const running = await forTenant(trx, tenantOf(call))
+    .select('media_streams')
+    .selectAll()
+    .where('call_id', '=', call.id)
+    .where('ended_reason', 'is', null)
+    .execute()
+  for (const row of running) await endStream(trx, row, at)
+}
+
+export const endStream = (trx: Trx, row: MediaStreamRow, at: string): Promise<void> =>
+  applyStream(
+    trx,
+    row,
+    {
+      streamId: row.id,
+      status: 'stopped',
+      framesSent: row.frames_sent,
+      framesDropped: row.frames_dropped,
+      endedReason: 'call_ended',
+    },
+    at,
+  )
+
+/** A recording begins: the row that says that one is wanted. */
+export async function insertRecording(trx: Trx, call: CallRow, at: string): Promise<void> {
+  await forTenant(trx, tenantOf(call)).insert('recordings', {
+    call_id: call.id,
+    status: 'recording',
+    file: null,
+    sample_rate: null,
+    duration_ms: null,
+    size_bytes: null,
+    channels: '[]',
+    segments: '[]',
+    created: at,
+  })
+}
+
+/** Writes a recording's end; `info` null: it failed. */
+export async function applyRecording(trx: Trx, callId: string, info: RecordingInfo | null, at: string): Promise<void> {
+  const row = await trx.selectFrom('recordings').selectAll().where('call_id', '=', callId).executeTakeFirst()
+  if (row === undefined || row.status !== 'recording') return
+  const tenant = tenantOf(row)
+  const change = info === null ? { status: 'failed' as const } : readyColumns(info)
+  await forTenant(trx, tenant).update('recordings').set(change).where('call_id', '=', callId).execute()
+  await appendEvent(trx, tenant, {
+    type: info === null ? 'call.recording.failed' : 'call.recording.ready',
+    at,
+    object: toCallRecording({ ...row, ...change }),
+    callId,
+  })
+}
+
+const readyColumns = (info: RecordingInfo): Partial<RecordingRow> => ({
+  status: 'ready',
+  file: info.file,
+  sample_rate: info.sampleRateHz,
+  duration_ms: info.durationMs,
+  size_bytes: info.sizeBytes,
+  channels: JSON.stringify(info.channels.map(channel => ({ participant_id: channel.legId }))),
+  segments: JSON.stringify(
+    info.segments.map(segment => ({ from_ms: segment.fromMs, to_ms: segment.toMs, reason: segment.reason })),
+  ),
+})

@@ -1,0 +1,187 @@
+import { isFailure } from '../../media/protocol.ts'
+import { newId } from '../ids.ts'
+import type { MediaPort } from '../media-client.ts'
+import type { Db, Store } from '../store.ts'
+import { forTenant } from '../tenancy.ts'
+import { admission, commandFor, joinsMuted, type LegRows, leavingBecause, sessionRoom } from './decide.ts'
+import { applyToLeg, loadLeg, tenantOf } from './records.ts'
+import type { CallRow, ConferenceRoomRow, ParticipantRow } from './tables.ts'
+
+type Log = { warn(fields: object, message: string): void }
+
+/**
+ * Sends what a leg's row calls for. Runs only in the serial handler of media events: which of two parties opens a session and
+ * which one joins it is decided by the order of events, without a race.
+ */
+export class Seating {
+  readonly #store: Store
+  readonly #now: () => string
+  readonly #log: Log
+
+  constructor(store: Store, now: () => string, log: Log) {
+    this.#store = store
+    this.#now = now
+    this.#log = log
+  }
+
+  /** Does the next thing for a leg. Idempotent: what was done already is done by media no second time, or does no harm. */
+  async drive(legId: string, media: MediaPort): Promise<void> {
+    const rows = await loadLeg(this.#store.db, legId)
+    if (rows === null) return
+    const next = commandFor(rows)
+    if (next === null) return
+    if (next === 'seat') return this.#seat(rows, media)
+    const reply = await media.request(next.name, next.body as never)
+    if (isFailure(reply)) this.#log.warn({ legId, command: next.name, ...reply }, 'media could not do it')
+  }
+
+  /** Those who wait for a moderator in this room are looked at again. */
+  async driveWaiting(roomId: string, media: MediaPort): Promise<void> {
+    const waiting = await this.#store.db
+      .selectFrom('participants')
+      .innerJoin('calls', 'calls.id', 'participants.call_id')
+      .select('participants.id')
+      .where('calls.room_id', '=', roomId)
+      .where('participants.step', '=', 'waiting')
+      .where('participants.left_at', 'is', null)
+      .orderBy('participants.id')
+      .execute()
+    for (const { id } of waiting) {
+      const rows = await loadLeg(this.#store.db, id)
+      if (rows !== null) await this.#seat(rows, media)
+    }
+  }
+
+  async #seat(rows: LegRows, media: MediaPort): Promise<void> {
+    const { room, participant } = rows
+    const session = room === null ? undefined : await runningSession(this.#store.db, room)
+    const hasModerator = session !== undefined && (await isModerated(this.#store.db, session))
+    const verdict = admission(rows, { isRunning: session !== undefined, hasModerator })
+    if (room === null || typeof verdict === 'object') {
+      await this.#leave(rows, typeof verdict === 'object' ? verdict.leave : 'room-closed', media)
+      return
+    }
+    if (verdict === 'wait') {
+      await this.#wait(rows, media)
+      return
+    }
+    if (participant.step === 'waiting') await media.request('leg.stop_play', { legId: participant.id })
+    await this.#move(rows, room, session, media)
+  }
+
+  async #wait(rows: LegRows, media: MediaPort): Promise<void> {
+    if (rows.participant.step === 'waiting') return
+    await this.#change(rows, { step: 'waiting', prompted: 0 })
+    await this.drive(rows.participant.id, media)
+  }
+
+  async #leave(rows: LegRows, prompt: string, media: MediaPort, reason?: 'capacity'): Promise<void> {
+    await this.#change(rows, leavingBecause({ leave: prompt, reason: reason ?? 'rejected' }))
+    await this.drive(rows.participant.id, media)
+  }
+
+  #change(rows: LegRows, participant: Partial<ParticipantRow>): Promise<LegRows> {
+    const decision = { call: {}, participant, events: [] }
+    return this.#store.transaction(trx => applyToLeg(trx, rows, decision, this.#now()))
+  }
+
+  /** Into the session that runs, or into a new one when none does or the one we knew has just closed. */
+  async #move(rows: LegRows, room: ConferenceRoomRow, running: CallRow | undefined, media: MediaPort): Promise<void> {
+    const legId = rows.participant.id
+    const session = running ?? newSession(rows, room, this.#now())
+    await this.#store.transaction(async trx => {
+      const scoped = forTenant(trx, tenantOf(rows.call))
+      if (running === undefined) await scoped.insert('calls', session)
+      await scoped
+        .update('participants')
+        .set({ session_call_id: session.id, step: 'joining' })
+        .where('id', '=', legId)
+        .execute()
+    })
+    const muted = joinsMuted(rows)
+    const reply = await media.request('leg.move', {
+      legId,
+      room: sessionRoom(session.id, room),
+      mustExist: running !== undefined,
+      muted,
+    })
+    if (!isFailure(reply)) {
+      if (muted) await this.#tell(legId, 'muted', media)
+      else if (running === undefined) await this.#tell(legId, 'first-in-room', media)
+      return
+    }
+    if (reply.failure === 'unavailable') return
+    if (running === undefined) await this.#discard(session)
+    // The session is closing, its end is on the way as an event; or the leg is gone, and the next attempt finds that out.
+    else if (reply.failure === 'not_found') return this.#move(rows, room, undefined, media)
+    await this.#forget(legId)
+    if (reply.failure === 'capacity') await this.#leave(rows, 'room-full', media, 'capacity')
+    else if (reply.failure !== 'not_found') {
+      this.#log.warn({ legId, ...reply }, 'the leg cannot be moved into its room')
+      await media.request('leg.hangup', { legId, reason: 'internal_error' })
+    }
+  }
+
+  async #tell(legId: string, prompt: string, media: MediaPort): Promise<void> {
+    const sources = [{ kind: 'prompt' as const, name: prompt }]
+    await media.request('leg.play', { legId, playId: 'seated', sources, loop: false, hangupAfter: null })
+  }
+
+  /** A session that nobody entered was none. */
+  async #discard(session: CallRow): Promise<void> {
+    const calls = forTenant(this.#store.db, tenantOf(session)).delete('calls')
+    await calls.where('id', '=', session.id).where('status', '=', 'queued').execute()
+  }
+
+  async #forget(legId: string): Promise<void> {
+    const rows = await loadLeg(this.#store.db, legId)
+    if (rows !== null) await this.#change(rows, { session_call_id: null })
+  }
+}
+
+/** The latest session of a room that has not ended. */
+export const runningSession = (db: Db, room: Pick<ConferenceRoomRow, 'id' | 'organisation_id' | 'livemode'>) =>
+  forTenant(db, tenantOf(room))
+    .select('calls')
+    .selectAll()
+    .where('kind', '=', 'conference')
+    .where('room_id', '=', room.id)
+    .where('ended_at', 'is', null)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+
+async function isModerated(db: Db, session: CallRow): Promise<boolean> {
+  const moderator = await forTenant(db, tenantOf(session))
+    .select('participants')
+    .select('id')
+    .where('session_call_id', '=', session.id)
+    .where('role', '=', 'moderator')
+    .where('left_at', 'is', null)
+    .limit(1)
+    .executeTakeFirst()
+  return moderator !== undefined
+}
+
+/** `queued` until media has opened its room. */
+const newSession = ({ call }: LegRows, room: ConferenceRoomRow, at: string): CallRow => ({
+  id: newId('call'),
+  organisation_id: call.organisation_id,
+  livemode: call.livemode,
+  kind: 'conference',
+  status: 'queued',
+  direction: 'inbound',
+  to_address: room.id,
+  from_address: '',
+  target: 'room',
+  room_id: room.id,
+  connection_id: null,
+  record: (JSON.parse(room.settings) as { record?: boolean }).record === true ? 1 : 0,
+  metadata: '{}',
+  ended_reason: null,
+  sip_code: null,
+  created: at,
+  ringing_at: null,
+  answered_at: null,
+  ended_at: null,
+})

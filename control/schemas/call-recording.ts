@@ -1,0 +1,37 @@
+import Type, { type Static } from 'typebox'
+import type { RecordingRow } from '../calls/tables.ts'
+import { nullable, timestamp } from '../http/schema.ts'
+
+export const callRecordingSchema = Type.Object({
+  object: Type.Literal('call_recording'),
+  call_id: Type.String(),
+  livemode: Type.Boolean(),
+  status: Type.String({ description: 'recording, ready, failed' }),
+  content_type: Type.Literal('audio/wav'),
+  sample_rate: nullable(Type.Integer()),
+  duration_ms: nullable(Type.Integer()),
+  size_bytes: nullable(Type.Integer()),
+  channels: Type.Array(Type.Object({ participant_id: Type.String() }), {
+    description: "The file's channels in their order: one for each participant.",
+  }),
+  segments: Type.Array(Type.Object({ from_ms: Type.Integer(), to_ms: Type.Integer(), reason: Type.String() }), {
+    description: 'Silence put there by card-payment pauses.',
+  }),
+  created: timestamp(),
+})
+
+export type CallRecording = Static<typeof callRecordingSchema>
+
+export const toCallRecording = (row: RecordingRow): CallRecording => ({
+  object: 'call_recording',
+  call_id: row.call_id,
+  livemode: row.livemode === 1,
+  status: row.status,
+  content_type: 'audio/wav',
+  sample_rate: row.sample_rate,
+  duration_ms: row.duration_ms,
+  size_bytes: row.size_bytes,
+  channels: JSON.parse(row.channels) as { participant_id: string }[],
+  segments: JSON.parse(row.segments) as { from_ms: number; to_ms: number; reason: string }[],
+  created: row.created,
+})

@@ -1,0 +1,59 @@
+import Type, { type Static } from 'typebox'
+import type { CallRow, ParticipantRow } from '../calls/tables.ts'
+import { nullable, timestamp } from '../http/schema.ts'
+
+export const participantSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('participant'),
+  livemode: Type.Boolean(),
+  call_id: Type.String({ description: 'The call of this one phone.' }),
+  session_call_id: nullable(Type.String({ description: 'The conference session that it is or was in.' })),
+  room_id: nullable(Type.String()),
+  status: Type.String({ description: 'connecting, waiting (for the PIN or a moderator), joined, left' }),
+  role: Type.String({ description: 'member, moderator' }),
+  address: Type.String({ description: 'Number or SIP URI of the other end.' }),
+  direction: Type.String({ description: 'inbound, outbound' }),
+  muted: Type.Boolean(),
+  deaf: Type.Boolean(),
+  held: Type.Boolean(),
+  joined_at: nullable(timestamp()),
+  left_at: nullable(timestamp()),
+  created: timestamp(),
+})
+
+export type Participant = Static<typeof participantSchema>
+
+/** A participant as the API and events show it; `call` is the participant's own call. */
+export const toParticipant = (row: ParticipantRow, call: CallRow): Participant => ({
+  id: row.id,
+  object: 'participant',
+  livemode: row.livemode === 1,
+  call_id: row.call_id,
+  session_call_id: row.session_call_id,
+  room_id: call.room_id,
+  status: statusOf(row),
+  role: row.role,
+  address: call.direction === 'inbound' ? call.from_address : call.to_address,
+  direction: call.direction,
+  muted: row.muted === 1,
+  deaf: row.deaf === 1,
+  held: call.status === 'held',
+  joined_at: row.joined_at,
+  left_at: row.left_at,
+  created: row.created,
+})
+
+function statusOf(row: ParticipantRow): string {
+  if (row.left_at !== null) return 'left'
+  switch (row.step) {
+    case 'seated':
+    case 'settled':
+    case 'announcing':
+      return 'joined'
+    case 'pin':
+    case 'waiting':
+      return 'waiting'
+    default:
+      return 'connecting'
+  }
+}
