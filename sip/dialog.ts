@@ -20,6 +20,20 @@ export interface Dialog {
   readonly routeSet: readonly ByteString[]
   /** Where the dialog's messages last came from: its open connection is used again. */
   peer: Peer
+  /** The other side's Contact cannot be reached from here: its requests' source is used in its place. */
+  readonly behindNat: boolean
+}
+
+const PRIVATE = /^(?:10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.)[\d.]+$/
+
+/**
+ * A caller that asked for rport, comes without a proxy, and names a private address that its packets do not come from: only
+ * the way back through its NAT will reach it.
+ */
+function isBehindNat(request: SipRequest, remoteTarget: ByteString, peer: Peer): boolean {
+  const contact = peerOfUri(remoteTarget)
+  if (contact === null || peer.transport !== 'udp' || request.via.rport === null) return false
+  return request.headers.get('record-route') === null && contact.host !== peer.host && PRIVATE.test(contact.host)
 }
 
 /** The URI of the first Contact, or null when it is absent, malformed or `*`. */
@@ -50,6 +64,7 @@ export function dialogOfRequest(request: SipRequest, localTag: string, peer: Pee
     remoteTarget,
     routeSet: request.headers.list('record-route'),
     peer,
+    behindNat: isBehindNat(request, remoteTarget, peer),
   }
 }
 
@@ -66,6 +81,7 @@ export function dialogOfResponse(invite: OutgoingRequest, localTag: string, resp
     remoteTarget: contactUri(response.headers) ?? invite.uri,
     routeSet: response.headers.list('record-route').reverse(),
     peer,
+    behindNat: false,
   }
 }
 
@@ -117,7 +133,7 @@ export function peerOfUri(text: ByteString): Peer | null {
 /** Where a dialog's next request goes: its next hop, over the connection that is open already when there is one. */
 export function peerOfDialog(dialog: Dialog, nextHop: ByteString): Peer {
   const peer = peerOfUri(nextHop)
-  if (peer === null) return dialog.peer
+  if (peer === null || dialog.behindNat) return dialog.peer
   const { transport, connectionId } = dialog.peer
   return connectionId !== undefined && peer.transport === transport ? { ...peer, connectionId } : peer
 }

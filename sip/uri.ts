@@ -33,7 +33,8 @@ const BAD: UriError = { error: 'bad_uri' }
 const SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*):/
 const HOST = /^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_.])?$/
 const IPV6 = /^[0-9A-Fa-f:.]+$/
-const FORBIDDEN = /[\s<>"]/
+/** Space, controls, DEL and what would end the URI in a header. */
+const FORBIDDEN = /[^!-~\u0080-\uffff]|[<>"]/
 const BAD_ESCAPE = /%(?![0-9A-Fa-f]{2})/
 
 /** Parses a URI of any scheme. Never throws. */

@@ -152,6 +152,14 @@ test('over TCP our requests use the connection of the dialog', () => {
   assert.equal([to.transport, to.host, to.connectionId], ['tcp', '10.0.0.5', 'c7'])
 })
 
+test('a caller behind a NAT is called back where its packets come from', () => {
+  const { bob, sessionId } = confirmed()
+  bob.do(bob.agent.bye(sessionId, 0))
+  const { text, to } = bob.sent.at(-1)!
+  assert.match(text, /^BYE sip:phone@10\.0\.0\.5:5060 SIP/)
+  assert.equal([to.host, to.port], ['198.51.100.7', 40_000])
+})
+
 test('what the general rules refuse is refused with the status they name', () => {
   const cases: [string, Parts, number, string?][] = [
     ['REGISTER', {}, 405, 'Allow: INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE'],
