@@ -201,17 +201,18 @@ export class StreamFork implements Sink {
     this.#inbound?.lose()
     this.#outbound?.lose()
     if (this.#stopping !== null) this.#end(this.#stopping)
-    else if (this.#status !== 'streaming') this.#retry()
-    else if (code === NORMAL_CLOSURE || code === NO_STATUS) this.#end('receiverClosed')
-    else {
-      this.#connection.broke()
-      this.#apply('dropped')
-      this.#retry()
-    }
+    else if (this.#status === 'streaming') this.#closedOpen(code)
+    else if (!this.#connection.retry()) this.#end('unreachable')
   }
 
-  #retry(): void {
-    if (!this.#connection.retry()) this.#end('unreachable')
+  #closedOpen(code: number): void {
+    if (code === NORMAL_CLOSURE || code === NO_STATUS) {
+      this.#end('receiverClosed')
+      return
+    }
+    this.#connection.broke()
+    this.#connection.retry()
+    this.#apply('dropped')
   }
 
   // ------------------------------------------------------------------------------------------------ sending

@@ -1,6 +1,7 @@
 import type { Resampler } from '../../codecs/resample.ts'
 import type { StreamSnapshot } from '../../media/protocol.ts'
-import { StreamFork, type Wire } from '../../media/stream-fork.ts'
+import type { Wire } from '../../media/stream-connection.ts'
+import { StreamFork } from '../../media/stream-fork.ts'
 import type { StreamIdentity } from '../../media/stream-messages.ts'
 
 export interface StreamMessage {
@@ -82,6 +83,7 @@ export class ForkBench {
   readonly dialledAt: number[] = []
   readonly changes: StreamSnapshot[] = []
   readonly frame = new Int16Array(160)
+  onChange: (snapshot: StreamSnapshot) => void = () => {}
   now = 1_000_000
   ticks = 0
 
@@ -102,7 +104,10 @@ export class ForkBench {
           this.dialledAt.push(this.now)
           return this.wire
         },
-        changed: snapshot => this.changes.push(snapshot),
+        changed: snapshot => {
+          this.changes.push(snapshot)
+          this.onChange(snapshot)
+        },
         now: () => this.now,
         random,
         resampler: doubler,
