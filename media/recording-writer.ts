@@ -1,4 +1,5 @@
-import { readdir, rename } from 'node:fs/promises'
+import { readdirSync } from 'node:fs'
+import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { RecordingInfo } from './protocol.ts'
 import { Recorder, type RecordingFinisher } from './recorder.ts'
@@ -45,14 +46,15 @@ export interface Recovered {
 }
 
 /**
- * Finishes what a crash left behind; for the start of the media process, before a recorder is opened. What cannot be finished is
- * reported once and set aside as `<recordingId>.failed`. Never rejects.
+ * Finishes what a crash left behind; for the start of the media process. Which recordings these are is settled when the call
+ * returns: a recorder may be opened from then on. What cannot be finished is reported once and set aside as
+ * `<recordingId>.failed`. Never rejects.
  */
 export async function recoverRecordings(dataDir: string): Promise<Recovered> {
   const recovered: Recovered = { ready: [], failed: [] }
-  const names = await readdir(partialsDir(dataDir)).catch(() => [])
+  const unfinished = leftBehind(dataDir)
   const writer = new RecordingWriter(dataDir)
-  for (const recordingId of names.filter(isRecordingId).sort()) {
+  for (const recordingId of unfinished) {
     const info = await writer.finish(recordingId)
     if (!('error' in info)) {
       recovered.ready.push(info)
@@ -64,4 +66,12 @@ export async function recoverRecordings(dataDir: string): Promise<Recovered> {
   }
   await writer.close()
   return recovered
+}
+
+function leftBehind(dataDir: string): string[] {
+  try {
+    return readdirSync(partialsDir(dataDir)).filter(isRecordingId).sort()
+  } catch {
+    return []
+  }
 }

@@ -351,6 +351,20 @@ test('what cannot be finished is reported once and set aside, and does not hinde
   assert.ok(existsSync(join(dataDir, 'recordings', '.partial', 'call_1.failed', MANIFEST_FILE)))
 })
 
+test('a recording that begins while others are recovered is left alone', async () => {
+  leave('call_1', { version: 1, frames: 1, channels: [{ legId: 'leg_a', startFrame: 0 }], segments: [] })
+  const recovery = recoverRecordings(dataDir)
+  const recorder = opened('call_2')
+  recorder.track('leg_a')
+  await untilExists(join(partialDir(dataDir, 'call_2'), MANIFEST_FILE))
+  assert.equal(
+    (await recovery).ready.map(r => r.recordingId),
+    ['call_1'],
+  )
+  recorder.tick()
+  assert.is(info(await recorder.finish()).durationMs, 20)
+})
+
 test('a data directory without recordings has nothing to recover', async () => {
   assert.equal(await recoverRecordings(join(dataDir, 'nowhere')), { ready: [], failed: [] })
 })
