@@ -1,0 +1,112 @@
+import { SipEndpoint } from '../media/sip-endpoint.ts'
+import type { HeaderFields, UaEvent } from '../sip/agent-types.ts'
+import { freePort } from './free-port.ts'
+import { PhoneAudio } from './phone-audio.ts'
+import { type MediaOptions, PhoneCall } from './phone-call.ts'
+
+const HOST = '127.0.0.1'
+/** How long the last BYEs may take when a phone is put away [ms]. */
+const FAREWELL_MS = 1000
+
+export interface DialOptions extends MediaOptions {
+  transport?: 'udp' | 'tcp'
+  /** INVITE without an offer: the other side offers in its 200, we answer in the ACK. */
+  lateOffer?: boolean
+  headers?: HeaderFields
+}
+
+export interface SipAddress {
+  host: string
+  port: number
+}
+
+/** A small SIP phone over real sockets: dials, takes calls, says what its voice says and keeps what it hears. */
+export class Phone {
+  readonly name: string
+  readonly port: number
+  readonly #sip: SipEndpoint
+  readonly #calls = new Map<string, PhoneCall>()
+  readonly #waiting: PhoneCall[] = []
+  readonly #takers: ((call: PhoneCall) => void)[] = []
+  /** How it takes calls. */
+  readonly #incoming: MediaOptions
+
+  private constructor(name: string, port: number, incoming: MediaOptions) {
+    this.name = name
+    this.port = port
+    this.#incoming = incoming
+    this.#sip = new SipEndpoint({
+      host: HOST,
+      port,
+      advertisedHost: HOST,
+      productName: 'tandem-phone',
+      optionsStatus: () => ({ status: 200 }),
+      onEvent: event => this.#onEvent(event),
+    })
+  }
+
+  /** Opens a phone on free ports of the loopback address. `incoming`: what it offers and says in calls that it takes. */
+  static async open(name = 'phone', incoming: MediaOptions = {}): Promise<Phone> {
+    const phone = new Phone(name, await freePort(HOST), incoming)
+    await phone.#sip.listen()
+    return phone
+  }
+
+  /** Where it can be called. */
+  get uri(): string {
+    return `sip:${this.name}@${HOST}:${this.port}`
+  }
+
+  /** Dials `user` at `server` and resolves when the INVITE is on its way. */
+  async dial(user: string, server: SipAddress, options: DialOptions = {}): Promise<PhoneCall> {
+    const call = new PhoneCall(this.#sip, await PhoneAudio.open(HOST), HOST, options)
+    const sessionId = this.#sip.invite({
+      to: `sip:${user}@${server.host}:${server.port}`,
+      from: this.uri,
+      target: { transport: options.transport ?? 'udp', ...server },
+      ...(options.lateOffer === true ? {} : { body: call.makeFirstOffer() }),
+      ...(options.headers === undefined ? {} : { headers: options.headers }),
+    })
+    call.begin(sessionId)
+    this.#calls.set(sessionId, call)
+    return call
+  }
+
+  /** Dials and resolves when the call is answered. Throws when it is refused. */
+  async call(user: string, server: SipAddress, options: DialOptions = {}): Promise<PhoneCall> {
+    const call = await this.dial(user, server, options)
+    const outcome = await call.outcome
+    if (outcome.status !== 200) throw new Error(`${this.name} called ${user} and got ${outcome.status}`)
+    return call
+  }
+
+  /** The next incoming call, unanswered: `answer`, `ring` or `reject` it. */
+  next(): Promise<PhoneCall> {
+    const call = this.#waiting.shift()
+    return call === undefined ? new Promise(resolve => this.#takers.push(resolve)) : Promise.resolve(call)
+  }
+
+  /** Hangs up what is left, waits for that to be heard, and closes. */
+  async close(): Promise<void> {
+    for (const call of this.#calls.values()) void call.hangup()
+    const limit = performance.now() + FAREWELL_MS
+    while (this.#sip.sessionCount > 0 && performance.now() < limit) await new Promise(later => setTimeout(later, 5))
+    this.#sip.close()
+    for (const call of this.#calls.values()) call.audio.close()
+  }
+
+  #onEvent(event: UaEvent): void {
+    if (event.kind === 'incoming') void this.#ringing(event)
+    else this.#calls.get(event.sessionId)?.onEvent(event)
+    if (event.kind === 'ended' || event.kind === 'rejected') this.#calls.delete(event.sessionId)
+  }
+
+  async #ringing({ sessionId, offer }: Extract<UaEvent, { kind: 'incoming' }>): Promise<void> {
+    const call = new PhoneCall(this.#sip, await PhoneAudio.open(HOST), HOST, this.#incoming, offer)
+    call.begin(sessionId)
+    this.#calls.set(sessionId, call)
+    const taker = this.#takers.shift()
+    if (taker === undefined) this.#waiting.push(call)
+    else taker(call)
+  }
+}

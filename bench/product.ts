@@ -1,0 +1,249 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { freePort } from './free-port.ts'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const CLI = join(ROOT, 'dist', 'control', 'cli.js')
+const HOST = '127.0.0.1'
+const READY_MS = 30_000
+/** Beyond the drain limit. */
+const STOP_MARGIN_MS = 15_000
+const POLL_MS = 20
+const RTP_PORTS_EACH = 2000
+
+/** Ends the product when its standard input closes: it dies with whoever started it, even by SIGKILL. */
+const GUARD = `
+exec 3<&0
+"$@" 3<&- </dev/null &
+child=$!
+{ cat <&3 >/dev/null 2>&1; kill -KILL $child 2>/dev/null; } >/dev/null 2>&1 &
+exec 3<&-
+trap 'kill -TERM $child' TERM
+wait $child; code=$?
+while kill -0 $child 2>/dev/null; do wait $child; code=$?; done
+exit $code`
+
+export type ProcessName = 'supervisor' | 'media' | 'control'
+
+export interface ProductOptions {
+  /** Further TANDEM_* variables. */
+  env?: Record<string, string>
+  /** Use this directory and leave it there; absent: a fresh one that is removed at the end. */
+  dataDir?: string
+}
+
+export interface ApiAnswer {
+  status: number
+  headers: Headers
+  /** Parsed JSON; null when there was none. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests read bodies of every shape
+  body: any
+}
+
+export interface ApiOptions {
+  key?: string
+  headers?: Record<string, string>
+}
+
+/** The built product, started for a test, the demo or the bench, with ports and keys of its own. */
+export class Product {
+  readonly sip: { host: string; port: number }
+  readonly baseUrl: string
+  readonly liveKey: string
+  readonly testKey: string
+  readonly dataDir: string
+  /** Everything that the processes wrote to their standard output and error. */
+  output = ''
+  readonly #child: ChildProcess
+  readonly #exited: Promise<number | null>
+  readonly #keepsData: boolean
+  readonly #stopMs: number
+  #hasExited = false
+
+  private constructor(env: Record<string, string>, keepsData: boolean) {
+    this.sip = { host: HOST, port: Number(env.TANDEM_SIP_PORT) }
+    this.baseUrl = `http://${HOST}:${env.TANDEM_HTTP_PORT}`
+    this.liveKey = env.TANDEM_LIVE_KEY!
+    this.testKey = env.TANDEM_TEST_KEY!
+    this.dataDir = env.TANDEM_DATA_DIR!
+    this.#keepsData = keepsData
+    this.#stopMs = Number(env.TANDEM_DRAIN_SECONDS) * 1000 + STOP_MARGIN_MS
+    this.#child = spawn('/bin/sh', ['-c', GUARD, 'guard', process.execPath, CLI, 'start'], {
+      cwd: ROOT,
+      env: { ...withoutTandem(process.env), ...env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
+    this.#child.stdout!.on('data', text => (this.output += text))
+    this.#child.stderr!.on('data', text => (this.output += text))
+    this.#exited = new Promise(resolve =>
+      this.#child.once('exit', code => {
+        this.#hasExited = true
+        resolve(code)
+      }),
+    )
+    running.add(this)
+  }
+
+  /** Starts it and resolves when it is ready. Throws with what it said when it does not get there. */
+  static async start({ env = {}, dataDir }: ProductOptions = {}): Promise<Product> {
+    if (!existsSync(CLI)) throw new Error('dist/ is not there: run "npm run build" first')
+    const firstRtpPort = 10_000 + RTP_PORTS_EACH * randomInt(0, 10)
+    const product = new Product(
+      {
+        TANDEM_DATA_DIR: dataDir ?? mkdtempSync(join(tmpdir(), 'tandem-')),
+        TANDEM_HTTP_HOST: HOST,
+        TANDEM_HTTP_PORT: String(await freePort()),
+        TANDEM_SIP_HOST: HOST,
+        TANDEM_SIP_PORT: String(await freePort()),
+        TANDEM_RTP_PORTS: `${firstRtpPort}-${firstRtpPort + RTP_PORTS_EACH - 1}`,
+        TANDEM_LIVE_KEY: 'sk_live_0000000000000000e2e',
+        TANDEM_TEST_KEY: 'sk_test_0000000000000000e2e',
+        TANDEM_ENGINE_THREADS: '1',
+        TANDEM_DRAIN_SECONDS: '1',
+        TANDEM_ALLOW_PRIVATE_URLS: '127.0.0.0/8',
+        ...env,
+      },
+      dataDir !== undefined,
+    )
+    const ready = await product.#untilReady()
+    if (ready) return product
+    await product.stop()
+    throw new Error(`the product did not get ready:\n${product.output}`)
+  }
+
+  async #untilReady(): Promise<boolean> {
+    const limit = performance.now() + READY_MS
+    while (!this.#hasExited && performance.now() < limit) {
+      const status = await fetch(`${this.baseUrl}/readyz`).then(
+        async response => {
+          await response.arrayBuffer()
+          return response.status
+        },
+        () => 0,
+      )
+      if (status === 200) return true
+      await sleep(POLL_MS)
+    }
+    return false
+  }
+
+  /** Resolves when all is up, again after a kill. */
+  async ready(): Promise<void> {
+    if (!(await this.#untilReady())) throw new Error(`the product is not ready:\n${this.output}`)
+  }
+
+  /** The process IDs of now; they change when a process was restarted. 0: not running. */
+  get pids(): Record<ProcessName, number> {
+    const read = (name: ProcessName): number => {
+      try {
+        return Number(readFileSync(join(this.dataDir, 'run', `${name}.pid`), 'utf8'))
+      } catch {
+        return 0
+      }
+    }
+    return { supervisor: read('supervisor'), media: read('media'), control: read('control') }
+  }
+
+  /** One request to the REST API; `path` is what follows `/v1`. The live key unless another is given. */
+  async api(method: string, path: string, body?: unknown, options: ApiOptions = {}): Promise<ApiAnswer> {
+    const response = await fetch(`${this.baseUrl}/v1${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${options.key ?? this.liveKey}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...options.headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    const isJson = response.headers.get('content-type')?.includes('json') === true
+    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : null }
+  }
+
+  /** The body of a request that must succeed. Throws with the answer when it does not. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests read bodies of every shape
+  async ok(method: string, path: string, body?: unknown): Promise<any> {
+    const answer = await this.api(method, path, body)
+    if (answer.status < 300) return answer.body
+    throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+  }
+
+  /** Asks again and again until `probe` gives something else than null or undefined. */
+  async until<T>(what: string, probe: () => Promise<T | null | undefined>, limitMs = 5000): Promise<T> {
+    const limit = performance.now() + limitMs
+    for (;;) {
+      const value = await probe()
+      if (value !== null && value !== undefined) return value
+      if (performance.now() > limit) throw new Error(`not within ${limitMs} ms: ${what}`)
+      await sleep(POLL_MS)
+    }
+  }
+
+  /** Every API event of the live mode, oldest first. */
+  // biome-ignore lint/suspicious/noExplicitAny: events carry objects of every shape
+  async events(): Promise<any[]> {
+    const events = []
+    let cursor = ''
+    for (;;) {
+      const page = await this.ok('GET', `/events?limit=100${cursor}`)
+      events.push(...page.data)
+      if (!page.has_more) return events.reverse()
+      cursor = `&starting_after=${encodeURIComponent(page.next_cursor)}`
+    }
+  }
+
+  /** SIGTERM, and waits for the drain; SIGKILL when that takes too long. Idempotent; resolves to the exit code. */
+  async stop(): Promise<number | null> {
+    if (!this.#hasExited) {
+      const { supervisor } = this.pids
+      if (supervisor > 0) signal(supervisor, 'SIGTERM')
+      else this.#child.kill('SIGTERM')
+      const timer = setTimeout(() => this.kill(), this.#stopMs)
+      await this.#exited
+      clearTimeout(timer)
+    }
+    this.#child.stdin!.end()
+    running.delete(this)
+    this.#removeData()
+    return this.#exited
+  }
+
+  /** Ends all its processes at once. */
+  kill(): void {
+    for (const pid of Object.values(this.pids)) if (pid > 0 && !this.#hasExited) signal(pid, 'SIGKILL')
+    this.#child.stdin!.destroy()
+  }
+
+  /** For the end of a test that dies: nothing stays behind. */
+  abandon(): void {
+    this.kill()
+    this.#removeData()
+  }
+
+  #removeData(): void {
+    if (!this.#keepsData) rmSync(this.dataDir, { recursive: true, force: true })
+  }
+}
+
+const running = new Set<Product>()
+process.on('exit', () => {
+  for (const product of running) product.abandon()
+})
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => process.exit(1))
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch {
+    // It has ended in the meantime.
+  }
+}
+
+/** What the shell of a developer has set must not leak into a test. */
+const withoutTandem = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('TANDEM_')))
