@@ -1,8 +1,8 @@
+import type { DtmfKey } from '../codecs/tones.ts'
 import { readUint32 } from './rtp.ts'
 
 /** Event codes 0..15 (RFC 4733 §3.2, Table 3). */
 const KEYS = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '*', '#', 'A', 'B', 'C', 'D'] as const
-export type DtmfKey = (typeof KEYS)[number]
 
 /** Bytes of one event in a packet (RFC 4733 §2.3). */
 export const DTMF_EVENT_BYTES = 4

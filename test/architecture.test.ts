@@ -1,0 +1,103 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import * as assert from 'uvu/assert'
+import { suite } from './harness.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** Which folders a folder may import; `control` sees one file of `media` more. */
+const ARROWS: Record<string, readonly string[]> = {
+  codecs: ['codecs'],
+  sip: ['sip'],
+  media: ['media', 'codecs', 'sip'],
+  control: ['control', 'codecs'],
+}
+const CONTROL_MAY_SEE = 'media/protocol.ts'
+
+/** Packages that do I/O or read the clock have no place in the pure folders. */
+const PURE = ['codecs', 'sip']
+const FORBIDDEN_IN_PURE = /^node:(?!crypto$)/
+
+const IMPORT =
+  /(?:^|\n)\s*(?:import|export)\b[^'";]*?from\s*'([^']+)'|(?:^|\n)\s*import\s*'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/g
+
+const files = Object.keys(ARROWS).flatMap(folder =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter(path => path.endsWith('.ts') && !path.endsWith('.d.ts'))
+    .map(path => `${folder}/${path}`),
+)
+
+const importsOf = (file: string): string[] =>
+  [...readFileSync(join(root, file), 'utf8').matchAll(IMPORT)].map(match => (match[1] ?? match[2] ?? match[3])!)
+
+const oursOf = (file: string): string[] =>
+  importsOf(file)
+    .filter(name => name.startsWith('.'))
+    .map(name => normalize(join(dirname(file), name)))
+
+const folderOf = (file: string): string => file.split('/')[0]!
+
+const test = suite('architecture')
+
+test('every arrow between folders is one of docs/architecture.md', () => {
+  assert.ok(files.length > 50, 'the walk found the sources')
+  const wrong = files.flatMap(file =>
+    oursOf(file)
+      .filter(target => !ARROWS[folderOf(file)]!.includes(folderOf(target)))
+      .filter(target => !(folderOf(file) === 'control' && target === CONTROL_MAY_SEE))
+      .map(target => `${file} -> ${target}`),
+  )
+  assert.equal(wrong, [])
+})
+
+test('no cycle, types included', () => {
+  const state = new Map<string, 'open' | 'done'>()
+  const cycles: string[] = []
+  const visit = (file: string, path: string[]): void => {
+    if (state.get(file) === 'done') return
+    if (state.get(file) === 'open') {
+      cycles.push([...path.slice(path.indexOf(file)), file].join(' -> '))
+      return
+    }
+    state.set(file, 'open')
+    for (const target of oursOf(file)) if (files.includes(target)) visit(target, [...path, file])
+    state.set(file, 'done')
+  }
+  for (const file of files) visit(file, [])
+  assert.equal(cycles, [])
+})
+
+test('every relative import names a file that is there', () => {
+  const missing = files.flatMap(file =>
+    oursOf(file)
+      .filter(target => !files.includes(target) && !target.endsWith('.d.ts'))
+      .map(target => `${file} -> ${target}`),
+  )
+  assert.equal(missing, [])
+})
+
+test('codecs and sip do no I/O and have no clock, timers or chance of their own', () => {
+  const wrong = files
+    .filter(file => PURE.includes(folderOf(file)))
+    .flatMap(file => {
+      const text = readFileSync(join(root, file), 'utf8').replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')
+      const globals = /\b(setTimeout|setInterval|setImmediate|Date\.now|performance\.now|Math\.random|process\.)/.exec(
+        text,
+      )
+      return [
+        ...importsOf(file).filter(name => FORBIDDEN_IN_PURE.test(name)),
+        ...(globals === null ? [] : [globals[1]!]),
+      ].map(what => `${file}: ${what}`)
+    })
+  assert.equal(wrong, [])
+})
+
+test('no barrel: no file is named index.ts', () => {
+  assert.equal(
+    files.filter(file => file.endsWith('/index.ts')),
+    [],
+  )
+})
+
+test.run()
