@@ -26,7 +26,7 @@ export const INVITE_SERVER: Machine<InviteServerState, InviteServerInput, Server
       request: { to: 'completed', do: ['retransmit'] },
       ack: { to: 'confirmed', do: [] },
       G: { to: 'completed', do: ['retransmit'] },
-      H: { to: 'terminated', do: ['timeout'] },
+      H: { to: 'terminated', do: [] },
     },
     confirmed: {
       request: { to: 'confirmed', do: [] },

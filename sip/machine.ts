@@ -30,9 +30,5 @@ export type ClientEffect =
   /** Tell the user that the request could not be sent. */
   | 'unreachable'
 
-/** What a server transaction does. */
-export type ServerEffect =
-  /** Send the last response again. */
-  | 'retransmit'
-  /** Tell the user that no ACK came for a failure response. */
-  | 'timeout'
+/** What a server transaction does: send the last response again. That no ACK came for a failure (timer H) concerns nobody. */
+export type ServerEffect = 'retransmit'

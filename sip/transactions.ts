@@ -45,7 +45,7 @@ export interface ServerTransaction extends Running<ServerEffect> {
   readonly topVia: string
   readonly replyTo: Peer
   last: Uint8Array | null
-  /** Set by the owner of the transaction: a failure response of ours was never acknowledged, or it is over. */
+  /** Called once when the transaction is over; set by whoever needs to know. */
   terminated: (() => void) | null
 }
 
@@ -181,7 +181,7 @@ export class Transactions {
     if (step.to === 'terminated') this.#remove(transaction)
     for (const effect of step.do) {
       if (transaction.side === 'client') this.#clientEffect(transaction, effect as ClientEffect, now)
-      else if (effect === 'retransmit') this.#again(transaction.last, transaction.replyTo)
+      else this.#again(transaction.last, transaction.replyTo)
     }
   }
 

@@ -231,6 +231,13 @@ test('INFO brings DTMF, in both content types, and others are answered 415', () 
   assert.equal(infos, ['Signal=5\r\nDuration=100\r\n', '#'])
 })
 
+test('a request whose CSeq is not higher than the last is answered 500', () => {
+  const { bob, to } = confirmed()
+  const info = (cseq: number, branch: string) =>
+    statusOf(feed(bob, raw('INFO', { to, cseq, via: `SIP/2.0/UDP 10.0.0.5;rport;branch=z9hG4bK${branch}` })))
+  assert.equal([info(5, 'a'), info(4, 'b'), info(5, 'c'), info(6, 'd')], [200, 500, 500, 200])
+})
+
 test('an UPDATE without an offer is answered at once, one with an offer by the owner', () => {
   const { bob, sessionId, to } = confirmed()
   assert.is(statusOf(feed(bob, raw('UPDATE', { to, cseq: 2 }))), 200)

@@ -211,6 +211,27 @@ test('a re-INVITE is offered, answered and confirmed in both directions', () => 
   assert.is(textOf(alice.event('reinviteConfirmed').body), 'late')
 })
 
+test('the 2xx to a re-INVITE that comes again is acknowledged again', () => {
+  const { pipe, alice, bob, a } = established()
+  pipe.lose = text => text.startsWith('ACK') && pipe.now < 500
+  alice.do(alice.agent.reinvite(a, body('hold'), 100))
+  pipe.run(2000)
+  assert.is(alice.sent.filter(({ text }) => text.startsWith('ACK') && text.includes('CSeq: 2 ACK')).length, 2)
+  assert.is(bob.event('reinviteConfirmed').body, null)
+  alice.event('reinviteAnswered')
+})
+
+test('a re-INVITE that is only ever answered 100 ends the call after three minutes', () => {
+  const { pipe, alice, bob, a } = established()
+  bob.onEvent = () => {}
+  alice.do(alice.agent.reinvite(a, body('hold'), 100))
+  pipe.run(180_000)
+  assert.not(alice.kinds().includes('ended'))
+  pipe.run(180_200)
+  assert.equal([alice.event('ended').by, alice.event('ended').cause], ['local', 'timeout'])
+  assert.is(bob.event('ended').by, 'remote')
+})
+
 test('a refused re-INVITE leaves the call up', () => {
   const { pipe, alice, bob, a } = established()
   bob.onEvent = event => {
