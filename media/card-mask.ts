@@ -7,6 +7,9 @@ import { DtmfMask } from '../codecs/dtmf-mask.ts'
  */
 const TAIL_FRAMES = 15
 
+/** No key is held for longer than this after a pause; what still sounds like one is a whistle or a machine [frames]. */
+const MAX_TAIL_FRAMES = 500
+
 /**
  * Takes the keypad tones out of one leg's audio during a card-payment pause (api-additions.md, "Card-payment pause").
  * While engaged the clean audio runs behind by the mask's look-ahead, so that a tone's leading edge can be removed too.
@@ -17,6 +20,7 @@ export class CardMask {
   readonly #silence: Frame
   #mask: DtmfMask | null = null
   #tail = 0
+  #framesSincePause = 0
 
   constructor(samples: number) {
     this.clean = new Int16Array(samples)
@@ -35,8 +39,9 @@ export class CardMask {
       this.#mask = new DtmfMask()
     }
     this.#mask.process(frame ?? this.#silence, this.clean)
-    if (paused || this.#mask.tonePresent) this.#tail = TAIL_FRAMES
+    this.#framesSincePause = paused ? 0 : this.#framesSincePause + 1
+    this.#tail = paused || this.#mask.tonePresent ? TAIL_FRAMES : this.#tail - 1
     // What the look-ahead still holds is dropped, never let out.
-    else if (--this.#tail <= 0) this.#mask = null
+    if (this.#tail <= 0 || this.#framesSincePause > MAX_TAIL_FRAMES) this.#mask = null
   }
 }

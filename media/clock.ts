@@ -48,18 +48,21 @@ export class Clock {
   }
 
   #run(): void {
-    const behind = Math.floor((this.#now() - this.#next) / SLOT_MS) - MAX_CATCH_UP
-    if (behind > 0) {
-      // Whole frames only, so that every room keeps its slot and loses the same number of frames.
-      const missed = Math.ceil(behind / SLOTS) * SLOTS
-      this.skipped += missed
-      this.#next += missed * SLOT_MS
-    }
-    while (this.#next <= this.#now()) {
-      if (this.#now() - this.#next > SLOT_MS) this.late++
+    for (let now = this.#now(); this.#next <= now; now = this.#now()) {
+      this.#leaveOut(now)
+      if (now - this.#next > SLOT_MS) this.late++
       this.#onSlot(this.#count++ % SLOTS, this.#next)
       this.#next += SLOT_MS
     }
     if (this.#timer !== undefined) this.#arm()
+  }
+
+  /** Gives up what lies too far behind: whole frames, so that every room keeps its slot and loses the same number. */
+  #leaveOut(now: number): void {
+    const behind = Math.floor((now - this.#next) / SLOT_MS) - MAX_CATCH_UP
+    if (behind <= 0) return
+    const missed = Math.ceil(behind / SLOTS) * SLOTS
+    this.skipped += missed
+    this.#next += missed * SLOT_MS
   }
 }

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { EngineCommandName, EngineCommands, EngineConfig, FromEngine, ToEngine } from './engine-protocol.ts'
 import type { EndedReason, Failure, MediaEvent } from './protocol.ts'
+import { workerEntry } from './worker-entry.ts'
 
 /** Commands that wait for one thread at most; further ones fail as `capacity`. */
 const MAX_PENDING = 10_000
@@ -20,10 +21,10 @@ export class EngineClient {
   #nextId = 1
 
   constructor(config: EngineConfig, hooks: EngineHooks) {
-    const isSource = import.meta.url.endsWith('.ts')
-    this.#worker = new Worker(new URL(isSource ? './engine-thread.ts' : './engine-thread.js', import.meta.url), {
+    const { url, execArgv } = workerEntry('engine-thread', import.meta.url)
+    this.#worker = new Worker(url, {
       workerData: config,
-      execArgv: isSource ? ['--import', 'tsx'] : [],
+      execArgv,
       // A small young generation keeps each collection well below a frame.
       resourceLimits: { maxYoungGenerationSizeMb: 16 },
     })

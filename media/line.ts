@@ -77,19 +77,6 @@ export function reasonOfStatus(status: number): EndedReason {
   return 'rejected'
 }
 
-/** The key of an INFO body: `application/dtmf-relay` (`Signal=5`) or `application/dtmf` (`5`); null when it is none. */
-export function keyOfInfo(contentType: string, body: Uint8Array): string | null {
-  const type = contentType.split(';')[0]!.trim().toLowerCase()
-  const text = new TextDecoder().decode(body.subarray(0, 256))
-  const key =
-    type === 'application/dtmf-relay'
-      ? /^signal\s*=\s*([0-9*#A-D])/im.exec(text)?.[1]
-      : type === 'application/dtmf'
-        ? /^\s*([0-9*#A-D])\s*$/i.exec(text)?.[1]
-        : undefined
-  return key?.toUpperCase() ?? null
-}
-
 /** The quality of a leg that never had audio. */
 export const NO_QUALITY: Quality = {
   codec: null,

@@ -1,9 +1,10 @@
 import { randomInt } from 'node:crypto'
 import { ulid } from 'ulid'
+import { parseDtmfInfo } from '../sip/dtmf-info.ts'
 import { answerOffer, applyAnswer, createOffer, type NegotiatedMedia } from '../sip/offer-answer.ts'
 import type { Body, UaEvent } from '../sip/user-agent.ts'
 import type { EngineClient } from './engine-client.ts'
-import { capabilitiesOf, keyOfInfo, type Line, legMediaOf, NO_QUALITY, partyOf, reasonOfStatus } from './line.ts'
+import { capabilitiesOf, type Line, legMediaOf, NO_QUALITY, partyOf, reasonOfStatus } from './line.ts'
 import type { EndedReason, EventName, Events, Failure, LegSnapshot, MediaEvent, Reply, Request } from './protocol.ts'
 import { isFailure } from './protocol.ts'
 import type { SipEndpoint } from './sip-endpoint.ts'
@@ -353,9 +354,9 @@ export class Switchboard {
   }
 
   #info(line: Line, contentType: string, body: Uint8Array): void {
-    const key = keyOfInfo(contentType, body)
-    if (key !== null && line.engine !== null) {
-      void line.engine.request('leg.key', { legId: line.legId, key, source: 'info' })
+    const info = parseDtmfInfo(contentType, body)
+    if (info !== null && line.engine !== null) {
+      void line.engine.request('leg.key', { legId: line.legId, key: info.digit, source: 'info' })
     }
   }
 
