@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { freePort } from './free-port.ts'
+import { RestClient } from './rest-client.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const CLI = join(ROOT, 'dist', 'control', 'cli.js')
@@ -37,24 +38,9 @@ export interface ProductOptions {
   dataDir?: string
 }
 
-export interface ApiAnswer {
-  status: number
-  headers: Headers
-  /** Parsed JSON; null when there was none. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests read bodies of every shape
-  body: any
-}
-
-export interface ApiOptions {
-  key?: string
-  headers?: Record<string, string>
-}
-
 /** The built product, started for a test, the demo or the bench, with ports and keys of its own. */
-export class Product {
+export class Product extends RestClient {
   readonly sip: { host: string; port: number }
-  readonly baseUrl: string
-  readonly liveKey: string
   readonly testKey: string
   readonly dataDir: string
   /** Everything that the processes wrote to their standard output and error. */
@@ -66,9 +52,8 @@ export class Product {
   #hasExited = false
 
   private constructor(env: Record<string, string>, keepsData: boolean) {
+    super(`http://${HOST}:${env.TANDEM_HTTP_PORT}`, env.TANDEM_LIVE_KEY!)
     this.sip = { host: HOST, port: Number(env.TANDEM_SIP_PORT) }
-    this.baseUrl = `http://${HOST}:${env.TANDEM_HTTP_PORT}`
-    this.liveKey = env.TANDEM_LIVE_KEY!
     this.testKey = env.TANDEM_TEST_KEY!
     this.dataDir = env.TANDEM_DATA_DIR!
     this.#keepsData = keepsData
@@ -113,7 +98,7 @@ export class Product {
     const ready = await product.#untilReady()
     if (ready) return product
     await product.stop()
-    throw new Error(`the product did not get ready:\n${product.output}`)
+    throw new Error(`the product did not get ready:\n${product.#lastWords()}`)
   }
 
   async #untilReady(): Promise<boolean> {
@@ -134,7 +119,11 @@ export class Product {
 
   /** Resolves when all is up, again after a kill. */
   async ready(): Promise<void> {
-    if (!(await this.#untilReady())) throw new Error(`the product is not ready:\n${this.output}`)
+    if (!(await this.#untilReady())) throw new Error(`the product is not ready:\n${this.#lastWords()}`)
+  }
+
+  #lastWords(): string {
+    return this.output.slice(-2000)
   }
 
   /** The process IDs of now; they change when a process was restarted. 0: not running. */
@@ -147,54 +136,6 @@ export class Product {
       }
     }
     return { supervisor: read('supervisor'), media: read('media'), control: read('control') }
-  }
-
-  /** One request to the REST API; `path` is what follows `/v1`. The live key unless another is given. */
-  async api(method: string, path: string, body?: unknown, options: ApiOptions = {}): Promise<ApiAnswer> {
-    const response = await fetch(`${this.baseUrl}/v1${path}`, {
-      method,
-      headers: {
-        authorization: `Bearer ${options.key ?? this.liveKey}`,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...options.headers,
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
-    const text = await response.text()
-    const isJson = response.headers.get('content-type')?.includes('json') === true
-    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : null }
-  }
-
-  /** The body of a request that must succeed. Throws with the answer when it does not. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests read bodies of every shape
-  async ok(method: string, path: string, body?: unknown): Promise<any> {
-    const answer = await this.api(method, path, body)
-    if (answer.status < 300) return answer.body
-    throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body)}`)
-  }
-
-  /** Asks again and again until `probe` gives something else than null or undefined. */
-  async until<T>(what: string, probe: () => Promise<T | null | undefined>, limitMs = 5000): Promise<T> {
-    const limit = performance.now() + limitMs
-    for (;;) {
-      const value = await probe()
-      if (value !== null && value !== undefined) return value
-      if (performance.now() > limit) throw new Error(`not within ${limitMs} ms: ${what}`)
-      await sleep(POLL_MS)
-    }
-  }
-
-  /** Every API event of the live mode, oldest first. */
-  // biome-ignore lint/suspicious/noExplicitAny: events carry objects of every shape
-  async events(): Promise<any[]> {
-    const events = []
-    let cursor = ''
-    for (;;) {
-      const page = await this.ok('GET', `/events?limit=100${cursor}`)
-      events.push(...page.data)
-      if (!page.has_more) return events.reverse()
-      cursor = `&starting_after=${encodeURIComponent(page.next_cursor)}`
-    }
   }
 
   /** SIGTERM, and waits for the drain; SIGKILL when that takes too long. Idempotent; resolves to the exit code. */

@@ -1,0 +1,141 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { decodeUlaw } from '../codecs/ulaw.ts'
+
+export type StreamTrack = 'inbound' | 'outbound'
+
+/** One `media` message: 20 ms of one track. */
+export interface StreamFrame {
+  /** Monotonic arrival time [ms]. */
+  at: number
+  chunk: number
+  /** Since the stream began [ms]. */
+  timestamp: number
+  payload: Buffer
+}
+
+/** One media stream that reached us: what its messages said. */
+export interface ReceivedStream {
+  streamId: string
+  callId: string
+  encoding: string
+  sampleRateHz: number
+  customParameters: Record<string, string>
+  tracks: Record<StreamTrack, StreamFrame[]>
+  keys: string
+  stopped: boolean
+  /** Every message as it came, but for the audio. */
+  log: string[]
+}
+
+/** A receiver of media streams on a free port of the loopback address. */
+export class StreamReceiver {
+  readonly streams: ReceivedStream[] = []
+  readonly #http: Server
+  readonly #watchers = new Set<() => void>()
+
+  private constructor() {
+    this.#http = createServer()
+    new WebSocketServer({ server: this.#http }).on('connection', ws => this.#connection(ws))
+  }
+
+  static async listen(): Promise<StreamReceiver> {
+    const receiver = new StreamReceiver()
+    await new Promise<void>(listening => receiver.#http.listen(0, '127.0.0.1', listening))
+    return receiver
+  }
+
+  get url(): string {
+    return `ws://127.0.0.1:${(this.#http.address() as AddressInfo).port}/`
+  }
+
+  /** Resolves to what `find` gives as soon as it is not undefined; asked whenever a message comes. */
+  until<T>(find: () => T | undefined): Promise<T> {
+    return new Promise(resolve => {
+      const look = (): void => {
+        const found = find()
+        if (found === undefined) return
+        this.#watchers.delete(look)
+        resolve(found)
+      }
+      this.#watchers.add(look)
+      look()
+    })
+  }
+
+  /** The stream of that ID once it has started. */
+  stream(streamId: string): Promise<ReceivedStream> {
+    return this.until(() => this.streams.find(stream => stream.streamId === streamId))
+  }
+
+  /** Resolves when that many more frames of a track have come. */
+  async frames(stream: ReceivedStream, track: StreamTrack, count: number): Promise<StreamFrame[]> {
+    const frames = stream.tracks[track]
+    const from = frames.length
+    return this.until(() => (frames.length >= from + count ? frames.slice(from, from + count) : undefined))
+  }
+
+  close(): Promise<void> {
+    return new Promise(closed => {
+      this.#http.close(() => closed())
+      this.#http.closeAllConnections()
+    })
+  }
+
+  #connection(ws: WebSocket): void {
+    let stream: ReceivedStream | null = null
+    ws.on('error', () => {})
+    ws.on('message', data => {
+      const at = performance.now()
+      const text = String(data)
+      const message = JSON.parse(text)
+      if (message.event === 'start') {
+        stream = streamOf(message.start)
+        this.streams.push(stream)
+      } else if (message.event === 'media') {
+        const { track, chunk, timestamp, payload } = message.media
+        stream?.tracks[track as StreamTrack]?.push({
+          at,
+          chunk: Number(chunk),
+          timestamp: Number(timestamp),
+          payload: Buffer.from(payload, 'base64'),
+        })
+      } else if (message.event === 'dtmf' && stream !== null) stream.keys += message.dtmf.digit
+      else if (message.event === 'stop' && stream !== null) stream.stopped = true
+      if (message.event !== 'media') stream?.log.push(text)
+      for (const look of [...this.#watchers]) look()
+    })
+  }
+}
+
+/** What a `start` message announces. */
+function streamOf(start: {
+  streamSid: string
+  callSid: string
+  mediaFormat: { encoding: string; sampleRate: number }
+  customParameters: Record<string, string>
+}): ReceivedStream {
+  return {
+    streamId: start.streamSid,
+    callId: start.callSid,
+    encoding: start.mediaFormat.encoding,
+    sampleRateHz: start.mediaFormat.sampleRate,
+    customParameters: start.customParameters,
+    tracks: { inbound: [], outbound: [] },
+    keys: '',
+    stopped: false,
+    log: [],
+  }
+}
+
+/** The audio of frames, one after the other, as 16-bit samples at the stream's own rate. */
+export function audioOf(stream: Pick<ReceivedStream, 'encoding'>, frames: readonly StreamFrame[]): Int16Array {
+  const bytes = Buffer.concat(frames.map(frame => frame.payload))
+  if (stream.encoding === 'audio/x-mulaw') {
+    const samples = new Int16Array(bytes.length)
+    decodeUlaw(bytes, samples)
+    return samples
+  }
+  return Int16Array.from({ length: bytes.length / 2 }, (_, i) => bytes.readInt16LE(2 * i))
+}
