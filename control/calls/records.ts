@@ -173,6 +173,18 @@ export const legsOfSession = (db: Db, session: CallRow): Promise<ParticipantRow[
     .where('session_call_id', '=', session.id)
     .execute()
 
+/** The participants' own calls, by their IDs. */
+export async function callsOf(
+  db: Db,
+  tenant: Tenant,
+  participants: readonly ParticipantRow[],
+): Promise<Map<string, CallRow>> {
+  const ids = participants.map(row => row.call_id)
+  if (ids.length === 0) return new Map()
+  const rows = await forTenant(db, tenant).select('calls').selectAll().where('id', 'in', ids).execute()
+  return new Map(rows.map(row => [row.id, row]))
+}
+
 /** The running call that a media target belongs to. */
 export async function callOfTarget(db: Db, target: Target): Promise<CallRow | undefined> {
   if ('roomId' in target) {

@@ -1,0 +1,185 @@
+import type { DialTarget } from '../../media/protocol.ts'
+import { isFailure } from '../../media/protocol.ts'
+import { type Problem, problem } from '../http/errors.ts'
+import { newId } from '../ids.ts'
+import type { MediaPort } from '../media-client.ts'
+import type { Db, Store, Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import { affinityOf, ownRoom } from './decide.ts'
+import { endLeg, insertParty, loadLeg } from './records.ts'
+import type { CallRow, ConnectionRow, ParticipantRow } from './tables.ts'
+
+/** Who asks for a call: a tenant, and the request for the events. A `Context` is one. */
+export interface Caller extends Tenant {
+  requestId: string
+  idempotencyKey: string | null
+}
+
+export interface DialRequest {
+  to: string
+  from?: string | undefined
+  roomId: string | null
+  timeoutS: number
+  record: boolean
+  metadata: Record<string, string>
+  role: 'member' | 'moderator'
+  muted: boolean
+}
+
+export interface DialDeps {
+  store: Store
+  media: MediaPort
+  now: () => Date
+  /** The host of our own SIP address, for a call that is from no number. */
+  sipHost: string
+}
+
+/** Placed: its rows, and for what goes wrong before media has accepted it a problem. */
+export type Placed = { call: CallRow; participant: ParticipantRow }
+
+const E164 = /^\+[1-9][0-9]{1,14}$/
+const SIP_URI = /^sip:(?:[^@\s<>"]{1,128}@)?[^@\s<>";?]{1,253}(?:;[^\s<>"]{0,128})?$/
+const BUSY_RETRY_S = 5
+
+/**
+ * Places an outbound call. `also` writes what belongs to the call in the same transaction, before media knows of it.
+ * A number goes out over the connection of the number it is from, else over the first trunk; a SIP URI is dialled as it is.
+ */
+export async function placeCall(
+  deps: DialDeps,
+  caller: Caller,
+  request: DialRequest,
+  also: (trx: Trx, call: CallRow) => Promise<void> = async () => {},
+): Promise<Placed | Problem> {
+  if (!caller.livemode) {
+    return problem('parameter_invalid', 'A test key reaches nobody outside: dial with a live key.', { param: 'to' })
+  }
+  const way = await wayTo(deps.store.db, caller, request, deps.sipHost)
+  if ('problem' in way) return way
+  const at = deps.now().toISOString()
+  const legId = newId('participant')
+  const placed = await deps.store.transaction(async trx => {
+    const rows = await insertParty(
+      trx,
+      caller,
+      {
+        callId: newId('call'),
+        legId,
+        direction: 'outbound',
+        to: request.to,
+        from: way.from,
+        target: request.roomId === null ? 'park' : 'room',
+        roomId: request.roomId,
+        connectionId: way.connection?.id ?? null,
+        record: request.record,
+        metadata: request.metadata,
+        role: request.role,
+        muted: request.muted,
+      },
+      at,
+      caller,
+    )
+    await also(trx, rows.call)
+    return rows
+  })
+  const reply = await deps.media.request('leg.dial', {
+    legId,
+    target: way.target,
+    room: ownRoom(placed.call),
+    affinity: affinityOf(placed.call),
+    timeoutS: request.timeoutS,
+  })
+  if (!isFailure(reply)) return placed
+  return refused(deps, legId, reply.failure, reply.message)
+}
+
+async function refused(deps: DialDeps, legId: string, failure: string, message: string): Promise<Problem> {
+  const reason = failure === 'capacity' ? 'capacity' : failure === 'unavailable' ? 'media_failed' : 'internal_error'
+  await deps.store.transaction(async trx => {
+    const rows = await loadLeg(trx, legId)
+    if (rows !== null) {
+      await endLeg(trx, rows, { reason, sipCode: null, quality: null }, deps.now().toISOString())
+    }
+  })
+  if (failure === 'unavailable') return mediaUnavailable(message)
+  if (failure === 'capacity') return busy('No call capacity right now.')
+  return problem('parameter_invalid', `The call cannot be placed: ${message}`, { param: 'to' })
+}
+
+/** 503, for every operation that needs the media process and cannot reach it. */
+export const mediaUnavailable = (message: string): Problem =>
+  problem('media_unavailable', `The media engine cannot be reached: ${message}.`, { retryAfterS: 1 })
+
+type Way = { target: DialTarget; connection: ConnectionRow | null; from: string }
+
+async function wayTo(db: Db, tenant: Tenant, request: DialRequest, sipHost: string): Promise<Way | Problem> {
+  const { to, from } = request
+  if (from !== undefined && !E164.test(from) && !SIP_URI.test(from)) return malformed('from')
+  if (E164.test(to)) {
+    const connection = await trunkFor(db, tenant, from)
+    if (connection === undefined) {
+      return problem('parameter_invalid', 'No enabled connection of kind trunk takes numbers out.', { param: 'to' })
+    }
+    if (await isFull(db, tenant, connection)) return busy('The connection carries its `max_calls` already.')
+    return overTrunk(to, from, connection)
+  }
+  if (!SIP_URI.test(to)) return malformed('to')
+  const caller = from ?? `sip:tandem@${sipHost}`
+  const target = {
+    uri: to,
+    from: { uri: E164.test(caller) ? `sip:${caller}@${sipHost}` : caller, displayName: null },
+    via: null,
+    credentials: null,
+    codecs: ['PCMU' as const, 'PCMA' as const],
+  }
+  return { target, connection: null, from: caller }
+}
+
+const busy = (message: string): Problem => problem('capacity_exhausted', message, { retryAfterS: BUSY_RETRY_S })
+
+async function isFull(db: Db, tenant: Tenant, connection: ConnectionRow): Promise<boolean> {
+  if (connection.max_calls === null) return false
+  const running = await forTenant(db, tenant)
+    .select('calls')
+    .select('id')
+    .where('connection_id', '=', connection.id)
+    .where('ended_at', 'is', null)
+    .limit(connection.max_calls)
+    .execute()
+  return running.length >= connection.max_calls
+}
+
+const malformed = (param: string): Problem =>
+  problem('parameter_invalid', `${param} is neither a number in E.164 (+15551234567) nor a SIP URI (sip:…).`, { param })
+
+function overTrunk(to: string, from: string | undefined, connection: ConnectionRow): Way {
+  const host = connection.host ?? ''
+  const { port, transport } = connection
+  const caller = from ?? `sip:tandem@${host}`
+  const target: DialTarget = {
+    uri: `sip:${to}@${host}${port === 5060 ? '' : `:${port}`}`,
+    from: { uri: E164.test(caller) ? `sip:${caller}@${host}` : caller, displayName: null },
+    via: { host, port, transport },
+    credentials:
+      connection.auth_username === null || connection.auth_password === null
+        ? null
+        : { username: connection.auth_username, password: connection.auth_password },
+    codecs: JSON.parse(connection.codecs) as DialTarget['codecs'],
+  }
+  return { target, connection, from: caller }
+}
+
+async function trunkFor(db: Db, tenant: Tenant, from: string | undefined): Promise<ConnectionRow | undefined> {
+  const scoped = forTenant(db, tenant)
+  const trunks = await scoped
+    .select('connections')
+    .selectAll()
+    .where('kind', '=', 'trunk')
+    .where('enabled', '=', 1)
+    .where('host', 'is not', null)
+    .orderBy('id')
+    .execute()
+  if (from === undefined) return trunks[0]
+  const number = await scoped.select('phone_numbers').selectAll().where('number', '=', from).executeTakeFirst()
+  return trunks.find(trunk => trunk.id === number?.connection_id) ?? trunks[0]
+}

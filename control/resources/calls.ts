@@ -1,0 +1,218 @@
+import Type, { type Static } from 'typebox'
+import { isFailure, type Quality } from '../../media/protocol.ts'
+import { type DialDeps, mediaUnavailable, placeCall } from '../calls/dial.ts'
+import { callsOf, legsOfSession, tenantOf } from '../calls/records.ts'
+import type { CallRow, ParticipantRow } from '../calls/tables.ts'
+import type { Context } from '../http/context.ts'
+import { conflict, isProblem, missing, type Problem } from '../http/errors.ts'
+import { listOf, listParameters, page } from '../http/list.ts'
+import { type Route, route } from '../http/route.ts'
+import { idParams, input, metadata, oneOf } from '../http/schema.ts'
+import { CALL_STATUSES, type Call, callSchema, toCall } from '../schemas/call.ts'
+import { participantSchema, toParticipant } from '../schemas/participant.ts'
+import type { Db, Trx } from '../store.ts'
+import { forTenant } from '../tenancy.ts'
+
+/** How long a list may wait for the quality of its running calls [ms]. */
+const QUALITY_DEADLINE_MS = 500
+
+/** A stream that is asked for together with the call; what it is, `streams.ts` knows. */
+interface CallStreams {
+  schema: Type.TSchema
+  check: (context: Context, streams: unknown[]) => Promise<Problem | null>
+  insert: (trx: Trx, context: Context, call: CallRow, streams: unknown[]) => Promise<void>
+}
+
+export interface CallDeps extends DialDeps {
+  streams: CallStreams
+}
+
+const createBody = (stream: Type.TSchema) =>
+  input({
+    to: Type.String({ minLength: 1, maxLength: 512, description: 'A number in E.164, or a SIP URI.' }),
+    from: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
+    room_id: Type.Optional(
+      Type.String({ maxLength: 200, description: 'Joins this conference room; absent: music until it is told more.' }),
+    ),
+    timeout_s: Type.Optional(Type.Integer({ minimum: 5, maximum: 180, default: 45 })),
+    record: Type.Optional(Type.Boolean({ default: false })),
+    metadata: Type.Optional(metadata),
+    streams: Type.Optional(Type.Array(stream, { maxItems: 4 })),
+  })
+
+const callListQuery = Type.Object(
+  {
+    ...listParameters,
+    status: Type.Optional(oneOf([...CALL_STATUSES])),
+    kind: Type.Optional(oneOf(['party', 'conference'])),
+    room_id: Type.Optional(Type.String({ maxLength: 200 })),
+  },
+  { additionalProperties: false },
+)
+
+export function callRoutes(deps: CallDeps): Route[] {
+  const { store, media } = deps
+  return [
+    route({
+      method: 'POST',
+      path: '/calls',
+      id: 'createCall',
+      summary: 'Place a call',
+      tag: 'Calls',
+      scope: 'calls:write',
+      body: createBody(deps.streams.schema),
+      status: 201,
+      reply: callSchema,
+      errors: [409, 503],
+      handler: (context, { body }) => createCall(deps, context, body),
+    }),
+    route({
+      method: 'GET',
+      path: '/calls',
+      id: 'listCalls',
+      summary: 'List calls',
+      tag: 'Calls',
+      scope: 'calls:read',
+      query: callListQuery,
+      status: 200,
+      reply: listOf(callSchema),
+      handler: async (context, { query }) => {
+        let rows = forTenant(store.db, context).select('calls').selectAll()
+        if (query.status !== undefined) rows = rows.where('status', '=', query.status)
+        if (query.kind !== undefined) rows = rows.where('kind', '=', query.kind)
+        if (query.room_id !== undefined) rows = rows.where('room_id', '=', query.room_id)
+        const list = await page(rows, query, '/v1/calls', row => row)
+        return isProblem(list) ? list : { ...list, data: await toCalls(deps, list.data) }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/calls/:id',
+      id: 'getCall',
+      summary: 'Retrieve a call',
+      tag: 'Calls',
+      scope: 'calls:read',
+      params: idParams,
+      status: 200,
+      reply: callSchema,
+      errors: [404],
+      handler: (context, { params }) => retrieve(deps, context, params.id),
+    }),
+    route({
+      method: 'POST',
+      path: '/calls/:id/hangup',
+      id: 'hangUpCall',
+      summary: 'Hang up a call',
+      description: 'Of a conference session: every leg in it. 409 when the call has ended.',
+      tag: 'Calls',
+      scope: 'calls:write',
+      params: idParams,
+      status: 200,
+      reply: callSchema,
+      errors: [404, 409, 503],
+      handler: async (context, { params }) => {
+        const refused = await hangUp(deps, context, params.id)
+        if (refused !== null) return refused
+        await media.settled()
+        return retrieve(deps, context, params.id)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/calls/:id/participants',
+      id: 'listCallParticipants',
+      summary: "List a call's participants",
+      description: "Of a conference session: who is or was in it. Of a phone's call: that phone.",
+      tag: 'Calls',
+      scope: 'calls:read',
+      params: idParams,
+      query: Type.Object(listParameters, { additionalProperties: false }),
+      status: 200,
+      reply: listOf(participantSchema),
+      errors: [404],
+      handler: async (context, { params, query }) => {
+        const call = await forTenant(store.db, context).find('calls', params.id)
+        if (call === undefined) return missing('call', params.id)
+        const column = call.kind === 'conference' ? 'session_call_id' : 'call_id'
+        const rows = forTenant(store.db, context).select('participants').selectAll().where(column, '=', call.id)
+        const list = await page(rows, query, `/v1/calls/${call.id}/participants`, row => row)
+        if (isProblem(list)) return list
+        const calls = await callsOf(store.db, context, list.data)
+        return { ...list, data: list.data.map(row => toParticipant(row, calls.get(row.call_id) ?? call)) }
+      },
+    }),
+  ]
+}
+
+async function createCall(
+  deps: CallDeps,
+  context: Context,
+  body: Static<ReturnType<typeof createBody>>,
+): Promise<Call | Problem> {
+  const roomId = body.room_id ?? null
+  if (roomId !== null) {
+    const room = await forTenant(deps.store.db, context).find('conference_rooms', roomId)
+    if (room === undefined) return { ...missing('conference_room', roomId), param: 'room_id' }
+    if (room.active === 0) return conflict('room_inactive', 'The conference room is switched off.')
+  }
+  const streams = body.streams ?? []
+  const refused = await deps.streams.check(context, streams)
+  if (refused !== null) return refused
+  const placed = await placeCall(
+    deps,
+    context,
+    {
+      to: body.to,
+      from: body.from,
+      roomId,
+      timeoutS: body.timeout_s ?? 45,
+      record: body.record ?? false,
+      metadata: body.metadata ?? {},
+      role: 'member',
+      muted: false,
+    },
+    (trx, call) => deps.streams.insert(trx, context, call, streams),
+  )
+  return 'problem' in placed ? placed : toCall(placed.call, [placed.participant])
+}
+
+async function retrieve(deps: CallDeps, context: Context, id: string): Promise<Call | Problem> {
+  const call = await forTenant(deps.store.db, context).find('calls', id)
+  if (call === undefined) return missing('call', id)
+  const [object] = await toCalls(deps, [call])
+  return object ?? missing('call', id)
+}
+
+async function hangUp(deps: CallDeps, context: Context, id: string): Promise<Problem | null> {
+  const call = await forTenant(deps.store.db, context).find('calls', id)
+  if (call === undefined) return missing('call', id)
+  if (call.ended_at !== null) return conflict('not_running', 'The call has ended.')
+  const reason = 'api_hangup' as const
+  const legs = await legsOf(deps.store.db, call)
+  const reply =
+    call.kind === 'conference'
+      ? await deps.media.request('room.close', { roomId: call.id, reason })
+      : await deps.media.request('leg.hangup', { legId: legs[0]?.id ?? '', reason })
+  if (!isFailure(reply)) return null
+  // It has ended meanwhile: the event that says so is on its way, or here.
+  return reply.failure === 'unavailable' ? mediaUnavailable(reply.message) : null
+}
+
+const legsOf = (db: Db, call: CallRow): Promise<ParticipantRow[]> =>
+  call.kind === 'conference'
+    ? legsOfSession(db, call)
+    : forTenant(db, tenantOf(call)).select('participants').selectAll().where('call_id', '=', call.id).execute()
+
+/** Calls with the quality of their legs: live from media while they run. */
+async function toCalls(deps: CallDeps, rows: readonly CallRow[]): Promise<Call[]> {
+  const legs = new Map<string, ParticipantRow[]>()
+  for (const row of rows) legs.set(row.id, await legsOf(deps.store.db, row))
+  const running = [...legs.values()].flat().filter(leg => leg.step !== 'ended')
+  const live = new Map<string, Quality>()
+  if (running.length > 0) {
+    const legIds = running.map(leg => leg.id)
+    const reply = await deps.media.request('leg.read', { legIds }, QUALITY_DEADLINE_MS)
+    if (!isFailure(reply)) for (const leg of reply.legs) live.set(leg.legId, leg.quality)
+  }
+  return rows.map(row => toCall(row, legs.get(row.id) ?? [], live))
+}

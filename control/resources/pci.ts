@@ -1,0 +1,156 @@
+import Type, { type Static } from 'typebox'
+import { type CaptureState, type Failure, isFailure } from '../../media/protocol.ts'
+import { mediaUnavailable } from '../calls/dial.ts'
+import { targetOf } from '../calls/streams.ts'
+import type { CallRow, ParticipantRow } from '../calls/tables.ts'
+import type { Context } from '../http/context.ts'
+import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { type Route, route } from '../http/route.ts'
+import { idParams, input, oneOf } from '../http/schema.ts'
+import type { MediaPort } from '../media-client.ts'
+import { type CallPci, callPciSchema, toCallPci } from '../schemas/call-pci.ts'
+import type { Db, Store } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+
+export interface PciDeps {
+  store: Store
+  media: MediaPort
+  /** The organisation's card-payment settings. */
+  pciOf: (db: Db, tenant: Tenant) => Promise<{ enabled: boolean; maskDtmf: boolean; maxSeconds: number }>
+}
+
+const pciBody = input({
+  action: oneOf(['pause', 'resume']),
+  destination_participant_id: Type.Optional(
+    Type.String({ maxLength: 200, description: "The payment line: it alone hears the caller's keys." }),
+  ),
+  max_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: "Resumes by itself; capped by the organisation's maximum, also the default.",
+    }),
+  ),
+  reason: Type.Optional(Type.String({ minLength: 1, maxLength: 200, default: 'payment' })),
+})
+
+export function pciRoutes(deps: PciDeps): Route[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/calls/:id/pci',
+      id: 'setCallPci',
+      summary: 'Pause or resume capture for a card payment',
+      description:
+        'While paused, recording and streams get silence and keys are masked. Needs `pci.enabled` of the organisation. 409 with `details.reason` `already_paused` or `not_paused`.',
+      tag: 'Card payments',
+      scope: 'pci:write',
+      params: idParams,
+      body: pciBody,
+      status: 200,
+      reply: callPciSchema,
+      errors: [404, 409, 503],
+      handler: (context, { params, body }) => setPci(deps, context, params.id, body),
+    }),
+  ]
+}
+
+async function setPci(
+  deps: PciDeps,
+  context: Context,
+  callId: string,
+  body: Static<typeof pciBody>,
+): Promise<CallPci | Problem> {
+  const { store, media } = deps
+  const call = await forTenant(store.db, context).find('calls', callId)
+  if (call === undefined) return missing('call', callId)
+  const settings = await deps.pciOf(store.db, context)
+  if (!settings.enabled) return problem('pci_not_enabled', "The organisation's card-payment mode is off.")
+  const target = await targetOf(store.db, call)
+  if (call.ended_at !== null || call.answered_at === null || target === null) return notRunning()
+  if (body.action === 'resume') {
+    return answer(context, call, await media.request('capture.resume', { target }), 'not_paused')
+  }
+  const destination = await destinationOf(store.db, context, call, body.destination_participant_id)
+  if (isProblem(destination)) return destination
+  const maxSeconds = Math.min(body.max_seconds ?? settings.maxSeconds, settings.maxSeconds)
+  const reply = await media.request('capture.pause', {
+    target,
+    maxSeconds,
+    reason: body.reason ?? 'payment',
+    maskDtmf: settings.maskDtmf,
+    destinationLegId: destination,
+  })
+  return answer(context, call, reply, 'already_paused')
+}
+
+const notRunning = (): Problem => conflict('not_running', 'The call is not in progress.')
+
+function answer(
+  context: Context,
+  call: CallRow,
+  reply: CaptureState | Failure,
+  conflictReason: 'already_paused' | 'not_paused',
+): CallPci | Problem {
+  if (!isFailure(reply)) {
+    const pause = {
+      organisation_id: call.organisation_id,
+      livemode: call.livemode,
+      call_id: call.id,
+      reason: reply.reason,
+      paused_at: reply.pausedAt,
+      resumes_at: reply.resumesAt,
+      destination_participant_id: reply.destinationLegId,
+    }
+    return toCallPci(call.id, context.livemode, reply.paused ? pause : null)
+  }
+  switch (reply.failure) {
+    case 'conflict':
+      return conflict(
+        conflictReason,
+        conflictReason === 'already_paused' ? 'The call is paused already.' : 'The call is not paused.',
+      )
+    case 'unavailable':
+      return mediaUnavailable(reply.message)
+    default:
+      return notRunning()
+  }
+}
+
+/** The payment line: the one named, which must be in the call; else whoever is on one of the organisation's payment numbers. */
+async function destinationOf(
+  db: Db,
+  tenant: Tenant,
+  call: CallRow,
+  named: string | undefined,
+): Promise<string | null | Problem> {
+  const present = await participantsOf(db, tenant, call)
+  if (named !== undefined) {
+    if (present.some(participant => participant.id === named)) return named
+    return problem('parameter_invalid', 'No participant of this call has this ID.', {
+      param: 'destination_participant_id',
+    })
+  }
+  for (const participant of present) {
+    const own = await forTenant(db, tenant).find('calls', participant.call_id)
+    const number = own === undefined ? undefined : await paymentNumber(db, tenant, own)
+    if (number !== undefined) return participant.id
+  }
+  return null
+}
+
+const paymentNumber = (db: Db, tenant: Tenant, own: CallRow) =>
+  forTenant(db, tenant)
+    .select('phone_numbers')
+    .select('id')
+    .where('number', '=', own.to_address)
+    .where('payment_line', '=', 1)
+    .executeTakeFirst()
+
+/** Who is in the call, or in the session that the call is in. */
+async function participantsOf(db: Db, tenant: Tenant, call: CallRow): Promise<ParticipantRow[]> {
+  const participants = forTenant(db, tenant).select('participants').selectAll().where('left_at', 'is', null)
+  if (call.kind === 'conference') return participants.where('session_call_id', '=', call.id).execute()
+  const own = await participants.where('call_id', '=', call.id).execute()
+  const session = own[0]?.session_call_id ?? null
+  return session === null ? own : participants.where('session_call_id', '=', session).execute()
+}

@@ -1,0 +1,136 @@
+import Type, { type Static } from 'typebox'
+import type { PhoneNumberRow } from '../calls/tables.ts'
+import { appendEvent } from '../events/log.ts'
+import type { Context } from '../http/context.ts'
+import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { listOf, listQuery, page } from '../http/list.ts'
+import { type Route, route } from '../http/route.ts'
+import { idParams, input, nullable } from '../http/schema.ts'
+import { newId } from '../ids.ts'
+import { type PhoneNumber, phoneNumberSchema, toPhoneNumber } from '../schemas/phone-number.ts'
+import type { Db, Store } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+
+const connectionId = nullable(Type.String({ maxLength: 200, description: 'Calls from this number go out over it.' }))
+
+const createBody = input({
+  number: Type.String({ pattern: '^\\+[1-9][0-9]{1,14}$', description: 'E.164' }),
+  connection_id: Type.Optional(connectionId),
+  payment_line: Type.Optional(Type.Boolean({ default: false })),
+})
+const changeBody = input({
+  connection_id: Type.Optional(connectionId),
+  payment_line: Type.Optional(Type.Boolean()),
+})
+
+export function phoneNumberRoutes(deps: { store: Store; now: () => Date }): Route[] {
+  const { store, now } = deps
+  return [
+    route({
+      method: 'POST',
+      path: '/phone_numbers',
+      id: 'createPhoneNumber',
+      summary: 'Add a phone number of yours',
+      description: 'A number that a connection brings. 409 when it is there already.',
+      tag: 'Phone numbers',
+      scope: 'numbers:write',
+      mode: 'live',
+      body: createBody,
+      status: 201,
+      reply: phoneNumberSchema,
+      errors: [409],
+      handler: (context, { body }) => create(store, context, body, now().toISOString()),
+    }),
+    route({
+      method: 'GET',
+      path: '/phone_numbers',
+      id: 'listPhoneNumbers',
+      summary: 'List phone numbers',
+      tag: 'Phone numbers',
+      scope: 'numbers:read',
+      query: listQuery,
+      status: 200,
+      reply: listOf(phoneNumberSchema),
+      handler: (context, { query }) => {
+        const rows = forTenant(store.db, context).select('phone_numbers').selectAll()
+        return page(rows, query, '/v1/phone_numbers', toPhoneNumber)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/phone_numbers/:id',
+      id: 'getPhoneNumber',
+      summary: 'Retrieve a phone number',
+      tag: 'Phone numbers',
+      scope: 'numbers:read',
+      params: idParams,
+      status: 200,
+      reply: phoneNumberSchema,
+      errors: [404],
+      handler: async (context, { params }) => {
+        const row = await forTenant(store.db, context).find('phone_numbers', params.id)
+        return row === undefined ? missing('phone_number', params.id) : toPhoneNumber(row)
+      },
+    }),
+    route({
+      method: 'PATCH',
+      path: '/phone_numbers/:id',
+      id: 'updatePhoneNumber',
+      summary: 'Change a phone number',
+      tag: 'Phone numbers',
+      scope: 'numbers:write',
+      params: idParams,
+      body: changeBody,
+      status: 200,
+      reply: phoneNumberSchema,
+      errors: [404],
+      handler: async (context, { params, body }) => {
+        const row = await forTenant(store.db, context).find('phone_numbers', params.id)
+        if (row === undefined) return missing('phone_number', params.id)
+        const refused = await connectionProblem(store.db, context, body.connection_id ?? null)
+        if (refused !== null) return refused
+        const change = {
+          ...(body.connection_id === undefined ? {} : { connection_id: body.connection_id }),
+          ...(body.payment_line === undefined ? {} : { payment_line: body.payment_line ? 1 : 0 }),
+          updated: now().toISOString(),
+        }
+        await forTenant(store.db, context).update('phone_numbers').set(change).where('id', '=', row.id).execute()
+        return toPhoneNumber({ ...row, ...change })
+      },
+    }),
+  ]
+}
+
+async function create(
+  store: Store,
+  context: Context,
+  body: Static<typeof createBody>,
+  at: string,
+): Promise<PhoneNumber | Problem> {
+  const refused = await connectionProblem(store.db, context, body.connection_id ?? null)
+  if (refused !== null) return refused
+  const made = await store.transaction(async trx => {
+    const scoped = forTenant(trx, context)
+    const taken = await scoped.select('phone_numbers').select('id').where('number', '=', body.number).executeTakeFirst()
+    if (taken !== undefined) return conflict('in_use', `The number is there already: ${taken.id}`)
+    const row: PhoneNumberRow = {
+      id: newId('phone_number'),
+      organisation_id: context.organisationId,
+      livemode: context.livemode ? 1 : 0,
+      number: body.number,
+      connection_id: body.connection_id ?? null,
+      payment_line: body.payment_line === true ? 1 : 0,
+      created: at,
+      updated: at,
+    }
+    await scoped.insert('phone_numbers', row)
+    await appendEvent(trx, context, { type: 'phone_number.created', at, object: toPhoneNumber(row), request: context })
+    return row
+  })
+  return isProblem(made) ? made : toPhoneNumber(made)
+}
+
+async function connectionProblem(db: Db, tenant: Tenant, id: string | null): Promise<Problem | null> {
+  if (id === null || (await forTenant(db, tenant).find('connections', id)) !== undefined) return null
+  return problem('parameter_invalid', `No such connection: ${id}`, { param: 'connection_id' })
+}

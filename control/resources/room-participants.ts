@@ -1,0 +1,175 @@
+import Type from 'typebox'
+import { isFailure } from '../../media/protocol.ts'
+import { type DialDeps, mediaUnavailable, placeCall } from '../calls/dial.ts'
+import { callsOf } from '../calls/records.ts'
+import type { CallRow, ParticipantRow } from '../calls/tables.ts'
+import type { Context } from '../http/context.ts'
+import { conflict, isProblem, missing, type Problem } from '../http/errors.ts'
+import { listOf, listQuery, page } from '../http/list.ts'
+import { type Route, route } from '../http/route.ts'
+import { deletedObject, idParams, input, metadata, oneOf } from '../http/schema.ts'
+import { type Participant, participantSchema, toParticipant } from '../schemas/participant.ts'
+import type { Db } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+
+const inviteBody = input({
+  to: Type.String({ minLength: 1, maxLength: 512, description: 'A number in E.164, or a SIP URI: it is dialled.' }),
+  from: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
+  role: Type.Optional(oneOf(['member', 'moderator'], { default: 'member' })),
+  muted: Type.Optional(Type.Boolean({ default: false })),
+  timeout_s: Type.Optional(Type.Integer({ minimum: 5, maximum: 180, default: 45 })),
+  metadata: Type.Optional(metadata),
+})
+
+const changeBody = input({
+  muted: Type.Optional(Type.Boolean({ description: 'Nobody hears the participant.' })),
+  deaf: Type.Optional(Type.Boolean({ description: 'The participant hears nobody.' })),
+})
+
+const participantParams = Type.Object({
+  id: Type.String({ minLength: 1, maxLength: 200 }),
+  participant_id: Type.String({ minLength: 1, maxLength: 200 }),
+})
+
+export function roomParticipantRoutes(deps: DialDeps): Route[] {
+  const { store } = deps
+  return [
+    route({
+      method: 'GET',
+      path: '/conference_rooms/:id/participants',
+      id: 'listConferenceParticipants',
+      summary: 'List who is in a conference room',
+      description: 'Also those on their way in: being dialled, entering the PIN, waiting for a moderator.',
+      tag: 'Conference rooms',
+      scope: 'conference:read',
+      params: idParams,
+      query: listQuery,
+      status: 200,
+      reply: listOf(participantSchema),
+      errors: [404],
+      handler: async (context, { params, query }) => {
+        if ((await findRoom(store.db, context, params.id)) === undefined) return missing('conference_room', params.id)
+        const ofRoom = forTenant(store.db, context).select('calls').select('id').where('room_id', '=', params.id)
+        const rows = forTenant(store.db, context)
+          .select('participants')
+          .selectAll()
+          .where('left_at', 'is', null)
+          .where('call_id', 'in', ofRoom)
+        const list = await page(rows, query, `/v1/conference_rooms/${params.id}/participants`, row => row)
+        if (isProblem(list)) return list
+        const calls = await callsOf(store.db, context, list.data)
+        return { ...list, data: list.data.flatMap(row => shown(row, calls.get(row.call_id))) }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/conference_rooms/:id/participants',
+      id: 'inviteConferenceParticipant',
+      summary: 'Dial somebody into a conference room',
+      description: 'Joins when it is answered, without a PIN.',
+      tag: 'Conference rooms',
+      scope: 'conference:write',
+      params: idParams,
+      body: inviteBody,
+      status: 201,
+      reply: participantSchema,
+      errors: [404, 409, 503],
+      handler: async (context, { params, body }) => {
+        const room = await findRoom(store.db, context, params.id)
+        if (room === undefined) return missing('conference_room', params.id)
+        if (room.active === 0) return conflict('room_inactive', 'The conference room is switched off.')
+        const placed = await placeCall(deps, context, {
+          to: body.to,
+          from: body.from,
+          roomId: room.id,
+          timeoutS: body.timeout_s ?? 45,
+          record: false,
+          metadata: body.metadata ?? {},
+          role: body.role ?? 'member',
+          muted: body.muted ?? false,
+        })
+        return 'problem' in placed ? placed : toParticipant(placed.participant, placed.call)
+      },
+    }),
+    route({
+      method: 'PATCH',
+      path: '/conference_rooms/:id/participants/:participant_id',
+      id: 'updateConferenceParticipant',
+      summary: 'Mute or deafen a participant',
+      tag: 'Conference rooms',
+      scope: 'conference:write',
+      params: participantParams,
+      body: changeBody,
+      status: 200,
+      reply: participantSchema,
+      errors: [404, 409, 503],
+      handler: (context, { params, body }) => change(deps, context, params.id, params.participant_id, body),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/conference_rooms/:id/participants/:participant_id',
+      id: 'removeConferenceParticipant',
+      summary: 'Remove a participant',
+      description: 'Hangs up on it. 409 when it has left already.',
+      tag: 'Conference rooms',
+      scope: 'conference:write',
+      params: participantParams,
+      status: 200,
+      reply: deletedObject('participant'),
+      errors: [404, 409, 503],
+      handler: async (context, { params }) => {
+        const found = await find(deps, context, params.id, params.participant_id)
+        if (isProblem(found)) return found
+        const legId = found.participant.id
+        const reply = await deps.media.request('leg.hangup', { legId, reason: 'api_hangup' })
+        if (isFailure(reply) && reply.failure === 'unavailable') return mediaUnavailable(reply.message)
+        await deps.media.settled()
+        return { object: 'participant' as const, id: legId, deleted: true as const, livemode: context.livemode }
+      },
+    }),
+  ]
+}
+
+const findRoom = (db: Db, tenant: Tenant, id: string) => forTenant(db, tenant).find('conference_rooms', id)
+
+const shown = (row: ParticipantRow, call: CallRow | undefined): Participant[] =>
+  call === undefined ? [] : [toParticipant(row, call)]
+
+/** A participant of this room that has not left. */
+async function find(
+  deps: DialDeps,
+  tenant: Tenant,
+  roomId: string,
+  participantId: string,
+): Promise<{ participant: ParticipantRow; call: CallRow } | Problem> {
+  const scoped = forTenant(deps.store.db, tenant)
+  const participant = await scoped.find('participants', participantId)
+  const call = participant === undefined ? undefined : await scoped.find('calls', participant.call_id)
+  if (participant === undefined || call === undefined || call.room_id !== roomId) {
+    return missing('participant', participantId)
+  }
+  return participant.left_at === null ? { participant, call } : conflict('not_running', 'The participant has left.')
+}
+
+async function change(
+  deps: DialDeps,
+  context: Context,
+  roomId: string,
+  participantId: string,
+  body: { muted?: boolean; deaf?: boolean },
+): Promise<Participant | Problem> {
+  const found = await find(deps, context, roomId, participantId)
+  if (isProblem(found)) return found
+  const reply = await deps.media.request('leg.update', { legId: participantId, ...body })
+  if (isFailure(reply)) {
+    return reply.failure === 'unavailable'
+      ? mediaUnavailable(reply.message)
+      : conflict('not_running', 'The participant has left.')
+  }
+  // Its own entry may be on the way still, and would undo what is written here.
+  await deps.media.settled()
+  const columns = { muted: reply.muted ? 1 : 0, deaf: reply.deaf ? 1 : 0 }
+  const participants = forTenant(deps.store.db, context).update('participants')
+  await participants.set(columns).where('id', '=', participantId).execute()
+  return toParticipant({ ...found.participant, ...columns }, found.call)
+}

@@ -1,0 +1,284 @@
+import Type, { type Static } from 'typebox'
+import { isFailure, type StreamSnapshot, type StreamTracks } from '../../media/protocol.ts'
+import { mediaUnavailable } from '../calls/dial.ts'
+import { applyStream } from '../calls/records.ts'
+import { addressPolicy, type StreamDeps as StartDeps, startStream } from '../calls/streams.ts'
+import type { CallRow, MediaStreamRow } from '../calls/tables.ts'
+import type { Context } from '../http/context.ts'
+import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { listOf, listParameters, page } from '../http/list.ts'
+import { type Route, route } from '../http/route.ts'
+import { idParams, input, oneOf } from '../http/schema.ts'
+import { type Resolve, urlProblem } from '../http/url-policy.ts'
+import { newId } from '../ids.ts'
+import type { MediaPort } from '../media-client.ts'
+import { type MediaStream, mediaStreamSchema, toMediaStream } from '../schemas/media-stream.ts'
+import type { Store, Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+
+export interface StreamDeps extends StartDeps {
+  store: Store
+  media: MediaPort
+  now: () => Date
+  resolve: Resolve
+}
+
+const MAX_TRACKS = 4
+const READ_DEADLINE_MS = 500
+const RETRY_AFTER_S = 5
+
+const customParameters = Type.Unsafe<Record<string, string>>({
+  type: 'object',
+  maxProperties: 50,
+  propertyNames: { maxLength: 100 },
+  additionalProperties: { type: 'string', maxLength: 500 },
+  description: 'Handed to the receiver in `start.customParameters`; up to 50 pairs.',
+})
+
+const createBody = input({
+  url: Type.String({ minLength: 1, maxLength: 2048, description: "The receiver's WebSocket: ws:// or wss://." }),
+  tracks: Type.Optional(
+    oneOf(['inbound', 'outbound', 'both'], {
+      default: 'inbound',
+      description:
+        'inbound: what the party says; outbound: what it hears. `both` counts as two of the 4 tracks of a call.',
+    }),
+  ),
+  format: Type.Optional(oneOf(['mulaw_8000', 'l16_16000', 'l16_8000'], { default: 'mulaw_8000' })),
+  custom_parameters: Type.Optional(customParameters),
+})
+type CreateBody = Static<typeof createBody>
+
+const streamParams = Type.Object({
+  id: Type.String({ minLength: 1, maxLength: 200 }),
+  stream_id: Type.String({ minLength: 1, maxLength: 200 }),
+})
+
+export function streamRoutes(deps: StreamDeps): Route[] {
+  const { store } = deps
+  return [
+    route({
+      method: 'POST',
+      path: '/calls/:id/streams',
+      id: 'createStream',
+      summary: "Send a call's audio to a WebSocket",
+      description: 'Starts at once, or when the call is answered. A call has at most 4 tracks; more answer 409.',
+      tag: 'Media streams',
+      scope: 'streams:write',
+      params: idParams,
+      body: createBody,
+      status: 201,
+      reply: mediaStreamSchema,
+      errors: [404, 409, 503],
+      handler: (context, { params, body }) => createStream(deps, context, params.id, body),
+    }),
+    route({
+      method: 'GET',
+      path: '/calls/:id/streams',
+      id: 'listStreams',
+      summary: "List a call's media streams",
+      tag: 'Media streams',
+      scope: 'calls:read',
+      params: idParams,
+      query: Type.Object(listParameters, { additionalProperties: false }),
+      status: 200,
+      reply: listOf(mediaStreamSchema),
+      errors: [404],
+      handler: async (context, { params, query }) => {
+        const call = await forTenant(store.db, context).find('calls', params.id)
+        if (call === undefined) return missing('call', params.id)
+        const rows = forTenant(store.db, context).select('media_streams').selectAll().where('call_id', '=', call.id)
+        const list = await page(rows, query, `/v1/calls/${call.id}/streams`, row => row)
+        return isProblem(list) ? list : { ...list, data: (await withCounters(deps, list.data)).map(toMediaStream) }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/calls/:id/streams/:stream_id',
+      id: 'getStream',
+      summary: 'Retrieve a media stream',
+      tag: 'Media streams',
+      scope: 'calls:read',
+      params: streamParams,
+      status: 200,
+      reply: mediaStreamSchema,
+      errors: [404],
+      handler: async (context, { params }) => {
+        const row = await findStream(deps, context, params.id, params.stream_id)
+        if (row === undefined) return missing('media_stream', params.stream_id)
+        const [current] = await withCounters(deps, [row])
+        return toMediaStream(current ?? row)
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/calls/:id/streams/:stream_id',
+      id: 'stopStream',
+      summary: 'Stop a media stream',
+      description:
+        'What is queued is sent, then `stop`; the call goes on. Answers the last counters; 409 when it has ended.',
+      tag: 'Media streams',
+      scope: 'streams:write',
+      params: streamParams,
+      status: 200,
+      reply: mediaStreamSchema,
+      errors: [404, 409, 503],
+      handler: (context, { params }) => stopStream(deps, context, params.id, params.stream_id),
+    }),
+  ]
+}
+
+/** What `POST /calls` needs to take streams along; `app.ts` passes it. */
+export const callStreams = (deps: StreamDeps) => ({
+  schema: createBody,
+  check: (context: Context, streams: unknown[]): Promise<Problem | null> =>
+    checkAll(deps, context, streams as CreateBody[]),
+  insert: async (trx: Trx, context: Context, call: CallRow, streams: unknown[]): Promise<void> => {
+    for (const stream of streams as CreateBody[]) await insertStream(trx, context, call, stream, deps.now())
+  },
+})
+
+async function checkAll(deps: StreamDeps, tenant: Tenant, streams: CreateBody[]): Promise<Problem | null> {
+  for (const [index, stream] of streams.entries()) {
+    const refused = await checkUrl(deps, tenant, stream, `streams[${index}].url`)
+    if (refused !== null) return refused
+  }
+  return tracksOf(streams) > MAX_TRACKS ? tooManyTracks() : null
+}
+
+const checkUrl = (deps: StreamDeps, tenant: Tenant, body: CreateBody, param = 'url'): Promise<Problem | null> =>
+  urlProblem(body.url, ['ws:', 'wss:'], addressPolicy(tenant, deps.allowedNetworks), deps.resolve, param)
+
+const tracksOf = (streams: readonly { tracks?: StreamTracks }[]): number =>
+  streams.reduce((sum, { tracks }) => sum + (tracks === 'both' ? 2 : 1), 0)
+
+const tooManyTracks = (): Problem =>
+  conflict('too_many_tracks', `A call has at most ${MAX_TRACKS} stream tracks; \`both\` counts two.`)
+const hasEnded = (): Problem => conflict('not_running', 'The call has ended.')
+
+async function createStream(
+  deps: StreamDeps,
+  context: Context,
+  callId: string,
+  body: CreateBody,
+): Promise<MediaStream | Problem> {
+  const { store } = deps
+  if ((await forTenant(store.db, context).find('calls', callId)) === undefined) return missing('call', callId)
+  const refused = await checkUrl(deps, context, body)
+  if (refused !== null) return refused
+  const made = await store.transaction(async trx => {
+    const call = await forTenant(trx, context).find('calls', callId)
+    if (call === undefined) return missing('call', callId)
+    if (call.ended_at !== null) return hasEnded()
+    const running = await runningStreams(trx, context, callId)
+    if (tracksOf(running) + tracksOf([body]) > MAX_TRACKS) return tooManyTracks()
+    return { call, row: await insertStream(trx, context, call, body, deps.now()) }
+  })
+  if (isProblem(made)) return made
+  // A call that nobody has answered yet has no audio; the stream starts with it.
+  if (made.call.answered_at === null) return toMediaStream(made.row)
+  const reply = await startStream(store.db, deps, deps.media, made.call, made.row)
+  if (!isFailure(reply) || reply.failure === 'conflict') return toMediaStream(await reread(deps, context, made.row))
+  await forTenant(store.db, context)
+    .delete('media_streams')
+    .where('id', '=', made.row.id)
+    .where('status', '=', 'connecting')
+    .execute()
+  if (reply.failure === 'capacity') {
+    return problem('stream_limit', 'Too many streams at once.', { retryAfterS: RETRY_AFTER_S })
+  }
+  if (reply.failure === 'invalid') return problem('parameter_invalid', reply.message, { param: 'url' })
+  return reply.failure === 'not_found' ? hasEnded() : mediaUnavailable(reply.message)
+}
+
+async function insertStream(
+  trx: Trx,
+  tenant: Tenant,
+  call: CallRow,
+  body: CreateBody,
+  now: Date,
+): Promise<MediaStreamRow> {
+  const row: MediaStreamRow = {
+    id: newId('media_stream'),
+    organisation_id: tenant.organisationId,
+    livemode: tenant.livemode ? 1 : 0,
+    call_id: call.id,
+    url: body.url,
+    tracks: body.tracks ?? 'inbound',
+    format: body.format ?? 'mulaw_8000',
+    custom_parameters: JSON.stringify(body.custom_parameters ?? {}),
+    status: 'connecting',
+    frames_sent: 0,
+    frames_dropped: 0,
+    ended_reason: null,
+    created: now.toISOString(),
+  }
+  await forTenant(trx, tenant).insert('media_streams', row)
+  return row
+}
+
+async function stopStream(
+  deps: StreamDeps,
+  context: Context,
+  callId: string,
+  streamId: string,
+): Promise<MediaStream | Problem> {
+  const row = await findStream(deps, context, callId, streamId)
+  if (row === undefined) return missing('media_stream', streamId)
+  if (row.ended_reason !== null) return conflict('not_running', 'The stream has ended.')
+  const reply = await deps.media.request('stream.stop', { streamId })
+  if (isFailure(reply) && reply.failure === 'unavailable') return mediaUnavailable(reply.message)
+  await deps.media.settled()
+  // Media does not know it: it waits for the call to be answered, or has ended just now.
+  const end = isFailure(reply) ? stoppedUnstarted(row) : reply
+  await deps.store.transaction(async trx => {
+    const current = await forTenant(trx, context).find('media_streams', streamId)
+    if (current !== undefined) await applyStream(trx, current, end, deps.now().toISOString())
+  })
+  return toMediaStream(await reread(deps, context, row))
+}
+
+const stoppedUnstarted = (row: MediaStreamRow): StreamSnapshot => ({
+  streamId: row.id,
+  status: 'stopped',
+  framesSent: row.frames_sent,
+  framesDropped: row.frames_dropped,
+  endedReason: 'stopped',
+})
+
+async function findStream(
+  deps: StreamDeps,
+  tenant: Tenant,
+  callId: string,
+  streamId: string,
+): Promise<MediaStreamRow | undefined> {
+  const row = await forTenant(deps.store.db, tenant).find('media_streams', streamId)
+  return row?.call_id === callId ? row : undefined
+}
+
+const runningStreams = (trx: Trx, tenant: Tenant, callId: string): Promise<MediaStreamRow[]> =>
+  forTenant(trx, tenant)
+    .select('media_streams')
+    .selectAll()
+    .where('call_id', '=', callId)
+    .where('ended_reason', 'is', null)
+    .execute()
+
+async function reread(deps: StreamDeps, tenant: Tenant, row: MediaStreamRow): Promise<MediaStreamRow> {
+  await deps.media.settled()
+  return (await forTenant(deps.store.db, tenant).find('media_streams', row.id)) ?? row
+}
+
+/** The rows with the counters of now, where media still counts. */
+async function withCounters(deps: StreamDeps, rows: readonly MediaStreamRow[]): Promise<MediaStreamRow[]> {
+  const streamIds = rows.filter(row => row.ended_reason === null).map(row => row.id)
+  if (streamIds.length === 0) return [...rows]
+  const reply = await deps.media.request('stream.read', { streamIds }, READ_DEADLINE_MS)
+  const live = new Map(isFailure(reply) ? [] : reply.streams.map(stream => [stream.streamId, stream]))
+  return rows.map(row => {
+    const now = live.get(row.id)
+    return now === undefined
+      ? row
+      : { ...row, status: now.status, frames_sent: now.framesSent, frames_dropped: now.framesDropped }
+  })
+}
