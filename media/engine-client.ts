@@ -19,6 +19,7 @@ export class EngineClient {
   readonly #worker: Worker
   readonly #pending = new Map<number, (reply: object) => void>()
   #nextId = 1
+  #isClosing = false
 
   constructor(config: EngineConfig, hooks: EngineHooks) {
     const { url, execArgv } = workerEntry('engine-thread', import.meta.url)
@@ -37,6 +38,9 @@ export class EngineClient {
       }
     })
     this.#worker.on('error', error => hooks.failed(error as Error))
+    this.#worker.on('exit', code => {
+      if (!this.#isClosing) hooks.failed(new Error(`exit code ${code}`))
+    })
   }
 
   /** Asks the thread; replies come after the events that were raised before them. */
@@ -56,6 +60,7 @@ export class EngineClient {
 
   async close(): Promise<void> {
     await this.request('engine.close', {})
+    this.#isClosing = true
     await this.#worker.terminate()
   }
 }

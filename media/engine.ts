@@ -21,6 +21,7 @@ import type {
   Target,
 } from './protocol.ts'
 import { isFailure } from './protocol.ts'
+import { RateLimit } from './rate-limit.ts'
 import { Recordings } from './recordings.ts'
 import { Room } from './room.ts'
 import type { RtpReceiver } from './rtp-socket.ts'
@@ -41,6 +42,10 @@ export interface EngineClock {
   start(): void
   stop(): void
 }
+
+/** Nobody presses keys faster; a sender that seems to is held to this, so that it cannot flood control. */
+const KEYS_PER_SECOND = 20
+const KEY_BURST = 40
 
 export interface EngineOptions {
   dataDir: string
@@ -65,6 +70,7 @@ interface Member {
   room: Room | null
   playback: LegPlayback
   collect: { collectId: string; keys: KeyCollector; sensitive: boolean } | null
+  keyRate: RateLimit
 }
 
 interface StreamEntry {
@@ -105,7 +111,14 @@ export class Engine implements LegHooks {
     const leg = new Leg(legId, socket, this, this.#options.random)
     const playback = new LegPlayback(this.#options.prompts)
     leg.player = playback
-    this.#members.set(legId, { leg, socket, room: null, playback, collect: null })
+    this.#members.set(legId, {
+      leg,
+      socket,
+      room: null,
+      playback,
+      collect: null,
+      keyRate: new RateLimit(KEY_BURST, KEYS_PER_SECOND),
+    })
     socket.listen({
       rtp: (bytes, host, port) => leg.rtp(bytes, host, port, this.#options.now()),
       rtcp: bytes => leg.rtcp(bytes, this.#options.now()),
@@ -130,6 +143,7 @@ export class Engine implements LegHooks {
     if (target !== undefined && target === member.room) return this.#read(member)
     if (target?.full === true) return roomFull(spec.roomId)
     this.#leave(member)
+    member.collect = null
     member.playback.stop()
     member.leg.muted = muted
     this.#enter(member, spec)
@@ -310,6 +324,7 @@ export class Engine implements LegHooks {
   key(leg: Leg, key: DtmfKey, source: KeySource): void {
     const member = this.#members.get(leg.id)
     if (member === undefined) return
+    if (!member.keyRate.allow(this.#options.now())) return
     const { collect } = member
     const isPaused = leg.masking || (member.room?.pause ?? null) !== null
     const masked = isPaused || collect?.sensitive === true

@@ -20,6 +20,8 @@ export const LEG_SAMPLES = 160
 /** A party that sends nothing for this long, although it should, is gone [ms]. */
 const RTP_TIMEOUT_MS = 60_000
 
+const UNSPECIFIED = ['0.0.0.0', '::']
+
 const LAWS: Record<CodecName, G711> = { PCMU, PCMA }
 
 /** What a description exchange agreed on, as the engine needs it. */
@@ -279,6 +281,8 @@ export class Leg {
     if (media === null) return
     const length = this.#reports.due(now)
     if (length === 0) return
+    // "c=0.0.0.0" is how an old phone asks to be left alone (RFC 3264 §8.4).
+    if (UNSPECIFIED.includes(media.remote.host)) return
     if (media.remote.rtcpMux) this.#out.sendRtp(this.#reports.packet, length, this.latch.host, this.latch.port)
     else this.#out.sendRtcp(this.#reports.packet, length, media.remote.rtcpHost, media.remote.rtcpPort)
   }

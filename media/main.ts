@@ -1,10 +1,12 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import pino from 'pino'
 import { ulid } from 'ulid'
 import { Channel } from './channel.ts'
 import { CommandTable } from './commands.ts'
 import { EngineClient } from './engine-client.ts'
+import { logEvent } from './event-log.ts'
 import { advertisedHost, type MediaConfig, portRanges } from './media-config.ts'
 import type { MediaEvent, MediaStats } from './protocol.ts'
 import { recoverRecordings } from './recording-writer.ts'
@@ -26,7 +28,11 @@ const config = JSON.parse(
 mkdirSync(join(config.dataDir, 'recordings'), { recursive: true })
 const host = advertisedHost(config)
 
-const emit = (event: MediaEvent): void => channel.emit(event)
+const log = pino({ name: 'media', level: config.logLevel }, pino.destination({ dest: 2, sync: false }))
+const emit = (event: MediaEvent): void => {
+  logEvent(log, event)
+  channel.emit(event)
+}
 const engines = portRanges(config.rtpPorts, config.engineThreads).map(
   rtpPorts =>
     new EngineClient(
@@ -83,6 +89,7 @@ async function announce(recovered: ReturnType<typeof recoverRecordings>): Promis
 /** Takes no new calls, lets the running ones finish up to the limit, then hangs up, and leaves when all is written. */
 async function drain(): Promise<void> {
   if (switchboard.draining) return
+  log.info({ legs: switchboard.lines.size, limitSeconds: config.drainSeconds }, 'draining')
   switchboard.draining = true
   const limit = performance.now() + config.drainSeconds * 1000
   while (switchboard.lines.size > 0 && performance.now() < limit) await sleep(50)
@@ -114,4 +121,5 @@ process.on('SIGTERM', () => void drain())
 // Ctrl-C goes to the whole process group; the supervisor alone decides what it means.
 process.on('SIGINT', () => {})
 process.on('disconnect', () => process.exit(0))
+log.info({ host: config.sipHost, port: config.sipPort, threads: engines.length }, 'listening')
 process.send?.({ type: 'ready' })

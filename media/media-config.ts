@@ -12,6 +12,7 @@ export interface MediaConfig {
   maxCalls: number
   /** How long running calls may finish after SIGTERM [s]. */
   drainSeconds: number
+  logLevel: string
   version: string
 }
 
