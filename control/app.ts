@@ -1,20 +1,38 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
+import { reachableHost, urlHost } from './addresses.ts'
+import { CallDriver } from './calls/driver.ts'
+import type { StreamDeps } from './calls/streams.ts'
+import type { Config } from './config.ts'
 import { DEFAULT_RATE } from './http/limits.ts'
 import { measureRequests } from './http/request-metrics.ts'
 import type { Route } from './http/route.ts'
 import { createServer, mountOperations } from './http/server.ts'
+import { resolveHost } from './http/url-policy.ts'
+import type { MediaPort } from './media-client.ts'
 import { VERSION } from './package.ts'
 import { apiKeyRoutes } from './resources/api-keys.ts'
+import { callRoutes } from './resources/calls.ts'
+import { conferenceRoomRoutes } from './resources/conference-rooms.ts'
+import { connectionRoutes } from './resources/connections.ts'
 import { serveDocs } from './resources/docs.ts'
 import { eventRoutes } from './resources/events.ts'
 import { type MediaHealth, serveHealth } from './resources/health.ts'
-import { organisationRoutes } from './resources/organisation.ts'
+import { inboundRouteRoutes } from './resources/inbound-routes.ts'
+import { organisationRoutes, organisationSettings } from './resources/organisation.ts'
+import { pciRoutes } from './resources/pci.ts'
+import { phoneNumberRoutes } from './resources/phone-numbers.ts'
+import { recordingRoutes } from './resources/recordings.ts'
+import { roomParticipantRoutes } from './resources/room-participants.ts'
+import { callStreams, streamRoutes } from './resources/streams.ts'
 import type { Store } from './store.ts'
+
+export type AppConfig = Pick<Config, 'allowPrivateUrls' | 'dataDir' | 'httpHost' | 'httpPort' | 'publicIp' | 'sipHost'>
 
 export interface AppParts {
   store: Store
-  media: MediaHealth
+  media: MediaPort & MediaHealth
+  config: AppConfig
   now: () => Date
   log: Logger
   rate?: { burst: number; perSecond: number }
@@ -32,6 +50,39 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   return app
 }
 
-function routes({ store, now }: AppParts): Route[] {
-  return [...apiKeyRoutes({ store, now }), ...eventRoutes({ store }), ...organisationRoutes({ store, now })]
+/** What turns media's events into rows, events and commands. */
+export function buildDriver(parts: Pick<AppParts, 'store' | 'config' | 'now' | 'log'>): CallDriver {
+  const { store, now, log, config } = parts
+  return new CallDriver({ store, now, log, streams: streamDeps(config) })
 }
+
+/** Every operation of the API, in the order of its documentation. */
+function routes({ store, media, config, now }: AppParts): Route[] {
+  const sipHost = config.publicIp ?? reachableHost(config.sipHost)
+  const publicUrl = `http://${urlHost(reachableHost(config.httpHost))}:${config.httpPort}`
+  const dial = { store, media, now, sipHost }
+  const streams = { ...streamDeps(config), store, media, now, resolve: resolveHost }
+  return [
+    ...callRoutes({ ...dial, streams: callStreams(streams) }),
+    ...streamRoutes(streams),
+    ...pciRoutes({
+      store,
+      media,
+      pciOf: async (db, tenant) => (await organisationSettings(db, tenant)).pci,
+    }),
+    ...recordingRoutes({ store, dataDir: config.dataDir }),
+    ...conferenceRoomRoutes({ store, now, publicUrl }),
+    ...roomParticipantRoutes(dial),
+    ...inboundRouteRoutes({ store, now }),
+    ...phoneNumberRoutes({ store, now }),
+    ...connectionRoutes({ store, now }),
+    ...eventRoutes({ store }),
+    ...organisationRoutes({ store, now }),
+    ...apiKeyRoutes({ store, now }),
+  ]
+}
+
+const streamDeps = (config: AppConfig): StreamDeps => ({
+  signingSecret: async (db, tenant) => (await organisationSettings(db, tenant)).streamSigningSecret,
+  allowedNetworks: config.allowPrivateUrls,
+})

@@ -1,4 +1,4 @@
-import { networkInterfaces } from 'node:os'
+import { reachableHost, urlHost } from './addresses.ts'
 import type { Config } from './config.ts'
 
 /** What control tells the supervisor when it serves. */
@@ -12,10 +12,13 @@ export interface ControlReady {
 
 /** What the terminal shows once all is up: how to call in, how to ask, how to stop. */
 export function banner(config: Config, ready: ControlReady, version: string): string {
-  const http = `http://${urlHost(config.httpHost)}:${ready.httpPort}`
+  const http = `http://${urlHost(reachableHost(config.httpHost))}:${ready.httpPort}`
   const width = Math.max(0, ...ready.numbers.map(({ number }) => number.length))
   const lines: [string, string][] = [
-    ['SIP', `sip:${urlHost(config.publicIp ?? config.sipHost)}:${config.sipPort} (UDP and TCP); call for example`],
+    [
+      'SIP',
+      `sip:${urlHost(config.publicIp ?? reachableHost(config.sipHost))}:${config.sipPort} (UDP and TCP); call for example`,
+    ],
     ...ready.numbers.map(({ number, does }): [string, string] => ['', `${number.padEnd(width)}  ${does}`]),
     ['REST', `${http}/v1`],
     ['Docs', `${http}/docs`],
@@ -40,15 +43,3 @@ function tryLine(http: string, config: Config, ready: ControlReady): string {
   const key = ready.keys?.live ?? (config.liveKey === null ? null : '$TANDEM_LIVE_KEY')
   return key === null ? `curl ${http}/readyz` : `curl -H "Authorization: Bearer ${key}" ${http}/v1/conference_rooms`
 }
-
-/** An address that one can connect to, as it stands in a URL. */
-function urlHost(host: string): string {
-  const any = host === '0.0.0.0' || host === '::'
-  const shown = any ? (ownAddress() ?? '127.0.0.1') : host
-  return shown.includes(':') ? `[${shown}]` : shown
-}
-
-const ownAddress = (): string | undefined =>
-  Object.values(networkInterfaces())
-    .flatMap(list => list ?? [])
-    .find(address => address.family === 'IPv4' && !address.internal)?.address

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
@@ -6,7 +6,7 @@ import { sha256 } from './secrets.ts'
 
 /** sun_path holds 104 bytes where it holds least, its closing zero included. */
 const MAX_SOCKET_PATH_BYTES = 103
-const PRIVATE = { recursive: true, mode: 0o700 } as const
+const PRIVATE_MODE = 0o700
 
 export type ProcessName = 'supervisor' | 'media' | 'control'
 
@@ -22,9 +22,9 @@ export function mediaSocketPath(dataDir: string): string {
 /** Makes the data directory and all folders in it, or says in one line why it cannot be used. */
 export function prepareDataDir(dataDir: string): { error: string } | null {
   try {
-    mkdirSync(dataDir, PRIVATE)
-    for (const folder of ['run', 'recordings']) mkdirSync(join(dataDir, folder), PRIVATE)
-    mkdirSync(dirname(mediaSocketPath(dataDir)), PRIVATE)
+    makeFolder(dataDir)
+    for (const folder of ['run', 'recordings']) makeFolder(join(dataDir, folder))
+    makeFolder(dirname(mediaSocketPath(dataDir)))
     const probe = join(dataDir, 'run', `probe.${process.pid}`)
     writeFileSync(probe, '')
     rmSync(probe)
@@ -35,6 +35,16 @@ export function prepareDataDir(dataDir: string): { error: string } | null {
       error: `Cannot write to the data directory ${dataDir} (${code}): make it writable, or set TANDEM_DATA_DIR to another one.`,
     }
   }
+}
+
+/** Not mkdir's own `recursive`: on a file system that refuses with ENOENT, such as /proc, that one loops for ever. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) {
+    if (statSync(path).isDirectory()) return
+    throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' })
+  }
+  if (dirname(path) !== path) makeFolder(dirname(path))
+  mkdirSync(path, PRIVATE_MODE)
 }
 
 /**

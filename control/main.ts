@@ -1,4 +1,5 @@
-import { buildApp } from './app.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { buildApp, buildDriver } from './app.ts'
 import type { ControlReady } from './banner.ts'
 import { type Config, readConfig } from './config.ts'
 import { databaseFile, mediaSocketPath } from './data-dir.ts'
@@ -6,7 +7,12 @@ import { describeNumbers } from './demo.ts'
 import { firstStart, unknownKeys } from './first-start.ts'
 import { forgetInterruptedAttempts } from './http/idempotency.ts'
 import { makeLog } from './log.ts'
+import { MediaClient } from './media-client.ts'
 import { openStore } from './store.ts'
+
+/** The banner waits this long for the channel; after that the API answers 503 until media is there. */
+const MEDIA_WAIT_MS = 5000
+const POLL_MS = 20
 
 /** Ends the process with one line of reason; the supervisor starts a new one, or gives up when it is the first. */
 function fail(reason: string): never {
@@ -26,8 +32,9 @@ const store = await openStore(databaseFile(config.dataDir)).catch((error: Error)
   fail(`Cannot open the database ${databaseFile(config.dataDir)} (${error.message}): restore it, or move it away.`),
 )
 await forgetInterruptedAttempts(store)
-const media = null as never
-const app = await buildApp({ store, media, now, log })
+const parts = { store, config, now, log }
+const media = new MediaClient(mediaSocketPath(config.dataDir), buildDriver(parts), log)
+const app = await buildApp({ ...parts, media })
 
 /** Listens before the first start makes keys: a busy port must not cost them. */
 async function listen(): Promise<number> {
@@ -53,6 +60,7 @@ for (const variable of await unknownKeys(store, { TANDEM_LIVE_KEY: config.liveKe
 
 async function close(): Promise<void> {
   await app.close()
+  await media.close()
   await store.close()
   process.exit(0)
 }
@@ -61,6 +69,8 @@ process.on('SIGTERM', () => void close())
 process.on('SIGINT', () => {})
 process.on('disconnect', () => process.exit(0))
 
+media.start()
+for (let waited = 0; media.state !== 'ready' && waited < MEDIA_WAIT_MS; waited += POLL_MS) await sleep(POLL_MS)
 const numbers = await describeNumbers(store, { organisationId, livemode: true })
 const ready: ControlReady = { type: 'ready', httpPort, keys, numbers }
 process.send?.(ready)

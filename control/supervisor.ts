@@ -104,7 +104,7 @@ export class Supervisor {
     const outcome = await child.ready
     if (isExit(outcome)) return outcome
     this.#everReady.add(name)
-    if (typeof outcome.httpPort === 'number') this.#httpPort = outcome.httpPort
+    if (name === 'control' && typeof outcome.httpPort === 'number') this.#httpPort = outcome.httpPort
     return outcome
   }
 

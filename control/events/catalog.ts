@@ -1,36 +1,44 @@
 import type { TSchema } from 'typebox'
-import Type from 'typebox'
+import { callSchema } from '../schemas/call.ts'
+import { callDtmfSchema } from '../schemas/call-dtmf.ts'
+import { callPciSchema } from '../schemas/call-pci.ts'
+import { callRecordingSchema } from '../schemas/call-recording.ts'
+import { mediaStreamSchema } from '../schemas/media-stream.ts'
+import { participantSchema } from '../schemas/participant.ts'
+import { phoneNumberSchema, phoneNumberSchema } from '../schemas/phone-number.ts'
+import { SAMPLES } from './samples.ts'
 
 interface EventKind {
   /** The schema of `data.object`. */
   object: TSchema
+  /** A believable `data.object`, for documentation and for test events. */
+  sample: object
 }
 
-const anyObject = Type.Object({}, { additionalProperties: true })
-const kind = (object: TSchema): EventKind => ({ object })
+const of = (object: TSchema, sample: object): EventKind => ({ object, sample })
 
 /** Every event type that the product emits; all lists of types are derived from this one. */
 export const EVENTS = {
-  'call.created': kind(anyObject),
-  'call.ringing': kind(anyObject),
-  'call.answered': kind(anyObject),
-  'call.held': kind(anyObject),
-  'call.resumed': kind(anyObject),
-  'call.ended': kind(anyObject),
-  'call.dtmf': kind(anyObject),
-  'call.pci.paused': kind(anyObject),
-  'call.pci.resumed': kind(anyObject),
-  'call.stream.started': kind(anyObject),
-  'call.stream.reconnecting': kind(anyObject),
-  'call.stream.stopped': kind(anyObject),
-  'call.stream.failed': kind(anyObject),
-  'call.recording.ready': kind(anyObject),
-  'call.recording.failed': kind(anyObject),
-  'conference.started': kind(anyObject),
-  'conference.participant.joined': kind(anyObject),
-  'conference.participant.left': kind(anyObject),
-  'conference.ended': kind(anyObject),
-  'phone_number.created': kind(anyObject),
+  'call.created': of(callSchema, SAMPLES.queuedCall),
+  'call.ringing': of(callSchema, SAMPLES.ringingCall),
+  'call.answered': of(callSchema, SAMPLES.answeredCall),
+  'call.held': of(callSchema, SAMPLES.heldCall),
+  'call.resumed': of(callSchema, SAMPLES.answeredCall),
+  'call.ended': of(callSchema, SAMPLES.endedCall),
+  'call.dtmf': of(callDtmfSchema, SAMPLES.dtmf),
+  'call.pci.paused': of(callPciSchema, SAMPLES.paused),
+  'call.pci.resumed': of(callPciSchema, SAMPLES.running),
+  'call.stream.started': of(mediaStreamSchema, SAMPLES.stream),
+  'call.stream.reconnecting': of(mediaStreamSchema, SAMPLES.reconnectingStream),
+  'call.stream.stopped': of(mediaStreamSchema, SAMPLES.stoppedStream),
+  'call.stream.failed': of(mediaStreamSchema, SAMPLES.failedStream),
+  'call.recording.ready': of(callRecordingSchema, SAMPLES.recording),
+  'call.recording.failed': of(callRecordingSchema, SAMPLES.failedRecording),
+  'conference.started': of(callSchema, SAMPLES.session),
+  'conference.participant.joined': of(participantSchema, SAMPLES.participant),
+  'conference.participant.left': of(participantSchema, SAMPLES.leftParticipant),
+  'conference.ended': of(callSchema, SAMPLES.endedSession),
+  'phone_number.created': of(phoneNumberSchema, SAMPLES.phoneNumber),
 } as const satisfies Record<string, EventKind>
 
 export type EventType = keyof typeof EVENTS

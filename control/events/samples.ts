@@ -1,0 +1,180 @@
+import type { Call } from '../schemas/call.ts'
+import type { CallDtmf } from '../schemas/call-dtmf.ts'
+import type { CallPci } from '../schemas/call-pci.ts'
+import type { CallRecording } from '../schemas/call-recording.ts'
+import type { MediaStream } from '../schemas/media-stream.ts'
+import type { Participant } from '../schemas/participant.ts'
+import type { PhoneNumber, PhoneNumber } from '../schemas/phone-number.ts'
+
+/** One believable object of each kind that events carry: a call of two and a half minutes into a conference room. */
+
+const CREATED = '2026-11-01T09:00:00.000Z'
+const ANSWERED = '2026-11-01T09:00:04.000Z'
+const CALL_ID = 'call_01k90000000000000000000001'
+const SESSION_ID = 'call_01k90000000000000000000002'
+const PARTICIPANT_ID = 'part_01k90000000000000000000003'
+const ROOM_ID = 'room_01k90000000000000000000004'
+
+const queuedCall: Call = {
+  id: CALL_ID,
+  object: 'call',
+  livemode: false,
+  kind: 'party',
+  status: 'queued',
+  direction: 'outbound',
+  to: 'sip:alice@example.com',
+  from: '+15550100100',
+  room_id: ROOM_ID,
+  connection_id: null,
+  record: false,
+  ended_reason: null,
+  sip_code: null,
+  quality: [],
+  duration_ms: null,
+  metadata: { order: '42' },
+  created: CREATED,
+  ringing_at: null,
+  answered_at: null,
+  ended_at: null,
+}
+const ringingCall: Call = { ...queuedCall, status: 'ringing', ringing_at: '2026-11-01T09:00:01.000Z' }
+const answeredCall: Call = { ...ringingCall, status: 'in_progress', answered_at: ANSWERED }
+const endedCall: Call = {
+  ...answeredCall,
+  status: 'completed',
+  ended_reason: 'caller_hangup',
+  ended_at: '2026-11-01T09:02:34.000Z',
+  duration_ms: 150_000,
+  quality: [
+    {
+      participant_id: PARTICIPANT_ID,
+      codec: 'PCMU',
+      packets_received: 7500,
+      packets_sent: 7500,
+      packets_lost: 3,
+      loss_pct: 0.04,
+      jitter_ms: 1.2,
+      round_trip_ms: 24,
+      mos: 4.4,
+    },
+  ],
+}
+const session: Call = { ...answeredCall, id: SESSION_ID, kind: 'conference', direction: 'inbound' }
+
+const participant: Participant = {
+  id: PARTICIPANT_ID,
+  object: 'participant',
+  livemode: false,
+  call_id: CALL_ID,
+  session_call_id: SESSION_ID,
+  room_id: ROOM_ID,
+  status: 'joined',
+  role: 'member',
+  address: 'sip:alice@example.com',
+  direction: 'outbound',
+  muted: false,
+  deaf: false,
+  held: false,
+  joined_at: ANSWERED,
+  left_at: null,
+  created: CREATED,
+}
+
+const dtmf: CallDtmf = {
+  object: 'call_dtmf',
+  call_id: CALL_ID,
+  participant_id: PARTICIPANT_ID,
+  livemode: false,
+  digit: '5',
+  masked: false,
+}
+
+const running: CallPci = {
+  object: 'call_pci',
+  call_id: CALL_ID,
+  livemode: false,
+  paused: false,
+  reason: null,
+  paused_at: null,
+  resumes_at: null,
+  destination_participant_id: null,
+}
+const paused: CallPci = {
+  ...running,
+  paused: true,
+  reason: 'payment',
+  paused_at: '2026-11-01T09:01:00.000Z',
+  resumes_at: '2026-11-01T09:06:00.000Z',
+}
+
+const stream: MediaStream = {
+  id: 'ms_01k90000000000000000000005',
+  object: 'media_stream',
+  livemode: false,
+  call_id: CALL_ID,
+  mode: 'fork',
+  url: 'wss://receiver.example.com/audio',
+  tracks: 'both',
+  format: 'mulaw_8000',
+  custom_parameters: {},
+  status: 'streaming',
+  frames_sent: 0,
+  frames_dropped: 0,
+  ended_reason: null,
+  created: ANSWERED,
+}
+
+const recording: CallRecording = {
+  object: 'call_recording',
+  call_id: CALL_ID,
+  livemode: false,
+  status: 'ready',
+  content_type: 'audio/wav',
+  sample_rate: 8000,
+  duration_ms: 150_000,
+  size_bytes: 2_400_044,
+  channels: [{ participant_id: PARTICIPANT_ID }],
+  segments: [{ from_ms: 56_000, to_ms: 80_000, reason: 'payment' }],
+  created: ANSWERED,
+}
+
+const phoneNumber: PhoneNumber = {
+  id: 'pn_01k90000000000000000000009',
+  object: 'phone_number',
+  livemode: false,
+  number: '+15550100100',
+  connection_id: null,
+  payment_line: false,
+  created: CREATED,
+  updated: CREATED,
+}
+
+export const SAMPLES = {
+  queuedCall,
+  ringingCall,
+  answeredCall,
+  heldCall: { ...answeredCall, status: 'held' },
+  endedCall,
+  session,
+  endedSession: { ...endedCall, id: SESSION_ID, kind: 'conference', direction: 'inbound', ended_reason: null },
+  participant,
+  leftParticipant: { ...participant, status: 'left', left_at: '2026-11-01T09:02:34.000Z' },
+  dtmf,
+  phoneNumber,
+  paused,
+  running,
+  stream,
+  reconnectingStream: { ...stream, status: 'reconnecting', frames_sent: 1500 },
+  stoppedStream: { ...stream, status: 'stopped', frames_sent: 15_000, ended_reason: 'call_ended' },
+  failedStream: { ...stream, status: 'failed', ended_reason: 'connect_failed' },
+  recording,
+  failedRecording: {
+    ...recording,
+    status: 'failed',
+    sample_rate: null,
+    duration_ms: null,
+    size_bytes: null,
+    channels: [],
+    segments: [],
+  },
+} as const satisfies Record<string, object>

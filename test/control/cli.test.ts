@@ -1,0 +1,73 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import * as assert from 'uvu/assert'
+import { databaseFile } from '../../control/data-dir.ts'
+import { VERSION } from '../../control/package.ts'
+import { sha256 } from '../../control/secrets.ts'
+import { openStore } from '../../control/store.ts'
+import { suite } from '../harness.ts'
+
+const test = suite('control/cli')
+
+const cli = fileURLToPath(new URL('../../control/cli.ts', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'tandem-test-'))
+test.after(() => rmSync(folder, { recursive: true }))
+
+function tandem(args: string[], env: Record<string, string> = {}) {
+  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('TANDEM_')))
+  const result = spawnSync(process.execPath, ['--import', 'tsx', cli, ...args], {
+    env: { ...inherited, TANDEM_DATA_DIR: folder, ...env },
+    encoding: 'utf8',
+  })
+  return { code: result.status, out: result.stdout, err: result.stderr }
+}
+
+test('--help lists commands and variables, --version the version', () => {
+  const help = tandem(['--help'])
+  assert.is(help.code, 0)
+  assert.match(help.out, 'tandem org add NAME')
+  assert.match(help.out, 'TANDEM_SIP_PORT')
+  assert.is(tandem(['--version']).out, `${VERSION}\n`)
+})
+
+test('an unknown command gives one line and exit code 1', () => {
+  for (const args of [['fly'], ['org'], ['org', 'add'], ['org', 'add', 'two', 'words'], ['start', 'now']]) {
+    const { code, out, err } = tandem(args)
+    assert.is(code, 1)
+    assert.is(out, '')
+    assert.is(err.trimEnd().split('\n').length, 1, err)
+  }
+})
+
+test('a bad value gives one line and exit code 1', () => {
+  const { code, out, err } = tandem(['start'], { TANDEM_HTTP_PORT: 'http' })
+  assert.is(code, 1)
+  assert.is(out, '')
+  assert.is(err, 'TANDEM_HTTP_PORT=http is not valid: set a whole number from 0 to 65535.\n')
+})
+
+test('a data directory that cannot be written gives one line and exit code 1', () => {
+  const { code, err } = tandem(['start'], { TANDEM_DATA_DIR: '/proc/tandem' })
+  assert.is(code, 1)
+  assert.is(err.trimEnd().split('\n').length, 1, err)
+  assert.match(err, '/proc/tandem')
+})
+
+test('org add prints the keys of a new organisation, also while the database is in use', async () => {
+  const store = await openStore(databaseFile(folder))
+  const { code, out, err } = tandem(['org', 'add', 'Acme Inc'])
+  assert.is(code, 0, err)
+  const [, live] = /^live (sk_live_\S+)$/m.exec(out) ?? []
+  const [, testKey] = /^test (sk_test_\S+)$/m.exec(out) ?? []
+  const rows = await store.db.selectFrom('api_keys').select(['hash', 'livemode']).orderBy('livemode').execute()
+  assert.equal(rows, [
+    { hash: sha256(testKey!), livemode: 0 },
+    { hash: sha256(live!), livemode: 1 },
+  ])
+  await store.close()
+})
+
+test.run()

@@ -1,0 +1,20 @@
+import * as assert from 'uvu/assert'
+import { EVENT_TYPES, EVENTS } from '../../../control/events/catalog.ts'
+import { compileValidator } from '../../../control/http/validation.ts'
+import { suite } from '../../harness.ts'
+
+const test = suite('control/events/catalog')
+
+for (const type of EVENT_TYPES) {
+  test(`the sample of ${type} is what its schema says`, () => {
+    const { object, sample } = EVENTS[type]
+    const validate = compileValidator({ ...object, additionalProperties: false }, 'body')
+    assert.ok(validate(sample), JSON.stringify(validate.errors))
+  })
+}
+
+test('event types are dotted names', () => {
+  for (const type of EVENT_TYPES) assert.match(type, /^[a-z_]+(\.[a-z_]+)+$/)
+})
+
+test.run()
