@@ -6,6 +6,7 @@ import { databaseFile, mediaSocketPath } from './data-dir.ts'
 import { describeNumbers } from './demo.ts'
 import { firstStart, unknownKeys } from './first-start.ts'
 import { forgetInterruptedAttempts } from './http/idempotency.ts'
+import { describeListenError } from './http-port.ts'
 import { makeLog } from './log.ts'
 import { MediaClient } from './media-client.ts'
 import { openStore } from './store.ts'
@@ -41,12 +42,7 @@ async function listen(): Promise<number> {
   try {
     await app.listen({ host: config.httpHost, port: config.httpPort })
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    fail(
-      code === 'EADDRINUSE'
-        ? `HTTP port ${config.httpPort} on ${config.httpHost} is taken by another program: stop it, or set TANDEM_HTTP_PORT to a free port.`
-        : `Cannot listen for HTTP on ${config.httpHost}:${config.httpPort} (${code}): set TANDEM_HTTP_HOST to an address of this machine.`,
-    )
+    fail(describeListenError(error, config.httpHost, config.httpPort))
   }
   const address = app.server.address()
   return typeof address === 'object' && address !== null ? address.port : config.httpPort

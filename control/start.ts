@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { banner, type ControlReady } from './banner.ts'
 import type { Config } from './config.ts'
 import { lockDataDir, mediaSocketPath, prepareDataDir } from './data-dir.ts'
+import { httpPortError } from './http-port.ts'
 import { makeLog } from './log.ts'
 import { PACKAGE_ROOT, VERSION } from './package.ts'
 import { Supervisor } from './supervisor.ts'
@@ -10,12 +11,8 @@ const built = (path: string): string => fileURLToPath(new URL(`dist/${path}`, PA
 
 /** `tandem start`: runs the product until a signal ends it; resolves to the exit code. `env` is what the children inherit. */
 export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<number> {
-  const prepared = prepareDataDir(config.dataDir)
-  const lock = prepared ?? lockDataDir(config.dataDir)
-  if ('error' in lock) {
-    process.stderr.write(`${lock.error}\n`)
-    return 1
-  }
+  const lock = prepareDataDir(config.dataDir) ?? lockDataDir(config.dataDir)
+  if ('error' in lock) return refuse(lock.error)
   const { TANDEM_LIVE_KEY: _live, TANDEM_TEST_KEY: _test, ...envOfMedia } = env
   const supervisor = new Supervisor({
     dataDir: config.dataDir,
@@ -34,10 +31,19 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
     log: makeLog(config.logLevel, 'supervisor'),
     now: () => performance.now(),
   })
+  await supervisor.outliveOrphans()
+  // Control would find out too, but only after media has begun to log.
+  const busy = await httpPortError(config.httpHost, config.httpPort)
+  if (busy !== null) return refuse(busy)
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => supervisor.stop())
   const code = await supervisor.run()
   lock.release()
   return code
+}
+
+function refuse(line: string): number {
+  process.stderr.write(`${line}\n`)
+  return 1
 }
 
 const mediaConfig = (config: Config) => ({

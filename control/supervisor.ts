@@ -48,9 +48,15 @@ export class Supervisor {
     })
   }
 
+  /** The processes of a supervisor that was killed leave by themselves; until then they hold the ports. */
+  async outliveOrphans(): Promise<void> {
+    const deadline = this.#parts.now() + ORPHANS_MS
+    const pids = (['media', 'control'] as const).map(name => readPid(this.#parts.dataDir, name))
+    while (pids.some(pid => pid !== null && isAlive(pid)) && this.#parts.now() < deadline) await sleep(50)
+  }
+
   /** Runs until told to stop; resolves to the exit code. */
   async run(): Promise<number> {
-    await this.#outliveOrphans()
     writePid(this.#parts.dataDir, 'supervisor', process.pid)
     for (const name of ['media', 'control'] as const) {
       if (this.#stopping !== 'no') break
@@ -117,13 +123,6 @@ export class Supervisor {
     this.#parts.log.error({ process: name, ...exit, waitMs }, 'died; it is started again')
     if (waitMs > 0) await sleep(waitMs)
     if (this.#stopping === 'no') await this.#start(name)
-  }
-
-  /** The processes of a supervisor that was killed leave by themselves; until then they hold the ports. */
-  async #outliveOrphans(): Promise<void> {
-    const deadline = this.#parts.now() + ORPHANS_MS
-    const pids = (['media', 'control'] as const).map(name => readPid(this.#parts.dataDir, name))
-    while (pids.some(pid => pid !== null && isAlive(pid)) && this.#parts.now() < deadline) await sleep(50)
   }
 }
 

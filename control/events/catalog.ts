@@ -5,7 +5,7 @@ import { callPciSchema } from '../schemas/call-pci.ts'
 import { callRecordingSchema } from '../schemas/call-recording.ts'
 import { mediaStreamSchema } from '../schemas/media-stream.ts'
 import { participantSchema } from '../schemas/participant.ts'
-import { phoneNumberSchema, phoneNumberSchema } from '../schemas/phone-number.ts'
+import { phoneNumberSchema } from '../schemas/phone-number.ts'
 import { SAMPLES } from './samples.ts'
 
 interface EventKind {

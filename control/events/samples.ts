@@ -4,7 +4,7 @@ import type { CallPci } from '../schemas/call-pci.ts'
 import type { CallRecording } from '../schemas/call-recording.ts'
 import type { MediaStream } from '../schemas/media-stream.ts'
 import type { Participant } from '../schemas/participant.ts'
-import type { PhoneNumber, PhoneNumber } from '../schemas/phone-number.ts'
+import type { PhoneNumber } from '../schemas/phone-number.ts'
 
 /** One believable object of each kind that events carry: a call of two and a half minutes into a conference room. */
 
