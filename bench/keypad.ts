@@ -43,9 +43,5 @@ export function keypadTrace(samples: Int16Array): number {
   return loudest
 }
 
-/** How many samples are not digital silence. */
-export const audibleSamples = (samples: Int16Array): number =>
-  samples.reduce((count, sample) => count + (sample === 0 ? 0 : 1), 0)
-
 /** Length of a stretch [ms]. */
 export const durationMs = (samples: Int16Array): number => (samples.length / FRAME) * FRAME_MS

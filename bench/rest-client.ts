@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const POLL_MS = 20
+const POLL_MS = 40
 
 // biome-ignore lint/suspicious/noExplicitAny: its users read bodies of every shape
 type Json = any

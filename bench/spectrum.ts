@@ -31,3 +31,10 @@ export function loudness(samples: Int16Array): number {
   for (const sample of samples) sum += sample * sample
   return sum === 0 ? FLOOR_DBOV : Math.max(FLOOR_DBOV, 10 * Math.log10(sum / samples.length / 32_768 ** 2))
 }
+
+/** A-law has no zero: its silence is a constant 8, and two such voices make 16. A tone of this amplitude is at -69 dBov. */
+const SILENCE_WITHIN = 16
+
+/** How many samples are more than silence. */
+export const audibleSamples = (samples: Int16Array): number =>
+  samples.reduce((count, sample) => count + (Math.abs(sample) > SILENCE_WITHIN ? 1 : 0), 0)

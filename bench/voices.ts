@@ -26,3 +26,16 @@ export function samplesOf(samples: Int16Array): Voice {
     at += frame.length
   }
 }
+
+/** White noise at about -15 dBov that is the same for the same seed (xorshift). */
+export function noise(seed: number): Voice {
+  let state = seed | 1
+  return frame => {
+    for (let i = 0; i < frame.length; i++) {
+      state ^= state << 13
+      state ^= state >>> 17
+      state ^= state << 5
+      frame[i] = state >> 18
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import { memberNamed } from '../members.ts'
+import { Phone, type SipAddress } from '../phone.ts'
+import type { MediaOptions, PhoneCall } from '../phone-call.ts'
+import type { RestClient } from '../rest-client.ts'
+import { silence, tone } from '../voices.ts'
+
+export const DEMO_NUMBER = '1000'
+export const DEMO_PIN = '1234'
+
+/** One who takes part: a phone, its tone, and how it presses keys. */
+export interface Caller {
+  name: string
+  hz: number
+  pressesAs: 'rfc4733' | 'inband'
+  phone: Phone
+  call: PhoneCall
+  /** `part_…`, once in the room. */
+  participantId: string
+  /** `call_…` of this one phone. */
+  callId: string
+}
+
+const ROLES: { name: string; hz: number; pressesAs: Caller['pressesAs']; media: MediaOptions }[] = [
+  { name: 'Anna', hz: 330, pressesAs: 'rfc4733', media: { codecs: ['PCMU'] } },
+  { name: 'Ben', hz: 440, pressesAs: 'rfc4733', media: { codecs: ['PCMA'] } },
+  { name: 'Cleo', hz: 550, pressesAs: 'inband', media: { codecs: ['PCMU'], telephoneEvent: false } },
+]
+
+/** The conference room behind the demo number. */
+export async function demoRoom(rest: RestClient): Promise<string> {
+  const routes = await rest.all('/inbound_routes')
+  const route = routes.find(({ match }) => match.to === DEMO_NUMBER)
+  if (route?.target.type !== 'room')
+    throw new Error(`No inbound route leads from ${DEMO_NUMBER} to a room: this is no demo organisation.`)
+  return route.target.id
+}
+
+/** Three phones dial the room and enter its PIN. */
+export async function enterRoom(rest: RestClient, sip: SipAddress, roomId: string): Promise<Caller[]> {
+  const callers: Caller[] = []
+  for (const { name, hz, pressesAs, media } of ROLES) {
+    const phone = await Phone.open(name.toLowerCase())
+    const call = await phone.call(DEMO_NUMBER, sip, media)
+    callers.push({ name, hz, pressesAs, phone, call, participantId: '', callId: '' })
+  }
+  // The greeting asks for the PIN; who knows it need not hear it out.
+  await Promise.all(callers.map(({ call }) => call.heard.next(500)))
+  await Promise.all(callers.map(({ call, pressesAs }) => call.press(DEMO_PIN, { as: pressesAs })))
+  for (const caller of callers) {
+    const member = await memberNamed(rest, roomId, caller.phone.name)
+    caller.participantId = member.id
+    caller.callId = member.call_id
+  }
+  return callers
+}
+
+/** Everybody says the own tone, or nothing. */
+export function speak(callers: readonly Caller[], isLoud: boolean): void {
+  for (const { call, hz } of callers) call.say(isLoud ? tone(hz) : silence)
+}

@@ -1,0 +1,39 @@
+import type { PhoneCall } from './phone-call.ts'
+import type { RestClient } from './rest-client.ts'
+import { audibleSamples } from './spectrum.ts'
+
+const QUIET_MS = 300
+const MAX_TRIES = 40
+
+/** A participant of a conference room, as REST shows it. */
+export interface Member {
+  id: string
+  call_id: string
+  session_call_id: string
+  address: string
+  status: string
+  role: string
+  muted: boolean
+  deaf: boolean
+}
+
+/** Who is in the room now. */
+export async function membersOf(rest: RestClient, roomId: string): Promise<Member[]> {
+  const members: Member[] = await rest.all(`/conference_rooms/${roomId}/participants`)
+  return members.filter(({ status }) => status === 'joined')
+}
+
+/** That phone's participant, as soon as it is in the room. */
+export const memberNamed = (rest: RestClient, roomId: string, name: string): Promise<Member> =>
+  rest.until(`${name} is in the room`, async () =>
+    (await membersOf(rest, roomId)).find(({ address }) => address.includes(`:${name}@`)),
+  )
+
+/** Waits until greeting, chimes and music are over: nobody hears anything while nobody speaks. */
+export async function untilQuiet(calls: readonly PhoneCall[]): Promise<void> {
+  for (const call of calls) {
+    for (let tries = 0; audibleSamples(await call.heard.next(QUIET_MS)) > 0; tries++) {
+      if (tries > MAX_TRIES) throw new Error('a phone hears something although nobody speaks')
+    }
+  }
+}
