@@ -1,0 +1,185 @@
+import type { FastifyInstance } from 'fastify'
+import { CallDriver } from '../../control/calls/driver.ts'
+import type { StreamDeps } from '../../control/calls/streams.ts'
+import { newId } from '../../control/ids.ts'
+import { MediaClient, type MediaHandler } from '../../control/media-client.ts'
+import { callRoutes } from '../../control/resources/calls.ts'
+import { conferenceRoomRoutes } from '../../control/resources/conference-rooms.ts'
+import { connectionRoutes } from '../../control/resources/connections.ts'
+import { eventRoutes } from '../../control/resources/events.ts'
+import { inboundRouteRoutes } from '../../control/resources/inbound-routes.ts'
+import { organisationRoutes, organisationSettings } from '../../control/resources/organisation.ts'
+import { pciRoutes } from '../../control/resources/pci.ts'
+import { phoneNumberRoutes } from '../../control/resources/phone-numbers.ts'
+import { recordingRoutes } from '../../control/resources/recordings.ts'
+import { roomParticipantRoutes } from '../../control/resources/room-participants.ts'
+import { callStreams, streamRoutes } from '../../control/resources/streams.ts'
+import { hashPin } from '../../control/secrets.ts'
+import { forTenant } from '../../control/tenancy.ts'
+import { FakeMedia } from '../fakes/media.ts'
+import { type Answer, type Asked, ask, makeWorld, serve, silent, type World } from './app-harness.ts'
+
+/** A control process around a database: the part that may be killed and started again. */
+export interface Control {
+  client: MediaClient
+  app: FastifyInstance
+  /** A request with the live key of our organisation. */
+  ask(line: string, body?: unknown, asked?: Asked): Promise<Answer>
+  stop(): Promise<void>
+}
+
+export interface CallsWorld extends World {
+  media: FakeMedia
+  control: Control
+  close(): Promise<void>
+}
+
+export interface Options {
+  dataDir?: string
+  allowedNetworks?: string[]
+  resolve?: (host: string) => Promise<string[]>
+  /** Replaces the driver by one that fails where the test wants it to. */
+  wrap?: (driver: CallDriver, client: () => MediaClient) => MediaHandler
+}
+
+/** Starts a control process on this database and waits until it is ready. */
+export async function startControl(world: World, media: FakeMedia, options: Options = {}): Promise<Control> {
+  const { store } = world
+  const now = world.clock.now
+  const startDeps: StreamDeps = {
+    signingSecret: async (db, tenant) => (await organisationSettings(db, tenant)).streamSigningSecret,
+    allowedNetworks: options.allowedNetworks ?? [],
+  }
+  const driver = new CallDriver({ store, now, log: silent, streams: startDeps })
+  const client: MediaClient = new MediaClient(media.path, options.wrap?.(driver, () => client) ?? driver, silent)
+  const dial = { store, media: client, now, sipHost: '127.0.0.1' }
+  const resolve = options.resolve ?? (async () => ['93.184.216.34'])
+  const streams = { ...startDeps, store, media: client, now, resolve }
+  const app = await serve(world, [
+    ...callRoutes({ ...dial, streams: callStreams(streams) }),
+    ...streamRoutes(streams),
+    ...pciRoutes({
+      store,
+      media: client,
+      pciOf: async (db, tenant) => (await organisationSettings(db, tenant)).pci,
+    }),
+    ...recordingRoutes({ store, dataDir: options.dataDir ?? '/nowhere' }),
+    ...conferenceRoomRoutes({ store, now, publicUrl: 'http://tandem.test' }),
+    ...roomParticipantRoutes(dial),
+    ...inboundRouteRoutes({ store, now }),
+    ...phoneNumberRoutes({ store, now }),
+    ...connectionRoutes({ store, now }),
+    ...eventRoutes({ store }),
+    ...organisationRoutes({ store, now }),
+  ])
+  client.start()
+  return {
+    client,
+    app,
+    ask: (line, body, asked) =>
+      ask(app, line, { key: world.ours.keys.live, ...(body === undefined ? {} : { body }), ...asked }),
+    stop: async () => {
+      await client.close()
+      await app.close()
+    },
+  }
+}
+
+/** A world with a fake media process, a connection for local phones, and routes to a room with PINs, an open room and an echo. */
+export async function makeCallsWorld(
+  options: Options = {},
+): Promise<CallsWorld & { pinRoom: string; openRoom: string }> {
+  const world = await makeWorld()
+  const { pinRoom, openRoom } = await seed(world)
+  const media = new FakeMedia()
+  await media.listen()
+  const control = await startControl(world, media, options)
+  const whole: CallsWorld & { pinRoom: string; openRoom: string } = {
+    ...world,
+    media,
+    control,
+    pinRoom,
+    openRoom,
+    close: async () => {
+      await whole.control.stop()
+      await media.close()
+      await world.store.close()
+    },
+  }
+  await ready(whole)
+  return whole
+}
+
+/** Resolves when control has reconciled with media: it has asked for a snapshot and lets requests through. */
+export async function ready(world: { media: FakeMedia; control: Control }): Promise<void> {
+  while (world.control.client.state !== 'ready') await new Promise(resolve => setImmediate(resolve))
+}
+
+const HOUR = { created: '2026-11-21T09:00:00.000Z', updated: '2026-11-21T09:00:00.000Z' }
+
+async function seed(world: World): Promise<{ pinRoom: string; openRoom: string }> {
+  const tables = forTenant(world.store.db, { organisationId: world.ours.organisationId, livemode: true })
+  await tables.insert('connections', {
+    id: newId('connection'),
+    name: 'Local phones',
+    kind: 'peer',
+    host: null,
+    port: 5060,
+    transport: 'udp',
+    auth_username: null,
+    auth_password: null,
+    allowed_ips: '["127.0.0.0/8"]',
+    codecs: '["PCMU"]',
+    max_calls: null,
+    enabled: 1,
+    ...HOUR,
+  })
+  const room = async (pin: string | null, moderatorPin: string | null) => {
+    const id = newId('conference_room')
+    await tables.insert('conference_rooms', {
+      id,
+      name: 'Room',
+      owner_id: null,
+      active: 1,
+      pin_hash: pin === null ? null : await hashPin(pin),
+      pin_length: pin?.length ?? null,
+      moderator_pin_hash: moderatorPin === null ? null : await hashPin(moderatorPin),
+      moderator_pin_length: moderatorPin?.length ?? null,
+      settings: '{}',
+      schedule: '{"start_at":null,"end_at":null,"recurrence":"none","timezone":"UTC"}',
+      link_hash: '',
+      ...HOUR,
+    })
+    return id
+  }
+  const pinRoom = await room('1234', '98765')
+  const openRoom = await room(null, null)
+  for (const [to, target, id] of [
+    ['1000', 'room', pinRoom],
+    ['1001', 'room', openRoom],
+    ['1002', 'echo', null],
+    ['1003', 'announcement', null],
+  ] as const) {
+    await tables.insert('inbound_routes', {
+      id: newId('inbound_route'),
+      match_to: to,
+      match_from: null,
+      match_connection_id: null,
+      target,
+      target_id: id,
+      priority: 0,
+      ...HOUR,
+    })
+  }
+  return { pinRoom, openRoom }
+}
+
+/** Types of our live events so far, oldest first; with an ID only those of that call. */
+export async function eventTypes(world: World, callId?: string): Promise<string[]> {
+  const events = forTenant(world.store.db, { organisationId: world.ours.organisationId, livemode: true })
+    .select('events')
+    .select(['id', 'type', 'call_id'])
+    .orderBy('id')
+  const rows = await events.execute()
+  return rows.filter(row => callId === undefined || row.call_id === callId).map(row => row.type)
+}
