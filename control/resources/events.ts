@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { eventSchema, toEvent } from '../events/event.ts'
 import { missing } from '../http/errors.ts'
-import { listOf, listParameters, page } from '../http/list.ts'
+import { listOf, listParameters, listQuery, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { idParams } from '../http/schema.ts'
 import type { Store } from '../store.ts'
@@ -46,6 +46,26 @@ export function eventRoutes(deps: { store: Store }): Route[] {
       handler: async (context, { params }) => {
         const row = await forTenant(store.db, context).find('events', params.id)
         return row === undefined ? missing('event', params.id) : toEvent(row)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/calls/:id/events',
+      id: 'listCallEvents',
+      summary: "List a call's events",
+      description: 'Those of its streams, pauses and recording too.',
+      tag: 'Calls',
+      scope: 'calls:read',
+      params: idParams,
+      query: listQuery,
+      status: 200,
+      reply: listOf(eventSchema),
+      errors: [404],
+      handler: async (context, { params, query }) => {
+        const tables = forTenant(store.db, context)
+        if ((await tables.find('calls', params.id)) === undefined) return missing('call', params.id)
+        const rows = tables.select('events').selectAll().where('call_id', '=', params.id)
+        return page(rows, query, `/v1/calls/${params.id}/events`, toEvent)
       },
     }),
   ]

@@ -1,0 +1,222 @@
+import * as assert from 'uvu/assert'
+import { type AppParts, buildApp } from '../../control/app.ts'
+import { insertParty } from '../../control/calls/records.ts'
+import { ERRORS } from '../../control/http/errors.ts'
+import { newId } from '../../control/ids.ts'
+import { forTenant } from '../../control/tenancy.ts'
+import type { Failure, MediaStats } from '../../media/protocol.ts'
+import { suite } from '../harness.ts'
+import { ask, makeWorld, START, silent } from './app-harness.ts'
+
+const test = suite('control/app')
+
+const STATS: MediaStats = { counters: { rtp_packets_received_total: 7, 'bad name': 1 }, gauges: { legs: 3 } }
+
+const media = {
+  state: 'ready' as 'ready' | 'disconnected',
+  request: async (name: string): Promise<MediaStats | Failure> =>
+    name === 'media.stats' ? STATS : { failure: 'not_found', message: 'not here' },
+  settled: async () => {},
+}
+
+const world = await makeWorld()
+const config = {
+  allowPrivateUrls: [],
+  dataDir: '/nowhere',
+  httpHost: '127.0.0.1',
+  httpPort: 8080,
+  publicIp: null,
+  sipHost: '127.0.0.1',
+}
+const parts = { store: world.store, media, config, now: world.clock.now, log: silent } as unknown as AppParts
+const app = await buildApp(parts)
+const { live, test: testKey } = world.ours.keys
+
+interface Operation {
+  line: string
+  operation: { operationId: string; responses: Record<string, unknown>; description: string }
+}
+const document = (await ask(app, 'GET /openapi.json')).body
+const operations: Operation[] = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods as Record<string, Operation['operation']>).map(([method, operation]) => ({
+    line: `${method.toUpperCase()} ${path}`,
+    operation,
+  })),
+)
+
+/** A call of our organisation in live mode; its ID. */
+async function makeCall(): Promise<string> {
+  const tenant = { organisationId: world.ours.organisationId, livemode: true }
+  const [callId, legId] = [newId('call'), newId('participant')]
+  await world.store.transaction(trx =>
+    insertParty(
+      trx,
+      tenant,
+      {
+        callId,
+        legId,
+        direction: 'inbound',
+        to: '1',
+        from: '2',
+        target: 'park',
+        roomId: null,
+        connectionId: null,
+        record: false,
+        metadata: {},
+        role: 'member',
+        muted: false,
+      },
+      START.toISOString(),
+    ),
+  )
+  return callId
+}
+
+/** One object of each kind, of our organisation in live mode; by the path that it lies at. */
+async function makeObjects(): Promise<Record<string, string>> {
+  const create = async (path: string, body: object): Promise<string> => {
+    const made = await ask(app, `POST /v1${path}`, { key: live, body })
+    assert.ok(made.status < 300, `${path}: ${made.text}`)
+    return made.body.id
+  }
+  const tenant = { organisationId: world.ours.organisationId, livemode: true }
+  const callId = await makeCall()
+  const event = await forTenant(world.store.db, tenant).select('events').select('id').limit(1).executeTakeFirstOrThrow()
+  const connection = await create('/connections', { name: 'Phones', kind: 'peer', allowed_ips: ['127.0.0.1/32'] })
+  return {
+    '/api_keys': await create('/api_keys', {}),
+    '/calls': callId,
+    '/conference_rooms': await create('/conference_rooms', { name: 'Room' }),
+    '/connections': connection,
+    '/events': event.id,
+    '/inbound_routes': await create('/inbound_routes', { match: { to: '7' }, target: { type: 'echo' } }),
+    '/phone_numbers': await create('/phone_numbers', { number: '+15550100100', connection_id: connection }),
+  }
+}
+
+const BODIES: Record<string, object> = {
+  setCallPci: { action: 'pause' },
+  createStream: { url: 'wss://receiver.example.com/' },
+  inviteConferenceParticipant: { to: 'sip:a@127.0.0.1' },
+}
+
+test('an ID of another organisation or mode answers 404 on every operation that takes one', async () => {
+  for (const key of [live, world.theirs.keys.live]) {
+    await ask(app, 'PATCH /v1/organisation', { key, body: { pci: { enabled: true } } })
+  }
+  const objects = await makeObjects()
+  const withId = operations.filter(({ line }) => line.includes('{'))
+  assert.ok(withId.length >= 20, `only ${withId.length}`)
+  for (const { line, operation } of withId) {
+    const base = Object.keys(objects).find(path => line.includes(`/v1${path}/{`))
+    assert.ok(base, `the test has no object for ${line}`)
+    const url = line.replace('{id}', objects[base]!).replace(/\{[a-z_]+\}/g, 'part_01k90000000000000000000003')
+    for (const key of [world.theirs.keys.live, testKey]) {
+      const body = line.startsWith('GET') ? undefined : (BODIES[operation.operationId] ?? {})
+      const answer = await ask(app, url, { key, body })
+      const isOtherMode = key === testKey && answer.body?.error.code === 'live_key_required'
+      assert.ok(answer.status === 404 || isOtherMode, `${line}: ${answer.status} ${answer.text}`)
+      if (!isOtherMode) assert.is(answer.body.error.code, 'resource_missing')
+    }
+  }
+  for (const [path, id] of Object.entries(objects)) {
+    if (path === '/api_keys') continue
+    assert.is((await ask(app, `GET /v1${path}/${id}`, { key: live })).status, 200, path)
+    assert.not.match((await ask(app, `GET /v1${path}?limit=100`, { key: world.theirs.keys.live })).text, id)
+    assert.not.match((await ask(app, `GET /v1${path}?limit=100`, { key: testKey })).text, id)
+  }
+})
+
+test("a call's events are those of this call, newest first", async () => {
+  const id = await makeCall()
+  const { body } = await ask(app, `GET /v1/calls/${id}/events`, { key: live })
+  assert.is(body.url, `/v1/calls/${id}/events`)
+  assert.equal(
+    body.data.map((event: { type: string; data: { object: { id: string } } }) => [event.type, event.data.object.id]),
+    [['call.created', id]],
+  )
+})
+
+test('every operation needs a key', async () => {
+  for (const { line } of operations) {
+    const answer = await ask(app, line.replace(/\{[a-z_]+\}/g, 'x'))
+    assert.is(answer.status, 401, line)
+  }
+})
+
+test('the description of the API is OpenAPI 3.1 with unique operation IDs, scopes and the standard errors', () => {
+  assert.is(document.openapi, '3.1.0')
+  const ids = operations.map(({ operation }) => operation.operationId)
+  assert.is(new Set(ids).size, ids.length)
+  for (const { line, operation } of operations) {
+    for (const status of ['400', '401', '403', '429', '500']) assert.ok(status in operation.responses, line)
+    assert.ok(
+      Object.keys(operation.responses).some(status => status.startsWith('2')),
+      line,
+    )
+    assert.match(operation.description, /Scope: `[a-z_]+:(read|write)`/)
+    assert.is(line.includes('{id}') && !('404' in operation.responses), false, `${line} does not tell of 404`)
+  }
+})
+
+test('the operations of the first issue are there', () => {
+  const lines = new Set(operations.map(({ line }) => line))
+  for (const line of [
+    'POST /v1/api_keys',
+    'POST /v1/calls',
+    'POST /v1/calls/{id}/hangup',
+    'GET /v1/calls/{id}/events',
+    'GET /v1/calls/{id}/participants',
+    'GET /v1/calls/{id}/recording/content',
+    'DELETE /v1/calls/{id}/streams/{stream_id}',
+    'POST /v1/calls/{id}/pci',
+    'POST /v1/conference_rooms',
+    'GET /v1/conference_rooms/{id}/participants',
+    'PATCH /v1/inbound_routes/{id}',
+    'PATCH /v1/phone_numbers/{id}',
+    'DELETE /v1/connections/{id}',
+    'GET /v1/events/{id}',
+    'PATCH /v1/organisation',
+  ]) {
+    assert.ok(lines.has(line), line)
+  }
+})
+
+test('/docs shows every operation and loads nothing from elsewhere', async () => {
+  const { status, text, headers } = await ask(app, 'GET /docs')
+  assert.is(status, 200)
+  assert.match(String(headers['content-type']), 'text/html')
+  for (const { operation } of operations) assert.match(text, `id="${operation.operationId}"`)
+  assert.not.match(text, /<(script|link|img|iframe)|@import|url\(/)
+})
+
+test('the doc_url of every error leads to a line of its own', async () => {
+  const { text } = await ask(app, 'GET /docs/errors')
+  for (const code of Object.keys(ERRORS)) assert.match(text, `id="${code}"`)
+  const { body } = await ask(app, 'GET /v1/calls')
+  assert.match(body.error.doc_url, /^http:\/\/[^/]+\/docs\/errors#api_key_missing$/)
+})
+
+test('/readyz answers 200 only when the store and media are there', async () => {
+  assert.is((await ask(app, 'GET /healthz')).status, 200)
+  assert.equal((await ask(app, 'GET /readyz')).body, { status: 'ready', store: true, media: true })
+  media.state = 'disconnected'
+  const away = await ask(app, 'GET /readyz')
+  assert.is(away.status, 503)
+  assert.equal(away.body, { status: 'not_ready', store: true, media: false })
+  media.state = 'ready'
+})
+
+test('/metrics has the durations of requests and the numbers of media', async () => {
+  const { text } = await ask(app, 'GET /metrics')
+  assert.match(text, 'tandem_media_rtp_packets_received_total 7')
+  assert.match(text, 'tandem_media_legs 3')
+  assert.match(text, 'tandem_media_up 1')
+  assert.not.match(text, 'bad name')
+  assert.match(text, /tandem_http_request_duration_seconds_count\{method="GET",route="\/healthz",status="200"\} 1/)
+  media.state = 'disconnected'
+  assert.match((await ask(app, 'GET /metrics')).text, 'tandem_media_up 0')
+  media.state = 'ready'
+})
+
+test.run()
