@@ -38,13 +38,19 @@ export async function createServer(parts: { log: Logger; version: string }): Pro
     genReqId: () => newId('request'),
     routerOptions: { maxParamLength: 200, querystringParser: readQuery },
     forceCloseConnections: 'idle',
+    // A path that cannot be decoded, or is too long to be one of ours: it names nothing. No hook has run by then.
+    frameworkErrors: (_error, request, reply) =>
+      sendProblem(
+        request as FastifyRequest,
+        identify(request as FastifyRequest, reply as FastifyReply),
+        problem('resource_missing', 'No such operation.'),
+      ),
   })
   app.decorateRequest('context', null)
   app.decorateRequest('attempt', null)
   app.setValidatorCompiler(({ schema, httpPart }) => compileValidator(schema as object, httpPart))
   app.addHook('onRequest', async (request, reply) => {
-    reply.header('Request-Id', request.id)
-    reply.header('Service-Version', CURRENT_VERSION)
+    identify(request, reply)
   })
   readBodies(app)
   app.setErrorHandler((error: FastifyError, request, reply) => {
@@ -58,6 +64,10 @@ export async function createServer(parts: { log: Logger; version: string }): Pro
   await app.register(swagger, openApiDescription(parts.version))
   return app
 }
+
+/** What every answer carries; the version becomes the key's as soon as that is known. */
+const identify = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
+  reply.header('Request-Id', request.id).header('Service-Version', CURRENT_VERSION)
 
 /**
  * Puts operations below `/v1`: each request passes key, mode, scope, rate, version, idempotency and schema, in this order,

@@ -7,6 +7,8 @@ import type { Store } from '../store.ts'
 export interface MediaHealth {
   /** `ready`: connected, and nothing that happened meanwhile is left to be told. */
   readonly state: 'disconnected' | 'reconciling' | 'ready'
+  /** What went wrong on the channel, in camel case. */
+  readonly counters: Readonly<Record<string, number>>
   request(name: 'media.stats', body: Record<string, never>): Promise<MediaStats | Failure>
 }
 
@@ -27,7 +29,9 @@ export function serveHealth(
     const theirs = deps.media.state === 'ready' ? await deps.media.request('media.stats', {}) : null
     const media = theirs === null || 'failure' in theirs ? '' : mediaMetrics(theirs)
     const up = `# TYPE tandem_media_up gauge\ntandem_media_up ${media === '' ? 0 : 1}\n`
-    return reply.type('text/plain; version=0.0.4; charset=utf-8').send(`${ours}\n${up}${media}`)
+    return reply
+      .type('text/plain; version=0.0.4; charset=utf-8')
+      .send(`${ours}\n${up}${channelMetrics(deps.media.counters)}${media}`)
   })
 }
 
@@ -48,3 +52,11 @@ export function mediaMetrics(stats: MediaStats): string {
       .flatMap(([name, value]) => [`# TYPE tandem_media_${name} ${type}`, `tandem_media_${name} ${value}`])
   return `${[...lines('counter', stats.counters), ...lines('gauge', stats.gauges)].join('\n')}\n`
 }
+
+const channelMetrics = (counters: Readonly<Record<string, number>>): string =>
+  Object.entries(counters)
+    .map(([name, value]) => {
+      const full = `tandem_channel_${name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)}_total`
+      return `# TYPE ${full} counter\n${full} ${value}\n`
+    })
+    .join('')

@@ -17,6 +17,7 @@ const media = {
   request: async (name: string): Promise<MediaStats | Failure> =>
     name === 'media.stats' ? STATS : { failure: 'not_found', message: 'not here' },
   settled: async () => {},
+  counters: { eventsLost: 2 },
 }
 
 const world = await makeWorld()
@@ -212,6 +213,7 @@ test('/metrics has the durations of requests and the numbers of media', async ()
   assert.match(text, 'tandem_media_rtp_packets_received_total 7')
   assert.match(text, 'tandem_media_legs 3')
   assert.match(text, 'tandem_media_up 1')
+  assert.match(text, 'tandem_channel_events_lost_total 2')
   assert.not.match(text, 'bad name')
   assert.match(text, /tandem_http_request_duration_seconds_count\{method="GET",route="\/healthz",status="200"\} 1/)
   media.state = 'disconnected'

@@ -223,10 +223,12 @@ test('a body of more than a mebibyte is refused', async () => {
 })
 
 test('an unknown route answers 404 in the envelope', async () => {
-  for (const line of ['GET /v1/nothing', 'PUT /v1/things', 'GET /']) {
+  const odd = ['GET /v1/things/%E0%A4%A', `GET /v1/things/${'x'.repeat(300)}`, 'GET /v1//things/a']
+  for (const line of ['GET /v1/nothing', 'PUT /v1/things', 'GET /', ...odd]) {
     const answer = await ask(app, line, { key: live })
-    assert.is(answer.status, 404)
+    assert.is(answer.status, 404, line)
     assert.is(answer.body.error.code, 'resource_missing')
+    assert.is(answer.body.error.request_id, answer.headers['request-id'])
   }
 })
 
