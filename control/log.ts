@@ -1,10 +1,14 @@
 import { type Logger, pino } from 'pino'
+import pretty from 'pino-pretty'
 import type { LogLevel } from './config.ts'
 
 const HIDDEN = ['authorization', 'secret', 'pin', 'moderator_pin', 'password', 'token', 'digits', 'key']
 
-/** JSON lines on stderr; what must not be read there is blotted out wherever it may have slipped in. */
+/** Lines on stderr, JSON but for a terminal's reader; what must not be read there is blotted out wherever it may have slipped in. */
 export function makeLog(level: LogLevel, name: string): Logger {
   const paths = HIDDEN.flatMap(word => [word, `*.${word}`, `*.*.${word}`])
-  return pino({ level, name, redact: { paths, censor: '(hidden)' } }, pino.destination({ fd: 2, sync: true }))
+  const stream = process.stderr.isTTY
+    ? pretty({ destination: 2, sync: true, ignore: 'pid,hostname' })
+    : pino.destination({ fd: 2, sync: true })
+  return pino({ level, name, redact: { paths, censor: '(hidden)' } }, stream)
 }

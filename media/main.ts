@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pino from 'pino'
+import pretty from 'pino-pretty'
 import { ulid } from 'ulid'
 import { Channel } from './channel.ts'
 import { CommandTable } from './commands.ts'
@@ -28,7 +29,12 @@ const config = JSON.parse(
 mkdirSync(join(config.dataDir, 'recordings'), { recursive: true })
 const host = advertisedHost(config)
 
-const log = pino({ name: 'media', level: config.logLevel }, pino.destination({ dest: 2, sync: false }))
+const log = pino(
+  { name: 'media', level: config.logLevel },
+  process.stderr.isTTY
+    ? pretty({ destination: 2, ignore: 'pid,hostname' })
+    : pino.destination({ dest: 2, sync: false }),
+)
 const emit = (event: MediaEvent): void => {
   logEvent(log, event)
   channel.emit(event)
