@@ -8,7 +8,7 @@ const HIDDEN = ['authorization', 'secret', 'pin', 'moderator_pin', 'password', '
 export function makeLog(level: LogLevel, name: string): Logger {
   const paths = HIDDEN.flatMap(word => [word, `*.${word}`, `*.*.${word}`])
   const stream = process.stderr.isTTY
-    ? pretty({ destination: 2, sync: true, ignore: 'pid,hostname' })
+    ? pretty({ destination: 2, sync: true, ignore: 'pid,hostname', singleLine: true })
     : pino.destination({ fd: 2, sync: true })
   return pino({ level, name, redact: { paths, censor: '(hidden)' } }, stream)
 }

@@ -32,7 +32,7 @@ const host = advertisedHost(config)
 const log = pino(
   { name: 'media', level: config.logLevel },
   process.stderr.isTTY
-    ? pretty({ destination: 2, ignore: 'pid,hostname' })
+    ? pretty({ destination: 2, ignore: 'pid,hostname', singleLine: true })
     : pino.destination({ dest: 2, sync: false }),
 )
 const emit = (event: MediaEvent): void => {
