@@ -1,0 +1,179 @@
+import { isRtcp, parseRtp, RtpPacket } from '../../media/rtp.ts'
+import { Histogram } from './histogram.ts'
+import { MARK_PLACES, type Mark, readMark } from './mark.ts'
+import type { LoadResult } from './messages.ts'
+import type { Talkers } from './talker.ts'
+
+const FRAME_BYTES = 160
+const SAMPLES_PER_MS = 8
+const LATE_MS = 20
+const SECOND_MS = 1000
+
+/** What one leg receives. */
+interface Ear {
+  started: boolean
+  sequence: number
+  timestamp: number
+  /** Timestamps, unwrapped, since the first packet [ms]. */
+  mediaMs: number
+  /** The least that arrival was behind the timestamps, ever and in the present second [ms]. */
+  leastMs: number
+  leastNowMs: number
+  /** The same of the first and of the latest whole second of the measurement, and between them [ms]. */
+  firstMs: number
+  firstAt: number
+  latestMs: number
+  latestAt: number
+  secondEndsAt: number
+}
+
+const newEar = (): Ear => ({
+  started: false,
+  sequence: 0,
+  timestamp: 0,
+  mediaMs: 0,
+  leastMs: Number.POSITIVE_INFINITY,
+  leastNowMs: Number.POSITIVE_INFINITY,
+  firstMs: Number.NaN,
+  firstAt: 0,
+  latestMs: Number.NaN,
+  latestAt: 0,
+  secondEndsAt: 0,
+})
+
+type Counts = Pick<
+  LoadResult,
+  | 'packetsReceived'
+  | 'packetsMissing'
+  | 'packetsLate'
+  | 'framesHeard'
+  | 'framesDoubled'
+  | 'framesBroken'
+  | 'framesOwn'
+  | 'framesStray'
+>
+
+const noCounts = (): Counts => ({
+  packetsReceived: 0,
+  packetsMissing: 0,
+  packetsLate: 0,
+  framesHeard: 0,
+  framesDoubled: 0,
+  framesBroken: 0,
+  framesOwn: 0,
+  framesStray: 0,
+})
+
+/** What all legs hear: reads the marks in each packet and judges them. */
+export class Listeners {
+  readonly latency = new Histogram()
+  counts: Counts = noCounts()
+  readonly #talkers: Talkers
+  readonly #roomSize: number
+  readonly #ears: Ear[]
+  /** The last frame that each leg heard of each member of its room. */
+  readonly #heard: Int32Array
+  readonly #packet = new RtpPacket()
+  readonly #mark: Mark = { leg: 0, frame: 0 }
+  #from = 0
+  #to = 0
+
+  constructor(talkers: Talkers, legs: number, roomSize: number) {
+    this.#talkers = talkers
+    this.#roomSize = roomSize
+    this.#ears = Array.from({ length: legs }, newEar)
+    this.#heard = new Int32Array(legs * roomSize).fill(-1)
+  }
+
+  /** Forgets what was counted; from now on frames from `frame` on count. */
+  begin(frame: number, now: number): void {
+    this.counts = noCounts()
+    this.latency.clear()
+    this.#from = frame
+    this.#to = Number.POSITIVE_INFINITY
+    for (const ear of this.#ears) {
+      ear.leastNowMs = Number.POSITIVE_INFINITY
+      ear.firstMs = Number.NaN
+      ear.secondEndsAt = now + SECOND_MS
+    }
+  }
+
+  /** Frames from `frame` on do not count any more. */
+  end(frame: number): void {
+    this.#to = frame
+  }
+
+  receive(leg: number, bytes: Uint8Array, now: number): void {
+    const packet = this.#packet
+    if (isRtcp(bytes) || !parseRtp(bytes, packet)) return
+    this.#time(this.#ears[leg]!, packet, now)
+    if (packet.payloadType !== 0 || packet.payloadLength !== FRAME_BYTES || this.#roomSize === 1) return
+    let isBroken = false
+    for (let place = 0; place < MARK_PLACES; place++) {
+      const found = readMark(bytes, packet.payloadOffset, place, this.#mark)
+      if (found === 'mark') this.#hear(leg, this.#mark, now)
+      else if (found === 'broken') isBroken = true
+    }
+    if (isBroken) this.counts.framesBroken++
+  }
+
+  #time(ear: Ear, packet: RtpPacket, now: number): void {
+    const { counts } = this
+    counts.packetsReceived++
+    if (ear.started) {
+      const steps = (packet.sequence - ear.sequence) & 0xffff
+      if (steps > 1 && steps < 0x8000) counts.packetsMissing += steps - 1
+      ear.mediaMs += ((packet.timestamp - ear.timestamp) | 0) / SAMPLES_PER_MS
+    }
+    ear.started = true
+    ear.sequence = packet.sequence
+    ear.timestamp = packet.timestamp
+    const behindMs = now - ear.mediaMs
+    if (behindMs < ear.leastMs) ear.leastMs = behindMs
+    if (behindMs < ear.leastNowMs) ear.leastNowMs = behindMs
+    if (behindMs - ear.leastMs > LATE_MS) counts.packetsLate++
+    if (now >= ear.secondEndsAt) nextSecond(ear)
+  }
+
+  #hear(leg: number, mark: Mark, now: number): void {
+    if (mark.frame < this.#from || mark.frame >= this.#to) return
+    const { counts } = this
+    if (mark.leg === leg) {
+      counts.framesOwn++
+      return
+    }
+    const roomOf = (other: number): number => Math.floor(other / this.#roomSize)
+    if (roomOf(mark.leg) !== roomOf(leg)) {
+      counts.framesStray++
+      return
+    }
+    const at = leg * this.#roomSize + (mark.leg % this.#roomSize)
+    if (mark.frame <= this.#heard[at]!) {
+      counts.framesDoubled++
+      return
+    }
+    this.#heard[at] = mark.frame
+    counts.framesHeard++
+    this.latency.add(now - this.#talkers.sentAt(mark.leg, mark.frame))
+  }
+
+  /** Median over the legs of how much faster the far end's timestamps run than our clock [ppm]. */
+  get driftPpm(): number | null {
+    const drifts = this.#ears
+      .filter(ear => ear.latestAt > ear.firstAt && !Number.isNaN(ear.firstMs))
+      .map(ear => ((ear.firstMs - ear.latestMs) / (ear.latestAt - ear.firstAt)) * 1e6)
+      .sort((a, b) => a - b)
+    return drifts[Math.floor(drifts.length / 2)] ?? null
+  }
+}
+
+function nextSecond(ear: Ear): void {
+  ear.latestMs = ear.leastNowMs
+  ear.latestAt = ear.secondEndsAt
+  if (Number.isNaN(ear.firstMs)) {
+    ear.firstMs = ear.leastNowMs
+    ear.firstAt = ear.secondEndsAt
+  }
+  ear.leastNowMs = Number.POSITIVE_INFINITY
+  ear.secondEndsAt += SECOND_MS
+}

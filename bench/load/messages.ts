@@ -1,0 +1,76 @@
+import type { StreamFormat } from '../../media/protocol.ts'
+import type { Percentiles } from './histogram.ts'
+
+/** Where the legs of a load send to. */
+export type LoadTarget =
+  /** Leg i calls `sip:<users[i]>@host:port`. */
+  | { kind: 'sip'; host: string; port: number; users: string[] }
+  /** Leg i sends to `ports[i]`, without signalling. */
+  | { kind: 'rtp'; host: string; ports: number[] }
+
+export interface LoadPlan {
+  target: LoadTarget
+  legs: number
+  /** Legs [k·n, (k+1)·n) are in one room; 1: each leg is alone, and streams are measured. */
+  roomSize: number
+  /** Open a WebSocket receiver for the legs' streams in this format. */
+  streams: StreamFormat | null
+}
+
+export type ToLoad =
+  | { type: 'prepare'; plan: LoadPlan }
+  /** Measures from now on; may come several times. */
+  | { type: 'measure'; seconds: number }
+  /** Hangs up and leaves. */
+  | { type: 'finish' }
+
+export type FromLoad =
+  /** All calls are up and talk. Leg i called as `load-<i>`. `streamPort`: of the receiver; leg i's path is `/<i>`. */
+  | { type: 'ready'; streamPort: number | null }
+  | { type: 'began' }
+  /** The last frame of the measurement was sent; what is on its way is still waited for. */
+  | { type: 'ended' }
+  | { type: 'measured'; result: LoadResult }
+  | { type: 'failed'; message: string }
+
+export interface LoadResult {
+  /** How long the load sent [s]. */
+  seconds: number
+  packetsSent: number
+  packetsReceived: number
+  /** Gaps in the sequence numbers of what came back. */
+  packetsMissing: number
+  /** Packets that came more than 20 ms behind the earliest of their leg. */
+  packetsLate: number
+  /** Frames said, times those who should hear them. */
+  framesExpected: number
+  framesHeard: number
+  framesDoubled: number
+  /** Packets with a sound that nobody made: concealed or repaired. */
+  framesBroken: number
+  /** Frames that their own speaker heard. */
+  framesOwn: number
+  /** Frames that were heard in another room. */
+  framesStray: number
+  /** RTP in to RTP out [ms]. */
+  latencyMs: Percentiles | null
+  /** How much faster the far end's timestamps run than our clock, median over the legs [ppm]. */
+  driftPpm: number | null
+  streams: StreamResult | null
+  /** How late the load itself sent [ms]: what it measures is no better than this. */
+  paceLagMs: Percentiles | null
+  /** Of the load itself [ms per s]. */
+  ownCpuMs: number
+}
+
+export interface StreamResult {
+  open: number
+  framesExpected: number
+  framesReceived: number
+  /** Gaps in `chunk`. */
+  framesMissing: number
+  /** Frames of the inbound track without a readable mark. */
+  framesBroken: number
+  /** RTP in to WebSocket out [ms]. */
+  latencyMs: Percentiles | null
+}

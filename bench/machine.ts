@@ -1,0 +1,32 @@
+import { execFileSync } from 'node:child_process'
+import { cpus, release, totalmem } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+/** What a figure depends on. */
+export interface Machine {
+  cores: number
+  cpu: string
+  memoryGb: number
+  node: string
+  kernel: string
+}
+
+export const thisMachine = (): Machine => ({
+  cores: cpus().length,
+  cpu: cpus()[0]?.model.trim() ?? 'unknown',
+  memoryGb: Math.round(totalmem() / 2 ** 30),
+  node: process.version,
+  kernel: `${process.platform} ${release().split('-')[0]}`,
+})
+
+/** The commit of the tree, with `+` when it has changes in what is measured. */
+export function thisCommit(): string {
+  const git = (...args: string[]): string =>
+    execFileSync('git', args, { cwd: fileURLToPath(new URL('..', import.meta.url)), encoding: 'utf8' }).trim()
+  try {
+    const isChanged = git('status', '--porcelain', '--', 'media', 'codecs', 'sip', 'control', 'bench') !== ''
+    return git('rev-parse', '--short=10', 'HEAD') + (isChanged ? '+' : '')
+  } catch {
+    return 'unknown'
+  }
+}

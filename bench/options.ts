@@ -1,0 +1,71 @@
+import { parseArgs } from 'node:util'
+import type { StreamFormat } from '../media/protocol.ts'
+
+const FORMATS: readonly StreamFormat[] = ['mulaw_8000', 'l16_8000', 'l16_16000']
+
+export const HELP = `npm run bench -- [options]
+  --rooms 3,10,100      sizes of the rooms; "none" leaves them out
+  --legs 300            parties at a time
+  --streams LIST        formats: ${FORMATS.join(',')}; "none" leaves them out
+  --stream-legs 50      streams at a time
+  --seconds 60          how long each is measured
+  --no-yardstick        without the C program that the engine is compared with
+  --quick               5 seconds each
+  --json FILE           writes all figures
+  --record              adds the run to bench/RESULTS.md`
+
+export interface BenchOptions {
+  rooms: number[]
+  legs: number
+  streams: StreamFormat[]
+  streamLegs: number
+  seconds: number
+  yardstick: boolean
+  json: string | null
+  record: boolean
+}
+
+/** What the command line asks for; null: only help. Throws a line for the user when an option is wrong. */
+export function readOptions(args: string[]): BenchOptions | null {
+  const { values } = parseArgs({
+    args,
+    allowNegative: true,
+    options: {
+      rooms: { type: 'string', default: '3,10,100' },
+      legs: { type: 'string', default: '300' },
+      streams: { type: 'string', default: FORMATS.join(',') },
+      'stream-legs': { type: 'string', default: '50' },
+      seconds: { type: 'string' },
+      yardstick: { type: 'boolean', default: true },
+      quick: { type: 'boolean', default: false },
+      json: { type: 'string' },
+      record: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) return null
+  return {
+    rooms: list(values.rooms).map(size => whole('rooms', size, 2, 500)),
+    legs: whole('legs', values.legs, 2, 4000),
+    streams: list(values.streams).map(format => {
+      const known = FORMATS.find(name => name === format)
+      if (known === undefined) throw new Error(`--streams: there is no format ${format}`)
+      return known
+    }),
+    streamLegs: whole('stream-legs', values['stream-legs'], 1, 1000),
+    seconds: whole('seconds', values.seconds ?? (values.quick ? '5' : '60'), 3, 3600),
+    yardstick: values.yardstick,
+    json: values.json ?? null,
+    record: values.record,
+  }
+}
+
+const list = (text: string): string[] => (text === 'none' ? [] : text.split(','))
+
+function whole(name: string, text: string, least: number, most: number): number {
+  const value = Number(text)
+  if (!Number.isInteger(value) || value < least || value > most) {
+    throw new Error(`--${name} must be a whole number from ${least} to ${most}`)
+  }
+  return value
+}

@@ -1,0 +1,83 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { StreamFormat } from '../media/protocol.ts'
+import { Product } from './product.ts'
+import type { Subject } from './subject.ts'
+
+/** Echo of the first start. */
+const ECHO_NUMBER = '1002'
+const MAX_CALLS = 4000
+const RTP_PORTS = '20000-29999'
+const PAGE = 100
+/** As large as a room may be. */
+const MAX_ROOM = 500
+
+/** The product as `npm start` runs it, with one engine thread, used over its REST API only. */
+export async function startProduct(): Promise<Subject> {
+  const product = await Product.start({
+    env: { TANDEM_MAX_CALLS: String(MAX_CALLS), TANDEM_RTP_PORTS: RTP_PORTS, TANDEM_LOG_LEVEL: 'warn' },
+  })
+  const { pids } = product
+  let rooms = 0
+  return {
+    sip: product.sip,
+    mediaPid: pids.media,
+    otherPids: [pids.supervisor, pids.control],
+    echoNumber: ECHO_NUMBER,
+    openRooms: async count => {
+      const numbers = Array.from({ length: count }, () => `bench-${++rooms}`)
+      for (const number of numbers) await openRoom(product, number)
+      return numbers
+    },
+    startStreams: (legs, format, url) => startStreams(product, legs, format, url),
+    lateSlots: () => lateSlots(product),
+    stop: async () => {
+      await product.stop()
+    },
+  }
+}
+
+async function openRoom(product: Product, number: string): Promise<void> {
+  const settings = { max_participants: MAX_ROOM }
+  const room = await patiently(product, 'POST', '/conference_rooms', { name: number, settings })
+  await patiently(product, 'POST', '/inbound_routes', { match: { to: number }, target: { type: 'room', id: room.id } })
+}
+
+async function startStreams(product: Product, legs: number, format: StreamFormat, url: string): Promise<void> {
+  const calls = await callsByCaller(product, legs)
+  for (const [leg, callId] of calls) {
+    await patiently(product, 'POST', `/calls/${callId}/streams`, { url: `${url}/${leg}`, tracks: 'both', format })
+  }
+}
+
+/** The running calls of the load, by the number of the leg. Throws when one is missing. */
+async function callsByCaller(product: Product, legs: number): Promise<Map<number, string>> {
+  const calls = new Map<number, string>()
+  let after = ''
+  do {
+    const list = await patiently(product, 'GET', `/calls?status=in_progress&limit=${PAGE}${after}`)
+    for (const call of list.data) {
+      const caller = /load-(\d+)/.exec(call.from)
+      if (caller !== null) calls.set(Number(caller[1]), call.id)
+    }
+    after = list.has_more ? `&starting_after=${list.next_cursor}` : ''
+  } while (after !== '')
+  if (calls.size !== legs) throw new Error(`${calls.size} of ${legs} calls are in progress`)
+  return calls
+}
+
+async function lateSlots(product: Product): Promise<number> {
+  const text = await (await fetch(`${product.baseUrl}/metrics`)).text()
+  const values = [...text.matchAll(/^\w*clock_(?:late|skipped)_slots_total\S* (\S+)$/gm)]
+  return values.reduce((sum, [, value]) => sum + Number(value), 0)
+}
+
+/** A request that must succeed, sent again when it came too soon after others. */
+async function patiently(product: Product, method: string, path: string, body?: unknown) {
+  for (;;) {
+    const answer = await product.api(method, path, body)
+    if (answer.status < 300) return answer.body
+    if (answer.status !== 429)
+      throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+    await sleep(1000 * Number(answer.headers.get('retry-after') ?? 1))
+  }
+}

@@ -1,0 +1,45 @@
+import type { StreamFormat } from '../media/protocol.ts'
+import type { LoadResult } from './load/messages.ts'
+import type { Machine } from './machine.ts'
+import type { CpuRate } from './process-cpu.ts'
+
+/** One measurement of one program under one load. */
+export interface Figures {
+  legs: number
+  /** Of the whole process [ms per s]. */
+  cpu: CpuRate
+  load: LoadResult
+  /** Slots of the engine's clock that were late or left out; null for the yardstick. */
+  lateSlots: number | null
+}
+
+export interface RoomReport {
+  roomSize: number
+  engine: Figures
+  yardstick: Figures | null
+  /** CPU of the engine through CPU of the yardstick. */
+  ratio: number | null
+}
+
+export interface StreamReport {
+  format: StreamFormat
+  legs: number
+  /** The same calls without streams. */
+  without: Figures
+  with: Figures
+  /** CPU of one stream of both tracks [ms per s]. */
+  cpuPerStream: CpuRate
+}
+
+export interface Report {
+  startedAt: string
+  commit: string
+  machine: Machine
+  seconds: number
+  /** What the reader must know: what was not pinned, not compiled, not measured. */
+  notes: string[]
+  rooms: RoomReport[]
+  streams: StreamReport[]
+}
+
+export const lostFrames = ({ framesExpected, framesHeard }: LoadResult): number => framesExpected - framesHeard

@@ -1,0 +1,18 @@
+import type { StreamFormat } from '../media/protocol.ts'
+
+/** A started product, as the bench uses it. */
+export interface Subject {
+  sip: { host: string; port: number }
+  mediaPid: number
+  /** Its processes that are not measured. */
+  otherPids: number[]
+  /** The number that answers each caller with its own voice. */
+  echoNumber: string
+  /** Makes conference rooms; resolves with the number to call for each. */
+  openRooms(count: number): Promise<string[]>
+  /** Starts a stream of both tracks for each of the calls that the callers `load-0` … placed; leg i's goes to `<url>/<i>`. */
+  startStreams(legs: number, format: StreamFormat, url: string): Promise<void>
+  /** Slots of the engine's clock that began more than 5 ms late, or were left out, since it started. */
+  lateSlots(): Promise<number>
+  stop(): Promise<void>
+}

@@ -1,0 +1,131 @@
+import type { Percentiles } from './load/histogram.ts'
+import type { LoadResult } from './load/messages.ts'
+import { type Figures, lostFrames, type Report, type RoomReport, type StreamReport } from './report.ts'
+
+/** The report as text for a terminal; the same goes into bench/RESULTS.md. */
+export function formatReport(report: Report): string {
+  const { machine } = report
+  const parts = [
+    `commit ${report.commit}, node ${machine.node}, ${machine.kernel}, ${machine.cores} × ${machine.cpu}, ${machine.memoryGb} GB`,
+    ...report.notes.map(note => `note: ${note}`),
+  ]
+  if (report.rooms.length > 0) parts.push('', ...roomTables(report.rooms))
+  if (report.streams.length > 0) parts.push('', ...streamTables(report.streams))
+  parts.push('', ...verdicts(report))
+  return parts.join('\n')
+}
+
+/** What the product promises: 300 legs in rooms of 3 on one core. */
+export function verdicts({ rooms }: Report): string[] {
+  const room = rooms.find(({ roomSize, engine }) => roomSize === 3 && engine.legs >= 300)
+  if (room === undefined) return ['The promise (300 legs in rooms of 3 on one core) was not put to the test.']
+  const { load } = room.engine
+  const say = (what: string, holds: boolean): string => `${holds ? 'holds' : 'FAILS'}  ${what}`
+  const p99 = load.latencyMs?.p99 ?? Number.POSITIVE_INFINITY
+  return [
+    `${room.engine.legs} legs in rooms of 3 for ${load.seconds} s:`,
+    say(`no loss: ${lostFrames(load)} of ${load.framesExpected} frames`, lostFrames(load) === 0),
+    say(`p99 of the added latency below 60 ms: ${p99.toFixed(1)} ms`, p99 < 60),
+    say(`none hears itself: ${load.framesOwn} frames`, load.framesOwn === 0),
+  ]
+}
+
+function roomTables(rooms: RoomReport[]): string[] {
+  const cost = [['', 'CPU [ms/s per leg]', 'user', 'system', 'of a core', 'ratio']]
+  const sound = [
+    ['', 'RTP to RTP [ms] p50', 'p95', 'p99', 'max', 'lost', 'broken', 'own', 'stray', 'late', 'slots', 'drift [ppm]'],
+  ]
+  for (const { roomSize, engine, yardstick, ratio } of rooms) {
+    cost.push([`rooms of ${roomSize}`, ...costOf(engine), ratio === null ? '' : ratio.toFixed(2)])
+    if (yardstick !== null) cost.push(['  yardstick', ...costOf(yardstick), ''])
+    sound.push([`rooms of ${roomSize}`, ...soundOf(engine)])
+    if (yardstick !== null) sound.push(['  yardstick', ...soundOf(yardstick)])
+  }
+  const { seconds } = rooms[0]!.engine.load
+  return [
+    `${rooms[0]!.engine.legs} legs, ${seconds} s each`,
+    ...table(cost),
+    '',
+    ...table(sound),
+    'lost: frames that somebody should have heard and did not, of all said; broken: packets with concealed audio; own: heard by',
+    'their speaker; stray: heard in another room; late: packets 20 ms behind; slots: late ones of the engine clock.',
+    ...paceLine(rooms.map(({ engine }) => engine.load)),
+  ]
+}
+
+const costOf = ({ cpu, legs }: Figures): string[] => [
+  (cpu.total / legs).toFixed(3),
+  (cpu.user / legs).toFixed(3),
+  (cpu.system / legs).toFixed(3),
+  `${(cpu.total / 10).toFixed(1)} %`,
+]
+
+function soundOf({ load, lateSlots }: Figures): string[] {
+  return [
+    ...latencyOf(load.latencyMs),
+    share(lostFrames(load), load.framesExpected),
+    String(load.framesBroken),
+    String(load.framesOwn),
+    String(load.framesStray),
+    String(load.packetsLate),
+    lateSlots === null ? '' : String(lateSlots),
+    load.driftPpm === null ? '' : load.driftPpm.toFixed(1),
+  ]
+}
+
+const latencyOf = (ms: Percentiles | null): string[] =>
+  ms === null ? ['', '', '', ''] : [ms.p50, ms.p95, ms.p99, ms.max].map(value => value.toFixed(1))
+
+const share = (part: number, whole: number): string =>
+  part === 0 || whole === 0 ? String(part) : `${part} (${((100 * part) / whole).toFixed(3)} %)`
+
+function streamTables(streams: StreamReport[]): string[] {
+  const rows = [
+    [
+      '',
+      'CPU [ms/s per stream]',
+      'user',
+      'system',
+      'RTP to WebSocket [ms] p50',
+      'p95',
+      'p99',
+      'max',
+      'lost',
+      'dropped',
+    ],
+  ]
+  for (const { format, cpuPerStream, with: figures } of streams) {
+    const received = figures.load.streams
+    if (received === null) continue
+    rows.push([
+      format,
+      cpuPerStream.total.toFixed(3),
+      cpuPerStream.user.toFixed(3),
+      cpuPerStream.system.toFixed(3),
+      ...latencyOf(received.latencyMs),
+      share(received.framesExpected - received.framesReceived, received.framesExpected),
+      String(received.framesMissing),
+    ])
+  }
+  return [
+    `${streams[0]!.legs} streams of two tracks, one per leg, ${streams[0]!.with.load.seconds} s each`,
+    ...table(rows),
+    'lost: frames of the inbound track that did not come or not whole; dropped: gaps in chunk, both tracks.',
+    ...paceLine(streams.map(report => report.with.load)),
+  ]
+}
+
+const paceLine = (loads: LoadResult[]): string[] => [
+  `load: sent p99 ${Math.max(...loads.map(load => load.paceLagMs?.p99 ?? 0)).toFixed(1)} ms behind its own plan at worst, ` +
+    `took ${Math.max(...loads.map(load => load.ownCpuMs / 10)).toFixed(0)} % of a core`,
+]
+
+/** Pads columns; the first is left-aligned, the others right. */
+function table(rows: string[][]): string[] {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0)))
+  return rows.map(row =>
+    row
+      .map((cell, column) => (column === 0 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!)))
+      .join('  '),
+  )
+}
