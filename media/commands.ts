@@ -1,3 +1,4 @@
+import { COMMAND_SHAPES } from './command-shapes.ts'
 import type { EngineClient } from './engine-client.ts'
 import type { ForwardedCommand } from './engine-protocol.ts'
 import {
@@ -11,6 +12,9 @@ import {
   type Target,
 } from './protocol.ts'
 import type { Switchboard } from './switchboard.ts'
+
+/** Of a foreign command's name in a message. */
+const MAX_NAME = 100
 
 type Handlers = {
   [N in CommandName]: (request: Commands[N]['request']) => Promise<object> | object
@@ -78,10 +82,13 @@ export class CommandTable {
     }
   }
 
-  /** Carries out one command; a name that is none of ours is `invalid`. */
+  /** Carries out one command; a name that is none of ours, or a body that does not fit it, is `invalid`. */
   async run(name: string, body: unknown): Promise<object> {
-    if (!Object.hasOwn(this.#handlers, name) || typeof body !== 'object' || body === null) {
-      return { failure: 'invalid', message: `unknown command ${name}` } satisfies Failure
+    if (!Object.hasOwn(this.#handlers, name)) {
+      return { failure: 'invalid', message: `unknown command ${name.slice(0, MAX_NAME)}` } satisfies Failure
+    }
+    if (!COMMAND_SHAPES[name as CommandName](body)) {
+      return { failure: 'invalid', message: `${name}: the body does not fit the command` } satisfies Failure
     }
     return this.#handlers[name as CommandName](body as never)
   }

@@ -1,0 +1,159 @@
+import { parseUri } from '../sip/uri.ts'
+import type {
+  AddressPolicy,
+  CodecName,
+  CommandName,
+  DialTarget,
+  EndedReason,
+  PlaySource,
+  Request,
+  RoomSpec,
+  Target,
+} from './protocol.ts'
+import {
+  boolean,
+  id,
+  integer,
+  line,
+  list,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  record,
+  type Shape,
+  text,
+  variant,
+} from './shape.ts'
+
+/** The longest time that a timer of Node takes, 24.8 days [ms]. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+const MAX_MEMBERS = 10_000
+/** Elements of a list of IDs. */
+const MAX_IDS = 10_000
+const HOST = /^[A-Za-z0-9._:-]{1,253}$/
+
+const host: Shape<string> = (value): value is string => typeof value === 'string' && HOST.test(value)
+
+const sipUri: Shape<string> = (value): value is string => {
+  if (typeof value !== 'string' || value.length > 1000) return false
+  const uri = parseUri(value)
+  return 'scheme' in uri && (uri.scheme === 'sip' || uri.scheme === 'sips')
+}
+
+const reason: Shape<EndedReason> = oneOf(
+  'caller_hangup',
+  'agent_hangup',
+  'api_hangup',
+  'assistant_ended',
+  'transfer_completed',
+  'no_answer',
+  'busy',
+  'rejected',
+  'not_found',
+  'rtp_timeout',
+  'session_expired',
+  'max_duration',
+  'codec_mismatch',
+  'capacity',
+  'trunk_error',
+  'media_failed',
+  'internal_error',
+)
+
+const codecs: Shape<CodecName[]> = list(oneOf('PCMU', 'PCMA'), 10)
+
+const room: Shape<RoomSpec> = object<RoomSpec>({
+  roomId: id,
+  kind: oneOf('call', 'conference', 'echo'),
+  chimes: boolean,
+  musicWhenAlone: boolean,
+  maxMembers: integer(1, MAX_MEMBERS),
+})
+
+const sources: Shape<PlaySource[]> = list(
+  variant<'kind', PlaySource>('kind', {
+    prompt: object({ kind: oneOf('prompt'), name: line(200) }),
+    file: object({ kind: oneOf('file'), path: line(4096) }),
+    music: object({ kind: oneOf('music') }),
+    tone: object({ kind: oneOf('tone'), name: oneOf('ringback', 'busy', 'beep') }),
+    silence: object({ kind: oneOf('silence'), ms: integer(0, MAX_TIMER_MS) }),
+  }),
+  100,
+)
+
+const target: Shape<Target> = (value): value is Target =>
+  object<{ legId: string }>({ legId: id })(value) || object<{ roomId: string }>({ roomId: id })(value)
+
+const dialTarget: Shape<DialTarget> = object<DialTarget>({
+  uri: sipUri,
+  from: object({ uri: sipUri, displayName: nullable(line(200)) }),
+  via: nullable(object({ host, port: integer(1, 65_535), transport: oneOf('udp', 'tcp') })),
+  credentials: nullable(object({ username: line(200), password: line(200) })),
+  codecs,
+})
+
+const addresses: Shape<AddressPolicy> = object<AddressPolicy>({ publicOnly: boolean, allowed: list(line(100), 1000) })
+
+const nothing = object<Record<string, never>>({})
+
+/** What the body of each command must look like before anything is done with it: the types of `protocol.ts`, at run time. */
+export const COMMAND_SHAPES: { [N in CommandName]: Shape<Request<N>> } = {
+  'leg.answer': object({ legId: id, room, affinity: text(200), codecs }),
+  'leg.reject': object({
+    legId: id,
+    sipCode: integer(300, 699),
+    retryAfterS: nullable(integer(0, 86_400)),
+    reason,
+  }),
+  'leg.dial': object({ legId: id, target: dialTarget, room, affinity: text(200), timeoutS: integer(1, 3600) }),
+  'leg.hangup': object({ legId: id, reason }),
+  'leg.move': object({ legId: id, room, mustExist: boolean, muted: boolean }),
+  'leg.update': object<Request<'leg.update'>>({
+    legId: id,
+    muted: optional(boolean) as Shape<boolean>,
+    deaf: optional(boolean) as Shape<boolean>,
+  }),
+  'leg.read': object({ legIds: list(id, MAX_IDS) }),
+  'leg.play': object({ legId: id, playId: text(200), sources, loop: boolean, hangupAfter: nullable(reason) }),
+  'leg.stop_play': object({ legId: id }),
+  'leg.collect': object({
+    legId: id,
+    collectId: text(200),
+    prompts: sources,
+    maxDigits: integer(1, 1000),
+    terminators: text(16),
+    firstDigitTimeoutMs: integer(0, MAX_TIMER_MS),
+    interDigitTimeoutMs: integer(0, MAX_TIMER_MS),
+    sensitive: boolean,
+  }),
+  'leg.send_dtmf': object({ legId: id, digits: text(1000), durationMs: integer(20, 10_000) }),
+  'room.play': object({ roomId: id, sources, loop: boolean }),
+  'room.close': object({ roomId: id, reason }),
+  'capture.pause': object({
+    target,
+    maxSeconds: integer(1, MAX_TIMER_MS / 1000),
+    reason: text(1000),
+    maskDtmf: boolean,
+    destinationLegId: nullable(id),
+  }),
+  'capture.resume': object({ target }),
+  'stream.start': object({
+    streamId: id,
+    target,
+    url: text(4096),
+    tracks: oneOf('inbound', 'outbound', 'both'),
+    format: oneOf('mulaw_8000', 'l16_8000', 'l16_16000'),
+    customParameters: record(text(10_000), 1000),
+    accountSid: text(200),
+    callSid: text(200),
+    signingSecret: line(1000),
+    addresses,
+  }),
+  'stream.stop': object({ streamId: id }),
+  'stream.read': object({ streamIds: list(id, MAX_IDS) }),
+  'recording.start': object({ recordingId: id, target }),
+  'recording.stop': object({ recordingId: id }),
+  'media.snapshot': nothing,
+  'media.stats': nothing,
+}
