@@ -7,7 +7,8 @@ export interface Wire {
   uncork(): void
   /** What the kernel has not taken yet [bytes]; Infinity when nothing can be sent any more. */
   buffered(): number
-  ping(): void
+  /** Sends a ping behind all that was sent; returns its number, from 1 on. The pong is reported with the number. */
+  ping(): number
   /** Starts the closing handshake and looks after the rest of it. */
   close(code: number): void
   terminate(): void
@@ -46,6 +47,7 @@ export class StreamConnection {
   readonly #ports: ConnectionPorts
   #wire: Wire | null = null
   #everOpened = false
+  #dialledAt = 0
   #openedAt = 0
   #tries = 0
   #giveUpAt = Infinity
@@ -68,6 +70,14 @@ export class StreamConnection {
     return Math.min(this.#giveUpAt, this.#retryAt, this.#handshakeBy, this.#pingAt, this.#pongBy)
   }
 
+  /**
+   * Estimate of the round trip [ms] from how long the open connection took to be made, since that takes two at least: TCP's handshake
+   * and the upgrade. Rather too long than too short.
+   */
+  get roundTripMs(): number {
+    return (this.#openedAt - this.#dialledAt) / 2
+  }
+
   /** Dials for the first time. */
   start(): void {
     this.#giveUpAt = this.#ports.now() + CONNECTION_TIMERS.connect
@@ -84,6 +94,7 @@ export class StreamConnection {
     this.#pingAt = now + CONNECTION_TIMERS.ping
   }
 
+  /** Any pong is a sign of life. */
   pong(): void {
     this.#pongBy = Infinity
   }
@@ -146,7 +157,8 @@ export class StreamConnection {
 
   #dial(): void {
     this.#retryAt = Infinity
-    this.#handshakeBy = this.#ports.now() + CONNECTION_TIMERS.handshake
+    this.#dialledAt = this.#ports.now()
+    this.#handshakeBy = this.#dialledAt + CONNECTION_TIMERS.handshake
     this.#tries++
     this.#wire = this.#ports.dial()
   }

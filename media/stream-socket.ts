@@ -85,8 +85,8 @@ class StreamSocket implements RunningStream, Sink {
         fork.oversized(wire)
         this.#arm()
       },
-      pong: wire => {
-        fork.pong(wire)
+      pong: (wire, ping) => {
+        fork.pong(wire, ping)
         this.#arm()
       },
       received: wire => fork.received(wire),

@@ -19,6 +19,9 @@ const encoder = (format: StreamFormat, resampler: Resampler | null): Encode => {
 /**
  * One track of a media stream: encodes its frames, lets 2 s of them wait, and counts. Every frame is in the end sent or dropped:
  * `produced = sent + dropped + waiting`, and a gap in `chunk` is what was dropped.
+ *
+ * A frame waits until the receiver has read it (`stream-markers`), in the queue or in the socket; only from the queue can it be
+ * dropped. It is sent when the kernel has taken it: what a broken connection left unread may have been read all the same.
  */
 export class StreamTrack {
   sent = 0
@@ -26,8 +29,12 @@ export class StreamTrack {
   /** Time slot of the latest frame; the first slot of a stream is 0. */
   slot = -1
   #produced = 0
-  /** Frames given to the wire that the kernel has not taken. They wait like those in the queue, but can no longer be dropped. */
+  /** Frames given to the wire: in all; up to the last read marker; up to the last one that was answered. Of this connection. */
   #handed = 0
+  #marked = 0
+  #read = 0
+  /** Of those given to the wire, the last ones that the kernel has not taken. */
+  #untaken = 0
   readonly #queue: FrameQueue
   readonly #payload: Uint8Array
   readonly #encode: Encode
@@ -49,10 +56,20 @@ export class StreamTrack {
     return this.#queue.headOrder
   }
 
+  /** Frames in the socket of which it is not known that the receiver has read them. */
+  get unread(): number {
+    return this.#handed - this.#read
+  }
+
+  /** Frames in the socket behind the last read marker. */
+  get unmarked(): number {
+    return this.#handed - this.#marked
+  }
+
   /** Takes the next frame of the track. `order`: its place among all messages of the stream. `timestampMs`: since it began. */
   write(frame: Frame, order: number, timestampMs: number): void {
     this.#encode(frame, this.#payload)
-    if (this.#queue.length + this.#handed >= MAX_WAITING_FRAMES) {
+    if (this.#queue.length + this.unread >= MAX_WAITING_FRAMES) {
       this.#queue.shift()
       this.dropped++
     }
@@ -65,19 +82,33 @@ export class StreamTrack {
     const { headChunk, headTimestamp, headOffset, payloadBytes } = queue
     queue.shift()
     this.#handed++
+    this.#untaken++
     return this.#writer.write(sequence, headChunk, headTimestamp, queue.bytes, headOffset, payloadBytes)
   }
 
   /** The kernel has taken all that was handed to the wire. */
-  confirm(): void {
-    this.sent += this.#handed
-    this.#handed = 0
+  taken(): void {
+    this.sent += this.#untaken
+    this.#untaken = 0
+  }
+
+  /** A read marker was sent. */
+  mark(): void {
+    this.#marked = this.#handed
+  }
+
+  /** The last read marker was answered. */
+  read(): void {
+    this.#read = this.#marked
   }
 
   /** The connection broke: what it had not passed on is lost. */
   lose(): void {
-    this.dropped += this.#handed
+    this.dropped += this.#untaken
+    this.#untaken = 0
     this.#handed = 0
+    this.#marked = 0
+    this.#read = 0
   }
 
   /** Nothing more will be sent: what still waits is dropped. Idempotent. */

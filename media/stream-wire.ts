@@ -12,13 +12,16 @@ const MAX_RECEIVED_PARTS = 4096
 /** How long the receiver may take to answer our close frame before the socket is destroyed [ms]. */
 const CLOSE_TIMEOUT_MS = 1000
 const ABNORMAL_CLOSURE = 1006
+/** A ping carries its number. */
+const PING_BYTES = 4
 const TEXT = { binary: false }
 
 export interface WireEvents {
   opened(wire: Wire): void
   closed(wire: Wire, code: number): void
   oversized(wire: Wire): void
-  pong(wire: Wire): void
+  /** `ping`: the number of the ping that is answered; 0 for a pong that answers none of ours. */
+  pong(wire: Wire, ping: number): void
   received(wire: Wire): void
   drained(wire: Wire): void
 }
@@ -100,6 +103,8 @@ const OPTIONS: DialOptions = {
 class SocketWire implements Wire {
   readonly #ws: WebSocket
   readonly #sent: (error?: Error) => void
+  readonly #ping = Buffer.alloc(PING_BYTES)
+  #pings = 0
   #socket: Socket | undefined
   /** `buffered` has said that something is; `drained` is owed. */
   #stalled = false
@@ -115,7 +120,7 @@ class SocketWire implements Wire {
     ws.on('upgrade', response => (this.#socket = response.socket))
     ws.on('open', () => events.opened(this))
     ws.on('message', () => events.received(this))
-    ws.on('pong', () => events.pong(this))
+    ws.on('pong', payload => events.pong(this, payload.length === PING_BYTES ? payload.readUInt32BE(0) : 0))
     ws.on('error', error => {
       if ((error as NodeJS.ErrnoException).code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') events.oversized(this)
     })
@@ -141,8 +146,10 @@ class SocketWire implements Wire {
     return bytes
   }
 
-  ping(): void {
-    this.#ws.ping()
+  ping(): number {
+    this.#ping.writeUInt32BE(++this.#pings)
+    this.#ws.ping(this.#ping, true, this.#sent)
+    return this.#pings
   }
 
   close(code: number): void {
@@ -162,7 +169,9 @@ class RefusedWire implements Wire {
   buffered(): number {
     return Infinity
   }
-  ping(): void {}
+  ping(): number {
+    return 0
+  }
   close(): void {}
   terminate(): void {}
 }

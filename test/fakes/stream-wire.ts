@@ -14,14 +14,28 @@ export interface StreamMessage {
   stop?: Record<string, unknown>
 }
 
-/** A connection in memory whose kernel takes everything at once, or nothing while `stalled`. */
+/**
+ * A connection in memory. Its kernel takes everything at once, or nothing while `stalled`; its receiver reads what has come
+ * and answers every ping, or does neither while `reads` is false.
+ */
 export class FakeWire implements Wire {
   readonly messages: StreamMessage[] = []
   pings = 0
   closeCode: number | null = null
   terminated = false
   stalled = false
+  reads = true
+  /** From a ping to its pong, when the receiver reads [ms]. */
+  roundTripMs = 0
+  /** Of the pings that it finds together, the receiver answers the last one only (RFC 6455 §5.5.3). */
+  answersLastOnly = false
+  readonly #now: () => number
+  readonly #pongs: { ping: number; at: number }[] = []
   #buffered = 0
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
 
   send(text: Buffer): void {
     this.messages.push(JSON.parse(text.toString('utf8')))
@@ -35,8 +49,25 @@ export class FakeWire implements Wire {
     return this.#buffered
   }
 
-  ping(): void {
-    this.pings++
+  ping(): number {
+    const at = this.#now() + this.roundTripMs
+    this.#pongs.push({ ping: ++this.pings, at: Math.max(at, this.#pongs.at(-1)?.at ?? 0) })
+    return this.pings
+  }
+
+  /** When the next pong comes [ms]; Infinity when none does. */
+  get pongAt(): number {
+    return this.reads && !this.stalled ? (this.#pongs[0]?.at ?? Infinity) : Infinity
+  }
+
+  /** The pong that comes next: the number of its ping. */
+  pong(): number {
+    if (this.answersLastOnly)
+      this.#pongs.splice(
+        0,
+        this.#pongs.findLastIndex(({ at }) => at <= this.#now()),
+      )
+    return this.#pongs.shift()!.ping
   }
 
   close(code: number): void {
@@ -47,7 +78,7 @@ export class FakeWire implements Wire {
     this.terminated = true
   }
 
-  /** The receiver reads again. */
+  /** The kernel takes what it had not, and goes on to. */
   release(): void {
     this.stalled = false
     this.#buffered = 0
@@ -100,7 +131,7 @@ export class ForkBench {
       },
       {
         dial: () => {
-          this.wires.push(new FakeWire())
+          this.wires.push(new FakeWire(() => this.now))
           this.dialledAt.push(this.now)
           return this.wire
         },
@@ -128,6 +159,7 @@ export class ForkBench {
 
   open(): this {
     this.fork.opened(this.wire)
+    this.wait(0)
     return this
   }
 
@@ -139,9 +171,10 @@ export class ForkBench {
   /** Lets time pass without audio. */
   wait(ms: number): void {
     const until = this.now + ms
-    while (this.fork.deadline <= until) {
-      this.now = Math.max(this.now, this.fork.deadline)
-      this.fork.advance()
+    for (let at = this.#next(); at <= until; at = this.#next()) {
+      this.now = Math.max(this.now, at)
+      if (this.wire.pongAt <= this.now) this.fork.pong(this.wire, this.wire.pong())
+      else this.fork.advance()
     }
     this.now = until
   }
@@ -156,10 +189,15 @@ export class ForkBench {
     }
   }
 
-  /** The receiver reads again. */
+  /** The kernel takes again what is sent. */
   release(): void {
     this.wire.release()
     this.fork.drained(this.wire)
+    this.wait(0)
+  }
+
+  #next(): number {
+    return Math.min(this.fork.deadline, this.wire.pongAt)
   }
 }
 

@@ -47,6 +47,7 @@ export class WsReceiver {
   readonly #sockets = new Set<Socket>()
   readonly #upgrader = new WebSocketServer({ noServer: true, perMessageDeflate: true })
   readonly #watchers = new Set<() => void>()
+  #latest: Socket | null = null
   #paused: Socket | null = null
 
   private constructor(behaviours: Behaviour[]) {
@@ -97,6 +98,12 @@ export class WsReceiver {
     })
   }
 
+  /** Stops to read from the latest connection, its raw socket included: pings are not answered either. */
+  pause(): void {
+    this.#paused = this.#latest
+    this.#paused?.pause()
+  }
+
   /** Reads again from the connection that it did not read from. */
   resume(): void {
     this.#paused?.resume()
@@ -138,10 +145,8 @@ export class WsReceiver {
       if (connection.messages.length === FEW_MESSAGES) act(ws, socket, behaviour)
       this.#moved()
     })
-    if (behaviour === 'never reads') {
-      socket.pause()
-      this.#paused = socket
-    }
+    this.#latest = socket
+    if (behaviour === 'never reads') this.pause()
     this.#moved()
   }
 }
