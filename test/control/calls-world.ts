@@ -112,7 +112,16 @@ export async function makeCallsWorld(
 
 /** Resolves when control has reconciled with media: it has asked for a snapshot and lets requests through. */
 export async function ready(world: { media: FakeMedia; control: Control }): Promise<void> {
-  while (world.control.client.state !== 'ready') await new Promise(resolve => setImmediate(resolve))
+  await until(() => world.control.client.state === 'ready')
+}
+
+/** Resolves when `done` holds; fails after five seconds, so that a test that waits in vain ends. */
+export async function until(done: () => boolean): Promise<void> {
+  const deadline = Date.now() + 5000
+  while (!done()) {
+    if (Date.now() > deadline) throw new Error(`waited in vain for ${done}`)
+    await new Promise(resolve => setImmediate(resolve))
+  }
 }
 
 const HOUR = { created: '2026-11-21T09:00:00.000Z', updated: '2026-11-21T09:00:00.000Z' }

@@ -3,6 +3,7 @@ import { MediaClient, type MediaHandler } from '../../control/media-client.ts'
 import { FakeMedia } from '../fakes/media.ts'
 import { suite } from '../harness.ts'
 import { silent } from './app-harness.ts'
+import { until } from './calls-world.ts'
 
 const test = suite('control/media-client')
 
@@ -62,10 +63,6 @@ async function connected() {
     await media.close()
   }
   return { media, handler, client, close }
-}
-
-async function until(done: () => boolean): Promise<void> {
-  while (!done()) await new Promise(resolve => setImmediate(resolve))
 }
 
 test('events missed are handled, then the snapshot, then requests are let through', async () => {

@@ -1,0 +1,90 @@
+import * as assert from 'uvu/assert'
+import { addressOf, routeInbound } from '../../../control/calls/inbound.ts'
+import type { ConnectionRow, InboundRouteRow } from '../../../control/calls/tables.ts'
+import { suite } from '../../harness.ts'
+
+const test = suite('control/calls/inbound')
+
+const tenant = { organisation_id: 'org_1', livemode: 1, created: '', updated: '' }
+const connection = (id: string, more: Partial<ConnectionRow> = {}): ConnectionRow => ({
+  id,
+  ...tenant,
+  name: id,
+  kind: 'peer',
+  host: null,
+  port: 5060,
+  transport: 'udp',
+  auth_username: null,
+  auth_password: null,
+  allowed_ips: '["192.0.2.0/24","2001:db8::/32"]',
+  codecs: '["PCMU"]',
+  max_calls: null,
+  enabled: 1,
+  ...more,
+})
+const route = (id: string, match_to: string | null, more: Partial<InboundRouteRow> = {}): InboundRouteRow => ({
+  id,
+  ...tenant,
+  match_to,
+  match_from: null,
+  match_connection_id: null,
+  target: 'echo',
+  target_id: null,
+  priority: 0,
+  ...more,
+})
+const party = (user: string) => ({ uri: `sip:${user}@pbx.test`, user, host: 'pbx.test', displayName: null })
+
+function winner(to: string, routes: InboundRouteRow[], host = '192.0.2.5', connections = [connection('conn_1')]) {
+  const source = { transport: 'udp' as const, host, port: 5060 }
+  const decision = routeInbound({ to: party(to), from: party('alice'), source }, connections, routes, () => 2)
+  return 'accept' in decision ? decision.accept.route.id : decision.reject.sipCode
+}
+
+test('a number matches exactly, by a prefix with *, or as a SIP URI', () => {
+  assert.is(winner('1000', [route('a', '1000')]), 'a')
+  assert.is(winner('10001', [route('a', '1000')]), 404)
+  assert.is(winner('10001', [route('a', '1000*')]), 'a')
+  assert.is(winner('1000', [route('a', 'sip:1000@pbx.test')]), 'a')
+  assert.is(winner('1000', [route('a', null)]), 'a')
+})
+
+test('the highest priority wins, among equals the most specific, then the oldest', () => {
+  const routes = [route('b', '1000'), route('a', '10*'), route('c', '100*'), route('d', null), route('e', '1000')]
+  assert.is(winner('1000', routes), 'b')
+  assert.is(winner('1009', routes), 'c')
+  assert.is(winner('1099', routes), 'a')
+  assert.is(winner('2000', routes), 'd')
+  assert.is(winner('1000', [...routes, route('z', null, { priority: 1 })]), 'z')
+  assert.is(winner('1000', [...routes, route('y', '1000', { match_from: 'alice' })]), 'y')
+  assert.is(winner('1000', [...routes, route('y', '1000', { match_from: 'bob' })]), 'b')
+})
+
+test('a route needs a connection of its own organisation and mode, and the one that it names', () => {
+  assert.is(winner('1000', [route('a', '1000', { organisation_id: 'org_2' })]), 404)
+  assert.is(winner('1000', [route('a', '1000', { livemode: 0 })]), 404)
+  assert.is(winner('1000', [route('a', '1000', { match_connection_id: 'conn_2' })]), 404)
+  assert.is(winner('1000', [route('a', '1000', { match_connection_id: 'conn_1' })]), 'a')
+})
+
+test('a source that no enabled connection allows is refused with 403', () => {
+  const routes = [route('a', '1000')]
+  assert.is(winner('1000', routes, '198.51.100.1'), 403)
+  assert.is(winner('1000', routes, '192.0.2.5', [connection('conn_1', { enabled: 0 })]), 403)
+  assert.is(winner('1000', routes, '::ffff:192.0.2.9'), 'a', 'IPv4 in IPv6 form counts as IPv4')
+  assert.is(winner('1000', routes, '2001:db8::1'), 'a')
+  assert.is(winner('1000', routes, 'nonsense'), 403)
+})
+
+test('a connection that carries its max_calls refuses with 503', () => {
+  const routes = [route('a', '1000')]
+  assert.is(winner('1000', routes, '192.0.2.5', [connection('conn_1', { max_calls: 2 })]), 503)
+  assert.is(winner('1000', routes, '192.0.2.5', [connection('conn_1', { max_calls: 3 })]), 'a')
+})
+
+test('a number in E.164 is shown as it is, anything else as a SIP URI', () => {
+  assert.is(addressOf(party('+15551234567')), '+15551234567')
+  assert.is(addressOf(party('1000')), 'sip:1000@pbx.test')
+})
+
+test.run()

@@ -1,0 +1,53 @@
+import * as assert from 'uvu/assert'
+import { isJoinable } from '../../../control/calls/join-window.ts'
+import type { RoomSchedule } from '../../../control/calls/settings.ts'
+import { suite } from '../../harness.ts'
+
+const test = suite('control/calls/join-window')
+
+const schedule = (recurrence: RoomSchedule['recurrence'], more: Partial<RoomSchedule> = {}): RoomSchedule => ({
+  start_at: '2026-11-02T09:00:00Z',
+  end_at: '2026-11-02T10:00:00Z',
+  recurrence,
+  timezone: 'UTC',
+  ...more,
+})
+const at = (time: string, of: RoomSchedule): boolean => isJoinable(of, new Date(time))
+
+test('a room with start_at null is always open', () => {
+  assert.ok(at('2030-01-01T00:00:00Z', schedule('none', { start_at: null, end_at: null })))
+})
+
+test('a room can be joined from 15 minutes before an occurrence until 2 hours after it ends', () => {
+  const once = schedule('none')
+  assert.not(at('2026-11-02T08:44:59Z', once))
+  assert.ok(at('2026-11-02T08:45:00Z', once))
+  assert.ok(at('2026-11-02T12:00:00Z', once))
+  assert.not(at('2026-11-02T12:00:01Z', once))
+  assert.not(at('2026-11-03T09:00:00Z', once))
+})
+
+test('daily and weekly rooms open again, and never before their first occurrence', () => {
+  assert.ok(at('2027-03-05T09:30:00Z', schedule('daily')))
+  assert.not(at('2027-03-05T12:30:00Z', schedule('daily')))
+  assert.not(at('2026-11-01T09:30:00Z', schedule('daily')))
+  assert.ok(at('2026-11-16T09:30:00Z', schedule('weekly')))
+  assert.not(at('2026-11-17T09:30:00Z', schedule('weekly')))
+})
+
+test('weekdays skips Friday and Saturday', () => {
+  const open = ['01', '02', '03', '04', '05', '06', '07'].map(day =>
+    at(`2026-12-${day}T09:30:00Z`, schedule('weekdays')),
+  )
+  // 4 December 2026 is a Friday.
+  assert.equal(open, [true, true, true, false, false, true, true])
+})
+
+test('an occurrence keeps its wall-clock time across a change to summer time', () => {
+  const berlin = schedule('daily', { timezone: 'Europe/Berlin' })
+  assert.ok(at('2026-11-20T08:45:00Z', berlin))
+  assert.ok(at('2027-06-20T07:45:00Z', berlin), '10:00 in Berlin is 08:00 UTC in summer')
+  assert.not(at('2027-06-20T07:44:00Z', berlin))
+})
+
+test.run()
