@@ -146,7 +146,8 @@ export class SipEndpoint {
 
   #resolve(to: Peer, then: (host: string) => void): void {
     lookup(to.host, { family: isIPv6(this.#options.host) ? 0 : 4 }).then(
-      found => then(found.address),
+      // An empty name resolves too, to no address at all.
+      found => (isIP(found.address ?? '') === 0 ? this.#failed(to) : then(found.address)),
       () => this.#failed(to),
     )
   }
