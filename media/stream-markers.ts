@@ -4,7 +4,7 @@
  * That the kernel took a message says nothing: on loopback it swallows minutes of audio before a write has to wait, and a receiver
  * that stalls would lose nothing and hear all of it late. So "waiting", of which a track may have 2 s, means not yet read by the
  * receiver: a ping is sent behind a frame, and its pong proves that the receiver's WebSocket has read all that was sent before
- * (RFC 6455 §5.5.3; what answers pings out of turn proves nothing, and does not do so). Such a ping is a read marker.
+ * (RFC 6455 §5.5.3). Such a ping is a read marker.
  *
  * | Constant | Value | Why |
  * | --- | --- | --- |
