@@ -1,0 +1,174 @@
+import { spawn } from 'node:child_process'
+import { EventEmitter, once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from '../../bench/free-port.ts'
+import { tone } from '../../bench/voices.ts'
+import { NARROWBAND_HZ } from '../../codecs/audio.ts'
+import { readWav, wavHeader } from '../../codecs/wav.ts'
+import { childOfTest } from './child.ts'
+
+const HOST = '127.0.0.1'
+const SAMPLES = NARROWBAND_HZ * 60
+const POLL_MS = 20
+const START_MS = 10_000
+
+export interface BaresipOptions {
+  /** What it says, all the time [Hz]. */
+  toneHz: number
+  codec?: 'PCMU' | 'PCMA'
+  /** Takes calls by itself. */
+  answers?: boolean
+}
+
+interface BaresipEvent {
+  type: string
+  param?: string
+  direction?: string
+}
+
+/** Debian's baresip without a screen: says a tone from a file, dumps what it hears, obeys its control port. */
+export class Baresip {
+  readonly uri: string
+  /** What it has reported, in order. */
+  readonly events: BaresipEvent[] = []
+  readonly #directory: string
+  readonly #socket: Socket
+  readonly #exited: Promise<unknown>
+  readonly #news = new EventEmitter()
+  #unread = ''
+
+  private constructor(uri: string, directory: string, socket: Socket, exited: Promise<unknown>) {
+    this.uri = uri
+    this.#directory = directory
+    this.#socket = socket
+    this.#exited = exited
+    socket.setEncoding('utf8')
+    socket.on('data', text => this.#read(String(text)))
+  }
+
+  static async start(options: BaresipOptions): Promise<Baresip> {
+    const directory = mkdtempSync(join(tmpdir(), 'baresip-'))
+    const [sipPort, controlPort] = [await freePort(HOST), await freePort(HOST)]
+    writeConfig(directory, sipPort, controlPort, options)
+    const child = spawn('baresip', ['-f', directory], { stdio: ['ignore', 'pipe', 'pipe'] })
+    childOfTest(child)
+    let output = ''
+    child.stdout.on('data', text => (output += text))
+    child.stderr.on('data', text => (output += text))
+    const exited = once(child, 'exit')
+    const socket = await control(controlPort)
+    if (socket === null) throw new Error(`baresip did not start:\n${output}`)
+    return new Baresip(`sip:baresip@${HOST}:${sipPort}`, directory, socket, exited)
+  }
+
+  dial(uri: string): void {
+    this.#command('dial', uri)
+  }
+
+  hangup(): void {
+    this.#command('hangup')
+  }
+
+  /** Presses one key, as an RFC 4733 event. */
+  press(key: string): void {
+    this.#command('sndcode', key)
+  }
+
+  /** Resolves when it has reported an event of this type. */
+  async until(type: string): Promise<BaresipEvent> {
+    for (;;) {
+      const event = this.events.find(one => one.type === type)
+      if (event !== undefined) return event
+      await once(this.#news, 'event')
+    }
+  }
+
+  /** What it has heard in its call, at 8 kHz; to be asked after the call. */
+  heard(): Int16Array {
+    const name = readdirSync(this.#directory).find(file => file.endsWith('-dec.wav'))
+    if (name === undefined) throw new Error('baresip has dumped no audio')
+    const wav = readWav(readFileSync(join(this.#directory, name)))
+    if ('error' in wav) throw new Error(`baresip's dump: ${wav.error}`)
+    return wav.samples[0]!
+  }
+
+  /** Ends it. Its dumps are gone afterwards. */
+  async stop(): Promise<void> {
+    this.#command('quit')
+    await this.#exited
+    this.#socket.destroy()
+    rmSync(this.#directory, { recursive: true, force: true })
+  }
+
+  #command(command: string, params?: string): void {
+    const text = JSON.stringify({ command, params })
+    this.#socket.write(`${Buffer.byteLength(text)}:${text},`)
+  }
+
+  /** Netstrings with JSON: events, and answers to commands. */
+  #read(text: string): void {
+    this.#unread += text
+    for (;;) {
+      const colon = this.#unread.indexOf(':')
+      const end = colon + 1 + Number(this.#unread.slice(0, colon))
+      if (colon < 0 || this.#unread.length <= end) return
+      const message = JSON.parse(this.#unread.slice(colon + 1, end)) as BaresipEvent & { event?: boolean }
+      this.#unread = this.#unread.slice(end + 1)
+      if (message.event !== true) continue
+      this.events.push(message)
+      this.#news.emit('event')
+    }
+  }
+}
+
+async function control(port: number): Promise<Socket | null> {
+  const limit = performance.now() + START_MS
+  while (performance.now() < limit) {
+    const socket = connect(port, HOST)
+    const isOpen = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    )
+    if (isOpen) return socket
+    await sleep(POLL_MS)
+  }
+  return null
+}
+
+/** `sndfile` dumps what is decoded; version 1.0 has no player for files, and without one it plays nowhere. */
+function writeConfig(directory: string, sipPort: number, controlPort: number, options: BaresipOptions): void {
+  const write = (name: string, content: string | Uint8Array): void => writeFileSync(join(directory, name), content)
+  const codec = options.codec ?? 'PCMU'
+  write('tone.wav', toneFile(options.toneHz))
+  write('contacts', '')
+  write('current_contact', '\n')
+  const mode = options.answers === true ? 'auto' : 'manual'
+  write('accounts', `<sip:baresip@${HOST}:${sipPort}>;regint=0;audio_codecs=${codec};answermode=${mode}\n`)
+  const lines = [
+    `sip_listen ${HOST}:${sipPort}`,
+    `net_interface ${HOST}`,
+    `audio_source aufile,${join(directory, 'tone.wav')}`,
+    'audio_channels 1',
+    'ausrc_srate 8000',
+    'auplay_srate 8000',
+    `snd_path ${directory}`,
+    `ctrl_tcp_listen ${HOST}:${controlPort}`,
+    'module_path /usr/lib/baresip/modules',
+    ...['g711', 'aufile', 'sndfile'].map(name => `module ${name}.so`),
+    'module_tmp account.so',
+    ...['menu', 'ctrl_tcp'].map(name => `module_app ${name}.so`),
+  ]
+  write('config', `${lines.join('\n')}\n`)
+}
+
+/** A minute of a sine, longer than any test. */
+function toneFile(hz: number): Uint8Array {
+  const samples = new Int16Array(SAMPLES)
+  tone(hz)(samples)
+  const header = wavHeader({ sampleRateHz: NARROWBAND_HZ, channels: 1, dataBytes: samples.byteLength })
+  return Buffer.concat([header, Buffer.from(samples.buffer)])
+}
