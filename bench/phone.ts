@@ -20,6 +20,9 @@ export interface SipAddress {
   port: number
 }
 
+/** Phones that are open. */
+const open = new Set<Phone>()
+
 /** A small SIP phone over real sockets: dials, takes calls, says what its voice says and keeps what it hears. */
 export class Phone {
   readonly name: string
@@ -49,7 +52,13 @@ export class Phone {
   static async open(name = 'phone', incoming: MediaOptions = {}): Promise<Phone> {
     const phone = new Phone(name, await freePort(HOST), incoming)
     await phone.#sip.listen()
+    open.add(phone)
     return phone
+  }
+
+  /** Closes every phone of this process: what a failed test leaves behind. */
+  static async closeAll(): Promise<void> {
+    await Promise.all([...open].map(phone => phone.close()))
   }
 
   /** Where it can be called. */
@@ -86,8 +95,9 @@ export class Phone {
     return call === undefined ? new Promise(resolve => this.#takers.push(resolve)) : Promise.resolve(call)
   }
 
-  /** Hangs up what is left, waits for that to be heard, and closes. */
+  /** Hangs up what is left, waits for that to be heard, and closes. Idempotent. */
   async close(): Promise<void> {
+    if (!open.delete(this)) return
     for (const call of this.#calls.values()) void call.hangup()
     const limit = performance.now() + FAREWELL_MS
     while (this.#sip.sessionCount > 0 && performance.now() < limit) await new Promise(later => setTimeout(later, 5))

@@ -33,11 +33,13 @@ export interface ReceivedStream {
 export class StreamReceiver {
   readonly streams: ReceivedStream[] = []
   readonly #http: Server
+  readonly #sockets: WebSocketServer
   readonly #watchers = new Set<() => void>()
 
   private constructor() {
     this.#http = createServer()
-    new WebSocketServer({ server: this.#http }).on('connection', ws => this.#connection(ws))
+    this.#sockets = new WebSocketServer({ server: this.#http })
+    this.#sockets.on('connection', ws => this.#connection(ws))
   }
 
   static async listen(): Promise<StreamReceiver> {
@@ -48,6 +50,15 @@ export class StreamReceiver {
 
   get url(): string {
     return `ws://127.0.0.1:${(this.#http.address() as AddressInfo).port}/`
+  }
+
+  /** Reads nothing any more from any connection, until `resume`. */
+  stall(): void {
+    for (const ws of this.#sockets.clients) ws.pause()
+  }
+
+  resume(): void {
+    for (const ws of this.#sockets.clients) ws.resume()
   }
 
   /** Resolves to what `find` gives as soon as it is not undefined; asked whenever a message comes. */
@@ -79,6 +90,7 @@ export class StreamReceiver {
   close(): Promise<void> {
     return new Promise(closed => {
       this.#http.close(() => closed())
+      for (const ws of this.#sockets.clients) ws.terminate()
       this.#http.closeAllConnections()
     })
   }

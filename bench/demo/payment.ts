@@ -51,7 +51,7 @@ export async function pay(
   await untilQuiet([...calls, line])
 
   await rest.ok('POST', `/calls/${anna.callId}/pci`, { action: 'pause', destination_participant_id: id })
-  show.step('REST paused capture, keys are for the payment line', `POST /calls/${anna.callId.slice(0, 8)}…/pci`)
+  show.step('REST paused capture and named it', `POST /calls/${anna.callId.slice(0, 8)}…/pci`)
   const framesFrom = framesOf(stream)
   const heardFrom = callers.map(({ call }) => call.heard.length)
   await anna.call.press(CARD, { as: 'rfc4733', gapMs: 60 })

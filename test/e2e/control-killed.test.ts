@@ -1,0 +1,124 @@
+import * as assert from 'uvu/assert'
+import { Phone } from '../../bench/phone.ts'
+import type { PhoneCall } from '../../bench/phone-call.ts'
+import { Product } from '../../bench/product.ts'
+import { assertExact, noise } from '../fuzz/health.ts'
+import { suite } from '../harness.ts'
+import { callFrom, curtain, endedCall, newRoom, type Seated, seat, type TestRoom } from './scene.ts'
+import { assertEventsOnce, assertGapless, countEvents, killAndWait } from './witness.ts'
+
+const test = suite('e2e/control-killed')
+const SLOW = { timeoutMs: 50_000 }
+const ROUNDS = 4
+
+let product: Product
+let room: TestRoom
+let speaker: Seated
+let listener: Seated
+
+test.before(async () => {
+  product = await Product.start()
+  room = await newRoom(product)
+  speaker = await seat(product, room, 'speaker', { voice: noise(1) })
+  listener = await seat(product, room, 'listener')
+  await assertExact({ said: speaker.call.said, heard: listener.call.heard }, 'before')
+})
+test.after(() => curtain(product))
+
+/** The positions in what was said of every frame that was heard from `from` on; -1: never said. */
+function positions(from: number): number[] {
+  const said = speaker.call.said.samples()
+  const heard = listener.call.heard.samples()
+  const places = new Map<string, number>()
+  for (let at = 0; at + 160 <= said.length; at += 160) places.set(said.subarray(at, at + 160).join(), at / 160)
+  return Array.from({ length: Math.floor((heard.length - from) / 160) }, (_, i) => {
+    const at = from + i * 160
+    return places.get(heard.subarray(at, at + 160).join()) ?? -1
+  })
+}
+
+const running = async (): Promise<string[]> =>
+  (await product.all('/calls'))
+    .filter(({ ended_at, kind }) => ended_at === null && kind === 'party')
+    .map(({ id }) => id)
+
+test(
+  'callers hear no gap while control is killed with -9 again and again: no frame lost, none repeated',
+  async () => {
+    const heardFrom = listener.call.heard.length
+    const packetsFrom = listener.call.packets.length
+    for (let round = 0; round < ROUNDS; round++) {
+      const { media } = product.pids
+      await killAndWait(product, 'control')
+      await product.ready()
+      assert.is(product.pids.media, media, 'media is the same process')
+      assert.equal((await running()).sort(), [speaker.callId, listener.callId].sort(), 'REST tells the truth at once')
+      await listener.call.heard.next(200)
+    }
+    assertGapless(listener.call.packets.slice(packetsFrom), 'listener')
+    const heard = positions(heardFrom - (heardFrom % 160))
+    const wrong = heard.findIndex((place, i) => i > 0 && place !== heard[i - 1]! + 1)
+    assert.is(
+      wrong,
+      -1,
+      `frame ${wrong} of ${heard.length} is not what was said next: ${heard.slice(wrong - 2, wrong + 3)}`,
+    )
+  },
+  SLOW,
+)
+
+test(
+  'calls that begin and end around the kill are whole: each event once, none lost, and answered by the next control',
+  async () => {
+    const { sessionId } = listener
+    let expected = (await product.all('/calls')).length
+    for (let round = 0; round < ROUNDS; round++) {
+      const name = (what: string): string => `${what}-${round}`
+      const staying = await Phone.open(name('staying'))
+      const leaving = await Phone.open(name('leaving'))
+      await staying.call(room.number, product.sip)
+      const leavingCall = await leaving.call(room.number, product.sip)
+      const leavingId = (await callFrom(product, leaving.name)).id
+      const early = await Phone.open(name('early'))
+      // One call is on its way when control dies, one begins and one ends while it is away.
+      const earlyCall = await early.dial('1002', product.sip)
+      if (round % 2 === 1) await earlyCall.outcome
+      const killed = killAndWait(product, 'control')
+      await leavingCall.hangup()
+      const late = await Phone.open(name('late'))
+      const lateCall: PhoneCall = await late.dial(room.number, product.sip)
+      await killed
+      await product.ready()
+      const ended = await product.ok('GET', `/calls/${leavingId}`)
+      assert.is(ended.ended_reason, 'caller_hangup', `round ${round}: what ended meanwhile has ended, at once`)
+      assert.is((await earlyCall.outcome).status, 200, `round ${round}: the call on its way is answered`)
+      assert.is((await lateCall.outcome).status, 200, `round ${round}: the call that came meanwhile is answered`)
+      const ids = await Promise.all([early, late, staying].map(async phone => (await callFrom(product, phone.name)).id))
+      await Promise.all([early, late, staying, leaving].map(phone => phone.close()))
+      for (const id of ids) assert.is((await endedCall(product, id)).ended_reason, 'caller_hangup')
+      expected += 4
+    }
+    const calls = await product.all('/calls')
+    assert.is(calls.length, expected, 'every call has one row')
+    const events = await product.events()
+    assertEventsOnce(events)
+    const counts = countEvents(events)
+    for (const { id, from, ended_at, kind } of calls) {
+      if (kind !== 'party') continue
+      const count = counts.get(id) ?? {}
+      assert.is(count['call.created'], 1, `${from}: created once`)
+      assert.is(count['call.answered'], 1, `${from}: answered once`)
+      assert.is(count['call.ended'] ?? 0, ended_at === null ? 0 : 1, `${from}: ended once`)
+    }
+    const joined = events.filter(({ type }) => type === 'conference.participant.joined')
+    const left = events.filter(({ type }) => type === 'conference.participant.left')
+    assert.is(joined.length, 2 + 3 * ROUNDS, 'each who entered the room joined once')
+    assert.is(left.length, 3 * ROUNDS, 'each who left it left once')
+    assert.is(counts.get(sessionId)?.['conference.started'], 1, 'one session all along')
+    assert.is(counts.get(sessionId)?.['conference.ended'] ?? 0, 0)
+    await assertExact({ said: speaker.call.said, heard: listener.call.heard }, 'after')
+  },
+  SLOW,
+)
+
+test.run()

@@ -1,0 +1,98 @@
+import { memberNamed } from '../../bench/members.ts'
+import { type DialOptions, Phone } from '../../bench/phone.ts'
+import type { PhoneCall } from '../../bench/phone-call.ts'
+import type { Product } from '../../bench/product.ts'
+
+/** A tone is sent at -12 dB of full scale: -15 dBov. Louder than this is heard, below `UNHEARD_DBOV` is not. */
+export const HEARD_DBOV = -20
+export const UNHEARD_DBOV = -40
+
+export interface TestRoom {
+  roomId: string
+  number: string
+}
+
+/** One who is seated in a room. */
+export interface Seated {
+  phone: Phone
+  call: PhoneCall
+  /** `part_…` */
+  participantId: string
+  /** `call_…` of this phone. */
+  callId: string
+  sessionId: string
+}
+
+let nextNumber = 2000
+
+/** A room of its own for one test, and a number that leads there. No chimes unless asked for. */
+export async function newRoom(product: Product, fields: object = {}, settings: object = {}): Promise<TestRoom> {
+  const number = String(nextNumber++)
+  const room = { name: `Room ${number}`, settings: { announce: false, ...settings }, ...fields }
+  const { id } = await product.ok('POST', '/conference_rooms', room)
+  await product.ok('POST', '/inbound_routes', { match: { to: number }, target: { type: 'room', id } })
+  return { roomId: id, number }
+}
+
+/** A phone calls a room without PIN and is in it. */
+export async function seat(product: Product, room: TestRoom, name: string, options: DialOptions = {}): Promise<Seated> {
+  const phone = await Phone.open(name)
+  const call = await phone.call(room.number, product.sip, options)
+  return { phone, call, ...(await seatOf(product, room, name)) }
+}
+
+/** What REST knows of a phone that is, or soon will be, in a room. */
+export async function seatOf(
+  product: Product,
+  { roomId }: TestRoom,
+  name: string,
+): Promise<Pick<Seated, 'participantId' | 'callId' | 'sessionId'>> {
+  const member = await memberNamed(product, roomId, name)
+  return { participantId: member.id, callId: member.call_id, sessionId: member.session_call_id }
+}
+
+export const callsOf = (seated: readonly Seated[]): PhoneCall[] => seated.map(({ call }) => call)
+
+/** The end of a test file, also when its start failed: nothing stays open or running. */
+export async function curtain(product: Product | undefined): Promise<void> {
+  await Phone.closeAll()
+  await product?.stop()
+}
+
+export async function leave(...seated: readonly { phone: Phone }[]): Promise<void> {
+  await Promise.all(seated.map(({ phone }) => phone.close()))
+}
+
+/** The call of a phone by its name, as REST shows it. */
+export const callFrom = (product: Product, name: string) =>
+  product.until(`a call from ${name}`, async () =>
+    (await product.all('/calls')).findLast(({ from, kind }) => kind === 'party' && from.includes(`:${name}@`)),
+  )
+
+/** The call once it is over. */
+export const endedCall = (product: Product, callId: string, limitMs = 5000) =>
+  product.until(
+    `${callId} ends`,
+    async () => {
+      const call = await product.ok('GET', `/calls/${callId}`)
+      return call.ended_at === null ? null : call
+    },
+    limitMs,
+  )
+
+/**
+ * The longest stretch of `heard` that stands in `said` too, octet by octet at one shift [samples]. Found by frames of 160
+ * octets that are no repetition, so `said` must be noise or speech.
+ */
+export function longestCopy(said: Uint8Array, heard: Uint8Array): number {
+  const index = Buffer.from(said.buffer, said.byteOffset, said.length)
+  let longest = 0
+  for (let at = 0; at + 160 <= heard.length; ) {
+    const found = index.indexOf(heard.subarray(at, at + 160))
+    let length = 0
+    while (found >= 0 && found + length < said.length && heard[at + length] === said[found + length]) length++
+    longest = Math.max(longest, length)
+    at += Math.max(160, length)
+  }
+  return longest
+}

@@ -1,0 +1,153 @@
+import * as assert from 'uvu/assert'
+import { untilQuiet } from '../../bench/members.ts'
+import { Phone } from '../../bench/phone.ts'
+import { Product } from '../../bench/product.ts'
+import { levelAt } from '../../bench/spectrum.ts'
+import { tone } from '../../bench/voices.ts'
+import { suite } from '../harness.ts'
+import { callFrom, curtain, endedCall, HEARD_DBOV, leave, newRoom, seat, UNHEARD_DBOV } from './scene.ts'
+
+const MAX_CALLS = 6
+const SLOW = { timeoutMs: 25_000 }
+
+const test = suite('e2e/signalling')
+let product: Product
+let phone: Phone
+
+test.before(async () => {
+  product = await Product.start({ env: { TANDEM_MAX_CALLS: String(MAX_CALLS) } })
+  phone = await Phone.open('signaller')
+})
+test.after(() => curtain(product))
+
+test('a number that no route matches is answered 404', async () => {
+  const call = await phone.dial('9999', product.sip)
+  assert.is((await call.outcome).status, 404)
+})
+
+test('an INVITE that offers no codec of ours is answered 488', async () => {
+  const call = await phone.dial('1002', product.sip, { codecs: [] })
+  assert.is((await call.outcome).status, 488)
+})
+
+test('an INVITE that is cancelled ends with 487, or with a BYE when the answer was faster', async () => {
+  const canceller = await Phone.open('canceller')
+  const call = await canceller.dial('1002', product.sip)
+  call.cancel()
+  const outcome = await call.outcome
+  assert.is(outcome.status, 487)
+  const { id } = await callFrom(product, 'canceller')
+  assert.is((await endedCall(product, id)).ended_reason, 'caller_hangup')
+})
+
+for (const transport of ['udp', 'tcp'] as const) {
+  test(
+    `a call over ${transport} is answered, heard and hung up, with early and with late offer`,
+    async () => {
+      for (const lateOffer of [false, true]) {
+        const call = await phone.call('1002', product.sip, { transport, lateOffer })
+        await untilQuiet([call])
+        call.say(tone(330))
+        assert.ok(levelAt(330, await call.heard.next(1000, 300)) > HEARD_DBOV)
+        const { id } = await callFrom(product, 'signaller')
+        await call.hangup()
+        assert.is((await endedCall(product, id)).ended_reason, 'caller_hangup')
+      }
+    },
+    SLOW,
+  )
+}
+
+test(
+  'RFC 3264 §8.4: hold by sendonly is answered recvonly, by inactive inactive, and the call is resumed by sendrecv',
+  async () => {
+    const room = await newRoom(product)
+    const anna = await seat(product, room, 'holder')
+    const ben = await seat(product, room, 'held')
+    await untilQuiet([anna.call, ben.call])
+    anna.call.say(tone(330))
+    ben.call.say(tone(440))
+    const status = async (): Promise<string> => (await product.ok('GET', `/calls/${anna.callId}`)).status
+
+    assert.is(await anna.call.hold('sendonly'), 200)
+    assert.is(anna.call.remoteDirection, 'recvonly')
+    await product.until('the call is held', async () => ((await status()) === 'held' ? true : null))
+    const heardWhenHeld = anna.call.packets.length
+    assert.ok(levelAt(330, await ben.call.heard.next(1000, 300)) > HEARD_DBOV, 'sendonly: it is still heard')
+    assert.ok(anna.call.packets.length - heardWhenHeld < 25, 'nothing is sent to who does not listen')
+
+    assert.is(await anna.call.hold('inactive'), 200)
+    assert.is(anna.call.remoteDirection, 'inactive')
+    assert.ok(levelAt(330, await ben.call.heard.next(1000, 300)) < UNHEARD_DBOV, 'inactive: it is not heard')
+
+    assert.is(await anna.call.resume(), 200)
+    assert.is(anna.call.remoteDirection, 'sendrecv')
+    await product.until('the call is resumed', async () => ((await status()) === 'in_progress' ? true : null))
+    // The clock of the stream has run on in the meantime: the first packet says how far.
+    await anna.call.heard.next(20)
+    const [atAnna, atBen] = await Promise.all([anna.call.heard.next(1000, 400), ben.call.heard.next(1000, 400)])
+    assert.ok(levelAt(440, atAnna) > HEARD_DBOV && levelAt(330, atAnna) < UNHEARD_DBOV)
+    assert.ok(levelAt(330, atBen) > HEARD_DBOV && levelAt(440, atBen) < UNHEARD_DBOV)
+    await leave(anna, ben)
+  },
+  SLOW,
+)
+
+for (const [status, callStatus, reason] of [
+  [486, 'busy', 'busy'],
+  [488, 'failed', 'codec_mismatch'],
+  [404, 'failed', 'not_found'],
+  [603, 'failed', 'rejected'],
+] as const) {
+  test(`a dialled phone that answers ${status} makes the call ${callStatus}, ended_reason ${reason}`, async () => {
+    const callee = await Phone.open('refuser')
+    const placed = await product.ok('POST', '/calls', { to: callee.uri })
+    const call = await callee.next()
+    call.reject(status)
+    const ended = await endedCall(product, placed.id)
+    assert.is(ended.status, callStatus)
+    assert.is(ended.ended_reason, reason)
+    assert.is(ended.sip_code, status)
+    await callee.close()
+  })
+}
+
+test(
+  'a dialled phone that does not answer in timeout_s gets a CANCEL: the call ends as no_answer',
+  async () => {
+    const callee = await Phone.open('sleeper')
+    const placed = await product.ok('POST', '/calls', { to: callee.uri, timeout_s: 5 })
+    const call = await callee.next()
+    call.ring()
+    assert.is((await call.ended).cause, 'cancel')
+    const ended = await endedCall(product, placed.id)
+    assert.is(ended.status, 'no_answer')
+    assert.is(ended.ended_reason, 'no_answer')
+    await callee.close()
+  },
+  SLOW,
+)
+
+test(
+  'above TANDEM_MAX_CALLS callers get 503 with Retry-After, REST 429, and below it calls are taken again',
+  async () => {
+    const calls = await Promise.all(Array.from({ length: MAX_CALLS }, () => phone.call('1002', product.sip)))
+    const refused = await (await phone.dial('1002', product.sip)).outcome
+    assert.is(refused.status, 503)
+    assert.ok('retryAfterS' in refused && refused.retryAfterS !== null && refused.retryAfterS > 0)
+    const answer = await product.api('POST', '/calls', { to: phone.uri })
+    assert.is(answer.status, 429)
+    assert.is(answer.body.error.code, 'capacity_exhausted')
+    assert.ok(Number(answer.headers.get('retry-after')) > 0)
+    await calls[0]!.hangup()
+    const { id } = await callFrom(product, 'signaller')
+    assert.ok(id)
+    await product.until('a call is taken again', async () => {
+      const call = await phone.dial('1002', product.sip)
+      return (await call.outcome).status === 200 ? true : null
+    })
+  },
+  SLOW,
+)
+
+test.run()

@@ -1,0 +1,50 @@
+import * as assert from 'uvu/assert'
+import type { HeardPacket } from '../../bench/phone-audio.ts'
+import type { ProcessName, Product } from '../../bench/product.ts'
+
+const FRAME = 160
+
+/** Every packet came, in order, each 20 ms after the one before: no gap, none lost, none twice. */
+export function assertGapless(packets: readonly HeardPacket[], label: string): void {
+  assert.ok(packets.length > 0, `${label}: packets came`)
+  for (let i = 1; i < packets.length; i++) {
+    const [last, next] = [packets[i - 1]!, packets[i]!]
+    assert.is(next.ssrc, last.ssrc, `${label}: one source`)
+    assert.is(
+      (next.sequence - last.sequence) & 0xffff,
+      1,
+      `${label}: sequence number after packet ${i} of ${packets.length}`,
+    )
+    assert.is((next.timestamp - last.timestamp) >>> 0, FRAME, `${label}: timestamp after packet ${i}`)
+  }
+}
+
+/** Kills a process of the product with -9 and resolves when another one has its place. */
+export async function killAndWait(product: Product, ...names: Exclude<ProcessName, 'supervisor'>[]): Promise<void> {
+  const before = product.pids
+  for (const name of names) process.kill(before[name], 'SIGKILL')
+  await product.until(`${names} run again`, async () =>
+    names.every(name => product.pids[name] !== before[name] && product.pids[name] > 0) ? true : null,
+  )
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: events carry objects of every shape
+type Event = any
+
+/** How often each type of event came for each call; the participants' events are counted under their session. */
+export function countEvents(events: readonly Event[]): Map<string, Record<string, number>> {
+  const counts = new Map<string, Record<string, number>>()
+  for (const { type, call_id: callId } of events) {
+    const ofCall = counts.get(callId) ?? {}
+    ofCall[type] = (ofCall[type] ?? 0) + 1
+    counts.set(callId, ofCall)
+  }
+  return counts
+}
+
+/** No event has come twice, and they are listed in the order of their IDs. */
+export function assertEventsOnce(events: readonly Event[]): void {
+  const ids = events.map(({ id }) => id)
+  assert.is(new Set(ids).size, ids.length, 'every event has an ID of its own')
+  assert.equal(ids, [...ids].sort(), 'events stand in their order')
+}
