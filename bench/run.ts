@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { StreamFormat } from '../media/protocol.ts'
 import { LoadProcess } from './load-process.ts'
 import { thisCommit, thisMachine } from './machine.ts'
@@ -9,10 +10,13 @@ import type { Subject } from './subject.ts'
 import { Yardstick } from './yardstick.ts'
 
 const HOST = '127.0.0.1'
-/** After the last call is up: chimes end, jitter buffers settle, code gets hot [s]. */
-const WARM_UP_SECONDS = 5
-/** Nobody needs a minute of the yardstick. */
+/** After the last call is up: chimes end, the jitter buffers give back what the set-up made them grow, code gets hot [s]. */
+const WARM_UP_SECONDS = 15
+/** Of the yardstick, which has nothing to settle, and how long it is measured at most [s]. */
+const YARDSTICK_WARM_UP_SECONDS = 2
 const YARDSTICK_SECONDS = 20
+/** After streams were started [s]. */
+const STREAM_WARM_UP_SECONDS = 5
 
 /** Runs everything that the options ask for, one after the other. */
 export async function runBench(
@@ -77,7 +81,7 @@ class Bench {
     try {
       return await this.#withLoad(async load => {
         await load.prepare({ target: { kind: 'rtp', host: HOST, ports: running.ports }, legs, roomSize, streams: null })
-        await warmUp()
+        await sleep(YARDSTICK_WARM_UP_SECONDS * 1000)
         return await measure(load, running.pid, legs, Math.min(seconds, YARDSTICK_SECONDS))
       })
     } finally {
@@ -92,7 +96,7 @@ class Bench {
     const users = Array.from({ length: legs }, (_, leg) => numbers[Math.floor(leg / roomSize)]!)
     return this.#withLoad(async load => {
       await load.prepare({ target: { kind: 'sip', ...sip, users }, legs, roomSize, streams: null })
-      await warmUp()
+      await sleep(WARM_UP_SECONDS * 1000)
       return await this.#measureEngine(load, mediaPid, legs, seconds)
     })
   }
@@ -104,10 +108,10 @@ class Bench {
     return this.#withLoad(async load => {
       const plan = { target: { kind: 'sip' as const, ...sip, users }, legs, roomSize: 1, streams: format }
       const { streamPort } = await load.prepare(plan)
-      await warmUp()
+      await sleep(WARM_UP_SECONDS * 1000)
       const without = await this.#measureEngine(load, mediaPid, legs, Math.min(seconds, YARDSTICK_SECONDS))
       await this.#subject.startStreams(legs, format, `ws://${HOST}:${streamPort}`)
-      await warmUp()
+      await sleep(STREAM_WARM_UP_SECONDS * 1000)
       const figures = await this.#measureEngine(load, mediaPid, legs, seconds)
       return { format, legs, without, with: figures, cpuPerStream: perUnit(figures.cpu, without.cpu, legs) }
     })
@@ -140,8 +144,6 @@ async function measure(load: LoadProcess, pid: number, legs: number, seconds: nu
   const { result, before, after } = await load.measure<Cpu>(seconds, () => readCpu(pid))
   return { legs, cpu: cpuRate(before, after), load: result, lateSlots: null }
 }
-
-const warmUp = (): Promise<void> => new Promise(resolve => setTimeout(resolve, WARM_UP_SECONDS * 1000))
 
 const perUnit = (more: CpuRate, less: CpuRate, units: number): CpuRate => ({
   user: (more.user - less.user) / units,
