@@ -13,6 +13,13 @@ export const PREFIXES = {
   connection: 'conn',
   phone_number: 'pn',
   inbound_route: 'rte',
+  team: 'team',
+  user: 'usr',
+  invitation: 'inv',
+  queue: 'q',
+  assistant: 'asst',
+  copilot_profile: 'cop',
+  callback: 'cb',
 } as const
 
 export type IdKind = keyof typeof PREFIXES

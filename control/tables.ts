@@ -1,11 +1,12 @@
 import type { CallTables } from './calls/tables.ts'
+import type { ContactCentreTables } from './contact-centre/tables.ts'
 import type { TenantColumns } from './tenant-columns.ts'
 
 /**
  * The database as Kysely sees it. Types that SQLite and PostgreSQL share: text, integer, JSON as text, booleans as 0 and 1,
  * times as ISO-8601 UTC text.
  */
-export interface Database extends FrameTables, CallTables {}
+export interface Database extends FrameTables, CallTables, ContactCentreTables {}
 
 export interface FrameTables {
   organisations: OrganisationTable
@@ -25,6 +26,12 @@ export interface OrganisationTable {
   /** Two columns, so that the test mode never signs with the live secret. */
   live_stream_secret: string
   test_stream_secret: string
+  /** ISO 3166 code of the country whose local numbers are meant; null: none. */
+  country: string | null
+  /** JSON, or null: always open. */
+  business_hours: string | null
+  /** JSON of the callback settings that differ from the defaults, or null. */
+  callbacks: string | null
   created: string
   updated: string
 }

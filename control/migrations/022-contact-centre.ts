@@ -1,0 +1,130 @@
+import type { Kysely, Migration } from 'kysely'
+
+type Column = 'text' | 'integer' | 'text?' | 'integer?'
+
+/** A table whose rows belong to an organisation and a mode; `?` marks a column that may be null. */
+async function tenantTable(db: Kysely<unknown>, name: string, columns: Record<string, Column>): Promise<void> {
+  let table = db.schema
+    .createTable(name)
+    .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
+    .addColumn('livemode', 'integer', column => column.notNull())
+  for (const [column, type] of Object.entries(columns)) {
+    const isPrimary = column === 'id'
+    table = table.addColumn(column, type.replace('?', '') as 'text', built =>
+      isPrimary ? built.primaryKey() : type.endsWith('?') ? built : built.notNull(),
+    )
+  }
+  await table.execute()
+  if ('id' in columns) await index(db, name, ['id'])
+}
+
+/** An index whose first columns are the tenant's. */
+const index = (db: Kysely<unknown>, table: string, columns: string[], unique = false): Promise<void> => {
+  const built = db.schema
+    .createIndex(`${table}_by_${columns.join('_')}`)
+    .on(table)
+    .columns(['organisation_id', 'livemode', ...columns])
+  return (unique ? built.unique() : built).execute()
+}
+
+async function people(db: Kysely<unknown>): Promise<void> {
+  await tenantTable(db, 'teams', { id: 'text', name: 'text', created: 'text' })
+  await tenantTable(db, 'users', {
+    id: 'text',
+    name: 'text',
+    email: 'text',
+    email_verified: 'integer',
+    role: 'text',
+    status: 'text',
+    team_id: 'text?',
+    extension: 'text?',
+    billing: 'integer',
+    takes_seat: 'integer',
+    last_login: 'text?',
+    created: 'text',
+  })
+  await index(db, 'users', ['email'], true)
+  await index(db, 'users', ['extension'], true)
+  await index(db, 'users', ['team_id'])
+  await tenantTable(db, 'invitations', { id: 'text', user_id: 'text', expires_at: 'text', created: 'text' })
+  await tenantTable(db, 'agent_statuses', { id: 'text', status: 'text', since: 'text' })
+}
+
+async function queues(db: Kysely<unknown>): Promise<void> {
+  const document: Record<string, Column> = { settings: 'text', created: 'text', updated: 'text' }
+  await tenantTable(db, 'queues', { id: 'text', name: 'text', ...document })
+  await tenantTable(db, 'queue_calls', { id: 'text', queue_id: 'text', joined_at: 'text', offered_to: 'text?' })
+  await index(db, 'queue_calls', ['queue_id'])
+  await tenantTable(db, 'assistants', { id: 'text', name: 'text', flow_id: 'text?', ...document })
+  await index(db, 'assistants', ['flow_id'])
+  await tenantTable(db, 'client_tokens', {
+    id: 'text',
+    assistant_id: 'text?',
+    agent_user_id: 'text?',
+    origin: 'text?',
+    metadata: 'text',
+    expires_at: 'text',
+    used_at: 'text?',
+    created: 'text',
+  })
+  await tenantTable(db, 'copilot_profiles', {
+    id: 'text',
+    name: 'text',
+    version: 'integer',
+    template_id: 'text?',
+    flow_id: 'text?',
+    ...document,
+  })
+  await index(db, 'copilot_profiles', ['flow_id'])
+}
+
+async function callbacks(db: Kysely<unknown>): Promise<void> {
+  await tenantTable(db, 'callbacks', {
+    id: 'text',
+    phone: 'text',
+    open_phone: 'text?',
+    name: 'text',
+    status: 'text',
+    source: 'text',
+    site_id: 'text?',
+    due_at: 'text',
+    window_end: 'text?',
+    priority: 'integer',
+    route: 'text',
+    queue_id: 'text?',
+    agent_id: 'text?',
+    assistant_id: 'text?',
+    attempts: 'integer',
+    max_attempts: 'integer',
+    last_attempt_at: 'text?',
+    last_result: 'text?',
+    call_id: 'text?',
+    origin_call_id: 'text?',
+    notes: 'text',
+    summary: 'text?',
+    sla_at: 'text?',
+    merged_requests: 'integer',
+    web_context: 'text?',
+    metadata: 'text',
+    completed_at: 'text?',
+    created: 'text',
+    updated: 'text',
+  })
+  await index(db, 'callbacks', ['open_phone'], true)
+  await index(db, 'callbacks', ['status', 'id'])
+  await db.schema.createIndex('callbacks_open').on('callbacks').columns(['status', 'window_end']).execute()
+  await tenantTable(db, 'callback_requests', { origin_call_id: 'text', callback_id: 'text' })
+  await index(db, 'callback_requests', ['origin_call_id'], true)
+}
+
+/** People, queues, assistants, client tokens, copilot profiles, callbacks, and the organisation's settings for them. */
+export const contactCentre: Migration = {
+  async up(db: Kysely<unknown>): Promise<void> {
+    await people(db)
+    await queues(db)
+    await callbacks(db)
+    for (const column of ['country', 'business_hours', 'callbacks']) {
+      await db.schema.alterTable('organisations').addColumn(column, 'text').execute()
+    }
+  },
+}
