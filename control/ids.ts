@@ -13,6 +13,8 @@ export const PREFIXES = {
   connection: 'conn',
   phone_number: 'pn',
   inbound_route: 'rte',
+  webhook_endpoint: 'we',
+  webhook_delivery: 'whd',
   team: 'team',
   user: 'usr',
   invitation: 'inv',

@@ -1,11 +1,13 @@
 import type { Migration } from 'kysely'
 import { frame } from './001-frame.ts'
 import { calls } from './002-calls.ts'
+import { webhooks } from './021-webhooks.ts'
 import { contactCentre } from './022-contact-centre.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
   '001-frame': frame,
   '002-calls': calls,
+  '021-webhooks': webhooks,
   '022-contact-centre': contactCentre,
 }

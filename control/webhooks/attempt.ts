@@ -1,0 +1,96 @@
+import type { Selectable } from 'kysely'
+import { toEvent } from '../events/event.ts'
+import { VERSION } from '../package.ts'
+import type { Store } from '../store.ts'
+import type { EventTable } from '../tables.ts'
+import type { Vault } from '../vault.ts'
+import { type Settlement, settle } from './claims.ts'
+import { noteFailure, noteSuccess, signingKeys } from './endpoint-state.ts'
+import type { PostOutcome, PostRequest } from './http-post.ts'
+import { retryAfterMs, retryDelayMs } from './schedule.ts'
+import { signature } from './sign.ts'
+import type { WebhookDeliveryRow, WebhookEndpointRow } from './tables.ts'
+
+const GONE = 410
+const KEPT_BODY_CHARACTERS = 1000
+
+/** An event as an API version shows it. */
+export type RenderEvent = (event: ReturnType<typeof toEvent>, apiVersion: string) => object
+
+/** The payload follows the version of the endpoint, whatever was current when the event happened. */
+export const currentShape: RenderEvent = (event, apiVersion) => ({ ...event, api_version: apiVersion })
+
+/** The request of one attempt: signed anew, with the same ID and body as the attempts before it. */
+export function deliveryRequest(
+  endpoint: WebhookEndpointRow,
+  event: Selectable<EventTable>,
+  parts: { vault: Vault; render: RenderEvent; now: Date },
+): PostRequest {
+  const timestampS = Math.floor(parts.now.getTime() / 1000)
+  const body = JSON.stringify(parts.render(toEvent(event), endpoint.api_version))
+  const entries = signingKeys(endpoint, parts.vault, parts.now).map(key => signature(key, event.id, timestampS, body))
+  return {
+    url: endpoint.url,
+    body,
+    headers: {
+      'content-type': 'application/json; charset=utf-8',
+      'user-agent': `tandem/${VERSION}`,
+      'webhook-id': event.id,
+      'webhook-timestamp': String(timestampS),
+      'webhook-signature': entries.join(' '),
+    },
+  }
+}
+
+/** How an attempt went. */
+export interface Attempted {
+  delivery: WebhookDeliveryRow
+  endpoint: WebhookEndpointRow
+  outcome: PostOutcome
+  startedAt: Date
+  durationMs: number
+  /** 0 to 1, for the jitter. */
+  random: number
+}
+
+/** Writes what an attempt has shown, about the delivery and its endpoint, at once. Resolves to the delivery's new status. */
+export function recordAttempt(store: Store, attempted: Attempted, now: Date): Promise<string> {
+  const { delivery, endpoint, outcome } = attempted
+  const settlement = settlementOf(attempted, now)
+  return store.transaction(async trx => {
+    // A lost lease, or a deleted endpoint: the attempt was made, but another one decides.
+    if (!(await settle(trx, delivery, settlement))) return 'superseded'
+    if (settlement.status === 'succeeded') await noteSuccess(trx, endpoint.id)
+    else await noteFailure(trx, endpoint.id, 'status' in outcome && outcome.status === GONE, now)
+    return settlement.status ?? 'pending'
+  })
+}
+
+function settlementOf(attempted: Attempted, now: Date): Settlement {
+  const { delivery, outcome, startedAt, durationMs } = attempted
+  const answered = 'status' in outcome
+  const error = answered ? statusError(outcome.status) : outcome.error
+  const made = delivery.step + 1
+  const askedFor = answered ? retryAfterMs(outcome.retryAfter, now) : null
+  const delay = error === null ? null : retryDelayMs(delivery.livemode === 1, made, attempted.random, askedFor)
+  return {
+    status: error === null ? 'succeeded' : delay === null ? 'failed' : 'pending',
+    attempts: delivery.attempts + 1,
+    step: made,
+    next_attempt_at: delay === null ? null : new Date(now.getTime() + delay).toISOString(),
+    last_attempt_at: startedAt.toISOString(),
+    response_status: answered ? outcome.status : null,
+    response_body: answered ? storable(outcome.body) : null,
+    duration_ms: Math.round(durationMs),
+    error,
+    updated: now.toISOString(),
+  }
+}
+
+function statusError(status: number): string | null {
+  if (status >= 200 && status < 300) return null
+  return status >= 300 && status < 400 ? 'redirected' : 'bad_status'
+}
+
+/** PostgreSQL keeps no zero bytes in text. */
+const storable = (body: string): string => body.slice(0, KEPT_BODY_CHARACTERS).replaceAll('\0', '')

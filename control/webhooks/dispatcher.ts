@@ -1,0 +1,225 @@
+import type { Logger } from 'pino'
+import type { Store } from '../store.ts'
+import type { Vault } from '../vault.ts'
+import { type Attempted, deliveryRequest, type RenderEvent, recordAttempt } from './attempt.ts'
+import { claimDue, forgetClosed, settle } from './claims.ts'
+import { type Post, type PostOutcome, TIMEOUT_MS } from './http-post.ts'
+import type { WebhookDeliveryRow } from './tables.ts'
+
+export interface DispatcherParts {
+  store: Store
+  vault: Vault
+  post: Post
+  render: RenderEvent
+  /** CIDR blocks beyond the public network that live deliveries may reach. */
+  allowedNetworks: string[]
+  now: () => Date
+  /** 0 to 1. */
+  random: () => number
+  log: Logger
+  bounds?: Partial<DispatcherBounds>
+}
+
+export interface DispatcherBounds {
+  /** Deliveries under way at once in this process, and of these for one endpoint. */
+  atOnce: number
+  perEndpoint: number
+  timeoutMs: number
+  /** Longer than an attempt can take; what a killed process had under way is due again after it. */
+  leaseMs: number
+  /** How often to look for what is due [ms]. */
+  pollMs: number
+  /** How long closed deliveries are kept. */
+  keepMs: number
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+const DEFAULTS: DispatcherBounds = {
+  atOnce: 64,
+  perEndpoint: 8,
+  timeoutMs: TIMEOUT_MS,
+  leaseMs: TIMEOUT_MS + 10_000,
+  pollMs: 200,
+  keepMs: 30 * DAY_MS,
+}
+const SWEEP_EVERY_MS = 60_000
+const SWEEP_ROWS = 1000
+/** How long running attempts may finish when the process stops. */
+const CLOSE_WAIT_MS = 2000
+
+/** Delivers what the outbox holds. Any number of control processes may run one each on the same database. */
+export class WebhookDispatcher {
+  readonly counters = { succeeded: 0, failed: 0, retried: 0, superseded: 0, broken: 0, forgotten: 0 }
+  readonly #parts: DispatcherParts
+  readonly #bounds: DispatcherBounds
+  readonly #running = new Set<Promise<void>>()
+  readonly #busy = new Map<string, number>()
+  readonly #abort = new AbortController()
+  #timer: NodeJS.Timeout | null = null
+  #looking: Promise<void> | null = null
+  /** An attempt ended while we looked: there may be room for more. */
+  #lookAgain = false
+  #sweptAt = 0
+  #closed = false
+
+  /** At most `bounds.atOnce` deliveries are held; all others wait in the database. */
+  constructor(parts: DispatcherParts) {
+    this.#parts = parts
+    this.#bounds = { ...DEFAULTS, ...parts.bounds }
+  }
+
+  start(): void {
+    this.#looking = this.#look()
+  }
+
+  get running(): number {
+    return this.#running.size
+  }
+
+  /** Delivers all that is due at this moment, and resolves when the last attempt is recorded. Returns how many were made. */
+  async deliverDue(): Promise<number> {
+    let made = 0
+    for (;;) {
+      const claimed = await this.#claim()
+      made += claimed
+      if (claimed === 0 && this.#running.size === 0) return made
+      if (claimed === 0) await Promise.race(this.#running)
+    }
+  }
+
+  /** Stops; attempts that do not end soon are given up and stay due. */
+  async close(): Promise<void> {
+    this.#closed = true
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    await this.#looking
+    const giveUp = setTimeout(() => this.#abort.abort(), CLOSE_WAIT_MS)
+    await Promise.all(this.#running)
+    clearTimeout(giveUp)
+  }
+
+  async #look(): Promise<void> {
+    try {
+      do {
+        this.#lookAgain = false
+        while (!this.#closed && (await this.#claim()) > 0);
+      } while (this.#lookAgain && !this.#closed)
+      await this.#sweep()
+    } catch (error) {
+      this.counters.broken += 1
+      this.#parts.log.error({ err: error }, 'webhook outbox cannot be read')
+    }
+    this.#looking = null
+    if (!this.#closed) this.#lookIn(this.#lookAgain ? 0 : this.#bounds.pollMs)
+  }
+
+  #lookIn(ms: number): void {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      this.#timer = null
+      this.#looking = this.#look()
+    }, ms)
+  }
+
+  /** An attempt has ended: what waits for its place need not wait for the next poll. */
+  #ended(): void {
+    if (this.#looking !== null) this.#lookAgain = true
+    else if (this.#timer !== null) this.#lookIn(0)
+  }
+
+  /** Begins what is due, within the bounds. Returns how many attempts began. */
+  async #claim(): Promise<number> {
+    const { atOnce, perEndpoint, leaseMs } = this.#bounds
+    const limit = atOnce - this.#running.size
+    if (limit <= 0) return 0
+    const { store, now } = this.#parts
+    const claimed = await claimDue(store.db, { now: now(), leaseMs, limit, perEndpoint, busy: this.#busy })
+    for (const delivery of claimed) this.#begin(delivery)
+    return claimed.length
+  }
+
+  #begin(delivery: WebhookDeliveryRow): void {
+    const endpointId = delivery.endpoint_id
+    this.#busy.set(endpointId, (this.#busy.get(endpointId) ?? 0) + 1)
+    const running = this.#attempt(delivery)
+      .catch(error => {
+        // The lease runs out, and the delivery is due again.
+        this.counters.broken += 1
+        this.#parts.log.error({ err: error, deliveryId: delivery.id }, 'webhook attempt broke')
+      })
+      .then(() => {
+        this.#running.delete(running)
+        const left = (this.#busy.get(endpointId) ?? 1) - 1
+        if (left === 0) this.#busy.delete(endpointId)
+        else this.#busy.set(endpointId, left)
+        this.#ended()
+      })
+    this.#running.add(running)
+  }
+
+  async #attempt(delivery: WebhookDeliveryRow): Promise<void> {
+    const { store, now, random, log } = this.#parts
+    const rows = await loadRows(store, delivery)
+    if (rows === null || rows.endpoint.status !== 'enabled') return this.#abandon(delivery)
+    const startedAt = now()
+    const began = performance.now()
+    const outcome = await this.#send(delivery, rows, startedAt)
+    if ('error' in outcome && outcome.error === 'aborted') {
+      await settle(store.db, delivery, {})
+      return
+    }
+    const durationMs = performance.now() - began
+    const { endpoint } = rows
+    const attempted: Attempted = { delivery, endpoint, outcome, startedAt, durationMs, random: random() }
+    const status = await recordAttempt(store, attempted, now())
+    this.#count(status)
+    if (status === 'failed') {
+      log.warn({ deliveryId: delivery.id, endpointId: endpoint.id, eventId: delivery.event_id }, 'webhook given up')
+    }
+  }
+
+  #send(delivery: WebhookDeliveryRow, rows: Rows, now: Date): Promise<PostOutcome> {
+    const { vault, render, post, allowedNetworks } = this.#parts
+    return post(deliveryRequest(rows.endpoint, rows.event, { vault, render, now }), {
+      addresses: { publicOnly: delivery.livemode === 1, allowed: allowedNetworks },
+      timeoutMs: this.#bounds.timeoutMs,
+      signal: this.#abort.signal,
+    })
+  }
+
+  async #abandon(delivery: WebhookDeliveryRow): Promise<void> {
+    const { store, now } = this.#parts
+    const closed = { status: 'failed' as const, error: 'endpoint_disabled', next_attempt_at: null }
+    await settle(store.db, delivery, { ...closed, updated: now().toISOString() })
+    this.counters.failed += 1
+  }
+
+  #count(status: string): void {
+    if (status === 'succeeded') this.counters.succeeded += 1
+    else if (status === 'failed') this.counters.failed += 1
+    else if (status === 'pending') this.counters.retried += 1
+    else this.counters.superseded += 1
+  }
+
+  /** A bounded piece of cleaning up, now and then. */
+  async #sweep(): Promise<void> {
+    const { store, now } = this.#parts
+    const at = now().getTime()
+    if (at - this.#sweptAt < SWEEP_EVERY_MS) return
+    const forgotten = await forgetClosed(store.db, new Date(at - this.#bounds.keepMs), SWEEP_ROWS)
+    this.counters.forgotten += forgotten
+    // A full batch: there is more, and the next look takes it.
+    if (forgotten < SWEEP_ROWS) this.#sweptAt = at
+  }
+}
+
+type Rows = NonNullable<Awaited<ReturnType<typeof loadRows>>>
+
+async function loadRows({ db }: Store, delivery: WebhookDeliveryRow) {
+  const endpoint = await db
+    .selectFrom('webhook_endpoints')
+    .selectAll()
+    .where('id', '=', delivery.endpoint_id)
+    .executeTakeFirst()
+  const event = await db.selectFrom('events').selectAll().where('id', '=', delivery.event_id).executeTakeFirst()
+  return endpoint === undefined || event === undefined ? null : { endpoint, event }
+}

@@ -1,0 +1,90 @@
+import { appendEvent } from '../events/log.ts'
+import { overlaps, toWebhookEndpoint } from '../schemas/webhook-endpoint.ts'
+import type { Trx } from '../store.ts'
+import type { Vault } from '../vault.ts'
+import { DISABLE_AFTER_MS } from './schedule.ts'
+import type { SigningKey } from './sign.ts'
+import type { WebhookEndpointRow } from './tables.ts'
+
+export type DisabledReason = 'gone' | 'failing' | 'requested'
+
+/** The keys that sign now: the current one, and during a rotation's overlap the one before it. */
+export function signingKeys(row: WebhookEndpointRow, vault: Vault, now: Date): SigningKey[] {
+  const keys: SigningKey[] = [{ algorithm: row.algorithm, secret: vault.open(row.signing_key, row.id) }]
+  if (overlaps(row, now) && row.previous_algorithm !== null && row.previous_signing_key !== null) {
+    keys.push({ algorithm: row.previous_algorithm, secret: vault.open(row.previous_signing_key, row.id) })
+  }
+  return keys
+}
+
+/** Notes a success: whatever failed before counts no more. */
+export async function noteSuccess(trx: Trx, endpointId: string): Promise<void> {
+  await trx
+    .updateTable('webhook_endpoints')
+    .set({ failing_since: null })
+    .where('id', '=', endpointId)
+    .where('failing_since', 'is not', null)
+    .execute()
+}
+
+/** Notes a failure; `gone`, and failures for days without a success between them, disable the endpoint. */
+export async function noteFailure(trx: Trx, endpointId: string, gone: boolean, now: Date): Promise<void> {
+  await trx
+    .updateTable('webhook_endpoints')
+    .set({ failing_since: now.toISOString() })
+    .where('id', '=', endpointId)
+    .where('failing_since', 'is', null)
+    .execute()
+  const row = await trx
+    .selectFrom('webhook_endpoints')
+    .selectAll()
+    .where('id', '=', endpointId)
+    .where('status', '=', 'enabled')
+    .executeTakeFirst()
+  if (row === undefined) return
+  const failingMs = row.failing_since === null ? 0 : now.getTime() - Date.parse(row.failing_since)
+  if (gone) await disable(trx, row, 'gone', now)
+  else if (failingMs >= DISABLE_AFTER_MS) await disable(trx, row, 'failing', now)
+}
+
+/** By us, so it is told by an event, to the organisation's other endpoints. */
+async function disable(trx: Trx, row: WebhookEndpointRow, reason: DisabledReason, now: Date): Promise<void> {
+  const at = now.toISOString()
+  const change = { status: 'disabled' as const, disabled_reason: reason, updated: at }
+  const { numUpdatedRows } = await trx
+    .updateTable('webhook_endpoints')
+    .set(change)
+    .where('id', '=', row.id)
+    .where('status', '=', 'enabled')
+    .executeTakeFirst()
+  // Another control process was first.
+  if (numUpdatedRows === 0n) return
+  await abandonPending(trx, row.id, at)
+  await appendEvent(
+    trx,
+    { organisationId: row.organisation_id, livemode: row.livemode === 1 },
+    {
+      type: 'webhook_endpoint.disabled',
+      at,
+      object: toWebhookEndpoint({ ...row, ...change }, now),
+      previousAttributes: { status: 'enabled', disabled_reason: null, updated: row.updated },
+    },
+  )
+}
+
+/** What waits for a disabled endpoint is not delivered later by surprise; a replay does that when it is asked for. */
+export async function abandonPending(trx: Trx, endpointId: string, at: string): Promise<void> {
+  await trx
+    .updateTable('webhook_deliveries')
+    .set({
+      status: 'failed',
+      error: 'endpoint_disabled',
+      next_attempt_at: null,
+      lease: null,
+      leased_until: null,
+      updated: at,
+    })
+    .where('endpoint_id', '=', endpointId)
+    .where('status', '=', 'pending')
+    .execute()
+}

@@ -1,0 +1,61 @@
+import type { Selectable } from 'kysely'
+import type { TenantColumns } from '../tenant-columns.ts'
+import type { Algorithm } from './sign.ts'
+
+export interface WebhookTables {
+  webhook_endpoints: WebhookEndpointTable
+  webhook_deliveries: WebhookDeliveryTable
+}
+
+export interface WebhookEndpointTable extends TenantColumns {
+  id: string
+  url: string
+  description: string | null
+  status: 'enabled' | 'disabled'
+  /** `gone` (410), `failing` (for days) or `requested`; null while enabled. */
+  disabled_reason: string | null
+  /** JSON list of types, or of `*` alone. */
+  event_types: string
+  api_version: string
+  metadata: string
+  algorithm: Algorithm
+  /** Sealed by the vault, as all keys here. */
+  signing_key: string
+  public_key: string | null
+  /** The key before the last rotation; it signs until `previous_expires_at`. */
+  previous_algorithm: Algorithm | null
+  previous_signing_key: string | null
+  previous_public_key: string | null
+  previous_expires_at: string | null
+  /** The first failure since the last success. */
+  failing_since: string | null
+  created: string
+  updated: string
+}
+
+export interface WebhookDeliveryTable extends TenantColumns {
+  id: string
+  endpoint_id: string
+  event_id: string
+  event_type: string
+  status: 'pending' | 'succeeded' | 'failed'
+  /** Attempts made in all. */
+  attempts: number
+  /** Attempts made of the running schedule; a retry by hand begins a new one. */
+  step: number
+  /** Null once the delivery is closed. */
+  next_attempt_at: string | null
+  /** Whose attempt is running, and until when nobody else may begin one. */
+  lease: string | null
+  leased_until: string | null
+  last_attempt_at: string | null
+  response_status: number | null
+  response_body: string | null
+  duration_ms: number | null
+  error: string | null
+  created: string
+  updated: string
+}
+
+export type WebhookEndpointRow = Selectable<WebhookEndpointTable>
+export type WebhookDeliveryRow = Selectable<WebhookDeliveryTable>
