@@ -70,6 +70,8 @@ interface Member {
   room: Room | null
   playback: LegPlayback
   collect: { collectId: string; keys: KeyCollector; sensitive: boolean } | null
+  /** A secret entry has ended, by length or time, and the party may type on: until it collects again or moves, its keys are secret. */
+  typesSecret: boolean
   keyRate: RateLimit
 }
 
@@ -117,6 +119,7 @@ export class Engine implements LegHooks {
       room: null,
       playback,
       collect: null,
+      typesSecret: false,
       keyRate: new RateLimit(KEY_BURST, KEYS_PER_SECOND),
     })
     socket.listen({
@@ -144,6 +147,7 @@ export class Engine implements LegHooks {
     if (target?.full === true) return roomFull(spec.roomId)
     this.#leave(member)
     member.collect = null
+    member.typesSecret = false
     member.playback.stop()
     member.leg.muted = muted
     this.#enter(member, spec)
@@ -297,6 +301,7 @@ export class Engine implements LegHooks {
       sensitive: request.sensitive,
     }
     member.collect = collect
+    member.typesSecret = false
     const problem = await member.playback.play(request.prompts, false, () =>
       collect.keys.promptEnded(this.#options.now()),
     )
@@ -314,8 +319,9 @@ export class Engine implements LegHooks {
 
   #endCollect(member: Member, result: { digits: string; ended: Events['leg.collected']['ended'] } | null): void {
     if (result === null || member.collect === null) return
-    const { collectId } = member.collect
+    const { collectId, sensitive } = member.collect
     member.collect = null
+    member.typesSecret = sensitive
     member.playback.stop()
     this.#emit('leg.collected', { legId: member.leg.id, collectId, ...result })
   }
@@ -327,13 +333,14 @@ export class Engine implements LegHooks {
     if (!member.keyRate.allow(this.#options.now())) return
     const { collect } = member
     const isPaused = leg.masking || (member.room?.pause ?? null) !== null
-    const masked = isPaused || collect?.sensitive === true
+    const isSecret = collect?.sensitive === true || member.typesSecret
+    const masked = isPaused || isSecret
     this.#emit('leg.dtmf', { legId: leg.id, key: masked ? '*' : key, masked, source })
     if (!masked) this.#streamKey(member, key)
     if (collect !== null) {
       member.playback.stop()
       this.#endCollect(member, collect.keys.key(key, this.#options.now()))
-    } else if (source !== 'inband') this.#relayKey(member, key, isPaused)
+    } else if (source !== 'inband' && !isSecret) this.#relayKey(member, key, isPaused)
   }
 
   #streamKey({ leg, room }: Member, key: string): void {

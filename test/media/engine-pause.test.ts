@@ -260,4 +260,23 @@ test('keys of a secret entry are masked in events', async () => {
   assert.is(agent.received.events.length, 0)
 })
 
+test('keys typed on after a secret entry that ended by its length are as secret, until the leg collects again', async () => {
+  const entry = { legId: CALLER, collectId: 'c1', prompts: [], terminators: '', interDigitTimeoutMs: 3000 }
+  await engine.engine.collect({ ...entry, maxDigits: 2, firstDigitTimeoutMs: 5000, sensitive: true })
+  for (const code of [1, 2, 3, 4]) {
+    pressKey(code)
+    engine.run(5)
+  }
+  assert.is(engine.of('leg.collected')[0]?.digits, '12')
+  assert.equal(
+    engine.of('leg.dtmf').map(({ key }) => key),
+    ['*', '*', '*', '*'],
+  )
+  assert.is(agent.received.events.length, 0)
+  await engine.engine.collect({ ...entry, maxDigits: 1, firstDigitTimeoutMs: 5000, sensitive: false })
+  pressKey(5)
+  engine.run(5)
+  assert.is(engine.of('leg.dtmf').at(-1)?.key, '5')
+})
+
 test.run()
