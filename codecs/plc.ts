@@ -11,6 +11,8 @@ const MAX_OVERLAP = 80
 /** Samples of the past that are compared with what came one period earlier. */
 const CORRELATION = 160
 const HISTORY = MAX_PERIODS * MAX_PITCH + MAX_PITCH / 4
+/** Room to append, so that the history is moved to the front only now and then. */
+const HISTORY_ROOM = HISTORY + 1600
 const TEN_MS = 80
 /** The repetition keeps its level for 10 ms, then falls by a fifth each 10 ms: silence after 60 ms (§I.2.7). */
 const FADE_FROM = TEN_MS
@@ -20,7 +22,9 @@ const OVERLAP_PER_LOST = 0.4
 
 /** Conceals the losses of one stream. Call exactly one of `good` and `conceal` per frame, in order of play-out. */
 export class Plc {
-  readonly #history = new Int16Array(HISTORY)
+  /** What was played; the history is the last samples before `#end`. */
+  readonly #played = new Int16Array(HISTORY_ROOM)
+  #end = HISTORY
   /** The history as it stood when the loss began: the periods to repeat. */
   readonly #past = new Int16Array(HISTORY)
   readonly #tail = new Float64Array(MAX_OVERLAP)
@@ -56,22 +60,22 @@ export class Plc {
 
   /** Forgets the stream, as at its start. */
   reset(): void {
-    this.#history.fill(0)
+    this.#played.fill(0)
     this.#lost = 0
   }
 
   #remember(frame: Int16Array): void {
-    const { length } = frame
-    if (length >= HISTORY) {
-      for (let i = 0; i < HISTORY; i++) this.#history[i] = frame[length - HISTORY + i]!
-      return
+    const kept = frame.length > HISTORY ? frame.subarray(frame.length - HISTORY) : frame
+    if (this.#end + kept.length > HISTORY_ROOM) {
+      this.#played.copyWithin(0, this.#end - HISTORY, this.#end)
+      this.#end = HISTORY
     }
-    this.#history.copyWithin(0, length)
-    for (let i = 0, at = HISTORY - length; i < length; i++) this.#history[at + i] = frame[i]!
+    this.#played.set(kept, this.#end)
+    this.#end += kept.length
   }
 
   #begin(): void {
-    this.#past.set(this.#history)
+    this.#past.set(this.#played.subarray(this.#end - HISTORY, this.#end))
     this.#pitch = findPitch(this.#past)
     this.#periods = 1
     this.#at = 0

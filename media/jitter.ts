@@ -318,7 +318,7 @@ export class JitterBuffer {
     if (!found) this.#starvedFrames++
     if (audio > 0) {
       if (owed > 0) this.counters.concealed++
-      for (let i = 0; i < this.#frame; i++) this.#history[i] = out[i]!
+      this.#history.set(out)
       return 'audio'
     }
     if (owed > 0) return 'lost'

@@ -51,7 +51,10 @@ export class RtpSocket {
   }
 
   sendRtp(packet: Uint8Array, length: number, host: string, port: number): void {
-    if (!this.#closed) this.#rtp.send(packet, 0, length, port, host)
+    if (this.#closed) return
+    // Audio fills its buffer, and given whole it is sent without allocating a view of it.
+    if (length === packet.length) this.#rtp.send(packet, port, host)
+    else this.#rtp.send(packet, 0, length, port, host)
   }
 
   sendRtcp(packet: Uint8Array, length: number, host: string, port: number): void {
