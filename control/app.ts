@@ -5,12 +5,14 @@ import { CallDriver } from './calls/driver.ts'
 import type { StreamDeps } from './calls/streams.ts'
 import type { Config } from './config.ts'
 import { DEFAULT_RATE } from './http/limits.ts'
+import { existsIn } from './http/references.ts'
 import { measureRequests } from './http/request-metrics.ts'
 import type { Route } from './http/route.ts'
 import { createServer, mountOperations } from './http/server.ts'
 import { resolveHost } from './http/url-policy.ts'
 import type { MediaPort } from './media-client.ts'
 import { VERSION } from './package.ts'
+import { agentRoutes, signOut } from './resources/agents.ts'
 import { apiKeyRoutes } from './resources/api-keys.ts'
 import { callRoutes } from './resources/calls.ts'
 import { conferenceRoomRoutes } from './resources/conference-rooms.ts'
@@ -25,6 +27,8 @@ import { phoneNumberRoutes } from './resources/phone-numbers.ts'
 import { recordingRoutes } from './resources/recordings.ts'
 import { roomParticipantRoutes } from './resources/room-participants.ts'
 import { callStreams, streamRoutes } from './resources/streams.ts'
+import { teamRoutes } from './resources/teams.ts'
+import { leaveTeam, memberCounts, userRoutes } from './resources/users.ts'
 import type { Store } from './store.ts'
 
 export type AppConfig = Pick<Config, 'allowPrivateUrls' | 'dataDir' | 'httpHost' | 'httpPort' | 'publicIp' | 'sipHost'>
@@ -76,9 +80,25 @@ function routes({ store, media, config, now }: AppParts): Route[] {
     ...inboundRouteRoutes({ store, now }),
     ...phoneNumberRoutes({ store, now }),
     ...connectionRoutes({ store, now }),
+    ...contactCentre({ store, now }),
     ...eventRoutes({ store }),
     ...organisationRoutes({ store, now }),
     ...apiKeyRoutes({ store, now }),
+  ]
+}
+
+/** People, their queues, and who answers for them. */
+function contactCentre({ store, now }: Pick<AppParts, 'store' | 'now'>): Route[] {
+  const agents = { store, now, queuesOf: async () => [] }
+  return [
+    ...teamRoutes({ store, now, memberCounts, forgetTeam: leaveTeam }),
+    ...userRoutes({
+      store,
+      now,
+      teamExists: existsIn('teams'),
+      signOut: (trx, context, id) => signOut(agents, trx, context, id),
+    }),
+    ...agentRoutes(agents),
   ]
 }
 

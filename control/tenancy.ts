@@ -18,7 +18,7 @@ export interface Tenant {
 }
 
 type TenantTable = { [T in keyof Database]: Database[T] extends TenantColumns ? T : never }[keyof Database]
-type TableWithId = { [T in TenantTable]: Database[T] extends { id: string } ? T : never }[TenantTable]
+export type TableWithId = { [T in TenantTable]: Database[T] extends { id: string } ? T : never }[TenantTable]
 
 /** The tables of a database, seen by one tenant: the rows of others do not exist. */
 export interface TenantDb {

@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox'
+import { agentStatusSchema } from '../schemas/agent-status.ts'
 import { callSchema } from '../schemas/call.ts'
 import { callDtmfSchema } from '../schemas/call-dtmf.ts'
 import { callPciSchema } from '../schemas/call-pci.ts'
@@ -34,6 +35,7 @@ export const EVENTS = {
   'call.stream.failed': of(mediaStreamSchema, SAMPLES.failedStream),
   'call.recording.ready': of(callRecordingSchema, SAMPLES.recording),
   'call.recording.failed': of(callRecordingSchema, SAMPLES.failedRecording),
+  'agent.status.changed': of(agentStatusSchema, SAMPLES.agentStatus),
   'conference.started': of(callSchema, SAMPLES.session),
   'conference.participant.joined': of(participantSchema, SAMPLES.participant),
   'conference.participant.left': of(participantSchema, SAMPLES.leftParticipant),

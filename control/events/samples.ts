@@ -1,3 +1,4 @@
+import type { AgentStatus } from '../schemas/agent-status.ts'
 import type { Call } from '../schemas/call.ts'
 import type { CallDtmf } from '../schemas/call-dtmf.ts'
 import type { CallPci } from '../schemas/call-pci.ts'
@@ -149,7 +150,20 @@ const phoneNumber: PhoneNumber = {
   updated: CREATED,
 }
 
+const agentStatus: AgentStatus = {
+  object: 'agent_status',
+  livemode: false,
+  user_id: 'usr_01k9000000000000000000000a',
+  status: 'available',
+  since: CREATED,
+  ringing: false,
+  queue_ids: ['q_01k9000000000000000000000b'],
+  call: null,
+  wrap_up_until: null,
+}
+
 export const SAMPLES = {
+  agentStatus,
   queuedCall,
   ringingCall,
   answeredCall,

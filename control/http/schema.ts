@@ -25,6 +25,12 @@ export const metadata = Type.Unsafe<Record<string, string>>({
 export const input = <T extends Type.TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false })
 
+/** An object of which an operation takes any part. */
+export const partialInput = <T extends Type.TProperties>(properties: T) => {
+  const all = Object.entries(properties).map(([name, schema]) => [name, Type.Optional(schema)])
+  return input(Object.fromEntries(all) as { [K in keyof T]: Type.TOptional<T[K]> })
+}
+
 /** `{id}` of the path. */
 export const idParams = Type.Object({ id: Type.String({ minLength: 1, maxLength: 200 }) })
 

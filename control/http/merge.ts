@@ -1,0 +1,14 @@
+type Json = Record<string, unknown>
+
+const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** What PATCH means: nested objects merge with what is stored; lists, texts and null replace it; absent changes nothing. */
+export function merge<T extends object>(stored: T, change: object): T {
+  const merged = { ...stored } as Json
+  for (const [name, value] of Object.entries(change)) {
+    if (value === undefined) continue
+    const before = merged[name]
+    merged[name] = isObject(before) && isObject(value) ? merge(before, value) : value
+  }
+  return merged as T
+}

@@ -1,0 +1,49 @@
+import type { Db } from '../store.ts'
+import { forTenant, type TableWithId, type Tenant } from '../tenancy.ts'
+import { type Problem, problem } from './errors.ts'
+
+/** Whether the tenant has an object of some kind with this ID; `app.ts` passes it, for a resource imports no other. */
+export type Exists = (db: Db, tenant: Tenant, id: string) => Promise<boolean>
+
+/** Whether a row of this table has the ID. */
+export const existsIn =
+  (table: TableWithId): Exists =>
+  async (db, tenant, id) =>
+    (await forTenant(db, tenant).find(table, id)) !== undefined
+
+/** An ID that a request names, by its parameter; null and undefined name nothing. */
+export interface Reference {
+  param: string
+  id: string | null | undefined
+  kind: string
+  exists: Exists
+}
+
+/** 400 for the first ID that names nothing of this tenant. */
+export async function referenceProblem(db: Db, tenant: Tenant, references: Reference[]): Promise<Problem | null> {
+  for (const { param, id, kind, exists } of references) {
+    if (id === null || id === undefined || (await exists(db, tenant, id))) continue
+    return problem('parameter_invalid', `No such ${kind}: ${id}`, { param })
+  }
+  return null
+}
+
+/** The references of a list, each with its place in it. */
+export const listReferences = (param: string, ids: readonly string[], kind: string, exists: Exists): Reference[] =>
+  ids.map((id, i) => ({ param: `${param}[${i}]`, id, kind, exists }))
+
+/** Something that uses an object, as `details.used_by` lists it. */
+export interface User {
+  object: string
+  id: string
+  name?: string
+}
+
+/** Who uses the object with this ID. */
+export type UsesOf = (db: Db, tenant: Tenant, id: string) => Promise<User[]>
+
+/** 409 while anything uses the object. */
+export function usedProblem(kind: string, users: User[]): Problem | null {
+  if (users.length === 0) return null
+  return problem('resource_conflict', `The ${kind} is in use.`, { details: { reason: 'in_use', used_by: users } })
+}

@@ -1,0 +1,25 @@
+import Type, { type Static } from 'typebox'
+import type { AgentState } from '../contact-centre/tables.ts'
+import { nullable, oneOf, timestamp } from '../http/schema.ts'
+
+/** Specification, "AgentStatus". */
+export const agentStatusSchema = Type.Object({
+  object: Type.Literal('agent_status'),
+  livemode: Type.Boolean(),
+  user_id: Type.String(),
+  status: oneOf<AgentState[]>(['available', 'busy', 'wrap_up', 'away', 'offline']),
+  since: timestamp(),
+  ringing: Type.Boolean({ description: "The agent's phone rings." }),
+  queue_ids: Type.Array(Type.String(), { description: 'Queues that the user answers, by name or through the team.' }),
+  call: nullable(
+    Type.Object({
+      call_id: Type.String(),
+      direction: Type.String(),
+      queue_id: nullable(Type.String()),
+      started: timestamp(),
+    }),
+  ),
+  wrap_up_until: nullable(timestamp()),
+})
+
+export type AgentStatus = Static<typeof agentStatusSchema>

@@ -1,0 +1,68 @@
+import type { FastifyInstance } from 'fastify'
+import { type AppParts, buildApp } from '../../control/app.ts'
+import { forTenant } from '../../control/tenancy.ts'
+import { type Answer, type Asked, ask, makeWorld, silent, type World } from './app-harness.ts'
+
+/** The product's own wiring over a database in memory, without media. */
+export interface WholeApp extends World {
+  app: FastifyInstance
+  /** With the live key of our organisation. */
+  live(line: string, body?: unknown, asked?: Asked): Promise<Answer>
+  /** With the test key of our organisation. */
+  test(line: string, body?: unknown, asked?: Asked): Promise<Answer>
+  /** Our live events of this type, oldest first: what they carry. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
+  events(type: string): Promise<any[]>
+  close(): Promise<void>
+}
+
+export async function makeWholeApp(more: Partial<AppParts> = {}): Promise<WholeApp> {
+  const world = await makeWorld()
+  const config = {
+    allowPrivateUrls: [],
+    dataDir: '/nowhere',
+    httpHost: '127.0.0.1',
+    httpPort: 8080,
+    publicIp: null,
+    sipHost: '127.0.0.1',
+  }
+  const media = {
+    state: 'ready',
+    request: async () => ({ failure: 'not_found', message: 'not here' }),
+    settled: async () => {},
+    counters: { eventsLost: 0 },
+  }
+  const parts = { store: world.store, media, config, now: world.clock.now, log: silent, ...more }
+  const app = await buildApp(parts as unknown as AppParts)
+  const asker = (key: string) => (line: string, body?: unknown, asked?: Asked) =>
+    ask(app, line, { key, ...(body === undefined ? {} : { body }), ...asked })
+  return {
+    ...world,
+    app,
+    live: asker(world.ours.keys.live),
+    test: asker(world.ours.keys.test),
+    events: async type => {
+      const ours = forTenant(world.store.db, { organisationId: world.ours.organisationId, livemode: true })
+      const rows = await ours.select('events').select('data').where('type', '=', type).orderBy('id').execute()
+      return rows.map(row => JSON.parse(row.data))
+    },
+    close: async () => {
+      await app.close()
+      await world.store.close()
+    },
+  }
+}
+
+/** A member of the organisation behind `ask`; its ID. */
+export async function addMember(ask: WholeApp['live'], email: string, more: object = {}): Promise<string> {
+  const { body } = await ask('POST /v1/invitations', { email, ...more })
+  await ask(`PATCH /v1/users/${body.user_id}`, { status: 'active' })
+  return body.user_id
+}
+
+/** Status and parameter of a refusal. */
+export const refusal = ({ status, body }: Answer): [number, string | null, string | undefined] => [
+  status,
+  body.error?.param ?? null,
+  body.error?.details?.reason,
+]
