@@ -61,7 +61,7 @@ test(
   'the moderator PIN seats a caller as a moderator',
   async () => {
     const { phone, call } = await callIn('moderator')
-    await call.press(`${MODERATOR_PIN}#`)
+    await call.press(MODERATOR_PIN)
     assert.is(await roleOf('moderator'), 'moderator')
     await phone.close()
   },
