@@ -5,10 +5,11 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import wavefile from 'wavefile'
 import { freePort } from '../../bench/free-port.ts'
 import { tone } from '../../bench/voices.ts'
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
-import { readWav, wavHeader } from '../../codecs/wav.ts'
+import { readWav } from '../../codecs/wav.ts'
 import { childOfTest } from './child.ts'
 
 const HOST = '127.0.0.1'
@@ -165,10 +166,11 @@ function writeConfig(directory: string, sipPort: number, controlPort: number, op
   write('config', `${lines.join('\n')}\n`)
 }
 
-/** A minute of a sine, longer than any test. */
+/** A minute of a sine, longer than any test, in the plainest WAV there is: baresip reads no chunk that it does not know. */
 function toneFile(hz: number): Uint8Array {
   const samples = new Int16Array(SAMPLES)
   tone(hz)(samples)
-  const header = wavHeader({ sampleRateHz: NARROWBAND_HZ, channels: 1, dataBytes: samples.byteLength })
-  return Buffer.concat([header, Buffer.from(samples.buffer)])
+  const file = new wavefile.WaveFile()
+  file.fromScratch(1, NARROWBAND_HZ, '16', samples)
+  return file.toBuffer()
 }

@@ -47,6 +47,8 @@ export class Sipp {
   readonly #directory = mkdtempSync(join(tmpdir(), 'sipp-'))
   readonly #exited: Promise<number | null>
   #output = ''
+  /** The trace of a run that is over. */
+  #kept: string | null = null
 
   private constructor(scenario: string, ports: { sip: number; control: number }, args: string[], options: SippOptions) {
     this.scenario = scenario
@@ -93,7 +95,7 @@ export class Sipp {
 
   /** Every message so far, in order. */
   get messages(): TracedMessage[] {
-    const text = this.#read('messages')
+    const text = this.#kept ?? this.#read('messages')
     const trace = /^-{20,} \S+\s+(\d+):(\d+):([\d.]+).*\n\w+ message (sent|received) .*\n\n/gm
     const heads = [...text.matchAll(trace)]
     return heads.map((head, n) => {
@@ -114,6 +116,7 @@ export class Sipp {
     const code = await this.#exited
     const errors = this.#read('errors')
     const trace = this.#read('messages')
+    this.#kept = trace
     rmSync(this.#directory, { recursive: true, force: true })
     if (code === 0) return
     const tail = trace.length > SHOWN ? `…${trace.slice(-SHOWN)}` : trace

@@ -1,0 +1,81 @@
+import * as assert from 'uvu/assert'
+import { Product } from '../../bench/product.ts'
+import { levelAt } from '../../bench/spectrum.ts'
+import { NARROWBAND_HZ } from '../../codecs/audio.ts'
+import { callFrom, curtain, endedCall, HEARD_DBOV } from '../e2e/scene.ts'
+import { missingPrograms, suite } from '../harness.ts'
+import { Baresip } from './baresip.ts'
+
+const test = suite('interop/baresip')
+const missing = missingPrograms('baresip')
+const LIMIT = { timeoutMs: 40_000 }
+const TONE_HZ = 700
+
+let product: Product
+test.before(async () => {
+  if (missing === null) product = await Product.start()
+})
+test.after(() => curtain(product))
+
+const baresipTest = (sentence: string, run: () => unknown): void => {
+  if (missing === null) test(sentence, run, LIMIT)
+  else test.skip(sentence, missing)
+}
+
+const eventOf = (type: string, callId: string) =>
+  product.until(`${type} of ${callId}`, async () =>
+    (await product.events()).find(event => event.type === type && event.data.object.id === callId),
+  )
+
+/** Until the media engine has had so much audio from the caller [ms]. */
+const talked = (callId: string, ms: number) =>
+  product.until(
+    `${ms} ms of audio`,
+    async () => {
+      const { quality } = await product.ok('GET', `/calls/${callId}`)
+      return quality.some((leg: { packets_received: number }) => leg.packets_received > ms / 20) ? true : null
+    },
+    20_000,
+  )
+
+for (const codec of ['PCMU', 'PCMA'] as const) {
+  baresipTest(`baresip calls the echo with ${codec}, hears itself, and presses a key`, async () => {
+    const baresip = await Baresip.start({ toneHz: TONE_HZ, codec })
+    try {
+      baresip.dial(`sip:1002@${product.sip.host}:${product.sip.port}`)
+      await baresip.until('CALL_ESTABLISHED')
+      const call = await callFrom(product, 'baresip')
+      baresip.press('5')
+      await talked(call.id, 7000)
+      baresip.hangup()
+      await baresip.until('CALL_CLOSED')
+      const heard = baresip.heard()
+      const level = levelAt(TONE_HZ, heard, heard.length - NARROWBAND_HZ, heard.length)
+      assert.ok(level > HEARD_DBOV, `${level} dBov of its own tone`)
+      assert.is((await endedCall(product, call.id)).ended_reason, 'caller_hangup')
+    } finally {
+      await baresip.stop()
+    }
+  })
+}
+
+baresipTest('baresip answers a call that the API places, hears music on hold, and is hung up', async () => {
+  const baresip = await Baresip.start({ toneHz: TONE_HZ, answers: true })
+  try {
+    const call = await product.ok('POST', '/calls', { to: baresip.uri })
+    await baresip.until('CALL_ESTABLISHED')
+    await eventOf('call.answered', call.id)
+    await talked(call.id, 1500)
+    await product.ok('POST', `/calls/${call.id}/hangup`)
+    await baresip.until('CALL_CLOSED')
+    assert.ok(
+      baresip.heard().some(sample => Math.abs(sample) > 500),
+      'it heard nothing',
+    )
+    assert.is((await endedCall(product, call.id)).ended_reason, 'api_hangup')
+  } finally {
+    await baresip.stop()
+  }
+})
+
+test.run()

@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto'
+import * as assert from 'uvu/assert'
+import { Product } from '../../bench/product.ts'
+import { curtain, endedCall } from '../e2e/scene.ts'
+import { missingPrograms, suite } from '../harness.ts'
+import { Sipp } from './sipp.ts'
+
+const test = suite('interop/sipp-callee')
+const missing = missingPrograms('sipp')
+const CREDENTIALS = { username: 'tandem', password: 'open-sesame' }
+const md5 = (text: string): string => createHash('md5').update(text).digest('hex')
+const LIMIT = { timeoutMs: 50_000 }
+
+let product: Product
+test.before(async () => {
+  if (missing === null) product = await Product.start()
+})
+test.after(() => curtain(product))
+
+const sippTest = (sentence: string, run: () => unknown): void => {
+  if (missing === null) test(sentence, run, LIMIT)
+  else test.skip(sentence, missing)
+}
+
+/** SIPp waits with this scenario and is dialled. */
+async function dialled(scenario: string, fields: object = {}) {
+  const sipp = await Sipp.callee(scenario)
+  const call = await product.ok('POST', '/calls', { to: sipp.uri, ...fields })
+  return { sipp, call }
+}
+
+const answered = (callId: string) =>
+  product.until('the call is answered', async () => {
+    const call = await product.ok('GET', `/calls/${callId}`)
+    return call.status === 'in_progress' ? call : null
+  })
+
+/** The call after SIPp has done its part. */
+async function outcome(scenario: string, fields: object = {}) {
+  const { sipp, call } = await dialled(scenario, fields)
+  await sipp.passed()
+  const { status, ended_reason, sip_code } = await endedCall(product, call.id, 10_000)
+  return { status, ended_reason, sip_code }
+}
+
+sippTest('a dialled phone rings, answers, and is hung up by the API', async () => {
+  const { sipp, call } = await dialled('answers')
+  await answered(call.id)
+  await product.ok('POST', `/calls/${call.id}/hangup`)
+  await sipp.passed()
+  const ended = await endedCall(product, call.id)
+  assert.equal([ended.status, ended.ended_reason], ['completed', 'api_hangup'])
+  const types = (await product.events()).filter(event => event.data.object.id === call.id).map(event => event.type)
+  assert.equal(types, ['call.created', 'call.ringing', 'call.answered', 'call.ended'])
+})
+
+sippTest('a dialled phone that hangs up completes the call', async () => {
+  const { status, ended_reason } = await outcome('answers-and-hangs-up')
+  assert.equal([status, ended_reason], ['completed', 'caller_hangup'])
+})
+
+sippTest('486 makes the call busy', async () => {
+  assert.equal(await outcome('busy'), { status: 'busy', ended_reason: 'busy', sip_code: 486 })
+})
+
+sippTest('603 rejects the call', async () => {
+  assert.equal(await outcome('declines'), { status: 'failed', ended_reason: 'rejected', sip_code: 603 })
+})
+
+sippTest('a redirection is not followed: the call is rejected', async () => {
+  assert.equal(await outcome('moved'), { status: 'failed', ended_reason: 'rejected', sip_code: 302 })
+})
+
+sippTest('a phone that only rings is cancelled when the time is over (RFC 3261 §9.1)', async () => {
+  const { status, ended_reason } = await outcome('no-answer', { timeout_s: 5 })
+  assert.equal([status, ended_reason], ['no_answer', 'no_answer'])
+})
+
+sippTest('early media in a 183 does not answer the call, its 200 does', async () => {
+  const { sipp, call } = await dialled('early-media')
+  await answered(call.id)
+  const ok = sipp.messages.findLast(({ sent, startLine }) => sent && startLine.startsWith('SIP/2.0 200'))
+  assert.ok(ok !== undefined, 'answered by the 183')
+  await product.ok('POST', `/calls/${call.id}/hangup`)
+  await sipp.passed()
+})
+
+/** Dials a number over a trunk that wants credentials, until SIPp has seen the end. */
+async function overTrunk(scenario: string): Promise<Sipp> {
+  const sipp = await Sipp.callee(scenario)
+  const trunk = { name: scenario, kind: 'trunk', host: '127.0.0.1', port: sipp.port, auth: CREDENTIALS }
+  const { id } = await product.ok('POST', '/connections', trunk)
+  const call = await product.ok('POST', '/calls', { to: '+15551234567' })
+  await answered(call.id)
+  await product.ok('POST', `/calls/${call.id}/hangup`)
+  await sipp.passed()
+  await product.ok('DELETE', `/connections/${id}`)
+  return sipp
+}
+
+sippTest(
+  "a carrier's 401 is answered with the connection's credentials, and SIPp finds them right (RFC 3261 §22.2)",
+  () => overTrunk('wants-credentials'),
+)
+
+sippTest("a proxy's 407 is answered with the digest of RFC 7616 §3.4.1 (RFC 3261 §22.3)", async () => {
+  const sipp = await overTrunk('proxy-wants-credentials')
+  const header = sipp
+    .received('INVITE')
+    .at(-1)!
+    .text.match(/^Proxy-Authorization: Digest (.*)$/m)![1]!
+  const field = (name: string): string => new RegExp(`\\b${name}="?([^",\\s]+)`).exec(header)![1]!
+  const secret = md5(`${CREDENTIALS.username}:carrier:${CREDENTIALS.password}`)
+  const request = md5(`INVITE:${field('uri')}`)
+  const parts = [secret, field('nonce'), field('nc'), field('cnonce'), 'auth', request]
+  assert.is(field('response'), md5(parts.join(':')))
+})
+
+test.run()
