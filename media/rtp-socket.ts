@@ -3,7 +3,7 @@ import { isIPv6 } from 'node:net'
 import type { PortPool } from './port-pool.ts'
 
 /** How many port pairs are tried when others hold ports of our range. */
-const BIND_TRIES = 20
+const BIND_TRIES = 500
 
 export interface RtpReceiver {
   rtp(bytes: Uint8Array, host: string, port: number): void
