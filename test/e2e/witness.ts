@@ -31,13 +31,13 @@ export async function killAndWait(product: Product, ...names: Exclude<ProcessNam
 // biome-ignore lint/suspicious/noExplicitAny: events carry objects of every shape
 type Event = any
 
-/** How often each type of event came for each call; the participants' events are counted under their session. */
+/** How often each type of event came for each object: a call, a participant, a stream. */
 export function countEvents(events: readonly Event[]): Map<string, Record<string, number>> {
   const counts = new Map<string, Record<string, number>>()
-  for (const { type, call_id: callId } of events) {
-    const ofCall = counts.get(callId) ?? {}
-    ofCall[type] = (ofCall[type] ?? 0) + 1
-    counts.set(callId, ofCall)
+  for (const { type, data } of events) {
+    const ofObject = counts.get(data.object.id) ?? {}
+    ofObject[type] = (ofObject[type] ?? 0) + 1
+    counts.set(data.object.id, ofObject)
   }
   return counts
 }
