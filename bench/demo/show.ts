@@ -1,3 +1,6 @@
+/** Where the detail of a line begins. */
+const DETAIL_COLUMN = 53
+
 /** Plain text for a terminal: steps as they happen, tables, and checks that are counted. */
 export class Show {
   failures = 0
@@ -17,13 +20,13 @@ export class Show {
 
   /** Something that was done, with what there is to know about it. */
   step(did: string, detail = ''): void {
-    this.#write(`  ${did.padEnd(48)}${detail}`.trimEnd().concat('\n'))
+    this.#write(`  ${did.padEnd(DETAIL_COLUMN)}${detail}`.trimEnd().concat('\n'))
   }
 
   /** Something that must be true; a failure is marked and counted. */
   check(isTrue: boolean, claim: string, measured = ''): void {
     if (!isTrue) this.failures++
-    this.#write(`  ${isTrue ? '✓' : '✗'} ${claim.padEnd(46)}${measured}`.trimEnd().concat('\n'))
+    this.#write(`  ${isTrue ? '✓' : '✗'} ${claim.padEnd(DETAIL_COLUMN - 2)}${measured}`.trimEnd().concat('\n'))
   }
 
   /** Rows of cells, the first column to the left, all others to the right; the first row is the head. */
