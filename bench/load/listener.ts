@@ -16,7 +16,7 @@ interface Ear {
   timestamp: number
   /** Timestamps, unwrapped, since the first packet [ms]. */
   mediaMs: number
-  /** The least that arrival was behind the timestamps, ever and in the present second [ms]. */
+  /** The least that arrival was behind the timestamps, in the measurement and in the present second [ms]. */
   leastMs: number
   leastNowMs: number
   /** The same of the first and of the latest whole second of the measurement, and between them [ms]. */
@@ -92,6 +92,7 @@ export class Listeners {
     this.#from = frame
     this.#to = Number.POSITIVE_INFINITY
     for (const ear of this.#ears) {
+      ear.leastMs = Number.POSITIVE_INFINITY
       ear.leastNowMs = Number.POSITIVE_INFINITY
       ear.firstMs = Number.NaN
       ear.secondEndsAt = now + SECOND_MS

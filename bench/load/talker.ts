@@ -6,6 +6,8 @@ const FRAME_SAMPLES = 160
 const SILENCE = 0xff
 /** In a room of more than ten, ten talk at a time, for so long [frames]. */
 const TURN_FRAMES = 50
+/** Nobody speaks without pauses, and a jitter buffer shortens itself in them: one frame in so many is silent. */
+const PAUSE_EVERY = 25
 /** When frames were sent is remembered for so many of each leg. */
 const SENT_FRAMES = 1024
 
@@ -28,6 +30,7 @@ export class Talkers {
   /** Whether a leg talks in a frame. */
   talks(leg: number, frame: number): boolean {
     const turn = Math.floor((leg % this.#roomSize) / MARK_PLACES)
+    if ((frame + leg) % PAUSE_EVERY === 0) return false
     return Math.floor(frame / TURN_FRAMES) % this.#turns === turn
   }
 
