@@ -28,8 +28,15 @@ import { recordingRoutes } from './resources/recordings.ts'
 import { roomParticipantRoutes } from './resources/room-participants.ts'
 import { callStreams, streamRoutes } from './resources/streams.ts'
 import { teamRoutes } from './resources/teams.ts'
+import { testHelperRoutes } from './resources/test-helpers.ts'
 import { leaveTeam, memberCounts, userRoutes } from './resources/users.ts'
+import { webhookDeliveryRoutes } from './resources/webhook-deliveries.ts'
+import { webhookEndpointRoutes } from './resources/webhook-endpoints/routes.ts'
 import type { Store } from './store.ts'
+import type { Vault } from './vault.ts'
+import { currentShape } from './webhooks/attempt.ts'
+import { WebhookDispatcher } from './webhooks/dispatcher.ts'
+import { httpPost } from './webhooks/http-post.ts'
 
 export type AppConfig = Pick<Config, 'allowPrivateUrls' | 'dataDir' | 'httpHost' | 'httpPort' | 'publicIp' | 'sipHost'>
 
@@ -37,6 +44,7 @@ export interface AppParts {
   store: Store
   media: MediaPort & MediaHealth
   config: AppConfig
+  vault: Vault
   now: () => Date
   log: Logger
   rate?: { burst: number; perSecond: number }
@@ -60,8 +68,27 @@ export function buildDriver(parts: Pick<AppParts, 'store' | 'config' | 'now' | '
   return new CallDriver({ store, now, log, streams: streamDeps(config) })
 }
 
+/** What delivers events to webhook endpoints; to be started, and closed before the store. */
+export function buildDispatcher(
+  parts: Pick<AppParts, 'store' | 'config' | 'vault' | 'now' | 'log'>,
+): WebhookDispatcher {
+  const { store, vault, now, log, config } = parts
+  const allowedNetworks = config.allowPrivateUrls
+  const random = Math.random
+  return new WebhookDispatcher({
+    store,
+    vault,
+    now,
+    log,
+    allowedNetworks,
+    random,
+    post: httpPost,
+    render: currentShape,
+  })
+}
+
 /** Every operation of the API, in the order of its documentation. */
-function routes({ store, media, config, now }: AppParts): Route[] {
+function routes({ store, media, config, vault, now }: AppParts): Route[] {
   const sipHost = config.publicIp ?? reachableHost(config.sipHost)
   const publicUrl = `http://${urlHost(reachableHost(config.httpHost))}:${config.httpPort}`
   const dial = { store, media, now, sipHost }
@@ -82,6 +109,9 @@ function routes({ store, media, config, now }: AppParts): Route[] {
     ...connectionRoutes({ store, now }),
     ...contactCentre({ store, now }),
     ...eventRoutes({ store }),
+    ...webhookEndpointRoutes({ store, vault, now, resolve: resolveHost, allowedNetworks: config.allowPrivateUrls }),
+    ...webhookDeliveryRoutes({ store, now }),
+    ...testHelperRoutes({ store, now }),
     ...organisationRoutes({ store, now }),
     ...apiKeyRoutes({ store, now }),
   ]

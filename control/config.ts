@@ -149,7 +149,7 @@ const SETTINGS: Settings = {
   allowPrivateUrls: {
     name: 'TANDEM_ALLOW_PRIVATE_URLS',
     default: null,
-    help: 'private networks that streams may reach (CIDR blocks with commas between them)',
+    help: 'private networks that streams and webhooks may reach (CIDR blocks with commas between them)',
     parse: cidrList,
     absent: [],
   },

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { buildApp, buildDriver } from './app.ts'
+import { buildApp, buildDispatcher, buildDriver } from './app.ts'
 import type { ControlReady } from './banner.ts'
 import { type Config, readConfig } from './config.ts'
 import { databaseFile, mediaSocketPath } from './data-dir.ts'
@@ -10,6 +10,7 @@ import { describeListenError } from './http-port.ts'
 import { makeLog } from './log.ts'
 import { MediaClient } from './media-client.ts'
 import { openStore } from './store.ts'
+import { openVault, type Vault } from './vault.ts'
 
 /** The banner waits this long for the channel; after that the API answers 503 until media is there. */
 const MEDIA_WAIT_MS = 5000
@@ -33,7 +34,16 @@ const store = await openStore(databaseFile(config.dataDir)).catch((error: Error)
   fail(`Cannot open the database ${databaseFile(config.dataDir)} (${error.message}): restore it, or move it away.`),
 )
 await forgetInterruptedAttempts(store)
-const parts = { store, config, now, log }
+function vaultOrFail(): Vault {
+  try {
+    return openVault(config.dataDir)
+  } catch (error) {
+    return fail(`Cannot read the key of stored secrets (${(error as Error).message}).`)
+  }
+}
+
+const parts = { store, config, now, log, vault: vaultOrFail() }
+const dispatcher = buildDispatcher(parts)
 const media = new MediaClient(mediaSocketPath(config.dataDir), buildDriver(parts), log)
 const app = await buildApp({ ...parts, media })
 
@@ -57,6 +67,7 @@ for (const variable of await unknownKeys(store, { TANDEM_LIVE_KEY: config.liveKe
 async function close(): Promise<void> {
   await app.close()
   await media.close()
+  await dispatcher.close()
   await store.close()
   process.exit(0)
 }
@@ -66,6 +77,7 @@ process.on('SIGINT', () => {})
 process.on('disconnect', () => process.exit(0))
 
 media.start()
+dispatcher.start()
 for (let waited = 0; media.state !== 'ready' && waited < MEDIA_WAIT_MS; waited += POLL_MS) await sleep(POLL_MS)
 const numbers = await describeNumbers(store, { organisationId, livemode: true })
 const ready: ControlReady = { type: 'ready', httpPort, keys, numbers }

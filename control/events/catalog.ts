@@ -7,6 +7,7 @@ import { callRecordingSchema } from '../schemas/call-recording.ts'
 import { mediaStreamSchema } from '../schemas/media-stream.ts'
 import { participantSchema } from '../schemas/participant.ts'
 import { phoneNumberSchema } from '../schemas/phone-number.ts'
+import { webhookEndpointSchema } from '../schemas/webhook-endpoint.ts'
 import { SAMPLES } from './samples.ts'
 
 interface EventKind {
@@ -41,6 +42,9 @@ export const EVENTS = {
   'conference.participant.left': of(participantSchema, SAMPLES.leftParticipant),
   'conference.ended': of(callSchema, SAMPLES.endedSession),
   'phone_number.created': of(phoneNumberSchema, SAMPLES.phoneNumber),
+  'webhook_endpoint.disabled': of(webhookEndpointSchema, SAMPLES.disabledEndpoint),
+  /** Says that a webhook endpoint can be reached; to that one alone. */
+  ping: of(webhookEndpointSchema, SAMPLES.endpoint),
 } as const satisfies Record<string, EventKind>
 
 export type EventType = keyof typeof EVENTS

@@ -2,6 +2,7 @@ import { CURRENT_VERSION } from '../http/version.ts'
 import { newId } from '../ids.ts'
 import type { Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
+import { enqueueEvent, enqueueFor } from '../webhooks/outbox.ts'
 import type { EventType } from './catalog.ts'
 
 export interface NewEvent {
@@ -15,9 +16,14 @@ export interface NewEvent {
   callId?: string
   /** The request that caused it; absent when the telephone network did. A `Context` is one. */
   request?: { requestId: string; idempotencyKey: string | null }
+  /** The one webhook endpoint that gets it, whatever it subscribes to; absent: all that subscribe to the type. */
+  onlyEndpointId?: string
 }
 
-/** Writes an event in the transaction that caused it, so that neither exists without the other. Returns its ID. */
+/**
+ * Writes an event and its webhook deliveries in the transaction that caused it, so that none exists without the others.
+ * Returns the event's ID.
+ */
 export async function appendEvent(trx: Trx, tenant: Tenant, event: NewEvent): Promise<string> {
   const id = newId('event')
   const data = { object: event.object, previous_attributes: event.previousAttributes }
@@ -31,5 +37,8 @@ export async function appendEvent(trx: Trx, tenant: Tenant, event: NewEvent): Pr
     idempotency_key: event.request?.idempotencyKey ?? null,
     call_id: event.callId ?? null,
   })
+  const queued = { id, type: event.type }
+  if (event.onlyEndpointId === undefined) await enqueueEvent(trx, tenant, queued, event.at)
+  else await enqueueFor(trx, tenant, event.onlyEndpointId, [queued], event.at)
   return id
 }

