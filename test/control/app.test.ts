@@ -91,6 +91,7 @@ async function makeObjects(): Promise<Record<string, string>> {
   return {
     '/agents': user,
     '/users': user,
+    '/queues': await create('/queues', { name: 'Queue' }),
     '/teams': await create('/teams', { name: 'Team' }),
     '/api_keys': await create('/api_keys', {}),
     '/calls': callId,

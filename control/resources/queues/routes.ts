@@ -1,0 +1,222 @@
+import type { Static } from 'typebox'
+import type { QueueRow } from '../../contact-centre/tables.ts'
+import type { Context } from '../../http/context.ts'
+import { conflict, missing, type Problem, problem } from '../../http/errors.ts'
+import { listOf, listQuery, page } from '../../http/list.ts'
+import { merge } from '../../http/merge.ts'
+import {
+  type Exists,
+  existsIn,
+  listReferences,
+  referenceProblem,
+  type UsesOf,
+  usedProblem,
+} from '../../http/references.ts'
+import { type Route, route } from '../../http/route.ts'
+import { deletedObject, idParams } from '../../http/schema.ts'
+import { newId } from '../../ids.ts'
+import type { Store, Trx } from '../../store.ts'
+import { forTenant } from '../../tenancy.ts'
+import { DEFAULT_SETTINGS, overflowsIntoItself, settingsProblem } from './queue.ts'
+import { changeBody, createBody, type Queue, type QueueSettings, queueCallSchema, queueSchema } from './schema.ts'
+import { allQueues, saveSettings, settingsOf, toQueue, waitingIn } from './store.ts'
+
+export interface QueueDeps {
+  store: Store
+  now: () => Date
+  exists: { user: Exists; team: Exists; assistant: Exists; copilotProfile: Exists; audioAsset: Exists }
+  /** Who keeps a queue from being deleted: its open callbacks. */
+  usesOf: UsesOf
+}
+
+const common = { tag: 'Queues', status: 200, reply: queueSchema } as const
+
+export function queueRoutes(deps: QueueDeps): Route[] {
+  const { store } = deps
+  return [
+    route({
+      ...common,
+      method: 'POST',
+      path: '/queues',
+      id: 'createQueue',
+      summary: 'Create a queue',
+      description: 'What is not sent has its default.',
+      scope: 'queues:write',
+      body: createBody,
+      status: 201,
+      errors: [409],
+      handler: (context, { body }) => create(deps, context, body),
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/queues',
+      id: 'listQueues',
+      summary: 'List queues',
+      scope: 'queues:read',
+      query: listQuery,
+      reply: listOf(queueSchema),
+      handler: (context, { query }) =>
+        page(forTenant(store.db, context).select('queues').selectAll(), query, '/v1/queues', toQueue),
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/queues/:id',
+      id: 'getQueue',
+      summary: 'Retrieve a queue',
+      scope: 'queues:read',
+      params: idParams,
+      errors: [404],
+      handler: async (context, { params }) => {
+        const row = await forTenant(store.db, context).find('queues', params.id)
+        return row === undefined ? missing('queue', params.id) : toQueue(row)
+      },
+    }),
+    route({
+      ...common,
+      method: 'PATCH',
+      path: '/queues/:id',
+      id: 'updateQueue',
+      summary: 'Change a queue',
+      description: 'Updates the fields sent. Nested objects merge with stored values; lists replace them.',
+      scope: 'queues:write',
+      params: idParams,
+      body: changeBody,
+      errors: [404],
+      handler: (context, { params, body }) => change(deps, context, params.id, body),
+    }),
+    route({
+      ...common,
+      method: 'DELETE',
+      path: '/queues/:id',
+      id: 'deleteQueue',
+      summary: 'Delete a queue',
+      description:
+        '409 while calls wait in it, or while another queue overflows into it or an open callback waits for it, which `details.used_by` lists.',
+      scope: 'queues:write',
+      params: idParams,
+      reply: deletedObject('queue'),
+      errors: [404, 409],
+      handler: (context, { params }) => remove(deps, context, params.id),
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/queues/:id/calls',
+      id: 'listQueueCalls',
+      summary: 'List the calls that wait in a queue',
+      scope: 'queues:read',
+      params: idParams,
+      query: listQuery,
+      reply: listOf(queueCallSchema),
+      errors: [404],
+      handler: async (context, { params, query }) => {
+        const { id } = params
+        const scoped = forTenant(store.db, context)
+        if ((await scoped.find('queues', id)) === undefined) return missing('queue', id)
+        const order = await waitingIn(store.db, context, id)
+        const rows = scoped.select('queue_calls').selectAll().where('queue_id', '=', id)
+        return page(rows, query, `/v1/queues/${id}/calls`, row => ({
+          object: 'queue_call' as const,
+          call_id: row.id,
+          livemode: context.livemode,
+          queue_id: id,
+          position: order.indexOf(row.id) + 1,
+          joined_at: row.joined_at,
+          offered_to: row.offered_to,
+        }))
+      },
+    }),
+  ]
+}
+
+function create(deps: QueueDeps, context: Context, body: Static<typeof createBody>): Promise<Queue | Problem> {
+  const { name, ...sent } = body
+  const settings = merge(DEFAULT_SETTINGS, sent)
+  const at = deps.now().toISOString()
+  const row: QueueRow = {
+    id: newId('queue'),
+    organisation_id: context.organisationId,
+    livemode: context.livemode ? 1 : 0,
+    name,
+    settings: JSON.stringify(settings),
+    created: at,
+    updated: at,
+  }
+  return deps.store.transaction(async trx => {
+    const refused = await refusal(deps, trx, context, { id: row.id, settings })
+    if (refused !== null) return refused
+    await forTenant(trx, context).insert('queues', row)
+    return toQueue(row)
+  })
+}
+
+function change(
+  deps: QueueDeps,
+  context: Context,
+  id: string,
+  body: Static<typeof changeBody>,
+): Promise<Queue | Problem> {
+  const { name, ...sent } = body
+  return deps.store.transaction(async trx => {
+    const row = await forTenant(trx, context).find('queues', id)
+    if (row === undefined) return missing('queue', id)
+    const settings = merge(settingsOf(row), sent)
+    const refused = await refusal(deps, trx, context, { id, settings, before: settingsOf(row) })
+    if (refused !== null) return refused
+    const changed = {
+      name: name ?? row.name,
+      settings: JSON.stringify(settings),
+      updated: deps.now().toISOString(),
+    }
+    await saveSettings(trx, context, id, changed)
+    return toQueue({ ...row, ...changed })
+  })
+}
+
+function remove(deps: QueueDeps, context: Context, id: string) {
+  return deps.store.transaction(async trx => {
+    const scoped = forTenant(trx, context)
+    if ((await scoped.find('queues', id)) === undefined) return missing('queue', id)
+    if ((await waitingIn(trx, context, id)).length > 0) return conflict('in_use', 'Calls wait in the queue.')
+    const used = usedProblem('queue', await deps.usesOf(trx, context, id))
+    if (used !== null) return used
+    await scoped.delete('queues').where('id', '=', id).execute()
+    return { object: 'queue' as const, id, deleted: true as const, livemode: context.livemode }
+  })
+}
+
+/** Why a queue cannot be as it would be; what it names and named before is not asked for again. */
+async function refusal(
+  deps: QueueDeps,
+  trx: Trx,
+  context: Context,
+  queue: { id: string; settings: QueueSettings; before?: QueueSettings },
+): Promise<Problem | null> {
+  const { id, settings, before } = queue
+  const known = new Set(before === undefined ? [] : references(deps, before).map(reference => reference.id))
+  const named = references(deps, settings).filter(reference => !known.has(reference.id))
+  const refused = settingsProblem(settings) ?? (await referenceProblem(trx, context, named))
+  if (refused !== null) return refused
+  const all = new Map((await allQueues(trx, context)).map(row => [row.id, settingsOf(row)]))
+  if (!overflowsIntoItself(id, all.set(id, settings))) return null
+  return problem('parameter_invalid', 'Calls would overflow back into this queue.', { param: 'overflow.queue_id' })
+}
+
+function references({ exists }: QueueDeps, settings: QueueSettings) {
+  const { overflow, hold, callbacks } = settings
+  const one = (param: string, id: string | null, kind: string, found: Exists) => ({ param, id, kind, exists: found })
+  return [
+    ...listReferences('member_user_ids', settings.member_user_ids, 'user', exists.user),
+    ...listReferences('member_team_ids', settings.member_team_ids, 'team', exists.team),
+    one('overflow.assistant_id', overflow.assistant_id, 'assistant', exists.assistant),
+    one('overflow.user_id', overflow.user_id, 'user', exists.user),
+    one('overflow.queue_id', overflow.queue_id, 'queue', existsIn('queues')),
+    one('hold.audio_asset_id', hold.audio_asset_id, 'audio asset', exists.audioAsset),
+    one('callbacks.agent_id', callbacks.agent_id, 'user', exists.user),
+    one('callbacks.assistant_id', callbacks.assistant_id, 'assistant', exists.assistant),
+    one('voice_assistant_id', settings.voice_assistant_id, 'assistant', exists.assistant),
+    one('copilot_profile_id', settings.copilot_profile_id, 'copilot profile', exists.copilotProfile),
+  ]
+}
