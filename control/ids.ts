@@ -22,6 +22,11 @@ export const PREFIXES = {
   assistant: 'asst',
   copilot_profile: 'cop',
   callback: 'cb',
+  audio_asset: 'aud',
+  kb_document: 'kbd',
+  kb_passage: 'kbp',
+  report: 'rpt',
+  report_run: 'rptrun',
 } as const
 
 export type IdKind = keyof typeof PREFIXES

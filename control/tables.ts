@@ -1,5 +1,6 @@
 import type { CallTables } from './calls/tables.ts'
 import type { ContactCentreTables } from './contact-centre/tables.ts'
+import type { ContentTables } from './content/tables.ts'
 import type { TenantColumns } from './tenant-columns.ts'
 import type { WebhookTables } from './webhooks/tables.ts'
 
@@ -7,7 +8,7 @@ import type { WebhookTables } from './webhooks/tables.ts'
  * The database as Kysely sees it. Types that SQLite and PostgreSQL share: text, integer, JSON as text, booleans as 0 and 1,
  * times as ISO-8601 UTC text.
  */
-export interface Database extends FrameTables, CallTables, ContactCentreTables, WebhookTables {}
+export interface Database extends FrameTables, CallTables, ContactCentreTables, ContentTables, WebhookTables {}
 
 export interface FrameTables {
   organisations: OrganisationTable

@@ -23,6 +23,13 @@ export const ERRORS = {
   parameter_unknown: entry(400, 'invalid_request_error', 'The operation has no such parameter; `param` names it.'),
   unknown_version: entry(400, 'invalid_request_error', '`Service-Version` names a version that does not exist.'),
   invalid_json: entry(400, 'invalid_request_error', 'The body is not JSON, or not sent as `application/json`.'),
+  unsupported_audio_format: entry(
+    400,
+    'invalid_request_error',
+    'Send a WAV file: mono or stereo, 8 to 48 kHz, PCM of 8, 16, 24 or 32 bits, float, or G.711. MP3 is not accepted.',
+  ),
+  audio_too_large: entry(400, 'invalid_request_error', 'The recording has more than 20 MB.'),
+  audio_too_long: entry(400, 'invalid_request_error', 'The recording is longer than 10 minutes.'),
   api_key_missing: entry(401, 'authentication_error', 'Send `Authorization: Bearer <key>`.'),
   api_key_invalid: entry(401, 'authentication_error', 'No such key: it is mistyped, or was revoked.'),
   api_key_expired: entry(401, 'authentication_error', 'The key is past its `expires_at`; make a new one.'),

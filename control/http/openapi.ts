@@ -35,6 +35,7 @@ export function routeSchema(route: Route): FastifySchema {
     querystring: route.query ?? Type.Object({}, { additionalProperties: false }),
     ...(route.params === undefined ? {} : { params: route.params }),
     ...(route.method === 'GET' ? {} : { body: route.body ?? Type.Object({}, { additionalProperties: false }) }),
+    ...(route.upload === undefined ? {} : { consumes: ['application/json', 'multipart/form-data'] }),
     response: {
       [route.status]: answer,
       ...Object.fromEntries(failures.map(status => [status, { description: 'An error.', ...errorSchema }])),

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { Static, TSchema } from 'typebox'
 import type { Context } from './context.ts'
-import type { Problem } from './errors.ts'
+import type { ErrorCode, Problem } from './errors.ts'
 import type { Scope } from './scopes.ts'
 
 /** What a handler gets: the validated parts of the request, typed by the route's schemas. */
@@ -18,6 +18,11 @@ export interface RawAnswer {
   raw: Readable | Buffer | string
   status: number
   headers: Record<string, string | number>
+}
+
+export interface Upload {
+  maxBytes: number
+  tooLarge: ErrorCode
 }
 
 interface RouteShape<P extends TSchema, Q extends TSchema, B extends TSchema, R extends TSchema> {
@@ -37,6 +42,8 @@ interface RouteShape<P extends TSchema, Q extends TSchema, B extends TSchema, R 
   query?: Q
   /** Absent: the operation takes no body parameters. Built with `input({...})`; a missing body is `{}`. */
   body?: B
+  /** The operation takes a file, `file.content_base64` in JSON or the `file` part of `multipart/form-data`. */
+  upload?: Upload
   status: 200 | 201 | 206
   /** Describes the answer and serialises it: a field that is not in it is not sent. */
   reply: R

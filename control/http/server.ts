@@ -8,8 +8,9 @@ import type { Context } from './context.ts'
 import { ERRORS, envelope, isProblem, type Problem, problem } from './errors.ts'
 import { type Attempt, beginAttempt, endAttempt, MAX_KEY_LENGTH } from './idempotency.ts'
 import { RateLimiter } from './limits.ts'
+import { acceptMultipart, readMultipart, tooLarge, uploadBodyLimit } from './multipart.ts'
 import { openApiDescription, routeSchema } from './openapi.ts'
-import { isRaw, type Route } from './route.ts'
+import { isRaw, type Route, type Upload } from './route.ts'
 import { compileValidator, validationProblem } from './validation.ts'
 import { CURRENT_VERSION, VERSIONS } from './version.ts'
 
@@ -24,6 +25,9 @@ declare module 'fastify' {
   interface FastifyRequest {
     context: Context | null
     attempt: Attempt | null
+  }
+  interface FastifyContextConfig {
+    upload?: Upload
   }
 }
 
@@ -53,8 +57,9 @@ export async function createServer(parts: { log: Logger; version: string }): Pro
     identify(request, reply)
   })
   readBodies(app)
+  await acceptMultipart(app)
   app.setErrorHandler((error: FastifyError, request, reply) => {
-    const failure = translate(error)
+    const failure = translate(error, request.routeOptions?.config?.upload)
     if (failure.problem === 'internal_error') parts.log.error({ err: error, requestId: request.id }, 'request failed')
     return sendProblem(request, reply, failure)
   })
@@ -86,6 +91,9 @@ function addOperation(v1: FastifyInstance, route: Route, limiter: RateLimiter, p
     method: route.method,
     url: route.path,
     schema: routeSchema(route),
+    ...(route.upload === undefined
+      ? {}
+      : { bodyLimit: uploadBodyLimit(route.upload), config: { upload: route.upload } }),
     onRequest: (request, reply) => admit(parts, limiter, route, request, reply),
     preValidation: (request, reply) => enterAttempt(parts, route, request, reply),
     onSend: (request, reply, payload) => leaveAttempt(parts, request, reply, payload),
@@ -129,6 +137,11 @@ async function enterAttempt(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<unknown> {
+  if (request.isMultipart()) {
+    const read = route.upload === undefined ? NOT_JSON : await readMultipart(request, route.upload)
+    if (isProblem(read)) return sendProblem(request, reply, read)
+    request.body = read
+  }
   if (route.method !== 'GET') request.body ??= {}
   const key = request.context?.idempotencyKey ?? null
   if (key === null || request.context === null || (route.method !== 'POST' && route.method !== 'DELETE')) return
@@ -191,9 +204,10 @@ const sendText = (reply: FastifyReply, status: number, json: string): FastifyRep
     .send(json)
 
 /** The one border between exceptions of the framework and our errors. */
-function translate(error: FastifyError): Problem {
+function translate(error: FastifyError, upload?: Upload): Problem {
   if (error.validation !== undefined) return validationProblem(error.validation as never)
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    if (upload !== undefined) return tooLarge(upload)
     return problem('parameter_invalid', `The body is longer than ${MAX_BODY_BYTES} bytes.`)
   }
   if (error instanceof UnreadableBody || error.code?.startsWith('FST_ERR_CTP_') || error.statusCode === 400) {
@@ -201,6 +215,8 @@ function translate(error: FastifyError): Problem {
   }
   return problem('internal_error', 'Something failed on our side.')
 }
+
+const NOT_JSON = problem('invalid_json', 'Send the body as JSON with "Content-Type: application/json".')
 
 class UnreadableBody extends Error {}
 
@@ -215,9 +231,7 @@ function readBodies(app: FastifyInstance): void {
     )
   })
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) =>
-    bytes.length === 0
-      ? done(null, undefined)
-      : done(new UnreadableBody('Send the body as JSON with "Content-Type: application/json".')),
+    bytes.length === 0 ? done(null, undefined) : done(new UnreadableBody(NOT_JSON.message)),
   )
 }
 

@@ -3,6 +3,7 @@ import { frame } from './001-frame.ts'
 import { calls } from './002-calls.ts'
 import { webhooks } from './021-webhooks.ts'
 import { contactCentre } from './022-contact-centre.ts'
+import { content } from './023-content.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -10,4 +11,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '002-calls': calls,
   '021-webhooks': webhooks,
   '022-contact-centre': contactCentre,
+  '023-content': content,
 }

@@ -1,11 +1,9 @@
-import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import Type from 'typebox'
 import type { RecordingRow } from '../calls/tables.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
-import { byteRange } from '../http/range.ts'
+import { fileAnswer } from '../http/file-answer.ts'
 import { type RawAnswer, type Route, route } from '../http/route.ts'
 import { idParams } from '../http/schema.ts'
 import { callRecordingSchema, toCallRecording } from '../schemas/call-recording.ts'
@@ -77,27 +75,5 @@ async function content(
     )
   }
   const path = join(deps.dataDir, 'recordings', basename(row.file))
-  const size = await stat(path).then(
-    file => file.size,
-    () => null,
-  )
-  if (size === null) return missing('recording', callId)
-  const part = byteRange(typeof range === 'string' ? range : undefined, size)
-  if (part === 'unsatisfiable') {
-    return problem('range_not_satisfiable', `The file has ${size} bytes.`, { details: { size_bytes: size } })
-  }
-  const headers = { 'Content-Type': 'audio/wav', 'Accept-Ranges': 'bytes' }
-  if (part === null) {
-    return { raw: createReadStream(path), status: 200, headers: { ...headers, 'Content-Length': size } }
-  }
-  const { first, last } = part
-  return {
-    raw: createReadStream(path, { start: first, end: last }),
-    status: 206,
-    headers: {
-      ...headers,
-      'Content-Length': last - first + 1,
-      'Content-Range': `bytes ${first}-${last}/${size}`,
-    },
-  }
+  return (await fileAnswer(path, 'audio/wav', range)) ?? missing('recording', callId)
 }

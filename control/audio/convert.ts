@@ -1,0 +1,53 @@
+import { Worker } from 'node:worker_threads'
+import type { AudioRefusal, StoredWav } from './stored-wav.ts'
+
+/** Enough for the largest upload, little enough that a bad one cannot take the process down [MB]. */
+const MAX_HEAP_MB = 256
+const DEADLINE_MS = 60_000
+/** Uploads that may wait for their turn, each with up to 20 MB. */
+const MAX_WAITING = 8
+
+/** Converts an upload; `busy` when too many wait already. */
+export type ConvertAudio = (upload: Uint8Array) => Promise<StoredWav | AudioRefusal | 'busy'>
+
+/** Converts uploads one after the other, each on a thread of its own, so that requests are answered meanwhile. */
+export function audioConverter(): ConvertAudio {
+  let waiting = 0
+  let last: Promise<unknown> = Promise.resolve()
+  return upload => {
+    if (waiting >= MAX_WAITING) return Promise.resolve('busy')
+    waiting++
+    const converted = last.then(() => convert(upload)).finally(() => waiting--)
+    last = converted.catch(() => {})
+    return converted
+  }
+}
+
+async function convert(upload: Uint8Array): Promise<StoredWav | AudioRefusal> {
+  const worker = startWorker()
+  let timer: NodeJS.Timeout | undefined
+  try {
+    return await new Promise((resolve, reject) => {
+      timer = setTimeout(() => reject(new Error('the conversion takes too long')), DEADLINE_MS)
+      worker.once('message', resolve)
+      worker.once('error', reject)
+      worker.once('exit', () => reject(new Error('the conversion ended without an answer')))
+      worker.postMessage(upload)
+    })
+  } finally {
+    clearTimeout(timer)
+    await worker.terminate()
+  }
+}
+
+/** The built module in `dist`; among the sources the TypeScript one, for which the thread registers tsx itself. */
+function startWorker(): Worker {
+  const resourceLimits = { maxOldGenerationSizeMb: MAX_HEAP_MB }
+  const here = import.meta.url
+  if (!here.endsWith('.ts')) return new Worker(new URL('./convert-worker.js', here), { resourceLimits })
+  const tsx = JSON.stringify(import.meta.resolve('tsx/esm/api'))
+  return new Worker(new URL('./convert-worker.ts', here), {
+    resourceLimits,
+    execArgv: ['--import', `data:text/javascript,import{register}from${tsx};register()`],
+  })
+}

@@ -1,0 +1,6 @@
+/** The bytes of strict base64 (RFC 4648 §4), padded or not; null when it is none. `Buffer.from` would skip what it does not know. */
+export function decodeBase64(text: string): Buffer | null {
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return null
+  const bytes = Buffer.from(text, 'base64')
+  return text.replace(/=+$/, '').length === Math.ceil((bytes.length * 4) / 3) ? bytes : null
+}

@@ -1,0 +1,32 @@
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { type Problem, problem } from './errors.ts'
+import { byteRange } from './range.ts'
+import type { RawAnswer } from './route.ts'
+
+/** A file, or the part of it that the `Range` header asks for; null when it is not there. */
+export async function fileAnswer(
+  path: string,
+  contentType: string,
+  range: string | string[] | undefined,
+): Promise<RawAnswer | Problem | null> {
+  const size = await stat(path).then(
+    file => file.size,
+    () => null,
+  )
+  if (size === null) return null
+  const part = byteRange(typeof range === 'string' ? range : undefined, size)
+  if (part === 'unsatisfiable') {
+    return problem('range_not_satisfiable', `The file has ${size} bytes.`, { details: { size_bytes: size } })
+  }
+  const headers = { 'Content-Type': contentType, 'Accept-Ranges': 'bytes' }
+  if (part === null) {
+    return { raw: createReadStream(path), status: 200, headers: { ...headers, 'Content-Length': size } }
+  }
+  const { first, last } = part
+  return {
+    raw: createReadStream(path, { start: first, end: last }),
+    status: 206,
+    headers: { ...headers, 'Content-Length': last - first + 1, 'Content-Range': `bytes ${first}-${last}/${size}` },
+  }
+}

@@ -1,0 +1,104 @@
+import Type from 'typebox'
+import { audioPath } from '../../audio/files.ts'
+import { missing } from '../../http/errors.ts'
+import { fileAnswer } from '../../http/file-answer.ts'
+import { listOf, listQuery, page } from '../../http/list.ts'
+import { type Route, route } from '../../http/route.ts'
+import { deletedObject, idParams } from '../../http/schema.ts'
+import { forTenant } from '../../tenancy.ts'
+import { type AudioAssetDeps, changeAsset, createAsset, deleteAsset } from './audio-asset.ts'
+import { audioAssetSchema, changeBody, createBody, MAX_UPLOAD_BYTES, toAudioAsset } from './schema.ts'
+
+const common = { tag: 'Audio assets', status: 200, reply: audioAssetSchema } as const
+
+export function audioAssetRoutes(deps: AudioAssetDeps): Route[] {
+  const { store, dataDir } = deps
+  return [
+    route({
+      ...common,
+      method: 'POST',
+      path: '/audio_assets',
+      id: 'createAudioAsset',
+      summary: 'Upload a recording',
+      description:
+        'A WAV file: mono or stereo PCM of 8 to 48 kHz at 8, 16, 24 or 32 bits or float, or G.711; at most 20 MB and ' +
+        '10 minutes. Stored as mono 16-bit PCM at up to 16 kHz. JSON, or `multipart/form-data` with a `file` part.',
+      scope: 'audio:write',
+      upload: { maxBytes: MAX_UPLOAD_BYTES, tooLarge: 'audio_too_large' },
+      body: createBody,
+      status: 201,
+      errors: [409],
+      handler: (context, { body }) => createAsset(deps, context, body),
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/audio_assets',
+      id: 'listAudioAssets',
+      summary: 'List recordings',
+      scope: 'audio:read',
+      query: listQuery,
+      reply: listOf(audioAssetSchema),
+      handler: (context, { query }) =>
+        page(forTenant(store.db, context).select('audio_assets').selectAll(), query, '/v1/audio_assets', toAudioAsset),
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/audio_assets/:id',
+      id: 'getAudioAsset',
+      summary: 'Retrieve a recording',
+      scope: 'audio:read',
+      params: idParams,
+      errors: [404],
+      handler: async (context, { params }) => {
+        const row = await forTenant(store.db, context).find('audio_assets', params.id)
+        return row === undefined ? missing('audio_asset', params.id) : toAudioAsset(row)
+      },
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/audio_assets/:id/content',
+      id: 'getAudioAssetContent',
+      summary: 'Download a recording',
+      description: 'The stored WAV file. `Range: bytes=…` gives a part of it.',
+      scope: 'audio:read',
+      params: idParams,
+      reply: Type.String({ format: 'binary' }),
+      rawType: 'audio/wav',
+      errors: [404, 416],
+      handler: async (context, { params, headers }) => {
+        const row = await forTenant(store.db, context).find('audio_assets', params.id)
+        const answer = row && (await fileAnswer(audioPath(dataDir, row.id), 'audio/wav', headers.range))
+        return answer ?? missing('audio_asset', params.id)
+      },
+    }),
+    route({
+      ...common,
+      method: 'PATCH',
+      path: '/audio_assets/:id',
+      id: 'updateAudioAsset',
+      summary: 'Change the name or the text of a recording',
+      description: 'The audio cannot be replaced; upload a new asset.',
+      scope: 'audio:write',
+      params: idParams,
+      body: changeBody,
+      errors: [404],
+      handler: (context, { params, body }) => changeAsset(deps, context, params.id, body),
+    }),
+    route({
+      ...common,
+      method: 'DELETE',
+      path: '/audio_assets/:id',
+      id: 'deleteAudioAsset',
+      summary: 'Delete a recording',
+      description: "409 while a flow or a queue's hold audio uses it; `details.used_by` lists them.",
+      scope: 'audio:write',
+      params: idParams,
+      reply: deletedObject('audio_asset'),
+      errors: [404, 409],
+      handler: (context, { params }) => deleteAsset(deps, context, params.id),
+    }),
+  ]
+}
