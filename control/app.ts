@@ -14,6 +14,7 @@ import type { MediaPort } from './media-client.ts'
 import { VERSION } from './package.ts'
 import { agentRoutes, signOut } from './resources/agents.ts'
 import { apiKeyRoutes } from './resources/api-keys.ts'
+import { assistantRoutes } from './resources/assistants.ts'
 import { callRoutes } from './resources/calls.ts'
 import { conferenceRoomRoutes } from './resources/conference-rooms.ts'
 import { connectionRoutes } from './resources/connections.ts'
@@ -24,6 +25,8 @@ import { inboundRouteRoutes } from './resources/inbound-routes.ts'
 import { organisationRoutes, organisationSettings } from './resources/organisation.ts'
 import { pciRoutes } from './resources/pci.ts'
 import { phoneNumberRoutes } from './resources/phone-numbers.ts'
+import { queueRoutes } from './resources/queues/routes.ts'
+import { queuesAnsweredBy, queuesUsing, removeTeam } from './resources/queues/store.ts'
 import { recordingRoutes } from './resources/recordings.ts'
 import { roomParticipantRoutes } from './resources/room-participants.ts'
 import { callStreams, streamRoutes } from './resources/streams.ts'
@@ -119,16 +122,35 @@ function routes({ store, media, config, vault, now }: AppParts): Route[] {
 
 /** People, their queues, and who answers for them. */
 function contactCentre({ store, now }: Pick<AppParts, 'store' | 'now'>): Route[] {
-  const agents = { store, now, queuesOf: async () => [] }
+  const exists = {
+    user: existsIn('users'),
+    team: existsIn('teams'),
+    assistant: existsIn('assistants'),
+    copilotProfile: existsIn('copilot_profiles'),
+    audioAsset: async () => false,
+    flow: async () => false,
+    kbDocument: async () => false,
+  }
+  const agents = { store, now, queuesOf: queuesAnsweredBy }
   return [
-    ...teamRoutes({ store, now, memberCounts, forgetTeam: leaveTeam }),
+    ...teamRoutes({
+      store,
+      now,
+      memberCounts,
+      forgetTeam: async (trx, tenant, id) => {
+        await leaveTeam(trx, tenant, id)
+        await removeTeam(trx, tenant, id)
+      },
+    }),
     ...userRoutes({
       store,
       now,
-      teamExists: existsIn('teams'),
+      teamExists: exists.team,
       signOut: (trx, context, id) => signOut(agents, trx, context, id),
     }),
     ...agentRoutes(agents),
+    ...assistantRoutes({ store, now, exists, usesOf: queuesUsing }),
+    ...queueRoutes({ store, now, exists, usesOf: queuesUsing }),
   ]
 }
 

@@ -91,6 +91,7 @@ async function makeObjects(): Promise<Record<string, string>> {
   return {
     '/agents': user,
     '/users': user,
+    '/assistants': await create('/assistants', { name: 'Assistant' }),
     '/queues': await create('/queues', { name: 'Queue' }),
     '/teams': await create('/teams', { name: 'Team' }),
     '/api_keys': await create('/api_keys', {}),

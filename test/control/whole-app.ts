@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { type AppParts, buildApp } from '../../control/app.ts'
 import { forTenant } from '../../control/tenancy.ts'
+import { vaultOf } from '../../control/vault.ts'
 import { type Answer, type Asked, ask, makeWorld, silent, type World } from './app-harness.ts'
 
 /** The product's own wiring over a database in memory, without media. */
@@ -32,7 +33,8 @@ export async function makeWholeApp(more: Partial<AppParts> = {}): Promise<WholeA
     settled: async () => {},
     counters: { eventsLost: 0 },
   }
-  const parts = { store: world.store, media, config, now: world.clock.now, log: silent, ...more }
+  const vault = vaultOf(Buffer.alloc(32, 7))
+  const parts = { store: world.store, media, config, vault, now: world.clock.now, log: silent, ...more }
   const app = await buildApp(parts as unknown as AppParts)
   const asker = (key: string) => (line: string, body?: unknown, asked?: Asked) =>
     ask(app, line, { key, ...(body === undefined ? {} : { body }), ...asked })

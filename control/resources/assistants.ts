@@ -1,0 +1,233 @@
+import Type, { type Static } from 'typebox'
+import type { AssistantRow } from '../contact-centre/tables.ts'
+import type { Context } from '../http/context.ts'
+import { missing, type Problem } from '../http/errors.ts'
+import { listOf, listQuery, page } from '../http/list.ts'
+import { merge } from '../http/merge.ts'
+import { type Exists, listReferences, referenceProblem, type UsesOf, usedProblem } from '../http/references.ts'
+import { type Route, route } from '../http/route.ts'
+import { deletedObject, idParams, input, nullable, oneOf, partialInput, timestamp } from '../http/schema.ts'
+import { newId } from '../ids.ts'
+import type { Store, Trx } from '../store.ts'
+import { forTenant } from '../tenancy.ts'
+
+export interface AssistantDeps {
+  store: Store
+  now: () => Date
+  exists: { flow: Exists; kbDocument: Exists }
+  /** Who keeps an assistant from being deleted. */
+  usesOf: UsesOf
+}
+
+const model = {
+  model: Type.String({ minLength: 1, maxLength: 200 }),
+  fallback_model: nullable(Type.String({ minLength: 1, maxLength: 200 })),
+  temperature: Type.Number({ minimum: 0, maximum: 2 }),
+  api: oneOf(['chat', 'responses']),
+}
+const voice = {
+  voice: Type.String({ maxLength: 200, description: 'Name of the voice; empty: the default of the language.' }),
+  speed: Type.Number({ minimum: 0.5, maximum: 2 }),
+}
+const turn = {
+  silence_ms: Type.Integer({ minimum: 200, maximum: 5000, description: 'Silence that ends what the caller says.' }),
+  no_response_ms: Type.Integer({ minimum: 1000, maximum: 60_000, description: 'Wait before asking again.' }),
+  interruptible: Type.Boolean({ description: 'The caller may talk over the assistant.' }),
+}
+const tool = input({
+  name: Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$', description: 'As the model sees it.' }),
+  description: Type.String({ maxLength: 2000, default: '' }),
+  url: Type.String({ pattern: '^https?://[^\\s]+$', maxLength: 2000, description: 'Called with the input by POST.' }),
+  parameters: Type.Unsafe<Record<string, unknown>>({
+    type: 'object',
+    additionalProperties: true,
+    default: {},
+    description: 'JSON Schema of the input.',
+  }),
+})
+
+const plain = {
+  prompt: Type.String({ maxLength: 50_000 }),
+  greeting: Type.String({ maxLength: 2000, description: 'Said first; empty: the caller speaks first.' }),
+  language: Type.String({ pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$', description: 'For example `he`, `en-GB`.' }),
+  tools: Type.Array(tool, { maxItems: 50 }),
+  kb_document_ids: Type.Array(Type.String({ maxLength: 200 }), {
+    maxItems: 1000,
+    uniqueItems: true,
+    description: 'Documents the assistant may answer from; empty: all.',
+  }),
+  flow_id: nullable(Type.String({ maxLength: 200, description: 'Flow that leads its calls.' })),
+}
+const settings = { ...plain, model: Type.Object(model), voice: Type.Object(voice), turn: Type.Object(turn) }
+const settingsSchema = Type.Object(settings)
+type Settings = Static<typeof settingsSchema>
+
+export const assistantSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('assistant'),
+  livemode: Type.Boolean(),
+  name: Type.String(),
+  ...settings,
+  created: timestamp(),
+  updated: timestamp(),
+})
+type Assistant = Static<typeof assistantSchema>
+
+const name = Type.String({ minLength: 1, maxLength: 200 })
+const parts = { ...plain, model: partialInput(model), voice: partialInput(voice), turn: partialInput(turn) }
+const createBody = input({ name, ...partialInput(parts).properties })
+const changeBody = partialInput({ name, ...parts })
+
+const DEFAULTS: Settings = {
+  prompt: '',
+  greeting: '',
+  language: 'en',
+  tools: [],
+  kb_document_ids: [],
+  flow_id: null,
+  model: { model: 'default', fallback_model: null, temperature: 0.4, api: 'chat' },
+  voice: { voice: '', speed: 1 },
+  turn: { silence_ms: 700, no_response_ms: 8000, interruptible: true },
+}
+
+const common = { tag: 'Assistants', status: 200, reply: assistantSchema } as const
+
+export function assistantRoutes(deps: AssistantDeps): Route[] {
+  const { store } = deps
+  return [
+    route({
+      ...common,
+      method: 'POST',
+      path: '/assistants',
+      id: 'createAssistant',
+      summary: 'Create an assistant',
+      description: 'What is not sent has its default.',
+      scope: 'assistants:write',
+      body: createBody,
+      status: 201,
+      errors: [409],
+      handler: (context, { body }) => create(deps, context, body),
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/assistants',
+      id: 'listAssistants',
+      summary: 'List assistants',
+      scope: 'assistants:read',
+      query: listQuery,
+      reply: listOf(assistantSchema),
+      handler: (context, { query }) =>
+        page(forTenant(store.db, context).select('assistants').selectAll(), query, '/v1/assistants', toAssistant),
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/assistants/:id',
+      id: 'getAssistant',
+      summary: 'Retrieve an assistant',
+      scope: 'assistants:read',
+      params: idParams,
+      errors: [404],
+      handler: async (context, { params }) => {
+        const row = await forTenant(store.db, context).find('assistants', params.id)
+        return row === undefined ? missing('assistant', params.id) : toAssistant(row)
+      },
+    }),
+    route({
+      ...common,
+      method: 'PATCH',
+      path: '/assistants/:id',
+      id: 'updateAssistant',
+      summary: 'Change an assistant',
+      description: 'Updates the fields sent. Nested objects merge with stored values; lists replace them.',
+      scope: 'assistants:write',
+      params: idParams,
+      body: changeBody,
+      errors: [404],
+      handler: (context, { params, body }) => change(deps, context, params.id, body),
+    }),
+    route({
+      ...common,
+      method: 'DELETE',
+      path: '/assistants/:id',
+      id: 'deleteAssistant',
+      summary: 'Delete an assistant',
+      description: '409 while a queue or an open callback uses it; `details.used_by` lists them.',
+      scope: 'assistants:write',
+      params: idParams,
+      reply: deletedObject('assistant'),
+      errors: [404, 409],
+      handler: (context, { params: { id } }) =>
+        store.transaction(async trx => {
+          const scoped = forTenant(trx, context)
+          if ((await scoped.find('assistants', id)) === undefined) return missing('assistant', id)
+          const used = usedProblem('assistant', await deps.usesOf(trx, context, id))
+          if (used !== null) return used
+          await scoped.delete('assistants').where('id', '=', id).execute()
+          return { object: 'assistant' as const, id, deleted: true as const, livemode: context.livemode }
+        }),
+    }),
+  ]
+}
+
+/** Assistants whose calls a flow leads. */
+export const assistantsUsingFlow: UsesOf = async (db, tenant, flowId) => {
+  const rows = forTenant(db, tenant).select('assistants').select(['id', 'name']).where('flow_id', '=', flowId)
+  return (await rows.orderBy('id').execute()).map(({ id, name }) => ({ object: 'assistant', id, name }))
+}
+
+function create(deps: AssistantDeps, context: Context, body: Static<typeof createBody>): Promise<Assistant | Problem> {
+  const { name, ...sent } = body
+  const chosen = merge(DEFAULTS, sent)
+  const at = deps.now().toISOString()
+  return deps.store.transaction(async trx => {
+    const refused = await refusal(deps, trx, context, sent)
+    if (refused !== null) return refused
+    const row = { id: newId('assistant'), name, ...columns(chosen), created: at, updated: at }
+    await forTenant(trx, context).insert('assistants', row)
+    return toAssistant({ ...row, organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 })
+  })
+}
+
+function change(
+  deps: AssistantDeps,
+  context: Context,
+  id: string,
+  body: Static<typeof changeBody>,
+): Promise<Assistant | Problem> {
+  const { name, ...sent } = body
+  return deps.store.transaction(async trx => {
+    const row = await forTenant(trx, context).find('assistants', id)
+    if (row === undefined) return missing('assistant', id)
+    const refused = await refusal(deps, trx, context, sent)
+    if (refused !== null) return refused
+    const chosen = columns(merge<Settings>(JSON.parse(row.settings), sent))
+    const changed = { name: name ?? row.name, ...chosen, updated: deps.now().toISOString() }
+    await forTenant(trx, context).update('assistants').set(changed).where('id', '=', id).execute()
+    return toAssistant({ ...row, ...changed })
+  })
+}
+
+const columns = (chosen: Settings) => ({ flow_id: chosen.flow_id, settings: JSON.stringify(chosen) })
+
+const refusal = (
+  { exists }: AssistantDeps,
+  trx: Trx,
+  context: Context,
+  sent: Omit<Static<typeof changeBody>, 'name'>,
+): Promise<Problem | null> =>
+  referenceProblem(trx, context, [
+    { param: 'flow_id', id: sent.flow_id, kind: 'flow', exists: exists.flow },
+    ...listReferences('kb_document_ids', sent.kb_document_ids ?? [], 'knowledge-base document', exists.kbDocument),
+  ])
+
+const toAssistant = (row: AssistantRow): Assistant => ({
+  id: row.id,
+  object: 'assistant',
+  livemode: row.livemode === 1,
+  name: row.name,
+  ...(JSON.parse(row.settings) as Settings),
+  created: row.created,
+  updated: row.updated,
+})
