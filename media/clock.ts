@@ -19,6 +19,7 @@ export class Clock {
   readonly #onSlot: (slot: number, now: number) => void
   readonly #now: () => number
   #timer: NodeJS.Timeout | undefined
+  #immediate: NodeJS.Immediate | undefined
   #next = 0
   #count = 0
 
@@ -40,15 +41,23 @@ export class Clock {
 
   stop(): void {
     clearTimeout(this.#timer)
+    clearImmediate(this.#immediate)
     this.#timer = undefined
   }
 
   #arm(): void {
-    this.#timer = setTimeout(() => this.#run(), Math.max(0, this.#next - this.#now()))
+    this.#timer = setTimeout(
+      () => {
+        // Timers run before sockets are read. One turn later, whatever has arrived by now is in the jitter buffers, so that
+        // a stall of this thread makes nobody's packets late.
+        this.#immediate = setImmediate(() => this.#run())
+      },
+      Math.max(0, this.#next - this.#now()),
+    )
   }
 
   #run(): void {
-    for (let now = this.#now(); this.#next <= now; now = this.#now()) {
+    for (let now = this.#now(); this.running && this.#next <= now; now = this.#now()) {
       this.#leaveOut(now)
       if (now - this.#next > SLOT_MS) this.late++
       this.#onSlot(this.#count++ % SLOTS, this.#next)

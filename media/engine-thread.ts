@@ -18,7 +18,7 @@ const post = (message: FromEngine): void => port.postMessage(message)
 const ports = new PortPool(config.rtpPorts)
 const prompts = new Prompts({ sampleRateHz: NARROWBAND_HZ })
 const now = (): number => performance.now()
-const clock = new Clock(slot => engine.tick(slot), now)
+const clock = new Clock((slot, deadline) => engine.tick(slot, deadline), now)
 const engine: Engine = new Engine({
   dataDir: config.dataDir,
   emit: event => post({ type: 'event', event }),

@@ -257,9 +257,8 @@ export class Engine implements LegHooks {
     return {}
   }
 
-  /** One slot of the clock: a 20 ms frame for each room that belongs to it. */
-  tick(slot: number): void {
-    const now = this.#options.now()
+  /** One slot of the clock: a 20 ms frame for each room that belongs to it. `now` is the slot's deadline [ms]. */
+  tick(slot: number, now: number): void {
     for (const room of this.#slots[slot]!.slice()) {
       room.tick(now)
       for (const leg of room.legs) this.#advanceCollect(this.#members.get(leg.id)!, now)

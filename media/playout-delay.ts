@@ -1,9 +1,8 @@
 /** The delay is worth cutting when every packet of a second had this much to spare [ms]: one frame less leaves one frame. */
 const SPARE_ENOUGH_MS = 42
-/** So much to spare is no jitter but a burst that was queued somewhere: cut a frame every second [ms]. */
-const SPARE_EXCESSIVE_MS = 100
-const QUIET_SECONDS = 4
-/** How long a due cut waits for a silent frame, ticks. */
+/** So much to spare is no jitter but a burst that was queued somewhere: cut a frame, after some patience an audible one [ms]. */
+const SPARE_EXCESSIVE_MS = 80
+/** How long an excess waits for a silent frame, ticks. */
 const PATIENCE_TICKS = 50
 const SMOOTHING = 1 / 16
 
@@ -21,8 +20,8 @@ export class PlayoutDelay {
   #mostMs = 0
   #mostBeforeMs = 0
   #ticks = 0
-  #quietSeconds = 0
   #shrinkDue = false
+  #isExcessive = false
   #dueTicks = 0
   #grewThisTick = false
 
@@ -43,9 +42,12 @@ export class PlayoutDelay {
     return this.#shrinkDue
   }
 
-  /** No silent frame came in time: leave out the next one, whatever it holds. */
+  /**
+   * The excess is large and no silent frame came: leave out the next one, whatever it holds. A smaller one waits for the
+   * silence that every speaker makes, since a frame cut out of speech is worse than 60 ms of delay.
+   */
   get overdue(): boolean {
-    return this.#shrinkDue && this.#dueTicks > PATIENCE_TICKS
+    return this.#isExcessive && this.#dueTicks > PATIENCE_TICKS
   }
 
   /** @param spareMs of a packet that just came; negative when it came too late */
@@ -74,7 +76,7 @@ export class PlayoutDelay {
 
   tick(): void {
     this.#grewThisTick = false
-    if (this.#shrinkDue) this.#dueTicks++
+    if (this.#isExcessive) this.#dueTicks++
     this.#ticks++
     if (this.#ticks < this.#ticksPerSecond) return
     const leastMs = this.#leastMs
@@ -84,10 +86,9 @@ export class PlayoutDelay {
     this.#mostMs = 0
     // A second without packets says nothing about the network.
     if (leastMs === Number.POSITIVE_INFINITY) return
-    this.#quietSeconds = leastMs >= SPARE_ENOUGH_MS ? this.#quietSeconds + 1 : 0
-    const due = this.#quietSeconds >= QUIET_SECONDS || leastMs >= SPARE_EXCESSIVE_MS
-    if (!due) this.#dueTicks = 0
-    this.#shrinkDue = due
+    this.#shrinkDue = leastMs >= SPARE_ENOUGH_MS
+    this.#isExcessive = leastMs >= SPARE_EXCESSIVE_MS
+    if (!this.#isExcessive) this.#dueTicks = 0
   }
 
   reset(): void {
@@ -108,8 +109,8 @@ export class PlayoutDelay {
   #startOver(): void {
     this.#leastMs = Number.POSITIVE_INFINITY
     this.#ticks = 0
-    this.#quietSeconds = 0
     this.#shrinkDue = false
+    this.#isExcessive = false
     this.#dueTicks = 0
   }
 }

@@ -71,7 +71,7 @@ export class TestEngine {
     for (let i = 0; i < ticks; i++) {
       before(this.ticks++)
       this.now += 5
-      for (let slot = 0; slot < SLOTS; slot++) this.engine.tick(slot)
+      for (let slot = 0; slot < SLOTS; slot++) this.engine.tick(slot, this.now)
       this.now += 15
     }
   }
