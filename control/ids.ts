@@ -27,6 +27,9 @@ export const PREFIXES = {
   kb_passage: 'kbp',
   report: 'rpt',
   report_run: 'rptrun',
+  flow: 'flow',
+  flow_version: 'fver',
+  flow_simulation: 'sim',
 } as const
 
 export type IdKind = keyof typeof PREFIXES

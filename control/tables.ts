@@ -1,6 +1,7 @@
 import type { CallTables } from './calls/tables.ts'
 import type { ContactCentreTables } from './contact-centre/tables.ts'
 import type { ContentTables } from './content/tables.ts'
+import type { FlowTables } from './flows/tables.ts'
 import type { TenantColumns } from './tenant-columns.ts'
 import type { WebhookTables } from './webhooks/tables.ts'
 
@@ -8,7 +9,13 @@ import type { WebhookTables } from './webhooks/tables.ts'
  * The database as Kysely sees it. Types that SQLite and PostgreSQL share: text, integer, JSON as text, booleans as 0 and 1,
  * times as ISO-8601 UTC text.
  */
-export interface Database extends FrameTables, CallTables, ContactCentreTables, ContentTables, WebhookTables {}
+export interface Database
+  extends FrameTables,
+    CallTables,
+    ContactCentreTables,
+    ContentTables,
+    WebhookTables,
+    FlowTables {}
 
 export interface FrameTables {
   organisations: OrganisationTable

@@ -4,6 +4,7 @@ import { callSchema } from '../schemas/call.ts'
 import { callDtmfSchema } from '../schemas/call-dtmf.ts'
 import { callPciSchema } from '../schemas/call-pci.ts'
 import { callRecordingSchema } from '../schemas/call-recording.ts'
+import { flowSchema } from '../schemas/flow.ts'
 import { mediaStreamSchema } from '../schemas/media-stream.ts'
 import { participantSchema } from '../schemas/participant.ts'
 import { phoneNumberSchema } from '../schemas/phone-number.ts'
@@ -41,6 +42,7 @@ export const EVENTS = {
   'conference.participant.joined': of(participantSchema, SAMPLES.participant),
   'conference.participant.left': of(participantSchema, SAMPLES.leftParticipant),
   'conference.ended': of(callSchema, SAMPLES.endedSession),
+  'flow.published': of(flowSchema, SAMPLES.flow),
   'phone_number.created': of(phoneNumberSchema, SAMPLES.phoneNumber),
   'webhook_endpoint.disabled': of(webhookEndpointSchema, SAMPLES.disabledEndpoint),
   /** Says that a webhook endpoint can be reached; to that one alone. */

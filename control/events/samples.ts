@@ -3,6 +3,7 @@ import type { Call } from '../schemas/call.ts'
 import type { CallDtmf } from '../schemas/call-dtmf.ts'
 import type { CallPci } from '../schemas/call-pci.ts'
 import type { CallRecording } from '../schemas/call-recording.ts'
+import type { FlowObject } from '../schemas/flow.ts'
 import type { MediaStream } from '../schemas/media-stream.ts'
 import type { Participant } from '../schemas/participant.ts'
 import type { PhoneNumber } from '../schemas/phone-number.ts'
@@ -182,6 +183,23 @@ const endpoint: WebhookEndpoint = {
   updated: CREATED,
 }
 
+const flow: FlowObject = {
+  id: 'flow_01k9000000000000000000000f',
+  object: 'flow',
+  livemode: false,
+  name: 'Front desk',
+  description: '',
+  kind: 'voice',
+  status: 'published',
+  published_version: 1,
+  latest_version: 1,
+  draft_rev: 3,
+  assistant_id: null,
+  template_id: null,
+  node_count: 5,
+  updated: CREATED,
+}
+
 export const SAMPLES = {
   endpoint,
   disabledEndpoint: {
@@ -203,6 +221,7 @@ export const SAMPLES = {
   leftParticipant: { ...participant, status: 'left', left_at: '2026-11-01T09:02:34.000Z' },
   dtmf,
   phoneNumber,
+  flow,
   paused,
   running,
   stream,

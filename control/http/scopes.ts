@@ -11,6 +11,8 @@ export const SCOPES = [
   'agents:write',
   'users:read',
   'users:write',
+  'flows:read',
+  'flows:write',
   'assistants:read',
   'assistants:write',
   'copilot:read',

@@ -1,6 +1,6 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import ajvFormats from 'ajv-formats'
-import { type Problem, problem } from './errors.ts'
+import { type ErrorCode, type Problem, problem } from './errors.ts'
 
 const OPTIONS = { allErrors: false, strict: false, useDefaults: true, addUsedSchema: false } as const
 
@@ -18,14 +18,18 @@ export function compileValidator(schema: object, httpPart: string | undefined): 
   return (httpPart === 'querystring' ? coercing : exact).compile(schema)
 }
 
+/** Parameters whose shape is so rich that what is wrong inside them has a code of its own. */
+const CODE_WITHIN: Readonly<Record<string, ErrorCode>> = { graph: 'graph_malformed' }
+
 /** The failure that Ajv's errors mean; `param` is a path such as `overflow.action` or `member_user_ids[1]`. */
 export function validationProblem(errors: ErrorObject[]): Problem {
   const error = mostTelling(errors)
   const at = paramPath(error.instancePath)
+  const malformed = CODE_WITHIN[at.split('.', 1)[0] ?? '']
   const params = error.params as Record<string, unknown>
   if (error.keyword === 'required') {
     const param = join(at, String(params.missingProperty))
-    return problem('parameter_missing', `Missing required parameter: ${param}.`, { param })
+    return problem(malformed ?? 'parameter_missing', `Missing required parameter: ${param}.`, { param })
   }
   if (error.keyword === 'additionalProperties' || error.keyword === 'unevaluatedProperties') {
     const param = join(at, String(params.additionalProperty ?? params.unevaluatedProperty))
@@ -34,7 +38,7 @@ export function validationProblem(errors: ErrorObject[]): Problem {
   const param = error.propertyName === undefined ? at : join(at, error.propertyName)
   const allowed = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : ''
   const subject = param === '' ? 'The body' : param
-  return problem('parameter_invalid', `${subject} ${error.message ?? 'is not valid'}${allowed}.`, {
+  return problem(malformed ?? 'parameter_invalid', `${subject} ${error.message ?? 'is not valid'}${allowed}.`, {
     ...(param === '' ? {} : { param }),
   })
 }

@@ -80,6 +80,8 @@ export const content: Migration = {
       text: 'text',
       created: 'text',
     })
+    // For the history of a conference room.
+    await index(db, 'calls', ['room_id', 'id'])
     await knowledgeBase(db)
     await reports(db)
   },

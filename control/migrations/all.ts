@@ -1,6 +1,7 @@
 import type { Migration } from 'kysely'
 import { frame } from './001-frame.ts'
 import { calls } from './002-calls.ts'
+import { flows } from './020-flows.ts'
 import { webhooks } from './021-webhooks.ts'
 import { contactCentre } from './022-contact-centre.ts'
 import { content } from './023-content.ts'
@@ -9,6 +10,7 @@ import { content } from './023-content.ts'
 export const MIGRATIONS: Record<string, Migration> = {
   '001-frame': frame,
   '002-calls': calls,
+  '020-flows': flows,
   '021-webhooks': webhooks,
   '022-contact-centre': contactCentre,
   '023-content': content,

@@ -1,0 +1,63 @@
+import { CONDITION_KINDS } from './conditions.ts'
+import type { FlowNode, Graph, Transition } from './graph.ts'
+import { transitionKey } from './graph.ts'
+import { namesIn } from './template.ts'
+
+/** A transition with where it stands. */
+export interface Exit {
+  /** The node that declares it. */
+  nodeKey: string
+  key: string
+  transition: Transition
+}
+
+/** A graph made ready to run. Whatever the draft lacks is found missing on the way, never by an exception. */
+export interface CompiledFlow {
+  graph: Graph
+  /** Of nodes with the same key, the first. */
+  nodes: ReadonlyMap<string, FlowNode>
+  start: FlowNode | null
+  exits: ReadonlyMap<string, readonly Exit[]>
+  /** Exits of kind `global`: they are open wherever the caller is heard. */
+  globals: readonly Exit[]
+  /** Variables whose values are shown to nobody. */
+  sensitive: ReadonlySet<string>
+}
+
+export function compileFlow(graph: Graph): CompiledFlow {
+  const nodes = new Map<string, FlowNode>()
+  for (const node of graph.nodes) if (!nodes.has(node.key)) nodes.set(node.key, node)
+  const exits = new Map([...nodes.values()].map(node => [node.key, exitsOf(node)]))
+  const declared = graph.variables.filter(variable => variable.sensitive === true).map(variable => variable.name)
+  const entered = graph.nodes.flatMap(node => (node.input?.sensitive && node.save_as ? [node.save_as] : []))
+  return {
+    graph,
+    nodes,
+    start: graph.nodes.find(node => node.type === 'start') ?? null,
+    exits,
+    globals: [...exits.values()].flat().filter(exit => exit.transition.condition.kind === 'global'),
+    sensitive: copiesOf(new Set([...declared, ...entered]), graph),
+  }
+}
+
+/** These names, and those that a `set` node copies their values to. */
+function copiesOf(names: Set<string>, graph: Graph): Set<string> {
+  const copies = graph.nodes.flatMap(node =>
+    Object.entries(node.set ?? {}).map(([name, value]) => ({ name, from: namesIn(String(value)) })),
+  )
+  for (let size = -1; size !== names.size; ) {
+    size = names.size
+    for (const { name, from } of copies) if (from.some(source => names.has(source))) names.add(name)
+  }
+  return names
+}
+
+/** Whether what is entered here is shown to nobody: the node says so, or the variable that takes it. */
+export const hidesInput = (flow: CompiledFlow, node: FlowNode): boolean =>
+  node.input?.sensitive === true || (node.save_as !== undefined && flow.sensitive.has(node.save_as))
+
+function exitsOf(node: FlowNode): Exit[] {
+  return (node.transitions ?? [])
+    .map((transition, index) => ({ nodeKey: node.key, key: transitionKey(node, index), transition }))
+    .filter(exit => Object.hasOwn(CONDITION_KINDS, exit.transition.condition.kind))
+}

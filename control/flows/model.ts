@@ -1,0 +1,62 @@
+/** What the engine asks of a language model. Texts have been redacted; whoever implements it may log nothing of them. */
+export interface FlowModel {
+  /** The next line at a node of type `ai`. */
+  reply(request: ReplyRequest): Promise<ModelReply | ModelFailure>
+  /** Which of the intents the caller's line expresses. */
+  judge(request: JudgeRequest): Promise<Judgement | ModelFailure>
+}
+
+export interface ModelLine {
+  role: 'assistant' | 'customer'
+  text: string
+}
+
+export interface ReplyRequest {
+  goal: string
+  /** The node's own wish, which goes before the assistant's model. */
+  model: string | null
+  instructions: string
+  language: string
+  /** The call so far, the caller's last line included. */
+  history: readonly ModelLine[]
+}
+
+export interface ModelReply {
+  text: string
+  /** The goal is reached. */
+  done: boolean
+  /** What the node was to find out; null: nothing. */
+  value: string | null
+}
+
+export interface JudgeRequest {
+  text: string
+  intents: readonly { description: string; examples: readonly string[] }[]
+  history: readonly ModelLine[]
+}
+
+export interface Judgement {
+  /** Index into `intents`; null: none of them. */
+  intent: number | null
+}
+
+export interface ModelFailure {
+  failure: 'unavailable' | 'timeout' | 'bad_answer'
+  message: string
+}
+
+export const isModelFailure = (value: object): value is ModelFailure => 'failure' in value
+
+/** An assistant's `model` (api-additions.md, "Operations to add"). */
+export interface ModelSettings {
+  model: string
+  fallbackModel: string | null
+  temperature: number | null
+  api: 'chat' | 'responses'
+}
+
+/** Where no provider is configured. */
+export const noModel: FlowModel = {
+  reply: async () => ({ failure: 'unavailable', message: 'no model provider is configured' }),
+  judge: async () => ({ failure: 'unavailable', message: 'no model provider is configured' }),
+}

@@ -1,0 +1,117 @@
+import { type CompiledFlow, compileFlow } from './compiled-flow.ts'
+import { type CallerInput, takeEntry } from './conditions.ts'
+import { type Coverage, coverageOf } from './coverage.ts'
+import type { ActionRequest, ActionResult, CollectRequest, FlowEffects } from './effects.ts'
+import { runFlow } from './engine.ts'
+import type { Graph } from './graph.ts'
+import type { FlowModel } from './model.ts'
+import type { EndReason, FlowState } from './state.ts'
+import type { ActionEntry, FlowStep, PathEntry, TurnEntry } from './steps.ts'
+import { type FlowVariables, redact } from './template.ts'
+
+/** What the caller does in one request (specification, endpoint 4). */
+export interface SimulatedCaller {
+  messages?: readonly string[] | undefined
+  dtmf?: string | undefined
+  message?: string | undefined
+  no_response?: boolean | undefined
+}
+
+/** What a request has shown: the parts of a FlowSimulation that come from the engine. */
+export interface SimulationReport {
+  turns: TurnEntry[]
+  path: PathEntry[]
+  actions: ActionEntry[]
+  ended: boolean
+  end_reason: EndReason | null
+  current_node_key: string | null
+  variables: FlowVariables
+  coverage: Coverage
+}
+
+/**
+ * Continues a simulated call: yields what happens, and returns the whole of it. `state` is changed in place; its end is that of
+ * the call. The one source of the JSON answer and of the event stream.
+ */
+export async function* simulate(
+  graph: Graph,
+  state: FlowState,
+  caller: SimulatedCaller,
+  model: FlowModel,
+): AsyncGenerator<FlowStep, SimulationReport> {
+  const flow = compileFlow(graph)
+  const report = { turns: [] as TurnEntry[], path: [] as PathEntry[], actions: [] as ActionEntry[] }
+  for await (const step of runFlow(flow, state, dryEffects(caller, model))) {
+    if (step.step === 'node') report.path.push(step.entry)
+    else if (step.step === 'turn') report.turns.push(step.entry)
+    else report.actions.push(step.entry)
+    yield step
+  }
+  return { ...report, ...snapshot(flow, state) }
+}
+
+/** The variables that a simulation begins with. */
+export const sampleVariables = (graph: Graph): FlowVariables =>
+  Object.fromEntries(graph.variables.map(({ name, sample }) => [name, sample ?? null]))
+
+const snapshot = (flow: CompiledFlow, state: FlowState) => ({
+  ended: state.phase === 'ended',
+  end_reason: state.endReason,
+  current_node_key: state.nodeKey,
+  variables: redact(state.variables, flow.sensitive),
+  coverage: coverageOf(flow, state.visitedNodes, state.takenTransitions),
+})
+
+/** Effects that reach nobody: the caller is a script, actions succeed without being done, it is always business hours. */
+function dryEffects(caller: SimulatedCaller, model: FlowModel): FlowEffects {
+  const next = callerScript(caller)
+  return {
+    dryRun: true,
+    model,
+    say: async () => {},
+    play: async () => {},
+    collect: async request => next(request),
+    perform: async request => dryResult(request),
+    isOpen: async () => true,
+  }
+}
+
+const DRY_OUTCOMES = {
+  api: 'success',
+  tool: 'success',
+  transfer: 'completed',
+  voicemail: 'recorded',
+  callback: 'booked',
+  payment: 'paid',
+} as const
+
+const dryResult = ({ kind, node }: ActionRequest): ActionResult => ({
+  status: 'succeeded',
+  outcome: DRY_OUTCOMES[kind],
+  output: node.action?.sample_output ?? null,
+})
+
+/** Hands out what the caller does, in the order of the specification: messages, keys, the last message, silence. */
+function callerScript(caller: SimulatedCaller): (request: CollectRequest) => CallerInput | null {
+  const lines = [...(caller.messages ?? [])]
+  let keys = caller.dtmf ?? ''
+  let last = caller.message ?? null
+  let silent = caller.no_response === true
+  return request => {
+    const line = lines.shift()
+    if (line !== undefined) return { kind: 'speech', text: line }
+    if (keys !== '') {
+      const { entry, rest } = takeEntry(keys, request.options)
+      keys = rest
+      return { kind: 'dtmf', digits: entry }
+    }
+    if (last !== null) {
+      const text = last
+      last = null
+      return { kind: 'speech', text }
+    }
+    if (!silent) return null
+    silent = false
+    return { kind: 'no_response' }
+  }
+}

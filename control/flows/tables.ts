@@ -1,0 +1,52 @@
+import type { Selectable } from 'kysely'
+import type { TenantColumns } from '../tenant-columns.ts'
+import type { FlowKind } from './graph.ts'
+
+export interface FlowTables {
+  flows: FlowTable
+  flow_versions: FlowVersionTable
+  flow_simulations: FlowSimulationTable
+}
+
+export interface FlowTable extends TenantColumns {
+  id: string
+  name: string
+  description: string
+  kind: FlowKind
+  status: 'draft' | 'published' | 'archived'
+  published_version: number | null
+  latest_version: number
+  draft_rev: number
+  /** JSON of the draft's graph. */
+  draft: string
+  template_id: string | null
+  created: string
+  updated: string
+}
+
+export interface FlowVersionTable extends TenantColumns {
+  id: string
+  flow_id: string
+  version: number
+  /** JSON. */
+  graph: string
+  created: string
+}
+
+export interface FlowSimulationTable extends TenantColumns {
+  /** SHA-256 of the `sim_…` ID, hex: the ID is the key that the state is sealed with. */
+  id: string
+  flow_id: string
+  /** Null: the draft, as it was when the simulation began. */
+  version: number | null
+  graph: string
+  /** A `FlowState`, sealed: callers' variables may be sensitive. */
+  state: string
+  ended: number
+  /** A request is running the simulation until then at the latest. */
+  busy_until: string | null
+  expires_at: string
+}
+
+export type FlowRow = Selectable<FlowTable>
+export type FlowVersionRow = Selectable<FlowVersionTable>
