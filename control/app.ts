@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { reachableHost, urlHost } from './addresses.ts'
+import { audioConverter } from './audio/convert.ts'
 import { CallDriver } from './calls/driver.ts'
 import type { StreamDeps } from './calls/streams.ts'
 import type { Config } from './config.ts'
@@ -15,7 +16,9 @@ import { VERSION } from './package.ts'
 import { agentRoutes, signOut } from './resources/agents.ts'
 import { apiKeyRoutes } from './resources/api-keys.ts'
 import { assistantRoutes } from './resources/assistants.ts'
+import { audioAssetRoutes } from './resources/audio-assets/routes.ts'
 import { callRoutes } from './resources/calls.ts'
+import { clientTokenRoutes } from './resources/client-tokens.ts'
 import { conferenceRoomRoutes } from './resources/conference-rooms.ts'
 import { connectionRoutes } from './resources/connections.ts'
 import { serveDocs } from './resources/docs.ts'
@@ -28,6 +31,7 @@ import { phoneNumberRoutes } from './resources/phone-numbers.ts'
 import { queueRoutes } from './resources/queues/routes.ts'
 import { queuesAnsweredBy, queuesUsing, removeTeam } from './resources/queues/store.ts'
 import { recordingRoutes } from './resources/recordings.ts'
+import { roomHistoryRoutes } from './resources/room-history.ts'
 import { roomParticipantRoutes } from './resources/room-participants.ts'
 import { callStreams, streamRoutes } from './resources/streams.ts'
 import { teamRoutes } from './resources/teams.ts'
@@ -106,11 +110,13 @@ function routes({ store, media, config, vault, now }: AppParts): Route[] {
     }),
     ...recordingRoutes({ store, dataDir: config.dataDir }),
     ...conferenceRoomRoutes({ store, now, publicUrl }),
+    ...roomHistoryRoutes({ store, now }),
     ...roomParticipantRoutes(dial),
     ...inboundRouteRoutes({ store, now }),
     ...phoneNumberRoutes({ store, now }),
     ...connectionRoutes({ store, now }),
-    ...contactCentre({ store, now }),
+    ...contactCentre({ store, vault, now }, publicUrl),
+    ...content({ store, now, config }),
     ...eventRoutes({ store }),
     ...webhookEndpointRoutes({ store, vault, now, resolve: resolveHost, allowedNetworks: config.allowPrivateUrls }),
     ...webhookDeliveryRoutes({ store, now }),
@@ -121,15 +127,15 @@ function routes({ store, media, config, vault, now }: AppParts): Route[] {
 }
 
 /** People, their queues, and who answers for them. */
-function contactCentre({ store, now }: Pick<AppParts, 'store' | 'now'>): Route[] {
+function contactCentre({ store, vault, now }: Pick<AppParts, 'store' | 'vault' | 'now'>, publicUrl: string): Route[] {
   const exists = {
     user: existsIn('users'),
     team: existsIn('teams'),
     assistant: existsIn('assistants'),
     copilotProfile: existsIn('copilot_profiles'),
-    audioAsset: async () => false,
+    audioAsset: existsIn('audio_assets'),
     flow: async () => false,
-    kbDocument: async () => false,
+    kbDocument: existsIn('kb_documents'),
   }
   const agents = { store, now, queuesOf: queuesAnsweredBy }
   return [
@@ -150,8 +156,15 @@ function contactCentre({ store, now }: Pick<AppParts, 'store' | 'now'>): Route[]
     }),
     ...agentRoutes(agents),
     ...assistantRoutes({ store, now, exists, usesOf: queuesUsing }),
+    ...clientTokenRoutes({ store, vault, now, exists, publicUrl }),
     ...queueRoutes({ store, now, exists, usesOf: queuesUsing }),
   ]
+}
+
+/** What is uploaded and what is reported. */
+function content({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'config'>): Route[] {
+  const { dataDir } = config
+  return [...audioAssetRoutes({ store, now, dataDir, convert: audioConverter(), usesOf: queuesUsing })]
 }
 
 const streamDeps = (config: AppConfig): StreamDeps => ({

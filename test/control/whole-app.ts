@@ -4,6 +4,9 @@ import { forTenant } from '../../control/tenancy.ts'
 import { vaultOf } from '../../control/vault.ts'
 import { type Answer, type Asked, ask, makeWorld, silent, type World } from './app-harness.ts'
 
+/** The vault of every whole app that is given no other. */
+export const VAULT = vaultOf(Buffer.alloc(32, 7))
+
 /** The product's own wiring over a database in memory, without media. */
 export interface WholeApp extends World {
   app: FastifyInstance
@@ -33,8 +36,7 @@ export async function makeWholeApp(more: Partial<AppParts> = {}): Promise<WholeA
     settled: async () => {},
     counters: { eventsLost: 0 },
   }
-  const vault = vaultOf(Buffer.alloc(32, 7))
-  const parts = { store: world.store, media, config, vault, now: world.clock.now, log: silent, ...more }
+  const parts = { store: world.store, media, config, vault: VAULT, now: world.clock.now, log: silent, ...more }
   const app = await buildApp(parts as unknown as AppParts)
   const asker = (key: string) => (line: string, body?: unknown, asked?: Asked) =>
     ask(app, line, { key, ...(body === undefined ? {} : { body }), ...asked })

@@ -1,0 +1,104 @@
+import { randomBytes } from 'node:crypto'
+import { jwtVerify, SignJWT } from 'jose'
+import { type Problem, problem } from '../http/errors.ts'
+import type { Store } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import type { Vault } from '../vault.ts'
+import type { ClientTokenRow } from './tables.ts'
+
+const KEY_SETTING = 'client_token_key'
+const KEY_BYTES = 32
+const ALGORITHM = 'HS256'
+const ISSUER = 'tandem'
+/** What a token opens: a call, or an agent's softphone. */
+export type TokenUse = 'call' | 'softphone'
+
+/** The key that signs the tokens of this installation; made at its first use and kept sealed by the vault. */
+export async function clientTokenKey(store: Store, vault: Vault): Promise<Uint8Array> {
+  const fresh = vault.seal(randomBytes(KEY_BYTES).toString('base64url'), KEY_SETTING)
+  const row = { name: KEY_SETTING, value: fresh }
+  // Of two that come first at once one inserts, and both read what is there.
+  await store.db
+    .insertInto('settings')
+    .values(row)
+    .onConflict(conflict => conflict.column('name').doNothing())
+    .execute()
+  const stored = await store.db
+    .selectFrom('settings')
+    .select('value')
+    .where('name', '=', KEY_SETTING)
+    .executeTakeFirstOrThrow()
+  return Buffer.from(vault.open(stored.value, KEY_SETTING), 'base64url')
+}
+
+/** The signed token of a row (RFC 7519): bound to one call, one origin and one tenant, until `expires_at`. */
+export function signClientToken(row: ClientTokenRow, key: Uint8Array): Promise<string> {
+  const claims = {
+    org: row.organisation_id,
+    livemode: row.livemode === 1,
+    ...(row.assistant_id === null ? {} : { assistant_id: row.assistant_id }),
+    ...(row.agent_user_id === null ? {} : { agent_user_id: row.agent_user_id }),
+    ...(row.origin === null ? {} : { origin: row.origin }),
+  }
+  const seconds = (time: string): number => Math.floor(Date.parse(time) / 1000)
+  return new SignJWT(claims)
+    .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
+    .setIssuer(ISSUER)
+    .setAudience(row.agent_user_id === null ? 'call' : 'softphone')
+    .setJti(row.id)
+    .setIssuedAt(seconds(row.created))
+    .setExpirationTime(seconds(row.expires_at))
+    .sign(key)
+}
+
+export interface Redemption {
+  tenant: Tenant
+  token: ClientTokenRow
+}
+
+/**
+ * Uses a token up: what it opens, once, or why not. `origin` is the browser's `Origin` header; a token that is bound to a website
+ * is not used up by another one.
+ */
+export async function redeemClientToken(
+  store: Store,
+  key: Uint8Array,
+  asked: { token: string; origin: string | null; use: TokenUse; now: Date },
+): Promise<Redemption | Problem> {
+  const claims = await verified(key, asked)
+  if (claims === null) return problem('client_token_invalid', 'The client token is not valid, or has expired.')
+  const tenant = { organisationId: String(claims.org), livemode: claims.livemode === true }
+  const tokens = forTenant(store.db, tenant)
+  const row = await tokens.find('client_tokens', String(claims.jti))
+  if (row === undefined) return problem('client_token_invalid', 'The client token is not valid, or has expired.')
+  if (row.origin !== null && row.origin !== asked.origin) {
+    return problem('origin_mismatch', `The client token works from ${row.origin} only.`)
+  }
+  const used_at = asked.now.toISOString()
+  const unused = tokens.update('client_tokens').set({ used_at }).where('id', '=', row.id).where('used_at', 'is', null)
+  const { numUpdatedRows } = await unused.executeTakeFirst()
+  if (numUpdatedRows === 0n) return problem('client_token_used', 'The client token has been used.')
+  return { tenant, token: { ...row, used_at } }
+}
+
+async function verified(key: Uint8Array, asked: { token: string; use: TokenUse; now: Date }) {
+  const expected = { algorithms: [ALGORITHM], issuer: ISSUER, audience: asked.use, currentDate: asked.now }
+  try {
+    return (await jwtVerify(asked.token, key, expected)).payload
+  } catch {
+    // `jose` throws for a bad signature, another use and an expired token alike; the reader learns no more than that.
+    return null
+  }
+}
+
+const LOCAL_HOST = /^(localhost|[a-z0-9-]+\.localhost|127\.0\.0\.1|\[::1\])$/
+
+/** The origin as browsers send it, or null when it is none, or one of `http` that is not this machine. */
+export function readOrigin(text: string): string | null {
+  if (!URL.canParse(text)) return null
+  const url = new URL(text)
+  const isBare =
+    url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '' && url.password === ''
+  const isAllowed = url.protocol === 'https:' || (url.protocol === 'http:' && LOCAL_HOST.test(url.hostname))
+  return isBare && isAllowed && !/[?#]/.test(text) ? url.origin : null
+}

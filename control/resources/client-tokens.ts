@@ -1,0 +1,139 @@
+import Type, { type Static } from 'typebox'
+import { clientTokenKey, readOrigin, signClientToken } from '../contact-centre/client-token.ts'
+import type { ClientTokenRow } from '../contact-centre/tables.ts'
+import type { Context } from '../http/context.ts'
+import { conflict, type Problem, problem } from '../http/errors.ts'
+import { type Exists, referenceProblem } from '../http/references.ts'
+import { type Route, route } from '../http/route.ts'
+import { input, metadata, nullable, timestamp } from '../http/schema.ts'
+import { newId } from '../ids.ts'
+import type { Store } from '../store.ts'
+import { forTenant } from '../tenancy.ts'
+import type { Vault } from '../vault.ts'
+
+export interface ClientTokenDeps {
+  store: Store
+  vault: Vault
+  now: () => Date
+  exists: { assistant: Exists; user: Exists }
+  /** Where browsers find us; no slash at its end. */
+  publicUrl: string
+}
+
+const DEFAULT_TTL_S = 300
+/** An expired token is refused by its signature alone; its row is kept for this long, for whoever asks what it was. */
+const KEPT_MS = 24 * 60 * 60 * 1000
+
+/** Specification, "ClientToken". */
+export const clientTokenSchema = Type.Object({
+  object: Type.Literal('client_token'),
+  token: Type.String({ description: 'Signed JWT; opens one call, once, before `expires_at`.' }),
+  expires_at: timestamp(),
+  call_id: Type.String({ description: 'The ID that the call will have.' }),
+  assistant_id: nullable(Type.String()),
+  agent_user_id: nullable(Type.String()),
+  origin: nullable(Type.String({ description: 'Website that the token is bound to.' })),
+  livemode: Type.Boolean(),
+  ws_url: Type.String({ description: 'The browser connects to `<ws_url>?client_token=<token>`.' }),
+})
+type ClientToken = Static<typeof clientTokenSchema>
+
+const body = input({
+  agent_user_id: Type.Optional(
+    Type.String({ maxLength: 200, description: 'Agent whose softphone the token opens; not with `assistant_id`.' }),
+  ),
+  assistant_id: Type.Optional(Type.String({ maxLength: 200, description: 'Assistant that the browser talks to.' })),
+  metadata: Type.Optional(metadata),
+  origin: Type.Optional(
+    Type.String({
+      maxLength: 300,
+      description: 'The only website that the token works from; http for localhost only. Strongly recommended.',
+    }),
+  ),
+  ttl_s: Type.Optional(
+    Type.Integer({ minimum: 300, maximum: 900, description: 'How long it can start the call; default 300.' }),
+  ),
+})
+
+export function clientTokenRoutes(deps: ClientTokenDeps): Route[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/client_tokens',
+      id: 'createClientToken',
+      summary: 'Make a client token',
+      description:
+        'A short-lived token with which a browser starts one call, once. The answer carries the ID of the call, so that it can be followed before it starts.',
+      tag: 'Client tokens',
+      scope: 'calls:write',
+      body,
+      status: 201,
+      reply: clientTokenSchema,
+      errors: [409],
+      handler: (context, input) => mint(deps, context, input.body),
+    }),
+  ]
+}
+
+async function mint(
+  deps: ClientTokenDeps,
+  context: Context,
+  asked: Static<typeof body>,
+): Promise<ClientToken | Problem> {
+  const origin = asked.origin === undefined ? null : readOrigin(asked.origin)
+  if (asked.origin !== undefined && origin === null) {
+    const message = 'origin is the scheme, host and port of a website; http is for localhost only.'
+    return problem('parameter_invalid', message, { param: 'origin' })
+  }
+  const refused = await targetProblem(deps, context, asked)
+  if (refused !== null) return refused
+  const at = deps.now()
+  const row: ClientTokenRow = {
+    id: newId('call'),
+    organisation_id: context.organisationId,
+    livemode: context.livemode ? 1 : 0,
+    assistant_id: asked.assistant_id ?? null,
+    agent_user_id: asked.agent_user_id ?? null,
+    origin,
+    metadata: JSON.stringify(asked.metadata ?? {}),
+    expires_at: new Date(at.getTime() + (asked.ttl_s ?? DEFAULT_TTL_S) * 1000).toISOString(),
+    used_at: null,
+    created: at.toISOString(),
+  }
+  const token = await signClientToken(row, await clientTokenKey(deps.store, deps.vault))
+  const tokens = forTenant(deps.store.db, context)
+  const forgotten = new Date(at.getTime() - KEPT_MS).toISOString()
+  await tokens.delete('client_tokens').where('expires_at', '<', forgotten).execute()
+  await tokens.insert('client_tokens', row)
+  return toClientToken(row, token, deps.publicUrl)
+}
+
+async function targetProblem(
+  { store, exists }: ClientTokenDeps,
+  context: Context,
+  { assistant_id, agent_user_id }: Static<typeof body>,
+): Promise<Problem | null> {
+  if (assistant_id !== undefined && agent_user_id !== undefined) {
+    const message = 'A token opens a call to an assistant, or the softphone of an agent, not both.'
+    return problem('parameter_invalid', message, { param: 'agent_user_id' })
+  }
+  const refused = await referenceProblem(store.db, context, [
+    { param: 'assistant_id', id: assistant_id, kind: 'assistant', exists: exists.assistant },
+    { param: 'agent_user_id', id: agent_user_id, kind: 'user', exists: exists.user },
+  ])
+  if (refused !== null || agent_user_id === undefined) return refused
+  const user = await forTenant(store.db, context).find('users', agent_user_id)
+  return user?.status === 'active' ? null : conflict('not_active', `The member is ${user?.status}.`)
+}
+
+const toClientToken = (row: ClientTokenRow, token: string, publicUrl: string): ClientToken => ({
+  object: 'client_token',
+  token,
+  expires_at: row.expires_at,
+  call_id: row.id,
+  assistant_id: row.assistant_id,
+  agent_user_id: row.agent_user_id,
+  origin: row.origin,
+  livemode: row.livemode === 1,
+  ws_url: `${publicUrl.replace(/^http/, 'ws')}/v1/web_calls`,
+})

@@ -1,0 +1,154 @@
+import { decodeJwt, decodeProtectedHeader } from 'jose'
+import * as assert from 'uvu/assert'
+import { clientTokenKey, readOrigin, redeemClientToken } from '../../../control/contact-centre/client-token.ts'
+import { isProblem } from '../../../control/http/errors.ts'
+import { vaultOf } from '../../../control/vault.ts'
+import { suite } from '../../harness.ts'
+import { addMember, makeWholeApp, refusal, VAULT, type WholeApp } from '../whole-app.ts'
+
+const test = suite('control/resources/client-tokens')
+
+/** What becomes of a token that a browser brings: the ID of the call it opens, or the code of the refusal. */
+async function redeem(
+  { store, clock }: WholeApp,
+  token: string,
+  { origin = null, use = 'call' as 'call' | 'softphone' }: { origin?: string | null; use?: 'call' | 'softphone' } = {},
+): Promise<string> {
+  const key = await clientTokenKey(store, VAULT)
+  const opened = await redeemClientToken(store, key, { token, origin, use, now: clock.now() })
+  return isProblem(opened) ? opened.problem : opened.token.id
+}
+
+test('a client token is a signed JWT for one call to one assistant; the answer carries the ID of the call', async () => {
+  const app = await makeWholeApp()
+  const assistant_id = (await app.live('POST /v1/assistants', { name: 'a' })).body.id
+  const { status, body } = await app.live('POST /v1/client_tokens', {
+    assistant_id,
+    origin: 'https://shop.example.com',
+  })
+  assert.is(status, 201)
+  assert.match(body.call_id, /^call_/)
+  assert.equal(
+    { ...body, token: '', call_id: '' },
+    {
+      object: 'client_token',
+      token: '',
+      expires_at: '2026-11-21T10:05:00.000Z',
+      call_id: '',
+      assistant_id,
+      agent_user_id: null,
+      origin: 'https://shop.example.com',
+      livemode: true,
+      ws_url: 'ws://127.0.0.1:8080/v1/web_calls',
+    },
+  )
+  assert.is(decodeProtectedHeader(body.token).alg, 'HS256')
+  const claims = decodeJwt(body.token)
+  assert.equal([claims.jti, claims.aud, claims.origin], [body.call_id, 'call', 'https://shop.example.com'])
+  assert.is((claims.exp ?? 0) - (claims.iat ?? 0), 300)
+  await app.close()
+})
+
+test('the token works once', async () => {
+  const app = await makeWholeApp()
+  const { token, call_id } = (await app.live('POST /v1/client_tokens')).body
+  const both = await Promise.all([redeem(app, token), redeem(app, token)])
+  assert.equal(both.sort(), [call_id, 'client_token_used'].sort())
+  assert.is(await redeem(app, token), 'client_token_used')
+  await app.close()
+})
+
+test('the token works until expires_at; ttl_s is 300 to 900, default 300', async () => {
+  const app = await makeWholeApp()
+  const { token, call_id } = (await app.live('POST /v1/client_tokens', { ttl_s: 900 })).body
+  const late = (await app.live('POST /v1/client_tokens', {})).body.token
+  app.clock.advance(300_000)
+  assert.is(await redeem(app, late), 'client_token_invalid')
+  app.clock.advance(599_000)
+  assert.is(await redeem(app, token), call_id)
+  for (const ttl_s of [299, 901, 300.5, '300']) {
+    assert.equal(refusal(await app.live('POST /v1/client_tokens', { ttl_s })), [400, 'ttl_s', undefined])
+  }
+  await app.close()
+})
+
+test("the browser's Origin must match; a mismatch does not use the token up", async () => {
+  const app = await makeWholeApp()
+  const { token, call_id } = (await app.live('POST /v1/client_tokens', { origin: 'https://Shop.Example.com:443/' }))
+    .body
+  assert.is(await redeem(app, token, { origin: 'https://evil.example.com' }), 'origin_mismatch')
+  assert.is(await redeem(app, token), 'origin_mismatch', 'no Origin is not the origin')
+  assert.is(await redeem(app, token, { origin: 'https://shop.example.com' }), call_id)
+  await app.close()
+})
+
+test('http is accepted for localhost only, and an origin has no path', async () => {
+  assert.is(readOrigin('http://localhost:3000'), 'http://localhost:3000')
+  assert.is(readOrigin('http://app.localhost'), 'http://app.localhost')
+  assert.is(readOrigin('http://127.0.0.1:8080'), 'http://127.0.0.1:8080')
+  assert.is(readOrigin('http://[::1]:8080'), 'http://[::1]:8080')
+  const { live, close } = await makeWholeApp()
+  for (const origin of [
+    'http://shop.example.com',
+    'http://localhost.example.com',
+    'https://shop.example.com/cart',
+    'https://shop.example.com?a=1',
+    'https://shop.example.com/#',
+    'https://user@shop.example.com',
+    'ftp://shop.example.com',
+    'null',
+    '*',
+    '',
+  ]) {
+    assert.equal(refusal(await live('POST /v1/client_tokens', { origin })), [400, 'origin', undefined], origin)
+  }
+  await close()
+})
+
+test('the call WebSocket refuses agent tokens, and the softphone those of calls', async () => {
+  const app = await makeWholeApp()
+  const ann = await addMember(app.live, 'ann@example.com')
+  const agent = (await app.live('POST /v1/client_tokens', { agent_user_id: ann })).body
+  assert.is(agent.agent_user_id, ann)
+  assert.is(await redeem(app, agent.token), 'client_token_invalid')
+  assert.is(await redeem(app, agent.token, { use: 'softphone' }), agent.call_id)
+  const call = (await app.live('POST /v1/client_tokens')).body
+  assert.is(await redeem(app, call.token, { use: 'softphone' }), 'client_token_invalid')
+  await app.close()
+})
+
+test('a forged token, one of another installation and one without its row are refused', async () => {
+  const app = await makeWholeApp()
+  const { token } = (await app.live('POST /v1/client_tokens')).body
+  const [header, claims, signature] = token.split('.')
+  const forged = Buffer.from(claims, 'base64url').toString().replace('"livemode":true', '"livemode":false')
+  assert.is(
+    await redeem(app, `${header}.${Buffer.from(forged).toString('base64url')}.${signature}`),
+    'client_token_invalid',
+  )
+  const none = Buffer.from('{"alg":"none"}').toString('base64url')
+  assert.is(await redeem(app, `${none}.${claims}.`), 'client_token_invalid')
+  const other = await makeWholeApp({ vault: vaultOf(Buffer.alloc(32, 9)) })
+  const foreign = (await other.live('POST /v1/client_tokens')).body.token
+  assert.is(await redeem(app, foreign), 'client_token_invalid')
+  await app.store.db.deleteFrom('client_tokens').execute()
+  assert.is(await redeem(app, token), 'client_token_invalid')
+  await app.close()
+  await other.close()
+})
+
+test('whoever a token names must be there, one of the two, and an agent active', async () => {
+  const { live, close } = await makeWholeApp()
+  const mint = async (body: object) => refusal(await live('POST /v1/client_tokens', body))
+  assert.equal(await mint({ assistant_id: 'asst_none' }), [400, 'assistant_id', undefined])
+  assert.equal(await mint({ agent_user_id: 'usr_none' }), [400, 'agent_user_id', undefined])
+  const invited = (await live('POST /v1/invitations', { email: 'new@example.com' })).body.user_id
+  assert.equal(await mint({ agent_user_id: invited }), [409, null, 'not_active'])
+  const assistant_id = (await live('POST /v1/assistants', { name: 'a' })).body.id
+  assert.equal(await mint({ agent_user_id: invited, assistant_id }), [400, 'agent_user_id', undefined])
+  const pairs = Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`k${i}`, 'v']))
+  assert.is((await mint({ metadata: pairs }))[0], 400)
+  await close()
+})
+
+test.run()
