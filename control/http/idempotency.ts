@@ -52,9 +52,12 @@ export async function beginAttempt(
   return { status: first.status, body: unseal(first.body, key) }
 }
 
-/** Keeps the answer of the first attempt; a failure of ours (5xx) or a 429 is forgotten, for it is to be tried again. */
-export async function endAttempt(store: Store, attempt: Attempt, status: number, body: string): Promise<void> {
-  if (status >= 500 || status === 429) {
+/**
+ * Keeps the answer of the first attempt; a failure of ours (5xx) or a 429 is forgotten, for it is to be tried again, and so is a
+ * streamed answer, whose `body` is null.
+ */
+export async function endAttempt(store: Store, attempt: Attempt, status: number, body: string | null): Promise<void> {
+  if (status >= 500 || status === 429 || body === null) {
     await matching(forTenant(store.db, attempt.tenant).delete('idempotency_keys'), attempt).execute()
     return
   }

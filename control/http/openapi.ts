@@ -24,7 +24,7 @@ const errorSchema = Type.Object({
 /** What Fastify validates and serialises by, and what `/openapi.json` is printed from. */
 export function routeSchema(route: Route): FastifySchema {
   const failures = [...EVERYWHERE, ...(route.errors ?? [])].sort((a, b) => a - b)
-  const answer = route.rawType === undefined ? route.reply : { content: { [route.rawType]: { schema: route.reply } } }
+  const answer = answerOf(route)
   return {
     operationId: route.id,
     summary: route.summary,
@@ -41,6 +41,12 @@ export function routeSchema(route: Route): FastifySchema {
       ...Object.fromEntries(failures.map(status => [status, { description: 'An error.', ...errorSchema }])),
     },
   } as FastifySchema
+}
+
+function answerOf({ reply, rawType, streamType }: Route): object {
+  if (rawType !== undefined) return { content: { [rawType]: { schema: reply } } }
+  if (streamType === undefined) return reply
+  return { content: { 'application/json': { schema: reply }, [streamType]: { schema: { type: 'string' } } } }
 }
 
 function describe(route: Route): string {

@@ -49,6 +49,8 @@ interface RouteShape<P extends TSchema, Q extends TSchema, B extends TSchema, R 
   reply: R
   /** The content type of a `RawAnswer`. */
   rawType?: string
+  /** The content type of a `RawAnswer` that clients may ask for in place of JSON. */
+  streamType?: string
   /** Statuses beyond 400, 401, 403, 429 and 500, which every operation has. */
   errors?: number[]
 }

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import swagger from '@fastify/swagger'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
@@ -169,7 +170,7 @@ async function leaveAttempt(
   const attempt = request.attempt
   if (attempt !== null) {
     request.attempt = null
-    await endAttempt(parts.store, attempt, reply.statusCode, String(payload))
+    await endAttempt(parts.store, attempt, reply.statusCode, payload instanceof Readable ? null : String(payload))
   }
   return payload
 }
