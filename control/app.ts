@@ -21,6 +21,7 @@ import { callRoutes } from './resources/calls.ts'
 import { clientTokenRoutes } from './resources/client-tokens.ts'
 import { conferenceRoomRoutes } from './resources/conference-rooms.ts'
 import { connectionRoutes } from './resources/connections.ts'
+import { copilotProfileRoutes } from './resources/copilot-profiles/routes.ts'
 import { serveDocs } from './resources/docs.ts'
 import { eventRoutes } from './resources/events.ts'
 import { type MediaHealth, serveHealth } from './resources/health.ts'
@@ -157,6 +158,7 @@ function contactCentre({ store, vault, now }: Pick<AppParts, 'store' | 'vault' |
     ...agentRoutes(agents),
     ...assistantRoutes({ store, now, exists, usesOf: queuesUsing }),
     ...clientTokenRoutes({ store, vault, now, exists, publicUrl }),
+    ...copilotProfileRoutes({ store, now, exists, usesOf: queuesUsing }),
     ...queueRoutes({ store, now, exists, usesOf: queuesUsing }),
   ]
 }

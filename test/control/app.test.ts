@@ -3,7 +3,7 @@ import { type AppParts, buildApp } from '../../control/app.ts'
 import { insertParty } from '../../control/calls/records.ts'
 import { ERRORS } from '../../control/http/errors.ts'
 import { newId } from '../../control/ids.ts'
-import { forTenant } from '../../control/tenancy.ts'
+import { forTenant, type Tenant } from '../../control/tenancy.ts'
 import { vaultOf } from '../../control/vault.ts'
 import type { Failure, MediaStats } from '../../media/protocol.ts'
 import { suite } from '../harness.ts'
@@ -75,6 +75,14 @@ async function makeCall(): Promise<string> {
   return callId
 }
 
+/** Its row only: the answers looked at do not read its file. */
+async function makeAudioAsset(tenant: Tenant): Promise<string> {
+  const id = newId('audio_asset')
+  const facts = { name: 'Hello', kind: 'prompt' as const, sample_rate: 8000, duration_ms: 1, text: '' }
+  await forTenant(world.store.db, tenant).insert('audio_assets', { id, ...facts, created: START.toISOString() })
+  return id
+}
+
 /** One object of each kind, of our organisation in live mode; by the path that it lies at. */
 async function makeObjects(): Promise<Record<string, string>> {
   const create = async (path: string, body: object): Promise<string> => {
@@ -92,8 +100,10 @@ async function makeObjects(): Promise<Record<string, string>> {
     '/agents': user,
     '/users': user,
     '/assistants': await create('/assistants', { name: 'Assistant' }),
+    '/copilot_profiles': await create('/copilot_profiles', { name: 'Profile' }),
     '/queues': await create('/queues', { name: 'Queue' }),
     '/teams': await create('/teams', { name: 'Team' }),
+    '/audio_assets': await makeAudioAsset(tenant),
     '/api_keys': await create('/api_keys', {}),
     '/calls': callId,
     '/conference_rooms': await create('/conference_rooms', { name: 'Room' }),

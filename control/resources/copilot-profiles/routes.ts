@@ -1,0 +1,225 @@
+import type { Static } from 'typebox'
+import Type from 'typebox'
+import type { CopilotProfileRow } from '../../contact-centre/tables.ts'
+import type { Context } from '../../http/context.ts'
+import { missing, type Problem } from '../../http/errors.ts'
+import { listOf, listQuery, page } from '../../http/list.ts'
+import { merge } from '../../http/merge.ts'
+import { type Exists, listReferences, referenceProblem, type UsesOf, usedProblem } from '../../http/references.ts'
+import { type Route, route } from '../../http/route.ts'
+import { deletedObject, idParams, input } from '../../http/schema.ts'
+import { newId } from '../../ids.ts'
+import type { Store, Trx } from '../../store.ts'
+import { forTenant } from '../../tenancy.ts'
+import { copyName, DEFAULT_SETTINGS, settingsProblem } from './profile.ts'
+import {
+  type CopilotProfile,
+  changeBody,
+  copilotProfileSchema,
+  createBody,
+  type ProfileSettings,
+  profileName,
+} from './schema.ts'
+
+export interface CopilotProfileDeps {
+  store: Store
+  now: () => Date
+  exists: { flow: Exists; kbDocument: Exists }
+  /** Who keeps a profile from being deleted: the queues that use it. */
+  usesOf: UsesOf
+}
+
+const common = { tag: 'Copilot profiles', status: 200, reply: copilotProfileSchema } as const
+
+export function copilotProfileRoutes(deps: CopilotProfileDeps): Route[] {
+  const { store } = deps
+  return [
+    route({
+      ...common,
+      method: 'POST',
+      path: '/copilot_profiles',
+      id: 'createCopilotProfile',
+      summary: 'Create a copilot profile',
+      description: 'What is not sent has its default.',
+      scope: 'copilot:write',
+      body: createBody,
+      status: 201,
+      errors: [409],
+      handler: (context, { body }) => create(deps, context, body),
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/copilot_profiles',
+      id: 'listCopilotProfiles',
+      summary: 'List copilot profiles',
+      scope: 'copilot:read',
+      query: listQuery,
+      reply: listOf(copilotProfileSchema),
+      handler: (context, { query }) => {
+        const rows = forTenant(store.db, context).select('copilot_profiles').selectAll()
+        return page(rows, query, '/v1/copilot_profiles', toProfile)
+      },
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/copilot_profiles/:id',
+      id: 'getCopilotProfile',
+      summary: 'Retrieve a copilot profile',
+      scope: 'copilot:read',
+      params: idParams,
+      errors: [404],
+      handler: async (context, { params }) => {
+        const row = await forTenant(store.db, context).find('copilot_profiles', params.id)
+        return row === undefined ? missing('copilot_profile', params.id) : toProfile(row)
+      },
+    }),
+    route({
+      ...common,
+      method: 'PATCH',
+      path: '/copilot_profiles/:id',
+      id: 'updateCopilotProfile',
+      summary: 'Change a copilot profile',
+      description:
+        'Updates the fields sent. Nested objects merge; lists replace. Calls starting afterwards use the new version.',
+      scope: 'copilot:write',
+      params: idParams,
+      body: changeBody,
+      errors: [404],
+      handler: (context, { params, body }) => change(deps, context, params.id, body),
+    }),
+    route({
+      ...common,
+      method: 'POST',
+      path: '/copilot_profiles/:id/duplicate',
+      id: 'duplicateCopilotProfile',
+      summary: 'Duplicate a copilot profile',
+      scope: 'copilot:write',
+      params: idParams,
+      body: input({
+        name: Type.Optional({ ...profileName, description: 'Default: the original\'s name with "(copy)" added.' }),
+      }),
+      status: 201,
+      errors: [404, 409],
+      handler: (context, { params, body }) => duplicate(deps, context, params.id, body.name),
+    }),
+    route({
+      ...common,
+      method: 'DELETE',
+      path: '/copilot_profiles/:id',
+      id: 'deleteCopilotProfile',
+      summary: 'Delete a copilot profile',
+      description: '409 while a queue uses it; `details.used_by` lists them.',
+      scope: 'copilot:write',
+      params: idParams,
+      reply: deletedObject('copilot_profile'),
+      errors: [404, 409],
+      handler: (context, { params: { id } }) =>
+        store.transaction(async trx => {
+          const scoped = forTenant(trx, context)
+          if ((await scoped.find('copilot_profiles', id)) === undefined) return missing('copilot_profile', id)
+          const used = usedProblem('copilot profile', await deps.usesOf(trx, context, id))
+          if (used !== null) return used
+          await scoped.delete('copilot_profiles').where('id', '=', id).execute()
+          return { object: 'copilot_profile' as const, id, deleted: true as const, livemode: context.livemode }
+        }),
+    }),
+  ]
+}
+
+/** Profiles whose script a flow is. */
+export const profilesUsingFlow: UsesOf = async (db, tenant, flowId) => {
+  const rows = forTenant(db, tenant).select('copilot_profiles').select(['id', 'name']).where('flow_id', '=', flowId)
+  return (await rows.orderBy('id').execute()).map(({ id, name }) => ({ object: 'copilot_profile', id, name }))
+}
+
+type Sent = Omit<Static<typeof changeBody>, 'name'>
+
+function create(
+  deps: CopilotProfileDeps,
+  context: Context,
+  body: Static<typeof createBody>,
+): Promise<CopilotProfile | Problem> {
+  const { name, ...sent } = body
+  const settings = merge(DEFAULT_SETTINGS, sent)
+  return deps.store.transaction(async trx => {
+    const refused = await refusal(deps, trx, context, { sent, settings })
+    return refused ?? insert(deps, trx, context, { name, template_id: null, ...columns(settings) })
+  })
+}
+
+function change(
+  deps: CopilotProfileDeps,
+  context: Context,
+  id: string,
+  body: Static<typeof changeBody>,
+): Promise<CopilotProfile | Problem> {
+  const { name, ...sent } = body
+  return deps.store.transaction(async trx => {
+    const row = await forTenant(trx, context).find('copilot_profiles', id)
+    if (row === undefined) return missing('copilot_profile', id)
+    const settings = merge<ProfileSettings>(JSON.parse(row.settings), sent)
+    const refused = await refusal(deps, trx, context, { sent, settings })
+    if (refused !== null) return refused
+    const next = { name: name ?? row.name, ...columns(settings) }
+    if (next.name === row.name && next.settings === row.settings) return toProfile(row)
+    const changed = { ...next, version: row.version + 1, updated: deps.now().toISOString() }
+    await forTenant(trx, context).update('copilot_profiles').set(changed).where('id', '=', id).execute()
+    return toProfile({ ...row, ...changed })
+  })
+}
+
+function duplicate(deps: CopilotProfileDeps, context: Context, id: string, name: string | undefined) {
+  return deps.store.transaction(async (trx): Promise<CopilotProfile | Problem> => {
+    const row = await forTenant(trx, context).find('copilot_profiles', id)
+    if (row === undefined) return missing('copilot_profile', id)
+    const { template_id, flow_id, settings } = row
+    return insert(deps, trx, context, { name: name ?? copyName(row.name), template_id, flow_id, settings })
+  })
+}
+
+async function insert(
+  deps: CopilotProfileDeps,
+  trx: Trx,
+  context: Context,
+  profile: Pick<CopilotProfileRow, 'name' | 'template_id' | 'flow_id' | 'settings'>,
+): Promise<CopilotProfile> {
+  const at = deps.now().toISOString()
+  const row = { id: newId('copilot_profile'), ...profile, version: 1, created: at, updated: at }
+  await forTenant(trx, context).insert('copilot_profiles', row)
+  return toProfile({ ...row, organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 })
+}
+
+const columns = (settings: ProfileSettings) => ({
+  flow_id: settings.script.flow_id,
+  settings: JSON.stringify(settings),
+})
+
+async function refusal(
+  { exists }: CopilotProfileDeps,
+  trx: Trx,
+  context: Context,
+  { sent, settings }: { sent: Sent; settings: ProfileSettings },
+): Promise<Problem | null> {
+  const documents = sent.kb?.document_ids ?? []
+  return (
+    settingsProblem(settings) ??
+    (await referenceProblem(trx, context, [
+      { param: 'script.flow_id', id: sent.script?.flow_id, kind: 'flow', exists: exists.flow },
+      ...listReferences('kb.document_ids', documents, 'knowledge-base document', exists.kbDocument),
+    ]))
+  )
+}
+
+const toProfile = (row: CopilotProfileRow): CopilotProfile => ({
+  id: row.id,
+  object: 'copilot_profile',
+  livemode: row.livemode === 1,
+  name: row.name,
+  version: row.version,
+  template_id: row.template_id,
+  ...(JSON.parse(row.settings) as ProfileSettings),
+  created: row.created,
+  updated: row.updated,
+})
