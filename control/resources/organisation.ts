@@ -1,9 +1,18 @@
 import type { Selectable } from 'kysely'
+import { isSupportedCountry } from 'libphonenumber-js'
 import Type, { type Static } from 'typebox'
-import { problem } from '../http/errors.ts'
+import type { BusinessHours, OpeningHours } from '../contact-centre/business-hours.ts'
+import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
-import { input, timestamp } from '../http/schema.ts'
+import { input, nullable, partialInput, timestamp } from '../http/schema.ts'
 import { newId } from '../ids.ts'
+import {
+  businessHours,
+  type CallbackSettings,
+  callbackSettings,
+  changedHours,
+  DEFAULT_CALLBACK_SETTINGS,
+} from '../schemas/organisation-hours.ts'
 import { newSecret } from '../secrets.ts'
 import type { Db, Store } from '../store.ts'
 import type { OrganisationTable } from '../tables.ts'
@@ -15,12 +24,19 @@ const pci = {
   max_seconds: Type.Integer({ minimum: 1, maximum: 3600, description: 'The longest pause, and the default.' }),
 }
 
+const country = nullable(
+  Type.String({ pattern: '^[A-Z]{2}$', description: 'Whose local phone numbers are meant; null: E.164 only.' }),
+)
+
 export const organisationSchema = Type.Object({
   id: Type.String(),
   object: Type.Literal('organisation'),
   livemode: Type.Boolean(),
   name: Type.String(),
   timezone: Type.String(),
+  country,
+  business_hours: nullable(Type.Object(businessHours, { description: 'Null: always open.' })),
+  callbacks: Type.Object(callbackSettings),
   pci: Type.Object(pci),
   stream_signing_secret: Type.String({ description: 'Verifies the signature of media stream upgrades in this mode.' }),
   created: timestamp(),
@@ -30,6 +46,9 @@ export const organisationSchema = Type.Object({
 const change = input({
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
   timezone: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'A name of the IANA database.' })),
+  country: Type.Optional(country),
+  business_hours: Type.Optional(nullable(partialInput(businessHours))),
+  callbacks: Type.Optional(partialInput(callbackSettings)),
   pci: Type.Optional(
     input({
       enabled: Type.Optional(pci.enabled),
@@ -68,7 +87,12 @@ export function organisationRoutes(deps: { store: Store; now: () => Date }): Rou
         if (body.timezone !== undefined && !isTimezone(body.timezone)) {
           return problem('parameter_invalid', `There is no time zone ${body.timezone}.`, { param: 'timezone' })
         }
-        const values = { ...toColumns(body), updated: now().toISOString() }
+        if (typeof body.country === 'string' && !isSupportedCountry(body.country)) {
+          return problem('parameter_invalid', `There is no country ${body.country}.`, { param: 'country' })
+        }
+        const documents = toDocuments(await organisationRow(store.db, context), body)
+        if (isProblem(documents)) return documents
+        const values = { ...toColumns(body), ...documents, updated: now().toISOString() }
         await store.db.updateTable('organisations').set(values).where('id', '=', context.organisationId).execute()
         return toOrganisation(await organisationRow(store.db, context), context)
       },
@@ -83,6 +107,9 @@ export interface OrganisationSettings {
   pci: { enabled: boolean; maskDtmf: boolean; maxSeconds: number }
   /** `whsec_…` of the tenant's mode. */
   streamSigningSecret: string
+  country: string | null
+  businessHours: BusinessHours
+  callbacks: CallbackSettings
 }
 
 export async function organisationSettings(db: Db, tenant: Tenant): Promise<OrganisationSettings> {
@@ -92,7 +119,29 @@ export async function organisationSettings(db: Db, tenant: Tenant): Promise<Orga
     timezone: row.timezone,
     pci: { enabled: row.pci_enabled === 1, maskDtmf: row.pci_mask_dtmf === 1, maxSeconds: row.pci_max_seconds },
     streamSigningSecret: tenant.livemode ? row.live_stream_secret : row.test_stream_secret,
+    country: row.country,
+    businessHours: { hours: hoursOf(row), timezone: row.timezone },
+    callbacks: callbacksOf(row),
   }
+}
+
+type Row = Selectable<OrganisationTable>
+
+const hoursOf = (row: Row): OpeningHours | null => (row.business_hours === null ? null : JSON.parse(row.business_hours))
+
+const callbacksOf = (row: Row): CallbackSettings => ({
+  ...DEFAULT_CALLBACK_SETTINGS,
+  ...(row.callbacks === null ? {} : JSON.parse(row.callbacks)),
+})
+
+/** The columns that hold JSON, as far as a change touches them. */
+function toDocuments(row: Row, body: Static<typeof change>): Partial<OrganisationTable> | Problem {
+  const documents: Partial<OrganisationTable> = {}
+  if (body.callbacks !== undefined) documents.callbacks = JSON.stringify({ ...callbacksOf(row), ...body.callbacks })
+  if (body.business_hours === undefined) return documents
+  const hours = changedHours(hoursOf(row), body.business_hours)
+  if (isProblem(hours)) return hours
+  return { ...documents, business_hours: hours === null ? null : JSON.stringify(hours) }
 }
 
 /** Stores a new organisation with the settings that all begin with; returns its ID. */
@@ -123,7 +172,7 @@ export async function insertOrganisation(
 /** Standard Webhooks: `whsec_` and the base64 of the key. */
 const newSigningSecret = (): string => `whsec_${Buffer.from(newSecret('').slice(1), 'base64url').toString('base64')}`
 
-const organisationRow = (db: Db, tenant: Tenant): Promise<Selectable<OrganisationTable>> =>
+const organisationRow = (db: Db, tenant: Tenant): Promise<Row> =>
   db.selectFrom('organisations').selectAll().where('id', '=', tenant.organisationId).executeTakeFirstOrThrow()
 
 function toColumns(body: Static<typeof change>): Partial<OrganisationTable> {
@@ -131,6 +180,7 @@ function toColumns(body: Static<typeof change>): Partial<OrganisationTable> {
   return {
     name: body.name,
     timezone: body.timezone,
+    country: body.country,
     pci_enabled: flag(body.pci?.enabled),
     pci_mask_dtmf: flag(body.pci?.mask_dtmf),
     pci_max_seconds: body.pci?.max_seconds,
@@ -146,12 +196,15 @@ function isTimezone(name: string): boolean {
   }
 }
 
-const toOrganisation = (row: Selectable<OrganisationTable>, tenant: Tenant): Static<typeof organisationSchema> => ({
+const toOrganisation = (row: Row, tenant: Tenant): Static<typeof organisationSchema> => ({
   id: row.id,
   object: 'organisation',
   livemode: tenant.livemode,
   name: row.name,
   timezone: row.timezone,
+  country: row.country,
+  business_hours: hoursOf(row),
+  callbacks: callbacksOf(row),
   pci: { enabled: row.pci_enabled === 1, mask_dtmf: row.pci_mask_dtmf === 1, max_seconds: row.pci_max_seconds },
   stream_signing_secret: tenant.livemode ? row.live_stream_secret : row.test_stream_secret,
   created: row.created,

@@ -30,6 +30,20 @@ test('PATCH merges nested objects: what is not sent stays', async () => {
   assert.equal(settings.pci, { enabled: true, maskDtmf: true, maxSeconds: 300 })
 })
 
+test('business hours, country and callback settings merge like the rest; null hours are always open', async () => {
+  const before = (await patch({})).body
+  assert.equal([before.country, before.business_hours], [null, null])
+  assert.equal(before.callbacks, { default_route: 'agent_queue', max_attempts: 3, api_priority: 5, sla_minutes: 60 })
+  const weekly = [{ day: 'monday', open: '09:00', close: '24:00' }]
+  const first = await patch({ business_hours: { weekly }, country: 'IL', callbacks: { api_priority: 8 } })
+  assert.equal(first.body.business_hours, { weekly, holidays: [] })
+  assert.equal([first.body.country, first.body.callbacks.api_priority], ['IL', 8])
+  const second = await patch({ business_hours: { holidays: ['2026-12-25'] }, callbacks: { sla_minutes: 5 } })
+  assert.equal(second.body.business_hours, { weekly, holidays: ['2026-12-25'] })
+  assert.equal(second.body.callbacks, { ...before.callbacks, api_priority: 8, sla_minutes: 5 })
+  assert.is((await patch({ business_hours: null, country: null })).body.business_hours, null)
+})
+
 test('PATCH without a body changes nothing', async () => {
   assert.is((await patch({})).status, 200)
 })
@@ -38,6 +52,17 @@ test('bad settings are refused by their place', async () => {
   for (const [body, param] of [
     [{ pci: { max_seconds: 0 } }, 'pci.max_seconds'],
     [{ pci: { on: true } }, 'pci.on'],
+    [{ country: 'XX' }, 'country'],
+    [{ country: 'de' }, 'country'],
+    [{ business_hours: { holidays: [] } }, 'business_hours.weekly'],
+    [{ business_hours: { weekly: [] } }, 'business_hours.weekly'],
+    [
+      { business_hours: { weekly: [{ day: 'monday', open: '09:00', close: '09:00' }] } },
+      'business_hours.weekly[0].close',
+    ],
+    [{ business_hours: { weekly: [{ day: 'monday', open: '9', close: '10:00' }] } }, 'business_hours.weekly[0].open'],
+    [{ callbacks: { api_priority: 11 } }, 'callbacks.api_priority'],
+    [{ callbacks: { max_attempts: 0 } }, 'callbacks.max_attempts'],
     [{ timezone: 'Mars/Olympus' }, 'timezone'],
     [{ name: '' }, 'name'],
   ] as const) {
