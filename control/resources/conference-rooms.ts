@@ -7,7 +7,7 @@ import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { listOf, listQuery, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
-import { deletedObject, idParams, input, nullable } from '../http/schema.ts'
+import { deletedObject, idParams, input, nullable, partialInput } from '../http/schema.ts'
 import { newId } from '../ids.ts'
 import {
   type ConferenceRoom,
@@ -30,16 +30,11 @@ export interface ConferenceRoomDeps {
 }
 
 const pin = (description: string) => Type.String({ pattern: '^[0-9]{4,8}$', description })
-const optional = <T extends Record<string, Type.TSchema>>(properties: T) => {
-  const all = Object.entries(properties).map(([name, schema]) => [name, Type.Optional(schema)])
-  return input(Object.fromEntries(all) as { [K in keyof T]: Type.TOptional<T[K]> })
-}
-
 const fields = {
   pin: pin('Participant PIN for dial-in, 4 to 8 digits.'),
   moderator_pin: pin('Different from the participant PIN.'),
-  settings: optional(roomSettings),
-  schedule: optional(roomSchedule),
+  settings: partialInput(roomSettings),
+  schedule: partialInput(roomSchedule),
 }
 const name = Type.String({ minLength: 1, maxLength: 200 })
 
@@ -112,6 +107,20 @@ export function conferenceRoomRoutes(deps: ConferenceRoomDeps): Route[] {
       },
     }),
     route({
+      method: 'POST',
+      path: '/conference_rooms/:id/links',
+      id: 'createConferenceRoomLink',
+      summary: "Replace a conference room's guest link",
+      description: 'The previous link stops working at once; the new one is shown only now.',
+      tag: 'Conference rooms',
+      scope: 'conference:write',
+      params: idParams,
+      status: 200,
+      reply: conferenceRoomWithLinkSchema,
+      errors: [404, 409],
+      handler: (context, { params }) => replaceLink(deps, context, params.id),
+    }),
+    route({
       method: 'PATCH',
       path: '/conference_rooms/:id',
       id: 'updateConferenceRoom',
@@ -172,8 +181,20 @@ async function createRoom(deps: ConferenceRoomDeps, context: Context, body: Stat
     updated: at,
   }
   await forTenant(deps.store.db, context).insert('conference_rooms', row)
-  return { ...toConferenceRoom(row, { dialIn: [], live: null }), join_url: `${deps.publicUrl}/join/${token}` }
+  return { ...toConferenceRoom(row, { dialIn: [], live: null }), join_url: joinUrl(deps, token) }
 }
+
+async function replaceLink(deps: ConferenceRoomDeps, context: Context, id: string) {
+  const token = newSecret('guest')
+  const change = { link_hash: sha256(token), updated: deps.now().toISOString() }
+  const rooms = forTenant(deps.store.db, context)
+  await rooms.update('conference_rooms').set(change).where('id', '=', id).execute()
+  const row = await rooms.find('conference_rooms', id)
+  if (row === undefined) return missing('conference_room', id)
+  return { ...(await toObject(deps.store.db, context, row)), join_url: joinUrl(deps, token) }
+}
+
+const joinUrl = ({ publicUrl }: ConferenceRoomDeps, token: string): string => `${publicUrl}/join/${token}`
 
 async function changeRoom(
   deps: ConferenceRoomDeps,
@@ -243,11 +264,16 @@ function scheduleProblem(schedule: RoomSchedule): Problem | null {
     problem('parameter_invalid', message, { param: `schedule.${param}` })
   if (!IANAZone.isValidZone(schedule.timezone)) return invalid('timezone', `No time zone ${schedule.timezone}.`)
   const { start_at, end_at } = schedule
+  // A leap second is a date-time of RFC 3339, and none that a JavaScript date can hold.
+  if (start_at !== null && !isDate(start_at)) return invalid('start_at', 'start_at is no time that we can keep.')
+  if (end_at !== null && !isDate(end_at)) return invalid('end_at', 'end_at is no time that we can keep.')
   if (start_at === null) return end_at === null ? null : invalid('end_at', 'end_at needs start_at.')
   return end_at !== null && Date.parse(end_at) <= Date.parse(start_at)
     ? invalid('end_at', 'end_at must be after start_at.')
     : null
 }
+
+const isDate = (text: string): boolean => !Number.isNaN(Date.parse(text))
 
 /** Requests may carry an offset; answers are in UTC. */
 const inUtc = (schedule: RoomSchedule): RoomSchedule => ({

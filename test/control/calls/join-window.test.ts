@@ -50,4 +50,46 @@ test('an occurrence keeps its wall-clock time across a change to summer time', (
   assert.not(at('2027-06-20T07:44:00Z', berlin))
 })
 
+test('an occurrence over a change of the clocks ends at its wall-clock time too', () => {
+  // From 01:00 to 04:00 in Berlin; on 28 March 2027 that night has an hour less.
+  const night = schedule('daily', {
+    start_at: '2026-11-02T00:00:00Z',
+    end_at: '2026-11-02T03:00:00Z',
+    timezone: 'Europe/Berlin',
+  })
+  assert.ok(at('2027-03-28T04:00:00Z', night), '04:00 in Berlin is 02:00 UTC, and two hours more are left to join')
+  assert.not(at('2027-03-28T04:00:01Z', night))
+  assert.ok(at('2027-03-27T05:00:00Z', night))
+})
+
+test('weekdays are days of the time zone: a Thursday evening in New York is a Friday in UTC', () => {
+  const evening = schedule('weekdays', {
+    start_at: '2026-11-03T01:00:00Z',
+    end_at: '2026-11-03T02:00:00Z',
+    timezone: 'America/New_York',
+  })
+  assert.ok(at('2026-11-06T01:30:00Z', evening), 'Thursday, 20:30')
+  assert.not(at('2026-11-07T01:30:00Z', evening), 'Friday, 20:30')
+  assert.not(at('2026-11-08T01:30:00Z', evening), 'Saturday, 20:30')
+  assert.ok(at('2026-11-09T01:30:00Z', evening), 'Sunday, 20:30')
+})
+
+test('a weekly occurrence of several days is open on each of them', () => {
+  const days = schedule('weekly', { end_at: '2026-11-05T10:00:00Z' })
+  assert.ok(at('2026-11-18T09:00:00Z', days))
+  assert.ok(at('2026-11-19T12:00:00Z', days))
+  assert.not(at('2026-11-19T12:00:01Z', days))
+  assert.not(at('2026-11-22T12:00:00Z', days))
+  assert.ok(at('2026-11-23T08:45:00Z', days))
+})
+
+test(
+  'a schedule whose occurrence lasts for thousands of years is answered at once',
+  () => {
+    const endless = schedule('daily', { start_at: '0001-01-01T00:00:00Z', end_at: '9999-01-01T00:00:00Z' })
+    assert.ok(at('2026-11-02T00:00:00Z', endless))
+  },
+  { timeoutMs: 1000 },
+)
+
 test.run()
