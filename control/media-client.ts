@@ -55,6 +55,10 @@ interface Pending {
 
 type Job = { kind: 'event'; seq: number; event: MediaEvent } | { kind: 'mark'; resolve: () => void }
 
+/** Null: what came is no event. */
+const nameOf = (event: unknown): string | null =>
+  typeof event === 'object' && event !== null && 'name' in event && typeof event.name === 'string' ? event.name : null
+
 const unavailable = (message: string): Failure => ({ failure: 'unavailable', message })
 
 /**
@@ -192,8 +196,8 @@ export class MediaClient implements MediaPort {
     if (this.#socket !== socket) return
     if (message.type === 'hello') void this.#greeted(socket, message, position)
     else if (message.type === 'reply' && typeof message.id === 'number') this.#replied(message.id, message.body)
-    else if (message.type === 'event' && typeof message.seq === 'number') {
-      this.#queue(socket, message.seq, message.event as MediaEvent)
+    else if (message.type === 'event' && Number.isSafeInteger(message.seq)) {
+      this.#queue(socket, message.seq as number, message.event as MediaEvent)
     }
   }
 
@@ -269,7 +273,7 @@ export class MediaClient implements MediaPort {
         try {
           await this.#deliver(socket, job.seq, job.event)
         } catch (error) {
-          this.#log.error({ err: error, event: job.event.name }, 'a media event could not be handled')
+          this.#log.error({ err: error, event: nameOf(job.event) }, 'a media event could not be handled')
           socket.destroy()
           return
         }
@@ -278,9 +282,10 @@ export class MediaClient implements MediaPort {
   }
 
   async #deliver(socket: Socket, seq: number, event: MediaEvent): Promise<void> {
-    if (this.#attempts.seq === seq && this.#attempts.count >= MAX_ATTEMPTS) {
+    const name = nameOf(event)
+    if (name === null || (this.#attempts.seq === seq && this.#attempts.count >= MAX_ATTEMPTS)) {
       this.counters.skipped++
-      this.#log.error({ seq, event: event.name }, 'a media event was left out')
+      this.#log.error({ seq, event: name }, 'a media event was left out')
       await this.#handler.skip(seq)
       this.#write({ type: 'ack', seq })
       return
