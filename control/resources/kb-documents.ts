@@ -1,0 +1,162 @@
+import Type, { type Static } from 'typebox'
+import { appendEvent } from '../events/log.ts'
+import { decodeBase64 } from '../http/base64.ts'
+import type { Context } from '../http/context.ts'
+import { missing, type Problem, problem } from '../http/errors.ts'
+import { listOf, listQuery, page } from '../http/list.ts'
+import { type Route, route } from '../http/route.ts'
+import { deletedObject, idParams, input, metadata } from '../http/schema.ts'
+import { newId } from '../ids.ts'
+import { passagesOf, readText } from '../kb/passages.ts'
+import type { PassageSearch } from '../kb/search.ts'
+import { type KbDocument, kbDocumentSchema, toKbDocument } from '../schemas/kb-document.ts'
+import type { Store, Trx } from '../store.ts'
+import { forTenant } from '../tenancy.ts'
+
+export interface KbDocumentDeps {
+  store: Store
+  now: () => Date
+  search: PassageSearch
+}
+
+const MAX_BYTES = 2 * 1024 * 1024
+
+const createBody = input({
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: "Default: the file's name." })),
+  text: Type.Optional(Type.String({ description: 'The document itself; or send `file`.' })),
+  file: Type.Optional(
+    input({
+      content_base64: Type.String({ description: 'A file of UTF-8 text, such as Markdown, base64.' }),
+      filename: Type.Optional(Type.String({ maxLength: 255 })),
+    }),
+  ),
+  metadata: Type.Optional(metadata),
+})
+type Create = Static<typeof createBody>
+
+const common = { tag: 'Knowledge base', status: 200, reply: kbDocumentSchema } as const
+
+export function kbDocumentRoutes(deps: KbDocumentDeps): Route[] {
+  const { store } = deps
+  return [
+    route({
+      ...common,
+      method: 'POST',
+      path: '/kb/documents',
+      id: 'createKbDocument',
+      summary: 'Add a document',
+      description:
+        'Plain text or Markdown of at most 2 MB: `text`, or `file` in JSON or as a part of `multipart/form-data`. ' +
+        'A file that is no text becomes a document with status `failed`.',
+      scope: 'kb:write',
+      upload: { maxBytes: MAX_BYTES, tooLarge: 'parameter_invalid' },
+      body: createBody,
+      status: 201,
+      errors: [409],
+      handler: (context, { body }) => createDocument(deps, context, body),
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/kb/documents',
+      id: 'listKbDocuments',
+      summary: 'List documents',
+      scope: 'kb:read',
+      query: listQuery,
+      reply: listOf(kbDocumentSchema),
+      handler: (context, { query }) =>
+        page(forTenant(store.db, context).select('kb_documents').selectAll(), query, '/v1/kb/documents', toKbDocument),
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/kb/documents/:id',
+      id: 'getKbDocument',
+      summary: 'Retrieve a document',
+      scope: 'kb:read',
+      params: idParams,
+      errors: [404],
+      handler: async (context, { params }) => {
+        const row = await forTenant(store.db, context).find('kb_documents', params.id)
+        return row === undefined ? missing('kb_document', params.id) : toKbDocument(row)
+      },
+    }),
+    route({
+      ...common,
+      method: 'DELETE',
+      path: '/kb/documents/:id',
+      id: 'deleteKbDocument',
+      summary: 'Delete a document',
+      description:
+        'Its passages and its stored original too: assistants and the copilot stop answering from it at once.',
+      scope: 'kb:write',
+      params: idParams,
+      reply: deletedObject('kb_document'),
+      errors: [404, 409],
+      handler: (context, { params }) => deleteDocument(deps, context, params.id),
+    }),
+  ]
+}
+
+async function createDocument(deps: KbDocumentDeps, context: Context, body: Create): Promise<KbDocument | Problem> {
+  const original = originalOf(body)
+  if ('problem' in original) return original
+  const read = readText(original.bytes)
+  const texts = 'text' in read ? passagesOf(read.text) : []
+  const row = {
+    id: newId('kb_document'),
+    name: body.name ?? body.file?.filename ?? 'Document',
+    status: 'text' in read ? ('ready' as const) : ('failed' as const),
+    error: 'text' in read ? null : read.error,
+    size_bytes: original.bytes.length,
+    passage_count: texts.length,
+    metadata: JSON.stringify(body.metadata ?? {}),
+    created: deps.now().toISOString(),
+  }
+  const livemode = context.livemode ? 1 : 0
+  const document = toKbDocument({ ...row, organisation_id: context.organisationId, livemode })
+  await deps.store.transaction(async trx => {
+    const scoped = forTenant(trx, context)
+    await scoped.insert('kb_documents', row)
+    await scoped.insert('kb_originals', { id: row.id, content: original.bytes.toString('base64') })
+    await addPassages(deps, trx, context, row.id, texts)
+    const type = row.status === 'ready' ? 'kb.document.ready' : 'kb.document.failed'
+    await appendEvent(trx, context, { type, at: row.created, object: document, request: context })
+  })
+  return document
+}
+
+function originalOf({ text, file }: Create): { bytes: Buffer } | Problem {
+  if (text !== undefined && file !== undefined) {
+    return problem('parameter_invalid', 'Send text or file, not both.', { param: 'file' })
+  }
+  if (text === undefined && file === undefined) {
+    return problem('parameter_missing', 'Missing required parameter: text.', { param: 'text' })
+  }
+  const bytes = file === undefined ? Buffer.from(text ?? '') : decodeBase64(file.content_base64)
+  if (bytes === null) return problem('parameter_invalid', 'Not base64.', { param: 'file.content_base64' })
+  return bytes.length <= MAX_BYTES
+    ? { bytes }
+    : problem('parameter_invalid', `The document has ${bytes.length} bytes, more than ${MAX_BYTES}.`, {
+        param: file === undefined ? 'text' : 'file',
+      })
+}
+
+async function addPassages(deps: KbDocumentDeps, trx: Trx, context: Context, documentId: string, texts: string[]) {
+  const passages = texts.map(text => ({ id: newId('kb_passage'), text }))
+  for (const [position, { id, text }] of passages.entries()) {
+    await forTenant(trx, context).insert('kb_passages', { id, document_id: documentId, position, text })
+  }
+  await deps.search.add(trx, context, documentId, passages)
+}
+
+const deleteDocument = ({ store, search }: KbDocumentDeps, context: Context, id: string) =>
+  store.transaction(async trx => {
+    const scoped = forTenant(trx, context)
+    if ((await scoped.find('kb_documents', id)) === undefined) return missing('kb_document', id)
+    await search.remove(trx, context, id)
+    await scoped.delete('kb_passages').where('document_id', '=', id).execute()
+    await scoped.delete('kb_originals').where('id', '=', id).execute()
+    await scoped.delete('kb_documents').where('id', '=', id).execute()
+    return { object: 'kb_document' as const, id, deleted: true as const, livemode: context.livemode }
+  })
