@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { Logger } from 'pino'
 import type { Store } from '../store.ts'
 import type { Vault } from '../vault.ts'
@@ -66,6 +67,8 @@ export class WebhookDispatcher {
   constructor(parts: DispatcherParts) {
     this.#parts = parts
     this.#bounds = { ...DEFAULTS, ...parts.bounds }
+    // One for each attempt, which are bounded: Node would take more than ten for a leak.
+    setMaxListeners(0, this.#abort.signal)
   }
 
   start(): void {

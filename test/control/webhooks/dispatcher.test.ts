@@ -1,0 +1,304 @@
+import * as assert from 'uvu/assert'
+import { appendEvent } from '../../../control/events/log.ts'
+import type { PostOutcome } from '../../../control/webhooks/http-post.ts'
+import { suite } from '../../harness.ts'
+import { until } from '../calls-world.ts'
+import { DAY, dispatcherOf, HOUR, MINUTE, makeWebhookWorld, SECOND, type WebhookWorld } from './webhook-world.ts'
+
+const test = suite('control/webhooks/dispatcher')
+
+let world: WebhookWorld
+test.beforeEach(async () => {
+  world = await makeWebhookWorld()
+})
+test.afterEach(() => world.close())
+
+const deliveries = async (query = '') => (await world.ask(`GET /v1/webhook_deliveries${query}`)).body.data
+const endpoint = async (id: string) => (await world.ask(`GET /v1/webhook_endpoints/${id}`)).body
+
+/** Advances in steps of `stepMs` and delivers what is due; the times of the attempts [ms] from now. */
+async function attemptTimes(steps: number, stepMs: number): Promise<number[]> {
+  const times: number[] = []
+  for (let step = 0; step <= steps; step++) {
+    if (step > 0) world.clock.advance(stepMs)
+    if ((await world.dispatcher.deliverDue()) > 0) times.push(step * stepMs)
+  }
+  return times
+}
+
+test('an event is delivered to each endpoint that subscribes to its type, in its organisation and mode only', async () => {
+  await world.endpoint({ url: `${world.receiver.url}/all` })
+  await world.endpoint({ url: `${world.receiver.url}/this`, event_types: ['call.ended'] })
+  await world.endpoint({ url: `${world.receiver.url}/other`, event_types: ['call.created'] })
+  await world.endpoint({ url: `${world.receiver.url}/test` }, world.ours.keys.test)
+  await world.endpoint({ url: `${world.receiver.url}/theirs` }, world.theirs.keys.live)
+  const id = await world.emit()
+  assert.is(await world.dispatcher.deliverDue(), 2)
+  assert.equal(world.receiver.received.map(({ path }) => path).sort(), ['/all', '/this'])
+  for (const { headers, body } of world.receiver.received) {
+    assert.is(headers['webhook-id'], id)
+    assert.equal(JSON.parse(body), (await world.ask(`GET /v1/events/${id}`)).body)
+    assert.equal(Object.keys(JSON.parse(body)), [
+      'id',
+      'object',
+      'type',
+      'timestamp',
+      'livemode',
+      'api_version',
+      'data',
+      'request',
+    ])
+  }
+  assert.is(await world.dispatcher.deliverDue(), 0)
+})
+
+test('an event whose transaction is rolled back is delivered nowhere', async () => {
+  await world.endpoint()
+  const failed = world.store.transaction(async trx => {
+    const tenant = { organisationId: world.ours.organisationId, livemode: true }
+    await appendEvent(trx, tenant, { type: 'call.ended', at: world.clock.now().toISOString(), object: {} })
+    throw new Error('rolled back')
+  })
+  await failed.catch(() => {})
+  assert.is(await world.dispatcher.deliverDue(), 0)
+})
+
+test('a failing delivery is attempted at once, after 5 s, 5 min and 30 min more, with the same ID and body', async () => {
+  await world.endpoint()
+  await world.emit()
+  world.receiver.say(500)
+  const times = await attemptTimes((36 * MINUTE) / (5 * SECOND), 5 * SECOND)
+  assert.equal(times, [0, 5 * SECOND, 5 * MINUTE + 5 * SECOND, 35 * MINUTE + 5 * SECOND])
+  const seen = new Set(world.receiver.received.map(({ headers, body }) => `${headers['webhook-id']} ${body}`))
+  assert.is(seen.size, 1)
+  assert.is(new Set(world.receiver.received.map(({ headers }) => headers['webhook-timestamp'])).size, 4)
+})
+
+test('after ten attempts a live delivery has failed, in test mode after three', async () => {
+  await world.endpoint()
+  await world.endpoint({}, world.ours.keys.test)
+  await world.emit(true)
+  await world.emit(false)
+  world.receiver.say(503)
+  await attemptTimes(80, HOUR)
+  const [live] = await deliveries()
+  const [inTest] = (await world.ask('GET /v1/webhook_deliveries', undefined, world.ours.keys.test)).body.data
+  assert.equal([live.status, live.attempts, live.next_attempt_at], ['failed', 10, null])
+  assert.equal([inTest.status, inTest.attempts, inTest.error], ['failed', 3, 'bad_status'])
+})
+
+test('2xx is success and ends the attempts', async () => {
+  await world.endpoint()
+  await world.emit()
+  world.receiver.say(500)
+  await world.dispatcher.deliverDue()
+  world.receiver.answer = response => response.writeHead(202).end('noted')
+  assert.equal(await attemptTimes(100, HOUR), [HOUR])
+  const [delivery] = await deliveries()
+  assert.equal([delivery.status, delivery.attempts, delivery.error], ['succeeded', 2, null])
+  assert.equal([delivery.last_attempt.status_code, delivery.last_attempt.response_body], [202, 'noted'])
+})
+
+test('a redirect is a failure and is not followed', async () => {
+  await world.endpoint()
+  await world.emit()
+  world.receiver.say(302, { location: `${world.receiver.url}/elsewhere` })
+  await world.dispatcher.deliverDue()
+  assert.equal(
+    world.receiver.received.map(({ path }) => path),
+    ['/hook'],
+  )
+  const [delivery] = await deliveries()
+  assert.equal([delivery.status, delivery.error, delivery.last_attempt.status_code], ['pending', 'redirected', 302])
+})
+
+test('Retry-After is honoured', async () => {
+  await world.endpoint()
+  await world.emit()
+  world.receiver.say(429, { 'retry-after': '60' })
+  const times = await attemptTimes(12, 10 * SECOND)
+  assert.equal(times, [0, MINUTE])
+})
+
+test('410 disables the endpoint, gives up what waits for it and emits webhook_endpoint.disabled to the others', async () => {
+  const { id } = await world.endpoint()
+  await world.emit()
+  world.receiver.say(500)
+  await world.dispatcher.deliverDue()
+  world.receiver.takeTypes()
+  world.receiver.answer = (response, { path }) => response.writeHead(path === '/hook' ? 410 : 204).end()
+  await world.endpoint({ url: `${world.receiver.url}/watch`, event_types: ['webhook_endpoint.disabled'] })
+  await world.emit()
+  await world.dispatcher.deliverDue()
+  const gone = await endpoint(id)
+  assert.equal([gone.status, gone.disabled_reason], ['disabled', 'gone'])
+  const told = JSON.parse(world.receiver.received.find(({ path }) => path === '/watch')?.body ?? '{}')
+  assert.equal([told.type, told.data.object.id, told.data.object.status], ['webhook_endpoint.disabled', id, 'disabled'])
+  assert.is(told.data.previous_attributes.status, 'enabled')
+  const rest = await deliveries(`?endpoint_id=${id}`)
+  assert.equal(
+    rest.map(({ status, error }: { status: string; error: string }) => [status, error]),
+    [
+      ['failed', 'endpoint_disabled'],
+      ['failed', 'endpoint_disabled'],
+    ],
+  )
+  await world.emit()
+  world.receiver.takeTypes()
+  world.clock.advance(HOUR)
+  assert.is(await world.dispatcher.deliverDue(), 0)
+})
+
+test('five days of failures disable the endpoint, and not a moment less', async () => {
+  const { id } = await world.endpoint()
+  world.receiver.say(500)
+  const begun = world.clock.now().toISOString()
+  for (let day = 0; day < 5; day++) {
+    await world.emit()
+    await world.dispatcher.deliverDue()
+    assert.equal([(await endpoint(id)).status, (await endpoint(id)).failing_since], ['enabled', begun])
+    world.clock.advance(day < 4 ? DAY : DAY - SECOND)
+  }
+  await world.dispatcher.deliverDue()
+  assert.is((await endpoint(id)).status, 'enabled')
+  world.clock.advance(SECOND)
+  await world.emit()
+  await world.dispatcher.deliverDue()
+  assert.equal([(await endpoint(id)).status, (await endpoint(id)).disabled_reason], ['disabled', 'failing'])
+  const { data } = (await world.ask('GET /v1/events?type=webhook_endpoint.disabled')).body
+  assert.equal(
+    data.map((event: { data: { object: { id: string } } }) => event.data.object.id),
+    [id],
+  )
+})
+
+test('one success among the failures, and the five days begin anew', async () => {
+  const { id } = await world.endpoint()
+  for (let day = 0; day < 12; day++) {
+    world.receiver.say(day % 4 === 3 ? 200 : 500)
+    await world.emit()
+    await world.dispatcher.deliverDue()
+    world.clock.advance(DAY)
+  }
+  assert.is((await endpoint(id)).status, 'enabled')
+})
+
+test('in live mode an address that the operator has not allowed is refused when it is dialled', async () => {
+  await world.endpoint()
+  await world.emit()
+  const strict = dispatcherOf(world, { allowedNetworks: [] })
+  await strict.deliverDue()
+  assert.is(world.receiver.received.length, 0)
+  assert.is((await deliveries())[0].error, 'address_not_allowed')
+  await strict.close()
+})
+
+test('in test mode a loopback receiver needs nobody to allow it', async () => {
+  await world.endpoint({}, world.ours.keys.test)
+  await world.emit(false)
+  const strict = dispatcherOf(world, { allowedNetworks: [] })
+  await strict.deliverDue()
+  assert.equal(world.receiver.takeTypes(), ['call.ended'])
+  await strict.close()
+})
+
+/** Attempts that end when the test says so. */
+function heldPosts() {
+  const held: { url: string; finish(outcome: PostOutcome): void }[] = []
+  const post = (request: { url: string }, { signal }: { signal: AbortSignal }): Promise<PostOutcome> =>
+    new Promise(resolve => {
+      held.push({ url: request.url, finish: resolve })
+      signal.addEventListener('abort', () => resolve({ error: 'aborted', message: '' }))
+    })
+  return { held, post }
+}
+const OK: PostOutcome = { status: 200, body: '', retryAfter: undefined }
+
+test('one process delivers at most so many at once, and few of them to one slow endpoint', async () => {
+  await world.endpoint({ url: `${world.receiver.url}/slow` })
+  for (let i = 0; i < 20; i++) await world.emit()
+  await world.endpoint({ url: `${world.receiver.url}/quick`, event_types: ['ping'] })
+  const { held, post } = heldPosts()
+  const dispatcher = dispatcherOf(world, { post, bounds: { atOnce: 6, perEndpoint: 4, pollMs: 1 } })
+  dispatcher.start()
+  await until(() => held.length === 4)
+  const { body } = await world.ask('GET /v1/webhook_endpoints')
+  await world.ask(`POST /v1/webhook_endpoints/${body.data[0].id}/ping`)
+  await until(() => held.length === 5)
+  assert.match(held[4]!.url, /quick$/)
+  assert.is(dispatcher.running, 5)
+  for (let done = 0; done < 21; done++) {
+    await until(() => held.length > done)
+    assert.ok(dispatcher.running <= 6)
+    held[done]!.finish(OK)
+  }
+  await until(() => dispatcher.counters.succeeded === 21)
+  await dispatcher.close()
+})
+
+test('two control processes never deliver the same at once, nor a delivery of one whose lease has not run out', async () => {
+  await world.endpoint()
+  await world.emit()
+  const { held, post } = heldPosts()
+  const first = dispatcherOf(world, { post })
+  const running = first.deliverDue()
+  await until(() => held.length === 1)
+  world.clock.advance(24 * SECOND)
+  assert.is(await world.dispatcher.deliverDue(), 0)
+  const retried = await world.ask(`POST /v1/webhook_deliveries/${(await deliveries())[0].id}/retry`)
+  assert.equal([retried.status, retried.body.error.details.reason], [409, 'attempt_running'])
+  held[0]!.finish(OK)
+  await running
+  world.clock.advance(HOUR)
+  assert.is(await world.dispatcher.deliverDue(), 0)
+})
+
+test('what a killed process had under way is delivered by another once the lease has run out', async () => {
+  await world.endpoint()
+  await world.emit()
+  const { held, post } = heldPosts()
+  const killed = dispatcherOf(world, { post })
+  const running = killed.deliverDue()
+  await until(() => held.length === 1)
+  world.clock.advance(25 * SECOND)
+  assert.is(await world.dispatcher.deliverDue(), 1)
+  assert.is((await deliveries())[0].status, 'succeeded')
+  // It was only slow: what it brings too late changes nothing.
+  held[0]!.finish({ status: 500, body: '', retryAfter: undefined })
+  await running
+  assert.is(killed.counters.superseded, 1)
+  assert.is((await deliveries())[0].status, 'succeeded')
+})
+
+test('a process that stops gives its unfinished attempts back at once', async () => {
+  await world.endpoint()
+  await world.emit()
+  const { held, post } = heldPosts()
+  const stopping = dispatcherOf(world, { post, bounds: { pollMs: 1 } })
+  stopping.start()
+  await until(() => held.length === 1)
+  await stopping.close()
+  const [delivery] = await deliveries()
+  assert.equal([delivery.status, delivery.attempts], ['pending', 0])
+  assert.is(await world.dispatcher.deliverDue(), 1)
+})
+
+test('closed deliveries are forgotten after 30 days, waiting ones and events never', async () => {
+  await world.endpoint()
+  await world.emit()
+  await world.dispatcher.deliverDue()
+  world.receiver.say(500)
+  await world.emit()
+  world.clock.advance(30 * DAY + SECOND)
+  const sweeper = dispatcherOf(world, { bounds: { pollMs: 1, atOnce: 0 } })
+  sweeper.start()
+  await until(() => sweeper.counters.forgotten === 1)
+  await sweeper.close()
+  assert.equal(
+    (await deliveries()).map(({ status }: { status: string }) => status),
+    ['pending'],
+  )
+  assert.is((await world.ask('GET /v1/events')).body.data.length, 2)
+})
+
+test.run()
