@@ -5,18 +5,24 @@ import { audioConverter } from './audio/convert.ts'
 import { CallDriver } from './calls/driver.ts'
 import type { StreamDeps } from './calls/streams.ts'
 import type { Config } from './config.ts'
+import { assistantsLedBy, assistantsOf, knownAssets, profilesScriptedBy } from './contact-centre/flow-users.ts'
+import { modelChooser } from './flows/model-choice.ts'
+import { StreamSlots } from './http/event-stream.ts'
 import { DEFAULT_RATE } from './http/limits.ts'
-import { existsIn } from './http/references.ts'
+import { existsIn, type UsesOf } from './http/references.ts'
 import { measureRequests } from './http/request-metrics.ts'
 import type { Route } from './http/route.ts'
 import { createServer, mountOperations } from './http/server.ts'
 import { resolveHost } from './http/url-policy.ts'
+import { sqliteSearch } from './kb/sqlite-search.ts'
 import type { MediaPort } from './media-client.ts'
 import { VERSION } from './package.ts'
 import { agentRoutes, signOut } from './resources/agents.ts'
 import { apiKeyRoutes } from './resources/api-keys.ts'
 import { assistantRoutes } from './resources/assistants.ts'
 import { audioAssetRoutes } from './resources/audio-assets/routes.ts'
+import { callbackRoutes } from './resources/callbacks/routes.ts'
+import { callbacksUsing } from './resources/callbacks/store.ts'
 import { callRoutes } from './resources/calls.ts'
 import { clientTokenRoutes } from './resources/client-tokens.ts'
 import { conferenceRoomRoutes } from './resources/conference-rooms.ts'
@@ -24,8 +30,12 @@ import { connectionRoutes } from './resources/connections.ts'
 import { copilotProfileRoutes } from './resources/copilot-profiles/routes.ts'
 import { serveDocs } from './resources/docs.ts'
 import { eventRoutes } from './resources/events.ts'
+import { flowRoutes } from './resources/flows/routes.ts'
+import { flowsUsing } from './resources/flows/uses.ts'
 import { type MediaHealth, serveHealth } from './resources/health.ts'
 import { inboundRouteRoutes } from './resources/inbound-routes.ts'
+import { kbDocumentRoutes } from './resources/kb-documents.ts'
+import { kbSearchRoutes } from './resources/kb-search.ts'
 import { organisationRoutes, organisationSettings } from './resources/organisation.ts'
 import { pciRoutes } from './resources/pci.ts'
 import { phoneNumberRoutes } from './resources/phone-numbers.ts'
@@ -46,7 +56,14 @@ import { currentShape } from './webhooks/attempt.ts'
 import { WebhookDispatcher } from './webhooks/dispatcher.ts'
 import { httpPost } from './webhooks/http-post.ts'
 
-export type AppConfig = Pick<Config, 'allowPrivateUrls' | 'dataDir' | 'httpHost' | 'httpPort' | 'publicIp' | 'sipHost'>
+/** A caller waits no longer for a model's line [ms]. */
+const MODEL_TIMEOUT_MS = 10_000
+
+export type AppConfig = Pick<
+  Config,
+  'allowPrivateUrls' | 'dataDir' | 'httpHost' | 'httpPort' | 'publicIp' | 'sipHost'
+> &
+  Partial<Pick<Config, 'modelKey' | 'modelName' | 'modelUrl'>>
 
 export interface AppParts {
   store: Store
@@ -118,6 +135,7 @@ function routes({ store, media, config, vault, now }: AppParts): Route[] {
     ...connectionRoutes({ store, now }),
     ...contactCentre({ store, vault, now }, publicUrl),
     ...content({ store, now, config }),
+    ...flows({ store, now, config }, publicUrl),
     ...eventRoutes({ store }),
     ...webhookEndpointRoutes({ store, vault, now, resolve: resolveHost, allowedNetworks: config.allowPrivateUrls }),
     ...webhookDeliveryRoutes({ store, now }),
@@ -134,8 +152,10 @@ function contactCentre({ store, vault, now }: Pick<AppParts, 'store' | 'vault' |
     team: existsIn('teams'),
     assistant: existsIn('assistants'),
     copilotProfile: existsIn('copilot_profiles'),
+    queue: existsIn('queues'),
+    call: existsIn('calls'),
     audioAsset: existsIn('audio_assets'),
-    flow: async () => false,
+    flow: existsIn('flows'),
     kbDocument: existsIn('kb_documents'),
   }
   const agents = { store, now, queuesOf: queuesAnsweredBy }
@@ -156,18 +176,48 @@ function contactCentre({ store, vault, now }: Pick<AppParts, 'store' | 'vault' |
       signOut: (trx, context, id) => signOut(agents, trx, context, id),
     }),
     ...agentRoutes(agents),
-    ...assistantRoutes({ store, now, exists, usesOf: queuesUsing }),
+    ...assistantRoutes({ store, now, exists, usesOf: usersOf(queuesUsing, callbacksUsing) }),
     ...clientTokenRoutes({ store, vault, now, exists, publicUrl }),
     ...copilotProfileRoutes({ store, now, exists, usesOf: queuesUsing }),
-    ...queueRoutes({ store, now, exists, usesOf: queuesUsing }),
+    ...queueRoutes({ store, now, exists, usesOf: usersOf(queuesUsing, callbacksUsing) }),
+    ...callbackRoutes({ store, now, exists, settings: organisationSettings }),
   ]
 }
 
 /** What is uploaded and what is reported. */
 function content({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'config'>): Route[] {
   const { dataDir } = config
-  return [...audioAssetRoutes({ store, now, dataDir, convert: audioConverter(), usesOf: queuesUsing })]
+  return [
+    ...audioAssetRoutes({ store, now, dataDir, convert: audioConverter(), usesOf: usersOf(queuesUsing, flowsUsing) }),
+    ...kbDocumentRoutes({ store, now, search: sqliteSearch }),
+    ...kbSearchRoutes({ store, search: sqliteSearch, documentExists: existsIn('kb_documents') }),
+  ]
 }
+
+/** Flows, their trials, and the models that speak in them. */
+function flows({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'config'>, publicUrl: string): Route[] {
+  const { modelUrl: baseUrl = null, modelKey: apiKey = null, modelName: defaultModel = '' } = config
+  const provider = baseUrl === null ? null : { baseUrl, apiKey, defaultModel, timeoutMs: MODEL_TIMEOUT_MS }
+  return flowRoutes({
+    store,
+    now,
+    publicUrl,
+    assistantsOf,
+    knownAssets,
+    usesOf: usersOf(assistantsLedBy, profilesScriptedBy),
+    modelFor: modelChooser(store, provider),
+    streams: new StreamSlots(),
+  })
+}
+
+/** All users that several places know of. */
+const usersOf =
+  (...places: UsesOf[]): UsesOf =>
+  async (db, tenant, id) => {
+    const users = []
+    for (const uses of places) users.push(...(await uses(db, tenant, id)))
+    return users
+  }
 
 const streamDeps = (config: AppConfig): StreamDeps => ({
   signingSecret: async (db, tenant) => (await organisationSettings(db, tenant)).streamSigningSecret,

@@ -4,7 +4,9 @@ import { callSchema } from '../schemas/call.ts'
 import { callDtmfSchema } from '../schemas/call-dtmf.ts'
 import { callPciSchema } from '../schemas/call-pci.ts'
 import { callRecordingSchema } from '../schemas/call-recording.ts'
+import { callbackSchema } from '../schemas/callback.ts'
 import { flowSchema } from '../schemas/flow.ts'
+import { kbDocumentSchema } from '../schemas/kb-document.ts'
 import { mediaStreamSchema } from '../schemas/media-stream.ts'
 import { participantSchema } from '../schemas/participant.ts'
 import { phoneNumberSchema } from '../schemas/phone-number.ts'
@@ -38,11 +40,18 @@ export const EVENTS = {
   'call.recording.ready': of(callRecordingSchema, SAMPLES.recording),
   'call.recording.failed': of(callRecordingSchema, SAMPLES.failedRecording),
   'agent.status.changed': of(agentStatusSchema, SAMPLES.agentStatus),
+  'callback.created': of(callbackSchema, SAMPLES.callback),
+  'callback.merged': of(callbackSchema, SAMPLES.mergedCallback),
+  'callback.completed': of(callbackSchema, SAMPLES.completedCallback),
+  'callback.cancelled': of(callbackSchema, SAMPLES.cancelledCallback),
+  'callback.expired': of(callbackSchema, SAMPLES.expiredCallback),
   'conference.started': of(callSchema, SAMPLES.session),
   'conference.participant.joined': of(participantSchema, SAMPLES.participant),
   'conference.participant.left': of(participantSchema, SAMPLES.leftParticipant),
   'conference.ended': of(callSchema, SAMPLES.endedSession),
   'flow.published': of(flowSchema, SAMPLES.flow),
+  'kb.document.ready': of(kbDocumentSchema, SAMPLES.kbDocument),
+  'kb.document.failed': of(kbDocumentSchema, SAMPLES.failedKbDocument),
   'phone_number.created': of(phoneNumberSchema, SAMPLES.phoneNumber),
   'webhook_endpoint.disabled': of(webhookEndpointSchema, SAMPLES.disabledEndpoint),
   /** Says that a webhook endpoint can be reached; to that one alone. */

@@ -3,7 +3,9 @@ import type { Call } from '../schemas/call.ts'
 import type { CallDtmf } from '../schemas/call-dtmf.ts'
 import type { CallPci } from '../schemas/call-pci.ts'
 import type { CallRecording } from '../schemas/call-recording.ts'
+import type { Callback } from '../schemas/callback.ts'
 import type { FlowObject } from '../schemas/flow.ts'
+import type { KbDocument } from '../schemas/kb-document.ts'
 import type { MediaStream } from '../schemas/media-stream.ts'
 import type { Participant } from '../schemas/participant.ts'
 import type { PhoneNumber } from '../schemas/phone-number.ts'
@@ -200,7 +202,66 @@ const flow: FlowObject = {
   updated: CREATED,
 }
 
+const callback: Callback = {
+  object: 'callback',
+  id: 'cb_01k9000000000000000000000c',
+  livemode: false,
+  phone: '+15550100123',
+  name: 'Alice',
+  status: 'pending',
+  source: 'api',
+  site_id: null,
+  due_at: CREATED,
+  window_end: null,
+  priority: 5,
+  route: 'agent_queue',
+  queue_id: 'q_01k9000000000000000000000b',
+  agent_id: null,
+  assistant_id: null,
+  attempts: 0,
+  max_attempts: 3,
+  last_attempt_at: null,
+  last_result: null,
+  call_id: null,
+  origin_call_id: null,
+  notes: '',
+  summary: null,
+  sla_at: '2026-11-01T10:00:00.000Z',
+  merged_requests: 0,
+  context: { web: null },
+  metadata: { order: '42' },
+  completed_at: null,
+  created: CREATED,
+  updated: CREATED,
+}
+
+const kbDocument: KbDocument = {
+  id: 'kbd_01k9000000000000000000001a',
+  object: 'kb_document',
+  livemode: false,
+  name: 'Opening hours.md',
+  status: 'ready',
+  error: null,
+  size_bytes: 2048,
+  passage_count: 3,
+  metadata: {},
+  created: CREATED,
+}
+
 export const SAMPLES = {
+  kbDocument,
+  failedKbDocument: { ...kbDocument, name: 'Photo.jpg', status: 'failed', error: 'not_text', passage_count: 0 },
+  callback,
+  mergedCallback: { ...callback, merged_requests: 1 },
+  completedCallback: {
+    ...callback,
+    status: 'completed',
+    last_result: 'done-manually',
+    notes: '[2026-11-01T09:30:00.000Z, Front desk] Came to the shop.',
+    completed_at: '2026-11-01T09:30:00.000Z',
+  },
+  cancelledCallback: { ...callback, status: 'cancelled' },
+  expiredCallback: { ...callback, status: 'expired' },
   endpoint,
   disabledEndpoint: {
     ...endpoint,

@@ -171,12 +171,6 @@ export function assistantRoutes(deps: AssistantDeps): Route[] {
   ]
 }
 
-/** Assistants whose calls a flow leads. */
-export const assistantsUsingFlow: UsesOf = async (db, tenant, flowId) => {
-  const rows = forTenant(db, tenant).select('assistants').select(['id', 'name']).where('flow_id', '=', flowId)
-  return (await rows.orderBy('id').execute()).map(({ id, name }) => ({ object: 'assistant', id, name }))
-}
-
 function create(deps: AssistantDeps, context: Context, body: Static<typeof createBody>): Promise<Assistant | Problem> {
   const { name, ...sent } = body
   const chosen = merge(DEFAULTS, sent)

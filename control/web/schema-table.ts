@@ -2,7 +2,7 @@ import { escapeHtml } from './html.ts'
 
 /** As much of JSON Schema as our routes use. */
 export interface Schema {
-  type?: string
+  type?: string | string[]
   const?: unknown
   enum?: unknown[]
   anyOf?: Schema[]
@@ -62,7 +62,7 @@ function typeName(schema: Schema): string {
   if (schema.const !== undefined) return JSON.stringify(schema.const)
   if (schema.enum !== undefined) return schema.enum.map(value => JSON.stringify(value)).join(', ')
   if (schema.type === 'array') return schema.items === undefined ? 'array' : `${typeName(schema.items)}[]`
-  return schema.type ?? 'any'
+  return [schema.type ?? 'any'].flat().join(' or ')
 }
 
 function notes(schema: Schema): string {

@@ -128,12 +128,6 @@ export function copilotProfileRoutes(deps: CopilotProfileDeps): Route[] {
   ]
 }
 
-/** Profiles whose script a flow is. */
-export const profilesUsingFlow: UsesOf = async (db, tenant, flowId) => {
-  const rows = forTenant(db, tenant).select('copilot_profiles').select(['id', 'name']).where('flow_id', '=', flowId)
-  return (await rows.orderBy('id').execute()).map(({ id, name }) => ({ object: 'copilot_profile', id, name }))
-}
-
 type Sent = Omit<Static<typeof changeBody>, 'name'>
 
 function create(

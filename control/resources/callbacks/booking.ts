@@ -1,0 +1,129 @@
+import type { Static } from 'typebox'
+import type { BusinessHours } from '../../contact-centre/business-hours.ts'
+import type { CallbackRow } from '../../contact-centre/tables.ts'
+import { appendEvent } from '../../events/log.ts'
+import type { Context } from '../../http/context.ts'
+import { isProblem, type Problem, problem } from '../../http/errors.ts'
+import { type Exists, referenceProblem } from '../../http/references.ts'
+import { newId } from '../../ids.ts'
+import { type Callback, toCallback } from '../../schemas/callback.ts'
+import type { CallbackSettings } from '../../schemas/organisation-hours.ts'
+import type { Db, Store, Trx } from '../../store.ts'
+import { forTenant, type Tenant } from '../../tenancy.ts'
+import { planCallback, readPhone, routeProblem, withNote } from './callback.ts'
+import type { createBody } from './schema.ts'
+import { authorOf, callbackOfCall, openCallbackTo, saveCallback } from './store.ts'
+
+export interface CallbackDeps {
+  store: Store
+  now: () => Date
+  exists: { user: Exists; assistant: Exists; queue: Exists; call: Exists }
+  settings: (
+    db: Db,
+    tenant: Tenant,
+  ) => Promise<{ country: string | null; businessHours: BusinessHours; callbacks: CallbackSettings }>
+}
+
+type Booking = Static<typeof createBody>
+
+/** Books a callback, or answers the one that the number or the call has already. */
+export async function book(deps: CallbackDeps, context: Context, body: Booking): Promise<Callback | Problem> {
+  const refused = await referencesProblem(deps, context, body)
+  if (refused !== null) return refused
+  return deps.store.transaction(async trx => {
+    const first = body.call_id === undefined ? undefined : await callbackOfCall(trx, context, body.call_id)
+    if (first !== undefined) return toCallback(first)
+    const fresh = await newCallback(deps, trx, context, body)
+    if (isProblem(fresh)) return fresh
+    const open = await openCallbackTo(trx, context, fresh.phone)
+    const row = open === undefined ? fresh : await mergeInto(trx, context, open, { body, at: fresh.created })
+    if (open === undefined) {
+      await forTenant(trx, context).insert('callbacks', fresh)
+      const event = { type: 'callback.created' as const, at: fresh.created, object: toCallback(fresh) }
+      await appendEvent(trx, context, { ...event, request: context })
+    }
+    if (body.call_id !== undefined) {
+      const request = { origin_call_id: body.call_id, callback_id: row.id }
+      await forTenant(trx, context).insert('callback_requests', request)
+    }
+    return toCallback(row)
+  })
+}
+
+/** A later request for the same number: counted, its note kept, all else as it was. */
+async function mergeInto(
+  trx: Trx,
+  context: Context,
+  open: CallbackRow,
+  { body, at }: { body: Booking; at: string },
+): Promise<CallbackRow> {
+  const notes = withNote(open.notes, { text: body.note, at, author: await authorOf(trx, context) })
+  const previousAttributes = { merged_requests: open.merged_requests }
+  const change = { merged_requests: open.merged_requests + 1, notes, updated: at }
+  return saveCallback(trx, context, open, change, { type: 'callback.merged', previousAttributes, request: context })
+}
+
+async function newCallback(
+  deps: CallbackDeps,
+  trx: Trx,
+  context: Context,
+  body: Booking,
+): Promise<CallbackRow | Problem> {
+  const { country, businessHours, callbacks } = await deps.settings(trx, context)
+  const phone = readPhone(body.phone, country)
+  if (phone === null) {
+    const form = country === null ? 'a number in E.164' : `a number in E.164 or in the local form of ${country}`
+    return problem('parameter_invalid', `phone is not ${form}.`, { param: 'phone' })
+  }
+  const now = deps.now()
+  const asked = { due_at: body.due_at ?? null, window_end: body.window_end ?? null }
+  const plan = planCallback(asked, { hours: businessHours, slaMinutes: callbacks.sla_minutes, now })
+  if (isProblem(plan)) return plan
+  const at = now.toISOString()
+  const row: CallbackRow = {
+    id: newId('callback'),
+    organisation_id: context.organisationId,
+    livemode: context.livemode ? 1 : 0,
+    phone,
+    open_phone: phone,
+    name: body.name ?? '',
+    status: 'pending',
+    source: 'api',
+    site_id: null,
+    ...plan,
+    priority: body.priority ?? callbacks.api_priority,
+    route: body.route ?? callbacks.default_route,
+    queue_id: body.queue_id ?? null,
+    agent_id: body.agent_id ?? null,
+    assistant_id: body.assistant_id ?? null,
+    attempts: 0,
+    max_attempts: body.max_attempts ?? callbacks.max_attempts,
+    last_attempt_at: null,
+    last_result: null,
+    call_id: null,
+    origin_call_id: body.call_id ?? null,
+    notes: withNote('', { text: body.note, at, author: await authorOf(trx, context) }),
+    summary: null,
+    merged_requests: 0,
+    web_context: null,
+    metadata: JSON.stringify(body.metadata ?? {}),
+    completed_at: null,
+    created: at,
+    updated: at,
+  }
+  return routeProblem(row) ?? row
+}
+
+/** Who is named by a request must be there. */
+export const referencesProblem = (
+  { store, exists }: CallbackDeps,
+  context: Context,
+  body: Partial<Record<'agent_id' | 'assistant_id' | 'queue_id' | 'call_id', string | null>>,
+  db: Db = store.db,
+): Promise<Problem | null> =>
+  referenceProblem(db, context, [
+    { param: 'agent_id', id: body.agent_id, kind: 'user', exists: exists.user },
+    { param: 'assistant_id', id: body.assistant_id, kind: 'assistant', exists: exists.assistant },
+    { param: 'queue_id', id: body.queue_id, kind: 'queue', exists: exists.queue },
+    { param: 'call_id', id: body.call_id, kind: 'call', exists: exists.call },
+  ])
