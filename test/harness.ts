@@ -27,12 +27,22 @@ export function suite(title: string): Suite {
       console.log(`SKIP ${title}: ${name} (${reason})`)
       inner.skip(name)
     },
-    before: (run: () => unknown) => inner.before(() => withTimeout(run, 60_000)),
-    after: (run: () => unknown) => inner.after(() => withTimeout(run, 60_000)),
+    before: (run: () => unknown) => inner.before(() => told(title, 'before', withTimeout(run, 60_000))),
+    after: (run: () => unknown) => inner.after(() => told(title, 'after', withTimeout(run, 60_000))),
     beforeEach: (run: () => unknown) => inner.before.each(() => withTimeout(run, DEFAULT_TIMEOUT_MS)),
     afterEach: (run: () => unknown) => inner.after.each(() => withTimeout(run, DEFAULT_TIMEOUT_MS)),
     run: () => inner.run(),
   })
+}
+
+/** uvu fails a file whose hook throws, but does not say why. */
+async function told(title: string, hook: string, running: Promise<void>): Promise<void> {
+  try {
+    await running
+  } catch (error) {
+    console.error(`${title}: ${hook} failed:`, error)
+    throw error
+  }
 }
 
 async function withTimeout(run: () => unknown, timeoutMs: number): Promise<void> {
