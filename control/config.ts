@@ -21,6 +21,10 @@ export interface Config {
   testKey: string | null
   /** CIDR blocks. */
   allowPrivateUrls: string[]
+  /** A provider that speaks OpenAI's HTTP API, for flows of live mode; null: none. */
+  modelUrl: string | null
+  modelKey: string | null
+  modelName: string
   logLevel: LogLevel
   drainSeconds: number
   maxCalls: number
@@ -75,6 +79,13 @@ function cidrList(text: string): Parsed<string[]> {
   return blocks.every(block => ipaddr.isValidCIDR(block))
     ? ok(blocks)
     : bad('set CIDR blocks with commas between them, for example 10.0.0.0/8,192.168.1.5/32')
+}
+
+function modelUrl(text: string): Parsed<string> {
+  const url = URL.canParse(text) ? new URL(text) : null
+  return url !== null && /^https?:$/.test(url.protocol)
+    ? ok(text.replace(/\/+$/, ''))
+    : bad('set an http:// or https:// URL, for example https://host/v1')
 }
 
 const key = (prefix: string) => (text: string) =>
@@ -152,6 +163,27 @@ const SETTINGS: Settings = {
     help: 'private networks that streams and webhooks may reach (CIDR blocks with commas between them)',
     parse: cidrList,
     absent: [],
+  },
+  modelUrl: {
+    name: 'TANDEM_MODEL_URL',
+    default: null,
+    help: "language models of live flows: a provider's OpenAI-compatible address, for example https://host/v1",
+    parse: modelUrl,
+    absent: null,
+  },
+  modelKey: {
+    name: 'TANDEM_MODEL_KEY',
+    default: null,
+    help: 'key of that provider',
+    parse: ok,
+    absent: null,
+    secret: true,
+  },
+  modelName: {
+    name: 'TANDEM_MODEL_NAME',
+    default: 'default',
+    help: 'model of assistants that name none',
+    parse: ok,
   },
   logLevel: { name: 'TANDEM_LOG_LEVEL', default: 'info', help: LOG_LEVELS.join(', '), parse: logLevel },
   drainSeconds: {

@@ -1,0 +1,38 @@
+import type { UsesOf } from '../http/references.ts'
+import type { Db } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+
+/** The assistants that a flow leads. */
+export const assistantsLedBy: UsesOf = async (db, tenant, flowId) => {
+  const rows = await forTenant(db, tenant)
+    .select('assistants')
+    .select(['id', 'name'])
+    .where('flow_id', '=', flowId)
+    .execute()
+  return rows.map(({ id, name }) => ({ object: 'assistant', id, name }))
+}
+
+/** The copilot profiles whose script a flow is. */
+export const profilesScriptedBy: UsesOf = async (db, tenant, flowId) => {
+  const profiles = forTenant(db, tenant).select('copilot_profiles').select(['id', 'name'])
+  const rows = await profiles.where('flow_id', '=', flowId).execute()
+  return rows.map(({ id, name }) => ({ object: 'copilot_profile', id, name }))
+}
+
+/** The assistant that each of these flows leads; of several, the one that was made first. */
+export async function assistantsOf(db: Db, tenant: Tenant, flowIds: readonly string[]): Promise<Map<string, string>> {
+  if (flowIds.length === 0) return new Map()
+  const rows = await forTenant(db, tenant)
+    .select('assistants')
+    .select(['id', 'flow_id'])
+    .where('flow_id', 'in', flowIds)
+    .orderBy('id', 'desc')
+    .execute()
+  return new Map(rows.map(row => [row.flow_id ?? '', row.id]))
+}
+
+/** Which of these audio assets exist. */
+export async function knownAssets(db: Db, tenant: Tenant, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await forTenant(db, tenant).select('audio_assets').select('id').where('id', 'in', ids).execute()
+  return new Set(rows.map(row => row.id))
+}

@@ -1,0 +1,248 @@
+import type { Static } from 'typebox'
+import { appendEvent } from '../../events/log.ts'
+import { emptyGraph, type Graph, type GraphInput, mergeGraph } from '../../flows/graph.ts'
+import type { FlowRow, FlowVersionRow } from '../../flows/tables.ts'
+import { type Issue, isValid, validateGraph } from '../../flows/validation.ts'
+import type { Context } from '../../http/context.ts'
+import { conflict, missing, type Problem, problem } from '../../http/errors.ts'
+import { type UsesOf, usedProblem } from '../../http/references.ts'
+import { newId } from '../../ids.ts'
+import type { FlowObject, FlowVersionObject } from '../../schemas/flow.ts'
+import type { Db, Store, Trx } from '../../store.ts'
+import { forTenant, type Tenant } from '../../tenancy.ts'
+import type { createBody, draftBody, duplicateBody, publishBody, validateBody } from './schema.ts'
+
+export interface FlowDeps {
+  store: Store
+  now: () => Date
+  /** The assistant that each of these flows leads, by the flow's ID. */
+  assistantsOf: (db: Db, tenant: Tenant, flowIds: readonly string[]) => Promise<ReadonlyMap<string, string>>
+  /** Which of these audio assets exist. */
+  knownAssets: (db: Db, tenant: Tenant, ids: readonly string[]) => Promise<ReadonlySet<string>>
+  /** The assistants and copilot profiles that keep a flow from being deleted. */
+  usesOf: UsesOf
+}
+
+export type FlowWithGraph = FlowObject & { graph: Graph }
+
+export const graphOf = (row: Pick<FlowRow, 'draft'>): Graph => JSON.parse(row.draft)
+
+export async function createFlow(
+  deps: FlowDeps,
+  context: Context,
+  body: Static<typeof createBody>,
+): Promise<FlowWithGraph | Problem> {
+  const kind = body.kind ?? body.graph?.kind ?? 'voice'
+  const refused = kindProblem(kind, body.graph)
+  if (refused !== null) return refused
+  const graph = body.graph === undefined ? emptyGraph(kind) : mergeGraph(emptyGraph(kind), body.graph)
+  const row = newRow(deps, context, { name: body.name, description: body.description ?? '', kind, draft: graph })
+  await forTenant(deps.store.db, context).insert('flows', row)
+  return { ...toFlow(row, null), graph }
+}
+
+function newRow(
+  { now }: FlowDeps,
+  context: Context,
+  flow: Pick<FlowRow, 'name' | 'description' | 'kind'> & { draft: Graph },
+): FlowRow {
+  const at = now().toISOString()
+  return {
+    ...flow,
+    draft: JSON.stringify(flow.draft),
+    id: newId('flow'),
+    organisation_id: context.organisationId,
+    livemode: context.livemode ? 1 : 0,
+    status: 'draft',
+    published_version: null,
+    latest_version: 0,
+    draft_rev: 1,
+    template_id: null,
+    created: at,
+    updated: at,
+  }
+}
+
+/** The graph's kind, where it is sent, must be the flow's. */
+function kindProblem(kind: string, graph: GraphInput | undefined): Problem | null {
+  if (graph?.kind === undefined || graph.kind === kind) return null
+  return problem('parameter_invalid', `The flow is of kind ${kind}.`, { param: 'graph.kind' })
+}
+
+export async function getFlow(deps: FlowDeps, context: Context, id: string): Promise<FlowWithGraph | Problem> {
+  const row = await forTenant(deps.store.db, context).find('flows', id)
+  return row === undefined ? missing('flow', id) : withGraph(deps, deps.store.db, context, row)
+}
+
+async function withGraph(deps: FlowDeps, db: Db, tenant: Tenant, row: FlowRow): Promise<FlowWithGraph> {
+  return { ...(await shown(deps, db, tenant, row)), graph: graphOf(row) }
+}
+
+async function shown(deps: FlowDeps, db: Db, tenant: Tenant, row: FlowRow): Promise<FlowObject> {
+  return toFlow(row, (await deps.assistantsOf(db, tenant, [row.id])).get(row.id) ?? null)
+}
+
+const stale = (row: FlowRow): Problem =>
+  conflict('draft_stale', `The draft has been changed since; its draft_rev is ${row.draft_rev}.`)
+
+export async function writeDraft(
+  deps: FlowDeps,
+  context: Context,
+  id: string,
+  body: Static<typeof draftBody>,
+): Promise<FlowWithGraph | Problem> {
+  return deps.store.transaction(async trx => {
+    const flows = forTenant(trx, context)
+    const row = await flows.find('flows', id)
+    if (row === undefined) return missing('flow', id)
+    const refused = kindProblem(row.kind, body.graph)
+    if (refused !== null) return refused
+    const change = {
+      name: body.name ?? row.name,
+      description: body.description ?? row.description,
+      draft: JSON.stringify(mergeGraph(graphOf(row), body.graph)),
+      draft_rev: body.base_rev + 1,
+      updated: deps.now().toISOString(),
+    }
+    const write = flows.update('flows').set(change).where('id', '=', id).where('draft_rev', '=', body.base_rev)
+    if ((await write.executeTakeFirst()).numUpdatedRows === 0n) return stale(row)
+    return withGraph(deps, trx, context, { ...row, ...change })
+  })
+}
+
+export async function publishFlow(
+  deps: FlowDeps,
+  context: Context,
+  id: string,
+  body: Static<typeof publishBody>,
+): Promise<FlowObject | Problem> {
+  return deps.store.transaction(async trx => {
+    const flows = forTenant(trx, context)
+    const row = await flows.find('flows', id)
+    if (row === undefined) return missing('flow', id)
+    if (body.base_rev !== undefined && body.base_rev !== row.draft_rev) return stale(row)
+    const issues = await issuesOf(deps, trx, context, graphOf(row))
+    if (!isValid(issues)) return unpublishable(issues)
+    return publishRow(deps, trx, context, row)
+  })
+}
+
+const unpublishable = (issues: Issue[]): Problem =>
+  problem('resource_conflict', 'The draft has errors and cannot be published.', {
+    details: { reason: 'graph_invalid', issues: issues.filter(({ severity }) => severity === 'error') },
+  })
+
+async function publishRow(deps: FlowDeps, trx: Trx, context: Context, row: FlowRow): Promise<FlowObject | Problem> {
+  const flows = forTenant(trx, context)
+  const [at, version] = [deps.now().toISOString(), row.latest_version + 1]
+  const change = { status: 'published' as const, published_version: version, latest_version: version, updated: at }
+  // Both columns, so that of two at once one publishes what it has checked, and the other is told.
+  const write = flows
+    .update('flows')
+    .set(change)
+    .where('id', '=', row.id)
+    .where('draft_rev', '=', row.draft_rev)
+    .where('latest_version', '=', row.latest_version)
+  if ((await write.executeTakeFirst()).numUpdatedRows === 0n) return stale(row)
+  await flows.insert('flow_versions', {
+    id: newId('flow_version'),
+    flow_id: row.id,
+    version,
+    graph: row.draft,
+    created: at,
+  })
+  const object = await shown(deps, trx, context, { ...row, ...change })
+  const before = { status: row.status, published_version: row.published_version, latest_version: row.latest_version }
+  await appendEvent(trx, context, {
+    type: 'flow.published',
+    at,
+    object,
+    previousAttributes: before,
+    request: context,
+  })
+  return object
+}
+
+export async function duplicateFlow(
+  deps: FlowDeps,
+  context: Context,
+  id: string,
+  body: Static<typeof duplicateBody>,
+): Promise<FlowObject | Problem> {
+  return deps.store.transaction(async trx => {
+    const flows = forTenant(trx, context)
+    const original = await flows.find('flows', id)
+    if (original === undefined) return missing('flow', id)
+    const { description, kind } = original
+    const row = newRow(deps, context, {
+      name: body.name ?? `${original.name} (copy)`,
+      description,
+      kind,
+      draft: graphOf(original),
+    })
+    await flows.insert('flows', row)
+    return toFlow(row, null)
+  })
+}
+
+export async function deleteFlow({ store, usesOf }: FlowDeps, context: Context, id: string) {
+  return store.transaction(async trx => {
+    const flows = forTenant(trx, context)
+    if ((await flows.find('flows', id)) === undefined) return missing('flow', id)
+    const used = usedProblem('flow', await usesOf(trx, context, id))
+    if (used !== null) return used
+    await flows.delete('flow_simulations').where('flow_id', '=', id).execute()
+    await flows.delete('flow_versions').where('flow_id', '=', id).execute()
+    await flows.delete('flows').where('id', '=', id).execute()
+    return { object: 'flow' as const, id, deleted: true as const, livemode: context.livemode }
+  })
+}
+
+export async function validateFlow(deps: FlowDeps, context: Context, body: Static<typeof validateBody>) {
+  const { flow_id: flowId, graph } = body
+  const row = flowId === undefined ? undefined : await forTenant(deps.store.db, context).find('flows', flowId)
+  if (flowId !== undefined && row === undefined) {
+    return problem('parameter_invalid', `No such flow: ${flowId}`, { param: 'flow_id' })
+  }
+  const stored = row === undefined ? emptyGraph(graph.kind ?? 'voice') : graphOf(row)
+  const merged = { ...mergeGraph(stored, graph), kind: graph.kind ?? stored.kind }
+  const issues = await issuesOf(deps, deps.store.db, context, merged, row?.kind)
+  return { object: 'flow_validation' as const, valid: isValid(issues), issues }
+}
+
+async function issuesOf(deps: FlowDeps, db: Db, tenant: Tenant, graph: Graph, kind = graph.kind): Promise<Issue[]> {
+  const named = graph.nodes.flatMap(node => (typeof node.asset_id === 'string' ? [node.asset_id] : []))
+  const assets = named.length === 0 ? new Set<string>() : await deps.knownAssets(db, tenant, [...new Set(named)])
+  return validateGraph(graph, { kind, assets })
+}
+
+export const toFlow = (row: FlowRow, assistantId: string | null): FlowObject => ({
+  id: row.id,
+  object: 'flow',
+  livemode: row.livemode === 1,
+  name: row.name,
+  description: row.description,
+  kind: row.kind,
+  status: row.status,
+  published_version: row.published_version,
+  latest_version: row.latest_version,
+  draft_rev: row.draft_rev,
+  assistant_id: assistantId,
+  template_id: row.template_id,
+  node_count: graphOf(row).nodes.length,
+  updated: row.updated,
+})
+
+export function toFlowVersion(row: FlowVersionRow): FlowVersionObject {
+  const graph: Graph = JSON.parse(row.graph)
+  return {
+    id: row.id,
+    object: 'flow_version',
+    livemode: row.livemode === 1,
+    flow_id: row.flow_id,
+    version: row.version,
+    node_count: graph.nodes.length,
+    graph,
+    created: row.created,
+  }
+}
