@@ -9,12 +9,16 @@ import { forgetInterruptedAttempts } from './http/idempotency.ts'
 import { describeListenError } from './http-port.ts'
 import { makeLog } from './log.ts'
 import { MediaClient } from './media-client.ts'
+import { Periodic } from './periodic.ts'
+import { expireCallbacks } from './resources/callbacks/store.ts'
 import { openStore } from './store.ts'
 import { openVault, type Vault } from './vault.ts'
 
 /** The banner waits this long for the channel; after that the API answers 503 until media is there. */
 const MEDIA_WAIT_MS = 5000
 const POLL_MS = 20
+/** How long after its time a callback may still look open. */
+const EXPIRY_MS = 30_000
 
 /** Ends the process with one line of reason; the supervisor starts a new one, or gives up when it is the first. */
 function fail(reason: string): never {
@@ -44,6 +48,12 @@ function vaultOrFail(): Vault {
 
 const parts = { store, config, now, log, vault: vaultOrFail() }
 const dispatcher = buildDispatcher(parts)
+const expiry = new Periodic({
+  name: 'callback expiry',
+  everyMs: EXPIRY_MS,
+  run: () => expireCallbacks(store, now()),
+  log,
+})
 const media = new MediaClient(mediaSocketPath(config.dataDir), buildDriver(parts), log)
 const app = await buildApp({ ...parts, media })
 
@@ -68,6 +78,7 @@ async function close(): Promise<void> {
   await app.close()
   await media.close()
   await dispatcher.close()
+  await expiry.close()
   await store.close()
   process.exit(0)
 }
@@ -78,6 +89,7 @@ process.on('disconnect', () => process.exit(0))
 
 media.start()
 dispatcher.start()
+expiry.start()
 for (let waited = 0; media.state !== 'ready' && waited < MEDIA_WAIT_MS; waited += POLL_MS) await sleep(POLL_MS)
 const numbers = await describeNumbers(store, { organisationId, livemode: true })
 const ready: ControlReady = { type: 'ready', httpPort, keys, numbers }

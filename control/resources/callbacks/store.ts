@@ -61,16 +61,23 @@ export async function expireCallbacks(store: Store, now: Date): Promise<number> 
   for (let batch = EXPIRY_BATCH; batch === EXPIRY_BATCH; count += batch) {
     batch = await store.transaction(async trx => {
       const rows = await lapsed(trx, at, overdueBefore(now))
-      for (const row of rows) {
-        const tenant = { organisationId: row.organisation_id, livemode: row.livemode === 1 }
-        const change = { status: 'expired' as const, open_phone: null, updated: at }
-        const previousAttributes = { status: row.status }
-        await saveCallback(trx, tenant, row, change, { type: 'callback.expired', previousAttributes })
-      }
+      for (const row of rows) await expire(trx, row, at)
       return rows.length
     })
   }
   return count
+}
+
+/** Of several control processes, one closes the callback and tells. */
+async function expire(trx: Trx, row: CallbackRow, at: string): Promise<void> {
+  const tenant = { organisationId: row.organisation_id, livemode: row.livemode === 1 }
+  const change = { status: 'expired' as const, open_phone: null, updated: at }
+  const asItWas = forTenant(trx, tenant).update('callbacks').set(change).where('id', '=', row.id)
+  const { numUpdatedRows } = await asItWas.where('status', '=', row.status).executeTakeFirst()
+  if (numUpdatedRows === 0n) return
+  const previousAttributes = { status: row.status }
+  const object = toCallback({ ...row, ...change })
+  await appendEvent(trx, tenant, { type: 'callback.expired', at, object, previousAttributes })
 }
 
 const lapsed = (db: Db, at: string, dueBefore: string): Promise<CallbackRow[]> =>

@@ -1,0 +1,53 @@
+import type { Logger } from 'pino'
+
+export interface PeriodicParts {
+  /** For the log. */
+  name: string
+  /** Between the end of a run and the next one. */
+  everyMs: number
+  run: () => Promise<unknown>
+  log: Logger
+  /** Runs `task` after `ms`; what it returns forgets it. */
+  later?: (task: () => void, ms: number) => () => void
+}
+
+/** A duty that comes again and again, never twice at once; a run that fails is logged, and the next one comes all the same. */
+export class Periodic {
+  readonly #parts: PeriodicParts
+  #forget: () => void = () => {}
+  #running: Promise<void> = Promise.resolve()
+  #closed = false
+
+  constructor(parts: PeriodicParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    const { everyMs, later = afterMs } = this.#parts
+    this.#forget = later(() => {
+      this.#running = this.#runOnce()
+    }, everyMs)
+  }
+
+  async #runOnce(): Promise<void> {
+    const { name, run, log } = this.#parts
+    try {
+      await run()
+    } catch (error) {
+      log.error({ err: error, duty: name }, 'a periodic duty failed')
+    }
+    if (!this.#closed) this.start()
+  }
+
+  /** Resolves when a run that is under way has ended; none comes after it. Idempotent. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#forget()
+    await this.#running
+  }
+}
+
+function afterMs(task: () => void, ms: number): () => void {
+  const timer = setTimeout(task, ms)
+  return () => clearTimeout(timer)
+}
