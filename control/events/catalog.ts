@@ -10,6 +10,7 @@ import { kbDocumentSchema } from '../schemas/kb-document.ts'
 import { mediaStreamSchema } from '../schemas/media-stream.ts'
 import { participantSchema } from '../schemas/participant.ts'
 import { phoneNumberSchema } from '../schemas/phone-number.ts'
+import { reportRunSchema } from '../schemas/report-run.ts'
 import { webhookEndpointSchema } from '../schemas/webhook-endpoint.ts'
 import { SAMPLES } from './samples.ts'
 
@@ -52,7 +53,10 @@ export const EVENTS = {
   'flow.published': of(flowSchema, SAMPLES.flow),
   'kb.document.ready': of(kbDocumentSchema, SAMPLES.kbDocument),
   'kb.document.failed': of(kbDocumentSchema, SAMPLES.failedKbDocument),
+  'report.run.completed': of(reportRunSchema, SAMPLES.reportRun),
+  'report.run.failed': of(reportRunSchema, SAMPLES.failedReportRun),
   'phone_number.created': of(phoneNumberSchema, SAMPLES.phoneNumber),
+  'phone_number.deleted': of(phoneNumberSchema, SAMPLES.phoneNumber),
   'webhook_endpoint.disabled': of(webhookEndpointSchema, SAMPLES.disabledEndpoint),
   /** Says that a webhook endpoint can be reached; to that one alone. */
   ping: of(webhookEndpointSchema, SAMPLES.endpoint),

@@ -5,16 +5,21 @@ import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { listOf, listQuery, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
-import { idParams, input, nullable } from '../http/schema.ts'
+import { deletedObject, idParams, input, nullable } from '../http/schema.ts'
 import { newId } from '../ids.ts'
 import { type PhoneNumber, phoneNumberSchema, toPhoneNumber } from '../schemas/phone-number.ts'
-import type { Db, Store } from '../store.ts'
+import type { Db, Store, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 
 const connectionId = nullable(Type.String({ maxLength: 200, description: 'Calls from this number go out over it.' }))
 
 const createBody = input({
-  number: Type.String({ pattern: '^\\+[1-9][0-9]{1,14}$', description: 'E.164' }),
+  number: Type.Optional(
+    Type.String({
+      pattern: '^\\+[1-9][0-9]{1,14}$',
+      description: 'E.164. Needed with a live key; with a test key a sandbox number, or absent: the next free one.',
+    }),
+  ),
   connection_id: Type.Optional(connectionId),
   payment_line: Type.Optional(Type.Boolean({ default: false })),
 })
@@ -31,10 +36,10 @@ export function phoneNumberRoutes(deps: { store: Store; now: () => Date }): Rout
       path: '/phone_numbers',
       id: 'createPhoneNumber',
       summary: 'Add a phone number of yours',
-      description: 'A number that a connection brings. 409 when it is there already.',
+      description:
+        'With a live key a number that a connection brings; with a test key a sandbox number. 409 when it is there already.',
       tag: 'Phone numbers',
       scope: 'numbers:write',
-      mode: 'live',
       body: createBody,
       status: 201,
       reply: phoneNumberSchema,
@@ -98,7 +103,57 @@ export function phoneNumberRoutes(deps: { store: Store; now: () => Date }): Rout
         return toPhoneNumber({ ...row, ...change })
       },
     }),
+    route({
+      method: 'DELETE',
+      path: '/phone_numbers/:id',
+      id: 'deletePhoneNumber',
+      summary: 'Release a sandbox number',
+      description: 'Not available with a live key yet.',
+      tag: 'Phone numbers',
+      scope: 'numbers:write',
+      mode: 'test',
+      params: idParams,
+      status: 200,
+      reply: deletedObject('phone_number'),
+      errors: [404, 409],
+      handler: (context, { params: { id } }) =>
+        store.transaction(async trx => {
+          const row = await forTenant(trx, context).find('phone_numbers', id)
+          if (row === undefined) return missing('phone_number', id)
+          await forTenant(trx, context).delete('phone_numbers').where('id', '=', id).execute()
+          const event = { type: 'phone_number.deleted' as const, at: now().toISOString(), object: toPhoneNumber(row) }
+          await appendEvent(trx, context, { ...event, request: context })
+          return { object: 'phone_number' as const, id, deleted: true as const, livemode: context.livemode }
+        }),
+    }),
   ]
+}
+
+/** `+1 500 555` and four digits; those below 0100 are destinations with a behaviour of their own. */
+const SANDBOX = /^\+1500555(?!00)[0-9]{4}$/
+const SANDBOX_PREFIX = '+1500555'
+const FIRST_SANDBOX = 100
+const LAST_SANDBOX = 9999
+
+/** The number that a request means, in its mode. */
+async function chooseNumber(trx: Trx, context: Context, asked: string | undefined): Promise<string | Problem> {
+  if (context.livemode) {
+    return asked ?? problem('parameter_missing', 'Missing required parameter: number.', { param: 'number' })
+  }
+  if (asked === undefined) return nextSandboxNumber(trx, context)
+  if (SANDBOX.test(asked)) return asked
+  const message = 'A test key takes sandbox numbers, +15005550100 to +15005559999; leave it out for the next free one.'
+  return problem('parameter_invalid', message, { param: 'number' })
+}
+
+async function nextSandboxNumber(trx: Trx, context: Context): Promise<string | Problem> {
+  const rows = await forTenant(trx, context).select('phone_numbers').select('number').execute()
+  const taken = new Set(rows.map(row => row.number))
+  for (let i = FIRST_SANDBOX; i <= LAST_SANDBOX; i++) {
+    const number = SANDBOX_PREFIX + String(i).padStart(4, '0')
+    if (!taken.has(number)) return number
+  }
+  return problem('plan_limit', 'All sandbox numbers are taken; release one.')
 }
 
 async function create(
@@ -111,13 +166,15 @@ async function create(
   if (refused !== null) return refused
   const made = await store.transaction(async trx => {
     const scoped = forTenant(trx, context)
-    const taken = await scoped.select('phone_numbers').select('id').where('number', '=', body.number).executeTakeFirst()
+    const number = await chooseNumber(trx, context, body.number)
+    if (isProblem(number)) return number
+    const taken = await scoped.select('phone_numbers').select('id').where('number', '=', number).executeTakeFirst()
     if (taken !== undefined) return conflict('in_use', `The number is there already: ${taken.id}`)
     const row: PhoneNumberRow = {
       id: newId('phone_number'),
       organisation_id: context.organisationId,
       livemode: context.livemode ? 1 : 0,
-      number: body.number,
+      number,
       connection_id: body.connection_id ?? null,
       payment_line: body.payment_line === true ? 1 : 0,
       created: at,

@@ -106,6 +106,7 @@ async function makeObjects(): Promise<Record<string, string>> {
     '/teams': await create('/teams', { name: 'Team' }),
     '/audio_assets': await makeAudioAsset(tenant),
     '/kb/documents': await create('/kb/documents', { text: 'Hello' }),
+    '/reports': await create('/reports', { name: 'Calls', kind: 'calls', recipients: ['ann@example.com'] }),
     '/api_keys': await create('/api_keys', {}),
     '/calls': callId,
     '/conference_rooms': await create('/conference_rooms', { name: 'Room' }),
@@ -145,7 +146,8 @@ test('an ID of another organisation or mode answers 404 on every operation that 
     for (const key of [world.theirs.keys.live, testKey]) {
       const body = line.startsWith('GET') ? undefined : (BODIES[operation.operationId] ?? {})
       const answer = await ask(app, url, { key, body })
-      const isOtherMode = key === testKey && answer.body?.error.code === 'live_key_required'
+      const otherMode = key === testKey ? 'live_key_required' : 'test_key_required'
+      const isOtherMode = answer.body?.error.code === otherMode
       assert.ok(answer.status === 404 || isOtherMode, `${line}: ${answer.status} ${answer.text}`)
       if (!isOtherMode) assert.is(answer.body.error.code, 'resource_missing')
     }
