@@ -1,0 +1,37 @@
+/**
+ * The part of a control process that makes and delivers events, to be killed at any moment: started with a database file, an
+ * organisation's ID, a number of events and the dispatcher's bounds, it commits events without a pause and tells each committed one's ID to its parent, while it delivers.
+ */
+import { appendEvent } from '../../../control/events/log.ts'
+import { SAMPLES } from '../../../control/events/samples.ts'
+import { openStore } from '../../../control/store.ts'
+import { currentShape } from '../../../control/webhooks/attempt.ts'
+import { WebhookDispatcher } from '../../../control/webhooks/dispatcher.ts'
+import { httpPost } from '../../../control/webhooks/http-post.ts'
+import { silent } from '../app-harness.ts'
+import { vault } from './webhook-world.ts'
+
+const [file, organisationId, makes, bounds] = process.argv.slice(2) as [string, string, string, string]
+const store = await openStore(file)
+const now = (): Date => new Date()
+const dispatcher = new WebhookDispatcher({
+  store,
+  vault,
+  post: httpPost,
+  render: currentShape,
+  allowedNetworks: ['127.0.0.0/8'],
+  now,
+  random: Math.random,
+  log: silent,
+  bounds: JSON.parse(bounds),
+})
+dispatcher.start()
+const tenant = { organisationId, livemode: true }
+for (let made = 0; made < Number(makes); made++) {
+  const id = await store.transaction(trx =>
+    appendEvent(trx, tenant, { type: 'call.ended', at: now().toISOString(), object: SAMPLES.endedCall }),
+  )
+  process.send?.(id)
+  await new Promise(resolve => setTimeout(resolve, 2))
+}
+process.on('disconnect', () => process.exit(0))

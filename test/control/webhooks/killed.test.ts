@@ -1,0 +1,131 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import * as assert from 'uvu/assert'
+import { addOrganisation } from '../../../control/first-start.ts'
+import { webhookEndpointRoutes } from '../../../control/resources/webhook-endpoints/routes.ts'
+import { openStore } from '../../../control/store.ts'
+import type { DispatcherBounds } from '../../../control/webhooks/dispatcher.ts'
+import { WebhookReceiver } from '../../fakes/webhook-receiver.ts'
+import { suite } from '../../harness.ts'
+import { ask, makeClock, serve } from '../app-harness.ts'
+import { vault } from './webhook-world.ts'
+
+const test = suite('control/webhooks/killed')
+
+const ENTRY = fileURLToPath(new URL('killable-control.ts', import.meta.url))
+const ENDLESS = 1_000_000
+const PATIENCE_MS = 30_000
+
+/** A database file with an endpoint at a receiver; closed by us before the first child opens it. */
+async function prepare(bounds: Partial<DispatcherBounds>) {
+  const folder = mkdtempSync(join(tmpdir(), 'tandem-test-'))
+  const file = join(folder, 'tandem.db')
+  const store = await openStore(file)
+  const clock = makeClock()
+  const organisation = { name: 'Ours', pciEnabled: false, now: clock.now() }
+  const { organisationId, keys } = await store.transaction(trx => addOrganisation(trx, organisation))
+  const receiver = await new WebhookReceiver().listen()
+  const routes = webhookEndpointRoutes({
+    store,
+    vault,
+    now: clock.now,
+    resolve: async () => [],
+    allowedNetworks: ['127.0.0.0/8'],
+  })
+  const world = { store, clock, ours: { organisationId, keys }, theirs: { organisationId, keys } }
+  const app = await serve(world, routes)
+  const made = await ask(app, 'POST /v1/webhook_endpoints', { key: keys.live, body: { url: receiver.url } })
+  assert.is(made.status, 201)
+  await app.close()
+  await store.close()
+  const acknowledged: string[] = []
+  const run = (makes: number): ChildProcess => {
+    const child = fork(ENTRY, [file, organisationId, String(makes), JSON.stringify(bounds)], {
+      execArgv: ['--import', 'tsx'],
+    })
+    child.on('message', id => acknowledged.push(String(id)))
+    return child
+  }
+  const close = async (): Promise<void> => {
+    await receiver.close()
+    rmSync(folder, { recursive: true })
+  }
+  return { receiver, acknowledged, run, close }
+}
+
+const arrived = (receiver: WebhookReceiver): Set<string> =>
+  new Set(receiver.received.map(({ headers }) => String(headers['webhook-id'])))
+
+/** Resolves when it holds; fails with what `state` says when it never does. */
+async function eventually(done: () => boolean, state: () => string): Promise<void> {
+  const deadline = Date.now() + PATIENCE_MS
+  while (!done()) {
+    if (Date.now() > deadline) throw new Error(state())
+    await new Promise(resolve => setTimeout(resolve, 10))
+  }
+}
+
+test(
+  'control is killed with -9 again and again under load, and every event that was committed is delivered',
+  async () => {
+    // A short lease, so that what a killed process had under way is due again soon.
+    const { receiver, acknowledged, run, close } = await prepare({ timeoutMs: 300, leaseMs: 500, pollMs: 10 })
+    // Some answers are slow, so that a kill finds attempts under way; a few fail, so that it finds retries waiting.
+    let count = 0
+    receiver.answer = response => {
+      count += 1
+      if (count % 7 === 0) setTimeout(() => response.writeHead(204).end(), 50)
+      else response.writeHead(count % 50 === 0 ? 500 : 204).end()
+    }
+    for (let round = 0; round < 6; round++) {
+      const before = acknowledged.length
+      const child = run(ENDLESS)
+      const enough = before + 20 + round * 17
+      await eventually(
+        () => acknowledged.length >= enough,
+        () => `round ${round}: ${acknowledged.length} of ${enough}`,
+      )
+      const gone = once(child, 'exit')
+      child.kill('SIGKILL')
+      await gone
+    }
+    const lostYet = acknowledged.filter(id => !arrived(receiver).has(id)).length
+    const last = run(0)
+    await eventually(
+      () => acknowledged.every(id => arrived(receiver).has(id)),
+      () => `${acknowledged.filter(id => !arrived(receiver).has(id)).length} of ${acknowledged.length} never came`,
+    )
+    assert.ok(lostYet > 0, 'a kill found nothing under way: the test proves nothing')
+    const gone = once(last, 'exit')
+    last.kill('SIGKILL')
+    await gone
+    await close()
+  },
+  { timeoutMs: 120_000 },
+)
+
+test(
+  'two control processes on one database deliver each event once',
+  async () => {
+    const { receiver, acknowledged, run, close } = await prepare({ pollMs: 10 })
+    const children = [run(150), run(150)]
+    await eventually(
+      () => acknowledged.length === 300 && arrived(receiver).size === 300,
+      () => `${acknowledged.length} committed, ${arrived(receiver).size} delivered`,
+    )
+    assert.is(receiver.received.length, 300)
+    for (const child of children) {
+      const gone = once(child, 'exit')
+      child.kill('SIGKILL')
+      await gone
+    }
+    await close()
+  },
+  { timeoutMs: 60_000 },
+)
+
+test.run()
