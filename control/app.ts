@@ -15,6 +15,7 @@ import type { Route } from './http/route.ts'
 import { createServer, mountOperations } from './http/server.ts'
 import { resolveHost } from './http/url-policy.ts'
 import { sqliteSearch } from './kb/sqlite-search.ts'
+import { smtpMailer } from './mail.ts'
 import type { MediaPort } from './media-client.ts'
 import { VERSION } from './package.ts'
 import { agentRoutes, signOut } from './resources/agents.ts'
@@ -42,6 +43,7 @@ import { phoneNumberRoutes } from './resources/phone-numbers.ts'
 import { queueRoutes } from './resources/queues/routes.ts'
 import { queuesAnsweredBy, queuesUsing, removeTeam } from './resources/queues/store.ts'
 import { recordingRoutes } from './resources/recordings.ts'
+import { reportRoutes } from './resources/reports.ts'
 import { roomHistoryRoutes } from './resources/room-history.ts'
 import { roomParticipantRoutes } from './resources/room-participants.ts'
 import { callStreams, streamRoutes } from './resources/streams.ts'
@@ -63,7 +65,7 @@ export type AppConfig = Pick<
   Config,
   'allowPrivateUrls' | 'dataDir' | 'httpHost' | 'httpPort' | 'publicIp' | 'sipHost'
 > &
-  Partial<Pick<Config, 'modelKey' | 'modelName' | 'modelUrl'>>
+  Partial<Pick<Config, 'modelKey' | 'modelName' | 'modelUrl' | 'smtpUrl'>>
 
 export interface AppParts {
   store: Store
@@ -186,11 +188,17 @@ function contactCentre({ store, vault, now }: Pick<AppParts, 'store' | 'vault' |
 
 /** What is uploaded and what is reported. */
 function content({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'config'>): Route[] {
-  const { dataDir } = config
+  const { dataDir, smtpUrl = null } = config
   return [
     ...audioAssetRoutes({ store, now, dataDir, convert: audioConverter(), usesOf: usersOf(queuesUsing, flowsUsing) }),
     ...kbDocumentRoutes({ store, now, search: sqliteSearch }),
     ...kbSearchRoutes({ store, search: sqliteSearch, documentExists: existsIn('kb_documents') }),
+    ...reportRoutes({
+      store,
+      now,
+      sendMail: smtpUrl === null ? null : smtpMailer(smtpUrl),
+      timezoneOf: async (db, tenant) => (await organisationSettings(db, tenant)).timezone,
+    }),
   ]
 }
 

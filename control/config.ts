@@ -25,6 +25,8 @@ export interface Config {
   modelUrl: string | null
   modelKey: string | null
   modelName: string
+  /** Of the mail server; null: none. */
+  smtpUrl: string | null
   logLevel: LogLevel
   drainSeconds: number
   maxCalls: number
@@ -86,6 +88,13 @@ function modelUrl(text: string): Parsed<string> {
   return url !== null && /^https?:$/.test(url.protocol)
     ? ok(text.replace(/\/+$/, ''))
     : bad('set an http:// or https:// URL, for example https://host/v1')
+}
+
+function smtpUrl(text: string): Parsed<string> {
+  const url = URL.canParse(text) ? new URL(text) : null
+  return url !== null && /^smtps?:$/.test(url.protocol) && url.hostname !== ''
+    ? ok(text)
+    : bad('set smtp:// or smtps://, for example smtps://USER:PASSWORD@mail.example.com?from=tandem@example.com')
 }
 
 const key = (prefix: string) => (text: string) =>
@@ -184,6 +193,14 @@ const SETTINGS: Settings = {
     default: 'default',
     help: 'model of assistants that name none',
     parse: ok,
+  },
+  smtpUrl: {
+    name: 'TANDEM_SMTP_URL',
+    default: null,
+    help: 'mail server for reports; the sender as ?from=',
+    parse: smtpUrl,
+    absent: null,
+    secret: true,
   },
   logLevel: { name: 'TANDEM_LOG_LEVEL', default: 'info', help: LOG_LEVELS.join(', '), parse: logLevel },
   drainSeconds: {

@@ -9,6 +9,7 @@ import type { KbDocument } from '../schemas/kb-document.ts'
 import type { MediaStream } from '../schemas/media-stream.ts'
 import type { Participant } from '../schemas/participant.ts'
 import type { PhoneNumber } from '../schemas/phone-number.ts'
+import type { ReportRun } from '../schemas/report-run.ts'
 import type { WebhookEndpoint } from '../schemas/webhook-endpoint.ts'
 
 /** One believable object of each kind that events carry: a call of two and a half minutes into a conference room. */
@@ -248,7 +249,32 @@ const kbDocument: KbDocument = {
   created: CREATED,
 }
 
+const reportRun: ReportRun = {
+  id: 'rptrun_01k9000000000000000000001b',
+  object: 'report_run',
+  livemode: false,
+  report_id: 'rpt_01k9000000000000000000001c',
+  status: 'sent',
+  trigger: 'manual',
+  period_from: '2026-10-31T00:00:00.000Z',
+  period_to: '2026-11-01T00:00:00.000Z',
+  started_at: CREATED,
+  finished_at: '2026-11-01T09:00:02.000Z',
+  error: null,
+  artifacts: { csv: true, pdf: true },
+  recipients: ['ann@example.com'],
+  deliveries: [{ email: 'ann@example.com', status: 'sent', error: null }],
+}
+const REFUSED = '550 No such mailbox'
+
 export const SAMPLES = {
+  reportRun,
+  failedReportRun: {
+    ...reportRun,
+    status: 'failed',
+    error: REFUSED,
+    deliveries: [{ email: 'ann@example.com', status: 'failed', error: REFUSED }],
+  },
   kbDocument,
   failedKbDocument: { ...kbDocument, name: 'Photo.jpg', status: 'failed', error: 'not_text', passage_count: 0 },
   callback,

@@ -1,9 +1,9 @@
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { Tenant } from '../tenancy.ts'
 import type { Found, PassageSearch } from './search.ts'
 
 /**
- * The one place that speaks SQLite's FTS5 (https://sqlite.org/fts5.html). Tenant and document are indexed columns of weight 0,
+ * With `sqlite-search-table.ts` the one place that speaks SQLite's FTS5 (https://sqlite.org/fts5.html). Tenant and document are indexed columns of weight 0,
  * so that a search reads the tenant's own passages only, and a document's passages are found without a scan.
  */
 const WEIGHTS = '0, 0, 0, 1'
@@ -11,12 +11,6 @@ const WEIGHTS = '0, 0, 0, 1'
 const MAX_WORDS = 24
 /** Passages that are scored, for each that is answered. */
 const CANDIDATES_PER_RESULT = 5
-
-export async function createSearchTable(db: Kysely<unknown>): Promise<void> {
-  await sql`create virtual table kb_search using fts5(
-    tenant, document, passage unindexed, text, tokenize = 'porter unicode61 remove_diacritics 2'
-  )`.execute(db)
-}
 
 export const sqliteSearch: PassageSearch = {
   async add(trx, tenant, documentId, passages) {

@@ -30,6 +30,7 @@ test('good values are taken', () => {
     TANDEM_RTP_PORTS: '30000-30099',
     TANDEM_ALLOW_PRIVATE_URLS: '10.0.0.0/8, ::1/128',
     TANDEM_LIVE_KEY: 'sk_live_0123456789abcdef',
+    TANDEM_SMTP_URL: 'smtp://a:b@mail.test?from=c@d.test',
     TANDEM_LOG_LEVEL: 'debug',
   })
   assert.is(config.httpPort, 0)
@@ -37,6 +38,7 @@ test('good values are taken', () => {
   assert.equal(config.rtpPorts, { first: 30000, last: 30099 })
   assert.equal(config.allowPrivateUrls, ['10.0.0.0/8', '::1/128'])
   assert.is(config.liveKey, 'sk_live_0123456789abcdef')
+  assert.is(config.smtpUrl, 'smtp://a:b@mail.test?from=c@d.test')
 })
 
 test('an empty variable is an absent one', () => {
@@ -77,7 +79,7 @@ test('every bad value gives its line', () => {
 })
 
 test('a secret is never printed, not even a bad one', () => {
-  for (const name of ['TANDEM_LIVE_KEY', 'TANDEM_TEST_KEY', 'TANDEM_DATABASE_URL']) {
+  for (const name of ['TANDEM_LIVE_KEY', 'TANDEM_TEST_KEY', 'TANDEM_DATABASE_URL', 'TANDEM_SMTP_URL']) {
     const result = readConfig({ [name]: 'postgres://hunter2' })
     assert.ok('errors' in result)
     assert.match(result.errors[0]!, name)
@@ -100,6 +102,7 @@ test('the help lists every variable of the contract', () => {
     'TANDEM_LIVE_KEY',
     'TANDEM_TEST_KEY',
     'TANDEM_ALLOW_PRIVATE_URLS',
+    'TANDEM_SMTP_URL',
     'TANDEM_LOG_LEVEL',
   ]) {
     assert.match(help, name)
