@@ -3,8 +3,9 @@ import type { Tenant } from '../tenancy.ts'
 import type { Found, PassageSearch } from './search.ts'
 
 /**
- * With `sqlite-search-table.ts` the one place that speaks SQLite's FTS5 (https://sqlite.org/fts5.html). Tenant and document are indexed columns of weight 0,
- * so that a search reads the tenant's own passages only, and a document's passages are found without a scan.
+ * With `sqlite-search-table.ts` the one place that speaks SQLite's FTS5 (https://sqlite.org/fts5.html). Tenant and document are
+ * indexed columns of weight 0, so that a search reads the tenant's own passages only, and a document's passages are found
+ * without a scan.
  */
 const WEIGHTS = '0, 0, 0, 1'
 /** More words than a question has; each costs a look-up. */

@@ -6,10 +6,12 @@ import wavefile from 'wavefile'
 import { readWav } from '../../../codecs/wav.ts'
 import { audioConverter } from '../../../control/audio/convert.ts'
 import type { User } from '../../../control/http/references.ts'
+import { newId } from '../../../control/ids.ts'
 import { audioAssetRoutes } from '../../../control/resources/audio-assets/routes.ts'
+import { forTenant } from '../../../control/tenancy.ts'
 import { suite } from '../../harness.ts'
-import { type Answer, ask, makeWorld, serve } from '../app-harness.ts'
-import { refusal } from '../whole-app.ts'
+import { type Answer, ask, makeWorld, START, serve } from '../app-harness.ts'
+import { makeWholeApp, refusal } from '../whole-app.ts'
 
 const test = suite('control/resources/audio-assets')
 
@@ -273,6 +275,31 @@ test("DELETE answers 409 while a flow or a queue's hold audio uses the asset; de
   assert.equal([refused.status, refused.body.error.code], [409, 'resource_conflict'])
   assert.equal(refused.body.error.details, { reason: 'in_use', used_by: users })
   assert.ok(existsSync(join(dataDir, 'audio', `${id}.wav`)))
+  await close()
+})
+
+test('in the product, a queue whose hold audio is the asset keeps it, until it plays another', async () => {
+  const { live, close, store, ours } = await makeWholeApp()
+  const id = newId('audio_asset')
+  await forTenant(store.db, { organisationId: ours.organisationId, livemode: true }).insert('audio_assets', {
+    id,
+    name: 'Waltz',
+    kind: 'music',
+    sample_rate: 16_000,
+    duration_ms: 1000,
+    text: '',
+    created: START.toISOString(),
+  })
+  const hold = { audio: 'asset', audio_asset_id: id }
+  const queue = (await live('POST /v1/queues', { name: 'Support', hold })).body
+  const refused = await live(`DELETE /v1/audio_assets/${id}`)
+  assert.is(refused.status, 409)
+  assert.equal(
+    refused.body.error.details.used_by.map((user: User) => [user.object, user.id]),
+    [['queue', queue.id]],
+  )
+  await live(`PATCH /v1/queues/${queue.id}`, { hold: { audio: 'music', audio_asset_id: null } })
+  assert.is((await live(`DELETE /v1/audio_assets/${id}`)).body.deleted, true)
   await close()
 })
 
