@@ -44,12 +44,17 @@ export class StreamSlots {
 }
 
 /**
- * An answer of Server-Sent Events. `onClose` is called once, when all was sent or the client has gone; the generator is then
- * returned from as soon as what it awaits is settled.
+ * An answer of Server-Sent Events. `onClose` is called when all was sent or the client has gone; the generator is then returned
+ * from as soon as what it awaits is settled.
  */
 export function eventStream(events: AsyncGenerator<StreamEvent, void>, onClose: () => void): RawAnswer {
   const raw = Readable.from(lines(events), { objectMode: false, highWaterMark: 16 * 1024 })
-  raw.once('close', onClose)
+  // 'close' would come too late: it waits for the generator, which may wait for what only `onClose` gives up.
+  const destroy = raw._destroy.bind(raw)
+  raw._destroy = (error, done) => {
+    onClose()
+    destroy(error, done)
+  }
   return {
     raw,
     status: 200,
