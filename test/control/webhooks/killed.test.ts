@@ -81,7 +81,7 @@ test(
       if (count % 7 === 0) setTimeout(() => response.writeHead(204).end(), 50)
       else response.writeHead(count % 50 === 0 ? 500 : 204).end()
     }
-    for (let round = 0; round < 6; round++) {
+    for (let round = 0; round < 4; round++) {
       const before = acknowledged.length
       const child = run(ENDLESS)
       const enough = before + 20 + round * 17
