@@ -16,6 +16,8 @@ import { openVault, type Vault } from './vault.ts'
 
 /** The banner waits this long for the channel; after that the API answers 503 until media is there. */
 const MEDIA_WAIT_MS = 5000
+/** How long requests under way may take once the process is to end [ms]. */
+const CLOSE_LIMIT_MS = 3000
 const POLL_MS = 20
 /** How long after its time a callback may still look open. */
 const EXPIRY_MS = 30_000
@@ -75,6 +77,8 @@ for (const variable of await unknownKeys(store, { TANDEM_LIVE_KEY: config.liveKe
 }
 
 async function close(): Promise<void> {
+  // A client that keeps its answer open does not keep us.
+  setTimeout(() => app.server.closeAllConnections(), CLOSE_LIMIT_MS)
   await app.close()
   await media.close()
   await dispatcher.close()
