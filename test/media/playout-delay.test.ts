@@ -31,11 +31,15 @@ test('it does not grow for a packet that no bounded delay would have saved', () 
   assert.ok(delay.grow(100))
 })
 
-test('a frame is to be left out after four seconds in which every packet had two frames to spare', () => {
+test('a frame is to be left out after a second in which every packet had two frames to spare', () => {
   const delay = new PlayoutDelay(20, 200)
-  quiet(delay, 3, 45)
+  for (let tick = 0; tick < 49; tick++) {
+    delay.observe(45)
+    delay.tick()
+  }
   assert.not(delay.shrinkDue)
-  quiet(delay, 1, 45)
+  delay.observe(45)
+  delay.tick()
   assert.ok(delay.shrinkDue)
   delay.shrank()
   assert.not(delay.shrinkDue)
@@ -43,29 +47,31 @@ test('a frame is to be left out after four seconds in which every packet had two
   assert.not(delay.shrinkDue, 'one frame less would leave less than one')
 })
 
-test('one packet with less to spare starts the four seconds anew', () => {
+test('one packet with less to spare spoils its second', () => {
   const delay = new PlayoutDelay(20, 200)
-  quiet(delay, 3, 60)
   delay.observe(5)
-  quiet(delay, 4, 60)
+  quiet(delay, 1, 60)
   assert.not(delay.shrinkDue)
   quiet(delay, 1, 60)
   assert.ok(delay.shrinkDue)
 })
 
-test('of a delay beyond 100 ms a frame goes every second', () => {
+test('of a delay beyond 80 ms a frame goes every second', () => {
   const delay = new PlayoutDelay(20, 200)
   quiet(delay, 1, 120)
   assert.ok(delay.shrinkDue)
 })
 
-test('a frame that is to be left out is overdue after a second without a silent one', () => {
-  const delay = new PlayoutDelay(20, 200)
-  quiet(delay, 4, 60)
-  quiet(delay, 1, 60)
-  assert.not(delay.overdue)
-  quiet(delay, 1, 60)
-  assert.ok(delay.overdue)
+test('a large excess is overdue after a second without a silent frame; a smaller one waits for silence', () => {
+  const small = new PlayoutDelay(20, 200)
+  quiet(small, 60, 75)
+  assert.ok(small.shrinkDue)
+  assert.not(small.overdue)
+  const large = new PlayoutDelay(20, 200)
+  quiet(large, 2, 85)
+  assert.not(large.overdue)
+  quiet(large, 1, 85)
+  assert.ok(large.overdue)
 })
 
 test('seconds without packets decide nothing', () => {
