@@ -1,6 +1,7 @@
 /**
- * The test command: every `test/**\/*.test.ts` in a process of its own; unit tests two at a time, those that start
- * the product (e2e, interop, fuzz) one by one. `npm test -- PATTERN…` runs the files whose path holds a pattern.
+ * The test command: every `test/**\/*.test.ts` in a process of its own; first the unit tests, then those that start the
+ * product and mostly wait, both two at a time, last one by one those that judge audio by its timing or load the machine.
+ * `npm test -- PATTERN…` runs the files whose path holds a pattern.
  */
 import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
@@ -13,7 +14,9 @@ const files = readdirSync(new URL('.', import.meta.url), { recursive: true, enco
   .filter(path => path.endsWith('.test.ts'))
   .filter(path => patterns.length === 0 || patterns.some(pattern => path.includes(pattern)))
   .sort()
-const alone = (path: string): boolean => /^(e2e|interop|fuzz)\//.test(path)
+const startsProduct = (path: string): boolean => /^(e2e|interop|fuzz)\//.test(path)
+const mostlyWaits = (path: string): boolean =>
+  /^(e2e\/(media-killed|pin|room|shutdown|signalling)|interop\/(baresip|sipp-callee|sipp-caller))\.test/.test(path)
 
 const totals = { passed: 0, failed: 0, skipped: 0 }
 const skips: string[] = []
@@ -56,10 +59,14 @@ async function runAll(queue: string[], width: number): Promise<void> {
 }
 
 await runAll(
-  files.filter(path => !alone(path)),
+  files.filter(path => !startsProduct(path)),
   2,
 )
-await runAll(files.filter(alone), 1)
+await runAll(files.filter(mostlyWaits), 2)
+await runAll(
+  files.filter(path => startsProduct(path) && !mostlyWaits(path)),
+  1,
+)
 if (skips.length > 0) console.log(`\nSkipped:\n${skips.join('\n')}`)
 console.log(`\n${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`)
 process.exitCode = totals.failed > 0 || totals.passed === 0 ? 1 : 0
