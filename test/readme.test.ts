@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs'
+import * as assert from 'uvu/assert'
+import { configHelp } from '../control/config.ts'
+import { suite } from './harness.ts'
+
+const test = suite('README')
+const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+
+test('every variable of the configuration contract is listed', () => {
+  const variables = configHelp().flatMap(line => line.match(/TANDEM_[A-Z_]+/)?.[0] ?? [])
+  assert.ok(variables.length > 10)
+  assert.equal(
+    variables.filter(variable => !readme.includes(`\`${variable}\``)),
+    [],
+  )
+})
+
+test('every npm script is one word and listed', () => {
+  const { scripts } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    scripts: Record<string, string>
+  }
+  for (const name of Object.keys(scripts)) {
+    assert.match(name, /^[a-z]+$/)
+    assert.ok(readme.includes(`| \`${name}\` |`), name)
+  }
+})
+
+test.run()
