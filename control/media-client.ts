@@ -290,8 +290,13 @@ export class MediaClient implements MediaPort {
       this.#write({ type: 'ack', seq })
       return
     }
-    this.#attempts = { seq, count: this.#attempts.seq === seq ? this.#attempts.count + 1 : 1 }
-    const followUp = await this.#handler.event(seq, event, this.#inner)
+    const followUp = await this.#handler.event(seq, event, this.#inner).catch((error: unknown) => {
+      // A full or failing disk is not the event's fault: it is tried until the store takes it.
+      if (!isStoreOutage(error)) {
+        this.#attempts = { seq, count: this.#attempts.seq === seq ? this.#attempts.count + 1 : 1 }
+      }
+      throw error
+    })
     if (this.#socket !== socket) return
     this.#write({ type: 'ack', seq })
     await followUp?.()
@@ -336,3 +341,6 @@ export class MediaClient implements MediaPort {
     if (this.#socket !== null && !this.#socket.destroyed) this.#socket.write(encodeMessage(message))
   }
 }
+
+const isStoreOutage = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && /^SQLITE_(FULL|IOERR|BUSY|READONLY|CANTOPEN)/.test(String(error.code))

@@ -13,6 +13,8 @@ interface Recorder extends MediaHandler {
   release: () => void
   hold: boolean
   failures: number
+  /** What a failure is. */
+  failure: Error
 }
 
 function recorder(): Recorder {
@@ -23,6 +25,7 @@ function recorder(): Recorder {
     release: () => {},
     hold: false,
     failures: 0,
+    failure: new Error('a bug'),
     position: async () => ({ bootId, lastSeq }),
     booted: async id => {
       bootId = id
@@ -32,7 +35,7 @@ function recorder(): Recorder {
     event: async (seq, event) => {
       if (handler.failures > 0) {
         handler.failures--
-        throw new Error('the database is locked')
+        throw handler.failure
       }
       handler.log.push(`begin ${event.name} ${seq}`)
       if (handler.hold) await new Promise<void>(resolve => (handler.release = resolve))
@@ -138,6 +141,16 @@ test('an event whose handling fails comes again; one that fails always is left o
   await until(() => client.state === 'ready')
   media.emit('leg.ringing', { legId: 'part_3' })
   await until(() => handler.log.includes('commit 3'))
+  await close()
+})
+
+test('an event that finds the disk full is never left out: it comes again until the store takes it', async () => {
+  const { media, handler, client, close } = await connected()
+  handler.failure = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
+  handler.failures = 8
+  media.emit('leg.ringing', { legId: 'part_1' })
+  await until(() => handler.log.includes('commit 1'))
+  assert.is(client.counters.skipped, 0)
   await close()
 })
 
