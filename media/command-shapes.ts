@@ -1,10 +1,12 @@
 import { parseUri } from '../sip/uri.ts'
 import type {
   AddressPolicy,
+  BrowserTarget,
   CodecName,
   CommandName,
   DialTarget,
   EndedReason,
+  ListenSpec,
   PlaySource,
   Request,
   RoomSpec,
@@ -31,6 +33,8 @@ const MAX_TIMER_MS = 2 ** 31 - 1
 const MAX_MEMBERS = 10_000
 /** Elements of a list of IDs. */
 const MAX_IDS = 10_000
+/** Characters of a text that is spoken. */
+const MAX_SPOKEN = 10_000
 const HOST = /^[A-Za-z0-9._:-]{1,253}$/
 
 const host: Shape<string> = (value): value is string => typeof value === 'string' && HOST.test(value)
@@ -78,6 +82,12 @@ const sources: Shape<PlaySource[]> = list(
     music: object({ kind: oneOf('music') }),
     tone: object({ kind: oneOf('tone'), name: oneOf('ringback', 'busy', 'beep') }),
     silence: object({ kind: oneOf('silence'), ms: integer(0, MAX_TIMER_MS) }),
+    speech: object({
+      kind: oneOf('speech'),
+      text: text(MAX_SPOKEN),
+      voice: nullable(line(100)),
+      language: nullable(line(35)),
+    }),
   }),
   100,
 )
@@ -93,7 +103,23 @@ const dialTarget: Shape<DialTarget> = object<DialTarget>({
   codecs,
 })
 
+const dialOrBrowser: Shape<DialTarget | BrowserTarget> = (value): value is DialTarget | BrowserTarget =>
+  dialTarget(value) || object<BrowserTarget>({ browserId: id })(value)
+
 const addresses: Shape<AddressPolicy> = object<AddressPolicy>({ publicOnly: boolean, allowed: list(line(100), 1000) })
+
+const listen: Shape<ListenSpec> = object<ListenSpec>({
+  listenId: text(200),
+  language: nullable(line(35)),
+  endOfSpeechMs: integer(100, 10_000),
+  maxUtteranceMs: integer(1000, 120_000),
+  bargeIn: nullable(object({ afterMs: integer(20, 5000), resume: boolean, backChannels: list(line(100), 200) })),
+})
+
+const hearing = optional(nullable(list(id, MAX_MEMBERS))) as Shape<string[] | null>
+const maybe = <T>(shape: Shape<T>): Shape<T> => optional(shape) as Shape<T>
+const jsonObject: Shape<Record<string, unknown>> = (value): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const nothing = object<Record<string, never>>({})
 
@@ -106,18 +132,30 @@ export const COMMAND_SHAPES: { [N in CommandName]: Shape<Request<N>> } = {
     retryAfterS: nullable(integer(0, 86_400)),
     reason,
   }),
-  'leg.dial': object({ legId: id, target: dialTarget, room, affinity: text(200), timeoutS: integer(1, 3600) }),
+  'leg.dial': object({ legId: id, target: dialOrBrowser, room, affinity: text(200), timeoutS: integer(1, 3600) }),
   'leg.hangup': object({ legId: id, reason }),
   'leg.move': object({ legId: id, room, mustExist: boolean, muted: boolean }),
   'leg.update': object<Request<'leg.update'>>({
     legId: id,
     muted: optional(boolean) as Shape<boolean>,
     deaf: optional(boolean) as Shape<boolean>,
+    heardBy: hearing,
+    hears: hearing,
   }),
+  'leg.hold': object({ legId: id, held: boolean, sources }),
+  'leg.listen': object({ legId: id, listen }),
+  'leg.stop_listen': object({ legId: id }),
   'leg.read': object({ legIds: list(id, MAX_IDS) }),
-  'leg.play': object({ legId: id, playId: text(200), sources, loop: boolean, hangupAfter: nullable(reason) }),
+  'leg.play': object<Request<'leg.play'>>({
+    legId: id,
+    playId: text(200),
+    sources,
+    loop: boolean,
+    hangupAfter: nullable(reason),
+    append: maybe(boolean),
+  }),
   'leg.stop_play': object({ legId: id }),
-  'leg.collect': object({
+  'leg.collect': object<Request<'leg.collect'>>({
     legId: id,
     collectId: text(200),
     prompts: sources,
@@ -126,6 +164,8 @@ export const COMMAND_SHAPES: { [N in CommandName]: Shape<Request<N>> } = {
     firstDigitTimeoutMs: integer(0, MAX_TIMER_MS),
     interDigitTimeoutMs: integer(0, MAX_TIMER_MS),
     sensitive: boolean,
+    speech: maybe(nullable(listen)) as Shape<ListenSpec | null>,
+    playThrough: maybe(boolean),
   }),
   'leg.send_dtmf': object({ legId: id, digits: text(1000), durationMs: integer(20, 10_000) }),
   'room.play': object({ roomId: id, sources, loop: boolean }),
@@ -154,6 +194,24 @@ export const COMMAND_SHAPES: { [N in CommandName]: Shape<Request<N>> } = {
   'stream.read': object({ streamIds: list(id, MAX_IDS) }),
   'recording.start': object({ recordingId: id, target }),
   'recording.stop': object({ recordingId: id }),
+  'transcript.start': object({ transcriptId: id, target, language: nullable(line(35)) }),
+  'transcript.stop': object({ transcriptId: id }),
+  'sip.register_check': object({ registerId: id, ha1: nullable(line(64)) }),
+  'sip.register_reply': object({
+    registerId: id,
+    sipCode: integer(200, 699),
+    contacts: list(object({ uri: sipUri, expiresS: integer(0, MAX_TIMER_MS / 1000) }), 100),
+    minExpiresS: nullable(integer(1, 86_400)),
+  }),
+  'browser.close': object({ browserId: id, code: integer(1000, 4999), reason: text(120) }),
+  'browser.admit': object({
+    browserId: id,
+    as: oneOf('phone', 'call'),
+    room: nullable(room),
+    affinity: text(200),
+    legId: nullable(id),
+  }),
+  'browser.send': object({ browserId: id, body: jsonObject }),
   'media.snapshot': nothing,
   'media.stats': nothing,
 }

@@ -77,6 +77,16 @@ export class CommandTable {
       'stream.read': request => this.#readStreams(request.streamIds),
       'recording.start': toTarget('recording.start', request => request.recordingId),
       'recording.stop': toNamed('recording.stop', request => request.recordingId),
+      'leg.hold': notBuilt,
+      'leg.listen': notBuilt,
+      'leg.stop_listen': notBuilt,
+      'transcript.start': notBuilt,
+      'transcript.stop': notBuilt,
+      'sip.register_check': notBuilt,
+      'sip.register_reply': notBuilt,
+      'browser.close': notBuilt,
+      'browser.admit': notBuilt,
+      'browser.send': notBuilt,
       'media.snapshot': () => this.#snapshot(),
       'media.stats': () => this.#stats(),
     }
@@ -189,3 +199,5 @@ export class CommandTable {
     return total
   }
 }
+
+const notBuilt = (): Failure => ({ failure: 'invalid', message: 'not built yet' })

@@ -4,7 +4,24 @@ import type { CommandName, Commands, EndedReason, Failure, MediaEvent, Quality, 
 /** Commands of the channel that an engine thread executes as they are. */
 export type ForwardedCommand = Exclude<
   CommandName,
-  'leg.answer' | 'leg.reject' | 'leg.dial' | 'leg.hangup' | 'leg.read' | 'room.close' | 'media.snapshot' | 'media.stats'
+  | 'leg.answer'
+  | 'leg.reject'
+  | 'leg.dial'
+  | 'leg.hangup'
+  | 'leg.read'
+  | 'leg.hold'
+  | 'leg.listen'
+  | 'leg.stop_listen'
+  | 'transcript.start'
+  | 'transcript.stop'
+  | 'sip.register_check'
+  | 'sip.register_reply'
+  | 'browser.close'
+  | 'browser.admit'
+  | 'browser.send'
+  | 'room.close'
+  | 'media.snapshot'
+  | 'media.stats'
 >
 
 /** What a thread tells of a leg; signalling adds the rest. */

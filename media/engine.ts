@@ -278,7 +278,7 @@ export class Engine implements LegHooks {
     if (member === undefined) return noLeg(legId)
     member.collect = null
     const problem = await member.playback.play(sources, loop, () => {
-      this.#emit('play.finished', { legId, playId })
+      this.#emit('play.finished', { legId, playId, ended: 'played', heardMs: 0 })
       if (hangupAfter !== null) this.#options.end(legId, hangupAfter)
     })
     return problem === null ? {} : { failure: 'invalid', message: problem.error }
@@ -322,7 +322,7 @@ export class Engine implements LegHooks {
     member.collect = null
     member.typesSecret = sensitive
     member.playback.stop()
-    this.#emit('leg.collected', { legId: member.leg.id, collectId, ...result })
+    this.#emit('leg.collected', { legId: member.leg.id, collectId, utterance: null, ...result })
   }
 
   /** A key of a leg: to its collector, its streams, control, and whoever is to get it in the room. */

@@ -89,6 +89,8 @@ export class Prompts {
         return this.#cached(`tone ${source.name}`, async () =>
           clipOf(renderTone(TONES[source.name], this.#sampleRateHz)),
         )
+      case 'speech':
+        return this.#fail('no speech engine is here')
       case 'silence':
         if (!(source.ms >= 0 && source.ms <= MAX_SILENCE_MS)) return this.#fail(`silence of ${source.ms} ms`)
         return Promise.resolve({

@@ -8,7 +8,7 @@
  */
 import ipaddr from 'ipaddr.js'
 
-export const PROTOCOL_VERSION = 1
+export const PROTOCOL_VERSION = 2
 
 /** A longer message closes the channel [bytes]. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024
@@ -56,6 +56,11 @@ export interface DialTarget {
   codecs: CodecName[]
 }
 
+/** `browser`: the softphone or page that is connected under this ID (`browser.connected`); it rings there. */
+export interface BrowserTarget {
+  browserId: string
+}
+
 /** A room of the media engine: who is in it hears each other. Created by the first leg that enters, gone with the last. */
 export interface RoomSpec {
   /** The call's ID; for a conference the session's call ID. */
@@ -78,6 +83,47 @@ export type PlaySource =
   | { kind: 'music' }
   | { kind: 'tone'; name: 'ringback' | 'busy' | 'beep' }
   | { kind: 'silence'; ms: number }
+  /** Text to speech. `voice`: a name of the engine's; null: the default voice. `language`: BCP 47, null: English. */
+  | { kind: 'speech'; text: string; voice: string | null; language: string | null }
+
+/** How a leg is listened to: voice activity, and what was said. Nothing is heard in a card-payment pause. */
+export interface ListenSpec {
+  listenId: string
+  /** BCP 47; null: English. */
+  language: string | null
+  /** Silence that ends what is said [ms]. */
+  endOfSpeechMs: number
+  /** What is longer is cut here and given out as it is [ms]. */
+  maxUtteranceMs: number
+  /** Voice while something is played to the leg silences it within one frame; null: it plays on. */
+  bargeIn: BargeIn | null
+}
+
+export interface BargeIn {
+  /** Voice of this length declares it [ms]. */
+  afterMs: number
+  /** What was played goes on when the utterance turns out to be no words, or one of `backChannels` (`mm-hm`, `yes`). */
+  resume: boolean
+  backChannels: string[]
+}
+
+/** What was said, and when its parts were ready. */
+export interface Utterance {
+  text: string
+  /** Of the first and last voice, ISO-8601 UTC. */
+  startedAt: string
+  endedAt: string
+  /** From the last voice until the silence was long enough [ms]. */
+  endpointMs: number
+  /** What the transcription took after that [ms]. */
+  transcribeMs: number
+  /** It silenced what was being played. */
+  bargedIn: boolean
+  /** What had been silenced goes on: a false alarm, nothing to react to. */
+  resumed: boolean
+  /** Which engine understood it: `moonshine`, or the remote model's name. */
+  engine: string
+}
 
 export interface Quality {
   codec: CodecName | null
@@ -94,8 +140,12 @@ export interface Quality {
   mos: number
 }
 
+/** What a leg is connected by: SIP and RTP, or the call WebSocket. */
+export type LegKind = 'sip' | 'browser'
+
 export interface LegSnapshot {
   legId: string
+  kind: LegKind
   direction: 'inbound' | 'outbound'
   /** `incoming`: waiting for `leg.answer` or `leg.reject`. */
   state: 'incoming' | 'dialing' | 'ringing' | 'answered' | 'ended'
@@ -106,6 +156,8 @@ export interface LegSnapshot {
   deaf: boolean
   /** The far end has put us on hold. */
   held: boolean
+  /** We have put it on hold. */
+  onHold: boolean
   collecting: boolean
   playing: boolean
   quality: Quality
@@ -209,21 +261,52 @@ export interface Commands {
   }
   /** Starts an outbound leg; what becomes of it arrives as `leg.ringing`, `leg.answered` or `leg.ended`. */
   'leg.dial': {
-    request: { legId: string; target: DialTarget; room: RoomSpec; affinity: string; timeoutS: number }
+    request: { legId: string; target: DialTarget | BrowserTarget; room: RoomSpec; affinity: string; timeoutS: number }
     reply: LegSnapshot
   }
   'leg.hangup': { request: { legId: string; reason: EndedReason }; reply: Ok }
   /** Moves a leg to another room; `mustExist`: failure `not_found` when that room is gone. */
   'leg.move': { request: { legId: string; room: RoomSpec; mustExist: boolean; muted: boolean }; reply: LegSnapshot }
-  'leg.update': { request: { legId: string; muted?: boolean; deaf?: boolean }; reply: LegSnapshot }
+  /**
+   * Who hears whom. `heardBy`: only these legs of the room hear it (a whisper); `hears`: it hears only these; null: all. What
+   * is absent stays. A leg that nobody hears and that hears all is a monitor: it is in no recording's mix of the others.
+   */
+  'leg.update': {
+    request: {
+      legId: string
+      muted?: boolean
+      deaf?: boolean
+      heardBy?: string[] | null
+      hears?: string[] | null
+    }
+    reply: LegSnapshot
+  }
+  /** On hold: the leg neither hears the room nor is heard, and hears `sources` in a loop; a SIP peer is told (sendonly). */
+  'leg.hold': { request: { legId: string; held: boolean; sources: PlaySource[] }; reply: LegSnapshot }
+  /** Listens to what the party says until `leg.stop_listen`; a second one replaces the first. */
+  'leg.listen': { request: { legId: string; listen: ListenSpec }; reply: Ok }
+  'leg.stop_listen': { request: { legId: string }; reply: Ok }
   'leg.read': { request: { legIds: string[] }; reply: { legs: LegSnapshot[] } }
-  /** Plays to this leg alone, one after the other; replaces what is playing. `hangupAfter`: the leg ends with the last. */
+  /**
+   * Plays to this leg alone, one after the other; replaces what is playing, or waits behind it with `append`. `hangupAfter`:
+   * the leg ends with the last. Each ends in one `play.finished`.
+   */
   'leg.play': {
-    request: { legId: string; playId: string; sources: PlaySource[]; loop: boolean; hangupAfter: EndedReason | null }
+    request: {
+      legId: string
+      playId: string
+      sources: PlaySource[]
+      loop: boolean
+      hangupAfter: EndedReason | null
+      append?: boolean
+    }
     reply: Ok
   }
   'leg.stop_play': { request: { legId: string }; reply: Ok }
-  /** Collects keys: plays `prompts`, falls silent at the first key, ends by a terminator, by length or by time: `leg.collected`. */
+  /**
+   * Collects keys, and words with `speech`: plays `prompts`, falls silent at the first key or word, ends by a terminator, by
+   * length, by time or by what was said: `leg.collected`.
+   */
   'leg.collect': {
     request: {
       legId: string
@@ -235,6 +318,10 @@ export interface Commands {
       interDigitTimeoutMs: number
       /** The keys are a secret (a PIN): `leg.dtmf` masks them and streams do not see them. */
       sensitive: boolean
+      /** Words count too: the first utterance ends it. Absent: keys only. */
+      speech?: ListenSpec | null
+      /** Keys do not silence the prompts. Absent: they do. */
+      playThrough?: boolean
     }
     reply: Ok
   }
@@ -261,6 +348,32 @@ export interface Commands {
   'stream.read': { request: { streamIds: string[] }; reply: { streams: StreamSnapshot[] } }
   'recording.start': { request: { recordingId: string; target: Target }; reply: Ok }
   'recording.stop': { request: { recordingId: string }; reply: Ok }
+  /** Writes down what each party of the target says: `transcript.segment`. */
+  'transcript.start': { request: { transcriptId: string; target: Target; language: string | null }; reply: Ok }
+  /** Ends with `transcript.ready` once the last words are written. */
+  'transcript.stop': { request: { transcriptId: string }; reply: Ok }
+  /** Judges a `sip.register` by H(username:realm:password), hex; media answers 403 to a wrong one by itself. */
+  'sip.register_check': { request: { registerId: string; ha1: string | null }; reply: { isRight: boolean } }
+  /** Answers a `sip.register`. `contacts`: all that are registered now, with their remaining time. */
+  'sip.register_reply': {
+    request: {
+      registerId: string
+      sipCode: number
+      contacts: { uri: string; expiresS: number }[]
+      /** With 423: the shortest time that is taken [s]. */
+      minExpiresS: number | null
+    }
+    reply: Ok
+  }
+  /** Closes a browser's WebSocket; its leg, if it has one, ends. */
+  'browser.close': { request: { browserId: string; code: number; reason: string }; reply: Ok }
+  /** Admits a browser that is connecting: as a `phone` it can be dialled from now on, as a `call` it is its leg at once. */
+  'browser.admit': {
+    request: { browserId: string; as: 'phone' | 'call'; room: RoomSpec | null; affinity: string; legId: string | null }
+    reply: Ok
+  }
+  /** A message for the page, sent as it is: `{event: "control", …}`. */
+  'browser.send': { request: { browserId: string; body: Record<string, unknown> }; reply: Ok }
   'media.snapshot': { request: Ok; reply: MediaSnapshot }
   'media.stats': { request: Ok; reply: MediaStats }
 }
@@ -297,9 +410,27 @@ export interface Events {
   'leg.resumed': { legId: string }
   /** `key` is `*` and `masked` true during a card-payment pause that masks keys. */
   'leg.dtmf': { legId: string; key: string; masked: boolean; source: 'rfc4733' | 'inband' | 'info' }
-  'leg.collected': { legId: string; collectId: string; digits: string; ended: 'terminator' | 'length' | 'timeout' }
+  'leg.collected': {
+    legId: string
+    collectId: string
+    digits: string
+    ended: 'terminator' | 'length' | 'timeout' | 'speech'
+    /** What was said, when words ended it; null for a secret entry that was typed. */
+    utterance: Utterance | null
+  }
+  /** Voice activity was declared. `bargedIn`: what was being played is silent since that frame. */
+  'leg.speech_started': { legId: string; listenId: string; bargedIn: boolean }
+  'leg.utterance': { legId: string; listenId: string; utterance: Utterance }
   'leg.ended': { legId: string; reason: EndedReason; sipCode: number | null; quality: Quality }
-  'play.finished': { legId: string; playId: string }
+  /** The first frame of it is on its way: the first sound of a turn. */
+  'play.started': { legId: string; playId: string }
+  /** `interrupted`: by a key, a voice or another play. `heardMs`: how much of it was sent. */
+  'play.finished': {
+    legId: string
+    playId: string
+    ended: 'played' | 'interrupted' | 'failed'
+    heardMs: number
+  }
   'room.opened': { roomId: string }
   'room.closed': { roomId: string }
   /** A pause began or ended, by a command or by its own deadline. */
@@ -307,6 +438,34 @@ export interface Events {
   'stream.changed': StreamSnapshot
   'recording.ready': RecordingInfo
   'recording.failed': { recordingId: string; message: string }
+  'transcript.segment': { transcriptId: string; legId: string; text: string; startMs: number; endMs: number }
+  'transcript.ready': { transcriptId: string; durationMs: number }
+  /**
+   * A REGISTER with a digest answer to a fresh challenge of ours (without one, media challenges and tells nothing). Control
+   * looks up who that is, has the answer judged by `sip.register_check`, stores the contacts and answers by
+   * `sip.register_reply`, all within 4 s, else 503.
+   */
+  'sip.register': {
+    registerId: string
+    /** The address-of-record's user and host. */
+    user: string
+    host: string
+    /** Contacts with the time each asks for; `*` with 0 removes all. */
+    contacts: { uri: string; expiresS: number }[]
+    /** Who the digest says it is, and with which hash (RFC 7616 §3.4). */
+    username: string
+    realm: string
+    algorithm: 'MD5' | 'SHA-256'
+    source: { transport: 'udp' | 'tcp'; host: string; port: number }
+    callId: string
+    cSeq: number
+  }
+  /** A page opened the call WebSocket with a token; until `browser.admit` it is told nothing. 4 s, else it is closed. */
+  'browser.connecting': { browserId: string; token: string; origin: string | null; host: string }
+  'browser.connected': { browserId: string }
+  /** What the page asks of control: `{event: "control", …}`, at most 4 KiB. */
+  'browser.message': { browserId: string; body: Record<string, unknown> }
+  'browser.closed': { browserId: string }
 }
 
 export type EventName = keyof Events

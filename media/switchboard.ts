@@ -203,6 +203,7 @@ export class Switchboard {
     if (this.lines.size >= this.#options.maxCalls) return { failure: 'capacity', message: 'no call capacity right now' }
     if (this.lines.has(request.legId)) return conflict('a leg with this ID exists')
     const { target } = request
+    if ('browserId' in target) return notFound(target.browserId)
     const engine = this.#engineOf(request.affinity)
     const opened = await engine.request('leg.open', { legId: request.legId })
     if (isFailure(opened)) return opened
@@ -368,12 +369,16 @@ export class Switchboard {
       state: line.state,
       to: line.to,
       from: line.from,
+      kind: 'sip',
       held: line.held,
+      onHold: false,
       ...audio,
     }
   }
 
-  async #audioOf(line: Line): Promise<Omit<LegSnapshot, 'legId' | 'direction' | 'state' | 'to' | 'from' | 'held'>> {
+  async #audioOf(
+    line: Line,
+  ): Promise<Omit<LegSnapshot, 'legId' | 'kind' | 'direction' | 'state' | 'to' | 'from' | 'held' | 'onHold'>> {
     const none = {
       roomId: null,
       muted: false,

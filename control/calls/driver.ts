@@ -99,6 +99,16 @@ export class CallDriver implements MediaHandler {
         deps.log.warn({ callId: body.recordingId, reason: body.message }, 'recording failed')
         return { write: trx => applyRecording(trx, body.recordingId, null, at) }
       },
+      'leg.speech_started': ignored,
+      'leg.utterance': ignored,
+      'play.started': ignored,
+      'transcript.segment': ignored,
+      'transcript.ready': ignored,
+      'sip.register': ignored,
+      'browser.connecting': ignored,
+      'browser.connected': ignored,
+      'browser.message': ignored,
+      'browser.closed': ignored,
     }
   }
 
@@ -340,6 +350,8 @@ export class CallDriver implements MediaHandler {
     return row === undefined ? null : { write: trx => applyStream(trx, row, body, at) }
   }
 }
+
+const ignored = async (): Promise<null> => null
 
 const failedStream = (streamId: string) => ({
   streamId,

@@ -170,7 +170,7 @@ export class FakeMedia {
         .filter(body => body.legId === legId)
         .at(-1)?.collectId ?? ''
     this.legs.get(legId)!.collecting = false
-    this.emit('leg.collected', { legId, collectId, digits, ended })
+    this.emit('leg.collected', { legId, collectId, digits, ended, utterance: null })
   }
 
   hangUp(legId: string, reason: Events['leg.ended']['reason'] = 'caller_hangup', sipCode: number | null = null): void {
@@ -231,8 +231,9 @@ export class FakeMedia {
       'leg.answer': ({ legId, room }) => this.#withLeg(legId, leg => this.#answer(leg, room)),
       'leg.reject': ({ legId, reason, sipCode }) => this.#withLeg(legId, () => this.hangUp(legId, reason, sipCode)),
       'leg.dial': request => {
-        const { from, uri } = request.target
-        this.#leg(request.legId, 'outbound', party(uri, ''), party(from.uri, ''))
+        const { target } = request
+        if ('browserId' in target) this.#leg(request.legId, 'outbound', party('', ''), party('', ''), 'browser')
+        else this.#leg(request.legId, 'outbound', party(target.uri, ''), party(target.from.uri, ''))
         const leg = this.legs.get(request.legId)!
         leg.state = 'dialing'
         leg.roomId = request.room.roomId
@@ -294,9 +295,17 @@ export class FakeMedia {
     return typeof result === 'object' && result !== null ? result : {}
   }
 
-  #leg(legId: string, direction: LegSnapshot['direction'], to: SipParty, from: SipParty): void {
+  #leg(
+    legId: string,
+    direction: LegSnapshot['direction'],
+    to: SipParty,
+    from: SipParty,
+    kind: LegSnapshot['kind'] = 'sip',
+  ): void {
     this.legs.set(legId, {
       legId,
+      kind,
+      onHold: false,
       direction,
       state: direction === 'inbound' ? 'incoming' : 'dialing',
       to,

@@ -75,6 +75,14 @@ const room: Request<'leg.answer'>['room'] = {
   maxMembers: 10,
 }
 
+const listen: Request<'leg.listen'>['listen'] = {
+  listenId: 'listen',
+  language: 'en',
+  endOfSpeechMs: 700,
+  maxUtteranceMs: 30_000,
+  bargeIn: { afterMs: 200, resume: true, backChannels: ['mm-hm'] },
+}
+
 /** A good body of every command, for a leg that is there. */
 const bodies = (legId: string, n: number): { [N in CommandName]: Request<N> } => ({
   'leg.answer': { legId, room, affinity: 'one', codecs: ['PCMU'] },
@@ -113,6 +121,8 @@ const bodies = (legId: string, n: number): { [N in CommandName]: Request<N> } =>
     firstDigitTimeoutMs: 1000,
     interDigitTimeoutMs: 1000,
     sensitive: true,
+    speech: listen,
+    playThrough: false,
   },
   'leg.send_dtmf': { legId, digits: '12', durationMs: 100 },
   'room.play': { roomId: `call_${legId}`, sources: [{ kind: 'file', path: '/nowhere.wav' }], loop: true },
@@ -135,6 +145,21 @@ const bodies = (legId: string, n: number): { [N in CommandName]: Request<N> } =>
   'stream.read': { streamIds: [`stream_${n}`] },
   'recording.start': { recordingId: `call_fuzz${n}`, target: { legId } },
   'recording.stop': { recordingId: `call_fuzz${n}` },
+  'leg.hold': { legId, held: true, sources: [{ kind: 'music' }] },
+  'leg.listen': { legId, listen },
+  'leg.stop_listen': { legId },
+  'transcript.start': { transcriptId: `call_fuzz${n}`, target: { legId }, language: 'en' },
+  'transcript.stop': { transcriptId: `call_fuzz${n}` },
+  'sip.register_check': { registerId: 'reg_1', ha1: null },
+  'sip.register_reply': {
+    registerId: 'reg_1',
+    sipCode: 200,
+    contacts: [{ uri: 'sip:a@127.0.0.1', expiresS: 60 }],
+    minExpiresS: null,
+  },
+  'browser.close': { browserId: 'web_1', code: 1000, reason: 'over' },
+  'browser.admit': { browserId: 'web_1', as: 'call', room, affinity: 'one', legId: `web_${n}` },
+  'browser.send': { browserId: 'web_1', body: { event: 'control' } },
   'media.snapshot': {},
   'media.stats': {},
 })

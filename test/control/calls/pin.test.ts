@@ -72,7 +72,7 @@ test('an answer to an earlier question is stale', async () => {
   await media.command('leg.collect', 'part_1')
   media.press('part_1', '1111')
   await media.command('leg.collect', 'part_1', 2)
-  media.emit('leg.collected', { legId: 'part_1', collectId: 'pin-0', digits: '2222', ended: 'length' })
+  media.emit('leg.collected', { legId: 'part_1', collectId: 'pin-0', digits: '2222', ended: 'length', utterance: null })
   await media.committed()
   assert.is((await leg(world)).pin_tries, 1)
   await world.close()

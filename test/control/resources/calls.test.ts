@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
+import type { DialTarget, Request } from '../../../media/protocol.ts'
 import { suite } from '../../harness.ts'
 import { ask } from '../app-harness.ts'
 import { type CallsWorld, makeCallsWorld } from '../calls-world.ts'
@@ -24,7 +25,7 @@ test('POST /calls dials a SIP URI and joins the room after the answer, without a
   assert.is(made.body.status, 'queued')
   assert.equal(made.body.metadata, { a: 'b' })
   const dial = await media.command('leg.dial')
-  assert.is(dial.target.uri, 'sip:bob@192.0.2.1')
+  assert.is(sipTarget(dial).uri, 'sip:bob@192.0.2.1')
   assert.is(dial.affinity, pinRoom)
   assert.is(dial.room.roomId, made.body.id)
   media.emit('leg.ringing', { legId: dial.legId })
@@ -70,7 +71,7 @@ test('a number in E.164 needs an enabled connection of kind trunk, and goes out 
   assert.is(trunk.status, 201)
   assert.not.match(trunk.text, '"p"')
   assert.is((await control.ask('POST /v1/calls', { to: '+15551234567', from: '+15550000001' })).status, 201)
-  const { target } = await media.command('leg.dial')
+  const target = sipTarget(await media.command('leg.dial'))
   assert.is(target.uri, 'sip:+15551234567@198.51.100.7:5070')
   assert.equal(target.credentials, { username: 'u', password: 'p' })
   const full = await control.ask('POST /v1/calls', { to: '+15551234567' })
@@ -159,5 +160,10 @@ test('a recording is served with Range: 206, 416, and 404 where there is none', 
   await world.close()
   rmSync(dataDir, { recursive: true })
 })
+
+function sipTarget({ target }: Request<'leg.dial'>): DialTarget {
+  if ('browserId' in target) throw new Error('a browser was dialled')
+  return target
+}
 
 test.run()
