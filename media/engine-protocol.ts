@@ -1,5 +1,7 @@
-import type { KeySource, LegMedia } from './leg.ts'
+import type { BrowserPipe } from './browser-leg.ts'
+import type { KeySource } from './leg.ts'
 import type { CommandName, Commands, EndedReason, Failure, MediaEvent, Quality, RoomSpec } from './protocol.ts'
+import type { LegMedia } from './rtp-leg.ts'
 
 /** Commands of the channel that an engine thread executes as they are. */
 export type ForwardedCommand = Exclude<
@@ -39,8 +41,10 @@ export interface EngineLeg {
 export interface EngineCommands extends Omit<Pick<Commands, ForwardedCommand>, 'leg.update' | 'leg.move'> {
   /** Opens sockets for a leg. Failure `capacity` when no port is left. */
   'leg.open': { request: { legId: string }; reply: { port: number } }
-  /** Starts or changes the audio by what SDP agreed on. `enter`: the room that the leg enters with it. */
-  'leg.connect': { request: { legId: string; media: LegMedia; enter: RoomSpec | null }; reply: EngineLeg }
+  /** Makes the leg of a browser. */
+  'leg.open_browser': { request: { legId: string; pipe: BrowserPipe }; reply: { port: number } }
+  /** Starts or changes the audio by what SDP agreed on; null for a browser's leg. `enter`: the room that the leg enters with it. */
+  'leg.connect': { request: { legId: string; media: LegMedia | null; enter: RoomSpec | null }; reply: EngineLeg }
   'leg.update': { request: Commands['leg.update']['request']; reply: EngineLeg }
   'leg.move': { request: Commands['leg.move']['request']; reply: EngineLeg }
   /** A key that came by signalling (SIP INFO). */
@@ -77,6 +81,8 @@ export type FromEngine =
   | { type: 'event'; event: MediaEvent }
   /** The thread wants a leg ended: no packets for a minute, or its last prompt was played. */
   | { type: 'end'; legId: string; reason: EndedReason }
+  /** Another party's key, for a browser's page. */
+  | { type: 'key'; legId: string; key: string }
 
 export interface EngineConfig {
   host: string

@@ -23,6 +23,7 @@ const engine: Engine = new Engine({
   dataDir: config.dataDir,
   emit: event => post({ type: 'event', event }),
   end: (legId, reason) => post({ type: 'end', legId, reason }),
+  sendKey: (legId, key) => post({ type: 'key', legId, key }),
   openSocket: () => RtpSocket.open(ports, config.host),
   dialler: new StreamDialler({
     userAgent: `tandem/${config.version}`,
@@ -36,6 +37,7 @@ const engine: Engine = new Engine({
 
 const handlers: EngineHandlers = {
   'leg.open': request => engine.open(request.legId),
+  'leg.open_browser': request => engine.openBrowser(request.legId, request.pipe),
   'leg.connect': request => engine.connect(request.legId, request.media, request.enter),
   'leg.read': request => engine.read(request.legId),
   'leg.close': request => engine.close(request.legId),

@@ -1,10 +1,11 @@
 import { NARROWBAND_HZ } from '../codecs/audio.ts'
 import { type DtmfKey, JOIN_CHIME, LEAVE_CHIME, renderTone, type TonePlan } from '../codecs/tones.ts'
+import { BrowserLeg, type BrowserPipe } from './browser-leg.ts'
 import { Captures } from './captures.ts'
 import { SLOTS } from './clock.ts'
 import type { EngineLeg } from './engine-protocol.ts'
 import { KeyCollector } from './key-collector.ts'
-import { type KeySource, LEG_SAMPLES, Leg, type LegHooks, type LegMedia, type PacketOut } from './leg.ts'
+import { type KeySource, LEG_SAMPLES, type Leg, type LegHooks } from './leg.ts'
 import { LegPlayback } from './leg-playback.ts'
 import { type Clip, Player } from './player.ts'
 import type { Prompts } from './prompts.ts'
@@ -24,6 +25,7 @@ import { isFailure } from './protocol.ts'
 import { RateLimit } from './rate-limit.ts'
 import { Recordings } from './recordings.ts'
 import { Room } from './room.ts'
+import { type LegMedia, type PacketOut, RtpLeg } from './rtp-leg.ts'
 import type { RtpReceiver } from './rtp-socket.ts'
 import type { RunningStream, StreamDialler } from './stream-socket.ts'
 
@@ -54,6 +56,8 @@ export interface EngineOptions {
   end: (legId: string, reason: EndedReason) => void
   /** Opens the sockets of a leg; null when no port is left. */
   openSocket: () => Promise<LegSocket | null>
+  /** Tells a browser's page of a key. */
+  sendKey: (legId: string, key: string) => void
   dialler: StreamDialler
   prompts: Prompts
   clock: EngineClock
@@ -66,7 +70,8 @@ export interface EngineOptions {
 /** A leg with what the engine keeps beside it. */
 interface Member {
   leg: Leg
-  socket: LegSocket
+  /** Closes what connects it. */
+  disconnect: () => void
   room: Room | null
   playback: LegPlayback
   collect: { collectId: string; keys: KeyCollector; sensitive: boolean } | null
@@ -110,30 +115,42 @@ export class Engine implements LegHooks {
     if (this.#members.has(legId)) return conflict('a leg with this ID exists')
     const socket = await this.#options.openSocket()
     if (socket === null) return { failure: 'capacity', message: 'no RTP port is free' }
-    const leg = new Leg(legId, socket, this, this.#options.random)
+    const leg = new RtpLeg(legId, socket, this, this.#options.random)
+    socket.listen({
+      rtp: (bytes, host, port) => leg.rtp(bytes, host, port, this.#options.now()),
+      rtcp: bytes => leg.rtcp(bytes, this.#options.now()),
+    })
+    this.#add(leg, () => socket.close())
+    return { port: socket.port }
+  }
+
+  /** A leg whose frames come and go through memory that the main thread shares. */
+  openBrowser(legId: string, pipe: BrowserPipe): { port: number } | Failure {
+    if (this.#members.has(legId)) return conflict('a leg with this ID exists')
+    this.#add(new BrowserLeg(legId, pipe, this, key => this.#options.sendKey(legId, key)), () => {})
+    return { port: 0 }
+  }
+
+  #add(leg: Leg, disconnect: () => void): void {
     const playback = new LegPlayback(this.#options.prompts)
     leg.player = playback
-    this.#members.set(legId, {
+    this.#members.set(leg.id, {
       leg,
-      socket,
+      disconnect,
       room: null,
       playback,
       collect: null,
       typesSecret: false,
       keyRate: new RateLimit(KEY_BURST, KEYS_PER_SECOND),
     })
-    socket.listen({
-      rtp: (bytes, host, port) => leg.rtp(bytes, host, port, this.#options.now()),
-      rtcp: bytes => leg.rtcp(bytes, this.#options.now()),
-    })
-    return { port: socket.port }
   }
 
-  connect(legId: string, media: LegMedia, enter: RoomSpec | null): EngineLeg | Failure {
+  /** `media`: null for a browser's leg, which has agreed on all there is to agree on. */
+  connect(legId: string, media: LegMedia | null, enter: RoomSpec | null): EngineLeg | Failure {
     const member = this.#members.get(legId)
     if (member === undefined) return noLeg(legId)
     if (enter !== null && this.#rooms.get(enter.roomId)?.full === true) return roomFull(enter.roomId)
-    member.leg.connect(media, this.#options.now())
+    if (media !== null && member.leg instanceof RtpLeg) member.leg.connect(media, this.#options.now())
     if (enter !== null) this.#enter(member, enter)
     return this.#read(member)
   }
@@ -183,15 +200,15 @@ export class Engine implements LegHooks {
   close(legId: string): { quality: EngineLeg['quality'] } | Failure {
     const member = this.#members.get(legId)
     if (member === undefined) return noLeg(legId)
-    const { leg, socket } = member
+    const { leg, disconnect } = member
     const { quality } = leg
     this.#members.delete(legId)
     this.#leave(member)
     this.#captures.drop({ legId })
     this.#recordings.drop({ legId })
-    this.#totals.packetsRefused += leg.packetsRefused + leg.latch.refused
+    this.#totals.packetsRefused += leg.packetsRefused
     leg.close()
-    socket.close()
+    disconnect()
     return { quality }
   }
 
@@ -482,7 +499,7 @@ export class Engine implements LegHooks {
 
   stats() {
     let { packetsRefused, framesSent, framesDropped } = this.#totals
-    for (const { leg } of this.#members.values()) packetsRefused += leg.packetsRefused + leg.latch.refused
+    for (const { leg } of this.#members.values()) packetsRefused += leg.packetsRefused
     for (const { stream } of this.#streams.values()) {
       const snapshot = stream.snapshot()
       framesSent += snapshot.framesSent

@@ -3,8 +3,8 @@ import type { AudioCodec, Capabilities, NegotiatedMedia } from '../sip/offer-ans
 import { PCMA, PCMU } from '../sip/offer-answer.ts'
 import { parseUri, userOf } from '../sip/uri.ts'
 import type { EngineClient } from './engine-client.ts'
-import type { LegMedia } from './leg.ts'
 import type { CodecName, EndedReason, LegSnapshot, Quality, RoomSpec, SipParty } from './protocol.ts'
+import type { LegMedia } from './rtp-leg.ts'
 
 const CODECS: Record<CodecName, AudioCodec> = { PCMU, PCMA }
 

@@ -49,6 +49,7 @@ const engines = portRanges(config.rtpPorts, config.engineThreads).map(
           emit(event)
         },
         end: (legId, reason) => switchboard.hangup({ legId, reason }),
+        key: () => {},
         failed: error => fail(`engine thread failed: ${error.stack ?? error.message}`),
       },
     ),

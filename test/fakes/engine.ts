@@ -34,6 +34,7 @@ export class TestEngine {
       dataDir,
       emit: event => this.events.push(event),
       end: (legId, reason) => this.ends.push({ legId, reason }),
+      sendKey: () => {},
       openSocket: async () => (this.#opening === null ? null : socketOf(this.#opening)),
       dialler: new StreamDialler({
         userAgent: 'tandem/test',

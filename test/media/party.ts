@@ -1,9 +1,10 @@
 import type { Frame } from '../../codecs/audio.ts'
 import { PCMU } from '../../codecs/g711.ts'
 import { goertzelCoefficient, goertzelDbov, goertzelPower } from '../../codecs/goertzel.ts'
-import { LEG_SAMPLES, Leg, type LegMedia } from '../../media/leg.ts'
+import { LEG_SAMPLES } from '../../media/leg.ts'
 import type { Room } from '../../media/room.ts'
 import { parseRtp, RtpPacket, RtpSender } from '../../media/rtp.ts'
+import { type LegMedia, RtpLeg } from '../../media/rtp-leg.ts'
 import type { Sink, Track } from '../../media/sink.ts'
 
 const TELEPHONE_EVENT = 101
@@ -83,7 +84,7 @@ export function seeded(seed: number): () => number {
 
 /** A leg and its far end, all in memory. */
 export class Party {
-  readonly leg: Leg
+  readonly leg: RtpLeg
   readonly #received = new Received()
   readonly #speaker: Speaker
 
@@ -92,7 +93,7 @@ export class Party {
       sendRtp: (bytes: Uint8Array, length: number) => this.#received.take(bytes, length),
       sendRtcp: () => {},
     }
-    this.leg = new Leg(id, out, { key: () => {}, timedOut: () => {} }, seeded(id.charCodeAt(id.length - 1)))
+    this.leg = new RtpLeg(id, out, { key: () => {}, timedOut: () => {} }, seeded(id.charCodeAt(id.length - 1)))
     this.leg.connect(mediaOf(host), 0)
     this.#speaker = new Speaker((packet, now) => this.leg.rtp(packet, host, 4000, now))
   }

@@ -1,0 +1,117 @@
+import { FRAME_MS, type Frame } from '../codecs/audio.ts'
+import { Plc } from '../codecs/plc.ts'
+import { FrameRing } from './frame-ring.ts'
+import { LEG_SAMPLES, Leg, type LegHooks } from './leg.ts'
+import { LivePlayout } from './live-playout.ts'
+import { mosOf } from './mos.ts'
+import type { CodecName, Quality } from './protocol.ts'
+
+/** Memory that the main thread, which owns the WebSocket, shares with the leg's engine thread. */
+export interface BrowserPipe {
+  fromPage: SharedArrayBuffer
+  toPage: SharedArrayBuffer
+  /** What only the socket's thread knows: Int32 at `FACTS`. */
+  facts: SharedArrayBuffer
+}
+
+/** Places in `BrowserPipe.facts`. */
+export const FACTS = {
+  /** 1: what the page sends is live and is played behind a jitter delay; 0: it is played in turn, however early it came. */
+  live: 0,
+  /** Interarrival jitter, RFC 3550 §6.4.1 [µs]. */
+  jitterUs: 1,
+  /** Of a WebSocket ping; -1: not known [µs]. */
+  roundTripUs: 2,
+  count: 3,
+} as const
+
+const KEY = /^[0-9A-D*#]$/
+
+/** A party on the call WebSocket: frames come and go through two rings of shared memory. */
+export class BrowserLeg extends Leg {
+  readonly #fromPage: FrameRing
+  readonly #toPage: FrameRing
+  readonly #facts: Int32Array
+  readonly #sendKey: (key: string) => void
+  readonly #frame: Frame = new Int16Array(LEG_SAMPLES)
+  readonly #playout = new LivePlayout()
+  readonly #plc = new Plc()
+  #sent = 0
+
+  /** @param sendKey tells the page of a key that another party pressed */
+  constructor(id: string, pipe: BrowserPipe, hooks: LegHooks, sendKey: (key: string) => void) {
+    super(id, hooks)
+    this.#fromPage = new FrameRing(pipe.fromPage)
+    this.#toPage = new FrameRing(pipe.toPage)
+    this.#facts = new Int32Array(pipe.facts)
+    this.#sendKey = sendKey
+  }
+
+  get codec(): CodecName | null {
+    return null
+  }
+
+  /** The socket's thread refuses what is no audio; here nothing unfit arrives. */
+  get packetsRefused(): number {
+    return 0
+  }
+
+  protected get hasToneKeys(): boolean {
+    return false
+  }
+
+  get quality(): Quality {
+    const received = this.#fromPage.written
+    const lost = this.#playout.late + this.#playout.skipped
+    const lossPct = lost === 0 ? 0 : (100 * lost) / (received + this.#playout.late)
+    const roundTripUs = Atomics.load(this.#facts, FACTS.roundTripUs)
+    const delayMs = Math.max(0, roundTripUs) / 2000 + (this.#fromPage.waiting + 1) * FRAME_MS
+    return {
+      codec: null,
+      packetsReceived: received,
+      packetsSent: this.#sent,
+      packetsLost: lost,
+      lossPct: round(lossPct),
+      jitterMs: round(Atomics.load(this.#facts, FACTS.jitterUs) / 1000),
+      roundTripMs: roundTripUs < 0 ? null : round(roundTripUs / 1000),
+      mos: mosOf(delayMs, lossPct),
+    }
+  }
+
+  protected receive(): Frame | null {
+    return Atomics.load(this.#facts, FACTS.live) === 1 ? this.#live() : this.#queued()
+  }
+
+  #queued(): Frame | null {
+    return this.#fromPage.take(this.#frame) ? this.#frame : null
+  }
+
+  #live(): Frame | null {
+    const ring = this.#fromPage
+    ring.skip(this.#playout.excess(ring.waiting))
+    switch (this.#playout.next(ring.waiting)) {
+      case 'play':
+        if (!ring.take(this.#frame)) return null
+        this.#plc.good(this.#frame)
+        return this.#frame
+      case 'lost':
+        this.#plc.conceal(this.#frame)
+        return this.#frame
+      case 'silent':
+        return null
+    }
+  }
+
+  send(frame: Frame | null): void {
+    if (this.#toPage.write(frame)) this.#sent++
+  }
+
+  /** A page gets keys as messages, at once. */
+  sendKey(key: string): boolean {
+    if (!KEY.test(key)) return false
+    this.#sendKey(key)
+    return true
+  }
+}
+
+const round = (value: number): number => Math.round(value * 100) / 100
