@@ -115,7 +115,7 @@ export function buildDispatcher(
 }
 
 /** Every operation of the API, in the order of its documentation. */
-function routes({ store, media, config, vault, now }: AppParts): Route[] {
+export function routes({ store, media, config, vault, now }: AppParts): Route[] {
   const sipHost = config.publicIp ?? reachableHost(config.sipHost)
   const publicUrl = `http://${urlHost(reachableHost(config.httpHost))}:${config.httpPort}`
   const dial = { store, media, now, sipHost }

@@ -3,6 +3,7 @@ import type { FastifySchema } from 'fastify'
 import Type from 'typebox'
 import { ERRORS } from './errors.ts'
 import type { Route } from './route.ts'
+import { input } from './schema.ts'
 
 const EVERYWHERE = [400, 401, 403, 429, 500]
 
@@ -32,15 +33,26 @@ export function routeSchema(route: Route): FastifySchema {
     tags: [route.tag],
     security: [{ key: [] }],
     headers: headersOf(route),
-    querystring: route.query ?? Type.Object({}, { additionalProperties: false }),
+    querystring: defaultsOptional(route.query ?? input({})),
     ...(route.params === undefined ? {} : { params: route.params }),
-    ...(route.method === 'GET' ? {} : { body: route.body ?? Type.Object({}, { additionalProperties: false }) }),
+    ...(route.method === 'GET' ? {} : { body: defaultsOptional(route.body ?? input({})) }),
     ...(route.upload === undefined ? {} : { consumes: ['application/json', 'multipart/form-data'] }),
     response: {
       [route.status]: answer,
       ...Object.fromEntries(failures.map(status => [status, { description: 'An error.', ...errorSchema }])),
     },
   } as FastifySchema
+}
+
+/** The schema of a request in which what has a default need not be sent: it is filled in before anything is asked for. */
+function defaultsOptional(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(defaultsOptional)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const parts = Object.entries(schema).map(([name, part]) => [name, defaultsOptional(part)] as const)
+  const whole = Object.fromEntries(parts) as { required?: unknown; properties?: Record<string, { default?: unknown }> }
+  if (!Array.isArray(whole.required)) return whole
+  const required = whole.required.filter(name => whole.properties?.[name]?.default === undefined)
+  return { ...whole, required }
 }
 
 function answerOf({ reply, rawType, streamType }: Route): object {

@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import { newId } from '../ids.ts'
 import type { Store } from '../store.ts'
 import { authenticate, refusal } from './auth.ts'
+import { contentProblem } from './content.ts'
 import type { Context } from './context.ts'
 import { ERRORS, envelope, isProblem, type Problem, problem } from './errors.ts'
 import { type Attempt, beginAttempt, endAttempt, MAX_KEY_LENGTH } from './idempotency.ts'
@@ -144,6 +145,8 @@ async function enterAttempt(
     request.body = read
   }
   if (route.method !== 'GET') request.body ??= {}
+  const refused = contentProblem(request.params) ?? contentProblem(request.query) ?? contentProblem(request.body)
+  if (refused !== null) return sendProblem(request, reply, refused)
   const key = request.context?.idempotencyKey ?? null
   if (key === null || request.context === null || (route.method !== 'POST' && route.method !== 'DELETE')) return
   if (key.length > MAX_KEY_LENGTH || key === '') {

@@ -1,12 +1,14 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import ajvFormats from 'ajv-formats'
 import { type ErrorCode, type Problem, problem } from './errors.ts'
+import { isTime } from './time.ts'
 
 const OPTIONS = { allErrors: false, strict: false, useDefaults: true, addUsedSchema: false } as const
 
 function makeAjv(coerceTypes: boolean): Ajv {
   const ajv = new Ajv({ ...OPTIONS, coerceTypes })
   ajvFormats.default(ajv)
+  ajv.addFormat('date-time', isTime)
   return ajv
 }
 
@@ -21,11 +23,19 @@ export function compileValidator(schema: object, httpPart: string | undefined): 
 /** Parameters whose shape is so rich that what is wrong inside them has a code of its own. */
 const CODE_WITHIN: Readonly<Record<string, ErrorCode>> = { graph: 'graph_malformed' }
 
+const codeWithin = (param: string): ErrorCode | undefined => CODE_WITHIN[param.split('.', 1)[0] ?? '']
+
+/** 400 for the parameter at this path. */
+export const invalidAt = (param: string, fault: string): Problem =>
+  problem(codeWithin(param) ?? 'parameter_invalid', `${param === '' ? 'The body' : param} ${fault}.`, {
+    ...(param === '' ? {} : { param }),
+  })
+
 /** The failure that Ajv's errors mean; `param` is a path such as `overflow.action` or `member_user_ids[1]`. */
 export function validationProblem(errors: ErrorObject[]): Problem {
   const error = mostTelling(errors)
   const at = paramPath(error.instancePath)
-  const malformed = CODE_WITHIN[at.split('.', 1)[0] ?? '']
+  const malformed = codeWithin(at)
   const params = error.params as Record<string, unknown>
   if (error.keyword === 'required') {
     const param = join(at, String(params.missingProperty))
@@ -37,10 +47,7 @@ export function validationProblem(errors: ErrorObject[]): Problem {
   }
   const param = error.propertyName === undefined ? at : join(at, error.propertyName)
   const allowed = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : ''
-  const subject = param === '' ? 'The body' : param
-  return problem(malformed ?? 'parameter_invalid', `${subject} ${error.message ?? 'is not valid'}${allowed}.`, {
-    ...(param === '' ? {} : { param }),
-  })
+  return invalidAt(param, `${error.message ?? 'is not valid'}${allowed}`)
 }
 
 /** Of the errors that the branches of an `anyOf` give, the one that lies deepest and is not about `null`. */

@@ -49,7 +49,7 @@ const tool = input({
 const plain = {
   prompt: Type.String({ maxLength: 50_000 }),
   greeting: Type.String({ maxLength: 2000, description: 'Said first; empty: the caller speaks first.' }),
-  language: Type.String({ pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$', description: 'For example `he`, `en-GB`.' }),
+  language: Type.String({ pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$', description: 'For example `he`, `en-GB`.' }),
   tools: Type.Array(tool, { maxItems: 50 }),
   kb_document_ids: Type.Array(Type.String({ maxLength: 200 }), {
     maxItems: 1000,

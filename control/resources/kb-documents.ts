@@ -23,7 +23,7 @@ const MAX_BYTES = 2 * 1024 * 1024
 
 const createBody = input({
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: "Default: the file's name." })),
-  text: Type.Optional(Type.String({ description: 'The document itself; or send `file`.' })),
+  text: Type.Optional(Type.String({ maxLength: MAX_BYTES, description: 'The document itself; or send `file`.' })),
   file: Type.Optional(
     input({
       content_base64: Type.String({ description: 'A file of UTF-8 text, such as Markdown, base64.' }),

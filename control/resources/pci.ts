@@ -27,6 +27,7 @@ const pciBody = input({
   max_seconds: Type.Optional(
     Type.Integer({
       minimum: 1,
+      maximum: 2_147_483_647,
       description: "Resumes by itself; capped by the organisation's maximum, also the default.",
     }),
   ),

@@ -1,11 +1,28 @@
 import type { FastifyInstance } from 'fastify'
-import { type AppParts, buildApp } from '../../control/app.ts'
+import { type AppConfig, type AppParts, buildApp } from '../../control/app.ts'
 import { forTenant } from '../../control/tenancy.ts'
 import { vaultOf } from '../../control/vault.ts'
 import { type Answer, type Asked, ask, makeWorld, silent, type World } from './app-harness.ts'
 
 /** The vault of every whole app that is given no other. */
 export const VAULT = vaultOf(Buffer.alloc(32, 7))
+
+export const APP_CONFIG: AppConfig = {
+  allowPrivateUrls: [],
+  dataDir: '/nowhere',
+  httpHost: '127.0.0.1',
+  httpPort: 8080,
+  publicIp: null,
+  sipHost: '127.0.0.1',
+}
+
+/** Media that knows of no call. */
+export const DEAF_MEDIA = {
+  state: 'ready',
+  request: async () => ({ failure: 'not_found', message: 'not here' }),
+  settled: async () => {},
+  counters: { eventsLost: 0 },
+}
 
 /** The product's own wiring over a database in memory, without media. */
 export interface WholeApp extends World {
@@ -22,21 +39,15 @@ export interface WholeApp extends World {
 
 export async function makeWholeApp(more: Partial<AppParts> = {}): Promise<WholeApp> {
   const world = await makeWorld()
-  const config = {
-    allowPrivateUrls: [],
-    dataDir: '/nowhere',
-    httpHost: '127.0.0.1',
-    httpPort: 8080,
-    publicIp: null,
-    sipHost: '127.0.0.1',
+  const parts = {
+    store: world.store,
+    media: DEAF_MEDIA,
+    config: APP_CONFIG,
+    vault: VAULT,
+    now: world.clock.now,
+    log: silent,
+    ...more,
   }
-  const media = {
-    state: 'ready',
-    request: async () => ({ failure: 'not_found', message: 'not here' }),
-    settled: async () => {},
-    counters: { eventsLost: 0 },
-  }
-  const parts = { store: world.store, media, config, vault: VAULT, now: world.clock.now, log: silent, ...more }
   const app = await buildApp(parts as unknown as AppParts)
   const asker = (key: string) => (line: string, body?: unknown, asked?: Asked) =>
     ask(app, line, { key, ...(body === undefined ? {} : { body }), ...asked })

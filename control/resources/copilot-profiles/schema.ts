@@ -52,9 +52,14 @@ const alert = input({
   notify_supervisor: flag(false),
   phrases: texts('For kind `phrase`.'),
   severity,
-  threshold: Type.Number({ default: 0 }),
+  threshold: Type.Number({ minimum: 0, maximum: 10_000, default: 0 }),
 })
-const criterion = input({ key, label, description: text(2000), weight: Type.Number({ minimum: 0, default: 1 }) })
+const criterion = input({
+  key,
+  label,
+  description: text(2000),
+  weight: Type.Number({ minimum: 0, maximum: 10_000, default: 1 }),
+})
 const link = input({ label, url: Type.String({ pattern: '^https?://[^\\s]+$', maxLength: 2000 }) })
 
 const ratio = (description: string) => Type.Number({ minimum: 0, maximum: 1, description })
@@ -84,7 +89,7 @@ const script = {
   flow_id: nullable(
     Type.String({ maxLength: 200, description: 'Agent-script flow driving the call; null: the `stages`.' }),
   ),
-  version: Type.Union([Type.Literal('published'), Type.Integer({ minimum: 1 })]),
+  version: Type.Union([Type.Literal('published'), Type.Integer({ minimum: 1, maximum: 2_147_483_647 })]),
 }
 const model = {
   model: Type.String({ minLength: 1, maxLength: 200 }),
@@ -103,7 +108,7 @@ const plain = {
   tone: Type.String({ maxLength: 1000, description: 'How the agent should sound.' }),
   company: Type.String({ maxLength: 1000, description: 'Who the agent represents.' }),
   product: Type.String({ maxLength: 4000 }),
-  language: Type.String({ pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$', description: 'For example `he`, `en`.' }),
+  language: Type.String({ pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$', description: 'For example `he`, `en`.' }),
   stages: list(stage, 'Call stages, each with a checklist; used when no `script` flow is set.'),
   objections: list(objection, 'Objection library.'),
   fields: list(field, 'Details that the copilot picks out of the conversation.'),

@@ -42,8 +42,8 @@ const callbacks = {
 const plain = {
   enabled: Type.Boolean({ description: 'A disabled queue takes no calls: they overflow.' }),
   strategy: oneOf(['longest_idle', 'round_robin'], { description: 'Which available agent rings first.' }),
-  member_user_ids: members('^usr_', 'Users answering the queue.'),
-  member_team_ids: members('^team_', 'Teams whose members answer.'),
+  member_user_ids: members('^usr_[A-Za-z0-9]+$', 'Users answering the queue.'),
+  member_team_ids: members('^team_[A-Za-z0-9]+$', 'Teams whose members answer.'),
   ring_timeout_seconds: seconds(5, 120, "How long an agent's phone rings before the next agent."),
   max_wait_seconds: seconds(0, 86_400, 'Wait before the overflow action; 0: no limit.'),
   wrap_up_seconds: seconds(0, 3600, 'After-call time before the agent gets the next call.'),

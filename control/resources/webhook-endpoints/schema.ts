@@ -11,6 +11,7 @@ const url = Type.String({ minLength: 1, maxLength: 2048, description: 'http:// o
 const description = nullable(Type.String({ maxLength: 500 }))
 const eventTypes = Type.Array(oneOf(['*', ...EVENT_TYPES]), {
   minItems: 1,
+  maxItems: 200,
   uniqueItems: true,
   description: 'Event types to subscribe to; `*` stands for every type, future ones too.',
 })
