@@ -16,7 +16,7 @@ import { createServer, mountOperations } from './http/server.ts'
 import { resolveHost } from './http/url-policy.ts'
 import { sqliteSearch } from './kb/sqlite-search.ts'
 import { smtpMailer } from './mail.ts'
-import type { MediaPort } from './media-client.ts'
+import type { MediaPort } from './media-events.ts'
 import { VERSION } from './package.ts'
 import { agentRoutes, signOut } from './resources/agents.ts'
 import { apiKeyRoutes } from './resources/api-keys.ts'
@@ -54,7 +54,6 @@ import { webhookDeliveryRoutes } from './resources/webhook-deliveries.ts'
 import { webhookEndpointRoutes } from './resources/webhook-endpoints/routes.ts'
 import type { Store } from './store.ts'
 import type { Vault } from './vault.ts'
-import { currentShape } from './webhooks/attempt.ts'
 import { WebhookDispatcher } from './webhooks/dispatcher.ts'
 import { httpPost } from './webhooks/http-post.ts'
 
@@ -110,7 +109,6 @@ export function buildDispatcher(
     allowedNetworks,
     random,
     post: httpPost,
-    render: currentShape,
   })
 }
 

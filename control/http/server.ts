@@ -4,6 +4,7 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import type { Logger } from 'pino'
 import { newId } from '../ids.ts'
 import type { Store } from '../store.ts'
+import { deprecationHeaders, deprecationOf } from '../versions/deprecation.ts'
 import { authenticate, refusal } from './auth.ts'
 import { contentProblem } from './content.ts'
 import type { Context } from './context.ts'
@@ -11,6 +12,7 @@ import { ERRORS, envelope, isProblem, type Problem, problem } from './errors.ts'
 import { type Attempt, beginAttempt, endAttempt, MAX_KEY_LENGTH } from './idempotency.ts'
 import { RateLimiter } from './limits.ts'
 import { acceptMultipart, readMultipart, tooLarge, uploadBodyLimit } from './multipart.ts'
+import { type OlderRoute, olderVersionsOf } from './older-versions.ts'
 import { openApiDescription, routeSchema } from './openapi.ts'
 import { isRaw, type Route, type Upload } from './route.ts'
 import { compileValidator, validationProblem } from './validation.ts'
@@ -89,6 +91,7 @@ export async function mountOperations(app: FastifyInstance, routes: Route[], par
 }
 
 function addOperation(v1: FastifyInstance, route: Route, limiter: RateLimiter, parts: PipelineParts): void {
+  const versions = olderVersionsOf(route)
   v1.route({
     method: route.method,
     url: route.path,
@@ -97,9 +100,12 @@ function addOperation(v1: FastifyInstance, route: Route, limiter: RateLimiter, p
       ? {}
       : { bodyLimit: uploadBodyLimit(route.upload), config: { upload: route.upload } }),
     onRequest: (request, reply) => admit(parts, limiter, route, request, reply),
-    preValidation: (request, reply) => enterAttempt(parts, route, request, reply),
+    preValidation: [
+      (request, reply) => enterAttempt(parts, route, request, reply),
+      (request, reply) => readOlder(versions, request, reply),
+    ],
     onSend: (request, reply, payload) => leaveAttempt(parts, request, reply, payload),
-    handler: (request, reply) => handle(route, request, reply),
+    handler: (request, reply) => handle(route, versions, request, reply),
   })
 }
 
@@ -120,13 +126,15 @@ async function admit(
   if (waitS > 0) {
     return sendProblem(request, reply, problem('rate_limited', 'Too many requests.', { retryAfterS: waitS }))
   }
-  const asked = request.headers['service-version']
-  if (asked !== undefined && !VERSIONS.includes(String(asked))) {
-    const message = `There is no version ${String(asked)}; the current one is ${CURRENT_VERSION}.`
+  // The version that a key is pinned to may be gone as well, once it is past its sunset.
+  const apiVersion = headerText(request.headers['service-version']) ?? identity.apiVersion
+  if (!VERSIONS.includes(apiVersion)) {
+    const message = `There is no version ${apiVersion}; the current one is ${CURRENT_VERSION}.`
     return sendProblem(request, reply, problem('unknown_version', message, { param: 'Service-Version' }))
   }
-  const apiVersion = asked === undefined ? identity.apiVersion : String(asked)
   reply.header('Service-Version', apiVersion)
+  const deprecation = deprecationOf({ version: apiVersion, operation: route.id }, now)
+  if (deprecation !== null) reply.headers(deprecationHeaders(deprecation, baseUrlOf(request)))
   const idempotencyKey = headerText(request.headers['idempotency-key'])
   const log = parts.log.child({ requestId: request.id, operation: route.id })
   request.context = { ...identity, apiVersion, requestId: request.id, idempotencyKey, log }
@@ -154,13 +162,26 @@ async function enterAttempt(
     return sendProblem(request, reply, problem('parameter_invalid', message, { param: 'Idempotency-Key' }))
   }
   const attempt = { tenant: request.context, method: route.method, path: pathOf(request), key }
-  const earlier = await beginAttempt(parts.store, attempt, { query: request.query, body: request.body }, parts.now())
+  const parameters = { version: request.context.apiVersion, query: request.query, body: request.body }
+  const earlier = await beginAttempt(parts.store, attempt, parameters, parts.now())
   if (earlier === null) {
     request.attempt = attempt
     return
   }
   if (isProblem(earlier)) return sendProblem(request, reply, earlier)
   return sendText(reply.header('Idempotent-Replayed', 'true'), earlier.status, earlier.body)
+}
+
+/** A body of an older version is checked in that version's words, and handed on in ours. */
+async function readOlder(
+  versions: ReadonlyMap<string, OlderRoute>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<unknown> {
+  const read = versions.get(request.context?.apiVersion ?? '')?.read(request.body)
+  if (read === undefined) return
+  if (isProblem(read)) return sendProblem(request, reply, read)
+  request.body = read.body
 }
 
 /** Stores the answer before it is sent: whoever has seen it will see the same one again. */
@@ -178,11 +199,17 @@ async function leaveAttempt(
   return payload
 }
 
-async function handle(route: Route, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+async function handle(
+  route: Route,
+  versions: ReadonlyMap<string, OlderRoute>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<unknown> {
   if (request.context === null) throw new Error(CONTEXT_OF_NOBODY)
   const { params, query, body, headers } = request
   const result = await route.handler(request.context, { params, query, body, headers } as never)
-  if (isProblem(result)) return sendProblem(request, reply, result)
+  const older = versions.get(request.context.apiVersion)
+  if (isProblem(result)) return sendProblem(request, reply, older?.renamed(result) ?? result)
   if (isRaw(result)) {
     return reply
       .headers(result.headers)
@@ -190,15 +217,21 @@ async function handle(route: Route, request: FastifyRequest, reply: FastifyReply
       .serializer((raw: unknown) => raw as string)
       .send(result.raw)
   }
-  return reply.code(route.status).send(result)
+  if (older === undefined) return reply.code(route.status).send(result)
+  const current =
+    reply.getSerializationFunction(String(route.status))?.(result as Record<string, unknown>) ?? JSON.stringify(result)
+  return sendText(reply, route.status, older.write(current))
 }
 
 /** Answers with an error of the catalogue. */
 export function sendProblem(request: FastifyRequest, reply: FastifyReply, failure: Problem): FastifyReply {
   if (failure.retryAfterS !== undefined) reply.header('Retry-After', String(failure.retryAfterS))
-  const baseUrl = `${request.protocol}://${request.host || 'localhost'}`
-  return sendText(reply, ERRORS[failure.problem].status, JSON.stringify(envelope(failure, request.id, baseUrl)))
+  const body = envelope(failure, request.id, baseUrlOf(request))
+  return sendText(reply, ERRORS[failure.problem].status, JSON.stringify(body))
 }
+
+/** What links to our own pages begin with, as the client knows us. */
+export const baseUrlOf = (request: FastifyRequest): string => `${request.protocol}://${request.host || 'localhost'}`
 
 const sendText = (reply: FastifyReply, status: number, json: string): FastifyReply =>
   reply

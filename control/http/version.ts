@@ -1,5 +1,7 @@
-/** The API version that new keys are pinned to. */
-export const CURRENT_VERSION = '2026-11-01'
+import { API_VERSIONS } from '../versions/all.ts'
 
-/** Every version that exists, oldest first. */
-export const VERSIONS: readonly string[] = [CURRENT_VERSION]
+/** The dates of the versions that work, oldest first. */
+export const VERSIONS: readonly string[] = API_VERSIONS.map(version => version.date)
+
+/** The API version that new keys are pinned to; handlers and schemas know no other. */
+export const CURRENT_VERSION = VERSIONS.at(-1)!

@@ -1,11 +1,21 @@
+import type { Selectable } from 'kysely'
 import Type from 'typebox'
 import { eventSchema, toEvent } from '../events/event.ts'
+import type { Context } from '../http/context.ts'
 import { missing } from '../http/errors.ts'
 import { listOf, listParameters, listQuery, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { idParams } from '../http/schema.ts'
 import type { Store } from '../store.ts'
+import type { EventTable } from '../tables.ts'
 import { forTenant } from '../tenancy.ts'
+import { renderEvent } from '../versions/translate.ts'
+
+/** Events in the version of who asks. */
+const shownTo =
+  ({ apiVersion }: Context) =>
+  (row: Selectable<EventTable>) =>
+    renderEvent(toEvent(row), apiVersion)
 
 export function eventRoutes(deps: { store: Store }): Route[] {
   const { store } = deps
@@ -29,7 +39,7 @@ export function eventRoutes(deps: { store: Store }): Route[] {
       handler: (context, { query }) => {
         const all = forTenant(store.db, context).select('events').selectAll()
         const rows = query.type === undefined ? all : all.where('type', '=', query.type)
-        return page(rows, query, '/v1/events', toEvent)
+        return page(rows, query, '/v1/events', shownTo(context))
       },
     }),
     route({
@@ -45,7 +55,7 @@ export function eventRoutes(deps: { store: Store }): Route[] {
       errors: [404],
       handler: async (context, { params }) => {
         const row = await forTenant(store.db, context).find('events', params.id)
-        return row === undefined ? missing('event', params.id) : toEvent(row)
+        return row === undefined ? missing('event', params.id) : shownTo(context)(row)
       },
     }),
     route({
@@ -65,7 +75,7 @@ export function eventRoutes(deps: { store: Store }): Route[] {
         const tables = forTenant(store.db, context)
         if ((await tables.find('calls', params.id)) === undefined) return missing('call', params.id)
         const rows = tables.select('events').selectAll().where('call_id', '=', params.id)
-        return page(rows, query, `/v1/calls/${params.id}/events`, toEvent)
+        return page(rows, query, `/v1/calls/${params.id}/events`, shownTo(context))
       },
     }),
   ]

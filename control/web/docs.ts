@@ -50,7 +50,7 @@ export function docsPage(document: OpenApiDocument, baseUrl: string): string {
     `<h1>${escapeHtml(document.info.title)} API</h1>
 ${prose(document.info.description ?? '')}
 <p>Base address <code>${escapeHtml(baseUrl)}/v1</code>. Send <code>Authorization: Bearer &lt;key&gt;</code>.
-Machine-readable: <a href="/openapi.json">openapi.json</a>. Failures: <a href="/docs/errors">errors</a>.</p>
+Machine-readable: <a href="/openapi.json">openapi.json</a>. Failures: <a href="/docs/errors">errors</a>. Versions and what changed: <a href="/changelog">changelog</a>.</p>
 <nav><ul>${menu.join('\n')}</ul></nav>
 ${grouped.map(group => `<h2>${escapeHtml(group.tag)}</h2>${group.entries.map(entry => section(entry, baseUrl)).join('\n')}`).join('\n')}`,
   )

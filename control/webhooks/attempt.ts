@@ -4,6 +4,7 @@ import { VERSION } from '../package.ts'
 import type { Store } from '../store.ts'
 import type { EventTable } from '../tables.ts'
 import type { Vault } from '../vault.ts'
+import { renderEvent } from '../versions/translate.ts'
 import { type Settlement, settle } from './claims.ts'
 import { noteFailure, noteSuccess, signingKeys } from './endpoint-state.ts'
 import type { PostOutcome, PostRequest } from './http-post.ts'
@@ -14,20 +15,17 @@ import type { WebhookDeliveryRow, WebhookEndpointRow } from './tables.ts'
 const GONE = 410
 const KEPT_BODY_CHARACTERS = 1000
 
-/** An event as an API version shows it. */
-export type RenderEvent = (event: ReturnType<typeof toEvent>, apiVersion: string) => object
-
-/** The payload follows the version of the endpoint, whatever was current when the event happened. */
-export const currentShape: RenderEvent = (event, apiVersion) => ({ ...event, api_version: apiVersion })
-
-/** The request of one attempt: signed anew, with the same ID and body as the attempts before it. */
+/**
+ * The request of one attempt: signed anew, with the same ID and body as the attempts before it. The payload follows the version of
+ * the endpoint, whatever was current when the event happened.
+ */
 export function deliveryRequest(
   endpoint: WebhookEndpointRow,
   event: Selectable<EventTable>,
-  parts: { vault: Vault; render: RenderEvent; now: Date },
+  parts: { vault: Vault; now: Date },
 ): PostRequest {
   const timestampS = Math.floor(parts.now.getTime() / 1000)
-  const body = JSON.stringify(parts.render(toEvent(event), endpoint.api_version))
+  const body = JSON.stringify(renderEvent(toEvent(event), endpoint.api_version))
   const entries = signingKeys(endpoint, parts.vault, parts.now).map(key => signature(key, event.id, timestampS, body))
   return {
     url: endpoint.url,

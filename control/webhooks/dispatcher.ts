@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import type { Logger } from 'pino'
 import type { Store } from '../store.ts'
 import type { Vault } from '../vault.ts'
-import { type Attempted, deliveryRequest, type RenderEvent, recordAttempt } from './attempt.ts'
+import { type Attempted, deliveryRequest, recordAttempt } from './attempt.ts'
 import { claimDue, forgetClosed, settle } from './claims.ts'
 import { type Post, type PostOutcome, TIMEOUT_MS } from './http-post.ts'
 import type { WebhookDeliveryRow } from './tables.ts'
@@ -11,7 +11,6 @@ export interface DispatcherParts {
   store: Store
   vault: Vault
   post: Post
-  render: RenderEvent
   /** CIDR blocks beyond the public network that live deliveries may reach. */
   allowedNetworks: string[]
   now: () => Date
@@ -181,8 +180,8 @@ export class WebhookDispatcher {
   }
 
   #send(delivery: WebhookDeliveryRow, rows: Rows, now: Date): Promise<PostOutcome> {
-    const { vault, render, post, allowedNetworks } = this.#parts
-    return post(deliveryRequest(rows.endpoint, rows.event, { vault, render, now }), {
+    const { vault, post, allowedNetworks } = this.#parts
+    return post(deliveryRequest(rows.endpoint, rows.event, { vault, now }), {
       addresses: { publicOnly: delivery.livemode === 1, allowed: allowedNetworks },
       timeoutMs: this.#bounds.timeoutMs,
       signal: this.#abort.signal,

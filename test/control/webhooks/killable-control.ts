@@ -5,7 +5,6 @@
 import { appendEvent } from '../../../control/events/log.ts'
 import { SAMPLES } from '../../../control/events/samples.ts'
 import { openStore } from '../../../control/store.ts'
-import { currentShape } from '../../../control/webhooks/attempt.ts'
 import { WebhookDispatcher } from '../../../control/webhooks/dispatcher.ts'
 import { httpPost } from '../../../control/webhooks/http-post.ts'
 import { silent } from '../app-harness.ts'
@@ -18,7 +17,6 @@ const dispatcher = new WebhookDispatcher({
   store,
   vault,
   post: httpPost,
-  render: currentShape,
   allowedNetworks: ['127.0.0.0/8'],
   now,
   random: Math.random,

@@ -6,7 +6,6 @@ import { testHelperRoutes } from '../../../control/resources/test-helpers.ts'
 import { webhookDeliveryRoutes } from '../../../control/resources/webhook-deliveries.ts'
 import { webhookEndpointRoutes } from '../../../control/resources/webhook-endpoints/routes.ts'
 import { vaultOf } from '../../../control/vault.ts'
-import { currentShape } from '../../../control/webhooks/attempt.ts'
 import { type DispatcherParts, WebhookDispatcher } from '../../../control/webhooks/dispatcher.ts'
 import { httpPost } from '../../../control/webhooks/http-post.ts'
 import { WebhookReceiver } from '../../fakes/webhook-receiver.ts'
@@ -33,7 +32,6 @@ export const dispatcherOf = (world: World, more: Partial<DispatcherParts> = {}):
     store: world.store,
     vault,
     post: httpPost,
-    render: currentShape,
     allowedNetworks: ['127.0.0.0/8'],
     now: world.clock.now,
     // No jitter.

@@ -1,0 +1,34 @@
+import { renamed, revalued } from './shape.ts'
+import { type ApiVersion, added, changed, deprecated } from './version.ts'
+
+/** The middle of what each word stood for. */
+const PRIORITIES = { low: 2, normal: 5, high: 8, urgent: 10 } as const
+type Word = keyof typeof PRIORITIES
+
+const callbacks = { objects: ['callback'], operations: ['createCallback', 'updateCallback'] } as const
+
+export const version20261101: ApiVersion = {
+  date: '2026-11-01',
+  changes: [
+    changed('The number of a callback is `phone`; it was `phone_number`.', {
+      ...callbacks,
+      shape: renamed('phone_number', 'phone'),
+    }),
+    changed(
+      'The `priority` of a callback is a number from 1 to 10; it was `low` (1 to 3), `normal` (4 to 6), `high` (7 to 9) or `urgent` (10).',
+      {
+        ...callbacks,
+        shape: revalued<Word, number>('priority', {
+          schema: { type: 'string', enum: Object.keys(PRIORITIES), description: 'How soon it is returned.' },
+          up: word => PRIORITIES[word],
+          down: priority => (priority <= 3 ? 'low' : priority <= 6 ? 'normal' : priority <= 9 ? 'high' : 'urgent'),
+        }),
+      },
+    ),
+    deprecated('Version `2026-05-01`. It works until its sunset, and is translated to and from this one until then.', {
+      version: '2026-05-01',
+      sunset: '2027-12-01',
+    }),
+    added('Flow simulation, reports, knowledge base, copilot profiles.'),
+  ],
+}

@@ -1,0 +1,80 @@
+/** A JSON object of any kind. */
+export type Json = Record<string, unknown>
+
+/** As much of JSON Schema as translating a shape needs. */
+export interface Schema {
+  type?: string | string[]
+  const?: unknown
+  enum?: unknown[]
+  anyOf?: Schema[]
+  items?: Schema
+  properties?: Record<string, Schema>
+  required?: string[]
+  [keyword: string]: unknown
+}
+
+/**
+ * How one kind of object looked before a version and looks since: all of it works on copies, and on objects of which only some
+ * fields are there (a PATCH, `previous_attributes`).
+ */
+export interface Shape {
+  /** The newer shape's schema as the older one. */
+  schema(newer: Schema): Schema
+  /** An object of the older shape as the newer one. */
+  up(older: Json): Json
+  /** An object of the newer shape as the older one. */
+  down(newer: Json): Json
+  /** The older name of a parameter, for `error.param`; `newer` is a path such as `phone` or `overflow.action`. */
+  param(newer: string): string
+}
+
+/** A field that had another name. */
+export function renamed(older: string, newer: string): Shape {
+  return {
+    schema: schema => ({
+      ...schema,
+      properties: rename(schema.properties ?? {}, newer, older),
+      ...(schema.required && { required: schema.required.map(name => (name === newer ? older : name)) }),
+    }),
+    up: object => rename(object, older, newer),
+    down: object => rename(object, newer, older),
+    param: path => path.replace(new RegExp(`^${newer}(?=$|[.[])`), older),
+  }
+}
+
+/** A field whose values were others. `null` stays `null`. */
+export function revalued<Older, Newer>(
+  field: string,
+  change: {
+    /** The older values' schema. */
+    schema: Schema
+    up(older: Older): Newer
+    down(newer: Newer): Older
+  },
+): Shape {
+  const replace = (object: Json, value: (now: never) => unknown): Json =>
+    object[field] === undefined || object[field] === null
+      ? object
+      : { ...object, [field]: value(object[field] as never) }
+  return {
+    schema: schema =>
+      schema.properties?.[field] === undefined
+        ? schema
+        : {
+            ...schema,
+            properties: { ...schema.properties, [field]: sameNullability(schema.properties[field], change.schema) },
+          },
+    up: object => replace(object, change.up),
+    down: object => replace(object, change.down),
+    param: path => path,
+  }
+}
+
+const sameNullability = (newer: Schema, older: Schema): Schema =>
+  newer.anyOf?.some(branch => branch.type === 'null') ? { anyOf: [older, { type: 'null' }] } : older
+
+/** In the order of the fields before. An object that has not the field stays as it is. */
+function rename<T>(object: Record<string, T>, from: string, to: string): Record<string, T> {
+  if (!(from in object)) return object
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name === from ? to : name, value]))
+}
