@@ -1,7 +1,10 @@
+import type { DeviceTables } from './agents/tables.ts'
 import type { CallTables } from './calls/tables.ts'
 import type { ContactCentreTables } from './contact-centre/tables.ts'
 import type { ContentTables } from './content/tables.ts'
 import type { FlowTables } from './flows/tables.ts'
+import type { JobTables } from './jobs/tables.ts'
+import type { RingTables } from './queues/tables.ts'
 import type { TenantColumns } from './tenant-columns.ts'
 import type { WebhookTables } from './webhooks/tables.ts'
 
@@ -15,7 +18,10 @@ export interface Database
     ContactCentreTables,
     ContentTables,
     WebhookTables,
-    FlowTables {}
+    FlowTables,
+    DeviceTables,
+    JobTables,
+    RingTables {}
 
 export interface FrameTables {
   organisations: OrganisationTable

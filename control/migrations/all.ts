@@ -5,6 +5,10 @@ import { flows } from './020-flows.ts'
 import { webhooks } from './021-webhooks.ts'
 import { contactCentre } from './022-contact-centre.ts'
 import { content } from './023-content.ts'
+import { jobs } from './030-jobs.ts'
+import { browsers } from './060-browsers.ts'
+import { sipAccounts } from './061-sip-accounts.ts'
+import { queues } from './080-queues.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -14,4 +18,8 @@ export const MIGRATIONS: Record<string, Migration> = {
   '021-webhooks': webhooks,
   '022-contact-centre': contactCentre,
   '023-content': content,
+  '030-jobs': jobs,
+  '060-browsers': browsers,
+  '061-sip-accounts': sipAccounts,
+  '080-queues': queues,
 }

@@ -1,0 +1,35 @@
+import type { Db } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+
+/** Something that rings when an agent is called. */
+export type Device =
+  | {
+      kind: 'sip'
+      /** The contact's URI. */
+      uri: string
+      /** Where it registered from: the next hop. */
+      via: { host: string; port: number; transport: 'udp' | 'tcp' }
+    }
+  | { kind: 'browser'; browserId: string }
+
+/** What a member can be reached at now: registered SIP phones and connected softphones, the newest first. */
+export async function devicesOf(db: Db, tenant: Tenant, userId: string, now: Date = new Date()): Promise<Device[]> {
+  const own = forTenant(db, tenant)
+  const phones = await own
+    .select('sip_registrations')
+    .select(['contact', 'host', 'port', 'transport'])
+    .where('user_id', '=', userId)
+    .where('expires_at', '>', now.toISOString())
+    .orderBy('registered_at', 'desc')
+    .execute()
+  const browsers = await own
+    .select('browser_sessions')
+    .select('id')
+    .where('user_id', '=', userId)
+    .orderBy('connected_at', 'desc')
+    .execute()
+  return [
+    ...phones.map(({ contact, ...via }): Device => ({ kind: 'sip', uri: contact, via })),
+    ...browsers.map(({ id }): Device => ({ kind: 'browser', browserId: id })),
+  ]
+}

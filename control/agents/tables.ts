@@ -1,0 +1,62 @@
+import type { Selectable } from 'kysely'
+import type { TenantColumns } from '../tenant-columns.ts'
+
+/** Tables of what agents can be reached at, and of guests who come by a link. */
+export interface DeviceTables {
+  browser_sessions: BrowserSessionTable
+  browser_guests: BrowserGuestTable
+  sip_credentials: SipCredentialTable
+  sip_registrations: SipRegistrationTable
+}
+
+/** A softphone that is connected. */
+export interface BrowserSessionTable extends TenantColumns {
+  /** The media process's browser ID. */
+  id: string
+  user_id: string
+  /** The boot ID of the media process that holds its WebSocket. */
+  node: string
+  connected_at: string
+}
+
+/** Who a client token lets into a conference room. */
+export interface BrowserGuestTable extends TenantColumns {
+  /** Of the call that the token opens. */
+  id: string
+  room_id: string
+  name: string
+  role: 'member' | 'moderator'
+  created: string
+}
+
+/** One for each member; the password itself is nowhere. */
+export interface SipCredentialTable extends TenantColumns {
+  /** The member's ID. */
+  id: string
+  /** Of one member of all organisations and modes. */
+  username: string
+  /** H(username:realm:password), hex, sealed by the vault. */
+  ha1_md5: string
+  ha1_sha256: string
+  created: string
+}
+
+/** A contact of a member's phone; void once `expires_at` has passed. */
+export interface SipRegistrationTable extends TenantColumns {
+  user_id: string
+  /** The contact's URI. */
+  contact: string
+  call_id: string
+  cseq: number
+  transport: 'udp' | 'tcp'
+  /** Where the REGISTER came from: the next hop, also through a NAT. */
+  host: string
+  port: number
+  registered_at: string
+  expires_at: string
+}
+
+export type BrowserSessionRow = Selectable<BrowserSessionTable>
+export type BrowserGuestRow = Selectable<BrowserGuestTable>
+export type SipCredentialRow = Selectable<SipCredentialTable>
+export type SipRegistrationRow = Selectable<SipRegistrationTable>

@@ -1,0 +1,37 @@
+import type { Kysely, Migration } from 'kysely'
+
+/** The SIP accounts of members, and where they are registered. */
+export const sipAccounts: Migration = {
+  async up(db: Kysely<unknown>): Promise<void> {
+    await db.schema
+      .createTable('sip_credentials')
+      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
+      .addColumn('livemode', 'integer', column => column.notNull())
+      .addColumn('id', 'text', column => column.primaryKey())
+      .addColumn('username', 'text', column => column.notNull().unique())
+      .addColumn('ha1_md5', 'text', column => column.notNull())
+      .addColumn('ha1_sha256', 'text', column => column.notNull())
+      .addColumn('created', 'text', column => column.notNull())
+      .execute()
+    await db.schema
+      .createTable('sip_registrations')
+      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
+      .addColumn('livemode', 'integer', column => column.notNull())
+      .addColumn('user_id', 'text', column => column.notNull())
+      .addColumn('contact', 'text', column => column.notNull())
+      .addColumn('call_id', 'text', column => column.notNull())
+      .addColumn('cseq', 'integer', column => column.notNull())
+      .addColumn('transport', 'text', column => column.notNull())
+      .addColumn('host', 'text', column => column.notNull())
+      .addColumn('port', 'integer', column => column.notNull())
+      .addColumn('registered_at', 'text', column => column.notNull())
+      .addColumn('expires_at', 'text', column => column.notNull())
+      .addPrimaryKeyConstraint('sip_registrations_key', ['user_id', 'contact'])
+      .execute()
+    await db.schema
+      .createIndex('sip_registrations_by_user')
+      .on('sip_registrations')
+      .columns(['organisation_id', 'livemode', 'user_id'])
+      .execute()
+  },
+}
