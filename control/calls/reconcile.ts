@@ -1,5 +1,5 @@
 import type { EndedReason, LegSnapshot, MediaSnapshot } from '../../media/protocol.ts'
-import type { MediaPort } from '../media-client.ts'
+import type { MediaPort } from '../media-events.ts'
 import type { Db, Store, Trx } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
 import {

@@ -1,6 +1,6 @@
 import { isFailure } from '../../media/protocol.ts'
 import { newId } from '../ids.ts'
-import type { MediaPort } from '../media-client.ts'
+import type { MediaPort } from '../media-events.ts'
 import type { Db, Store } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
 import { admission, commandFor, joinsMuted, type LegRows, leavingBecause, sessionRoom } from './decide.ts'

@@ -1,5 +1,5 @@
 import type { AddressPolicy, Failure, StreamSnapshot, Target } from '../../media/protocol.ts'
-import type { MediaPort } from '../media-client.ts'
+import type { MediaPort } from '../media-events.ts'
 import type { Db } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import { tenantOf } from './records.ts'

@@ -13,6 +13,8 @@ interface Recorder extends MediaHandler {
   release: () => void
   hold: boolean
   failures: number
+  /** The number of an event that cannot be handled, whatever comes with it. */
+  poison: number
   /** What a failure is. */
   failure: Error
 }
@@ -25,6 +27,7 @@ function recorder(): Recorder {
     release: () => {},
     hold: false,
     failures: 0,
+    poison: 0,
     failure: new Error('a bug'),
     position: async () => ({ bootId, lastSeq }),
     booted: async id => {
@@ -32,16 +35,21 @@ function recorder(): Recorder {
       lastSeq = 0
       handler.log.push(`booted ${id}`)
     },
-    event: async (seq, event) => {
+    events: async batch => {
       if (handler.failures > 0) {
         handler.failures--
         throw handler.failure
       }
-      handler.log.push(`begin ${event.name} ${seq}`)
+      if (batch.some(({ seq }) => seq === handler.poison)) throw handler.failure
+      handler.log.push(`begin ${batch.map(({ seq, event }) => `${event.name} ${seq}`).join(', ')}`)
       if (handler.hold) await new Promise<void>(resolve => (handler.release = resolve))
-      lastSeq = seq
-      handler.log.push(`commit ${seq}`)
-      return async () => void handler.log.push(`after ${seq}`)
+      lastSeq = batch.at(-1)!.seq
+      handler.log.push(`commit ${lastSeq}`)
+      return batch.map(
+        ({ seq }) =>
+          async () =>
+            void handler.log.push(`after ${seq}`),
+      )
     },
     skip: async seq => {
       lastSeq = seq
@@ -83,25 +91,67 @@ test('events missed are handled, then the snapshot, then requests are let throug
   await media.close()
 })
 
-test('an event is delivered only after the one before it was committed, and acknowledged after its commit', async () => {
-  const { media, handler, close } = await connected()
+test('an event that comes alone is committed at once; what comes meanwhile is committed together, in order, and acknowledged once', async () => {
+  const { media, handler, client, close } = await connected()
   handler.hold = true
   media.emit('leg.ringing', { legId: 'part_1' })
-  media.emit('leg.ringing', { legId: 'part_2' })
   await until(() => handler.log.includes('begin leg.ringing 1'))
+  media.emit('leg.ringing', { legId: 'part_2' })
+  media.emit('leg.held', { legId: 'part_1' })
+  media.emit('leg.resumed', { legId: 'part_1' })
+  // A round trip over the channel: the three have arrived.
+  await client.request('media.stats', {})
   assert.is(media.acked, 0)
-  assert.not.ok(handler.log.includes('begin leg.ringing 2'))
+  assert.equal(handler.log.slice(2), ['begin leg.ringing 1'])
   handler.hold = false
   handler.release()
   await media.committed()
-  assert.equal(handler.log.slice(2), [
-    'begin leg.ringing 1',
+  await client.settled()
+  assert.equal(handler.log.slice(3), [
     'commit 1',
     'after 1',
-    'begin leg.ringing 2',
-    'commit 2',
+    'begin leg.ringing 2, leg.held 3, leg.resumed 4',
+    'commit 4',
     'after 2',
+    'after 3',
+    'after 4',
   ])
+  assert.is(media.acknowledgements, 2)
+  assert.is(client.counters.batches, 2)
+  assert.is(client.counters.events, 4)
+  await close()
+})
+
+test('however many events wait, a commit takes 32 of them at most', async () => {
+  const { media, handler, client, close } = await connected()
+  handler.hold = true
+  for (let leg = 1; leg <= 101; leg++) media.emit('leg.ringing', { legId: `part_${leg}` })
+  await client.request('media.stats', {})
+  handler.hold = false
+  handler.release()
+  await media.committed()
+  const commits = handler.log.filter(line => line.startsWith('commit')).map(line => Number(line.slice(7)))
+  const sizes = commits.map((seq, n) => seq - (commits[n - 1] ?? 0))
+  assert.is(Math.max(...sizes), 32)
+  assert.is(commits.at(-1), 101)
+  await close()
+})
+
+test('when one of the events that came together cannot be handled, the others are neither lost nor doubled', async () => {
+  const { media, handler, client, close } = await connected()
+  handler.hold = true
+  media.emit('leg.ringing', { legId: 'part_1' })
+  await until(() => handler.log.includes('begin leg.ringing 1'))
+  handler.poison = 3
+  for (const leg of [2, 3, 4, 5]) media.emit('leg.ringing', { legId: `part_${leg}` })
+  await client.request('media.stats', {})
+  handler.hold = false
+  handler.release()
+  await until(() => handler.log.includes('after 5'))
+  const done = handler.log.filter(line => /^(after|skip)/.test(line))
+  assert.equal(done, ['after 1', 'after 2', 'skip 3', 'after 4', 'after 5'])
+  assert.is(client.counters.skipped, 1)
+  assert.is(client.counters.split, 1)
   await close()
 })
 

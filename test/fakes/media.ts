@@ -66,6 +66,8 @@ export class FakeMedia {
   readonly overrides = new Map<CommandName, Override>()
   bootId = 'boot-1'
   acked = 0
+  /** Messages that acknowledge. */
+  acknowledgements = 0
   readonly #dir = mkdtempSync(join(tmpdir(), 'tandem-media-'))
   #server: Server | null = null
   #clients = new Set<Socket>()
@@ -206,8 +208,10 @@ export class FakeMedia {
       if (message.bootId === this.bootId) this.#acknowledge(message.lastSeq as number)
       send({ type: 'hello', version: PROTOCOL_VERSION, bootId: this.bootId, eventsLost: 0 })
       for (const numbered of this.#events) send({ type: 'event', ...numbered })
-    } else if (message.type === 'ack') this.#acknowledge(message.seq as number)
-    else {
+    } else if (message.type === 'ack') {
+      this.acknowledgements++
+      this.#acknowledge(message.seq as number)
+    } else {
       const name = message.name as CommandName
       this.handled.push({ name, body: message.body })
       const reply = this.overrides.get(name)?.(message.body as never) ?? this.#execute(name, message.body)

@@ -19,13 +19,16 @@ const dyingAt =
       booted: bootId => driver.booted(bootId),
       skip: seq => driver.skip(seq),
       reconcile: (snapshot, media) => driver.reconcile(snapshot, media),
-      event: async (seq, event, media) => {
-        if (event.name !== name) return driver.event(seq, event, media)
+      events: async (batch, media) => {
+        const at = batch.findIndex(({ event }) => event.name === name)
+        if (at < 0) return driver.events(batch, media)
+        // What came before it is a commit of its own: its commands are sent.
+        for (const followUp of await driver.events(batch.slice(0, at), media)) await followUp()
         if (when === 'before commit') await die()
-        else await driver.event(seq, event, media)
+        else await driver.events(batch.slice(at), media)
         if (when === 'before ack') await die()
         if (when === 'before commit') throw new Error('killed')
-        return die
+        return [die]
       },
     }
   }

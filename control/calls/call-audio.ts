@@ -1,0 +1,90 @@
+import type { MediaPort } from '../media-events.ts'
+import type { Store, Trx } from '../store.ts'
+import { forTenant } from '../tenancy.ts'
+import type { Of } from './event-handler.ts'
+import { applyCapture, applyRecording, applyStream, callOfTarget, tenantOf } from './records.ts'
+import { type StreamDeps, startStream, targetOf, unstartedStreams } from './streams.ts'
+import type { CallRow, MediaStreamRow } from './tables.ts'
+
+export interface CallAudioDeps {
+  store: Store
+  now: () => string
+  log: { warn(fields: object, message: string): void }
+  streams: StreamDeps
+}
+
+/** What is attached to a call: its recording, its streams, and the pauses of both. */
+export class CallAudio {
+  readonly #deps: CallAudioDeps
+
+  constructor(deps: CallAudioDeps) {
+    this.#deps = deps
+  }
+
+  /** Starts the recording and the streams that a call's rows ask for; what runs already answers a conflict. */
+  async start(call: CallRow, media: MediaPort): Promise<void> {
+    const { db } = this.#deps.store
+    const wanted = await forTenant(db, tenantOf(call))
+      .select('recordings')
+      .select('call_id')
+      .where('call_id', '=', call.id)
+      .where('status', '=', 'recording')
+      .executeTakeFirst()
+    if (wanted !== undefined) await this.#startRecording(call, media)
+    for (const row of await unstartedStreams(db, call)) await this.#startStream(call, row, media)
+  }
+
+  async #startRecording(call: CallRow, media: MediaPort): Promise<void> {
+    const { store, log, now } = this.#deps
+    const target = await targetOf(store.db, call)
+    if (target === null) return
+    const reply = await media.request('recording.start', { recordingId: call.id, target })
+    if (!('failure' in reply) || isRunningOrUnknown(reply.failure)) return
+    // The call may have ended by now: nothing was recorded, and media will not tell of it.
+    log.warn({ callId: call.id, ...reply }, 'a recording could not be started')
+    await store.transaction(trx => applyRecording(trx, call.id, null, now()))
+  }
+
+  async #startStream(call: CallRow, row: MediaStreamRow, media: MediaPort): Promise<void> {
+    const { store, streams, log, now } = this.#deps
+    const reply = await startStream(store.db, streams, media, call, row)
+    if (!('failure' in reply) || isRunningOrUnknown(reply.failure)) return
+    log.warn({ callId: call.id, streamId: row.id, ...reply }, 'a stream could not be started')
+    await store.transaction(trx => applyStream(trx, row, failedStream(row.id), now()))
+  }
+
+  async captureChanged(trx: Trx, { body, at }: Of<'capture.changed'>): Promise<null> {
+    const call = await callOfTarget(trx, body.target)
+    if (call !== undefined) await applyCapture(trx, call, body.state, at)
+    return null
+  }
+
+  async streamChanged(trx: Trx, { body, at }: Of<'stream.changed'>): Promise<null> {
+    const streams = trx.selectFrom('media_streams').selectAll()
+    const row = await streams.where('id', '=', body.streamId).executeTakeFirst()
+    if (row !== undefined) await applyStream(trx, row, body, at)
+    return null
+  }
+
+  async recordingReady(trx: Trx, { body, at }: Of<'recording.ready'>): Promise<null> {
+    await applyRecording(trx, body.recordingId, body, at)
+    return null
+  }
+
+  async recordingFailed(trx: Trx, { body, at }: Of<'recording.failed'>): Promise<null> {
+    this.#deps.log.warn({ callId: body.recordingId, reason: body.message }, 'recording failed')
+    await applyRecording(trx, body.recordingId, null, at)
+    return null
+  }
+}
+
+/** `conflict`: it runs already; `unavailable`: whether it runs is found out when media is back. */
+const isRunningOrUnknown = (failure: string): boolean => failure === 'conflict' || failure === 'unavailable'
+
+const failedStream = (streamId: string) => ({
+  streamId,
+  status: 'failed' as const,
+  framesSent: 0,
+  framesDropped: 0,
+  endedReason: 'connect_failed' as const,
+})

@@ -1,0 +1,71 @@
+import { newId } from '../ids.ts'
+import type { MediaPort } from '../media-events.ts'
+import type { Trx } from '../store.ts'
+import type { FollowUp, Of } from './event-handler.ts'
+import { addressOf, routeInbound } from './inbound.ts'
+import { insertParty, type NewParty, tenantOf } from './records.ts'
+import type { Seating } from './seat.ts'
+import type { ConnectionRow, InboundRouteRow } from './tables.ts'
+
+export interface IncomingDeps {
+  log: { info(fields: object, message: string): void }
+  seating: Seating
+}
+
+/** Somebody calls: who is let in gets a call of its own, everybody else an answer that says why not. */
+export async function onIncoming(
+  { log, seating }: IncomingDeps,
+  trx: Trx,
+  { body, at }: Of<'leg.incoming'>,
+): Promise<FollowUp> {
+  // Inbound traffic is live: the telephone network knows no test mode.
+  const connections = await trx.selectFrom('connections').selectAll().where('livemode', '=', 1).execute()
+  const routes = await trx.selectFrom('inbound_routes').selectAll().where('livemode', '=', 1).execute()
+  const running = await runningByConnection(trx)
+  const decision = routeInbound(body, connections, routes, id => running.get(id) ?? 0)
+  const { legId, source, sipCallId } = body
+  if ('reject' in decision) {
+    const { reject } = decision
+    return async (media: MediaPort) => {
+      log.info({ legId, sipCallId, source: source.host, ...reject }, 'incoming call refused')
+      await media.request('leg.reject', { legId, ...reject })
+    }
+  }
+  const { connection, route } = decision.accept
+  const party = partyOf(body, connection, route)
+  await insertParty(trx, tenantOf(route), party, at)
+  return media => {
+    log.info({ callId: party.callId, legId, sipCallId, routeId: route.id }, 'incoming call')
+    return seating.drive(legId, media)
+  }
+}
+
+const partyOf = (
+  { legId, to, from }: Of<'leg.incoming'>['body'],
+  connection: ConnectionRow,
+  route: InboundRouteRow,
+): NewParty => ({
+  callId: newId('call'),
+  legId,
+  direction: 'inbound',
+  to: addressOf(to),
+  from: addressOf(from),
+  target: route.target,
+  roomId: route.target === 'room' ? route.target_id : null,
+  connectionId: connection.id,
+  record: false,
+  metadata: {},
+  role: 'member',
+  muted: false,
+})
+
+async function runningByConnection(trx: Trx): Promise<Map<string, number>> {
+  const counts = await trx
+    .selectFrom('calls')
+    .select(({ fn }) => ['connection_id', fn.countAll<number>().as('count')])
+    .where('ended_at', 'is', null)
+    .where('connection_id', 'is not', null)
+    .groupBy('connection_id')
+    .execute()
+  return new Map(counts.map(({ connection_id, count }) => [connection_id ?? '', Number(count)]))
+}

@@ -1,0 +1,97 @@
+import { appendEvent } from '../events/log.ts'
+import type { CallDtmf } from '../schemas/call-dtmf.ts'
+import type { Trx } from '../store.ts'
+import type { CallAudio } from './call-audio.ts'
+import type { PinVerdict } from './decide.ts'
+import { collectId, type Decision, type LegRows, onAnswered, onJoined, onPin } from './decide.ts'
+import type { FollowUp, Of } from './event-handler.ts'
+import { applyToLeg, endLeg, insertRecording, loadLeg, tenantOf } from './records.ts'
+import type { Seating } from './seat.ts'
+
+export interface LegEventDeps {
+  log: { info(fields: object, message: string): void }
+  seating: Seating
+  audio: CallAudio
+}
+
+/** What happens to one party: it answers, presses keys, enters and leaves its room, and goes. */
+export class LegEvents {
+  readonly #deps: LegEventDeps
+
+  constructor(deps: LegEventDeps) {
+    this.#deps = deps
+  }
+
+  /** The plain case: one leg's rows change by a pure decision. */
+  async change(trx: Trx, legId: string, at: string, decide: (rows: LegRows) => Decision): Promise<null> {
+    const rows = await loadLeg(trx, legId)
+    if (rows !== null) await applyToLeg(trx, rows, decide(rows), at)
+    return null
+  }
+
+  async answered(trx: Trx, { body, at }: Of<'leg.answered'>): Promise<FollowUp | null> {
+    const rows = await loadLeg(trx, body.legId)
+    if (rows === null || rows.call.answered_at !== null) return null
+    const { call } = await applyToLeg(trx, rows, onAnswered(rows, at), at)
+    if (call.record === 1 && call.ended_at === null) await insertRecording(trx, call, at)
+    const { audio, seating } = this.#deps
+    return async media => {
+      await audio.start(call, media)
+      await seating.drive(body.legId, media)
+    }
+  }
+
+  async joined(trx: Trx, { body, at }: Of<'leg.joined'>): Promise<FollowUp | null> {
+    const rows = await loadLeg(trx, body.legId)
+    if (rows === null) return null
+    const { participant, call } = await applyToLeg(trx, rows, onJoined(rows, body, at), at)
+    const roomId = call.room_id
+    if (roomId === null || participant.role !== 'moderator') return null
+    return media => this.#deps.seating.driveWaiting(roomId, media)
+  }
+
+  async dtmf(trx: Trx, { body, at }: Of<'leg.dtmf'>): Promise<null> {
+    const rows = await loadLeg(trx, body.legId)
+    if (rows === null) return null
+    const { call, participant } = rows
+    const paused = await trx
+      .selectFrom('call_pauses')
+      .select('call_id')
+      .where('call_id', 'in', [call.id, participant.session_call_id ?? call.id])
+      .executeTakeFirst()
+    // Media masks; what we know ourselves to be a secret is masked here once more.
+    const masked = body.masked || paused !== undefined || participant.step === 'pin'
+    const object: CallDtmf = {
+      object: 'call_dtmf',
+      call_id: call.id,
+      participant_id: participant.id,
+      livemode: call.livemode === 1,
+      digit: masked ? '*' : body.key,
+      masked,
+    }
+    await appendEvent(trx, tenantOf(call), { type: 'call.dtmf', at, object, callId: call.id })
+    return null
+  }
+
+  /** `verdict`: of the digits as a PIN; undefined: they are an answer to a collection that was none of a PIN. */
+  async collected(
+    trx: Trx,
+    { body, at }: Of<'leg.collected'>,
+    verdict: PinVerdict | undefined,
+  ): Promise<FollowUp | null> {
+    const rows = await loadLeg(trx, body.legId)
+    if (rows === null || verdict === undefined) return null
+    if (rows.participant.step !== 'pin' || body.collectId !== collectId(rows.participant)) return null
+    await applyToLeg(trx, rows, onPin(rows, verdict), at)
+    return media => this.#deps.seating.drive(body.legId, media)
+  }
+
+  async ended(trx: Trx, { body, at }: Of<'leg.ended'>): Promise<FollowUp | null> {
+    const rows = await loadLeg(trx, body.legId)
+    if (rows === null) return null
+    await endLeg(trx, rows, { reason: body.reason, sipCode: body.sipCode, quality: JSON.stringify(body.quality) }, at)
+    return async () => {
+      this.#deps.log.info({ callId: rows.call.id, legId: body.legId, reason: body.reason }, 'call ended')
+    }
+  }
+}

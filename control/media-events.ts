@@ -1,0 +1,186 @@
+import type { Logger } from 'pino'
+import type { CommandName, Failure, MediaEvent, Reply, Request } from '../media/protocol.ts'
+
+/** Events that wait for their turn at most; when more come the channel is closed, and media sends them again. */
+const MAX_WAITING = 100_000
+/** Events of one commit: enough to make the disk's part of each small, few enough that requests of the API get their turn. */
+const MAX_BATCH = 32
+/** An event whose handling failed this often is left out, lest it hold up all that follow. */
+const MAX_ATTEMPTS = 5
+
+/** Asks the media process for something. What it cannot do, and that it cannot be reached, are values. */
+export interface MediaPort {
+  request<N extends CommandName>(name: N, body: Request<N>, deadlineMs?: number): Promise<Reply<N> | Failure>
+  /** Resolves when every event that has arrived by now is committed, or the channel broke. */
+  settled(): Promise<void>
+}
+
+export interface NumberedEvent {
+  seq: number
+  event: MediaEvent
+}
+
+/** What control does with the events of media. Calls never overlap. */
+export interface EventSink {
+  /**
+   * Commits the events, in order, and the position of the last, all or none; returns what to do after the acknowledgement, in
+   * order. After a failure the same events come again, one at a time.
+   */
+  events(batch: readonly NumberedEvent[], media: MediaPort): Promise<(() => Promise<void>)[]>
+  /** Commits the position without the event. */
+  skip(seq: number): Promise<void>
+}
+
+/** The connection that the events came over. */
+export interface EventSource {
+  /** False once it broke: the other end keeps what was not acknowledged. */
+  readonly isOpen: boolean
+  /** Every event up to this one is committed. */
+  acknowledge(seq: number): void
+}
+
+type Job = ({ kind: 'event' } & NumberedEvent) | { kind: 'mark'; resolve: () => void }
+type Batch = { events: NumberedEvent[]; marks: (() => void)[] }
+
+/** Null: what came is no event. */
+const nameOf = (event: unknown): string | null =>
+  typeof event === 'object' && event !== null && 'name' in event && typeof event.name === 'string' ? event.name : null
+
+/**
+ * Events of media on their way into the database. What has come while the last commit was on its way is committed together: a
+ * lone event never waits for company, and under load the disk is not asked for each one.
+ */
+export class MediaEvents {
+  /** `events` in `batches`; `split`: batches that failed and were handled one by one; `skipped`: events left out. */
+  readonly counters = { events: 0, batches: 0, split: 0, skipped: 0 }
+  readonly #sink: EventSink
+  readonly #media: MediaPort
+  readonly #log: Logger
+  #jobs: Job[] = []
+  #attempts = { seq: 0, count: 0 }
+
+  /** At most `MAX_WAITING` events wait. */
+  constructor(sink: EventSink, media: MediaPort, log: Logger) {
+    this.#sink = sink
+    this.#media = media
+    this.#log = log
+  }
+
+  get isEmpty(): boolean {
+    return this.#jobs.length === 0
+  }
+
+  /** False when too many are waiting. */
+  push(numbered: NumberedEvent): boolean {
+    if (this.#jobs.length >= MAX_WAITING) return false
+    this.#jobs.push({ kind: 'event', ...numbered })
+    return true
+  }
+
+  /** Resolves when all that was pushed before is dealt with, or given up. */
+  mark(): Promise<void> {
+    return new Promise(resolve => this.#jobs.push({ kind: 'mark', resolve }))
+  }
+
+  /** Gives up what waits; media sends it again. */
+  clear(): void {
+    for (const job of this.#jobs) if (job.kind === 'mark') job.resolve()
+    this.#jobs = []
+  }
+
+  /** Deals with what waits, batch after batch, up to the event `through`. Throws when one could not be handled. */
+  async drain(source: EventSource, through = Number.POSITIVE_INFINITY): Promise<void> {
+    while (source.isOpen) {
+      const { events, marks } = this.#take(through)
+      if (events.length === 0 && marks.length === 0) return
+      if (events.length > 0) await this.#deliver(source, events)
+      for (const resolve of marks) resolve()
+    }
+  }
+
+  /** What is next: events to be committed together, and the marks that stand before, between and right behind them. */
+  #take(through: number): Batch {
+    const batch: Batch = { events: [], marks: [] }
+    let count = 0
+    for (const job of this.#jobs) {
+      if (job.kind === 'mark') batch.marks.push(job.resolve)
+      else {
+        const isFirst = batch.events.length === 0
+        if (job.seq > through || batch.events.length >= MAX_BATCH || (!isFirst && this.#isSuspect(job))) break
+        batch.events.push(job)
+      }
+      count++
+      if (job.kind === 'event' && this.#isSuspect(job)) break
+    }
+    this.#jobs.splice(0, count)
+    return batch
+  }
+
+  /** It has failed before, or is none: others shall not fail with it. */
+  #isSuspect({ seq, event }: NumberedEvent): boolean {
+    return nameOf(event) === null || seq === this.#attempts.seq
+  }
+
+  async #deliver(source: EventSource, events: readonly NumberedEvent[]): Promise<void> {
+    if (events.length > 1 && (await this.#deliverTogether(source, events))) return
+    for (const one of events) {
+      if (!source.isOpen) return
+      await this.#deliverOne(source, one)
+    }
+  }
+
+  /** False when the batch failed, and nothing of it is written. */
+  async #deliverTogether(source: EventSource, events: readonly NumberedEvent[]): Promise<boolean> {
+    const followUps = await this.#sink.events(events, this.#media).catch((error: unknown) => {
+      if (isStoreOutage(error)) throw error
+      this.counters.split++
+      this.#log.warn({ err: error, events: events.length }, 'media events failed together: each is tried alone')
+      return null
+    })
+    if (followUps === null) return false
+    await this.#conclude(source, events, followUps)
+    return true
+  }
+
+  async #deliverOne(source: EventSource, numbered: NumberedEvent): Promise<void> {
+    const { seq, event } = numbered
+    const name = nameOf(event)
+    if (name === null || (this.#attempts.seq === seq && this.#attempts.count >= MAX_ATTEMPTS)) {
+      this.counters.skipped++
+      this.#log.error({ seq, event: name }, 'a media event was left out')
+      await this.#sink.skip(seq)
+      source.acknowledge(seq)
+      return
+    }
+    const followUps = await this.#sink.events([numbered], this.#media).catch((error: unknown) => {
+      this.#log.error({ err: error, event: name }, 'a media event could not be handled')
+      // A full or failing disk is not the event's fault: it is tried until the store takes it.
+      if (!isStoreOutage(error)) {
+        this.#attempts = { seq, count: this.#attempts.seq === seq ? this.#attempts.count + 1 : 1 }
+      }
+      throw error
+    })
+    await this.#conclude(source, [numbered], followUps)
+  }
+
+  async #conclude(
+    source: EventSource,
+    events: readonly NumberedEvent[],
+    followUps: readonly (() => Promise<void>)[],
+  ): Promise<void> {
+    this.counters.events += events.length
+    this.counters.batches++
+    if (source.isOpen) source.acknowledge(events.at(-1)!.seq)
+    for (const followUp of followUps) {
+      // What is not sent now is found again by the comparison with the next connection's snapshot.
+      if (!source.isOpen) return
+      await followUp().catch((error: unknown) => {
+        this.#log.error({ err: error }, 'what follows a media event failed')
+        throw error
+      })
+    }
+  }
+}
+
+const isStoreOutage = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && /^SQLITE_(FULL|IOERR|BUSY|READONLY|CANTOPEN)/.test(String(error.code))

@@ -1,0 +1,61 @@
+import type { CommandName, Failure, Reply } from '../media/protocol.ts'
+
+const DEFAULT_DEADLINE_MS = 5000
+/** Requests that wait for a reply at most; more are answered `unavailable` at once and counted. */
+const MAX_PENDING = 2000
+
+interface Pending {
+  resolve: (reply: object) => void
+  timer: NodeJS.Timeout
+}
+
+export const unavailable = (message: string): Failure => ({ failure: 'unavailable', message })
+
+/** Requests to the media process that have no reply yet; each has a deadline. */
+export class MediaRequests {
+  /** Replies that did not come in time, and requests beyond the bound. */
+  readonly counters = { deadlines: 0, refused: 0 }
+  readonly #pending = new Map<number, Pending>()
+  #nextId = 1
+
+  /** Sends one by `write`, which gets its ID, and resolves to its reply; never rejects. */
+  send<N extends CommandName>(
+    write: (id: number) => void,
+    name: N,
+    deadlineMs = DEFAULT_DEADLINE_MS,
+  ): Promise<Reply<N> | Failure> {
+    if (this.#pending.size >= MAX_PENDING) {
+      this.counters.refused++
+      return Promise.resolve(unavailable('too many requests to the media process'))
+    }
+    const id = this.#nextId++
+    return new Promise(resolve => {
+      const timer = setTimeout(() => {
+        this.counters.deadlines++
+        this.replied(id, unavailable(`${name}: no reply within ${deadlineMs} ms`))
+      }, deadlineMs)
+      this.#pending.set(id, { resolve: reply => resolve(reply as Reply<N> | Failure), timer })
+      write(id)
+    })
+  }
+
+  /** What the other side answered; a reply that nobody waits for any more is ignored. */
+  replied(id: number, body: unknown): void {
+    const pending = this.#pending.get(id)
+    if (pending === undefined) return
+    this.#pending.delete(id)
+    clearTimeout(pending.timer)
+    pending.resolve(
+      typeof body === 'object' && body !== null ? body : unavailable('the media process sent a reply without a body'),
+    )
+  }
+
+  /** The channel broke: no reply will come. */
+  abandon(): void {
+    for (const { resolve, timer } of this.#pending.values()) {
+      clearTimeout(timer)
+      resolve(unavailable('the channel to the media process broke'))
+    }
+    this.#pending.clear()
+  }
+}
