@@ -7,7 +7,10 @@ import type { Database } from './tables.ts'
 export type Db = Kysely<Database> | Transaction<Database>
 export type Trx = Transaction<Database>
 
+export type Engine = 'sqlite' | 'postgres'
+
 export interface Store {
+  readonly engine: Engine
   readonly db: Kysely<Database>
   /** All or nothing; what `run` returns is committed, what it throws is rolled back. Transactions do not nest. */
   transaction<T>(run: (trx: Trx) => Promise<T>): Promise<T>
@@ -35,6 +38,7 @@ export async function openStore(file: string): Promise<Store> {
     throw error
   }
   return {
+    engine: 'sqlite',
     db,
     transaction: run => db.transaction().execute(run),
     close: () => db.destroy(),
