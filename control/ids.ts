@@ -1,3 +1,4 @@
+import { randomFillSync } from 'node:crypto'
 import { monotonicFactory } from 'ulid'
 
 /** The prefix of each object's ID (specification, "General rules"). */
@@ -30,11 +31,28 @@ export const PREFIXES = {
   flow: 'flow',
   flow_version: 'fver',
   flow_simulation: 'sim',
+  call_step: 'step',
+  call_input: 'cin',
+  voicemail: 'vm',
+  ring: 'ring',
 } as const
 
 export type IdKind = keyof typeof PREFIXES
 
-const nextUlid = monotonicFactory()
+const POOL_BYTES = 1024
+const pool = Buffer.alloc(POOL_BYTES)
+let poolUsed = POOL_BYTES
+
+/** 0 to 255/256, a byte of chance each; ulid asks for sixteen of them, and the system is slow to give them one by one. */
+function randomFraction(): number {
+  if (poolUsed === POOL_BYTES) {
+    randomFillSync(pool)
+    poolUsed = 0
+  }
+  return pool[poolUsed++]! / 256
+}
+
+const nextUlid = monotonicFactory(randomFraction)
 
 /** A new ID, for example `call_01kah3…`: IDs of one kind sort by the time they were made. */
 export const newId = (kind: IdKind): string => `${PREFIXES[kind]}_${nextUlid().toLowerCase()}`

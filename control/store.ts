@@ -1,6 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3'
 import { Kysely, Migrator, SqliteDialect, type Transaction } from 'kysely'
 import { MIGRATIONS } from './migrations/all.ts'
+import { PreparedStatements } from './prepared-statements.ts'
 import type { Database } from './tables.ts'
 
 /** Something to query with: the database itself, or a transaction in it. */
@@ -30,13 +31,15 @@ export async function openStore(file: string): Promise<Store> {
   sqlite.pragma('synchronous = FULL')
   sqlite.pragma('foreign_keys = ON')
   sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`)
-  const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
+  const database = new PreparedStatements(sqlite)
+  const db = new Kysely<Database>({ dialect: new SqliteDialect({ database }) })
   const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } })
   const { error } = await migrator.migrateToLatest()
   if (error !== undefined) {
     await db.destroy()
     throw error
   }
+  database.clear()
   return {
     engine: 'sqlite',
     db,

@@ -1,0 +1,41 @@
+import type BetterSqlite3 from 'better-sqlite3'
+
+/** Statements kept at most: far more than the product has, but for lists of every length in `in (…)`. */
+const MAX_KEPT = 500
+
+/**
+ * A SQLite database that compiles each SQL text once: Kysely asks for a new statement with every query, and compiling takes
+ * longer than most of ours run. At most `MAX_KEPT` statements are kept; the least recently used goes first.
+ */
+export class PreparedStatements {
+  readonly #sqlite: BetterSqlite3.Database
+  /** In the order of their last use. */
+  readonly #kept = new Map<string, BetterSqlite3.Statement>()
+
+  constructor(sqlite: BetterSqlite3.Database) {
+    this.#sqlite = sqlite
+  }
+
+  prepare(sql: string): BetterSqlite3.Statement {
+    const kept = this.#kept.get(sql)
+    if (kept !== undefined) {
+      this.#kept.delete(sql)
+      this.#kept.set(sql, kept)
+      return kept
+    }
+    const made = this.#sqlite.prepare(sql)
+    this.#kept.set(sql, made)
+    if (this.#kept.size > MAX_KEPT) this.#kept.delete(this.#kept.keys().next().value as string)
+    return made
+  }
+
+  /** The tables have changed: a statement of before does not know new columns. */
+  clear(): void {
+    this.#kept.clear()
+  }
+
+  close(): void {
+    this.#kept.clear()
+    this.#sqlite.close()
+  }
+}
