@@ -1,3 +1,4 @@
+import type { BrowserBoard } from './browser-board.ts'
 import { COMMAND_SHAPES } from './command-shapes.ts'
 import type { EngineClient } from './engine-client.ts'
 import type { ForwardedCommand } from './engine-protocol.ts'
@@ -6,6 +7,7 @@ import {
   type Commands,
   type Failure,
   isFailure,
+  type LegSnapshot,
   type MediaEvent,
   type MediaSnapshot,
   type MediaStats,
@@ -22,6 +24,7 @@ type Handlers = {
 
 export interface CommandsOptions {
   switchboard: Switchboard
+  browsers: BrowserBoard
   engines: EngineClient[]
   /** The number of the latest event. */
   seq: () => number
@@ -40,7 +43,7 @@ export class CommandTable {
 
   constructor(options: CommandsOptions) {
     this.#options = options
-    const { switchboard } = options
+    const { switchboard, browsers } = options
     const toLeg =
       <N extends ForwardedCommand>(name: N) =>
       (request: Commands[N]['request'] & { legId: string }) =>
@@ -57,13 +60,16 @@ export class CommandTable {
       (request: Commands[N]['request']) =>
         this.#forward(name, request, this.#threads.get(idOf(request)))
     this.#handlers = {
-      'leg.answer': request => switchboard.answer(request),
-      'leg.reject': request => switchboard.reject(request),
-      'leg.dial': request => switchboard.dial(request),
-      'leg.hangup': request => switchboard.hangup(request),
-      'leg.read': async request => ({ legs: await switchboard.read(request.legIds) }),
+      'leg.answer': request => this.#boardOf(request.legId).answer(request),
+      'leg.reject': request => this.#boardOf(request.legId).reject(request),
+      'leg.dial': request => this.#dial(request),
+      'leg.hangup': request => this.hangup(request),
+      'leg.read': async request => ({ legs: await this.#read(request.legIds) }),
       'leg.move': request => this.#move(request),
       'leg.update': request => this.#update(request),
+      'leg.hold': request => this.#hold(request),
+      'leg.listen': toLeg('leg.listen'),
+      'leg.stop_listen': toLeg('leg.stop_listen'),
       'leg.play': toLeg('leg.play'),
       'leg.stop_play': toLeg('leg.stop_play'),
       'leg.collect': toLeg('leg.collect'),
@@ -77,16 +83,14 @@ export class CommandTable {
       'stream.read': request => this.#readStreams(request.streamIds),
       'recording.start': toTarget('recording.start', request => request.recordingId),
       'recording.stop': toNamed('recording.stop', request => request.recordingId),
-      'leg.hold': notBuilt,
-      'leg.listen': notBuilt,
-      'leg.stop_listen': notBuilt,
-      'transcript.start': notBuilt,
-      'transcript.stop': notBuilt,
+      'transcript.start': toTarget('transcript.start', request => transcriptKey(request.transcriptId)),
+      'transcript.stop': toNamed('transcript.stop', request => transcriptKey(request.transcriptId)),
       'sip.register_check': notBuilt,
       'sip.register_reply': notBuilt,
-      'browser.close': notBuilt,
-      'browser.admit': notBuilt,
-      'browser.send': notBuilt,
+      'browser.close': request => browsers.close(request),
+      'browser.refuse': request => browsers.refuse(request),
+      'browser.admit': request => browsers.admit(request),
+      'browser.send': request => browsers.send(request),
       'media.snapshot': () => this.#snapshot(),
       'media.stats': () => this.#stats(),
     }
@@ -109,13 +113,36 @@ export class CommandTable {
     else if (event.name === 'room.closed') this.#threads.delete(event.body.roomId)
     else if (event.name === 'recording.ready' || event.name === 'recording.failed') {
       this.#threads.delete(event.body.recordingId)
-    } else if (event.name === 'stream.changed' && event.body.endedReason !== null) {
+    } else if (event.name === 'transcript.ready') this.#threads.delete(transcriptKey(event.body.transcriptId))
+    else if (event.name === 'stream.changed' && event.body.endedReason !== null) {
       this.#threads.delete(event.body.streamId)
     }
   }
 
   #threadOfLeg(legId: string): EngineClient | undefined {
-    return this.#options.switchboard.lines.get(legId)?.engine ?? undefined
+    return this.#boardOf(legId).lines.get(legId)?.engine ?? undefined
+  }
+
+  /** Who signals for a leg. */
+  #boardOf(legId: string): Switchboard | BrowserBoard {
+    const { switchboard, browsers } = this.#options
+    return browsers.lines.has(legId) ? browsers : switchboard
+  }
+
+  #dial(request: Commands['leg.dial']['request']): Promise<object> | Failure {
+    const { switchboard, browsers } = this.#options
+    const { target } = request
+    return 'browserId' in target ? browsers.dial({ ...request, target }) : switchboard.dial({ ...request, target })
+  }
+
+  hangup(request: Commands['leg.hangup']['request']): object {
+    return this.#boardOf(request.legId).hangup(request)
+  }
+
+  async #read(legIds: Iterable<string>): Promise<LegSnapshot[]> {
+    const { switchboard, browsers } = this.#options
+    const ids = [...legIds]
+    return [...(await switchboard.read(ids)), ...(await browsers.read(ids))]
   }
 
   #threadOfTarget(target: Target): EngineClient | undefined {
@@ -147,10 +174,18 @@ export class CommandTable {
     )
   }
 
+  async #hold(request: Commands['leg.hold']['request']): Promise<object> {
+    const thread = this.#threadOfLeg(request.legId)
+    if (thread === undefined) return { failure: 'not_found', message: `no leg ${request.legId}` } satisfies Failure
+    const reply = await thread.request('leg.hold', request)
+    if (!isFailure(reply)) this.#boardOf(request.legId).hold(request.legId, request.held)
+    return this.#withSnapshot(request.legId, reply)
+  }
+
   /** The engine's reply tells of audio only; control gets the whole leg. */
   async #withSnapshot(legId: string, reply: object): Promise<object> {
     if (isFailure(reply)) return reply
-    const [leg] = await this.#options.switchboard.read([legId])
+    const [leg] = await this.#read([legId])
     return leg ?? ({ failure: 'not_found', message: `no leg ${legId}` } satisfies Failure)
   }
 
@@ -158,7 +193,7 @@ export class CommandTable {
     const { rooms } = await this.#snapshot()
     const room = rooms.find(candidate => candidate.roomId === roomId)
     if (room === undefined) return { failure: 'not_found', message: `no room ${roomId}` } satisfies Failure
-    for (const legId of room.legIds) this.#options.switchboard.hangup({ legId, reason })
+    for (const legId of room.legIds) this.hangup({ legId, reason })
     return {}
   }
 
@@ -168,11 +203,11 @@ export class CommandTable {
   }
 
   async #snapshot(): Promise<MediaSnapshot> {
-    const { switchboard, engines } = this.#options
+    const { switchboard, browsers, engines } = this.#options
     // The number and the list of legs are of the same moment: a leg that is missing has its end among the events up to it.
     const seq = this.#options.seq()
     const [legs, ...replies] = await Promise.all([
-      switchboard.read(switchboard.lines.keys()),
+      this.#read([...switchboard.lines.keys(), ...browsers.lines.keys()]),
       ...engines.map(engine => engine.request('engine.snapshot', {})),
     ])
     const parts = replies.flatMap(reply => (isFailure(reply) ? [] : [reply]))
@@ -184,6 +219,7 @@ export class CommandTable {
       captures: parts.flatMap(part => part.captures),
       streams: parts.flatMap(part => part.streams),
       recordings: parts.flatMap(part => part.recordings),
+      browserIds: browsers.browserIds,
     }
   }
 
@@ -199,5 +235,8 @@ export class CommandTable {
     return total
   }
 }
+
+/** A transcript has its call's ID, as its recording has. */
+const transcriptKey = (transcriptId: string): string => `transcript ${transcriptId}`
 
 const notBuilt = (): Failure => ({ failure: 'invalid', message: 'not built yet' })

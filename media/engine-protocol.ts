@@ -12,13 +12,10 @@ export type ForwardedCommand = Exclude<
   | 'leg.hangup'
   | 'leg.read'
   | 'leg.hold'
-  | 'leg.listen'
-  | 'leg.stop_listen'
-  | 'transcript.start'
-  | 'transcript.stop'
   | 'sip.register_check'
   | 'sip.register_reply'
   | 'browser.close'
+  | 'browser.refuse'
   | 'browser.admit'
   | 'browser.send'
   | 'room.close'
@@ -32,6 +29,7 @@ export interface EngineLeg {
   roomId: string | null
   muted: boolean
   deaf: boolean
+  onHold: boolean
   collecting: boolean
   playing: boolean
   quality: Quality
@@ -47,6 +45,7 @@ export interface EngineCommands extends Omit<Pick<Commands, ForwardedCommand>, '
   'leg.connect': { request: { legId: string; media: LegMedia | null; enter: RoomSpec | null }; reply: EngineLeg }
   'leg.update': { request: Commands['leg.update']['request']; reply: EngineLeg }
   'leg.move': { request: Commands['leg.move']['request']; reply: EngineLeg }
+  'leg.hold': { request: Commands['leg.hold']['request']; reply: EngineLeg }
   /** A key that came by signalling (SIP INFO). */
   'leg.key': { request: { legId: string; key: string; source: KeySource }; reply: Record<string, never> }
   'leg.read': { request: { legId: string }; reply: EngineLeg }

@@ -2,12 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import { NARROWBAND_HZ } from '../codecs/audio.ts'
 import { loadResampler } from '../codecs/resample.ts'
+import { loadVoiceDetector } from '../codecs/voice-activity.ts'
 import { Clock } from './clock.ts'
 import { Engine } from './engine.ts'
 import type { EngineConfig, EngineHandlers, FromEngine, ToEngine } from './engine-protocol.ts'
 import { PortPool } from './port-pool.ts'
 import { Prompts } from './prompts.ts'
 import { RtpSocket } from './rtp-socket.ts'
+import { NO_SPEECH_TO_TEXT } from './speech/speech-engines.ts'
 import { StreamDialler } from './stream-socket.ts'
 
 /** Entry of an engine thread: builds the engine and joins it to the main thread. */
@@ -30,6 +32,7 @@ const engine: Engine = new Engine({
     createResampler: await loadResampler(),
   }),
   prompts,
+  hearing: { createVoiceDetector: await loadVoiceDetector(), stt: NO_SPEECH_TO_TEXT },
   clock,
   now,
   random: () => randomBytes(4).readUInt32BE(),
@@ -44,9 +47,12 @@ const handlers: EngineHandlers = {
   'leg.key': request => engine.signalledKey(request.legId, request.key, request.source),
   'leg.move': request => engine.move(request),
   'leg.update': request => engine.update(request),
+  'leg.hold': request => engine.hold(request),
   'leg.play': async request => await engine.play(request),
   'leg.stop_play': request => engine.stopPlay(request.legId),
   'leg.collect': async request => await engine.collect(request),
+  'leg.listen': request => engine.listen(request),
+  'leg.stop_listen': request => engine.stopListening(request.legId),
   'leg.send_dtmf': request => engine.sendKeys(request),
   'room.play': async request => await engine.playInRoom(request),
   'capture.pause': request => engine.pause(request),
@@ -56,6 +62,8 @@ const handlers: EngineHandlers = {
   'stream.read': request => ({ streams: engine.readStreams(request.streamIds) }),
   'recording.start': request => engine.startRecording(request),
   'recording.stop': request => engine.stopRecording(request.recordingId),
+  'transcript.start': request => engine.startTranscript(request),
+  'transcript.stop': request => engine.stopTranscript(request.transcriptId),
   'engine.snapshot': () => engine.snapshot(),
   'engine.stats': () => engine.stats(),
   'engine.close': async () => {

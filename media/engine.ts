@@ -1,12 +1,11 @@
-import { NARROWBAND_HZ } from '../codecs/audio.ts'
+import { FRAME_MS, NARROWBAND_HZ } from '../codecs/audio.ts'
 import { type DtmfKey, JOIN_CHIME, LEAVE_CHIME, renderTone, type TonePlan } from '../codecs/tones.ts'
 import { BrowserLeg, type BrowserPipe } from './browser-leg.ts'
 import { Captures } from './captures.ts'
 import { SLOTS } from './clock.ts'
+import { Dialogue } from './dialogue.ts'
 import type { EngineLeg } from './engine-protocol.ts'
-import { KeyCollector } from './key-collector.ts'
 import { type KeySource, LEG_SAMPLES, type Leg, type LegHooks } from './leg.ts'
-import { LegPlayback } from './leg-playback.ts'
 import { type Clip, Player } from './player.ts'
 import type { Prompts } from './prompts.ts'
 import type {
@@ -27,6 +26,9 @@ import { Recordings } from './recordings.ts'
 import { Room } from './room.ts'
 import { type LegMedia, type PacketOut, RtpLeg } from './rtp-leg.ts'
 import type { RtpReceiver } from './rtp-socket.ts'
+import { type HearingTools, newHearingCounters } from './speech/hearing.ts'
+import { piecesOf } from './speech/sentences.ts'
+import { type Transcribed, Transcripts } from './speech/transcripts.ts'
 import type { RunningStream, StreamDialler } from './stream-socket.ts'
 
 /** The sockets of one leg. */
@@ -60,6 +62,8 @@ export interface EngineOptions {
   sendKey: (legId: string, key: string) => void
   dialler: StreamDialler
   prompts: Prompts
+  /** What a leg that is listened to needs beside the clock. */
+  hearing: Omit<HearingTools, 'now'>
   clock: EngineClock
   /** Monotonic [ms]. */
   now: () => number
@@ -73,10 +77,7 @@ interface Member {
   /** Closes what connects it. */
   disconnect: () => void
   room: Room | null
-  playback: LegPlayback
-  collect: { collectId: string; keys: KeyCollector; sensitive: boolean } | null
-  /** A secret entry has ended, by length or time, and the party may type on: until it collects again or moves, its keys are secret. */
-  typesSecret: boolean
+  dialogue: Dialogue
   keyRate: RateLimit
 }
 
@@ -98,6 +99,8 @@ export class Engine implements LegHooks {
   readonly #streams = new Map<string, StreamEntry>()
   readonly #captures = new Captures(change => this.#captureChanged(change))
   readonly #recordings: Recordings
+  readonly #transcripts: Transcripts
+  readonly #heard = newHearingCounters()
   /** What the legs and streams that are over have counted. */
   readonly #totals = { packetsRefused: 0, framesSent: 0, framesDropped: 0 }
 
@@ -106,6 +109,10 @@ export class Engine implements LegHooks {
     this.#recordings = new Recordings(options.dataDir, {
       ready: info => this.#emit('recording.ready', info),
       failed: failure => this.#emit('recording.failed', failure),
+    })
+    this.#transcripts = new Transcripts({
+      segment: segment => this.#emit('transcript.segment', segment),
+      ready: end => this.#emit('transcript.ready', end),
     })
   }
 
@@ -132,20 +139,21 @@ export class Engine implements LegHooks {
   }
 
   #add(leg: Leg, disconnect: () => void): void {
-    const playback = new LegPlayback(this.#options.prompts)
-    leg.player = playback
+    const { prompts, hearing, now, end } = this.#options
+    const dialogue = new Dialogue(
+      leg,
+      { prompts, now, hearing: { ...hearing, now }, counters: this.#heard },
+      { emit: (name, body) => this.#emit(name, body), end },
+    )
     this.#members.set(leg.id, {
       leg,
       disconnect,
       room: null,
-      playback,
-      collect: null,
-      typesSecret: false,
+      dialogue,
       keyRate: new RateLimit(KEY_BURST, KEYS_PER_SECOND),
     })
   }
 
-  /** `media`: null for a browser's leg, which has agreed on all there is to agree on. */
   connect(legId: string, media: LegMedia | null, enter: RoomSpec | null): EngineLeg | Failure {
     const member = this.#members.get(legId)
     if (member === undefined) return noLeg(legId)
@@ -163,19 +171,32 @@ export class Engine implements LegHooks {
     if (target !== undefined && target === member.room) return this.#read(member)
     if (target?.full === true) return roomFull(spec.roomId)
     this.#leave(member)
-    member.collect = null
-    member.typesSecret = false
-    member.playback.stop()
+    member.dialogue.leaveRoom()
     member.leg.muted = muted
+    member.leg.heardBy = null
+    member.leg.hears = null
     this.#enter(member, spec)
     return this.#read(member)
   }
 
-  update({ legId, muted, deaf }: Request<'leg.update'>): EngineLeg | Failure {
+  update({ legId, muted, deaf, heardBy, hears }: Request<'leg.update'>): EngineLeg | Failure {
     const member = this.#members.get(legId)
     if (member === undefined) return noLeg(legId)
-    member.leg.muted = muted ?? member.leg.muted
-    member.leg.deaf = deaf ?? member.leg.deaf
+    const { leg } = member
+    leg.muted = muted ?? leg.muted
+    leg.deaf = deaf ?? leg.deaf
+    if (heardBy !== undefined) leg.heardBy = heardBy === null ? null : new Set(heardBy)
+    if (hears !== undefined) leg.hears = hears === null ? null : new Set(hears)
+    return this.#read(member)
+  }
+
+  async hold({ legId, held, sources }: Request<'leg.hold'>): Promise<EngineLeg | Failure> {
+    const loaded = held ? await this.#options.prompts.loadAll(sources.flatMap(piecesOf)) : []
+    if ('error' in loaded) return { failure: 'invalid', message: loaded.error }
+    const member = this.#members.get(legId)
+    if (member === undefined) return noLeg(legId)
+    member.leg.onHold = held
+    member.leg.holdAudio = held ? playerOf(loaded, true) : null
     return this.#read(member)
   }
 
@@ -184,14 +205,15 @@ export class Engine implements LegHooks {
     return member === undefined ? noLeg(legId) : this.#read(member)
   }
 
-  #read({ leg, room, playback, collect }: Member): EngineLeg {
+  #read({ leg, room, dialogue }: Member): EngineLeg {
     return {
       legId: leg.id,
       roomId: room?.spec.roomId ?? null,
       muted: leg.muted,
       deaf: leg.deaf,
-      collecting: collect !== null,
-      playing: playback.playing,
+      onHold: leg.onHold,
+      collecting: dialogue.collecting,
+      playing: dialogue.playing,
       quality: leg.quality,
     }
   }
@@ -202,10 +224,12 @@ export class Engine implements LegHooks {
     if (member === undefined) return noLeg(legId)
     const { leg, disconnect } = member
     const { quality } = leg
-    this.#members.delete(legId)
     this.#leave(member)
+    this.#members.delete(legId)
     this.#captures.drop({ legId })
     this.#recordings.drop({ legId })
+    this.#transcripts.drop({ legId }, this.#options.now())
+    member.dialogue.close()
     this.#totals.packetsRefused += leg.packetsRefused
     leg.close()
     disconnect()
@@ -220,6 +244,7 @@ export class Engine implements LegHooks {
     room.legs.push(leg)
     member.room = room
     this.#recordings.enter(leg, room)
+    this.#transcripts.enter(transcribed(member))
     this.#syncPause(room)
     this.#emit('leg.joined', { legId: leg.id, roomId: spec.roomId, muted: leg.muted })
     if (spec.chimes) room.announce(playerOf([CHIMES.join], false))
@@ -244,6 +269,7 @@ export class Engine implements LegHooks {
     const { leg, room } = member
     if (room === null) return
     this.#recordings.leave(leg)
+    this.#transcripts.leave(transcribed(member))
     room.legs.splice(room.legs.indexOf(leg), 1)
     member.room = null
     this.#emit('leg.left', { legId: leg.id, roomId: room.spec.roomId })
@@ -260,6 +286,7 @@ export class Engine implements LegHooks {
     for (const slot of this.#slots) if (slot.includes(room)) slot.splice(slot.indexOf(room), 1)
     this.#captures.drop({ roomId })
     this.#recordings.drop({ roomId })
+    this.#transcripts.drop({ roomId }, this.#options.now())
     room.close()
     if (this.#rooms.size === 0) this.#options.clock.stop()
     this.#emit('room.closed', { roomId })
@@ -278,7 +305,7 @@ export class Engine implements LegHooks {
   tick(slot: number, now: number): void {
     for (const room of this.#slots[slot]!.slice()) {
       room.tick(now)
-      for (const leg of room.legs) this.#advanceCollect(this.#members.get(leg.id)!, now)
+      for (const leg of room.legs) this.#members.get(leg.id)!.dialogue.tick(now)
     }
     if (slot === 0) this.#captures.advance(now)
   }
@@ -290,56 +317,30 @@ export class Engine implements LegHooks {
 
   // ------------------------------------------------------------------ playing and keys
 
-  async play({ legId, playId, sources, loop, hangupAfter }: Request<'leg.play'>): Promise<Ok | Failure> {
+  /** The member's dialogue does it. */
+  #withDialogue<T>(legId: string, act: (dialogue: Dialogue) => T): T | Failure {
     const member = this.#members.get(legId)
-    if (member === undefined) return noLeg(legId)
-    member.collect = null
-    const problem = await member.playback.play(sources, loop, () => {
-      this.#emit('play.finished', { legId, playId, ended: 'played', heardMs: 0 })
-      if (hangupAfter !== null) this.#options.end(legId, hangupAfter)
-    })
-    return problem === null ? {} : { failure: 'invalid', message: problem.error }
+    return member === undefined ? noLeg(legId) : act(member.dialogue)
+  }
+
+  async play(request: Request<'leg.play'>): Promise<Ok | Failure> {
+    return this.#withDialogue(request.legId, dialogue => dialogue.play(request))
   }
 
   stopPlay(legId: string): Ok | Failure {
-    const member = this.#members.get(legId)
-    if (member === undefined) return noLeg(legId)
-    member.playback.stop()
-    return {}
+    return this.#withDialogue(legId, dialogue => dialogue.stopPlay())
   }
 
   async collect(request: Request<'leg.collect'>): Promise<Ok | Failure> {
-    const member = this.#members.get(request.legId)
-    if (member === undefined) return noLeg(request.legId)
-    const collect = {
-      collectId: request.collectId,
-      keys: new KeyCollector(request, request.prompts.length > 0, this.#options.now()),
-      sensitive: request.sensitive,
-    }
-    member.collect = collect
-    member.typesSecret = false
-    const problem = await member.playback.play(request.prompts, false, () =>
-      collect.keys.promptEnded(this.#options.now()),
-    )
-    if (problem !== null && member.collect === collect) {
-      member.collect = null
-      return { failure: 'invalid', message: problem.error }
-    }
-    return {}
+    return this.#withDialogue(request.legId, dialogue => dialogue.collect(request))
   }
 
-  #advanceCollect(member: Member, now: number): void {
-    if (member.collect === null) return
-    this.#endCollect(member, member.collect.keys.advance(now))
+  listen({ legId, listen }: Request<'leg.listen'>): Ok | Failure {
+    return this.#withDialogue(legId, dialogue => dialogue.listen(listen))
   }
 
-  #endCollect(member: Member, result: { digits: string; ended: Events['leg.collected']['ended'] } | null): void {
-    if (result === null || member.collect === null) return
-    const { collectId, sensitive } = member.collect
-    member.collect = null
-    member.typesSecret = sensitive
-    member.playback.stop()
-    this.#emit('leg.collected', { legId: member.leg.id, collectId, utterance: null, ...result })
+  stopListening(legId: string): Ok | Failure {
+    return this.#withDialogue(legId, dialogue => dialogue.stopListening())
   }
 
   /** A key of a leg: to its collector, its streams, control, and whoever is to get it in the room. */
@@ -347,16 +348,14 @@ export class Engine implements LegHooks {
     const member = this.#members.get(leg.id)
     if (member === undefined) return
     if (!member.keyRate.allow(this.#options.now())) return
-    const { collect } = member
+    const { dialogue } = member
     const isPaused = leg.masking || (member.room?.pause ?? null) !== null
-    const isSecret = collect?.sensitive === true || member.typesSecret
+    const isSecret = dialogue.secret
     const masked = isPaused || isSecret
     this.#emit('leg.dtmf', { legId: leg.id, key: masked ? '*' : key, masked, source })
     if (!masked) this.#streamKey(member, key)
-    if (collect !== null) {
-      member.playback.stop()
-      this.#endCollect(member, collect.keys.key(key, this.#options.now()))
-    } else if (source !== 'inband' && !isSecret) this.#relayKey(member, key, isPaused)
+    const isCollected = dialogue.key(key)
+    if (!isCollected && source !== 'inband' && !isSecret) this.#relayKey(member, key, isPaused)
   }
 
   #streamKey({ leg, room }: Member, key: string): void {
@@ -418,6 +417,7 @@ export class Engine implements LegHooks {
       room.legs.map(leg => leg.id),
     )
     this.#recordings.pauseChanged(room, room.pause)
+    if (room.pause !== null) for (const leg of room.legs) this.#members.get(leg.id)?.dialogue.paused()
   }
 
   startStream(spec: Request<'stream.start'>): StreamSnapshot | Failure {
@@ -472,6 +472,24 @@ export class Engine implements LegHooks {
     return this.#recordings.stop(recordingId)
   }
 
+  /** Its times count from where the recording of the same target began, if there is one. */
+  startTranscript(request: Request<'transcript.start'>): Ok | Failure {
+    const { target, language } = request
+    if (!this.#exists(target)) return { failure: 'not_found', message: 'the call is not here' }
+    if (!this.#options.hearing.stt.understands(language)) {
+      return { failure: 'invalid', message: `no engine here understands ${language}` }
+    }
+    const recordedMs = (this.#recordings.framesOf(target) ?? 0) * FRAME_MS
+    const started = this.#transcripts.start(request, this.#options.now() - recordedMs)
+    if (isFailure(started)) return started
+    for (const member of this.#members.values()) if (member.room !== null) this.#transcripts.enter(transcribed(member))
+    return started
+  }
+
+  stopTranscript(transcriptId: string): Ok | Failure {
+    return this.#transcripts.stop(transcriptId, this.#options.now())
+  }
+
   #exists(target: Target): boolean {
     return 'legId' in target ? this.#members.has(target.legId) : this.#rooms.has(target.roomId)
   }
@@ -512,6 +530,10 @@ export class Engine implements LegHooks {
         rtp_packets_refused_total: packetsRefused,
         stream_frames_sent_total: framesSent,
         stream_frames_dropped_total: framesDropped,
+        utterances_total: this.#heard.utterances,
+        utterances_dropped_total: this.#heard.utterancesDropped,
+        utterances_failed_total: this.#heard.utterancesFailed,
+        prompts_failed_total: this.#options.prompts.failures,
       },
       gauges: { rooms: this.#rooms.size, streams: this.#streams.size },
     }
@@ -520,7 +542,7 @@ export class Engine implements LegHooks {
   /** Ends what is left and resolves when all recordings are written. */
   async shutdown(): Promise<void> {
     for (const legId of this.#members.keys()) this.close(legId)
-    await this.#recordings.close()
+    await Promise.all([this.#recordings.close(), this.#transcripts.close(this.#options.now())])
   }
 
   #emit<N extends EventName>(name: N, body: Events[N]): void {
@@ -535,6 +557,12 @@ const clipOf = (plan: TonePlan): Clip => {
 const CHIMES = { join: clipOf(JOIN_CHIME), leave: clipOf(LEAVE_CHIME) }
 const playerOf = (clips: readonly Clip[], loop: boolean): Player =>
   new Player(clips, { loop, frameSamples: LEG_SAMPLES })
+
+const transcribed = ({ leg, room, dialogue }: Member): Transcribed => ({
+  legId: leg.id,
+  roomId: room?.spec.roomId ?? null,
+  dialogue,
+})
 
 type Ok = Record<string, never>
 

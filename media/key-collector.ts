@@ -39,6 +39,17 @@ export class KeyCollector {
     return this.#isOver
   }
 
+  /** What was pressed so far. */
+  get digits(): string {
+    return this.#digits
+  }
+
+  /** Something else held the party up: the time-out for the next key begins again, unless a prompt plays. */
+  rearm(now: number): void {
+    if (this.#deadline === null) return
+    this.#deadline = now + (this.#digits === '' ? this.#rules.firstDigitTimeoutMs : this.#rules.interDigitTimeoutMs)
+  }
+
   /** The prompt was heard to its end. Without meaning after a key. */
   promptEnded(now: number): void {
     this.#deadline ??= now + this.#rules.firstDigitTimeoutMs

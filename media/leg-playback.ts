@@ -1,58 +1,180 @@
 import type { Frame } from '../codecs/audio.ts'
+import { FRAME_MS } from '../codecs/audio.ts'
 import { LEG_SAMPLES } from './leg.ts'
-import { Player } from './player.ts'
+import { type Clip, Player } from './player.ts'
 import type { Prompts } from './prompts.ts'
-import type { PlaySource } from './protocol.ts'
+import type { Events, PlaySource } from './protocol.ts'
 import type { Source } from './source.ts'
+import { piecesOf } from './speech/sentences.ts'
 
-/** What is heard by one leg alone: at most one list of sources at a time; a new one takes the place of the old. */
+/** Plays that may wait behind the one that is heard; a further one is refused. */
+const MAX_WAITING_PLAYS = 100
+/** Sentences that are made ahead of the one that is heard: enough for no gap, few enough that little is made for nothing. */
+const SENTENCES_AHEAD = 2
+
+export type PlayEnded = Events['play.finished']['ended']
+
+export interface PlayHooks {
+  /** The first frame is on its way. */
+  started?(): void
+  /** Exactly once. `heardMs`: how much of it was sent. */
+  finished(ended: PlayEnded, heardMs: number): void
+}
+
+/** One list of sources that is played to a leg. */
+interface Play {
+  /** What is still to be loaded, in order; what is at hand already is a clip. */
+  parts: (PlaySource | Clip)[]
+  player: Player
+  hooks: PlayHooks
+  frames: number
+  loading: boolean
+  /** A part could not be made; it ends once what was made is heard. */
+  failed: boolean
+  over: boolean
+}
+
+/**
+ * What is heard by one leg alone: lists of sources, one after the other. Speech is made sentence by sentence while it is heard, so
+ * that its first sound comes early. While paused it is silent and keeps its place to the sample.
+ */
 export class LegPlayback implements Source {
   readonly #prompts: Prompts
-  #player: Player | null = null
-  #finished: (() => void) | null = null
-  /** Counts the requests, so that audio that was loaded too late for its turn is not played. */
-  #turn = 0
-  #loading = false
+  /** The first is heard. */
+  readonly #plays: Play[] = []
+  #isPaused = false
 
   constructor(prompts: Prompts) {
     this.#prompts = prompts
   }
 
   get playing(): boolean {
-    return this.#player !== null || this.#loading
+    return this.#plays.length > 0
+  }
+
+  get paused(): boolean {
+    return this.#isPaused
   }
 
   /**
-   * Loads and plays; `finished` is called in the tick after the last frame, not when it is stopped or replaced.
-   * Resolves with an error when a source cannot be loaded, and nothing is played.
+   * Loads and plays; takes the place of all that plays, or waits behind it with `append`. Resolves when its first sound is at hand,
+   * or with an error when it cannot be: then nothing of it is played and `finished` is not called.
    */
-  async play(sources: PlaySource[], loop: boolean, finished: () => void): Promise<{ error: string } | null> {
-    this.stop()
-    const turn = this.#turn
-    this.#loading = true
-    const loaded = await this.#prompts.loadAll(sources)
-    if (turn !== this.#turn) return null
-    this.#loading = false
-    if ('error' in loaded) return loaded
-    this.#player = new Player(loaded, { loop, frameSamples: LEG_SAMPLES })
-    this.#finished = finished
+  async play(
+    sources: PlaySource[],
+    options: { loop: boolean; append?: boolean },
+    hooks: PlayHooks,
+  ): Promise<{ error: string } | null> {
+    if (options.append !== true) this.stop()
+    else if (this.#plays.length > MAX_WAITING_PLAYS) return { error: 'too many plays wait' }
+    const play: Play = {
+      parts: sources.flatMap(piecesOf),
+      player: new Player([], { loop: options.loop, frameSamples: LEG_SAMPLES, open: true }),
+      hooks,
+      frames: 0,
+      loading: true,
+      failed: false,
+      over: false,
+    }
+    this.#plays.push(play)
+    const problem = (await this.#loadFiles(play)) ?? (await this.#loadNext(play))
+    play.loading = false
+    if (play.over) return null
+    if (problem !== null) {
+      play.over = true
+      this.#plays.splice(this.#plays.indexOf(play), 1)
+      return problem
+    }
+    void this.#fill(play)
     return null
   }
 
+  /** Everything but speech, so that a bad name is an error before the first sound. */
+  async #loadFiles(play: Play): Promise<{ error: string } | null> {
+    const loaded = await Promise.all(
+      play.parts.map(part => ('kind' in part && part.kind !== 'speech' ? this.#prompts.load(part) : part)),
+    )
+    play.parts = []
+    for (const part of loaded) {
+      if ('error' in part) return part
+      play.parts.push(part)
+    }
+    return null
+  }
+
+  /** Adds what is at hand, or the next sentence. */
+  async #loadNext(play: Play): Promise<{ error: string } | null> {
+    if (addClips(play) || play.parts.length === 0 || play.over) return null
+    const clip = await this.#prompts.load(play.parts.shift() as PlaySource)
+    if ('error' in clip) return clip
+    play.player.add(clip)
+    return null
+  }
+
+  /** Gives the player what it is to have by now: all files, and speech a little ahead of what is heard. */
+  async #fill(play: Play): Promise<void> {
+    if (play.loading) return
+    play.loading = true
+    addClips(play)
+    while (!play.over && wantsMore(play)) {
+      const problem = await this.#loadNext(play)
+      addClips(play)
+      if (problem === null) continue
+      play.failed = true
+      play.parts.length = 0
+    }
+    play.loading = false
+    if (play.parts.length === 0) play.player.complete()
+  }
+
+  /** Ends all, what waits too: each is `interrupted`. */
   stop(): void {
-    this.#turn++
-    this.#loading = false
-    this.#player = null
-    this.#finished = null
+    this.#isPaused = false
+    for (const play of this.#plays.splice(0)) end(play, 'interrupted')
+  }
+
+  /** Silent from the next frame on, until `resume` or `stop`. */
+  pause(): void {
+    this.#isPaused = this.playing
+  }
+
+  resume(): void {
+    this.#isPaused = false
   }
 
   pull(): Frame | null {
-    if (this.#player === null) return null
-    const frame = this.#player.pull()
-    if (frame !== null) return frame
-    const finished = this.#finished
-    this.stop()
-    finished?.()
+    if (this.#isPaused) return null
+    for (let play = this.#plays[0]; play !== undefined; play = this.#plays[0]) {
+      const frame = play.player.pull()
+      if (frame !== null) {
+        if (play.frames++ === 0) play.hooks.started?.()
+        if (wantsMore(play)) void this.#fill(play)
+        return frame
+      }
+      if (!play.player.ended) return null
+      this.#plays.shift()
+      end(play, play.failed ? 'failed' : 'played')
+      // Its end may have begun another play, or a pause.
+      if (this.#isPaused) return null
+    }
     return null
   }
+}
+
+const wantsMore = ({ parts, player }: Play): boolean => parts.length > 0 && player.waiting < SENTENCES_AHEAD
+
+/** Moves what is at hand to the player; whether there was something. */
+function addClips({ parts, player }: Play): boolean {
+  let added = false
+  for (let part = parts[0]; part !== undefined && !('kind' in part); part = parts[0]) {
+    player.add(part)
+    parts.shift()
+    added = true
+  }
+  return added
+}
+
+function end(play: Play, ended: PlayEnded): void {
+  play.over = true
+  play.hooks.finished(ended, play.frames * FRAME_MS)
 }

@@ -29,6 +29,12 @@ export interface Line {
   /** The last description that we sent (RFC 3264 §8). */
   description: Uint8Array | null
   held: boolean
+  /** We have put it on hold. */
+  onHold: boolean
+  /** What our last description said that was agreed on, or refused. */
+  told: 'sendrecv' | 'sendonly'
+  /** Our re-INVITE that waits for its answer. */
+  asked: { direction: Line['told']; before: Uint8Array | null } | null
   /** Why we ended it, when we did. */
   endReason: EndedReason | null
   timer: NodeJS.Timeout | undefined

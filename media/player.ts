@@ -8,37 +8,61 @@ export interface Clip {
   readonly length: number
 }
 
+export interface PlayerOptions {
+  loop: boolean
+  /** Length of the room's frame [samples]. */
+  frameSamples: number
+  /** More clips come by `add`, until `complete`. Absent: these are all. */
+  open?: boolean
+}
+
 /**
  * Plays clips one after the other, sample by sample without a gap; the last frame is filled up with silence. A player that is
  * not pulled for a while goes on where it stood: hold music keeps its place.
  */
 export class Player implements Source {
-  readonly #clips: readonly Clip[]
+  readonly #clips: Clip[]
   readonly #loop: boolean
   readonly #frame: Frame
   #clip = 0
   #at = 0
+  #isOpen: boolean
   #isOver: boolean
 
-  /** @param frameSamples length of the room's frame [samples] */
-  constructor(clips: readonly Clip[], options: { loop: boolean; frameSamples: number }) {
+  constructor(clips: readonly Clip[], options: PlayerOptions) {
     // Without the empty ones: a loop over nothing would never fill a frame, and one at the end would give a silent frame.
     this.#clips = clips.filter(clip => clip.length > 0)
     this.#loop = options.loop
     this.#frame = new Int16Array(options.frameSamples)
-    this.#isOver = this.#clips.length === 0
+    this.#isOpen = options.open === true
+    this.#isOver = this.#clips.length === 0 && !this.#isOpen
   }
 
-  /** The last frame was given out, or `stop` was called. */
+  /** The last frame was given out, or `stop` was called. While it is open a `pull` of null only means that it waits. */
   get ended(): boolean {
     return this.#isOver
   }
 
+  /** Clips that were added and have not begun. */
+  get waiting(): number {
+    return Math.max(0, this.#clips.length - this.#clip - (this.#at > 0 ? 1 : 0))
+  }
+
+  add(clip: Clip): void {
+    if (this.#isOpen && clip.length > 0) this.#clips.push(clip)
+  }
+
+  /** The last clip was added. */
+  complete(): void {
+    this.#isOpen = false
+    if (this.#clip >= this.#clips.length) this.#wrap()
+  }
+
   pull(): Frame | null {
-    if (this.#isOver) return null
+    if (this.#isOver || this.#clip >= this.#clips.length) return null
     const frame = this.#frame
     let filled = 0
-    while (filled < frame.length && !this.#isOver) {
+    while (filled < frame.length && !this.#isOver && this.#clip < this.#clips.length) {
       const clip = this.#clips[this.#clip]!
       const count = Math.min(frame.length - filled, clip.length - this.#at)
       copy(clip.samples, this.#at, frame, filled, count)
@@ -58,9 +82,12 @@ export class Player implements Source {
   #next(): void {
     this.#at = 0
     this.#clip++
-    if (this.#clip < this.#clips.length) return
+    if (this.#clip >= this.#clips.length && !this.#isOpen) this.#wrap()
+  }
+
+  #wrap(): void {
     this.#clip = 0
-    this.#isOver = !this.#loop
+    this.#isOver = !this.#loop || this.#clips.length === 0
   }
 }
 

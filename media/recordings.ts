@@ -114,6 +114,12 @@ export class Recordings {
     }
   }
 
+  /** How long the recording of this target runs, null: there is none [frames]. */
+  framesOf(target: Target): number | null {
+    const id = targetId(target)
+    return [...this.#entries.values()].find(entry => targetId(entry.target) === id)?.recorder.frames ?? null
+  }
+
   list(): { recordingId: string }[] {
     return [...this.#entries.values()].map(({ recordingId }) => ({ recordingId }))
   }

@@ -37,6 +37,8 @@ export class Room {
   pause: RoomPause | null = null
 
   readonly #mixer = new Mixer(LEG_SAMPLES)
+  /** For a listener who does not hear what the others hear; made when one comes. */
+  #private: Mixer | null = null
   readonly #shared = new SharedMix()
   readonly #tapped: Frame = new Int16Array(LEG_SAMPLES)
   readonly #waiting: Source[] = []
@@ -62,14 +64,16 @@ export class Room {
     const pause = this.pause
     mixer.clear()
     this.#shared.clear()
+    let hasRoutes = false
     for (const leg of legs) {
       leg.pull(now, pause !== null, pause?.maskDtmf === true)
-      if (leg.said !== null && !leg.muted) mixer.add(leg.said)
+      if (leg.said !== null && isHeardByAll(leg)) mixer.add(leg.said)
+      if (leg.heardBy !== null || leg.hears !== null) hasRoutes = true
     }
     const announced = this.#pullAnnouncement()
     this.#tap(announced)
     if (announced !== null) mixer.add(announced)
-    for (const leg of legs) this.#serve(leg, now)
+    for (const leg of legs) this.#serve(leg, now, hasRoutes ? announced : null, hasRoutes)
     for (const ticker of this.tickers) ticker.tick()
   }
 
@@ -95,9 +99,10 @@ export class Room {
   }
 
   /** Mixes for one member, sends, and taps. */
-  #serve(leg: Leg, now: number): void {
-    const own = leg.player?.pull() ?? this.#musicFor(leg)
-    const frame = leg.deaf ? own : this.#mixFor(leg, own)
+  #serve(leg: Leg, now: number, announced: Frame | null, hasRoutes: boolean): void {
+    const own = leg.player?.pull() ?? (leg.onHold ? (leg.holdAudio?.pull() ?? null) : this.#musicFor(leg))
+    const hears = !leg.deaf && !leg.onHold
+    const frame = hears && hasRoutes ? this.#routeFor(leg, own, announced) : hears ? this.#mixFor(leg, own) : own
     const isShared = frame === this.#shared.frame
     leg.send(frame, isShared ? this.#shared.encoded(leg.codec ?? 'PCMU') : null, now)
     leg.tap(frame, this.pause !== null)
@@ -112,7 +117,7 @@ export class Room {
   /** What a member hears: all others, the room, and `extra` that is for it alone; null: nothing. */
   #mixFor(leg: Leg, extra: Frame | null): Frame | null {
     const mixer = this.#mixer
-    const said = leg.said !== null && !leg.muted ? leg.said : null
+    const said = isHeardByAll(leg) ? leg.said : null
     const own = this.spec.kind === 'echo' ? null : said
     const isPaymentLine = this.pause !== null && this.pause.destinationLegId === leg.id
     if (extra === null && !isPaymentLine) {
@@ -130,10 +135,34 @@ export class Room {
     return leg.heard
   }
 
+  /** What a member hears in a room where not everybody hears everybody: summed for this member alone. */
+  #routeFor(listener: Leg, extra: Frame | null, announced: Frame | null): Frame | null {
+    this.#private ??= new Mixer(LEG_SAMPLES)
+    const mixer = this.#private
+    mixer.clear()
+    const isPaymentLine = this.pause !== null && this.pause.destinationLegId === listener.id
+    for (const leg of this.legs) {
+      const said = isPaymentLine ? leg.raw : leg.said
+      if (said !== null && this.#reaches(leg, listener)) mixer.add(said)
+    }
+    if (announced !== null) mixer.add(announced)
+    if (extra !== null) mixer.add(extra)
+    if (mixer.voices === 0) return null
+    mixer.all(listener.heard)
+    return listener.heard
+  }
+
+  #reaches(speaker: Leg, listener: Leg): boolean {
+    if (speaker === listener) return this.spec.kind === 'echo'
+    if (speaker.muted || speaker.onHold) return false
+    return speaker.heardBy?.has(listener.id) !== false && listener.hears?.has(speaker.id) !== false
+  }
+
   /** Puts into the sum, in place of the audio without keypad tones, that with them, and takes it out again. */
   #swapRaw(listener: Leg, direction: 'in' | 'out'): void {
     for (const leg of this.legs) {
-      if (leg === listener || leg.muted || leg.said === leg.raw || leg.said === null || leg.raw === null) continue
+      if (leg === listener || !isHeardByAll(leg) || leg.said === leg.raw || leg.said === null || leg.raw === null)
+        continue
       this.#mixer.remove(direction === 'in' ? leg.said : leg.raw)
       this.#mixer.add(direction === 'in' ? leg.raw : leg.said)
     }
@@ -145,3 +174,6 @@ export class Room {
     this.#waiting.length = 0
   }
 }
+
+/** Its voice is in the mix of the room. */
+const isHeardByAll = (leg: Leg): boolean => !leg.muted && !leg.onHold && leg.heardBy === null

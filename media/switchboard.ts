@@ -3,9 +3,20 @@ import { ulid } from 'ulid'
 import { parseDtmfInfo } from '../sip/dtmf-info.ts'
 import { answerOffer, applyAnswer, createOffer, type NegotiatedMedia } from '../sip/offer-answer.ts'
 import type { Body, UaEvent } from '../sip/user-agent.ts'
+import { threadOf } from './affinity.ts'
 import type { EngineClient } from './engine-client.ts'
 import { capabilitiesOf, type Line, legMediaOf, NO_QUALITY, partyOf, reasonOfStatus } from './line.ts'
-import type { EndedReason, EventName, Events, Failure, LegSnapshot, MediaEvent, Reply, Request } from './protocol.ts'
+import type {
+  DialTarget,
+  EndedReason,
+  EventName,
+  Events,
+  Failure,
+  LegSnapshot,
+  MediaEvent,
+  Reply,
+  Request,
+} from './protocol.ts'
 import { isFailure } from './protocol.ts'
 import type { SipEndpoint } from './sip-endpoint.ts'
 
@@ -66,12 +77,20 @@ export class Switchboard {
         break
       case 'confirmed':
         if (line.state === 'answered' && event.body !== null) void this.#lateAnswer(line, event.body)
+        this.#tellHold(line)
         break
       case 'reinvite':
         void this.#reinvited(line, event.offer)
         break
       case 'reinviteConfirmed':
         if (event.body !== null) void this.#lateAnswer(line, event.body)
+        this.#tellHold(line)
+        break
+      case 'reinviteAnswered':
+        void this.#holdAnswered(line, event.body)
+        break
+      case 'reinviteRejected':
+        this.#holdRefused(line)
         break
       case 'info':
         this.#info(line, event.contentType, event.body)
@@ -134,6 +153,9 @@ export class Switchboard {
       sdpId: newSdpId(),
       description: null,
       held: false,
+      onHold: false,
+      told: 'sendrecv',
+      asked: null,
       endReason: null,
       timer: undefined,
     }
@@ -198,13 +220,12 @@ export class Switchboard {
     return {}
   }
 
-  async dial(request: Request<'leg.dial'>): Promise<LegSnapshot | Failure> {
+  async dial(request: Request<'leg.dial'> & { target: DialTarget }): Promise<LegSnapshot | Failure> {
     if (this.draining) return { failure: 'unavailable', message: 'the media process is draining' }
     if (this.lines.size >= this.#options.maxCalls) return { failure: 'capacity', message: 'no call capacity right now' }
     if (this.lines.has(request.legId)) return conflict('a leg with this ID exists')
     const { target } = request
-    if ('browserId' in target) return notFound(target.browserId)
-    const engine = this.#engineOf(request.affinity)
+    const engine = threadOf(this.#options.engines, request.affinity)
     const opened = await engine.request('leg.open', { legId: request.legId })
     if (isFailure(opened)) return opened
     const sdpId = newSdpId()
@@ -289,17 +310,66 @@ export class Switchboard {
     if (offer === null) {
       const description = this.#offer(line)
       line.description = description
+      line.told = directionOf(line)
       this.#sip.do((agent, now) => agent.acceptReinvite(sessionId, { type: SDP, bytes: description }, now))
       return
     }
-    const negotiated = answerOffer(offer.bytes, this.#capabilities(line), 'sendrecv', this.#sdpSession(line))
+    const direction = directionOf(line)
+    const negotiated = answerOffer(offer.bytes, this.#capabilities(line), direction, this.#sdpSession(line))
     if ('error' in negotiated) {
       this.#sip.do((agent, now) => agent.rejectReinvite(sessionId, 488, now))
       return
     }
     line.description = negotiated.answer
+    line.told = direction
     await this.#connect(line, negotiated.media)
     this.#sip.do((agent, now) => agent.acceptReinvite(sessionId, { type: SDP, bytes: negotiated.answer }, now))
+  }
+
+  // ------------------------------------------------------------------ hold
+
+  /** Puts a leg on hold or takes it back; a SIP peer is told (RFC 3264 §8.4). Its audio has been changed already. */
+  hold(legId: string, held: boolean): void {
+    const line = this.lines.get(legId)
+    if (line === undefined) return
+    line.onHold = held
+    this.#tellHold(line)
+  }
+
+  /** One re-INVITE at a time: while one is open, theirs or ours, its end leads here again. */
+  #tellHold(line: Line): void {
+    const direction = directionOf(line)
+    if (line.state !== 'answered' || line.asked !== null || line.told === direction) return
+    const before = line.description
+    const offer = this.#offer(line)
+    let isSent = false
+    this.#sip.do((agent, now) => {
+      const actions = agent.reinvite(line.sessionId, { type: SDP, bytes: offer }, now)
+      isSent = actions.length > 0
+      return actions
+    })
+    if (!isSent) return
+    line.asked = { direction, before }
+    line.description = offer
+  }
+
+  async #holdAnswered(line: Line, body: Body | null): Promise<void> {
+    if (line.asked !== null) {
+      line.told = line.asked.direction
+      line.asked = null
+      if (body !== null) await this.#lateAnswer(line, body)
+    }
+    this.#tellHold(line)
+  }
+
+  /** It will not be told; what it hears and who hears it is ours to decide in any case. */
+  #holdRefused(line: Line): void {
+    if (line.asked !== null) {
+      line.description = line.asked.before
+      line.told = line.asked.direction
+      line.asked = null
+    }
+    this.#tellHold(line)
   }
 
   /** Starts the audio by what was agreed on, or changes it. */
@@ -330,7 +400,7 @@ export class Switchboard {
   }
 
   #offer(line: Line): Uint8Array {
-    return createOffer(this.#capabilities(line), 'sendrecv', this.#sdpSession(line))
+    return createOffer(this.#capabilities(line), directionOf(line), this.#sdpSession(line))
   }
 
   #sdpSession(line: Line) {
@@ -339,15 +409,8 @@ export class Switchboard {
 
   // ------------------------------------------------------------------ audio
 
-  #engineOf(affinity: string): EngineClient {
-    let hash = 0
-    for (let i = 0; i < affinity.length; i++) hash = (Math.imul(hash, 31) + affinity.charCodeAt(i)) >>> 0
-    const { engines } = this.#options
-    return engines[hash % engines.length]!
-  }
-
   async #openAudio(line: Line, affinity: string): Promise<object | Failure> {
-    const engine = this.#engineOf(affinity)
+    const engine = threadOf(this.#options.engines, affinity)
     line.engine = engine
     const opened = await engine.request('leg.open', { legId: line.legId })
     if (!isFailure(opened)) line.port = opened.port
@@ -371,18 +434,18 @@ export class Switchboard {
       from: line.from,
       kind: 'sip',
       held: line.held,
-      onHold: false,
       ...audio,
     }
   }
 
   async #audioOf(
     line: Line,
-  ): Promise<Omit<LegSnapshot, 'legId' | 'kind' | 'direction' | 'state' | 'to' | 'from' | 'held' | 'onHold'>> {
+  ): Promise<Omit<LegSnapshot, 'legId' | 'kind' | 'direction' | 'state' | 'to' | 'from' | 'held'>> {
     const none = {
       roomId: null,
       muted: false,
       deaf: false,
+      onHold: false,
       collecting: false,
       playing: false,
       quality: NO_QUALITY,
@@ -428,6 +491,8 @@ function reasonOfEnd(event: Extract<UaEvent, { kind: 'ended' }>): EndedReason {
       return 'trunk_error'
   }
 }
+
+const directionOf = (line: Line): Line['told'] => (line.onHold ? 'sendonly' : 'sendrecv')
 
 const newSdpId = (): string => String(randomInt(1, 2 ** 47))
 const notFound = (legId: string): Failure => ({ failure: 'not_found', message: `no leg ${legId}` })

@@ -1,10 +1,14 @@
+import { loadVoiceDetector } from '../../codecs/voice-activity.ts'
 import { SLOTS } from '../../media/clock.ts'
 import { Engine, type LegSocket } from '../../media/engine.ts'
 import { Prompts } from '../../media/prompts.ts'
 import type { EventName, Events, MediaEvent, PlaySource, RoomSpec } from '../../media/protocol.ts'
 import type { RtpReceiver } from '../../media/rtp-socket.ts'
+import { NO_SPEECH_TO_TEXT, type SpeechToText } from '../../media/speech/speech-engines.ts'
 import { StreamDialler } from '../../media/stream-socket.ts'
 import { mediaOf, Received, Speaker, seeded } from '../media/party.ts'
+
+const createVoiceDetector = await loadVoiceDetector()
 
 /** A far end of an engine under test. */
 export class FarEnd {
@@ -29,7 +33,7 @@ export class TestEngine {
   readonly prompts = new Prompts({ sampleRateHz: 8000 })
   #opening: FarEnd | null = null
 
-  constructor(dataDir: string) {
+  constructor(dataDir: string, stt: SpeechToText = NO_SPEECH_TO_TEXT) {
     this.engine = new Engine({
       dataDir,
       emit: event => this.events.push(event),
@@ -43,6 +47,7 @@ export class TestEngine {
         },
       }),
       prompts: this.prompts,
+      hearing: { createVoiceDetector, stt },
       clock: { late: 0, skipped: 0, start: () => (this.clockRuns = true), stop: () => (this.clockRuns = false) },
       now: () => this.now,
       random: seeded(1),

@@ -256,7 +256,9 @@ test('keys of a secret entry are masked in events', async () => {
     engine.run(5)
   }
   assert.ok(engine.of('leg.dtmf').every(event => event.key === '*' && event.masked))
-  assert.equal(engine.of('leg.collected'), [{ legId: CALLER, collectId: 'c1', digits: '1234', ended: 'terminator' }])
+  assert.equal(engine.of('leg.collected'), [
+    { legId: CALLER, collectId: 'c1', digits: '1234', ended: 'terminator', utterance: null },
+  ])
   assert.is(agent.received.events.length, 0)
 })
 

@@ -1,0 +1,213 @@
+import type { CreateVoiceDetector } from '../../codecs/voice-activity.ts'
+import type { Leg } from '../leg.ts'
+import type { ListenSpec } from '../protocol.ts'
+import type { EndpointRules } from './endpointer.ts'
+import { Listener, type SaidAudio } from './listener.ts'
+import type { SpeechToText } from './speech-engines.ts'
+
+/** Utterances of one leg that may wait to be understood; a further one is dropped, as one without words. */
+const MAX_WAITING = 4
+/** Voice of this length is speech where nobody says otherwise [ms]. */
+const DEFAULT_AFTER_MS = 100
+/** For those who only write down: long enough to keep a sentence whole. */
+const SCRIBE_RULES: EndpointRules = { afterMs: DEFAULT_AFTER_MS, endOfSpeechMs: 800, maxUtteranceMs: 30_000 }
+
+/** Writes down what a leg says. */
+export interface Scribe {
+  /** BCP 47; null: English. */
+  readonly language: string | null
+  /** An utterance ended; `heard` follows. */
+  expect(): void
+  /** `words` null: nothing to write. */
+  heard(legId: string, words: HeardWords | null): void
+}
+
+export interface HeardWords {
+  text: string
+  engine: string
+  /** Of the first and the last voice, in ms of the engine's clock. */
+  startMs: number
+  endMs: number
+  /** From the last voice until the end was declared, and what the transcription took after that [ms]. */
+  endpointMs: number
+  transcribeMs: number
+  bargedIn: boolean
+}
+
+export interface HearingTools {
+  createVoiceDetector: CreateVoiceDetector
+  stt: SpeechToText
+  /** Monotonic [ms]. */
+  now: () => number
+}
+
+export interface HearingHooks {
+  /** Speech was declared; whether it silenced what was played. */
+  started(listen: ListenSpec): boolean
+  /** What was said, one for each `started`, in their order. */
+  heard(listen: ListenSpec, words: HeardWords): void
+}
+
+/** What all legs of an engine thread have counted. */
+export const newHearingCounters = () => ({ utterances: 0, utterancesDropped: 0, utterancesFailed: 0 })
+export type HearingCounters = ReturnType<typeof newHearingCounters>
+
+/**
+ * What one party says, as words: for whoever listens, and for those who write it down. The audio is looked at once, however many
+ * want it; while nobody does, nothing is.
+ */
+export class Hearing {
+  readonly #leg: Leg
+  readonly #tools: HearingTools
+  readonly #hooks: HearingHooks
+  readonly #counters: HearingCounters
+  readonly #scribes = new Set<Scribe>()
+  #listen: ListenSpec | null = null
+  #listener: Listener | null = null
+  #isWritten = true
+  #bargedIn = false
+  #waiting = 0
+  /** The utterance before: results are given out in the order in which they were said. */
+  #last: Promise<void> = Promise.resolve()
+
+  constructor(leg: Leg, tools: HearingTools, hooks: HearingHooks, counters: HearingCounters) {
+    this.#leg = leg
+    this.#tools = tools
+    this.#hooks = hooks
+    this.#counters = counters
+  }
+
+  get listen(): ListenSpec | null {
+    return this.#listen
+  }
+
+  /** Somebody speaks, or what was said is not understood yet. */
+  get busy(): boolean {
+    return this.#listener?.speaking === true || this.#waiting > 0
+  }
+
+  understands(language: string | null): boolean {
+    return this.#tools.stt.understands(language)
+  }
+
+  /**
+   * Listens by this from now on; null: no more. What is being said under another one goes to nobody but the scribes.
+   * `isWritten` false: the scribes do not hear it, it is a secret.
+   */
+  listenTo(listen: ListenSpec | null, isWritten = true): void {
+    if (this.#listen !== null) this.#cut()
+    this.#listen = listen
+    this.#isWritten = listen === null || isWritten
+    this.#attach()
+  }
+
+  addScribe(scribe: Scribe): void {
+    this.#scribes.add(scribe)
+    this.#attach()
+  }
+
+  /** What is being said is still written down. */
+  removeScribe(scribe: Scribe): void {
+    if (!this.#scribes.has(scribe)) return
+    this.#cut()
+    this.#scribes.delete(scribe)
+    this.#attach()
+  }
+
+  /** A card-payment pause begins: what is being said is dropped. */
+  forget(): void {
+    const listen = this.#listener?.speaking === true ? this.#listen : null
+    this.#listener?.forget()
+    // Whoever was told that somebody speaks is told that it led to nothing.
+    if (listen !== null) this.#deliver(Promise.resolve(null), { lengthMs: 0, silenceMs: 0 }, listen, [])
+  }
+
+  /** The last words still go to the scribes. Idempotent. */
+  close(): void {
+    this.#cut()
+    this.#listen = null
+    this.#scribes.clear()
+    this.#attach()
+  }
+
+  /** Ends the utterance under way, for the scribes if there are any. */
+  #cut(): void {
+    if (this.#scribes.size > 0 && this.#isWritten) this.#listener?.cut()
+    else this.#listener?.forget()
+  }
+
+  #attach(): void {
+    if (this.#listen === null && this.#scribes.size === 0) {
+      if (this.#listener === null) return
+      this.#leg.sinks.splice(this.#leg.sinks.indexOf(this.#listener), 1)
+      this.#listener.close()
+      this.#listener = null
+      return
+    }
+    const rules = this.#listen === null ? SCRIBE_RULES : rulesOf(this.#listen)
+    if (this.#listener !== null) {
+      this.#listener.rules = rules
+      return
+    }
+    this.#listener = new Listener(rules, this.#tools.createVoiceDetector(), {
+      started: () => {
+        this.#bargedIn = this.#listen !== null && this.#hooks.started(this.#listen)
+      },
+      ended: said => this.#ended(said),
+    })
+    this.#leg.sinks.push(this.#listener)
+  }
+
+  #ended(said: SaidAudio): void {
+    this.#counters.utterances++
+    const listen = this.#listen
+    const scribes = this.#isWritten ? [...this.#scribes] : []
+    if (listen === null && scribes.length === 0) return
+    for (const scribe of scribes) scribe.expect()
+    const language = listen === null ? scribes[0]!.language : listen.language
+    const isFull = this.#waiting >= MAX_WAITING
+    if (isFull) this.#counters.utterancesDropped++
+    const text = isFull ? Promise.resolve(null) : this.#transcribe(said.samples, language)
+    this.#deliver(text, said, listen, scribes)
+  }
+
+  async #transcribe(samples: SaidAudio['samples'], language: string | null) {
+    const understood = await this.#tools.stt.transcribe(samples, language)
+    if (!('error' in understood)) return understood
+    this.#counters.utterancesFailed++
+    return null
+  }
+
+  /** Gives out a transcription once it is there and all before it were given out. */
+  #deliver(
+    transcription: Promise<{ text: string; engine: string } | null>,
+    { lengthMs, silenceMs }: Pick<SaidAudio, 'lengthMs' | 'silenceMs'>,
+    listen: ListenSpec | null,
+    scribes: Scribe[],
+  ): void {
+    const endedAt = this.#tools.now()
+    const bargedIn = this.#bargedIn
+    this.#bargedIn = false
+    this.#waiting++
+    this.#last = Promise.all([transcription, this.#last]).then(([understood]) => {
+      this.#waiting--
+      const words: HeardWords = {
+        text: understood?.text.trim() ?? '',
+        engine: understood?.engine ?? 'none',
+        startMs: endedAt - silenceMs - lengthMs,
+        endMs: endedAt - silenceMs,
+        endpointMs: silenceMs,
+        transcribeMs: Math.round(this.#tools.now() - endedAt),
+        bargedIn,
+      }
+      for (const scribe of scribes) scribe.heard(this.#leg.id, words.text === '' ? null : words)
+      if (listen !== null) this.#hooks.heard(listen, words)
+    })
+  }
+}
+
+const rulesOf = ({ endOfSpeechMs, maxUtteranceMs, bargeIn }: ListenSpec): EndpointRules => ({
+  afterMs: bargeIn?.afterMs ?? DEFAULT_AFTER_MS,
+  endOfSpeechMs,
+  maxUtteranceMs,
+})

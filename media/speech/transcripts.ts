@@ -1,0 +1,127 @@
+import { targetId } from '../captures.ts'
+import type { Events, Failure, Request, Target } from '../protocol.ts'
+import type { HeardWords, Scribe } from './hearing.ts'
+
+export interface TranscriptsHooks {
+  segment(segment: Events['transcript.segment']): void
+  ready(end: Events['transcript.ready']): void
+}
+
+/** A leg as a transcript needs it. */
+export interface Transcribed {
+  legId: string
+  roomId: string | null
+  dialogue: { addScribe(scribe: Scribe): void; removeScribe(scribe: Scribe): void }
+}
+
+type Ok = Record<string, never>
+
+/** The transcripts of one engine thread: of a leg, or of a room with each who was ever in it as a speaker. */
+export class Transcripts {
+  readonly #running = new Map<string, Transcript>()
+  /** Stopped, with words on their way. */
+  readonly #finishing = new Set<Promise<void>>()
+  readonly #hooks: TranscriptsHooks
+
+  constructor(hooks: TranscriptsHooks) {
+    this.#hooks = hooks
+  }
+
+  /**
+   * The caller calls `enter` for the legs that are there already.
+   * @param originMs where the call's timeline begins, in ms of the engine's clock
+   */
+  start({ transcriptId, target, language }: Request<'transcript.start'>, originMs: number): Ok | Failure {
+    if (this.#running.has(transcriptId)) return { failure: 'conflict', message: 'is being transcribed already' }
+    this.#running.set(transcriptId, new Transcript(transcriptId, target, language, originMs, this.#hooks))
+    return {}
+  }
+
+  /** A leg came to a room, or the transcript of one began. */
+  enter(leg: Transcribed): void {
+    for (const transcript of this.#running.values()) transcript.enter(leg)
+  }
+
+  /** It leaves; what it is saying is still written down. */
+  leave(leg: Transcribed): void {
+    for (const transcript of this.#running.values()) transcript.leave(leg)
+  }
+
+  /** Ends a transcript; `ready` follows its last segment. `now` [ms]. */
+  stop(transcriptId: string, now: number): Ok | Failure {
+    const transcript = this.#running.get(transcriptId)
+    if (transcript === undefined) return { failure: 'not_found', message: `no transcript ${transcriptId}` }
+    this.#running.delete(transcriptId)
+    const finished = transcript.finish(now)
+    this.#finishing.add(finished)
+    void finished.then(() => this.#finishing.delete(finished))
+    return {}
+  }
+
+  /** The leg or room is gone: so ends what was written of it. */
+  drop(target: Target, now: number): void {
+    for (const [transcriptId, transcript] of this.#running) {
+      if (targetId(transcript.target) === targetId(target)) this.stop(transcriptId, now)
+    }
+  }
+
+  /** Resolves when all that was said is written. */
+  async close(now: number): Promise<void> {
+    for (const transcriptId of this.#running.keys()) this.stop(transcriptId, now)
+    await Promise.all(this.#finishing)
+  }
+}
+
+class Transcript implements Scribe {
+  readonly target: Target
+  readonly language: string | null
+  readonly #id: string
+  readonly #originMs: number
+  readonly #hooks: TranscriptsHooks
+  readonly #legs = new Map<string, Transcribed['dialogue']>()
+  #expected = 0
+  #settled: (() => void) | null = null
+
+  constructor(id: string, target: Target, language: string | null, originMs: number, hooks: TranscriptsHooks) {
+    this.#id = id
+    this.target = target
+    this.language = language
+    this.#originMs = originMs
+    this.#hooks = hooks
+  }
+
+  enter({ legId, roomId, dialogue }: Transcribed): void {
+    if ('legId' in this.target ? this.target.legId !== legId : this.target.roomId !== roomId) return
+    this.#legs.set(legId, dialogue)
+    dialogue.addScribe(this)
+  }
+
+  leave({ legId, dialogue }: Transcribed): void {
+    if (this.#legs.delete(legId)) dialogue.removeScribe(this)
+  }
+
+  expect(): void {
+    this.#expected++
+  }
+
+  heard(legId: string, words: HeardWords | null): void {
+    this.#expected--
+    if (words !== null) {
+      const at = (ms: number): number => Math.max(0, Math.round(ms - this.#originMs))
+      const { text, startMs, endMs } = words
+      this.#hooks.segment({ transcriptId: this.#id, legId, text, startMs: at(startMs), endMs: at(endMs) })
+    }
+    if (this.#expected === 0) this.#settled?.()
+  }
+
+  async finish(now: number): Promise<void> {
+    for (const dialogue of this.#legs.values()) dialogue.removeScribe(this)
+    this.#legs.clear()
+    const durationMs = Math.round(now - this.#originMs)
+    await new Promise<void>(resolve => {
+      this.#settled = resolve
+      if (this.#expected === 0) resolve()
+    })
+    this.#hooks.ready({ transcriptId: this.#id, durationMs })
+  }
+}
