@@ -88,12 +88,14 @@ export interface Problem {
   details?: Record<string, unknown>
   /** The `Retry-After` header [s]. */
   retryAfterS?: number
+  /** Headers that belong to this failure, such as the `Content-Range` of a 416. */
+  headers?: Record<string, string>
 }
 
 export function problem(
   code: ErrorCode,
   message: string,
-  more: { param?: string; details?: Record<string, unknown>; retryAfterS?: number } = {},
+  more: Omit<Problem, 'problem' | 'message'> = {},
 ): Problem {
   return { problem: code, message, ...more }
 }

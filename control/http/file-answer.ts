@@ -17,7 +17,9 @@ export async function fileAnswer(
   if (size === null) return null
   const part = byteRange(typeof range === 'string' ? range : undefined, size)
   if (part === 'unsatisfiable') {
-    return problem('range_not_satisfiable', `The file has ${size} bytes.`, { details: { size_bytes: size } })
+    // RFC 9110 §14.4: with 416, what could have been asked for.
+    const headers = { 'Content-Range': `bytes */${size}` }
+    return problem('range_not_satisfiable', `The file has ${size} bytes.`, { details: { size_bytes: size }, headers })
   }
   const headers = { 'Content-Type': contentType, 'Accept-Ranges': 'bytes' }
   if (part === null) {

@@ -22,9 +22,17 @@ const errorSchema = Type.Object({
   ),
 })
 
+export const takesIdempotencyKey = ({ method }: Pick<Route, 'method'>): boolean =>
+  method === 'POST' || method === 'DELETE'
+
+/** The statuses with which an operation may fail. A key used again with other parameters is a conflict wherever keys are taken. */
+export function failureStatuses(route: Route): number[] {
+  const own = [...(route.errors ?? []), ...(takesIdempotencyKey(route) ? [409] : [])]
+  return [...new Set([...EVERYWHERE, ...own])].sort((a, b) => a - b)
+}
+
 /** What Fastify validates and serialises by, and what `/openapi.json` is printed from. */
 export function routeSchema(route: Route): FastifySchema {
-  const failures = [...EVERYWHERE, ...(route.errors ?? [])].sort((a, b) => a - b)
   const answer = answerOf(route)
   return {
     operationId: route.id,
@@ -39,7 +47,9 @@ export function routeSchema(route: Route): FastifySchema {
     ...(route.upload === undefined ? {} : { consumes: ['application/json', 'multipart/form-data'] }),
     response: {
       [route.status]: answer,
-      ...Object.fromEntries(failures.map(status => [status, { description: 'An error.', ...errorSchema }])),
+      ...Object.fromEntries(
+        failureStatuses(route).map(status => [status, { description: 'An error.', ...errorSchema }]),
+      ),
     },
   } as FastifySchema
 }
@@ -74,8 +84,7 @@ function headersOf(route: Route) {
       Type.String({ description: 'A retry within 24 hours with the same key and parameters gets the first answer.' }),
     ),
   }
-  const both = route.method === 'POST' || route.method === 'DELETE'
-  return Type.Object(both ? { ...version, ...idempotency } : version)
+  return Type.Object(takesIdempotencyKey(route) ? { ...version, ...idempotency } : version)
 }
 
 export function openApiDescription(version: string): FastifyDynamicSwaggerOptions {

@@ -226,6 +226,7 @@ async function handle(
 /** Answers with an error of the catalogue. */
 export function sendProblem(request: FastifyRequest, reply: FastifyReply, failure: Problem): FastifyReply {
   if (failure.retryAfterS !== undefined) reply.header('Retry-After', String(failure.retryAfterS))
+  if (failure.headers !== undefined) reply.headers(failure.headers)
   const body = envelope(failure, request.id, baseUrlOf(request))
   return sendText(reply, ERRORS[failure.problem].status, JSON.stringify(body))
 }

@@ -1,16 +1,52 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
 import { type AppParts, routes } from '../../../control/app.ts'
 import type { Route } from '../../../control/http/route.ts'
-import { silent, type World } from '../app-harness.ts'
-import { APP_CONFIG, DEAF_MEDIA, VAULT } from '../whole-app.ts'
+import { willingMedia } from '../../fakes/media-port.ts'
+import { type Answer, type Asked, ask, makeWorld, serve, silent, type World } from '../app-harness.ts'
+import { APP_CONFIG, VAULT } from '../whole-app.ts'
 
 /** Every operation of the product, from its own wiring: there is no second list. */
 export const productRoutes = (world: World, more: Partial<AppParts> = {}): Route[] =>
   routes({
     store: world.store,
-    media: DEAF_MEDIA,
+    media: willingMedia(),
     config: APP_CONFIG,
     vault: VAULT,
     now: world.clock.now,
     log: silent,
     ...more,
   } as unknown as AppParts)
+
+export const UNLIMITED = { burst: 1e9, perSecond: 1e9 }
+
+/** The product's routes behind its own pipeline, over a database in memory and a media process that does what it is told. */
+export interface ProductWorld extends World {
+  dataDir: string
+  routes: Route[]
+  app: FastifyInstance
+  ask(line: string, asked?: Asked): Promise<Answer>
+  close(): Promise<void>
+}
+
+/** `wrap` stands between each operation and its handler. */
+export async function makeProduct(wrap: (route: Route) => Route = route => route): Promise<ProductWorld> {
+  const world = await makeWorld()
+  const dataDir = mkdtempSync(join(tmpdir(), 'tandem-conformance-'))
+  const all = productRoutes(world, { config: { ...APP_CONFIG, dataDir } })
+  const app = await serve(world, all.map(wrap), UNLIMITED)
+  return {
+    ...world,
+    dataDir,
+    routes: all,
+    app,
+    ask: (line, asked) => ask(app, line, asked),
+    close: async () => {
+      await app.close()
+      await world.store.close()
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}

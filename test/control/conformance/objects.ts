@@ -1,0 +1,174 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { insertParty } from '../../../control/calls/records.ts'
+import { newId } from '../../../control/ids.ts'
+import { forTenant, type Tenant } from '../../../control/tenancy.ts'
+import { type Answer, START } from '../app-harness.ts'
+import type { ProductWorld } from './product.ts'
+
+/** What stands in the path of an operation: by the parameter's name. */
+export type Ids = Record<string, string>
+
+export interface Maker {
+  world: ProductWorld
+  tenant: Tenant
+  /** With a key of that organisation and mode; fails unless it is a success. */
+  ask(line: string, body?: object): Promise<Answer['body']>
+}
+
+export function makerOf(world: ProductWorld, whose: 'ours' | 'theirs' = 'ours', livemode = true): Maker {
+  const { organisationId, keys } = world[whose]
+  return {
+    world,
+    tenant: { organisationId, livemode },
+    ask: async (line, body = {}) => {
+      const made = await world.ask(line, { key: livemode ? keys.live : keys.test, body })
+      assert.ok(made.status < 300, `${line}: ${made.text}`)
+      return made.body
+    },
+  }
+}
+
+let serial = 0
+export const another = (): number => ++serial
+
+const WAV = Buffer.concat([
+  Buffer.from('RIFF'),
+  Buffer.from([0x64, 1, 0, 0]),
+  Buffer.from('WAVEfmt '),
+  Buffer.from([16, 0, 0, 0, 1, 0, 1, 0, 0x40, 0x1f, 0, 0, 0x80, 0x3e, 0, 0, 2, 0, 16, 0]),
+  Buffer.from('data'),
+  Buffer.from([0x40, 1, 0, 0]),
+  Buffer.alloc(320),
+])
+export const WAV_BASE64 = WAV.toString('base64')
+
+/** A call that is in progress, of one phone; in the room's session, when there is one. */
+export async function makeCall(
+  { world, tenant }: Maker,
+  more: { roomId?: string; ended?: boolean } = {},
+): Promise<Ids> {
+  const [callId, legId] = [newId('call'), newId('participant')]
+  const at = START.toISOString()
+  const roomId = more.roomId ?? null
+  await world.store.transaction(async trx => {
+    const target = roomId === null ? ('park' as const) : ('room' as const)
+    const ends = { callId, legId, direction: 'inbound' as const, to: 'sip:1@127.0.0.1', from: 'sip:2@127.0.0.1' }
+    const same = {
+      target,
+      roomId,
+      connectionId: null,
+      record: false,
+      metadata: {},
+      role: 'member' as const,
+      muted: false,
+    }
+    await insertParty(trx, tenant, { ...ends, ...same }, at)
+    const scoped = forTenant(trx, tenant)
+    const status = more.ended ? { status: 'completed' as const, ended_at: at } : { status: 'in_progress' as const }
+    await scoped
+      .update('calls')
+      .set({ ...status, answered_at: at })
+      .where('id', '=', callId)
+      .execute()
+    const step = more.ended ? ({ step: 'ended', left_at: at } as const) : ({ step: 'settled', joined_at: at } as const)
+    await scoped.update('participants').set(step).where('id', '=', legId).execute()
+  })
+  return { id: callId, participant_id: legId }
+}
+
+async function makeRecording(maker: Maker, status: 'ready' | 'recording'): Promise<Ids> {
+  const { id = '' } = await makeCall(maker)
+  const folder = join(maker.world.dataDir, 'recordings')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, `${id}.wav`), WAV)
+  await forTenant(maker.world.store.db, maker.tenant).insert('recordings', {
+    call_id: id,
+    status,
+    file: `${id}.wav`,
+    sample_rate: 8000,
+    duration_ms: 20,
+    size_bytes: WAV.length,
+    channels: '[]',
+    segments: '[]',
+    created: START.toISOString(),
+  })
+  return { id }
+}
+
+const withId = async (made: Promise<{ id: string }>): Promise<Ids> => ({ id: (await made).id })
+
+async function makeUser(maker: Maker, status: 'active' | 'invited' = 'active'): Promise<Ids> {
+  const { user_id: id } = await maker.ask('POST /v1/invitations', { email: `u${another()}@example.com` })
+  if (status === 'active') await maker.ask(`PATCH /v1/users/${id}`, { status })
+  return { id }
+}
+
+async function makeRoomWithGuest(maker: Maker): Promise<Ids> {
+  const { id = '' } = await withId(maker.ask('POST /v1/conference_rooms', { name: 'Room' }))
+  const { participant_id = '' } = await makeCall(maker, { roomId: id })
+  return { id, participant_id }
+}
+
+async function makeStream(maker: Maker): Promise<Ids> {
+  const { id = '' } = await makeCall(maker)
+  const made = await maker.ask(`POST /v1/calls/${id}/streams`, { url: 'wss://93.184.216.34/' })
+  return { id, stream_id: made.id }
+}
+
+export const makeTrunk = (maker: Maker): Promise<Ids> =>
+  withId(maker.ask('POST /v1/connections', { name: 'Trunk', kind: 'trunk', host: '93.184.216.34' }))
+
+async function makeDelivery(maker: Maker): Promise<Ids> {
+  const { id } = await maker.ask('POST /v1/webhook_endpoints', { url: 'https://93.184.216.34/' })
+  return withId(maker.ask(`POST /v1/webhook_endpoints/${id}/ping`))
+}
+
+const freeNumber = (maker: Maker): object => (maker.tenant.livemode ? { number: `+1555010${1000 + another()}` } : {})
+
+/** A fresh object at each path that operations with an ID begin with; the longest that fits an operation is its own. */
+export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
+  '/agents/:id': makeUser,
+  '/users/:id': makeUser,
+  '/assistants/:id': maker => withId(maker.ask('POST /v1/assistants', { name: 'Assistant' })),
+  '/copilot_profiles/:id': maker => withId(maker.ask('POST /v1/copilot_profiles', { name: 'Profile' })),
+  '/callbacks/:id': maker => withId(maker.ask('POST /v1/callbacks', { phone: `+1415555${1000 + another()}` })),
+  '/queues/:id': maker => withId(maker.ask('POST /v1/queues', { name: 'Queue' })),
+  '/teams/:id': maker => withId(maker.ask('POST /v1/teams', { name: 'Team' })),
+  '/audio_assets/:id': maker => withId(maker.ask('POST /v1/audio_assets', { file: { content_base64: WAV_BASE64 } })),
+  '/kb/documents/:id': maker => withId(maker.ask('POST /v1/kb/documents', { text: 'We open at nine.' })),
+  '/reports/:id': maker =>
+    withId(maker.ask('POST /v1/reports', { name: 'Calls', kind: 'calls', recipients: ['ann@example.com'] })),
+  '/api_keys/:id': maker => withId(maker.ask('POST /v1/api_keys', {})),
+  '/calls/:id': makeCall,
+  '/calls/:id/streams/:stream_id': makeStream,
+  '/calls/:id/recording': maker => makeRecording(maker, 'ready'),
+  '/conference_rooms/:id': maker => withId(maker.ask('POST /v1/conference_rooms', { name: 'Room' })),
+  '/conference_rooms/:id/participants': makeRoomWithGuest,
+  '/connections/:id': makeTrunk,
+  '/events/:id': async maker => {
+    await makeCall(maker)
+    const events = forTenant(maker.world.store.db, maker.tenant).select('events').select('id')
+    return events.limit(1).executeTakeFirstOrThrow()
+  },
+  '/flows/:id': maker => withId(maker.ask('POST /v1/flows', { name: 'Flow' })),
+  '/inbound_routes/:id': maker =>
+    withId(maker.ask('POST /v1/inbound_routes', { match: { to: '7' }, target: { type: 'echo' } })),
+  '/webhook_endpoints/:id': maker =>
+    withId(maker.ask('POST /v1/webhook_endpoints', { url: 'https://93.184.216.34/', algorithm: 'ed25519' })),
+  '/webhook_deliveries/:id': makeDelivery,
+  '/phone_numbers/:id': maker => withId(maker.ask('POST /v1/phone_numbers', freeNumber(maker))),
+}
+
+/** A fresh object for the path of an operation. */
+export async function idsFor(path: string, maker: Maker): Promise<Ids> {
+  if (!path.includes(':')) return {}
+  const base = Object.keys(MAKERS)
+    .filter(one => path === one || path.startsWith(`${one}/`))
+    .sort((a, b) => b.length - a.length)[0]
+  assert.ok(base, `objects.ts makes nothing for ${path}`)
+  return MAKERS[base]!(maker)
+}
+
+export { makeRecording, makeUser }

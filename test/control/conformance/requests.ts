@@ -1,0 +1,85 @@
+import { START } from '../app-harness.ts'
+import { another, type Ids, type Maker, makeCall, makeRecording, makeTrunk, makeUser, WAV_BASE64 } from './objects.ts'
+import { example, type Shape } from './shapes.ts'
+
+/** A request that succeeds, where the smallest body of the schema does not, or is not of interest; by operation ID. */
+export const BODIES: Record<string, (maker: Maker) => Promise<object> | object> = {
+  createAudioAsset: () => ({ file: { content_base64: WAV_BASE64 } }),
+  createCall: () => ({ to: 'sip:a@127.0.0.1' }),
+  createCallback: () => ({
+    phone: `+1415555${1000 + another()}`,
+    metadata: { order: '7' },
+    due_at: '2026-12-01T10:00:00+02:00',
+  }),
+  createConnection: () => ({ name: 'Trunk', kind: 'trunk', host: '93.184.216.34' }),
+  createInboundRoute: () => ({ match: { to: '7' }, target: { type: 'echo' } }),
+  createInvitation: () => ({ email: `u${another()}@example.com` }),
+  createKbDocument: () => ({ text: 'We open at nine.' }),
+  createPhoneNumber: () => ({ number: `+1555020${1000 + another()}` }),
+  createStream: () => ({ url: 'wss://93.184.216.34/' }),
+  createTestEvent: () => ({ type: 'call.ended' }),
+  createWebhookEndpoint: () => ({ url: 'https://93.184.216.34/' }),
+  inviteConferenceParticipant: () => ({ to: 'sip:a@127.0.0.1' }),
+  replayWebhookEndpoint: () => ({ since: START.toISOString() }),
+  setAgentStatus: () => ({ status: 'away' }),
+  updateOrganisation: () => ({ name: 'Ours' }),
+  writeFlowDraft: () => ({ base_rev: 1, graph: { nodes: [] } }),
+}
+
+/** What an operation takes, for which the smallest body would not do. */
+export async function bodyFor(id: string, shape: Shape, maker: Maker): Promise<object> {
+  return (await BODIES[id]?.(maker)) ?? (example(shape) as object)
+}
+
+/** A request that must answer this status. */
+export interface Special {
+  operation: string
+  status: number
+  /** Makes what is asked about; the rest of the request. */
+  make(maker: Maker): Promise<{ ids: Ids; body?: object; headers?: Record<string, string> }>
+}
+
+const special = (operation: string, status: number, make: Special['make']): Special => ({ operation, status, make })
+const named = async (made: Promise<{ id: string }>): Promise<Ids> => ({ id: (await made).id })
+
+/** Conflicts of the object's state where no idempotency key makes one, and ranges that cannot be served. */
+export const SPECIALS: Special[] = [
+  special('getRecordingContent', 409, async maker => ({ ids: await makeRecording(maker, 'recording') })),
+  special('getRecordingContent', 416, async maker => ({
+    ids: await makeRecording(maker, 'ready'),
+    headers: { range: 'bytes=9999-' },
+  })),
+  special('getAudioAssetContent', 416, async maker => ({
+    ids: await named(maker.ask('POST /v1/audio_assets', { file: { content_base64: WAV_BASE64 } })),
+    headers: { range: 'bytes=99999-' },
+  })),
+  special('setAgentStatus', 409, async maker => ({ ids: await makeUser(maker, 'invited'), body: { status: 'away' } })),
+  special('updateUser', 409, async maker => {
+    const extension = String(1000 + another())
+    await maker.ask(`PATCH /v1/users/${(await makeUser(maker)).id}`, { extension })
+    return { ids: await makeUser(maker), body: { extension } }
+  }),
+  special('updateCallback', 409, async maker => {
+    const { id } = await maker.ask('POST /v1/callbacks', { phone: `+1415555${1000 + another()}` })
+    await maker.ask(`POST /v1/callbacks/${id}/cancel`)
+    return { ids: { id }, body: { name: 'Ann' } }
+  }),
+  special('writeFlowDraft', 409, async maker => ({
+    ids: await named(maker.ask('POST /v1/flows', { name: 'Flow' })),
+    body: { base_rev: 2, graph: { nodes: [] } },
+  })),
+  special('updateConferenceParticipant', 409, async maker => {
+    const { id = '' } = await named(maker.ask('POST /v1/conference_rooms', { name: 'Room' }))
+    const { participant_id = '' } = await makeCall(maker, { roomId: id, ended: true })
+    return { ids: { id, participant_id }, body: { muted: true } }
+  }),
+  special('getWebhookEndpointPublicKey', 409, async maker => ({
+    ids: await named(maker.ask('POST /v1/webhook_endpoints', { url: 'https://93.184.216.34/' })),
+  })),
+]
+
+/** What has to be there before an operation succeeds, beyond the object in its path. */
+export async function prepare(maker: Maker): Promise<void> {
+  await maker.ask('PATCH /v1/organisation', { pci: { enabled: true } })
+  await makeTrunk(maker)
+}
