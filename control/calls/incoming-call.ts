@@ -7,6 +7,8 @@ import { insertParty, type NewParty, tenantOf } from './records.ts'
 import type { Seating } from './seat.ts'
 import type { ConnectionRow, InboundRouteRow } from './tables.ts'
 
+const NONE: ReadonlyMap<string, number> = new Map()
+
 export interface IncomingDeps {
   log: { info(fields: object, message: string): void }
   seating: Seating
@@ -21,7 +23,8 @@ export async function onIncoming(
   // Inbound traffic is live: the telephone network knows no test mode.
   const connections = await trx.selectFrom('connections').selectAll().where('livemode', '=', 1).execute()
   const routes = await trx.selectFrom('inbound_routes').selectAll().where('livemode', '=', 1).execute()
-  const running = await runningByConnection(trx)
+  const isLimited = connections.some(({ max_calls }) => max_calls !== null)
+  const running = isLimited ? await runningByConnection(trx) : NONE
   const decision = routeInbound(body, connections, routes, id => running.get(id) ?? 0)
   const { legId, source, sipCallId } = body
   if ('reject' in decision) {
