@@ -41,6 +41,8 @@ export interface ProductOptions {
 /** The built product, started for a test, the demo or the bench, with ports and keys of its own. */
 export class Product extends RestClient {
   readonly sip: { host: string; port: number }
+  /** Of the call WebSocket. */
+  readonly wsPort: number
   readonly testKey: string
   readonly dataDir: string
   /** Everything that the processes wrote to their standard output and error. */
@@ -54,6 +56,7 @@ export class Product extends RestClient {
   private constructor(env: Record<string, string>, keepsData: boolean) {
     super(`http://${HOST}:${env.TANDEM_HTTP_PORT}`, env.TANDEM_LIVE_KEY!)
     this.sip = { host: HOST, port: Number(env.TANDEM_SIP_PORT) }
+    this.wsPort = Number(env.TANDEM_WS_PORT)
     this.testKey = env.TANDEM_TEST_KEY!
     this.dataDir = env.TANDEM_DATA_DIR!
     this.#keepsData = keepsData
@@ -85,6 +88,7 @@ export class Product extends RestClient {
         TANDEM_HTTP_PORT: String(await freePort()),
         TANDEM_SIP_HOST: HOST,
         TANDEM_SIP_PORT: String(await freePort()),
+        TANDEM_WS_PORT: String(await freePort()),
         TANDEM_RTP_PORTS: `${firstRtpPort}-${firstRtpPort + RTP_PORTS_EACH - 1}`,
         TANDEM_LIVE_KEY: 'sk_live_0000000000000000e2e',
         TANDEM_TEST_KEY: 'sk_test_0000000000000000e2e',

@@ -8,6 +8,25 @@ export function reachableHost(host: string): string {
 /** A host as it stands in a URL. */
 export const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
+interface PublicAddresses {
+  /** What an operator says that browsers use; null: our own. */
+  publicUrl?: string | null
+  publicIp: string | null
+  httpHost: string
+  httpPort: number
+  sipHost: string
+  wsPort: number
+}
+
+/** Where browsers find pages and the API; no slash at its end. */
+export const publicUrlOf = (config: Pick<PublicAddresses, 'publicUrl' | 'httpHost' | 'httpPort'>): string =>
+  config.publicUrl ?? `http://${urlHost(reachableHost(config.httpHost))}:${config.httpPort}`
+
+/** Where browsers find the call WebSocket: the media process's own port, or the proxy before it; no slash at its end. */
+export const wsUrlOf = (config: Pick<PublicAddresses, 'publicUrl' | 'publicIp' | 'sipHost' | 'wsPort'>): string =>
+  config.publicUrl?.replace(/^http/, 'ws') ??
+  `ws://${urlHost(config.publicIp ?? reachableHost(config.sipHost))}:${config.wsPort}`
+
 const ownAddress = (): string | undefined =>
   Object.values(networkInterfaces())
     .flatMap(list => list ?? [])

@@ -1,4 +1,4 @@
-import { reachableHost, urlHost } from './addresses.ts'
+import { reachableHost, urlHost, wsUrlOf } from './addresses.ts'
 import type { Config } from './config.ts'
 
 /** What control tells the supervisor when it serves. */
@@ -21,6 +21,7 @@ export function banner(config: Config, ready: ControlReady, version: string): st
     ],
     ...ready.numbers.map(({ number, does }): [string, string] => ['', `${number.padEnd(width)}  ${does}`]),
     ['REST', `${http}/v1`],
+    ['Web', `${wsUrlOf(config)} (calls of browsers)`],
     ['Docs', `${http}/docs`],
     ...keyLines(ready.keys),
     ['Try', tryLine(http, config, ready)],

@@ -12,6 +12,10 @@ export interface Config {
   httpPort: number
   sipHost: string
   sipPort: number
+  /** Of the call WebSocket, on `sipHost`. */
+  wsPort: number
+  /** Where browsers find the product when that is another address than our own; no slash at its end. */
+  publicUrl: string | null
   rtpPorts: { first: number; last: number }
   publicIp: string | null
   engineThreads: number
@@ -90,6 +94,14 @@ function modelUrl(text: string): Parsed<string> {
     : bad('set an http:// or https:// URL, for example https://host/v1')
 }
 
+function publicUrl(text: string): Parsed<string> {
+  const url = URL.canParse(text) ? new URL(text) : null
+  const isBare = url !== null && url.search === '' && url.hash === '' && url.username === ''
+  return isBare && /^https?:$/.test(url.protocol)
+    ? ok(text.replace(/\/+$/, ''))
+    : bad('set an http:// or https:// address, for example https://voice.example.com')
+}
+
 function smtpUrl(text: string): Parsed<string> {
   const url = URL.canParse(text) ? new URL(text) : null
   return url !== null && /^smtps?:$/.test(url.protocol) && url.hostname !== ''
@@ -127,6 +139,19 @@ const SETTINGS: Settings = {
     default: '5060',
     help: 'port for SIP over UDP and TCP',
     parse: integer(1, 65_535),
+  },
+  wsPort: {
+    name: 'TANDEM_WS_PORT',
+    default: '8081',
+    help: 'port of the call WebSocket of browsers, on TANDEM_SIP_HOST',
+    parse: integer(1, 65_535),
+  },
+  publicUrl: {
+    name: 'TANDEM_PUBLIC_URL',
+    default: null,
+    help: 'http(s) address of a proxy that browsers use; it passes /v1/web_calls and /v1/softphones to TANDEM_WS_PORT',
+    parse: publicUrl,
+    absent: null,
   },
   rtpPorts: { name: 'TANDEM_RTP_PORTS', default: '20000-29999', help: 'UDP ports for RTP and RTCP', parse: portRange },
   publicIp: {
@@ -197,7 +222,7 @@ const SETTINGS: Settings = {
   smtpUrl: {
     name: 'TANDEM_SMTP_URL',
     default: null,
-    help: 'mail server for reports; the sender as ?from=',
+    help: 'mail server for reports, invitations and notices; the sender as ?from=',
     parse: smtpUrl,
     absent: null,
     secret: true,

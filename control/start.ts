@@ -51,6 +51,7 @@ const mediaConfig = (config: Config) => ({
   socketPath: mediaSocketPath(config.dataDir),
   sipHost: config.sipHost,
   sipPort: config.sipPort,
+  wsPort: config.wsPort,
   publicIp: config.publicIp,
   rtpPorts: config.rtpPorts,
   engineThreads: config.engineThreads,

@@ -8,6 +8,8 @@ import type { CodecName, Quality } from './protocol.ts'
 
 /** Memory that the main thread, which owns the WebSocket, shares with the leg's engine thread. */
 export interface BrowserPipe {
+  /** What the wire carries. */
+  codec: 'PCMU' | 'L16'
   fromPage: SharedArrayBuffer
   toPage: SharedArrayBuffer
   /** What only the socket's thread knows: Int32 at `FACTS`. */
@@ -29,6 +31,7 @@ const KEY = /^[0-9A-D*#]$/
 
 /** A party on the call WebSocket: frames come and go through two rings of shared memory. */
 export class BrowserLeg extends Leg {
+  readonly #codec: BrowserPipe['codec']
   readonly #fromPage: FrameRing
   readonly #toPage: FrameRing
   readonly #facts: Int32Array
@@ -41,6 +44,7 @@ export class BrowserLeg extends Leg {
   /** @param sendKey tells the page of a key that another party pressed */
   constructor(id: string, pipe: BrowserPipe, hooks: LegHooks, sendKey: (key: string) => void) {
     super(id, hooks)
+    this.#codec = pipe.codec
     this.#fromPage = new FrameRing(pipe.fromPage)
     this.#toPage = new FrameRing(pipe.toPage)
     this.#facts = new Int32Array(pipe.facts)
@@ -67,7 +71,7 @@ export class BrowserLeg extends Leg {
     const roundTripUs = Atomics.load(this.#facts, FACTS.roundTripUs)
     const delayMs = Math.max(0, roundTripUs) / 2000 + (this.#fromPage.waiting + 1) * FRAME_MS
     return {
-      codec: null,
+      codec: this.#codec,
       packetsReceived: received,
       packetsSent: this.#sent,
       packetsLost: lost,

@@ -104,7 +104,7 @@ const dialTarget: Shape<DialTarget> = object<DialTarget>({
 })
 
 const dialOrBrowser: Shape<DialTarget | BrowserTarget> = (value): value is DialTarget | BrowserTarget =>
-  dialTarget(value) || object<BrowserTarget>({ browserId: id })(value)
+  dialTarget(value) || object<BrowserTarget>({ browserId: id, info: maybe(jsonObject) })(value)
 
 const addresses: Shape<AddressPolicy> = object<AddressPolicy>({ publicOnly: boolean, allowed: list(line(100), 1000) })
 
@@ -203,13 +203,13 @@ export const COMMAND_SHAPES: { [N in CommandName]: Shape<Request<N>> } = {
     contacts: list(object({ uri: sipUri, expiresS: integer(0, MAX_TIMER_MS / 1000) }), 100),
     minExpiresS: nullable(integer(1, 86_400)),
   }),
-  'browser.close': object({ browserId: id, code: integer(1000, 4999), reason: text(120) }),
+  'browser.close': object({ browserId: id, code: integer(1000, 4999), reason: line(120) }),
+  'browser.refuse': object({ browserId: id, status: integer(400, 599), body: jsonObject }),
   'browser.admit': object({
     browserId: id,
     as: oneOf('phone', 'call'),
-    room: nullable(room),
-    affinity: text(200),
     legId: nullable(id),
+    accountSid: line(200),
   }),
   'browser.send': object({ browserId: id, body: jsonObject }),
   'media.snapshot': nothing,

@@ -43,7 +43,7 @@ export class CommandTable {
 
   constructor(options: CommandsOptions) {
     this.#options = options
-    const { switchboard, browsers } = options
+    const { browsers } = options
     const toLeg =
       <N extends ForwardedCommand>(name: N) =>
       (request: Commands[N]['request'] & { legId: string }) =>

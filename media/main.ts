@@ -4,6 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pino from 'pino'
 import pretty from 'pino-pretty'
 import { ulid } from 'ulid'
+import { loadResampler } from '../codecs/resample.ts'
+import { BrowserBoard } from './browser-board.ts'
+import { BrowserServer } from './browser-server.ts'
 import { Channel } from './channel.ts'
 import { CommandTable } from './commands.ts'
 import { EngineClient } from './engine-client.ts'
@@ -48,8 +51,8 @@ const engines = portRanges(config.rtpPorts, config.engineThreads).map(
           commands.note(event, thread)
           emit(event)
         },
-        end: (legId, reason) => switchboard.hangup({ legId, reason }),
-        key: () => {},
+        end: (legId, reason) => commands.hangup({ legId, reason }),
+        key: (legId, key) => browsers.key(legId, key),
         failed: error => fail(`engine thread failed: ${error.stack ?? error.message}`),
       },
     ),
@@ -64,7 +67,18 @@ const sip = new SipEndpoint({
   onEvent: event => switchboard.onSip(event),
 })
 switchboard.attach(sip)
-const commands = new CommandTable({ switchboard, engines, seq: () => channel.seq, stats })
+const now = (): number => performance.now()
+const browsers = new BrowserBoard({ engines, emit, createResampler: await loadResampler(), now })
+const doors = new BrowserServer({
+  host: config.sipHost,
+  port: config.wsPort,
+  now,
+  hasRoom: () => !switchboard.draining && legCount() < config.maxCalls,
+  connecting: body => emit({ name: 'browser.connecting', at: new Date().toISOString(), body }),
+})
+browsers.attach(doors)
+const legCount = (): number => switchboard.lines.size + browsers.lines.size
+const commands = new CommandTable({ switchboard, browsers, engines, seq: () => channel.seq, stats })
 const channel = new Channel(ulid(), (name, body) => commands.run(name, body))
 
 /** Counters and gauges of the main thread; the engine threads add theirs. */
@@ -74,12 +88,20 @@ function stats(): MediaStats {
     channel_bad_messages_total: channel.badMessages,
     calls_refused_total: switchboard.refused,
   }
+  for (const [name, value] of Object.entries({ ...doors.counters, ...browsers.counters })) {
+    counters[`browser_${snakeCase(name)}_total`] = value
+  }
   for (const [name, value] of Object.entries({ ...sip.agentCounters, ...sip.counters })) {
     counters[`sip_${snakeCase(name)}_total`] = value
   }
   return {
     counters,
-    gauges: { legs: switchboard.lines.size, sip_sessions: sip.sessionCount, channel_events_waiting: channel.waiting },
+    gauges: {
+      legs: legCount(),
+      browsers: browsers.browserIds.length,
+      sip_sessions: sip.sessionCount,
+      channel_events_waiting: channel.waiting,
+    },
   }
 }
 
@@ -96,13 +118,15 @@ async function announce(recovered: ReturnType<typeof recoverRecordings>): Promis
 /** Takes no new calls, lets the running ones finish up to the limit, then hangs up, and leaves when all is written. */
 async function drain(): Promise<void> {
   if (switchboard.draining) return
-  log.info({ legs: switchboard.lines.size, limitSeconds: config.drainSeconds }, 'draining')
+  log.info({ legs: legCount(), limitSeconds: config.drainSeconds }, 'draining')
   switchboard.draining = true
   const limit = performance.now() + config.drainSeconds * 1000
-  while (switchboard.lines.size > 0 && performance.now() < limit) await sleep(50)
+  while (legCount() > 0 && performance.now() < limit) await sleep(50)
   switchboard.hangupAll('media_failed')
+  browsers.hangupAll('media_failed')
+  browsers.closeAll()
   const farewell = performance.now() + FAREWELL_MS
-  while (switchboard.lines.size + sip.sessionCount > 0 && performance.now() < farewell) await sleep(20)
+  while (legCount() + sip.sessionCount > 0 && performance.now() < farewell) await sleep(20)
   await Promise.race([Promise.all(engines.map(engine => engine.close())), sleep(FAREWELL_MS)])
   while (channel.connected && channel.waiting > 0 && performance.now() < farewell + FAREWELL_MS) await sleep(20)
   process.exit(0)
@@ -121,6 +145,16 @@ try {
       : `cannot listen for SIP on ${config.sipHost}:${config.sipPort} (${code}): set TANDEM_SIP_HOST to an address of this machine`,
   )
 }
+try {
+  await doors.listen()
+} catch (error) {
+  const { code } = error as NodeJS.ErrnoException
+  fail(
+    code === 'EADDRINUSE'
+      ? `WebSocket port ${config.wsPort} on ${config.sipHost} is taken by another program: stop it, or set TANDEM_WS_PORT to a free port`
+      : `cannot listen for browsers on ${config.sipHost}:${config.wsPort} (${code}): set TANDEM_WS_PORT to a port that you may use`,
+  )
+}
 await channel.listen(config.socketPath)
 void announce(recovery)
 
@@ -128,5 +162,5 @@ process.on('SIGTERM', () => void drain())
 // Ctrl-C goes to the whole process group; the supervisor alone decides what it means.
 process.on('SIGINT', () => {})
 process.on('disconnect', () => process.exit(0))
-log.info({ host: config.sipHost, port: config.sipPort, threads: engines.length }, 'listening')
+log.info({ host: config.sipHost, port: config.sipPort, wsPort: config.wsPort, threads: engines.length }, 'listening')
 process.send?.({ type: 'ready' })

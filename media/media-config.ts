@@ -6,6 +6,8 @@ export interface MediaConfig {
   socketPath: string
   sipHost: string
   sipPort: number
+  /** Of the call WebSocket, on `sipHost`. */
+  wsPort: number
   publicIp: string | null
   rtpPorts: { first: number; last: number }
   engineThreads: number

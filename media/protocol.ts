@@ -59,6 +59,8 @@ export interface DialTarget {
 /** `browser`: the softphone or page that is connected under this ID (`browser.connected`); it rings there. */
 export interface BrowserTarget {
   browserId: string
+  /** What the page shows while it rings: who calls, for which queue; at most 4 KiB. */
+  info?: Record<string, unknown>
 }
 
 /** A room of the media engine: who is in it hears each other. Created by the first leg that enters, gone with the last. */
@@ -126,7 +128,8 @@ export interface Utterance {
 }
 
 export interface Quality {
-  codec: CodecName | null
+  /** `L16`: linear, of a browser. */
+  codec: CodecName | 'L16' | null
   packetsReceived: number
   packetsSent: number
   packetsLost: number
@@ -236,6 +239,8 @@ export interface MediaSnapshot {
   captures: { target: Target; state: CaptureState }[]
   streams: StreamSnapshot[]
   recordings: { recordingId: string }[]
+  /** Pages that are connected. */
+  browserIds: string[]
 }
 
 /** Counters since the media process started, by Prometheus-style name, and gauges. */
@@ -367,9 +372,14 @@ export interface Commands {
   }
   /** Closes a browser's WebSocket; its leg, if it has one, ends. */
   'browser.close': { request: { browserId: string; code: number; reason: string }; reply: Ok }
-  /** Admits a browser that is connecting: as a `phone` it can be dialled from now on, as a `call` it is its leg at once. */
+  /** Refuses a browser that is connecting: its upgrade is answered with this HTTP status and JSON. */
+  'browser.refuse': { request: { browserId: string; status: number; body: Record<string, unknown> }; reply: Ok }
+  /**
+   * Admits a browser that is connecting. A `phone` can be dialled from now on. A `call` has one leg, `legId`, which is incoming
+   * from now on: it is answered by `leg.answer`, like any other. `accountSid`: what `start` says of the organisation.
+   */
   'browser.admit': {
-    request: { browserId: string; as: 'phone' | 'call'; room: RoomSpec | null; affinity: string; legId: string | null }
+    request: { browserId: string; as: 'phone' | 'call'; legId: string | null; accountSid: string }
     reply: Ok
   }
   /** A message for the page, sent as it is: `{event: "control", …}`. */
@@ -402,7 +412,7 @@ export interface Events {
     sipCallId: string
   }
   'leg.ringing': { legId: string }
-  'leg.answered': { legId: string; codec: CodecName; roomId: string }
+  'leg.answered': { legId: string; codec: CodecName | 'L16'; roomId: string }
   'leg.joined': { legId: string; roomId: string; muted: boolean }
   'leg.left': { legId: string; roomId: string }
   /** The far end has put us on hold, or taken us back. */
@@ -460,8 +470,17 @@ export interface Events {
     callId: string
     cSeq: number
   }
-  /** A page opened the call WebSocket with a token; until `browser.admit` it is told nothing. 4 s, else it is closed. */
-  'browser.connecting': { browserId: string; token: string; origin: string | null; host: string }
+  /**
+   * A page asks for the call WebSocket (`use`: by its path) with a token; its upgrade waits for `browser.admit` or
+   * `browser.refuse`, 4 s, else 503. `host`: its address.
+   */
+  'browser.connecting': {
+    browserId: string
+    use: 'call' | 'phone'
+    token: string
+    origin: string | null
+    host: string
+  }
   'browser.connected': { browserId: string }
   /** What the page asks of control: `{event: "control", …}`, at most 4 KiB. */
   'browser.message': { browserId: string; body: Record<string, unknown> }

@@ -78,6 +78,11 @@ export class StreamOutbox {
     this.pump()
   }
 
+  /** Says something else at once, before what waits. */
+  say(message: (sequence: number) => Buffer): void {
+    this.#wire?.send(message(++this.#sequence))
+  }
+
   /** Begins on a connection that has opened; what waits goes with the next `pump`. `again`: it is not the first one. */
   attach(wire: Wire, again: boolean, roundTripMs: number): void {
     this.#wire = wire

@@ -119,7 +119,7 @@ async function refused(env: Record<string, string>): Promise<{ code: number | nu
 }
 
 test(
-  'a busy SIP or HTTP port, a locked or unwritable data directory, a bad value: one line that says what to do, exit code 1',
+  'a busy SIP, WebSocket or HTTP port, a locked or unwritable data directory, a bad value: one line that says what to do, exit code 1',
   async () => {
     const product = await Product.start()
     const taken = createServer().listen(0, '127.0.0.1')
@@ -131,11 +131,13 @@ test(
       TANDEM_DATA_DIR: join(folder, 'data'),
       TANDEM_HTTP_PORT: '0',
       TANDEM_SIP_PORT: String(await freePort()),
+      TANDEM_WS_PORT: String(await freePort()),
       TANDEM_RTP_PORTS: '33000-33099',
     }
     const cases: [Record<string, string>, RegExp][] = [
       [{ TANDEM_SIP_PORT: String(port) }, /TANDEM_SIP_PORT/],
       [{ TANDEM_SIP_PORT: String(product.sip.port) }, /TANDEM_SIP_PORT/],
+      [{ TANDEM_WS_PORT: String(port) }, /TANDEM_WS_PORT/],
       [{ TANDEM_HTTP_PORT: String(port) }, /TANDEM_HTTP_PORT/],
       [{ TANDEM_SIP_HOST: '192.0.2.1' }, /TANDEM_SIP_HOST/],
       [{ TANDEM_DATA_DIR: product.dataDir }, /TANDEM_DATA_DIR/],

@@ -401,6 +401,7 @@ export class FakeMedia {
       captures: [...this.pauses].map(([key, state]) => ({ target: JSON.parse(key) as Target, state })),
       streams: [...this.streams.values()],
       recordings: [...this.recordings].map(recordingId => ({ recordingId })),
+      browserIds: [],
     }
   }
 }

@@ -71,6 +71,7 @@ const snapshot: MediaSnapshot = {
   captures: [],
   streams: [],
   recordings: [],
+  browserIds: [],
 }
 const sockets = new Set<Socket>()
 

@@ -1,0 +1,260 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import ipaddr from 'ipaddr.js'
+import { ulid } from 'ulid'
+import { type WebSocket, WebSocketServer } from 'ws'
+import type { Events } from './protocol.ts'
+import { RateLimit } from './rate-limit.ts'
+
+/** A longer message closes with 1009 [bytes]. */
+const MAX_MESSAGE_BYTES = 64 * 1024
+/** How long control may take to say what becomes of a page that connects [ms]; then 503. */
+const DECISION_MS = 4000
+/** Upgrades that wait for that at most; further ones are answered 503. */
+const MAX_PENDING = 1000
+/** Of one address: connects in a burst, connects per second behind it, and connections at once. */
+const BURST = 60
+const PER_SECOND = 2
+const MAX_PER_ADDRESS = 200
+/** Addresses that are remembered; the one seen first is forgotten first. */
+const MAX_ADDRESSES = 10_000
+const MAX_TOKEN = 4096
+
+/** The paths of the two kinds of page. */
+const PATHS: Record<string, Events['browser.connecting']['use']> = {
+  '/v1/web_calls': 'call',
+  '/v1/softphones': 'phone',
+}
+
+export interface BrowserServerOptions {
+  host: string
+  port: number
+  /** Monotonic [ms]. */
+  now: () => number
+  /** Whether one more page may connect now; else 503. */
+  hasRoom: () => boolean
+  connecting: (page: Events['browser.connecting']) => void
+}
+
+type PageFormat = 'mulaw_8000' | 'l16_16000'
+
+interface Pending {
+  request: IncomingMessage
+  socket: Duplex
+  head: Buffer
+  timer: NodeJS.Timeout
+}
+
+interface Address {
+  rate: RateLimit
+  connections: number
+}
+
+/**
+ * The port of the call WebSocket. It belongs to the media process, so that calls of browsers outlive control too. An upgrade waits
+ * until control has judged its token: who is refused gets an HTTP status and an error like any other of the API.
+ */
+export class BrowserServer {
+  readonly counters = { connects: 0, refused: 0, rateLimited: 0 }
+  readonly #options: BrowserServerOptions
+  readonly #http: Server
+  readonly #ws = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_MESSAGE_BYTES,
+    perMessageDeflate: false,
+    clientTracking: false,
+  })
+  readonly #pending = new Map<string, Pending>()
+  readonly #addresses = new Map<string, Address>()
+
+  constructor(options: BrowserServerOptions) {
+    this.#options = options
+    this.#http = createServer({ requestTimeout: 10_000, maxHeaderSize: 16 * 1024 }, (request, response) => {
+      request.resume()
+      const [status, code] = pathOf(request) in PATHS ? ([426, 'parameter_invalid'] as const) : NOT_FOUND
+      const body = JSON.stringify(errorBody(code, 'This is the port of the call WebSocket.', ''))
+      response.writeHead(status, { 'content-type': 'application/json', connection: 'close' }).end(body)
+    })
+    this.#http.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
+  }
+
+  /** Rejects with the system's error when the port is taken. */
+  listen(): Promise<void> {
+    const { host, port } = this.#options
+    return new Promise((resolve, reject) => {
+      this.#http.once('error', reject)
+      this.#http.listen({ host, port }, () => {
+        this.#http.off('error', reject)
+        this.#http.on('error', () => {})
+        resolve()
+      })
+    })
+  }
+
+  /** The port that it listens on. */
+  get port(): number {
+    const address = this.#http.address()
+    return typeof address === 'object' && address !== null ? address.port : this.#options.port
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    socket.on('error', () => socket.destroy())
+    const browserId = `brw_${ulid().toLowerCase()}`
+    const refuse = (status: number, code: string, message: string): void => {
+      this.counters.refused++
+      answer(socket, status, errorBody(code, message, browserId))
+    }
+    const use = PATHS[pathOf(request)]
+    const token = tokenOf(request)
+    const host = addressOf(request)
+    const address = this.#address(host)
+    if (use === undefined) refuse(404, 'resource_missing', 'No such path.')
+    else if (address.connections >= MAX_PER_ADDRESS || !address.rate.allow(this.#options.now())) {
+      this.counters.rateLimited++
+      refuse(429, 'rate_limited', 'Too many connections from this address; wait a little.')
+    } else if (this.#pending.size >= MAX_PENDING || !this.#options.hasRoom()) {
+      refuse(503, 'media_unavailable', 'No call capacity right now.')
+    } else if (token === null) refuse(401, 'client_token_invalid', 'Add `?client_token=` to the address.')
+    else {
+      const timer = setTimeout(() => {
+        if (this.#pending.delete(browserId)) refuse(503, 'media_unavailable', 'Nobody could judge the client token.')
+      }, DECISION_MS)
+      this.#pending.set(browserId, { request, socket, head, timer })
+      this.#count(address, browserId, socket)
+      this.#options.connecting({ browserId, use, token, origin: request.headers.origin ?? null, host })
+    }
+  }
+
+  /** Counts a connection while it lasts; one that goes before it was judged waits no longer. */
+  #count(address: Address, browserId: string, socket: Duplex): void {
+    this.counters.connects++
+    address.connections++
+    socket.once('close', () => {
+      address.connections--
+      clearTimeout(this.#pending.get(browserId)?.timer)
+      this.#pending.delete(browserId)
+    })
+  }
+
+  /** Completes the upgrade; `use` gets the WebSocket, and whether there was one to complete is returned. */
+  admit(browserId: string, use: (ws: WebSocket, socket: Socket, format: PageFormat) => void): boolean {
+    const pending = this.#take(browserId)
+    if (pending === null) return false
+    const { request, socket, head } = pending
+    this.#ws.handleUpgrade(request, socket, head, ws => use(ws, socket as Socket, formatOf(request)))
+    return true
+  }
+
+  /** Answers the upgrade with an error. */
+  refuse(browserId: string, status: number, body: object): boolean {
+    const pending = this.#take(browserId)
+    if (pending === null) return false
+    this.counters.refused++
+    answer(pending.socket, status, body)
+    return true
+  }
+
+  #take(browserId: string): Pending | null {
+    const pending = this.#pending.get(browserId)
+    if (pending === undefined) return null
+    this.#pending.delete(browserId)
+    clearTimeout(pending.timer)
+    return pending
+  }
+
+  #address(host: string): Address {
+    const known = this.#addresses.get(host)
+    if (known !== undefined) return known
+    if (this.#addresses.size >= MAX_ADDRESSES) {
+      for (const [name, { connections }] of this.#addresses) {
+        if (connections > 0) continue
+        this.#addresses.delete(name)
+        break
+      }
+    }
+    const fresh = { rate: new RateLimit(BURST, PER_SECOND), connections: 0 }
+    this.#addresses.set(host, fresh)
+    return fresh
+  }
+
+  close(): void {
+    this.#http.close()
+    for (const { socket, timer } of this.#pending.values()) {
+      clearTimeout(timer)
+      socket.destroy()
+    }
+    this.#pending.clear()
+  }
+}
+
+const NOT_FOUND = [404, 'resource_missing'] as const
+
+const urlOf = (request: IncomingMessage): URL | null => {
+  const url = `http://host${request.url ?? '/'}`
+  return URL.canParse(url) ? new URL(url) : null
+}
+
+const pathOf = (request: IncomingMessage): string => urlOf(request)?.pathname ?? ''
+
+function tokenOf(request: IncomingMessage): string | null {
+  const token = urlOf(request)?.searchParams.get('client_token') ?? null
+  return token === null || token === '' || token.length > MAX_TOKEN ? null : token
+}
+
+/** `?format=l16_16000` asks for linear audio at 16 kHz; without it is mu-law at 8 kHz. */
+const formatOf = (request: IncomingMessage): PageFormat =>
+  urlOf(request)?.searchParams.get('format') === 'l16_16000' ? 'l16_16000' : 'mulaw_8000'
+
+/** The page's address: behind a proxy of this machine or network, what the proxy says. */
+function addressOf(request: IncomingMessage): string {
+  const direct = request.socket.remoteAddress ?? ''
+  const forwarded = String(request.headers['x-forwarded-for'] ?? '')
+    .split(',')
+    .at(-1)
+    ?.trim()
+  const isProxied = forwarded !== undefined && ipaddr.isValid(forwarded) && isLocal(direct)
+  return isProxied ? forwarded : direct
+}
+
+const isLocal = (address: string): boolean =>
+  ipaddr.isValid(address) && ['loopback', 'private', 'uniqueLocal'].includes(ipaddr.process(address).range())
+
+const TYPES: Record<string, string> = {
+  client_token_invalid: 'authentication_error',
+  rate_limited: 'rate_limit_error',
+  media_unavailable: 'api_error',
+}
+
+/** The API's error envelope, for what is refused before control is asked. */
+const errorBody = (code: string, message: string, requestId: string): object => ({
+  error: {
+    type: TYPES[code] ?? 'invalid_request_error',
+    code,
+    message,
+    param: null,
+    doc_url: `/docs/errors#${code}`,
+    request_id: requestId,
+  },
+})
+
+const REASONS: Record<number, string> = {
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  409: 'Conflict',
+  429: 'Too Many Requests',
+  503: 'Service Unavailable',
+}
+
+function answer(socket: Duplex, status: number, body: object): void {
+  const text = JSON.stringify(body)
+  const lines = [
+    `HTTP/1.1 ${status} ${REASONS[status] ?? 'Error'}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    ...(status === 429 || status === 503 ? ['Retry-After: 5'] : []),
+    'Connection: close',
+  ]
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`)
+}

@@ -1,0 +1,91 @@
+import type { BrowserAudio } from './browser-audio.ts'
+import type { BrowserSocket } from './browser-socket.ts'
+import type { EngineClient } from './engine-client.ts'
+import type { EngineLeg } from './engine-protocol.ts'
+import { NO_QUALITY } from './line.ts'
+import type { LegSnapshot, RoomSpec, SipParty, StreamFormat } from './protocol.ts'
+import { RateLimit } from './rate-limit.ts'
+
+/** Messages of a page: live audio is 50 a second, a bot sends whole sentences at once. */
+const MESSAGE_BURST = 3000
+const MESSAGES_PER_SECOND = 300
+/** Messages beyond that are dropped; after so many of them the page is closed. */
+const PATIENCE = 10_000
+const WISH_BURST = 20
+const WISHES_PER_SECOND = 5
+
+/** A page on the call WebSocket. */
+export interface Browser {
+  readonly id: string
+  /** A `phone` waits for calls and has one at a time; a `call` is one. */
+  readonly as: 'phone' | 'call'
+  readonly accountSid: string
+  readonly format: Extract<StreamFormat, 'mulaw_8000' | 'l16_16000'>
+  readonly socket: BrowserSocket
+  readonly messages: RateLimit
+  /** `control` messages. */
+  readonly wishes: RateLimit
+  readonly patience: number
+  line: BrowserLine | null
+}
+
+/** The signalling half of a browser's leg. */
+export interface BrowserLine {
+  readonly legId: string
+  readonly browser: Browser
+  readonly direction: 'inbound' | 'outbound'
+  state: LegSnapshot['state']
+  /** The thread of its audio, once it has some. */
+  engine: EngineClient | null
+  /** The room that it enters when it is answered. */
+  room: RoomSpec | null
+  affinity: string
+  audio: BrowserAudio | null
+  timer: NodeJS.Timeout | undefined
+}
+
+export const newBrowser = (
+  known: Pick<Browser, 'id' | 'as' | 'accountSid' | 'format'>,
+  socket: BrowserSocket,
+): Browser => ({
+  ...known,
+  socket,
+  messages: new RateLimit(MESSAGE_BURST, MESSAGES_PER_SECOND),
+  wishes: new RateLimit(WISH_BURST, WISHES_PER_SECOND),
+  patience: PATIENCE,
+  line: null,
+})
+
+const party = (browserId: string): SipParty => ({
+  uri: `browser:${browserId}`,
+  user: browserId,
+  host: '',
+  displayName: null,
+})
+const US: SipParty = { uri: '', user: '', host: '', displayName: null }
+
+/** `audio`: what the engine says of the leg, once it has it. */
+export function snapshotOf(
+  line: Pick<BrowserLine, 'legId' | 'browser' | 'direction' | 'state'>,
+  audio: EngineLeg | null,
+): LegSnapshot {
+  const { legId, browser, direction, state } = line
+  const page = party(browser.id)
+  return {
+    roomId: null,
+    muted: false,
+    deaf: false,
+    onHold: false,
+    collecting: false,
+    playing: false,
+    quality: NO_QUALITY,
+    ...audio,
+    legId,
+    kind: 'browser',
+    direction,
+    state,
+    to: direction === 'inbound' ? US : page,
+    from: direction === 'inbound' ? page : US,
+    held: false,
+  }
+}
