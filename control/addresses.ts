@@ -1,5 +1,8 @@
 import { networkInterfaces } from 'node:os'
 
+/** Of the call WebSocket. */
+export const DEFAULT_WS_PORT = 8081
+
 /** An address that others can reach, for one that we listen on: that itself, or when it is "any" one of this machine's. */
 export function reachableHost(host: string): string {
   return host === '0.0.0.0' || host === '::' ? (ownAddress() ?? '127.0.0.1') : host
@@ -15,7 +18,8 @@ interface PublicAddresses {
   httpHost: string
   httpPort: number
   sipHost: string
-  wsPort: number
+  /** Absent: the default port. */
+  wsPort?: number
 }
 
 /** Where browsers find pages and the API; no slash at its end. */
@@ -25,7 +29,7 @@ export const publicUrlOf = (config: Pick<PublicAddresses, 'publicUrl' | 'httpHos
 /** Where browsers find the call WebSocket: the media process's own port, or the proxy before it; no slash at its end. */
 export const wsUrlOf = (config: Pick<PublicAddresses, 'publicUrl' | 'publicIp' | 'sipHost' | 'wsPort'>): string =>
   config.publicUrl?.replace(/^http/, 'ws') ??
-  `ws://${urlHost(config.publicIp ?? reachableHost(config.sipHost))}:${config.wsPort}`
+  `ws://${urlHost(config.publicIp ?? reachableHost(config.sipHost))}:${config.wsPort ?? DEFAULT_WS_PORT}`
 
 const ownAddress = (): string | undefined =>
   Object.values(networkInterfaces())

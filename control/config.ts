@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
+import { DEFAULT_WS_PORT } from './addresses.ts'
 
 /** The configuration contract: one table, from which parsing, error lines and `tandem --help` are made. */
 export interface Config {
@@ -142,7 +143,7 @@ const SETTINGS: Settings = {
   },
   wsPort: {
     name: 'TANDEM_WS_PORT',
-    default: '8081',
+    default: String(DEFAULT_WS_PORT),
     help: 'port of the call WebSocket of browsers, on TANDEM_SIP_HOST',
     parse: integer(1, 65_535),
   },

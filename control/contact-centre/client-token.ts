@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { jwtVerify, SignJWT } from 'jose'
 import { type Problem, problem } from '../http/errors.ts'
-import type { Store } from '../store.ts'
+import type { Db, Store } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { Vault } from '../vault.ts'
 import type { ClientTokenRow } from './tables.ts'
@@ -56,20 +56,38 @@ export interface Redemption {
   token: ClientTokenRow
 }
 
-/**
- * Uses a token up: what it opens, once, or why not. `origin` is the browser's `Origin` header; a token that is bound to a website
- * is not used up by another one.
- */
-export async function redeemClientToken(
-  store: Store,
-  key: Uint8Array,
-  asked: { token: string; origin: string | null; use: TokenUse; now: Date },
-): Promise<Redemption | Problem> {
+interface Asked {
+  token: string
+  /** The browser's `Origin` header. */
+  origin: string | null
+  use: TokenUse
+  now: Date
+}
+
+/** What a token says that our key has signed, for this use and not expired. */
+export interface TokenClaims {
+  id: string
+  tenant: Tenant
+}
+
+/** Reads a token, without a look at whether it was used. */
+export async function verifyClientToken(key: Uint8Array, asked: Asked): Promise<TokenClaims | Problem> {
   const claims = await verified(key, asked)
   if (claims === null) return problem('client_token_invalid', 'The client token is not valid, or has expired.')
-  const tenant = { organisationId: String(claims.org), livemode: claims.livemode === true }
-  const tokens = forTenant(store.db, tenant)
-  const row = await tokens.find('client_tokens', String(claims.jti))
+  return {
+    id: String(claims.jti),
+    tenant: { organisationId: String(claims.org), livemode: claims.livemode === true },
+  }
+}
+
+/** Uses a verified token up: what it opens, once, or why not. One that is bound to a website is not used up by another one. */
+export async function useClientToken(
+  db: Db,
+  { id, tenant }: TokenClaims,
+  asked: Pick<Asked, 'origin' | 'now'>,
+): Promise<Redemption | Problem> {
+  const tokens = forTenant(db, tenant)
+  const row = await tokens.find('client_tokens', id)
   if (row === undefined) return problem('client_token_invalid', 'The client token is not valid, or has expired.')
   if (row.origin !== null && row.origin !== asked.origin) {
     return problem('origin_mismatch', `The client token works from ${row.origin} only.`)

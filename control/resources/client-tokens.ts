@@ -16,8 +16,8 @@ export interface ClientTokenDeps {
   vault: Vault
   now: () => Date
   exists: { assistant: Exists; user: Exists }
-  /** Where browsers find us; no slash at its end. */
-  publicUrl: string
+  /** Where browsers find the call WebSocket; no slash at its end. */
+  wsUrl: string
 }
 
 const DEFAULT_TTL_S = 300
@@ -105,7 +105,7 @@ async function mint(
   const forgotten = new Date(at.getTime() - KEPT_MS).toISOString()
   await tokens.delete('client_tokens').where('expires_at', '<', forgotten).execute()
   await tokens.insert('client_tokens', row)
-  return toClientToken(row, token, deps.publicUrl)
+  return toClientToken(row, token, deps.wsUrl)
 }
 
 async function targetProblem(
@@ -126,7 +126,7 @@ async function targetProblem(
   return user?.status === 'active' ? null : conflict('not_active', `The member is ${user?.status}.`)
 }
 
-const toClientToken = (row: ClientTokenRow, token: string, publicUrl: string): ClientToken => ({
+const toClientToken = (row: ClientTokenRow, token: string, wsUrl: string): ClientToken => ({
   object: 'client_token',
   token,
   expires_at: row.expires_at,
@@ -135,5 +135,6 @@ const toClientToken = (row: ClientTokenRow, token: string, publicUrl: string): C
   agent_user_id: row.agent_user_id,
   origin: row.origin,
   livemode: row.livemode === 1,
-  ws_url: `${publicUrl.replace(/^http/, 'ws')}/v1/web_calls`,
+  // An agent's token opens the softphone and no call, hence another path.
+  ws_url: `${wsUrl}/v1/${row.agent_user_id === null ? 'web_calls' : 'softphones'}`,
 })

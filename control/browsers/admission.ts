@@ -1,0 +1,145 @@
+import { isFailure } from '../../media/protocol.ts'
+import type { DeviceTables } from '../agents/tables.ts'
+import type { Drive } from '../calls/device-port.ts'
+import type { FollowUp, Of } from '../calls/event-handler.ts'
+import { readPosition } from '../calls/position.ts'
+import { endLeg, insertParty, loadLeg, type NewParty } from '../calls/records.ts'
+import {
+  clientTokenKey,
+  type Redemption,
+  type TokenUse,
+  useClientToken,
+  verifyClientToken,
+} from '../contact-centre/client-token.ts'
+import { ERRORS, envelope, isProblem, type Problem } from '../http/errors.ts'
+import { newId } from '../ids.ts'
+import { insertProgram } from '../live/records.ts'
+import type { MediaPort } from '../media-events.ts'
+import type { Store, Trx } from '../store.ts'
+import { forTenant } from '../tenancy.ts'
+import type { Vault } from '../vault.ts'
+
+export interface AdmissionDeps {
+  store: Store
+  vault: Vault
+  now: () => Date
+  log: { info(fields: object, message: string): void }
+  /** For `doc_url`; no slash at its end. */
+  publicUrl: string
+}
+
+type Connecting = Of<'browser.connecting'>['body']
+
+const USES: Record<Connecting['use'], TokenUse> = { call: 'call', phone: 'softphone' }
+
+/** Judges the pages that knock at the call WebSocket: a client token opens its call, or an agent's softphone, once. */
+export class BrowserAdmission {
+  readonly #deps: AdmissionDeps
+  #key: Promise<Uint8Array> | null = null
+
+  constructor(deps: AdmissionDeps) {
+    this.#deps = deps
+  }
+
+  /** Nothing is written with the event: should this process die, the page is told to come again and its token is unused. */
+  connecting({ body }: Of<'browser.connecting'>, drive: Drive): FollowUp {
+    return media => this.#judge(body, media, drive)
+  }
+
+  async closed(trx: Trx, { body }: Of<'browser.closed'>): Promise<null> {
+    await trx.deleteFrom('browser_sessions').where('id', '=', body.browserId).execute()
+    return null
+  }
+
+  /** After a reconnect: softphones that are gone ring no more. */
+  async reconcile(browserIds: readonly string[]): Promise<void> {
+    const { db } = this.#deps.store
+    const rows = await db.selectFrom('browser_sessions').select('id').execute()
+    const here = new Set(browserIds)
+    const gone = rows.map(row => row.id).filter(id => !here.has(id))
+    if (gone.length > 0) await db.deleteFrom('browser_sessions').where('id', 'in', gone).execute()
+  }
+
+  async #judge(page: Connecting, media: MediaPort, drive: Drive): Promise<void> {
+    const { store, vault, now, log } = this.#deps
+    this.#key ??= clientTokenKey(store, vault)
+    const asked = { token: page.token, origin: page.origin, use: USES[page.use], now: now() }
+    const claims = await verifyClientToken(await this.#key, asked)
+    const legId = page.use === 'call' ? newId('participant') : null
+    const admitted = await store.transaction(async trx => {
+      const used = isProblem(claims) ? claims : await useClientToken(trx, claims, asked)
+      if (!isProblem(used)) await this.#register(trx, page, used, legId)
+      return used
+    })
+    const { browserId } = page
+    if (isProblem(admitted)) {
+      log.info({ browserId, host: page.host, code: admitted.problem }, 'a browser was refused')
+      await media.request('browser.refuse', refusal(browserId, admitted, this.#deps.publicUrl))
+      return
+    }
+    const { token, tenant } = admitted
+    log.info({ browserId, callId: token.id, host: page.host, use: page.use }, 'a browser was admitted')
+    const reply = await media.request('browser.admit', {
+      browserId,
+      as: page.use,
+      legId,
+      accountSid: tenant.organisationId,
+    })
+    if (isFailure(reply)) await this.#gone(browserId, legId)
+    else if (legId !== null) await drive(legId, media)
+  }
+
+  async #register(trx: Trx, page: Connecting, { tenant, token }: Redemption, legId: string | null): Promise<void> {
+    const at = this.#deps.now().toISOString()
+    if (legId !== null) {
+      const guest = await forTenant(trx, tenant).find('browser_guests', token.id)
+      await insertParty(trx, tenant, partyOf(token, guest ?? null, legId), at)
+      if (token.assistant_id !== null) {
+        await insertProgram(trx, tenant, { callId: token.id, legId }, { assistantId: token.assistant_id }, at)
+      }
+      return
+    }
+    const row: Omit<DeviceTables['browser_sessions'], 'organisation_id' | 'livemode'> = {
+      id: page.browserId,
+      user_id: token.agent_user_id ?? '',
+      node: (await readPosition(trx)).bootId ?? '',
+      connected_at: at,
+    }
+    await forTenant(trx, tenant).insert('browser_sessions', row)
+  }
+
+  /** The page did not wait. */
+  async #gone(browserId: string, legId: string | null): Promise<void> {
+    const at = this.#deps.now().toISOString()
+    await this.#deps.store.transaction(async trx => {
+      await trx.deleteFrom('browser_sessions').where('id', '=', browserId).execute()
+      const rows = legId === null ? null : await loadLeg(trx, legId)
+      if (rows !== null) await endLeg(trx, rows, { reason: 'caller_hangup', sipCode: null, quality: null }, at)
+    })
+  }
+}
+
+const refusal = (browserId: string, problem: Problem, publicUrl: string) => ({
+  browserId,
+  status: ERRORS[problem.problem].status,
+  body: envelope(problem, browserId, publicUrl) as Record<string, unknown>,
+})
+
+type Guest = { room_id: string; name: string; role: 'member' | 'moderator' }
+
+/** The call that a token opens: a guest's seat, an assistant's ear, or nobody's yet: then the API decides about it. */
+const partyOf = (token: Redemption['token'], guest: Guest | null, legId: string): NewParty => ({
+  callId: token.id,
+  legId,
+  direction: 'inbound',
+  to: guest?.room_id ?? token.assistant_id ?? 'browser',
+  from: guest?.name ?? 'browser',
+  target: guest !== null ? 'room' : token.assistant_id !== null ? 'assistant' : 'park',
+  roomId: guest?.room_id ?? null,
+  connectionId: null,
+  record: false,
+  metadata: JSON.parse(token.metadata) as Record<string, string>,
+  role: guest?.role ?? 'member',
+  muted: false,
+  admitted: guest !== null,
+})
