@@ -31,26 +31,33 @@ export function failureStatuses(route: Route): number[] {
   return [...new Set([...EVERYWHERE, ...own])].sort((a, b) => a - b)
 }
 
-/** What Fastify validates and serialises by, and what `/openapi.json` is printed from. */
+/**
+ * What Fastify validates and serialises by. Failures are not in it: they are written by `sendProblem`, and a serialiser for each
+ * status of each operation would be most of what a start costs.
+ */
 export function routeSchema(route: Route): FastifySchema {
-  const answer = answerOf(route)
   return {
+    querystring: defaultsOptional(route.query ?? input({})),
+    ...(route.params === undefined ? {} : { params: route.params }),
+    ...(route.method === 'GET' ? {} : { body: defaultsOptional(route.body ?? input({})) }),
+    response: { [route.status]: answerOf(route) },
+  } as FastifySchema
+}
+
+/** What `/openapi.json` is printed from. */
+export function describedSchema(route: Route): FastifySchema {
+  const schema = routeSchema(route)
+  const failures = failureStatuses(route).map(status => [status, { description: 'An error.', ...errorSchema }])
+  return {
+    ...schema,
     operationId: route.id,
     summary: route.summary,
     description: describe(route),
     tags: [route.tag],
     security: [{ key: [] }],
     headers: headersOf(route),
-    querystring: defaultsOptional(route.query ?? input({})),
-    ...(route.params === undefined ? {} : { params: route.params }),
-    ...(route.method === 'GET' ? {} : { body: defaultsOptional(route.body ?? input({})) }),
     ...(route.upload === undefined ? {} : { consumes: ['application/json', 'multipart/form-data'] }),
-    response: {
-      [route.status]: answer,
-      ...Object.fromEntries(
-        failureStatuses(route).map(status => [status, { description: 'An error.', ...errorSchema }]),
-      ),
-    },
+    response: { ...(schema.response as object), ...Object.fromEntries(failures) },
   } as FastifySchema
 }
 

@@ -13,7 +13,7 @@ import { type Attempt, beginAttempt, endAttempt, MAX_KEY_LENGTH } from './idempo
 import { RateLimiter } from './limits.ts'
 import { acceptMultipart, readMultipart, tooLarge, uploadBodyLimit } from './multipart.ts'
 import { type OlderRoute, olderVersionsOf } from './older-versions.ts'
-import { openApiDescription, routeSchema } from './openapi.ts'
+import { describedSchema, openApiDescription, routeSchema } from './openapi.ts'
 import { isRaw, type Route, type Upload } from './route.ts'
 import { compileValidator, validationProblem } from './validation.ts'
 import { CURRENT_VERSION, VERSIONS } from './version.ts'
@@ -96,9 +96,11 @@ function addOperation(v1: FastifyInstance, route: Route, limiter: RateLimiter, p
     method: route.method,
     url: route.path,
     schema: routeSchema(route),
-    ...(route.upload === undefined
-      ? {}
-      : { bodyLimit: uploadBodyLimit(route.upload), config: { upload: route.upload } }),
+    ...(route.upload === undefined ? {} : { bodyLimit: uploadBodyLimit(route.upload) }),
+    config: {
+      swaggerTransform: ({ url }) => ({ schema: describedSchema(route), url }),
+      ...(route.upload === undefined ? {} : { upload: route.upload }),
+    },
     onRequest: (request, reply) => admit(parts, limiter, route, request, reply),
     preValidation: [
       (request, reply) => enterAttempt(parts, route, request, reply),

@@ -1,4 +1,4 @@
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import { Ajv, type ErrorObject } from 'ajv'
 import ajvFormats from 'ajv-formats'
 import { type ErrorCode, type Problem, problem } from './errors.ts'
 import { isTime } from './time.ts'
@@ -16,8 +16,25 @@ function makeAjv(coerceTypes: boolean): Ajv {
 const exact = makeAjv(false)
 const coercing = makeAjv(true)
 
-export function compileValidator(schema: object, httpPart: string | undefined): ValidateFunction {
-  return (httpPart === 'querystring' ? coercing : exact).compile(schema)
+/** Judges a part of a request; when it is false, `errors` says why. */
+export interface Validator {
+  (part: unknown): boolean
+  errors?: ErrorObject[] | null
+}
+
+/**
+ * Makes the validator of a schema. The schema is compiled when the first request needs it: a control process that was killed
+ * must serve again at once, and compiling them all takes longer than everything else that it does before.
+ */
+export function compileValidator(schema: object, httpPart: string | undefined): Validator {
+  let compiled: Validator | undefined
+  const validate: Validator = part => {
+    compiled ??= (httpPart === 'querystring' ? coercing : exact).compile(schema)
+    const isValid = compiled(part)
+    validate.errors = compiled.errors ?? null
+    return isValid
+  }
+  return validate
 }
 
 /** Parameters whose shape is so rich that what is wrong inside them has a code of its own. */
