@@ -1,7 +1,9 @@
-import BetterSqlite3 from 'better-sqlite3'
-import { Kysely, Migrator, SqliteDialect, type Transaction } from 'kysely'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Kysely, Migrator, type Transaction } from 'kysely'
+import { faultOf } from './databases/faults.ts'
+import { postgresDatabase, serverProblem } from './databases/postgres.ts'
+import { sqliteDatabase } from './databases/sqlite.ts'
 import { MIGRATIONS } from './migrations/all.ts'
-import { PreparedStatements } from './prepared-statements.ts'
 import type { Database } from './tables.ts'
 
 /** Something to query with: the database itself, or a transaction in it. */
@@ -13,37 +15,66 @@ export type Engine = 'sqlite' | 'postgres'
 export interface Store {
   readonly engine: Engine
   readonly db: Kysely<Database>
-  /** All or nothing; what `run` returns is committed, what it throws is rolled back. Transactions do not nest. */
+  /**
+   * All or nothing; what `run` returns is committed, what it throws is rolled back. Transactions do not nest, and behave as if
+   * one ran after the other, whichever process they are of: what `run` has read is still so when it commits. Where that cannot be
+   * had, `run` is rolled back and called again, so it does nothing but query.
+   */
   transaction<T>(run: (trx: Trx) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
-const BUSY_TIMEOUT_MS = 5000
+/** Tries of a transaction that others are in the way of; the last one's error is thrown. */
+const MAX_TRIES = 12
+/** A unique key that is taken was free when we looked: looking once more tells by whom. Twice taken is a bug. */
+const MAX_TRIES_TAKEN = 3
+const MAX_WAIT_MS = 400
 
-/**
- * Opens the SQLite database at `file` (or `:memory:`) and brings its tables up to date.
- *
- * `synchronous = FULL`: with WAL, NORMAL may lose the last commits in a power cut, and what we acknowledged may not be lost.
- */
-export async function openStore(file: string): Promise<Store> {
-  const sqlite = new BetterSqlite3(file)
-  sqlite.pragma('journal_mode = WAL')
-  sqlite.pragma('synchronous = FULL')
-  sqlite.pragma('foreign_keys = ON')
-  sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`)
-  const database = new PreparedStatements(sqlite)
-  const db = new Kysely<Database>({ dialect: new SqliteDialect({ database }) })
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } })
-  const { error } = await migrator.migrateToLatest()
-  if (error !== undefined) {
+/** Opens the database, a `postgres://` URL or a file of SQLite's (or `:memory:`), and brings its tables up to date. */
+export async function openStore(target: string): Promise<Store> {
+  const engine = isPostgres(target) ? 'postgres' : 'sqlite'
+  const db = isPostgres(target) ? postgresDatabase<Database>(target) : sqliteDatabase<Database>(target)
+  try {
+    const problem = engine === 'postgres' ? await serverProblem(db) : null
+    if (problem !== null) throw new Error(problem)
+    await migrate(db)
+  } catch (error) {
     await db.destroy()
     throw error
   }
-  database.clear()
   return {
-    engine: 'sqlite',
+    engine,
     db,
-    transaction: run => db.transaction().execute(run),
+    transaction: run =>
+      retrying(() => {
+        const transaction = db.transaction()
+        // SQLite has one writer at a time, so all of its transactions are serializable.
+        return (engine === 'sqlite' ? transaction : transaction.setIsolationLevel('serializable')).execute(run)
+      }),
     close: () => db.destroy(),
+  }
+}
+
+export const isPostgres = (target: string): boolean => /^postgres(ql)?:\/\//.test(target)
+
+/** Processes that start at once take turns: Kysely locks its table of migrations, or, on SQLite, the database. */
+async function migrate(db: Kysely<Database>): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } })
+  const { error } = await migrator.migrateToLatest()
+  if (error !== undefined) throw error
+}
+
+/** The one place that tries again what another transaction was in the way of. */
+async function retrying<T>(run: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await run()
+    } catch (error) {
+      const fault = faultOf(error)
+      const most = fault === 'conflict' ? MAX_TRIES : fault === 'taken' ? MAX_TRIES_TAKEN : 1
+      if (tries >= most) throw error
+    }
+    // Apart at random, so that those who met do not meet again.
+    await sleep(Math.random() * Math.min(MAX_WAIT_MS, 2 ** (tries + 2)))
   }
 }

@@ -1,11 +1,13 @@
 /**
  * The test command: every `test/**\/*.test.ts` in a process of its own; first the unit tests, then those that start the
- * product and mostly wait, both two at a time, last one by one those that judge audio by its timing or load the machine.
+ * product and mostly wait, both two at a time, last one by one those that judge audio by its timing or load the machine. Unit
+ * tests that open a store run on SQLite, and again on the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`.
  * `npm test -- PATTERN…` runs the files whose path holds a pattern.
  */
 import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { dropDatabases, opensStore, serverProblem } from './stores.ts'
 
 const FILE_TIMEOUT_MS = 240_000
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -20,11 +22,17 @@ const mostlyWaits = (path: string): boolean =>
 
 const totals = { passed: 0, failed: 0, skipped: 0 }
 const skips: string[] = []
+const { TANDEM_TEST_DATABASE_URL: server, ...env } = process.env
 
-function runFile(path: string): Promise<void> {
+type Variables = Record<string, string>
+
+function runFile(path: string, variables: Variables): Promise<void> {
   return new Promise(resolve => {
     const started = Date.now()
-    const child = spawn(process.execPath, ['--import', 'tsx', `test/${path}`], { cwd: root })
+    const child = spawn(process.execPath, ['--import', 'tsx', `test/${path}`], {
+      cwd: root,
+      env: { ...env, ...variables },
+    })
     let output = ''
     child.stdout.on('data', data => (output += data))
     child.stderr.on('data', data => (output += data))
@@ -44,22 +52,45 @@ function runFile(path: string): Promise<void> {
       totals.skipped += skipped
       skips.push(...output.split('\n').filter(line => line.startsWith('SKIP ')))
       const verdict = failed > 0 ? 'FAIL' : 'ok'
-      console.log(`${verdict.padEnd(4)} ${path} (${passed} passed, ${skipped} skipped, ${Date.now() - started} ms)`)
+      const where = 'TANDEM_TEST_DATABASE_URL' in variables ? `${path} on PostgreSQL` : path
+      console.log(`${verdict.padEnd(4)} ${where} (${passed} passed, ${skipped} skipped, ${Date.now() - started} ms)`)
       if (failed > 0) console.log(output.trimEnd().replace(/^/gm, '     '))
       resolve()
     })
   })
 }
 
-async function runAll(queue: string[], width: number): Promise<void> {
-  const worker = async (): Promise<void> => {
-    for (let path = queue.shift(); path !== undefined; path = queue.shift()) await runFile(path)
+/** `slot` numbers the files that run at once. */
+async function runAll(paths: string[], width: number, variables: (slot: number) => Variables = () => ({})) {
+  const queue = [...paths]
+  const worker = async (slot: number): Promise<void> => {
+    for (let path = queue.shift(); path !== undefined; path = queue.shift()) await runFile(path, variables(slot))
   }
-  await Promise.all(Array.from({ length: width }, worker))
+  await Promise.all(Array.from({ length: width }, (_, slot) => worker(slot)))
+}
+
+async function runOnPostgres(paths: string[], width: number): Promise<void> {
+  if (server === undefined) {
+    if (paths.length > 0) skips.push(`SKIP ${paths.length} files on PostgreSQL (TANDEM_TEST_DATABASE_URL is not set)`)
+    return
+  }
+  const problem = await serverProblem(server)
+  if (problem !== null) {
+    totals.failed += 1
+    console.log(`FAIL ${paths.length} files on PostgreSQL: TANDEM_TEST_DATABASE_URL cannot be used (${problem})`)
+    return
+  }
+  const run = `run${process.pid}`
+  await runAll(paths, width, slot => ({ TANDEM_TEST_DATABASE_URL: server, TANDEM_TEST_SLOT: `${run}_${slot}` }))
+  await dropDatabases(server, `tandem_test_${run}_`)
 }
 
 await runAll(
   files.filter(path => !startsProduct(path)),
+  2,
+)
+await runOnPostgres(
+  files.filter(path => !startsProduct(path) && opensStore(path)),
   2,
 )
 await runAll(files.filter(mostlyWaits), 2)

@@ -1,15 +1,14 @@
 import { sql } from 'kysely'
 import type { Tenant } from '../tenancy.ts'
 import type { Found, PassageSearch } from './search.ts'
+import { questionWords } from './words.ts'
 
 /**
- * With `sqlite-search-table.ts` the one place that speaks SQLite's FTS5 (https://sqlite.org/fts5.html). Tenant and document are
+ * With `search-table.ts` the one place that speaks SQLite's FTS5 (https://sqlite.org/fts5.html). Tenant and document are
  * indexed columns of weight 0, so that a search reads the tenant's own passages only, and a document's passages are found
  * without a scan.
  */
 const WEIGHTS = '0, 0, 0, 1'
-/** More words than a question has; each costs a look-up. */
-const MAX_WORDS = 24
 /** Passages that are scored, for each that is answered. */
 const CANDIDATES_PER_RESULT = 5
 
@@ -27,7 +26,7 @@ export const sqliteSearch: PassageSearch = {
     )`.execute(trx)
   },
   async find(db, tenant, question, { documentIds, limit }) {
-    const words = wordsOf(question)
+    const words = questionWords(question)
     if (words.length === 0) return []
     const within = ofTenant(tenant, documentIds)
     const match = `${within} AND text : (${words.map(phrase).join(' OR ')})`
@@ -59,7 +58,3 @@ const ofTenant = (tenant: Tenant, documentIds: string[]): string => {
 
 /** A string of FTS5's query language: whatever it holds is text, not an operator. */
 const phrase = (text: string): string => `"${text.replaceAll('"', '""')}"`
-
-/** The distinct words of a question, as the tokenizer cuts them: letters and digits. */
-const wordsOf = (question: string): string[] =>
-  [...new Set(question.toLowerCase().match(/[\p{L}\p{N}\p{M}]+/gu) ?? [])].slice(0, MAX_WORDS)

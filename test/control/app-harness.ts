@@ -1,9 +1,11 @@
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { pino } from 'pino'
 import { addOrganisation, type KeyPair } from '../../control/first-start.ts'
+import type { RequestLog } from '../../control/http/request-log.ts'
 import type { Route } from '../../control/http/route.ts'
 import { createServer, mountOperations } from '../../control/http/server.ts'
-import { openStore, type Store } from '../../control/store.ts'
+import type { Store } from '../../control/store.ts'
+import { openTestStore } from './database.ts'
 
 export const START = new Date('2026-11-21T10:00:00.000Z')
 
@@ -61,7 +63,7 @@ export interface World {
 
 /** A database in memory with two organisations. */
 export async function makeWorld(): Promise<World> {
-  const store = await openStore(':memory:')
+  const store = await openTestStore()
   const clock = makeClock()
   const add = (name: string) =>
     store.transaction(trx => addOrganisation(trx, { name, pciEnabled: false, now: clock.now() }))
@@ -73,9 +75,11 @@ export async function serve(
   world: World,
   routes: Route[],
   rate = { burst: 1000, perSecond: 1000 },
+  requestLog?: RequestLog,
 ): Promise<FastifyInstance> {
   const app = await createServer({ log: silent, version: '0.0.0' })
-  await mountOperations(app, routes, { store: world.store, now: world.clock.now, log: silent, rate })
+  const parts = { store: world.store, now: world.clock.now, log: silent, rate }
+  await mountOperations(app, routes, { ...parts, ...(requestLog && { requestLog }) })
   await app.ready()
   return app
 }

@@ -1,6 +1,23 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { openStore, type Store } from '../../control/store.ts'
+
+/**
+ * The databases of tests. Without `TANDEM_TEST_DATABASE_URL` they are SQLite's. With it (any database of a PostgreSQL server, as
+ * a user who may create databases) each is a database of its own there, copied from a template that has the tables.
+ */
+const SERVER = process.env.TANDEM_TEST_DATABASE_URL
+
+/** All databases of tests on the server. */
+export const TEST_PREFIX = 'tandem_test'
+/** Of those that run at the same time, one makes the template. */
+const TEMPLATE_LOCK = 7_283_640
+
+export const testEngine = SERVER === undefined ? 'sqlite' : 'postgres'
 
 /** A database that several stores, and several processes, can open at once. */
 export interface TestDatabase {
@@ -11,6 +28,97 @@ export interface TestDatabase {
 }
 
 export async function makeDatabase(): Promise<TestDatabase> {
+  if (SERVER !== undefined) return makePostgres(SERVER)
   const folder = mkdtempSync(join(tmpdir(), 'tandem-test-'))
   return { target: join(folder, 'tandem.db'), remove: async () => rmSync(folder, { recursive: true }) }
+}
+
+/** A store on a database of its own, which goes when the store is closed. */
+export async function openTestStore(): Promise<Store> {
+  if (SERVER === undefined) return openStore(':memory:')
+  const database = await makeDatabase()
+  const store = await openStore(database.target)
+  const close = async (): Promise<void> => {
+    await store.close()
+    await database.remove()
+  }
+  return { ...store, close }
+}
+
+/** Whoever runs files one after the other gives them a slot, in which each finds the databases of the one before. */
+const SLOT = process.env.TANDEM_TEST_SLOT
+
+let admin: pg.Pool | null = null
+let template: Promise<string> | null = null
+let made = 0
+/** Databases of this process, and those of them that nobody uses: copying a template costs twenty times what emptying does. */
+const all: string[] = []
+const free: string[] = []
+
+async function makePostgres(server: string): Promise<TestDatabase> {
+  admin ??= new pg.Pool({ connectionString: server, max: 2, allowExitOnIdle: true })
+  template ??= makeTemplate(admin, server)
+  const name = free.pop() ?? `${TEST_PREFIX}_${SLOT ?? process.pid}_${(await template).slice(-8)}_${++made}`
+  const target = urlOf(server, name)
+  if (all.length === 0 && SLOT === undefined) process.once('beforeExit', removeAll)
+  const { rowCount } = await admin.query('select 1 from pg_database where datname = $1', [name])
+  if (rowCount === 1) await empty(admin, name, target)
+  else await admin.query(`create database ${name} template ${await template}`)
+  if (!all.includes(name)) all.push(name)
+  return { target, remove: async () => void free.push(name) }
+}
+
+/** Deletes every row, and ends whoever still works there. One statement, for foreign keys are checked at its end. */
+async function empty(pool: pg.Pool, name: string, target: string): Promise<void> {
+  await pool.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
+  const client = new pg.Client(target)
+  await client.connect()
+  const { rows } = await client.query(
+    `select tablename as name from pg_tables where schemaname = 'public' and tablename not like 'kysely%'`,
+  )
+  const deletes = rows.map((row, i) => `d${i} as (delete from "${row.name}")`)
+  await client.query(`with ${deletes.join(', ')} select 1`)
+  await client.end()
+}
+
+async function removeAll(): Promise<void> {
+  for (const name of all) await admin?.query(`drop database if exists ${name} with (force)`)
+}
+
+function urlOf(server: string, name: string): string {
+  const url = new URL(server)
+  url.pathname = `/${name}`
+  return url.href
+}
+
+/** Named by what the migrations say, so that a change of them makes another one. */
+async function makeTemplate(pool: pg.Pool, server: string): Promise<string> {
+  const name = `${TEST_PREFIX}_template_${digestOfMigrations()}`
+  const client = await pool.connect()
+  try {
+    await client.query('select pg_advisory_lock($1)', [TEMPLATE_LOCK])
+    const { rows } = await client.query('select datname from pg_database where datname like $1', [
+      `${TEST_PREFIX}_template_%`,
+    ])
+    if (rows.some(({ datname }) => datname === name)) return name
+    for (const { datname } of rows) await client.query(`drop database if exists ${datname} with (force)`)
+    // Under another name until it is whole.
+    const draft = `${TEST_PREFIX}_template_draft`
+    await client.query(`create database ${draft} encoding 'UTF8' template template0`)
+    await (await openStore(urlOf(server, draft))).close()
+    await client.query(`alter database ${draft} rename to ${name}`)
+    return name
+  } finally {
+    await client.query('select pg_advisory_unlock($1)', [TEMPLATE_LOCK])
+    client.release()
+  }
+}
+
+function digestOfMigrations(): string {
+  const root = fileURLToPath(new URL('../../control/', import.meta.url))
+  const files = readdirSync(join(root, 'migrations')).map(name => join(root, 'migrations', name))
+  files.push(join(root, 'kb/search-table.ts'), join(root, 'databases/postgres.ts'))
+  const hash = createHash('sha256')
+  for (const file of files.sort()) hash.update(readFileSync(file))
+  return hash.digest('hex').slice(0, 16)
 }

@@ -1,12 +1,13 @@
 import * as assert from 'uvu/assert'
-import { sqliteSearch } from '../../../control/kb/sqlite-search.ts'
+import { passageSearch } from '../../../control/kb/passage-search.ts'
 import { suite } from '../../harness.ts'
 import { makeWorld } from '../app-harness.ts'
 
-const test = suite('control/kb/sqlite-search')
+const test = suite('control/kb/passage-search')
 
 async function makeSearch() {
   const { store, ours, theirs } = await makeWorld()
+  const search = passageSearch(store.engine)
   const live = { organisationId: ours.organisationId, livemode: true }
   const tenants = [
     live,
@@ -14,13 +15,11 @@ async function makeSearch() {
     { organisationId: theirs.organisationId, livemode: true },
   ] as const
   for (const [i, tenant] of tenants.entries()) {
-    await store.transaction(trx =>
-      sqliteSearch.add(trx, tenant, `kbd_${i}`, [{ id: `kbp_${i}`, text: 'opening hours' }]),
-    )
+    await store.transaction(trx => search.add(trx, tenant, `kbd_${i}`, [{ id: `kbp_${i}`, text: 'opening hours' }]))
   }
   const find = async (tenant: (typeof tenants)[number], question: string, documentIds: string[] = []) =>
-    (await sqliteSearch.find(store.db, tenant, question, { documentIds, limit: 10 })).map(({ passageId }) => passageId)
-  return { store, tenants, find }
+    (await search.find(store.db, tenant, question, { documentIds, limit: 10 })).map(({ passageId }) => passageId)
+  return { store, search, tenants, find }
 }
 
 test('the index gives each tenant its own passages only', async () => {
@@ -33,20 +32,20 @@ test('the index gives each tenant its own passages only', async () => {
 })
 
 test("a removed document's passages leave the index, and nobody else's", async () => {
-  const { store, tenants, find } = await makeSearch()
+  const { store, search, tenants, find } = await makeSearch()
   const [live, inTest, theirs] = tenants
-  await store.transaction(trx => sqliteSearch.remove(trx, theirs, 'kbd_0'))
+  await store.transaction(trx => search.remove(trx, theirs, 'kbd_0'))
   assert.equal(await find(live, 'hours'), ['kbp_0'], "another tenant's ID removes nothing")
-  await store.transaction(trx => sqliteSearch.remove(trx, live, 'kbd_0'))
+  await store.transaction(trx => search.remove(trx, live, 'kbd_0'))
   assert.equal(await find(live, 'hours'), [])
   assert.equal([await find(inTest, 'hours'), await find(theirs, 'hours')], [['kbp_1'], ['kbp_2']])
   await store.close()
 })
 
 test('a word in any form of its stem, case and accents is found', async () => {
-  const { store, tenants, find } = await makeSearch()
+  const { store, search, tenants, find } = await makeSearch()
   const passage = { id: 'kbp_9', text: 'Caf\u00e9s refunded; \u05e9\u05e2\u05d5\u05ea' }
-  await store.transaction(trx => sqliteSearch.add(trx, tenants[0], 'kbd_9', [passage]))
+  await store.transaction(trx => search.add(trx, tenants[0], 'kbd_9', [passage]))
   for (const word of ['cafe', 'REFUNDS', '\u05e9\u05e2\u05d5\u05ea']) {
     assert.equal(await find(tenants[0], word), ['kbp_9'], word)
   }

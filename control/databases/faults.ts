@@ -1,0 +1,28 @@
+/**
+ * What a database error means to whoever sees it:
+ * `conflict`: another transaction was in the way; the same again may succeed.
+ * `taken`: a row with this unique key is there already.
+ * `outage`: the database cannot be reached or cannot write; no fault of the statement.
+ */
+export type DatabaseFault = 'conflict' | 'taken' | 'outage'
+
+/** PostgreSQL's SQLSTATE (its manual, appendix A), SQLite's extended result codes (https://sqlite.org/rescode.html), Node's. */
+const FAULTS: [RegExp, DatabaseFault][] = [
+  [/^(40001|40P01|55P03|SQLITE_BUSY(_.*)?)$/, 'conflict'],
+  [/^(23505|SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY))$/, 'taken'],
+  [/^(08...|53...|57P0.|25P03|58...|SQLITE_(FULL|IOERR.*|READONLY.*|CANTOPEN.*))$/, 'outage'],
+  [/^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/, 'outage'],
+]
+
+/** `pg` gives these no code. */
+const LOST =
+  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/
+
+/** The one place that reads database errors; null: none of the above, so a bug. */
+export function faultOf(error: unknown): DatabaseFault | null {
+  if (!(error instanceof Error)) return null
+  const code = 'code' in error ? String(error.code) : ''
+  const known = FAULTS.find(([pattern]) => pattern.test(code))
+  if (known !== undefined) return known[1]
+  return LOST.test(error.message) ? 'outage' : null
+}

@@ -1,0 +1,103 @@
+import {
+  type DataTypeNode,
+  HandleEmptyInListsPlugin,
+  Kysely,
+  PostgresDialect,
+  PostgresQueryCompiler,
+  type QueryCompiler,
+  replaceWithNoncontingentExpression,
+  sql,
+} from 'kysely'
+import pg from 'pg'
+
+/** Connections of one control process. */
+const MAX_CONNECTIONS = 16
+/** How long a query waits for a connection, and a connection for its server. */
+const CONNECT_TIMEOUT_MS = 5000
+const STATEMENT_TIMEOUT_MS = 15_000
+/** A transaction whose process is stuck gives back its locks. */
+const IDLE_TRANSACTION_MS = 30_000
+/** A connection that nobody needs is given back. */
+const IDLE_CONNECTION_MS = 60_000
+const OLDEST = { number: 150_000, name: '15' }
+
+/**
+ * PostgreSQL made to hold what SQLite holds, whatever the server's settings: `integer` has 64 bits, text is compared byte by
+ * byte, and a NUL, which its text cannot hold, becomes U+FFFD as other broken characters do.
+ */
+class Compiler extends PostgresQueryCompiler {
+  protected override visitDataType(node: DataTypeNode): void {
+    if (node.dataType === 'integer') this.append('bigint')
+    else super.visitDataType(node)
+    if (node.dataType === 'text' && this.parentNode?.kind === 'ColumnDefinitionNode') this.append(' collate "C"')
+  }
+
+  protected override addParameter(parameter: unknown): void {
+    super.addParameter(typeof parameter === 'string' ? parameter.replaceAll('\0', '\ufffd') : parameter)
+  }
+}
+
+class Dialect extends PostgresDialect {
+  override createQueryCompiler(): QueryCompiler {
+    return new Compiler()
+  }
+}
+
+/** int8 and numeric (`count`, `sum`) come as text by default; ours are below 2^53. */
+const NUMBERS: readonly number[] = [pg.types.builtins.INT8, pg.types.builtins.NUMERIC]
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format: 'text') =>
+    NUMBERS.includes(oid) ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+}
+
+/** The database at a `postgres://` URL. Opens no connection yet. */
+export function postgresDatabase<DB>(url: string): Kysely<DB> {
+  const pool = new pg.Pool({
+    connectionString: url,
+    types,
+    max: MAX_CONNECTIONS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: IDLE_CONNECTION_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    // For a server that cannot even say so.
+    query_timeout: STATEMENT_TIMEOUT_MS + CONNECT_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: IDLE_TRANSACTION_MS,
+    keepAlive: true,
+    // Idle connections do not keep a process that has nothing else to do.
+    allowExitOnIdle: true,
+    application_name: 'tandem',
+  })
+  // A connection that breaks while idle leaves the pool; the next query opens another, or says why it cannot.
+  pool.on('error', () => {})
+  // `in ()`, which SQLite knows and PostgreSQL does not, is false.
+  const plugins = [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })]
+  return new Kysely<DB>({ dialect: new Dialect({ pool }), plugins })
+}
+
+/** Why this server cannot hold our tables, or null. */
+export async function serverProblem<DB>(db: Kysely<DB>): Promise<string | null> {
+  const { rows } = await sql<{ version: number; name: string; encoding: string }>`
+    select current_setting('server_version_num')::int as version, current_setting('server_version') as name,
+      current_setting('server_encoding') as encoding`.execute(db)
+  const { version = 0, name = '', encoding = '' } = rows[0] ?? {}
+  if (version < OLDEST.number) return `it is PostgreSQL ${name}: use ${OLDEST.name} or later`
+  return encoding === 'UTF8' ? null : `its encoding is ${encoding}: make it with ENCODING 'UTF8' TEMPLATE template0`
+}
+
+/** What to do about a server that was not reached, by SQLSTATE or Node's code. */
+const ADVICE: [RegExp, string][] = [
+  [/^28/, 'check user and password in TANDEM_DATABASE_URL'],
+  [/^3D000$/, 'create that database, or name another one in TANDEM_DATABASE_URL'],
+  [/^42501$/, 'grant the user CREATE on the schema, or make it the owner of the database'],
+  [/^53300$/, 'allow the server more connections (max_connections)'],
+  [/^(ENOTFOUND|EAI_AGAIN)$/, 'check the host in TANDEM_DATABASE_URL'],
+]
+
+/** One line that says what to change. `url` is not shown whole: it holds a password. */
+export function describeOpenError(url: string, error: unknown): string {
+  const { host, pathname } = new URL(url)
+  const { code = '', message } = error as Error & { code?: string }
+  const reason = message === '' ? code : message
+  const advice = ADVICE.find(([pattern]) => pattern.test(code))?.[1] ?? 'start it, or correct TANDEM_DATABASE_URL'
+  return `Cannot open the database ${host}${pathname} (${reason}): ${advice}.`
+}
