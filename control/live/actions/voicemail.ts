@@ -1,0 +1,92 @@
+import type { PlaySource } from '../../../media/protocol.ts'
+import { newId } from '../../ids.ts'
+import { forTenant } from '../../tenancy.ts'
+import type { ActionOutcome, ActionScene } from '../flow-play.ts'
+import type { Stage } from '../stage.ts'
+
+export const VOICEMAIL_GREETING = 'Please leave a message after the tone. Press any key when you are done.'
+const MAX_SECONDS = 120
+/** Less than this is no message [ms]. */
+const SHORTEST_MS = 1000
+/** A recording is written to its end within this time [ms]. */
+const WRITE_LIMIT_MS = 15_000
+
+export interface Mailbox {
+  queueId: string | null
+  userId: string | null
+  maxSeconds: number
+}
+
+/** Of whom the message is for: a queue, a user, or the organisation. */
+export function mailboxOf({ request }: ActionScene): Mailbox {
+  const { node, input } = request
+  const id = String(input.target_id ?? '')
+  return {
+    queueId: node.target?.type === 'queue' ? id : null,
+    userId: node.target?.type === 'user' ? id : null,
+    maxSeconds: MAX_SECONDS,
+  }
+}
+
+/** A voicemail node: its script is the greeting. */
+export async function voicemail(scene: ActionScene): Promise<ActionOutcome> {
+  const { stage, request, language, memo, remember } = scene
+  const hasGreeting = (request.node.script ?? '') !== '' || (request.node.asset_id ?? null) !== null
+  const greeting: PlaySource = { kind: 'speech', text: VOICEMAIL_GREETING, voice: null, language }
+  await scene.flush(hasGreeting ? [] : [greeting])
+  const outcome = await takeMessage(stage, mailboxOf(scene), memo as string | null, remember)
+  return { status: outcome === 'recorded' ? 'succeeded' : 'failed', outcome, output: null }
+}
+
+/**
+ * The beep, and the message until a key is pressed, `maxSeconds` have passed, or the caller hangs up. `id`: of a message that was
+ * being taken before a restart.
+ */
+export async function takeMessage(
+  stage: Stage,
+  mailbox: Mailbox,
+  id: string | null,
+  remember: ActionScene['remember'],
+): Promise<'recorded' | 'empty'> {
+  const { legId, call, tenant } = stage
+  const voicemailId = id ?? newId('voicemail')
+  if (id === null) {
+    const row = {
+      id: voicemailId,
+      call_id: call.id,
+      queue_id: mailbox.queueId,
+      user_id: mailbox.userId,
+      from_address: call.direction === 'inbound' ? call.from_address : call.to_address,
+      status: 'recording' as const,
+      file: null,
+      duration_ms: null,
+      created: stage.now().toISOString(),
+    }
+    await remember(voicemailId, { also: trx => forTenant(trx, tenant).insert('voicemails', row) })
+  }
+  const ready =
+    (kind: 'collected' | 'recorded') => (input: { kind: string; collectId?: string; recordingId?: string }) =>
+      input.kind === kind && (input.collectId ?? input.recordingId) === voicemailId ? input : null
+  const early = id === null ? null : await stage.poll(ready('collected'))
+  if (early === null && !(id !== null && stage.resumed?.collecting === true)) {
+    await stage.request('recording.start', { recordingId: voicemailId, target: { legId } })
+    await stage.request('leg.collect', {
+      legId,
+      collectId: voicemailId,
+      prompts: [{ kind: 'tone', name: 'beep' }],
+      maxDigits: 1,
+      terminators: '#',
+      firstDigitTimeoutMs: mailbox.maxSeconds * 1000,
+      interDigitTimeoutMs: 1000,
+      sensitive: false,
+      playThrough: true,
+    })
+  }
+  if (early === null) await stage.until(ready('collected'))
+  await stage.request('recording.stop', { recordingId: voicemailId })
+  const recorded = await stage.until(
+    input => (input.kind === 'recorded' && input.recordingId === voicemailId ? input : null),
+    WRITE_LIMIT_MS,
+  )
+  return (recorded?.durationMs ?? 0) >= SHORTEST_MS ? 'recorded' : 'empty'
+}

@@ -1,0 +1,45 @@
+import type { Db } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+
+/** Who an assistant may give its calls to, and how the model knows them. */
+export interface HandOver {
+  name: string
+  description: string
+  target: { type: 'queue' | 'user' | 'number' | 'assistant' | 'flow' | 'room'; id: string }
+}
+
+export interface AssistantTool {
+  name: string
+  description: string
+  url: string
+  /** JSON Schema of its input. */
+  parameters: Record<string, unknown>
+}
+
+/** What of an assistant a live call needs (`assistantSchema`). */
+export interface AssistantSettings {
+  prompt: string
+  greeting: string
+  language: string
+  tools: AssistantTool[]
+  hand_overs?: HandOver[]
+  kb_document_ids: string[]
+  model: { model: string; fallback_model: string | null; temperature: number; api: 'chat' | 'responses' }
+  voice: { voice: string; speed: number }
+  turn: { silence_ms: number; no_response_ms: number; interruptible: boolean; back_channels?: string[] }
+}
+
+export async function assistantSettings(
+  db: Db,
+  tenant: Tenant,
+  assistantId: string | null,
+): Promise<AssistantSettings | null> {
+  const row = assistantId === null ? undefined : await forTenant(db, tenant).find('assistants', assistantId)
+  return row === undefined ? null : JSON.parse(row.settings)
+}
+
+/** How a line of this assistant is spoken. */
+export const voiceOf = (settings: AssistantSettings | null): { voice: string | null; language: string | null } => ({
+  voice: settings === null || settings.voice.voice === '' ? null : settings.voice.voice,
+  language: settings?.language ?? null,
+})

@@ -1,0 +1,52 @@
+/** A sentence that does not end is spoken in pieces of this length [characters]. */
+const MAX_LENGTH = 240
+/** Shorter than this, what looks like a sentence waits for the next: `Dr.`, `1.` [characters]. */
+const MIN_LENGTH = 6
+
+/** Cuts a text that comes in pieces into sentences, so that the first is spoken while the rest is made. */
+export class SentenceCutter {
+  #open = ''
+
+  /** The sentences that are complete with this piece. */
+  push(piece: string): string[] {
+    this.#open += piece
+    const sentences: string[] = []
+    for (let cut = cutAt(this.#open); cut > 0; cut = cutAt(this.#open)) {
+      const sentence = this.#open.slice(0, cut).trim()
+      this.#open = this.#open.slice(cut)
+      if (sentence !== '') sentences.push(sentence)
+    }
+    return sentences
+  }
+
+  /** What is left when no more comes; null: nothing. */
+  flush(): string | null {
+    const rest = this.#open.trim()
+    this.#open = ''
+    return rest === '' ? null : rest
+  }
+}
+
+/** Where the first sentence ends; 0: not yet. */
+function cutAt(text: string): number {
+  for (const { index, 0: end } of text.matchAll(/[.!?…]+["')\]]?\s+|\n+/g)) {
+    if (text.slice(0, index).trim().length + 1 >= MIN_LENGTH) return index + end.length
+  }
+  if (text.length <= MAX_LENGTH) return 0
+  const part = text.slice(0, MAX_LENGTH)
+  const comma = Math.max(part.lastIndexOf(', '), part.lastIndexOf('; '))
+  if (comma > MIN_LENGTH) return comma + 2
+  const space = part.lastIndexOf(' ')
+  return space > MIN_LENGTH ? space + 1 : MAX_LENGTH
+}
+
+/** Characters of speech in a second, about. */
+const CHARACTERS_PER_SECOND = 15
+
+/** As much of a line as was heard in this time, in whole words: what the model may believe to have said. */
+export function heardPart(text: string, heardMs: number): string {
+  const length = Math.floor((heardMs * CHARACTERS_PER_SECOND) / 1000)
+  if (length >= text.length) return text
+  const end = text.lastIndexOf(' ', length)
+  return end <= 0 ? '' : text.slice(0, end)
+}

@@ -1,0 +1,81 @@
+import { Ajv } from 'ajv'
+import type { FlowValue } from '../../flows/graph.ts'
+import type { Tenant } from '../../tenancy.ts'
+import { type HttpActionParts, postAction } from '../actions/http-action.ts'
+import type { AssistantSettings, HandOver } from '../assistant-settings.ts'
+import { type ChatTool, END_CALL } from './chat-model.ts'
+
+/** What a tool's answer may take of the model's attention [characters]. */
+const MAX_OUTPUT = 4000
+const NOTHING = { type: 'object', properties: {}, additionalProperties: false }
+
+/** Schemas are customers': what cannot be compiled refuses its tool, and formats are not judged. */
+const ajv = new Ajv({ strict: false, validateFormats: false, logger: false })
+
+/** What the model may ask for: to end the call, to give it to somebody, and the assistant's own tools. */
+export function toolsOf({ tools, hand_overs: handOvers = [] }: AssistantSettings): ChatTool[] {
+  return [
+    { name: END_CALL, description: 'Ends the call, after goodbye.', parameters: NOTHING },
+    ...handOvers.map(({ name, description }) => ({
+      name: transferName(name),
+      description: `Gives the call to ${description === '' ? name : description}.`,
+      parameters: NOTHING,
+    })),
+    ...tools.map(({ name, description, parameters }) => ({ name, description, parameters: objectSchema(parameters) })),
+  ]
+}
+
+const transferName = (name: string): string => `transfer_to_${name}`
+
+/** An empty schema takes any object. */
+const objectSchema = (parameters: Record<string, unknown>): Record<string, unknown> =>
+  'type' in parameters ? parameters : { type: 'object', ...parameters }
+
+export const handOverOf = ({ hand_overs: handOvers = [] }: AssistantSettings, toolName: string): HandOver | undefined =>
+  handOvers.find(({ name }) => transferName(name) === toolName)
+
+/** What came of a tool, for the model and for the journal. */
+export interface ToolResult {
+  status: 'succeeded' | 'failed'
+  output: string
+}
+
+/** Runs one of the assistant's HTTP tools. `key` is the same when it is run over. */
+export async function runTool(
+  parts: HttpActionParts,
+  tenant: Tenant,
+  settings: AssistantSettings,
+  called: { name: string; input: Record<string, unknown>; key: string; signal: AbortSignal },
+): Promise<ToolResult> {
+  const tool = settings.tools.find(({ name }) => name === called.name)
+  if (tool === undefined) return failed(`there is no tool ${called.name}`)
+  const wrong = inputProblem(objectSchema(tool.parameters), called.input)
+  if (wrong !== null) return failed(wrong)
+  const { key, signal, input } = called
+  const result = await postAction(parts, tenant, { url: tool.url, input, key, signal })
+  if (result.outcome !== 'success') return failed(result.message)
+  return { status: 'succeeded', output: result.text.slice(0, MAX_OUTPUT) }
+}
+
+const failed = (message: string): ToolResult => ({ status: 'failed', output: `failed: ${message}` })
+
+function inputProblem(schema: Record<string, unknown>, input: Record<string, unknown>): string | null {
+  try {
+    if (ajv.validate(schema, input) === true) return null
+    return ajv.errorsText(ajv.errors, { dataVar: 'input' })
+  } catch {
+    return 'the schema of the tool cannot be used'
+  } finally {
+    // Schemas are many and short-lived: what was compiled is not kept.
+    ajv.removeSchema()
+  }
+}
+
+/** A tool's input as the journal shows it. */
+export const shownInput = (input: Record<string, unknown>): Record<string, FlowValue> =>
+  Object.fromEntries(
+    Object.entries(input).map(([name, value]) => [
+      name,
+      typeof value === 'object' && value !== null ? JSON.stringify(value) : (value as FlowValue),
+    ]),
+  )

@@ -1,0 +1,300 @@
+import type { Logger } from 'pino'
+import type { LegSnapshot, MediaEvent, MediaSnapshot } from '../../media/protocol.ts'
+import type { FollowUp } from '../calls/event-handler.ts'
+import { tenantOf } from '../calls/records.ts'
+import type { MediaPort } from '../media-events.ts'
+import type { Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import type { ProgramInput } from './input.ts'
+import {
+  columnsOf,
+  endProgram,
+  endVoicemail,
+  insertProgram,
+  type MessageTarget,
+  type ProgramTarget,
+  programOfLeg,
+  tellProgram,
+} from './records.ts'
+import { insertInput, isLed, Stage, type StageParts, Stopped } from './stage.ts'
+import type { CallProgramRow, ProgramKind } from './tables.ts'
+
+/** How a program leaves its call. */
+export type Ending =
+  /** It has told media to hang up once the last word is heard. */
+  | { then: 'hangup' }
+  /** The caller speaks with `child_leg` from now on. */
+  | { then: 'bridged'; reason: string }
+  /** A queue or a room has the call now. */
+  | { then: 'handed_over'; reason: string; write: (trx: Trx) => Promise<void> }
+  | { then: 'go_on'; target: ProgramTarget }
+
+/** Leads a call from where its stage's state says to its end. */
+export type Play = (stage: Stage) => Promise<Ending>
+
+export interface ProgramsParts extends StageParts {
+  log: Logger
+  plays: Record<ProgramKind, Play>
+}
+
+/** How soon, and how often, a taken call is looked for after its transaction. */
+const ADOPTION_MS = 10
+const ADOPTION_TRIES = 100
+/** A call is given on from program to program so often at most. */
+const MAX_HOPS = 10
+
+/**
+ * What leads calls: for each answered call with a program one run, which is stopped when the call ends, and begun again from its
+ * row after a restart of either process. Events of media become inputs of the run in the transaction that commits them.
+ */
+export class LivePrograms {
+  readonly #parts: ProgramsParts
+  readonly #runs = new Map<string, { stage: Stage; done: Promise<void> }>()
+  /** Of the connection in use; null before the first. */
+  #media: MediaPort | null = null
+
+  constructor(parts: ProgramsParts) {
+    this.#parts = parts
+  }
+
+  /** How many calls are led at present. */
+  get running(): number {
+    return this.#runs.size
+  }
+
+  /** Puts an answered call under a program, in this transaction: what it was doing before is over. It begins after the commit. */
+  async take(
+    trx: Trx,
+    tenant: Tenant,
+    { callId, legId, at }: { callId: string; legId: string; at: string },
+    target: ProgramTarget | MessageTarget,
+  ): Promise<void> {
+    const scoped = forTenant(trx, tenant)
+    await scoped.delete('call_inputs').where('call_id', '=', callId).execute()
+    await scoped.delete('call_programs').where('id', '=', callId).execute()
+    await insertProgram(trx, tenant, { callId, legId }, target, at)
+    const state = 'mailbox' in target ? this.#parts.vault.seal(JSON.stringify(target), callId) : null
+    await scoped.update('call_programs').set({ status: 'running', state }).where('id', '=', callId).execute()
+    await scoped.update('participants').set({ step: 'program' }).where('id', '=', legId).execute()
+    const row = await scoped.find('call_programs', callId)
+    if (row !== undefined) await tellProgram(trx, row, 'call.flow.started', at)
+    this.#adopt(tenant, callId)
+  }
+
+  /** Begins a taken call once its transaction is committed; one that is not has no row. */
+  #adopt(tenant: Tenant, callId: string, tries = ADOPTION_TRIES): void {
+    const look = async (): Promise<void> => {
+      const row = await forTenant(this.#parts.store.db, tenant).find('call_programs', callId)
+      if (row?.status === 'running' && this.#media !== null) this.#begin(row, null, this.#media)
+      else if (tries > 0) this.#adopt(tenant, callId, tries - 1)
+    }
+    this.#parts.later(() => {
+      look().catch(error => this.#parts.log.error({ err: error, callId }, 'a call could not be taken'))
+    }, ADOPTION_MS)
+  }
+
+  /** Applies an event to the program that it concerns, beside what the driver makes of it. */
+  async on(trx: Trx, event: MediaEvent): Promise<FollowUp | null> {
+    const { name, at, body } = event
+    switch (name) {
+      case 'leg.answered':
+        return this.#answered(trx, body.legId, at)
+      case 'leg.ended':
+        return this.#ended(trx, event)
+      case 'recording.ready':
+        await endVoicemail(trx, body.recordingId, body, at)
+        return this.#ofVoicemail(trx, body.recordingId, body.durationMs)
+      case 'recording.failed':
+        await endVoicemail(trx, body.recordingId, null, at)
+        return this.#ofVoicemail(trx, body.recordingId, null)
+      default: {
+        const input = inputOf(event)
+        if (input === null || !('legId' in body)) return null
+        const row = await programOfLeg(trx, body.legId)
+        if (row?.status !== 'running' || row.leg_id !== body.legId) return null
+        return (await isLed(trx, row)) ? this.#tell(trx, row, input) : this.#takenAway(trx, row, at)
+      }
+    }
+  }
+
+  /** Somebody has given the call to something else. */
+  async #takenAway(trx: Trx, row: CallProgramRow, at: string): Promise<FollowUp> {
+    await endProgram(trx, row, 'transfer', at)
+    return async () => this.#runs.get(row.id)?.stage.stop()
+  }
+
+  async #tell(trx: Trx, row: CallProgramRow, input: ProgramInput): Promise<FollowUp | null> {
+    if (!(await insertInput(trx, this.#parts.vault, row, input))) {
+      return async () =>
+        this.#parts.log.warn({ callId: row.id, input: input.kind }, 'too much happens to a call at once')
+    }
+    return async () => this.#runs.get(row.id)?.stage.wake()
+  }
+
+  async #answered(trx: Trx, legId: string, at: string): Promise<FollowUp | null> {
+    const row = await programOfLeg(trx, legId)
+    if (row === undefined) return null
+    if (row.child_leg === legId) {
+      return row.status === 'running' ? this.#tell(trx, row, { kind: 'child_answered', legId }) : null
+    }
+    if (row.status !== 'waiting') return null
+    const running = { ...row, status: 'running' as const }
+    const programs = forTenant(trx, tenantOf(row)).update('call_programs')
+    await programs.set({ status: 'running' }).where('id', '=', row.id).execute()
+    await tellProgram(trx, running, 'call.flow.started', at)
+    return async media => this.#begin(running, null, media)
+  }
+
+  async #ended(trx: Trx, { body, at }: MediaEvent & { name: 'leg.ended' }): Promise<FollowUp | null> {
+    const { legId, reason } = body
+    const row = await programOfLeg(trx, legId)
+    if (row === undefined) return null
+    if (row.leg_id === legId) {
+      await endProgram(trx, row, reason === 'assistant_ended' ? 'assistant_ended' : 'caller_hangup', at)
+      return media => this.#hungUp(row, media)
+    }
+    const programs = forTenant(trx, tenantOf(row)).update('call_programs')
+    await programs.set({ child_leg: null }).where('id', '=', row.id).execute()
+    if (row.status === 'running') return this.#tell(trx, row, { kind: 'child_ended', legId, reason })
+    if (row.status !== 'bridged') return null
+    return async media => {
+      await media.request('leg.hangup', { legId: row.leg_id, reason: 'transfer_completed' })
+    }
+  }
+
+  async #ofVoicemail(trx: Trx, recordingId: string, durationMs: number | null): Promise<FollowUp | null> {
+    const voicemail = await trx
+      .selectFrom('voicemails')
+      .select(['call_id'])
+      .where('id', '=', recordingId)
+      .executeTakeFirst()
+    if (voicemail === undefined) return null
+    const programs = trx.selectFrom('call_programs').selectAll().where('id', '=', voicemail.call_id)
+    const row = await programs.where('status', '=', 'running').executeTakeFirst()
+    return row === undefined ? null : this.#tell(trx, row, { kind: 'recorded', recordingId, durationMs })
+  }
+
+  async #hungUp(row: CallProgramRow, media: MediaPort): Promise<void> {
+    this.#runs.get(row.id)?.stage.stop()
+    if (row.child_leg !== null) await media.request('leg.hangup', { legId: row.child_leg, reason: 'caller_hangup' })
+  }
+
+  // ------------------------------------------------------------------ runs
+
+  #begin(row: CallProgramRow, leg: LegSnapshot | null, media: MediaPort): void {
+    const before = this.#runs.get(row.id)
+    before?.stage.stop()
+    const { store, log } = this.#parts
+    const run = async (): Promise<void> => {
+      await before?.done
+      const call = await forTenant(store.db, tenantOf(row)).find('calls', row.id)
+      if (call === undefined || call.ended_at !== null) return
+      const stage = new Stage(this.#parts, media, row, call, leg)
+      const entry = { stage, done }
+      this.#runs.set(row.id, entry)
+      try {
+        await this.#lead(stage)
+      } catch (error) {
+        if (!(error instanceof Stopped)) {
+          log.error({ err: error, callId: row.id }, 'a call could not be led on')
+          await media.request('leg.hangup', { legId: row.leg_id, reason: 'internal_error' })
+        }
+      } finally {
+        if (this.#runs.get(row.id) === entry) this.#runs.delete(row.id)
+      }
+    }
+    const done: Promise<void> = Promise.resolve().then(run)
+    done.catch(error => log.error({ err: error, callId: row.id }, 'a call could not be led'))
+  }
+
+  async #lead(stage: Stage): Promise<void> {
+    const { plays, log } = this.#parts
+    for (;;) {
+      const ending = await plays[stage.row.kind](stage)
+      if (ending.then === 'hangup') return
+      if (ending.then === 'bridged') {
+        return stage.commit({ change: { status: 'bridged', end_reason: ending.reason } })
+      }
+      if (ending.then === 'handed_over') {
+        const at = stage.now().toISOString()
+        return stage.commit({
+          also: async trx => {
+            await endProgram(trx, stage.row, ending.reason, at)
+            await ending.write(trx)
+          },
+        })
+      }
+      const { target } = ending
+      if (stage.row.hops >= MAX_HOPS) {
+        log.warn({ callId: stage.row.id }, 'a call is given on in circles')
+        await stage.commit({ change: { end_reason: 'loop_limit' } })
+        await stage.request('leg.hangup', { legId: stage.legId, reason: 'assistant_ended' })
+        return
+      }
+      const columns = await columnsOf(this.#parts.store.db, stage.tenant, target)
+      await stage.commit({ change: { ...columns, state: null, hops: stage.row.hops + 1 } })
+    }
+  }
+
+  /** After a reconnect: every run begins again from its row, and what lost its other half is ended. */
+  async resume(snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
+    const { store, now } = this.#parts
+    this.#media = media
+    const legs = new Map(snapshot.legs.map(leg => [leg.legId, leg]))
+    const rows = await store.db
+      .selectFrom('call_programs')
+      .selectAll()
+      .where(eb => eb.or([eb('status', '!=', 'ended'), eb('child_leg', 'is not', null)]))
+      .execute()
+    for (const row of rows) {
+      const leg = legs.get(row.leg_id)
+      const call = await forTenant(store.db, tenantOf(row)).find('calls', row.id)
+      const lostChild = row.child_leg !== null && !legs.has(row.child_leg) ? row.child_leg : null
+      if (lostChild !== null) await store.transaction(trx => this.#childLost(trx, row, lostChild))
+      if (call === undefined || call.ended_at !== null || leg === undefined) {
+        await store.transaction(trx => endProgram(trx, row, 'caller_hangup', now().toISOString()))
+        await this.#hungUp(row, media)
+      } else if (row.status === 'bridged' && lostChild !== null) {
+        await media.request('leg.hangup', { legId: row.leg_id, reason: 'transfer_completed' })
+      } else if (row.status === 'running') this.#begin(row, leg, media)
+    }
+  }
+
+  /** It was never dialled, or its end was not told. */
+  async #childLost(trx: Trx, row: CallProgramRow, legId: string): Promise<void> {
+    const programs = forTenant(trx, tenantOf(row)).update('call_programs')
+    await programs.set({ child_leg: null }).where('id', '=', row.id).execute()
+    const input: ProgramInput = { kind: 'child_ended', legId, reason: 'internal_error' }
+    if (row.status === 'running') await insertInput(trx, this.#parts.vault, row, input)
+  }
+
+  /** Ends the runs of this process; their calls go on, and the next process takes them up. Idempotent. */
+  async close(): Promise<void> {
+    const runs = [...this.#runs.values()]
+    for (const { stage } of runs) stage.stop()
+    await Promise.all(runs.map(({ done }) => done))
+  }
+}
+
+/** What a program gets to know of an event of its own leg; null: nothing. */
+function inputOf(event: MediaEvent): ProgramInput | null {
+  const { at } = event
+  switch (event.name) {
+    case 'leg.collected': {
+      const { collectId, digits, utterance } = event.body
+      return { kind: 'collected', collectId, digits, utterance }
+    }
+    case 'play.started':
+      return { kind: 'play_started', playId: event.body.playId, at }
+    case 'play.finished': {
+      const { playId, ended, heardMs } = event.body
+      return { kind: 'played', playId, ended, heardMs }
+    }
+    case 'leg.speech_started':
+      return { kind: 'speech_started', bargedIn: event.body.bargedIn, at }
+    case 'leg.utterance':
+      return { kind: 'utterance', utterance: event.body.utterance }
+    default:
+      return null
+  }
+}

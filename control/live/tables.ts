@@ -1,0 +1,78 @@
+import type { Selectable } from 'kysely'
+import type { TenantColumns } from '../tenant-columns.ts'
+
+/** Tables of what leads a call: a flow or an assistant. */
+export interface LiveTables {
+  call_programs: CallProgramTable
+  call_inputs: CallInputTable
+  call_steps: CallStepTable
+  voicemails: VoicemailTable
+}
+
+/**
+ * `waiting`: its call has not been answered. `running`: it leads the call. `bridged`: it has put the caller through to
+ * `child_leg`; whoever hangs up, the other goes too. `ended`: it leads the call no more.
+ */
+export type ProgramStatus = 'waiting' | 'running' | 'bridged' | 'ended'
+export type ProgramKind = 'flow' | 'assistant' | 'voicemail'
+
+/** One for each call at most. */
+export interface CallProgramTable extends TenantColumns {
+  /** The call's ID. */
+  id: string
+  /** The participant that it speaks with. */
+  leg_id: string
+  kind: ProgramKind
+  flow_id: string | null
+  flow_version: number | null
+  assistant_id: string | null
+  status: ProgramStatus
+  /** JSON of how far it is, sealed: what callers enter may be sensitive. Null: it has not begun. */
+  state: string | null
+  /** A leg that it dialled for this call and that has not ended. */
+  child_leg: string | null
+  end_reason: string | null
+  /** How often the call was given on from program to program. */
+  hops: number
+  created: string
+  ended_at: string | null
+}
+
+/** What happened to a program's call and what it has not yet dealt with; written with the event that tells of it. */
+export interface CallInputTable extends TenantColumns {
+  id: string
+  call_id: string
+  /** JSON of a `ProgramInput`, sealed. */
+  body: string
+}
+
+export type StepKind = 'node' | 'turn' | 'action'
+
+/** What a program has done, fit to be shown. */
+export interface CallStepTable extends TenantColumns {
+  id: string
+  call_id: string
+  kind: StepKind
+  /** JSON of a `PathEntry`, `TurnEntry` or `ActionEntry`. */
+  entry: string
+  /** JSON of a `TurnTiming`, or null. */
+  timing: string | null
+  at: string
+}
+
+export interface VoicemailTable extends TenantColumns {
+  id: string
+  call_id: string
+  queue_id: string | null
+  user_id: string | null
+  from_address: string
+  status: 'recording' | 'ready' | 'failed'
+  /** File name inside the data directory's `recordings/`. */
+  file: string | null
+  duration_ms: number | null
+  created: string
+}
+
+export type CallProgramRow = Selectable<CallProgramTable>
+export type CallStepRow = Selectable<CallStepTable>
+export type VoicemailRow = Selectable<VoicemailTable>

@@ -1,0 +1,97 @@
+import type { Logger } from 'pino'
+import { reachableHost } from './addresses.ts'
+import type { Config } from './config.ts'
+import { modelChooser } from './flows/model-choice.ts'
+import type { ModelProvider } from './flows/openai-model.ts'
+import { isProblem } from './http/errors.ts'
+import { passageSearch } from './kb/passage-search.ts'
+import { acting } from './live/actions/act.ts'
+import type { TransferParts } from './live/actions/transfer.ts'
+import { assistantPlay } from './live/assistant/assistant-play.ts'
+import { chatModels, passageFinder } from './live/assistant/model-choice.ts'
+import { assistantSettings, voiceOf } from './live/assistant-settings.ts'
+import { flowPlay } from './live/flow-play.ts'
+import { LivePrograms } from './live/programs.ts'
+import { voicemailPlay } from './live/voicemail-play.ts'
+import { bookCallback } from './resources/callbacks/booking.ts'
+import { organisationSettings } from './resources/organisation.ts'
+import type { Store } from './store.ts'
+import type { Vault } from './vault.ts'
+import { httpPost } from './webhooks/http-post.ts'
+
+/** A caller waits no longer for a model's line [ms]. */
+const MODEL_TIMEOUT_MS = 10_000
+
+export interface ProgramParts {
+  store: Store
+  vault: Vault
+  config: Pick<Config, 'allowPrivateUrls' | 'dataDir' | 'publicIp' | 'sipHost'> &
+    Partial<Pick<Config, 'modelKey' | 'modelName' | 'modelUrl'>>
+  now: () => Date
+  log: Logger
+  leadTo: TransferParts['leadTo']
+}
+
+/** The operator's provider of language models, or null. */
+export function providerOf({
+  modelUrl: baseUrl = null,
+  modelKey: apiKey = null,
+  modelName: defaultModel = '',
+}: ProgramParts['config']): (ModelProvider & { defaultModel: string }) | null {
+  return baseUrl === null ? null : { baseUrl, apiKey, defaultModel, timeoutMs: MODEL_TIMEOUT_MS }
+}
+
+/** What leads calls: flows, assistants, and the taking of messages. To be closed before the store. */
+export function buildPrograms({ store, vault, config, now, log, leadTo }: ProgramParts): LivePrograms {
+  const provider = providerOf(config)
+  const sipHost = config.publicIp ?? reachableHost(config.sipHost)
+  const { allowPrivateUrls: allowedNetworks, dataDir } = config
+  const http = { post: httpPost, allowedNetworks }
+  const transfers = { store, sipHost, leadTo }
+  return new LivePrograms({
+    store,
+    vault,
+    now,
+    log,
+    later,
+    plays: {
+      flow: flowPlay({
+        store,
+        dataDir,
+        businessHours: async (db, tenant) => (await organisationSettings(db, tenant)).businessHours,
+        modelFor: modelChooser(store, provider),
+        voiceOf: async (tenant, id) => voiceOf(await assistantSettings(store.db, tenant, id)),
+        act: acting({
+          ...http,
+          ...transfers,
+          pciOf: async (db, tenant) => (await organisationSettings(db, tenant)).pci,
+          bookCallback: (tenant, { phone, callId, queueId, note }) =>
+            store.transaction(async trx => {
+              const booked = await bookCallback({ now, settings: organisationSettings }, trx, tenant, {
+                phone,
+                call_id: callId,
+                ...(queueId === null ? {} : { queue_id: queueId, route: 'agent_queue' as const }),
+                ...(note === null ? {} : { note }),
+                source: 'flow',
+                author: 'flow',
+              })
+              return !isProblem(booked)
+            }),
+        }),
+      }),
+      assistant: assistantPlay({
+        ...http,
+        ...transfers,
+        log,
+        modelsFor: chatModels(provider),
+        passagesFor: passageFinder(passageSearch(store.engine)),
+      }),
+      voicemail: voicemailPlay,
+    },
+  })
+}
+
+function later(task: () => void, ms: number): () => void {
+  const timer = setTimeout(task, ms)
+  return () => clearTimeout(timer)
+}
