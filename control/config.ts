@@ -30,6 +30,19 @@ export interface Config {
   modelUrl: string | null
   modelKey: string | null
   modelName: string
+  /** Speech by a provider that speaks OpenAI's HTTP API; null: offline alone. */
+  ttsUrl: string | null
+  ttsKey: string | null
+  ttsModel: string
+  ttsVoice: string
+  /** The same for understanding it; `ws://` and `wss://`: its realtime WebSocket. */
+  sttUrl: string | null
+  sttKey: string | null
+  sttModel: string
+  /** A provider that takes longer is left for the offline engine [ms]. */
+  speechTimeoutMs: number
+  /** Load the offline engines at the start. */
+  speechPreload: boolean
   /** Of the mail server; null: none. */
   smtpUrl: string | null
   logLevel: LogLevel
@@ -109,6 +122,18 @@ function smtpUrl(text: string): Parsed<string> {
     ? ok(text)
     : bad('set smtp:// or smtps://, for example smtps://USER:PASSWORD@mail.example.com?from=tandem@example.com')
 }
+
+function sttUrl(text: string): Parsed<string> {
+  const url = URL.canParse(text) ? new URL(text) : null
+  return url !== null && /^(https?|wss?):$/.test(url.protocol)
+    ? ok(text.replace(/\/+$/, ''))
+    : bad(
+        'set an http(s):// or ws(s):// URL, for example https://host/v1 or wss://host/v1/realtime?intent=transcription',
+      )
+}
+
+const yesOrNo = (text: string): Parsed<boolean> =>
+  text === 'yes' || text === 'no' ? ok(text === 'yes') : bad('set yes or no')
 
 const key = (prefix: string) => (text: string) =>
   new RegExp(`^${prefix}_[A-Za-z0-9_-]{16,200}$`).test(text)
@@ -219,6 +244,51 @@ const SETTINGS: Settings = {
     default: 'default',
     help: 'model of assistants that name none',
     parse: ok,
+  },
+  ttsUrl: {
+    name: 'TANDEM_TTS_URL',
+    default: null,
+    help: "text to speech: a provider's OpenAI-compatible address, for example https://host/v1; absent: offline, English",
+    parse: modelUrl,
+    absent: null,
+  },
+  ttsKey: {
+    name: 'TANDEM_TTS_KEY',
+    default: null,
+    help: 'key of that provider',
+    parse: ok,
+    absent: null,
+    secret: true,
+  },
+  ttsModel: { name: 'TANDEM_TTS_MODEL', default: 'gpt-4o-mini-tts', help: 'its model', parse: ok },
+  ttsVoice: { name: 'TANDEM_TTS_VOICE', default: 'alloy', help: 'its voice where none is asked for', parse: ok },
+  sttUrl: {
+    name: 'TANDEM_STT_URL',
+    default: null,
+    help: 'speech to text: the same, or the wss:// address of its realtime WebSocket; absent: offline, English',
+    parse: sttUrl,
+    absent: null,
+  },
+  sttKey: {
+    name: 'TANDEM_STT_KEY',
+    default: null,
+    help: 'key of that provider',
+    parse: ok,
+    absent: null,
+    secret: true,
+  },
+  sttModel: { name: 'TANDEM_STT_MODEL', default: 'gpt-4o-mini-transcribe', help: 'its model', parse: ok },
+  speechTimeoutMs: {
+    name: 'TANDEM_SPEECH_TIMEOUT_MS',
+    default: '5000',
+    help: 'a speech provider that takes longer is left for the offline engine',
+    parse: integer(100, 60_000),
+  },
+  speechPreload: {
+    name: 'TANDEM_SPEECH_PRELOAD',
+    default: 'no',
+    help: 'load the offline speech engines at the start, not with the first word: 600 MB of memory',
+    parse: yesOrNo,
   },
   smtpUrl: {
     name: 'TANDEM_SMTP_URL',

@@ -57,6 +57,17 @@ const mediaConfig = (config: Config) => ({
   engineThreads: config.engineThreads,
   maxCalls: config.maxCalls,
   drainSeconds: config.drainSeconds,
+  speech: {
+    tts: {
+      url: config.ttsUrl,
+      key: config.ttsKey,
+      model: config.ttsModel,
+      voice: config.ttsVoice,
+      timeoutMs: config.speechTimeoutMs,
+    },
+    stt: { url: config.sttUrl, key: config.sttKey, model: config.sttModel, timeoutMs: config.speechTimeoutMs },
+    preload: config.speechPreload,
+  },
   logLevel: config.logLevel,
   version: VERSION,
 })

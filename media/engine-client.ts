@@ -28,6 +28,7 @@ export class EngineClient {
     this.#worker = new Worker(url, {
       workerData: config,
       execArgv,
+      transferList: [config.speech.port],
       // A small young generation keeps each collection well below a frame.
       resourceLimits: { maxYoungGenerationSizeMb: 16 },
     })

@@ -1,3 +1,4 @@
+import type { MessagePort } from 'node:worker_threads'
 import type { BrowserPipe } from './browser-leg.ts'
 import type { KeySource } from './leg.ts'
 import type { CommandName, Commands, EndedReason, Failure, MediaEvent, Quality, RoomSpec } from './protocol.ts'
@@ -88,4 +89,10 @@ export interface EngineConfig {
   rtpPorts: { first: number; last: number }
   dataDir: string
   version: string
+  speech: {
+    /** To the speech thread. */
+    port: MessagePort
+    /** A remote engine takes every language. */
+    understandsAll: boolean
+  }
 }

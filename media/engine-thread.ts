@@ -9,7 +9,7 @@ import type { EngineConfig, EngineHandlers, FromEngine, ToEngine } from './engin
 import { PortPool } from './port-pool.ts'
 import { Prompts } from './prompts.ts'
 import { RtpSocket } from './rtp-socket.ts'
-import { NO_SPEECH_TO_TEXT } from './speech/speech-engines.ts'
+import { SpeechClient } from './speech/speech-client.ts'
 import { StreamDialler } from './stream-socket.ts'
 
 /** Entry of an engine thread: builds the engine and joins it to the main thread. */
@@ -18,7 +18,8 @@ const port = parentPort!
 const post = (message: FromEngine): void => port.postMessage(message)
 
 const ports = new PortPool(config.rtpPorts)
-const prompts = new Prompts({ sampleRateHz: NARROWBAND_HZ })
+const speech = new SpeechClient(config.speech.port, config.speech.understandsAll)
+const prompts = new Prompts({ sampleRateHz: NARROWBAND_HZ, tts: speech })
 const now = (): number => performance.now()
 const clock = new Clock((slot, deadline) => engine.tick(slot, deadline), now)
 const engine: Engine = new Engine({
@@ -32,7 +33,7 @@ const engine: Engine = new Engine({
     createResampler: await loadResampler(),
   }),
   prompts,
-  hearing: { createVoiceDetector: await loadVoiceDetector(), stt: NO_SPEECH_TO_TEXT },
+  hearing: { createVoiceDetector: await loadVoiceDetector(), stt: speech },
   clock,
   now,
   random: () => randomBytes(4).readUInt32BE(),

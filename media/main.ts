@@ -14,7 +14,9 @@ import { logEvent } from './event-log.ts'
 import { advertisedHost, type MediaConfig, portRanges } from './media-config.ts'
 import type { MediaEvent, MediaStats } from './protocol.ts'
 import { recoverRecordings } from './recording-writer.ts'
+import { REALM, Registrar } from './registrar.ts'
 import { SipEndpoint } from './sip-endpoint.ts'
+import { SpeechHost } from './speech/speech-host.ts'
 import { Switchboard } from './switchboard.ts'
 
 /** How long the last BYEs, recordings and events may take once all calls were told to end [ms]. */
@@ -42,10 +44,19 @@ const emit = (event: MediaEvent): void => {
   logEvent(log, event)
   channel.emit(event)
 }
+const speech = new SpeechHost(config.speech, log, error =>
+  fail(`speech thread failed: ${error.stack ?? error.message}`),
+)
 const engines = portRanges(config.rtpPorts, config.engineThreads).map(
   rtpPorts =>
     new EngineClient(
-      { host: config.sipHost, rtpPorts, dataDir: config.dataDir, version: config.version },
+      {
+        host: config.sipHost,
+        rtpPorts,
+        dataDir: config.dataDir,
+        version: config.version,
+        speech: { port: speech.port(), understandsAll: config.speech.stt.url !== null },
+      },
       {
         event: (event, thread) => {
           commands.note(event, thread)
@@ -65,8 +76,12 @@ const sip = new SipEndpoint({
   productName: `tandem/${config.version}`,
   optionsStatus: () => (switchboard.draining ? { status: 503, retryAfterS: 5 } : { status: 200 }),
   onEvent: event => switchboard.onSip(event),
+  registrarRealm: REALM,
+  onRegister: register => registrar.onRegister(register),
 })
 switchboard.attach(sip)
+const registrar = new Registrar({ emit })
+registrar.attach(sip)
 const now = (): number => performance.now()
 const browsers = new BrowserBoard({ engines, emit, createResampler: await loadResampler(), now })
 const doors = new BrowserServer({
@@ -78,7 +93,7 @@ const doors = new BrowserServer({
 })
 browsers.attach(doors)
 const legCount = (): number => switchboard.lines.size + browsers.lines.size
-const commands = new CommandTable({ switchboard, browsers, engines, seq: () => channel.seq, stats })
+const commands = new CommandTable({ switchboard, browsers, registrar, engines, seq: () => channel.seq, stats })
 const channel = new Channel(ulid(), (name, body) => commands.run(name, body))
 
 /** Counters and gauges of the main thread; the engine threads add theirs. */
@@ -87,6 +102,8 @@ function stats(): MediaStats {
     channel_events_lost_total: channel.eventsLost,
     channel_bad_messages_total: channel.badMessages,
     calls_refused_total: switchboard.refused,
+    registrations_refused_total: registrar.refused,
+    ...speech.counters,
   }
   for (const [name, value] of Object.entries({ ...doors.counters, ...browsers.counters })) {
     counters[`browser_${snakeCase(name)}_total`] = value

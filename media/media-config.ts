@@ -1,4 +1,5 @@
 import { networkInterfaces } from 'node:os'
+import type { SpeechConfig } from './speech/speech-protocol.ts'
 
 /** What the supervisor hands to the media process in `TANDEM_MEDIA_CONFIG`; it has checked every value. */
 export interface MediaConfig {
@@ -14,6 +15,7 @@ export interface MediaConfig {
   maxCalls: number
   /** How long running calls may finish after SIGTERM [s]. */
   drainSeconds: number
+  speech: SpeechConfig
   logLevel: string
   version: string
 }

@@ -5,6 +5,7 @@ import { BEEP, BUSY, RINGBACK, renderTone, type TonePlan } from '../codecs/tones
 import type { ClipAnswer, ClipJob } from './clip-worker.ts'
 import type { Clip } from './player.ts'
 import type { PlaySource } from './protocol.ts'
+import { NO_TEXT_TO_SPEECH, type TextToSpeech } from './speech/speech-engines.ts'
 import { workerEntry } from './worker-entry.ts'
 import { WorkerJobs } from './worker-jobs.ts'
 
@@ -25,6 +26,8 @@ const TONES: Record<Extract<PlaySource, { kind: 'tone' }>['name'], TonePlan> = {
 
 export interface PromptsOptions {
   sampleRateHz: number
+  /** Makes `speech`, at 8 kHz. Absent: there is none. */
+  tts?: TextToSpeech
   /** Holds `prompts/<name>.wav` and `music/hold.wav`; the product's own unless told otherwise. */
   fixturesDir?: string
   maxCacheBytes?: number
@@ -50,11 +53,13 @@ export class Prompts {
   readonly #maxCacheBytes: number
   /** In order of last use, oldest first. */
   readonly #cache = new Map<string, Entry>()
+  readonly #tts: TextToSpeech
   readonly #jobs = new WorkerJobs<ClipJob, ClipAnswer>(workerEntry('clip-worker', import.meta.url))
   #cachedBytes = 0
 
   constructor(options: PromptsOptions) {
     this.#sampleRateHz = options.sampleRateHz
+    this.#tts = options.tts ?? NO_TEXT_TO_SPEECH
     this.#fixturesDir = options.fixturesDir ?? join(packageRoot(), 'fixtures')
     this.#maxCacheBytes = options.maxCacheBytes ?? MAX_CACHE_BYTES
   }
@@ -90,7 +95,7 @@ export class Prompts {
           clipOf(renderTone(TONES[source.name], this.#sampleRateHz)),
         )
       case 'speech':
-        return this.#fail('no speech engine is here')
+        return this.#speak(source)
       case 'silence':
         if (!(source.ms >= 0 && source.ms <= MAX_SILENCE_MS)) return this.#fail(`silence of ${source.ms} ms`)
         return Promise.resolve({
@@ -119,6 +124,14 @@ export class Prompts {
     return this.#cached(key, async () => {
       const answer = await this.#jobs.run({ path, sampleRateHz: this.#sampleRateHz })
       return 'error' in answer ? this.#fail(answer.error) : clipOf(answer.samples)
+    })
+  }
+
+  /** A phrase that was said lately is not made again. */
+  #speak({ text, voice, language }: Extract<PlaySource, { kind: 'speech' }>): Promise<Clip | { error: string }> {
+    return this.#cached(`speech ${JSON.stringify([voice, language, text])}`, async () => {
+      const spoken = await this.#tts.speak(text, voice, language)
+      return 'error' in spoken ? this.#fail(spoken.error) : clipOf(spoken.samples)
     })
   }
 

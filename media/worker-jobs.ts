@@ -1,8 +1,8 @@
-import { Worker } from 'node:worker_threads'
+import { type TransferListItem as Transferable, Worker } from 'node:worker_threads'
 import type { WorkerEntry } from './worker-entry.ts'
 
-/** Jobs that may wait; a further one is refused. */
-const MAX_PENDING = 10_000
+/** Jobs that may wait unless the owner says otherwise; a further one is refused. */
+const DEFAULT_MAX_WAITING = 10_000
 /** Enough for any job, little enough that a runaway one cannot take the machine down [MB]. */
 const MAX_HEAP_MB = 256
 
@@ -22,20 +22,27 @@ export class WorkerJobs<Q, A> {
   lost = 0
 
   readonly #entry: WorkerEntry
+  readonly #maxWaiting: number
   readonly #pending = new Map<number, (answer: A | { error: string }) => void>()
   #worker: Worker | null = null
   #nextId = 1
   #isClosed = false
 
   /** @param entry module that answers every `JobRequest` by a `JobReply` */
-  constructor(entry: WorkerEntry) {
+  constructor(entry: WorkerEntry, options: { maxWaiting?: number } = {}) {
     this.#entry = entry
+    this.#maxWaiting = options.maxWaiting ?? DEFAULT_MAX_WAITING
   }
 
-  /** What the job answered; `{ error }` when it could not be run. Never rejects. */
-  run(job: Q): Promise<A | { error: string }> {
+  /** Jobs that were not answered yet. */
+  get waiting(): number {
+    return this.#pending.size
+  }
+
+  /** `moved`: memory that is handed over with the job. What the job answered; `{ error }` when it could not be run. Never rejects. */
+  run(job: Q, moved: readonly Transferable[] = []): Promise<A | { error: string }> {
     if (this.#isClosed) return Promise.resolve({ error: 'closed' })
-    if (this.#pending.size >= MAX_PENDING) {
+    if (this.#pending.size >= this.#maxWaiting) {
       this.lost++
       return Promise.resolve({ error: 'too many jobs wait' })
     }
@@ -44,7 +51,7 @@ export class WorkerJobs<Q, A> {
       this.#pending.set(id, resolve)
       this.#worker ??= this.#start()
       this.#worker.ref()
-      this.#worker.postMessage({ id, job } satisfies JobRequest<Q>)
+      this.#worker.postMessage({ id, job } satisfies JobRequest<Q>, moved)
     })
   }
 

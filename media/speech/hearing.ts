@@ -156,6 +156,7 @@ export class Hearing {
       ended: said => this.#ended(said),
     })
     this.#leg.sinks.push(this.#listener)
+    this.#tools.stt.prepare()
   }
 
   #ended(said: SaidAudio): void {

@@ -4,8 +4,11 @@ import { LEG_SAMPLES } from '../leg.ts'
 import type { Sink, Track } from '../sink.ts'
 import { Endpointer, type EndpointRules } from './endpointer.ts'
 
-/** Kept of what was before the first voice, and behind the last: soft consonants are no voice to the detector [frames]. */
-const MARGIN_FRAMES = 15
+/**
+ * Kept of what was before the first voice, and behind the last: soft consonants are no voice to the detector. No more, since
+ * silence around a short word makes recognisers miss it [frames].
+ */
+const MARGIN_FRAMES = 6
 const MARGIN_SAMPLES = MARGIN_FRAMES * LEG_SAMPLES
 const FIRST_CAPACITY = 2 * NARROWBAND_HZ
 

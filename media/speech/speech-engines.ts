@@ -7,6 +7,9 @@ export interface TextToSpeech {
   speak(text: string, voice: string | null, language: string | null): Promise<Spoken | { error: string }>
 }
 
+/** Where there is no engine. */
+export const NO_TEXT_TO_SPEECH: TextToSpeech = { speak: async () => ({ error: 'no speech engine is here' }) }
+
 export interface Spoken {
   samples: Int16Array
 }
@@ -15,6 +18,8 @@ export interface Spoken {
 export interface SpeechToText {
   /** Whether it knows this language (BCP 47; null: English). */
   understands(language: string | null): boolean
+  /** Somebody is about to speak: what takes time to load is loaded now. */
+  prepare(): void
   /** One utterance, mono at 8 kHz; the samples are handed over. `{ error }` when it cannot be made out. Never rejects. */
   transcribe(samples: Int16Array<ArrayBuffer>, language: string | null): Promise<Understood | { error: string }>
 }
@@ -29,6 +34,7 @@ export interface Understood {
 /** Where there is no engine. */
 export const NO_SPEECH_TO_TEXT: SpeechToText = {
   understands: () => false,
+  prepare: () => {},
   transcribe: async () => ({ error: 'no speech engine is here' }),
 }
 

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../bench/free-port.ts'
 import { encodeMessage, MessageReader, PROTOCOL_VERSION, type ToMedia } from '../../media/protocol.ts'
+import { OFFLINE_SPEECH } from '../../media/speech/speech-protocol.ts'
 
 const ENTRY = fileURLToPath(new URL('../../dist/media/main.js', import.meta.url))
 const HOST = '127.0.0.1'
@@ -137,6 +138,7 @@ export class BareMedia {
       engineThreads: 1,
       maxCalls: 200,
       drainSeconds: 1,
+      speech: OFFLINE_SPEECH,
       logLevel: 'warn',
       version: '0.0.0',
     }

@@ -1,0 +1,43 @@
+import { availableParallelism } from 'node:os'
+import { workerEntry } from '../worker-entry.ts'
+import { WorkerJobs } from '../worker-jobs.ts'
+import type { FliteAnswer, FliteJob } from './flite-worker.ts'
+import { isEnglish, type Spoken, type TextToSpeech } from './speech-engines.ts'
+
+/** `slt`: a woman; `rms`, `awb`, `kal16`: men; `kal` is the plainest and the quickest. */
+const VOICES = ['slt', 'rms', 'awb', 'kal16', 'kal']
+const DEFAULT_VOICE = 'slt'
+
+/** Sentences that may wait for one thread: some seconds of work; a further one fails. */
+const MAX_WAITING = 50
+const MAX_THREADS = 4
+
+/** The offline voice: flite, on threads of its own, half of the cores and one at least. English. */
+export class Flite implements TextToSpeech {
+  readonly #threads: WorkerJobs<FliteJob, FliteAnswer>[]
+
+  constructor(threads = Math.min(MAX_THREADS, Math.max(1, Math.floor(availableParallelism() / 2)))) {
+    const entry = workerEntry('flite-worker', import.meta.url)
+    this.#threads = Array.from({ length: threads }, () => new WorkerJobs(entry, { maxWaiting: MAX_WAITING }))
+  }
+
+  /** A voice that it does not have, that of a remote provider for example, is its default. */
+  speak(text: string, voice: string | null, language: string | null): Promise<Spoken | { error: string }> {
+    if (!isEnglish(language)) return Promise.resolve({ error: `the offline voice speaks English, not ${language}` })
+    const least = this.#threads.reduce((a, b) => (b.waiting < a.waiting ? b : a))
+    return least.run({
+      text: text.replaceAll('\0', ' '),
+      voice: voice !== null && VOICES.includes(voice) ? voice : DEFAULT_VOICE,
+    })
+  }
+
+  /** Starts its threads, so that the first sentence does not wait for them. */
+  async warmUp(): Promise<void> {
+    await Promise.all(this.#threads.map(thread => thread.run({ text: 'a', voice: DEFAULT_VOICE })))
+  }
+
+  /** Idempotent. */
+  async close(): Promise<void> {
+    await Promise.all(this.#threads.map(thread => thread.close()))
+  }
+}

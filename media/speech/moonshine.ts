@@ -1,0 +1,48 @@
+import { workerEntry } from '../worker-entry.ts'
+import { WorkerJobs } from '../worker-jobs.ts'
+import type { MoonshineAnswer, MoonshineJob } from './moonshine-worker.ts'
+import { isEnglish, type SpeechToText, type Understood } from './speech-engines.ts'
+
+/** Utterances that may wait: what waits longer is of no use to a caller who waits for an answer. A further one fails. */
+const MAX_WAITING = 30
+
+/** The offline ear: the Moonshine tiny model on one thread of its own, loaded with the first utterance or by `warmUp`. English. */
+export class Moonshine implements SpeechToText {
+  readonly #thread = new WorkerJobs<MoonshineJob, MoonshineAnswer>(workerEntry('moonshine-worker', import.meta.url), {
+    maxWaiting: MAX_WAITING,
+  })
+
+  #loaded: Promise<number | { error: string }> | null = null
+
+  understands(language: string | null): boolean {
+    return isEnglish(language)
+  }
+
+  async transcribe(samples: Int16Array<ArrayBuffer>, language: string | null): Promise<Understood | { error: string }> {
+    if (!isEnglish(language)) return { error: `the offline engine understands English, not ${language}` }
+    const answer = await this.#thread.run({ samples }, [samples.buffer])
+    return 'error' in answer ? answer : { text: answer.text, engine: 'moonshine' }
+  }
+
+  /** Loads the model, if nobody has. */
+  prepare(): void {
+    this.#loaded ??= this.#load()
+  }
+
+  /** The same, and resolves with how long it took [ms], or with why it cannot be loaded. */
+  warmUp(): Promise<number | { error: string }> {
+    this.#loaded ??= this.#load()
+    return this.#loaded
+  }
+
+  async #load(): Promise<number | { error: string }> {
+    const startedAt = performance.now()
+    const answer = await this.#thread.run({ samples: new Int16Array(1) }, [])
+    return 'error' in answer ? answer : Math.round(performance.now() - startedAt)
+  }
+
+  /** Idempotent. */
+  close(): Promise<void> {
+    return this.#thread.close()
+  }
+}

@@ -1,0 +1,71 @@
+import { NARROWBAND_HZ } from '../../codecs/audio.ts'
+import { resampleAll } from '../../codecs/resample.ts'
+
+/** Rate of the raw audio that OpenAI's API speaks and hears, 16-bit little-endian mono [Hz]. */
+export const REMOTE_HZ = 24_000
+
+/** A longer answer is refused: more than three minutes of speech [bytes]. */
+const MAX_ANSWER_BYTES = 10 * 1024 * 1024
+
+/** A provider as the two HTTP engines need it. */
+export interface HttpProvider {
+  /** Up to and with `/v1`. */
+  url: string
+  key: string | null
+  model: string
+  /** For one answer, all of it [ms]. */
+  timeoutMs: number
+}
+
+/**
+ * One request to a provider. `{ error }` for whatever goes wrong: no connection, another status than 2xx, too slow, too long. The
+ * error holds nothing of the request's body.
+ */
+export async function askProvider(
+  provider: HttpProvider,
+  path: string,
+  body: string | FormData,
+): Promise<Buffer | { error: string }> {
+  const headers: Record<string, string> = {
+    ...(typeof body === 'string' ? { 'content-type': 'application/json' } : {}),
+    ...(provider.key === null ? {} : { authorization: `Bearer ${provider.key}` }),
+  }
+  try {
+    const signal = AbortSignal.timeout(provider.timeoutMs)
+    const response = await fetch(`${provider.url}${path}`, { method: 'POST', headers, body, redirect: 'error', signal })
+    if (response.ok) return await readAll(response)
+    await response.body?.cancel()
+    return { error: `${path}: status ${response.status}` }
+  } catch (error) {
+    const { name, message, cause } = error as Error
+    if (name === 'TimeoutError') return { error: `${path}: no answer within ${provider.timeoutMs} ms` }
+    return { error: `${path}: ${cause instanceof Error ? cause.message : message}` }
+  }
+}
+
+async function readAll(response: Response): Promise<Buffer | { error: string }> {
+  const parts: Uint8Array[] = []
+  let length = 0
+  for await (const part of response.body ?? []) {
+    length += part.length
+    // Leaving the loop cancels the rest.
+    if (length > MAX_ANSWER_BYTES) return { error: `an answer of more than ${MAX_ANSWER_BYTES} bytes` }
+    parts.push(part)
+  }
+  return Buffer.concat(parts)
+}
+
+/** Raw audio of the provider at our rate. */
+export function fromRemote(bytes: Buffer): Promise<Int16Array> {
+  const samples = new Int16Array(bytes.length >> 1)
+  for (let i = 0; i < samples.length; i++) samples[i] = bytes.readInt16LE(2 * i)
+  return resampleAll(samples, REMOTE_HZ, NARROWBAND_HZ)
+}
+
+/** Our audio as the provider's raw audio. */
+export async function toRemote(samples: Int16Array): Promise<Buffer> {
+  const wide = await resampleAll(samples, NARROWBAND_HZ, REMOTE_HZ)
+  const bytes = Buffer.alloc(2 * wide.length)
+  for (let i = 0; i < wide.length; i++) bytes.writeInt16LE(wide[i]!, 2 * i)
+  return bytes
+}

@@ -1,0 +1,21 @@
+import { OpenAiSpeech } from './openai-speech.ts'
+import { OpenAiTranscription } from './openai-transcription.ts'
+import { RealtimeTranscription } from './realtime-transcription.ts'
+import type { SpeechToText, TextToSpeech } from './speech-engines.ts'
+import type { RemoteSpeech, SpeechConfig } from './speech-protocol.ts'
+import type { Named } from './speech-service.ts'
+
+/** The configured provider's voice, if there is one. */
+export const remoteTextToSpeech = (config: SpeechConfig['tts']): Named<TextToSpeech>[] =>
+  config.url === null ? [] : [{ name: config.model, engine: new OpenAiSpeech({ ...config, url: config.url }) }]
+
+/** The configured provider's ear: over a WebSocket when the address is one, else one HTTP request for each utterance. */
+export function remoteSpeechToText(config: RemoteSpeech): Named<SpeechToText & { close(): void }>[] {
+  const { url } = config
+  if (url === null) return []
+  const isRealtime = /^wss?:/.test(url)
+  const engine = isRealtime
+    ? new RealtimeTranscription({ ...config, url })
+    : new OpenAiTranscription({ ...config, url })
+  return [{ name: config.model, engine }]
+}

@@ -1,0 +1,61 @@
+import type { MessagePort } from 'node:worker_threads'
+import type { Spoken, Understood } from './speech-engines.ts'
+
+/** Where speech is made and understood by a provider that speaks OpenAI's API; all null: offline. */
+export interface RemoteSpeech {
+  /** Base address, for example `https://host/v1`; for speech to text also `wss://…`, the realtime WebSocket. Null: offline alone. */
+  url: string | null
+  key: string | null
+  model: string
+  /** A provider that has not answered by then has failed, and the offline engine takes over [ms]. */
+  timeoutMs: number
+}
+
+export interface SpeechConfig {
+  tts: RemoteSpeech & { voice: string }
+  stt: RemoteSpeech
+  /** Load the offline models at the start, not with the first word. */
+  preload: boolean
+}
+
+/** What an engine thread asks of the speech thread. */
+export type SpeechRequest = { id: number } & (
+  | { kind: 'speak'; text: string; voice: string | null; language: string | null }
+  | { kind: 'transcribe'; samples: Int16Array<ArrayBuffer>; language: string | null }
+  /** Answered by nothing. */
+  | { kind: 'prepare' }
+)
+
+export interface SpeechReply {
+  id: number
+  answer: Spoken | Understood | { error: string }
+}
+
+/** What the main thread tells the speech thread. */
+export type ToSpeechThread = { kind: 'port'; port: MessagePort } | { kind: 'close' }
+
+/** Each use of an engine, for the log and the counters: what it cost. */
+export interface SpeechUse {
+  kind: 'speak' | 'transcribe'
+  engine: string
+  /** Characters spoken, or seconds of audio understood: what providers charge by. */
+  characters: number
+  seconds: number
+  tookMs: number
+  error: string | null
+}
+
+export type FromSpeechThread =
+  | { kind: 'used'; use: SpeechUse }
+  | { kind: 'loaded'; engine: string; tookMs: number }
+  | { kind: 'failed'; engine: string; error: string }
+  | { kind: 'closed' }
+
+const NO_PROVIDER: RemoteSpeech = { url: null, key: null, model: '', timeoutMs: 1 }
+
+/** No provider, and the engines of the product load with the first word. */
+export const OFFLINE_SPEECH: SpeechConfig = {
+  tts: { ...NO_PROVIDER, voice: '' },
+  stt: NO_PROVIDER,
+  preload: false,
+}

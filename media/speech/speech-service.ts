@@ -1,0 +1,65 @@
+import { NARROWBAND_HZ } from '../../codecs/audio.ts'
+import type { SpeechToText, Spoken, TextToSpeech, Understood } from './speech-engines.ts'
+import type { SpeechUse } from './speech-protocol.ts'
+
+/** An engine with the name that the log knows it by. */
+export interface Named<E> {
+  name: string
+  engine: E
+}
+
+export interface SpeechServiceOptions {
+  /** Tried in this order; the last is the offline one. */
+  tts: Named<TextToSpeech>[]
+  stt: Named<SpeechToText>[]
+  /** Told of each use, failed ones too. */
+  used: (use: SpeechUse) => void
+  /** Monotonic [ms]. */
+  now: () => number
+}
+
+/** Speaks and understands with the first engine that can, and tells what each use cost. */
+export class SpeechService implements TextToSpeech, SpeechToText {
+  readonly #options: SpeechServiceOptions
+
+  constructor(options: SpeechServiceOptions) {
+    this.#options = options
+  }
+
+  understands(language: string | null): boolean {
+    return this.#options.stt.some(({ engine }) => engine.understands(language))
+  }
+
+  /** The first alone: another one is loaded when it must help out. */
+  prepare(): void {
+    this.#options.stt[0]?.engine.prepare()
+  }
+
+  async speak(text: string, voice: string | null, language: string | null): Promise<Spoken | { error: string }> {
+    const use = { kind: 'speak' as const, characters: text.length, seconds: 0 }
+    return this.#first(this.#options.tts, use, engine => engine.speak(text, voice, language))
+  }
+
+  async transcribe(samples: Int16Array<ArrayBuffer>, language: string | null): Promise<Understood | { error: string }> {
+    const able = this.#options.stt.filter(({ engine }) => engine.understands(language))
+    const use = { kind: 'transcribe' as const, characters: 0, seconds: samples.length / NARROWBAND_HZ }
+    // An engine takes the samples for itself; the last one may have the original.
+    return this.#first(able, use, (engine, isLast) => engine.transcribe(isLast ? samples : samples.slice(), language))
+  }
+
+  async #first<E, A extends object>(
+    engines: Named<E>[],
+    use: Pick<SpeechUse, 'kind' | 'characters' | 'seconds'>,
+    run: (engine: E, isLast: boolean) => Promise<A | { error: string }>,
+  ): Promise<A | { error: string }> {
+    let answer: A | { error: string } = { error: 'no engine knows this language' }
+    for (const { name, engine } of engines) {
+      const startedAt = this.#options.now()
+      answer = await run(engine, engine === engines.at(-1)?.engine)
+      const error = 'error' in answer ? String(answer.error) : null
+      this.#options.used({ ...use, engine: name, tookMs: Math.round(this.#options.now() - startedAt), error })
+      if (error === null) return answer
+    }
+    return answer
+  }
+}
