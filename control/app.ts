@@ -1,8 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { reachableHost, urlHost } from './addresses.ts'
+import { publicUrlOf, reachableHost, wsUrlOf } from './addresses.ts'
+import { devicesOf } from './agents/devices.ts'
 import { audioConverter } from './audio/convert.ts'
-import { CallDriver } from './calls/driver.ts'
+import { audioPath, sweepAudio } from './audio/files.ts'
+import { Devices } from './browsers/devices.ts'
+import { CallDriver, type CallPrograms } from './calls/driver.ts'
 import type { StreamDeps } from './calls/streams.ts'
 import type { Config } from './config.ts'
 import { assistantsLedBy, assistantsOf, knownAssets, profilesScriptedBy } from './contact-centre/flow-users.ts'
@@ -14,16 +17,24 @@ import { measureRequests } from './http/request-metrics.ts'
 import type { Route } from './http/route.ts'
 import { createServer, mountOperations } from './http/server.ts'
 import { resolveHost } from './http/url-policy.ts'
-import { sqliteSearch } from './kb/sqlite-search.ts'
-import { smtpMailer } from './mail.ts'
+import { JobRunner } from './jobs/runner.ts'
+import { passageSearch } from './kb/passage-search.ts'
+import { type SendMail, smtpMailer } from './mail.ts'
+import { mailHandler } from './mail-job.ts'
 import type { MediaPort } from './media-events.ts'
 import { VERSION } from './package.ts'
+import { Periodic } from './periodic.ts'
+import { reportRunHandler } from './reports/run-job.ts'
+import { startScheduledRuns } from './reports/schedule.ts'
+import { sweepReports } from './reports/sweep.ts'
+import { CallCentre } from './queues/call-centre.ts'
+import type { HandOver } from './queues/deps.ts'
 import { agentRoutes, signOut } from './resources/agents.ts'
 import { apiKeyRoutes } from './resources/api-keys.ts'
 import { assistantRoutes } from './resources/assistants.ts'
 import { audioAssetRoutes } from './resources/audio-assets/routes.ts'
 import { callbackRoutes } from './resources/callbacks/routes.ts'
-import { callbacksUsing } from './resources/callbacks/store.ts'
+import { callbacksUsing, expireCallbacks } from './resources/callbacks/store.ts'
 import { callRoutes } from './resources/calls.ts'
 import { clientTokenRoutes } from './resources/client-tokens.ts'
 import { conferenceRoomRoutes } from './resources/conference-rooms.ts'
@@ -35,15 +46,16 @@ import { flowRoutes } from './resources/flows/routes.ts'
 import { flowsUsing } from './resources/flows/uses.ts'
 import { type MediaHealth, serveHealth } from './resources/health.ts'
 import { inboundRouteRoutes } from './resources/inbound-routes.ts'
+import { invitationRoutes, serveInvitations } from './resources/invitations.ts'
 import { kbDocumentRoutes } from './resources/kb-documents.ts'
 import { kbSearchRoutes } from './resources/kb-search.ts'
 import { organisationRoutes, organisationSettings } from './resources/organisation.ts'
 import { pciRoutes } from './resources/pci.ts'
 import { phoneNumberRoutes } from './resources/phone-numbers.ts'
 import { queueRoutes } from './resources/queues/routes.ts'
-import { queuesAnsweredBy, queuesUsing, removeTeam } from './resources/queues/store.ts'
+import { queuesUsing, removeTeam } from './resources/queues/store.ts'
 import { recordingRoutes } from './resources/recordings.ts'
-import { reportRoutes } from './resources/reports.ts'
+import { reportRoutes } from './resources/reports/routes.ts'
 import { roomHistoryRoutes } from './resources/room-history.ts'
 import { roomParticipantRoutes } from './resources/room-participants.ts'
 import { callStreams, streamRoutes } from './resources/streams.ts'
@@ -54,17 +66,20 @@ import { webhookDeliveryRoutes } from './resources/webhook-deliveries.ts'
 import { webhookEndpointRoutes } from './resources/webhook-endpoints/routes.ts'
 import type { Store } from './store.ts'
 import type { Vault } from './vault.ts'
+import { queueSunsetMails } from './versions/sunset-mails.ts'
 import { WebhookDispatcher } from './webhooks/dispatcher.ts'
 import { httpPost } from './webhooks/http-post.ts'
+import { providerOf } from './wire-programs.ts'
 
-/** A caller waits no longer for a model's line [ms]. */
-const MODEL_TIMEOUT_MS = 10_000
+/** How late what has a time may come. */
+const SHORT_DUTY_MS = 30_000
+const LONG_DUTY_MS = 60 * 60 * 1000
 
 export type AppConfig = Pick<
   Config,
   'allowPrivateUrls' | 'dataDir' | 'httpHost' | 'httpPort' | 'publicIp' | 'sipHost'
 > &
-  Partial<Pick<Config, 'modelKey' | 'modelName' | 'modelUrl' | 'smtpUrl'>>
+  Partial<Pick<Config, 'modelKey' | 'modelName' | 'modelUrl' | 'publicUrl' | 'smtpUrl' | 'wsPort'>>
 
 export interface AppParts {
   store: Store
@@ -74,6 +89,8 @@ export interface AppParts {
   now: () => Date
   log: Logger
   rate?: { burst: number; perSecond: number }
+  /** The one that the driver has too; absent: one of its own, for tests without calls. */
+  centre?: CallCentre
 }
 
 /** Builds and wires the whole HTTP side; listens to nothing, so that tests inject requests. */
@@ -84,14 +101,37 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   await mountOperations(app, routes(parts), { store, now, log, rate })
   serveHealth(app, { store, media, registry })
   serveDocs(app)
+  serveInvitations(app, { store, now })
   await app.ready()
   return app
 }
 
+/** Queues, agents and callbacks; `run` is to be called now and then, for what becomes due by the clock alone. */
+export function buildCallCentre(
+  { store, now, log, config }: Pick<AppParts, 'store' | 'config' | 'now' | 'log'>,
+  handOver: HandOver = async () => false,
+): CallCentre {
+  return new CallCentre({
+    store,
+    now,
+    log,
+    sipHost: sipHostOf(config),
+    devicesOf,
+    businessHoursOf: async (db, tenant) => (await organisationSettings(db, tenant)).businessHours,
+    booking: { now, settings: organisationSettings },
+    assetFile: id => audioPath(config.dataDir, id),
+    handOver,
+  })
+}
+
 /** What turns media's events into rows, events and commands. */
-export function buildDriver(parts: Pick<AppParts, 'store' | 'config' | 'now' | 'log'>): CallDriver {
-  const { store, now, log, config } = parts
-  return new CallDriver({ store, now, log, streams: streamDeps(config) })
+export function buildDriver(
+  parts: Pick<AppParts, 'store' | 'config' | 'vault' | 'now' | 'log' | 'centre'> & { programs?: CallPrograms },
+): CallDriver {
+  const { store, vault, now, log, config, centre = buildCallCentre(parts), programs } = parts
+  const devices = new Devices({ store, vault, now, log, publicUrl: publicUrlOf(config) })
+  const led = programs === undefined ? {} : { programs }
+  return new CallDriver({ store, now, log, streams: streamDeps(config), devices, centre, ...led })
 }
 
 /** What delivers events to webhook endpoints; to be started, and closed before the store. */
@@ -112,10 +152,41 @@ export function buildDispatcher(
   })
 }
 
+/** What runs jobs of the database; to be started, and closed before the store. */
+export function buildJobs({ store, config, vault, now, log }: Omit<AppParts, 'media'>): JobRunner {
+  const sendMail = mailerOf(config)
+  return new JobRunner({
+    store,
+    now,
+    log,
+    handlers: {
+      'report.run': reportRunHandler({ store, now, dataDir: config.dataDir, sendMail }),
+      // Without a mail server they wait for one.
+      ...(sendMail === null ? {} : { mail: mailHandler({ vault, sendMail, log }) }),
+    },
+  })
+}
+
+/** What comes again and again by itself; to be started, and closed before the store. */
+export function buildDuties({ store, config, vault, now, log }: Omit<AppParts, 'media'>): Periodic[] {
+  const { dataDir } = config
+  const duty = (name: string, everyMs: number, run: () => Promise<unknown>) => new Periodic({ name, everyMs, run, log })
+  const sunset = { store, vault, now, log, publicUrl: publicUrlOf(config) }
+  return [
+    duty('callback expiry', SHORT_DUTY_MS, () => expireCallbacks(store, now())),
+    duty('report schedules', SHORT_DUTY_MS, () => startScheduledRuns(store, now())),
+    duty('report files', LONG_DUTY_MS, () => sweepReports({ store, dataDir, now })),
+    duty('audio files', LONG_DUTY_MS, () => sweepAudio(store.db, dataDir, now())),
+    ...(mailerOf(config) === null ? [] : [duty('sunset mails', LONG_DUTY_MS, () => queueSunsetMails(sunset))]),
+  ]
+}
+
 /** Every operation of the API, in the order of its documentation. */
-export function routes({ store, media, config, vault, now }: AppParts): Route[] {
-  const sipHost = config.publicIp ?? reachableHost(config.sipHost)
-  const publicUrl = `http://${urlHost(reachableHost(config.httpHost))}:${config.httpPort}`
+export function routes(parts: AppParts): Route[] {
+  const { store, media, config, vault, now, centre = buildCallCentre(parts) } = parts
+  const sipHost = sipHostOf(config)
+  const serveQueues = (): void => void centre.run(media)
+  const publicUrl = publicUrlOf(config)
   const dial = { store, media, now, sipHost }
   const streams = { ...streamDeps(config), store, media, now, resolve: resolveHost }
   return [
@@ -133,7 +204,7 @@ export function routes({ store, media, config, vault, now }: AppParts): Route[] 
     ...inboundRouteRoutes({ store, now }),
     ...phoneNumberRoutes({ store, now }),
     ...connectionRoutes({ store, now }),
-    ...contactCentre({ store, vault, now }, publicUrl),
+    ...contactCentre({ store, vault, now, config, serveQueues }, publicUrl),
     ...content({ store, now, config }),
     ...flows({ store, now, config }, publicUrl),
     ...eventRoutes({ store }),
@@ -146,7 +217,11 @@ export function routes({ store, media, config, vault, now }: AppParts): Route[] 
 }
 
 /** People, their queues, and who answers for them. */
-function contactCentre({ store, vault, now }: Pick<AppParts, 'store' | 'vault' | 'now'>, publicUrl: string): Route[] {
+function contactCentre(
+  parts: Pick<AppParts, 'store' | 'vault' | 'now' | 'config'> & { serveQueues: () => void },
+  publicUrl: string,
+): Route[] {
+  const { store, vault, now, config, serveQueues } = parts
   const exists = {
     user: existsIn('users'),
     team: existsIn('teams'),
@@ -158,7 +233,7 @@ function contactCentre({ store, vault, now }: Pick<AppParts, 'store' | 'vault' |
     flow: existsIn('flows'),
     kbDocument: existsIn('kb_documents'),
   }
-  const agents = { store, now, queuesOf: queuesAnsweredBy }
+  const agents = { store, now, onChange: serveQueues }
   return [
     ...teamRoutes({
       store,
@@ -169,6 +244,14 @@ function contactCentre({ store, vault, now }: Pick<AppParts, 'store' | 'vault' |
         await removeTeam(trx, tenant, id)
       },
     }),
+    ...invitationRoutes({
+      store,
+      vault,
+      now,
+      publicUrl,
+      teamExists: exists.team,
+      hasMailServer: mailerOf(config) !== null,
+    }),
     ...userRoutes({
       store,
       now,
@@ -177,7 +260,7 @@ function contactCentre({ store, vault, now }: Pick<AppParts, 'store' | 'vault' |
     }),
     ...agentRoutes(agents),
     ...assistantRoutes({ store, now, exists, usesOf: usersOf(queuesUsing, callbacksUsing) }),
-    ...clientTokenRoutes({ store, vault, now, exists, publicUrl }),
+    ...clientTokenRoutes({ store, vault, now, exists, wsUrl: wsUrlOf(config) }),
     ...copilotProfileRoutes({ store, now, exists, usesOf: queuesUsing }),
     ...queueRoutes({ store, now, exists, usesOf: usersOf(queuesUsing, callbacksUsing) }),
     ...callbackRoutes({ store, now, exists, settings: organisationSettings }),
@@ -186,15 +269,15 @@ function contactCentre({ store, vault, now }: Pick<AppParts, 'store' | 'vault' |
 
 /** What is uploaded and what is reported. */
 function content({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'config'>): Route[] {
-  const { dataDir, smtpUrl = null } = config
+  const { dataDir } = config
   return [
     ...audioAssetRoutes({ store, now, dataDir, convert: audioConverter(), usesOf: usersOf(queuesUsing, flowsUsing) }),
-    ...kbDocumentRoutes({ store, now, search: sqliteSearch }),
-    ...kbSearchRoutes({ store, search: sqliteSearch, documentExists: existsIn('kb_documents') }),
+    ...kbDocumentRoutes({ store, now, search: passageSearch(store.engine) }),
+    ...kbSearchRoutes({ store, search: passageSearch(store.engine), documentExists: existsIn('kb_documents') }),
     ...reportRoutes({
       store,
       now,
-      sendMail: smtpUrl === null ? null : smtpMailer(smtpUrl),
+      dataDir,
       timezoneOf: async (db, tenant) => (await organisationSettings(db, tenant)).timezone,
     }),
   ]
@@ -202,8 +285,6 @@ function content({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'confi
 
 /** Flows, their trials, and the models that speak in them. */
 function flows({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'config'>, publicUrl: string): Route[] {
-  const { modelUrl: baseUrl = null, modelKey: apiKey = null, modelName: defaultModel = '' } = config
-  const provider = baseUrl === null ? null : { baseUrl, apiKey, defaultModel, timeoutMs: MODEL_TIMEOUT_MS }
   return flowRoutes({
     store,
     now,
@@ -211,7 +292,7 @@ function flows({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'config'
     assistantsOf,
     knownAssets,
     usesOf: usersOf(assistantsLedBy, profilesScriptedBy),
-    modelFor: modelChooser(store, provider),
+    modelFor: modelChooser(store, providerOf(config)),
     streams: new StreamSlots(),
   })
 }
@@ -225,7 +306,11 @@ const usersOf =
     return users
   }
 
+const mailerOf = ({ smtpUrl = null }: AppConfig): SendMail | null => (smtpUrl === null ? null : smtpMailer(smtpUrl))
+
 const streamDeps = (config: AppConfig): StreamDeps => ({
   signingSecret: async (db, tenant) => (await organisationSettings(db, tenant)).streamSigningSecret,
   allowedNetworks: config.allowPrivateUrls,
 })
+
+const sipHostOf = (config: AppConfig): string => config.publicIp ?? reachableHost(config.sipHost)

@@ -1,14 +1,19 @@
+import type { Readable } from 'node:stream'
 import { createTransport } from 'nodemailer'
 
 export interface Mail {
+  /** The same when the mail is sent again, so that whoever has it can tell; without domain. */
+  id: string
   to: string
   subject: string
   text: string
-  attachments: { filename: string; contentType: string; content: Buffer }[]
+  attachments?: { filename: string; contentType: string; content: Readable }[]
 }
 
 /** Sends one mail; rejects with the server's or the network's reason. */
 export type SendMail = (mail: Mail) => Promise<void>
+
+export const NO_MAIL_SERVER = 'There is no mail server: set TANDEM_SMTP_URL.'
 
 const TIMEOUT_MS = 10_000
 
@@ -25,7 +30,14 @@ export function smtpMailer(url: string): SendMail {
     disableFileAccess: true,
     disableUrlAccess: true,
   })
-  return async mail => {
-    await transport.sendMail({ ...mail, from })
+  return async ({ id, ...mail }) => {
+    await transport.sendMail({ ...mail, from, messageId: `<${id}@${server.hostname}>` })
   }
+}
+
+/** Whether a mail that could not be sent is worth another try: the network failed, or the server said "not now" (RFC 5321 §4.2.1). */
+export function isTemporary(error: unknown): boolean {
+  const { responseCode, code } = error as { responseCode?: number; code?: string }
+  if (responseCode !== undefined) return responseCode >= 400 && responseCode < 500
+  return ['ECONNECTION', 'ECONNREFUSED', 'ECONNRESET', 'ESOCKET', 'ETIMEDOUT', 'EDNS'].includes(code ?? '')
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { buildApp, buildDispatcher, buildDriver } from './app.ts'
+import { buildApp, buildCallCentre, buildDispatcher, buildDriver, buildDuties, buildJobs } from './app.ts'
 import type { ControlReady } from './banner.ts'
 import { type Config, readConfig } from './config.ts'
 import { databaseFile, mediaSocketPath } from './data-dir.ts'
@@ -10,17 +10,17 @@ import { describeListenError } from './http-port.ts'
 import { makeLog } from './log.ts'
 import { MediaClient } from './media-client.ts'
 import { Periodic } from './periodic.ts'
-import { expireCallbacks } from './resources/callbacks/store.ts'
 import { openStore } from './store.ts'
 import { openVault, type Vault } from './vault.ts'
+import { buildPrograms, programTaker } from './wire-programs.ts'
 
 /** The banner waits this long for the channel; after that the API answers 503 until media is there. */
 const MEDIA_WAIT_MS = 5000
 /** How long requests under way may take once the process is to end [ms]. */
 const CLOSE_LIMIT_MS = 3000
 const POLL_MS = 20
-/** How long after its time a callback may still look open. */
-const EXPIRY_MS = 30_000
+/** How late a wait, a wrap-up or a callback may come to its end. */
+const QUEUES_MS = 500
 
 /** Ends the process with one line of reason; the supervisor starts a new one, or gives up when it is the first. */
 function fail(reason: string): never {
@@ -50,14 +50,13 @@ function vaultOrFail(): Vault {
 
 const parts = { store, config, now, log, vault: vaultOrFail() }
 const dispatcher = buildDispatcher(parts)
-const expiry = new Periodic({
-  name: 'callback expiry',
-  everyMs: EXPIRY_MS,
-  run: () => expireCallbacks(store, now()),
-  log,
-})
-const media = new MediaClient(mediaSocketPath(config.dataDir), buildDriver(parts), log)
-const app = await buildApp({ ...parts, media })
+const jobs = buildJobs(parts)
+const duties = buildDuties(parts)
+const centre = buildCallCentre(parts, (...given) => programTaker(programs)(...given))
+const programs = buildPrograms({ ...parts, leadTo: (...led) => centre.leadTo(...led) })
+const media = new MediaClient(mediaSocketPath(config.dataDir), buildDriver({ ...parts, centre, programs }), log)
+const app = await buildApp({ ...parts, centre, media })
+const queues = new Periodic({ name: 'queues', everyMs: QUEUES_MS, run: () => centre.run(media), log })
 
 /** Listens before the first start makes keys: a busy port must not cost them. */
 async function listen(): Promise<number> {
@@ -80,9 +79,13 @@ async function close(): Promise<void> {
   // A client that keeps its answer open does not keep us.
   setTimeout(() => app.server.closeAllConnections(), CLOSE_LIMIT_MS)
   await app.close()
+  await queues.close()
   await media.close()
+  await programs.close()
+  await centre.idle()
   await dispatcher.close()
-  await expiry.close()
+  await jobs.close()
+  await Promise.all(duties.map(duty => duty.close()))
   await store.close()
   process.exit(0)
 }
@@ -92,8 +95,10 @@ process.on('SIGINT', () => {})
 process.on('disconnect', () => process.exit(0))
 
 media.start()
+queues.start()
 dispatcher.start()
-expiry.start()
+jobs.start()
+for (const duty of duties) duty.start()
 for (let waited = 0; media.state !== 'ready' && waited < MEDIA_WAIT_MS; waited += POLL_MS) await sleep(POLL_MS)
 const numbers = await describeNumbers(store, { organisationId, livemode: true })
 const ready: ControlReady = { type: 'ready', httpPort, keys, numbers }

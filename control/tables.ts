@@ -4,6 +4,7 @@ import type { ContactCentreTables } from './contact-centre/tables.ts'
 import type { ContentTables } from './content/tables.ts'
 import type { FlowTables } from './flows/tables.ts'
 import type { JobTables } from './jobs/tables.ts'
+import type { LiveTables } from './live/tables.ts'
 import type { RingTables } from './queues/tables.ts'
 import type { TenantColumns } from './tenant-columns.ts'
 import type { WebhookTables } from './webhooks/tables.ts'
@@ -19,6 +20,7 @@ export interface Database
     ContentTables,
     WebhookTables,
     FlowTables,
+    LiveTables,
     DeviceTables,
     JobTables,
     RingTables {}
@@ -29,6 +31,7 @@ export interface FrameTables {
   events: EventTable
   idempotency_keys: IdempotencyKeyTable
   settings: SettingTable
+  sunset_notices: SunsetNoticeTable
 }
 
 export interface OrganisationTable {
@@ -87,6 +90,18 @@ export interface IdempotencyKeyTable extends TenantColumns {
   /** Null while the first request is running. */
   status: number | null
   body: string | null
+  /** The node whose process is on it, while it runs, and until when no other may take it for dead. */
+  lease: string | null
+  leased_until: string | null
+  created: string
+}
+
+/** Who was told, how many months before, that an API version goes. */
+export interface SunsetNoticeTable {
+  organisation_id: string
+  version: string
+  months: number
+  email: string
   created: string
 }
 

@@ -44,17 +44,32 @@ export interface UserTable extends TenantColumns {
 export interface InvitationTable extends TenantColumns {
   id: string
   user_id: string
+  /** SHA-256 of the token in its link, hex. */
+  token_hash: string | null
+  accepted_at: string | null
   expires_at: string
   created: string
 }
 
-/** What an agent has set; nobody has a row before the first time: offline. */
+/** What an agent does; nobody has a row before the first time: offline. */
 export interface AgentStatusTable extends TenantColumns {
   /** The user's ID. */
   id: string
   status: AgentState
   since: string
+  /** What the agent has set last, and goes back to after a call; null: what `status` says. */
+  wanted: AgentWish | null
+  /** When the last call, or the time before the first one, was over: the longest idle rings first. */
+  idle_since: string | null
+  /** Of status `wrap_up`. */
+  wrap_up_until: string | null
+  /** After a call that was not taken nothing rings until then. */
+  rest_until: string | null
+  last_offered_at: string | null
 }
+
+/** What an agent can set; the rest comes of calls. */
+export type AgentWish = 'available' | 'away' | 'offline'
 
 export type AgentState = 'available' | 'busy' | 'wrap_up' | 'away' | 'offline'
 
@@ -75,6 +90,14 @@ export interface QueueCallTable extends TenantColumns {
   joined_at: string
   /** The agent whose phone rings for it. */
   offered_to: string | null
+  /** The caller's leg. */
+  leg_id: string | null
+  /** JSON of the agents whose phone rang for it in vain. */
+  tried: string | null
+  /** When it has waited too long; null: it may wait for ever. */
+  overflow_at: string | null
+  /** When its place in line is told next; null: it is not. */
+  announce_at: string | null
 }
 
 export interface AssistantTable extends TenantColumns {
@@ -152,6 +175,10 @@ export interface CallbackTable extends TenantColumns {
   sla_at: string | null
   merged_requests: number
   web_context: string | null
+  /** JSON of the agents whose phone rang for it in vain, since it was due last. */
+  tried: string | null
+  /** The agent who is reserved for it. */
+  offered_to: string | null
   metadata: string
   completed_at: string | null
   created: string
@@ -167,6 +194,8 @@ export interface CallbackRequestTable extends TenantColumns {
 export type TeamRow = Selectable<TeamTable>
 export type UserRow = Selectable<UserTable>
 export type InvitationRow = Selectable<InvitationTable>
+export type AgentStatusRow = Selectable<AgentStatusTable>
+export type QueueCallRow = Selectable<QueueCallTable>
 export type QueueRow = Selectable<QueueTable>
 export type AssistantRow = Selectable<AssistantTable>
 export type ClientTokenRow = Selectable<ClientTokenTable>

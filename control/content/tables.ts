@@ -58,23 +58,29 @@ export interface ReportTable extends TenantColumns {
   pdf: number
   /** JSON list of e-mail addresses. */
   recipients: string
+  /** Cron with five fields, or null: it runs when it is asked to. */
+  schedule: string | null
+  /** The organisation's time zone when `next_run_at` was set. */
+  schedule_timezone: string | null
+  next_run_at: string | null
   created: string
 }
 
 export interface ReportRunTable extends TenantColumns {
   id: string
   report_id: string
-  status: 'sent' | 'partially_sent' | 'failed' | 'completed'
-  trigger: 'manual'
+  status: 'queued' | 'running' | 'sent' | 'partially_sent' | 'failed' | 'completed'
+  trigger: 'manual' | 'schedule'
   period_from: string
   period_to: string
   started_at: string
-  finished_at: string
+  finished_at: string | null
   error: string | null
+  /** Whether the file `reports/<id>.csv` of the data directory is there; `pdf` alike. */
   csv: number
   pdf: number
   recipients: string
-  /** JSON list. */
+  /** JSON list: those of whom is known how it went. */
   deliveries: string
 }
 

@@ -6,8 +6,11 @@ import { webhooks } from './021-webhooks.ts'
 import { contactCentre } from './022-contact-centre.ts'
 import { content } from './023-content.ts'
 import { jobs } from './030-jobs.ts'
+import { nodes } from './031-nodes.ts'
+import { reportsAndMail } from './040-reports-and-mail.ts'
 import { browsers } from './060-browsers.ts'
 import { sipAccounts } from './061-sip-accounts.ts'
+import { programs } from './070-programs.ts'
 import { queues } from './080-queues.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
@@ -19,7 +22,10 @@ export const MIGRATIONS: Record<string, Migration> = {
   '022-contact-centre': contactCentre,
   '023-content': content,
   '030-jobs': jobs,
+  '031-nodes': nodes,
+  '040-reports-and-mail': reportsAndMail,
   '060-browsers': browsers,
   '061-sip-accounts': sipAccounts,
+  '070-programs': programs,
   '080-queues': queues,
 }

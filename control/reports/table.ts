@@ -1,87 +1,89 @@
+import type { CallRow } from '../calls/tables.ts'
 import type { ReportRow } from '../content/tables.ts'
 import type { Db } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
+import type { Period } from './period.ts'
 
-/** What a report shows: text in columns. */
+/** What a report shows: text in columns. Rows are read as they are asked for, a page at a time. */
 export interface ReportTable {
   columns: string[]
-  rows: string[][]
+  rows: AsyncIterable<string[]>
 }
 
-export interface Period {
-  /** ISO-8601 UTC. */
-  from: string
-  /** Not in the period any more. */
-  to: string
-}
+/** Read at once; between two pages others get the database. */
+const PAGE_ROWS = 1000
 
-/** More would not fit into a mail. */
-const MAX_ROWS = 50_000
-
-/** The rows of a report; `too_long` when the period has too many. */
-export async function reportTable(
-  db: Db,
-  tenant: Tenant,
-  kind: ReportRow['kind'],
-  period: Period,
-): Promise<ReportTable | 'too_long'> {
-  const table = kind === 'calls' ? await callsTable(db, tenant, period) : await queuesTable(db, tenant, period)
-  return table.rows.length > MAX_ROWS ? 'too_long' : table
-}
+export const reportTable = (db: Db, tenant: Tenant, kind: ReportRow['kind'], period: Period): ReportTable =>
+  kind === 'calls'
+    ? {
+        columns: ['call_id', 'created', 'direction', 'from', 'to', 'status', 'ended_reason', 'duration_s'],
+        rows: callRows(db, tenant, period),
+      }
+    : {
+        columns: ['queue_id', 'name', 'created', 'calls_waiting', 'waiting_since'],
+        rows: queueRows(db, tenant, period),
+      }
 
 /** One row for each call that began in the period. */
-async function callsTable(db: Db, tenant: Tenant, { from, to }: Period): Promise<ReportTable> {
-  const calls = await forTenant(db, tenant)
-    .select('calls')
-    .selectAll()
-    .where('kind', '=', 'party')
-    .where('created', '>=', from)
-    .where('created', '<', to)
-    .orderBy('id')
-    .limit(MAX_ROWS + 1)
-    .execute()
-  return {
-    columns: ['call_id', 'created', 'direction', 'from', 'to', 'status', 'ended_reason', 'duration_s'],
-    rows: calls.map(call => [
-      call.id,
-      call.created,
-      call.direction,
-      call.from_address,
-      call.to_address,
-      call.status,
-      call.ended_reason ?? '',
-      call.answered_at === null || call.ended_at === null ? '' : seconds(call.answered_at, call.ended_at),
-    ]),
+async function* callRows(db: Db, tenant: Tenant, { from, to }: Period): AsyncGenerator<string[]> {
+  let last = { created: from, id: '' }
+  for (;;) {
+    const calls: CallRow[] = await forTenant(db, tenant)
+      .select('calls')
+      .selectAll()
+      .where('kind', '=', 'party')
+      .where('created', '>=', last.created)
+      .where('created', '<', to)
+      .where(eb => eb.or([eb('created', '>', last.created), eb('id', '>', last.id)]))
+      .orderBy('created')
+      .orderBy('id')
+      .limit(PAGE_ROWS)
+      .execute()
+    for (const call of calls) yield cellsOf(call)
+    if (calls.length < PAGE_ROWS) return
+    last = calls.at(-1)!
   }
 }
 
+const cellsOf = (call: CallRow): string[] => [
+  call.id,
+  call.created,
+  call.direction,
+  call.from_address,
+  call.to_address,
+  call.status,
+  call.ended_reason ?? '',
+  call.answered_at === null || call.ended_at === null ? '' : seconds(call.answered_at, call.ended_at),
+]
+
 /** One row for each queue there was before the period's end: the calls that wait in it now and joined in the period. */
-async function queuesTable(db: Db, tenant: Tenant, { from, to }: Period): Promise<ReportTable> {
+async function* queueRows(db: Db, tenant: Tenant, { from, to }: Period): AsyncGenerator<string[]> {
   const scoped = forTenant(db, tenant)
-  const queues = await scoped
-    .select('queues')
-    .select(['id', 'name', 'created'])
-    .where('created', '<', to)
-    .orderBy('id')
-    .limit(MAX_ROWS + 1)
-    .execute()
-  const waiting = await scoped
-    .select('queue_calls')
-    .select(({ fn }) => ['queue_id', fn.countAll<number | string>().as('count'), fn.min('joined_at').as('oldest')])
-    .where('joined_at', '>=', from)
-    .where('joined_at', '<', to)
-    .groupBy('queue_id')
-    .execute()
-  const facts = new Map(waiting.map(row => [row.queue_id, row]))
-  return {
-    columns: ['queue_id', 'name', 'created', 'calls_waiting', 'waiting_since'],
-    rows: queues.map(({ id, name, created }) => [
-      id,
-      name,
-      created,
-      String(facts.get(id)?.count ?? 0),
-      facts.get(id)?.oldest ?? '',
-    ]),
+  let last = ''
+  for (;;) {
+    const queues = await scoped
+      .select('queues')
+      .select(['id', 'name', 'created'])
+      .where('created', '<', to)
+      .where('id', '>', last)
+      .orderBy('id')
+      .limit(PAGE_ROWS)
+      .execute()
+    if (queues.length === 0) return
+    const ids = queues.map(({ id }) => id)
+    const waiting = await scoped
+      .select('queue_calls')
+      .select(({ fn }) => ['queue_id', fn.countAll<number | string>().as('count'), fn.min('joined_at').as('oldest')])
+      .where('queue_id', 'in', ids)
+      .where('joined_at', '>=', from)
+      .where('joined_at', '<', to)
+      .groupBy('queue_id')
+      .execute()
+    const facts = new Map(waiting.map(row => [row.queue_id, row]))
+    for (const { id, name, created } of queues) {
+      yield [id, name, created, String(facts.get(id)?.count ?? 0), facts.get(id)?.oldest ?? '']
+    }
+    last = ids.at(-1)!
   }
 }
 

@@ -15,16 +15,19 @@ export const reportRunSchema = Type.Object({
   object: Type.Literal('report_run'),
   livemode: Type.Boolean(),
   report_id: Type.String(),
-  status: oneOf(['sent', 'partially_sent', 'failed', 'completed'], {
+  status: oneOf(['queued', 'running', 'sent', 'partially_sent', 'failed', 'completed'], {
     description: 'completed: made in test mode, which sends nothing.',
   }),
-  trigger: oneOf(['manual']),
+  trigger: oneOf(['manual', 'schedule']),
   period_from: timestamp(),
   period_to: timestamp('Not in it any more.'),
-  started_at: timestamp(),
-  finished_at: timestamp(),
+  started_at: timestamp('While it is queued: when it was asked for.'),
+  finished_at: nullable(timestamp('null until it is over.')),
   error: nullable(Type.String()),
-  artifacts: Type.Object({ csv: Type.Boolean(), pdf: Type.Boolean() }, { description: 'What was made.' }),
+  artifacts: Type.Object(
+    { csv: Type.Boolean(), pdf: Type.Boolean() },
+    { description: 'What was made and can be downloaded.' },
+  ),
   recipients: Type.Array(Type.String()),
   deliveries: Type.Array(deliverySchema),
 })

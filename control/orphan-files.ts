@@ -1,0 +1,50 @@
+import { opendir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** A file that is written right now has no row yet [ms]. */
+const MIN_AGE_MS = 60 * 60 * 1000
+const BATCH = 500
+
+/**
+ * Removes the files of a folder that belong to no row: what a process left behind that died between the one and the other.
+ * `known` gives, of file names, those to keep; files younger than an hour are not asked about. Returns how many it removed.
+ */
+export async function sweepOrphans(
+  folder: string,
+  known: (names: string[]) => Promise<ReadonlySet<string>>,
+  now: Date,
+): Promise<number> {
+  let removed = 0
+  const batch: string[] = []
+  const flush = async (): Promise<void> => {
+    const keep = await known(batch)
+    for (const name of batch.splice(0)) {
+      if (keep.has(name)) continue
+      await rm(join(folder, name), { force: true })
+      removed += 1
+    }
+  }
+  for await (const name of filesOf(folder)) {
+    const age = await ageMs(join(folder, name), now)
+    if (age === null || age < MIN_AGE_MS) continue
+    if (batch.push(name) >= BATCH) await flush()
+  }
+  if (batch.length > 0) await flush()
+  return removed
+}
+
+/** Nothing when there is no such folder: nobody has written to it yet. */
+async function* filesOf(folder: string): AsyncGenerator<string> {
+  const entries = await opendir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+  if (entries === null) return
+  for await (const entry of entries) if (entry.isFile()) yield entry.name
+}
+
+const ageMs = (path: string, now: Date): Promise<number | null> =>
+  stat(path).then(
+    ({ mtimeMs }) => now.getTime() - mtimeMs,
+    () => null,
+  )

@@ -1,0 +1,57 @@
+import { createReadStream } from 'node:fs'
+import type { ReportRow, ReportRunRow } from '../content/tables.ts'
+import { isTemporary, type Mail, NO_MAIL_SERVER, type SendMail } from '../mail.ts'
+import type { Delivery, ReportRun } from '../schemas/report-run.ts'
+import { artifactPath, artifactSize, CONTENT_TYPES, FORMATS, type Format } from './artifacts.ts'
+
+/** What mail servers commonly take; base64 makes a third more of it. A larger file is fetched over the API. */
+const MAX_ATTACHED_BYTES = 10 * 1024 * 1024
+
+/** The mail about a run to one of its recipients. */
+export async function reportMail(dataDir: string, report: ReportRow, run: ReportRunRow, index: number): Promise<Mail> {
+  const made: Format[] = FORMATS.filter(format => run[format] === 1)
+  const sizes = await Promise.all(made.map(format => artifactSize(dataDir, run.id, format)))
+  const attached = made.filter((_, i) => (sizes[i] ?? 0) <= MAX_ATTACHED_BYTES)
+  const left = made.filter(format => !attached.includes(format))
+  const recipients: string[] = JSON.parse(run.recipients)
+  return {
+    id: `${run.id}.${index}`,
+    to: recipients[index]!,
+    subject: `${report.name}: ${run.period_from.slice(0, 10)} to ${run.period_to.slice(0, 10)}`,
+    text: [
+      report.name,
+      `${run.period_from} to ${run.period_to}`,
+      ...left.map(format => `Too large for a mail: GET /v1/reports/${report.id}/runs/${run.id}/${format}`),
+      '',
+    ].join('\n'),
+    attachments: attached.map(format => ({
+      filename: `${report.id}.${format}`,
+      contentType: CONTENT_TYPES[format],
+      content: createReadStream(artifactPath(dataDir, run.id, format)),
+    })),
+  }
+}
+
+/** How a mail went; `temporary`: it is worth another try. */
+export async function deliver(sendMail: SendMail | null, mail: Mail): Promise<Delivery & { temporary: boolean }> {
+  if (sendMail === null) return { email: mail.to, status: 'failed', error: NO_MAIL_SERVER, temporary: false }
+  try {
+    await sendMail(mail)
+    return { email: mail.to, status: 'sent', error: null, temporary: false }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return { email: mail.to, status: 'failed', error: reason, temporary: isTemporary(error) }
+  } finally {
+    for (const { content } of mail.attachments ?? []) content.destroy()
+  }
+}
+
+/** What the deliveries of a run make of it. */
+export function verdict(deliveries: Delivery[]): Pick<ReportRun, 'status' | 'error'> {
+  const failed = deliveries.filter(({ status }) => status === 'failed')
+  if (failed.length > 0) {
+    const status = failed.length === deliveries.length ? 'failed' : 'partially_sent'
+    return { status, error: failed[0]?.error ?? null }
+  }
+  return { status: deliveries.some(({ status }) => status === 'sent') ? 'sent' : 'completed', error: null }
+}

@@ -1,0 +1,9 @@
+import type { Tenant } from '../tenancy.ts'
+
+/** What a job of kind `report.run` carries. */
+export interface ReportRunJob {
+  tenant: Tenant
+  run_id: string
+  /** The request that asked for it; null: the schedule. */
+  request: { requestId: string; idempotencyKey: string | null } | null
+}

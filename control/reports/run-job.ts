@@ -1,0 +1,133 @@
+import type { ReportRow, ReportRunRow } from '../content/tables.ts'
+import { appendEvent } from '../events/log.ts'
+import type { JobAttempt, JobHandler } from '../jobs/runner.ts'
+import type { SendMail } from '../mail.ts'
+import { type Delivery, toReportRun } from '../schemas/report-run.ts'
+import type { Store, Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import { FORMATS, type Format, writeArtifacts } from './artifacts.ts'
+import { deliver, reportMail, verdict } from './deliver.ts'
+import type { ReportRunJob } from './job.ts'
+import { reportTable } from './table.ts'
+
+export interface ReportJobDeps {
+  store: Store
+  now: () => Date
+  dataDir: string
+  /** Null: there is no mail server. */
+  sendMail: SendMail | null
+}
+
+const MAX_ATTEMPTS = 4
+const BACKOFF_MS = 60_000
+
+/** Makes a run's artifacts and mails them. What was done before a crash is not done again: each step is written down. */
+export const reportRunHandler = (deps: ReportJobDeps): JobHandler<ReportRunJob> => ({
+  maxAttempts: MAX_ATTEMPTS,
+  backoffMs: BACKOFF_MS,
+  run: (job, attempt) => run(deps, job, attempt),
+})
+
+async function run(deps: ReportJobDeps, { tenant, run_id, request }: ReportRunJob, attempt: JobAttempt): Promise<void> {
+  const scoped = forTenant(deps.store.db, tenant)
+  const row = await scoped.find('report_runs', run_id)
+  const report = row && (await scoped.find('reports', row.report_id))
+  // Deleted meanwhile, or over: the process died before it could end the job.
+  if (row === undefined || report === undefined || row.finished_at !== null) return
+  const isLast = attempt.attempt >= MAX_ATTEMPTS
+  let outcome: Pick<ReportRunRow, 'status' | 'error'>
+  try {
+    if (row.status === 'queued')
+      await note(deps, tenant, row, { status: 'running', started_at: deps.now().toISOString() })
+    await make(deps, tenant, report, row, attempt.signal)
+    outcome = verdict(await mail(deps, tenant, { report, row, isLast, signal: attempt.signal }))
+  } catch (error) {
+    if (attempt.signal.aborted || !isLast) throw error
+    outcome = { status: 'failed', error: reasonOf(error) }
+  }
+  await deps.store.transaction(async trx => {
+    await finishRun(trx, tenant, { ...row, ...outcome, finished_at: deps.now().toISOString() }, request)
+    await attempt.finish(trx)
+  })
+}
+
+/** Ends a run, and tells. */
+export async function finishRun(
+  trx: Trx,
+  tenant: Tenant,
+  row: ReportRunRow & { finished_at: string },
+  request: ReportRunJob['request'],
+): Promise<void> {
+  const { status, error, finished_at } = row
+  await forTenant(trx, tenant)
+    .update('report_runs')
+    .set({ status, error, finished_at })
+    .where('id', '=', row.id)
+    .execute()
+  const type = status === 'failed' ? 'report.run.failed' : 'report.run.completed'
+  await appendEvent(trx, tenant, { type, at: finished_at, object: toReportRun(row), ...(request && { request }) })
+}
+
+/** Makes the artifacts, unless they were made by an attempt before. */
+async function make(
+  deps: ReportJobDeps,
+  tenant: Tenant,
+  report: ReportRow,
+  row: ReportRunRow,
+  signal: AbortSignal,
+): Promise<void> {
+  const formats: Format[] = FORMATS.filter(format => report[format] === 1)
+  if (formats.every(format => row[format] === 1)) return
+  const period = { from: row.period_from, to: row.period_to }
+  const table = reportTable(deps.store.db, tenant, report.kind, period)
+  await writeArtifacts(deps.dataDir, { runId: row.id, title: report.name, period, formats, table, signal })
+  await note(deps, tenant, row, { csv: report.csv, pdf: report.pdf })
+}
+
+/** Mails the artifacts to those who have no verdict yet; throws when some are to be tried again. */
+async function mail(
+  deps: ReportJobDeps,
+  tenant: Tenant,
+  { report, row, isLast, signal }: { report: ReportRow; row: ReportRunRow; isLast: boolean; signal: AbortSignal },
+): Promise<Delivery[]> {
+  const recipients: string[] = JSON.parse(row.recipients)
+  const deliveries: Delivery[] = JSON.parse(row.deliveries)
+  let again: string | null = null
+  for (const [i, email] of recipients.entries()) {
+    if (deliveries.some(delivery => delivery.email === email)) continue
+    signal.throwIfAborted()
+    const { temporary, ...delivery } = tenant.livemode
+      ? await deliver(deps.sendMail, await reportMail(deps.dataDir, report, row, i))
+      : ({ email, status: 'suppressed', error: null, temporary: false } as const)
+    if (temporary && !isLast) {
+      again = delivery.error
+      continue
+    }
+    deliveries.push(delivery)
+    await note(deps, tenant, row, { deliveries: JSON.stringify(inOrder(deliveries, recipients)) })
+  }
+  if (again !== null) throw new Error(again)
+  return inOrder(deliveries, recipients)
+}
+
+const inOrder = (deliveries: Delivery[], recipients: string[]): Delivery[] =>
+  recipients.flatMap(email => deliveries.find(delivery => delivery.email === email) ?? [])
+
+/** Writes down a step that is done, in the database and in `row`. */
+async function note(
+  { store }: ReportJobDeps,
+  tenant: Tenant,
+  row: ReportRunRow,
+  step: Partial<ReportRunRow>,
+): Promise<void> {
+  await forTenant(store.db, tenant).update('report_runs').set(step).where('id', '=', row.id).execute()
+  Object.assign(row, step)
+}
+
+/** Without paths: they are of this machine. */
+const reasonOf = (error: unknown): string => {
+  const { code, message } = error as { code?: string; message?: string }
+  return code !== undefined && /^E[A-Z]+$/.test(code)
+    ? `The report could not be made (${code}).`
+    : String(message ?? error)
+}

@@ -1,0 +1,50 @@
+import { sql } from 'kysely'
+import type { ReportRow } from '../content/tables.ts'
+import type { Store } from '../store.ts'
+import { lastPeriod, nextRun } from './period.ts'
+import { startRun } from './start.ts'
+
+const BATCH = 100
+
+/**
+ * Starts the runs of all reports whose time has come, of all tenants, and sets the next time; what was missed while nobody looked
+ * comes once. A report whose organisation has moved to another time zone gets its new time. Any number of control processes may
+ * look at once: the time that was read decides who starts the run.
+ */
+export async function startScheduledRuns(store: Store, now: Date): Promise<number> {
+  const at = now.toISOString()
+  const due = await store.db
+    .selectFrom('reports')
+    .innerJoin('organisations', 'organisations.id', 'reports.organisation_id')
+    .selectAll('reports')
+    .select('organisations.timezone as timezone')
+    .where('reports.schedule', 'is not', null)
+    .where(eb =>
+      eb.or([
+        eb('reports.next_run_at', '<=', at),
+        eb('reports.schedule_timezone', '<>', eb.ref('organisations.timezone')),
+      ]),
+    )
+    .orderBy('reports.next_run_at')
+    .limit(BATCH)
+    .execute()
+  for (const { timezone, ...report } of due) await startOne(store, report, timezone, now)
+  return due.length
+}
+
+const startOne = (store: Store, report: ReportRow, timezone: string, now: Date): Promise<void> =>
+  store.transaction(async trx => {
+    const next = report.schedule === null ? null : nextRun(report.schedule, timezone, now)
+    const { numUpdatedRows } = await trx
+      .updateTable('reports')
+      .set({ next_run_at: next?.toISOString() ?? null, schedule_timezone: timezone })
+      .where('id', '=', report.id)
+      .where('schedule', '=', report.schedule)
+      .where(sql<boolean>`next_run_at is not distinct from ${report.next_run_at}`)
+      .executeTakeFirst()
+    const { next_run_at: due } = report
+    if (numUpdatedRows !== 1n || due === null || due > now.toISOString()) return
+    const tenant = { organisationId: report.organisation_id, livemode: report.livemode === 1 }
+    const period = lastPeriod(report.period, new Date(due), report.schedule_timezone ?? timezone)
+    await startRun(trx, tenant, report, { period, trigger: 'schedule', request: null, now })
+  })

@@ -1,0 +1,40 @@
+import type { ReportRow } from '../content/tables.ts'
+import { newId } from '../ids.ts'
+import { enqueue } from '../jobs/queue.ts'
+import { type ReportRun, toReportRun } from '../schemas/report-run.ts'
+import type { Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import type { ReportRunJob } from './job.ts'
+import type { Period } from './period.ts'
+
+/** Who asks for a run, and of what. */
+export interface RunOrder {
+  period: Period
+  trigger: ReportRun['trigger']
+  request: ReportRunJob['request']
+  now: Date
+}
+
+/** Queues a run; it is made by a job, outside of the request. */
+export async function startRun(trx: Trx, tenant: Tenant, report: ReportRow, order: RunOrder): Promise<ReportRun> {
+  const row = {
+    id: newId('report_run'),
+    report_id: report.id,
+    status: 'queued' as const,
+    trigger: order.trigger,
+    period_from: order.period.from,
+    period_to: order.period.to,
+    started_at: order.now.toISOString(),
+    finished_at: null,
+    error: null,
+    csv: 0,
+    pdf: 0,
+    recipients: report.recipients,
+    deliveries: '[]',
+  }
+  await forTenant(trx, tenant).insert('report_runs', row)
+  const { organisationId, livemode } = tenant
+  const job = { tenant: { organisationId, livemode }, run_id: row.id, request: order.request }
+  await enqueue(trx, 'report.run', job, { now: order.now, key: row.id })
+  return toReportRun({ ...row, organisation_id: organisationId, livemode: livemode ? 1 : 0 })
+}

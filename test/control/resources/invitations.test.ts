@@ -1,0 +1,101 @@
+import * as assert from 'uvu/assert'
+import { buildJobs } from '../../../control/app.ts'
+import { suite } from '../../harness.ts'
+import { ask, silent } from '../app-harness.ts'
+import { makeMailServer, plainText } from '../mail-server.ts'
+import { APP_CONFIG, makeWholeApp, VAULT } from '../whole-app.ts'
+
+const test = suite('control/resources/invitations')
+
+const mail = await makeMailServer()
+const config = { ...APP_CONFIG, smtpUrl: mail.url, publicUrl: 'https://voice.example.com' }
+const world = await makeWholeApp({ config })
+const { live, test: inTest, app, store, clock } = world
+const jobs = buildJobs({ store, config, vault: VAULT, now: clock.now, log: silent })
+test.after(async () => {
+  await jobs.close()
+  await world.close()
+  await mail.close()
+})
+
+const pathOf = (url: string): string => new URL(url).pathname
+const stateOf = async (userId: string) => {
+  const { status, email_verified } = (await live(`GET /v1/users/${userId}`)).body
+  return [status, email_verified]
+}
+
+test('an invitation mails a link; the page behind it makes the invited person an active member', async () => {
+  const { body } = await live('POST /v1/invitations', { email: 'ann@example.com' })
+  assert.is(body.delivery, 'queued')
+  assert.match(body.accept_url, /^https:\/\/voice\.example\.com\/invitations\/invite_/)
+  const stored = JSON.stringify([
+    await store.db.selectFrom('jobs').selectAll().execute(),
+    await store.db.selectFrom('invitations').selectAll().execute(),
+  ])
+  assert.not.match(stored, pathOf(body.accept_url).split('/').at(-1)!)
+  await jobs.runDue()
+  assert.equal(
+    mail.mails.map(({ to }) => to),
+    ['ann@example.com'],
+  )
+  const link = /https:\S+/.exec(plainText(mail.mails[0]!))![0]
+  assert.is(link, body.accept_url)
+  // A mail program that follows the link admits nobody.
+  const page = await ask(app, `GET ${pathOf(link)}`)
+  assert.equal([page.status, page.headers['referrer-policy']], [200, 'no-referrer'])
+  assert.match(page.text, '<form method="post">')
+  assert.not.match(page.text, /<(script|link|img|iframe)|@import|url\(/)
+  assert.equal(await stateOf(body.user_id), ['invited', false])
+  const accepted = await ask(app, `POST ${pathOf(link)}`)
+  assert.is(accepted.status, 200)
+  assert.match(accepted.text, 'You are a member of')
+  assert.equal(await stateOf(body.user_id), ['active', true])
+  // Once is enough, and a member who was shut out later does not come back by it.
+  await live(`PATCH /v1/users/${body.user_id}`, { status: 'deactivated' })
+  await ask(app, `POST ${pathOf(link)}`)
+  assert.equal(await stateOf(body.user_id), ['deactivated', true])
+})
+
+test('an invitation works for 14 days, and only with its own token', async () => {
+  const { body } = await live('POST /v1/invitations', { email: 'bob@example.com' })
+  assert.is((await ask(app, 'POST /invitations/invite_none')).status, 404)
+  clock.advance(14 * 24 * 60 * 60 * 1000)
+  for (const method of ['GET', 'POST']) {
+    const late = await ask(app, `${method} ${pathOf(body.accept_url)}`)
+    assert.is(late.status, 410)
+    assert.not.match(late.text, '<form')
+  }
+  assert.equal(await stateOf(body.user_id), ['invited', false])
+})
+
+test('test mode mails nobody, and the answer says so', async () => {
+  mail.mails.length = 0
+  const { body } = await inTest('POST /v1/invitations', { email: 'ann@example.com' })
+  assert.is(body.delivery, 'suppressed')
+  await jobs.runDue()
+  assert.equal(
+    mail.mails.filter(({ to }) => to === 'ann@example.com'),
+    [],
+  )
+  assert.is((await ask(app, `POST ${pathOf(body.accept_url)}`)).status, 200)
+  assert.is((await inTest(`GET /v1/users/${body.user_id}`)).body.status, 'active')
+})
+
+test('an address that the server refuses for good is not tried again', async () => {
+  await live('POST /v1/invitations', { email: 'nobody@example.com' })
+  await jobs.runDue()
+  assert.is((await store.db.selectFrom('jobs').selectAll().execute()).length, 0)
+  await live('POST /v1/invitations', { email: 'busy@example.com' })
+  await jobs.runDue()
+  const [waiting] = await store.db.selectFrom('jobs').selectAll().execute()
+  assert.equal([waiting?.kind, waiting?.attempts], ['mail', 1])
+})
+
+test('without a mail server the answer says so', async () => {
+  const without = await makeWholeApp()
+  assert.is((await without.live('POST /v1/invitations', { email: 'eve@example.com' })).body.delivery, 'not_configured')
+  assert.is((await without.store.db.selectFrom('jobs').selectAll().execute()).length, 0)
+  await without.close()
+})
+
+test.run()
