@@ -13,6 +13,7 @@ import {
   type MediaStats,
   type Target,
 } from './protocol.ts'
+import type { Registrar } from './registrar.ts'
 import type { Switchboard } from './switchboard.ts'
 
 /** Of a foreign command's name in a message. */
@@ -25,6 +26,7 @@ type Handlers = {
 export interface CommandsOptions {
   switchboard: Switchboard
   browsers: BrowserBoard
+  registrar: Registrar
   engines: EngineClient[]
   /** The number of the latest event. */
   seq: () => number
@@ -43,7 +45,7 @@ export class CommandTable {
 
   constructor(options: CommandsOptions) {
     this.#options = options
-    const { browsers } = options
+    const { browsers, registrar } = options
     const toLeg =
       <N extends ForwardedCommand>(name: N) =>
       (request: Commands[N]['request'] & { legId: string }) =>
@@ -85,8 +87,8 @@ export class CommandTable {
       'recording.stop': toNamed('recording.stop', request => request.recordingId),
       'transcript.start': toTarget('transcript.start', request => transcriptKey(request.transcriptId)),
       'transcript.stop': toNamed('transcript.stop', request => transcriptKey(request.transcriptId)),
-      'sip.register_check': notBuilt,
-      'sip.register_reply': notBuilt,
+      'sip.register_check': request => registrar.check(request),
+      'sip.register_reply': request => registrar.reply(request),
       'browser.close': request => browsers.close(request),
       'browser.refuse': request => browsers.refuse(request),
       'browser.admit': request => browsers.admit(request),
@@ -238,5 +240,3 @@ export class CommandTable {
 
 /** A transcript has its call's ID, as its recording has. */
 const transcriptKey = (transcriptId: string): string => `transcript ${transcriptId}`
-
-const notBuilt = (): Failure => ({ failure: 'invalid', message: 'not built yet' })

@@ -76,8 +76,7 @@ const sip = new SipEndpoint({
   productName: `tandem/${config.version}`,
   optionsStatus: () => (switchboard.draining ? { status: 503, retryAfterS: 5 } : { status: 200 }),
   onEvent: event => switchboard.onSip(event),
-  registrarRealm: REALM,
-  onRegister: register => registrar.onRegister(register),
+  registrar: { realm: REALM, onRegister: register => registrar.onRegister(register) },
 })
 switchboard.attach(sip)
 const registrar = new Registrar({ emit })

@@ -3,7 +3,14 @@ import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { lookup } from 'node:dns/promises'
 import { connect, createServer, isIP, isIPv6, type Server, type Socket as TcpSocket } from 'node:net'
 import { PONG, StreamFramer } from '../sip/framer.ts'
-import { type Action, type OptionsStatus, type Peer, type UaEvent, UserAgent } from '../sip/user-agent.ts'
+import {
+  type Action,
+  type OptionsStatus,
+  type Peer,
+  type RegisterEvent,
+  type UaEvent,
+  UserAgent,
+} from '../sip/user-agent.ts'
 
 /** Connections that carry SIP over TCP at most; further ones are refused. */
 const MAX_CONNECTIONS = 2000
@@ -21,6 +28,8 @@ export interface SipEndpointOptions {
   productName: string
   optionsStatus: () => OptionsStatus
   onEvent: (event: UaEvent) => void
+  /** Absent: registrations are not taken. */
+  registrar?: { realm: string; onRegister: (register: RegisterEvent) => void }
 }
 
 interface Connection {
@@ -37,6 +46,8 @@ export class SipEndpoint {
   readonly #udp: UdpSocket
   readonly #tcp: Server
   readonly #connections = new Map<string, Connection>()
+  /** The latest open connection of each far end, whoever opened it: the way back to a phone behind a NAT. */
+  readonly #byFarEnd = new Map<string, Connection>()
   #timer: NodeJS.Timeout | undefined
   #nextConnection = 1
 
@@ -47,6 +58,7 @@ export class SipEndpoint {
       local: () => ({ host: options.advertisedHost, port: options.port }),
       random: () => randomBytes(10).toString('hex'),
       optionsStatus: options.optionsStatus,
+      ...(options.registrar === undefined ? {} : { registrarRealm: options.registrar.realm }),
     })
     this.#udp = createSocket({ type: isIPv6(options.host) ? 'udp6' : 'udp4' })
     this.#udp.on('message', (bytes, from) =>
@@ -91,6 +103,13 @@ export class SipEndpoint {
     this.#perform(use(this.#agent, performance.now()))
   }
 
+  /** Judges a registration; null: it is not open any more. */
+  checkRegister(registerId: string, ha1: string | null): boolean | null {
+    const { isRight, actions } = this.#agent.checkRegister(registerId, ha1, performance.now())
+    this.#perform(actions)
+    return isRight
+  }
+
   /** Starts a call and returns its session ID. */
   invite(request: Parameters<UserAgent['invite']>[0]): string {
     const { sessionId, actions } = this.#agent.invite(request, performance.now())
@@ -113,6 +132,7 @@ export class SipEndpoint {
   #perform(actions: Action[]): void {
     for (const action of actions) {
       if (action.kind === 'send') this.#send(action.bytes, action.to)
+      else if (action.kind === 'register') this.#options.registrar?.onRegister(action.register)
       else this.#options.onEvent(action.event)
     }
     this.#schedule()
@@ -173,7 +193,12 @@ export class SipEndpoint {
     socket.setTimeout(IDLE_MS, () => socket.destroy())
     socket.on('data', bytes => this.#read(connection, bytes))
     socket.on('error', () => this.counters.sendErrors++)
-    socket.on('close', () => this.#connections.delete(id))
+    const farEnd = `${socket.remoteAddress}:${socket.remotePort}`
+    if (socket.remoteAddress !== undefined) this.#byFarEnd.set(farEnd, connection)
+    socket.on('close', () => {
+      this.#connections.delete(id)
+      if (this.#byFarEnd.get(farEnd) === connection) this.#byFarEnd.delete(farEnd)
+    })
     return connection
   }
 
@@ -195,7 +220,8 @@ export class SipEndpoint {
   #sendTcp(bytes: Uint8Array, to: Peer): void {
     const open =
       (to.connectionId === undefined ? undefined : this.#connections.get(to.connectionId)) ??
-      this.#connections.get(dialled(to))
+      this.#connections.get(dialled(to)) ??
+      this.#byFarEnd.get(`${to.host}:${to.port}`)
     if (open !== undefined) {
       this.#write(open.socket, bytes)
       return

@@ -6,14 +6,17 @@ import type {
   HeaderFields,
   InviteRequest,
   Peer,
+  RegisterEvent,
   Transport,
   UaEvent,
   UserAgentOptions,
 } from './agent-types.ts'
 import { type Deadline, Deadlines } from './deadlines.ts'
 import type { Dialog } from './dialog.ts'
+import type { DigestResponse } from './digest.ts'
 import type { OutgoingRequest, ResponseParts } from './format.ts'
 import { canonicalName, type Headers, type SipRequest, toText } from './message.ts'
+import { Nonces } from './nonces.ts'
 import { MIN_SESSION_EXPIRES_S, type SessionTimer } from './session-timer.ts'
 import { DEFAULT_TIMERS, type Timers } from './timers.ts'
 import { type ClientTransaction, type ServerTransaction, Transactions } from './transactions.ts'
@@ -86,6 +89,13 @@ export interface Session {
   nonce: { value: string; count: number } | null
 }
 
+/** Registrations: our realm, our nonces, and the requests that wait for their owner. */
+export interface RegistrarState {
+  readonly realm: string
+  readonly nonces: Nonces
+  readonly open: Map<string, { transaction: ServerTransaction; given: DigestResponse }>
+}
+
 /** What all parts of the user agent share: options, counters, transactions, sessions, and the list of actions. */
 export class AgentCore {
   readonly options: UserAgentOptions
@@ -109,6 +119,8 @@ export class AgentCore {
     requestsReceived: 0,
     responsesReceived: 0,
   }
+  /** Null: registrations are not taken. */
+  readonly registrar: RegistrarState | null
   readonly #byTag = new Map<string, Session>()
   #actions: Action[] = []
 
@@ -116,6 +128,10 @@ export class AgentCore {
     this.options = options
     this.timers = options.timers ?? DEFAULT_TIMERS
     this.minSessionExpiresS = Math.max(options.minSessionExpiresS ?? 0, MIN_SESSION_EXPIRES_S)
+    this.registrar =
+      options.registrarRealm === undefined
+        ? null
+        : { realm: options.registrarRealm, nonces: new Nonces(options.random(), options.random), open: new Map() }
     this.transactions = new Transactions(this, options.maxTransactions ?? 50_000)
   }
 
@@ -125,6 +141,11 @@ export class AgentCore {
 
   emit(event: UaEvent): void {
     this.#actions.push({ kind: 'event', event })
+  }
+
+  /** Hands a registration to the owner. */
+  register(register: RegisterEvent): void {
+    this.#actions.push({ kind: 'register', register })
   }
 
   /** The actions since the last call. */

@@ -1,3 +1,4 @@
+import type { DigestAlgorithm } from './digest-algorithm.ts'
 import type { Timers } from './timers.ts'
 
 export type Transport = 'udp' | 'tcp' | 'tls'
@@ -84,7 +85,41 @@ export type UaEvent =
   /** The last event of a session that did not end as `rejected`. */
   | { kind: 'ended'; sessionId: string; by: 'local' | 'remote'; cause: EndCause; reasonHeader: string | null }
 
-export type Action = { kind: 'send'; bytes: Uint8Array; to: Peer } | { kind: 'event'; event: UaEvent }
+/** A contact of a REGISTER: the time it asks for, or has left. `*`: all of them. */
+export interface RegisterContact {
+  uri: string
+  expiresS: number
+}
+
+/** A REGISTER with a digest answer to a fresh challenge of ours; the owner calls `checkRegister`, then `answerRegister`. */
+export interface RegisterEvent {
+  registerId: string
+  /** The address-of-record. */
+  user: string
+  host: string
+  contacts: RegisterContact[]
+  /** Who the digest says it is, and with which hash. */
+  username: string
+  realm: string
+  algorithm: DigestAlgorithm
+  callId: string
+  cSeq: number
+  peer: Peer
+}
+
+export interface RegisterReply {
+  status: number
+  contacts: readonly RegisterContact[]
+  /** With 423 [s]. */
+  minExpiresS: number | null
+  /** With 503 [s]. */
+  retryAfterS: number | null
+}
+
+export type Action =
+  | { kind: 'send'; bytes: Uint8Array; to: Peer }
+  | { kind: 'event'; event: UaEvent }
+  | { kind: 'register'; register: RegisterEvent }
 
 export interface OptionsStatus {
   status: number
@@ -109,6 +144,8 @@ export interface UserAgentOptions {
   maxTransactions?: number
   /** The answer to OPTIONS, so that an owner that drains can say 503. Default 200. */
   optionsStatus?: () => OptionsStatus
+  /** Takes registrations for this realm; absent: REGISTER is answered 405. */
+  registrarRealm?: string
   /** The smallest session interval that we accept (RFC 4028 §5) [s]. Default and floor 90. */
   minSessionExpiresS?: number
 }

@@ -1,9 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Credentials } from './agent-types.ts'
+import type { DigestAlgorithm } from './digest-algorithm.ts'
 import { endOfElement, quote, unquote } from './params.ts'
 
+export type { DigestAlgorithm }
+
 /** HTTP digest as SIP uses it (RFC 7616, RFC 8760): qop `auth` and the older form without qop. */
-export type DigestAlgorithm = 'MD5' | 'SHA-256' | 'SHA-512-256'
 
 export interface Challenge {
   realm: string

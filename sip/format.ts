@@ -53,6 +53,7 @@ const REASONS: Record<number, string> = {
   420: 'Bad Extension',
   421: 'Extension Required',
   422: 'Session Interval Too Small',
+  423: 'Interval Too Brief',
   480: 'Temporarily Unavailable',
   481: 'Call/Transaction Does Not Exist',
   482: 'Loop Detected',

@@ -9,6 +9,7 @@ import { inspectRequest } from './inspect-request.ts'
 import type { SipRequest } from './message.ts'
 import type { BrokenRequest } from './parse.ts'
 import { onReinvite } from './peer-reinvite.ts'
+import { onRegister } from './register.ts'
 import { acknowledged } from './success-response.ts'
 import type { ServerTransaction } from './transactions.ts'
 
@@ -74,9 +75,10 @@ function onCancel(core: AgentCore, request: SipRequest, topVia: string, replyTo:
 
 function outsideDialog(core: AgentCore, transaction: ServerTransaction, from: Peer, now: number): void {
   const { request } = transaction
-  const refusal = inspectRequest(request)
+  const refusal = inspectRequest(request, core.registrar !== null)
   if (refusal !== null) core.refuse(transaction, refusal.status, now, refusal.headers)
   else if (request.method === 'OPTIONS') answerOptions(core, transaction, core.options.random(), now)
+  else if (request.method === 'REGISTER') onRegister(core, transaction, from, now)
   else if (request.method !== 'INVITE') core.refuse(transaction, 481, now)
   else if (cameByAnotherPath(core, transaction)) core.refuse(transaction, 482, now)
   else onInvite(core, transaction, from, now)

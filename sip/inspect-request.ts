@@ -10,12 +10,15 @@ export interface Refusal {
 }
 
 const METHODS: ReadonlySet<string> = new Set(ALLOW.split(', '))
+/** A body that we do not look at does no harm. */
+const BODILESS: ReadonlySet<string> = new Set(['OPTIONS', 'BYE', 'REGISTER'])
 const EXTENSIONS: ReadonlySet<string> = new Set(['timer'])
 const ENCODINGS: ReadonlySet<string> = new Set(['', 'identity'])
 
 /** What the general rules of RFC 3261 §8.2 refuse, in their order: method, target, extensions, content; null when it may pass. */
-export function inspectRequest(request: SipRequest): Refusal | null {
-  if (!METHODS.has(request.method)) return { status: 405, headers: [['Allow', ALLOW]] }
+export function inspectRequest(request: SipRequest, takesRegistrations = false): Refusal | null {
+  const isKnown = METHODS.has(request.method) || (takesRegistrations && request.method === 'REGISTER')
+  if (!isKnown) return { status: 405, headers: [['Allow', ALLOW]] }
   const uri = parseUri(request.uri)
   if ('error' in uri) return { status: 400, headers: [] }
   if (uri.scheme === 'other') return { status: 416, headers: [] }
@@ -27,7 +30,7 @@ export function inspectRequest(request: SipRequest): Refusal | null {
 }
 
 function inspectContent(request: SipRequest): Refusal | null {
-  if (request.body.length === 0 || request.method === 'OPTIONS' || request.method === 'BYE') return null
+  if (request.body.length === 0 || BODILESS.has(request.method)) return null
   const encoding = (request.headers.get('content-encoding') ?? '').toLowerCase()
   if (!ENCODINGS.has(encoding)) return { status: 415, headers: [['Accept-Encoding', 'identity']] }
   const type = mediaType(request.headers.get('content-type') ?? '')

@@ -1,5 +1,14 @@
 import { AgentCore, type Session } from './agent-core.ts'
-import type { Action, Body, Counters, HeaderFields, InviteRequest, Peer, UserAgentOptions } from './agent-types.ts'
+import type {
+  Action,
+  Body,
+  Counters,
+  HeaderFields,
+  InviteRequest,
+  Peer,
+  RegisterReply,
+  UserAgentOptions,
+} from './agent-types.ts'
 import { ended, endOnFailure, finish, hangUp } from './ending.ts'
 import { sendInDialog } from './in-dialog-request.ts'
 import { acceptCall, rejectCall, sendProvisional } from './inbound-call.ts'
@@ -8,6 +17,7 @@ import { cancelCall, startCall } from './outbound-call.ts'
 import { sendReinvite } from './own-reinvite.ts'
 import { type ParseFailure, parseMessage } from './parse.ts'
 import { acceptReinvite, rejectReinvite } from './peer-reinvite.ts'
+import { answerRegister, checkRegister } from './register.ts'
 
 export type * from './agent-types.ts'
 
@@ -170,6 +180,21 @@ export class UserAgent {
       const request = { method: 'INFO', headers: [], body: { type: contentType, bytes: body } }
       sendInDialog(core, session, session.dialog, request, user, now)
     })
+  }
+
+  /**
+   * Judges the REGISTER that an event brought, by H(username:realm:password); null: there is no such account. False: it has been
+   * answered; null: it is not open any more.
+   */
+  checkRegister(registerId: string, ha1: string | null, now: number): { isRight: boolean | null; actions: Action[] } {
+    const isRight = checkRegister(this.#core, registerId, ha1, now)
+    return { isRight, actions: this.#core.take() }
+  }
+
+  /** Answers the REGISTER that an event brought; no action when it is not open any more. */
+  answerRegister(registerId: string, reply: RegisterReply, now: number): Action[] {
+    answerRegister(this.#core, registerId, reply, now)
+    return this.#core.take()
   }
 
   #with(sessionId: string, act: (session: Session) => void): Action[] {

@@ -82,7 +82,7 @@ export class Caller {
   #do(actions: Action[]): void {
     for (const action of actions) {
       if (action.kind === 'send') this.#socket.send(action.bytes, action.to.port, action.to.host)
-      else this.#on(action.event)
+      else if (action.kind === 'event') this.#on(action.event)
     }
   }
 

@@ -1,4 +1,4 @@
-import type { Action, Peer, UaEvent, UserAgentOptions } from '../../sip/user-agent.ts'
+import type { Action, Peer, RegisterEvent, UaEvent, UserAgentOptions } from '../../sip/user-agent.ts'
 import { UserAgent } from '../../sip/user-agent.ts'
 
 /** A seeded generator of numbers from 0 up to 1 (mulberry32). */
@@ -27,6 +27,7 @@ export class Party {
   readonly events: UaEvent[] = []
   readonly sent: Sent[] = []
   onEvent: Handler = () => {}
+  readonly registers: RegisterEvent[] = []
   readonly pipe: Pipe
 
   constructor(pipe: Pipe, host: string, options: Partial<UserAgentOptions> = {}, transport: Peer['transport'] = 'udp') {
@@ -47,7 +48,8 @@ export class Party {
       if (action.kind === 'event') {
         this.events.push(action.event)
         this.onEvent(action.event, this)
-      } else {
+      } else if (action.kind === 'register') this.registers.push(action.register)
+      else {
         this.sent.push({ at: this.pipe.now, text: Buffer.from(action.bytes).toString('latin1'), to: action.to })
         this.pipe.carry(this, action.bytes, action.to)
       }

@@ -1,0 +1,123 @@
+import type { AgentCore } from './agent-core.ts'
+import type { HeaderFields, Peer, RegisterContact, RegisterReply } from './agent-types.ts'
+import { type DigestAlgorithm, type DigestResponse, parseDigestResponse, verifyDigest } from './digest.ts'
+import { parseDeltaSeconds, parseNameAddr } from './headers.ts'
+import { type SipRequest, toText } from './message.ts'
+import { paramValue, quote } from './params.ts'
+import type { ServerTransaction } from './transactions.ts'
+import { parseUri, userOf } from './uri.ts'
+
+/** Contacts in one REGISTER, and the length of one's URI [characters]. */
+const MAX_CONTACTS = 10
+const MAX_URI = 500
+/** What a contact gets that asks for no time (RFC 3261 §10.3) [s]. */
+const DEFAULT_EXPIRES_S = 3600
+/** Both ways, the better one first (RFC 8760 §2.4). */
+const ALGORITHMS: readonly DigestAlgorithm[] = ['SHA-256', 'MD5']
+
+/**
+ * The registrar's half of RFC 3261 §10.3: challenges what carries no fresh digest of ours, and hands on what does. Who that is, and
+ * what is kept of it, its owner decides.
+ */
+export function onRegister(core: AgentCore, transaction: ServerTransaction, from: Peer, now: number): void {
+  const { request } = transaction
+  const realm = core.registrar?.realm ?? ''
+  const to = parseUri(request.to.uri)
+  const given = digestFor(request, realm)
+  const contacts = contactsOf(request)
+  if (!('host' in to)) core.refuse(transaction, 400, now)
+  else if (given === null) challenge(core, transaction, false, now)
+  else if (core.registrar?.nonces.check(given.nonce, now) !== 'fresh') challenge(core, transaction, true, now)
+  else if ('refuse' in contacts) core.refuse(transaction, contacts.refuse, now)
+  else {
+    const registerId = core.options.random()
+    core.registrar.open.set(registerId, { transaction, given })
+    core.register({
+      registerId,
+      user: userOf(to) ?? '',
+      host: to.host,
+      contacts: contacts.list,
+      username: toText(given.username),
+      realm: toText(given.realm),
+      algorithm: given.algorithm,
+      callId: toText(request.callId),
+      cSeq: request.cseq.number,
+      peer: from,
+    })
+  }
+}
+
+/**
+ * Whether the digest of an open REGISTER was made with the password behind `ha1` (null: there is no such account). A wrong one is
+ * answered 403, one that was used before is challenged anew, and neither is open any longer. Null: it is not open.
+ */
+export function checkRegister(core: AgentCore, registerId: string, ha1: string | null, now: number): boolean | null {
+  const open = core.registrar?.open.get(registerId)
+  if (core.registrar === null || open === undefined) return null
+  const { transaction, given } = open
+  // The hash is made for a stranger too, so that the time tells nobody which accounts there are.
+  const isRight = verifyDigest(given, ha1 ?? NOBODY, 'REGISTER') && ha1 !== null
+  if (isRight && core.registrar.nonces.use(given.nonce, Number.parseInt(given.nc ?? '0', 16), now)) return true
+  core.registrar.open.delete(registerId)
+  if (isRight) challenge(core, transaction, true, now)
+  else core.refuse(transaction, 403, now)
+  return false
+}
+
+const NOBODY = '0'.repeat(64)
+
+/** Answers an open REGISTER; false when it is not open. */
+export function answerRegister(core: AgentCore, registerId: string, reply: RegisterReply, now: number): boolean {
+  const open = core.registrar?.open.get(registerId)
+  if (open === undefined) return false
+  core.registrar?.open.delete(registerId)
+  const { status, contacts, minExpiresS, retryAfterS } = reply
+  const headers: HeaderFields = [
+    ...contacts.map(({ uri, expiresS }) => ['Contact', `<${uri}>;expires=${expiresS}`] as const),
+    ...(minExpiresS === null ? [] : [['Min-Expires', String(minExpiresS)] as const]),
+    ...(retryAfterS === null ? [] : [['Retry-After', String(retryAfterS)] as const]),
+  ]
+  core.refuse(open.transaction, status, now, headers)
+  return true
+}
+
+function challenge(core: AgentCore, transaction: ServerTransaction, stale: boolean, now: number): void {
+  const { realm, nonces } = core.registrar!
+  const nonce = nonces.issue(now)
+  const headers = ALGORITHMS.map(algorithm => {
+    const fields = [`realm=${quote(realm)}`, `nonce="${nonce}"`, `algorithm=${algorithm}`, 'qop="auth"']
+    if (stale) fields.push('stale=true')
+    return ['WWW-Authenticate', `Digest ${fields.join(', ')}`] as const
+  })
+  core.refuse(transaction, 401, now, headers)
+}
+
+/** The digest for our realm; one without qop has no count and could be sent again by anybody who has heard it. */
+function digestFor(request: SipRequest, realm: string): DigestResponse | null {
+  for (const value of request.headers.all('authorization')) {
+    const given = parseDigestResponse(value)
+    if (given !== null && given.realm === realm && given.qop === 'auth') return given
+  }
+  return null
+}
+
+/** The contacts with the time each asks for (RFC 3261 §10.2.1.1); `*` stands alone and with 0. */
+function contactsOf(request: SipRequest): { list: RegisterContact[] } | { refuse: number } {
+  const values = request.headers.list('contact')
+  const asked = request.headers.get('expires')
+  const usual = asked === null ? DEFAULT_EXPIRES_S : (parseDeltaSeconds(asked) ?? DEFAULT_EXPIRES_S)
+  if (values.includes('*')) {
+    return values.length === 1 && usual === 0 ? { list: [{ uri: '*', expiresS: 0 }] } : { refuse: 400 }
+  }
+  if (values.length > MAX_CONTACTS) return { refuse: 403 }
+  const list: RegisterContact[] = []
+  for (const value of values) {
+    const contact = parseNameAddr(value)
+    const uri = contact === null ? null : parseUri(contact.uri)
+    if (contact === null || uri === null || 'error' in uri) return { refuse: 400 }
+    if ((uri.scheme !== 'sip' && uri.scheme !== 'sips') || contact.uri.length > MAX_URI) return { refuse: 400 }
+    const own = paramValue(contact.params, 'expires')
+    list.push({ uri: toText(contact.uri), expiresS: own === null ? usual : (parseDeltaSeconds(own) ?? usual) })
+  }
+  return { list }
+}
