@@ -11,6 +11,7 @@ import type { Config } from './config.ts'
 import { assistantsLedBy, assistantsOf, knownAssets, profilesScriptedBy } from './contact-centre/flow-users.ts'
 import { modelChooser } from './flows/model-choice.ts'
 import { StreamSlots } from './http/event-stream.ts'
+import { ATTEMPT_LEASE_MS, renewAttempts } from './http/idempotency.ts'
 import { DEFAULT_RATE } from './http/limits.ts'
 import { existsIn, type UsesOf } from './http/references.ts'
 import { measureRequests } from './http/request-metrics.ts'
@@ -24,11 +25,11 @@ import { mailHandler } from './mail-job.ts'
 import type { MediaPort } from './media-events.ts'
 import { VERSION } from './package.ts'
 import { Periodic } from './periodic.ts'
+import { CallCentre } from './queues/call-centre.ts'
+import type { HandOver } from './queues/deps.ts'
 import { reportRunHandler } from './reports/run-job.ts'
 import { startScheduledRuns } from './reports/schedule.ts'
 import { sweepReports } from './reports/sweep.ts'
-import { CallCentre } from './queues/call-centre.ts'
-import type { HandOver } from './queues/deps.ts'
 import { agentRoutes, signOut } from './resources/agents.ts'
 import { apiKeyRoutes } from './resources/api-keys.ts'
 import { assistantRoutes } from './resources/assistants.ts'
@@ -173,6 +174,7 @@ export function buildDuties({ store, config, vault, now, log }: Omit<AppParts, '
   const duty = (name: string, everyMs: number, run: () => Promise<unknown>) => new Periodic({ name, everyMs, run, log })
   const sunset = { store, vault, now, log, publicUrl: publicUrlOf(config) }
   return [
+    duty('idempotency leases', ATTEMPT_LEASE_MS / 4, () => renewAttempts(store, now())),
     duty('callback expiry', SHORT_DUTY_MS, () => expireCallbacks(store, now())),
     duty('report schedules', SHORT_DUTY_MS, () => startScheduledRuns(store, now())),
     duty('report files', LONG_DUTY_MS, () => sweepReports({ store, dataDir, now })),

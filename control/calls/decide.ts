@@ -55,13 +55,25 @@ function afterAnswer({ call, room, participant }: LegRows, at: string): Partial<
   switch (call.target) {
     case 'park':
     case 'echo':
+    case 'bridge':
       return { step: 'settled' }
+    case 'flow':
+    case 'assistant':
+      return { step: 'program' }
     case 'announcement':
       return { step: 'announcing' }
+    case 'queue':
+      return { step: 'queued' }
+    case 'user':
+    case 'number':
+      return { step: 'calling' }
+    case 'callback':
+      return { step: 'connected' }
     case 'room':
       if (room === null || room.active === 0) return leaving('room-closed', 'rejected')
       if (!isJoinable(scheduleOf(room), new Date(at))) return leaving('room-closed', 'rejected')
-      if (call.direction === 'outbound' || participant.role === 'moderator') return { step: 'joining' }
+      if (call.direction === 'outbound' || participant.role === 'moderator' || participant.admitted === 1)
+        return { step: 'joining' }
       return { step: room.pin_hash === null && room.moderator_pin_hash === null ? 'joining' : 'pin' }
   }
 }
@@ -162,8 +174,8 @@ export const leavingBecause = (refusal: { leave: string; reason: EndedReason }):
 
 /** A command for one leg, as data. */
 export type LegCommand = {
-  [N in 'leg.answer' | 'leg.play' | 'leg.collect']: { name: N; body: Commands[N]['request'] }
-}['leg.answer' | 'leg.play' | 'leg.collect']
+  [N in 'leg.answer' | 'leg.play' | 'leg.collect' | 'leg.hangup']: { name: N; body: Commands[N]['request'] }
+}['leg.answer' | 'leg.play' | 'leg.collect' | 'leg.hangup']
 
 /**
  * What a leg's row calls for: a command, a seat in its room, or nothing. A function of the rows alone, so that a control
@@ -188,11 +200,17 @@ export function commandFor(rows: LegRows): LegCommand | 'seat' | null {
     case 'joining':
       return 'seat'
     case 'leaving':
-      return play(
-        participant,
-        [participant.leave_prompt ?? 'room-closed', 'goodbye'],
-        participant.leave_reason ?? 'rejected',
-      )
+      return play(participant, [...leavingWords(participant), 'goodbye'], participant.leave_reason ?? 'rejected')
+    case 'hanging_up':
+      return { name: 'leg.hangup', body: { legId: participant.id, reason: participant.leave_reason ?? 'api_hangup' } }
+    // Who is rung and who waits is driven by `queues/legs.ts`.
+    case 'queued':
+    case 'calling':
+    case 'connected':
+    case 'to_dial':
+    case 'bridging':
+    case 'bridged':
+    case 'program':
     case 'dialing':
     case 'seated':
     case 'ended':
@@ -200,7 +218,16 @@ export function commandFor(rows: LegRows): LegCommand | 'seat' | null {
   }
 }
 
-const prompt = (name: string): PlaySource => ({ kind: 'prompt', name })
+/** `say:` stands before words that are no recorded phrase. */
+const SAY = 'say:'
+
+const leavingWords = ({ leave_prompt }: ParticipantRow): string[] =>
+  leave_prompt === '' ? [] : [leave_prompt ?? 'room-closed']
+
+const prompt = (name: string): PlaySource =>
+  name.startsWith(SAY)
+    ? { kind: 'speech', text: name.slice(SAY.length), voice: null, language: null }
+    : { kind: 'prompt', name }
 
 const play = (participant: ParticipantRow, names: string[], hangupAfter: EndedReason | null = null): LegCommand => ({
   name: 'leg.play',

@@ -1,9 +1,11 @@
-import type { MediaSnapshot } from '../../media/protocol.ts'
+import type { MediaEvent, MediaSnapshot } from '../../media/protocol.ts'
 import type { MediaHandler } from '../media-client.ts'
 import type { MediaPort, NumberedEvent } from '../media-events.ts'
 import type { Store, Trx } from '../store.ts'
 import { CallAudio } from './call-audio.ts'
-import { onHeld, onLeft, onPlayFinished, onRinging, type PinVerdict } from './decide.ts'
+import type { CallCentrePort } from './call-centre-port.ts'
+import { type Decision, type LegRows, onHeld, onLeft, onPlayFinished, onRinging, type PinVerdict } from './decide.ts'
+import type { DevicePort } from './device-port.ts'
 import type { EventHandler, EventHandlers, FollowUp } from './event-handler.ts'
 import { onIncoming } from './incoming-call.ts'
 import { LegEvents } from './leg-events.ts'
@@ -13,6 +15,7 @@ import { endOfBoot, Reconciler } from './reconcile.ts'
 import { Seating } from './seat.ts'
 import { onRoomClosed, onRoomOpened } from './session-events.ts'
 import type { StreamDeps } from './streams.ts'
+import type { CallRow } from './tables.ts'
 
 export interface DriverDeps {
   store: Store
@@ -22,6 +25,18 @@ export interface DriverDeps {
     warn(fields: object, message: string): void
   }
   streams: StreamDeps
+  /** Who answers calls. */
+  centre: CallCentrePort
+  /** What leads calls. */
+  programs?: CallPrograms
+  /** What calls come from and ring at besides trunks. */
+  devices?: DevicePort
+}
+
+/** Flows and assistants, as far as the driver knows them. */
+export interface CallPrograms {
+  on(trx: Trx, event: MediaEvent): Promise<FollowUp | null>
+  resume(snapshot: MediaSnapshot, media: MediaPort): Promise<void>
 }
 
 /**
@@ -39,7 +54,8 @@ export class CallDriver implements MediaHandler {
     this.#deps = deps
     const seating = new Seating(store, now, log)
     const audio = new CallAudio({ store, now, log, streams })
-    this.#reconciler = new Reconciler({ store, now, log, seating, resume: (call, media) => audio.start(call, media) })
+    const resume = (call: CallRow, media: MediaPort) => audio.start(call, media)
+    this.#reconciler = new Reconciler({ store, now, log, seating, centre: deps.centre, resume })
     this.#handlers = handlers(deps, seating, audio)
   }
 
@@ -49,7 +65,7 @@ export class CallDriver implements MediaHandler {
 
   async booted(bootId: string): Promise<void> {
     await this.#deps.store.transaction(async trx => {
-      await endOfBoot(trx, this.#deps.now().toISOString())
+      await endOfBoot(trx, this.#deps.centre, this.#deps.now().toISOString())
       await savePosition(trx, { bootId, lastSeq: 0 })
     })
   }
@@ -72,6 +88,8 @@ export class CallDriver implements MediaHandler {
       const handler = this.#handlers[event.name] as EventHandler<never> | undefined
       const followUp = (await handler?.(trx, event as never, pins.get(seq))) ?? null
       if (followUp !== null) followUps.push(followUp)
+      const led = (await this.#deps.programs?.on(trx, event)) ?? null
+      if (led !== null) followUps.push(led)
     }
     if (lastSeq !== position.lastSeq) await savePosition(trx, { ...position, lastSeq })
     return followUps
@@ -81,25 +99,39 @@ export class CallDriver implements MediaHandler {
     await this.#deps.store.transaction(async trx => savePosition(trx, { ...(await readPosition(trx)), lastSeq: seq }))
   }
 
-  reconcile(snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
-    return this.#reconciler.run(snapshot, media)
+  async reconcile(snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
+    await this.#reconciler.run(snapshot, media)
+    await this.#deps.centre.run(media)
+    await this.#deps.programs?.resume(snapshot, media)
+    await this.#deps.devices?.reconcile(snapshot)
   }
 }
 
 /** What each event means. */
-function handlers({ log }: DriverDeps, seating: Seating, audio: CallAudio): EventHandlers {
+function handlers({ log, centre, devices }: DriverDeps, seating: Seating, audio: CallAudio): EventHandlers {
   const legs = new LegEvents({ log, seating, audio })
+  const change = (
+    trx: Trx,
+    { body, at }: { body: { legId: string }; at: string },
+    decide: (rows: LegRows) => Decision,
+  ) => centre.ofOwn(trx, body.legId, () => legs.change(trx, body.legId, at, decide))
   return {
     'leg.incoming': (trx, event) => onIncoming({ log, seating }, trx, event),
-    'leg.ringing': (trx, { body, at }) => legs.change(trx, body.legId, at, rows => onRinging(rows, at)),
-    'leg.answered': (trx, event) => legs.answered(trx, event),
+    'leg.ringing': (trx, event) => change(trx, event, rows => onRinging(rows, event.at)),
+    'leg.answered': (trx, event) => centre.onAnswered(trx, event, () => legs.answered(trx, event)),
     'leg.joined': (trx, event) => legs.joined(trx, event),
-    'leg.left': (trx, { body, at }) => legs.change(trx, body.legId, at, rows => onLeft(rows, body.roomId, at)),
-    'leg.held': (trx, { body, at }) => legs.change(trx, body.legId, at, rows => onHeld(rows, true)),
-    'leg.resumed': (trx, { body, at }) => legs.change(trx, body.legId, at, rows => onHeld(rows, false)),
-    'leg.dtmf': (trx, event) => legs.dtmf(trx, event),
+    'leg.left': (trx, event) => change(trx, event, rows => onLeft(rows, event.body.roomId, event.at)),
+    'leg.held': (trx, event) => change(trx, event, rows => onHeld(rows, true)),
+    'leg.resumed': (trx, event) => change(trx, event, rows => onHeld(rows, false)),
+    'leg.dtmf': (trx, event) =>
+      centre.onKey(
+        trx,
+        event,
+        () => legs.dtmf(trx, event),
+        media => seating.drive(event.body.legId, media),
+      ),
     'leg.collected': (trx, event, pin) => legs.collected(trx, event, pin),
-    'leg.ended': (trx, event) => legs.ended(trx, event),
+    'leg.ended': (trx, event) => centre.onEnded(trx, event, () => legs.ended(trx, event)),
     'play.finished': (trx, { body, at }) => legs.change(trx, body.legId, at, rows => onPlayFinished(rows, body.playId)),
     'room.opened': (trx, event) => onRoomOpened(audio, trx, event),
     'room.closed': (trx, event) => onRoomClosed(trx, event),
@@ -112,11 +144,12 @@ function handlers({ log }: DriverDeps, seating: Seating, audio: CallAudio): Even
     'play.started': ignored,
     'transcript.segment': ignored,
     'transcript.ready': ignored,
-    'sip.register': ignored,
-    'browser.connecting': ignored,
+    'sip.register': async (_trx, event) => devices?.register(event) ?? null,
+    'browser.connecting': async (_trx, event) =>
+      devices?.connecting(event, (legId, media) => seating.drive(legId, media)) ?? null,
     'browser.connected': ignored,
-    'browser.message': ignored,
-    'browser.closed': ignored,
+    'browser.message': async (_trx, event) => devices?.message(event) ?? null,
+    'browser.closed': async (trx, event) => devices?.closed(trx, event) ?? null,
   }
 }
 

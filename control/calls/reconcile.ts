@@ -2,12 +2,12 @@ import type { EndedReason, LegSnapshot, MediaSnapshot } from '../../media/protoc
 import type { MediaPort } from '../media-events.ts'
 import type { Db, Store, Trx } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
+import type { CallCentrePort } from './call-centre-port.ts'
 import {
   applyCapture,
   applyRecording,
   applyStream,
   callOfTarget,
-  endLeg,
   endSession,
   endStream,
   loadLeg,
@@ -21,6 +21,7 @@ export interface ReconcilerDeps {
   now: () => string
   log: { warn(fields: object, message: string): void }
   seating: Seating
+  centre: CallCentrePort
   /** Starts the recording and the streams that an answered call's rows ask for. */
   resume: (call: CallRow, media: MediaPort) => Promise<void>
 }
@@ -69,8 +70,9 @@ export class Reconciler {
       const rows = legs.has(id) ? null : await loadLeg(trx, id)
       if (rows === null) continue
       this.#deps.log.warn({ callId: rows.call.id, legId: id }, 'media does not know a running call')
-      await endLeg(trx, rows, { reason: 'internal_error', sipCode: null, quality: null }, at)
+      await this.#deps.centre.end(trx, id, { reason: 'internal_error', sipCode: null, quality: null }, at)
     }
+    await this.#deps.centre.reconcile(trx, snapshot, at)
     for (const session of await runningSessions(trx)) {
       if (!rooms.has(session.id)) await closeSession(trx, session, null, at)
     }
@@ -92,6 +94,7 @@ export class Reconciler {
 
   /** A leg that waits for something which control was about to do. */
   async #resumeLeg(leg: LegSnapshot, media: MediaPort): Promise<void> {
+    if (await this.#deps.centre.owns(leg.legId)) return
     const rows = await loadLeg(this.#deps.store.db, leg.legId)
     if (rows === null || rows.call.ended_at !== null) {
       await this.#turnAway(leg, media)
@@ -142,14 +145,14 @@ export class Reconciler {
 }
 
 /** The media process is another one: every call, stream, pause and recording of the old one is over. */
-export async function endOfBoot(trx: Trx, at: string): Promise<void> {
+export async function endOfBoot(trx: Trx, centre: CallCentrePort, at: string): Promise<void> {
   for (const { call } of await runningPauses(trx)) await applyCapture(trx, call, NOT_PAUSED, at)
   for (const row of await runningStreams(trx)) await endStream(trx, row, at)
   for (const { call_id } of await runningRecordings(trx)) await applyRecording(trx, call_id, null, at)
   for (const id of await runningLegs(trx)) {
-    const rows = await loadLeg(trx, id)
-    if (rows !== null) await endLeg(trx, rows, { reason: 'media_failed', sipCode: null, quality: null }, at)
+    await centre.end(trx, id, { reason: 'media_failed', sipCode: null, quality: null }, at)
   }
+  await centre.mediaDied(trx, at)
   for (const session of await runningSessions(trx)) await closeSession(trx, session, 'media_failed', at)
 }
 
@@ -172,6 +175,9 @@ async function runningLegs(db: Db): Promise<string[]> {
     .innerJoin('calls', 'calls.id', 'participants.call_id')
     .select('participants.id')
     .where('calls.ended_at', 'is', null)
+    .where('participants.ring_id', 'is', null)
+    // What is still to be dialled, media cannot know.
+    .where('participants.step', 'not in', ['ended', 'to_dial'])
     .orderBy('participants.id')
     .execute()
   return rows.map(row => row.id)
@@ -194,7 +200,12 @@ async function runningPauses(db: Db): Promise<{ call: CallRow; legId: string | n
     .execute()
   return Promise.all(
     rows.map(async call => {
-      const leg = await db.selectFrom('participants').select('id').where('call_id', '=', call.id).executeTakeFirst()
+      const leg = await db
+        .selectFrom('participants')
+        .select('id')
+        .where('call_id', '=', call.id)
+        .where('ring_id', 'is', null)
+        .executeTakeFirst()
       return { call, legId: leg?.id ?? null }
     }),
   )

@@ -76,11 +76,17 @@ export interface NewParty {
   from: string
   target: CallTarget
   roomId: string | null
+  queueId?: string | null
+  userId?: string | null
+  /** Whom the driver is to dial, when who writes this does not do it himself. */
+  dial?: string
   connectionId: string | null
   record: boolean
   metadata: Record<string, string>
   role: 'member' | 'moderator'
   muted: boolean
+  /** No PIN is asked for: it was proven before. */
+  admitted?: boolean
 }
 
 /** A new call of one leg, with its first event. */
@@ -102,6 +108,8 @@ export async function insertParty(
     from_address: party.from,
     target: party.target,
     room_id: party.roomId,
+    queue_id: party.queueId ?? null,
+    user_id: party.userId ?? null,
     connection_id: party.connectionId,
     record: party.record ? 1 : 0,
     metadata: JSON.stringify(party.metadata),
@@ -117,12 +125,17 @@ export async function insertParty(
     id: party.legId,
     call_id: party.callId,
     session_call_id: null,
-    step: party.direction === 'inbound' ? 'answering' : 'dialing',
+    step: party.direction === 'inbound' ? 'answering' : party.dial === undefined ? 'dialing' : 'to_dial',
     leave_prompt: null,
     leave_reason: null,
     prompted: 0,
     pin_tries: 0,
+    admitted: party.admitted === true ? 1 : 0,
     role: party.role,
+    ring_id: null,
+    address: null,
+    dial: party.dial ?? null,
+    on_hold: null,
     muted: party.muted ? 1 : 0,
     deaf: 0,
     joined_at: null,

@@ -175,6 +175,8 @@ const newSession = ({ call }: LegRows, room: ConferenceRoomRow, at: string): Cal
   from_address: '',
   target: 'room',
   room_id: room.id,
+  queue_id: null,
+  user_id: null,
   connection_id: null,
   record: (JSON.parse(room.settings) as { record?: boolean }).record === true ? 1 : 0,
   metadata: '{}',

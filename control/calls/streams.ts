@@ -25,6 +25,7 @@ export async function targetOf(db: Db, call: CallRow): Promise<Target | null> {
     .select('participants')
     .select('id')
     .where('call_id', '=', call.id)
+    .where('ring_id', 'is', null)
     .orderBy('id')
     .limit(1)
     .executeTakeFirst()

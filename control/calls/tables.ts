@@ -1,4 +1,4 @@
-import type { Insertable, Selectable } from 'kysely'
+import type { Generated, Insertable, Selectable } from 'kysely'
 import type { EndedReason, StreamEndedReason, StreamFormat, StreamStatus, StreamTracks } from '../../media/protocol.ts'
 import type { TenantColumns } from '../tenant-columns.ts'
 
@@ -26,8 +26,22 @@ export type CallStatus =
   | 'failed'
   | 'cancelled'
 
-/** What a call is connected with once it is answered; `park`: music, until somebody does something with it. */
-export type CallTarget = 'room' | 'echo' | 'announcement' | 'park'
+/**
+ * What a call is connected with once it is answered; `park`: music, until somebody does something with it; `callback`: the agent
+ * who returns it, already on the line.
+ */
+export type CallTarget =
+  | 'room'
+  | 'echo'
+  | 'announcement'
+  | 'park'
+  | 'queue'
+  | 'user'
+  | 'number'
+  | 'callback'
+  | 'flow'
+  | 'assistant'
+  | 'bridge'
 
 export interface CallTable extends TenantColumns {
   id: string
@@ -39,6 +53,10 @@ export interface CallTable extends TenantColumns {
   target: CallTarget
   /** The conference room of target `room`, or whose session this is. */
   room_id: string | null
+  /** The queue of target `queue`, also when an agent of it has answered. */
+  queue_id: string | null
+  /** The agent of target `user`, or who answered last. */
+  user_id: string | null
   connection_id: string | null
   record: number
   metadata: string
@@ -64,7 +82,22 @@ export type LegStep =
   | 'waiting'
   | 'joining'
   | 'seated'
+  /** Waits in a queue, with its hold audio. */
+  | 'queued'
+  /** Hears that somebody is being rung. */
+  | 'calling'
+  /** Talks with somebody who was rung. */
+  | 'connected'
+  /** Of who is rung: to be dialled; being dialled is `dialing`. */
+  | 'to_dial'
+  /** Has answered, and is on the way into the call's room. */
+  | 'bridging'
+  | 'bridged'
+  /** A flow or an assistant leads it: `control/live`. */
+  | 'program'
   | 'leaving'
+  /** To be hung up without a word. */
+  | 'hanging_up'
   | 'ended'
 
 export interface ParticipantTable extends TenantColumns {
@@ -80,7 +113,18 @@ export interface ParticipantTable extends TenantColumns {
   /** The step's prompt has been heard to its end. */
   prompted: number
   pin_tries: number
-  role: 'member' | 'moderator'
+  /** It has proven the PIN before it came, on a guest page. */
+  admitted: Generated<number>
+  /** `agent`, `party` and `supervisor` were rung for the call: the leg is beside the one that the call is about. */
+  role: 'member' | 'moderator' | 'agent' | 'party' | 'supervisor'
+  /** What it is rung for; null: it is the call's own leg. */
+  ring_id: string | null
+  /** Of who is rung: whom the API shows. Null: the call's other end. */
+  address: string | null
+  /** JSON of whom to dial (`RingTarget`), in step `to_dial`. */
+  dial: string | null
+  /** We keep it on hold; null: we never did. */
+  on_hold: number | null
   muted: number
   deaf: number
   joined_at: string | null
@@ -149,7 +193,7 @@ export interface InboundRouteTable extends TenantColumns {
   match_to: string | null
   match_from: string | null
   match_connection_id: string | null
-  target: 'room' | 'echo' | 'announcement'
+  target: 'room' | 'flow' | 'assistant' | 'queue' | 'user' | 'echo' | 'announcement'
   target_id: string | null
   priority: number
   created: string

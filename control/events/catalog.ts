@@ -4,13 +4,16 @@ import { callSchema } from '../schemas/call.ts'
 import { callDtmfSchema } from '../schemas/call-dtmf.ts'
 import { callPciSchema } from '../schemas/call-pci.ts'
 import { callRecordingSchema } from '../schemas/call-recording.ts'
+import { callProgramSchema, callStepSchema } from '../schemas/call-step.ts'
 import { callbackSchema } from '../schemas/callback.ts'
 import { flowSchema } from '../schemas/flow.ts'
 import { kbDocumentSchema } from '../schemas/kb-document.ts'
 import { mediaStreamSchema } from '../schemas/media-stream.ts'
 import { participantSchema } from '../schemas/participant.ts'
 import { phoneNumberSchema } from '../schemas/phone-number.ts'
+import { queueCallSchema } from '../schemas/queue-call.ts'
 import { reportRunSchema } from '../schemas/report-run.ts'
+import { voicemailSchema } from '../schemas/voicemail.ts'
 import { webhookEndpointSchema } from '../schemas/webhook-endpoint.ts'
 import { SAMPLES } from './samples.ts'
 
@@ -30,7 +33,13 @@ export const EVENTS = {
   'call.answered': of(callSchema, SAMPLES.answeredCall),
   'call.held': of(callSchema, SAMPLES.heldCall),
   'call.resumed': of(callSchema, SAMPLES.answeredCall),
+  'call.transferred': of(callSchema, SAMPLES.answeredCall),
   'call.ended': of(callSchema, SAMPLES.endedCall),
+  'call.flow.started': of(callProgramSchema, SAMPLES.program),
+  'call.flow.node': of(callStepSchema, SAMPLES.nodeStep),
+  'call.turn': of(callStepSchema, SAMPLES.turnStep),
+  'call.flow.action': of(callStepSchema, SAMPLES.actionStep),
+  'call.flow.ended': of(callProgramSchema, SAMPLES.endedProgram),
   'call.dtmf': of(callDtmfSchema, SAMPLES.dtmf),
   'call.pci.paused': of(callPciSchema, SAMPLES.paused),
   'call.pci.resumed': of(callPciSchema, SAMPLES.running),
@@ -40,9 +49,18 @@ export const EVENTS = {
   'call.stream.failed': of(mediaStreamSchema, SAMPLES.failedStream),
   'call.recording.ready': of(callRecordingSchema, SAMPLES.recording),
   'call.recording.failed': of(callRecordingSchema, SAMPLES.failedRecording),
+  'queue.call.joined': of(queueCallSchema, SAMPLES.queueCall),
+  'queue.call.offered': of(queueCallSchema, SAMPLES.offeredQueueCall),
+  'queue.call.left': of(queueCallSchema, SAMPLES.leftQueueCall),
+  'queue.call.overflowed': of(queueCallSchema, SAMPLES.overflowedQueueCall),
   'agent.status.changed': of(agentStatusSchema, SAMPLES.agentStatus),
   'callback.created': of(callbackSchema, SAMPLES.callback),
   'callback.merged': of(callbackSchema, SAMPLES.mergedCallback),
+  'callback.offered': of(callbackSchema, SAMPLES.offeredCallback),
+  'callback.dialing': of(callbackSchema, SAMPLES.dialingCallback),
+  'callback.connected': of(callbackSchema, SAMPLES.connectedCallback),
+  'callback.attempt_failed': of(callbackSchema, SAMPLES.retriedCallback),
+  'callback.failed': of(callbackSchema, SAMPLES.failedCallback),
   'callback.completed': of(callbackSchema, SAMPLES.completedCallback),
   'callback.cancelled': of(callbackSchema, SAMPLES.cancelledCallback),
   'callback.expired': of(callbackSchema, SAMPLES.expiredCallback),
@@ -57,6 +75,7 @@ export const EVENTS = {
   'report.run.failed': of(reportRunSchema, SAMPLES.failedReportRun),
   'phone_number.created': of(phoneNumberSchema, SAMPLES.phoneNumber),
   'phone_number.deleted': of(phoneNumberSchema, SAMPLES.phoneNumber),
+  'voicemail.created': of(voicemailSchema, SAMPLES.voicemail),
   'webhook_endpoint.disabled': of(webhookEndpointSchema, SAMPLES.disabledEndpoint),
   /** Says that a webhook endpoint can be reached; to that one alone. */
   ping: of(webhookEndpointSchema, SAMPLES.endpoint),

@@ -3,13 +3,16 @@ import type { Call } from '../schemas/call.ts'
 import type { CallDtmf } from '../schemas/call-dtmf.ts'
 import type { CallPci } from '../schemas/call-pci.ts'
 import type { CallRecording } from '../schemas/call-recording.ts'
+import type { CallProgram, CallStep } from '../schemas/call-step.ts'
 import type { Callback } from '../schemas/callback.ts'
 import type { FlowObject } from '../schemas/flow.ts'
 import type { KbDocument } from '../schemas/kb-document.ts'
 import type { MediaStream } from '../schemas/media-stream.ts'
 import type { Participant } from '../schemas/participant.ts'
 import type { PhoneNumber } from '../schemas/phone-number.ts'
+import type { QueueCall } from '../schemas/queue-call.ts'
 import type { ReportRun } from '../schemas/report-run.ts'
+import type { Voicemail } from '../schemas/voicemail.ts'
 import type { WebhookEndpoint } from '../schemas/webhook-endpoint.ts'
 
 /** One believable object of each kind that events carry: a call of two and a half minutes into a conference room. */
@@ -155,6 +158,18 @@ const phoneNumber: PhoneNumber = {
   updated: CREATED,
 }
 
+const queueCall: QueueCall = {
+  object: 'queue_call',
+  call_id: CALL_ID,
+  livemode: false,
+  queue_id: 'q_01k9000000000000000000000b',
+  position: 2,
+  joined_at: CREATED,
+  wait_ms: 0,
+  offered_to: null,
+  outcome: null,
+}
+
 const agentStatus: AgentStatus = {
   object: 'agent_status',
   livemode: false,
@@ -267,7 +282,85 @@ const reportRun: ReportRun = {
 }
 const REFUSED = '550 No such mailbox'
 
+const program: CallProgram = {
+  object: 'call_flow_run',
+  call_id: CALL_ID,
+  livemode: false,
+  kind: 'flow',
+  flow_id: 'flow_01k9000000000000000000000f',
+  flow_version: 1,
+  assistant_id: null,
+  status: 'running',
+  end_reason: null,
+  ended_at: null,
+}
+const step: CallStep = {
+  id: 'step_01k9000000000000000000001d',
+  object: 'call_step',
+  livemode: false,
+  call_id: CALL_ID,
+  kind: 'node',
+  node: {
+    from_node_key: 'start',
+    node_key: 'menu',
+    node_type: 'menu',
+    transition_key: 'start.0',
+    via: 'always',
+  },
+  turn: null,
+  action: null,
+  timing: null,
+  at: ANSWERED,
+}
+const voicemail: Voicemail = {
+  id: 'vm_01k9000000000000000000001e',
+  object: 'voicemail',
+  livemode: false,
+  call_id: CALL_ID,
+  queue_id: 'q_01k9000000000000000000000b',
+  user_id: null,
+  from: '+15550100100',
+  status: 'ready',
+  duration_ms: 12_000,
+  created: ANSWERED,
+}
+
 export const SAMPLES = {
+  program,
+  endedProgram: { ...program, status: 'ended', end_reason: 'end_node', ended_at: '2026-11-01T09:02:34.000Z' },
+  nodeStep: step,
+  turnStep: {
+    ...step,
+    kind: 'turn',
+    node: null,
+    turn: { node_key: 'menu', role: 'assistant', source: 'ai', text: 'We are open from nine to five.' },
+    timing: {
+      endpoint_ms: 700,
+      transcribe_ms: 150,
+      first_token_ms: 320,
+      first_audio_ms: 1300,
+      heard_ms: 1900,
+      interrupted: false,
+      model: 'offline',
+      input_tokens: null,
+      output_tokens: null,
+    },
+  },
+  actionStep: {
+    ...step,
+    kind: 'action',
+    node: null,
+    action: {
+      node_key: 'book',
+      kind: 'callback',
+      name: 'callback',
+      input: {},
+      output: null,
+      dry_run: false,
+      status: 'succeeded',
+    },
+  },
+  voicemail,
   reportRun,
   failedReportRun: {
     ...reportRun,
@@ -279,6 +372,22 @@ export const SAMPLES = {
   failedKbDocument: { ...kbDocument, name: 'Photo.jpg', status: 'failed', error: 'not_text', passage_count: 0 },
   callback,
   mergedCallback: { ...callback, merged_requests: 1 },
+  queueCall,
+  offeredQueueCall: { ...queueCall, position: 1, wait_ms: 21_000, offered_to: 'usr_01k9000000000000000000000a' },
+  leftQueueCall: { ...queueCall, position: 0, wait_ms: 26_000, outcome: 'answered' },
+  overflowedQueueCall: { ...queueCall, position: 0, wait_ms: 300_000, outcome: 'max_wait' },
+  offeredCallback: { ...callback, status: 'offered' },
+  dialingCallback: { ...callback, status: 'dialing', attempts: 1, last_attempt_at: CREATED, call_id: CALL_ID },
+  connectedCallback: {
+    ...callback,
+    status: 'connected',
+    attempts: 1,
+    last_attempt_at: CREATED,
+    last_result: 'answered',
+    call_id: CALL_ID,
+  },
+  retriedCallback: { ...callback, attempts: 1, last_attempt_at: CREATED, last_result: 'no-answer' },
+  failedCallback: { ...callback, status: 'failed', attempts: 3, last_attempt_at: CREATED, last_result: 'busy' },
   completedCallback: {
     ...callback,
     status: 'completed',

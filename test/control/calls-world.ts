@@ -3,6 +3,8 @@ import { CallDriver } from '../../control/calls/driver.ts'
 import type { StreamDeps } from '../../control/calls/streams.ts'
 import { newId } from '../../control/ids.ts'
 import { MediaClient, type MediaHandler } from '../../control/media-client.ts'
+import { CallCentre } from '../../control/queues/call-centre.ts'
+import type { CallCentreDeps, HandOver } from '../../control/queues/deps.ts'
 import { callRoutes } from '../../control/resources/calls.ts'
 import { conferenceRoomRoutes } from '../../control/resources/conference-rooms.ts'
 import { connectionRoutes } from '../../control/resources/connections.ts'
@@ -39,6 +41,8 @@ export interface Options {
   allowedNetworks?: string[]
   resolve?: (host: string) => Promise<string[]>
   /** Replaces the driver by one that fails where the test wants it to. */
+  devicesOf?: CallCentreDeps['devicesOf']
+  handOver?: HandOver
   wrap?: (driver: CallDriver, client: () => MediaClient) => MediaHandler
 }
 
@@ -50,7 +54,18 @@ export async function startControl(world: World, media: FakeMedia, options: Opti
     signingSecret: async (db, tenant) => (await organisationSettings(db, tenant)).streamSigningSecret,
     allowedNetworks: options.allowedNetworks ?? [],
   }
-  const driver = new CallDriver({ store, now, log: silent, streams: startDeps })
+  const centre = new CallCentre({
+    store,
+    now,
+    log: silent,
+    sipHost: '127.0.0.1',
+    devicesOf: options.devicesOf ?? (async () => []),
+    businessHoursOf: async (db, tenant) => (await organisationSettings(db, tenant)).businessHours,
+    booking: { now, settings: organisationSettings },
+    assetFile: id => `/assets/${id}`,
+    handOver: options.handOver ?? (async () => false),
+  })
+  const driver = new CallDriver({ store, now, log: silent, streams: startDeps, centre })
   const client: MediaClient = new MediaClient(media.path, options.wrap?.(driver, () => client) ?? driver, silent)
   const dial = { store, media: client, now, sipHost: '127.0.0.1' }
   const resolve = options.resolve ?? (async () => ['93.184.216.34'])

@@ -14,10 +14,14 @@ import { planCallback, readPhone, routeProblem, withNote } from './callback.ts'
 import type { createBody } from './schema.ts'
 import { authorOf, callbackOfCall, openCallbackTo, saveCallback } from './store.ts'
 
-export interface CallbackDeps {
+export interface CallbackDeps extends BookingDeps {
   store: Store
-  now: () => Date
   exists: { user: Exists; assistant: Exists; queue: Exists; call: Exists }
+}
+
+/** What a booking needs to know of its organisation. */
+export interface BookingDeps {
+  now: () => Date
   settings: (
     db: Db,
     tenant: Tenant,
@@ -30,46 +34,71 @@ type Booking = Static<typeof createBody>
 export async function book(deps: CallbackDeps, context: Context, body: Booking): Promise<Callback | Problem> {
   const refused = await referencesProblem(deps, context, body)
   if (refused !== null) return refused
-  return deps.store.transaction(async trx => {
-    const first = body.call_id === undefined ? undefined : await callbackOfCall(trx, context, body.call_id)
-    if (first !== undefined) return toCallback(first)
-    const fresh = await newCallback(deps, trx, context, body)
-    if (isProblem(fresh)) return fresh
-    const open = await openCallbackTo(trx, context, fresh.phone)
-    const row = open === undefined ? fresh : await mergeInto(trx, context, open, { body, at: fresh.created })
-    if (open === undefined) {
-      await forTenant(trx, context).insert('callbacks', fresh)
-      const event = { type: 'callback.created' as const, at: fresh.created, object: toCallback(fresh) }
-      await appendEvent(trx, context, { ...event, request: context })
-    }
-    if (body.call_id !== undefined) {
-      const request = { origin_call_id: body.call_id, callback_id: row.id }
-      await forTenant(trx, context).insert('callback_requests', request)
-    }
-    return toCallback(row)
-  })
+  return deps.store.transaction(async trx =>
+    bookCallback(deps, trx, context, {
+      ...body,
+      source: 'api',
+      author: await authorOf(trx, context),
+      request: context,
+    }),
+  )
+}
+
+/** A booking, from where it came (specification, "Callback": `source`) and who speaks in its notes. */
+export interface SourcedBooking extends Booking {
+  source: 'queue' | 'ivr' | 'flow' | 'ai' | 'web' | 'manual' | 'campaign' | 'voicemail' | 'api'
+  author: string
+  /** The request that asks; absent when a caller does. */
+  request?: { requestId: string; idempotencyKey: string | null }
+}
+
+/** Books a callback in the transaction of what asks for it; whom it names is there. */
+export async function bookCallback(
+  deps: BookingDeps,
+  trx: Trx,
+  tenant: Tenant,
+  booking: SourcedBooking,
+): Promise<Callback | Problem> {
+  const { call_id, request } = booking
+  const first = call_id === undefined ? undefined : await callbackOfCall(trx, tenant, call_id)
+  if (first !== undefined) return toCallback(first)
+  const fresh = await newCallback(deps, trx, tenant, booking)
+  if (isProblem(fresh)) return fresh
+  const open = await openCallbackTo(trx, tenant, fresh.phone)
+  const row = open === undefined ? fresh : await mergeInto(trx, tenant, open, { booking, at: fresh.created })
+  if (open === undefined) {
+    await forTenant(trx, tenant).insert('callbacks', fresh)
+    const event = { type: 'callback.created' as const, at: fresh.created, object: toCallback(fresh) }
+    await appendEvent(trx, tenant, { ...event, ...(request === undefined ? {} : { request }) })
+  }
+  if (call_id !== undefined) {
+    await forTenant(trx, tenant).insert('callback_requests', { origin_call_id: call_id, callback_id: row.id })
+  }
+  return toCallback(row)
 }
 
 /** A later request for the same number: counted, its note kept, all else as it was. */
 async function mergeInto(
   trx: Trx,
-  context: Context,
+  tenant: Tenant,
   open: CallbackRow,
-  { body, at }: { body: Booking; at: string },
+  { booking, at }: { booking: SourcedBooking; at: string },
 ): Promise<CallbackRow> {
-  const notes = withNote(open.notes, { text: body.note, at, author: await authorOf(trx, context) })
+  const { note: text, author, request } = booking
+  const notes = withNote(open.notes, { text, at, author })
   const previousAttributes = { merged_requests: open.merged_requests }
   const change = { merged_requests: open.merged_requests + 1, notes, updated: at }
-  return saveCallback(trx, context, open, change, { type: 'callback.merged', previousAttributes, request: context })
+  const event = { type: 'callback.merged' as const, previousAttributes }
+  return saveCallback(trx, tenant, open, change, { ...event, ...(request === undefined ? {} : { request }) })
 }
 
 async function newCallback(
-  deps: CallbackDeps,
+  deps: BookingDeps,
   trx: Trx,
-  context: Context,
-  body: Booking,
+  tenant: Tenant,
+  body: SourcedBooking,
 ): Promise<CallbackRow | Problem> {
-  const { country, businessHours, callbacks } = await deps.settings(trx, context)
+  const { country, businessHours, callbacks } = await deps.settings(trx, tenant)
   const phone = readPhone(body.phone, country)
   if (phone === null) {
     const form = country === null ? 'a number in E.164' : `a number in E.164 or in the local form of ${country}`
@@ -82,13 +111,13 @@ async function newCallback(
   const at = now.toISOString()
   const row: CallbackRow = {
     id: newId('callback'),
-    organisation_id: context.organisationId,
-    livemode: context.livemode ? 1 : 0,
+    organisation_id: tenant.organisationId,
+    livemode: tenant.livemode ? 1 : 0,
     phone,
     open_phone: phone,
     name: body.name ?? '',
     status: 'pending',
-    source: 'api',
+    source: body.source,
     site_id: null,
     ...plan,
     priority: body.priority ?? callbacks.api_priority,
@@ -102,10 +131,12 @@ async function newCallback(
     last_result: null,
     call_id: null,
     origin_call_id: body.call_id ?? null,
-    notes: withNote('', { text: body.note, at, author: await authorOf(trx, context) }),
+    notes: withNote('', { text: body.note, at, author: body.author }),
     summary: null,
     merged_requests: 0,
     web_context: null,
+    tried: null,
+    offered_to: null,
     metadata: JSON.stringify(body.metadata ?? {}),
     completed_at: null,
     created: at,

@@ -46,7 +46,11 @@ export async function saveCallback(
   tenant: Tenant,
   row: CallbackRow,
   change: Partial<CallbackRow> & { updated: string },
-  event?: { type: EventType; previousAttributes: object; request?: Context },
+  event?: {
+    type: EventType
+    previousAttributes: object
+    request?: { requestId: string; idempotencyKey: string | null }
+  },
 ): Promise<CallbackRow> {
   await forTenant(trx, tenant).update('callbacks').set(change).where('id', '=', row.id).execute()
   const changed = { ...row, ...change }

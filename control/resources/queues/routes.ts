@@ -15,10 +15,11 @@ import {
 import { type Route, route } from '../../http/route.ts'
 import { deletedObject, idParams } from '../../http/schema.ts'
 import { newId } from '../../ids.ts'
+import { queueCallSchema, toQueueCall } from '../../schemas/queue-call.ts'
 import type { Store, Trx } from '../../store.ts'
 import { forTenant } from '../../tenancy.ts'
 import { DEFAULT_SETTINGS, overflowsIntoItself, settingsProblem } from './queue.ts'
-import { changeBody, createBody, type Queue, type QueueSettings, queueCallSchema, queueSchema } from './schema.ts'
+import { changeBody, createBody, type Queue, type QueueSettings, queueSchema } from './schema.ts'
 import { allQueues, saveSettings, settingsOf, toQueue, waitingIn } from './store.ts'
 
 export interface QueueDeps {
@@ -32,7 +33,7 @@ export interface QueueDeps {
 const common = { tag: 'Queues', status: 200, reply: queueSchema } as const
 
 export function queueRoutes(deps: QueueDeps): Route[] {
-  const { store } = deps
+  const { store, now } = deps
   return [
     route({
       ...common,
@@ -117,15 +118,10 @@ export function queueRoutes(deps: QueueDeps): Route[] {
         if ((await scoped.find('queues', id)) === undefined) return missing('queue', id)
         const order = await waitingIn(store.db, context, id)
         const rows = scoped.select('queue_calls').selectAll().where('queue_id', '=', id)
-        return page(rows, query, `/v1/queues/${id}/calls`, row => ({
-          object: 'queue_call' as const,
-          call_id: row.id,
-          livemode: context.livemode,
-          queue_id: id,
-          position: order.indexOf(row.id) + 1,
-          joined_at: row.joined_at,
-          offered_to: row.offered_to,
-        }))
+        const at = now().toISOString()
+        return page(rows, query, `/v1/queues/${id}/calls`, row =>
+          toQueueCall(row, { position: order.indexOf(row.id) + 1, at }),
+        )
       },
     }),
   ]

@@ -88,14 +88,3 @@ const parts = {
 }
 export const createBody = input({ name, ...partialInput(parts).properties })
 export const changeBody = partialInput({ name, ...parts })
-
-/** A call that waits in a queue. */
-export const queueCallSchema = Type.Object({
-  object: Type.Literal('queue_call'),
-  call_id: Type.String(),
-  livemode: Type.Boolean(),
-  queue_id: Type.String(),
-  position: Type.Integer({ description: '1 is the next to be answered.' }),
-  joined_at: timestamp(),
-  offered_to: nullable(Type.String({ description: 'The user whose phone rings for it.' })),
-})

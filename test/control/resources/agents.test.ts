@@ -87,7 +87,21 @@ test('an agent whom a waiting call is offered is ringing', async () => {
   const { live, store, ours, close } = await makeWholeApp()
   const ann = await addMember(live, 'ann@example.com')
   const tables = forTenant(store.db, { organisationId: ours.organisationId, livemode: true })
-  await tables.insert('queue_calls', { id: 'call_1', queue_id: 'q_1', joined_at: START.toISOString(), offered_to: ann })
+  await tables.insert('rings', {
+    id: 'ring_1',
+    call_id: 'call_1',
+    open_call: 'call_1',
+    user_id: ann,
+    open_user: ann,
+    queue_id: 'q_1',
+    callback_id: null,
+    purpose: 'queue',
+    state: 'ringing',
+    started_at: START.toISOString(),
+    deadline: START.toISOString(),
+    leg_id: null,
+    mode: null,
+  })
   assert.is((await live(`GET /v1/agents/${ann}/status`)).body.ringing, true)
   await close()
 })

@@ -1,0 +1,25 @@
+import type { EndedReason, MediaSnapshot } from '../../media/protocol.ts'
+import type { MediaPort } from '../media-events.ts'
+import type { Trx } from '../store.ts'
+import type { FollowUp, Of } from './event-handler.ts'
+
+type Own = () => Promise<FollowUp | null>
+
+/** Queues, agents and those who are rung for a call, as far as the driver knows them. `own`: what happens to a call's own leg. */
+export interface CallCentrePort {
+  onAnswered(trx: Trx, event: Of<'leg.answered'>, own: Own): Promise<FollowUp | null>
+  onEnded(trx: Trx, event: Of<'leg.ended'>, own: Own): Promise<FollowUp | null>
+  onKey(trx: Trx, event: Of<'leg.dtmf'>, own: Own, drive: (media: MediaPort) => Promise<void>): Promise<FollowUp | null>
+  ofOwn(trx: Trx, legId: string, own: Own): Promise<FollowUp | null>
+  /** Ends a leg that media does not have, and what hangs on it. */
+  end(
+    trx: Trx,
+    legId: string,
+    end: { reason: EndedReason; sipCode: number | null; quality: string | null },
+    at: string,
+  ): Promise<void>
+  owns(legId: string): Promise<boolean>
+  reconcile(trx: Trx, snapshot: MediaSnapshot, at: string): Promise<void>
+  mediaDied(trx: Trx, at: string): Promise<void>
+  run(media: MediaPort): Promise<void>
+}

@@ -1,0 +1,173 @@
+import type { AgentStatusRow, AgentWish, UserRow } from '../contact-centre/tables.ts'
+import { appendEvent } from '../events/log.ts'
+import { queuesAnsweredBy } from '../resources/queues/store.ts'
+import type { AgentStatus } from '../schemas/agent-status.ts'
+import type { Db, Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+
+/**
+ * An agent's presence. The agent sets `available`, `away` and `offline`; calls make `busy` and `wrap_up` of it, and lead back to what
+ * was set last.
+ */
+
+/** After a call that was not taken the agent's phone stays silent for so long. */
+const REST_MS = 5000
+
+type Request = { requestId: string; idempotencyKey: string | null }
+
+/** Nobody has a row before the first time. */
+async function rowOf(
+  db: Db,
+  tenant: Tenant,
+  userId: string,
+): Promise<Omit<AgentStatusRow, 'since'> & { since: string | null }> {
+  const row = await forTenant(db, tenant).find('agent_statuses', userId)
+  return (
+    row ?? {
+      organisation_id: tenant.organisationId,
+      livemode: tenant.livemode ? 1 : 0,
+      id: userId,
+      status: 'offline',
+      since: null,
+      wanted: null,
+      idle_since: null,
+      wrap_up_until: null,
+      rest_until: null,
+      last_offered_at: null,
+    }
+  )
+}
+
+export async function agentStatusOf(db: Db, tenant: Tenant, user: UserRow): Promise<AgentStatus> {
+  const row = await rowOf(db, tenant, user.id)
+  const ring = await forTenant(db, tenant)
+    .select('rings')
+    .selectAll()
+    .where('open_user', '=', user.id)
+    .executeTakeFirst()
+  const call = ring?.state === 'talking' ? await forTenant(db, tenant).find('calls', ring.call_id) : undefined
+  const team = { id: user.id, teamId: user.team_id }
+  return {
+    object: 'agent_status',
+    livemode: tenant.livemode,
+    user_id: user.id,
+    status: row.status,
+    since: row.since ?? user.created,
+    ringing: ring?.state === 'ringing',
+    queue_ids: user.status === 'active' ? await queuesAnsweredBy(db, tenant, team) : [],
+    call:
+      ring === undefined || call === undefined
+        ? null
+        : { call_id: call.id, direction: call.direction, queue_id: ring.queue_id, started: ring.started_at },
+    wrap_up_until: row.wrap_up_until,
+  }
+}
+
+/** What the agent sets: at once, or when the call is over. It ends a wrap-up. */
+export async function setWish(
+  trx: Trx,
+  tenant: Tenant,
+  userId: string,
+  { wish, at, request }: { wish: AgentWish; at: string; request?: Request },
+): Promise<void> {
+  const row = await rowOf(trx, tenant, userId)
+  if (row.status === 'busy') return save(trx, tenant, row, { wanted: wish }, at, request)
+  const isBack = wish === 'available' && row.status !== 'available'
+  const change = {
+    status: wish,
+    wanted: wish,
+    wrap_up_until: null,
+    rest_until: null,
+    ...(isBack ? { idle_since: at } : {}),
+  }
+  await save(trx, tenant, row, change, at, request)
+}
+
+/** The agent talks. */
+export async function becomeBusy(trx: Trx, tenant: Tenant, userId: string, at: string): Promise<void> {
+  const row = await rowOf(trx, tenant, userId)
+  const before = row.status === 'busy' || row.status === 'wrap_up' ? 'available' : row.status
+  const change = { status: 'busy' as const, wanted: row.wanted ?? before, wrap_up_until: null }
+  await save(trx, tenant, row, change, at)
+}
+
+/** A call is over: time for what has to be written down, and then what the agent has set. */
+export async function endWork(
+  trx: Trx,
+  tenant: Tenant,
+  userId: string,
+  { wrapUpSeconds, at }: { wrapUpSeconds: number; at: string },
+): Promise<void> {
+  const row = await rowOf(trx, tenant, userId)
+  if (row.status !== 'busy') return
+  const change =
+    wrapUpSeconds > 0
+      ? { status: 'wrap_up' as const, wrap_up_until: after(at, wrapUpSeconds * 1000) }
+      : { status: row.wanted ?? ('available' as const), idle_since: at, wrap_up_until: null }
+  await save(trx, tenant, row, change, at)
+}
+
+/** The agent's phone rang in vain. */
+export async function missedRing(
+  trx: Trx,
+  tenant: Tenant,
+  userId: string,
+  { isAway, at }: { isAway: boolean; at: string },
+): Promise<void> {
+  const row = await rowOf(trx, tenant, userId)
+  const away = isAway && row.status === 'available' ? { status: 'away' as const, wanted: 'away' as const } : {}
+  await save(trx, tenant, row, { rest_until: after(at, REST_MS), ...away }, at)
+}
+
+export const markOffered = async (trx: Trx, tenant: Tenant, userId: string, at: string): Promise<void> =>
+  save(trx, tenant, await rowOf(trx, tenant, userId), { last_offered_at: at }, at)
+
+/** Ends the wrap-ups whose time has come, of all organisations; returns how many. */
+export async function endWrapUps(trx: Trx, at: string): Promise<number> {
+  const rows = await trx.selectFrom('agent_statuses').selectAll().where('wrap_up_until', '<=', at).execute()
+  for (const row of rows) {
+    const tenant = { organisationId: row.organisation_id, livemode: row.livemode === 1 }
+    const status = row.wanted ?? 'available'
+    await save(trx, tenant, row, { status, wrap_up_until: null, idle_since: row.wrap_up_until }, at)
+  }
+  return rows.length
+}
+
+/** Writes the row; another status is an event. */
+async function save(
+  trx: Trx,
+  tenant: Tenant,
+  row: Awaited<ReturnType<typeof rowOf>>,
+  change: Partial<AgentStatusRow>,
+  at: string,
+  request?: Request,
+): Promise<void> {
+  const status = change.status ?? row.status
+  const isNew = status !== row.status
+  const scoped = forTenant(trx, tenant)
+  const user = isNew ? await scoped.find('users', row.id) : undefined
+  const before = user === undefined ? null : await agentStatusOf(trx, tenant, user)
+  const since = isNew || row.since === null ? at : row.since
+  if (row.since !== null) {
+    await scoped
+      .update('agent_statuses')
+      .set({ ...change, since })
+      .where('id', '=', row.id)
+      .execute()
+  } else {
+    const { organisation_id: _o, livemode: _l, ...fresh } = row
+    await scoped.insert('agent_statuses', { ...fresh, ...change, since })
+  }
+  if (before === null || user === undefined) return
+  const previousAttributes = { status: before.status, since: before.since }
+  const object = await agentStatusOf(trx, tenant, user)
+  await appendEvent(trx, tenant, {
+    type: 'agent.status.changed',
+    at,
+    object,
+    previousAttributes,
+    ...(request === undefined ? {} : { request }),
+  })
+}
+
+const after = (at: string, ms: number): string => new Date(Date.parse(at) + ms).toISOString()

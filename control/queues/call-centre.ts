@@ -1,0 +1,280 @@
+import type { EndedReason, MediaSnapshot } from '../../media/protocol.ts'
+import { callBackOver, callbackReturnedBy, personAnswered } from '../callbacks/returning.ts'
+import type { CallCentrePort } from '../calls/call-centre-port.ts'
+import type { FollowUp, Of } from '../calls/event-handler.ts'
+import { endLeg, loadLeg, tenantOf } from '../calls/records.ts'
+import type { ParticipantRow } from '../calls/tables.ts'
+import type { MediaPort } from '../media-events.ts'
+import type { Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import type { CallCentreDeps } from './deps.ts'
+import { doDuties } from './duties.ts'
+import { driveLegs } from './legs.ts'
+import { agentFree, endRingsOf, PURPOSES } from './purposes.ts'
+import { finishRing, hangUpLeg, legsOfRing, mainRing, ringsOf, setLeg } from './rings.ts'
+import { round, tenantsWaiting } from './rounds.ts'
+import type { RingRow } from './tables.ts'
+import { type Led, leadTo, type Target } from './targets.ts'
+import { pressWhileWaiting } from './wait-keys.ts'
+import { findCall, joinQueue, leaveQueue } from './waiting-calls.ts'
+
+/** One decision may lead to the next (an overflow into another queue); more than this wait for the next run. */
+const MAX_ROUNDS = 5
+
+type End = { reason: EndedReason; sipCode: number | null; quality: string | null }
+
+/**
+ * Everything between a call and the people who answer it: queues, agents, those who are rung, callbacks. What happens changes rows
+ * in the transaction that tells of it; `run` then decides anew and sends what the rows call for.
+ */
+export class CallCentre implements CallCentrePort {
+  readonly #deps: CallCentreDeps
+  #running: Promise<void> = Promise.resolve()
+  #next: Promise<void> | null = null
+
+  constructor(deps: CallCentreDeps) {
+    this.#deps = deps
+  }
+
+  /** Leads an answered call to a target, in this transaction: for programs that have done their part. */
+  leadTo(trx: Trx, tenant: Tenant, led: Led, target: Target): Promise<void> {
+    return leadTo(this.#deps, trx, tenant, led, target)
+  }
+
+  // ------------------------------------------------------------------ what media tells
+
+  /** `own`: what the event means for a call's own leg. */
+  async onAnswered(
+    trx: Trx,
+    { body, at }: Of<'leg.answered'>,
+    own: () => Promise<FollowUp | null>,
+  ): Promise<FollowUp | null> {
+    const leg = await findLeg(trx, body.legId)
+    if (leg === undefined) return own()
+    if (leg.ring_id !== null) {
+      await this.#ringAnswered(trx, leg, at)
+      return media => this.run(media)
+    }
+    const followUp = await own()
+    const isOurs = await this.#callAnswered(trx, leg, at)
+    return isOurs ? both(followUp, media => this.run(media)) : followUp
+  }
+
+  async onEnded(
+    trx: Trx,
+    { body, at }: Of<'leg.ended'>,
+    own: () => Promise<FollowUp | null>,
+  ): Promise<FollowUp | null> {
+    const leg = await findLeg(trx, body.legId)
+    if (leg === undefined) return own()
+    if (leg.ring_id !== null) await this.#ringLegEnded(trx, leg, { ...body, quality: JSON.stringify(body.quality) }, at)
+    const followUp = leg.ring_id === null ? await own() : null
+    if (leg.ring_id === null) await this.#callEnded(trx, leg, body.reason, at)
+    return both(followUp, media => this.run(media))
+  }
+
+  async onKey(
+    trx: Trx,
+    { body, at }: Of<'leg.dtmf'>,
+    own: () => Promise<FollowUp | null>,
+    drive: (media: MediaPort) => Promise<void>,
+  ): Promise<FollowUp | null> {
+    const leg = await findLeg(trx, body.legId)
+    if (leg === undefined || leg.ring_id !== null) return null
+    const followUp = await own()
+    if (leg.step !== 'queued' || body.masked) return followUp
+    const isTaken = await pressWhileWaiting(this.#deps, trx, tenantOf(leg), { leg, key: body.key, at })
+    if (!isTaken) return followUp
+    return both(followUp, async media => {
+      await drive(media)
+      await this.run(media)
+    })
+  }
+
+  /** What concerns a call's own leg only. */
+  async ofOwn(trx: Trx, legId: string, own: () => Promise<FollowUp | null>): Promise<FollowUp | null> {
+    const leg = await findLeg(trx, legId)
+    return leg === undefined || leg.ring_id === null ? own() : null
+  }
+
+  /** Ends a leg that media does not have. */
+  async end(trx: Trx, legId: string, end: End, at: string): Promise<void> {
+    const leg = await findLeg(trx, legId)
+    if (leg === undefined || leg.step === 'ended') return
+    if (leg.ring_id !== null) return this.#ringLegEnded(trx, leg, end, at)
+    const rows = await loadLeg(trx, legId)
+    if (rows !== null) await endLeg(trx, rows, end, at)
+    await this.#callEnded(trx, leg, end.reason, at)
+  }
+
+  /** Whether a leg is one that is rung for a call, or waits for one who is: nobody else resumes it. */
+  async owns(legId: string): Promise<boolean> {
+    const leg = await findLeg(this.#deps.store.db, legId)
+    return leg !== undefined && (leg.ring_id !== null || OWN_STEPS.includes(leg.step))
+  }
+
+  /** After a reconnect: legs that are no more, and audio that was not started. */
+  async reconcile(trx: Trx, snapshot: MediaSnapshot, at: string): Promise<void> {
+    const legs = new Map(snapshot.legs.map(leg => [leg.legId, leg]))
+    const rung = await trx
+      .selectFrom('participants')
+      .selectAll()
+      .where('ring_id', 'is not', null)
+      .where('step', 'not in', ['ended', 'to_dial'])
+      .orderBy('id')
+      .execute()
+    for (const leg of rung) {
+      if (!legs.has(leg.id)) await this.end(trx, leg.id, { reason: 'internal_error', sipCode: null, quality: null }, at)
+    }
+    const silent = snapshot.legs.filter(leg => !leg.playing).map(leg => leg.legId)
+    if (silent.length === 0) return
+    const waiting = trx.updateTable('participants').set({ prompted: 0 }).where('step', 'in', ['queued', 'calling'])
+    await waiting.where('id', 'in', silent).execute()
+  }
+
+  /** Another media process: after its calls have ended, nobody rings any more. */
+  async mediaDied(trx: Trx, at: string): Promise<void> {
+    for (const ring of await trx.selectFrom('rings').selectAll().orderBy('id').execute()) {
+      await this.#ringFailed(trx, ring, 'media_failed', at)
+    }
+    await trx
+      .updateTable('participants')
+      .set({ step: 'ended', left_at: at })
+      .where('ring_id', 'is not', null)
+      .where('step', '!=', 'ended')
+      .execute()
+  }
+
+  // ------------------------------------------------------------------ runs
+
+  /** Decides what is to be decided now and sends what follows. Runs do not overlap; one that is asked for meanwhile comes once. */
+  run(media: MediaPort): Promise<void> {
+    this.#next ??= this.#running.then(() => {
+      this.#next = null
+      this.#running = this.#runOnce(media).catch((error: unknown) => {
+        this.#deps.log.warn({ err: error }, 'the queues could not be served')
+      })
+      return this.#running
+    })
+    return this.#next
+  }
+
+  /** Resolves when no run is under way. */
+  idle(): Promise<void> {
+    return this.#next ?? this.#running
+  }
+
+  async #runOnce(media: MediaPort): Promise<void> {
+    const { store, now } = this.#deps
+    const at = now()
+    await store.transaction(trx =>
+      doDuties(trx, at, (ring, reason) => this.#ringFailed(trx, ring, reason, at.toISOString())),
+    )
+    for (const tenant of await tenantsWaiting(store.db, at.toISOString())) {
+      for (let i = 0; i < MAX_ROUNDS; i++) {
+        if ((await store.transaction(trx => round(this.#deps, trx, tenant, at))) === 0) break
+      }
+    }
+    await driveLegs(this.#deps, media, async (leg, reason) => {
+      const end = { reason, sipCode: null, quality: null }
+      await store.transaction(trx => this.end(trx, leg.id, end, now().toISOString()))
+    })
+  }
+
+  // ------------------------------------------------------------------ those who are rung
+
+  async #ringAnswered(trx: Trx, leg: ParticipantRow, at: string): Promise<void> {
+    const tenant = tenantOf(leg)
+    const change = { state: 'talking' as const, leg_id: leg.id, started_at: at }
+    const ringing = forTenant(trx, tenant).update('rings').set(change).where('id', '=', leg.ring_id)
+    const { numUpdatedRows } = await ringing.where('state', '=', 'ringing').executeTakeFirst()
+    const ring = await forTenant(trx, tenant).find('rings', leg.ring_id ?? '')
+    // Somebody else was first, or nobody is wanted any more.
+    if (numUpdatedRows === 0n || ring === undefined || leg.step === 'hanging_up') {
+      return hangUpLeg(trx, tenant, leg.id, 'no_answer')
+    }
+    await finishRing(trx, tenant, ring, { reason: 'no_answer', keep: leg.id })
+    await setLeg(trx, tenant, leg.id, { step: 'bridging' })
+    await PURPOSES[ring.purpose].answered({ deps: this.#deps, trx, tenant, ring, at }, leg)
+  }
+
+  async #ringLegEnded(trx: Trx, leg: ParticipantRow, end: End, at: string): Promise<void> {
+    const tenant = tenantOf(leg)
+    await setLeg(trx, tenant, leg.id, { step: 'ended', left_at: at, quality: end.quality })
+    const ring = await forTenant(trx, tenant).find('rings', leg.ring_id ?? '')
+    if (ring === undefined) return
+    if (ring.state === 'ringing') {
+      const others = await legsOfRing(trx, tenant, ring.id)
+      // Who declines on one device declines.
+      if (others.length === 0 || end.reason === 'rejected') await this.#ringFailed(trx, ring, end.reason, at)
+    } else if (ring.leg_id === leg.id) {
+      await finishRing(trx, tenant, ring, { reason: end.reason })
+      await PURPOSES[ring.purpose].over({ deps: this.#deps, trx, tenant, ring, at })
+    }
+  }
+
+  async #ringFailed(trx: Trx, ring: RingRow, reason: EndedReason, at: string): Promise<void> {
+    const tenant = tenantOf(ring)
+    await finishRing(trx, tenant, ring, { reason: 'no_answer' })
+    const happening = { deps: this.#deps, trx, tenant, ring, at }
+    if (ring.state === 'ringing') await PURPOSES[ring.purpose].failed(happening, reason)
+    else await agentFree(trx, tenant, ring, at)
+  }
+
+  // ------------------------------------------------------------------ calls
+
+  /** A call that is for a queue, a user, a number or a callback has been answered. */
+  async #callAnswered(trx: Trx, { id: legId, call_id: callId }: ParticipantRow, at: string): Promise<boolean> {
+    const leg = await findLeg(trx, legId)
+    const tenant = tenantOf(leg!)
+    const call = await findCall(trx, tenant, callId)
+    if (leg === undefined || call === undefined || call.ended_at !== null) return false
+    const led = { callId, legId, at }
+    if (leg.step === 'queued' && call.queue_id !== null) {
+      await joinQueue(trx, tenant, { ...led, queueId: call.queue_id })
+    } else if (leg.step === 'calling' && (await mainRing(trx, tenant, callId)) === undefined) {
+      if (call.user_id === null) return false
+      await leadTo(this.#deps, trx, tenant, led, { type: 'user', id: call.user_id })
+    } else if (call.target === 'callback') await this.#personAnswered(trx, tenant, led)
+    else return false
+    return true
+  }
+
+  async #personAnswered(trx: Trx, tenant: Tenant, led: { callId: string; legId: string; at: string }): Promise<void> {
+    const callback = await callbackReturnedBy(trx, tenant, led.callId)
+    if (callback === undefined) return
+    await personAnswered(trx, tenant, callback, led.at)
+    const ring = await mainRing(trx, tenant, led.callId)
+    if (callback.route === 'assistant' && callback.assistant_id !== null) {
+      await leadTo(this.#deps, trx, tenant, led, { type: 'assistant', id: callback.assistant_id })
+    } else if (ring?.leg_id != null) await setLeg(trx, tenant, ring.leg_id, {})
+    // The agent has hung up in this moment.
+    else await hangUpLeg(trx, tenant, led.legId, 'agent_hangup')
+  }
+
+  async #callEnded(trx: Trx, leg: ParticipantRow, reason: EndedReason, at: string): Promise<void> {
+    const tenant = tenantOf(leg)
+    const callId = leg.call_id
+    await leaveQueue(trx, tenant, callId, { outcome: 'abandoned', at })
+    const rings = await ringsOf(trx, tenant, callId)
+    const agentReason = reason === 'agent_hangup' ? 'caller_hangup' : reason
+    await endRingsOf(trx, tenant, rings, { reason: agentReason, at })
+    const callback = await callbackReturnedBy(trx, tenant, callId)
+    if (callback === undefined) return
+    const hours = await this.#deps.businessHoursOf(trx, tenant)
+    await callBackOver(trx, tenant, callback, { reason, hours, at })
+  }
+}
+
+const OWN_STEPS: readonly string[] = ['queued', 'calling', 'connected', 'to_dial', 'bridging', 'bridged', 'hanging_up']
+
+/** Over all tenants: the media process knows none. */
+const findLeg = (db: Trx | CallCentreDeps['store']['db'], legId: string): Promise<ParticipantRow | undefined> =>
+  db.selectFrom('participants').selectAll().where('id', '=', legId).executeTakeFirst()
+
+const both =
+  (first: FollowUp | null, second: FollowUp): FollowUp =>
+  async media => {
+    await first?.(media)
+    await second(media)
+  }

@@ -1,0 +1,112 @@
+/** Who rings for what: rows and the time in, decisions out. Times are milliseconds since 1970. */
+
+export interface QueueRules {
+  id: string
+  enabled: boolean
+  strategy: 'longest_idle' | 'round_robin'
+  /** Users who answer it, by name or through a team. */
+  members: ReadonlySet<string>
+  overflowWhenNoAgents: boolean
+}
+
+/** A caller in line, or a callback that is due. */
+export interface Waiting {
+  kind: 'call' | 'callback'
+  id: string
+  /** Null: any agent may take it (a callback of no queue). */
+  queueId: string | null
+  since: number
+  /** Of callbacks: 1 (low) to 10 (urgent). Callers on the line all have the same. */
+  priority: number
+  /** Agents whose phone rang for it in vain. */
+  tried: ReadonlySet<string>
+  isOffered: boolean
+  /** When the wait has been too long; null: no limit, and for a callback. */
+  overflowAt: number | null
+}
+
+export interface Agent {
+  id: string
+  /** Somebody who is signed in, whatever they do now. */
+  isSignedIn: boolean
+  /** Available, and no phone of theirs rings or is talked on. */
+  isFree: boolean
+  /** Has a device that can ring. */
+  isReachable: boolean
+  /** After a call that was not taken there is a moment of rest, lest it rings on and on. */
+  restUntil: number
+  idleSince: number
+  lastOfferedAt: number
+}
+
+export type OverflowReason = 'disabled' | 'no_agents' | 'max_wait'
+
+export type QueueDecision =
+  | { kind: 'offer'; to: 'call' | 'callback'; id: string; agentId: string }
+  | { kind: 'overflow'; id: string; reason: OverflowReason }
+
+export interface QueueWorld {
+  queues: readonly QueueRules[]
+  waiting: readonly Waiting[]
+  agents: readonly Agent[]
+  now: number
+}
+
+/**
+ * One round. Callers come before callbacks, callers by the time they have waited, callbacks by priority and then by their due
+ * time; each gets one of the free agents of its queue, and an agent gets one of them.
+ */
+export function distribute({ queues, waiting, agents, now }: QueueWorld): QueueDecision[] {
+  const rules = new Map(queues.map(queue => [queue.id, queue]))
+  const free = new Set(agents.filter(agent => agent.isFree && agent.isReachable && agent.restUntil <= now))
+  const signedIn = new Set(agents.filter(agent => agent.isSignedIn).map(agent => agent.id))
+  const decisions: QueueDecision[] = []
+  for (const item of inOrder(waiting)) {
+    if (item.isOffered) continue
+    const queue = item.queueId === null ? undefined : rules.get(item.queueId)
+    const reason = item.kind === 'call' ? overflowReason(item, queue, signedIn, now) : null
+    if (reason !== null) {
+      decisions.push({ kind: 'overflow', id: item.id, reason })
+      continue
+    }
+    if (item.queueId !== null && queue === undefined) continue
+    const agent = choose(
+      [...free].filter(one => queue === undefined || queue.members.has(one.id)),
+      item,
+      queue,
+    )
+    if (agent === undefined) continue
+    free.delete(agent)
+    decisions.push({ kind: 'offer', to: item.kind, id: item.id, agentId: agent.id })
+  }
+  return decisions
+}
+
+/** The order in which what waits is served. */
+export const inOrder = (waiting: readonly Waiting[]): Waiting[] => [...waiting].sort(compare)
+
+function compare(a: Waiting, b: Waiting): number {
+  if (a.kind !== b.kind) return a.kind === 'call' ? -1 : 1
+  return b.priority - a.priority || a.since - b.since || (a.id < b.id ? -1 : 1)
+}
+
+function overflowReason(
+  item: Waiting,
+  queue: QueueRules | undefined,
+  signedIn: ReadonlySet<string>,
+  now: number,
+): OverflowReason | null {
+  if (queue === undefined || !queue.enabled) return 'disabled'
+  if (queue.overflowWhenNoAgents && ![...queue.members].some(id => signedIn.has(id))) return 'no_agents'
+  return item.overflowAt !== null && item.overflowAt <= now ? 'max_wait' : null
+}
+
+/** Who has not been tried for it yet comes first, then the strategy decides, then the ID: the choice is the same everywhere. */
+function choose(agents: readonly Agent[], item: Waiting, queue: QueueRules | undefined): Agent | undefined {
+  const rank = (agent: Agent): number => (queue?.strategy === 'round_robin' ? agent.lastOfferedAt : agent.idleSince)
+  const sorted = [...agents].sort(
+    (a, b) =>
+      Number(item.tried.has(a.id)) - Number(item.tried.has(b.id)) || rank(a) - rank(b) || (a.id < b.id ? -1 : 1),
+  )
+  return sorted[0]
+}

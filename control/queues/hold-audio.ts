@@ -1,0 +1,43 @@
+import type { PlaySource } from '../../media/protocol.ts'
+import type { QueueSettings } from '../resources/queues/schema.ts'
+
+/** What a caller in line hears: once `said`, and then `loop` for as long as it takes. */
+export interface HoldAudio {
+  said: PlaySource[]
+  loop: PlaySource[]
+}
+
+export interface Listener {
+  position: number
+  /** It has just come: the queue's announcement is for it. */
+  isNew: boolean
+  /** Of the assistant that speaks for the queue; null: the default voice. */
+  voice: string | null
+  language: string | null
+  /** Where the hold audio's asset lies; null: it is not there, and music is played. */
+  assetFile: string | null
+}
+
+export function holdAudio({ hold }: Pick<QueueSettings, 'hold'>, listener: Listener): HoldAudio {
+  const { voice, language } = listener
+  const speech = (text: string): PlaySource => ({ kind: 'speech', text, voice, language })
+  const said = listener.isNew && hold.announcement !== '' ? [speech(hold.announcement)] : []
+  if (hold.announce_position) said.push(speech(positionText(listener.position)))
+  return { said, loop: [loopOf(hold.audio, listener.assetFile)] }
+}
+
+const positionText = (position: number): string =>
+  position === 1 ? 'You are next in line.' : `You are number ${position} in line.`
+
+function loopOf(audio: QueueSettings['hold']['audio'], assetFile: string | null): PlaySource {
+  switch (audio) {
+    case 'ringback':
+      return { kind: 'tone', name: 'ringback' }
+    case 'silence':
+      return { kind: 'silence', ms: 1000 }
+    case 'asset':
+      return assetFile === null ? { kind: 'music' } : { kind: 'file', path: assetFile }
+    case 'music':
+      return { kind: 'music' }
+  }
+}

@@ -1,0 +1,266 @@
+import { type BrowserTarget, type DialTarget, type EndedReason, type Failure, isFailure } from '../../media/protocol.ts'
+import { affinityOf, ownRoom } from '../calls/decide.ts'
+import { wayTo } from '../calls/dial.ts'
+import { tenantOf } from '../calls/records.ts'
+import type { CallRow, ParticipantRow } from '../calls/tables.ts'
+import type { MediaPort } from '../media-events.ts'
+import { settingsOf } from '../resources/queues/store.ts'
+import type { Db } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import type { CallCentreDeps } from './deps.ts'
+import { holdAudio } from './hold-audio.ts'
+import { findRing, type RingTarget, ringsOf } from './rings.ts'
+import { findCall, positionOf } from './waiting-calls.ts'
+
+/**
+ * What legs are to do next, as commands. A leg's step says what is to be sent, so that whoever comes after a crash sends the same;
+ * what was done already does no harm.
+ */
+
+/** Legs that one drive looks at. */
+const MAX_LEGS = 500
+
+export type LegGone = (leg: ParticipantRow, reason: EndedReason) => Promise<void>
+
+/** Sends what the rows call for; `gone` is told of legs that media does not have, or cannot dial. */
+export async function driveLegs(deps: CallCentreDeps, media: MediaPort, gone: LegGone): Promise<void> {
+  for (const leg of await legsToDrive(deps.store.db)) {
+    const failure = await driveLeg(deps, media, leg)
+    if (failure === null || failure.failure === 'unavailable') continue
+    deps.log.warn({ legId: leg.id, step: leg.step, ...failure }, 'media could not do it')
+    if (leg.step === 'to_dial' || failure.failure === 'not_found') await gone(leg, reasonOf(failure))
+  }
+}
+
+const legsToDrive = (db: Db): Promise<ParticipantRow[]> =>
+  db
+    .selectFrom('participants')
+    .selectAll()
+    .where(eb =>
+      eb.or([
+        eb('step', 'in', ['to_dial', 'bridging', 'hanging_up']),
+        eb.and([eb('step', 'in', ['queued', 'calling', 'connected', 'bridged']), eb('prompted', '=', 0)]),
+      ]),
+    )
+    .orderBy('id')
+    .limit(MAX_LEGS)
+    .execute()
+
+const reasonOf = ({ failure }: Failure): EndedReason =>
+  failure === 'capacity' ? 'capacity' : failure === 'not_found' ? 'not_found' : 'internal_error'
+
+/** Null: done. */
+async function driveLeg(deps: CallCentreDeps, media: MediaPort, leg: ParticipantRow): Promise<Failure | null> {
+  const { db } = deps.store
+  const tenant = tenantOf(leg)
+  const call = await findCall(db, tenant, leg.call_id)
+  switch (leg.step) {
+    case 'to_dial':
+      return dial(deps, media, { leg, call, tenant })
+    case 'bridging':
+      return bridge(deps, media, { leg, call, tenant })
+    case 'hanging_up':
+      return failureOf(await media.request('leg.hangup', { legId: leg.id, reason: leg.leave_reason ?? 'api_hangup' }))
+    case 'queued':
+      return done(db, leg, await hold(deps, media, { leg, tenant }))
+    case 'calling':
+      return done(db, leg, await release(media, leg), () => ringback(media, leg.id))
+    default:
+      return done(db, leg, await release(media, leg), () =>
+        leg.on_hold === 1 ? Promise.resolve({}) : media.request('leg.stop_play', { legId: leg.id }),
+      )
+  }
+}
+
+const failureOf = (reply: object): Failure | null => (isFailure(reply) ? reply : null)
+
+/** Its audio is as it should be, for as long as it stays in this step. */
+async function done(
+  db: Db,
+  leg: ParticipantRow,
+  reply: object,
+  next: () => Promise<object> = async () => ({}),
+): Promise<Failure | null> {
+  const failure = failureOf(reply) ?? failureOf(await next())
+  if (failure !== null) return failure
+  await forTenant(db, tenantOf(leg))
+    .update('participants')
+    .set({ prompted: 1 })
+    .where('id', '=', leg.id)
+    .where('step', '=', leg.step)
+    .execute()
+  return null
+}
+
+/** On hold, or back from it; one that never was is left alone. */
+async function release(media: MediaPort, leg: ParticipantRow): Promise<object> {
+  if (leg.on_hold === null) return {}
+  return media.request('leg.hold', { legId: leg.id, held: leg.on_hold === 1, sources: [{ kind: 'music' }] })
+}
+
+const ringback = (media: MediaPort, legId: string) =>
+  media.request('leg.play', {
+    legId,
+    playId: 'calling',
+    sources: [{ kind: 'tone', name: 'ringback' }],
+    loop: true,
+    hangupAfter: null,
+  })
+
+// ---------------------------------------------------------------------------------------------------- dialling
+
+interface Around {
+  leg: ParticipantRow
+  call: CallRow | undefined
+  tenant: Tenant
+}
+
+/** Into a room of its own: it comes into the call's when it is the first to answer. */
+async function dial(deps: CallCentreDeps, media: MediaPort, { leg, call, tenant }: Around): Promise<Failure | null> {
+  const { timeoutS, ...target } = JSON.parse(leg.dial ?? '{}') as RingTarget & { timeoutS: number }
+  const way = await dialTarget(deps, { leg, call, tenant }, target)
+  if ('failure' in way) return way
+  const own = leg.ring_id === null && call !== undefined
+  const reply = await media.request('leg.dial', {
+    legId: leg.id,
+    target: way,
+    room: own ? ownRoom(call) : waitingRoom(leg.id),
+    affinity: call === undefined ? leg.call_id : affinityOf(call),
+    timeoutS,
+  })
+  // It was dialled before: the process that did so died before it could write it down.
+  if (isFailure(reply) && reply.failure !== 'conflict') return reply
+  await forTenant(deps.store.db, tenant)
+    .update('participants')
+    .set({ step: 'dialing' })
+    .where('id', '=', leg.id)
+    .where('step', '=', 'to_dial')
+    .execute()
+  return null
+}
+
+const waitingRoom = (legId: string) => ({
+  roomId: legId,
+  kind: 'call' as const,
+  chimes: false,
+  musicWhenAlone: false,
+  maxMembers: 1,
+})
+
+async function dialTarget(
+  { store, sipHost }: CallCentreDeps,
+  { call, tenant }: Around,
+  target: RingTarget,
+): Promise<DialTarget | BrowserTarget | Failure> {
+  if (target.kind === 'browser') return { browserId: target.browserId }
+  if (target.kind === 'address') {
+    const from = target.from ?? (call === undefined ? null : ourNumber(call))
+    const way = await wayTo(store.db, tenant, { to: target.to, from: from ?? undefined }, sipHost)
+    return 'problem' in way ? { failure: 'invalid', message: way.message } : way.target
+  }
+  const caller =
+    call === undefined || call.direction === 'outbound' ? (call?.to_address ?? 'tandem') : call.from_address
+  return {
+    uri: target.uri,
+    from: { uri: caller.startsWith('sip:') ? caller : `sip:${caller}@${sipHost}`, displayName: null },
+    via: target.via,
+    credentials: null,
+    codecs: ['PCMU', 'PCMA'],
+  }
+}
+
+/** The number that somebody called us at is the one that we call others from. */
+const ourNumber = (call: CallRow): string | null => {
+  const ours = call.direction === 'inbound' ? call.to_address : call.from_address
+  return ours.startsWith('+') ? ours : null
+}
+
+// ---------------------------------------------------------------------------------------------------- bridging
+
+/** Into the room of the call. A supervisor comes in muted, until it is set who hears him. */
+async function bridge(deps: CallCentreDeps, media: MediaPort, { leg, call, tenant }: Around): Promise<Failure | null> {
+  const { db } = deps.store
+  const ring = leg.ring_id === null ? undefined : await findRing(db, tenant, leg.ring_id)
+  if (ring === undefined || call === undefined) return { failure: 'not_found', message: 'the call is over' }
+  const isSupervisor = ring.purpose === 'supervise'
+  const room = ownRoom({ ...call, target: call.target === 'echo' ? 'park' : call.target })
+  const isFirst = ring.purpose === 'callback'
+  const moved = await media.request('leg.move', { legId: leg.id, room, mustExist: !isFirst, muted: isSupervisor })
+  if (isFailure(moved)) return moved
+  if (isSupervisor) {
+    const update = await superviseAs(db, tenant, ring.mode, call.id)
+    const reply = await media.request('leg.update', { legId: leg.id, muted: false, ...update })
+    if (isFailure(reply)) return reply
+  } else if (isFirst) await ringback(media, leg.id)
+  await forTenant(db, tenant)
+    .update('participants')
+    .set({ step: 'bridged', prompted: 1, joined_at: deps.now().toISOString() })
+    .where('id', '=', leg.id)
+    .where('step', '=', 'bridging')
+    .execute()
+  return null
+}
+
+/** Who hears a supervisor: monitor nobody, whisper the agent, barge all. */
+export async function superviseAs(
+  db: Db,
+  tenant: Tenant,
+  mode: string | null,
+  callId: string,
+): Promise<{ heardBy: string[] | null; hears: null }> {
+  if (mode === 'barge') return { heardBy: null, hears: null }
+  if (mode === 'monitor') return { heardBy: [], hears: null }
+  const rings = await ringsOf(db, tenant, callId)
+  const agents = rings.filter(ring => ring.purpose !== 'supervise').flatMap(ring => ring.leg_id ?? [])
+  return { heardBy: agents, hears: null }
+}
+
+// ---------------------------------------------------------------------------------------------------- waiting
+
+/** The queue's announcement, the place in line, and then its hold audio over and over. */
+async function hold(
+  { store: { db }, now, assetFile }: CallCentreDeps,
+  media: MediaPort,
+  { leg, tenant }: Omit<Around, 'call'>,
+): Promise<object> {
+  const scoped = forTenant(db, tenant)
+  const row = await scoped.find('queue_calls', leg.call_id)
+  const queue = row === undefined ? undefined : await scoped.find('queues', row.queue_id)
+  if (row === undefined || queue === undefined) return {}
+  const settings = settingsOf(queue)
+  const assistant =
+    settings.voice_assistant_id === null ? undefined : await scoped.find('assistants', settings.voice_assistant_id)
+  const speaker = assistant === undefined ? null : (JSON.parse(assistant.settings) as Speaker)
+  const { audio_asset_id: asset } = settings.hold
+  const { said, loop: sources } = holdAudio(settings, {
+    position: await positionOf(db, tenant, row),
+    isNew: row.announce_at === null || row.announce_at === row.joined_at,
+    voice: speaker?.voice.voice || null,
+    language: speaker?.language ?? null,
+    assetFile: asset === null ? null : assetFile(asset),
+  })
+  if (said.length > 0) {
+    const reply = await media.request('leg.play', {
+      legId: leg.id,
+      playId: 'hold-said',
+      sources: said,
+      loop: false,
+      hangupAfter: null,
+    })
+    if (isFailure(reply)) return reply
+  }
+  if (row.announce_at !== null) {
+    const announce_at = new Date(now().getTime() + settings.hold.position_interval_seconds * 1000).toISOString()
+    await scoped.update('queue_calls').set({ announce_at }).where('id', '=', row.id).execute()
+  }
+  return media.request('leg.play', {
+    legId: leg.id,
+    playId: 'hold',
+    sources,
+    loop: true,
+    hangupAfter: null,
+    ...(said.length > 0 ? { append: true } : {}),
+  })
+}
+
+type Speaker = { voice: { voice: string }; language: string }

@@ -1,0 +1,162 @@
+import type { EndedReason } from '../../media/protocol.ts'
+import { agentAccepted, agentMissed } from '../callbacks/returning.ts'
+import type { ParticipantRow } from '../calls/tables.ts'
+import { settingsOf } from '../resources/queues/store.ts'
+import type { Db, Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import { becomeBusy, endWork, missedRing } from './agent-status.ts'
+import type { CallCentreDeps } from './deps.ts'
+import { finishRing, hangUpLeg, mainLeg, ringsOf, setLeg } from './rings.ts'
+import type { RingPurpose, RingRow } from './tables.ts'
+import { leaveVoicemail, tellCall } from './targets.ts'
+import { leaveQueue, offerFailed } from './waiting-calls.ts'
+
+interface Happening {
+  deps: CallCentreDeps
+  trx: Trx
+  tenant: Tenant
+  ring: RingRow
+  at: string
+}
+
+/** What a purpose makes of its ring: somebody answered; nobody did; who answered has gone again. */
+interface Purpose {
+  answered(happening: Happening, leg: ParticipantRow): Promise<void>
+  failed(happening: Happening, reason: EndedReason): Promise<void>
+  over(happening: Happening): Promise<void>
+}
+
+const queue: Purpose = {
+  async answered({ trx, tenant, ring, at }) {
+    await leaveQueue(trx, tenant, ring.call_id, { outcome: 'answered', at })
+    await connect(trx, tenant, ring, at)
+  },
+  async failed({ trx, tenant, ring, at }, reason) {
+    const userId = ring.user_id ?? ''
+    await offerFailed(trx, tenant, ring.call_id, userId)
+    await missedRing(trx, tenant, userId, { isAway: await isAwayOnMissed(trx, tenant, ring, reason), at })
+  },
+  over: leftAlone,
+}
+
+const direct: Purpose = {
+  async answered({ trx, tenant, ring, at }) {
+    await connect(trx, tenant, ring, at)
+  },
+  async failed({ deps, trx, tenant, ring, at }, reason) {
+    if (ring.user_id !== null) await missedRing(trx, tenant, ring.user_id, { isAway: false, at })
+    const caller = await mainLeg(trx, tenant, ring.call_id)
+    if (caller === undefined || caller.step === 'ended') return
+    if (await leaveVoicemail(deps, trx, tenant, { ring, legId: caller.id, at })) return
+    await hangUpLeg(trx, tenant, caller.id, endedBecause(reason))
+  },
+  over: leftAlone,
+}
+
+/** The one who is asked comes into the call's room, where the caller on hold neither hears nor is heard. */
+const consult: Purpose = {
+  async answered({ trx, tenant, ring, at }) {
+    if (ring.user_id !== null) await becomeBusy(trx, tenant, ring.user_id, at)
+  },
+  async failed({ trx, tenant, ring, at }) {
+    if (ring.user_id !== null) await missedRing(trx, tenant, ring.user_id, { isAway: false, at })
+    await takeBack(trx, tenant, ring.call_id)
+  },
+  async over({ trx, tenant, ring, at }) {
+    await agentFree(trx, tenant, ring, at)
+    await takeBack(trx, tenant, ring.call_id)
+  },
+}
+
+const callback: Purpose = {
+  async answered({ trx, tenant, ring, at }) {
+    if (ring.user_id !== null) await becomeBusy(trx, tenant, ring.user_id, at)
+    await agentAccepted(trx, tenant, ring.callback_id ?? '', at)
+  },
+  async failed({ deps, trx, tenant, ring, at }, reason) {
+    const userId = ring.user_id ?? ''
+    await missedRing(trx, tenant, userId, { isAway: await isAwayOnMissed(trx, tenant, ring, reason), at })
+    const hours = await deps.businessHoursOf(trx, tenant)
+    await agentMissed(trx, tenant, { id: ring.callback_id ?? '', userId, hours, at })
+  },
+  over: leftAlone,
+}
+
+const supervise: Purpose = { async answered() {}, async failed() {}, async over() {} }
+
+export const PURPOSES: Record<RingPurpose, Purpose> = {
+  queue,
+  direct,
+  transfer: direct,
+  consult,
+  callback,
+  supervise,
+}
+
+async function connect(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Promise<void> {
+  const caller = await mainLeg(trx, tenant, ring.call_id)
+  if (caller !== undefined) await setLeg(trx, tenant, caller.id, { step: 'connected' })
+  if (ring.user_id === null) return
+  await forTenant(trx, tenant).update('calls').set({ user_id: ring.user_id }).where('id', '=', ring.call_id).execute()
+  await becomeBusy(trx, tenant, ring.user_id, at)
+}
+
+/** Who answered has hung up: so does the other end, unless somebody who was asked stays. */
+async function leftAlone({ trx, tenant, ring, at }: Happening): Promise<void> {
+  await agentFree(trx, tenant, ring, at)
+  const asked = (await ringsOf(trx, tenant, ring.call_id)).find(one => one.purpose === 'consult')
+  if (asked !== undefined) return takeOver(trx, tenant, asked, at)
+  const caller = await mainLeg(trx, tenant, ring.call_id)
+  if (caller !== undefined) await hangUpLeg(trx, tenant, caller.id, 'agent_hangup')
+}
+
+/** The call is the one's who was asked, from now on or once he answers. */
+export async function takeOver(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Promise<void> {
+  const scoped = forTenant(trx, tenant)
+  const change = { purpose: 'transfer' as const, open_call: ring.call_id }
+  await scoped.update('rings').set(change).where('id', '=', ring.id).execute()
+  const target = ring.user_id === null ? ('number' as const) : ('user' as const)
+  await scoped.update('calls').set({ target, user_id: ring.user_id }).where('id', '=', ring.call_id).execute()
+  const caller = await mainLeg(trx, tenant, ring.call_id)
+  if (caller === undefined) return
+  const step = ring.state === 'talking' ? 'connected' : 'calling'
+  await setLeg(trx, tenant, caller.id, { step, on_hold: 0 })
+  await tellCall(trx, tenant, ring.call_id, { type: 'call.transferred', at })
+}
+
+/** Nobody is asked any more: the caller talks with whom it talked before. */
+async function takeBack(trx: Trx, tenant: Tenant, callId: string): Promise<void> {
+  const caller = await mainLeg(trx, tenant, callId)
+  if (caller !== undefined && caller.on_hold === 1) await setLeg(trx, tenant, caller.id, { on_hold: 0 })
+}
+
+/** After a call: wrap-up as the queue has it. */
+export async function agentFree(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Promise<void> {
+  if (ring.open_user === null || ring.state !== 'talking') return
+  const queueRow = ring.queue_id === null ? undefined : await forTenant(trx, tenant).find('queues', ring.queue_id)
+  const wrapUpSeconds = queueRow === undefined ? 0 : settingsOf(queueRow).wrap_up_seconds
+  await endWork(trx, tenant, ring.open_user, { wrapUpSeconds, at })
+}
+
+/** Ringing in vain is a miss; to decline is not. */
+async function isAwayOnMissed(db: Db, tenant: Tenant, ring: RingRow, reason: EndedReason): Promise<boolean> {
+  if (reason !== 'no_answer' || ring.queue_id === null) return false
+  const row = await forTenant(db, tenant).find('queues', ring.queue_id)
+  return row !== undefined && settingsOf(row).away_on_missed
+}
+
+const endedBecause = (reason: EndedReason): EndedReason =>
+  reason === 'busy' || reason === 'rejected' || reason === 'not_found' || reason === 'no_answer' ? reason : 'no_answer'
+
+/** A call has lost its own leg: all that rings or talks for it ends. */
+export async function endRingsOf(
+  trx: Trx,
+  tenant: Tenant,
+  rings: readonly RingRow[],
+  { reason, at }: { reason: EndedReason; at: string },
+): Promise<void> {
+  for (const ring of rings) {
+    await finishRing(trx, tenant, ring, { reason })
+    await agentFree(trx, tenant, ring, at)
+  }
+}

@@ -1,0 +1,163 @@
+import type { EndedReason } from '../../media/protocol.ts'
+import type { ParticipantRow } from '../calls/tables.ts'
+import { newId } from '../ids.ts'
+import type { Db, Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import type { RingPurpose, RingRow } from './tables.ts'
+
+/** Whom a leg is dialled to. `address`: a number or SIP URI, over the organisation's connections. */
+export type RingTarget =
+  | { kind: 'sip'; uri: string; via: { host: string; port: number; transport: 'udp' | 'tcp' } | null }
+  | { kind: 'browser'; browserId: string }
+  | { kind: 'address'; to: string; from: string | null }
+
+export interface NewRing {
+  callId: string
+  purpose: RingPurpose
+  userId: string | null
+  queueId: string | null
+  callbackId: string | null
+  mode: string | null
+  /** Rung at once; the first that answers is it. */
+  targets: readonly RingTarget[]
+  /** How the API shows them. */
+  role: 'agent' | 'party' | 'supervisor'
+  address: string
+  timeoutS: number
+}
+
+/** Beyond the time that media rings by itself. */
+const GRACE_MS = 10_000
+
+/** Beside the one who talks with the caller. */
+const ASIDE: readonly RingPurpose[] = ['consult', 'supervise']
+
+/**
+ * Begins to ring; null when the call rings somebody already, or the agent's phone rings or is talked on: of two that come at once
+ * the database lets one through.
+ */
+export async function startRing(trx: Trx, tenant: Tenant, ring: NewRing, at: string): Promise<RingRow | null> {
+  const isAside = ASIDE.includes(ring.purpose)
+  const row: RingRow = {
+    organisation_id: tenant.organisationId,
+    livemode: tenant.livemode ? 1 : 0,
+    id: newId('ring'),
+    call_id: ring.callId,
+    open_call: isAside ? null : ring.callId,
+    user_id: ring.userId,
+    open_user: ring.purpose === 'supervise' ? null : ring.userId,
+    queue_id: ring.queueId,
+    callback_id: ring.callbackId,
+    purpose: ring.purpose,
+    state: 'ringing',
+    started_at: at,
+    deadline: new Date(Date.parse(at) + ring.timeoutS * 1000 + GRACE_MS).toISOString(),
+    leg_id: null,
+    mode: ring.mode,
+  }
+  const { numInsertedOrUpdatedRows } = await trx
+    .insertInto('rings')
+    .values(row)
+    .onConflict(conflict => conflict.doNothing())
+    .executeTakeFirst()
+  if (numInsertedOrUpdatedRows !== 1n) return null
+  for (const target of ring.targets) await insertLeg(trx, tenant, row, { target, ring, at })
+  return row
+}
+
+async function insertLeg(
+  trx: Trx,
+  tenant: Tenant,
+  row: RingRow,
+  { target, ring, at }: { target: RingTarget; ring: NewRing; at: string },
+): Promise<void> {
+  await forTenant(trx, tenant).insert('participants', {
+    id: newId('participant'),
+    call_id: row.call_id,
+    session_call_id: null,
+    step: 'to_dial',
+    leave_prompt: null,
+    leave_reason: null,
+    prompted: 0,
+    pin_tries: 0,
+    role: ring.role,
+    ring_id: row.id,
+    address: ring.address,
+    dial: JSON.stringify({ ...target, timeoutS: ring.timeoutS }),
+    muted: 0,
+    on_hold: null,
+    deaf: 0,
+    joined_at: null,
+    left_at: null,
+    quality: null,
+    created: at,
+  })
+}
+
+export const findRing = (db: Db, tenant: Tenant, id: string): Promise<RingRow | undefined> =>
+  forTenant(db, tenant).find('rings', id)
+
+export const ringsOf = (db: Db, tenant: Tenant, callId: string): Promise<RingRow[]> =>
+  forTenant(db, tenant).select('rings').selectAll().where('call_id', '=', callId).orderBy('id').execute()
+
+/** The ring whose party talks on the call, or rings for it. */
+export const mainRing = (db: Db, tenant: Tenant, callId: string): Promise<RingRow | undefined> =>
+  forTenant(db, tenant).select('rings').selectAll().where('open_call', '=', callId).executeTakeFirst()
+
+/** The leg that the call is about. */
+export const mainLeg = (db: Db, tenant: Tenant, callId: string): Promise<ParticipantRow | undefined> =>
+  forTenant(db, tenant)
+    .select('participants')
+    .selectAll()
+    .where('call_id', '=', callId)
+    .where('ring_id', 'is', null)
+    .executeTakeFirst()
+
+/** The legs of a ring that have not ended. */
+export const legsOfRing = (db: Db, tenant: Tenant, ringId: string): Promise<ParticipantRow[]> =>
+  forTenant(db, tenant)
+    .select('participants')
+    .selectAll()
+    .where('ring_id', '=', ringId)
+    .where('step', '!=', 'ended')
+    .orderBy('id')
+    .execute()
+
+/** What a leg is to do next; its command is sent by the next drive. One that has ended stays so. */
+export async function setLeg(
+  trx: Trx,
+  tenant: Tenant,
+  legId: string,
+  change: Partial<
+    Pick<
+      ParticipantRow,
+      'step' | 'leave_reason' | 'leave_prompt' | 'prompted' | 'left_at' | 'role' | 'quality' | 'dial' | 'on_hold'
+    >
+  >,
+): Promise<void> {
+  await forTenant(trx, tenant)
+    .update('participants')
+    .set({ prompted: 0, ...change })
+    .where('id', '=', legId)
+    .where('step', '!=', 'ended')
+    .execute()
+}
+
+export const hangUpLeg = (trx: Trx, tenant: Tenant, legId: string, reason: EndedReason): Promise<void> =>
+  setLeg(trx, tenant, legId, { step: 'hanging_up', leave_reason: reason })
+
+/** Ends a ring: all its legs but `keep` are hung up, and its agent is free for the next one. */
+export async function finishRing(
+  trx: Trx,
+  tenant: Tenant,
+  ring: RingRow,
+  { reason, keep = null }: { reason: EndedReason; keep?: string | null },
+): Promise<void> {
+  for (const leg of await legsOfRing(trx, tenant, ring.id)) {
+    if (leg.id === keep) continue
+    // What was never dialled need not be hung up.
+    if (leg.step === 'to_dial') await setLeg(trx, tenant, leg.id, { step: 'ended' })
+    else await hangUpLeg(trx, tenant, leg.id, reason)
+  }
+  if (keep === null) await forTenant(trx, tenant).delete('rings').where('id', '=', ring.id).execute()
+}

@@ -1,0 +1,167 @@
+import type { EndedReason } from '../../media/protocol.ts'
+import type { EventType } from '../events/catalog.ts'
+import { appendEvent } from '../events/log.ts'
+import { settingsOf } from '../resources/queues/store.ts'
+import { toCall } from '../schemas/call.ts'
+import type { Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import type { CallCentreDeps, Program } from './deps.ts'
+import { findRing, hangUpLeg, mainLeg, setLeg, startRing } from './rings.ts'
+import type { RingPurpose, RingRow } from './tables.ts'
+import { findCall, joinQueue } from './waiting-calls.ts'
+
+/** Where an answered call can be led. */
+export type Target =
+  | { type: 'queue'; id: string }
+  | { type: 'user'; id: string }
+  | { type: 'number'; to: string }
+  | { type: 'room'; id: string }
+  | { type: 'end'; reason: EndedReason }
+  | Program
+
+/** How long somebody rings who is called directly. */
+const DIRECT_TIMEOUT_S = 30
+
+/** The call and the leg that it is about. */
+export interface Led {
+  callId: string
+  legId: string
+  at: string
+}
+
+/** Leads a call to a target. What the target cannot do ends it in voicemail, or with a reason. */
+export async function leadTo(
+  deps: CallCentreDeps,
+  trx: Trx,
+  tenant: Tenant,
+  led: Led,
+  target: Target,
+  purpose: RingPurpose = 'direct',
+): Promise<void> {
+  switch (target.type) {
+    case 'queue':
+      return joinQueue(trx, tenant, { ...led, queueId: target.id })
+    case 'user':
+    case 'number':
+      return leadToParty(deps, trx, tenant, led, target, purpose)
+    case 'room':
+      await forTenant(trx, tenant)
+        .update('calls')
+        .set({ target: 'room', room_id: target.id })
+        .where('id', '=', led.callId)
+        .execute()
+      return setLeg(trx, tenant, led.legId, { step: 'joining' })
+    case 'end':
+      return hangUpLeg(trx, tenant, led.legId, target.reason)
+    default:
+      if (await deps.handOver(trx, tenant, { ...led, program: target })) return
+      return hangUpLeg(trx, tenant, led.legId, 'no_answer')
+  }
+}
+
+async function leadToParty(
+  deps: CallCentreDeps,
+  trx: Trx,
+  tenant: Tenant,
+  led: Led,
+  target: { type: 'user'; id: string } | { type: 'number'; to: string },
+  purpose: RingPurpose,
+): Promise<void> {
+  const userId = target.type === 'user' ? target.id : null
+  await forTenant(trx, tenant)
+    .update('calls')
+    .set({ target: target.type, user_id: userId })
+    .where('id', '=', led.callId)
+    .execute()
+  await setLeg(trx, tenant, led.legId, { step: 'calling' })
+  const ring = await ringParty(deps, trx, tenant, { callId: led.callId, target, purpose, at: led.at })
+  if (ring !== null) return
+  if (await leaveVoicemail(deps, trx, tenant, { ring: { user_id: userId, queue_id: null }, ...led })) return
+  await hangUpLeg(trx, tenant, led.legId, 'busy')
+}
+
+/** Rings a user's devices or a number for a call; null when the user has none, or talks. */
+export async function ringParty(
+  deps: CallCentreDeps,
+  trx: Trx,
+  tenant: Tenant,
+  {
+    callId,
+    target,
+    purpose,
+    at,
+    mode = null,
+  }: {
+    callId: string
+    target: { type: 'user'; id: string } | { type: 'number'; to: string }
+    purpose: RingPurpose
+    at: string
+    mode?: string | null
+  },
+): Promise<RingRow | null> {
+  const common = { callId, purpose, mode, queueId: null, callbackId: null, timeoutS: DIRECT_TIMEOUT_S }
+  if (target.type === 'number') {
+    const targets = [{ kind: 'address' as const, to: target.to, from: null }]
+    return startRing(trx, tenant, { ...common, userId: null, targets, role: 'party', address: target.to }, at)
+  }
+  const targets = await deps.devicesOf(trx, tenant, target.id, new Date(at))
+  if (targets.length === 0) return null
+  const role = purpose === 'supervise' ? 'supervisor' : 'agent'
+  return startRing(trx, tenant, { ...common, userId: target.id, targets, role, address: target.id }, at)
+}
+
+/** Whoever was called does not answer: the caller may leave a message, where a program takes it. */
+export function leaveVoicemail(
+  deps: CallCentreDeps,
+  trx: Trx,
+  tenant: Tenant,
+  {
+    ring,
+    legId,
+    at,
+    callId,
+  }: { ring: Pick<RingRow, 'user_id' | 'queue_id'> & { call_id?: string }; legId: string; at: string; callId?: string },
+): Promise<boolean> {
+  if (ring.user_id === null && ring.queue_id === null) return Promise.resolve(false)
+  const program: Program = { type: 'voicemail', queueId: ring.queue_id, userId: ring.user_id }
+  return deps.handOver(trx, tenant, { callId: callId ?? ring.call_id ?? '', legId, program, at })
+}
+
+/** What a queue does with calls that it does not serve (specification, "Queue": `overflow.action`). */
+export async function overflowTarget(trx: Trx, tenant: Tenant, queueId: string): Promise<Target> {
+  const row = await forTenant(trx, tenant).find('queues', queueId)
+  const voicemail: Target = { type: 'voicemail', queueId, userId: null }
+  if (row === undefined) return { type: 'end', reason: 'not_found' }
+  const { overflow } = settingsOf(row)
+  switch (overflow.action) {
+    case 'assistant':
+      return overflow.assistant_id === null ? voicemail : { type: 'assistant', id: overflow.assistant_id }
+    case 'agent':
+      return overflow.user_id === null ? voicemail : { type: 'user', id: overflow.user_id }
+    case 'queue':
+      return overflow.queue_id === null ? voicemail : { type: 'queue', id: overflow.queue_id }
+    case 'number':
+      return { type: 'number', to: overflow.number }
+    case 'busy':
+      return { type: 'end', reason: 'busy' }
+    case 'voicemail':
+      return voicemail
+  }
+}
+
+/** Tells of a call as it is now. */
+export async function tellCall(
+  trx: Trx,
+  tenant: Tenant,
+  callId: string,
+  event: { type: EventType; at: string; request?: { requestId: string; idempotencyKey: string | null } },
+): Promise<void> {
+  const call = await findCall(trx, tenant, callId)
+  const leg = await mainLeg(trx, tenant, callId)
+  if (call === undefined) return
+  const object = toCall(call, leg === undefined ? [] : [leg])
+  await appendEvent(trx, tenant, { ...event, object, callId })
+}
+
+export const ringOfLeg = (trx: Trx, tenant: Tenant, leg: { ring_id: string | null }): Promise<RingRow | undefined> =>
+  leg.ring_id === null ? Promise.resolve(undefined) : findRing(trx, tenant, leg.ring_id)

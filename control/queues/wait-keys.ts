@@ -1,0 +1,79 @@
+import type { ParticipantRow } from '../calls/tables.ts'
+import type { QueueRow } from '../contact-centre/tables.ts'
+import { isProblem } from '../http/errors.ts'
+import { bookCallback } from '../resources/callbacks/booking.ts'
+import { settingsOf } from '../resources/queues/store.ts'
+import type { Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import type { CallCentreDeps } from './deps.ts'
+import { finishRing, mainRing, setLeg } from './rings.ts'
+import { findCall, leaveQueue } from './waiting-calls.ts'
+
+/** The keys that a caller in line may press (specification, "Queue": `wait_keys`). False: the key means nothing. */
+export async function pressWhileWaiting(
+  deps: CallCentreDeps,
+  trx: Trx,
+  tenant: Tenant,
+  { leg, key, at }: { leg: ParticipantRow; key: string; at: string },
+): Promise<boolean> {
+  const waiting = await forTenant(trx, tenant).find('queue_calls', leg.call_id)
+  const queue = waiting === undefined ? undefined : await forTenant(trx, tenant).find('queues', waiting.queue_id)
+  if (queue === undefined) return false
+  const { wait_keys } = settingsOf(queue)
+  if (key === wait_keys.voicemail) return toVoicemail(deps, trx, tenant, { leg, queue, at })
+  if (key === wait_keys.callback) return toCallback(deps, trx, tenant, { leg, queue, at })
+  return false
+}
+
+type Pressed = { leg: ParticipantRow; queue: QueueRow; at: string }
+
+async function toVoicemail(
+  deps: CallCentreDeps,
+  trx: Trx,
+  tenant: Tenant,
+  { leg, queue, at }: Pressed,
+): Promise<boolean> {
+  const program = { type: 'voicemail' as const, queueId: queue.id, userId: null }
+  if (!(await deps.handOver(trx, tenant, { callId: leg.call_id, legId: leg.id, program, at }))) return false
+  await stopWaiting(trx, tenant, leg.call_id, { outcome: 'voicemail', at })
+  return true
+}
+
+/** A caller without a number that can be called back keeps waiting. */
+async function toCallback(
+  deps: CallCentreDeps,
+  trx: Trx,
+  tenant: Tenant,
+  { leg, queue, at }: Pressed,
+): Promise<boolean> {
+  const call = await findCall(trx, tenant, leg.call_id)
+  if (call === undefined) return false
+  const { route, agent_id, assistant_id, priority } = settingsOf(queue).callbacks
+  const booked = await bookCallback(deps.booking, trx, tenant, {
+    phone: call.direction === 'inbound' ? call.from_address : call.to_address,
+    call_id: call.id,
+    queue_id: queue.id,
+    route,
+    priority,
+    ...(agent_id === null ? {} : { agent_id }),
+    ...(assistant_id === null ? {} : { assistant_id }),
+    source: 'queue',
+    author: queue.name,
+  })
+  if (isProblem(booked)) return false
+  await stopWaiting(trx, tenant, call.id, { outcome: 'callback', at })
+  const leave_prompt = 'say:We will call you back.'
+  await setLeg(trx, tenant, leg.id, { step: 'leaving', leave_prompt, leave_reason: 'assistant_ended' })
+  return true
+}
+
+async function stopWaiting(
+  trx: Trx,
+  tenant: Tenant,
+  callId: string,
+  left: { outcome: string; at: string },
+): Promise<void> {
+  const ring = await mainRing(trx, tenant, callId)
+  if (ring !== undefined) await finishRing(trx, tenant, ring, { reason: 'no_answer' })
+  await leaveQueue(trx, tenant, callId, left)
+}

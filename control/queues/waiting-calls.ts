@@ -1,0 +1,113 @@
+import type { CallRow } from '../calls/tables.ts'
+import type { QueueCallRow } from '../contact-centre/tables.ts'
+import { appendEvent } from '../events/log.ts'
+import { settingsOf } from '../resources/queues/store.ts'
+import { toQueueCall } from '../schemas/queue-call.ts'
+import type { Db, Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import { setLeg } from './rings.ts'
+
+/** The line of callers: rows of `queue_calls`, and the events that tell of them. */
+
+type EventName = 'queue.call.joined' | 'queue.call.offered' | 'queue.call.left' | 'queue.call.overflowed'
+
+/** A caller gets in line, at its end. */
+export async function joinQueue(
+  trx: Trx,
+  tenant: Tenant,
+  { callId, legId, queueId, at }: { callId: string; legId: string; queueId: string; at: string },
+): Promise<void> {
+  const scoped = forTenant(trx, tenant)
+  const queue = await scoped.find('queues', queueId)
+  const settings = queue === undefined ? null : settingsOf(queue)
+  const waitS = settings?.max_wait_seconds ?? 0
+  const row: QueueCallRow = {
+    organisation_id: tenant.organisationId,
+    livemode: tenant.livemode ? 1 : 0,
+    id: callId,
+    queue_id: queueId,
+    joined_at: at,
+    offered_to: null,
+    leg_id: legId,
+    tried: '[]',
+    overflow_at: waitS === 0 ? null : new Date(Date.parse(at) + waitS * 1000).toISOString(),
+    announce_at: settings?.hold.announce_position === true ? at : null,
+  }
+  await scoped.delete('queue_calls').where('id', '=', callId).execute()
+  await scoped.insert('queue_calls', row)
+  await scoped.update('calls').set({ target: 'queue', queue_id: queueId }).where('id', '=', callId).execute()
+  await setLeg(trx, tenant, legId, { step: 'queued' })
+  await tell(trx, tenant, row, { type: 'queue.call.joined', at })
+}
+
+/** A caller's turn: the agent's phone rings. False when it has gone, or rings elsewhere. */
+export async function offerTo(trx: Trx, tenant: Tenant, callId: string, userId: string, at: string): Promise<boolean> {
+  const scoped = forTenant(trx, tenant)
+  const offer = scoped.update('queue_calls').set({ offered_to: userId }).where('id', '=', callId)
+  const { numUpdatedRows } = await offer.where('offered_to', 'is', null).executeTakeFirst()
+  if (numUpdatedRows === 0n) return false
+  const row = await scoped.find('queue_calls', callId)
+  if (row !== undefined) await tell(trx, tenant, row, { type: 'queue.call.offered', at })
+  return true
+}
+
+/** The agent did not take it: back to where it was in line. */
+export async function offerFailed(trx: Trx, tenant: Tenant, callId: string, userId: string): Promise<void> {
+  const scoped = forTenant(trx, tenant)
+  const row = await scoped.find('queue_calls', callId)
+  if (row === undefined) return
+  const tried = [...new Set([...triedOf(row), userId])]
+  await scoped
+    .update('queue_calls')
+    .set({ offered_to: null, tried: JSON.stringify(tried) })
+    .where('id', '=', callId)
+    .execute()
+}
+
+/** Takes a call out of the line; null when it is in none. */
+export async function leaveQueue(
+  trx: Trx,
+  tenant: Tenant,
+  callId: string,
+  { outcome, at }: { outcome: string; at: string },
+): Promise<QueueCallRow | null> {
+  const scoped = forTenant(trx, tenant)
+  const row = await scoped.find('queue_calls', callId)
+  if (row === undefined) return null
+  await scoped.delete('queue_calls').where('id', '=', callId).execute()
+  const isOverflow = outcome === 'disabled' || outcome === 'no_agents' || outcome === 'max_wait'
+  await tell(trx, tenant, row, { type: isOverflow ? 'queue.call.overflowed' : 'queue.call.left', at, outcome })
+  return row
+}
+
+export const triedOf = (row: Pick<QueueCallRow, 'tried'>): string[] => JSON.parse(row.tried ?? '[]') as string[]
+
+/** 1 is the next to be answered. */
+export async function positionOf(db: Db, tenant: Tenant, row: QueueCallRow): Promise<number> {
+  const ahead = await forTenant(db, tenant)
+    .select('queue_calls')
+    .select(({ fn }) => fn.countAll<number | string>().as('count'))
+    .where('queue_id', '=', row.queue_id)
+    .where(eb =>
+      eb.or([
+        eb('joined_at', '<', row.joined_at),
+        eb.and([eb('joined_at', '=', row.joined_at), eb('id', '<', row.id)]),
+      ]),
+    )
+    .executeTakeFirst()
+  return Number(ahead?.count ?? 0) + 1
+}
+
+async function tell(
+  trx: Trx,
+  tenant: Tenant,
+  row: QueueCallRow,
+  { type, at, outcome = null }: { type: EventName; at: string; outcome?: string | null },
+): Promise<void> {
+  const position = outcome === null ? await positionOf(trx, tenant, row) : 0
+  await appendEvent(trx, tenant, { type, at, object: toQueueCall(row, { position, at, outcome }), callId: row.id })
+}
+
+/** A call as it is now, running or not. */
+export const findCall = (db: Db, tenant: Tenant, id: string): Promise<CallRow | undefined> =>
+  forTenant(db, tenant).find('calls', id)
