@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Kysely, Migrator, type Transaction } from 'kysely'
 import { faultOf } from './databases/faults.ts'
+import { ONLY_NODE } from './databases/node.ts'
 import { postgresDatabase, serverProblem } from './databases/postgres.ts'
 import { sqliteDatabase } from './databases/sqlite.ts'
 import { MIGRATIONS } from './migrations/all.ts'
@@ -30,10 +31,13 @@ const MAX_TRIES = 12
 const MAX_TRIES_TAKEN = 3
 const MAX_WAIT_MS = 400
 
-/** Opens the database, a `postgres://` URL or a file of SQLite's (or `:memory:`), and brings its tables up to date. */
-export async function openStore(target: string): Promise<Store> {
+/**
+ * Opens the database, a `postgres://` URL or a file of SQLite's (or `:memory:`), and brings its tables up to date. `node`: who
+ * asks, where several nodes share a database.
+ */
+export async function openStore(target: string, node = ONLY_NODE): Promise<Store> {
   const engine = isPostgres(target) ? 'postgres' : 'sqlite'
-  const db = isPostgres(target) ? postgresDatabase<Database>(target) : sqliteDatabase<Database>(target)
+  const db = isPostgres(target) ? postgresDatabase<Database>(target, node) : sqliteDatabase<Database>(target, node)
   try {
     const problem = engine === 'postgres' ? await serverProblem(db) : null
     if (problem !== null) throw new Error(problem)

@@ -1,6 +1,8 @@
+import { nodeOf } from '../databases/node.ts'
 import type { Db, Trx } from '../store.ts'
 
-const NAME = 'media_position'
+/** One media process for each node. */
+const nameFor = (db: Db): string => `media_position:${nodeOf(db)}`
 
 /** How far the media process's events are committed. */
 export interface Position {
@@ -9,7 +11,7 @@ export interface Position {
 }
 
 export async function readPosition(db: Db): Promise<Position> {
-  const row = await db.selectFrom('settings').select('value').where('name', '=', NAME).executeTakeFirst()
+  const row = await db.selectFrom('settings').select('value').where('name', '=', nameFor(db)).executeTakeFirst()
   return row === undefined ? { bootId: null, lastSeq: 0 } : (JSON.parse(row.value) as Position)
 }
 
@@ -18,7 +20,7 @@ export async function savePosition(trx: Trx, position: Position): Promise<void> 
   const value = JSON.stringify(position)
   await trx
     .insertInto('settings')
-    .values({ name: NAME, value })
+    .values({ name: nameFor(trx), value })
     .onConflict(conflict => conflict.column('name').doUpdateSet({ value }))
     .execute()
 }

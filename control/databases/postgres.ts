@@ -3,12 +3,14 @@ import {
   HandleEmptyInListsPlugin,
   Kysely,
   PostgresDialect,
+  type PostgresDialectConfig,
   PostgresQueryCompiler,
   type QueryCompiler,
   replaceWithNoncontingentExpression,
   sql,
 } from 'kysely'
 import pg from 'pg'
+import { PostgresNode } from './node.ts'
 
 /** Connections of one control process. */
 const MAX_CONNECTIONS = 16
@@ -38,6 +40,17 @@ class Compiler extends PostgresQueryCompiler {
 }
 
 class Dialect extends PostgresDialect {
+  readonly #node: string
+
+  constructor(config: PostgresDialectConfig, node: string) {
+    super(config)
+    this.#node = node
+  }
+
+  override createAdapter(): PostgresNode {
+    return new PostgresNode(this.#node)
+  }
+
   override createQueryCompiler(): QueryCompiler {
     return new Compiler()
   }
@@ -51,7 +64,7 @@ const types: pg.CustomTypesConfig = {
 }
 
 /** The database at a `postgres://` URL. Opens no connection yet. */
-export function postgresDatabase<DB>(url: string): Kysely<DB> {
+export function postgresDatabase<DB>(url: string, node: string): Kysely<DB> {
   const pool = new pg.Pool({
     connectionString: url,
     types,
@@ -71,7 +84,7 @@ export function postgresDatabase<DB>(url: string): Kysely<DB> {
   pool.on('error', () => {})
   // `in ()`, which SQLite knows and PostgreSQL does not, is false.
   const plugins = [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })]
-  return new Kysely<DB>({ dialect: new Dialect({ pool }), plugins })
+  return new Kysely<DB>({ dialect: new Dialect({ pool }, node), plugins })
 }
 
 /** Why this server cannot hold our tables, or null. */

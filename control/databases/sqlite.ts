@@ -1,18 +1,32 @@
 import BetterSqlite3 from 'better-sqlite3'
-import { Kysely, SqliteDialect } from 'kysely'
+import { Kysely, SqliteDialect, type SqliteDialectConfig } from 'kysely'
+import { SqliteNode } from './node.ts'
 
 const BUSY_TIMEOUT_MS = 5000
+
+class Dialect extends SqliteDialect {
+  readonly #node: string
+
+  constructor(config: SqliteDialectConfig, node: string) {
+    super(config)
+    this.#node = node
+  }
+
+  override createAdapter(): SqliteNode {
+    return new SqliteNode(this.#node)
+  }
+}
 
 /**
  * The database in `file`, or a new one in `:memory:`.
  *
  * `synchronous = FULL`: with WAL, NORMAL may lose the last commits in a power cut, and what we acknowledged may not be lost.
  */
-export function sqliteDatabase<DB>(file: string): Kysely<DB> {
+export function sqliteDatabase<DB>(file: string, node: string): Kysely<DB> {
   const sqlite = new BetterSqlite3(file)
   sqlite.pragma('journal_mode = WAL')
   sqlite.pragma('synchronous = FULL')
   sqlite.pragma('foreign_keys = ON')
   sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`)
-  return new Kysely<DB>({ dialect: new SqliteDialect({ database: sqlite }) })
+  return new Kysely<DB>({ dialect: new Dialect({ database: sqlite }, node) })
 }

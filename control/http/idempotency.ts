@@ -1,3 +1,4 @@
+import { nodeOf } from '../databases/node.ts'
 import { hmac, seal, sha256, unseal } from '../secrets.ts'
 import type { Store } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
@@ -5,6 +6,10 @@ import { type Problem, problem } from './errors.ts'
 
 const WINDOW_MS = 24 * 60 * 60 * 1000
 export const MAX_KEY_LENGTH = 255
+/** How long the attempt of a dead node holds its key. */
+export const ATTEMPT_LEASE_MS = 60_000
+/** No request takes as long. */
+const LONGEST_ATTEMPT_MS = 60 * 60 * 1000
 
 /** One request under an `Idempotency-Key`; keys are scoped to organisation, mode, method and path. */
 export interface Attempt {
@@ -35,14 +40,31 @@ export async function beginAttempt(
   const fingerprint = hmac(key, canonicalJson(parameters))
   const cutoff = new Date(now.getTime() - WINDOW_MS).toISOString()
   await store.db.deleteFrom('idempotency_keys').where('created', '<=', cutoff).execute()
-  const row = { method, path, key: sha256(key), fingerprint, status: null, body: null, created: now.toISOString() }
-  const inserted = await store.db
-    .insertInto('idempotency_keys')
-    .values({ ...row, organisation_id: tenant.organisationId, livemode: tenant.livemode ? 1 : 0 })
-    .onConflict(conflict => conflict.doNothing())
-    .executeTakeFirst()
-  if (inserted.numInsertedOrUpdatedRows === 1n) return null
+  const at = now.toISOString()
+  const row = {
+    organisation_id: tenant.organisationId,
+    livemode: tenant.livemode ? 1 : 0,
+    method,
+    path,
+    key: sha256(key),
+    fingerprint,
+    created: at,
+    lease: nodeOf(store.db),
+    leased_until: leaseFrom(now),
+  }
+  const enter = async (): Promise<boolean> => {
+    const inserting = store.db.insertInto('idempotency_keys').values({ ...row, status: null, body: null })
+    const { numInsertedOrUpdatedRows } = await inserting.onConflict(conflict => conflict.doNothing()).executeTakeFirst()
+    return numInsertedOrUpdatedRows === 1n
+  }
+  if (await enter()) return null
   const first = await rowOf(store, attempt).executeTakeFirst()
+  if (first !== undefined && first.status === null && (first.leased_until ?? '') <= at) {
+    // Its node has died. Of several that find it so, one deletes it as it is and enters.
+    const dead = matching(forTenant(store.db, tenant).delete('idempotency_keys'), attempt)
+    await dead.where('status', 'is', null).where('leased_until', '<=', at).execute()
+    if (await enter()) return null
+  }
   if (first !== undefined && first.fingerprint !== fingerprint) {
     return problem('idempotency_key_reused', 'This Idempotency-Key was used with other parameters.')
   }
@@ -57,18 +79,36 @@ export async function beginAttempt(
  * streamed answer, whose `body` is null.
  */
 export async function endAttempt(store: Store, attempt: Attempt, status: number, body: string | null): Promise<void> {
+  const node = nodeOf(store.db)
   if (status >= 500 || status === 429 || body === null) {
-    await matching(forTenant(store.db, attempt.tenant).delete('idempotency_keys'), attempt).execute()
+    const forgotten = matching(forTenant(store.db, attempt.tenant).delete('idempotency_keys'), attempt)
+    await forgotten.where('lease', '=', node).execute()
     return
   }
-  const sealed = { status, body: seal(body, attempt.key) }
-  await matching(forTenant(store.db, attempt.tenant).update('idempotency_keys').set(sealed), attempt).execute()
+  const sealed = { status, body: seal(body, attempt.key), lease: null, leased_until: null }
+  const kept = matching(forTenant(store.db, attempt.tenant).update('idempotency_keys').set(sealed), attempt)
+  await kept.where('lease', '=', node).execute()
 }
 
-/** Forgets attempts that a control process left unfinished when it died; to be called before the first request. */
-export async function forgetInterruptedAttempts(store: Store): Promise<void> {
-  await store.db.deleteFrom('idempotency_keys').where('status', 'is', null).execute()
+/** Keeps the attempts under way in this process from being taken for dead; to be called well within `ATTEMPT_LEASE_MS`. */
+export async function renewAttempts({ db }: Store, now: Date): Promise<void> {
+  await db
+    .updateTable('idempotency_keys')
+    .set({ leased_until: leaseFrom(now) })
+    .where('lease', '=', nodeOf(db))
+    .where('created', '>', new Date(now.getTime() - LONGEST_ATTEMPT_MS).toISOString())
+    .execute()
 }
+
+/**
+ * Forgets attempts that this node's process left unfinished when it died; to be called before the first request. Those of
+ * other nodes may be running.
+ */
+export async function forgetInterruptedAttempts({ db }: Store): Promise<void> {
+  await db.deleteFrom('idempotency_keys').where('lease', '=', nodeOf(db)).execute()
+}
+
+const leaseFrom = (now: Date): string => new Date(now.getTime() + ATTEMPT_LEASE_MS).toISOString()
 
 const rowOf = (store: Store, attempt: Attempt) =>
   matching(forTenant(store.db, attempt.tenant).select('idempotency_keys').selectAll(), attempt)

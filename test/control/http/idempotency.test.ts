@@ -1,9 +1,16 @@
 import Type from 'typebox'
 import * as assert from 'uvu/assert'
+import { nodeOf } from '../../../control/databases/node.ts'
 import { problem } from '../../../control/http/errors.ts'
-import { canonicalJson, forgetInterruptedAttempts } from '../../../control/http/idempotency.ts'
+import {
+  ATTEMPT_LEASE_MS,
+  canonicalJson,
+  forgetInterruptedAttempts,
+  renewAttempts,
+} from '../../../control/http/idempotency.ts'
 import { type Route, route } from '../../../control/http/route.ts'
 import { idParams, input } from '../../../control/http/schema.ts'
+import { sha256 } from '../../../control/secrets.ts'
 import { suite } from '../../harness.ts'
 import { ask, makeWorld, serve } from '../app-harness.ts'
 
@@ -183,13 +190,53 @@ test('neither the parameters nor the answer nor the key can be read from the dat
   assert.not.match(rows, answer.text)
 })
 
-test('what a killed process left unfinished may be tried again', async () => {
+/** Makes the last attempt under this key one that is still running, on the node of that name. */
+async function interrupt(key: string, lease: string): Promise<void> {
+  const leased_until = new Date(world.clock.now().getTime() + ATTEMPT_LEASE_MS).toISOString()
+  const left = { status: null, body: null, lease, leased_until }
+  await world.store.db.updateTable('idempotency_keys').set(left).where('key', '=', sha256(key)).execute()
+}
+
+test('what a killed process left unfinished may be tried again as soon as its node is back', async () => {
   const key = fresh()
   await post(key)
-  await world.store.db.updateTable('idempotency_keys').set({ status: null, body: null }).execute()
+  await interrupt(key, nodeOf(world.store.db))
   assert.is((await post(key)).body.error.code, 'idempotency_key_in_use')
   await forgetInterruptedAttempts(world.store)
   assert.is((await post(key)).status, 201)
+})
+
+test('what another node has under way stays under way, until that node has been silent for the time of its lease', async () => {
+  const key = fresh()
+  await post(key)
+  await interrupt(key, 'another')
+  await forgetInterruptedAttempts(world.store)
+  await renewAttempts(world.store, world.clock.now())
+  world.clock.advance(ATTEMPT_LEASE_MS - 1)
+  assert.is((await post(key)).body.error.code, 'idempotency_key_in_use')
+  world.clock.advance(1)
+  const before = acted
+  const answers = await Promise.all([post(key), post(key), post(key)])
+  assert.is(acted, before + 1, 'of several that find it dead one acts')
+  assert.ok(answers.some(answer => answer.status === 201))
+})
+
+test('a request that takes longer than a lease keeps its key while its process lives', async () => {
+  const key = fresh()
+  let open: () => void = () => {}
+  gate = new Promise(resolve => {
+    open = resolve
+  })
+  const before = acted
+  const first = post(key)
+  while (acted === before) await new Promise(resolve => setImmediate(resolve))
+  for (let i = 0; i < 3; i++) {
+    world.clock.advance(ATTEMPT_LEASE_MS / 2)
+    await renewAttempts(world.store, world.clock.now())
+  }
+  assert.is((await post(key)).body.error.code, 'idempotency_key_in_use')
+  open()
+  assert.is((await first).status, 201)
 })
 
 test('equal parameters give equal text, whatever the order of their names', () => {
