@@ -14,6 +14,7 @@ import { StreamSlots } from './http/event-stream.ts'
 import { ATTEMPT_LEASE_MS, renewAttempts } from './http/idempotency.ts'
 import { DEFAULT_RATE } from './http/limits.ts'
 import { existsIn, type UsesOf } from './http/references.ts'
+import { RequestLog } from './http/request-log.ts'
 import { measureRequests } from './http/request-metrics.ts'
 import type { Route } from './http/route.ts'
 import { createServer, mountOperations } from './http/server.ts'
@@ -57,12 +58,14 @@ import { queueRoutes } from './resources/queues/routes.ts'
 import { queuesUsing, removeTeam } from './resources/queues/store.ts'
 import { recordingRoutes } from './resources/recordings.ts'
 import { reportRoutes } from './resources/reports/routes.ts'
+import { requestLogRoutes } from './resources/request-logs.ts'
 import { roomHistoryRoutes } from './resources/room-history.ts'
 import { roomParticipantRoutes } from './resources/room-participants.ts'
 import { callStreams, streamRoutes } from './resources/streams.ts'
 import { teamRoutes } from './resources/teams.ts'
 import { testHelperRoutes } from './resources/test-helpers.ts'
 import { leaveTeam, memberCounts, userRoutes } from './resources/users.ts'
+import { usageRoutes } from './resources/usage.ts'
 import { webhookDeliveryRoutes } from './resources/webhook-deliveries.ts'
 import { webhookEndpointRoutes } from './resources/webhook-endpoints/routes.ts'
 import type { Store } from './store.ts'
@@ -99,7 +102,9 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const { store, media, now, log, rate = DEFAULT_RATE } = parts
   const app = await createServer({ log, version: VERSION })
   const registry = measureRequests(app)
-  await mountOperations(app, routes(parts), { store, now, log, rate })
+  const requestLog = new RequestLog({ store, now, log })
+  await mountOperations(app, routes(parts, requestLog), { store, now, log, rate, requestLog })
+  app.addHook('onClose', () => requestLog.flush())
   serveHealth(app, { store, media, registry })
   serveDocs(app)
   serveInvitations(app, { store, now })
@@ -184,7 +189,7 @@ export function buildDuties({ store, config, vault, now, log }: Omit<AppParts, '
 }
 
 /** Every operation of the API, in the order of its documentation. */
-export function routes(parts: AppParts): Route[] {
+export function routes(parts: AppParts, requestLog: Pick<RequestLog, 'flush'>): Route[] {
   const { store, media, config, vault, now, centre = buildCallCentre(parts) } = parts
   const sipHost = sipHostOf(config)
   const serveQueues = (): void => void centre.run(media)
@@ -214,6 +219,8 @@ export function routes(parts: AppParts): Route[] {
     ...webhookDeliveryRoutes({ store, now }),
     ...testHelperRoutes({ store, now }),
     ...organisationRoutes({ store, now }),
+    ...usageRoutes({ store, now }),
+    ...requestLogRoutes({ store, written: () => requestLog.flush() }),
     ...apiKeyRoutes({ store, now }),
   ]
 }

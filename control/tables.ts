@@ -30,6 +30,7 @@ export interface FrameTables {
   api_keys: ApiKeyTable
   events: EventTable
   idempotency_keys: IdempotencyKeyTable
+  request_logs: RequestLogTable
   settings: SettingTable
   sunset_notices: SunsetNoticeTable
 }
@@ -102,6 +103,22 @@ export interface SunsetNoticeTable {
   version: string
   months: number
   email: string
+  created: string
+}
+
+/** One request to the API, as it was answered. */
+export interface RequestLogTable extends TenantColumns {
+  /** `Request-Id` of the answer. */
+  id: string
+  method: string
+  /** With its IDs, without its query. */
+  path: string
+  operation: string
+  status: number
+  error_code: string | null
+  api_key_id: string
+  api_version: string
+  duration_ms: number
   created: string
 }
 

@@ -5,15 +5,16 @@ import type { Logger } from 'pino'
 import { newId } from '../ids.ts'
 import type { Store } from '../store.ts'
 import { deprecationHeaders, deprecationOf } from '../versions/deprecation.ts'
-import { authenticate, refusal } from './auth.ts'
+import { authenticate, type Identity, refusal } from './auth.ts'
 import { contentProblem } from './content.ts'
 import type { Context } from './context.ts'
-import { ERRORS, envelope, isProblem, type Problem, problem } from './errors.ts'
+import { ERRORS, type ErrorCode, envelope, isProblem, type Problem, problem } from './errors.ts'
 import { type Attempt, beginAttempt, endAttempt, MAX_KEY_LENGTH } from './idempotency.ts'
 import { RateLimiter } from './limits.ts'
 import { acceptMultipart, readMultipart, tooLarge, uploadBodyLimit } from './multipart.ts'
 import { type OlderRoute, olderVersionsOf } from './older-versions.ts'
 import { describedSchema, openApiDescription, routeSchema } from './openapi.ts'
+import { loggedPath, type RequestLog } from './request-log.ts'
 import { isRaw, type Route, type Upload } from './route.ts'
 import { compileValidator, validationProblem } from './validation.ts'
 import { CURRENT_VERSION, VERSIONS } from './version.ts'
@@ -23,12 +24,18 @@ export interface PipelineParts {
   now: () => Date
   log: Logger
   rate: { burst: number; perSecond: number }
+  /** Absent: requests are not written down. */
+  requestLog?: RequestLog
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
+    /** Whose key it is, as soon as that is known. */
+    identity: Identity | null
     context: Context | null
     attempt: Attempt | null
+    /** The error that it is answered with. */
+    failure: ErrorCode | null
   }
   interface FastifyContextConfig {
     upload?: Upload
@@ -54,8 +61,10 @@ export async function createServer(parts: { log: Logger; version: string }): Pro
         problem('resource_missing', 'No such operation.'),
       ),
   })
+  app.decorateRequest('identity', null)
   app.decorateRequest('context', null)
   app.decorateRequest('attempt', null)
+  app.decorateRequest('failure', null)
   app.setValidatorCompiler(({ schema, httpPart }) => compileValidator(schema as object, httpPart))
   app.addHook('onRequest', async (request, reply) => {
     identify(request, reply)
@@ -107,6 +116,7 @@ function addOperation(v1: FastifyInstance, route: Route, limiter: RateLimiter, p
       (request, reply) => readOlder(versions, request, reply),
     ],
     onSend: (request, reply, payload) => leaveAttempt(parts, request, reply, payload),
+    onResponse: async (request, reply) => logRequest(parts, route, request, reply),
     handler: (request, reply) => handle(route, versions, request, reply),
   })
 }
@@ -122,6 +132,7 @@ async function admit(
   const now = parts.now()
   const identity = await authenticate(parts.store, request.headers.authorization, now)
   if (isProblem(identity)) return sendProblem(request, reply, identity)
+  request.identity = identity
   const refused = refusal(identity, route)
   if (refused !== null) return sendProblem(request, reply, refused)
   const waitS = limiter.take(identity.apiKeyId, now.getTime())
@@ -225,10 +236,31 @@ async function handle(
   return sendText(reply, route.status, older.write(current))
 }
 
+/** A request without a valid key is nobody's, and is not written down. */
+function logRequest({ requestLog, now }: PipelineParts, route: Route, request: FastifyRequest, reply: FastifyReply): void {
+  const { identity } = request
+  if (identity === null) return
+  requestLog?.add({
+    id: request.id,
+    organisation_id: identity.organisationId,
+    livemode: identity.livemode ? 1 : 0,
+    method: route.method,
+    path: loggedPath(`/v1${route.path}`, request.params),
+    operation: route.id,
+    status: reply.statusCode,
+    error_code: request.failure,
+    api_key_id: identity.apiKeyId,
+    api_version: String(reply.getHeader('service-version')),
+    duration_ms: Math.round(reply.elapsedTime),
+    created: now().toISOString(),
+  })
+}
+
 /** Answers with an error of the catalogue. */
 export function sendProblem(request: FastifyRequest, reply: FastifyReply, failure: Problem): FastifyReply {
   if (failure.retryAfterS !== undefined) reply.header('Retry-After', String(failure.retryAfterS))
   if (failure.headers !== undefined) reply.headers(failure.headers)
+  request.failure = failure.problem
   const body = envelope(failure, request.id, baseUrlOf(request))
   return sendText(reply, ERRORS[failure.problem].status, JSON.stringify(body))
 }

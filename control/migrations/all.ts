@@ -8,6 +8,8 @@ import { content } from './023-content.ts'
 import { jobs } from './030-jobs.ts'
 import { nodes } from './031-nodes.ts'
 import { reportsAndMail } from './040-reports-and-mail.ts'
+import { requestLogs } from './050-request-logs.ts'
+import { usage } from './051-usage.ts'
 import { browsers } from './060-browsers.ts'
 import { sipAccounts } from './061-sip-accounts.ts'
 import { programs } from './070-programs.ts'
@@ -24,6 +26,8 @@ export const MIGRATIONS: Record<string, Migration> = {
   '030-jobs': jobs,
   '031-nodes': nodes,
   '040-reports-and-mail': reportsAndMail,
+  '050-request-logs': requestLogs,
+  '051-usage': usage,
   '060-browsers': browsers,
   '061-sip-accounts': sipAccounts,
   '070-programs': programs,

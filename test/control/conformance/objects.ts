@@ -155,6 +155,11 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
   '/flows/:id': maker => withId(maker.ask('POST /v1/flows', { name: 'Flow' })),
   '/inbound_routes/:id': maker =>
     withId(maker.ask('POST /v1/inbound_routes', { match: { to: '7' }, target: { type: 'echo' } })),
+  '/request_logs/:id': async ({ tenant, world }) => {
+    const { live, test } = world.ours.keys
+    const { headers } = await world.ask('GET /v1/teams', { key: tenant.livemode ? live : test })
+    return { id: String(headers['request-id']) }
+  },
   '/webhook_endpoints/:id': maker =>
     withId(maker.ask('POST /v1/webhook_endpoints', { url: 'https://93.184.216.34/', algorithm: 'ed25519' })),
   '/webhook_deliveries/:id': makeDelivery,

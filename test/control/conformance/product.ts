@@ -3,22 +3,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { type AppParts, routes } from '../../../control/app.ts'
+import { RequestLog } from '../../../control/http/request-log.ts'
 import type { Route } from '../../../control/http/route.ts'
 import { willingMedia } from '../../fakes/media-port.ts'
 import { type Answer, type Asked, ask, makeWorld, serve, silent, type World } from '../app-harness.ts'
 import { APP_CONFIG, VAULT } from '../whole-app.ts'
 
 /** Every operation of the product, from its own wiring: there is no second list. */
-export const productRoutes = (world: World, more: Partial<AppParts> = {}): Route[] =>
-  routes({
-    store: world.store,
-    media: willingMedia(),
-    config: APP_CONFIG,
-    vault: VAULT,
-    now: world.clock.now,
-    log: silent,
-    ...more,
-  } as unknown as AppParts)
+export function productRoutes(world: World, more: Partial<AppParts> = {}, requestLog?: RequestLog): Route[] {
+  const { store } = world
+  const now = world.clock.now
+  const same = { store, media: willingMedia(), config: APP_CONFIG, vault: VAULT, now, log: silent }
+  return routes({ ...same, ...more } as AppParts, requestLog ?? new RequestLog({ store, now, log: silent }))
+}
 
 export const UNLIMITED = { burst: 1e9, perSecond: 1e9 }
 
@@ -35,8 +32,9 @@ export interface ProductWorld extends World {
 export async function makeProduct(wrap: (route: Route) => Route = route => route): Promise<ProductWorld> {
   const world = await makeWorld()
   const dataDir = mkdtempSync(join(tmpdir(), 'tandem-conformance-'))
-  const all = productRoutes(world, { config: { ...APP_CONFIG, dataDir } })
-  const app = await serve(world, all.map(wrap), UNLIMITED)
+  const requestLog = new RequestLog({ store: world.store, now: world.clock.now, log: silent })
+  const all = productRoutes(world, { config: { ...APP_CONFIG, dataDir } }, requestLog)
+  const app = await serve(world, all.map(wrap), UNLIMITED, requestLog)
   return {
     ...world,
     dataDir,
@@ -45,6 +43,7 @@ export async function makeProduct(wrap: (route: Route) => Route = route => route
     ask: (line, asked) => ask(app, line, asked),
     close: async () => {
       await app.close()
+      await requestLog.flush()
       await world.store.close()
       rmSync(dataDir, { recursive: true, force: true })
     },

@@ -1,0 +1,148 @@
+import fc from 'fast-check'
+import * as assert from 'uvu/assert'
+import type { Route } from '../../../control/http/route.ts'
+import { input } from '../../../control/http/schema.ts'
+import type { Store } from '../../../control/store.ts'
+import { suite } from '../../harness.ts'
+import { type Answer, ask } from '../app-harness.ts'
+import { broken, fitting } from './arbitrary.ts'
+import { type Ids, idsFor, MAKERS, type Maker, makerOf } from './objects.ts'
+import { makeProduct } from './product.ts'
+import { prepare } from './requests.ts'
+import type { Shape } from './shapes.ts'
+import { envelopeFaults, faultsOf } from './strict.ts'
+
+const test = suite('control/conformance/properties')
+
+const SEED = Number(process.env.TANDEM_FUZZ_SEED ?? 20_261_121)
+const FITTING = Number(process.env.TANDEM_FUZZ_RUNS ?? 8)
+const BROKEN = Math.ceil(FITTING * 0.75)
+
+const world = await makeProduct()
+const live = makerOf(world)
+const inTest = makerOf(world, 'ours', false)
+for (const maker of [live, inTest]) await prepare(maker)
+
+const tables = (await world.store.db.introspection.getTables()).map(table => table.name)
+
+/** Every row of every table. */
+async function dump(store: Store): Promise<Map<string, string>> {
+  const all = new Map<string, string>()
+  for (const table of tables) {
+    // A log of requests tells of refused ones too.
+    if (table === 'request_logs') continue
+    const rows = await store.db
+      .selectFrom(table as 'events')
+      .selectAll()
+      .execute()
+    all.set(table, JSON.stringify(rows))
+  }
+  return all
+}
+
+const changed = (before: Map<string, string>, after: Map<string, string>): string[] =>
+  tables.filter(table => before.get(table) !== after.get(table))
+
+const lineOf = (route: Route, ids: Ids): string =>
+  `${route.method} /v1${route.path.replace(/:([a-z_]+)/g, (_, param) => ids[param] ?? 'none')}`
+
+/** IDs of one object of each kind, for bodies that name others. */
+async function someIds(maker: Maker): Promise<string[]> {
+  const kinds = Object.keys(MAKERS).filter(path => maker.tenant.livemode || !path.startsWith('/callbacks'))
+  const made: string[] = []
+  for (const path of kinds) made.push(...Object.values(await MAKERS[path]!(maker)))
+  return made
+}
+const ids = new Map([
+  [live, await someIds(live)],
+  [inTest, await someIds(inTest)],
+])
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+const faults: string[] = []
+let [successes, refusals] = [0, 0]
+
+/** A request never fails on our side; a refused one has changed nothing; an answer is as its schema has it. */
+async function judge(
+  route: Route,
+  answer: Answer,
+  before: Map<string, string>,
+  sent: unknown,
+): Promise<Map<string, string>> {
+  const says = (fault: string) =>
+    faults.push(`${route.method} ${route.path} ${answer.status}: ${fault}; sent ${JSON.stringify(sent)?.slice(0, 400)}`)
+  if (answer.status >= 500) says(answer.text)
+  const after = await dump(world.store)
+  if (answer.status < 400) {
+    successes++
+    if (answer.body !== null) for (const fault of faultsOf(route.reply, answer.body)) says(fault)
+    return after
+  }
+  refusals++
+  for (const fault of envelopeFaults(answer)) says(fault)
+  const rows = changed(before, after)
+  if (rows.length > 0) says(`refused, and yet it changed ${rows}`)
+  return after
+}
+
+test(
+  'no query is answered 5xx, and none changes anything',
+  async () => {
+    for (const [i, route] of world.routes.filter(({ method }) => method === 'GET').entries()) {
+      const names = Object.keys(((route.query ?? input({})) as Shape).properties ?? {})
+      const known = ids.get(live) ?? []
+      const value = fc.oneof(
+        fc.constantFrom(...known, '', '0', '1', '1e3', '\0', '%00', 'cur_', 'cur_Zm9v'),
+        fc.string(),
+      )
+      const query = fc.dictionary(fc.constantFrom(...names, 'no_such_parameter'), value, { maxKeys: 3 })
+      const path = await idsFor(route.path, live)
+      const before = await dump(world.store)
+      for (const sent of fc.sample(query, { seed: SEED + i, numRuns: FITTING })) {
+        const line = `${lineOf(route, path)}?${new URLSearchParams(sent).toString()}`
+        const answer = await ask(world.app, line, { key: world.ours.keys.live })
+        if (answer.status >= 500) faults.push(`${line}: ${answer.text}`)
+        if (answer.status >= 400) faults.push(...envelopeFaults(answer).map(fault => `${line}: ${fault}`))
+      }
+      const rows = changed(before, await dump(world.store))
+      if (rows.length > 0) faults.push(`GET ${route.path} changed ${rows}`)
+    }
+    assert.equal(faults.splice(0), [])
+  },
+  { timeoutMs: 60_000 },
+)
+
+test(
+  'no body is answered 5xx, and none that is refused leaves a row or an event behind',
+  async () => {
+    for (const [i, route] of world.routes.filter(({ method }) => method !== 'GET').entries()) {
+      const maker = route.mode === 'test' ? inTest : live
+      const key = maker === live ? world.ours.keys.live : world.ours.keys.test
+      const shape = (route.body ?? input({})) as Shape
+      const known = ids.get(maker) ?? []
+      const bodies = [
+        ...fc.sample(fitting(shape, known), { seed: SEED + i, numRuns: FITTING }),
+        ...fc.sample(broken(shape, known), { seed: SEED + i, numRuns: BROKEN }),
+      ]
+      let path = await idsFor(route.path, maker)
+      let before = await dump(world.store)
+      for (const body of bodies) {
+        const answer = await ask(world.app, lineOf(route, path), {
+          key,
+          body: JSON.stringify(body),
+          headers: JSON_TYPE,
+        })
+        before = await judge(route, answer, before, body)
+        if (route.method !== 'DELETE' || answer.status !== 200) continue
+        path = await idsFor(route.path, maker)
+        before = await dump(world.store)
+      }
+    }
+    assert.equal(faults.splice(0), [])
+    assert.ok(successes > 50 && refusals > 200, `${successes} successes, ${refusals} refusals`)
+  },
+  { timeoutMs: 120_000 },
+)
+
+test.after(world.close)
+test.run()
