@@ -9,6 +9,8 @@ export const HELP = `npm run bench -- [options]
   --streams LIST        formats: ${FORMATS.join(',')}; "none" leaves them out
   --stream-legs 50      streams at a time
   --seconds 60          how long each is measured
+  --api                 instead: requests of the REST API beside a bare Fastify route, and how lists page
+  --kills N             instead: kills control with -9 N times under load and looks at what is left
   --no-yardstick        without the C program that the engine is compared with
   --quick               5 seconds each
   --json FILE           writes all figures
@@ -21,6 +23,9 @@ export interface BenchOptions {
   streamLegs: number
   seconds: number
   yardstick: boolean
+  api: boolean
+  /** 0: none. */
+  kills: number
   json: string | null
   record: boolean
 }
@@ -37,6 +42,8 @@ export function readOptions(args: string[]): BenchOptions | null {
       'stream-legs': { type: 'string', default: '50' },
       seconds: { type: 'string' },
       yardstick: { type: 'boolean', default: true },
+      api: { type: 'boolean', default: false },
+      kills: { type: 'string', default: '0' },
       quick: { type: 'boolean', default: false },
       json: { type: 'string' },
       record: { type: 'boolean', default: false },
@@ -55,6 +62,8 @@ export function readOptions(args: string[]): BenchOptions | null {
     streamLegs: whole('stream-legs', values['stream-legs'], 1, 1000),
     seconds: whole('seconds', values.seconds ?? (values.quick ? '5' : '60'), 3, 3600),
     yardstick: values.yardstick,
+    api: values.api,
+    kills: whole('kills', values.kills, 0, 100_000),
     json: values.json ?? null,
     record: values.record,
   }

@@ -45,6 +45,8 @@ export class Product extends RestClient {
   readonly wsPort: number
   readonly testKey: string
   readonly dataDir: string
+  /** What it is configured by. */
+  readonly env: Readonly<Record<string, string>>
   /** Everything that the processes wrote to their standard output and error. */
   output = ''
   readonly #child: ChildProcess
@@ -59,11 +61,12 @@ export class Product extends RestClient {
     this.wsPort = Number(env.TANDEM_WS_PORT)
     this.testKey = env.TANDEM_TEST_KEY!
     this.dataDir = env.TANDEM_DATA_DIR!
+    this.env = { ...withoutTandem(process.env), ...env }
     this.#keepsData = keepsData
     this.#stopMs = Number(env.TANDEM_DRAIN_SECONDS) * 1000 + STOP_MARGIN_MS
     this.#child = spawn('/bin/sh', ['-c', GUARD, 'guard', process.execPath, CLI, 'start'], {
       cwd: ROOT,
-      env: { ...withoutTandem(process.env), ...env },
+      env: this.env,
       stdio: ['pipe', 'pipe', 'pipe'],
     })
     this.#child.stdout!.on('data', text => (this.output += text))
@@ -190,5 +193,9 @@ function signal(pid: number, name: NodeJS.Signals): void {
 }
 
 /** What the shell of a developer has set must not leak into a test. */
-const withoutTandem = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('TANDEM_')))
+const withoutTandem = (env: NodeJS.ProcessEnv): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) =>
+      value === undefined || name.startsWith('TANDEM_') ? [] : [[name, value]],
+    ),
+  )
