@@ -2,6 +2,7 @@ import { networkInterfaces } from 'node:os'
 
 /** Of the call WebSocket. */
 export const DEFAULT_WS_PORT = 8081
+const DEFAULT_SIP_PORT = 5060
 
 /** An address that others can reach, for one that we listen on: that itself, or when it is "any" one of this machine's. */
 export function reachableHost(host: string): string {
@@ -30,6 +31,10 @@ export const publicUrlOf = (config: Pick<PublicAddresses, 'publicUrl' | 'httpHos
 export const wsUrlOf = (config: Pick<PublicAddresses, 'publicUrl' | 'publicIp' | 'sipHost' | 'wsPort'>): string =>
   config.publicUrl?.replace(/^http/, 'ws') ??
   `ws://${urlHost(config.publicIp ?? reachableHost(config.sipHost))}:${config.wsPort ?? DEFAULT_WS_PORT}`
+
+/** Where phones find us, `host:port`. */
+export const sipAddressOf = (config: { publicIp: string | null; sipHost: string; sipPort?: number }): string =>
+  `${urlHost(config.publicIp ?? reachableHost(config.sipHost))}:${config.sipPort ?? DEFAULT_SIP_PORT}`
 
 const ownAddress = (): string | undefined =>
   Object.values(networkInterfaces())

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { publicUrlOf, reachableHost, wsUrlOf } from './addresses.ts'
+import { publicUrlOf, reachableHost, sipAddressOf, wsUrlOf } from './addresses.ts'
 import { devicesOf } from './agents/devices.ts'
 import { audioConverter } from './audio/convert.ts'
 import { audioPath, sweepAudio } from './audio/files.ts'
@@ -61,11 +61,12 @@ import { reportRoutes } from './resources/reports/routes.ts'
 import { requestLogRoutes } from './resources/request-logs.ts'
 import { roomHistoryRoutes } from './resources/room-history.ts'
 import { roomParticipantRoutes } from './resources/room-participants.ts'
+import { sipCredentialRoutes } from './resources/sip-credentials.ts'
 import { callStreams, streamRoutes } from './resources/streams.ts'
 import { teamRoutes } from './resources/teams.ts'
 import { testHelperRoutes } from './resources/test-helpers.ts'
-import { leaveTeam, memberCounts, userRoutes } from './resources/users.ts'
 import { usageRoutes } from './resources/usage.ts'
+import { leaveTeam, memberCounts, userRoutes } from './resources/users.ts'
 import { webhookDeliveryRoutes } from './resources/webhook-deliveries.ts'
 import { webhookEndpointRoutes } from './resources/webhook-endpoints/routes.ts'
 import type { Store } from './store.ts'
@@ -83,7 +84,7 @@ export type AppConfig = Pick<
   Config,
   'allowPrivateUrls' | 'dataDir' | 'httpHost' | 'httpPort' | 'publicIp' | 'sipHost'
 > &
-  Partial<Pick<Config, 'modelKey' | 'modelName' | 'modelUrl' | 'publicUrl' | 'smtpUrl' | 'wsPort'>>
+  Partial<Pick<Config, 'modelKey' | 'modelName' | 'modelUrl' | 'publicUrl' | 'sipPort' | 'smtpUrl' | 'wsPort'>>
 
 export interface AppParts {
   store: Store
@@ -267,6 +268,7 @@ function contactCentre(
       teamExists: exists.team,
       signOut: (trx, context, id) => signOut(agents, trx, context, id),
     }),
+    ...sipCredentialRoutes({ store, vault, now, registrar: sipAddressOf(config) }),
     ...agentRoutes(agents),
     ...assistantRoutes({ store, now, exists, usesOf: usersOf(queuesUsing, callbacksUsing) }),
     ...clientTokenRoutes({ store, vault, now, exists, wsUrl: wsUrlOf(config) }),

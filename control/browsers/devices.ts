@@ -1,17 +1,20 @@
 import type { MediaSnapshot } from '../../media/protocol.ts'
+import { type RegistrationDeps, Registrations } from '../agents/registrations.ts'
 import type { DevicePort, Drive } from '../calls/device-port.ts'
 import type { FollowUp, Of } from '../calls/event-handler.ts'
 import type { Trx } from '../store.ts'
 import { type AdmissionDeps, BrowserAdmission } from './admission.ts'
 
-export type DeviceDeps = AdmissionDeps
+export type DeviceDeps = AdmissionDeps & RegistrationDeps
 
 /** What calls come from and ring at besides trunks: guests, web calls, softphones, registered phones. */
 export class Devices implements DevicePort {
   readonly #admission: BrowserAdmission
+  readonly #registrations: Registrations
 
   constructor(deps: DeviceDeps) {
     this.#admission = new BrowserAdmission(deps)
+    this.#registrations = new Registrations(deps)
   }
 
   connecting(event: Of<'browser.connecting'>, drive: Drive): FollowUp {
@@ -26,8 +29,9 @@ export class Devices implements DevicePort {
     return this.#admission.closed(trx, event)
   }
 
-  register(_event: Of<'sip.register'>): FollowUp {
-    return async () => {}
+  /** Beside the events of calls: a phone that registers waits for nobody, and nobody for it. */
+  register({ body }: Of<'sip.register'>): FollowUp {
+    return async media => void this.#registrations.handle(body, media)
   }
 
   reconcile({ browserIds }: MediaSnapshot): Promise<void> {

@@ -1,10 +1,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
+import { buildJobs } from '../../../control/app.ts'
 import { insertParty } from '../../../control/calls/records.ts'
 import { newId } from '../../../control/ids.ts'
 import { forTenant, type Tenant } from '../../../control/tenancy.ts'
-import { type Answer, START } from '../app-harness.ts'
+import { type Answer, START, silent } from '../app-harness.ts'
+import { APP_CONFIG, VAULT } from '../whole-app.ts'
 import type { ProductWorld } from './product.ts'
 
 /** What stands in the path of an operation: by the parameter's name. */
@@ -125,12 +127,29 @@ async function makeDelivery(maker: Maker): Promise<Ids> {
   return withId(maker.ask(`POST /v1/webhook_endpoints/${id}/ping`))
 }
 
+/** One that is over: its files are there. */
+async function makeReportRun(maker: Maker): Promise<Ids> {
+  const { store, clock, dataDir } = maker.world
+  const report = { name: 'Calls', kind: 'calls', recipients: ['ann@example.com'] }
+  const { id } = await maker.ask('POST /v1/reports', report)
+  const { id: run_id } = await maker.ask(`POST /v1/reports/${id}/run`)
+  const jobs = buildJobs({ store, config: { ...APP_CONFIG, dataDir }, vault: VAULT, now: clock.now, log: silent })
+  await jobs.runDue()
+  await jobs.close()
+  return { id, run_id }
+}
+
 const freeNumber = (maker: Maker): object => (maker.tenant.livemode ? { number: `+1555010${1000 + another()}` } : {})
 
 /** A fresh object at each path that operations with an ID begin with; the longest that fits an operation is its own. */
 export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
   '/agents/:id': makeUser,
   '/users/:id': makeUser,
+  '/users/:id/sip_credential': async maker => {
+    const { id = '' } = await makeUser(maker)
+    await maker.ask(`POST /v1/users/${id}/sip_credential`)
+    return { id }
+  },
   '/assistants/:id': maker => withId(maker.ask('POST /v1/assistants', { name: 'Assistant' })),
   '/copilot_profiles/:id': maker => withId(maker.ask('POST /v1/copilot_profiles', { name: 'Profile' })),
   '/callbacks/:id': maker => withId(maker.ask('POST /v1/callbacks', { phone: `+1415555${1000 + another()}` })),
@@ -138,6 +157,7 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
   '/teams/:id': maker => withId(maker.ask('POST /v1/teams', { name: 'Team' })),
   '/audio_assets/:id': maker => withId(maker.ask('POST /v1/audio_assets', { file: { content_base64: WAV_BASE64 } })),
   '/kb/documents/:id': maker => withId(maker.ask('POST /v1/kb/documents', { text: 'We open at nine.' })),
+  '/reports/:id/runs/:run_id': makeReportRun,
   '/reports/:id': maker =>
     withId(maker.ask('POST /v1/reports', { name: 'Calls', kind: 'calls', recipients: ['ann@example.com'] })),
   '/api_keys/:id': maker => withId(maker.ask('POST /v1/api_keys', {})),

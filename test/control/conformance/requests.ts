@@ -54,6 +54,7 @@ export const SPECIALS: Special[] = [
     headers: { range: 'bytes=99999-' },
   })),
   special('setAgentStatus', 409, async maker => ({ ids: await makeUser(maker, 'invited'), body: { status: 'away' } })),
+  special('createSipCredential', 409, async maker => ({ ids: await makeUser(maker, 'invited') })),
   special('updateUser', 409, async maker => {
     const extension = String(1000 + another())
     await maker.ask(`PATCH /v1/users/${(await makeUser(maker)).id}`, { extension })
