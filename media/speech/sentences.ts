@@ -6,7 +6,7 @@ const MAX_CHARACTERS = 300
 const MIN_CHARACTERS = 12
 
 /** After a full stop, question or exclamation mark and the space behind it, but not after a title, an initial or a number. */
-const SENTENCE_END = /(?<=[.!?…]["'”’)]*)(?<!\b(?:Mr|Mrs|Ms|Dr|St|No|vs|e\.g|i\.e|[A-Z])\.)\s+|\n+/u
+const SENTENCE_END = /(?<=[.!?…]["'”’)]{0,3})(?<!\b(?:Mr|Mrs|Ms|Dr|St|No|vs|e\.g|i\.e|[A-Z])\.)\s+|\n+/u
 
 /**
  * Cuts a text into pieces that are spoken one after the other, so that the first is heard while the next is made. Joined by

@@ -1,6 +1,7 @@
 import { loadVoiceDetector } from '../../codecs/voice-activity.ts'
 import { SLOTS } from '../../media/clock.ts'
 import { Engine, type LegSocket } from '../../media/engine.ts'
+import { LEG_SAMPLES } from '../../media/leg.ts'
 import { Prompts } from '../../media/prompts.ts'
 import type { EventName, Events, MediaEvent, PlaySource, RoomSpec } from '../../media/protocol.ts'
 import type { RtpReceiver } from '../../media/rtp-socket.ts'
@@ -22,6 +23,12 @@ export class FarEnd {
   }
 }
 
+/** What several engines of a test may share, since it starts threads. Absent: its own, and no ear. */
+export interface Given {
+  prompts?: Prompts
+  stt?: SpeechToText
+}
+
 /** An engine on a virtual clock with its sockets in memory; everything else is real. */
 export class TestEngine {
   readonly engine: Engine
@@ -30,10 +37,14 @@ export class TestEngine {
   now = 0
   ticks = 0
   clockRuns = false
-  readonly prompts = new Prompts({ sampleRateHz: 8000 })
+  readonly prompts: Prompts
   #opening: FarEnd | null = null
 
-  constructor(dataDir: string, stt: SpeechToText = NO_SPEECH_TO_TEXT) {
+  readonly #ownsPrompts: boolean
+
+  constructor(dataDir: string, { prompts, stt = NO_SPEECH_TO_TEXT }: Given = {}) {
+    this.prompts = prompts ?? new Prompts({ sampleRateHz: 8000 })
+    this.#ownsPrompts = prompts === undefined
     this.engine = new Engine({
       dataDir,
       emit: event => this.events.push(event),
@@ -82,6 +93,22 @@ export class TestEngine {
     }
   }
 
+  /** Lets a party say these samples, silence behind them for so many ticks; `each` runs after each tick. */
+  say(farEnd: FarEnd, samples: Int16Array, silentTicks = 0, each: (tick: number) => void = () => {}): void {
+    const frames = Math.ceil(samples.length / LEG_SAMPLES)
+    for (let i = 0; i < frames + silentTicks; i++) {
+      const frame = new Int16Array(LEG_SAMPLES)
+      frame.set(samples.subarray(i * LEG_SAMPLES, (i + 1) * LEG_SAMPLES))
+      this.run(1, () => farEnd.speaker.speak(frame, this.now))
+      each(i)
+    }
+  }
+
+  /** Waits for what other threads are doing while the clock stands still; a test that waits in vain times out. */
+  async until(isTrue: () => boolean): Promise<void> {
+    while (!isTrue()) await new Promise(resolve => setImmediate(resolve))
+  }
+
   /** The bodies of all events of this name so far. */
   of<N extends EventName>(name: N): Events[N][] {
     return this.events.filter(event => event.name === name).map(event => event.body as Events[N])
@@ -94,7 +121,7 @@ export class TestEngine {
 
   async close(): Promise<void> {
     await this.engine.shutdown()
-    await this.prompts.close()
+    if (this.#ownsPrompts) await this.prompts.close()
   }
 }
 

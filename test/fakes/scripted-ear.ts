@@ -1,0 +1,33 @@
+import type { SpeechToText, Understood } from '../../media/speech/speech-engines.ts'
+
+/** An engine that understands what the test says, when the test says so: for what depends on the words and on their time. */
+export class ScriptedEar implements SpeechToText {
+  /** The utterances that it was given. */
+  readonly heard: Int16Array[] = []
+  readonly #waiting: ((answer: Understood | { error: string }) => void)[] = []
+  prepared = 0
+
+  understands(language: string | null): boolean {
+    return language === null || language.startsWith('en')
+  }
+
+  prepare(): void {
+    this.prepared++
+  }
+
+  transcribe(samples: Int16Array<ArrayBuffer>): Promise<Understood | { error: string }> {
+    this.heard.push(samples)
+    return new Promise(resolve => this.#waiting.push(resolve))
+  }
+
+  /** Answers what is still open, so that nobody waits for it. */
+  close(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve({ error: 'closed' })
+  }
+
+  /** Answers the oldest open utterance; null: it fails. */
+  async understand(text: string | null): Promise<void> {
+    this.#waiting.shift()!(text === null ? { error: 'scripted' } : { text, engine: 'scripted' })
+    await new Promise(resolve => setImmediate(resolve))
+  }
+}

@@ -1,0 +1,193 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { readWav, wavHeader } from '../../../codecs/wav.ts'
+import { Prompts } from '../../../media/prompts.ts'
+import type { BargeIn, ListenSpec } from '../../../media/protocol.ts'
+import { type FarEnd, TestEngine } from '../../fakes/engine.ts'
+import { ScriptedEar } from '../../fakes/scripted-ear.ts'
+import { suite } from '../../harness.ts'
+
+const LEG = 'part_a'
+/** Silence that ends an utterance, with some for the jitter buffer and the detector's own hangover [ticks]. */
+const END_OF_SPEECH = 60
+
+const spoken = (name: string): Int16Array => {
+  const wav = readWav(readFileSync(new URL(`../../../fixtures/prompts/${name}.wav`, import.meta.url)))
+  if ('error' in wav) throw new Error(wav.error)
+  return wav.samples[0]!
+}
+/** "You are muted." */
+const VOICE = spoken('muted')
+
+const listen = (bargeIn: Partial<BargeIn> | null): ListenSpec => ({
+  listenId: 'l1',
+  language: 'en-US',
+  endOfSpeechMs: 400,
+  maxUtteranceMs: 10_000,
+  bargeIn: bargeIn === null ? null : { afterMs: 100, resume: false, backChannels: [], ...bargeIn },
+})
+
+const prompts = new Prompts({ sampleRateHz: 8000 })
+let dataDir: string
+let ear: ScriptedEar
+let engine: TestEngine
+let caller: FarEnd
+let promptFile: string
+
+const test = suite('media/speech/barge-in')
+
+test.beforeEach(async () => {
+  dataDir = mkdtempSync(join(tmpdir(), 'tandem-test-'))
+  promptFile = join(dataDir, 'ramp.wav')
+  // No two frames of five seconds are the same, and no sample is silence.
+  const samples = Int16Array.from({ length: 40_000 }, (_, i) => 1000 + ((i * 7919) % 20_011))
+  const header = wavHeader({ sampleRateHz: 8000, channels: 1, dataBytes: samples.byteLength })
+  writeFileSync(promptFile, Buffer.concat([header, new Uint8Array(samples.buffer)]))
+  ear = new ScriptedEar()
+  engine = new TestEngine(dataDir, { prompts, stt: ear })
+  caller = await engine.join(LEG)
+  engine.run(5)
+})
+
+test.after(() => prompts.close())
+
+test.afterEach(async () => {
+  ear.close()
+  await engine.close()
+  rmSync(dataDir, { recursive: true })
+})
+
+const play = (append = false, playId = 'p1') =>
+  engine.engine.play({
+    legId: LEG,
+    playId,
+    sources: [{ kind: 'file', path: promptFile }],
+    loop: false,
+    hangupAfter: null,
+    append,
+  })
+
+const isSilent = (payload: Uint8Array): boolean => payload.every(byte => byte === 0xff)
+const audible = (): string[] =>
+  caller.received.payloads.filter(payload => !isSilent(payload)).map(payload => Buffer.from(payload).toString('hex'))
+
+test('our audio is silent in the very frame after the one in which voice was declared', async () => {
+  engine.engine.listen({ legId: LEG, listen: listen({}) })
+  await play()
+  let declaredAt = -1
+  engine.say(caller, VOICE, 0, () => {
+    if (declaredAt < 0 && engine.of('leg.speech_started').length === 1) declaredAt = caller.received.payloads.length
+  })
+  assert.ok(declaredAt > 0)
+  assert.equal(engine.of('leg.speech_started'), [{ legId: LEG, listenId: 'l1', bargedIn: true }])
+  const { payloads } = caller.received
+  assert.not(isSilent(payloads[declaredAt - 1]!), 'the frame of the declaration was on its way already')
+  assert.ok(payloads.slice(declaredAt).every(isSilent))
+  assert.equal(engine.of('play.finished'), [
+    { legId: LEG, playId: 'p1', ended: 'interrupted', heardMs: audible().length * 20 },
+  ])
+})
+
+test('voice of less than `afterMs` is no barge-in', async () => {
+  engine.engine.listen({ legId: LEG, listen: listen({ afterMs: 2000 }) })
+  await play()
+  engine.say(caller, VOICE.subarray(0, 8000), 20)
+  assert.equal(engine.of('leg.speech_started'), [])
+  assert.not(isSilent(caller.received.payloads.at(-1)!))
+})
+
+test('a back-channel is a false alarm: the play goes on where it stopped, to the sample', async () => {
+  engine.engine.listen({ legId: LEG, listen: listen({ resume: true, backChannels: ['mm-hm'] }) })
+  await play()
+  engine.say(caller, VOICE, END_OF_SPEECH)
+  assert.is(ear.heard.length, 1)
+  assert.ok(isSilent(caller.received.payloads.at(-1)!))
+  assert.equal(engine.of('play.finished'), [])
+  await ear.understand('Mm-hm.')
+  engine.run(300)
+  const utterance = engine.of('leg.utterance')[0]?.utterance
+  assert.ok(utterance?.resumed && utterance.bargedIn)
+  assert.equal(engine.of('play.finished'), [{ legId: LEG, playId: 'p1', ended: 'played', heardMs: 5000 }])
+  const interrupted = audible()
+  caller.received.payloads.length = 0
+  await play()
+  engine.run(300)
+  assert.is(interrupted.length, 250)
+  assert.equal(interrupted, audible(), 'every frame was heard once, none was lost or cut')
+})
+
+test('no words is a false alarm too, and so is a transcription that failed', async () => {
+  engine.engine.listen({ legId: LEG, listen: listen({ resume: true }) })
+  for (const text of ['', ' … ', null]) {
+    await play()
+    engine.say(caller, VOICE, END_OF_SPEECH)
+    await ear.understand(text)
+    engine.run(2)
+    assert.ok(engine.of('leg.utterance').at(-1)?.utterance.resumed)
+    assert.not(isSilent(caller.received.payloads.at(-1)!))
+    engine.engine.stopPlay(LEG)
+  }
+  assert.is(engine.engine.stats().counters.utterances_failed_total, 1)
+})
+
+test('words end what was silenced, and what waited behind it', async () => {
+  engine.engine.listen({ legId: LEG, listen: listen({ resume: true, backChannels: ['yes'] }) })
+  await play()
+  await play(true, 'p2')
+  engine.say(caller, VOICE, END_OF_SPEECH)
+  await ear.understand('Yes, but I have a question.')
+  engine.run(5)
+  const heardMs = audible().length * 20
+  assert.ok(heardMs > 0 && heardMs < 2000)
+  assert.equal(engine.of('play.finished'), [
+    { legId: LEG, playId: 'p1', ended: 'interrupted', heardMs },
+    { legId: LEG, playId: 'p2', ended: 'interrupted', heardMs: 0 },
+  ])
+  const utterance = engine.of('leg.utterance')[0]?.utterance
+  assert.is(utterance?.resumed, false)
+  assert.is(utterance?.text, 'Yes, but I have a question.')
+  assert.ok(
+    engine.events.findIndex(e => e.name === 'play.finished') < engine.events.findIndex(e => e.name === 'leg.utterance'),
+  )
+})
+
+test('who speaks again before the first words were understood decides by the second', async () => {
+  engine.engine.listen({ legId: LEG, listen: listen({ resume: true }) })
+  await play()
+  engine.say(caller, VOICE, END_OF_SPEECH)
+  engine.say(caller, VOICE, 5)
+  await ear.understand('')
+  engine.run(2)
+  assert.not(engine.of('leg.utterance')[0]!.utterance.resumed, 'somebody speaks')
+  assert.ok(isSilent(caller.received.payloads.at(-1)!))
+  engine.run(END_OF_SPEECH, () => caller.speaker.speak(new Int16Array(160), engine.now))
+  await ear.understand('')
+  assert.ok(engine.of('leg.utterance')[1]!.utterance.resumed)
+  engine.run(2)
+  assert.not(isSilent(caller.received.payloads.at(-1)!))
+})
+
+test('without barge-in it plays on, and is still listened to', async () => {
+  engine.engine.listen({ legId: LEG, listen: listen(null) })
+  await play()
+  engine.say(caller, VOICE, END_OF_SPEECH)
+  assert.not(isSilent(caller.received.payloads.at(-1)!))
+  assert.equal(engine.of('leg.speech_started'), [{ legId: LEG, listenId: 'l1', bargedIn: false }])
+  await ear.understand('Hello.')
+  assert.is(engine.of('leg.utterance')[0]?.utterance.text, 'Hello.')
+})
+
+test('what was silenced goes on when nobody listens any more', async () => {
+  engine.engine.listen({ legId: LEG, listen: listen({ resume: true }) })
+  await play()
+  engine.say(caller, VOICE, 5)
+  assert.ok(isSilent(caller.received.payloads.at(-1)!))
+  engine.engine.stopListening(LEG)
+  engine.run(3)
+  assert.not(isSilent(caller.received.payloads.at(-1)!))
+  assert.equal(ear.heard, [])
+})
+
+test.run()

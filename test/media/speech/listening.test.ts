@@ -1,0 +1,260 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { readWav } from '../../../codecs/wav.ts'
+import { Prompts } from '../../../media/prompts.ts'
+import type { ListenSpec, Request } from '../../../media/protocol.ts'
+import { type FarEnd, TestEngine } from '../../fakes/engine.ts'
+import { ScriptedEar } from '../../fakes/scripted-ear.ts'
+import { suite } from '../../harness.ts'
+
+const CALLER = 'part_a'
+const AGENT = 'part_bb'
+const ROOM = { roomId: 'call_room' }
+/** Silence that ends an utterance, with some for the jitter buffer and the detector's own hangover [ticks]. */
+const END_OF_SPEECH = 60
+
+const wav = readWav(readFileSync(new URL('../../../fixtures/prompts/muted.wav', import.meta.url)))
+if ('error' in wav) throw new Error(wav.error)
+/** "You are muted." */
+const VOICE = wav.samples[0]!
+
+const LISTEN: ListenSpec = {
+  listenId: 'l1',
+  language: null,
+  endOfSpeechMs: 400,
+  maxUtteranceMs: 10_000,
+  bargeIn: null,
+}
+const PAUSE = { target: ROOM, maxSeconds: 60, reason: 'payment', maskDtmf: true, destinationLegId: null }
+
+const prompts = new Prompts({ sampleRateHz: 8000 })
+let dataDir: string
+let ear: ScriptedEar
+let engine: TestEngine
+let caller: FarEnd
+
+const test = suite('media/speech/listening')
+
+test.beforeEach(async () => {
+  dataDir = mkdtempSync(join(tmpdir(), 'tandem-test-'))
+  ear = new ScriptedEar()
+  engine = new TestEngine(dataDir, { prompts, stt: ear })
+  caller = await engine.join(CALLER)
+  engine.run(5)
+})
+
+test.after(() => prompts.close())
+
+test.afterEach(async () => {
+  ear.close()
+  await engine.close()
+  rmSync(dataDir, { recursive: true })
+})
+
+const collect = (changes: Partial<Request<'leg.collect'>> = {}) =>
+  engine.engine.collect({
+    legId: CALLER,
+    collectId: 'c1',
+    prompts: [],
+    maxDigits: 4,
+    terminators: '#',
+    firstDigitTimeoutMs: 3000,
+    interDigitTimeoutMs: 1000,
+    sensitive: false,
+    speech: LISTEN,
+    ...changes,
+  })
+
+function pressKey(code: number): void {
+  caller.speaker.press(code, 'start', 160, engine.now)
+  engine.run(1)
+  caller.speaker.press(code, 'end', 320, engine.now)
+  engine.run(1)
+}
+
+test('what a party says is an utterance, with the times of its first and last voice', async () => {
+  assert.equal(engine.engine.listen({ legId: CALLER, listen: LISTEN }), {})
+  assert.is(ear.prepared, 1)
+  engine.say(caller, VOICE, END_OF_SPEECH)
+  assert.is(ear.heard.length, 1)
+  const seconds = ear.heard[0]!.length / 8000
+  assert.ok(Math.abs(seconds - VOICE.length / 8000) < 0.5, `${seconds} s`)
+  await ear.understand(' You are muted. ')
+  const { listenId, utterance } = engine.of('leg.utterance')[0]!
+  assert.is(listenId, 'l1')
+  assert.is(utterance.text, 'You are muted.')
+  assert.is(utterance.endpointMs, 400)
+  assert.is(utterance.engine, 'scripted')
+  const length = Date.parse(utterance.endedAt) - Date.parse(utterance.startedAt)
+  assert.ok(length > 500 && length < 1200, `${length} ms`)
+  engine.engine.stopListening(CALLER)
+  engine.say(caller, VOICE, END_OF_SPEECH)
+  assert.is(ear.heard.length, 1)
+  assert.is(engine.of('leg.speech_started').length, 1)
+})
+
+test('a language that no engine understands is a failure of the kind invalid', async () => {
+  const listen = { ...LISTEN, language: 'he' }
+  for (const answer of [
+    engine.engine.listen({ legId: CALLER, listen }),
+    await collect({ speech: listen }),
+    engine.engine.startTranscript({ transcriptId: 'call_t', target: ROOM, language: 'he' }),
+  ]) {
+    assert.is((answer as { failure: string }).failure, 'invalid')
+  }
+})
+
+test('who is muted or on hold is not listened to', async () => {
+  engine.engine.listen({ legId: CALLER, listen: LISTEN })
+  engine.engine.update({ legId: CALLER, muted: true })
+  engine.say(caller, VOICE, END_OF_SPEECH)
+  engine.engine.update({ legId: CALLER, muted: false })
+  await engine.engine.hold({ legId: CALLER, held: true, sources: [] })
+  engine.say(caller, VOICE, END_OF_SPEECH)
+  assert.equal(engine.of('leg.speech_started'), [])
+})
+
+test('a party that speaks faster than it is understood loses words, counted, and each speech has its end', async () => {
+  engine.engine.listen({ legId: CALLER, listen: LISTEN })
+  for (let i = 0; i < 6; i++) engine.say(caller, VOICE, END_OF_SPEECH)
+  assert.is(ear.heard.length, 4)
+  for (let i = 0; i < 4; i++) await ear.understand(`word ${i}`)
+  assert.equal(
+    engine.of('leg.utterance').map(({ utterance }) => utterance.text),
+    ['word 0', 'word 1', 'word 2', 'word 3', '', ''],
+  )
+  assert.is(engine.engine.stats().counters.utterances_dropped_total, 2)
+})
+
+test('in a card-payment pause nothing is listened to, and what is being said when it begins is dropped', async () => {
+  engine.engine.listen({ legId: CALLER, listen: LISTEN })
+  engine.engine.startTranscript({ transcriptId: 'call_t', target: ROOM, language: null })
+  engine.say(caller, VOICE.subarray(0, 6000))
+  assert.is(engine.of('leg.speech_started').length, 1)
+  engine.engine.pause(PAUSE)
+  await engine.until(() => engine.of('leg.utterance').length === 1)
+  assert.is(engine.of('leg.utterance')[0]?.utterance.text, '')
+  engine.say(caller, VOICE, END_OF_SPEECH)
+  engine.say(caller, VOICE, 0)
+  engine.engine.resume(ROOM)
+  engine.run(30, () => caller.speaker.speak(new Int16Array(160), engine.now))
+  assert.equal(ear.heard, [])
+  assert.is(engine.of('leg.speech_started').length, 1)
+  engine.say(caller, VOICE, END_OF_SPEECH)
+  assert.is(ear.heard.length, 1)
+  assert.ok(ear.heard[0]!.length <= VOICE.length + 4000, 'nothing of before is in it')
+})
+
+test('words end a collection, and a key still does', async () => {
+  await collect()
+  engine.say(caller, VOICE, END_OF_SPEECH)
+  await ear.understand('Billing.')
+  const [first] = engine.of('leg.collected')
+  assert.is(first?.ended, 'speech')
+  assert.is(first?.digits, '')
+  assert.is(first?.utterance?.text, 'Billing.')
+  assert.equal(engine.of('leg.utterance'), [])
+  engine.say(caller, VOICE, END_OF_SPEECH)
+  assert.is(ear.heard.length, 1, 'it listens no longer')
+  await collect({ collectId: 'c2', maxDigits: 1 })
+  pressKey(3)
+  assert.equal(engine.of('leg.collected')[1], {
+    legId: CALLER,
+    collectId: 'c2',
+    digits: '3',
+    ended: 'length',
+    utterance: null,
+  })
+})
+
+test('no time-out cuts in while somebody answers; no words begin it again', async () => {
+  await collect({ firstDigitTimeoutMs: 500 })
+  engine.say(caller, VOICE, END_OF_SPEECH)
+  engine.run(100)
+  assert.equal(engine.of('leg.collected'), [])
+  await ear.understand('')
+  engine.run(24)
+  assert.equal(engine.of('leg.collected'), [])
+  engine.run(3)
+  assert.is(engine.of('leg.collected')[0]?.ended, 'timeout')
+})
+
+test('the prompts of a collection fall silent at a word, and with `playThrough` do not at a key', async () => {
+  await engine.preload({ kind: 'music' })
+  const prompts = [{ kind: 'music' as const }]
+  await collect({ prompts, speech: { ...LISTEN, bargeIn: { afterMs: 100, resume: false, backChannels: [] } } })
+  engine.run(20)
+  const isSilent = (): boolean => caller.received.payloads.at(-1)!.every(byte => byte === 0xff)
+  assert.not(isSilent())
+  engine.say(caller, VOICE, 5)
+  assert.ok(isSilent())
+  await collect({ prompts, speech: null, playThrough: true })
+  engine.run(20)
+  pressKey(1)
+  engine.run(5)
+  assert.not(isSilent())
+})
+
+test('a transcript of a room tells who said what and when, its last words before its end', async () => {
+  const agent = await engine.join(AGENT)
+  const startedAt = engine.now
+  engine.engine.startTranscript({ transcriptId: 'call_t', target: ROOM, language: 'en' })
+  engine.run(50)
+  engine.say(caller, VOICE, END_OF_SPEECH)
+  await ear.understand('First.')
+  const secondAt = engine.now - startedAt
+  engine.say(agent, VOICE, 2)
+  engine.engine.stopTranscript('call_t')
+  await ear.understand('Second.')
+  await engine.until(() => engine.of('transcript.ready').length === 1)
+  const segments = engine.of('transcript.segment')
+  assert.equal(
+    segments.map(({ legId, text }) => ({ legId, text })),
+    [
+      { legId: CALLER, text: 'First.' },
+      { legId: AGENT, text: 'Second.' },
+    ],
+  )
+  for (const [i, from] of [1000, secondAt].entries()) {
+    const { startMs, endMs } = segments[i]!
+    assert.ok(Math.abs(startMs - from) < 250 && endMs > startMs + 500 && endMs < startMs + 1200, `${startMs} ${endMs}`)
+  }
+  assert.equal(engine.of('transcript.ready'), [{ transcriptId: 'call_t', durationMs: engine.now - startedAt }])
+  assert.is(engine.events.at(-1)?.name, 'transcript.ready')
+})
+
+test('a transcript begins where the recording did, and ends with its leg', async () => {
+  engine.engine.startRecording({ recordingId: 'call_t', target: { legId: CALLER } })
+  engine.run(100)
+  engine.engine.startTranscript({ transcriptId: 'call_t', target: { legId: CALLER }, language: null })
+  engine.say(caller, VOICE)
+  engine.engine.close(CALLER)
+  await ear.understand('Goodbye.')
+  await engine.until(() => engine.of('transcript.ready').length === 1)
+  const [segment] = engine.of('transcript.segment')
+  assert.is(segment?.text, 'Goodbye.')
+  assert.ok(segment!.startMs > 1950 && segment!.startMs < 2300, `${segment!.startMs}`)
+})
+
+test('what is both listened to and written down is understood once', async () => {
+  engine.engine.listen({ legId: CALLER, listen: LISTEN })
+  engine.engine.startTranscript({ transcriptId: 'call_t', target: ROOM, language: null })
+  engine.say(caller, VOICE, END_OF_SPEECH)
+  assert.is(ear.heard.length, 1)
+  await ear.understand('Once.')
+  assert.is(engine.of('leg.utterance').length, 1)
+  assert.is(engine.of('transcript.segment').length, 1)
+})
+
+test('what is said to a secret collection is in no transcript', async () => {
+  engine.engine.startTranscript({ transcriptId: 'call_t', target: ROOM, language: null })
+  await collect({ sensitive: true })
+  engine.say(caller, VOICE, END_OF_SPEECH)
+  await ear.understand('One two three four.')
+  assert.is(engine.of('leg.collected')[0]?.utterance?.text, 'One two three four.')
+  assert.equal(engine.of('transcript.segment'), [])
+})
+
+test.run()
