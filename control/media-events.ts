@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { CommandName, Failure, MediaEvent, Reply, Request } from '../media/protocol.ts'
+import { faultOf } from './databases/faults.ts'
 
 /** Events that wait for their turn at most; when more come the channel is closed, and media sends them again. */
 const MAX_WAITING = 100_000
@@ -182,5 +183,8 @@ export class MediaEvents {
   }
 }
 
-const isStoreOutage = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && /^SQLITE_(FULL|IOERR|BUSY|READONLY|CANTOPEN)/.test(String(error.code))
+/** It cannot write now, or too many want to: the events are none the worse. */
+const isStoreOutage = (error: unknown): boolean => {
+  const fault = faultOf(error)
+  return fault === 'outage' || fault === 'conflict'
+}

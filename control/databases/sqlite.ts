@@ -1,6 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3'
 import { Kysely, SqliteDialect, type SqliteDialectConfig } from 'kysely'
 import { SqliteNode } from './node.ts'
+import { PreparedStatements } from './prepared-statements.ts'
 
 const BUSY_TIMEOUT_MS = 5000
 
@@ -28,5 +29,5 @@ export function sqliteDatabase<DB>(file: string, node: string): Kysely<DB> {
   sqlite.pragma('synchronous = FULL')
   sqlite.pragma('foreign_keys = ON')
   sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`)
-  return new Kysely<DB>({ dialect: new Dialect({ database: sqlite }, node) })
+  return new Kysely<DB>({ dialect: new Dialect({ database: new PreparedStatements(sqlite) }, node) })
 }

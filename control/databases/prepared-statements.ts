@@ -2,10 +2,12 @@ import type BetterSqlite3 from 'better-sqlite3'
 
 /** Statements kept at most: far more than the product has, but for lists of every length in `in (…)`. */
 const MAX_KEPT = 500
+const CHANGES_TABLES = /^\s*(create|alter|drop)\b/i
 
 /**
  * A SQLite database that compiles each SQL text once: Kysely asks for a new statement with every query, and compiling takes
- * longer than most of ours run. At most `MAX_KEPT` statements are kept; the least recently used goes first.
+ * longer than most of ours run. At most `MAX_KEPT` statements are kept; the least recently used goes first. When the tables change,
+ * none of before is used again: it would not know new columns.
  */
 export class PreparedStatements {
   readonly #sqlite: BetterSqlite3.Database
@@ -23,15 +25,14 @@ export class PreparedStatements {
       this.#kept.set(sql, kept)
       return kept
     }
+    if (CHANGES_TABLES.test(sql)) {
+      this.#kept.clear()
+      return this.#sqlite.prepare(sql)
+    }
     const made = this.#sqlite.prepare(sql)
     this.#kept.set(sql, made)
     if (this.#kept.size > MAX_KEPT) this.#kept.delete(this.#kept.keys().next().value as string)
     return made
-  }
-
-  /** The tables have changed: a statement of before does not know new columns. */
-  clear(): void {
-    this.#kept.clear()
   }
 
   close(): void {

@@ -1,14 +1,14 @@
 import BetterSqlite3 from 'better-sqlite3'
 import * as assert from 'uvu/assert'
-import { PreparedStatements } from '../../control/prepared-statements.ts'
-import { suite } from '../harness.ts'
+import { PreparedStatements } from '../../../control/databases/prepared-statements.ts'
+import { suite } from '../../harness.ts'
 
-const test = suite('control/prepared-statements')
+const test = suite('control/databases/prepared-statements')
 
 function open() {
   const sqlite = new BetterSqlite3(':memory:')
   sqlite.exec('create table things (id integer primary key, name text)')
-  return { sqlite, database: new PreparedStatements(sqlite) }
+  return { database: new PreparedStatements(sqlite) }
 }
 
 test('the same text is compiled once, and answers what is true now', () => {
@@ -45,11 +45,12 @@ test('at most 500 are kept, those used last', () => {
 })
 
 test('after the tables have changed nothing of before is used', () => {
-  const { sqlite, database } = open()
+  const { database } = open()
   const before = database.prepare('select * from things')
-  sqlite.exec('alter table things add column size integer')
-  database.clear()
+  database.prepare('alter table things add column size integer').run()
+  database.prepare('insert into things (name, size) values (?, ?)').run('a', 1)
   assert.is.not(database.prepare('select * from things'), before)
+  assert.equal(database.prepare('select * from things').all(), [{ id: 1, name: 'a', size: 1 }])
   database.close()
 })
 
