@@ -168,4 +168,43 @@ test('an announcement that nobody pulls does not wait without bound', () => {
   assert.is(pulled, 1)
 })
 
+test('a whisper is heard by one alone, and is in no mix of the room', () => {
+  const { room, parties } = roomOf(3)
+  const sink = new KeepingSink()
+  room.sinks.push(sink)
+  parties[2]!.leg.heardBy = new Set(['part_0'])
+  run(room, SETTLED + SECOND, speakTones(parties))
+  assertHears(parties, (listener, speaker) => listener !== speaker && !(speaker === 2 && listener === 1))
+  assert.ok(levelOf(TONES[2]!, sink.samples('inbound', SETTLED)) < -60)
+  assert.ok(levelOf(TONES[1]!, sink.samples('inbound', SETTLED)) > -13)
+})
+
+test('a monitor hears all and is heard by nobody, not even by who records it', () => {
+  const { room, parties } = roomOf(3)
+  const sink = new KeepingSink()
+  parties[2]!.leg.sinks.push(sink)
+  parties[2]!.leg.heardBy = new Set()
+  run(room, SETTLED + SECOND, speakTones(parties))
+  assertHears(parties, (listener, speaker) => listener !== speaker && speaker !== 2)
+  assert.ok(sink.samples('inbound').every(sample => sample === 0))
+})
+
+test('a leg that hears only some hears those, and the others hear as ever', () => {
+  const { room, parties } = roomOf(3)
+  parties[0]!.leg.hears = new Set(['part_2'])
+  run(room, SETTLED + SECOND, speakTones(parties))
+  assertHears(parties, (listener, speaker) => listener !== speaker && !(listener === 0 && speaker === 1))
+})
+
+test('a leg on hold neither hears nor is heard, and hears its own audio in a loop', () => {
+  const { room, parties } = roomOf(3)
+  const { leg } = parties[1]!
+  leg.onHold = true
+  const samples = Int16Array.from({ length: 8000 }, (_, i) => toneFrame(600, Math.floor(i / 160))[i % 160]!)
+  leg.holdAudio = new Player([{ samples, length: samples.length }], { loop: true, frameSamples: 160 })
+  run(room, SETTLED + 2 * SECOND, speakTones(parties))
+  assertHears(parties, (listener, speaker) => listener !== speaker && listener !== 1 && speaker !== 1)
+  assert.ok(levelOf(600, parties[1]!.heard(SETTLED + SECOND, SETTLED + 2 * SECOND)) > -13)
+})
+
 test.run()
