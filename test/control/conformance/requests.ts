@@ -36,23 +36,15 @@ export interface Special {
   operation: string
   status: number
   /** Makes what is asked about; the rest of the request. */
-  make(maker: Maker): Promise<{ ids: Ids; body?: object; headers?: Record<string, string> }>
+  make(maker: Maker): Promise<{ ids: Ids; body?: object }>
 }
 
 const special = (operation: string, status: number, make: Special['make']): Special => ({ operation, status, make })
 const named = async (made: Promise<{ id: string }>): Promise<Ids> => ({ id: (await made).id })
 
-/** Conflicts of the object's state where no idempotency key makes one, and ranges that cannot be served. */
+/** Conflicts of the object's state, where no idempotency key makes one. */
 export const SPECIALS: Special[] = [
   special('getRecordingContent', 409, async maker => ({ ids: await makeRecording(maker, 'recording') })),
-  special('getRecordingContent', 416, async maker => ({
-    ids: await makeRecording(maker, 'ready'),
-    headers: { range: 'bytes=9999-' },
-  })),
-  special('getAudioAssetContent', 416, async maker => ({
-    ids: await named(maker.ask('POST /v1/audio_assets', { file: { content_base64: WAV_BASE64 } })),
-    headers: { range: 'bytes=99999-' },
-  })),
   special('setAgentStatus', 409, async maker => ({ ids: await makeUser(maker, 'invited'), body: { status: 'away' } })),
   special('createSipCredential', 409, async maker => ({ ids: await makeUser(maker, 'invited') })),
   special('updateUser', 409, async maker => {
