@@ -35,6 +35,8 @@ import { agentRoutes, signOut } from './resources/agents.ts'
 import { apiKeyRoutes } from './resources/api-keys.ts'
 import { assistantRoutes } from './resources/assistants.ts'
 import { audioAssetRoutes } from './resources/audio-assets/routes.ts'
+import { callProgramRoutes } from './resources/call-programs.ts'
+import { callSpeechRoutes } from './resources/call-speech.ts'
 import { callbackRoutes } from './resources/callbacks/routes.ts'
 import { callbacksUsing, expireCallbacks } from './resources/callbacks/store.ts'
 import { callRoutes } from './resources/calls.ts'
@@ -46,7 +48,7 @@ import { serveDocs } from './resources/docs.ts'
 import { eventRoutes } from './resources/events.ts'
 import { flowRoutes } from './resources/flows/routes.ts'
 import { flowsUsing } from './resources/flows/uses.ts'
-import { type MediaHealth, serveHealth } from './resources/health.ts'
+import { type Counters, type MediaHealth, serveHealth } from './resources/health.ts'
 import { inboundRouteRoutes } from './resources/inbound-routes.ts'
 import { invitationRoutes, serveInvitations } from './resources/invitations.ts'
 import { kbDocumentRoutes } from './resources/kb-documents.ts'
@@ -67,6 +69,7 @@ import { teamRoutes } from './resources/teams.ts'
 import { testHelperRoutes } from './resources/test-helpers.ts'
 import { usageRoutes } from './resources/usage.ts'
 import { leaveTeam, memberCounts, userRoutes } from './resources/users.ts'
+import { voicemailRoutes } from './resources/voicemails.ts'
 import { webhookDeliveryRoutes } from './resources/webhook-deliveries.ts'
 import { webhookEndpointRoutes } from './resources/webhook-endpoints/routes.ts'
 import type { Store } from './store.ts'
@@ -94,6 +97,8 @@ export interface AppParts {
   now: () => Date
   log: Logger
   rate?: { burst: number; perSecond: number }
+  /** What the parts beside the app have counted, for `/metrics`. */
+  counters?: () => Counters
   /** The one that the driver has too; absent: one of its own, for tests without calls. */
   centre?: CallCentre
 }
@@ -106,7 +111,8 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const requestLog = new RequestLog({ store, now, log })
   await mountOperations(app, routes(parts, requestLog), { store, now, log, rate, requestLog })
   app.addHook('onClose', () => requestLog.flush())
-  serveHealth(app, { store, media, registry })
+  const counters = (): Counters => ({ ...parts.counters?.(), request_logs: requestLog.counters })
+  serveHealth(app, { store, media, registry, now, counters })
   serveDocs(app)
   serveInvitations(app, { store, now })
   await app.ready()
@@ -206,6 +212,9 @@ export function routes(parts: AppParts, requestLog: Pick<RequestLog, 'flush'>): 
       pciOf: async (db, tenant) => (await organisationSettings(db, tenant)).pci,
     }),
     ...recordingRoutes({ store, dataDir: config.dataDir }),
+    ...callProgramRoutes({ store, vault }),
+    ...callSpeechRoutes({ store, media, dataDir: config.dataDir }),
+    ...voicemailRoutes({ store, dataDir: config.dataDir }),
     ...conferenceRoomRoutes({ store, now, publicUrl }),
     ...roomHistoryRoutes({ store, now }),
     ...roomParticipantRoutes(dial),

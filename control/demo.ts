@@ -1,4 +1,7 @@
+import type { InboundRouteRow } from './calls/tables.ts'
+import { seedAssistant } from './demo-assistant.ts'
 import { newId } from './ids.ts'
+import type { PassageSearch } from './kb/search.ts'
 import { hashPin, verifyPin } from './secrets.ts'
 import type { Store, Trx } from './store.ts'
 import { forTenant, type Tenant } from './tenancy.ts'
@@ -28,8 +31,12 @@ export const hashDemoPins = async (): Promise<DemoPins> => ({
   moderatorPinHash: await hashPin(MODERATOR_PIN),
 })
 
-/** A connection for local phones, a room with a PIN, an open one, an echo, an announcement, and numbers for all four. */
-export async function seedDemo(trx: Trx, tenant: Tenant, pins: DemoPins, at: string): Promise<void> {
+/** A connection for local phones, a room with a PIN, an open one, an echo, an announcement, an assistant, and numbers for all. */
+export async function seedDemo(
+  trx: Trx,
+  tenant: Tenant,
+  { pins, search, at }: { pins: DemoPins; search: PassageSearch; at: string },
+): Promise<void> {
   const tables = forTenant(trx, tenant)
   const times = { created: at, updated: at }
   await tables.insert('connections', {
@@ -70,6 +77,7 @@ export async function seedDemo(trx: Trx, tenant: Tenant, pins: DemoPins, at: str
     ['1001', 'room', openRoom.id],
     ['1002', 'echo', null],
     ['1003', 'announcement', null],
+    ['assistant', 'assistant', await seedAssistant(trx, tenant, search, at)],
   ] as const
   for (const [number, target, targetId] of targets) {
     await tables.insert('inbound_routes', {
@@ -85,7 +93,14 @@ export async function seedDemo(trx: Trx, tenant: Tenant, pins: DemoPins, at: str
   }
 }
 
-const WORDS = { echo: 'echo: you hear yourself', announcement: 'an announcement' }
+const WORDS: Partial<Record<InboundRouteRow['target'], string>> = {
+  echo: 'echo: you hear yourself',
+  announcement: 'an announcement',
+  assistant: 'an assistant: ask when the shop is open, or how long delivery takes',
+  flow: 'a flow',
+  queue: 'a queue',
+  user: 'a member',
+}
 
 /** What each number of a tenant does, for the banner. */
 export async function describeNumbers(store: Store, tenant: Tenant): Promise<{ number: string; does: string }[]> {
@@ -95,7 +110,7 @@ export async function describeNumbers(store: Store, tenant: Tenant): Promise<{ n
   for (const route of routes) {
     if (route.match_to === null) continue
     const room = route.target_id === null ? undefined : await tables.find('conference_rooms', route.target_id)
-    const does = route.target === 'room' ? await describeRoom(room) : WORDS[route.target]
+    const does = route.target === 'room' ? await describeRoom(room) : (WORDS[route.target] ?? null)
     if (does !== null) numbers.push({ number: route.match_to, does })
   }
   return numbers

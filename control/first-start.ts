@@ -1,4 +1,5 @@
 import { hashDemoPins, seedDemo } from './demo.ts'
+import { passageSearch } from './kb/passage-search.ts'
 import { insertApiKey } from './resources/api-keys.ts'
 import { insertOrganisation } from './resources/organisation.ts'
 import { newSecret, sha256 } from './secrets.ts'
@@ -41,7 +42,8 @@ export async function firstStart(
   const pins = await hashDemoPins()
   return store.transaction(async trx => {
     const demo = await addOrganisation(trx, { name: 'Demo', pciEnabled: true, now }, given)
-    await seedDemo(trx, { organisationId: demo.organisationId, livemode: true }, pins, now.toISOString())
+    const tenant = { organisationId: demo.organisationId, livemode: true }
+    await seedDemo(trx, tenant, { pins, search: passageSearch(store.engine), at: now.toISOString() })
     await trx.insertInto('settings').values({ name: SETTING, value: demo.organisationId }).execute()
     const keys = {
       live: given.live === null ? demo.keys.live : null,

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { buildApp, buildCallCentre, buildDispatcher, buildDriver, buildDuties, buildJobs } from './app.ts'
 import type { ControlReady } from './banner.ts'
 import { type Config, readConfig } from './config.ts'
-import { databaseFile, mediaSocketPath } from './data-dir.ts'
+import { openConfiguredStore } from './configured-store.ts'
+import { mediaSocketPath } from './data-dir.ts'
 import { describeNumbers } from './demo.ts'
 import { firstStart, unknownKeys } from './first-start.ts'
 import { forgetInterruptedAttempts } from './http/idempotency.ts'
@@ -10,8 +11,8 @@ import { describeListenError } from './http-port.ts'
 import { makeLog } from './log.ts'
 import { MediaClient } from './media-client.ts'
 import { Periodic } from './periodic.ts'
-import { openStore } from './store.ts'
 import { openVault, type Vault } from './vault.ts'
+import { vaultFits } from './vault-check.ts'
 import { buildPrograms, programTaker } from './wire-programs.ts'
 
 /** The banner waits this long for the channel; after that the API answers 503 until media is there. */
@@ -36,26 +37,29 @@ function configuration(): Config {
 const config = configuration()
 const now = (): Date => new Date()
 const log = makeLog(config.logLevel, 'control')
-const store = await openStore(databaseFile(config.dataDir)).catch((error: Error) =>
-  fail(`Cannot open the database ${databaseFile(config.dataDir)} (${error.message}): restore it, or move it away.`),
-)
+const store = await openConfiguredStore(config).catch((error: Error) => fail(error.message))
 await forgetInterruptedAttempts(store)
-function vaultOrFail(): Vault {
+async function vaultOrFail(): Promise<Vault> {
   try {
-    return openVault(config.dataDir)
+    const vault = openVault(config.dataDir)
+    if (await vaultFits(store, vault)) return vault
   } catch (error) {
     return fail(`Cannot read the key of stored secrets (${(error as Error).message}).`)
   }
+  return fail(
+    `vault.key in ${config.dataDir} is not the key of this database's secrets: copy it from the database's first node, or from a backup.`,
+  )
 }
 
-const parts = { store, config, now, log, vault: vaultOrFail() }
+const parts = { store, config, now, log, vault: await vaultOrFail() }
 const dispatcher = buildDispatcher(parts)
 const jobs = buildJobs(parts)
 const duties = buildDuties(parts)
 const centre = buildCallCentre(parts, (...given) => programTaker(programs)(...given))
 const programs = buildPrograms({ ...parts, leadTo: (...led) => centre.leadTo(...led) })
 const media = new MediaClient(mediaSocketPath(config.dataDir), buildDriver({ ...parts, centre, programs }), log)
-const app = await buildApp({ ...parts, centre, media })
+const counters = () => ({ webhooks: dispatcher.counters, jobs: jobs.counters })
+const app = await buildApp({ ...parts, centre, media, counters })
 const queues = new Periodic({ name: 'queues', everyMs: QUEUES_MS, run: () => centre.run(media), log })
 
 /** Listens before the first start makes keys: a busy port must not cost them. */

@@ -13,14 +13,19 @@ import { assistantSettings, voiceOf } from './live/assistant-settings.ts'
 import { flowPlay } from './live/flow-play.ts'
 import { LivePrograms } from './live/programs.ts'
 import { voicemailPlay } from './live/voicemail-play.ts'
+import type { HandOver } from './queues/deps.ts'
 import { bookCallback } from './resources/callbacks/booking.ts'
 import { organisationSettings } from './resources/organisation.ts'
+import { settingsOf } from './resources/queues/store.ts'
 import type { Store } from './store.ts'
+import { forTenant } from './tenancy.ts'
 import type { Vault } from './vault.ts'
 import { httpPost } from './webhooks/http-post.ts'
 
 /** A caller waits no longer for a model's line [ms]. */
 const MODEL_TIMEOUT_MS = 10_000
+/** The longest message where no queue says [s]. */
+const MESSAGE_SECONDS = 120
 
 export interface ProgramParts {
   store: Store
@@ -90,6 +95,22 @@ export function buildPrograms({ store, vault, config, now, log, leadTo }: Progra
     },
   })
 }
+
+/** Takes calls over from queues: an assistant or a flow leads them on, or a message is taken as the queue says. */
+export const programTaker =
+  (programs: LivePrograms): HandOver =>
+  async (trx, tenant, { program, ...given }) => {
+    if (program.type === 'assistant') await programs.take(trx, tenant, given, { assistantId: program.id })
+    else if (program.type === 'flow') await programs.take(trx, tenant, given, { flowId: program.id })
+    else {
+      const { queueId, userId } = program
+      const queue = queueId === null ? undefined : await forTenant(trx, tenant).find('queues', queueId)
+      const voicemail = queue === undefined ? null : settingsOf(queue).voicemail
+      const mailbox = { queueId, userId, maxSeconds: voicemail?.max_seconds ?? MESSAGE_SECONDS }
+      await programs.take(trx, tenant, given, { mailbox, greeting: voicemail?.message ?? '', language: null })
+    }
+    return true
+  }
 
 function later(task: () => void, ms: number): () => void {
   const timer = setTimeout(task, ms)

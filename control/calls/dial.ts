@@ -2,6 +2,7 @@ import type { DialTarget } from '../../media/protocol.ts'
 import { isFailure } from '../../media/protocol.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import { newId } from '../ids.ts'
+import { endProgram, insertProgram, type ProgramTarget, programOfLeg } from '../live/records.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Db, Store, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
@@ -15,10 +16,17 @@ export interface Caller extends Tenant {
   idempotencyKey: string | null
 }
 
+/** An object that a call is led to. */
+export interface DialedTarget {
+  type: 'room' | 'flow' | 'assistant' | 'queue' | 'user'
+  id: string
+}
+
 export interface DialRequest {
   to: string
   from?: string | undefined
-  roomId: string | null
+  /** What it is connected with once it is answered; null: music, until it is told more. */
+  target: DialedTarget | null
   timeoutS: number
   record: boolean
   metadata: Record<string, string>
@@ -68,8 +76,10 @@ export async function placeCall(
         direction: 'outbound',
         to: request.to,
         from: way.from,
-        target: request.roomId === null ? 'park' : 'room',
-        roomId: request.roomId,
+        target: request.target?.type ?? 'park',
+        roomId: idOf(request, 'room'),
+        queueId: idOf(request, 'queue'),
+        userId: idOf(request, 'user'),
         connectionId: way.connection?.id ?? null,
         record: request.record,
         metadata: request.metadata,
@@ -79,6 +89,8 @@ export async function placeCall(
       at,
       caller,
     )
+    const led = programOf(request)
+    if (led !== null) await insertProgram(trx, caller, { callId: rows.call.id, legId }, led, at)
     await also(trx, rows.call)
     return rows
   })
@@ -93,12 +105,23 @@ export async function placeCall(
   return refused(deps, legId, reply.failure, reply.message)
 }
 
+const idOf = ({ target }: DialRequest, type: DialedTarget['type']): string | null =>
+  target?.type === type ? target.id : null
+
+function programOf(request: DialRequest): ProgramTarget | null {
+  const [flowId, assistantId] = [idOf(request, 'flow'), idOf(request, 'assistant')]
+  return flowId !== null ? { flowId } : assistantId !== null ? { assistantId } : null
+}
+
 async function refused(deps: DialDeps, legId: string, failure: string, message: string): Promise<Problem> {
   const reason = failure === 'capacity' ? 'capacity' : failure === 'unavailable' ? 'media_failed' : 'internal_error'
   await deps.store.transaction(async trx => {
     const rows = await loadLeg(trx, legId)
     if (rows !== null) {
-      await endLeg(trx, rows, { reason, sipCode: null, quality: null }, deps.now().toISOString())
+      const at = deps.now().toISOString()
+      await endLeg(trx, rows, { reason, sipCode: null, quality: null }, at)
+      const program = await programOfLeg(trx, legId)
+      if (program !== undefined) await endProgram(trx, program, 'error', at)
     }
   })
   if (failure === 'unavailable') return mediaUnavailable(message)
@@ -112,7 +135,13 @@ export const mediaUnavailable = (message: string): Problem =>
 
 type Way = { target: DialTarget; connection: ConnectionRow | null; from: string }
 
-async function wayTo(db: Db, tenant: Tenant, request: DialRequest, sipHost: string): Promise<Way | Problem> {
+/** How a number or SIP URI is reached, and from where. */
+export async function wayTo(
+  db: Db,
+  tenant: Tenant,
+  request: Pick<DialRequest, 'to' | 'from'>,
+  sipHost: string,
+): Promise<Way | Problem> {
   const { to, from } = request
   if (from !== undefined && !E164.test(from) && !SIP_URI.test(from)) return malformed('from')
   if (E164.test(to)) {

@@ -1,4 +1,5 @@
 import { newId } from '../ids.ts'
+import { insertProgram, type ProgramTarget } from '../live/records.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Trx } from '../store.ts'
 import type { FollowUp, Of } from './event-handler.ts'
@@ -36,11 +37,19 @@ export async function onIncoming(
   }
   const { connection, route } = decision.accept
   const party = partyOf(body, connection, route)
-  await insertParty(trx, tenantOf(route), party, at)
+  const tenant = tenantOf(route)
+  await insertParty(trx, tenant, party, at)
+  const led = programOf(route)
+  if (led !== null) await insertProgram(trx, tenant, party, led, at)
   return media => {
     log.info({ callId: party.callId, legId, sipCallId, routeId: route.id }, 'incoming call')
     return seating.drive(legId, media)
   }
+}
+
+const programOf = ({ target, target_id: id }: InboundRouteRow): ProgramTarget | null => {
+  if (id === null) return null
+  return target === 'flow' ? { flowId: id } : target === 'assistant' ? { assistantId: id } : null
 }
 
 const partyOf = (
@@ -55,6 +64,8 @@ const partyOf = (
   from: addressOf(from),
   target: route.target,
   roomId: route.target === 'room' ? route.target_id : null,
+  queueId: route.target === 'queue' ? route.target_id : null,
+  userId: route.target === 'user' ? route.target_id : null,
   connectionId: connection.id,
   record: false,
   metadata: {},

@@ -62,7 +62,7 @@ const transitionSchema = input({
 })
 
 const target = input({
-  type: oneOf(['queue', 'user', 'assistant', 'room', 'number', 'sip']),
+  type: oneOf(['queue', 'user', 'assistant', 'flow', 'room', 'number', 'sip']),
   id: Type.String({ minLength: 1, maxLength: 255, description: 'ID, number or SIP URI.' }),
 })
 
@@ -94,7 +94,14 @@ export const nodeSchema = input({
   action: optional(
     input({
       kind: optional(oneOf(['api', 'tool'])),
-      name: optional(text('Which action or tool.', 100)),
+      name: optional(text('Which action, or which tool of the assistant.', 100)),
+      url: optional(
+        Type.String({
+          pattern: '^https?://[^\\s]+$',
+          maxLength: 2000,
+          description: 'api: called with the input by POST; outcome success, failed or timeout.',
+        }),
+      ),
       input: optional(variables),
       sample_output: optional(flowValue),
     }),

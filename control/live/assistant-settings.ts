@@ -22,6 +22,7 @@ export interface AssistantSettings {
   greeting: string
   language: string
   tools: AssistantTool[]
+  /** Absent in what older versions stored. */
   hand_overs?: HandOver[]
   kb_document_ids: string[]
   model: { model: string; fallback_model: string | null; temperature: number; api: 'chat' | 'responses' }

@@ -68,7 +68,7 @@ export const flowPlay =
     if (graph === null) {
       await stage.commit({ change: { end_reason: 'error' } })
       await stage.request('leg.hangup', { legId: stage.legId, reason: 'assistant_ended' })
-      return { then: 'hangup' }
+      return { way: 'hangup' }
     }
     const { assistant_id: assistantId } = stage.row
     const [model, voice] = await Promise.all([
@@ -165,14 +165,14 @@ class FlowPlay implements FlowEffects {
     await this.#stage.commit({ state, steps, change: { end_reason: reason } })
     const { legId } = this.#stage
     const isHeard = this.#left?.ended === true && this.#stage.resumed?.playing === true
-    if (isHeard) return { then: 'hangup' }
+    if (isHeard) return { way: 'hangup' }
     if (pending.length > 0) {
       const play = { legId, playId: `end-${progressId(this.#progress)}`, sources: pending, loop: false }
       const reply = await this.#stage.request('leg.play', { ...play, hangupAfter: 'assistant_ended' })
-      if (!('failure' in reply)) return { then: 'hangup' }
+      if (!('failure' in reply)) return { way: 'hangup' }
     }
     await this.#stage.request('leg.hangup', { legId, reason: 'assistant_ended' })
-    return { then: 'hangup' }
+    return { way: 'hangup' }
   }
 
   // ------------------------------------------------------------------ FlowEffects

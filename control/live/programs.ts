@@ -22,12 +22,12 @@ import type { CallProgramRow, ProgramKind } from './tables.ts'
 /** How a program leaves its call. */
 export type Ending =
   /** It has told media to hang up once the last word is heard. */
-  | { then: 'hangup' }
+  | { way: 'hangup' }
   /** The caller speaks with `child_leg` from now on. */
-  | { then: 'bridged'; reason: string }
+  | { way: 'bridged'; reason: string }
   /** A queue or a room has the call now. */
-  | { then: 'handed_over'; reason: string; write: (trx: Trx) => Promise<void> }
-  | { then: 'go_on'; target: ProgramTarget }
+  | { way: 'handed_over'; reason: string; write: (trx: Trx) => Promise<void> }
+  | { way: 'go_on'; target: ProgramTarget }
 
 /** Leads a call from where its stage's state says to its end. */
 export type Play = (stage: Stage) => Promise<Ending>
@@ -211,11 +211,11 @@ export class LivePrograms {
     const { plays, log } = this.#parts
     for (;;) {
       const ending = await plays[stage.row.kind](stage)
-      if (ending.then === 'hangup') return
-      if (ending.then === 'bridged') {
+      if (ending.way === 'hangup') return
+      if (ending.way === 'bridged') {
         return stage.commit({ change: { status: 'bridged', end_reason: ending.reason } })
       }
-      if (ending.then === 'handed_over') {
+      if (ending.way === 'handed_over') {
         const at = stage.now().toISOString()
         return stage.commit({
           also: async trx => {

@@ -33,5 +33,5 @@ export const voicemailPlay: Play = async (stage): Promise<Ending> => {
   if ('failure' in (await stage.request('leg.play', play))) {
     await stage.request('leg.hangup', { legId, reason: 'assistant_ended' })
   }
-  return { then: 'hangup' }
+  return { way: 'hangup' }
 }

@@ -46,11 +46,21 @@ const tool = input({
   }),
 })
 
+const handOver = input({
+  name: Type.String({ pattern: '^[A-Za-z0-9_-]{1,40}$', description: 'The model sees it as `transfer_to_<name>`.' }),
+  description: Type.String({ maxLength: 500, default: '', description: 'For whom, and when: for the model.' }),
+  target: input({
+    type: oneOf(['queue', 'user', 'number', 'assistant', 'flow', 'room']),
+    id: Type.String({ minLength: 1, maxLength: 255, description: 'ID, or number in E.164.' }),
+  }),
+})
+
 const plain = {
   prompt: Type.String({ maxLength: 50_000 }),
   greeting: Type.String({ maxLength: 2000, description: 'Said first; empty: the caller speaks first.' }),
   language: Type.String({ pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$', description: 'For example `he`, `en-GB`.' }),
   tools: Type.Array(tool, { maxItems: 50 }),
+  hand_overs: Type.Array(handOver, { maxItems: 20, description: 'Whom the assistant may give its calls to.' }),
   kb_document_ids: Type.Array(Type.String({ maxLength: 200 }), {
     maxItems: 1000,
     uniqueItems: true,
@@ -78,11 +88,13 @@ const parts = { ...plain, model: partialInput(model), voice: partialInput(voice)
 const createBody = input({ name, ...partialInput(parts).properties })
 const changeBody = partialInput({ name, ...parts })
 
-const DEFAULTS: Settings = {
+/** What an assistant has that is told nothing. */
+export const ASSISTANT_DEFAULTS: Settings = {
   prompt: '',
   greeting: '',
   language: 'en',
   tools: [],
+  hand_overs: [],
   kb_document_ids: [],
   flow_id: null,
   model: { model: 'default', fallback_model: null, temperature: 0.4, api: 'chat' },
@@ -173,7 +185,7 @@ export function assistantRoutes(deps: AssistantDeps): Route[] {
 
 function create(deps: AssistantDeps, context: Context, body: Static<typeof createBody>): Promise<Assistant | Problem> {
   const { name, ...sent } = body
-  const chosen = merge(DEFAULTS, sent)
+  const chosen = merge(ASSISTANT_DEFAULTS, sent)
   const at = deps.now().toISOString()
   return deps.store.transaction(async trx => {
     const refused = await refusal(deps, trx, context, sent)

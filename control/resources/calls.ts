@@ -1,10 +1,10 @@
 import Type, { type Static } from 'typebox'
 import { isFailure, type Quality } from '../../media/protocol.ts'
-import { type DialDeps, mediaUnavailable, placeCall } from '../calls/dial.ts'
+import { type DialDeps, type DialedTarget, mediaUnavailable, placeCall } from '../calls/dial.ts'
 import { callsOf, legsOfSession, tenantOf } from '../calls/records.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
 import type { Context } from '../http/context.ts'
-import { conflict, isProblem, missing, type Problem } from '../http/errors.ts'
+import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { idParams, input, metadata, oneOf } from '../http/schema.ts'
@@ -27,13 +27,28 @@ export interface CallDeps extends DialDeps {
   streams: CallStreams
 }
 
+const targetId = (description: string) => Type.Optional(Type.String({ maxLength: 200, description }))
+const targetParameters = {
+  room_id: targetId('Joins this conference room. One target at most; none: music until it is told more.'),
+  flow_id: targetId('Is led by this flow, in its published version.'),
+  assistant_id: targetId('Talks with this assistant.'),
+  queue_id: targetId('Waits in this queue.'),
+  user_id: targetId('Is put through to this member.'),
+}
+/** Where the objects lie that a call is led to, by their parameters. */
+const TARGETS = {
+  room_id: { type: 'room', table: 'conference_rooms' },
+  flow_id: { type: 'flow', table: 'flows' },
+  assistant_id: { type: 'assistant', table: 'assistants' },
+  queue_id: { type: 'queue', table: 'queues' },
+  user_id: { type: 'user', table: 'users' },
+} as const
+
 const createBody = (stream: Type.TSchema) =>
   input({
     to: Type.String({ minLength: 1, maxLength: 512, description: 'A number in E.164, or a SIP URI.' }),
     from: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
-    room_id: Type.Optional(
-      Type.String({ maxLength: 200, description: 'Joins this conference room; absent: music until it is told more.' }),
-    ),
+    ...targetParameters,
     timeout_s: Type.Optional(Type.Integer({ minimum: 5, maximum: 180, default: 45 })),
     record: Type.Optional(Type.Boolean({ default: false })),
     metadata: Type.Optional(metadata),
@@ -149,12 +164,8 @@ async function createCall(
   context: Context,
   body: Static<ReturnType<typeof createBody>>,
 ): Promise<Call | Problem> {
-  const roomId = body.room_id ?? null
-  if (roomId !== null) {
-    const room = await forTenant(deps.store.db, context).find('conference_rooms', roomId)
-    if (room === undefined) return { ...missing('conference_room', roomId), param: 'room_id' }
-    if (room.active === 0) return conflict('room_inactive', 'The conference room is switched off.')
-  }
+  const target = await targetOf(deps.store.db, context, body)
+  if (isProblem(target)) return target
   const streams = body.streams ?? []
   const refused = await deps.streams.check(context, streams)
   if (refused !== null) return refused
@@ -164,7 +175,7 @@ async function createCall(
     {
       to: body.to,
       from: body.from,
-      roomId,
+      target,
       timeoutS: body.timeout_s ?? 45,
       record: body.record ?? false,
       metadata: body.metadata ?? {},
@@ -174,6 +185,33 @@ async function createCall(
     (trx, call) => deps.streams.insert(trx, context, call, streams),
   )
   return 'problem' in placed ? placed : toCall(placed.call, [placed.participant])
+}
+
+/** The one object that the call is led to, or null; 404 and 409 for what cannot take it. */
+async function targetOf(
+  db: Db,
+  context: Context,
+  body: Partial<Record<keyof typeof TARGETS, string>>,
+): Promise<DialedTarget | Problem | null> {
+  const named = (Object.keys(TARGETS) as (keyof typeof TARGETS)[]).filter(param => body[param] !== undefined)
+  const [param, another] = named
+  if (param === undefined) return null
+  if (another !== undefined) {
+    return problem('parameter_invalid', `A call has one target: ${param} is named already.`, { param: another })
+  }
+  const { type, table } = TARGETS[param]
+  const id = body[param] ?? ''
+  const scoped = forTenant(db, context)
+  if ((await scoped.find(table, id)) === undefined) {
+    return { ...missing(type === 'room' ? 'conference_room' : type, id), param }
+  }
+  if (type === 'room' && (await scoped.find('conference_rooms', id))?.active === 0) {
+    return conflict('room_inactive', 'The conference room is switched off.')
+  }
+  if (type === 'flow' && (await scoped.find('flows', id))?.published_version === null) {
+    return conflict('flow_unpublished', 'The flow was never published.')
+  }
+  return { type, id }
 }
 
 async function retrieve(deps: CallDeps, context: Context, id: string): Promise<Call | Problem> {

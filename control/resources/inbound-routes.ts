@@ -7,7 +7,7 @@ import { type Route, route } from '../http/route.ts'
 import { deletedObject, idParams, input, nullable, oneOf, timestamp } from '../http/schema.ts'
 import { newId } from '../ids.ts'
 import type { Db, Store } from '../store.ts'
-import { forTenant, type Tenant } from '../tenancy.ts'
+import { forTenant, type TableWithId, type Tenant } from '../tenancy.ts'
 
 const pattern = (what: string) =>
   nullable(
@@ -25,8 +25,8 @@ const match = {
   connection_id: nullable(Type.String({ maxLength: 200 })),
 }
 const target = {
-  type: oneOf(['room', 'echo', 'announcement']),
-  id: nullable(Type.String({ maxLength: 200, description: 'Of the conference room; null for the other types.' })),
+  type: oneOf(['room', 'flow', 'assistant', 'queue', 'user', 'echo', 'announcement']),
+  id: nullable(Type.String({ maxLength: 200, description: 'Of the target; null for `echo` and `announcement`.' })),
 }
 const priority = Type.Integer({
   minimum: -1000,
@@ -39,7 +39,10 @@ export const inboundRouteSchema = Type.Object({
   object: Type.Literal('inbound_route'),
   livemode: Type.Boolean(),
   match: Type.Object(match),
-  target: Type.Object({ ...target, type: Type.String({ description: 'room, echo, announcement' }) }),
+  target: Type.Object({
+    ...target,
+    type: Type.String({ description: 'room, flow, assistant, queue, user, echo, announcement' }),
+  }),
   priority: Type.Integer(),
   created: timestamp(),
   updated: timestamp(),
@@ -164,6 +167,15 @@ export function inboundRouteRoutes(deps: { store: Store; now: () => Date }): Rou
   ]
 }
 
+/** Where the objects lie that calls are led to. */
+const TARGET_TABLES: Partial<Record<InboundRouteRow['target'], TableWithId>> = {
+  room: 'conference_rooms',
+  flow: 'flows',
+  assistant: 'assistants',
+  queue: 'queues',
+  user: 'users',
+}
+
 const EMPTY: Columns = {
   match_to: null,
   match_from: null,
@@ -196,10 +208,11 @@ function merge(row: Columns, body: Static<typeof changeBody>): Columns {
 async function columnsProblem(db: Db, tenant: Tenant, columns: Columns): Promise<Problem | null> {
   const { target: type, target_id: id, match_connection_id: connectionId } = columns
   const scoped = forTenant(db, tenant)
-  if (type === 'room') {
-    if (id === null) return problem('parameter_missing', 'A route to a room needs its ID.', { param: 'target.id' })
-    if ((await scoped.find('conference_rooms', id)) === undefined) {
-      return problem('parameter_invalid', `No such conference room: ${id}`, { param: 'target.id' })
+  const table = TARGET_TABLES[type]
+  if (table !== undefined) {
+    if (id === null) return problem('parameter_missing', `A route to a ${type} needs its ID.`, { param: 'target.id' })
+    if ((await scoped.find(table, id)) === undefined) {
+      return problem('parameter_invalid', `No such ${type}: ${id}`, { param: 'target.id' })
     }
   } else if (id !== null) {
     return problem('parameter_invalid', `A target of type ${type} has no ID.`, { param: 'target.id' })

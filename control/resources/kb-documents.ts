@@ -7,10 +7,11 @@ import { listOf, listQuery, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { deletedObject, idParams, input, metadata } from '../http/schema.ts'
 import { newId } from '../ids.ts'
+import { addDocument } from '../kb/add-document.ts'
 import { passagesOf, readText } from '../kb/passages.ts'
 import type { PassageSearch } from '../kb/search.ts'
 import { type KbDocument, kbDocumentSchema, toKbDocument } from '../schemas/kb-document.ts'
-import type { Store, Trx } from '../store.ts'
+import type { Store } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
 
 export interface KbDocumentDeps {
@@ -116,10 +117,7 @@ async function createDocument(deps: KbDocumentDeps, context: Context, body: Crea
   const livemode = context.livemode ? 1 : 0
   const document = toKbDocument({ ...row, organisation_id: context.organisationId, livemode })
   await deps.store.transaction(async trx => {
-    const scoped = forTenant(trx, context)
-    await scoped.insert('kb_documents', row)
-    await scoped.insert('kb_originals', { id: row.id, content: original.bytes.toString('base64') })
-    await addPassages(deps, trx, context, row.id, texts)
+    await addDocument(trx, context, deps.search, { row, original: original.bytes, passages: texts })
     const type = row.status === 'ready' ? 'kb.document.ready' : 'kb.document.failed'
     await appendEvent(trx, context, { type, at: row.created, object: document, request: context })
   })
@@ -140,14 +138,6 @@ function originalOf({ text, file }: Create): { bytes: Buffer } | Problem {
     : problem('parameter_invalid', `The document has ${bytes.length} bytes, more than ${MAX_BYTES}.`, {
         param: file === undefined ? 'text' : 'file',
       })
-}
-
-async function addPassages(deps: KbDocumentDeps, trx: Trx, context: Context, documentId: string, texts: string[]) {
-  const passages = texts.map(text => ({ id: newId('kb_passage'), text }))
-  for (const [position, { id, text }] of passages.entries()) {
-    await forTenant(trx, context).insert('kb_passages', { id, document_id: documentId, position, text })
-  }
-  await deps.search.add(trx, context, documentId, passages)
 }
 
 const deleteDocument = ({ store, search }: KbDocumentDeps, context: Context, id: string) =>

@@ -81,7 +81,7 @@ export function roomParticipantRoutes(deps: DialDeps): Route[] {
         const placed = await placeCall(deps, context, {
           to: body.to,
           from: body.from,
-          roomId: room.id,
+          target: { type: 'room' as const, id: room.id },
           timeoutS: body.timeout_s ?? 45,
           record: false,
           metadata: body.metadata ?? {},

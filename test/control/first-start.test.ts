@@ -1,16 +1,16 @@
 import * as assert from 'uvu/assert'
 import { describeNumbers } from '../../control/demo.ts'
 import { firstStart, unknownKeys } from '../../control/first-start.ts'
-import { openStore } from '../../control/store.ts'
 import { suite } from '../harness.ts'
 import { START } from './app-harness.ts'
+import { openTestStore } from './database.ts'
 
 const test = suite('control/first-start')
 
 const NOTHING = { live: null, test: null }
 
 test('the first start makes the demo organisation once, and tells its keys once', async () => {
-  const store = await openStore(':memory:')
+  const store = await openTestStore()
   const first = await firstStart(store, NOTHING, START)
   assert.match(first.keys!.live!, /^sk_live_/)
   assert.match(first.keys!.test!, /^sk_test_/)
@@ -22,7 +22,7 @@ test('the first start makes the demo organisation once, and tells its keys once'
 })
 
 test('the database holds neither keys nor PINs, only hashes of them', async () => {
-  const store = await openStore(':memory:')
+  const store = await openTestStore()
   const { keys } = await firstStart(store, NOTHING, START)
   const rows = []
   for (const table of ['organisations', 'api_keys', 'settings', 'conference_rooms', 'inbound_routes'] as const) {
@@ -35,7 +35,7 @@ test('the database holds neither keys nor PINs, only hashes of them', async () =
 })
 
 test('keys that the operator has set are taken, and not told', async () => {
-  const store = await openStore(':memory:')
+  const store = await openTestStore()
   const given = { live: 'sk_live_set_by_operator', test: null }
   const { keys } = await firstStart(store, given, START)
   assert.is(keys!.live, null)
@@ -46,7 +46,7 @@ test('keys that the operator has set are taken, and not told', async () => {
 })
 
 test('the banner says what each number does, and a PIN only as long as it is true', async () => {
-  const store = await openStore(':memory:')
+  const store = await openTestStore()
   const { organisationId } = await firstStart(store, NOTHING, START)
   const tenant = { organisationId, livemode: true }
   assert.equal(await describeNumbers(store, tenant), [
@@ -54,6 +54,7 @@ test('the banner says what each number does, and a PIN only as long as it is tru
     { number: '1001', does: 'Open room, no PIN' },
     { number: '1002', does: 'echo: you hear yourself' },
     { number: '1003', does: 'an announcement' },
+    { number: 'assistant', does: 'an assistant: ask when the shop is open, or how long delivery takes' },
   ])
   await store.db.updateTable('conference_rooms').set({ moderator_pin_hash: null }).execute()
   assert.equal((await describeNumbers(store, tenant))[0], { number: '1000', does: 'Demo room, PIN' })

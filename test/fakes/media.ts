@@ -21,6 +21,7 @@ import {
   type SipParty,
   type StreamSnapshot,
   type Target,
+  type Utterance,
 } from '../../media/protocol.ts'
 
 export const QUALITY: Quality = {
@@ -43,6 +44,19 @@ const NOT_PAUSED: CaptureState = {
   destinationLegId: null,
   maskDtmf: false,
 }
+
+const RECORDED = { sampleRateHz: 8000, durationMs: 5000, sizeBytes: 80_044, channels: [], segments: [] }
+
+export const utteranceOf = (text: string): Utterance => ({
+  text,
+  startedAt: AT,
+  endedAt: AT,
+  endpointMs: 700,
+  transcribeMs: 120,
+  bargedIn: false,
+  resumed: false,
+  engine: 'moonshine',
+})
 
 type Handled = { name: CommandName; body: unknown }
 type Override = (body: never) => object | 'silence' | undefined
@@ -159,6 +173,35 @@ export class FakeMedia {
     this.emit('leg.incoming', { legId, to: called, from: caller, source, sipCallId: `${legId}@test` })
   }
 
+  /** What is played to a leg is heard to its end at once: for tests of what is said, not of when. */
+  playsAtOnce = false
+
+  /** The party says this in answer to what it is asked. */
+  say(legId: string, text: string): void {
+    const asked = this.sent('leg.collect').filter(body => body.legId === legId)
+    this.legs.get(legId)!.collecting = false
+    const utterance = utteranceOf(text)
+    this.emit('leg.collected', {
+      legId,
+      collectId: asked.at(-1)?.collectId ?? '',
+      digits: '',
+      ended: 'speech',
+      utterance,
+    })
+  }
+
+  /** The party says this while it is listened to. */
+  utter(legId: string, text: string, more: Partial<Utterance> = {}): void {
+    const listenId = this.sent('leg.listen').findLast(body => body.legId === legId)?.listen.listenId ?? ''
+    this.emit('leg.utterance', { legId, listenId, utterance: { ...utteranceOf(text), ...more } })
+  }
+
+  /** What was sent to be played under this ID has been heard to its end. */
+  heard(legId: string, playId: string, ended: 'played' | 'interrupted' = 'played', heardMs = 1000): void {
+    this.legs.get(legId)!.playing = false
+    this.emit('play.finished', { legId, playId, ended, heardMs })
+  }
+
   /** A party that was dialled picks up. */
   pickUp(legId: string): void {
     const leg = this.legs.get(legId)!
@@ -248,7 +291,7 @@ export class FakeMedia {
       'leg.update': ({ legId, muted, deaf }) =>
         this.#withLeg(legId, leg => Object.assign(leg, { muted: muted ?? leg.muted, deaf: deaf ?? leg.deaf })),
       'leg.read': ({ legIds }) => ({ legs: legIds.flatMap(id => this.legs.get(id) ?? []) }),
-      'leg.play': ({ legId }) => this.#withLeg(legId, leg => Object.assign(leg, { playing: true })),
+      'leg.play': request => this.#play(request),
       'leg.stop_play': ({ legId }) => this.#withLeg(legId, leg => Object.assign(leg, { playing: false })),
       'leg.collect': ({ legId }) => this.#withLeg(legId, leg => Object.assign(leg, { collecting: true })),
       'room.close': ({ roomId, reason }) => {
@@ -281,6 +324,13 @@ export class FakeMedia {
         return last
       },
       'stream.read': ({ streamIds }) => ({ streams: streamIds.flatMap(id => this.streams.get(id) ?? []) }),
+      'leg.listen': ({ legId }) => this.#withLeg(legId, () => {}),
+      'leg.stop_listen': ({ legId }) => this.#withLeg(legId, () => {}),
+      'recording.stop': ({ recordingId }) => {
+        this.recordings.delete(recordingId)
+        this.emit('recording.ready', { ...RECORDED, recordingId, file: `${recordingId}.wav` })
+        return {}
+      },
       'recording.start': ({ recordingId }) => {
         this.recordings.add(recordingId)
         return {}
@@ -290,6 +340,16 @@ export class FakeMedia {
     }
     const handler = handlers[name] as ((body: unknown) => object) | undefined
     return handler?.(body) ?? { failure: 'invalid', message: `${name} is unknown here` }
+  }
+
+  #play({ legId, playId, hangupAfter }: Commands['leg.play']['request']): object {
+    return this.#withLeg(legId, leg => {
+      leg.playing = true
+      if (!this.playsAtOnce) return
+      this.emit('play.started', { legId, playId })
+      this.heard(legId, playId)
+      if (hangupAfter !== null) this.hangUp(legId, hangupAfter)
+    })
   }
 
   #withLeg(legId: string, act: (leg: LegSnapshot) => unknown): object {

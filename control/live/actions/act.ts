@@ -2,7 +2,7 @@ import type { Store } from '../../store.ts'
 import type { Tenant } from '../../tenancy.ts'
 import { assistantSettings } from '../assistant-settings.ts'
 import type { ActionOutcome, ActionScene } from '../flow-play.ts'
-import { type HttpActionParts, postAction, valueOf } from './http-action.ts'
+import { type HttpActionParts, postAction, scalarOf } from './http-action.ts'
 import { type PaymentParts, payment } from './payment.ts'
 import { type TransferParts, transfer } from './transfer.ts'
 import { voicemail } from './voicemail.ts'
@@ -51,7 +51,7 @@ async function callServer(
   const key = `${stage.call.id}-${nextId('action')}`
   const result = await postAction(parts, stage.tenant, { url, input, key, signal: stage.signal })
   if (result.outcome !== 'success') return { status: 'failed', outcome: result.outcome, output: null }
-  return { status: 'succeeded', outcome: 'success', output: valueOf(result.body) }
+  return { status: 'succeeded', outcome: 'success', output: scalarOf(result.body) }
 }
 
 async function callback({ bookCallback }: ActParts, scene: ActionScene): Promise<ActionOutcome> {

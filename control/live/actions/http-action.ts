@@ -50,9 +50,9 @@ function parsed(text: string): unknown {
 }
 
 /** A server's answer as a variable: a scalar as it is, of an object its `value`, else the text of it. */
-export function valueOf(body: unknown): FlowValue {
+export function scalarOf(body: unknown): FlowValue {
   if (typeof body === 'number' || typeof body === 'boolean' || body === null) return body
   if (typeof body === 'string') return body.slice(0, MAX_VALUE_LENGTH)
-  if (typeof body === 'object' && 'value' in body && typeof body.value !== 'object') return valueOf(body.value)
+  if (typeof body === 'object' && 'value' in body && typeof body.value !== 'object') return scalarOf(body.value)
   return JSON.stringify(body ?? null).slice(0, MAX_VALUE_LENGTH)
 }

@@ -58,7 +58,7 @@ async function handOver(
   await scene.flush()
   const { tenant, call, legId } = scene.stage
   return done({
-    then: 'handed_over',
+    way: 'handed_over',
     reason: 'transfer',
     write: trx => leadTo(trx, tenant, { callId: call.id, legId, at: scene.stage.now().toISOString() }, target),
   })
@@ -73,7 +73,7 @@ async function goOn(
   const table = type === 'assistant' ? 'assistants' : 'flows'
   if ((await forTenant(store.db, scene.stage.tenant).find(table, id)) === undefined) return failed('failed')
   await scene.flush()
-  return done({ then: 'go_on', target: type === 'assistant' ? { assistantId: id } : { flowId: id } })
+  return done({ way: 'go_on', target: type === 'assistant' ? { assistantId: id } : { flowId: id } })
 }
 
 /** The flow goes on once the other has hung up, where it has a way out for that; else its part ends with their answer. */
@@ -97,7 +97,7 @@ async function putThrough(
     const comesBack = request.node.transitions?.some(
       ({ condition }) => condition.kind === 'outcome' && condition.value === 'completed',
     )
-    if (comesBack !== true) return done({ then: 'bridged', reason: 'transfer' })
+    if (comesBack !== true) return done({ way: 'bridged', reason: 'transfer' })
     await untilGone({ stage }, result.memo.legId)
     return { status: 'succeeded', outcome: 'completed', output: null }
   }

@@ -39,7 +39,7 @@ export const assistantPlay =
 async function hangUp(stage: Stage, reason: string): Promise<Ending> {
   await stage.commit({ change: { end_reason: reason } })
   await stage.request('leg.hangup', { legId: stage.legId, reason: 'assistant_ended' })
-  return { then: 'hangup' }
+  return { way: 'hangup' }
 }
 
 /** Gives the call to somebody; null: they cannot be reached, and the talk goes on with that. */

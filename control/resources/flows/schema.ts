@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { flowKind, graphInput, variables } from '../../flows/graph.ts'
 import { ISSUE_SEVERITY } from '../../flows/validation.ts'
 import { input, nullable } from '../../http/schema.ts'
+import { actionSchema, pathEntrySchema, scalarsSchema, turnSchema } from '../../schemas/flow-step.ts'
 
 const name = Type.String({ minLength: 1, maxLength: 200 })
 const description = Type.String({ maxLength: 2000 })
@@ -82,46 +83,15 @@ export const flowValidationSchema = Type.Object({
   ),
 })
 
-const turn = Type.Object({
-  node_key: Type.String(),
-  role: Type.String({ description: 'assistant, customer' }),
-  source: Type.String({ description: 'script, speech, dtmf, ai, tool' }),
-  text: Type.String(),
-})
-
-const pathEntry = Type.Object({
-  from_node_key: nullable(Type.String()),
-  node_key: Type.String(),
-  node_type: Type.String(),
-  transition_key: nullable(Type.String()),
-  via: Type.String({ description: '`start`, or the kind of the condition that fired.' }),
-})
-
-const scalar = Type.Unsafe<string | number | boolean | null>({ type: ['string', 'number', 'boolean', 'null'] })
-const scalars = Type.Unsafe<Record<string, string | number | boolean | null>>({
-  type: 'object',
-  additionalProperties: { type: ['string', 'number', 'boolean', 'null'] },
-})
-
-const action = Type.Object({
-  node_key: Type.String(),
-  kind: Type.String({ description: 'api, tool, transfer, voicemail, callback, payment' }),
-  name: Type.String(),
-  input: scalars,
-  output: scalar,
-  dry_run: Type.Boolean(),
-  status: Type.String({ description: 'succeeded, failed' }),
-})
-
 export const flowSimulationSchema = Type.Object({
   object: Type.Literal('flow_simulation'),
   id: Type.String({ description: 'Send it as `sim_id` to continue.' }),
   flow_id: Type.String(),
   livemode: Type.Boolean(),
   resumed: Type.Boolean(),
-  turns: Type.Array(turn),
-  path: Type.Array(pathEntry),
-  actions: Type.Array(action),
+  turns: Type.Array(turnSchema),
+  path: Type.Array(pathEntrySchema),
+  actions: Type.Array(actionSchema),
   ended: Type.Boolean(),
   end_reason: nullable(
     Type.String({
@@ -129,7 +99,7 @@ export const flowSimulationSchema = Type.Object({
     }),
   ),
   current_node_key: nullable(Type.String()),
-  variables: scalars,
+  variables: scalarsSchema,
   coverage: Type.Object({
     node_pct: Type.Number(),
     transition_pct: Type.Number(),

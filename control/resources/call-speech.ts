@@ -1,0 +1,164 @@
+import Type, { type Static } from 'typebox'
+import { isFailure, type PlaySource } from '../../media/protocol.ts'
+import { audioPath } from '../audio/files.ts'
+import { mediaUnavailable } from '../calls/dial.ts'
+import type { CallRow, ParticipantRow } from '../calls/tables.ts'
+import type { Context } from '../http/context.ts'
+import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { type Route, route } from '../http/route.ts'
+import { idParams, input } from '../http/schema.ts'
+import { newId } from '../ids.ts'
+import type { MediaPort } from '../media-events.ts'
+import type { Store } from '../store.ts'
+import { forTenant } from '../tenancy.ts'
+
+export interface CallSpeechDeps {
+  store: Store
+  media: MediaPort
+  dataDir: string
+}
+
+const TONE_MS = 160
+
+const sayBody = input({
+  text: Type.String({ minLength: 1, maxLength: 3000 }),
+  voice: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 100, description: 'Absent: the default of the language.' }),
+  ),
+  language: Type.Optional(
+    Type.String({ pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$', description: 'BCP 47; absent: English.' }),
+  ),
+})
+const playBody = input({
+  audio_asset_id: Type.String({ minLength: 1, maxLength: 200 }),
+  loop: Type.Optional(Type.Boolean({ default: false, description: 'Until something else is played.' })),
+})
+const dtmfBody = input({
+  digits: Type.String({ pattern: '^[0-9*#A-D]{1,64}$', description: 'Keys, sent one after the other.' }),
+})
+
+const doneSchema = (object: string) =>
+  Type.Object({ object: Type.Literal(object), call_id: Type.String(), livemode: Type.Boolean() })
+
+const common = { method: 'POST', tag: 'Calls', scope: 'calls:write', params: idParams, status: 200 } as const
+const errors = [404, 409, 503]
+
+/** What is said, played and pressed in a running call. */
+export function callSpeechRoutes(deps: CallSpeechDeps): Route[] {
+  const answer = <const T extends string>(object: T, { livemode }: Context, id: string) => ({
+    object,
+    call_id: id,
+    livemode,
+  })
+  return [
+    route({
+      ...common,
+      path: '/calls/:id/say',
+      id: 'sayInCall',
+      summary: 'Say something in a call',
+      description:
+        "Speaks a text to the call's party, or to all in a conference session; it takes the place of what is playing.",
+      body: sayBody,
+      reply: doneSchema('call_say'),
+      errors,
+      handler: async (context, { params: { id }, body }) => {
+        const refused = await play(deps, context, id, speechOf(body), false)
+        return refused ?? answer('call_say', context, id)
+      },
+    }),
+    route({
+      ...common,
+      path: '/calls/:id/play',
+      id: 'playInCall',
+      summary: 'Play a recording in a call',
+      description: "Plays an audio asset to the call's party, or to all in a conference session.",
+      body: playBody,
+      reply: doneSchema('call_play'),
+      errors,
+      handler: async (context, { params: { id }, body }) => {
+        const { audio_asset_id: assetId, loop = false } = body
+        if ((await forTenant(deps.store.db, context).find('audio_assets', assetId)) === undefined) {
+          return problem('parameter_invalid', `No such audio asset: ${assetId}`, { param: 'audio_asset_id' })
+        }
+        const source = { kind: 'file' as const, path: audioPath(deps.dataDir, assetId) }
+        const refused = await play(deps, context, id, source, loop)
+        return refused ?? answer('call_play', context, id)
+      },
+    }),
+    route({
+      ...common,
+      path: '/calls/:id/dtmf',
+      id: 'sendCallDtmf',
+      summary: 'Send keys into a call',
+      description: "Presses keys towards the call's party, as its phone would. 409 for a conference session.",
+      body: dtmfBody,
+      reply: doneSchema('call_dtmf_sent'),
+      errors,
+      handler: async (context, { params: { id }, body }) => {
+        const found = await running(deps.store, context, id)
+        if (isProblem(found)) return found
+        if (found.leg === null) return conflict('conference', 'A conference session has no keypad.')
+        const request = { legId: found.leg.id, digits: body.digits, durationMs: TONE_MS }
+        const refused = refusalOf(await deps.media.request('leg.send_dtmf', request))
+        return refused ?? answer('call_dtmf_sent', context, id)
+      },
+    }),
+  ]
+}
+
+const speechOf = ({ text, voice, language }: Static<typeof sayBody>): PlaySource => ({
+  kind: 'speech',
+  text,
+  voice: voice ?? null,
+  language: language ?? null,
+})
+
+async function play(
+  { store, media }: CallSpeechDeps,
+  context: Context,
+  id: string,
+  source: PlaySource,
+  loop: boolean,
+): Promise<Problem | null> {
+  const found = await running(store, context, id)
+  if (isProblem(found)) return found
+  const { call, leg } = found
+  const sources = [source]
+  if (leg === null) return refusalOf(await media.request('room.play', { roomId: call.id, sources, loop }))
+  const playId = newId('request')
+  return refusalOf(await media.request('leg.play', { legId: leg.id, playId, sources, loop, hangupAfter: null }))
+}
+
+/** The call and its leg, or null for the leg of a session; 409 when it is not being spoken. */
+async function running(
+  store: Store,
+  context: Context,
+  id: string,
+): Promise<{ call: CallRow; leg: ParticipantRow | null } | Problem> {
+  const scoped = forTenant(store.db, context)
+  const call = await scoped.find('calls', id)
+  if (call === undefined) return missing('call', id)
+  if (call.ended_at !== null || call.answered_at === null) return conflict('not_running', 'Nobody speaks in the call.')
+  if (call.kind === 'conference') return { call, leg: null }
+  const leg = await scoped
+    .select('participants')
+    .selectAll()
+    .where('call_id', '=', id)
+    .where('ring_id', 'is', null)
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst()
+  return leg === undefined ? conflict('not_running', 'Nobody speaks in the call.') : { call, leg }
+}
+
+function refusalOf(reply: object): Problem | null {
+  if (!isFailure(reply)) return null
+  switch (reply.failure) {
+    case 'unavailable':
+      return mediaUnavailable(reply.message)
+    case 'not_found':
+      return conflict('not_running', 'The call has ended.')
+    default:
+      return conflict('not_possible', reply.message)
+  }
+}
