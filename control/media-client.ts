@@ -13,7 +13,7 @@ import {
   type Request,
   type ToMedia,
 } from '../media/protocol.ts'
-import { type EventSink, type EventSource, MediaEvents, type MediaPort } from './media-events.ts'
+import { type BatchSizes, type EventSink, type EventSource, MediaEvents, type MediaPort } from './media-events.ts'
 import { MediaRequests, unavailable } from './media-requests.ts'
 
 const RECONNECT_MS = 100
@@ -74,6 +74,10 @@ export class MediaClient implements MediaPort {
 
   get state(): MediaState {
     return this.#state
+  }
+
+  get batchSizes(): BatchSizes {
+    return this.#events.batchSizes
   }
 
   /** Of the media process that is or was last connected. */

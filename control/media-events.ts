@@ -6,6 +6,8 @@ import { faultOf } from './databases/faults.ts'
 const MAX_WAITING = 100_000
 /** Events of one commit: enough to make the disk's part of each small, few enough that requests of the API get their turn. */
 const MAX_BATCH = 32
+/** Of the counts of batches by their size. */
+const SIZE_BOUNDS = [1, 2, 4, 8, 16, MAX_BATCH]
 /** An event whose handling failed this often is left out, lest it hold up all that follow. */
 const MAX_ATTEMPTS = 5
 
@@ -40,6 +42,14 @@ export interface EventSource {
   acknowledge(seq: number): void
 }
 
+/** `counts[n]`: batches of up to `bounds[n]` events, and of more than the bound before it. */
+export interface BatchSizes {
+  bounds: readonly number[]
+  counts: readonly number[]
+  sum: number
+  count: number
+}
+
 type Job = ({ kind: 'event' } & NumberedEvent) | { kind: 'mark'; resolve: () => void }
 type Batch = { events: NumberedEvent[]; marks: (() => void)[] }
 
@@ -54,6 +64,7 @@ const nameOf = (event: unknown): string | null =>
 export class MediaEvents {
   /** `events` in `batches`; `split`: batches that failed and were handled one by one; `skipped`: events left out. */
   readonly counters = { events: 0, batches: 0, split: 0, skipped: 0 }
+  readonly #sizes: number[] = SIZE_BOUNDS.map(() => 0)
   readonly #sink: EventSink
   readonly #media: MediaPort
   readonly #log: Logger
@@ -65,6 +76,11 @@ export class MediaEvents {
     this.#sink = sink
     this.#media = media
     this.#log = log
+  }
+
+  /** How many events were committed together, and how often. */
+  get batchSizes(): BatchSizes {
+    return { bounds: SIZE_BOUNDS, counts: this.#sizes, sum: this.counters.events, count: this.counters.batches }
   }
 
   get isEmpty(): boolean {
@@ -171,6 +187,7 @@ export class MediaEvents {
   ): Promise<void> {
     this.counters.events += events.length
     this.counters.batches++
+    this.#sizes[SIZE_BOUNDS.findIndex(bound => events.length <= bound)]!++
     if (source.isOpen) source.acknowledge(events.at(-1)!.seq)
     for (const followUp of followUps) {
       // What is not sent now is found again by the comparison with the next connection's snapshot.

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
 
 const BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
 
@@ -14,7 +14,16 @@ export function measureRequests(app: FastifyInstance): Registry {
     buckets: BUCKETS_S,
     registers: [registry],
   })
+  const keyed = new Counter({
+    name: 'tandem_idempotent_requests_total',
+    help: 'Requests with an Idempotency-Key, by whether an earlier answer was given again',
+    labelNames: ['replayed'],
+    registers: [registry],
+  })
   app.addHook('onResponse', async (request, reply) => {
+    if (request.headers['idempotency-key'] !== undefined) {
+      keyed.inc({ replayed: String(reply.hasHeader('idempotent-replayed')) })
+    }
     const route = request.routeOptions.url ?? 'unknown'
     durations.observe({ method: request.method, route, status: reply.statusCode }, reply.elapsedTime / 1000)
   })

@@ -2,6 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import type { Failure, MediaStats } from '../../media/protocol.ts'
 import type { Store } from '../store.ts'
+import { BacklogReader } from './backlog.ts'
+import { counterLines, gaugeLines, histogramLines, namedCounterLines, type Sizes } from './metrics-text.ts'
 
 /** What health needs of the media process. */
 export interface MediaHealth {
@@ -9,29 +11,50 @@ export interface MediaHealth {
   readonly state: 'disconnected' | 'reconciling' | 'ready'
   /** What went wrong on the channel, in camel case. */
   readonly counters: Readonly<Record<string, number>>
+  /** Events of media that were committed together. */
+  readonly batchSizes: Sizes
   request(name: 'media.stats', body: Record<string, never>): Promise<MediaStats | Failure>
 }
 
+/** What parts of this process have counted so far, by the parts' names. */
+export type Counters = Readonly<Record<string, Readonly<Record<string, number>>>>
+
+export interface HealthParts {
+  store: Store
+  media: MediaHealth
+  registry: Registry
+  now: () => Date
+  counters: () => Counters
+}
+
 /** `/healthz`, `/readyz` and `/metrics`: without a key, for load balancers and collectors. */
-export function serveHealth(
-  app: FastifyInstance,
-  deps: { store: Store; media: MediaHealth; registry: Registry },
-): void {
+export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
+  const { store, media, registry, now, counters } = deps
+  const backlog = new BacklogReader(store.db, now)
   app.get('/healthz', async () => ({ status: 'ok' }))
   app.get('/readyz', async (_request, reply) => {
-    const store = await answers(deps.store)
-    const media = deps.media.state === 'ready'
-    const ready = store && media
-    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not_ready', store, media })
+    const [isStoreUp, isMediaUp] = [await answers(store), media.state === 'ready']
+    const ready = isStoreUp && isMediaUp
+    const status = ready ? 'ready' : 'not_ready'
+    return reply.code(ready ? 200 : 503).send({ status, store: isStoreUp, media: isMediaUp })
   })
   app.get('/metrics', async (_request, reply) => {
-    const ours = await deps.registry.metrics()
-    const theirs = deps.media.state === 'ready' ? await deps.media.request('media.stats', {}) : null
-    const media = theirs === null || 'failure' in theirs ? '' : mediaMetrics(theirs)
-    const up = `# TYPE tandem_media_up gauge\ntandem_media_up ${media === '' ? 0 : 1}\n`
-    return reply
-      .type('text/plain; version=0.0.4; charset=utf-8')
-      .send(`${ours}\n${up}${channelMetrics(deps.media.counters)}${media}`)
+    const stats = media.state === 'ready' ? await media.request('media.stats', {}) : null
+    const theirs = stats === null || 'failure' in stats ? null : stats
+    const waiting = await backlog.read()
+    const parts = [
+      await registry.metrics(),
+      '\n',
+      gaugeLines('tandem_media', { up: theirs === null ? 0 : 1 }),
+      counterLines('tandem_channel', media.counters),
+      histogramLines('tandem_channel_batch_events', media.batchSizes),
+      ...Object.entries(counters()).map(([name, values]) => counterLines(`tandem_${name}`, values)),
+      ...(waiting === null ? [] : [gaugeLines('tandem', { ...waiting })]),
+      ...(theirs === null
+        ? []
+        : [namedCounterLines('tandem_media', theirs.counters), gaugeLines('tandem_media', theirs.gauges)]),
+    ]
+    return reply.type('text/plain; version=0.0.4; charset=utf-8').send(parts.join(''))
   })
 }
 
@@ -43,20 +66,3 @@ async function answers(store: Store): Promise<boolean> {
     return false
   }
 }
-
-/** The media process' numbers in the text format of Prometheus; its names get our prefix. */
-export function mediaMetrics(stats: MediaStats): string {
-  const lines = (type: string, values: Record<string, number>): string[] =>
-    Object.entries(values)
-      .filter(([name, value]) => /^[a-z_][a-z0-9_]*$/.test(name) && Number.isFinite(value))
-      .flatMap(([name, value]) => [`# TYPE tandem_media_${name} ${type}`, `tandem_media_${name} ${value}`])
-  return `${[...lines('counter', stats.counters), ...lines('gauge', stats.gauges)].join('\n')}\n`
-}
-
-const channelMetrics = (counters: Readonly<Record<string, number>>): string =>
-  Object.entries(counters)
-    .map(([name, value]) => {
-      const full = `tandem_channel_${name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)}_total`
-      return `# TYPE ${full} counter\n${full} ${value}\n`
-    })
-    .join('')

@@ -18,6 +18,7 @@ const media = {
     name === 'media.stats' ? STATS : { failure: 'not_found', message: 'not here' },
   settled: async () => {},
   counters: { eventsLost: 2 },
+  batchSizes: { bounds: [1, 2], counts: [5, 2], sum: 12, count: 8 },
 }
 
 const world = await makeWorld()
@@ -153,6 +154,12 @@ test('/metrics has the durations of requests and the numbers of media', async ()
   assert.match(text, 'tandem_media_legs 3')
   assert.match(text, 'tandem_media_up 1')
   assert.match(text, 'tandem_channel_events_lost_total 2')
+  assert.match(text, 'tandem_channel_batch_events_bucket{le="1"} 5\ntandem_channel_batch_events_bucket{le="2"} 7\n')
+  assert.match(text, 'tandem_channel_batch_events_bucket{le="+Inf"} 8\ntandem_channel_batch_events_sum 12\n')
+  for (const name of ['webhooks_pending', 'webhooks_overdue', 'webhook_endpoints_disabled', 'jobs_waiting']) {
+    assert.match(text, new RegExp(`# TYPE tandem_${name} gauge\ntandem_${name} \\d+`))
+  }
+  assert.match(text, 'tandem_request_logs_written_total')
   assert.not.match(text, 'bad name')
   assert.match(text, /tandem_http_request_duration_seconds_count\{method="GET",route="\/healthz",status="200"\} 1/)
   media.state = 'disconnected'

@@ -22,6 +22,7 @@ export const DEAF_MEDIA = {
   request: async () => ({ failure: 'not_found', message: 'not here' }),
   settled: async () => {},
   counters: { eventsLost: 0 },
+  batchSizes: { bounds: [], counts: [], sum: 0, count: 0 },
 }
 
 /** The product's own wiring over a database in memory, without media. */

@@ -1,0 +1,37 @@
+/** Numbers in the text format of Prometheus (its "Exposition formats"); names in camel case become snake case. */
+
+type Numbers = Readonly<Record<string, number>>
+
+const snake = (name: string): string => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
+
+const lines = (type: 'counter' | 'gauge', prefix: string, suffix: string, values: Numbers): string =>
+  Object.entries(values)
+    .map(([name, value]) => [`${prefix}_${snake(name)}${suffix}`, value] as const)
+    .filter(([name, value]) => /^[a-z_][a-z0-9_]*$/.test(name) && Number.isFinite(value))
+    .map(([name, value]) => `# TYPE ${name} ${type}\n${name} ${value}\n`)
+    .join('')
+
+export const counterLines = (prefix: string, values: Numbers): string => lines('counter', prefix, '_total', values)
+
+/** Counters whose names are complete. */
+export const namedCounterLines = (prefix: string, values: Numbers): string => lines('counter', prefix, '', values)
+
+export const gaugeLines = (prefix: string, values: Numbers): string => lines('gauge', prefix, '', values)
+
+/** How often a size came, by its upper bound; sizes above the last bound are in `count` alone. */
+export interface Sizes {
+  bounds: readonly number[]
+  /** Of those up to the bound and above the one before it. */
+  counts: readonly number[]
+  sum: number
+  count: number
+}
+
+export function histogramLines(name: string, { bounds, counts, sum, count }: Sizes): string {
+  let below = 0
+  const buckets = bounds.map((bound, n) => {
+    below += counts[n] ?? 0
+    return `${name}_bucket{le="${bound}"} ${below}\n`
+  })
+  return `# TYPE ${name} histogram\n${buckets.join('')}${name}_bucket{le="+Inf"} ${count}\n${name}_sum ${sum}\n${name}_count ${count}\n`
+}
