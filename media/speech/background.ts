@@ -2,7 +2,7 @@ import { readlinkSync } from 'node:fs'
 import { setPriority } from 'node:os'
 
 /** Of a thread that computes speech: any thread that has a frame to send goes first. */
-const NICE = 10
+const NICE = 5
 
 /** Puts the thread that calls it behind those of the audio, where the system can: Linux takes a thread's number for a process's. */
 export function workInBackground(): void {
