@@ -1,0 +1,267 @@
+import * as assert from 'uvu/assert'
+import { suite } from '../../harness.ts'
+import { makeQueueWorld, type QueueWorld } from './queue-world.ts'
+
+const test = suite('control/queues/call-centre')
+
+async function withAgents(
+  settings: object,
+  ...names: string[]
+): Promise<{ world: QueueWorld; queue: string; agents: string[] }> {
+  const world = await makeQueueWorld()
+  const agents = []
+  for (const name of names) agents.push(await world.addAgent(name))
+  const queue = await world.addQueue({ member_user_ids: agents, ...settings })
+  for (const id of agents) {
+    world.clock.advance(1000)
+    await world.setStatus(id, 'available')
+  }
+  return { world, queue, agents }
+}
+const types = async (world: QueueWorld, prefix: string): Promise<string[]> =>
+  (await world.events()).map(event => event.type).filter(type => type.startsWith(prefix))
+
+test('a caller waits with hold music until an agent answers; then both are in one room, and the agent is busy', async () => {
+  const { world, queue, agents } = await withAgents({ wrap_up_seconds: 30 }, 'ann')
+  const [ann] = agents as [string]
+  const caller = await world.call(queue)
+  await world.settle()
+  assert.is(world.media.legs.get(caller)!.playing, 'hold')
+  const [ring] = world.ringing(ann)
+  world.media.answer(ring!.legId)
+  await world.settle()
+  assert.is(world.legOf(ann)!.roomId, world.media.legs.get(caller)!.roomId)
+  assert.is(world.media.legs.get(caller)!.playing, null)
+  assert.is(await world.status(ann), 'busy')
+  world.media.hangUp(caller)
+  await world.settle()
+  assert.is(world.legOf(ann), undefined)
+  assert.is(await world.status(ann), 'wrap_up')
+  await world.later(30_000)
+  assert.is(await world.status(ann), 'available')
+  assert.equal(await types(world, 'queue.'), ['queue.call.joined', 'queue.call.offered', 'queue.call.left'])
+  assert.equal(
+    (await world.events('agent.status.changed')).map(event => event.object.status),
+    ['available', 'busy', 'wrap_up', 'available'],
+  )
+  assert.is((await world.events('queue.call.left'))[0]!.object.outcome, 'answered')
+  await world.close()
+})
+
+test('an agent rings on all devices at once; the first that answers is it, and the others stop', async () => {
+  const { world, queue, agents } = await withAgents({}, 'ann')
+  const [ann] = agents as [string]
+  world.devices.get(ann)!.push({ kind: 'browser', browserId: `b-${ann}` })
+  await world.call(queue)
+  await world.settle()
+  const [desk, browser] = world.ringing(ann)
+  world.media.answer(browser!.legId)
+  await world.settle()
+  assert.is(world.media.legs.has(desk!.legId), false)
+  assert.is(world.legOf(ann)!.legId, browser!.legId)
+  await world.close()
+})
+
+test('two devices that answer in the same moment: one gets the caller, the other is hung up', async () => {
+  const { world, queue, agents } = await withAgents({}, 'ann')
+  const [ann] = agents as [string]
+  world.devices.get(ann)!.push({ kind: 'browser', browserId: `b-${ann}` })
+  const caller = await world.call(queue)
+  await world.settle()
+  for (const leg of world.ringing(ann)) world.media.answer(leg.legId)
+  await world.settle()
+  assert.is([...world.media.legs.keys()].length, 2)
+  assert.is(world.legOf(ann)!.roomId, world.media.legs.get(caller)!.roomId)
+  await world.close()
+})
+
+test("how long an agent's phone rings before the next agent: a miss sets to away, where the queue says so", async () => {
+  const { world, queue, agents } = await withAgents({ ring_timeout_seconds: 15, away_on_missed: true }, 'ann', 'bob')
+  const [ann, bob] = agents as [string, string]
+  await world.call(queue)
+  await world.settle()
+  const [first] = world.ringing(ann)
+  assert.is(first!.timeoutS, 15)
+  world.media.hangUp(first!.legId, 'no_answer')
+  await world.settle()
+  assert.is(await world.status(ann), 'away')
+  assert.is(world.ringing(bob).length, 1)
+  await world.close()
+})
+
+test('an agent who declines stays available, and the call goes to the next one', async () => {
+  const { world, queue, agents } = await withAgents({}, 'ann', 'bob')
+  const [ann, bob] = agents as [string, string]
+  world.devices.get(ann)!.push({ kind: 'browser', browserId: `b-${ann}` })
+  await world.call(queue)
+  await world.settle()
+  world.media.hangUp(world.ringing(ann)[0]!.legId, 'rejected')
+  await world.settle()
+  assert.is(await world.status(ann), 'available')
+  assert.is(world.ringing(ann).length, 0)
+  assert.is(world.ringing(bob).length, 1)
+  await world.close()
+})
+
+test('either end that hangs up ends the call: the caller is told agent_hangup', async () => {
+  const { world, queue, agents } = await withAgents({}, 'ann')
+  const [ann] = agents as [string]
+  const caller = await world.call(queue)
+  await world.settle()
+  world.media.answer(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  world.media.hangUp(world.legOf(ann)!.legId)
+  await world.settle()
+  assert.is(world.media.legs.has(caller), false)
+  assert.is((await world.events('call.ended'))[0]!.object.ended_reason, 'agent_hangup')
+  assert.is(await world.status(ann), 'available')
+  await world.close()
+})
+
+test('max_wait_seconds: wait before the overflow action', async () => {
+  const overflow = {
+    when_no_agents: false,
+    action: 'assistant',
+    assistant_id: 'asst_1',
+    user_id: null,
+    queue_id: null,
+    number: '',
+  }
+  const { world, queue } = await withAgents({ max_wait_seconds: 60, overflow })
+  const caller = await world.call(queue)
+  await world.settle()
+  await world.later(59_000)
+  assert.equal(world.handed, [])
+  await world.later(1000)
+  assert.equal(
+    world.handed.map(given => [given.legId, given.program]),
+    [[caller, { type: 'assistant', id: 'asst_1' }]],
+  )
+  assert.is((await world.events('queue.call.overflowed'))[0]!.object.outcome, 'max_wait')
+  await world.close()
+})
+
+test('a disabled queue takes no calls: they overflow, into another queue where that is the action', async () => {
+  const { world, agents } = await withAgents({}, 'ann')
+  const second = await world.addQueue({ member_user_ids: agents })
+  const overflow = {
+    when_no_agents: false,
+    action: 'queue',
+    assistant_id: null,
+    user_id: null,
+    queue_id: second,
+    number: '',
+  }
+  const first = await world.addQueue({ enabled: false, overflow })
+  await world.call(first)
+  await world.settle()
+  assert.is(world.ringing(agents[0]!).length, 1)
+  assert.equal(await types(world, 'queue.'), [
+    'queue.call.joined',
+    'queue.call.overflowed',
+    'queue.call.joined',
+    'queue.call.offered',
+  ])
+  await world.close()
+})
+
+test('overflow actions agent and busy', async () => {
+  const { world, agents } = await withAgents({}, 'ann')
+  const base = { when_no_agents: true, assistant_id: null, user_id: agents[0], queue_id: null, number: '' }
+  const toAgent = await world.addQueue({ overflow: { ...base, action: 'agent' } })
+  const busy = await world.addQueue({ overflow: { ...base, action: 'busy' } })
+  const refused = await world.call(busy)
+  await world.settle()
+  assert.is(world.media.legs.has(refused), false)
+  assert.is((await world.events('call.ended'))[0]!.object.ended_reason, 'busy')
+  const caller = await world.call(toAgent)
+  await world.settle()
+  assert.is(world.media.legs.get(caller)!.playing, 'calling')
+  world.media.answer(world.ringing(agents[0]!)[0]!.legId)
+  await world.settle()
+  assert.is(world.legOf(agents[0]!)!.roomId, world.media.legs.get(caller)!.roomId)
+  await world.close()
+})
+
+test('wait_keys.callback: the key books a callback of source queue and ends the wait', async () => {
+  const { world, queue } = await withAgents({ wait_keys: { voicemail: '2', callback: '1' } })
+  const caller = await world.call(queue, '+15550100077')
+  await world.settle()
+  world.media.emit('leg.dtmf', { legId: caller, key: '1', masked: false, source: 'rfc4733' })
+  await world.settle()
+  const [booked] = await world.events('callback.created')
+  assert.equal([booked!.object.phone, booked!.object.source, booked!.object.queue_id], ['+15550100077', 'queue', queue])
+  assert.is((await world.events('queue.call.left'))[0]!.object.outcome, 'callback')
+  assert.is(world.media.legs.get(caller)!.playing, 'leaving')
+  await world.close()
+})
+
+test('wait_keys.voicemail: the key leads to voicemail, also while an agent rings', async () => {
+  const { world, queue, agents } = await withAgents({ wait_keys: { voicemail: '2', callback: '' } }, 'ann')
+  const caller = await world.call(queue)
+  await world.settle()
+  world.media.emit('leg.dtmf', { legId: caller, key: '2', masked: false, source: 'rfc4733' })
+  await world.settle()
+  assert.equal(world.handed[0]!.program, { type: 'voicemail', queueId: queue, userId: null })
+  assert.is(world.ringing(agents[0]!).length, 0)
+  assert.is(await world.status(agents[0]!), 'available')
+  await world.close()
+})
+
+test('hold.announce_position: callers are told their place when they come, and again after the interval', async () => {
+  const hold = {
+    audio: 'ringback',
+    audio_asset_id: null,
+    announcement: 'Welcome.',
+    announce_position: true,
+    position_interval_seconds: 30,
+  }
+  const { world, queue } = await withAgents({ hold })
+  const said = (legId: string) =>
+    world.media.sent
+      .filter(one => one.name === 'leg.play' && (one.body as { legId: string }).legId === legId)
+      .map(one =>
+        (one.body as { sources: { kind: string; text?: string }[] }).sources.map(source => source.text ?? source.kind),
+      )
+  await world.call(queue)
+  await world.settle()
+  const second = await world.call(queue)
+  await world.settle()
+  assert.equal(said(second), [['Welcome.', 'You are number 2 in line.'], ['tone']])
+  await world.later(30_000)
+  assert.equal(said(second).slice(2), [['You are number 2 in line.'], ['tone']])
+  await world.close()
+})
+
+test('what an agent sets during a call counts when it is over', async () => {
+  const { world, queue, agents } = await withAgents({}, 'ann')
+  const [ann] = agents as [string]
+  const caller = await world.call(queue)
+  await world.settle()
+  world.media.answer(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  await world.setStatus(ann, 'away')
+  assert.is(await world.status(ann), 'busy')
+  world.media.hangUp(caller)
+  await world.settle()
+  assert.is(await world.status(ann), 'away')
+  await world.close()
+})
+
+test('another media process: the waiting and the talking are over, and agents are free', async () => {
+  const { world, queue, agents } = await withAgents({}, 'ann', 'bob')
+  const [ann, bob] = agents as [string, string]
+  await world.call(queue)
+  await world.settle()
+  world.media.answer(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  await world.call(queue)
+  await world.settle()
+  await world.mediaDies()
+  assert.equal([await world.status(ann), await world.status(bob)], ['available', 'available'])
+  assert.equal(await world.store.db.selectFrom('rings').selectAll().execute(), [])
+  assert.equal(await world.store.db.selectFrom('queue_calls').selectAll().execute(), [])
+  await world.close()
+})
+
+test.run()

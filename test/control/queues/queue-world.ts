@@ -1,0 +1,212 @@
+import type { Device } from '../../../control/agents/devices.ts'
+import { CallDriver } from '../../../control/calls/driver.ts'
+import { insertParty } from '../../../control/calls/records.ts'
+import { newId } from '../../../control/ids.ts'
+import type { MediaPort } from '../../../control/media-events.ts'
+import { setWish } from '../../../control/queues/agent-status.ts'
+import { CallCentre } from '../../../control/queues/call-centre.ts'
+import type { CallCentreDeps, HandOver } from '../../../control/queues/deps.ts'
+import { DEFAULT_SETTINGS } from '../../../control/resources/queues/queue.ts'
+import type { QueueSettings } from '../../../control/resources/queues/schema.ts'
+import { forTenant, type Tenant } from '../../../control/tenancy.ts'
+import { makeWorld, silent, type World } from '../app-harness.ts'
+import { Killed, type PocketLeg, PocketMedia } from './pocket-media.ts'
+
+const HOUR = { created: '2026-11-21T09:00:00.000Z', updated: '2026-11-21T09:00:00.000Z' }
+
+/** Control and media around a database, without sockets and without time of their own; control can be killed. */
+export interface QueueWorld extends World {
+  tenant: Tenant
+  media: PocketMedia
+  /** Users' devices, by user; `sip:<user>@phones` is one. */
+  devices: Map<string, Device[]>
+  handed: Parameters<HandOver>[2][]
+  centre: () => CallCentre
+  addQueue(settings?: object): Promise<string>
+  addAgent(name: string): Promise<string>
+  setStatus(userId: string, wish: 'available' | 'away' | 'offline'): Promise<void>
+  /** Somebody calls the queue; the leg's ID. */
+  call(queueId: string, from?: string): Promise<string>
+  /** Delivers what media has raised and what becomes due, until nothing happens any more. */
+  settle(): Promise<void>
+  /** Kills control after so many commands; the next `settle` starts a new one. */
+  killAfter(commands: number): void
+  mediaDies(): Promise<void>
+  later(ms: number): Promise<void>
+  /** The legs that ring at a user's devices. */
+  ringing(userId: string): PocketLeg[]
+  legOf(userId: string): PocketLeg | undefined
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
+  events(type?: string): Promise<{ type: string; object: any; previous: any }[]>
+  status(userId: string): Promise<string>
+  close(): Promise<void>
+}
+
+export async function makeQueueWorld(more: Partial<CallCentreDeps> = {}): Promise<QueueWorld> {
+  const world = await makeWorld()
+  const { store, clock } = world
+  const tenant: Tenant = { organisationId: world.ours.organisationId, livemode: true }
+  const media = new PocketMedia(clock.now)
+  const devices = new Map<string, Device[]>()
+  const handed: Parameters<HandOver>[2][] = []
+  const start = () => {
+    const centre = new CallCentre({
+      store,
+      now: clock.now,
+      log: { warn: () => {} },
+      sipHost: 'tandem.test',
+      devicesOf: async (_db, _tenant, userId) => devices.get(userId) ?? [],
+      businessHoursOf: async () => ({ hours: null, timezone: 'UTC' }),
+      booking: {
+        now: clock.now,
+        settings: async () => ({
+          country: null,
+          businessHours: { hours: null, timezone: 'UTC' },
+          callbacks: { default_route: 'agent_queue', max_attempts: 3, api_priority: 5, sla_minutes: 60 },
+        }),
+      },
+      assetFile: id => `/assets/${id}`,
+      handOver: async (_trx, _tenant, given) => {
+        handed.push(given)
+        return true
+      },
+      ...more,
+    })
+    const streams = { signingSecret: async () => '', allowedNetworks: [] }
+    const driver = new CallDriver({ store, now: clock.now, log: silent, streams, centre })
+    return { centre, driver }
+  }
+  let control = start()
+  let isDead = false
+  const port: MediaPort = media
+
+  /** A new process, as after a reconnect. */
+  const restart = async (): Promise<void> => {
+    media.revive()
+    isDead = false
+    control = start()
+    const { driver } = control
+    const { bootId } = await driver.position()
+    if (bootId !== media.bootId) await driver.booted(media.bootId)
+    await deliver()
+    await driver.reconcile(media.snapshot(), port)
+  }
+  const deliver = async (): Promise<boolean> => {
+    const batch = media.unacknowledged.slice(0, 8)
+    if (batch.length === 0) return false
+    const followUps = await control.driver.events(batch, port)
+    // It died between the commit and the acknowledgement.
+    if (media.isKilled) throw new Killed()
+    media.acknowledge(batch.at(-1)!.seq)
+    for (const followUp of followUps) await followUp()
+    return true
+  }
+  const whole: QueueWorld = {
+    ...world,
+    tenant,
+    media,
+    devices,
+    handed,
+    centre: () => control.centre,
+    addQueue: async settings => {
+      const id = newId('queue')
+      const all: QueueSettings = { ...DEFAULT_SETTINGS, max_wait_seconds: 0, ...settings }
+      await forTenant(store.db, tenant).insert('queues', { id, name: 'Help', settings: JSON.stringify(all), ...HOUR })
+      return id
+    },
+    addAgent: async name => {
+      const id = newId('user')
+      await forTenant(store.db, tenant).insert('users', {
+        id,
+        name,
+        email: `${name}@example.com`,
+        email_verified: 1,
+        role: 'agent',
+        status: 'active',
+        team_id: null,
+        extension: null,
+        billing: 0,
+        takes_seat: 1,
+        last_login: null,
+        created: HOUR.created,
+      })
+      const via = { host: '192.0.2.1', port: 5060, transport: 'udp' as const }
+      devices.set(id, [{ kind: 'sip', uri: `sip:${id}@phones`, via }])
+      return id
+    },
+    setStatus: (userId, wish) =>
+      store.transaction(trx => setWish(trx, tenant, userId, { wish, at: clock.now().toISOString() })),
+    call: async (queueId, from = '+15550100001') => {
+      const legId = newId('participant')
+      const callId = newId('call')
+      media.incoming(legId)
+      media.legs.get(legId)!.roomId = callId
+      await store.transaction(trx =>
+        insertParty(
+          trx,
+          tenant,
+          {
+            callId,
+            legId,
+            direction: 'inbound',
+            to: '+15550100000',
+            from,
+            target: 'queue',
+            roomId: null,
+            queueId,
+            connectionId: null,
+            record: false,
+            metadata: {},
+            role: 'member',
+            muted: false,
+          },
+          clock.now().toISOString(),
+        ),
+      )
+      media.answer(legId)
+      return legId
+    },
+    settle: async () => {
+      for (let i = 0; i < 200; i++) {
+        try {
+          if (isDead) await restart()
+          if (await deliver()) continue
+          const before = media.sent.length
+          await control.centre.run(port)
+          if (!media.isKilled && media.unacknowledged.length === 0 && media.sent.length === before) return
+        } catch (error) {
+          if (!(error instanceof Killed)) throw error
+          isDead = true
+        }
+        if (media.isKilled) isDead = true
+      }
+      throw new Error('it never settles')
+    },
+    killAfter: commands => media.killAfter(commands),
+    mediaDies: async () => {
+      media.die()
+      isDead = true
+      await whole.settle()
+    },
+    later: async ms => {
+      clock.advance(ms)
+      await whole.settle()
+    },
+    ringing: userId => [...media.legs.values()].filter(leg => isOf(leg, userId) && leg.state === 'dialing'),
+    legOf: userId => [...media.legs.values()].find(leg => isOf(leg, userId) && leg.state === 'answered'),
+    events: async type => {
+      const rows = forTenant(store.db, tenant).select('events').select(['type', 'data']).orderBy('id')
+      const all = await (type === undefined ? rows : rows.where('type', '=', type as 'ping')).execute()
+      return all.map(row => {
+        const { object, previous_attributes: previous } = JSON.parse(row.data)
+        return { type: row.type, object, previous }
+      })
+    },
+    status: async userId => (await forTenant(store.db, tenant).find('agent_statuses', userId))?.status ?? 'offline',
+    close: () => store.close(),
+  }
+  await control.driver.booted(media.bootId)
+  return whole
+}
+
+const isOf = (leg: PocketLeg, userId: string): boolean => leg.to.includes(userId)
