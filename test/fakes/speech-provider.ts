@@ -1,0 +1,117 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type WebSocket, WebSocketServer } from 'ws'
+
+export interface ProviderRequest {
+  path: string
+  authorization: string | undefined
+  body: Buffer
+}
+
+/**
+ * A provider of speech as OpenAI documents it: `/v1/audio/speech`, `/v1/audio/transcriptions`, and the realtime WebSocket for
+ * transcription. What it says and understands is set by the test; what it was asked is kept.
+ */
+export class SpeechProvider {
+  readonly requests: ProviderRequest[] = []
+  /** Messages of the realtime WebSocket. */
+  readonly messages: Record<string, unknown>[] = []
+  /** Raw audio at 24 kHz that it speaks. */
+  audio: Buffer = Buffer.alloc(0)
+  /** What it understands, one after the other. */
+  texts: string[] = []
+  /** `silent`: it never answers. `broken`: it closes the connection. A number: that HTTP status. */
+  mood: 'well' | 'silent' | 'broken' | number = 'well'
+  connections = 0
+  readonly #server: Server
+  readonly #sockets = new WebSocketServer({ noServer: true })
+  #nextItem = 1
+
+  private constructor() {
+    this.#server = createServer(async (request, response) => {
+      const body = await bodyOf(request)
+      const { authorization } = request.headers
+      this.requests.push({ path: request.url ?? '', authorization, body })
+      if (this.mood === 'silent') return
+      if (this.mood === 'broken') {
+        request.socket.destroy()
+        return
+      }
+      if (typeof this.mood === 'number') response.writeHead(this.mood).end('{"error":{"message":"no"}}')
+      else if (request.url === '/v1/audio/speech') {
+        response.writeHead(200, { 'content-type': 'application/octet-stream' })
+        // In pieces that are no whole samples.
+        response.write(this.audio.subarray(0, 1001))
+        response.end(this.audio.subarray(1001))
+      } else {
+        response.writeHead(200, { 'content-type': 'application/json' })
+        response.end(JSON.stringify({ text: this.texts.shift() ?? '', usage: { type: 'duration', seconds: 1 } }))
+      }
+    })
+    this.#server.on('upgrade', (request, socket, head) => {
+      this.requests.push({
+        path: request.url ?? '',
+        authorization: request.headers.authorization,
+        body: Buffer.alloc(0),
+      })
+      if (typeof this.mood === 'number') {
+        socket.end(`HTTP/1.1 ${this.mood} No\r\n\r\n`)
+        return
+      }
+      this.#sockets.handleUpgrade(request, socket, head, webSocket => this.#realtime(webSocket))
+    })
+  }
+
+  static async start(): Promise<SpeechProvider> {
+    const provider = new SpeechProvider()
+    await new Promise<void>(resolve => provider.#server.listen(0, '127.0.0.1', resolve))
+    return provider
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  /** Of the last utterance over the WebSocket, decoded [bytes]. */
+  get appended(): Buffer {
+    const parts = this.messages.filter(({ type }) => type === 'input_audio_buffer.append')
+    return Buffer.concat(parts.map(({ audio }) => Buffer.from(String(audio), 'base64')))
+  }
+
+  #realtime(socket: WebSocket): void {
+    this.connections++
+    const send = (message: object): void => socket.send(JSON.stringify({ event_id: 'event_1', ...message }))
+    send({ type: 'session.created', session: { type: 'transcription' } })
+    socket.on('message', data => {
+      const message = JSON.parse(String(data)) as Record<string, unknown>
+      this.messages.push(message)
+      if (message.type === 'session.update') send({ type: 'session.updated', session: message.session })
+      if (message.type !== 'input_audio_buffer.commit' || this.mood === 'silent') return
+      if (this.mood === 'broken') {
+        socket.terminate()
+        return
+      }
+      const itemId = `item_${this.#nextItem++}`
+      send({ type: 'input_audio_buffer.committed', item_id: itemId, previous_item_id: null })
+      const text = this.texts.shift() ?? ''
+      // Short ones are understood first: answers come in another order than questions.
+      setTimeout(() => {
+        const about = { item_id: itemId, content_index: 0 }
+        send({ type: 'conversation.item.input_audio_transcription.delta', ...about, delta: text.slice(0, 1) })
+        send({ type: 'conversation.item.input_audio_transcription.completed', ...about, transcript: text })
+      }, text.length * 5)
+    })
+  }
+
+  async stop(): Promise<void> {
+    for (const socket of this.#sockets.clients) socket.terminate()
+    this.#server.closeAllConnections()
+    await new Promise(resolve => this.#server.close(resolve))
+  }
+}
+
+async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+  const parts: Buffer[] = []
+  for await (const part of request) parts.push(part as Buffer)
+  return Buffer.concat(parts)
+}

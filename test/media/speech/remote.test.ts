@@ -1,0 +1,194 @@
+import * as assert from 'uvu/assert'
+import { readWav } from '../../../codecs/wav.ts'
+import { OpenAiSpeech } from '../../../media/speech/openai-speech.ts'
+import { OpenAiTranscription } from '../../../media/speech/openai-transcription.ts'
+import { RealtimeTranscription } from '../../../media/speech/realtime-transcription.ts'
+import { remoteSpeechToText, remoteTextToSpeech } from '../../../media/speech/remote.ts'
+import type { SpeechUse } from '../../../media/speech/speech-protocol.ts'
+import { OFFLINE_SPEECH } from '../../../media/speech/speech-protocol.ts'
+import { SpeechService } from '../../../media/speech/speech-service.ts'
+import { ScriptedEar } from '../../fakes/scripted-ear.ts'
+import { SpeechProvider } from '../../fakes/speech-provider.ts'
+import { suite } from '../../harness.ts'
+import { levelOf } from '../party.ts'
+
+/** Longer than any answer of the fake takes, short enough to wait for in vain. */
+const PATIENCE_MS = 2000
+const IMPATIENCE_MS = 100
+
+const tone = (hz: number, rate: number, seconds: number): Int16Array<ArrayBuffer> =>
+  Int16Array.from({ length: rate * seconds }, (_, i) => Math.round(11_600 * Math.sin((2 * Math.PI * hz * i) / rate)))
+
+let provider: SpeechProvider
+const http = (timeoutMs = PATIENCE_MS) => ({
+  url: `http://127.0.0.1:${provider.port}/v1`,
+  key: 'k-1',
+  model: 'model-1',
+  voice: 'alloy',
+  timeoutMs,
+})
+const realtime = (timeoutMs = PATIENCE_MS) => ({
+  ...http(timeoutMs),
+  url: `ws://127.0.0.1:${provider.port}/v1/realtime?intent=transcription`,
+})
+const errorOf = (answer: object): string => ('error' in answer ? String(answer.error) : '')
+
+const test = suite('media/speech/remote')
+
+test.beforeEach(async () => {
+  provider = await SpeechProvider.start()
+})
+test.afterEach(() => provider.stop())
+
+test('`/audio/speech` is asked for raw audio, which comes out at 8 kHz', async () => {
+  provider.audio = Buffer.from(tone(1000, 24_000, 1).buffer)
+  const spoken = await new OpenAiSpeech(http()).speak('Shalom.', null)
+  if ('error' in spoken) throw new Error(spoken.error)
+  assert.is(spoken.samples.length, 8000)
+  assert.ok(levelOf(1000, spoken.samples.subarray(1000, 7000)) > -13)
+  const [request] = provider.requests
+  assert.is(request?.path, '/v1/audio/speech')
+  assert.is(request?.authorization, 'Bearer k-1')
+  assert.equal(JSON.parse(String(request?.body)), {
+    model: 'model-1',
+    input: 'Shalom.',
+    voice: 'alloy',
+    response_format: 'pcm',
+  })
+})
+
+test('`/audio/transcriptions` gets a WAV file, the model and the language', async () => {
+  provider.texts = ['Shalom.']
+  const samples = tone(440, 8000, 1)
+  const understood = await new OpenAiTranscription(http()).transcribe(samples, 'he-IL')
+  assert.equal(understood, { text: 'Shalom.', engine: 'model-1' })
+  const [request] = provider.requests
+  assert.is(request?.path, '/v1/audio/transcriptions')
+  const body = request!.body
+  for (const [field, value] of [
+    ['model', 'model-1'],
+    ['response_format', 'json'],
+    ['language', 'he'],
+  ]) {
+    assert.ok(body.includes(`name="${field}"\r\n\r\n${value}\r\n`), field)
+  }
+  const at = body.indexOf('RIFF')
+  const wav = readWav(body.subarray(at, at + 8 + body.readUInt32LE(at + 4)))
+  if ('error' in wav) throw new Error(wav.error)
+  assert.is(wav.sampleRateHz, 8000)
+  assert.equal(wav.samples[0], samples)
+})
+
+test('the realtime WebSocket: one connection, each utterance appended and committed, answers by name', async () => {
+  const ear = new RealtimeTranscription(realtime())
+  provider.texts = ['A long answer that takes its time.', 'Short.']
+  const answers = await Promise.all([
+    ear.transcribe(tone(440, 8000, 3), 'he-IL'),
+    ear.transcribe(tone(440, 8000, 1), 'he-IL'),
+  ])
+  assert.equal(
+    answers.map(answer => ('text' in answer ? answer.text : answer.error)),
+    ['A long answer that takes its time.', 'Short.'],
+  )
+  assert.is(provider.connections, 1)
+  assert.is(provider.requests[0]?.authorization, 'Bearer k-1')
+  assert.equal(provider.messages[0], {
+    type: 'session.update',
+    session: {
+      type: 'transcription',
+      audio: {
+        input: {
+          format: { type: 'audio/pcm', rate: 24_000 },
+          transcription: { model: 'model-1', language: 'he' },
+          turn_detection: null,
+        },
+      },
+    },
+  })
+  assert.is(provider.messages.filter(({ type }) => type === 'session.update').length, 1)
+  assert.is(provider.appended.length, 2 * 24_000 * 4)
+  ear.close()
+})
+
+test('a WebSocket that broke is an error, and the next utterance opens another', async () => {
+  const ear = new RealtimeTranscription(realtime())
+  provider.mood = 'broken'
+  assert.is(errorOf(await ear.transcribe(tone(440, 8000, 1), null)), 'realtime: the connection broke')
+  provider.mood = 'well'
+  provider.texts = ['Again.']
+  assert.equal(await ear.transcribe(tone(440, 8000, 1), null), { text: 'Again.', engine: 'model-1' })
+  assert.is(provider.connections, 2)
+  ear.close()
+})
+
+test('a refused or a silent provider is an error within its time', async () => {
+  const samples = (): Int16Array<ArrayBuffer> => tone(440, 8000, 1)
+  provider.mood = 401
+  assert.is(errorOf(await new OpenAiSpeech(http()).speak('a', null)), '/audio/speech: status 401')
+  assert.is(
+    errorOf(await new OpenAiTranscription(http()).transcribe(samples(), null)),
+    '/audio/transcriptions: status 401',
+  )
+  assert.is(errorOf(await new RealtimeTranscription(realtime()).transcribe(samples(), null)), 'realtime: no connection')
+  provider.mood = 'silent'
+  assert.match(errorOf(await new OpenAiSpeech(http(IMPATIENCE_MS)).speak('a', null)), /no answer within 100 ms/)
+  assert.match(
+    errorOf(await new OpenAiTranscription(http(IMPATIENCE_MS)).transcribe(samples(), null)),
+    /no answer within 100 ms/,
+  )
+  const ear = new RealtimeTranscription(realtime(IMPATIENCE_MS))
+  assert.match(errorOf(await ear.transcribe(samples(), null)), /no answer within 100 ms/)
+  ear.close()
+})
+
+test('an empty, an endless or a senseless answer is an error', async () => {
+  assert.is(errorOf(await new OpenAiSpeech(http()).speak('a', null)), '/audio/speech: no audio')
+  provider.audio = Buffer.alloc(11 * 1024 * 1024)
+  assert.match(errorOf(await new OpenAiSpeech(http(60_000)).speak('a', null)), /more than/)
+  provider.texts = [7 as never]
+  assert.match(errorOf(await new OpenAiTranscription(http()).transcribe(tone(440, 8000, 1), null)), /no text/)
+})
+
+test('when the provider fails the offline engine takes over, and both uses are told with their cost', async () => {
+  const uses: SpeechUse[] = []
+  const offline = new ScriptedEar()
+  const service = new SpeechService({
+    tts: [],
+    stt: [...remoteSpeechToText(http()), { name: 'offline', engine: offline }],
+    used: use => uses.push(use),
+    now: () => 0,
+  })
+  provider.mood = 'broken'
+  const samples = tone(440, 8000, 2)
+  const answer = service.transcribe(samples, null)
+  while (offline.heard.length === 0) await new Promise(resolve => setImmediate(resolve))
+  assert.is(offline.heard[0], samples)
+  await offline.understand('Hello.')
+  assert.equal(await answer, { text: 'Hello.', engine: 'scripted' })
+  assert.equal(
+    uses.map(({ engine, seconds, error }) => [engine, seconds, error === null]),
+    [
+      ['model-1', 2, false],
+      ['offline', 2, true],
+    ],
+  )
+})
+
+test('another language goes to the provider alone; without a provider there is none', async () => {
+  assert.equal(remoteSpeechToText(OFFLINE_SPEECH.stt), [])
+  assert.equal(remoteTextToSpeech(OFFLINE_SPEECH.tts), [])
+  assert.ok(remoteSpeechToText(realtime())[0]?.engine instanceof RealtimeTranscription)
+  const offline = { name: 'offline', engine: new ScriptedEar() }
+  const service = new SpeechService({
+    tts: [],
+    stt: [...remoteSpeechToText(http()), offline],
+    used: () => {},
+    now: () => 0,
+  })
+  assert.ok(service.understands('he'))
+  provider.mood = 500
+  assert.match(errorOf(await service.transcribe(tone(440, 8000, 1), 'he')), /status 500/)
+  assert.equal(offline.engine.heard, [])
+})
+
+test.run()
