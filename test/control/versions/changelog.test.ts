@@ -5,7 +5,7 @@ import { API_VERSIONS } from '../../../control/versions/all.ts'
 import { changelog } from '../../../control/versions/changelog.ts'
 import { type ApiVersion, added } from '../../../control/versions/version.ts'
 import { suite } from '../../harness.ts'
-import { ask } from '../app-harness.ts'
+import { type Answer, ask } from '../app-harness.ts'
 import { makeWholeApp, type WholeApp } from '../whole-app.ts'
 
 const test = suite('control/versions/changelog')
@@ -78,11 +78,17 @@ test('every doc_url that an error gives leads to a page and an anchor that the p
 })
 
 test('every link of the pages leads to a page and an anchor that is there', async () => {
+  const pages = new Map<string, Promise<Answer>>()
+  const page = (path: string): Promise<Answer> => {
+    const answer = pages.get(path) ?? ask(world.app, `GET ${path}`)
+    pages.set(path, answer)
+    return answer
+  }
   for (const path of ['/docs', '/docs/errors', '/changelog']) {
-    const links = [...(await ask(world.app, `GET ${path}`)).text.matchAll(/href="([^"]+)"/g)].map(match => match[1]!)
+    const links = [...(await page(path)).text.matchAll(/href="([^"]+)"/g)].map(match => match[1]!)
     for (const link of new Set(links)) {
       const [to, anchor] = link.split('#') as [string, string?]
-      const { status, text } = await ask(world.app, `GET ${to === '' ? path : to}`)
+      const { status, text } = await page(to === '' ? path : to)
       assert.is(status, 200, `${path}: ${link}`)
       if (anchor !== undefined) assert.match(text, `id="${anchor}"`, `${path}: ${link}`)
     }
