@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 import { type Config, configHelp, readConfig } from './config.ts'
-import { databaseFile, prepareDataDir } from './data-dir.ts'
+import { openConfiguredStore } from './configured-store.ts'
+import { prepareDataDir } from './data-dir.ts'
 import { addOrganisation } from './first-start.ts'
 import { VERSION } from './package.ts'
 import { start } from './start.ts'
-import { openStore } from './store.ts'
 
 const HELP = `tandem ${VERSION}: a telephony media engine
 
@@ -36,7 +36,8 @@ async function withConfig(run: (config: Config) => Promise<number>): Promise<num
 async function addOrg(config: Config, name: string): Promise<number> {
   const prepared = prepareDataDir(config.dataDir)
   if (prepared !== null) return refuse(prepared.error)
-  const store = await openStore(databaseFile(config.dataDir))
+  const store = await openConfiguredStore(config).catch((error: Error) => error)
+  if (store instanceof Error) return refuse(store.message)
   try {
     const organisation = { name, pciEnabled: false, now: new Date() }
     const { organisationId, keys } = await store.transaction(trx => addOrganisation(trx, organisation))

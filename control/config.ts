@@ -20,8 +20,10 @@ export interface Config {
   rtpPorts: { first: number; last: number }
   publicIp: string | null
   engineThreads: number
-  /** Null: SQLite in the data directory, the one store of this version. */
-  databaseUrl: null
+  /** `postgres://…`; null: SQLite in the data directory. */
+  databaseUrl: string | null
+  /** Null: made once, and kept in the data directory. */
+  nodeId: string | null
   liveKey: string | null
   testKey: string | null
   /** CIDR blocks. */
@@ -116,6 +118,13 @@ function publicUrl(text: string): Parsed<string> {
     : bad('set an http:// or https:// address, for example https://voice.example.com')
 }
 
+function databaseUrl(text: string): Parsed<string> {
+  const url = URL.canParse(text) ? new URL(text) : null
+  const isWhole =
+    url !== null && /^postgres(ql)?:$/.test(url.protocol) && url.hostname !== '' && url.pathname.length > 1
+  return isWhole ? ok(text) : bad('set postgres://USER:PASSWORD@HOST:5432/DATABASE, or leave it unset for SQLite')
+}
+
 function smtpUrl(text: string): Parsed<string> {
   const url = URL.canParse(text) ? new URL(text) : null
   return url !== null && /^smtps?:$/.test(url.protocol) && url.hostname !== ''
@@ -196,10 +205,18 @@ const SETTINGS: Settings = {
   databaseUrl: {
     name: 'TANDEM_DATABASE_URL',
     default: null,
-    help: 'absent: SQLite in the data directory, the one store of this version',
-    parse: () => bad('leave it unset, this version stores in SQLite in the data directory'),
+    help: 'postgres://USER:PASSWORD@HOST:5432/DATABASE (PostgreSQL 15 or later); absent: SQLite in the data directory',
+    parse: databaseUrl,
     absent: null,
     secret: true,
+  },
+  nodeId: {
+    name: 'TANDEM_NODE_ID',
+    default: null,
+    help: 'name of this node among those on one database; absent: made once, and kept in the data directory',
+    parse: text =>
+      /^[A-Za-z0-9._-]{1,64}$/.test(text) ? ok(text) : bad('set 1 to 64 letters, digits, dots, dashes or underscores'),
+    absent: null,
   },
   liveKey: {
     name: 'TANDEM_LIVE_KEY',

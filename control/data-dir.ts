@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -11,6 +12,13 @@ const PRIVATE_MODE = 0o700
 export type ProcessName = 'supervisor' | 'media' | 'control'
 
 export const databaseFile = (dataDir: string): string => join(dataDir, 'tandem.db')
+
+/** Who this installation is on a database that it shares: made once. */
+export function ownNodeId(dataDir: string): string {
+  const file = join(dataDir, 'node-id')
+  if (!existsSync(file)) writeFileSync(file, `node-${randomBytes(6).toString('hex')}\n`)
+  return readFileSync(file, 'utf8').trim()
+}
 
 /** Where media listens for control: in the data directory, or for a long path in the system's temporary one. */
 export function mediaSocketPath(dataDir: string): string {

@@ -80,8 +80,9 @@ export function postgresDatabase<DB>(url: string, node: string): Kysely<DB> {
     allowExitOnIdle: true,
     application_name: 'tandem',
   })
-  // A connection that breaks while idle leaves the pool; the next query opens another, or says why it cannot.
+  // A connection that breaks leaves the pool, and the query on it fails; the next one opens another, or says why it cannot.
   pool.on('error', () => {})
+  pool.on('connect', client => client.on('error', () => {}))
   // `in ()`, which SQLite knows and PostgreSQL does not, is false.
   const plugins = [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })]
   return new Kysely<DB>({ dialect: new Dialect({ pool }, node), plugins })

@@ -32,7 +32,10 @@ test('good values are taken', () => {
     TANDEM_LIVE_KEY: 'sk_live_0123456789abcdef',
     TANDEM_SMTP_URL: 'smtp://a:b@mail.test?from=c@d.test',
     TANDEM_LOG_LEVEL: 'debug',
+    TANDEM_DATABASE_URL: 'postgres://tandem:secret@db.test:5432/tandem',
+    TANDEM_NODE_ID: 'node-1',
   })
+  assert.equal([config.databaseUrl, config.nodeId], ['postgres://tandem:secret@db.test:5432/tandem', 'node-1'])
   assert.is(config.httpPort, 0)
   assert.is(config.sipHost, '::1')
   assert.equal(config.rtpPorts, { first: 30000, last: 30099 })
@@ -58,6 +61,7 @@ const BAD: [string, string][] = [
   ['TANDEM_ENGINE_THREADS', '0'],
   ['TANDEM_ALLOW_PRIVATE_URLS', '10.0.0.1'],
   ['TANDEM_LOG_LEVEL', 'loud'],
+  ['TANDEM_NODE_ID', 'a node'],
   ['TANDEM_DRAIN_SECONDS', '-1'],
   ['TANDEM_MAX_CALLS', '1e3'],
 ]
@@ -99,6 +103,7 @@ test('the help lists every variable of the contract', () => {
     'TANDEM_PUBLIC_IP',
     'TANDEM_ENGINE_THREADS',
     'TANDEM_DATABASE_URL',
+    'TANDEM_NODE_ID',
     'TANDEM_LIVE_KEY',
     'TANDEM_TEST_KEY',
     'TANDEM_ALLOW_PRIVATE_URLS',

@@ -27,8 +27,9 @@ export interface TestDatabase {
   remove(): Promise<void>
 }
 
-export async function makeDatabase(): Promise<TestDatabase> {
-  if (SERVER !== undefined) return makePostgres(SERVER)
+/** `blank`: without tables. */
+export async function makeDatabase({ blank = false } = {}): Promise<TestDatabase> {
+  if (SERVER !== undefined) return blank ? makeBlank(SERVER) : makePostgres(SERVER)
   const folder = mkdtempSync(join(tmpdir(), 'tandem-test-'))
   return { target: join(folder, 'tandem.db'), remove: async () => rmSync(folder, { recursive: true }) }
 }
@@ -66,6 +67,14 @@ async function makePostgres(server: string): Promise<TestDatabase> {
   else await admin.query(`create database ${name} template ${await template}`)
   if (!all.includes(name)) all.push(name)
   return { target, remove: async () => void free.push(name) }
+}
+
+async function makeBlank(server: string): Promise<TestDatabase> {
+  const { target, remove } = await makePostgres(server)
+  const name = new URL(target).pathname.slice(1)
+  await admin?.query(`drop database ${name} with (force)`)
+  await admin?.query(`create database ${name} encoding 'UTF8' template template0`)
+  return { target, remove }
 }
 
 /** Deletes every row, and ends whoever still works there. One statement, for foreign keys are checked at its end. */
