@@ -5,9 +5,11 @@ import { devicesOf } from './agents/devices.ts'
 import { audioConverter } from './audio/convert.ts'
 import { audioPath, sweepAudio } from './audio/files.ts'
 import { Devices } from './browsers/devices.ts'
+import { servePages } from './browsers/pages.ts'
 import { CallDriver, type CallPrograms } from './calls/driver.ts'
 import type { StreamDeps } from './calls/streams.ts'
 import type { Config } from './config.ts'
+import { forgetDocument } from './contact-centre/document-users.ts'
 import { assistantsLedBy, assistantsOf, knownAssets, profilesScriptedBy } from './contact-centre/flow-users.ts'
 import { modelChooser } from './flows/model-choice.ts'
 import { StreamSlots } from './http/event-stream.ts'
@@ -115,6 +117,13 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   serveHealth(app, { store, media, registry, now, counters })
   serveDocs(app)
   serveInvitations(app, { store, now })
+  servePages(app, {
+    store,
+    vault: parts.vault,
+    now,
+    wsUrl: wsUrlOf(parts.config),
+    isProxied: (parts.config.publicUrl ?? null) !== null,
+  })
   await app.ready()
   return app
 }
@@ -292,7 +301,7 @@ function content({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'confi
   const { dataDir } = config
   return [
     ...audioAssetRoutes({ store, now, dataDir, convert: audioConverter(), usesOf: usersOf(queuesUsing, flowsUsing) }),
-    ...kbDocumentRoutes({ store, now, search: passageSearch(store.engine) }),
+    ...kbDocumentRoutes({ store, now, search: passageSearch(store.engine), forgetDocument }),
     ...kbSearchRoutes({ store, search: passageSearch(store.engine), documentExists: existsIn('kb_documents') }),
     ...reportRoutes({
       store,

@@ -14,13 +14,14 @@ export async function judgePins(db: Db, events: readonly NumberedEvent[]): Promi
     if (event.name !== 'leg.collected') continue
     const rows = await loadLeg(db, event.body.legId)
     if (rows === null || rows.participant.step !== 'pin') continue
-    if (event.body.collectId === collectId(rows.participant)) verdicts.set(seq, await judge(rows, event.body.digits))
+    if (event.body.collectId === collectId(rows.participant))
+      verdicts.set(seq, await judgePin(rows.room, event.body.digits))
   }
   return verdicts
 }
 
 /** A moderator's PIN makes a moderator; in a room with a moderator's PIN only, no PIN makes a member. */
-async function judge({ room }: LegRows, digits: string): Promise<PinVerdict> {
+export async function judgePin(room: LegRows['room'], digits: string): Promise<PinVerdict> {
   if (room === null) return 'wrong'
   if (digits === '') return room.pin_hash === null ? 'member' : 'wrong'
   if (room.moderator_pin_hash !== null && (await verifyPin(digits, room.moderator_pin_hash))) return 'moderator'

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { jwtVerify, SignJWT } from 'jose'
 import { type Problem, problem } from '../http/errors.ts'
+import { newId } from '../ids.ts'
 import type { Db, Store } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { Vault } from '../vault.ts'
@@ -29,6 +30,36 @@ export async function clientTokenKey(store: Store, vault: Vault): Promise<Uint8A
     .where('name', '=', KEY_SETTING)
     .executeTakeFirstOrThrow()
   return Buffer.from(vault.open(stored.value, KEY_SETTING), 'base64url')
+}
+
+/** An expired token is refused by its signature alone; its row is kept for this long, for whoever asks what it was. */
+const KEPT_MS = 24 * 60 * 60 * 1000
+
+export type TokenFields = Pick<ClientTokenRow, 'assistant_id' | 'agent_user_id' | 'origin' | 'metadata'> & {
+  ttlS: number
+}
+
+/** Makes the row of a new token, for one call or one softphone, and forgets those of long ago. */
+export async function insertClientToken(
+  db: Db,
+  tenant: Tenant,
+  { ttlS, ...fields }: TokenFields,
+  at: Date,
+): Promise<ClientTokenRow> {
+  const row: ClientTokenRow = {
+    ...fields,
+    id: newId('call'),
+    organisation_id: tenant.organisationId,
+    livemode: tenant.livemode ? 1 : 0,
+    expires_at: new Date(at.getTime() + ttlS * 1000).toISOString(),
+    used_at: null,
+    created: at.toISOString(),
+  }
+  const tokens = forTenant(db, tenant)
+  const forgotten = new Date(at.getTime() - KEPT_MS).toISOString()
+  await tokens.delete('client_tokens').where('expires_at', '<', forgotten).execute()
+  await tokens.insert('client_tokens', row)
+  return row
 }
 
 /** The signed token of a row (RFC 7519): bound to one call, one origin and one tenant, until `expires_at`. */

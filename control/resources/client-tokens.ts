@@ -1,12 +1,11 @@
 import Type, { type Static } from 'typebox'
-import { clientTokenKey, readOrigin, signClientToken } from '../contact-centre/client-token.ts'
+import { clientTokenKey, insertClientToken, readOrigin, signClientToken } from '../contact-centre/client-token.ts'
 import type { ClientTokenRow } from '../contact-centre/tables.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, type Problem, problem } from '../http/errors.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { input, metadata, nullable, timestamp } from '../http/schema.ts'
-import { newId } from '../ids.ts'
 import type { Store } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
 import type { Vault } from '../vault.ts'
@@ -21,8 +20,6 @@ export interface ClientTokenDeps {
 }
 
 const DEFAULT_TTL_S = 300
-/** An expired token is refused by its signature alone; its row is kept for this long, for whoever asks what it was. */
-const KEPT_MS = 24 * 60 * 60 * 1000
 
 /** Specification, "ClientToken". */
 export const clientTokenSchema = Type.Object({
@@ -87,24 +84,15 @@ async function mint(
   }
   const refused = await targetProblem(deps, context, asked)
   if (refused !== null) return refused
-  const at = deps.now()
-  const row: ClientTokenRow = {
-    id: newId('call'),
-    organisation_id: context.organisationId,
-    livemode: context.livemode ? 1 : 0,
+  const fields = {
     assistant_id: asked.assistant_id ?? null,
     agent_user_id: asked.agent_user_id ?? null,
     origin,
     metadata: JSON.stringify(asked.metadata ?? {}),
-    expires_at: new Date(at.getTime() + (asked.ttl_s ?? DEFAULT_TTL_S) * 1000).toISOString(),
-    used_at: null,
-    created: at.toISOString(),
+    ttlS: asked.ttl_s ?? DEFAULT_TTL_S,
   }
+  const row = await insertClientToken(deps.store.db, context, fields, deps.now())
   const token = await signClientToken(row, await clientTokenKey(deps.store, deps.vault))
-  const tokens = forTenant(deps.store.db, context)
-  const forgotten = new Date(at.getTime() - KEPT_MS).toISOString()
-  await tokens.delete('client_tokens').where('expires_at', '<', forgotten).execute()
-  await tokens.insert('client_tokens', row)
   return toClientToken(row, token, deps.wsUrl)
 }
 

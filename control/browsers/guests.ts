@@ -1,0 +1,122 @@
+import { isJoinable } from '../calls/join-window.ts'
+import { judgePin } from '../calls/pin-verdict.ts'
+import { tenantOf } from '../calls/records.ts'
+import { runningSession } from '../calls/seat.ts'
+import { scheduleOf } from '../calls/settings.ts'
+import type { CallRow, ConferenceRoomRow, ParticipantRow } from '../calls/tables.ts'
+import { clientTokenKey, insertClientToken, signClientToken } from '../contact-centre/client-token.ts'
+import { type Problem, problem } from '../http/errors.ts'
+import { sha256 } from '../secrets.ts'
+import type { Db, Store } from '../store.ts'
+import { forTenant } from '../tenancy.ts'
+import type { Vault } from '../vault.ts'
+
+export interface GuestDeps {
+  store: Store
+  vault: Vault
+  now: () => Date
+}
+
+/** How long a guest has from the form to the call [s]. */
+const TTL_S = 300
+const KEPT_MS = 24 * 60 * 60 * 1000
+
+/** The room of a guest link: whoever has the link may come, so the link says whose room it is. */
+export const roomOfLink = (db: Db, token: string): Promise<ConferenceRoomRow | undefined> =>
+  db.selectFrom('conference_rooms').selectAll().where('link_hash', '=', sha256(token)).executeTakeFirst()
+
+export type Openness = 'open' | 'not_open' | 'closed'
+
+export const opennessOf = (room: ConferenceRoomRow, now: Date): Openness =>
+  room.active === 0 ? 'closed' : isJoinable(scheduleOf(room), now) ? 'open' : 'not_open'
+
+export interface Guest {
+  name: string
+  pin: string
+  /** The page's origin; null: unknown. */
+  origin: string | null
+}
+
+/** Lets a guest in: a client token for one call into the room, or why not. A wrong PIN is `parameter_invalid` at `pin`. */
+export async function admitGuest(
+  { store, vault, now }: GuestDeps,
+  room: ConferenceRoomRow,
+  guest: Guest,
+): Promise<{ callId: string; token: string } | Problem> {
+  const openness = opennessOf(room, now())
+  if (openness !== 'open') return problem('resource_conflict', CLOSED[openness], { details: { reason: openness } })
+  const verdict = await judgePin(room, guest.pin)
+  if (verdict === 'wrong') {
+    const message = guest.pin === '' ? 'The room asks for a PIN.' : 'The PIN is wrong.'
+    return problem('parameter_invalid', message, { param: 'pin' })
+  }
+  const at = now()
+  const row = await store.transaction(async trx => {
+    const tenant = tenantOf(room)
+    const fields = { assistant_id: null, agent_user_id: null, origin: guest.origin, metadata: '{}', ttlS: TTL_S }
+    const token = await insertClientToken(trx, tenant, fields, at)
+    const guests = forTenant(trx, tenant)
+    const forgotten = new Date(at.getTime() - KEPT_MS).toISOString()
+    await guests.delete('browser_guests').where('created', '<', forgotten).execute()
+    const created = at.toISOString()
+    await guests.insert('browser_guests', { id: token.id, room_id: room.id, name: guest.name, role: verdict, created })
+    return token
+  })
+  return { callId: row.id, token: await signClientToken(row, await clientTokenKey(store, vault)) }
+}
+
+const CLOSED = {
+  not_open: 'The room is not open yet.',
+  closed: 'The room is closed.',
+} as const
+
+/** What a guest page shows of its call. */
+export interface GuestState {
+  state: 'connecting' | 'waiting' | 'seated' | 'refused' | 'ended'
+  /** `moderator` while waiting; `room-locked`, `room-full`, `room-closed` when refused; else why the call ended. */
+  reason: string | null
+  /** Who is in the session now. */
+  participants: number
+}
+
+/** How far a guest of this room has come; null: there is no such guest. */
+export async function guestState(db: Db, room: ConferenceRoomRow, callId: string): Promise<GuestState | null> {
+  const tenant = forTenant(db, tenantOf(room))
+  const guest = await tenant.find('browser_guests', callId)
+  if (guest?.room_id !== room.id) return null
+  const call = await tenant.find('calls', callId)
+  const participant = await tenant
+    .select('participants')
+    .selectAll()
+    .where('call_id', '=', callId)
+    .limit(1)
+    .executeTakeFirst()
+  return { ...progressOf(call, participant), participants: await seatedIn(db, room) }
+}
+
+function progressOf(call?: CallRow, participant?: ParticipantRow): Pick<GuestState, 'state' | 'reason'> {
+  if (call === undefined || participant === undefined) return { state: 'connecting', reason: null }
+  if (participant.leave_prompt !== null) return { state: 'refused', reason: participant.leave_prompt }
+  if (call.ended_at !== null) return { state: 'ended', reason: call.ended_reason }
+  switch (participant.step) {
+    case 'waiting':
+      return { state: 'waiting', reason: 'moderator' }
+    case 'seated':
+      return { state: 'seated', reason: null }
+    default:
+      return { state: 'connecting', reason: null }
+  }
+}
+
+async function seatedIn(db: Db, room: ConferenceRoomRow): Promise<number> {
+  const session = await runningSession(db, room)
+  if (session === undefined) return 0
+  const { count } = await forTenant(db, tenantOf(room))
+    .select('participants')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('session_call_id', '=', session.id)
+    .where('joined_at', 'is not', null)
+    .where('left_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}

@@ -1,0 +1,144 @@
+import { readFileSync } from 'node:fs'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import Type, { type Static } from 'typebox'
+import { readOrigin } from '../contact-centre/client-token.ts'
+import { isProblem, type Problem, problem } from '../http/errors.ts'
+import { RateLimiter } from '../http/limits.ts'
+import { sendProblem } from '../http/server.ts'
+import { PACKAGE_ROOT } from '../package.ts'
+import { sha256 } from '../secrets.ts'
+import { guestPage, missingLinkPage, softphonePage, webCallPage } from '../web/calls/pages.ts'
+import { admitGuest, type GuestDeps, guestState, opennessOf, roomOfLink } from './guests.ts'
+import { PinTries } from './pin-tries.ts'
+
+export interface PageDeps extends GuestDeps {
+  /** Where browsers find the call WebSocket; no slash at its end. */
+  wsUrl: string
+  /** A proxy stands before us and says whose requests it brings. */
+  isProxied: boolean
+}
+
+/** Of one address: forms in a burst, and a second. */
+const FORM_RATE = { burst: 20, perSecond: 1 }
+const ASSETS: Record<string, string> = {
+  'calls.css': 'text/css; charset=utf-8',
+  'call-line.js': 'text/javascript; charset=utf-8',
+  'page.js': 'text/javascript; charset=utf-8',
+  'sound.js': 'text/javascript; charset=utf-8',
+  'sound-worklet.js': 'text/javascript; charset=utf-8',
+  'guest.js': 'text/javascript; charset=utf-8',
+  'web-call.js': 'text/javascript; charset=utf-8',
+  'softphone.js': 'text/javascript; charset=utf-8',
+}
+
+const guestBody = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 80, pattern: '^[^\\p{Cc}]*\\S[^\\p{Cc}]*$' }),
+    pin: Type.Optional(Type.String({ maxLength: 8, pattern: '^[0-9]*$' })),
+  },
+  { additionalProperties: false },
+)
+type LinkRequest = FastifyRequest<{ Params: { token: string }; Body: Static<typeof guestBody> }>
+
+/** The pages on which a browser is a telephone; in none of them is anything from elsewhere. */
+export function servePages(app: FastifyInstance, deps: PageDeps): void {
+  serveAssets(app)
+  serveGuests(app, deps)
+  app.get('/web_call', async (_request, reply) => sendPage(reply, webCallPage(deps.wsUrl), deps.wsUrl))
+  app.get('/softphone', async (_request, reply) => sendPage(reply, softphonePage(deps.wsUrl), deps.wsUrl))
+}
+
+function serveAssets(app: FastifyInstance): void {
+  for (const [name, type] of Object.entries(ASSETS)) {
+    const content = readFileSync(new URL(`control/web/calls/${name}`, PACKAGE_ROOT))
+    app.get(`/calls/${name}`, async (_request, reply) =>
+      reply.headers({ 'Content-Type': type, 'Cache-Control': 'no-cache', ...SAFE }).send(content),
+    )
+  }
+}
+
+/** The link is the secret: who has it may come, within the room's rules. */
+function serveGuests(app: FastifyInstance, deps: PageDeps): void {
+  const { store, now, wsUrl } = deps
+  const limiter = new RateLimiter(FORM_RATE)
+  const tries = new PinTries()
+  app.get('/join/:token', async (request: LinkRequest, reply) => {
+    const room = await roomOfLink(store.db, request.params.token)
+    if (room === undefined) return sendPage(reply.code(404), missingLinkPage(), wsUrl)
+    return sendPage(reply, guestPage(room, opennessOf(room, now())), wsUrl)
+  })
+  app.post('/join/:token', { schema: { body: guestBody } }, async (request: LinkRequest, reply) => {
+    const answer = await join(deps, limiter, tries, request)
+    if (isProblem(answer)) return sendProblem(request, reply, answer)
+    return reply.code(201).header('Cache-Control', 'no-store').send(answer)
+  })
+  app.get('/join/:token/calls/:callId', async (request: LinkRequest, reply) => {
+    const { token, callId } = request.params as { token: string; callId: string }
+    const room = await roomOfLink(store.db, token)
+    const state = room === undefined ? null : await guestState(store.db, room, callId)
+    if (state === null) return sendProblem(request, reply, NO_LINK)
+    return reply.header('Cache-Control', 'no-store').send(state)
+  })
+}
+
+const NO_LINK = problem('resource_missing', 'The link does not work any more; ask for a new one.')
+
+async function join(
+  deps: PageDeps,
+  limiter: RateLimiter,
+  tries: PinTries,
+  request: LinkRequest,
+): Promise<object | Problem> {
+  const now = deps.now().getTime()
+  const address = addressOf(request, deps.isProxied)
+  const waitS = limiter.take(address, now)
+  if (waitS > 0) return problem('rate_limited', 'Too many requests.', { retryAfterS: waitS })
+  const { token } = request.params
+  const room = await roomOfLink(deps.store.db, token)
+  if (room === undefined) return NO_LINK
+  const { name, pin = '' } = request.body
+  const key = `${sha256(token)} ${address}`
+  const lockedS = pin === '' ? 0 : tries.begin(key, now)
+  if (lockedS > 0) {
+    const message = 'Too many wrong PINs; wait a little before you try again.'
+    return problem('rate_limited', message, { param: 'pin', retryAfterS: lockedS })
+  }
+  const origin = readOrigin(String(request.headers.origin ?? ''))
+  const admitted = await admitGuest(deps, room, { name: name.trim(), pin, origin })
+  if (isProblem(admitted)) {
+    return admitted.param === 'pin' && pin !== '' ? { ...admitted, details: { tries_left: tries.left(key) } } : admitted
+  }
+  tries.right(key)
+  return { call_id: admitted.callId, client_token: admitted.token, ws_url: `${deps.wsUrl}/v1/web_calls` }
+}
+
+function addressOf(request: FastifyRequest, isProxied: boolean): string {
+  const forwarded = String(request.headers['x-forwarded-for'] ?? '')
+    .split(',')
+    .at(-1)
+    ?.trim()
+  return isProxied && forwarded !== undefined && forwarded !== '' ? forwarded : request.ip
+}
+
+const SAFE = { 'X-Content-Type-Options': 'nosniff', 'Referrer-Policy': 'no-referrer' }
+
+/** Scripts, styles and connections of our own only; the microphone is for this page alone. */
+const sendPage = (reply: FastifyReply, page: string, wsUrl: string): FastifyReply =>
+  reply
+    .headers({
+      ...SAFE,
+      'Content-Type': 'text/html; charset=utf-8',
+      'Cache-Control': 'no-store',
+      'Permissions-Policy': 'microphone=(self), camera=(), geolocation=()',
+      'Content-Security-Policy': [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        `connect-src 'self' ${new URL(wsUrl).origin}`,
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+      ].join('; '),
+    })
+    .send(page)

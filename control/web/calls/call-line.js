@@ -1,0 +1,119 @@
+/** One connection to the call WebSocket, in the words of its messages: JSON text, audio as base64 of linear samples at 16 kHz. */
+export class CallLine extends EventTarget {
+  /** The leg that is in a call, or rings. */
+  streamSid = null
+  isInCall = false
+  #socket
+  #sound
+  #sentMs = 0
+
+  /** Resolves when the page is admitted; throws an error whose message is for people. */
+  static open(wsUrl, token, sound) {
+    const address = `${wsUrl}?${new URLSearchParams({ client_token: token, format: 'l16_16000' })}`
+    const socket = new WebSocket(address)
+    return new Promise((resolve, reject) => {
+      socket.onopen = () => resolve(new CallLine(socket, sound))
+      socket.onerror = () => reject(new Error('The call was not let in: the link may have been used, or is too old.'))
+    })
+  }
+
+  constructor(socket, sound) {
+    super()
+    this.#socket = socket
+    this.#sound = sound
+    socket.onerror = null
+    socket.onmessage = ({ data }) => this.#heard(JSON.parse(data))
+    socket.onclose = ({ code, reason }) => this.#tell('closed', { code, reason })
+    if (sound !== null) this.useSound(sound)
+  }
+
+  useSound(sound) {
+    this.#sound = sound
+    sound.onFrame = frame => {
+      if (this.isInCall) this.#spoke(frame)
+    }
+  }
+
+  #spoke(frame) {
+    // What the network has not taken for half a second will come too late for a conversation.
+    if (this.#socket.bufferedAmount > 32_000) return
+    const payload = toBase64(new Uint8Array(frame.buffer, frame.byteOffset, frame.byteLength))
+    this.#sentMs += 20
+    this.#send({ event: 'media', streamSid: this.streamSid, media: { timestamp: String(this.#sentMs), payload } })
+  }
+
+  #heard(message) {
+    switch (message.event) {
+      case 'start':
+        this.streamSid = message.streamSid
+        this.isInCall = true
+        this.#tell('start', message.start)
+        break
+      case 'media':
+        this.#sound?.play(fromBase64(message.media.payload))
+        break
+      case 'clear':
+        this.#sound?.clear()
+        break
+      case 'dtmf':
+        this.#tell('key', message.dtmf)
+        break
+      case 'ring':
+        this.streamSid = message.streamSid
+        this.#tell('ring', message.ring)
+        break
+      case 'control':
+        this.#tell('control', message.control)
+        break
+      case 'stop':
+        this.isInCall = false
+        this.streamSid = null
+        this.#sound?.clear()
+        this.#tell('stop', message.stop)
+        break
+    }
+  }
+
+  accept() {
+    this.#send({ event: 'accept', streamSid: this.streamSid })
+  }
+
+  /** Hangs up, or declines what rings. */
+  stop() {
+    this.#send({ event: 'stop', streamSid: this.streamSid })
+  }
+
+  key(digit) {
+    this.#send({ event: 'dtmf', streamSid: this.streamSid, dtmf: { digit } })
+  }
+
+  control(body) {
+    this.#send({ event: 'control', control: body })
+  }
+
+  close() {
+    this.#socket.close(1000)
+  }
+
+  #send(message) {
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message))
+  }
+
+  #tell(name, detail) {
+    this.dispatchEvent(new CustomEvent(name, { detail }))
+  }
+}
+
+function toBase64(bytes) {
+  let text = ''
+  for (const byte of bytes) text += String.fromCharCode(byte)
+  return btoa(text)
+}
+
+/** Samples are little-endian on the wire, as in every machine that has a browser. */
+function fromBase64(text) {
+  const binary = atob(text)
+  const bytes = new Uint8Array(binary.length)
+  for (let i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i)
+  return new Int16Array(bytes.buffer)
+}

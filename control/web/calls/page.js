@@ -1,0 +1,49 @@
+/** What the three pages have in common. */
+export const $ = id => document.getElementById(id)
+
+/** Shows one of the sections of the page. */
+export function show(id) {
+  for (const section of document.querySelectorAll('main > section, main > form')) section.hidden = section.id !== id
+  const first = $(id).querySelector('input, button')
+  first?.focus({ preventScroll: true })
+}
+
+/** Says something; `bad`: something went wrong. */
+export function say(text, bad = false) {
+  const notice = $('notice')
+  notice.textContent = text
+  notice.classList.toggle('bad', bad)
+}
+
+/** A switch that says what it is by `aria-pressed`. */
+export function toggle(button, change) {
+  button.addEventListener('click', () => {
+    const isOn = button.getAttribute('aria-pressed') !== 'true'
+    button.setAttribute('aria-pressed', String(isOn))
+    change(isOn)
+  })
+}
+
+/** The duration of a call, and the level of the microphone, until the function that it returns is called. */
+export function startClock(sound) {
+  const began = performance.now()
+  const meter = $('level')
+  const clock = $('clock')
+  const timer = setInterval(() => {
+    const seconds = Math.floor((performance.now() - began) / 1000)
+    clock.textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
+    meter.value = sound.level
+  }, 100)
+  return () => clearInterval(timer)
+}
+
+/** A keypad that also listens to the keyboard, but not while something is typed. */
+export function keypad(press) {
+  for (const key of document.querySelectorAll('#keypad button')) {
+    key.addEventListener('click', () => press(key.value))
+  }
+  document.addEventListener('keydown', event => {
+    const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement
+    if (!isTyping && !event.ctrlKey && !event.metaKey && /^[0-9*#]$/.test(event.key)) press(event.key)
+  })
+}

@@ -1,0 +1,104 @@
+import { CallLine } from './call-line.js'
+import { $, keypad, say, show, startClock, toggle } from './page.js'
+import { microphoneProblem, Sound } from './sound.js'
+
+// Behind the #, so that no server and no log sees the token.
+const token = new URLSearchParams(location.hash.slice(1)).get('client_token')
+let sound = null
+let line = null
+let stopClock = () => {}
+let stopRinging = () => {}
+
+if (token === null) {
+  $('start').disabled = true
+  say('The link lacks its token: ask for a new one.', true)
+}
+
+$('start').addEventListener('click', async () => {
+  $('start').disabled = true
+  say('One moment…')
+  try {
+    await open()
+  } catch (error) {
+    say(error.message, true)
+    sound?.close()
+    $('start').disabled = false
+  }
+})
+
+async function open() {
+  try {
+    sound = await Sound.open()
+  } catch (error) {
+    throw new Error(microphoneProblem(error))
+  }
+  line = await CallLine.open(document.body.dataset.wsUrl, token, sound)
+  line.addEventListener('ring', ({ detail }) => ring(detail))
+  line.addEventListener('start', inCall)
+  line.addEventListener('stop', ({ detail }) => idle(ENDS[detail?.reason] ?? 'The call is over.'))
+  line.addEventListener('control', ({ detail }) => told(detail))
+  line.addEventListener('closed', () => {
+    stopRinging()
+    stopClock()
+    sound.close()
+    show('ready')
+    $('start').hidden = true
+    say('The softphone is disconnected. Ask for a new link to connect again.', true)
+  })
+  idle('')
+}
+
+const ENDS = { no_answer: 'Missed call.', api_hangup: 'The caller has gone.' }
+
+function idle(text) {
+  stopRinging()
+  stopClock()
+  stopClock = () => {}
+  show('idle')
+  for (const id of ['mute', 'hold']) $(id).setAttribute('aria-pressed', 'false')
+  sound.muted = false
+  say(text)
+}
+
+function ring({ caller, queue }) {
+  $('caller').textContent = caller ?? 'Unknown caller'
+  $('queue').textContent = queue ?? ''
+  show('ringing')
+  say('')
+  stopRinging()
+  stopRinging = sound.ring()
+  document.title = `☎ ${caller ?? 'Call'}`
+}
+
+function inCall() {
+  stopRinging()
+  document.title = 'Softphone'
+  $('with').textContent = $('caller').textContent
+  $('state').textContent = $('queue').textContent
+  stopClock = startClock(sound)
+  show('call')
+}
+
+/** What control says: the agent's status, that something was done, or could not be. */
+function told({ type, status, held, message }) {
+  if (type === 'status') $('status').value = status
+  else if (type === 'hold') $('hold').setAttribute('aria-pressed', String(held))
+  else if (type === 'done') say(message)
+  else if (type === 'refused') say(message, true)
+}
+
+$('accept').addEventListener('click', () => line.accept())
+$('decline').addEventListener('click', () => line.stop())
+$('leave').addEventListener('click', () => line.stop())
+toggle($('mute'), isOn => {
+  sound.muted = isOn
+})
+$('hold').addEventListener('click', () => {
+  line.control({ type: $('hold').getAttribute('aria-pressed') === 'true' ? 'unhold' : 'hold' })
+})
+$('status').addEventListener('change', () => line.control({ type: 'status', status: $('status').value }))
+$('transfer').addEventListener('submit', event => {
+  event.preventDefault()
+  line.control({ type: 'transfer', to: $('to').value.trim() })
+})
+keypad(digit => line?.key(digit))

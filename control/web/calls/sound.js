@@ -1,0 +1,95 @@
+const CONSTRAINTS = {
+  audio: { echoCancellation: true, noiseSuppression: true, autoGainControl: true, channelCount: 1 },
+}
+/** What is below is shown as nothing, what is above as all [dB of full scale]. */
+const QUIET_DB = -60
+const LOUD_DB = -6
+const RING = { highHz: 480, lowHz: 400, onS: 1, everyS: 3, gain: 0.08 }
+
+/** The microphone and the loudspeaker of a page. Must be opened by a click, or the browser keeps it silent. */
+export class Sound {
+  /** Gets each frame of 20 ms at 16 kHz that the microphone has made; silent while muted. */
+  onFrame = () => {}
+  muted = false
+  /** How loud the microphone is, 0 to 1. */
+  level = 0
+
+  /** Throws what `getUserMedia` throws: no microphone, or no permission. */
+  static async open() {
+    if (navigator.mediaDevices === undefined) throw new DOMException('not a secure address', 'SecurityError')
+    const stream = await navigator.mediaDevices.getUserMedia(CONSTRAINTS)
+    const context = new AudioContext({ latencyHint: 'interactive' })
+    await context.audioWorklet.addModule('/calls/sound-worklet.js')
+    return new Sound(context, stream)
+  }
+
+  constructor(context, stream) {
+    this.context = context
+    this.stream = stream
+    const mic = new AudioWorkletNode(context, 'mic', {
+      numberOfOutputs: 0,
+      channelCount: 1,
+      channelCountMode: 'explicit',
+    })
+    this.speaker = new AudioWorkletNode(context, 'speaker', { numberOfInputs: 0, outputChannelCount: [1] })
+    context.createMediaStreamSource(stream).connect(mic)
+    this.speaker.connect(context.destination)
+    mic.port.onmessage = ({ data }) => this.#spoke(data)
+    void context.resume()
+  }
+
+  #spoke(frame) {
+    if (this.muted) frame.fill(0)
+    let power = 0
+    for (const sample of frame) power += sample * sample
+    const db = 10 * Math.log10(power / frame.length / 32768 ** 2 + 1e-10)
+    const level = Math.max(0, Math.min(1, (db - QUIET_DB) / (LOUD_DB - QUIET_DB)))
+    this.level = Math.max(level, this.level * 0.85)
+    this.onFrame(frame)
+  }
+
+  play(frame) {
+    this.speaker.port.postMessage(frame)
+  }
+
+  clear() {
+    this.speaker.port.postMessage('clear')
+  }
+
+  /** Rings until the function that it returns is called. */
+  ring() {
+    const { context } = this
+    const gain = new GainNode(context, { gain: 0 })
+    const tones = [RING.highHz, RING.lowHz].map(frequency => new OscillatorNode(context, { frequency }))
+    for (const tone of tones) {
+      tone.connect(gain)
+      tone.start()
+    }
+    gain.connect(context.destination)
+    const burst = () => {
+      gain.gain.setTargetAtTime(RING.gain, context.currentTime, 0.02)
+      gain.gain.setTargetAtTime(0, context.currentTime + RING.onS, 0.02)
+    }
+    burst()
+    const timer = setInterval(burst, RING.everyS * 1000)
+    return () => {
+      clearInterval(timer)
+      for (const tone of tones) tone.stop()
+      gain.disconnect()
+    }
+  }
+
+  close() {
+    for (const track of this.stream.getTracks()) track.stop()
+    void this.context.close()
+  }
+}
+
+/** Why there is no microphone, for people. */
+export function microphoneProblem(error) {
+  if (error.name === 'NotAllowedError')
+    return 'The browser does not let this page use the microphone. Allow it, then try again.'
+  if (error.name === 'NotFoundError') return 'No microphone was found. Connect one, then try again.'
+  if (error.name === 'SecurityError') return 'Browsers give the microphone to https:// pages and to this machine only.'
+  return `The microphone cannot be used: ${error.message}`
+}
