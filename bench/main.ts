@@ -1,18 +1,41 @@
 import { writeFileSync } from 'node:fs'
+import { benchApi } from './api/run.ts'
 import { describeKills, runKills } from './kills/run.ts'
 import { type BenchOptions, HELP, readOptions } from './options.ts'
 import { startProduct } from './product-subject.ts'
 import { recordRun } from './results.ts'
 import { runBench } from './run.ts'
-import { formatReport } from './tables.ts'
+import { formatApiReport, formatReport, formatTurnsReport } from './tables.ts'
+import { benchTurns } from './turns/run.ts'
+
+/** Longer tells nothing more of requests [s]. */
+const API_SECONDS = 10
 
 const say = (line: string): void => console.error(line)
+
+function show({ record }: BenchOptions, startedAt: string, text: string): void {
+  console.log(text)
+  if (record) recordRun(startedAt, text)
+}
 
 /** `npm run bench`: what a call and a stream cost, and how long their audio takes, on this machine. */
 async function benchAudio(options: BenchOptions): Promise<object> {
   const report = await runBench(options, startProduct, say)
-  console.log(formatReport(report))
-  if (options.record) recordRun(report)
+  show(options, report.startedAt, formatReport(report))
+  return report
+}
+
+/** `--api`: what the REST API does in a second, beside a bare route of the same framework. */
+async function benchRest(options: BenchOptions): Promise<object> {
+  const report = await benchApi(Math.min(options.seconds, API_SECONDS), say)
+  show(options, report.startedAt, formatApiReport(report))
+  return report
+}
+
+/** `--turns`: barge-in, and a whole turn without a model. */
+async function benchTalk(options: BenchOptions): Promise<object> {
+  const report = await benchTurns(options.turns, say)
+  show(options, report.startedAt, formatTurnsReport(report))
   return report
 }
 
@@ -28,7 +51,8 @@ try {
   const options = readOptions(process.argv.slice(2))
   if (options === null) console.log(HELP)
   else {
-    const report = options.kills > 0 ? await benchKills(options) : await benchAudio(options)
+    const run = options.kills > 0 ? benchKills : options.turns > 0 ? benchTalk : options.api ? benchRest : benchAudio
+    const report = await run(options)
     if (options.json !== null) writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`)
   }
 } catch (error) {

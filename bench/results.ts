@@ -1,7 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { Report } from './report.ts'
-import { formatReport } from './tables.ts'
 
 const FILE = fileURLToPath(new URL('./RESULTS.md', import.meta.url))
 const HEAD = `# Bench results
@@ -10,10 +8,10 @@ Each section is one run of \`npm run bench -- --record\`, newest first. Absolute
 hour to hour; the ratio of the engine to the C yardstick (\`bench/yardstick\`), both measured in one run, is what to compare.
 `
 
-/** Adds a run to `bench/RESULTS.md`, on top of the earlier ones. */
-export function recordRun(report: Report): void {
+/** Adds the text of a run to `bench/RESULTS.md`, on top of the earlier ones. `startedAt`: ISO-8601. */
+export function recordRun(startedAt: string, text: string): void {
   const earlier = readEarlier()
-  const section = `\n## ${report.startedAt.slice(0, 10)}\n\n\`\`\`text\n${formatReport(report)}\n\`\`\`\n`
+  const section = `\n## ${startedAt.slice(0, 10)}\n\n\`\`\`text\n${text}\n\`\`\`\n`
   writeFileSync(FILE, `${HEAD}${section}${earlier}`)
 }
 

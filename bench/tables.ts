@@ -1,19 +1,62 @@
+import type { ApiReport } from './api/run.ts'
 import type { Percentiles } from './load/histogram.ts'
 import type { LoadResult } from './load/messages.ts'
+import type { Machine } from './machine.ts'
 import { type Figures, lostFrames, type Report, type RoomReport, type StreamReport } from './report.ts'
+import type { TurnsReport } from './turns/run.ts'
 
 /** The report as text for a terminal; the same goes into bench/RESULTS.md. */
 export function formatReport(report: Report): string {
   const { machine } = report
-  const parts = [
-    `commit ${report.commit}, node ${machine.node}, ${machine.kernel}, ${machine.cores} × ${machine.cpu}, ${machine.memoryGb} GB`,
-    ...report.notes.map(note => `note: ${note}`),
-  ]
+  const parts = [machineLine(report.commit, machine), ...report.notes.map(note => `note: ${note}`)]
   if (report.rooms.length > 0) parts.push('', ...roomTables(report.rooms))
   if (report.streams.length > 0) parts.push('', ...streamTables(report.streams))
   parts.push('', ...verdicts(report))
   return parts.join('\n')
 }
+
+/** The figures of the REST API as text. */
+export function formatApiReport({ commit, machine, seconds, connections, operations, pages }: ApiReport): string {
+  const rates = [['', 'requests/s', 'of bare', 'p50 [ms]', 'p99', 'max']]
+  for (const { name, perSecond, ratio, latencyMs } of operations) {
+    const [p50, , p99, max] = latencyOf(latencyMs)
+    rates.push([name, perSecond.toFixed(0), ratio === null ? '' : ratio.toFixed(2), p50!, p99!, max!])
+  }
+  const places = [['', 'p50 [ms]', 'p99', 'max']]
+  for (const place of ['first', 'middle', 'last'] as const) {
+    const { p50, p99, max } = pages[place]
+    places.push([place, p50.toFixed(2), p99.toFixed(2), max.toFixed(2)])
+  }
+  return [
+    machineLine(commit, machine),
+    '',
+    `REST, ${connections} connections, ${seconds} s each; SQLite on disk, every write is synced before its answer`,
+    ...table(rates),
+    '',
+    `pages of ${pages.size} of a list of ${pages.callbacks} callbacks, ${pages.first.count} at each place`,
+    ...table(places),
+  ].join('\n')
+}
+
+/** How soon we fall silent and how soon we answer, as text. */
+export function formatTurnsReport(report: TurnsReport): string {
+  const rows = [['', 'p50 [ms]', 'p95', 'p99', 'max']]
+  const add = (name: string, ms: Percentiles): number => rows.push([name, ...latencyOf(ms)])
+  add('barge-in: voice declared to silence at the caller', report.bargeIn)
+  add('transcript, from the end that was declared', report.transcribe)
+  add('first sound of the answer, from the transcript', report.speak)
+  add(`whole turn without a model, ${report.endOfSpeechMs} ms of silence in it`, report.turn)
+  return [
+    machineLine(report.commit, report.machine),
+    '',
+    `${report.turns} turns over SIP and RTP, offline engines; the first packet of each kind as it came to the caller`,
+    ...table(rows),
+    `understood as: ${report.texts.join(' | ')}`,
+  ].join('\n')
+}
+
+const machineLine = (commit: string, { node, kernel, cores, cpu, memoryGb }: Machine): string =>
+  `commit ${commit}, node ${node}, ${kernel}, ${cores} × ${cpu}, ${memoryGb} GB`
 
 /** What the product promises: 300 legs in rooms of 3 on one core. */
 export function verdicts({ rooms }: Report): string[] {

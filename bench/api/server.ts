@@ -1,0 +1,106 @@
+/**
+ * The API over a database on disk, without media, and beside it a bare Fastify route: what is measured. Started with a folder
+ * for the database and a number of callbacks to put into it.
+ */
+import { join } from 'node:path'
+import Fastify from 'fastify'
+import { pino } from 'pino'
+import { type AppParts, buildApp } from '../../control/app.ts'
+import { insertParty } from '../../control/calls/records.ts'
+import { addOrganisation } from '../../control/first-start.ts'
+import { newId } from '../../control/ids.ts'
+import { openStore, type Store } from '../../control/store.ts'
+import { forTenant, type Tenant } from '../../control/tenancy.ts'
+import { vaultOf } from '../../control/vault.ts'
+import type { Served } from './messages.ts'
+
+const HOST = '127.0.0.1'
+const CALLS = 1000
+const ROWS_AT_ONCE = 400
+/** The limit of a key would be all that is measured. */
+const UNLIMITED = { burst: 1e9, perSecond: 1e9 }
+
+const [folder, callbackCount] = process.argv.slice(2) as [string, string]
+const callbacks = Number(callbackCount)
+const now = (): Date => new Date()
+const store = await openStore(join(folder, 'tandem.db'))
+const { organisationId, keys } = await store.transaction(trx =>
+  addOrganisation(trx, { name: 'Bench', pciEnabled: false, now: now() }),
+)
+const tenant: Tenant = { organisationId, livemode: true }
+const media = {
+  state: 'ready',
+  counters: {},
+  batchSizes: { bounds: [], counts: [], sum: 0, count: 0 },
+  request: async () => ({ failure: 'not_found', message: 'no media here' }),
+  settled: async () => {},
+}
+const config = { allowPrivateUrls: [], dataDir: folder, httpHost: HOST, httpPort: 0, publicIp: null, sipHost: HOST }
+const parts = { store, media, config, vault: vaultOf(Buffer.alloc(32, 7)), now, log: pino({ level: 'silent' }) }
+const app = await buildApp({ ...parts, rate: UNLIMITED } as unknown as AppParts)
+
+/** Through the API, as a client would. */
+async function make(path: string, body: object): Promise<string> {
+  const headers = { authorization: `Bearer ${keys.live}` }
+  const response = await app.inject({ method: 'POST', url: `/v1${path}`, headers, payload: body })
+  if (response.statusCode >= 300) throw new Error(`POST ${path} answered ${response.payload}`)
+  return response.json().id
+}
+
+async function makeCalls(store: Store): Promise<string> {
+  const party = { direction: 'inbound', to: 'sip:1002@127.0.0.1', from: 'sip:alice@127.0.0.1', target: 'echo' } as const
+  const rest = { roomId: null, connectionId: null, record: false, metadata: {}, role: 'member', muted: false } as const
+  const at = now().toISOString()
+  const ids = Array.from({ length: CALLS }, () => newId('call'))
+  await store.transaction(async trx => {
+    for (const callId of ids) {
+      await insertParty(trx, tenant, { ...party, ...rest, callId, legId: newId('participant') }, at)
+      await forTenant(trx, tenant)
+        .update('calls')
+        .set({ status: 'completed', ended_at: at, ended_reason: 'caller_hangup' })
+        .where('id', '=', callId)
+        .execute()
+    }
+  })
+  return ids[CALLS / 2] as string
+}
+
+/** Closed ones, as years of work leave them: copies of one that was booked through the API. */
+async function makeCallbacks(store: Store): Promise<void> {
+  const id = await make('/callbacks', { phone: '+972501234567', name: 'Dana' })
+  const scoped = forTenant(store.db, tenant)
+  const row = await scoped.find('callbacks', id)
+  if (row === undefined) throw new Error('the callback is not there')
+  const closed = { ...row, open_phone: null, status: 'completed' as const, completed_at: row.created }
+  await scoped.update('callbacks').set({ open_phone: null, status: 'completed' }).where('id', '=', id).execute()
+  await store.transaction(async trx => {
+    for (let made = 1; made < callbacks; made += ROWS_AT_ONCE) {
+      const length = Math.min(ROWS_AT_ONCE, callbacks - made)
+      const rows = Array.from({ length }, () => ({ ...closed, id: newId('callback') }))
+      await trx.insertInto('callbacks').values(rows).execute()
+    }
+  })
+}
+
+const ids = {
+  call: await makeCalls(store),
+  queue: await make('/queues', { name: 'Bench' }),
+  assistant: await make('/assistants', { name: 'Bench' }),
+}
+await makeCallbacks(store)
+
+const bare = Fastify()
+const shape = { type: 'object', properties: { id: { type: 'string' }, name: { type: 'string' } }, required: ['id'] }
+bare.get('/', { schema: { response: { 200: shape } } }, async () => ({ id: ids.call, name: 'bare' }))
+bare.post('/', { schema: { body: shape, response: { 200: shape } } }, async request => request.body)
+
+const portOf = (address: string): number => Number(new URL(address).port)
+const served: Served = {
+  port: portOf(await app.listen({ host: HOST, port: 0 })),
+  barePort: portOf(await bare.listen({ host: HOST, port: 0 })),
+  key: keys.live,
+  ids,
+  callbacks,
+}
+process.on('disconnect', () => process.exit(0))
+process.send?.(served)
