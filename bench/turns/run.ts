@@ -1,0 +1,139 @@
+import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { PCMU } from '../../codecs/g711.ts'
+import { readWav } from '../../codecs/wav.ts'
+import type { ListenSpec, PlaySource } from '../../media/protocol.ts'
+import { Histogram, type Percentiles } from '../load/histogram.ts'
+import { type Machine, thisCommit, thisMachine } from '../machine.ts'
+import { MediaProcess } from '../media-process.ts'
+import { Phone } from '../phone.ts'
+import type { PhoneCall } from '../phone-call.ts'
+import { samplesOf } from '../voices.ts'
+
+/** What the caller says in each turn: "Please wait for the moderator." */
+const SAID = new URL('../../fixtures/prompts/wait-moderator.wav', import.meta.url)
+/** We speak for this long before the caller cuts in [ms]. */
+const BEFORE_BARGE_IN_MS = 600
+/** The models load and code gets hot in these. */
+const WARM_UP_TURNS = 2
+const AFTER_MS = 100
+const END_OF_SPEECH_MS = 500
+
+const LISTEN: ListenSpec = {
+  listenId: 'bench',
+  language: null,
+  endOfSpeechMs: END_OF_SPEECH_MS,
+  maxUtteranceMs: 20_000,
+  bargeIn: { afterMs: AFTER_MS, resume: false, backChannels: [] },
+}
+
+/** All in ms. */
+export interface TurnsReport {
+  startedAt: string
+  commit: string
+  machine: Machine
+  turns: number
+  endOfSpeechMs: number
+  /** Voice activity was declared, until the first silent packet was at the caller. */
+  bargeIn: Percentiles
+  /** The silence that ends speech was over, until its text was there. */
+  transcribe: Percentiles
+  /** The text was there, until the first sound of the answer was at the caller; an answer that was never spoken before. */
+  speak: Percentiles
+  /** The caller's last voice, until that first sound: a whole turn without a model. */
+  turn: Percentiles
+  /** The text was this in each turn, or else. */
+  texts: string[]
+}
+
+/** How soon we fall silent, and how soon we answer, over real sockets. */
+export async function benchTurns(turns: number, say: (line: string) => void): Promise<TurnsReport> {
+  const media = await MediaProcess.start()
+  const phone = await Phone.open('caller')
+  const times = { bargeIn: new Histogram(), transcribe: new Histogram(), speak: new Histogram(), turn: new Histogram() }
+  const texts = new Set<string>()
+  try {
+    const { call, legId } = await connect(media, phone)
+    await media.ask('leg.listen', { legId, listen: LISTEN })
+    for (let n = 0; n < WARM_UP_TURNS + turns; n++) {
+      const turn = await takeTurn(media, call, legId, n)
+      if (n < WARM_UP_TURNS) continue
+      if (n === WARM_UP_TURNS) say(`${turns} turns …`)
+      texts.add(turn.text)
+      for (const [name, histogram] of Object.entries(times)) histogram.add(turn[name as keyof typeof times])
+    }
+  } finally {
+    await phone.close()
+    await media.stop()
+  }
+  const of = (histogram: Histogram): Percentiles => histogram.percentiles()!
+  return {
+    startedAt: new Date().toISOString(),
+    commit: thisCommit(),
+    machine: thisMachine(),
+    turns,
+    endOfSpeechMs: END_OF_SPEECH_MS,
+    bargeIn: of(times.bargeIn),
+    transcribe: of(times.transcribe),
+    speak: of(times.speak),
+    turn: of(times.turn),
+    texts: [...texts],
+  }
+}
+
+async function connect(media: MediaProcess, phone: Phone): Promise<{ call: PhoneCall; legId: string }> {
+  const incoming = media.next('leg.incoming')
+  const calling = phone.call('bench', media.sip)
+  const { legId } = (await incoming).body
+  const room = { roomId: 'call_bench', kind: 'call' as const, chimes: false, musicWhenAlone: false, maxMembers: 2 }
+  await media.ask('leg.answer', { legId, room, affinity: 'bench', codecs: ['PCMU'] })
+  return { call: await calling, legId }
+}
+
+async function takeTurn(media: MediaProcess, call: PhoneCall, legId: string, n: number) {
+  const play = (playId: string, source: PlaySource, loop: boolean) =>
+    media.ask('leg.play', { legId, playId, sources: [source], loop, hangupAfter: null })
+  const started = media.next('play.started')
+  await play(`music ${n}`, { kind: 'music' }, true)
+  await started
+  await sleep(BEFORE_BARGE_IN_MS)
+  const declared = media.next('leg.speech_started')
+  const understood = media.next('leg.utterance')
+  call.say(samplesOf(SPEECH))
+  const declaredAt = Date.parse((await declared).at)
+  const { body, at } = await understood
+  const silentAt = firstAfterLastSound(call)
+  const heardSoFar = call.packets.length
+  const finished = media.next('play.finished', ({ playId }) => playId === `answer ${n}`)
+  await play(`answer ${n}`, { kind: 'speech', text: `This is answer number ${n}.`, voice: null, language: null }, false)
+  await finished
+  // The last packets of it are on their way.
+  await sleep(100)
+  const soundAt = wallTimeOf(call.packets.slice(heardSoFar).find(({ payload }) => !isSilent(payload))!.at)
+  return {
+    bargeIn: silentAt - declaredAt,
+    transcribe: body.utterance.transcribeMs,
+    speak: soundAt - Date.parse(at),
+    turn: soundAt - Date.parse(body.utterance.endedAt),
+    text: body.utterance.text,
+  }
+}
+
+/** When the first silent packet after our last sound came. */
+function firstAfterLastSound({ packets }: PhoneCall): number {
+  const last = packets.findLastIndex(({ payload }) => !isSilent(payload))
+  const next = packets[last + 1]
+  if (last < 0 || next === undefined) throw new Error('it was not silenced')
+  return wallTimeOf(next.at)
+}
+
+const isSilent = (payload: Uint8Array): boolean => payload.every(octet => octet === PCMU.silence)
+const wallTimeOf = (monotonic: number): number => performance.timeOrigin + monotonic
+
+const SPEECH = readSpeech()
+
+function readSpeech(): Int16Array {
+  const wav = readWav(readFileSync(SAID))
+  if ('error' in wav) throw new Error(wav.error)
+  return wav.samples[0]!
+}
