@@ -192,7 +192,7 @@ export class Dialogue {
     return { failure: 'invalid', message: `no engine here understands ${language}` }
   }
 
-  /** Within the tick in which the voice was declared: the next frame is silent. */
+  /** Before anything of this tick is played: the frame in which the voice was declared is silent already. */
   #speechStarted(listen: ListenSpec): boolean {
     const bargedIn = listen.bargeIn !== null && this.#playback.playing
     if (bargedIn && listen.bargeIn?.resume === true) this.#playback.pause()

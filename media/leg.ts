@@ -92,11 +92,21 @@ export abstract class Leg {
     return this.#mask.engaged
   }
 
-  /** Gives both tracks of this tick to the sinks, or what the pause leaves of them. */
-  tap(heard: Frame | null, paused: boolean): void {
+  /**
+   * Gives the sinks what the party said in this tick, or what the pause leaves of it. Before anything is played: whoever hears a
+   * voice in it can still silence this tick.
+   */
+  tapSaid(paused: boolean): void {
     for (const sink of this.sinks) {
       if (paused && sink.onPause === 'nothing') continue
       sink.write('inbound', paused || this.said === null || this.#isUnheard ? SILENCE : this.said)
+    }
+  }
+
+  /** The same for what it heard, at the end of the tick. */
+  tapHeard(heard: Frame | null, paused: boolean): void {
+    for (const sink of this.sinks) {
+      if (paused && sink.onPause === 'nothing') continue
       sink.write('outbound', paused || heard === null ? SILENCE : heard)
     }
   }

@@ -69,6 +69,7 @@ export class Room {
       leg.pull(now, pause !== null, pause?.maskDtmf === true)
       if (leg.said !== null && isHeardByAll(leg)) mixer.add(leg.said)
       if (leg.heardBy !== null || leg.hears !== null) hasRoutes = true
+      leg.tapSaid(pause !== null)
     }
     const announced = this.#pullAnnouncement()
     this.#tap(announced)
@@ -105,7 +106,7 @@ export class Room {
     const frame = hears && hasRoutes ? this.#routeFor(leg, own, announced) : hears ? this.#mixFor(leg, own) : own
     const isShared = frame === this.#shared.frame
     leg.send(frame, isShared ? this.#shared.encoded(leg.codec ?? 'PCMU') : null, now)
-    leg.tap(frame, this.pause !== null)
+    leg.tapHeard(frame, this.pause !== null)
   }
 
   #musicFor(leg: Leg): Frame | null {

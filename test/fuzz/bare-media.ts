@@ -10,6 +10,8 @@ import { OFFLINE_SPEECH } from '../../media/speech/speech-protocol.ts'
 
 const ENTRY = fileURLToPath(new URL('../../dist/media/main.js', import.meta.url))
 const HOST = '127.0.0.1'
+/** Of speech, offline. */
+const ENGINES = 2
 
 type Message = Record<string, unknown>
 
@@ -138,8 +140,9 @@ export class BareMedia {
       engineThreads: 1,
       maxCalls: 200,
       drainSeconds: 1,
-      speech: OFFLINE_SPEECH,
-      logLevel: 'warn',
+      // Loaded at the start, so that what they take is no growth.
+      speech: { ...OFFLINE_SPEECH, preload: true },
+      logLevel: 'info',
       version: '0.0.0',
     }
     // It ends by itself when the IPC channel of its parent closes.
@@ -152,6 +155,7 @@ export class BareMedia {
       child.once('message', () => resolve())
       child.once('exit', code => reject(new Error(`media ended with ${code} at the start: ${media.output}`)))
     })
+    while (media.output.split('speech.loaded').length <= ENGINES) await new Promise(later => setTimeout(later, 20))
     return media
   }
 
