@@ -1,14 +1,14 @@
 import Type, { type Static } from 'typebox'
 import { parseBlock } from '../../media/protocol.ts'
 import type { ConnectionRow } from '../calls/tables.ts'
-import type { Context } from '../http/context.ts'
-import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
-import { listOf, listQuery, page } from '../http/list.ts'
+import { missing, type Problem, problem } from '../http/errors.ts'
+import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import type { UsesOf } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
-import { deletedObject, idParams, input, nullable, oneOf, timestamp } from '../http/schema.ts'
+import { idParams, input, nullable, oneOf, timestamp } from '../http/schema.ts'
 import { newId } from '../ids.ts'
-import type { Db, Store } from '../store.ts'
-import { forTenant, type Tenant } from '../tenancy.ts'
+import type { Store } from '../store.ts'
+import { forTenant } from '../tenancy.ts'
 
 const name = Type.String({ minLength: 1, maxLength: 200 })
 const host = nullable(Type.String({ pattern: '^[A-Za-z0-9.:_\\[\\]-]{1,253}$', description: 'Where calls go out to.' }))
@@ -65,6 +65,16 @@ type Columns = Omit<ConnectionRow, 'id' | 'organisation_id' | 'livemode' | 'crea
 
 export function connectionRoutes(deps: { store: Store; now: () => Date }): Route[] {
   const { store, now } = deps
+  const plain: Plain<'connections', typeof connectionSchema> = {
+    store,
+    table: 'connections',
+    object: 'connection',
+    path: '/connections',
+    area: 'connections',
+    tag: 'Connections',
+    reply: connectionSchema,
+    toObject: toConnection,
+  }
   return [
     route({
       method: 'POST',
@@ -88,35 +98,8 @@ export function connectionRoutes(deps: { store: Store; now: () => Date }): Route
         return toConnection(row)
       },
     }),
-    route({
-      method: 'GET',
-      path: '/connections',
-      id: 'listConnections',
-      summary: 'List connections',
-      tag: 'Connections',
-      scope: 'connections:read',
-      query: listQuery,
-      status: 200,
-      reply: listOf(connectionSchema),
-      handler: (context, { query }) =>
-        page(forTenant(store.db, context).select('connections').selectAll(), query, '/v1/connections', toConnection),
-    }),
-    route({
-      method: 'GET',
-      path: '/connections/:id',
-      id: 'getConnection',
-      summary: 'Retrieve a connection',
-      tag: 'Connections',
-      scope: 'connections:read',
-      params: idParams,
-      status: 200,
-      reply: connectionSchema,
-      errors: [404],
-      handler: async (context, { params }) => {
-        const row = await forTenant(store.db, context).find('connections', params.id)
-        return row === undefined ? missing('connection', params.id) : toConnection(row)
-      },
-    }),
+    listRoute(plain),
+    retrieveRoute(plain),
     route({
       method: 'PATCH',
       path: '/connections/:id',
@@ -141,40 +124,14 @@ export function connectionRoutes(deps: { store: Store; now: () => Date }): Route
         return toConnection({ ...row, ...change })
       },
     }),
-    route({
-      method: 'DELETE',
-      path: '/connections/:id',
-      id: 'deleteConnection',
-      summary: 'Delete a connection',
+    deleteRoute(plain, {
       description: '409 while a number or a route uses it; `details.used_by` lists them.',
-      tag: 'Connections',
-      scope: 'connections:write',
-      params: idParams,
-      status: 200,
-      reply: deletedObject('connection'),
-      errors: [404, 409],
-      handler: (context, { params }) => remove(store, context, params.id),
+      usesOf,
     }),
   ]
 }
 
-async function remove(store: Store, context: Context, id: string) {
-  const deleted = await store.transaction(async trx => {
-    const scoped = forTenant(trx, context)
-    if ((await scoped.find('connections', id)) === undefined) return missing('connection', id)
-    const usedBy = await usersOf(trx, context, id)
-    if (usedBy.length > 0) {
-      const details = { reason: 'in_use', used_by: usedBy }
-      return problem('resource_conflict', 'Numbers or routes use the connection.', { details })
-    }
-    await scoped.delete('connections').where('id', '=', id).execute()
-    return null
-  })
-  if (isProblem(deleted)) return deleted
-  return { object: 'connection' as const, id, deleted: true as const, livemode: context.livemode }
-}
-
-async function usersOf(db: Db, tenant: Tenant, id: string): Promise<{ object: string; id: string }[]> {
+const usesOf: UsesOf = async (db, tenant, id) => {
   const scoped = forTenant(db, tenant)
   const numbers = await scoped.select('phone_numbers').select('id').where('connection_id', '=', id).execute()
   const routes = await scoped.select('inbound_routes').select('id').where('match_connection_id', '=', id).execute()

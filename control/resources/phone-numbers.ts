@@ -3,9 +3,9 @@ import type { PhoneNumberRow } from '../calls/tables.ts'
 import { appendEvent } from '../events/log.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
-import { listOf, listQuery, page } from '../http/list.ts'
+import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
-import { deletedObject, idParams, input, nullable } from '../http/schema.ts'
+import { idParams, input, nullable } from '../http/schema.ts'
 import { newId } from '../ids.ts'
 import { type PhoneNumber, phoneNumberSchema, toPhoneNumber } from '../schemas/phone-number.ts'
 import type { Db, Store, Trx } from '../store.ts'
@@ -30,6 +30,16 @@ const changeBody = input({
 
 export function phoneNumberRoutes(deps: { store: Store; now: () => Date }): Route[] {
   const { store, now } = deps
+  const plain: Plain<'phone_numbers', typeof phoneNumberSchema> = {
+    store,
+    table: 'phone_numbers',
+    object: 'phone_number',
+    path: '/phone_numbers',
+    area: 'numbers',
+    tag: 'Phone numbers',
+    reply: phoneNumberSchema,
+    toObject: toPhoneNumber,
+  }
   return [
     route({
       method: 'POST',
@@ -46,37 +56,8 @@ export function phoneNumberRoutes(deps: { store: Store; now: () => Date }): Rout
       errors: [409],
       handler: (context, { body }) => create(store, context, body, now().toISOString()),
     }),
-    route({
-      method: 'GET',
-      path: '/phone_numbers',
-      id: 'listPhoneNumbers',
-      summary: 'List phone numbers',
-      tag: 'Phone numbers',
-      scope: 'numbers:read',
-      query: listQuery,
-      status: 200,
-      reply: listOf(phoneNumberSchema),
-      handler: (context, { query }) => {
-        const rows = forTenant(store.db, context).select('phone_numbers').selectAll()
-        return page(rows, query, '/v1/phone_numbers', toPhoneNumber)
-      },
-    }),
-    route({
-      method: 'GET',
-      path: '/phone_numbers/:id',
-      id: 'getPhoneNumber',
-      summary: 'Retrieve a phone number',
-      tag: 'Phone numbers',
-      scope: 'numbers:read',
-      params: idParams,
-      status: 200,
-      reply: phoneNumberSchema,
-      errors: [404],
-      handler: async (context, { params }) => {
-        const row = await forTenant(store.db, context).find('phone_numbers', params.id)
-        return row === undefined ? missing('phone_number', params.id) : toPhoneNumber(row)
-      },
-    }),
+    listRoute(plain),
+    retrieveRoute(plain),
     route({
       method: 'PATCH',
       path: '/phone_numbers/:id',
@@ -103,29 +84,18 @@ export function phoneNumberRoutes(deps: { store: Store; now: () => Date }): Rout
         return toPhoneNumber({ ...row, ...change })
       },
     }),
-    route({
-      method: 'DELETE',
-      path: '/phone_numbers/:id',
-      id: 'deletePhoneNumber',
-      summary: 'Release a sandbox number',
-      description: 'Not available with a live key yet.',
-      tag: 'Phone numbers',
-      scope: 'numbers:write',
-      mode: 'test',
-      params: idParams,
-      status: 200,
-      reply: deletedObject('phone_number'),
-      errors: [404, 409],
-      handler: (context, { params: { id } }) =>
-        store.transaction(async trx => {
-          const row = await forTenant(trx, context).find('phone_numbers', id)
-          if (row === undefined) return missing('phone_number', id)
-          await forTenant(trx, context).delete('phone_numbers').where('id', '=', id).execute()
+    {
+      ...deleteRoute(plain, {
+        description: 'Not available with a live key yet.',
+        before: async (trx, context, row) => {
           const event = { type: 'phone_number.deleted' as const, at: now().toISOString(), object: toPhoneNumber(row) }
           await appendEvent(trx, context, { ...event, request: context })
-          return { object: 'phone_number' as const, id, deleted: true as const, livemode: context.livemode }
-        }),
-    }),
+          return null
+        },
+      }),
+      summary: 'Release a sandbox number',
+      mode: 'test',
+    },
   ]
 }
 

@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { conflict, missing, type Problem } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
+import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { idParams, oneOf } from '../http/schema.ts'
 import { toWebhookDelivery, type WebhookDelivery, webhookDeliverySchema } from '../schemas/webhook-delivery.ts'
@@ -14,6 +15,16 @@ interface DeliveryDeps {
 
 export function webhookDeliveryRoutes(deps: DeliveryDeps): Route[] {
   const { store } = deps
+  const plain: Plain<'webhook_deliveries', typeof webhookDeliverySchema> = {
+    store,
+    table: 'webhook_deliveries',
+    object: 'webhook_delivery',
+    path: '/webhook_deliveries',
+    area: 'webhooks',
+    tag: 'Webhooks',
+    reply: webhookDeliverySchema,
+    toObject: toWebhookDelivery,
+  }
   return [
     route({
       method: 'GET',
@@ -42,22 +53,7 @@ export function webhookDeliveryRoutes(deps: DeliveryDeps): Route[] {
         return page(rows, query, '/v1/webhook_deliveries', toWebhookDelivery)
       },
     }),
-    route({
-      method: 'GET',
-      path: '/webhook_deliveries/:id',
-      id: 'getWebhookDelivery',
-      summary: 'Retrieve a webhook delivery',
-      tag: 'Webhooks',
-      scope: 'webhooks:read',
-      params: idParams,
-      status: 200,
-      reply: webhookDeliverySchema,
-      errors: [404],
-      handler: async (context, { params }) => {
-        const row = await forTenant(store.db, context).find('webhook_deliveries', params.id)
-        return row === undefined ? missing('webhook_delivery', params.id) : toWebhookDelivery(row)
-      },
-    }),
+    retrieveRoute(plain),
     route({
       method: 'POST',
       path: '/webhook_deliveries/:id/retry',

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { audioPath } from '../../audio/files.ts'
 import { missing } from '../../http/errors.ts'
 import { fileAnswer } from '../../http/file-answer.ts'
-import { listOf, listQuery, page } from '../../http/list.ts'
+import { listRoute, type Plain, retrieveRoute } from '../../http/plain-resource.ts'
 import { type Route, route } from '../../http/route.ts'
 import { deletedObject, idParams } from '../../http/schema.ts'
 import { forTenant } from '../../tenancy.ts'
@@ -13,6 +13,16 @@ const common = { tag: 'Audio assets', status: 200, reply: audioAssetSchema } as 
 
 export function audioAssetRoutes(deps: AudioAssetDeps): Route[] {
   const { store, dataDir } = deps
+  const plain: Plain<'audio_assets', typeof audioAssetSchema> = {
+    store,
+    table: 'audio_assets',
+    object: 'audio_asset',
+    path: '/audio_assets',
+    area: 'audio',
+    tag: common.tag,
+    reply: audioAssetSchema,
+    toObject: toAudioAsset,
+  }
   return [
     route({
       ...common,
@@ -30,32 +40,8 @@ export function audioAssetRoutes(deps: AudioAssetDeps): Route[] {
       errors: [409],
       handler: (context, { body }) => createAsset(deps, context, body),
     }),
-    route({
-      ...common,
-      method: 'GET',
-      path: '/audio_assets',
-      id: 'listAudioAssets',
-      summary: 'List recordings',
-      scope: 'audio:read',
-      query: listQuery,
-      reply: listOf(audioAssetSchema),
-      handler: (context, { query }) =>
-        page(forTenant(store.db, context).select('audio_assets').selectAll(), query, '/v1/audio_assets', toAudioAsset),
-    }),
-    route({
-      ...common,
-      method: 'GET',
-      path: '/audio_assets/:id',
-      id: 'getAudioAsset',
-      summary: 'Retrieve a recording',
-      scope: 'audio:read',
-      params: idParams,
-      errors: [404],
-      handler: async (context, { params }) => {
-        const row = await forTenant(store.db, context).find('audio_assets', params.id)
-        return row === undefined ? missing('audio_asset', params.id) : toAudioAsset(row)
-      },
-    }),
+    listRoute(plain),
+    retrieveRoute(plain),
     route({
       ...common,
       method: 'GET',

@@ -3,7 +3,8 @@ import type { CallbackRow } from '../../contact-centre/tables.ts'
 import type { Context } from '../../http/context.ts'
 import { isProblem, missing, type Problem } from '../../http/errors.ts'
 import { listOf, page } from '../../http/list.ts'
-import { merge } from '../../http/merge.ts'
+import { mergedMetadata } from '../../http/metadata.ts'
+import { type Plain, retrieveRoute } from '../../http/plain-resource.ts'
 import { type Route, route } from '../../http/route.ts'
 import { idParams } from '../../http/schema.ts'
 import { type Callback, callbackSchema, toCallback } from '../../schemas/callback.ts'
@@ -18,6 +19,16 @@ const common = { tag: 'Callbacks', status: 200, reply: callbackSchema } as const
 
 export function callbackRoutes(deps: CallbackDeps): Route[] {
   const { store } = deps
+  const plain: Plain<'callbacks', typeof callbackSchema> = {
+    store,
+    table: 'callbacks',
+    object: 'callback',
+    path: '/callbacks',
+    tag: common.tag,
+    reply: callbackSchema,
+    area: 'callbacks',
+    toObject: toCallback,
+  }
   return [
     route({
       ...common,
@@ -48,20 +59,7 @@ export function callbackRoutes(deps: CallbackDeps): Route[] {
         return page(rows, query, '/v1/callbacks', toCallback)
       },
     }),
-    route({
-      ...common,
-      method: 'GET',
-      path: '/callbacks/:id',
-      id: 'getCallback',
-      summary: 'Retrieve a callback',
-      scope: 'callbacks:read',
-      params: idParams,
-      errors: [404],
-      handler: async (context, { params }) => {
-        const row = await forTenant(store.db, context).find('callbacks', params.id)
-        return row === undefined ? missing('callback', params.id) : toCallback(row)
-      },
-    }),
+    retrieveRoute(plain),
     route({
       ...common,
       method: 'PATCH',
@@ -118,13 +116,15 @@ async function change(
     const { note, due_at, window_end, metadata, ...same } = body
     const plan = await replan(deps, trx, context, { row, due_at, window_end })
     if (isProblem(plan)) return plan
+    const kept = mergedMetadata(row.metadata, metadata)
+    if (isProblem(kept)) return kept
     const at = deps.now().toISOString()
     const author = await authorOf(trx, context)
     const changed = {
       ...same,
       ...plan,
       notes: withNote(row.notes, { text: note, at, author }),
-      metadata: JSON.stringify(merge(JSON.parse(row.metadata), metadata ?? {})),
+      metadata: kept,
       updated: at,
     }
     const wrong = routeProblem({ ...row, ...changed })

@@ -56,9 +56,3 @@ export function settingsProblem(settings: ProfileSettings): Problem | null {
   }
   return null
 }
-
-const COPY = ' (copy)'
-const MAX_NAME = 200
-
-/** The name of a copy whose name nobody chose; the original's is cut where both would not fit. */
-export const copyName = (name: string): string => name.slice(0, MAX_NAME - COPY.length) + COPY

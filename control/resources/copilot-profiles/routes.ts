@@ -2,16 +2,17 @@ import type { Static } from 'typebox'
 import Type from 'typebox'
 import type { CopilotProfileRow } from '../../contact-centre/tables.ts'
 import type { Context } from '../../http/context.ts'
+import { copyName } from '../../http/copy-name.ts'
 import { missing, type Problem } from '../../http/errors.ts'
-import { listOf, listQuery, page } from '../../http/list.ts'
 import { merge } from '../../http/merge.ts'
-import { type Exists, listReferences, referenceProblem, type UsesOf, usedProblem } from '../../http/references.ts'
+import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../../http/plain-resource.ts'
+import { type Exists, listReferences, referenceProblem, type UsesOf } from '../../http/references.ts'
 import { type Route, route } from '../../http/route.ts'
-import { deletedObject, idParams, input } from '../../http/schema.ts'
+import { idParams, input } from '../../http/schema.ts'
 import { newId } from '../../ids.ts'
 import type { Store, Trx } from '../../store.ts'
 import { forTenant } from '../../tenancy.ts'
-import { copyName, DEFAULT_SETTINGS, settingsProblem } from './profile.ts'
+import { DEFAULT_SETTINGS, settingsProblem } from './profile.ts'
 import {
   type CopilotProfile,
   changeBody,
@@ -32,7 +33,16 @@ export interface CopilotProfileDeps {
 const common = { tag: 'Copilot profiles', status: 200, reply: copilotProfileSchema } as const
 
 export function copilotProfileRoutes(deps: CopilotProfileDeps): Route[] {
-  const { store } = deps
+  const plain: Plain<'copilot_profiles', typeof copilotProfileSchema> = {
+    store: deps.store,
+    table: 'copilot_profiles',
+    object: 'copilot_profile',
+    path: '/copilot_profiles',
+    tag: common.tag,
+    reply: copilotProfileSchema,
+    area: 'copilot',
+    toObject: toProfile,
+  }
   return [
     route({
       ...common,
@@ -47,34 +57,8 @@ export function copilotProfileRoutes(deps: CopilotProfileDeps): Route[] {
       errors: [409],
       handler: (context, { body }) => create(deps, context, body),
     }),
-    route({
-      ...common,
-      method: 'GET',
-      path: '/copilot_profiles',
-      id: 'listCopilotProfiles',
-      summary: 'List copilot profiles',
-      scope: 'copilot:read',
-      query: listQuery,
-      reply: listOf(copilotProfileSchema),
-      handler: (context, { query }) => {
-        const rows = forTenant(store.db, context).select('copilot_profiles').selectAll()
-        return page(rows, query, '/v1/copilot_profiles', toProfile)
-      },
-    }),
-    route({
-      ...common,
-      method: 'GET',
-      path: '/copilot_profiles/:id',
-      id: 'getCopilotProfile',
-      summary: 'Retrieve a copilot profile',
-      scope: 'copilot:read',
-      params: idParams,
-      errors: [404],
-      handler: async (context, { params }) => {
-        const row = await forTenant(store.db, context).find('copilot_profiles', params.id)
-        return row === undefined ? missing('copilot_profile', params.id) : toProfile(row)
-      },
-    }),
+    listRoute(plain),
+    retrieveRoute(plain),
     route({
       ...common,
       method: 'PATCH',
@@ -104,26 +88,9 @@ export function copilotProfileRoutes(deps: CopilotProfileDeps): Route[] {
       errors: [404, 409],
       handler: (context, { params, body }) => duplicate(deps, context, params.id, body.name),
     }),
-    route({
-      ...common,
-      method: 'DELETE',
-      path: '/copilot_profiles/:id',
-      id: 'deleteCopilotProfile',
-      summary: 'Delete a copilot profile',
+    deleteRoute(plain, {
       description: '409 while a queue uses it; `details.used_by` lists them.',
-      scope: 'copilot:write',
-      params: idParams,
-      reply: deletedObject('copilot_profile'),
-      errors: [404, 409],
-      handler: (context, { params: { id } }) =>
-        store.transaction(async trx => {
-          const scoped = forTenant(trx, context)
-          if ((await scoped.find('copilot_profiles', id)) === undefined) return missing('copilot_profile', id)
-          const used = usedProblem('copilot profile', await deps.usesOf(trx, context, id))
-          if (used !== null) return used
-          await scoped.delete('copilot_profiles').where('id', '=', id).execute()
-          return { object: 'copilot_profile' as const, id, deleted: true as const, livemode: context.livemode }
-        }),
+      usesOf: deps.usesOf,
     }),
   ]
 }

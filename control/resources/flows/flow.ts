@@ -4,6 +4,7 @@ import { emptyGraph, type Graph, type GraphInput, mergeGraph } from '../../flows
 import type { FlowRow, FlowVersionRow } from '../../flows/tables.ts'
 import { type Issue, isValid, validateGraph } from '../../flows/validation.ts'
 import type { Context } from '../../http/context.ts'
+import { copyName } from '../../http/copy-name.ts'
 import { conflict, missing, type Problem, problem } from '../../http/errors.ts'
 import { type UsesOf, usedProblem } from '../../http/references.ts'
 import { newId } from '../../ids.ts'
@@ -175,7 +176,7 @@ export async function duplicateFlow(
     if (original === undefined) return missing('flow', id)
     const { description, kind } = original
     const row = newRow(deps, context, {
-      name: body.name ?? `${original.name} (copy)`,
+      name: body.name ?? copyName(original.name),
       description,
       kind,
       draft: graphOf(original),

@@ -4,16 +4,10 @@ import type { Context } from '../../http/context.ts'
 import { conflict, missing, type Problem, problem } from '../../http/errors.ts'
 import { listOf, listQuery, page } from '../../http/list.ts'
 import { merge } from '../../http/merge.ts'
-import {
-  type Exists,
-  existsIn,
-  listReferences,
-  referenceProblem,
-  type UsesOf,
-  usedProblem,
-} from '../../http/references.ts'
+import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../../http/plain-resource.ts'
+import { type Exists, existsIn, listReferences, referenceProblem, type UsesOf } from '../../http/references.ts'
 import { type Route, route } from '../../http/route.ts'
-import { deletedObject, idParams } from '../../http/schema.ts'
+import { idParams } from '../../http/schema.ts'
 import { newId } from '../../ids.ts'
 import { queueCallSchema, toQueueCall } from '../../schemas/queue-call.ts'
 import type { Store, Trx } from '../../store.ts'
@@ -34,6 +28,16 @@ const common = { tag: 'Queues', status: 200, reply: queueSchema } as const
 
 export function queueRoutes(deps: QueueDeps): Route[] {
   const { store, now } = deps
+  const plain: Plain<'queues', typeof queueSchema> = {
+    store,
+    table: 'queues',
+    object: 'queue',
+    path: '/queues',
+    area: 'queues',
+    tag: common.tag,
+    reply: queueSchema,
+    toObject: toQueue,
+  }
   return [
     route({
       ...common,
@@ -48,32 +52,8 @@ export function queueRoutes(deps: QueueDeps): Route[] {
       errors: [409],
       handler: (context, { body }) => create(deps, context, body),
     }),
-    route({
-      ...common,
-      method: 'GET',
-      path: '/queues',
-      id: 'listQueues',
-      summary: 'List queues',
-      scope: 'queues:read',
-      query: listQuery,
-      reply: listOf(queueSchema),
-      handler: (context, { query }) =>
-        page(forTenant(store.db, context).select('queues').selectAll(), query, '/v1/queues', toQueue),
-    }),
-    route({
-      ...common,
-      method: 'GET',
-      path: '/queues/:id',
-      id: 'getQueue',
-      summary: 'Retrieve a queue',
-      scope: 'queues:read',
-      params: idParams,
-      errors: [404],
-      handler: async (context, { params }) => {
-        const row = await forTenant(store.db, context).find('queues', params.id)
-        return row === undefined ? missing('queue', params.id) : toQueue(row)
-      },
-    }),
+    listRoute(plain),
+    retrieveRoute(plain),
     route({
       ...common,
       method: 'PATCH',
@@ -87,19 +67,12 @@ export function queueRoutes(deps: QueueDeps): Route[] {
       errors: [404],
       handler: (context, { params, body }) => change(deps, context, params.id, body),
     }),
-    route({
-      ...common,
-      method: 'DELETE',
-      path: '/queues/:id',
-      id: 'deleteQueue',
-      summary: 'Delete a queue',
+    deleteRoute(plain, {
       description:
         '409 while calls wait in it, or while another queue overflows into it or an open callback waits for it, which `details.used_by` lists.',
-      scope: 'queues:write',
-      params: idParams,
-      reply: deletedObject('queue'),
-      errors: [404, 409],
-      handler: (context, { params }) => remove(deps, context, params.id),
+      usesOf: deps.usesOf,
+      before: async (trx, context, { id }) =>
+        (await waitingIn(trx, context, id)).length > 0 ? conflict('in_use', 'Calls wait in the queue.') : null,
     }),
     route({
       ...common,
@@ -168,18 +141,6 @@ function change(
     }
     await saveSettings(trx, context, id, changed)
     return toQueue({ ...row, ...changed })
-  })
-}
-
-function remove(deps: QueueDeps, context: Context, id: string) {
-  return deps.store.transaction(async trx => {
-    const scoped = forTenant(trx, context)
-    if ((await scoped.find('queues', id)) === undefined) return missing('queue', id)
-    if ((await waitingIn(trx, context, id)).length > 0) return conflict('in_use', 'Calls wait in the queue.')
-    const used = usedProblem('queue', await deps.usesOf(trx, context, id))
-    if (used !== null) return used
-    await scoped.delete('queues').where('id', '=', id).execute()
-    return { object: 'queue' as const, id, deleted: true as const, livemode: context.livemode }
   })
 }
 

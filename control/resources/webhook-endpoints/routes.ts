@@ -1,6 +1,7 @@
 import type { Static } from 'typebox'
 import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
-import { listOf, listQuery, page } from '../../http/list.ts'
+import { mergedMetadata } from '../../http/metadata.ts'
+import { listRoute, type Plain, retrieveRoute } from '../../http/plain-resource.ts'
 import { type Route, route } from '../../http/route.ts'
 import { deletedObject, idParams } from '../../http/schema.ts'
 import { type Resolve, urlProblem } from '../../http/url-policy.ts'
@@ -23,7 +24,6 @@ import { type ChangeBody, changeBody, createBody } from './schema.ts'
 
 /** Every event of a tenant is compared with all of its endpoints. */
 const MAX_ENDPOINTS = 100
-const MAX_METADATA = 50
 
 export interface WebhookEndpointDeps {
   store: Store
@@ -37,7 +37,16 @@ export interface WebhookEndpointDeps {
 const TAG = 'Webhooks'
 
 export function webhookEndpointRoutes(deps: WebhookEndpointDeps): Route[] {
-  const { store, now } = deps
+  const plain: Plain<'webhook_endpoints', typeof webhookEndpointSchema> = {
+    store: deps.store,
+    table: 'webhook_endpoints',
+    object: 'webhook_endpoint',
+    path: '/webhook_endpoints',
+    area: 'webhooks',
+    tag: TAG,
+    reply: webhookEndpointSchema,
+    toObject: row => toWebhookEndpoint(row, deps.now()),
+  }
   return [
     route({
       method: 'POST',
@@ -53,37 +62,8 @@ export function webhookEndpointRoutes(deps: WebhookEndpointDeps): Route[] {
       errors: [409],
       handler: (context, { body }) => create(deps, context, body),
     }),
-    route({
-      method: 'GET',
-      path: '/webhook_endpoints',
-      id: 'listWebhookEndpoints',
-      summary: 'List webhook endpoints',
-      tag: TAG,
-      scope: 'webhooks:read',
-      query: listQuery,
-      status: 200,
-      reply: listOf(webhookEndpointSchema),
-      handler: (context, { query }) => {
-        const rows = forTenant(store.db, context).select('webhook_endpoints').selectAll()
-        return page(rows, query, '/v1/webhook_endpoints', row => toWebhookEndpoint(row, now()))
-      },
-    }),
-    route({
-      method: 'GET',
-      path: '/webhook_endpoints/:id',
-      id: 'getWebhookEndpoint',
-      summary: 'Retrieve a webhook endpoint',
-      tag: TAG,
-      scope: 'webhooks:read',
-      params: idParams,
-      status: 200,
-      reply: webhookEndpointSchema,
-      errors: [404],
-      handler: async (context, { params }) => {
-        const row = await forTenant(store.db, context).find('webhook_endpoints', params.id)
-        return row === undefined ? missing('webhook_endpoint', params.id) : toWebhookEndpoint(row, now())
-      },
-    }),
+    listRoute(plain),
+    retrieveRoute(plain),
     route({
       method: 'PATCH',
       path: '/webhook_endpoints/:id',
@@ -178,17 +158,14 @@ async function applyChange(
   now: Date,
 ): Promise<WebhookEndpointRow | Problem> {
   const at = now.toISOString()
-  const metadata = { ...JSON.parse(row.metadata), ...body.metadata }
-  if (Object.keys(metadata).length > MAX_METADATA) {
-    const message = `metadata would have more than ${MAX_METADATA} pairs.`
-    return problem('parameter_invalid', message, { param: 'metadata' })
-  }
+  const metadata = mergedMetadata(row.metadata, body.metadata)
+  if (isProblem(metadata)) return metadata
   const columns = {
     url: body.url ?? row.url,
     description: body.description === undefined ? row.description : body.description,
     event_types: body.event_types === undefined ? row.event_types : JSON.stringify(body.event_types),
     api_version: body.api_version ?? row.api_version,
-    metadata: JSON.stringify(metadata),
+    metadata,
     ...statusColumns(row, body.status),
     updated: at,
   }

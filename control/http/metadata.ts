@@ -1,0 +1,12 @@
+import { type Problem, problem } from './errors.ts'
+
+const MAX_PAIRS = 50
+
+/** Stored metadata (JSON) with what a PATCH sends merged in, as JSON; 400 when there would be more than 50 pairs. */
+export function mergedMetadata(stored: string, sent: Record<string, string> | undefined): string | Problem {
+  if (sent === undefined) return stored
+  const metadata = { ...JSON.parse(stored), ...sent }
+  if (Object.keys(metadata).length <= MAX_PAIRS) return JSON.stringify(metadata)
+  const message = `metadata would have more than ${MAX_PAIRS} pairs.`
+  return problem('parameter_invalid', message, { param: 'metadata' })
+}

@@ -1,0 +1,121 @@
+import type { Selectable } from 'kysely'
+import type { Static, TSchema } from 'typebox'
+import type { Store, Trx } from '../store.ts'
+import type { Database } from '../tables.ts'
+import { forTenant, type TableWithId } from '../tenancy.ts'
+import type { Context } from './context.ts'
+import { missing, type Problem } from './errors.ts'
+import { listOf, listQuery, page } from './list.ts'
+import { type UsesOf, usedProblem } from './references.ts'
+import { type Route, route } from './route.ts'
+import { deletedObject, idParams } from './schema.ts'
+import type { Scope } from './scopes.ts'
+
+type Area = Scope extends infer S ? (S extends `${infer A}:read` ? A : never) : never
+
+/** What list, retrieve and delete of one kind of object have to know; the same for all kinds that are a table with a schema. */
+export interface Plain<T extends TableWithId, R extends TSchema> {
+  store: Store
+  table: T
+  /** The `object` of the API, for example `copilot_profile`; operation IDs and sentences are made of it. */
+  object: string
+  /** Below `/v1`, without an ID. */
+  path: string
+  /** Whose `:read` and `:write` scopes are needed. */
+  area: Area
+  tag: string
+  reply: R
+  toObject(row: Selectable<Database[T]>): Static<R>
+}
+
+/** `copilot_profile` as operation IDs have it: `CopilotProfile`. */
+const pascal = (object: string): string =>
+  object.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())
+const words = (object: string): string => object.replaceAll('_', ' ')
+const one = (object: string): string => `${/^[aeio]/.test(object) ? 'an' : 'a'} ${words(object)}`
+
+/** GET of the whole list, newest first. */
+export function listRoute<T extends TableWithId, R extends TSchema>(plain: Plain<T, R>): Route {
+  const { store, table, object, path, toObject } = plain
+  return route({
+    method: 'GET',
+    path,
+    id: `list${pascal(object)}s`,
+    summary: `List ${words(object)}s`,
+    tag: plain.tag,
+    scope: `${plain.area}:read`,
+    query: listQuery,
+    status: 200,
+    reply: listOf(plain.reply),
+    handler: (context, { query }) =>
+      page(forTenant(store.db, context).select(table).selectAll() as never, query, `/v1${path}`, toObject as never),
+  })
+}
+
+/** GET of one by its ID. */
+export function retrieveRoute<T extends TableWithId, R extends TSchema>(plain: Plain<T, R>): Route {
+  const { store, table, object, toObject } = plain
+  return route({
+    method: 'GET',
+    path: `${plain.path}/:id`,
+    id: `get${pascal(object)}`,
+    summary: `Retrieve ${one(object)}`,
+    tag: plain.tag,
+    scope: `${plain.area}:read`,
+    params: idParams,
+    status: 200,
+    reply: plain.reply,
+    errors: [404],
+    handler: async (context, { params }) => {
+      const row = await forTenant(store.db, context).find(table, params.id)
+      return row === undefined ? missing(object, params.id) : (toObject(row) as never)
+    },
+  })
+}
+
+/** Who keeps an object from being deleted, and what goes with it; both in the transaction of the delete. */
+export interface Deletion<T extends TableWithId> {
+  description: string
+  usesOf?: UsesOf
+  /** Why it cannot be deleted now, beyond `usesOf`; else it deletes what belongs to the object. */
+  before?: (trx: Trx, context: Context, row: Selectable<Database[T]>) => Promise<Problem | null>
+}
+
+/** DELETE of one by its ID; 409 with `details.used_by` while others use it. */
+export function deleteRoute<T extends TableWithId, R extends TSchema>(
+  plain: Plain<T, R>,
+  deletion: Deletion<T>,
+): Route {
+  const { store, table, object } = plain
+  return route({
+    method: 'DELETE',
+    path: `${plain.path}/:id`,
+    id: `delete${pascal(object)}`,
+    summary: `Delete ${one(object)}`,
+    description: deletion.description,
+    tag: plain.tag,
+    scope: `${plain.area}:write` as Scope,
+    params: idParams,
+    status: 200,
+    reply: deletedObject(object),
+    errors: [404],
+    handler: (context, { params: { id } }) =>
+      store.transaction(async trx => {
+        const scoped = forTenant(trx, context)
+        const row = await scoped.find(table, id)
+        if (row === undefined) return missing(object, id)
+        const used = deletion.usesOf && usedProblem(words(object), await deletion.usesOf(trx, context, id))
+        const refused = used ?? (await deletion.before?.(trx, context, row)) ?? null
+        if (refused !== null) return refused
+        await deleteRow(scoped, table, id)
+        return { object, id, deleted: true as const, livemode: context.livemode }
+      }),
+  })
+}
+
+/** Kysely cannot follow a table that is a type parameter: of every table with an ID this is the same query. */
+const deleteRow = (scoped: ReturnType<typeof forTenant>, table: TableWithId, id: string) =>
+  scoped
+    .delete(table as 'teams')
+    .where('id', '=', id)
+    .execute()
