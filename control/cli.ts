@@ -41,6 +41,7 @@ async function addOrg(config: Config, name: string): Promise<number> {
   try {
     const organisation = { name, pciEnabled: false, now: new Date() }
     const { organisationId, keys } = await store.transaction(trx => addOrganisation(trx, organisation))
+    await store.durable()
     return print(
       `${name} (${organisationId})\nlive ${keys.live}\ntest ${keys.test}\nKeep them: they are shown only now.\n`,
     )

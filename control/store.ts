@@ -4,6 +4,7 @@ import { faultOf } from './databases/faults.ts'
 import { ONLY_NODE } from './databases/node.ts'
 import { postgresDatabase, serverProblem } from './databases/postgres.ts'
 import { sqliteDatabase } from './databases/sqlite.ts'
+import { WalSync } from './databases/wal-sync.ts'
 import { MIGRATIONS } from './migrations/all.ts'
 import type { Database } from './tables.ts'
 
@@ -22,6 +23,8 @@ export interface Store {
    * had, `run` is rolled back and called again, so it does nothing but query.
    */
   transaction<T>(run: (trx: Trx) => Promise<T>): Promise<T>
+  /** Resolves when everything committed before the call outlives a power cut; to be awaited before a write is acknowledged. */
+  durable(): Promise<void>
   close(): Promise<void>
 }
 
@@ -46,6 +49,8 @@ export async function openStore(target: string, node = ONLY_NODE): Promise<Store
     await db.destroy()
     throw error
   }
+  // PostgreSQL syncs with each commit, and many at once, by itself.
+  const log = engine === 'sqlite' && target !== ':memory:' ? new WalSync(target) : null
   return {
     engine,
     db,
@@ -55,7 +60,11 @@ export async function openStore(target: string, node = ONLY_NODE): Promise<Store
         // SQLite has one writer at a time, so all of its transactions are serializable.
         return (engine === 'sqlite' ? transaction : transaction.setIsolationLevel('serializable')).execute(run)
       }),
-    close: () => db.destroy(),
+    durable: async () => log?.sync(),
+    close: async () => {
+      await log?.close()
+      await db.destroy()
+    },
   }
 }
 

@@ -21,12 +21,12 @@ class Dialect extends SqliteDialect {
 /**
  * The database in `file`, or a new one in `:memory:`.
  *
- * `synchronous = FULL`: with WAL, NORMAL may lose the last commits in a power cut, and what we acknowledged may not be lost.
+ * `synchronous = NORMAL`: a commit is not synced by itself; what we acknowledge is, by `WalSync`, before the answer.
  */
 export function sqliteDatabase<DB>(file: string, node: string): Kysely<DB> {
   const sqlite = new BetterSqlite3(file)
   sqlite.pragma('journal_mode = WAL')
-  sqlite.pragma('synchronous = FULL')
+  sqlite.pragma('synchronous = NORMAL')
   sqlite.pragma('foreign_keys = ON')
   sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`)
   return new Kysely<DB>({ dialect: new Dialect({ database: new PreparedStatements(sqlite) }, node) })

@@ -197,7 +197,7 @@ async function readOlder(
   request.body = read.body
 }
 
-/** Stores the answer before it is sent: whoever has seen it will see the same one again. */
+/** Stores the answer, and what was written, before it is sent: whoever has seen it will see the same one again. */
 async function leaveAttempt(
   parts: PipelineParts,
   request: FastifyRequest,
@@ -209,6 +209,7 @@ async function leaveAttempt(
     request.attempt = null
     await endAttempt(parts.store, attempt, reply.statusCode, payload instanceof Readable ? null : String(payload))
   }
+  if (request.method !== 'GET') await parts.store.durable()
   return payload
 }
 
@@ -237,7 +238,12 @@ async function handle(
 }
 
 /** A request without a valid key is nobody's, and is not written down. */
-function logRequest({ requestLog, now }: PipelineParts, route: Route, request: FastifyRequest, reply: FastifyReply): void {
+function logRequest(
+  { requestLog, now }: PipelineParts,
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
   const { identity } = request
   if (identity === null) return
   requestLog?.add({
