@@ -7,6 +7,7 @@ import type { ParticipantRow } from '../calls/tables.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
+import { changeSupervision, type Handling } from './call-handling.ts'
 import type { CallCentreDeps } from './deps.ts'
 import { doDuties } from './duties.ts'
 import { driveLegs } from './legs.ts'
@@ -39,6 +40,23 @@ export class CallCentre implements CallCentrePort {
   /** Leads an answered call to a target, in this transaction: for programs that have done their part. */
   leadTo(trx: Trx, tenant: Tenant, led: Led, target: Target): Promise<void> {
     return leadTo(this.#deps, trx, tenant, led, target)
+  }
+
+  /** What an API client does with a call: in one transaction, and its commands are on their way when this resolves. */
+  async handle<T>(
+    media: MediaPort,
+    by: { tenant: Tenant; callId: string; request: Handling['request'] },
+    act: (handling: Handling) => Promise<T>,
+  ): Promise<T> {
+    const { store, now } = this.#deps
+    const result = await store.transaction(trx => act({ deps: this.#deps, trx, ...by, at: now().toISOString() }))
+    await this.run(media)
+    return result
+  }
+
+  /** A supervisor who is in the call already is heard by others from now on. */
+  changeSupervision(media: MediaPort, tenant: Tenant, ring: RingRow): Promise<void> {
+    return changeSupervision(this.#deps, media, tenant, ring)
   }
 
   // ------------------------------------------------------------------ what media tells

@@ -40,6 +40,7 @@ const legsToDrive = (db: Db): Promise<ParticipantRow[]> =>
       eb.or([
         eb('step', 'in', ['to_dial', 'bridging', 'hanging_up']),
         eb.and([eb('step', 'in', ['queued', 'calling', 'connected', 'bridged']), eb('prompted', '=', 0)]),
+        eb.and([eb('step', '=', 'settled'), eb('on_hold', 'is not', null), eb('prompted', '=', 0)]),
       ]),
     )
     .orderBy('id')

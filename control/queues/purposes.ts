@@ -125,7 +125,7 @@ export async function takeOver(trx: Trx, tenant: Tenant, ring: RingRow, at: stri
 }
 
 /** Nobody is asked any more: the caller talks with whom it talked before. */
-async function takeBack(trx: Trx, tenant: Tenant, callId: string): Promise<void> {
+export async function takeBack(trx: Trx, tenant: Tenant, callId: string): Promise<void> {
   const caller = await mainLeg(trx, tenant, callId)
   if (caller !== undefined && caller.on_hold === 1) await setLeg(trx, tenant, caller.id, { on_hold: 0 })
 }

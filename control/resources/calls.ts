@@ -230,7 +230,7 @@ async function hangUp(deps: CallDeps, context: Context, id: string): Promise<Pro
   const reply =
     call.kind === 'conference'
       ? await deps.media.request('room.close', { roomId: call.id, reason })
-      : await deps.media.request('leg.hangup', { legId: legs[0]?.id ?? '', reason })
+      : await deps.media.request('leg.hangup', { legId: legs.find(leg => leg.ring_id === null)?.id ?? '', reason })
   if (!isFailure(reply)) return null
   // It has ended meanwhile: the event that says so is on its way, or here.
   return reply.failure === 'unavailable' ? mediaUnavailable(reply.message) : null

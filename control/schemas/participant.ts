@@ -9,9 +9,9 @@ export const participantSchema = Type.Object({
   call_id: Type.String({ description: 'The call of this one phone.' }),
   session_call_id: nullable(Type.String({ description: 'The conference session that it is or was in.' })),
   room_id: nullable(Type.String()),
-  status: Type.String({ description: 'connecting, waiting (for the PIN or a moderator), joined, left' }),
-  role: Type.String({ description: 'member, moderator' }),
-  address: Type.String({ description: 'Number or SIP URI of the other end.' }),
+  status: Type.String({ description: 'connecting, waiting (for the PIN, a moderator, an agent), joined, left' }),
+  role: Type.String({ description: 'member, moderator; of who was rung for a call: agent, party, supervisor' }),
+  address: Type.String({ description: 'Number or SIP URI of the other end; of an agent the user ID.' }),
   direction: Type.String({ description: 'inbound, outbound' }),
   muted: Type.Boolean(),
   deaf: Type.Boolean(),
@@ -33,11 +33,11 @@ export const toParticipant = (row: ParticipantRow, call: CallRow): Participant =
   room_id: call.room_id,
   status: statusOf(row),
   role: row.role,
-  address: call.direction === 'inbound' ? call.from_address : call.to_address,
-  direction: call.direction,
+  address: row.address ?? (call.direction === 'inbound' ? call.from_address : call.to_address),
+  direction: row.ring_id === null ? call.direction : 'outbound',
   muted: row.muted === 1,
   deaf: row.deaf === 1,
-  held: call.status === 'held',
+  held: row.on_hold === 1 || (row.ring_id === null && call.status === 'held'),
   joined_at: row.joined_at,
   left_at: row.left_at,
   created: row.created,
@@ -49,9 +49,14 @@ function statusOf(row: ParticipantRow): string {
     case 'seated':
     case 'settled':
     case 'announcing':
+    case 'connected':
+    case 'bridged':
+    case 'program':
       return 'joined'
     case 'pin':
     case 'waiting':
+    case 'queued':
+    case 'calling':
       return 'waiting'
     default:
       return 'connecting'

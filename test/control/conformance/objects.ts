@@ -80,6 +80,42 @@ export async function makeCall(
   return { id: callId, participant_id: legId }
 }
 
+/** A call with an agent who asks somebody about it. */
+async function makeConsultation(maker: Maker): Promise<Ids> {
+  const { id = '' } = await makeCall(maker)
+  const at = START.toISOString()
+  for (const purpose of ['direct', 'consult'] as const) {
+    await forTenant(maker.world.store.db, maker.tenant).insert('rings', {
+      id: newId('ring'),
+      call_id: id,
+      open_call: purpose === 'direct' ? id : null,
+      user_id: null,
+      open_user: null,
+      queue_id: null,
+      callback_id: null,
+      purpose,
+      state: 'talking',
+      started_at: at,
+      deadline: at,
+      leg_id: null,
+      mode: null,
+    })
+  }
+  return { id }
+}
+
+/** A member whose phone is registered. */
+export async function makeAgent(maker: Maker): Promise<string> {
+  const { id = '' } = await makeUser(maker)
+  await forTenant(maker.world.store.db, maker.tenant).insert('browser_sessions', {
+    id: `browser-${another()}`,
+    user_id: id,
+    node: 'boot-1',
+    connected_at: START.toISOString(),
+  })
+  return id
+}
+
 async function makeRecording(maker: Maker, status: 'ready' | 'recording'): Promise<Ids> {
   const { id = '' } = await makeCall(maker)
   const folder = join(maker.world.dataDir, 'recordings')
@@ -162,6 +198,13 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
     withId(maker.ask('POST /v1/reports', { name: 'Calls', kind: 'calls', recipients: ['ann@example.com'] })),
   '/api_keys/:id': maker => withId(maker.ask('POST /v1/api_keys', {})),
   '/calls/:id': makeCall,
+  '/calls/:id/unhold': async maker => {
+    const { id = '' } = await makeCall(maker)
+    await maker.ask(`POST /v1/calls/${id}/hold`)
+    return { id }
+  },
+  '/calls/:id/transfer/complete': makeConsultation,
+  '/calls/:id/transfer/cancel': makeConsultation,
   '/calls/:id/streams/:stream_id': makeStream,
   '/calls/:id/recording': maker => makeRecording(maker, 'ready'),
   '/conference_rooms/:id': maker => withId(maker.ask('POST /v1/conference_rooms', { name: 'Room' })),

@@ -1,5 +1,15 @@
 import { START } from '../app-harness.ts'
-import { another, type Ids, type Maker, makeCall, makeRecording, makeTrunk, makeUser, WAV_BASE64 } from './objects.ts'
+import {
+  another,
+  type Ids,
+  type Maker,
+  makeAgent,
+  makeCall,
+  makeRecording,
+  makeTrunk,
+  makeUser,
+  WAV_BASE64,
+} from './objects.ts'
 import { example, type Shape } from './shapes.ts'
 
 /** A request that succeeds, where the smallest body of the schema does not, or is not of interest; by operation ID. */
@@ -22,6 +32,8 @@ export const BODIES: Record<string, (maker: Maker) => Promise<object> | object> 
   inviteConferenceParticipant: () => ({ to: 'sip:a@127.0.0.1' }),
   replayWebhookEndpoint: () => ({ since: START.toISOString() }),
   setAgentStatus: () => ({ status: 'away' }),
+  superviseCall: async maker => ({ mode: 'monitor', user_id: await makeAgent(maker) }),
+  transferCall: () => ({ to: '+14155550123' }),
   updateOrganisation: () => ({ name: 'Ours' }),
   writeFlowDraft: () => ({ base_rev: 1, graph: { nodes: [] } }),
 }

@@ -140,6 +140,7 @@ export class PocketMedia implements MediaPort {
       captures: [],
       streams: [],
       recordings: [],
+      browserIds: [],
     }
   }
 

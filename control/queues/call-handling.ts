@@ -1,0 +1,217 @@
+import type { CallRow, ParticipantRow } from '../calls/tables.ts'
+import { conflict, missing, type Problem } from '../http/errors.ts'
+import type { MediaPort } from '../media-events.ts'
+import type { Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import type { CallCentreDeps } from './deps.ts'
+import { superviseAs } from './legs.ts'
+import { agentFree, takeBack, takeOver } from './purposes.ts'
+import { finishRing, mainLeg, mainRing, ringsOf, setLeg } from './rings.ts'
+import type { RingRow } from './tables.ts'
+import { leadTo, ringParty, type Target, tellCall } from './targets.ts'
+import { findCall, leaveQueue } from './waiting-calls.ts'
+
+/** What an API client does with a call that is going on. Each runs in one transaction and answers a problem, or null. */
+
+export interface Handling {
+  deps: CallCentreDeps
+  trx: Trx
+  tenant: Tenant
+  callId: string
+  at: string
+  request: { requestId: string; idempotencyKey: string | null }
+}
+
+export type PartyTarget = { type: 'user'; id: string } | { type: 'number'; to: string }
+
+/** Steps of a call's own leg in which it can be led elsewhere: it has answered, and nobody asks it for a PIN or says goodbye. */
+const LEADABLE: readonly ParticipantRow['step'][] = [
+  'settled',
+  'queued',
+  'calling',
+  'connected',
+  'program',
+  'announcing',
+]
+
+type Found = { call: CallRow; leg: ParticipantRow }
+
+async function findLeadable({ trx, tenant, callId }: Handling): Promise<Found | Problem> {
+  const call = await findCall(trx, tenant, callId)
+  if (call === undefined) return missing('call', callId)
+  const leg = await mainLeg(trx, tenant, callId)
+  if (call.ended_at !== null || leg === undefined || !LEADABLE.includes(leg.step)) {
+    return conflict('not_running', 'The call is not in progress, or is a conference.')
+  }
+  return { call, leg }
+}
+
+// ---------------------------------------------------------------------------------------------------- transfer
+
+/** At once: who talked with the caller is free, and the caller is led to the target. */
+export async function transferBlind(handling: Handling, target: Target): Promise<Problem | null> {
+  const { deps, trx, tenant, callId, at, request } = handling
+  const found = await findLeadable(handling)
+  if ('problem' in found) return found
+  if (target.type === 'user') {
+    const refused = await unreachable(handling, target.id)
+    if (refused !== null) return refused
+  }
+  await leaveQueue(trx, tenant, callId, { outcome: 'transferred', at })
+  await endRings(handling, await ringsOf(trx, tenant, callId))
+  if (found.leg.on_hold === 1) await setLeg(trx, tenant, found.leg.id, { on_hold: 0 })
+  await resume(handling, found.call)
+  await leadTo(deps, trx, tenant, { callId, legId: found.leg.id, at }, target, 'transfer')
+  await tellCall(trx, tenant, callId, { type: 'call.transferred', at, request })
+  return null
+}
+
+async function unreachable({ deps, trx, tenant, at }: Handling, userId: string): Promise<Problem | null> {
+  if ((await deps.devicesOf(trx, tenant, userId, new Date(at))).length === 0) {
+    return conflict('agent_unreachable', 'The member has no phone or softphone that could ring.')
+  }
+  const ring = await forTenant(trx, tenant)
+    .select('rings')
+    .select('id')
+    .where('open_user', '=', userId)
+    .executeTakeFirst()
+  return ring === undefined ? null : conflict('agent_busy', 'The member is on another call.')
+}
+
+async function endRings({ trx, tenant, at }: Handling, rings: readonly RingRow[]): Promise<void> {
+  for (const ring of rings) {
+    await finishRing(trx, tenant, ring, { reason: 'transfer_completed' })
+    await agentFree(trx, tenant, ring, at)
+  }
+}
+
+/** Asks somebody while the caller is on hold. */
+export async function transferAttended(handling: Handling, target: PartyTarget): Promise<Problem | null> {
+  const { deps, trx, tenant, callId, at } = handling
+  const found = await findLeadable(handling)
+  if ('problem' in found) return found
+  const rings = await ringsOf(trx, tenant, callId)
+  if (rings.find(ring => ring.open_call !== null)?.state !== 'talking') {
+    return conflict('no_agent', 'Nobody talks with the caller who could ask first.')
+  }
+  if (rings.some(ring => ring.purpose === 'consult')) {
+    return conflict('already_consulting', 'Somebody is being asked already.')
+  }
+  if (target.type === 'user') {
+    const refused = await unreachable(handling, target.id)
+    if (refused !== null) return refused
+  }
+  const ring = await ringParty(deps, trx, tenant, { callId, target, purpose: 'consult', at })
+  if (ring === null) return conflict('agent_busy', 'The member is on another call.')
+  await setLeg(trx, tenant, found.leg.id, { on_hold: 1 })
+  await pause(handling, found.call)
+  return null
+}
+
+/** Completes: the caller talks with who was asked, or hears that he is being rung. Cancels: with the agent again. */
+export async function endConsultation(handling: Handling, how: 'complete' | 'cancel'): Promise<Problem | null> {
+  const { trx, tenant, callId, at } = handling
+  const found = await findLeadable(handling)
+  if ('problem' in found) return found
+  const rings = await ringsOf(trx, tenant, callId)
+  const asked = rings.find(ring => ring.purpose === 'consult')
+  if (asked === undefined) return conflict('not_consulting', 'Nobody is being asked about this call.')
+  await resume(handling, found.call)
+  if (how === 'complete') {
+    await endRings(
+      handling,
+      rings.filter(ring => ring.open_call !== null),
+    )
+    await takeOver(trx, tenant, asked, at)
+    return null
+  }
+  await finishRing(trx, tenant, asked, { reason: 'api_hangup' })
+  await agentFree(trx, tenant, asked, at)
+  await takeBack(trx, tenant, callId)
+  return null
+}
+
+// ---------------------------------------------------------------------------------------------------- hold
+
+export async function hold(handling: Handling, isHeld: boolean): Promise<Problem | null> {
+  const { trx, tenant, callId } = handling
+  const found = await findLeadable(handling)
+  if ('problem' in found) return found
+  const { call, leg } = found
+  if (leg.step !== 'connected' && leg.step !== 'settled') {
+    return conflict('not_connected', 'The caller talks with nobody, and hears what it waits with.')
+  }
+  if ((leg.on_hold === 1) === isHeld) {
+    return isHeld ? conflict('already_held', 'The call is on hold.') : conflict('not_held', 'The call is not on hold.')
+  }
+  if ((await ringsOf(trx, tenant, callId)).some(ring => ring.purpose === 'consult')) {
+    return conflict('already_consulting', 'Somebody is being asked: complete or cancel that first.')
+  }
+  await setLeg(trx, tenant, leg.id, { on_hold: isHeld ? 1 : 0 })
+  await (isHeld ? pause(handling, call) : resume(handling, call))
+  return null
+}
+
+const pause = (handling: Handling, call: CallRow): Promise<void> =>
+  call.status === 'in_progress' ? status(handling, 'held', 'call.held') : Promise.resolve()
+
+const resume = (handling: Handling, call: CallRow): Promise<void> =>
+  call.status === 'held' ? status(handling, 'in_progress', 'call.resumed') : Promise.resolve()
+
+async function status(
+  { trx, tenant, callId, at, request }: Handling,
+  to: 'held' | 'in_progress',
+  type: 'call.held' | 'call.resumed',
+): Promise<void> {
+  await forTenant(trx, tenant).update('calls').set({ status: to }).where('id', '=', callId).execute()
+  await tellCall(trx, tenant, callId, { type, at, request })
+}
+
+// ---------------------------------------------------------------------------------------------------- supervision
+
+export type SuperviseMode = 'monitor' | 'whisper' | 'barge' | 'stop'
+
+/** Rings a supervisor into the call; for one who is in it, changes how. Returns the ring, or null when it has stopped. */
+export async function supervise(
+  handling: Handling,
+  { mode, userId }: { mode: SuperviseMode; userId: string },
+): Promise<RingRow | null | Problem> {
+  const { deps, trx, tenant, callId, at } = handling
+  const call = await findCall(trx, tenant, callId)
+  if (call === undefined) return missing('call', callId)
+  if (call.ended_at !== null || call.answered_at === null || call.kind !== 'party') {
+    return conflict('not_running', 'The call is not in progress, or is a conference.')
+  }
+  if (mode === 'whisper' && (await mainRing(trx, tenant, callId))?.state !== 'talking') {
+    return conflict('no_agent', 'Nobody talks with the caller who could be whispered to.')
+  }
+  const rings = await ringsOf(trx, tenant, callId)
+  const there = rings.find(ring => ring.purpose === 'supervise' && ring.user_id === userId)
+  if (mode === 'stop') {
+    if (there === undefined) return conflict('not_supervising', 'The member does not listen to this call.')
+    await finishRing(trx, tenant, there, { reason: 'api_hangup' })
+    return null
+  }
+  if (there !== undefined) {
+    await forTenant(trx, tenant).update('rings').set({ mode }).where('id', '=', there.id).execute()
+    return { ...there, mode }
+  }
+  const target = { type: 'user' as const, id: userId }
+  const ring = await ringParty(deps, trx, tenant, { callId, target, purpose: 'supervise', mode, at })
+  return ring ?? conflict('agent_unreachable', 'The member has no phone or softphone that could ring.')
+}
+
+/** A supervisor who is in the call is heard by others from now on. */
+export async function changeSupervision(
+  { store: { db } }: CallCentreDeps,
+  media: MediaPort,
+  tenant: Tenant,
+  ring: RingRow,
+): Promise<void> {
+  if (ring.leg_id === null) return
+  // When it is not in the room yet, the bridge sets it.
+  await media.request('leg.update', {
+    legId: ring.leg_id,
+    ...(await superviseAs(db, tenant, ring.mode, ring.call_id)),
+  })
+}

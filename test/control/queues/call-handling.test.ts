@@ -1,0 +1,168 @@
+import * as assert from 'uvu/assert'
+import {
+  endConsultation,
+  type Handling,
+  hold,
+  supervise,
+  transferAttended,
+  transferBlind,
+} from '../../../control/queues/call-handling.ts'
+import { suite } from '../../harness.ts'
+import { makeQueueWorld, type QueueWorld } from './queue-world.ts'
+
+const test = suite('control/queues/call-handling')
+
+interface Talk {
+  world: QueueWorld
+  queue: string
+  ann: string
+  bob: string
+  /** Of the caller. */
+  legId: string
+  callId: string
+  act<T>(what: (handling: Handling) => Promise<T>): Promise<T>
+}
+
+/** Ann talks with a caller of her queue; Bob is a member whose phone works. */
+async function talk(): Promise<Talk> {
+  const world = await makeQueueWorld()
+  const ann = await world.addAgent('ann')
+  const bob = await world.addAgent('bob')
+  const queue = await world.addQueue({ member_user_ids: [ann], wrap_up_seconds: 10 })
+  await world.setStatus(ann, 'available')
+  await world.setStatus(bob, 'available')
+  const legId = await world.call(queue)
+  await world.settle()
+  world.media.answer(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  const callId = world.media.legs.get(legId)!.roomId
+  const by = { tenant: world.tenant, callId, request: { requestId: 'req_1', idempotencyKey: null } }
+  const act: Talk['act'] = async what => {
+    const result = await world.centre().handle(world.media, by, what)
+    await world.settle()
+    return result
+  }
+  return { world, queue, ann, bob, legId, callId, act }
+}
+const reason = (problem: unknown): string => (problem as { details?: { reason: string } }).details?.reason ?? 'none'
+const roomOf = (world: QueueWorld, userId: string): string | undefined => world.legOf(userId)?.roomId
+const callTypes = async (world: QueueWorld): Promise<string[]> =>
+  (await world.events()).map(event => event.type).filter(type => type.startsWith('call.'))
+
+test('hold: the caller hears music and nobody; unhold: both talk again', async () => {
+  const { world, legId, act } = await talk()
+  assert.is(await act(handling => hold(handling, true)), null)
+  assert.is(world.media.legs.get(legId)!.onHold, true)
+  assert.is(reason(await act(handling => hold(handling, true))), 'already_held')
+  assert.is(await act(handling => hold(handling, false)), null)
+  assert.is(world.media.legs.get(legId)!.onHold, false)
+  assert.equal((await callTypes(world)).slice(-2), ['call.held', 'call.resumed'])
+  await world.close()
+})
+
+test('blind transfer to a member: the agent is free, the member rings and talks, the call stays the same', async () => {
+  const { world, ann, bob, legId, callId, act } = await talk()
+  assert.is(await act(handling => transferBlind(handling, { type: 'user', id: bob })), null)
+  assert.is(world.legOf(ann), undefined)
+  assert.is(await world.status(ann), 'wrap_up')
+  assert.is(world.media.legs.get(legId)!.playing, 'calling')
+  world.media.answer(world.ringing(bob)[0]!.legId)
+  await world.settle()
+  assert.is(roomOf(world, bob), callId)
+  assert.is(world.media.legs.get(legId)!.playing, null)
+  assert.is((await callTypes(world)).at(-1), 'call.transferred')
+  world.media.hangUp(legId)
+  await world.settle()
+  assert.is(await world.status(bob), 'available')
+  await world.close()
+})
+
+test('blind transfer to a queue, an assistant, a number', async () => {
+  const { world, queue, legId, callId, act } = await talk()
+  await act(handling => transferBlind(handling, { type: 'queue', id: queue }))
+  assert.is(world.media.legs.get(legId)!.playing, 'hold')
+  await act(handling => transferBlind(handling, { type: 'assistant', id: 'asst_1' }))
+  assert.equal(world.handed.at(-1)!.program, { type: 'assistant', id: 'asst_1' })
+  assert.equal(await world.store.db.selectFrom('queue_calls').selectAll().execute(), [])
+  await act(handling => transferBlind(handling, { type: 'number', to: 'sip:cid@192.0.2.9' }))
+  const dialled = [...world.media.legs.values()].find(leg => leg.to === 'sip:cid@192.0.2.9')
+  world.media.answer(dialled!.legId)
+  await world.settle()
+  assert.is(dialled!.roomId, callId)
+  await world.close()
+})
+
+test('a member who cannot be rung, or is on another call, is a conflict; the call goes on as it was', async () => {
+  const { world, ann, bob, callId, act } = await talk()
+  world.devices.set(bob, [])
+  assert.is(reason(await act(handling => transferBlind(handling, { type: 'user', id: bob }))), 'agent_unreachable')
+  assert.is(reason(await act(handling => transferBlind(handling, { type: 'user', id: ann }))), 'agent_busy')
+  assert.is(roomOf(world, ann), callId)
+  await world.close()
+})
+
+test('attended transfer: the caller is on hold while the agent asks; completed, the two talk', async () => {
+  const { world, ann, bob, legId, callId, act } = await talk()
+  assert.is(await act(handling => transferAttended(handling, { type: 'user', id: bob })), null)
+  assert.is(world.media.legs.get(legId)!.onHold, true)
+  world.media.answer(world.ringing(bob)[0]!.legId)
+  await world.settle()
+  assert.equal([roomOf(world, ann), roomOf(world, bob)], [callId, callId])
+  assert.is(await act(handling => endConsultation(handling, 'complete')), null)
+  assert.is(world.legOf(ann), undefined)
+  assert.is(world.media.legs.get(legId)!.onHold, false)
+  assert.equal([await world.status(ann), await world.status(bob)], ['wrap_up', 'busy'])
+  world.media.hangUp(legId)
+  await world.settle()
+  assert.is(world.media.legs.size, 0)
+  await world.close()
+})
+
+test('attended transfer: the agent who hangs up completes it; a cancelled or unanswered one gives the caller back', async () => {
+  const { world, ann, bob, legId, act } = await talk()
+  await act(handling => transferAttended(handling, { type: 'user', id: bob }))
+  await act(handling => endConsultation(handling, 'cancel'))
+  assert.is(world.ringing(bob).length, 0)
+  assert.is(world.media.legs.get(legId)!.onHold, false)
+  await act(handling => transferAttended(handling, { type: 'user', id: bob }))
+  world.media.hangUp(world.ringing(bob)[0]!.legId, 'no_answer')
+  await world.settle()
+  assert.is(world.media.legs.get(legId)!.onHold, false)
+  await act(handling => transferAttended(handling, { type: 'user', id: bob }))
+  world.media.answer(world.ringing(bob)[0]!.legId)
+  await world.settle()
+  world.media.hangUp(world.legOf(ann)!.legId)
+  await world.settle()
+  assert.is(world.media.legs.get(legId)!.onHold, false)
+  assert.is(await world.status(bob), 'busy')
+  assert.is((await callTypes(world)).at(-1), 'call.transferred')
+  await world.close()
+})
+
+test('supervise: monitor is heard by nobody, whisper by the agent, barge by all; stop ends it, the call goes on', async () => {
+  const { world, ann, bob, legId, act } = await talk()
+  const listen = (mode: 'monitor' | 'whisper' | 'barge' | 'stop') =>
+    act(async handling => {
+      const ring = await supervise(handling, { mode, userId: bob })
+      return ring
+    })
+  await listen('monitor')
+  world.media.answer(world.ringing(bob)[0]!.legId)
+  await world.settle()
+  assert.equal(world.legOf(bob)!.heardBy, [])
+  assert.is(await world.status(bob), 'available')
+  for (const [mode, heardBy] of [
+    ['whisper', [world.legOf(ann)!.legId]],
+    ['barge', null],
+  ] as const) {
+    const ring = await listen(mode)
+    await world.centre().changeSupervision(world.media, world.tenant, ring as never)
+    assert.equal(world.legOf(bob)!.heardBy, heardBy)
+  }
+  await listen('stop')
+  assert.is(world.legOf(bob), undefined)
+  assert.ok(world.media.legs.has(legId))
+  await world.close()
+})
+
+test.run()
