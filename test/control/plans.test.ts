@@ -1,0 +1,113 @@
+import { CompiledQuery, type RootOperationNode, SelectQueryNode, sql, ValueNode } from 'kysely'
+import * as assert from 'uvu/assert'
+import type { Store } from '../../control/store.ts'
+import { suite } from '../harness.ts'
+import { ask, makeWorld, serve } from './app-harness.ts'
+import { productRoutes } from './conformance/product.ts'
+import { testEngine } from './database.ts'
+
+const test = suite(`control/plans on ${testEngine}`)
+
+/** A store that keeps what it is asked. */
+function listening(store: Store): { store: Store; nodes: RootOperationNode[] } {
+  const nodes: RootOperationNode[] = []
+  const db = store.db.withPlugin({
+    transformQuery: ({ node }) => {
+      nodes.push(node)
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  })
+  return { store: { ...store, db }, nodes }
+}
+
+/** How the database reads the rows of a query, in its own words; whatever is small enough to be read whole is taken for large. */
+async function planOf(store: Store, query: CompiledQuery): Promise<string> {
+  if (store.engine === 'sqlite') {
+    const { rows } = await store.db.executeQuery<{ detail: string }>(
+      CompiledQuery.raw(`explain query plan ${query.sql}`, [...query.parameters]),
+    )
+    return rows.map(({ detail }) => detail).join('; ')
+  }
+  return store.transaction(async trx => {
+    for (const way of ['seqscan', 'sort', 'bitmapscan']) await sql.raw(`set local enable_${way} = off`).execute(trx)
+    const explain = CompiledQuery.raw(`explain ${query.sql}`, [...query.parameters])
+    const { rows } = await trx.executeQuery<{ 'QUERY PLAN': string }>(explain)
+    return rows.map(row => row['QUERY PLAN'].trim()).join('; ')
+  })
+}
+
+/** Reads a table from end to end, or puts rows in order that an index has in order. */
+const SLOW = { sqlite: /SCAN|TEMP B-TREE/, postgres: /Seq Scan|Sort/ }[testEngine]
+
+/** A page of twenty, and the row that tells whether there are more. */
+const isPage = (node: RootOperationNode): boolean =>
+  SelectQueryNode.is(node) &&
+  node.limit !== undefined &&
+  ValueNode.is(node.limit.limit) &&
+  node.limit.limit.value === 21
+
+/** Filters that lists are asked for most. */
+const FILTERS: Record<string, string[]> = {
+  '/callbacks': ['status=pending'],
+  '/calls': ['status=in_progress'],
+  '/webhook_deliveries': ['status=failed'],
+}
+
+test(
+  'a page of any list is read off an index in its order, so that the last one takes as long as the first',
+  async () => {
+    const world = await makeWorld()
+    const { store, nodes } = listening(world.store)
+    const routes = productRoutes({ ...world, store })
+    const app = await serve({ ...world, store }, routes)
+    const lists = routes.filter(
+      ({ method, path, query }) =>
+        method === 'GET' &&
+        !path.includes(':') &&
+        'starting_after' in ((query as { properties?: object })?.properties ?? {}),
+    )
+    assert.ok(lists.length > 15, 'the lists were found')
+    const slow: string[] = []
+    for (const { path } of lists) {
+      for (const filter of ['', ...(FILTERS[path] ?? [])]) {
+        nodes.length = 0
+        const url = `/v1${path}?starting_after=x_${'0'.repeat(26)}&${filter}`
+        const { status } = await ask(app, `GET ${url}`, { key: world.ours.keys.live })
+        assert.is(status, 200, url)
+        const pages = nodes.filter(isPage)
+        assert.ok(pages.length > 0, `${url} reads a page`)
+        for (const node of pages) {
+          const query = store.db.getExecutor().compileQuery(node, { queryId: 'plan' })
+          const plan = await planOf(world.store, query)
+          if (SLOW.test(plan)) slow.push(`${path}?${filter}: ${plan}`)
+        }
+      }
+    }
+    assert.equal(slow, [])
+    await app.close()
+    await world.store.close()
+  },
+  { timeoutMs: 60_000 },
+)
+
+test('what is due is found by its time: jobs, webhook deliveries, requests under way', async () => {
+  const { store } = await makeWorld()
+  const at = new Date().toISOString()
+  const due = [
+    store.db.selectFrom('jobs').select('id').where('due_at', '<=', at).orderBy('due_at').limit(8),
+    store.db
+      .selectFrom('webhook_deliveries')
+      .select('id')
+      .where('status', '=', 'pending')
+      .where('next_attempt_at', '<=', at)
+      .orderBy('next_attempt_at')
+      .limit(8),
+    store.db.selectFrom('idempotency_keys').select('path').where('lease', '=', 'node').where('created', '>', at),
+    store.db.selectFrom('idempotency_keys').select('path').where('created', '<=', at),
+  ]
+  for (const query of due) assert.not.match(await planOf(store, query.compile()), SLOW)
+  await store.close()
+})
+
+test.run()
