@@ -6,6 +6,7 @@ import type {
   StreamSnapshot,
   Target,
 } from '../../media/protocol.ts'
+import { nodeOf } from '../databases/node.ts'
 import { appendEvent } from '../events/log.ts'
 import { toCall } from '../schemas/call.ts'
 import { toCallPci } from '../schemas/call-pci.ts'
@@ -136,6 +137,7 @@ export async function insertParty(
     address: null,
     dial: party.dial ?? null,
     on_hold: null,
+    node_id: nodeOf(trx),
     muted: party.muted ? 1 : 0,
     deaf: 0,
     joined_at: null,

@@ -123,6 +123,8 @@ export interface ParticipantTable extends TenantColumns {
   address: string | null
   /** JSON of whom to dial (`RingTarget`), in step `to_dial`. */
   dial: string | null
+  /** The node whose media process has the leg. */
+  node_id: string | null
   /** We keep it on hold; null: we never did. */
   on_hold: number | null
   muted: number
@@ -195,6 +197,8 @@ export interface InboundRouteTable extends TenantColumns {
   match_connection_id: string | null
   target: 'room' | 'flow' | 'assistant' | 'queue' | 'user' | 'echo' | 'announcement'
   target_id: string | null
+  /** JSON of `RouteHours`, or null: at all times. */
+  hours: string | null
   priority: number
   created: string
   updated: string

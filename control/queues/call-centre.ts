@@ -4,6 +4,7 @@ import type { CallCentrePort } from '../calls/call-centre-port.ts'
 import type { FollowUp, Of } from '../calls/event-handler.ts'
 import { endLeg, loadLeg, tenantOf } from '../calls/records.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
+import { nodeOf } from '../databases/node.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
@@ -138,6 +139,7 @@ export class CallCentre implements CallCentrePort {
       .selectFrom('participants')
       .selectAll()
       .where('ring_id', 'is not', null)
+      .where('node_id', '=', nodeOf(trx))
       .where('step', 'not in', ['ended', 'to_dial'])
       .orderBy('id')
       .execute()
@@ -152,13 +154,19 @@ export class CallCentre implements CallCentrePort {
 
   /** Another media process: after its calls have ended, nobody rings any more. */
   async mediaDied(trx: Trx, at: string): Promise<void> {
-    for (const ring of await trx.selectFrom('rings').selectAll().orderBy('id').execute()) {
+    for (const ring of await trx
+      .selectFrom('rings')
+      .selectAll()
+      .where('node_id', '=', nodeOf(trx))
+      .orderBy('id')
+      .execute()) {
       await this.#ringFailed(trx, ring, 'media_failed', at)
     }
     await trx
       .updateTable('participants')
       .set({ step: 'ended', left_at: at })
       .where('ring_id', 'is not', null)
+      .where('node_id', '=', nodeOf(trx))
       .where('step', '!=', 'ended')
       .execute()
   }

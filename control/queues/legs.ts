@@ -3,6 +3,7 @@ import { affinityOf, ownRoom } from '../calls/decide.ts'
 import { wayTo } from '../calls/dial.ts'
 import { tenantOf } from '../calls/records.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
+import { nodeOf } from '../databases/node.ts'
 import type { MediaPort } from '../media-events.ts'
 import { settingsOf } from '../resources/queues/store.ts'
 import type { Db } from '../store.ts'
@@ -36,6 +37,7 @@ const legsToDrive = (db: Db): Promise<ParticipantRow[]> =>
   db
     .selectFrom('participants')
     .selectAll()
+    .where('node_id', '=', nodeOf(db))
     .where(eb =>
       eb.or([
         eb('step', 'in', ['to_dial', 'bridging', 'hanging_up']),

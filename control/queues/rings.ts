@@ -1,5 +1,6 @@
 import type { EndedReason } from '../../media/protocol.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
+import { nodeOf } from '../databases/node.ts'
 import { newId } from '../ids.ts'
 import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
@@ -54,6 +55,7 @@ export async function startRing(trx: Trx, tenant: Tenant, ring: NewRing, at: str
     deadline: new Date(Date.parse(at) + ring.timeoutS * 1000 + GRACE_MS).toISOString(),
     leg_id: null,
     mode: ring.mode,
+    node_id: (await mainLeg(trx, tenant, ring.callId))?.node_id ?? nodeOf(trx),
   }
   const { numInsertedOrUpdatedRows } = await trx
     .insertInto('rings')
@@ -86,6 +88,7 @@ async function insertLeg(
     dial: JSON.stringify({ ...target, timeoutS: ring.timeoutS }),
     muted: 0,
     on_hold: null,
+    node_id: row.node_id,
     deaf: 0,
     joined_at: null,
     left_at: null,

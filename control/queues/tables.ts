@@ -33,6 +33,8 @@ export interface RingTable extends TenantColumns {
   leg_id: string | null
   /** How a supervisor listens: monitor, whisper, barge. */
   mode: string | null
+  /** The node whose media process has its legs: the call's. */
+  node_id: string
 }
 
 export type RingRow = Selectable<RingTable>

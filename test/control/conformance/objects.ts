@@ -99,6 +99,7 @@ async function makeConsultation(maker: Maker): Promise<Ids> {
       deadline: at,
       leg_id: null,
       mode: null,
+      node_id: 'node',
     })
   }
   return { id }

@@ -101,6 +101,7 @@ test('an agent whom a waiting call is offered is ringing', async () => {
     deadline: START.toISOString(),
     leg_id: null,
     mode: null,
+    node_id: 'node',
   })
   assert.is((await live(`GET /v1/agents/${ann}/status`)).body.ringing, true)
   await close()
