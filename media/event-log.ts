@@ -18,6 +18,7 @@ const LOGGED: { [N in EventName]?: (body: Extract<MediaEvent, { name: N }>['body
   'stream.changed': body => body,
   'recording.ready': ({ recordingId, durationMs }) => ({ recordingId, durationMs }),
   'recording.failed': body => body,
+  'transcript.ready': body => body,
 }
 
 /** Writes the line of an event, if it has one. */

@@ -2,6 +2,7 @@ import { FRAME_MS, type Frame, NARROWBAND_HZ } from '../../codecs/audio.ts'
 import type { VoiceDetector } from '../../codecs/voice-activity.ts'
 import { LEG_SAMPLES } from '../leg.ts'
 import type { Sink, Track } from '../sink.ts'
+import { EchoGuard } from './echo-guard.ts'
 import { Endpointer, type EndpointRules } from './endpointer.ts'
 
 /**
@@ -37,6 +38,7 @@ export class Listener implements Sink {
   readonly #detector: VoiceDetector
   readonly #hooks: ListenerHooks
   readonly #endpointer: Endpointer
+  readonly #echo = new EchoGuard()
   /** Bounded by `maxUtteranceMs` while somebody speaks, else by twice the margin and `afterMs`. */
   #samples = new Int16Array(FIRST_CAPACITY)
   #length = 0
@@ -56,9 +58,14 @@ export class Listener implements Sink {
   }
 
   write(track: Track, frame: Frame): void {
-    if (track !== 'inbound') return
+    if (track === 'outbound') {
+      this.#echo.sent(frame)
+      return
+    }
     this.#keep(frame)
-    const endpoint = this.#endpointer.frame(this.#detector.isVoice(frame))
+    // The detector follows the noise of every frame, so it is asked first.
+    const isVoice = this.#detector.isVoice(frame) && !this.#echo.mayBeEcho(frame)
+    const endpoint = this.#endpointer.frame(isVoice)
     if (endpoint === 'started') this.#hooks.started()
     else if (endpoint !== 'none') this.#end()
   }

@@ -4,7 +4,7 @@ import type { MoonshineAnswer, MoonshineJob } from './moonshine-worker.ts'
 import { isEnglish, type SpeechToText, type Understood } from './speech-engines.ts'
 
 /** Utterances that may wait: what waits longer is of no use to a caller who waits for an answer. A further one fails. */
-const MAX_WAITING = 30
+const MAX_WAITING = 10
 
 /** The offline ear: the Moonshine tiny model on one thread of its own, loaded with the first utterance or by `warmUp`. English. */
 export class Moonshine implements SpeechToText {

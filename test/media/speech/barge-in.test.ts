@@ -10,6 +10,8 @@ import { ScriptedEar } from '../../fakes/scripted-ear.ts'
 import { suite } from '../../harness.ts'
 
 const LEG = 'part_a'
+/** Of an echo: a round trip and two jitter buffers [ticks]. */
+const DELAY_TICKS = 8
 /** Silence that ends an utterance, with some for the jitter buffer and the detector's own hangover [ticks]. */
 const END_OF_SPEECH = 60
 
@@ -96,6 +98,30 @@ test('voice of less than `afterMs` is no barge-in', async () => {
   engine.say(caller, VOICE.subarray(0, 8000), 20)
   assert.equal(engine.of('leg.speech_started'), [])
   assert.not(isSilent(caller.received.payloads.at(-1)!))
+})
+
+test('the echo of what we play is no voice, and a voice above it is', async () => {
+  await engine.preload({ kind: 'prompt', name: 'announcement' })
+  engine.engine.listen({ legId: LEG, listen: listen({}) })
+  const sources = [{ kind: 'prompt' as const, name: 'announcement' }]
+  await engine.engine.play({ legId: LEG, playId: 'p1', sources, loop: true, hangupAfter: null })
+  const echo = (): Int16Array => {
+    const from = caller.received.payloads.length - DELAY_TICKS
+    return caller.received.heard(from, from + 1).map(sample => sample / 15)
+  }
+  engine.run(DELAY_TICKS)
+  engine.run(400, () => caller.speaker.speak(echo(), engine.now))
+  assert.equal(engine.of('leg.speech_started'), [])
+  let at = 0
+  engine.run(45, () => {
+    const said = VOICE.subarray(at, at + 160)
+    at += 160
+    caller.speaker.speak(
+      echo().map((sample, i) => sample + (said[i] ?? 0)),
+      engine.now,
+    )
+  })
+  assert.is(engine.of('leg.speech_started').length, 1)
 })
 
 test('a back-channel is a false alarm: the play goes on where it stopped, to the sample', async () => {
