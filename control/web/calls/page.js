@@ -24,15 +24,16 @@ export function toggle(button, change) {
   })
 }
 
-/** The duration of a call, and the level of the microphone, until the function that it returns is called. */
+/** The duration of a call, and the levels of both sides, until the function that it returns is called. */
 export function startClock(sound) {
   const began = performance.now()
-  const meter = $('level')
+  const [own, others] = [$('level'), $('heard')]
   const clock = $('clock')
   const timer = setInterval(() => {
     const seconds = Math.floor((performance.now() - began) / 1000)
     clock.textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
-    meter.value = sound.level
+    own.value = sound.level
+    others.value = sound.heard
   }, 100)
   return () => clearInterval(timer)
 }

@@ -30,8 +30,10 @@ const keypad = `<details><summary>Keypad</summary><div id="keypad">${KEYS.map(
   key => `<button type="button" value="${key}">${key}</button>`,
 ).join('')}</div></details>`
 
-const levelMeter =
-  '<label>Microphone <meter id="level" min="0" max="1" value="0" aria-label="Microphone level"></meter></label>'
+const meters = `<div class="row">
+<label>You <meter id="level" min="0" max="1" value="0" aria-label="Your microphone"></meter></label>
+<label>Others <meter id="heard" min="0" max="1" value="0" aria-label="What you hear"></meter></label>
+</div>`
 
 /** What a call shows: how long, how loud, and the way out. `more`: further buttons beside Mute. */
 const callSection = (words: {
@@ -43,7 +45,7 @@ const callSection = (words: {
 ${words.head ?? ''}
 <output id="clock" aria-live="off">0:00</output>
 <p id="state" role="status">Connecting…</p>
-${levelMeter}
+${meters}
 <div class="row"><button type="button" id="mute" aria-pressed="false">Mute</button>${words.more ?? ''}<button type="button" id="leave" class="bad">${words.leave}</button></div>
 ${words.rest ?? ''}
 </section>`

@@ -13,6 +13,8 @@ export class Sound {
   muted = false
   /** How loud the microphone is, 0 to 1. */
   level = 0
+  /** How loud the others are, 0 to 1. */
+  heard = 0
 
   /** Throws what `getUserMedia` throws: no microphone, or no permission. */
   static async open() {
@@ -40,15 +42,12 @@ export class Sound {
 
   #spoke(frame) {
     if (this.muted) frame.fill(0)
-    let power = 0
-    for (const sample of frame) power += sample * sample
-    const db = 10 * Math.log10(power / frame.length / 32768 ** 2 + 1e-10)
-    const level = Math.max(0, Math.min(1, (db - QUIET_DB) / (LOUD_DB - QUIET_DB)))
-    this.level = Math.max(level, this.level * 0.85)
+    this.level = Math.max(loudness(frame), this.level * 0.85)
     this.onFrame(frame)
   }
 
   play(frame) {
+    this.heard = Math.max(loudness(frame), this.heard * 0.85)
     this.speaker.port.postMessage(frame)
   }
 
@@ -83,6 +82,14 @@ export class Sound {
     for (const track of this.stream.getTracks()) track.stop()
     void this.context.close()
   }
+}
+
+/** From 0, silence, to 1, as loud as it gets. */
+function loudness(frame) {
+  let power = 0
+  for (const sample of frame) power += sample * sample
+  const db = 10 * Math.log10(power / frame.length / 32768 ** 2 + 1e-10)
+  return Math.max(0, Math.min(1, (db - QUIET_DB) / (LOUD_DB - QUIET_DB)))
 }
 
 /** Why there is no microphone, for people. */
