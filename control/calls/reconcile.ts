@@ -1,4 +1,5 @@
 import type { EndedReason, LegSnapshot, MediaSnapshot } from '../../media/protocol.ts'
+import { nodeOf } from '../databases/node.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Db, Store, Trx } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
@@ -167,7 +168,7 @@ async function closeSession(trx: Trx, session: CallRow, reason: EndedReason | nu
 const matchesCall = (target: { legId: string } | { roomId: string }, call: CallRow, legId: string | null): boolean =>
   'roomId' in target ? target.roomId === call.id : target.legId === legId
 
-// Over all tenants: the media process serves them all.
+// Over all tenants: the media process serves them all. Of this node: others have their own.
 
 async function runningLegs(db: Db): Promise<string[]> {
   const rows = await db
@@ -175,6 +176,7 @@ async function runningLegs(db: Db): Promise<string[]> {
     .innerJoin('calls', 'calls.id', 'participants.call_id')
     .select('participants.id')
     .where('calls.ended_at', 'is', null)
+    .where('participants.node_id', '=', nodeOf(db))
     .where('participants.ring_id', 'is', null)
     // What is still to be dialled, media cannot know.
     .where('participants.step', 'not in', ['ended', 'to_dial'])
@@ -184,19 +186,39 @@ async function runningLegs(db: Db): Promise<string[]> {
 }
 
 const runningSessions = (db: Db) =>
-  db.selectFrom('calls').selectAll().where('kind', '=', 'conference').where('ended_at', 'is', null).execute()
+  db
+    .selectFrom('calls')
+    .selectAll()
+    .where('node_id', '=', nodeOf(db))
+    .where('ended_at', 'is', null)
+    .where('kind', '=', 'conference')
+    .execute()
 
 const runningStreams = (db: Db) =>
-  db.selectFrom('media_streams').selectAll().where('ended_reason', 'is', null).orderBy('id').execute()
+  db
+    .selectFrom('media_streams')
+    .innerJoin('calls', 'calls.id', 'media_streams.call_id')
+    .selectAll('media_streams')
+    .where('calls.node_id', '=', nodeOf(db))
+    .where('media_streams.ended_reason', 'is', null)
+    .orderBy('media_streams.id')
+    .execute()
 
 const runningRecordings = (db: Db) =>
-  db.selectFrom('recordings').select('call_id').where('status', '=', 'recording').execute()
+  db
+    .selectFrom('recordings')
+    .innerJoin('calls', 'calls.id', 'recordings.call_id')
+    .select('recordings.call_id')
+    .where('calls.node_id', '=', nodeOf(db))
+    .where('recordings.status', '=', 'recording')
+    .execute()
 
 async function runningPauses(db: Db): Promise<{ call: CallRow; legId: string | null }[]> {
   const rows = await db
     .selectFrom('calls')
     .innerJoin('call_pauses', 'call_pauses.call_id', 'calls.id')
     .selectAll('calls')
+    .where('calls.node_id', '=', nodeOf(db))
     .execute()
   return Promise.all(
     rows.map(async call => {

@@ -112,6 +112,7 @@ export async function insertParty(
     queue_id: party.queueId ?? null,
     user_id: party.userId ?? null,
     connection_id: party.connectionId,
+    node_id: nodeOf(trx),
     record: party.record ? 1 : 0,
     metadata: JSON.stringify(party.metadata),
     ended_reason: null,

@@ -1,4 +1,5 @@
 import { isFailure } from '../../media/protocol.ts'
+import { nodeOf } from '../databases/node.ts'
 import { newId } from '../ids.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Db, Store } from '../store.ts'
@@ -42,6 +43,7 @@ export class Seating {
       .innerJoin('calls', 'calls.id', 'participants.call_id')
       .select('participants.id')
       .where('calls.room_id', '=', roomId)
+      .where('participants.node_id', '=', nodeOf(this.#store.db))
       .where('participants.step', '=', 'waiting')
       .where('participants.left_at', 'is', null)
       .orderBy('participants.id')
@@ -54,7 +56,7 @@ export class Seating {
 
   async #seat(rows: LegRows, media: MediaPort): Promise<void> {
     const { room, participant } = rows
-    const session = room === null ? undefined : await runningSession(this.#store.db, room)
+    const session = room === null ? undefined : await ownSession(this.#store.db, room)
     const hasModerator = session !== undefined && (await isModerated(this.#store.db, session))
     const verdict = admission(rows, { isRunning: session !== undefined, hasModerator })
     if (room === null || typeof verdict === 'object') {
@@ -139,8 +141,17 @@ export class Seating {
   }
 }
 
-/** The latest session of a room that has not ended. */
-export const runningSession = (db: Db, room: Pick<ConferenceRoomRow, 'id' | 'organisation_id' | 'livemode'>) =>
+type RoomKey = Pick<ConferenceRoomRow, 'id' | 'organisation_id' | 'livemode'>
+
+/** The latest session of a room that has not ended, on any node. */
+export const runningSession = (db: Db, room: RoomKey): Promise<CallRow | undefined> =>
+  runningSessions(db, room).executeTakeFirst()
+
+/** The one that callers of this node can join: another's media process has another's. */
+const ownSession = (db: Db, room: RoomKey): Promise<CallRow | undefined> =>
+  runningSessions(db, room).where('node_id', '=', nodeOf(db)).executeTakeFirst()
+
+const runningSessions = (db: Db, room: RoomKey) =>
   forTenant(db, tenantOf(room))
     .select('calls')
     .selectAll()
@@ -149,7 +160,6 @@ export const runningSession = (db: Db, room: Pick<ConferenceRoomRow, 'id' | 'org
     .where('ended_at', 'is', null)
     .orderBy('id', 'desc')
     .limit(1)
-    .executeTakeFirst()
 
 async function isModerated(db: Db, session: CallRow): Promise<boolean> {
   const moderator = await forTenant(db, tenantOf(session))
@@ -178,6 +188,7 @@ const newSession = ({ call }: LegRows, room: ConferenceRoomRow, at: string): Cal
   queue_id: null,
   user_id: null,
   connection_id: null,
+  node_id: call.node_id,
   record: (JSON.parse(room.settings) as { record?: boolean }).record === true ? 1 : 0,
   metadata: '{}',
   ended_reason: null,

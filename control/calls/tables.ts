@@ -58,6 +58,8 @@ export interface CallTable extends TenantColumns {
   /** The agent of target `user`, or who answered last. */
   user_id: string | null
   connection_id: string | null
+  /** The node whose media process has it. */
+  node_id: string | null
   record: number
   metadata: string
   ended_reason: EndedReason | null

@@ -2,7 +2,6 @@ import * as assert from 'uvu/assert'
 import { insertParty } from '../../../control/calls/records.ts'
 import { newId } from '../../../control/ids.ts'
 import { expireCallbacks } from '../../../control/resources/callbacks/store.ts'
-import { forTenant } from '../../../control/tenancy.ts'
 import { suite } from '../../harness.ts'
 import { addMember, makeWholeApp, refusal, type WholeApp } from '../whole-app.ts'
 
