@@ -79,7 +79,8 @@ export class Talk {
     else await this.#resume()
     for (;;) {
       const turn = this.#turn
-      if (turn?.isMade && turn.isHeard) {
+      // Who talks over the goodbye has not been heard out.
+      if (turn?.isMade && turn.isHeard && !(turn.isCut && this.#isCallerSpeaking)) {
         const after = await this.#finish(turn)
         if (after !== null) return after
         continue
@@ -94,8 +95,8 @@ export class Talk {
 
   /** How long to wait for the caller [ms]; undefined: it is not his turn. */
   get #patienceMs(): number | undefined {
-    if (this.#turn !== null) return undefined
-    return this.#isCallerSpeaking ? LONGEST_SPEECH_MS : this.#settings.turn.no_response_ms
+    if (this.#isCallerSpeaking) return LONGEST_SPEECH_MS
+    return this.#turn === null ? this.#settings.turn.no_response_ms : undefined
   }
 
   async #listen(): Promise<void> {
@@ -307,7 +308,7 @@ export class Talk {
     this.#turn = null
     this.#progress.saying = null
     timing.heard_ms = turn.heardMs
-    timing.interrupted = turn.isInterrupted
+    timing.interrupted = turn.isInterrupted || turn.isCut
     if (text !== '') {
       this.#remember({ role: 'assistant', text })
       const entry = { node_key: NODE_KEY, role: 'assistant' as const, source: turn.source, text }

@@ -67,6 +67,11 @@ export class Turn {
     return this.#lines.every(line => line.heard !== null)
   }
 
+  /** Some of it was not heard to its end. */
+  get isCut(): boolean {
+    return this.#lines.some(({ heard }) => heard?.whole === false)
+  }
+
   /** Takes what media tells of its sentences. */
   note(input: ProgramInput & { kind: 'played' | 'play_started' }): void {
     const line = this.#lines.find(({ playId }) => playId === input.playId)

@@ -1,0 +1,167 @@
+import * as assert from 'uvu/assert'
+import { suite } from '../../harness.ts'
+import { until } from '../calls-world.ts'
+import { callOf, type LiveWorld, makeLiveWorld } from './live-world.ts'
+
+const test = suite('control/live/assistant-call')
+
+const HOURS = 'We are open from nine to six, from Monday to Friday.'
+const DELIVERY = 'Delivery takes three working days and costs five euros.'
+
+/** An assistant with a knowledge base, and a number that leads to it. */
+async function makeAssistant(world: LiveWorld, more: object = {}): Promise<string> {
+  const documents = []
+  for (const text of [HOURS, DELIVERY]) documents.push(await world.make('/kb/documents', { text }))
+  const body = { name: 'Desk', greeting: 'Hello. How can I help?', kb_document_ids: documents, ...more }
+  const id = await world.make('/assistants', body)
+  await world.make('/inbound_routes', { match: { to: '3000' }, target: { type: 'assistant', id } })
+  return id
+}
+
+/** What has been sent to be said to a leg so far. */
+const saidTo = (world: LiveWorld, legId: string): string[] =>
+  world.media
+    .sent('leg.play')
+    .filter(body => body.legId === legId)
+    .flatMap(body => body.sources.map(source => ('text' in source ? source.text : source.kind)))
+
+/** The turns of a call, oldest first, once there are so many. */
+async function turnsOf(world: LiveWorld, callId: string, count = 0) {
+  const stored = world.store.db.selectFrom('call_steps').select('id').where('kind', '=', 'turn')
+  for (let rows = await stored.execute(); rows.length < count; rows = await stored.execute()) {
+    await new Promise(resolve => setTimeout(resolve, 10))
+  }
+  return (await world.ask(`GET /v1/calls/${callId}/turns`)).body.data.reverse()
+}
+
+test('an assistant greets, answers from its knowledge base, and says goodbye, with no network', async () => {
+  const world = await makeLiveWorld()
+  await makeAssistant(world)
+  const { media } = world
+  media.dialIn('part_1', '3000')
+  const callId = await callOf(world, 'part_1')
+  const { listen } = await media.command('leg.listen', 'part_1')
+  assert.is(listen.bargeIn?.resume, true)
+  await until(() => saidTo(world, 'part_1').length === 1)
+  media.utter('part_1', 'When are you open on Monday?')
+  await until(() => saidTo(world, 'part_1').length === 2)
+  media.utter('part_1', 'How long does the delivery take?')
+  await until(() => saidTo(world, 'part_1').length === 3)
+  media.utter('part_1', 'No thank you, goodbye.')
+  await until(() => !media.legs.has('part_1'))
+  await media.committed()
+  assert.equal(saidTo(world, 'part_1'), [
+    'Hello. How can I help?',
+    HOURS,
+    DELIVERY,
+    'Thank you for calling.',
+    'Goodbye.',
+  ])
+  const turns = await turnsOf(world, callId)
+  assert.equal(
+    turns.map(({ turn }: { turn: { role: string; source: string } }) => [turn.role, turn.source]),
+    [
+      ['assistant', 'script'],
+      ['customer', 'speech'],
+      ['assistant', 'ai'],
+      ['customer', 'speech'],
+      ['assistant', 'ai'],
+      ['customer', 'speech'],
+      ['assistant', 'ai'],
+    ],
+  )
+  const answer = turns[2].timing
+  assert.is(answer.endpoint_ms, 700)
+  assert.is(answer.transcribe_ms, 120)
+  assert.type(answer.first_token_ms, 'number')
+  assert.type(answer.first_audio_ms, 'number')
+  assert.is(answer.model, 'offline')
+  const { body: call } = await world.ask(`GET /v1/calls/${callId}`)
+  assert.is(call.ended_reason, 'assistant_ended')
+  await world.close()
+})
+
+test('who talks over the assistant stops it, and the history keeps only what was heard', async () => {
+  const world = await makeLiveWorld()
+  await makeAssistant(world)
+  const { media } = world
+  media.playsAtOnce = false
+  media.dialIn('part_1', '3000')
+  const callId = await callOf(world, 'part_1')
+  const greeting = await media.command('leg.play', 'part_1')
+  media.emit('leg.speech_started', { legId: 'part_1', listenId: callId, bargedIn: true })
+  media.heard('part_1', greeting.playId, 'interrupted', 500)
+  media.utter('part_1', 'What does delivery cost?', { bargedIn: true })
+  const answer = await media.command('leg.play', 'part_1', 2)
+  assert.is(answer.append ?? false, false)
+  media.heard('part_1', answer.playId)
+  const turns = await turnsOf(world, callId, 3)
+  const seen = turns.map(({ turn, timing }: { turn: { text: string }; timing: { interrupted: boolean } }) => [
+    turn.text,
+    timing.interrupted,
+  ])
+  assert.equal(seen, [
+    ['Hello.', true],
+    ['What does delivery cost?', false],
+    [DELIVERY, false],
+  ])
+  await world.close()
+})
+
+test('a false alarm is no turn: what was being said goes on', async () => {
+  const world = await makeLiveWorld()
+  await makeAssistant(world)
+  const { media } = world
+  media.playsAtOnce = false
+  media.dialIn('part_1', '3000')
+  const callId = await callOf(world, 'part_1')
+  const greeting = await media.command('leg.play', 'part_1')
+  media.emit('leg.speech_started', { legId: 'part_1', listenId: callId, bargedIn: true })
+  media.utter('part_1', 'mm-hm', { bargedIn: true, resumed: true })
+  media.heard('part_1', greeting.playId)
+  media.utter('part_1', 'Hello')
+  const next = await media.command('leg.play', 'part_1', 2)
+  assert.equal(media.sent('leg.stop_play'), [])
+  assert.ok('text' in next.sources[0]!)
+  assert.is(saidTo(world, 'part_1')[1], 'Hello.')
+  await world.close()
+})
+
+test('a talk goes on after control was killed: nothing is said again, and the next line is answered', async () => {
+  const world = await makeLiveWorld()
+  await makeAssistant(world)
+  const { media } = world
+  media.dialIn('part_1', '3000')
+  await callOf(world, 'part_1')
+  await until(() => saidTo(world, 'part_1').length === 1)
+  await media.committed()
+  await world.restart()
+  media.utter('part_1', 'When are you open?')
+  await until(() => saidTo(world, 'part_1').length === 2)
+  assert.equal(saidTo(world, 'part_1'), ['Hello. How can I help?', HOURS])
+  await world.close()
+})
+
+test('who asks for a person is handed over to the queue that the assistant may use', async () => {
+  const world = await makeLiveWorld()
+  const queue = await world.make('/queues', { name: 'Support', overflow: { when_no_agents: false } })
+  await makeAssistant(world, {
+    hand_overs: [{ name: 'support', description: 'a person', target: { type: 'queue', id: queue } }],
+  })
+  const { media } = world
+  media.dialIn('part_1', '3000')
+  const callId = await callOf(world, 'part_1')
+  await until(() => saidTo(world, 'part_1').length === 1)
+  media.utter('part_1', 'I want to speak to a human')
+  await media.command('leg.stop_listen', 'part_1')
+  await until(() => world.programs.running === 0)
+  const { body: run } = await world.ask(`GET /v1/calls/${callId}/flow_run`)
+  assert.is(run.end_reason, 'transfer')
+  assert.is(run.actions[0].output, 'completed')
+  const { body: waiting } = await world.ask(`GET /v1/queues/${queue}/calls`)
+  assert.is(waiting.data[0].call_id, callId)
+  assert.is(media.legs.has('part_1'), true)
+  await world.close()
+})
+
+test.run()
