@@ -3,7 +3,6 @@ import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { CSV_START, csvRecord } from './csv.ts'
-import { PdfTable } from './pdf.ts'
 import type { Period } from './period.ts'
 import type { ReportTable } from './table.ts'
 
@@ -58,7 +57,7 @@ export async function writeArtifacts(dataDir: string, plan: ArtifactPlan): Promi
   try {
     for (const format of plan.formats) {
       const file = draft(format)
-      writers.push(format === 'csv' ? await csvWriter(file, columns) : pdfWriter(file, plan))
+      writers.push(format === 'csv' ? await csvWriter(file, columns) : await pdfWriter(file, plan))
     }
     for await (const cells of rows) {
       plan.signal.throwIfAborted()
@@ -95,7 +94,9 @@ async function csvWriter(path: string, columns: string[]): Promise<Writer> {
   }
 }
 
-function pdfWriter(path: string, { title, period, table }: ArtifactPlan): Writer {
+async function pdfWriter(path: string, { title, period, table }: ArtifactPlan): Promise<Writer> {
+  // Loading its fonts takes a fifth of a start of control, which must not wait for what few reports need.
+  const { PdfTable } = await import('./pdf.ts')
   const pdf = new PdfTable(title, period, table.columns)
   const written = pipeline(pdf.stream, createWriteStream(path, { flush: true }))
   // A failure is told by `end`; until then nobody may take it for unhandled.
