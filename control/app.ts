@@ -11,6 +11,7 @@ import type { StreamDeps } from './calls/streams.ts'
 import type { Config } from './config.ts'
 import { forgetDocument } from './contact-centre/document-users.ts'
 import { assistantsLedBy, assistantsOf, knownAssets, profilesScriptedBy } from './contact-centre/flow-users.ts'
+import { routesLeadingTo } from './contact-centre/route-uses.ts'
 import { modelChooser } from './flows/model-choice.ts'
 import { StreamSlots } from './http/event-stream.ts'
 import { ATTEMPT_LEASE_MS, renewAttempts } from './http/idempotency.ts'
@@ -152,7 +153,7 @@ export function buildDriver(
   parts: Pick<AppParts, 'store' | 'config' | 'vault' | 'now' | 'log' | 'centre'> & { programs?: CallPrograms },
 ): CallDriver {
   const { store, vault, now, log, config, centre = buildCallCentre(parts), programs } = parts
-  const devices = new Devices({ store, vault, now, log, publicUrl: publicUrlOf(config) })
+  const devices = new Devices({ store, vault, now, log, centre, publicUrl: publicUrlOf(config) })
   const led = programs === undefined ? {} : { programs }
   return new CallDriver({ store, now, log, streams: streamDeps(config), devices, centre, ...led })
 }
@@ -239,7 +240,7 @@ export function routes(parts: AppParts, requestLog: Pick<RequestLog, 'flush'>): 
     ...voicemailRoutes({ store, dataDir: config.dataDir }),
     ...conferenceRoomRoutes({ store, now, publicUrl }),
     ...roomHistoryRoutes({ store, now }),
-    ...roomParticipantRoutes(dial),
+    ...roomParticipantRoutes({ ...dial, seat: (roomId, id) => centre.seat(roomId, id, media) }),
     ...inboundRouteRoutes({ store, now }),
     ...phoneNumberRoutes({ store, now }),
     ...connectionRoutes({ store, now }),
@@ -301,10 +302,10 @@ function contactCentre(
     }),
     ...sipCredentialRoutes({ store, vault, now, registrar: sipAddressOf(config) }),
     ...agentRoutes(agents),
-    ...assistantRoutes({ store, now, exists, usesOf: usersOf(queuesUsing, callbacksUsing) }),
+    ...assistantRoutes({ store, now, exists, usesOf: usersOf(queuesUsing, callbacksUsing, routesLeadingTo) }),
     ...clientTokenRoutes({ store, vault, now, exists, wsUrl: wsUrlOf(config) }),
     ...copilotProfileRoutes({ store, now, exists, usesOf: queuesUsing }),
-    ...queueRoutes({ store, now, exists, usesOf: usersOf(queuesUsing, callbacksUsing) }),
+    ...queueRoutes({ store, now, exists, usesOf: usersOf(queuesUsing, callbacksUsing, routesLeadingTo) }),
     ...callbackRoutes({ store, now, exists, settings: organisationSettings }),
   ]
 }
@@ -333,7 +334,7 @@ function flows({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'config'
     publicUrl,
     assistantsOf,
     knownAssets,
-    usesOf: usersOf(assistantsLedBy, profilesScriptedBy),
+    usesOf: usersOf(assistantsLedBy, profilesScriptedBy, routesLeadingTo),
     modelFor: modelChooser(store, providerOf(config)),
     streams: new StreamSlots(),
   })

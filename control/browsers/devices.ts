@@ -4,25 +4,29 @@ import type { DevicePort, Drive } from '../calls/device-port.ts'
 import type { FollowUp, Of } from '../calls/event-handler.ts'
 import type { Trx } from '../store.ts'
 import { type AdmissionDeps, BrowserAdmission } from './admission.ts'
+import { type SoftphoneDeps, Softphones } from './softphone.ts'
 
-export type DeviceDeps = AdmissionDeps & RegistrationDeps
+export type DeviceDeps = AdmissionDeps & RegistrationDeps & SoftphoneDeps
 
 /** What calls come from and ring at besides trunks: guests, web calls, softphones, registered phones. */
 export class Devices implements DevicePort {
   readonly #admission: BrowserAdmission
   readonly #registrations: Registrations
+  readonly #softphones: Softphones
 
   constructor(deps: DeviceDeps) {
     this.#admission = new BrowserAdmission(deps)
     this.#registrations = new Registrations(deps)
+    this.#softphones = new Softphones(deps)
   }
 
   connecting(event: Of<'browser.connecting'>, drive: Drive): FollowUp {
     return this.#admission.connecting(event, drive)
   }
 
-  message(_event: Of<'browser.message'>): FollowUp {
-    return async () => {}
+  /** Beside the events of calls, like a request of the API. */
+  message({ body }: Of<'browser.message'>): FollowUp {
+    return async media => void this.#softphones.handle(body, media)
   }
 
   closed(trx: Trx, event: Of<'browser.closed'>): Promise<null> {

@@ -155,7 +155,7 @@ async function dialTarget(
   { call, tenant }: Around,
   target: RingTarget,
 ): Promise<DialTarget | BrowserTarget | Failure> {
-  if (target.kind === 'browser') return { browserId: target.browserId }
+  if (target.kind === 'browser') return { browserId: target.browserId, info: await shownOf(store.db, tenant, call) }
   if (target.kind === 'address') {
     const from = target.from ?? (call === undefined ? null : ourNumber(call))
     const way = await wayTo(store.db, tenant, { to: target.to, from: from ?? undefined }, sipHost)
@@ -170,6 +170,14 @@ async function dialTarget(
     credentials: null,
     codecs: ['PCMU', 'PCMA'],
   }
+}
+
+/** What a softphone shows while it rings. */
+async function shownOf(db: Db, tenant: Tenant, call: CallRow | undefined): Promise<Record<string, string>> {
+  if (call === undefined) return {}
+  const queue = call.queue_id === null ? undefined : await forTenant(db, tenant).find('queues', call.queue_id)
+  const caller = call.direction === 'outbound' ? call.to_address : call.from_address
+  return { call_id: call.id, caller, ...(queue === undefined ? {} : { queue: queue.name }) }
 }
 
 /** The number that somebody called us at is the one that we call others from. */

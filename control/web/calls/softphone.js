@@ -8,6 +8,7 @@ let sound = null
 let line = null
 let stopClock = () => {}
 let stopRinging = () => {}
+let statusTimer
 
 if (token === null) {
   $('start').disabled = true
@@ -38,6 +39,7 @@ async function open() {
   line.addEventListener('stop', ({ detail }) => idle(ENDS[detail?.reason] ?? 'The call is over.'))
   line.addEventListener('control', ({ detail }) => told(detail))
   line.addEventListener('closed', () => {
+    clearInterval(statusTimer)
     stopRinging()
     stopClock()
     sound.close()
@@ -45,9 +47,12 @@ async function open() {
     $('start').hidden = true
     say('The softphone is disconnected. Ask for a new link to connect again.', true)
   })
+  // A wrap-up ends by itself.
+  statusTimer = setInterval(() => line.control({ type: 'status' }), STATUS_MS)
   idle('')
 }
 
+const STATUS_MS = 10_000
 const ENDS = { no_answer: 'Missed call.', api_hangup: 'The caller has gone.' }
 
 function idle(text) {
@@ -55,6 +60,7 @@ function idle(text) {
   stopClock()
   stopClock = () => {}
   show('idle')
+  line.control({ type: 'status' })
   for (const id of ['mute', 'hold']) $(id).setAttribute('aria-pressed', 'false')
   sound.muted = false
   say(text)

@@ -1,0 +1,126 @@
+import type { Events } from '../../media/protocol.ts'
+import type { BrowserSessionRow } from '../agents/tables.ts'
+import { tenantOf } from '../calls/records.ts'
+import type { AgentWish } from '../contact-centre/tables.ts'
+import { isProblem, type Problem, problem } from '../http/errors.ts'
+import { newId } from '../ids.ts'
+import type { MediaPort } from '../media-events.ts'
+import { agentStatusOf, setWish } from '../queues/agent-status.ts'
+import type { CallCentre } from '../queues/call-centre.ts'
+import { type Handling, hold, type PartyTarget, transferBlind } from '../queues/call-handling.ts'
+import type { Store } from '../store.ts'
+import { forTenant } from '../tenancy.ts'
+
+export interface SoftphoneDeps {
+  store: Store
+  now: () => Date
+  log: { warn(fields: object, message: string): void }
+  centre: Pick<CallCentre, 'handle' | 'run'>
+}
+
+const WISHES: readonly unknown[] = ['available', 'away', 'offline'] satisfies AgentWish[]
+const ADDRESS = /^(\+[1-9][0-9]{1,14}|sip:[^\s<>"]{1,300})$/
+const EXTENSION = /^[0-9]{2,8}$/
+
+/** What the page is told: its agent's status, that the call is on hold or not, that something was done, or why it was not. */
+type Said =
+  | { type: 'status'; status: string }
+  | { type: 'hold'; held: boolean }
+  | { type: 'done' | 'refused'; message: string }
+
+/** What an agent wants from the softphone, beyond accepting and hanging up: status, hold, transfer. */
+export class Softphones {
+  readonly #deps: SoftphoneDeps
+
+  constructor(deps: SoftphoneDeps) {
+    this.#deps = deps
+  }
+
+  /** Never rejects. */
+  async handle({ browserId, body }: Events['browser.message'], media: MediaPort): Promise<void> {
+    const { store, log } = this.#deps
+    try {
+      const query = store.db.selectFrom('browser_sessions').selectAll().where('id', '=', browserId)
+      const session = await query.executeTakeFirst()
+      if (session === undefined) return
+      const said = await this.#act(session, body, media)
+      const answer: Said = isProblem(said) ? { type: 'refused', message: said.message } : said
+      await media.request('browser.send', { browserId, body: { ...answer } })
+    } catch (error) {
+      log.warn({ err: error, browserId }, 'what a softphone asked for could not be done')
+    }
+  }
+
+  async #act(session: BrowserSessionRow, body: Record<string, unknown>, media: MediaPort): Promise<Said | Problem> {
+    switch (body.type) {
+      case 'status':
+        return this.#status(session, body.status, media)
+      case 'hold':
+      case 'unhold': {
+        const held = body.type === 'hold'
+        return (await this.#withCall(session, media, handling => hold(handling, held))) ?? { type: 'hold', held }
+      }
+      case 'transfer':
+        return this.#transfer(session, String(body.to ?? ''), media)
+      default:
+        return problem('parameter_invalid', 'The softphone has no such message.', { param: 'type' })
+    }
+  }
+
+  /** Sets it, when one is given that can be set; answers what it is. */
+  async #status(session: BrowserSessionRow, wish: unknown, media: MediaPort): Promise<Said | Problem> {
+    const { store, now, centre } = this.#deps
+    const tenant = tenantOf(session)
+    const isSet = WISHES.includes(wish)
+    const status = await store.transaction(async trx => {
+      const user = await forTenant(trx, tenant).find('users', session.user_id)
+      if (user === undefined || user.status !== 'active') return null
+      if (isSet) await setWish(trx, tenant, user.id, { wish: wish as AgentWish, at: now().toISOString() })
+      return (await agentStatusOf(trx, tenant, user)).status
+    })
+    if (status === null) return problem('resource_missing', 'The member is no longer active.')
+    if (isSet) await centre.run(media)
+    return { type: 'status', status }
+  }
+
+  async #transfer(session: BrowserSessionRow, to: string, media: MediaPort): Promise<Said | Problem> {
+    const target = await this.#target(session, to)
+    if (isProblem(target)) return target
+    const refused = await this.#withCall(session, media, handling => transferBlind(handling, target))
+    return refused ?? { type: 'done', message: `Transferred to ${to}.` }
+  }
+
+  /** A number, a SIP address, or the extension of a member. */
+  async #target(session: BrowserSessionRow, to: string): Promise<PartyTarget | Problem> {
+    if (ADDRESS.test(to)) return { type: 'number', to }
+    const user = EXTENSION.test(to)
+      ? await forTenant(this.#deps.store.db, tenantOf(session))
+          .select('users')
+          .select('id')
+          .where('extension', '=', to)
+          .executeTakeFirst()
+      : undefined
+    if (user !== undefined) return { type: 'user', id: user.id }
+    return problem('parameter_invalid', 'That is no number, SIP address or extension.', { param: 'to' })
+  }
+
+  /** The call that the agent talks in. */
+  async #withCall(
+    session: BrowserSessionRow,
+    media: MediaPort,
+    act: (handling: Handling) => Promise<Problem | null>,
+  ): Promise<Problem | null> {
+    const { store, centre } = this.#deps
+    const tenant = tenantOf(session)
+    const ring = await forTenant(store.db, tenant)
+      .select('rings')
+      .select('call_id')
+      .where('open_user', '=', session.user_id)
+      .where('state', '=', 'talking')
+      .executeTakeFirst()
+    if (ring === undefined)
+      return problem('resource_conflict', 'You are in no call.', { details: { reason: 'not_running' } })
+    const request = { requestId: newId('request'), idempotencyKey: null }
+    return centre.handle(media, { tenant, callId: ring.call_id, request }, act)
+  }
+}
