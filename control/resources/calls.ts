@@ -241,10 +241,31 @@ const legsOf = (db: Db, call: CallRow): Promise<ParticipantRow[]> =>
     ? legsOfSession(db, call)
     : forTenant(db, tenantOf(call)).select('participants').selectAll().where('call_id', '=', call.id).execute()
 
+/** The legs of each of a tenant's calls, by two queries however many they are. */
+async function legsByCall(db: Db, rows: readonly CallRow[]): Promise<Map<string, ParticipantRow[]>> {
+  const legs = new Map<string, ParticipantRow[]>(rows.map(row => [row.id, []]))
+  for (const column of ['call_id', 'session_call_id'] as const) {
+    const calls = rows.filter(row => (row.kind === 'conference') === (column === 'session_call_id'))
+    const [first] = calls
+    if (first === undefined) continue
+    const found = await forTenant(db, tenantOf(first))
+      .select('participants')
+      .selectAll()
+      .where(
+        column,
+        'in',
+        calls.map(({ id }) => id),
+      )
+      .orderBy('id')
+      .execute()
+    for (const leg of found) legs.get(leg[column] ?? '')?.push(leg)
+  }
+  return legs
+}
+
 /** Calls with the quality of their legs: live from media while they run. */
 async function toCalls(deps: CallDeps, rows: readonly CallRow[]): Promise<Call[]> {
-  const legs = new Map<string, ParticipantRow[]>()
-  for (const row of rows) legs.set(row.id, await legsOf(deps.store.db, row))
+  const legs = await legsByCall(deps.store.db, rows)
   const running = [...legs.values()].flat().filter(leg => leg.step !== 'ended')
   const live = new Map<string, Quality>()
   if (running.length > 0) {
