@@ -5,6 +5,11 @@ import type { FollowUp, Of } from './event-handler.ts'
 
 type Own = () => Promise<FollowUp | null>
 
+export interface Seats {
+  drive(legId: string, media: MediaPort): Promise<void>
+  driveWaiting(roomId: string, media: MediaPort): Promise<void>
+}
+
 /** Queues, agents and those who are rung for a call, as far as the driver knows them. `own`: what happens to a call's own leg. */
 export interface CallCentrePort {
   onAnswered(trx: Trx, event: Of<'leg.answered'>, own: Own): Promise<FollowUp | null>
@@ -22,4 +27,6 @@ export interface CallCentrePort {
   reconcile(trx: Trx, snapshot: MediaSnapshot, at: string): Promise<void>
   mediaDied(trx: Trx, at: string): Promise<void>
   run(media: MediaPort): Promise<void>
+  /** Who takes legs into conference rooms. */
+  seatBy(seats: Seats): void
 }

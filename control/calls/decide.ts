@@ -157,13 +157,13 @@ export type Admission = 'join' | 'wait' | { leave: string; reason: EndedReason }
 /** Whether a leg may sit down in its room now. Whoever was dialled from within is let in by the one who dialled. */
 export function admission(
   { call, participant, room }: LegRows,
-  session: { isRunning: boolean; hasModerator: boolean },
+  session: { isRunning: boolean; hasModerator: boolean; isLocked: boolean },
 ): Admission {
   if (room === null || room.active === 0) return { leave: 'room-closed', reason: 'rejected' }
   if (call.direction === 'outbound' || participant.role === 'moderator') return 'join'
   const settings = settingsOf(room)
   if (settings.wait_for_moderator && !session.hasModerator) return 'wait'
-  if (settings.lock_on_start && session.isRunning) return { leave: 'room-locked', reason: 'rejected' }
+  if (session.isRunning && session.isLocked) return { leave: 'room-locked', reason: 'rejected' }
   return 'join'
 }
 

@@ -53,6 +53,7 @@ export class CallDriver implements MediaHandler {
     const now = (): string => deps.now().toISOString()
     this.#deps = deps
     const seating = new Seating(store, now, log)
+    deps.centre.seatBy(seating)
     const audio = new CallAudio({ store, now, log, streams })
     const resume = (call: CallRow, media: MediaPort) => audio.start(call, media)
     this.#reconciler = new Reconciler({ store, now, log, seating, centre: deps.centre, resume })

@@ -6,18 +6,21 @@ import type { Db, Store } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
 import { admission, commandFor, joinsMuted, type LegRows, leavingBecause, sessionRoom } from './decide.ts'
 import { applyToLeg, loadLeg, tenantOf } from './records.ts'
+import { isLocked } from './session-state.ts'
 import type { CallRow, ConferenceRoomRow, ParticipantRow } from './tables.ts'
 
 type Log = { warn(fields: object, message: string): void }
 
 /**
- * Sends what a leg's row calls for. Runs only in the serial handler of media events: which of two parties opens a session and
- * which one joins it is decided by the order of events, without a race.
+ * Sends what a leg's row calls for, one leg after the other: which of two parties opens a session and which one joins it is
+ * decided without a race.
  */
 export class Seating {
   readonly #store: Store
   readonly #now: () => string
   readonly #log: Log
+  /** What runs now, and after it what comes next. */
+  #last: Promise<void> = Promise.resolve()
 
   constructor(store: Store, now: () => string, log: Log) {
     this.#store = store
@@ -26,7 +29,17 @@ export class Seating {
   }
 
   /** Does the next thing for a leg. Idempotent: what was done already is done by media no second time, or does no harm. */
-  async drive(legId: string, media: MediaPort): Promise<void> {
+  drive(legId: string, media: MediaPort): Promise<void> {
+    return this.#inTurn(() => this.#drive(legId, media))
+  }
+
+  #inTurn(run: () => Promise<void>): Promise<void> {
+    const turn = this.#last.then(run)
+    this.#last = turn.catch(() => {})
+    return turn
+  }
+
+  async #drive(legId: string, media: MediaPort): Promise<void> {
     const rows = await loadLeg(this.#store.db, legId)
     if (rows === null) return
     const next = commandFor(rows)
@@ -37,7 +50,11 @@ export class Seating {
   }
 
   /** Those who wait for a moderator in this room are looked at again. */
-  async driveWaiting(roomId: string, media: MediaPort): Promise<void> {
+  driveWaiting(roomId: string, media: MediaPort): Promise<void> {
+    return this.#inTurn(() => this.#driveWaiting(roomId, media))
+  }
+
+  async #driveWaiting(roomId: string, media: MediaPort): Promise<void> {
     const waiting = await this.#store.db
       .selectFrom('participants')
       .innerJoin('calls', 'calls.id', 'participants.call_id')
@@ -58,7 +75,8 @@ export class Seating {
     const { room, participant } = rows
     const session = room === null ? undefined : await ownSession(this.#store.db, room)
     const hasModerator = session !== undefined && (await isModerated(this.#store.db, session))
-    const verdict = admission(rows, { isRunning: session !== undefined, hasModerator })
+    const locked = room !== null && session !== undefined && (await isLocked(this.#store.db, session, room))
+    const verdict = admission(rows, { isRunning: session !== undefined, hasModerator, isLocked: locked })
     if (room === null || typeof verdict === 'object') {
       await this.#leave(rows, typeof verdict === 'object' ? verdict.leave : 'room-closed', media)
       return
@@ -74,12 +92,12 @@ export class Seating {
   async #wait(rows: LegRows, media: MediaPort): Promise<void> {
     if (rows.participant.step === 'waiting') return
     await this.#change(rows, { step: 'waiting', prompted: 0 })
-    await this.drive(rows.participant.id, media)
+    await this.#drive(rows.participant.id, media)
   }
 
   async #leave(rows: LegRows, prompt: string, media: MediaPort, reason?: 'capacity'): Promise<void> {
     await this.#change(rows, leavingBecause({ leave: prompt, reason: reason ?? 'rejected' }))
-    await this.drive(rows.participant.id, media)
+    await this.#drive(rows.participant.id, media)
   }
 
   #change(rows: LegRows, participant: Partial<ParticipantRow>): Promise<LegRows> {

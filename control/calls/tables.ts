@@ -13,6 +13,17 @@ export interface CallTables {
   inbound_routes: InboundRouteTable
   phone_numbers: PhoneNumberTable
   connections: ConnectionTable
+  session_states: SessionStateTable
+}
+
+/** What a conference session has beyond its call. */
+export interface SessionStateTable extends TenantColumns {
+  /** The session's call ID. */
+  id: string
+  /** Members are kept out; null: as the room's `lock_on_start` says. */
+  locked: number | null
+  /** JSON of what the note taker wrote. */
+  notes: string | null
 }
 
 export type CallStatus =

@@ -10,10 +10,12 @@ import { nodes } from './031-nodes.ts'
 import { reportsAndMail } from './040-reports-and-mail.ts'
 import { requestLogs } from './050-request-logs.ts'
 import { usage } from './051-usage.ts'
+import { routeHours } from './052-route-hours.ts'
 import { browsers } from './060-browsers.ts'
 import { sipAccounts } from './061-sip-accounts.ts'
 import { programs } from './070-programs.ts'
 import { queues } from './080-queues.ts'
+import { sessions } from './081-sessions.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -28,8 +30,10 @@ export const MIGRATIONS: Record<string, Migration> = {
   '040-reports-and-mail': reportsAndMail,
   '050-request-logs': requestLogs,
   '051-usage': usage,
+  '052-route-hours': routeHours,
   '060-browsers': browsers,
   '061-sip-accounts': sipAccounts,
   '070-programs': programs,
   '080-queues': queues,
+  '081-sessions': sessions,
 }

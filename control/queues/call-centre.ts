@@ -1,6 +1,6 @@
 import type { EndedReason, MediaSnapshot } from '../../media/protocol.ts'
 import { callBackOver, callbackReturnedBy, personAnswered } from '../callbacks/returning.ts'
-import type { CallCentrePort } from '../calls/call-centre-port.ts'
+import type { CallCentrePort, Seats } from '../calls/call-centre-port.ts'
 import type { FollowUp, Of } from '../calls/event-handler.ts'
 import { endLeg, loadLeg, tenantOf } from '../calls/records.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
@@ -33,6 +33,9 @@ export class CallCentre implements CallCentrePort {
   readonly #deps: CallCentreDeps
   #running: Promise<void> = Promise.resolve()
   #next: Promise<void> | null = null
+  #seats: Seats | null = null
+  /** Legs that were led to a conference room and have not been seated yet; after a crash the reconciliation finds them. */
+  readonly #toSeat = new Set<string>()
 
   constructor(deps: CallCentreDeps) {
     this.#deps = deps
@@ -40,17 +43,30 @@ export class CallCentre implements CallCentrePort {
 
   /** Leads an answered call to a target, in this transaction: for programs that have done their part. */
   leadTo(trx: Trx, tenant: Tenant, led: Led, target: Target): Promise<void> {
+    if (target.type === 'room') this.#toSeat.add(led.legId)
     return leadTo(this.#deps, trx, tenant, led, target)
+  }
+
+  seatBy(seats: Seats): void {
+    this.#seats = seats
+  }
+
+  /** A participant of a conference room may be let in now, or those who wait for him. */
+  async seat(roomId: string, legId: string, media: MediaPort): Promise<void> {
+    await this.#seats?.drive(legId, media)
+    await this.#seats?.driveWaiting(roomId, media)
   }
 
   /** What an API client does with a call: in one transaction, and its commands are on their way when this resolves. */
   async handle<T>(
     media: MediaPort,
-    by: { tenant: Tenant; callId: string; request: Handling['request'] },
+    by: Pick<Handling, 'tenant' | 'callId' | 'request'>,
     act: (handling: Handling) => Promise<T>,
   ): Promise<T> {
     const { store, now } = this.#deps
-    const result = await store.transaction(trx => act({ deps: this.#deps, trx, ...by, at: now().toISOString() }))
+    const result = await store.transaction(trx =>
+      act({ deps: this.#deps, trx, ...by, at: now().toISOString(), seatLater: legId => void this.#toSeat.add(legId) }),
+    )
     await this.run(media)
     return result
   }
@@ -200,6 +216,10 @@ export class CallCentre implements CallCentrePort {
       for (let i = 0; i < MAX_ROUNDS; i++) {
         if ((await store.transaction(trx => round(this.#deps, trx, tenant, at))) === 0) break
       }
+    }
+    for (const legId of this.#toSeat) {
+      this.#toSeat.delete(legId)
+      await this.#seats?.drive(legId, media)
     }
     await driveLegs(this.#deps, media, async (leg, reason) => {
       const end = { reason, sipCode: null, quality: null }

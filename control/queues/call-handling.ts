@@ -20,6 +20,8 @@ export interface Handling {
   callId: string
   at: string
   request: { requestId: string; idempotencyKey: string | null }
+  /** It was led to a conference room: it is seated once this is committed. */
+  seatLater: (legId: string) => void
 }
 
 export type PartyTarget = { type: 'user'; id: string } | { type: 'number'; to: string }
@@ -61,6 +63,7 @@ export async function transferBlind(handling: Handling, target: Target): Promise
   await endRings(handling, await ringsOf(trx, tenant, callId))
   if (found.leg.on_hold === 1) await setLeg(trx, tenant, found.leg.id, { on_hold: 0 })
   await resume(handling, found.call)
+  if (target.type === 'room') handling.seatLater(found.leg.id)
   await leadTo(deps, trx, tenant, { callId, legId: found.leg.id, at }, target, 'transfer')
   await tellCall(trx, tenant, callId, { type: 'call.transferred', at, request })
   return null

@@ -1,6 +1,7 @@
 import { IANAZone } from 'luxon'
 import Type, { type Static } from 'typebox'
 import { runningSession } from '../calls/seat.ts'
+import { isLocked, setLocked } from '../calls/session-state.ts'
 import { DEFAULT_SETTINGS, type RoomSchedule, scheduleOf, settingsOf } from '../calls/settings.ts'
 import type { ConferenceRoomRow } from '../calls/tables.ts'
 import type { Context } from '../http/context.ts'
@@ -49,6 +50,11 @@ const createBody = input({
 const changeBody = input({
   name: Type.Optional(name),
   active: Type.Optional(Type.Boolean()),
+  locked: Type.Optional(
+    Type.Boolean({
+      description: 'Of the session in progress: only moderators come in, and who is dialled from within.',
+    }),
+  ),
   pin: Type.Optional(nullable(fields.pin)),
   moderator_pin: Type.Optional(nullable(fields.moderator_pin)),
   settings: Type.Optional(fields.settings),
@@ -125,14 +131,15 @@ export function conferenceRoomRoutes(deps: ConferenceRoomDeps): Route[] {
       path: '/conference_rooms/:id',
       id: 'updateConferenceRoom',
       summary: 'Change a conference room',
-      description: 'Changes what is sent; a PIN of null is no PIN. A session that is running keeps its settings.',
+      description:
+        'Changes what is sent; a PIN of null is no PIN. A session that is running keeps its settings. 409 for `locked` when none is.',
       tag: 'Conference rooms',
       scope: 'conference:write',
       params: idParams,
       body: changeBody,
       status: 200,
       reply: conferenceRoomSchema,
-      errors: [404],
+      errors: [404, 409],
       handler: (context, { params, body }) => changeRoom(deps, context, params.id, body),
     }),
     route({
@@ -207,6 +214,12 @@ async function changeRoom(
   const schedule = { ...scheduleOf(row), ...body.schedule }
   const refused = (await changedPinProblem(row, body)) ?? scheduleProblem(schedule)
   if (refused !== null) return refused
+  if (body.locked !== undefined) {
+    const session = await runningSession(deps.store.db, row)
+    if (session === undefined) return conflict('not_running', 'No session is in progress that could be locked.')
+    const { locked } = body
+    await deps.store.transaction(trx => setLocked(trx, session, locked))
+  }
   const change: Partial<ConferenceRoomRow> = {
     ...(body.name === undefined ? {} : { name: body.name }),
     ...(body.active === undefined ? {} : { active: body.active ? 1 : 0 }),
@@ -305,6 +318,7 @@ async function factsOf(db: Db, tenant: Tenant, row: ConferenceRoomRow): Promise<
     .where('joined_at', 'is not', null)
     .where('left_at', 'is', null)
     .execute()
-  const live = { call_id: session.id, started_at: session.answered_at ?? session.created, participants: seated.length }
-  return { dialIn, live }
+  const started_at = session.answered_at ?? session.created
+  const locked = await isLocked(db, session, row)
+  return { dialIn, live: { call_id: session.id, started_at, participants: seated.length, locked } }
 }

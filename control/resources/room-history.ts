@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { NO_NOTES, notesOf, type SessionNotes } from '../calls/session-state.ts'
 import type { CallRow } from '../calls/tables.ts'
 import type { Context } from '../http/context.ts'
 import { isProblem, missing, type Problem } from '../http/errors.ts'
@@ -14,8 +15,6 @@ export interface RoomHistoryDeps {
 }
 
 const MAX_SESSIONS = 100
-/** A session that nobody took notes of has none. */
-const NO_NOTES = { summary: '', decisions: [], action_items: [] }
 
 /** Specification, "ConferenceSession". */
 const conferenceSessionSchema = Type.Object({
@@ -85,7 +84,15 @@ async function listSessions(
     context,
     list.data.map(({ id }) => id),
   )
-  return { ...list, data: list.data.map(row => toSession(row, counts.get(row.id) ?? 0, now())) }
+  const notes = await notesOf(
+    store.db,
+    context,
+    list.data.map(({ id }) => id),
+  )
+  return {
+    ...list,
+    data: list.data.map(row => toSession(row, counts.get(row.id) ?? 0, notes.get(row.id) ?? NO_NOTES, now())),
+  }
 }
 
 async function participantCounts(store: Store, context: Context, ids: string[]): Promise<Map<string, number>> {
@@ -100,7 +107,7 @@ async function participantCounts(store: Store, context: Context, ids: string[]):
   return new Map(rows.map(({ session_call_id, count }) => [session_call_id ?? '', Number(count)]))
 }
 
-function toSession(row: CallRow, participants: number, now: Date): ConferenceSession {
+function toSession(row: CallRow, participants: number, notes: SessionNotes, now: Date): ConferenceSession {
   const startedAt = row.answered_at ?? row.created
   const end = row.ended_at === null ? now.getTime() : Date.parse(row.ended_at)
   return {
@@ -111,6 +118,6 @@ function toSession(row: CallRow, participants: number, now: Date): ConferenceSes
     duration_ms: Math.max(0, end - Date.parse(startedAt)),
     participants,
     status: row.ended_at === null ? 'in_progress' : 'ended',
-    notes: NO_NOTES,
+    notes,
   }
 }

@@ -1,5 +1,5 @@
-import Type from 'typebox'
-import { isFailure } from '../../media/protocol.ts'
+import Type, { type Static } from 'typebox'
+import { type Failure, isFailure, type LegSnapshot } from '../../media/protocol.ts'
 import { type DialDeps, mediaUnavailable, placeCall } from '../calls/dial.ts'
 import { callsOf } from '../calls/records.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
@@ -8,6 +8,7 @@ import { conflict, isProblem, missing, type Problem } from '../http/errors.ts'
 import { listOf, listQuery, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { deletedObject, idParams, input, metadata, oneOf } from '../http/schema.ts'
+import type { MediaPort } from '../media-events.ts'
 import { type Participant, participantSchema, toParticipant } from '../schemas/participant.ts'
 import type { Db } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
@@ -24,14 +25,22 @@ const inviteBody = input({
 const changeBody = input({
   muted: Type.Optional(Type.Boolean({ description: 'Nobody hears the participant.' })),
   deaf: Type.Optional(Type.Boolean({ description: 'The participant hears nobody.' })),
+  held: Type.Optional(Type.Boolean({ description: 'The participant hears music, and neither hears nor is heard.' })),
+  role: Type.Optional(oneOf(['member', 'moderator'])),
 })
+type Change = Static<typeof changeBody>
 
 const participantParams = Type.Object({
   id: Type.String({ minLength: 1, maxLength: 200 }),
   participant_id: Type.String({ minLength: 1, maxLength: 200 }),
 })
 
-export function roomParticipantRoutes(deps: DialDeps): Route[] {
+/** `seat`: a participant has become a moderator, who may come in and lets others in. */
+export interface RoomParticipantDeps extends DialDeps {
+  seat: (roomId: string, participantId: string) => Promise<void>
+}
+
+export function roomParticipantRoutes(deps: RoomParticipantDeps): Route[] {
   const { store } = deps
   return [
     route({
@@ -95,7 +104,8 @@ export function roomParticipantRoutes(deps: DialDeps): Route[] {
       method: 'PATCH',
       path: '/conference_rooms/:id/participants/:participant_id',
       id: 'updateConferenceParticipant',
-      summary: 'Mute or deafen a participant',
+      summary: 'Change a participant',
+      description: 'Mutes, deafens, holds, or gives another role. 409 when it has left already.',
       tag: 'Conference rooms',
       scope: 'conference:write',
       params: participantParams,
@@ -152,15 +162,15 @@ async function find(
 }
 
 async function change(
-  deps: DialDeps,
+  deps: RoomParticipantDeps,
   context: Context,
   roomId: string,
   participantId: string,
-  body: { muted?: boolean; deaf?: boolean },
+  { role, ...audio }: Change,
 ): Promise<Participant | Problem> {
   const found = await find(deps, context, roomId, participantId)
   if (isProblem(found)) return found
-  const reply = await deps.media.request('leg.update', { legId: participantId, ...body })
+  const reply = await changeAudio(deps.media, participantId, audio)
   if (isFailure(reply)) {
     return reply.failure === 'unavailable'
       ? mediaUnavailable(reply.message)
@@ -168,8 +178,25 @@ async function change(
   }
   // Its own entry may be on the way still, and would undo what is written here.
   await deps.media.settled()
-  const columns = { muted: reply.muted ? 1 : 0, deaf: reply.deaf ? 1 : 0 }
+  const columns = {
+    muted: reply.muted ? 1 : 0,
+    deaf: reply.deaf ? 1 : 0,
+    ...(audio.held === undefined ? {} : { on_hold: reply.onHold ? 1 : 0 }),
+    ...(role === undefined ? {} : { role }),
+  }
   const participants = forTenant(deps.store.db, context).update('participants')
   await participants.set(columns).where('id', '=', participantId).execute()
+  if (role === 'moderator') await deps.seat(roomId, participantId)
   return toParticipant({ ...found.participant, ...columns }, found.call)
+}
+
+/** Who hears whom; on hold after that, so that whoever comes back is as muted as was asked. */
+async function changeAudio(
+  media: MediaPort,
+  legId: string,
+  { held, ...audible }: Omit<Change, 'role'>,
+): Promise<LegSnapshot | Failure> {
+  const reply = await media.request('leg.update', { legId, ...audible })
+  if (held === undefined || isFailure(reply)) return reply
+  return media.request('leg.hold', { legId, held, sources: [{ kind: 'music' }] })
 }

@@ -37,7 +37,14 @@ export const conferenceRoomSchema = Type.Object({
   dial_in: Type.Array(Type.String(), { description: 'Numbers routed to this room by inbound routes.' }),
   settings: Type.Object(roomSettings),
   schedule: Type.Object(roomSchedule),
-  live: nullable(Type.Object({ call_id: Type.String(), started_at: timestamp(), participants: Type.Integer() })),
+  live: nullable(
+    Type.Object({
+      call_id: Type.String(),
+      started_at: timestamp(),
+      participants: Type.Integer(),
+      locked: Type.Boolean({ description: 'Only moderators come in.' }),
+    }),
+  ),
   created: timestamp(),
   updated: timestamp(),
 })
@@ -52,7 +59,7 @@ export type ConferenceRoom = Static<typeof conferenceRoomSchema>
 /** What a room's row does not hold itself. */
 export interface RoomFacts {
   dialIn: string[]
-  live: { call_id: string; started_at: string; participants: number } | null
+  live: { call_id: string; started_at: string; participants: number; locked: boolean } | null
 }
 
 export const toConferenceRoom = (row: ConferenceRoomRow, facts: RoomFacts): ConferenceRoom => ({

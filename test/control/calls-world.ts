@@ -1,10 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import { CallDriver } from '../../control/calls/driver.ts'
 import type { StreamDeps } from '../../control/calls/streams.ts'
+import { existsIn } from '../../control/http/references.ts'
 import { newId } from '../../control/ids.ts'
 import { MediaClient, type MediaHandler } from '../../control/media-client.ts'
 import { CallCentre } from '../../control/queues/call-centre.ts'
 import type { CallCentreDeps, HandOver } from '../../control/queues/deps.ts'
+import { callHandlingRoutes } from '../../control/resources/call-handling.ts'
 import { callRoutes } from '../../control/resources/calls.ts'
 import { conferenceRoomRoutes } from '../../control/resources/conference-rooms.ts'
 import { connectionRoutes } from '../../control/resources/connections.ts'
@@ -72,6 +74,18 @@ export async function startControl(world: World, media: FakeMedia, options: Opti
   const streams = { ...startDeps, store, media: client, now, resolve }
   const app = await serve(world, [
     ...callRoutes({ ...dial, streams: callStreams(streams) }),
+    ...callHandlingRoutes({
+      store,
+      media: client,
+      centre,
+      exists: {
+        user: existsIn('users'),
+        queue: existsIn('queues'),
+        assistant: existsIn('assistants'),
+        flow: existsIn('flows'),
+        room: existsIn('conference_rooms'),
+      },
+    }),
     ...streamRoutes(streams),
     ...pciRoutes({
       store,
@@ -80,7 +94,7 @@ export async function startControl(world: World, media: FakeMedia, options: Opti
     }),
     ...recordingRoutes({ store, dataDir: options.dataDir ?? '/nowhere' }),
     ...conferenceRoomRoutes({ store, now, publicUrl: 'http://tandem.test' }),
-    ...roomParticipantRoutes(dial),
+    ...roomParticipantRoutes({ ...dial, seat: (roomId, id) => centre.seat(roomId, id, client) }),
     ...inboundRouteRoutes({ store, now }),
     ...phoneNumberRoutes({ store, now }),
     ...connectionRoutes({ store, now }),

@@ -290,6 +290,7 @@ export class FakeMedia {
       'leg.move': request => this.#move(request),
       'leg.update': ({ legId, muted, deaf }) =>
         this.#withLeg(legId, leg => Object.assign(leg, { muted: muted ?? leg.muted, deaf: deaf ?? leg.deaf })),
+      'leg.hold': ({ legId, held }) => this.#withLeg(legId, leg => Object.assign(leg, { onHold: held })),
       'leg.read': ({ legIds }) => ({ legs: legIds.flatMap(id => this.legs.get(id) ?? []) }),
       'leg.play': request => this.#play(request),
       'leg.stop_play': ({ legId }) => this.#withLeg(legId, leg => Object.assign(leg, { playing: false })),

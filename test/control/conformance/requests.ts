@@ -73,6 +73,10 @@ export const SPECIALS: Special[] = [
     ids: await named(maker.ask('POST /v1/flows', { name: 'Flow' })),
     body: { base_rev: 2, graph: { nodes: [] } },
   })),
+  special('updateConferenceRoom', 409, async maker => ({
+    ids: await named(maker.ask('POST /v1/conference_rooms', { name: 'Room' })),
+    body: { locked: true },
+  })),
   special('updateConferenceParticipant', 409, async maker => {
     const { id = '' } = await named(maker.ask('POST /v1/conference_rooms', { name: 'Room' }))
     const { participant_id = '' } = await makeCall(maker, { roomId: id, ended: true })

@@ -55,6 +55,9 @@ test('a participant is muted, deafened and removed; one that has left answers 40
   const path = `/v1/conference_rooms/${openRoom}/participants`
   const muted = await control.ask(`PATCH ${path}/part_1`, { muted: true, deaf: true })
   assert.equal([muted.status, muted.body.muted, muted.body.deaf], [200, true, true])
+  const held = await control.ask(`PATCH ${path}/part_1`, { held: true, role: 'moderator' })
+  assert.equal([held.body.held, held.body.role, held.body.muted], [true, 'moderator', true])
+  assert.is((await control.ask(`PATCH ${path}/part_1`, { held: false })).body.held, false)
   assert.is((await control.ask(`GET ${path}`)).body.data[0].muted, true)
   const removed = await control.ask(`DELETE ${path}/part_1`)
   assert.equal(removed.body, { object: 'participant', id: 'part_1', deleted: true, livemode: true })
@@ -89,6 +92,36 @@ test('an inbound route leads calls to its target from the next call on', async (
   const changed = await control.ask(`PATCH /v1/inbound_routes/${made.body.id}`, { target: { type: 'echo' } })
   assert.equal(changed.body.target, { type: 'echo', id: null })
   assert.equal(changed.body.match.to, '2000', 'nested objects merge')
+  await world.close()
+})
+
+test('outside of the hours of a route the next one leads the call', async () => {
+  const world = await makeCallsWorld()
+  const { control, media, openRoom } = world
+  const weekly = [{ day: 'saturday', open: '09:00', close: '12:00' }]
+  const create = (body: object) => control.ask('POST /v1/inbound_routes', { match: { to: '2000' }, ...body })
+  const open = { target: { type: 'room', id: openRoom }, priority: 5 }
+  for (const [hours, param] of [
+    [{ weekly }, 'hours.timezone'],
+    [{ weekly, timezone: 'Mars/Base' }, 'hours.timezone'],
+    [{ timezone: 'UTC' }, 'hours.weekly'],
+    [{ timezone: 'UTC', weekly: [{ day: 'sunday', open: '10:00', close: '10:00' }] }, 'hours.weekly[0].close'],
+  ] as const) {
+    const refused = await create({ ...open, hours })
+    assert.equal([refused.status, refused.body.error.param], [400, param])
+  }
+  const { body } = await create({ ...open, hours: { weekly, timezone: 'UTC' } })
+  assert.equal(body.hours, { timezone: 'UTC', weekly, holidays: [] })
+  await create({ target: { type: 'echo' } })
+  media.dialIn('part_1', '2000')
+  await media.command('leg.move', 'part_1')
+  const moved = await control.ask(`PATCH /v1/inbound_routes/${body.id}`, { hours: { timezone: 'Asia/Tokyo' } })
+  assert.equal(moved.body.hours, { timezone: 'Asia/Tokyo', weekly, holidays: [] }, 'nested objects merge')
+  media.dialIn('part_2', '2000')
+  const { room } = await media.command('leg.answer', 'part_2')
+  assert.is(room.kind, 'echo')
+  const always = await control.ask(`PATCH /v1/inbound_routes/${body.id}`, { hours: null })
+  assert.is(always.body.hours, null)
   await world.close()
 })
 

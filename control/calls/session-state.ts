@@ -1,0 +1,40 @@
+import type { Db, Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import { tenantOf } from './records.ts'
+import { settingsOf } from './settings.ts'
+import type { CallRow, ConferenceRoomRow } from './tables.ts'
+
+/** What is said of a session by people, or about it by a model. */
+export interface SessionNotes {
+  summary: string
+  decisions: string[]
+  action_items: string[]
+}
+
+export const NO_NOTES: SessionNotes = { summary: '', decisions: [], action_items: [] }
+
+/** Whether members are kept out of a session: as somebody set it, else from its start where the room says so. */
+export async function isLocked(db: Db, session: CallRow, room: ConferenceRoomRow): Promise<boolean> {
+  const state = await forTenant(db, tenantOf(session)).find('session_states', session.id)
+  return state?.locked == null ? settingsOf(room).lock_on_start : state.locked === 1
+}
+
+export const setLocked = (trx: Trx, session: CallRow, locked: boolean): Promise<void> =>
+  save(trx, session, { locked: locked ? 1 : 0 })
+
+export const saveNotes = (trx: Trx, session: CallRow, notes: SessionNotes): Promise<void> =>
+  save(trx, session, { notes: JSON.stringify(notes) })
+
+/** The notes of each of these sessions that has any. */
+export async function notesOf(db: Db, tenant: Tenant, ids: readonly string[]): Promise<Map<string, SessionNotes>> {
+  if (ids.length === 0) return new Map()
+  const rows = await forTenant(db, tenant).select('session_states').selectAll().where('id', 'in', ids).execute()
+  return new Map(rows.flatMap(row => (row.notes === null ? [] : [[row.id, JSON.parse(row.notes) as SessionNotes]])))
+}
+
+async function save(trx: Trx, session: CallRow, change: { locked?: number; notes?: string }): Promise<void> {
+  const scoped = forTenant(trx, tenantOf(session))
+  if ((await scoped.find('session_states', session.id)) === undefined) {
+    await scoped.insert('session_states', { id: session.id, locked: null, notes: null, ...change })
+  } else await scoped.update('session_states').set(change).where('id', '=', session.id).execute()
+}

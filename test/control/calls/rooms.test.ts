@@ -1,0 +1,84 @@
+import * as assert from 'uvu/assert'
+import { suite } from '../../harness.ts'
+import { makeCallsWorld } from '../calls-world.ts'
+
+const test = suite('control/calls: rooms in session')
+
+test('a locked session lets only moderators and those in who are dialled from within; unlocked, everybody again', async () => {
+  const world = await makeCallsWorld()
+  const { media, control, openRoom } = world
+  const lock = (locked: boolean) => control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { locked })
+  assert.is((await lock(true)).body.error.details.reason, 'not_running')
+  media.dialIn('part_1', '1001')
+  await media.command('leg.move', 'part_1')
+  await media.committed()
+  assert.is((await lock(true)).body.live.locked, true)
+  media.dialIn('part_2', '1001')
+  const play = await media.command('leg.play', 'part_2')
+  assert.equal(play.sources[0], { kind: 'prompt', name: 'room-locked' })
+  const invited = await control.ask(`POST /v1/conference_rooms/${openRoom}/participants`, { to: 'sip:bob@127.0.0.1' })
+  media.pickUp(invited.body.id)
+  await media.command('leg.move', invited.body.id)
+  assert.is((await lock(false)).body.live.locked, false)
+  media.dialIn('part_3', '1001')
+  await media.command('leg.move', 'part_3')
+  await world.close()
+})
+
+test('a room that locks on start can be unlocked for the session; the next session is locked again', async () => {
+  const world = await makeCallsWorld()
+  const { media, control, openRoom } = world
+  await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { settings: { lock_on_start: true } })
+  media.dialIn('part_1', '1001')
+  await media.command('leg.move', 'part_1')
+  await media.committed()
+  await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { locked: false })
+  media.dialIn('part_2', '1001')
+  await media.command('leg.move', 'part_2')
+  for (const leg of ['part_1', 'part_2']) media.hangUp(leg)
+  media.dialIn('part_3', '1001')
+  await media.command('leg.move', 'part_3')
+  media.dialIn('part_4', '1001')
+  assert.equal((await media.command('leg.play', 'part_4')).sources[0], { kind: 'prompt', name: 'room-locked' })
+  await world.close()
+})
+
+test('who is made a moderator while waiting for one comes in, and lets the others in; hold is music and silence', async () => {
+  const world = await makeCallsWorld()
+  const { media, control, openRoom } = world
+  await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { settings: { wait_for_moderator: true } })
+  for (const leg of ['part_1', 'part_2']) {
+    media.dialIn(leg, '1001')
+    await media.command('leg.play', leg)
+  }
+  await media.committed()
+  const change = (body: object) => control.ask(`PATCH /v1/conference_rooms/${openRoom}/participants/part_1`, body)
+  assert.is((await change({ role: 'moderator' })).body.role, 'moderator')
+  const [first, second] = [await media.command('leg.move', 'part_1'), await media.command('leg.move', 'part_2')]
+  assert.is(first.room.roomId, second.room.roomId)
+  await media.committed()
+  assert.is((await change({ held: true })).body.held, true)
+  assert.equal((await media.command('leg.hold', 'part_1')).sources, [{ kind: 'music' }])
+  assert.is((await change({ held: false })).body.held, false)
+  await world.close()
+})
+
+test('a call on its own is transferred into a room, and is seated there', async () => {
+  const world = await makeCallsWorld()
+  const { media, control, openRoom } = world
+  const placed = await control.ask('POST /v1/calls', { to: 'sip:bob@127.0.0.1' })
+  const [leg] = [...media.legs.keys()]
+  media.pickUp(leg!)
+  await media.committed()
+  const moved = await control.ask(`POST /v1/calls/${placed.body.id}/transfer`, { room_id: openRoom })
+  assert.is(moved.status, 200)
+  const move = await media.command('leg.move', leg)
+  assert.is(move.room.kind, 'conference')
+  await media.committed()
+  assert.is((await control.ask(`GET /v1/conference_rooms/${openRoom}`)).body.live.participants, 1)
+  const none = await control.ask(`POST /v1/calls/${placed.body.id}/transfer`, {})
+  assert.equal([none.status, none.body.error.param], [400, 'to'])
+  await world.close()
+})
+
+test.run()
