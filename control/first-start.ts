@@ -3,7 +3,7 @@ import { passageSearch } from './kb/passage-search.ts'
 import { insertApiKey } from './resources/api-keys.ts'
 import { insertOrganisation } from './resources/organisation.ts'
 import { newSecret, sha256 } from './secrets.ts'
-import type { Store, Trx } from './store.ts'
+import type { Db, Store, Trx } from './store.ts'
 
 const SETTING = 'first_organisation'
 
@@ -37,10 +37,13 @@ export async function firstStart(
   given: { live: string | null; test: string | null },
   now: Date,
 ): Promise<{ organisationId: string; keys: { live: string | null; test: string | null } | null }> {
-  const earlier = await store.db.selectFrom('settings').select('value').where('name', '=', SETTING).executeTakeFirst()
-  if (earlier !== undefined) return { organisationId: earlier.value, keys: null }
+  const earlier = await firstOrganisation(store.db)
+  if (earlier !== undefined) return { organisationId: earlier, keys: null }
   const pins = await hashDemoPins()
   return store.transaction(async trx => {
+    // Another node may have started meanwhile.
+    const first = await firstOrganisation(trx)
+    if (first !== undefined) return { organisationId: first, keys: null }
     const demo = await addOrganisation(trx, { name: 'Demo', pciEnabled: true, now }, given)
     const tenant = { organisationId: demo.organisationId, livemode: true }
     await seedDemo(trx, tenant, { pins, search: passageSearch(store.engine), at: now.toISOString() })
@@ -51,6 +54,11 @@ export async function firstStart(
     }
     return { organisationId: demo.organisationId, keys }
   })
+}
+
+async function firstOrganisation(db: Db): Promise<string | undefined> {
+  const row = await db.selectFrom('settings').select('value').where('name', '=', SETTING).executeTakeFirst()
+  return row?.value
 }
 
 /** The variables whose key is none of this installation: they are read on the first start only. */
