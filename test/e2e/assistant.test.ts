@@ -1,0 +1,80 @@
+import * as assert from 'uvu/assert'
+import { Phone } from '../../bench/phone.ts'
+import type { PhoneCall } from '../../bench/phone-call.ts'
+import { Product } from '../../bench/product.ts'
+import { samplesOf } from '../../bench/voices.ts'
+import { SpeechClient } from '../../media/speech/speech-client.ts'
+import { SpeechHost } from '../../media/speech/speech-host.ts'
+import { OFFLINE_SPEECH } from '../../media/speech/speech-protocol.ts'
+import { suite } from '../harness.ts'
+import { callFrom, curtain, endedCall } from './scene.ts'
+
+/** Offline models load in two processes, on a busy machine. */
+const LOADING = { timeoutMs: 90_000 }
+
+let product: Product
+const silent = { info: () => {}, warn: () => {} }
+const host = new SpeechHost(OFFLINE_SPEECH, silent as never, error => {
+  throw error
+})
+/** The voice and the ear of the one who calls. */
+const caller = new SpeechClient(host.port(), false)
+
+const test = suite('e2e/assistant')
+
+test.before(async () => {
+  product = await Product.start()
+})
+test.after(async () => {
+  await curtain(product)
+  await host.close()
+})
+
+async function spoken(text: string): Promise<Int16Array> {
+  const made = await caller.speak(text, null, null)
+  if ('error' in made) throw new Error(made.error)
+  return made.samples
+}
+
+/** What the phone has heard since this sample, as words. */
+async function understood(call: PhoneCall, since: number): Promise<string> {
+  const made = await caller.transcribe(call.heard.samples(since) as Int16Array<ArrayBuffer>, null)
+  if ('error' in made) throw new Error(made.error)
+  return made.text.toLowerCase()
+}
+
+/** The turns of a call, oldest first, once there are so many. */
+const turnsOf = (callId: string, count: number) =>
+  product.until(
+    `${count} turns`,
+    async () => {
+      const turns = await product.all(`/calls/${callId}/turns`)
+      return turns.length < count ? null : turns
+    },
+    40_000,
+  )
+
+test(
+  'on a fresh machine: call the assistant, speak an English sentence, hear a fitting answer',
+  async () => {
+    const phone = await Phone.open('guest')
+    const call = await phone.call('assistant', product.sip)
+    const { id: callId } = await callFrom(product, 'guest')
+    await turnsOf(callId, 1)
+    const before = call.heard.length
+    call.say(samplesOf(await spoken('When are you open on Saturday?')))
+    const [greeting, question, answer] = await turnsOf(callId, 3)
+    assert.match(greeting.turn.text, /Harbour Shop/)
+    assert.match(question.turn.text.toLowerCase(), /open on saturday/)
+    assert.match(answer.turn.text, /On Saturday we open from ten to two/)
+    assert.match(await understood(call, before), /saturday/)
+    for (const part of ['endpoint_ms', 'transcribe_ms', 'first_token_ms', 'first_audio_ms']) {
+      assert.type(answer.timing[part], 'number', part)
+    }
+    call.say(samplesOf(await spoken('Thank you, goodbye.')))
+    assert.is((await endedCall(product, callId, 30_000)).ended_reason, 'assistant_ended')
+  },
+  LOADING,
+)
+
+test.run()
