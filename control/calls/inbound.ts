@@ -1,5 +1,6 @@
 import type { EndedReason, Events, SipParty } from '../../media/protocol.ts'
 import { isInNetworks } from '../../media/protocol.ts'
+import { nextOpen, type OpeningHours } from '../contact-centre/business-hours.ts'
 import type { ConnectionRow, InboundRouteRow } from './tables.ts'
 
 /** What becomes of an incoming call. */
@@ -46,6 +47,16 @@ export function routeInbound(
     return reject(503, 'capacity', RETRY_AFTER_S)
   }
   return { accept: { connection, route } }
+}
+
+/** Opening hours in a time zone of their own. */
+export type RouteHours = OpeningHours & { timezone: string }
+
+/** Whether a route leads calls at this time. */
+export function isInHours({ hours: json }: Pick<InboundRouteRow, 'hours'>, at: Date): boolean {
+  if (json === null) return true
+  const hours: RouteHours = JSON.parse(json)
+  return nextOpen({ hours, timezone: hours.timezone }, at)?.getTime() === at.getTime()
 }
 
 const sameTenant = (a: ConnectionRow, b: InboundRouteRow): boolean =>

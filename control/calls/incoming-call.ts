@@ -3,7 +3,7 @@ import { insertProgram, type ProgramTarget } from '../live/records.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Trx } from '../store.ts'
 import type { FollowUp, Of } from './event-handler.ts'
-import { addressOf, routeInbound } from './inbound.ts'
+import { addressOf, isInHours, routeInbound } from './inbound.ts'
 import { insertParty, type NewParty, tenantOf } from './records.ts'
 import type { Seating } from './seat.ts'
 import type { ConnectionRow, InboundRouteRow } from './tables.ts'
@@ -26,7 +26,8 @@ export async function onIncoming(
   const routes = await trx.selectFrom('inbound_routes').selectAll().where('livemode', '=', 1).execute()
   const isLimited = connections.some(({ max_calls }) => max_calls !== null)
   const running = isLimited ? await runningByConnection(trx) : NONE
-  const decision = routeInbound(body, connections, routes, id => running.get(id) ?? 0)
+  const inHours = routes.filter(route => isInHours(route, new Date(at)))
+  const decision = routeInbound(body, connections, inHours, id => running.get(id) ?? 0)
   const { legId, source, sipCallId } = body
   if ('reject' in decision) {
     const { reject } = decision

@@ -2,11 +2,11 @@ import Type, { type Static } from 'typebox'
 import type { AssistantRow } from '../contact-centre/tables.ts'
 import type { Context } from '../http/context.ts'
 import { missing, type Problem } from '../http/errors.ts'
-import { listOf, listQuery, page } from '../http/list.ts'
 import { merge } from '../http/merge.ts'
-import { type Exists, listReferences, referenceProblem, type UsesOf, usedProblem } from '../http/references.ts'
+import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { type Exists, listReferences, referenceProblem, type UsesOf } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
-import { deletedObject, idParams, input, nullable, oneOf, partialInput, timestamp } from '../http/schema.ts'
+import { idParams, input, nullable, oneOf, partialInput, timestamp } from '../http/schema.ts'
 import { newId } from '../ids.ts'
 import type { Store, Trx } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
@@ -55,7 +55,7 @@ const handOver = input({
   }),
 })
 
-const plain = {
+const fields = {
   prompt: Type.String({ maxLength: 50_000 }),
   greeting: Type.String({ maxLength: 2000, description: 'Said first; empty: the caller speaks first.' }),
   language: Type.String({ pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$', description: 'For example `he`, `en-GB`.' }),
@@ -68,7 +68,7 @@ const plain = {
   }),
   flow_id: nullable(Type.String({ maxLength: 200, description: 'Flow that leads its calls.' })),
 }
-const settings = { ...plain, model: Type.Object(model), voice: Type.Object(voice), turn: Type.Object(turn) }
+const settings = { ...fields, model: Type.Object(model), voice: Type.Object(voice), turn: Type.Object(turn) }
 const settingsSchema = Type.Object(settings)
 type Settings = Static<typeof settingsSchema>
 
@@ -84,7 +84,7 @@ export const assistantSchema = Type.Object({
 type Assistant = Static<typeof assistantSchema>
 
 const name = Type.String({ minLength: 1, maxLength: 200 })
-const parts = { ...plain, model: partialInput(model), voice: partialInput(voice), turn: partialInput(turn) }
+const parts = { ...fields, model: partialInput(model), voice: partialInput(voice), turn: partialInput(turn) }
 const createBody = input({ name, ...partialInput(parts).properties })
 const changeBody = partialInput({ name, ...parts })
 
@@ -105,7 +105,16 @@ export const ASSISTANT_DEFAULTS: Settings = {
 const common = { tag: 'Assistants', status: 200, reply: assistantSchema } as const
 
 export function assistantRoutes(deps: AssistantDeps): Route[] {
-  const { store } = deps
+  const plain: Plain<'assistants', typeof assistantSchema> = {
+    store: deps.store,
+    table: 'assistants',
+    object: 'assistant',
+    path: '/assistants',
+    area: 'assistants',
+    tag: common.tag,
+    reply: assistantSchema,
+    toObject: toAssistant,
+  }
   return [
     route({
       ...common,
@@ -120,32 +129,8 @@ export function assistantRoutes(deps: AssistantDeps): Route[] {
       errors: [409],
       handler: (context, { body }) => create(deps, context, body),
     }),
-    route({
-      ...common,
-      method: 'GET',
-      path: '/assistants',
-      id: 'listAssistants',
-      summary: 'List assistants',
-      scope: 'assistants:read',
-      query: listQuery,
-      reply: listOf(assistantSchema),
-      handler: (context, { query }) =>
-        page(forTenant(store.db, context).select('assistants').selectAll(), query, '/v1/assistants', toAssistant),
-    }),
-    route({
-      ...common,
-      method: 'GET',
-      path: '/assistants/:id',
-      id: 'getAssistant',
-      summary: 'Retrieve an assistant',
-      scope: 'assistants:read',
-      params: idParams,
-      errors: [404],
-      handler: async (context, { params }) => {
-        const row = await forTenant(store.db, context).find('assistants', params.id)
-        return row === undefined ? missing('assistant', params.id) : toAssistant(row)
-      },
-    }),
+    listRoute(plain),
+    retrieveRoute(plain),
     route({
       ...common,
       method: 'PATCH',
@@ -159,26 +144,9 @@ export function assistantRoutes(deps: AssistantDeps): Route[] {
       errors: [404],
       handler: (context, { params, body }) => change(deps, context, params.id, body),
     }),
-    route({
-      ...common,
-      method: 'DELETE',
-      path: '/assistants/:id',
-      id: 'deleteAssistant',
-      summary: 'Delete an assistant',
+    deleteRoute(plain, {
       description: '409 while a queue or an open callback uses it; `details.used_by` lists them.',
-      scope: 'assistants:write',
-      params: idParams,
-      reply: deletedObject('assistant'),
-      errors: [404, 409],
-      handler: (context, { params: { id } }) =>
-        store.transaction(async trx => {
-          const scoped = forTenant(trx, context)
-          if ((await scoped.find('assistants', id)) === undefined) return missing('assistant', id)
-          const used = usedProblem('assistant', await deps.usesOf(trx, context, id))
-          if (used !== null) return used
-          await scoped.delete('assistants').where('id', '=', id).execute()
-          return { object: 'assistant' as const, id, deleted: true as const, livemode: context.livemode }
-        }),
+      usesOf: deps.usesOf,
     }),
   ]
 }

@@ -21,6 +21,10 @@ const allowedIps = Type.Array(Type.String({ maxLength: 50 }), {
 const codecs = Type.Array(oneOf(['PCMU', 'PCMA']), { minItems: 1, maxItems: 2, uniqueItems: true })
 const maxCalls = nullable(Type.Integer({ minimum: 1, maximum: 100_000, description: 'Calls at once; null: any.' }))
 
+/** Words to come are refused until the engine does what they say. */
+const dtmfMode = oneOf(['auto'], { description: 'auto: RFC 4733, SIP INFO and tones are all understood.' })
+const srtp = oneOf(['off'])
+
 export const connectionSchema = Type.Object({
   id: Type.String(),
   object: Type.Literal('connection'),
@@ -33,8 +37,8 @@ export const connectionSchema = Type.Object({
   auth: nullable(Type.Object({ username: Type.String() }, { description: 'The password is never returned.' })),
   allowed_ips: Type.Array(Type.String()),
   codecs: Type.Array(Type.String()),
-  dtmf_mode: Type.Literal('auto'),
-  srtp: Type.Literal('off'),
+  dtmf_mode: dtmfMode,
+  srtp,
   max_calls: nullable(Type.Integer()),
   enabled: Type.Boolean(),
   status: Type.String({ description: 'enabled, disabled' }),
@@ -55,6 +59,8 @@ const common = {
   auth: Type.Optional(auth),
   allowed_ips: Type.Optional(allowedIps),
   codecs: Type.Optional(codecs),
+  dtmf_mode: Type.Optional(dtmfMode),
+  srtp: Type.Optional(srtp),
   max_calls: Type.Optional(maxCalls),
   enabled: Type.Optional(Type.Boolean()),
 }

@@ -1,11 +1,14 @@
+import { IANAZone } from 'luxon'
 import Type, { type Static } from 'typebox'
+import type { RouteHours } from '../calls/inbound.ts'
 import type { InboundRouteRow } from '../calls/tables.ts'
 import type { Context } from '../http/context.ts'
-import { missing, type Problem, problem } from '../http/errors.ts'
-import { listOf, listQuery, page } from '../http/list.ts'
+import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
-import { deletedObject, idParams, input, nullable, oneOf, timestamp } from '../http/schema.ts'
+import { idParams, input, nullable, oneOf, partialInput, timestamp } from '../http/schema.ts'
 import { newId } from '../ids.ts'
+import { businessHours, changedHours } from '../schemas/organisation-hours.ts'
 import type { Db, Store } from '../store.ts'
 import { forTenant, type TableWithId, type Tenant } from '../tenancy.ts'
 
@@ -34,6 +37,10 @@ const priority = Type.Integer({
   description: 'The highest wins, then the most specific.',
 })
 
+const timezone = Type.String({ minLength: 1, maxLength: 64, description: 'A name of the IANA database.' })
+const hours = { timezone, ...businessHours }
+const HOURS = 'When the route leads calls; at other times the next route does. Null: at all times.'
+
 export const inboundRouteSchema = Type.Object({
   id: Type.String(),
   object: Type.Literal('inbound_route'),
@@ -43,6 +50,7 @@ export const inboundRouteSchema = Type.Object({
     ...target,
     type: Type.String({ description: 'room, flow, assistant, queue, user, echo, announcement' }),
   }),
+  hours: nullable(Type.Object(hours, { description: HOURS })),
   priority: Type.Integer(),
   created: timestamp(),
   updated: timestamp(),
@@ -56,21 +64,33 @@ const matchInput = input({
 const createBody = input({
   match: matchInput,
   target: input({ type: target.type, id: Type.Optional(target.id) }),
+  hours: Type.Optional(nullable(partialInput(hours))),
   priority: Type.Optional(priority),
 })
 const changeBody = input({
   match: Type.Optional(matchInput),
   target: Type.Optional(input({ type: Type.Optional(target.type), id: Type.Optional(target.id) })),
+  hours: Type.Optional(nullable(partialInput(hours))),
   priority: Type.Optional(priority),
 })
 
 type Columns = Pick<
   InboundRouteRow,
-  'match_to' | 'match_from' | 'match_connection_id' | 'target' | 'target_id' | 'priority'
+  'match_to' | 'match_from' | 'match_connection_id' | 'target' | 'target_id' | 'hours' | 'priority'
 >
 
 export function inboundRouteRoutes(deps: { store: Store; now: () => Date }): Route[] {
   const { store, now } = deps
+  const plain: Plain<'inbound_routes', typeof inboundRouteSchema> = {
+    store,
+    table: 'inbound_routes',
+    object: 'inbound_route',
+    path: '/inbound_routes',
+    area: 'numbers',
+    tag: 'Inbound routes',
+    reply: inboundRouteSchema,
+    toObject: toInboundRoute,
+  }
   return [
     route({
       method: 'POST',
@@ -82,47 +102,18 @@ export function inboundRouteRoutes(deps: { store: Store; now: () => Date }): Rou
       body: createBody,
       status: 201,
       reply: inboundRouteSchema,
-      handler: async (context, { body }) => {
-        const columns = merge(EMPTY, body)
-        const refused = await columnsProblem(store.db, context, columns)
-        if (refused !== null) return refused
-        const at = now().toISOString()
-        const row = { ...base(context), id: newId('inbound_route'), ...columns, created: at, updated: at }
-        await forTenant(store.db, context).insert('inbound_routes', row)
-        return toInboundRoute(row)
-      },
+      handler: (context, { body }) =>
+        store.transaction(async trx => {
+          const columns = await columnsOf(trx, context, EMPTY, body)
+          if (isProblem(columns)) return columns
+          const at = now().toISOString()
+          const row = { ...base(context), id: newId('inbound_route'), ...columns, created: at, updated: at }
+          await forTenant(trx, context).insert('inbound_routes', row)
+          return toInboundRoute(row)
+        }),
     }),
-    route({
-      method: 'GET',
-      path: '/inbound_routes',
-      id: 'listInboundRoutes',
-      summary: 'List inbound routes',
-      tag: 'Inbound routes',
-      scope: 'numbers:read',
-      query: listQuery,
-      status: 200,
-      reply: listOf(inboundRouteSchema),
-      handler: (context, { query }) => {
-        const rows = forTenant(store.db, context).select('inbound_routes').selectAll()
-        return page(rows, query, '/v1/inbound_routes', toInboundRoute)
-      },
-    }),
-    route({
-      method: 'GET',
-      path: '/inbound_routes/:id',
-      id: 'getInboundRoute',
-      summary: 'Retrieve an inbound route',
-      tag: 'Inbound routes',
-      scope: 'numbers:read',
-      params: idParams,
-      status: 200,
-      reply: inboundRouteSchema,
-      errors: [404],
-      handler: async (context, { params }) => {
-        const row = await forTenant(store.db, context).find('inbound_routes', params.id)
-        return row === undefined ? missing('inbound_route', params.id) : toInboundRoute(row)
-      },
-    }),
+    listRoute(plain),
+    retrieveRoute(plain),
     route({
       method: 'PATCH',
       path: '/inbound_routes/:id',
@@ -135,35 +126,18 @@ export function inboundRouteRoutes(deps: { store: Store; now: () => Date }): Rou
       status: 200,
       reply: inboundRouteSchema,
       errors: [404],
-      handler: async (context, { params, body }) => {
-        const row = await forTenant(store.db, context).find('inbound_routes', params.id)
-        if (row === undefined) return missing('inbound_route', params.id)
-        const columns = merge(row, body)
-        const refused = await columnsProblem(store.db, context, columns)
-        if (refused !== null) return refused
-        const change = { ...columns, updated: now().toISOString() }
-        await forTenant(store.db, context).update('inbound_routes').set(change).where('id', '=', row.id).execute()
-        return toInboundRoute({ ...row, ...change })
-      },
+      handler: (context, { params, body }) =>
+        store.transaction(async trx => {
+          const row = await forTenant(trx, context).find('inbound_routes', params.id)
+          if (row === undefined) return missing('inbound_route', params.id)
+          const columns = await columnsOf(trx, context, row, body)
+          if (isProblem(columns)) return columns
+          const change = { ...columns, updated: now().toISOString() }
+          await forTenant(trx, context).update('inbound_routes').set(change).where('id', '=', row.id).execute()
+          return toInboundRoute({ ...row, ...change })
+        }),
     }),
-    route({
-      method: 'DELETE',
-      path: '/inbound_routes/:id',
-      id: 'deleteInboundRoute',
-      summary: 'Delete an inbound route',
-      tag: 'Inbound routes',
-      scope: 'numbers:write',
-      params: idParams,
-      status: 200,
-      reply: deletedObject('inbound_route'),
-      errors: [404],
-      handler: async (context, { params }) => {
-        const scoped = forTenant(store.db, context)
-        const { numDeletedRows } = await scoped.delete('inbound_routes').where('id', '=', params.id).executeTakeFirst()
-        if (numDeletedRows === 0n) return missing('inbound_route', params.id)
-        return { object: 'inbound_route' as const, id: params.id, deleted: true as const, livemode: context.livemode }
-      },
-    }),
+    deleteRoute(plain, { description: 'Calls that it has led stay as they are.' }),
   ]
 }
 
@@ -182,6 +156,7 @@ const EMPTY: Columns = {
   match_connection_id: null,
   target: 'echo',
   target_id: null,
+  hours: null,
   priority: 0,
 }
 
@@ -190,8 +165,30 @@ const base = (context: Context) => ({
   livemode: context.livemode ? 1 : 0,
 })
 
+type Change = Static<typeof changeBody>
+
+/** What is stored with a change, or why that cannot be. */
+async function columnsOf(db: Db, tenant: Tenant, row: Columns, body: Change): Promise<Columns | Problem> {
+  const hours = hoursOf(row, body.hours)
+  if (isProblem(hours)) return hours
+  const columns = { ...merge(row, body), hours: hours === null ? null : JSON.stringify(hours) }
+  return (await columnsProblem(db, tenant, columns)) ?? columns
+}
+
+function hoursOf({ hours }: Columns, sent: Change['hours']): RouteHours | null | Problem {
+  const stored: RouteHours | null = hours === null ? null : JSON.parse(hours)
+  if (sent === undefined) return stored
+  const changed = changedHours(stored, sent, 'hours')
+  if (isProblem(changed) || changed === null) return changed
+  if (changed.timezone === undefined) {
+    return problem('parameter_missing', 'Hours need a time zone.', { param: 'hours.timezone' })
+  }
+  if (IANAZone.isValidZone(changed.timezone)) return changed
+  return problem('parameter_invalid', `There is no time zone ${changed.timezone}.`, { param: 'hours.timezone' })
+}
+
 /** Nested objects merge with what is stored; another type of target forgets the old one's ID. */
-function merge(row: Columns, body: Static<typeof changeBody>): Columns {
+function merge(row: Columns, body: Omit<Change, 'hours'>): Columns {
   const { match: matched = {}, target: aim = {} } = body
   const type = aim.type ?? row.target
   const keptId = type === row.target ? row.target_id : null
@@ -201,6 +198,7 @@ function merge(row: Columns, body: Static<typeof changeBody>): Columns {
     match_connection_id: matched.connection_id === undefined ? row.match_connection_id : matched.connection_id,
     target: type,
     target_id: aim.id === undefined ? keptId : aim.id,
+    hours: row.hours,
     priority: body.priority ?? row.priority,
   }
 }
@@ -229,6 +227,7 @@ const toInboundRoute = (row: InboundRouteRow): Static<typeof inboundRouteSchema>
   livemode: row.livemode === 1,
   match: { to: row.match_to, from: row.match_from, connection_id: row.match_connection_id },
   target: { type: row.target, id: row.target_id },
+  hours: row.hours === null ? null : JSON.parse(row.hours),
   priority: row.priority,
   created: row.created,
   updated: row.updated,

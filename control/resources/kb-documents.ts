@@ -2,10 +2,10 @@ import Type, { type Static } from 'typebox'
 import { appendEvent } from '../events/log.ts'
 import { decodeBase64 } from '../http/base64.ts'
 import type { Context } from '../http/context.ts'
-import { missing, type Problem, problem } from '../http/errors.ts'
-import { listOf, listQuery, page } from '../http/list.ts'
+import { type Problem, problem } from '../http/errors.ts'
+import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
-import { deletedObject, idParams, input, metadata } from '../http/schema.ts'
+import { input, metadata } from '../http/schema.ts'
 import { newId } from '../ids.ts'
 import { addDocument } from '../kb/add-document.ts'
 import { passagesOf, readText } from '../kb/passages.ts'
@@ -40,7 +40,16 @@ type Create = Static<typeof createBody>
 const common = { tag: 'Knowledge base', status: 200, reply: kbDocumentSchema } as const
 
 export function kbDocumentRoutes(deps: KbDocumentDeps): Route[] {
-  const { store } = deps
+  const plain: Plain<'kb_documents', typeof kbDocumentSchema> = {
+    store: deps.store,
+    table: 'kb_documents',
+    object: 'kb_document',
+    path: '/kb/documents',
+    area: 'kb',
+    tag: common.tag,
+    reply: kbDocumentSchema,
+    toObject: toKbDocument,
+  }
   return [
     route({
       ...common,
@@ -58,46 +67,20 @@ export function kbDocumentRoutes(deps: KbDocumentDeps): Route[] {
       errors: [409],
       handler: (context, { body }) => createDocument(deps, context, body),
     }),
-    route({
-      ...common,
-      method: 'GET',
-      path: '/kb/documents',
-      id: 'listKbDocuments',
-      summary: 'List documents',
-      scope: 'kb:read',
-      query: listQuery,
-      reply: listOf(kbDocumentSchema),
-      handler: (context, { query }) =>
-        page(forTenant(store.db, context).select('kb_documents').selectAll(), query, '/v1/kb/documents', toKbDocument),
-    }),
-    route({
-      ...common,
-      method: 'GET',
-      path: '/kb/documents/:id',
-      id: 'getKbDocument',
-      summary: 'Retrieve a document',
-      scope: 'kb:read',
-      params: idParams,
-      errors: [404],
-      handler: async (context, { params }) => {
-        const row = await forTenant(store.db, context).find('kb_documents', params.id)
-        return row === undefined ? missing('kb_document', params.id) : toKbDocument(row)
-      },
-    }),
-    route({
-      ...common,
-      method: 'DELETE',
-      path: '/kb/documents/:id',
-      id: 'deleteKbDocument',
-      summary: 'Delete a document',
+    listRoute(plain),
+    retrieveRoute(plain),
+    deleteRoute(plain, {
       description:
         'Its passages and its stored original too: assistants and the copilot stop answering from it at once. Their lists lose it, ' +
         'but for the last one of a list, since an empty list means all documents.',
-      scope: 'kb:write',
-      params: idParams,
-      reply: deletedObject('kb_document'),
-      errors: [404, 409],
-      handler: (context, { params }) => deleteDocument(deps, context, params.id),
+      before: async (trx, context, { id }) => {
+        const scoped = forTenant(trx, context)
+        await deps.search.remove(trx, context, id)
+        await scoped.delete('kb_passages').where('document_id', '=', id).execute()
+        await scoped.delete('kb_originals').where('id', '=', id).execute()
+        await deps.forgetDocument(trx, context, id, deps.now().toISOString())
+        return null
+      },
     }),
   ]
 }
@@ -142,15 +125,3 @@ function originalOf({ text, file }: Create): { bytes: Buffer } | Problem {
         param: file === undefined ? 'text' : 'file',
       })
 }
-
-const deleteDocument = ({ store, now, search, forgetDocument }: KbDocumentDeps, context: Context, id: string) =>
-  store.transaction(async trx => {
-    const scoped = forTenant(trx, context)
-    if ((await scoped.find('kb_documents', id)) === undefined) return missing('kb_document', id)
-    await search.remove(trx, context, id)
-    await scoped.delete('kb_passages').where('document_id', '=', id).execute()
-    await scoped.delete('kb_originals').where('id', '=', id).execute()
-    await scoped.delete('kb_documents').where('id', '=', id).execute()
-    await forgetDocument(trx, context, id, now().toISOString())
-    return { object: 'kb_document' as const, id, deleted: true as const, livemode: context.livemode }
-  })

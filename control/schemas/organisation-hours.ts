@@ -43,17 +43,18 @@ export const DEFAULT_CALLBACK_SETTINGS: CallbackSettings = {
   sla_minutes: 60,
 }
 
-/** Stored hours with a change; null is always open. */
-export function changedHours(
-  stored: OpeningHours | null,
-  change: Partial<OpeningHours> | null,
-): OpeningHours | null | Problem {
+/** Stored hours with a change; null is always open. `param` is what the request calls them. */
+export function changedHours<T extends OpeningHours>(
+  stored: T | null,
+  change: Partial<T> | null,
+  param = 'business_hours',
+): T | null | Problem {
   if (change === null) return null
-  const hours = merge(stored ?? { weekly: [], holidays: [] }, change)
+  const hours = merge(stored ?? ({ weekly: [], holidays: [] } as OpeningHours as T), change)
   if (hours.weekly.length === 0) {
-    return problem('parameter_missing', 'Business hours need a week.', { param: 'business_hours.weekly' })
+    return problem('parameter_missing', 'Business hours need a week.', { param: `${param}.weekly` })
   }
   const wrong = hours.weekly.findIndex(({ open, close }) => close <= open)
   if (wrong < 0) return hours
-  return problem('parameter_invalid', 'close is not after open.', { param: `business_hours.weekly[${wrong}].close` })
+  return problem('parameter_invalid', 'close is not after open.', { param: `${param}.weekly[${wrong}].close` })
 }

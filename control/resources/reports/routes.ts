@@ -1,9 +1,7 @@
-import { missing } from '../../http/errors.ts'
-import { listOf, listQuery, page } from '../../http/list.ts'
+import { listRoute, type Plain, retrieveRoute } from '../../http/plain-resource.ts'
 import { type Route, route } from '../../http/route.ts'
 import { deletedObject, idParams } from '../../http/schema.ts'
 import { reportRunSchema } from '../../schemas/report-run.ts'
-import { forTenant } from '../../tenancy.ts'
 import { changeReport, createReport, deleteReport, type ReportDeps, runNow } from './report.ts'
 import { reportRunRoutes } from './runs.ts'
 import { changeBody, createBody, reportSchema, runBody, toReport } from './schema.ts'
@@ -11,7 +9,16 @@ import { changeBody, createBody, reportSchema, runBody, toReport } from './schem
 const common = { tag: 'Reports', status: 200, reply: reportSchema } as const
 
 export function reportRoutes(deps: ReportDeps): Route[] {
-  const { store } = deps
+  const plain: Plain<'reports', typeof reportSchema> = {
+    store: deps.store,
+    table: 'reports',
+    object: 'report',
+    path: '/reports',
+    area: 'reports',
+    tag: common.tag,
+    reply: reportSchema,
+    toObject: toReport,
+  }
   return [
     route({
       ...common,
@@ -25,32 +32,8 @@ export function reportRoutes(deps: ReportDeps): Route[] {
       errors: [409],
       handler: (context, { body }) => createReport(deps, context, body),
     }),
-    route({
-      ...common,
-      method: 'GET',
-      path: '/reports',
-      id: 'listReports',
-      summary: 'List reports',
-      scope: 'reports:read',
-      query: listQuery,
-      reply: listOf(reportSchema),
-      handler: (context, { query }) =>
-        page(forTenant(store.db, context).select('reports').selectAll(), query, '/v1/reports', toReport),
-    }),
-    route({
-      ...common,
-      method: 'GET',
-      path: '/reports/:id',
-      id: 'getReport',
-      summary: 'Retrieve a report',
-      scope: 'reports:read',
-      params: idParams,
-      errors: [404],
-      handler: async (context, { params }) => {
-        const row = await forTenant(store.db, context).find('reports', params.id)
-        return row === undefined ? missing('report', params.id) : toReport(row)
-      },
-    }),
+    listRoute(plain),
+    retrieveRoute(plain),
     route({
       ...common,
       method: 'PATCH',

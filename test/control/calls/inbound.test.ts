@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { addressOf, routeInbound } from '../../../control/calls/inbound.ts'
+import { addressOf, isInHours, routeInbound } from '../../../control/calls/inbound.ts'
 import type { ConnectionRow, InboundRouteRow } from '../../../control/calls/tables.ts'
 import { suite } from '../../harness.ts'
 
@@ -30,6 +30,7 @@ const route = (id: string, match_to: string | null, more: Partial<InboundRouteRo
   match_connection_id: null,
   target: 'echo',
   target_id: null,
+  hours: null,
   priority: 0,
   ...more,
 })
@@ -80,6 +81,17 @@ test('a connection that carries its max_calls refuses with 503', () => {
   const routes = [route('a', '1000')]
   assert.is(winner('1000', routes, '192.0.2.5', [connection('conn_1', { max_calls: 2 })]), 503)
   assert.is(winner('1000', routes, '192.0.2.5', [connection('conn_1', { max_calls: 3 })]), 'a')
+})
+
+test('a route with hours leads calls in them only, by the clock of its own time zone', () => {
+  const hours = (timezone: string) =>
+    JSON.stringify({ timezone, weekly: [{ day: 'saturday', open: '09:00', close: '12:00' }], holidays: ['2026-11-28'] })
+  const at = new Date('2026-11-21T10:00:00.000Z')
+  assert.is(isInHours({ hours: null }, at), true)
+  assert.is(isInHours({ hours: hours('UTC') }, at), true)
+  assert.is(isInHours({ hours: hours('Asia/Tokyo') }, at), false)
+  assert.is(isInHours({ hours: hours('UTC') }, new Date('2026-11-21T12:00:00.000Z')), false)
+  assert.is(isInHours({ hours: hours('UTC') }, new Date('2026-11-28T10:00:00.000Z')), false)
 })
 
 test('a number in E.164 is shown as it is, anything else as a SIP URI', () => {
