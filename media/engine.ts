@@ -27,7 +27,6 @@ import { Room } from './room.ts'
 import { type LegMedia, type PacketOut, RtpLeg } from './rtp-leg.ts'
 import type { RtpReceiver } from './rtp-socket.ts'
 import { type HearingTools, newHearingCounters } from './speech/hearing.ts'
-import { piecesOf } from './speech/sentences.ts'
 import { type Transcribed, Transcripts } from './speech/transcripts.ts'
 import type { RunningStream, StreamDialler } from './stream-socket.ts'
 
@@ -191,7 +190,7 @@ export class Engine implements LegHooks {
   }
 
   async hold({ legId, held, sources }: Request<'leg.hold'>): Promise<EngineLeg | Failure> {
-    const loaded = held ? await this.#options.prompts.loadAll(sources.flatMap(piecesOf)) : []
+    const loaded = held ? await this.#options.prompts.loadAll(sources) : []
     if ('error' in loaded) return { failure: 'invalid', message: loaded.error }
     const member = this.#members.get(legId)
     if (member === undefined) return noLeg(legId)

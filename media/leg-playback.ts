@@ -11,6 +11,8 @@ import { piecesOf } from './speech/sentences.ts'
 const MAX_WAITING_PLAYS = 100
 /** Sentences that are made ahead of the one that is heard: enough for no gap, few enough that little is made for nothing. */
 const SENTENCES_AHEAD = 2
+/** Less than the deadline that control has for a command [frames]. */
+const PATIENCE_FRAMES = 3000 / FRAME_MS
 
 export type PlayEnded = Events['play.finished']['ended']
 
@@ -29,6 +31,10 @@ interface Play {
   hooks: PlayHooks
   frames: number
   loading: boolean
+  /** Tells who asked for it that it is on its way; null: was told. */
+  accept: (() => void) | null
+  /** For how long it was not [frames]. */
+  waited: number
   /** A part could not be made; it ends once what was made is heard. */
   failed: boolean
   over: boolean
@@ -58,7 +64,8 @@ export class LegPlayback implements Source {
 
   /**
    * Loads and plays; takes the place of all that plays, or waits behind it with `append`. Resolves when its first sound is at hand,
-   * or with an error when it cannot be: then nothing of it is played and `finished` is not called.
+   * or with an error when it cannot be: then nothing of it is played and `finished` is not called. A voice that takes long does not
+   * hold up who asked: after three seconds it is taken as played, and its failure is one of `finished`.
    */
   async play(
     sources: PlaySource[],
@@ -73,20 +80,32 @@ export class LegPlayback implements Source {
       hooks,
       frames: 0,
       loading: true,
+      accept: null,
+      waited: 0,
       failed: false,
       over: false,
     }
     this.#plays.push(play)
+    const patience = new Promise<null>(resolve => {
+      play.accept = () => resolve(null)
+    })
+    return Promise.race([this.#begin(play), patience])
+  }
+
+  async #begin(play: Play): Promise<{ error: string } | null> {
     const problem = (await this.#loadFiles(play)) ?? (await this.#loadNext(play))
     play.loading = false
     if (play.over) return null
-    if (problem !== null) {
-      play.over = true
-      this.#plays.splice(this.#plays.indexOf(play), 1)
-      return problem
+    if (problem === null) {
+      play.accept = null
+      void this.#fill(play)
+      return null
     }
-    void this.#fill(play)
-    return null
+    this.#plays.splice(this.#plays.indexOf(play), 1)
+    // Whoever was told that it plays is told that it does not.
+    if (play.accept === null) end(play, 'failed')
+    play.over = true
+    return problem
   }
 
   /** Everything but speech, so that a bad name is an error before the first sound. */
@@ -143,6 +162,7 @@ export class LegPlayback implements Source {
   }
 
   pull(): Frame | null {
+    for (const play of this.#plays) if (play.accept !== null) acceptInTime(play)
     if (this.#isPaused) return null
     for (let play = this.#plays[0]; play !== undefined; play = this.#plays[0]) {
       const frame = play.player.pull()
@@ -172,6 +192,12 @@ function addClips({ parts, player }: Play): boolean {
     added = true
   }
   return added
+}
+
+function acceptInTime(play: Play): void {
+  if (++play.waited < PATIENCE_FRAMES) return
+  play.accept?.()
+  play.accept = null
 }
 
 function end(play: Play, ended: PlayEnded): void {

@@ -5,6 +5,7 @@ import { BEEP, BUSY, RINGBACK, renderTone, type TonePlan } from '../codecs/tones
 import type { ClipAnswer, ClipJob } from './clip-worker.ts'
 import type { Clip } from './player.ts'
 import type { PlaySource } from './protocol.ts'
+import { piecesOf } from './speech/sentences.ts'
 import { NO_TEXT_TO_SPEECH, type TextToSpeech } from './speech/speech-engines.ts'
 import { workerEntry } from './worker-entry.ts'
 import { WorkerJobs } from './worker-jobs.ts'
@@ -71,9 +72,20 @@ export class Prompts {
 
   /** All sources in their order, or the first error. Never rejects. */
   async loadAll(sources: readonly PlaySource[]): Promise<Clip[] | { error: string }> {
-    const loaded = await Promise.all(sources.map(source => this.load(source)))
+    const loaded = await Promise.all(sources.map(source => this.#loadPieces(source)))
     const clips: Clip[] = []
-    for (const clip of loaded) {
+    for (const pieces of loaded) {
+      if ('error' in pieces) return pieces
+      clips.push(...pieces)
+    }
+    return clips
+  }
+
+  /** Speech sentence by sentence, so that a long text leaves room for those of others. */
+  async #loadPieces(source: PlaySource): Promise<Clip[] | { error: string }> {
+    const clips: Clip[] = []
+    for (const piece of piecesOf(source)) {
+      const clip = await this.load(piece)
       if ('error' in clip) return clip
       clips.push(clip)
     }

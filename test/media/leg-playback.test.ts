@@ -123,6 +123,17 @@ test('a first sentence that cannot be made is an error, a later one ends the pla
   assert.equal(told, ['b started', 'b failed 80'])
 })
 
+test('a voice that takes long is taken as played after three seconds, and may fail then', async () => {
+  const played = play('a', speech('this is unspeakable.'))
+  await turn()
+  pull(150)
+  assert.is(await played, null)
+  assert.ok(playback.playing)
+  await voice.make()
+  assert.not(playback.playing)
+  assert.equal(told, ['a failed 0'])
+})
+
 test('a bad name is an error before anything is heard', async () => {
   assert.ok(await play('a', { kind: 'prompt', name: 'no-such-prompt' }))
   assert.equal(told, [])
