@@ -77,4 +77,44 @@ test(
   LOADING,
 )
 
+const to = (next: string, condition: object = { kind: 'always' }) => ({ condition, next })
+
+test(
+  'the live path of a call with keys, over SIP, equals its simulation',
+  async () => {
+    const nodes = [
+      { key: 'start', type: 'start', transitions: [to('menu')] },
+      {
+        key: 'menu',
+        type: 'menu',
+        script: 'Press one for the code, two to leave.',
+        input: { modes: ['dtmf'] },
+        transitions: [to('code', { kind: 'dtmf', digits: '1' }), to('bye', { kind: 'else' })],
+      },
+      { key: 'code', type: 'collect', script: 'The code.', save_as: 'code', transitions: [to('bye')] },
+      { key: 'bye', type: 'end', script: 'Goodbye.' },
+    ]
+    const flow = await product.ok('POST', '/flows', { name: 'Keys', kind: 'ivr', graph: { kind: 'ivr', nodes } })
+    await product.ok('POST', `/flows/${flow.id}/publish`, {})
+    await product.ok('POST', '/inbound_routes', { match: { to: '1009' }, target: { type: 'flow', id: flow.id } })
+    const simulated = await product.ok('POST', `/flows/${flow.id}/simulate`, { dtmf: '142#', version: 1 })
+    const phone = await Phone.open('presser')
+    const call = await phone.call('1009', product.sip)
+    const { id: callId } = await callFrom(product, 'presser')
+    await call.press('1')
+    await product.until('the second question', async () => {
+      const run = await product.ok('GET', `/calls/${callId}/flow_run`)
+      return run.current_node_key === 'code' ? run : null
+    })
+    await call.press('42#')
+    assert.is((await endedCall(product, callId, 30_000)).ended_reason, 'assistant_ended')
+    const run = await product.ok('GET', `/calls/${callId}/flow_run`)
+    for (const part of ['path', 'turns', 'actions', 'ended', 'end_reason', 'current_node_key']) {
+      assert.equal(run[part], simulated[part], part)
+    }
+    assert.is(run.variables.code, '42')
+  },
+  LOADING,
+)
+
 test.run()
