@@ -6,8 +6,10 @@ import { buildJobs } from '../../../control/app.ts'
 import { insertParty } from '../../../control/calls/records.ts'
 import { newId } from '../../../control/ids.ts'
 import type { JobRunner } from '../../../control/jobs/runner.ts'
+import { type SendMail, smtpMailer } from '../../../control/mail.ts'
 import { artifactPath } from '../../../control/reports/artifacts.ts'
 import { nextRun } from '../../../control/reports/period.ts'
+import { reportRunHandler } from '../../../control/reports/run-job.ts'
 import { startScheduledRuns } from '../../../control/reports/schedule.ts'
 import { sweepReports } from '../../../control/reports/sweep.ts'
 import { reportTable } from '../../../control/reports/table.ts'
@@ -475,6 +477,29 @@ test('a run that breaks is tried again, and failed with the reason when it never
   assert.equal([over.status, over.error], ['failed', 'The report could not be made (EEXIST).'])
   assert.equal(await events('report.run.failed'), [{ object: over }])
   await close()
+})
+
+test('a run whose process ends in the middle goes on in the next one: nobody gets its mail twice', async () => {
+  const { store, clock, dataDir, ours, live, jobs } = shared
+  const recipients = ['ann@example.com', 'bob@example.com', 'cid@example.com']
+  const { id } = (await live('POST /v1/reports', { ...REPORT, recipients })).body
+  const { id: run_id } = (await live(`POST /v1/reports/${id}/run`)).body
+  const ended = new AbortController()
+  const smtp = smtpMailer(mail.url)
+  const sendMail: SendMail = async one => {
+    await smtp(one)
+    if (one.to === 'bob@example.com') ended.abort()
+  }
+  const job = { tenant: { organisationId: ours.organisationId, livemode: true }, run_id, request: null }
+  const attempt = { id: '1', attempt: 1, signal: ended.signal, finish: async () => assert.unreachable() }
+  const first = reportRunHandler({ store, now: clock.now, dataDir, sendMail })
+  const error = await first.run(job, attempt).catch((reason: Error) => reason.name)
+  assert.is(error, 'AbortError')
+  assert.is((await live(`GET /v1/reports/${id}/runs/${run_id}`)).body.status, 'running')
+  await jobs.runDue()
+  assert.is((await live(`GET /v1/reports/${id}/runs/${run_id}`)).body.status, 'sent')
+  const mine = mail.mails.filter(({ text }) => text.includes(`Message-ID: <${run_id}.`))
+  assert.equal(mine.map(({ to }) => to).sort(), recipients)
 })
 
 test.run()
