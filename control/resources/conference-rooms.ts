@@ -209,28 +209,33 @@ async function changeRoom(
   id: string,
   body: Change,
 ): Promise<ConferenceRoom | Problem> {
-  const row = await forTenant(deps.store.db, context).find('conference_rooms', id)
-  if (row === undefined) return missing('conference_room', id)
-  const schedule = { ...scheduleOf(row), ...body.schedule }
-  const refused = (await changedPinProblem(row, body)) ?? scheduleProblem(schedule)
-  if (refused !== null) return refused
-  if (body.locked !== undefined) {
-    const session = await runningSession(deps.store.db, row)
-    if (session === undefined) return conflict('not_running', 'No session is in progress that could be locked.')
-    const { locked } = body
-    await deps.store.transaction(trx => setLocked(trx, session, locked))
-  }
-  const change: Partial<ConferenceRoomRow> = {
-    ...(body.name === undefined ? {} : { name: body.name }),
-    ...(body.active === undefined ? {} : { active: body.active ? 1 : 0 }),
+  // Slow by design, so before the transaction.
+  const pins = {
     ...(body.pin === undefined ? {} : await pinColumns('pin', body.pin)),
     ...(body.moderator_pin === undefined ? {} : await pinColumns('moderator_pin', body.moderator_pin)),
-    settings: JSON.stringify({ ...settingsOf(row), ...body.settings }),
-    schedule: JSON.stringify(inUtc(schedule)),
-    updated: deps.now().toISOString(),
   }
-  await forTenant(deps.store.db, context).update('conference_rooms').set(change).where('id', '=', id).execute()
-  return toObject(deps.store.db, context, { ...row, ...change })
+  return deps.store.transaction(async trx => {
+    const row = await forTenant(trx, context).find('conference_rooms', id)
+    if (row === undefined) return missing('conference_room', id)
+    const schedule = { ...scheduleOf(row), ...body.schedule }
+    const refused = (await changedPinProblem(row, body)) ?? scheduleProblem(schedule)
+    if (refused !== null) return refused
+    if (body.locked !== undefined) {
+      const session = await runningSession(trx, row)
+      if (session === undefined) return conflict('not_running', 'No session is in progress that could be locked.')
+      await setLocked(trx, session, body.locked)
+    }
+    const change: Partial<ConferenceRoomRow> = {
+      ...(body.name === undefined ? {} : { name: body.name }),
+      ...(body.active === undefined ? {} : { active: body.active ? 1 : 0 }),
+      ...pins,
+      settings: JSON.stringify({ ...settingsOf(row), ...body.settings }),
+      schedule: JSON.stringify(inUtc(schedule)),
+      updated: deps.now().toISOString(),
+    }
+    await forTenant(trx, context).update('conference_rooms').set(change).where('id', '=', id).execute()
+    return toObject(trx, context, { ...row, ...change })
+  })
 }
 
 async function deleteRoom(deps: ConferenceRoomDeps, context: Context, id: string) {

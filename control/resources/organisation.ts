@@ -90,11 +90,13 @@ export function organisationRoutes(deps: { store: Store; now: () => Date }): Rou
         if (typeof body.country === 'string' && !isSupportedCountry(body.country)) {
           return problem('parameter_invalid', `There is no country ${body.country}.`, { param: 'country' })
         }
-        const documents = toDocuments(await organisationRow(store.db, context), body)
-        if (isProblem(documents)) return documents
-        const values = { ...toColumns(body), ...documents, updated: now().toISOString() }
-        await store.db.updateTable('organisations').set(values).where('id', '=', context.organisationId).execute()
-        return toOrganisation(await organisationRow(store.db, context), context)
+        return store.transaction(async trx => {
+          const documents = toDocuments(await organisationRow(trx, context), body)
+          if (isProblem(documents)) return documents
+          const values = { ...toColumns(body), ...documents, updated: now().toISOString() }
+          await trx.updateTable('organisations').set(values).where('id', '=', context.organisationId).execute()
+          return toOrganisation(await organisationRow(trx, context), context)
+        })
       },
     }),
   ]

@@ -205,4 +205,16 @@ twoNodesTest("a node whose media process died ends its own calls and nobody else
   await close()
 })
 
+test('changes of one object at two nodes are all kept', async () => {
+  const { nodes, close } = await makeNodes()
+  const patch = (i: number, path: string, body: object) =>
+    ask(nodes[i]!.app, `PATCH /v1${path}`, { key: nodes[i]!.ours.keys.live, body })
+  const room = (await nodes[0].post('/conference_rooms', { name: 'Room' })).body.id
+  const changes = [{ record: true }, { mute_on_entry: true }, { max_participants: 7 }, { description: 'text' }]
+  await Promise.all(changes.map((settings, i) => patch(i % 2, `/conference_rooms/${room}`, { settings })))
+  const { body } = await ask(nodes[0].app, `GET /v1/conference_rooms/${room}`, { key: nodes[0].ours.keys.live })
+  for (const change of changes) assert.equal({ ...body.settings, ...change }, body.settings)
+  await close()
+})
+
 test.run()
