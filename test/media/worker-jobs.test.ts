@@ -34,6 +34,15 @@ test('when the thread dies, what waits is answered by an error, and the next job
   await jobs.close()
 })
 
+test('a job that finds the queue full is refused at once, and counted', async () => {
+  const jobs = new WorkerJobs<number, Answer>(entry, { maxWaiting: 2 })
+  const answers = [1, 2, 3].map(n => jobs.run(n))
+  assert.is(jobs.waiting, 2)
+  assert.equal(await Promise.all(answers), [{ doubled: 2 }, { doubled: 4 }, { error: 'too many jobs wait' }])
+  assert.is(jobs.lost, 1)
+  await jobs.close()
+})
+
 test('a module that is not there is an error value', async () => {
   const jobs = new WorkerJobs<number, Answer>({ url: new URL('file:///nowhere/worker.js'), execArgv: [] })
   assert.ok('error' in (await jobs.run(1)))

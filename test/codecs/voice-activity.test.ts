@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs'
+import * as assert from 'uvu/assert'
+import { loadVoiceDetector } from '../../codecs/voice-activity.ts'
+import { readWav } from '../../codecs/wav.ts'
+import { suite } from '../harness.ts'
+
+const test = suite('codecs/voice-activity')
+const create = await loadVoiceDetector()
+
+const wav = readWav(readFileSync(new URL('../../fixtures/prompts/announcement.wav', import.meta.url)))
+if ('error' in wav) throw new Error(wav.error)
+const speech = wav.samples[0]!
+
+/** Of how many of the frames it says that they are a voice. */
+function share(samples: Int16Array, detector = create()): number {
+  const frames = Math.floor(samples.length / 160)
+  let voiced = 0
+  for (let i = 0; i < frames; i++) if (detector.isVoice(samples.subarray(i * 160, (i + 1) * 160))) voiced++
+  detector.close()
+  return voiced / frames
+}
+
+/** The same noise in each run (xorshift), at about this level [dBov]. */
+function noise(seconds: number, levelDbov: number): Int16Array {
+  let state = 1
+  const amplitude = 32_768 * 10 ** (levelDbov / 20) * Math.sqrt(3)
+  return Int16Array.from({ length: 8000 * seconds }, () => {
+    state ^= state << 13
+    state ^= state >>> 17
+    state ^= state << 5
+    return Math.round((amplitude * state) / 2 ** 31)
+  })
+}
+
+test('most of a sentence is a voice', () => {
+  assert.ok(share(speech) > 0.6, `${share(speech)}`)
+})
+
+test('silence, the noise of a line and a hum are none', () => {
+  assert.is(share(new Int16Array(16_000)), 0)
+  assert.is(share(noise(2, -55)), 0)
+  const hum = Int16Array.from({ length: 16_000 }, (_, i) => Math.round(60 * Math.sin((2 * Math.PI * 50 * i) / 8000)))
+  assert.is(share(hum), 0)
+})
+
+test('a whisper of a voice below the floor is none', () => {
+  assert.is(share(speech.map(sample => sample / 200)), 0)
+})
+
+test('one detector is not disturbed by another', () => {
+  const [one, other] = [create(), create()]
+  const alone = create()
+  for (let at = 0; at + 160 <= speech.length; at += 160) {
+    const frame = speech.subarray(at, at + 160)
+    other.isVoice(noise(1, -20).subarray(0, 160))
+    assert.is(one.isVoice(frame), alone.isVoice(frame))
+  }
+  for (const detector of [one, other, alone]) detector.close()
+})
+
+test('after close nothing is a voice, and closing twice is harmless', () => {
+  const detector = create()
+  detector.close()
+  detector.close()
+  detector.reset()
+  assert.is(share(speech, detector), 0)
+})
+
+test.run()
