@@ -125,6 +125,8 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
       body: superviseBody,
       handler: async (context, { params, body }) => {
         const { mode, user_id: userId } = body
+        const lost = await lostCall(deps, context, params.id)
+        if (lost !== null) return lost
         const named = [{ param: 'user_id', id: userId, kind: 'user', exists: deps.exists.user }]
         const wrong = await referenceProblem(deps.store.db, context, named)
         if (wrong !== null) return wrong
@@ -139,6 +141,10 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
     }),
   ]
 }
+
+/** 404 for a call that is not there comes before what is wrong with what a body names. */
+const lostCall = async ({ store }: CallHandlingDeps, context: Context, id: string): Promise<Problem | null> =>
+  (await forTenant(store.db, context).find('calls', id)) === undefined ? missing('call', id) : null
 
 async function handle(
   { store, media, centre }: CallHandlingDeps,
@@ -164,6 +170,8 @@ async function transfer(
   const { exists } = deps
   const target = targetOf(body)
   if (isProblem(target)) return target
+  const lost = await lostCall(deps, context, callId)
+  if (lost !== null) return lost
   const wrong = await referenceProblem(deps.store.db, context, [
     { param: 'user_id', id: body.user_id, kind: 'user', exists: exists.user },
     { param: 'queue_id', id: body.queue_id, kind: 'queue', exists: exists.queue },

@@ -77,6 +77,8 @@ export function callSpeechRoutes(deps: CallSpeechDeps): Route[] {
       errors,
       handler: async (context, { params: { id }, body }) => {
         const { audio_asset_id: assetId, loop = false } = body
+        const found = await running(deps.store, context, id)
+        if (isProblem(found)) return found
         if ((await forTenant(deps.store.db, context).find('audio_assets', assetId)) === undefined) {
           return problem('parameter_invalid', `No such audio asset: ${assetId}`, { param: 'audio_asset_id' })
         }

@@ -136,6 +136,46 @@ async function makeRecording(maker: Maker, status: 'ready' | 'recording'): Promi
   return { id }
 }
 
+/** A call that a flow has led, with one turn. */
+async function makeFlowRun(maker: Maker): Promise<Ids> {
+  const { id = '', participant_id = '' } = await makeCall(maker)
+  const at = START.toISOString()
+  const scoped = forTenant(maker.world.store.db, maker.tenant)
+  await scoped.insert('call_programs', {
+    id,
+    leg_id: participant_id,
+    kind: 'assistant',
+    flow_id: null,
+    flow_version: null,
+    assistant_id: newId('assistant'),
+    status: 'ended',
+    state: null,
+    child_leg: null,
+    end_reason: 'caller_hangup',
+    hops: 0,
+    created: at,
+    ended_at: at,
+  })
+  return { id }
+}
+
+async function makeVoicemail(maker: Maker, status: 'ready' | 'recording'): Promise<Ids> {
+  const { id: callId = '' } = await makeRecording(maker, 'ready')
+  const id = newId('voicemail')
+  await forTenant(maker.world.store.db, maker.tenant).insert('voicemails', {
+    id,
+    call_id: callId,
+    queue_id: null,
+    user_id: null,
+    from_address: 'sip:2@127.0.0.1',
+    status,
+    file: `${callId}.wav`,
+    duration_ms: 20,
+    created: START.toISOString(),
+  })
+  return { id }
+}
+
 const withId = async (made: Promise<{ id: string }>): Promise<Ids> => ({ id: (await made).id })
 
 async function makeUser(maker: Maker, status: 'active' | 'invited' = 'active'): Promise<Ids> {
@@ -207,6 +247,8 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
   '/calls/:id/transfer/complete': makeConsultation,
   '/calls/:id/transfer/cancel': makeConsultation,
   '/calls/:id/streams/:stream_id': makeStream,
+  '/calls/:id/flow_run': makeFlowRun,
+  '/voicemails/:id': maker => makeVoicemail(maker, 'ready'),
   '/calls/:id/recording': maker => makeRecording(maker, 'ready'),
   '/conference_rooms/:id': maker => withId(maker.ask('POST /v1/conference_rooms', { name: 'Room' })),
   '/conference_rooms/:id/participants': makeRoomWithGuest,
@@ -240,4 +282,4 @@ export async function idsFor(path: string, maker: Maker): Promise<Ids> {
   return MAKERS[base]!(maker)
 }
 
-export { makeRecording, makeUser }
+export { makeRecording, makeUser, makeVoicemail }

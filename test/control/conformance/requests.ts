@@ -8,6 +8,7 @@ import {
   makeRecording,
   makeTrunk,
   makeUser,
+  makeVoicemail,
   WAV_BASE64,
 } from './objects.ts'
 import { example, type Shape } from './shapes.ts'
@@ -30,6 +31,9 @@ export const BODIES: Record<string, (maker: Maker) => Promise<object> | object> 
   createTestEvent: () => ({ type: 'call.ended' }),
   createWebhookEndpoint: () => ({ url: 'https://93.184.216.34/' }),
   inviteConferenceParticipant: () => ({ to: 'sip:a@127.0.0.1' }),
+  playInCall: async maker => ({
+    audio_asset_id: (await maker.ask('POST /v1/audio_assets', { file: { content_base64: WAV_BASE64 } })).id,
+  }),
   replayWebhookEndpoint: () => ({ since: START.toISOString() }),
   setAgentStatus: () => ({ status: 'away' }),
   superviseCall: async maker => ({ mode: 'monitor', user_id: await makeAgent(maker) }),
@@ -56,6 +60,7 @@ const named = async (made: Promise<{ id: string }>): Promise<Ids> => ({ id: (awa
 
 /** Conflicts of the object's state, where no idempotency key makes one. */
 export const SPECIALS: Special[] = [
+  special('getVoicemailContent', 409, async maker => ({ ids: await makeVoicemail(maker, 'recording') })),
   special('getRecordingContent', 409, async maker => ({ ids: await makeRecording(maker, 'recording') })),
   special('setAgentStatus', 409, async maker => ({ ids: await makeUser(maker, 'invited'), body: { status: 'away' } })),
   special('createSipCredential', 409, async maker => ({ ids: await makeUser(maker, 'invited') })),
