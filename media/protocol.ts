@@ -85,7 +85,10 @@ export type PlaySource =
   | { kind: 'music' }
   | { kind: 'tone'; name: 'ringback' | 'busy' | 'beep' }
   | { kind: 'silence'; ms: number }
-  /** Text to speech. `voice`: a name of the engine's; null: the default voice. `language`: BCP 47, null: English. */
+  /**
+   * Text to speech, sentence by sentence. `voice`: a name of the engine's; null, or one that it does not have: its default.
+   * `language`: BCP 47, null: English.
+   */
   | { kind: 'speech'; text: string; voice: string | null; language: string | null }
 
 /** How a leg is listened to: voice activity, and what was said. Nothing is heard in a card-payment pause. */
@@ -260,6 +263,8 @@ export interface Commands {
     request: { legId: string; room: RoomSpec; affinity: string; codecs: CodecName[] }
     reply: LegSnapshot
   }
+  /** Lets an incoming leg ring for as long as its caller waits: it is answered or rejected later. */
+  'leg.ring': { request: { legId: string }; reply: Ok }
   'leg.reject': {
     request: { legId: string; sipCode: number; retryAfterS: number | null; reason: EndedReason }
     reply: Ok
@@ -294,7 +299,8 @@ export interface Commands {
   'leg.read': { request: { legIds: string[] }; reply: { legs: LegSnapshot[] } }
   /**
    * Plays to this leg alone, one after the other; replaces what is playing, or waits behind it with `append`. `hangupAfter`:
-   * the leg ends with the last. Each ends in one `play.finished`.
+   * the leg ends with the last. Each that was replied to without a failure ends in one `play.finished`; one whose first sound
+   * takes more than three seconds to make is replied to by then, and fails there.
    */
   'leg.play': {
     request: {
@@ -310,7 +316,9 @@ export interface Commands {
   'leg.stop_play': { request: { legId: string }; reply: Ok }
   /**
    * Collects keys, and words with `speech`: plays `prompts`, falls silent at the first key or word, ends by a terminator, by
-   * length, by time or by what was said: `leg.collected`.
+   * length, by time or by what was said: `leg.collected`. With `speech` it takes the place of `leg.listen`, and nobody listens
+   * when it ends; no time-out cuts in while somebody speaks or is being understood; what is said is told by `leg.collected` alone,
+   * and in no transcript when it is `sensitive`.
    */
   'leg.collect': {
     request: {
@@ -428,7 +436,10 @@ export interface Events {
     /** What was said, when words ended it; null for a secret entry that was typed. */
     utterance: Utterance | null
   }
-  /** Voice activity was declared. `bargedIn`: what was being played is silent since that frame. */
+  /**
+   * Voice activity was declared. `bargedIn`: what was being played is silent since that frame. One `leg.utterance` follows, without
+   * words when a card-payment pause began, too much waits, or no engine could make it out; none when the listening ends first.
+   */
   'leg.speech_started': { legId: string; listenId: string; bargedIn: boolean }
   'leg.utterance': { legId: string; listenId: string; utterance: Utterance }
   'leg.ended': { legId: string; reason: EndedReason; sipCode: number | null; quality: Quality }
@@ -448,6 +459,7 @@ export interface Events {
   'stream.changed': StreamSnapshot
   'recording.ready': RecordingInfo
   'recording.failed': { recordingId: string; message: string }
+  /** Of the leg's own words, from where the recording of the same target began, else from `transcript.start`. */
   'transcript.segment': { transcriptId: string; legId: string; text: string; startMs: number; endMs: number }
   'transcript.ready': { transcriptId: string; durationMs: number }
   /**
