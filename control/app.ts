@@ -45,7 +45,7 @@ import { callbackRoutes } from './resources/callbacks/routes.ts'
 import { callbacksUsing, expireCallbacks } from './resources/callbacks/store.ts'
 import { callRoutes } from './resources/calls.ts'
 import { clientTokenRoutes } from './resources/client-tokens.ts'
-import { conferenceRoomRoutes } from './resources/conference-rooms.ts'
+import { conferenceRoomRoutes } from './resources/conference-rooms/routes.ts'
 import { connectionRoutes } from './resources/connections.ts'
 import { copilotProfileRoutes } from './resources/copilot-profiles/routes.ts'
 import { serveDocs } from './resources/docs.ts'
@@ -212,7 +212,8 @@ export function routes(parts: AppParts, requestLog: Pick<RequestLog, 'flush'>): 
   const sipHost = sipHostOf(config)
   const serveQueues = (): void => void centre.run(media)
   const publicUrl = publicUrlOf(config)
-  const dial = { store, media, now, sipHost }
+  const loopback = { host: reachableHost(config.sipHost), port: config.sipPort ?? 5060 }
+  const dial = { store, media, now, sipHost, loopback }
   const streams = { ...streamDeps(config), store, media, now, resolve: resolveHost }
   return [
     ...callRoutes({ ...dial, streams: callStreams(streams) }),
@@ -238,7 +239,7 @@ export function routes(parts: AppParts, requestLog: Pick<RequestLog, 'flush'>): 
     ...callProgramRoutes({ store, vault }),
     ...callSpeechRoutes({ store, media, dataDir: config.dataDir }),
     ...voicemailRoutes({ store, dataDir: config.dataDir }),
-    ...conferenceRoomRoutes({ store, now, publicUrl }),
+    ...conferenceRoomRoutes({ store, now, publicUrl, usesOf: routesLeadingTo }),
     ...roomHistoryRoutes({ store, now }),
     ...roomParticipantRoutes({ ...dial, seat: (roomId, id) => centre.seat(roomId, id, media) }),
     ...inboundRouteRoutes({ store, now }),

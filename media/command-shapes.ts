@@ -126,6 +126,7 @@ const nothing = object<Record<string, never>>({})
 /** What the body of each command must look like before anything is done with it: the types of `protocol.ts`, at run time. */
 export const COMMAND_SHAPES: { [N in CommandName]: Shape<Request<N>> } = {
   'leg.answer': object({ legId: id, room, affinity: text(200), codecs }),
+  'leg.ring': object({ legId: id }),
   'leg.reject': object({
     legId: id,
     sipCode: integer(300, 699),

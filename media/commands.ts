@@ -63,6 +63,7 @@ export class CommandTable {
         this.#forward(name, request, this.#threads.get(idOf(request)))
     this.#handlers = {
       'leg.answer': request => this.#boardOf(request.legId).answer(request),
+      'leg.ring': ({ legId }) => this.#options.switchboard.ring(legId),
       'leg.reject': request => this.#boardOf(request.legId).reject(request),
       'leg.dial': request => this.#dial(request),
       'leg.hangup': request => this.hangup(request),

@@ -9,6 +9,7 @@ export type ForwardedCommand = Exclude<
   CommandName,
   | 'leg.answer'
   | 'leg.reject'
+  | 'leg.ring'
   | 'leg.dial'
   | 'leg.hangup'
   | 'leg.read'

@@ -210,6 +210,14 @@ export class Switchboard {
     this.#refuse(line.sessionId, status, status === 503 ? RETRY_AFTER_S : null)
   }
 
+  /** Control has decided that it rings: the limit for a decision is met. */
+  ring(legId: string): Reply<'leg.ring'> | Failure {
+    const line = this.lines.get(legId)
+    if (line === undefined || line.state !== 'incoming') return notFound(legId)
+    clearTimeout(line.timer)
+    return {}
+  }
+
   reject(request: Request<'leg.reject'>): Reply<'leg.reject'> | Failure {
     const line = this.lines.get(request.legId)
     if (line === undefined || line.state === 'ended') return notFound(request.legId)

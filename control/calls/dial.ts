@@ -8,6 +8,7 @@ import type { Db, Store, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import { affinityOf, ownRoom } from './decide.ts'
 import { endLeg, insertParty, loadLeg } from './records.ts'
+import { isSandboxNumber, sandboxTarget } from './sandbox.ts'
 import type { CallRow, ConnectionRow, ParticipantRow } from './tables.ts'
 
 /** Who asks for a call: a tenant, and the request for the events. A `Context` is one. */
@@ -40,6 +41,8 @@ export interface DialDeps {
   now: () => Date
   /** The host of our own SIP address, for a call that is from no number. */
   sipHost: string
+  /** Where our own SIP is reached from this machine, for sandbox numbers. */
+  loopback?: { host: string; port: number }
 }
 
 /** Placed: its rows, and for what goes wrong before media has accepted it a problem. */
@@ -59,13 +62,12 @@ export async function placeCall(
   request: DialRequest,
   also: (trx: Trx, call: CallRow) => Promise<void> = async () => {},
 ): Promise<Placed | Problem> {
-  if (!caller.livemode) {
-    return problem('parameter_invalid', 'A test key reaches nobody outside: dial with a live key.', { param: 'to' })
-  }
-  const way = await wayTo(deps.store.db, caller, request, deps.sipHost)
+  const legId = newId('participant')
+  const way = caller.livemode
+    ? await wayTo(deps.store.db, caller, request, deps.sipHost)
+    : sandboxWay(deps, request, legId)
   if ('problem' in way) return way
   const at = deps.now().toISOString()
-  const legId = newId('participant')
   const placed = await deps.store.transaction(async trx => {
     const rows = await insertParty(
       trx,
@@ -103,6 +105,17 @@ export async function placeCall(
   })
   if (!isFailure(reply)) return placed
   return refused(deps, legId, reply.failure, reply.message)
+}
+
+/** A test call goes to a sandbox number or nowhere. */
+function sandboxWay({ loopback }: DialDeps, { to, from }: DialRequest, legId: string): Way | Problem {
+  if (loopback === undefined || !isSandboxNumber(to)) {
+    const message = 'A test key reaches nobody outside: dial a sandbox number (+15005550001 to 7), or use a live key.'
+    return problem('parameter_invalid', message, { param: 'to' })
+  }
+  if (from !== undefined && !E164.test(from) && !SIP_URI.test(from)) return malformed('from')
+  const target = sandboxTarget(to, legId, loopback)
+  return { target, connection: null, from: from ?? target.from.uri }
 }
 
 const idOf = ({ target }: DialRequest, type: DialedTarget['type']): string | null =>

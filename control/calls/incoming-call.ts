@@ -5,6 +5,7 @@ import type { Trx } from '../store.ts'
 import type { FollowUp, Of } from './event-handler.ts'
 import { addressOf, isInHours, routeInbound } from './inbound.ts'
 import { insertParty, type NewParty, tenantOf } from './records.ts'
+import { onSandboxCall } from './sandbox.ts'
 import type { Seating } from './seat.ts'
 import type { ConnectionRow, InboundRouteRow } from './tables.ts'
 
@@ -21,6 +22,8 @@ export async function onIncoming(
   trx: Trx,
   { body, at }: Of<'leg.incoming'>,
 ): Promise<FollowUp> {
+  const sandbox = await onSandboxCall(trx, { body, at })
+  if (sandbox !== null) return sandbox
   // Inbound traffic is live: the telephone network knows no test mode.
   const connections = await trx.selectFrom('connections').selectAll().where('livemode', '=', 1).execute()
   const routes = await trx.selectFrom('inbound_routes').selectAll().where('livemode', '=', 1).execute()

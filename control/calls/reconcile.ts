@@ -14,6 +14,7 @@ import {
   loadLeg,
   tenantOf,
 } from './records.ts'
+import { resumeSandboxLeg } from './sandbox.ts'
 import type { Seating } from './seat.ts'
 import type { CallRow } from './tables.ts'
 
@@ -97,6 +98,7 @@ export class Reconciler {
   async #resumeLeg(leg: LegSnapshot, media: MediaPort): Promise<void> {
     if (await this.#deps.centre.owns(leg.legId)) return
     const rows = await loadLeg(this.#deps.store.db, leg.legId)
+    if (rows === null && (await resumeSandboxLeg(leg, media))) return
     if (rows === null || rows.call.ended_at !== null) {
       await this.#turnAway(leg, media)
       return

@@ -276,6 +276,7 @@ export class FakeMedia {
   #execute(name: CommandName, body: unknown): object {
     const handlers: { [N in CommandName]?: (body: Commands[N]['request']) => object } = {
       'leg.answer': ({ legId, room }) => this.#withLeg(legId, leg => this.#answer(leg, room)),
+      'leg.ring': ({ legId }) => this.#withLeg(legId, () => {}),
       'leg.reject': ({ legId, reason, sipCode }) => this.#withLeg(legId, () => this.hangUp(legId, reason, sipCode)),
       'leg.dial': request => {
         const { target } = request

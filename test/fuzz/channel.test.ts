@@ -86,6 +86,7 @@ const listen: Request<'leg.listen'>['listen'] = {
 /** A good body of every command, for a leg that is there. */
 const bodies = (legId: string, n: number): { [N in CommandName]: Request<N> } => ({
   'leg.answer': { legId, room, affinity: 'one', codecs: ['PCMU'] },
+  'leg.ring': { legId },
   'leg.reject': { legId, sipCode: 486, retryAfterS: 5, reason: 'busy' },
   'leg.dial': {
     legId: `dialled_${n}`,

@@ -1,0 +1,92 @@
+import * as assert from 'uvu/assert'
+import { Product } from '../../bench/product.ts'
+import { suite } from '../harness.ts'
+import { curtain } from './scene.ts'
+
+let product: Product
+
+const test = suite('e2e/sandbox')
+
+test.before(async () => {
+  product = await Product.start()
+})
+test.after(() => curtain(product))
+
+/** A request with the test key. */
+async function ask(method: string, path: string, body?: object) {
+  const response = await fetch(`${product.baseUrl}/v1${path}`, {
+    method,
+    headers: { authorization: `Bearer ${product.testKey}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
+  return { status: response.status, body: (await response.json()) as any }
+}
+
+const call = async (to: string, more: object = {}): Promise<string> => {
+  const made = await ask('POST', '/calls', { to, ...more })
+  assert.is(made.status, 201, JSON.stringify(made.body))
+  return made.body.id
+}
+
+const reaches = (id: string, status: string, limitMs = 10_000) =>
+  product.until(
+    `${id} is ${status}`,
+    async () => {
+      const { body } = await ask('GET', `/calls/${id}`)
+      return body.status === status ? body : null
+    },
+    limitMs,
+  )
+
+test(
+  '+15005550001 is busy, +15005550002 does not answer, +15005550003 rejects',
+  async () => {
+    const [busy, silent, rejecting] = await Promise.all([
+      call('+15005550001'),
+      call('+15005550002', { timeout_s: 5 }),
+      call('+15005550003'),
+    ])
+    assert.is((await reaches(busy, 'busy')).sip_code, 486)
+    assert.is((await reaches(rejecting, 'failed')).ended_reason, 'rejected')
+    assert.is((await reaches(silent, 'no_answer')).ended_reason, 'no_answer')
+  },
+  { timeoutMs: 30_000 },
+)
+
+test(
+  '+15005550005 hangs up after three seconds, +15005550006 and +15005550007 answer and stay',
+  async () => {
+    const [short, echo, speaking] = await Promise.all(['5', '6', '7'].map(last => call(`+1500555000${last}`)))
+    await Promise.all([short, echo, speaking].map(id => reaches(id!, 'in_progress')))
+    const ended = await reaches(short!, 'completed')
+    assert.is(ended.ended_reason, 'caller_hangup')
+    assert.ok(ended.duration_ms >= 2900 && ended.duration_ms < 6000, `${ended.duration_ms} ms`)
+    for (const id of [echo, speaking]) {
+      const { body } = await ask('GET', `/calls/${id}`)
+      assert.is(body.status, 'in_progress')
+      assert.ok(body.quality[0].packets_received > 50)
+      assert.is((await ask('POST', `/calls/${id}/hangup`)).status, 200)
+    }
+  },
+  { timeoutMs: 30_000 },
+)
+
+test(
+  '+15005550004 answers after ten seconds',
+  async () => {
+    const id = await call('+15005550004', { timeout_s: 20 })
+    const { created, answered_at } = await reaches(id, 'in_progress', 20_000)
+    const waitedMs = Date.parse(answered_at) - Date.parse(created)
+    assert.ok(waitedMs > 9000, `${waitedMs} ms`)
+  },
+  { timeoutMs: 30_000 },
+)
+
+test('a test key reaches nobody else, and nobody else reaches a sandbox number', async () => {
+  const refused = await ask('POST', '/calls', { to: '+15550100100' })
+  assert.is(refused.status, 400)
+  assert.is(refused.body.error.param, 'to')
+})
+
+test.run()
