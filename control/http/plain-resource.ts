@@ -82,8 +82,8 @@ export interface Deletion<T extends TableWithId> {
 }
 
 /** DELETE of one by its ID; 409 with `details.used_by` while others use it. */
-export function deleteRoute<T extends TableWithId, R extends TSchema>(
-  plain: Plain<T, R>,
+export function deleteRoute<T extends TableWithId>(
+  plain: Omit<Plain<T, TSchema>, 'reply' | 'toObject'>,
   deletion: Deletion<T>,
 ): Route {
   const { store, table, object } = plain

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { CallDriver } from '../../control/calls/driver.ts'
 import type { StreamDeps } from '../../control/calls/streams.ts'
+import { routesLeadingTo } from '../../control/contact-centre/route-uses.ts'
 import { existsIn } from '../../control/http/references.ts'
 import { newId } from '../../control/ids.ts'
 import { MediaClient, type MediaHandler } from '../../control/media-client.ts'
@@ -8,7 +9,7 @@ import { CallCentre } from '../../control/queues/call-centre.ts'
 import type { CallCentreDeps, HandOver } from '../../control/queues/deps.ts'
 import { callHandlingRoutes } from '../../control/resources/call-handling.ts'
 import { callRoutes } from '../../control/resources/calls.ts'
-import { conferenceRoomRoutes } from '../../control/resources/conference-rooms.ts'
+import { conferenceRoomRoutes } from '../../control/resources/conference-rooms/routes.ts'
 import { connectionRoutes } from '../../control/resources/connections.ts'
 import { eventRoutes } from '../../control/resources/events.ts'
 import { inboundRouteRoutes } from '../../control/resources/inbound-routes.ts'
@@ -93,7 +94,7 @@ export async function startControl(world: World, media: FakeMedia, options: Opti
       pciOf: async (db, tenant) => (await organisationSettings(db, tenant)).pci,
     }),
     ...recordingRoutes({ store, dataDir: options.dataDir ?? '/nowhere' }),
-    ...conferenceRoomRoutes({ store, now, publicUrl: 'http://tandem.test' }),
+    ...conferenceRoomRoutes({ store, now, publicUrl: 'http://tandem.test', usesOf: routesLeadingTo }),
     ...roomParticipantRoutes({ ...dial, seat: (roomId, id) => centre.seat(roomId, id, client) }),
     ...inboundRouteRoutes({ store, now }),
     ...phoneNumberRoutes({ store, now }),

@@ -1,0 +1,104 @@
+import type { Static } from 'typebox'
+import { runningSession } from '../../calls/seat.ts'
+import { setLocked } from '../../calls/session-state.ts'
+import { DEFAULT_SETTINGS, type RoomSchedule, scheduleOf, settingsOf } from '../../calls/settings.ts'
+import type { ConferenceRoomRow } from '../../calls/tables.ts'
+import type { Context } from '../../http/context.ts'
+import { conflict, missing, type Problem } from '../../http/errors.ts'
+import type { UsesOf } from '../../http/references.ts'
+import { newId } from '../../ids.ts'
+import { type ConferenceRoom, toConferenceRoom } from '../../schemas/conference-room.ts'
+import { newSecret, sha256 } from '../../secrets.ts'
+import type { Store } from '../../store.ts'
+import { forTenant } from '../../tenancy.ts'
+import { changedPinProblem, pinColumns, pinProblem } from './pins.ts'
+import { inUtc, scheduleProblem } from './schedule.ts'
+import type { ChangeBody, createBody } from './schema.ts'
+import { toObject } from './shown.ts'
+
+export interface ConferenceRoomDeps {
+  store: Store
+  now: () => Date
+  /** Where guests find us, for `join_url`; no slash at its end. */
+  publicUrl: string
+  /** The inbound routes that keep a room from being deleted. */
+  usesOf: UsesOf
+}
+
+export async function createRoom(deps: ConferenceRoomDeps, context: Context, body: Static<typeof createBody>) {
+  const schedule: RoomSchedule = {
+    start_at: null,
+    end_at: null,
+    recurrence: 'none',
+    timezone: 'UTC',
+    ...body.schedule,
+  }
+  const refused = pinProblem(body.pin ?? null, body.moderator_pin ?? null) ?? scheduleProblem(schedule)
+  if (refused !== null) return refused
+  const at = deps.now().toISOString()
+  const token = newSecret('guest')
+  const row: ConferenceRoomRow = {
+    id: newId('conference_room'),
+    organisation_id: context.organisationId,
+    livemode: context.livemode ? 1 : 0,
+    name: body.name,
+    owner_id: null,
+    active: 1,
+    ...(await pinColumns('pin', body.pin ?? null)),
+    ...(await pinColumns('moderator_pin', body.moderator_pin ?? null)),
+    settings: JSON.stringify({ ...DEFAULT_SETTINGS, ...body.settings }),
+    schedule: JSON.stringify(inUtc(schedule)),
+    link_hash: sha256(token),
+    created: at,
+    updated: at,
+  }
+  await forTenant(deps.store.db, context).insert('conference_rooms', row)
+  return { ...toConferenceRoom(row, { dialIn: [], live: null }), join_url: joinUrl(deps, token) }
+}
+
+export async function replaceLink(deps: ConferenceRoomDeps, context: Context, id: string) {
+  const token = newSecret('guest')
+  const change = { link_hash: sha256(token), updated: deps.now().toISOString() }
+  const rooms = forTenant(deps.store.db, context)
+  await rooms.update('conference_rooms').set(change).where('id', '=', id).execute()
+  const row = await rooms.find('conference_rooms', id)
+  if (row === undefined) return missing('conference_room', id)
+  return { ...(await toObject(deps.store.db, context, row)), join_url: joinUrl(deps, token) }
+}
+
+const joinUrl = ({ publicUrl }: ConferenceRoomDeps, token: string): string => `${publicUrl}/join/${token}`
+
+export async function changeRoom(
+  deps: ConferenceRoomDeps,
+  context: Context,
+  id: string,
+  body: ChangeBody,
+): Promise<ConferenceRoom | Problem> {
+  // Slow by design, so before the transaction.
+  const pins = {
+    ...(body.pin === undefined ? {} : await pinColumns('pin', body.pin)),
+    ...(body.moderator_pin === undefined ? {} : await pinColumns('moderator_pin', body.moderator_pin)),
+  }
+  return deps.store.transaction(async trx => {
+    const row = await forTenant(trx, context).find('conference_rooms', id)
+    if (row === undefined) return missing('conference_room', id)
+    const schedule = { ...scheduleOf(row), ...body.schedule }
+    const refused = (await changedPinProblem(row, body)) ?? scheduleProblem(schedule)
+    if (refused !== null) return refused
+    if (body.locked !== undefined) {
+      const session = await runningSession(trx, row)
+      if (session === undefined) return conflict('not_running', 'No session is in progress that could be locked.')
+      await setLocked(trx, session, body.locked)
+    }
+    const change: Partial<ConferenceRoomRow> = {
+      ...(body.name === undefined ? {} : { name: body.name }),
+      ...(body.active === undefined ? {} : { active: body.active ? 1 : 0 }),
+      ...pins,
+      settings: JSON.stringify({ ...settingsOf(row), ...body.settings }),
+      schedule: JSON.stringify(inUtc(schedule)),
+      updated: deps.now().toISOString(),
+    }
+    await forTenant(trx, context).update('conference_rooms').set(change).where('id', '=', id).execute()
+    return toObject(trx, context, { ...row, ...change })
+  })
+}
