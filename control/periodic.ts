@@ -5,6 +5,8 @@ export interface PeriodicParts {
   name: string
   /** Between the end of a run and the next one. */
   everyMs: number
+  /** Before the first run; absent: as between two. A long duty of a process that is often restarted would else never come. */
+  firstMs?: number
   run: () => Promise<unknown>
   log: Logger
   /** Runs `task` after `ms`; what it returns forgets it. */
@@ -23,20 +25,25 @@ export class Periodic {
   }
 
   start(): void {
-    const { everyMs, later = afterMs } = this.#parts
+    const { everyMs, firstMs = everyMs } = this.#parts
+    this.#runIn(firstMs)
+  }
+
+  #runIn(ms: number): void {
+    const { later = afterMs } = this.#parts
     this.#forget = later(() => {
       this.#running = this.#runOnce()
-    }, everyMs)
+    }, ms)
   }
 
   async #runOnce(): Promise<void> {
-    const { name, run, log } = this.#parts
+    const { name, everyMs, run, log } = this.#parts
     try {
       await run()
     } catch (error) {
       log.error({ err: error, duty: name }, 'a periodic duty failed')
     }
-    if (!this.#closed) this.start()
+    if (!this.#closed) this.#runIn(everyMs)
   }
 
   /** Resolves when a run that is under way has ended; none comes after it. Idempotent. */

@@ -4,6 +4,7 @@ import Type from 'typebox'
 import { ERRORS } from './errors.ts'
 import type { Route } from './route.ts'
 import { input } from './schema.ts'
+import { VERSIONS } from './version.ts'
 
 const EVERYWHERE = [400, 401, 403, 429, 500]
 
@@ -85,7 +86,11 @@ function describe(route: Route): string {
 
 /** Headers are only described here: the pipeline checks them itself, with errors of its own. */
 function headersOf(route: Route) {
-  const version = { 'Service-Version': Type.Optional(Type.String({ description: 'API version for this request.' })) }
+  const version = {
+    'Service-Version': Type.Optional(
+      Type.String({ description: `API version for this request: ${VERSIONS.join(', ')}; default: the key's.` }),
+    ),
+  }
   const idempotency = {
     'Idempotency-Key': Type.Optional(
       Type.String({ description: 'A retry within 24 hours with the same key and parameters gets the first answer.' }),

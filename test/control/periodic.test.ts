@@ -56,4 +56,26 @@ test('closing waits for the run that is under way, and none comes after it', asy
   assert.not.ok(await strike())
 })
 
+test('the first run may come sooner than the others', async () => {
+  const { later, strike } = handClock()
+  const waits: number[] = []
+  const noted = (task: () => void, ms: number) => {
+    waits.push(ms)
+    return later(task)
+  }
+  const duty = new Periodic({
+    name: 'duty',
+    everyMs: 1000,
+    firstMs: 10,
+    run: async () => {},
+    log: silent,
+    later: noted,
+  })
+  duty.start()
+  await strike()
+  await strike()
+  assert.equal(waits, [10, 1000, 1000])
+  await duty.close()
+})
+
 test.run()
