@@ -28,7 +28,8 @@ import { type LegMedia, type PacketOut, RtpLeg } from './rtp-leg.ts'
 import type { RtpReceiver } from './rtp-socket.ts'
 import { type HearingTools, newHearingCounters } from './speech/hearing.ts'
 import { type Transcribed, Transcripts } from './speech/transcripts.ts'
-import type { RunningStream, StreamDialler } from './stream-socket.ts'
+import type { StreamDialler } from './stream-socket.ts'
+import { Streams } from './streams.ts'
 
 /** The sockets of one leg. */
 export interface LegSocket extends PacketOut {
@@ -80,11 +81,6 @@ interface Member {
   keyRate: RateLimit
 }
 
-interface StreamEntry {
-  target: Target
-  stream: RunningStream
-}
-
 /**
  * Everything of one engine thread: legs, rooms, pauses, streams and recordings, on one clock. Commands come as method
  * calls, what happens goes out as events. Who closes whom stands in docs/closing.md.
@@ -95,19 +91,24 @@ export class Engine implements LegHooks {
   readonly #rooms = new Map<string, Room>()
   /** The rooms of each slot of the clock. */
   readonly #slots: Room[][] = Array.from({ length: SLOTS }, () => [])
-  readonly #streams = new Map<string, StreamEntry>()
+  readonly #streams: Streams
   readonly #captures = new Captures(change => this.#captureChanged(change))
   readonly #recordings: Recordings
   readonly #transcripts: Transcripts
   readonly #heard = newHearingCounters()
-  /** What the legs and streams that are over have counted. */
-  readonly #totals = { packetsRefused: 0, framesSent: 0, framesDropped: 0 }
+  /** What the legs that are over have refused. */
+  #packetsRefused = 0
 
   constructor(options: EngineOptions) {
     this.#options = options
     this.#recordings = new Recordings(options.dataDir, {
       ready: info => this.#emit('recording.ready', info),
       failed: failure => this.#emit('recording.failed', failure),
+    })
+    this.#streams = new Streams({
+      dialler: options.dialler,
+      now: options.now,
+      changed: snapshot => this.#emit('stream.changed', snapshot),
     })
     this.#transcripts = new Transcripts({
       segment: segment => this.#emit('transcript.segment', segment),
@@ -229,7 +230,7 @@ export class Engine implements LegHooks {
     this.#recordings.drop({ legId })
     this.#transcripts.drop({ legId }, this.#options.now())
     member.dialogue.close()
-    this.#totals.packetsRefused += leg.packetsRefused
+    this.#packetsRefused += leg.packetsRefused
     leg.close()
     disconnect()
     return { quality }
@@ -352,15 +353,9 @@ export class Engine implements LegHooks {
     const isSecret = dialogue.secret
     const masked = isPaused || isSecret
     this.#emit('leg.dtmf', { legId: leg.id, key: masked ? '*' : key, masked, source })
-    if (!masked) this.#streamKey(member, key)
+    if (!masked) this.#streams.key(leg.id, member.room?.spec.roomId ?? null, key)
     const isCollected = dialogue.key(key)
     if (!isCollected && source !== 'inband' && !isSecret) this.#relayKey(member, key, isPaused)
-  }
-
-  #streamKey({ leg, room }: Member, key: string): void {
-    for (const { target, stream } of this.#streams.values()) {
-      if ('legId' in target ? target.legId === leg.id : target.roomId === room?.spec.roomId) stream.dtmf(key)
-    }
   }
 
   /** The payment line gets the keys of a pause; without one all others do, but not in a conference. */
@@ -422,38 +417,15 @@ export class Engine implements LegHooks {
   startStream(spec: Request<'stream.start'>): StreamSnapshot | Failure {
     const sinks = this.#sinksOf(spec.target)
     if (sinks === null) return { failure: 'not_found', message: 'the call is not here' }
-    if (this.#streams.has(spec.streamId)) return conflict('a stream with this ID exists')
-    const stream = this.#options.dialler.startStream(spec, {
-      changed: snapshot => {
-        if (snapshot.endedReason !== null) this.#dropStream(spec.streamId)
-        this.#emit('stream.changed', snapshot)
-      },
-      now: this.#options.now,
-    })
-    this.#streams.set(spec.streamId, { target: spec.target, stream })
-    sinks.push(stream.sink)
-    return stream.snapshot()
+    return this.#streams.start(spec, sinks)
   }
 
-  #dropStream(streamId: string): void {
-    const entry = this.#streams.get(streamId)
-    if (entry === undefined) return
-    this.#streams.delete(streamId)
-    const { framesSent, framesDropped } = entry.stream.snapshot()
-    this.#totals.framesSent += framesSent
-    this.#totals.framesDropped += framesDropped
-    const sinks = this.#sinksOf(entry.target)
-    if (sinks?.includes(entry.stream.sink) === true) sinks.splice(sinks.indexOf(entry.stream.sink), 1)
-  }
-
-  async stopStream(streamId: string): Promise<StreamSnapshot | Failure> {
-    const entry = this.#streams.get(streamId)
-    if (entry === undefined) return { failure: 'not_found', message: `no stream ${streamId}` }
-    return entry.stream.stop('stopped')
+  stopStream(streamId: string): Promise<StreamSnapshot | Failure> {
+    return this.#streams.stop(streamId)
   }
 
   readStreams(streamIds: string[]): StreamSnapshot[] {
-    return streamIds.flatMap(streamId => this.#streams.get(streamId)?.stream.snapshot() ?? [])
+    return this.#streams.read(streamIds)
   }
 
   startRecording(request: Request<'recording.start'>): Ok | Failure {
@@ -509,19 +481,15 @@ export class Engine implements LegHooks {
         capture: this.#captures.stateOf({ roomId: room.spec.roomId }),
       })),
       captures: this.#captures.list(),
-      streams: this.readStreams([...this.#streams.keys()]),
+      streams: this.#streams.list(),
       recordings: this.#recordings.list(),
     }
   }
 
   stats() {
-    let { packetsRefused, framesSent, framesDropped } = this.#totals
+    const { framesSent, framesDropped } = this.#streams.totals
+    let packetsRefused = this.#packetsRefused
     for (const { leg } of this.#members.values()) packetsRefused += leg.packetsRefused
-    for (const { stream } of this.#streams.values()) {
-      const snapshot = stream.snapshot()
-      framesSent += snapshot.framesSent
-      framesDropped += snapshot.framesDropped
-    }
     return {
       counters: {
         clock_late_slots_total: this.#options.clock.late,
@@ -534,7 +502,7 @@ export class Engine implements LegHooks {
         utterances_failed_total: this.#heard.utterancesFailed,
         prompts_failed_total: this.#options.prompts.failures,
       },
-      gauges: { rooms: this.#rooms.size, streams: this.#streams.size },
+      gauges: { rooms: this.#rooms.size, streams: this.#streams.count },
     }
   }
 
