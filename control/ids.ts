@@ -34,6 +34,7 @@ export const PREFIXES = {
   call_step: 'step',
   call_input: 'cin',
   voicemail: 'vm',
+  transcript_segment: 'seg',
   ring: 'ring',
 } as const
 

@@ -5,6 +5,7 @@ import { callDtmfSchema } from '../schemas/call-dtmf.ts'
 import { callPciSchema } from '../schemas/call-pci.ts'
 import { callRecordingSchema } from '../schemas/call-recording.ts'
 import { callProgramSchema, callStepSchema } from '../schemas/call-step.ts'
+import { callTranscriptSchema } from '../schemas/call-transcript.ts'
 import { callbackSchema } from '../schemas/callback.ts'
 import { flowSchema } from '../schemas/flow.ts'
 import { kbDocumentSchema } from '../schemas/kb-document.ts'
@@ -53,6 +54,7 @@ export const EVENTS = {
   'queue.call.offered': of(queueCallSchema, SAMPLES.offeredQueueCall),
   'queue.call.left': of(queueCallSchema, SAMPLES.leftQueueCall),
   'queue.call.overflowed': of(queueCallSchema, SAMPLES.overflowedQueueCall),
+  'call.transcript.ready': of(callTranscriptSchema, SAMPLES.transcript),
   'agent.status.changed': of(agentStatusSchema, SAMPLES.agentStatus),
   'callback.created': of(callbackSchema, SAMPLES.callback),
   'callback.merged': of(callbackSchema, SAMPLES.mergedCallback),

@@ -4,6 +4,7 @@ import type { CallDtmf } from '../schemas/call-dtmf.ts'
 import type { CallPci } from '../schemas/call-pci.ts'
 import type { CallRecording } from '../schemas/call-recording.ts'
 import type { CallProgram, CallStep } from '../schemas/call-step.ts'
+import type { CallTranscript } from '../schemas/call-transcript.ts'
 import type { Callback } from '../schemas/callback.ts'
 import type { FlowObject } from '../schemas/flow.ts'
 import type { KbDocument } from '../schemas/kb-document.ts'
@@ -325,7 +326,19 @@ const voicemail: Voicemail = {
   created: ANSWERED,
 }
 
+const transcript: CallTranscript = {
+  object: 'call_transcript',
+  call_id: CALL_ID,
+  livemode: false,
+  status: 'ready',
+  language: 'en',
+  duration_ms: 150_000,
+  segments: [{ participant_id: PARTICIPANT_ID, text: 'When are you open?', start_ms: 4200, end_ms: 5600 }],
+  created: ANSWERED,
+}
+
 export const SAMPLES = {
+  transcript,
   program,
   endedProgram: { ...program, status: 'ended', end_reason: 'end_node', ended_at: '2026-11-01T09:02:34.000Z' },
   nodeStep: step,

@@ -18,6 +18,7 @@ import {
 } from './records.ts'
 import { insertInput, isLed, Stage, type StageParts, Stopped } from './stage.ts'
 import type { CallProgramRow, ProgramKind } from './tables.ts'
+import { endLostTranscripts, onTranscriptEvent } from './transcripts.ts'
 
 /** How a program leaves its call. */
 export type Ending =
@@ -95,6 +96,16 @@ export class LivePrograms {
 
   /** Applies an event to the program that it concerns, beside what the driver makes of it. */
   async on(trx: Trx, event: MediaEvent): Promise<FollowUp | null> {
+    const written = await onTranscriptEvent(trx, event)
+    const led = await this.#led(trx, event)
+    if (written === null) return led
+    return async media => {
+      await written(media)
+      await led?.(media)
+    }
+  }
+
+  async #led(trx: Trx, event: MediaEvent): Promise<FollowUp | null> {
     const { name, at, body } = event
     switch (name) {
       case 'leg.answered':
@@ -240,6 +251,7 @@ export class LivePrograms {
   async resume(snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
     const { store, now } = this.#parts
     this.#media = media
+    await store.transaction(trx => endLostTranscripts(trx, now().toISOString()))
     const legs = new Map(snapshot.legs.map(leg => [leg.legId, leg]))
     const rows = await store.db
       .selectFrom('call_programs')

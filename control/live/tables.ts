@@ -7,6 +7,8 @@ export interface LiveTables {
   call_inputs: CallInputTable
   call_steps: CallStepTable
   voicemails: VoicemailTable
+  transcripts: TranscriptTable
+  transcript_segments: TranscriptSegmentTable
 }
 
 /**
@@ -73,6 +75,26 @@ export interface VoicemailTable extends TenantColumns {
   created: string
 }
 
+export interface TranscriptTable extends TenantColumns {
+  /** The call's ID. */
+  id: string
+  status: 'wanted' | 'running' | 'ready'
+  language: string | null
+  duration_ms: number | null
+  created: string
+}
+
+export interface TranscriptSegmentTable extends TenantColumns {
+  id: string
+  call_id: string
+  participant_id: string
+  text: string
+  start_ms: number
+  end_ms: number
+}
+
+export type TranscriptRow = Selectable<TranscriptTable>
+export type TranscriptSegmentRow = Selectable<TranscriptSegmentTable>
 export type CallProgramRow = Selectable<CallProgramTable>
 export type CallStepRow = Selectable<CallStepTable>
 export type VoicemailRow = Selectable<VoicemailTable>

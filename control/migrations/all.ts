@@ -14,6 +14,7 @@ import { routeHours } from './052-route-hours.ts'
 import { browsers } from './060-browsers.ts'
 import { sipAccounts } from './061-sip-accounts.ts'
 import { programs } from './070-programs.ts'
+import { transcripts } from './071-transcripts.ts'
 import { queues } from './080-queues.ts'
 import { sessions } from './081-sessions.ts'
 
@@ -34,6 +35,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '060-browsers': browsers,
   '061-sip-accounts': sipAccounts,
   '070-programs': programs,
+  '071-transcripts': transcripts,
   '080-queues': queues,
   '081-sessions': sessions,
 }

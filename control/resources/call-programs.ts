@@ -4,7 +4,9 @@ import { listOf, listQuery, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { idParams, nullable } from '../http/schema.ts'
 import { flowPosition } from '../live/flow-run.ts'
+import { readTranscript } from '../live/transcripts.ts'
 import { callProgramSchema, callStepSchema, toCallProgram, toCallStep } from '../schemas/call-step.ts'
+import { callTranscriptSchema } from '../schemas/call-transcript.ts'
 import { actionSchema, pathEntrySchema, scalarsSchema, turnSchema } from '../schemas/flow-step.ts'
 import type { Store } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
@@ -60,6 +62,23 @@ export function callProgramRoutes({ store, vault }: { store: Store; vault: Vault
           actions: of('action'),
         }
       },
+    }),
+    route({
+      method: 'GET',
+      path: '/calls/:id/transcript',
+      id: 'getCallTranscript',
+      summary: "Retrieve a call's transcript",
+      description:
+        'What each participant said, while the call runs too. 404 for a call that is not transcribed: ask with `transcribe` of `POST /calls`, or in the settings of a conference room.',
+      tag: 'Recordings',
+      scope: 'recordings:read',
+      params: idParams,
+      status: 200,
+      reply: callTranscriptSchema,
+      errors: [404],
+      handler: async (context, { params: { id } }) =>
+        (await readTranscript(store.db, context, id)) ??
+        problem('resource_missing', `The call has no transcript: ${id}`, { param: 'id' }),
     }),
     route({
       method: 'GET',

@@ -8,6 +8,7 @@ import { conflict, isProblem, missing, type Problem, problem } from '../http/err
 import { listOf, listParameters, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { idParams, input, metadata, oneOf } from '../http/schema.ts'
+import { wantTranscript } from '../live/transcripts.ts'
 import { CALL_STATUSES, type Call, callSchema, toCall } from '../schemas/call.ts'
 import { participantSchema, toParticipant } from '../schemas/participant.ts'
 import type { Db, Trx } from '../store.ts'
@@ -51,6 +52,7 @@ const createBody = (stream: Type.TSchema) =>
     ...targetParameters,
     timeout_s: Type.Optional(Type.Integer({ minimum: 5, maximum: 180, default: 45 })),
     record: Type.Optional(Type.Boolean({ default: false })),
+    transcribe: Type.Optional(Type.Boolean({ default: false, description: 'Write down what is said.' })),
     metadata: Type.Optional(metadata),
     streams: Type.Optional(Type.Array(stream, { maxItems: 4 })),
   })
@@ -182,7 +184,11 @@ async function createCall(
       role: 'member',
       muted: false,
     },
-    (trx, call) => deps.streams.insert(trx, context, call, streams),
+    async (trx, call) => {
+      await deps.streams.insert(trx, context, call, streams)
+      if (body.transcribe === true)
+        await wantTranscript(trx, context, { id: call.id, language: null, at: call.created })
+    },
   )
   return 'problem' in placed ? placed : toCall(placed.call, [placed.participant])
 }

@@ -1,0 +1,141 @@
+import type { MediaEvent, Target } from '../../media/protocol.ts'
+import type { FollowUp } from '../calls/event-handler.ts'
+import { tenantOf } from '../calls/records.ts'
+import { settingsOf } from '../calls/settings.ts'
+import { appendEvent } from '../events/log.ts'
+import { newId } from '../ids.ts'
+import { type CallTranscript, toCallTranscript } from '../schemas/call-transcript.ts'
+import type { Db, Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import type { TranscriptRow } from './tables.ts'
+
+/** The segments of a transcript that are shown; the longest call has fewer. */
+const MAX_SEGMENTS = 20_000
+
+/** Asks for a call's transcript; it begins once the call is answered. */
+export const wantTranscript = (
+  trx: Trx,
+  tenant: Tenant,
+  call: { id: string; language: string | null; at: string },
+): Promise<void> =>
+  forTenant(trx, tenant).insert('transcripts', {
+    id: call.id,
+    status: 'wanted',
+    language: call.language,
+    duration_ms: null,
+    created: call.at,
+  })
+
+/** A call's transcript as it is now; undefined when none was asked for. */
+export async function readTranscript(db: Db, tenant: Tenant, callId: string): Promise<CallTranscript | undefined> {
+  const scoped = forTenant(db, tenant)
+  const row = await scoped.find('transcripts', callId)
+  if (row === undefined) return undefined
+  const segments = await scoped
+    .select('transcript_segments')
+    .select(['participant_id', 'text', 'start_ms', 'end_ms'])
+    .where('call_id', '=', callId)
+    .orderBy('start_ms')
+    .orderBy('id')
+    .limit(MAX_SEGMENTS)
+    .execute()
+  return toCallTranscript(row, segments)
+}
+
+/** Applies an event to the transcript that it concerns. */
+export async function onTranscriptEvent(trx: Trx, event: MediaEvent): Promise<FollowUp | null> {
+  switch (event.name) {
+    case 'leg.answered':
+      return ofLeg(trx, event.body.legId)
+    case 'room.opened':
+      return ofSession(trx, event.body.roomId, event.at)
+    case 'transcript.segment':
+      await addSegment(trx, event.body)
+      return null
+    case 'transcript.ready': {
+      const row = await runningTranscript(trx, event.body.transcriptId)
+      if (row !== undefined) await endTranscript(trx, row, event.body.durationMs, event.at)
+      return null
+    }
+    default:
+      return null
+  }
+}
+
+async function ofLeg(trx: Trx, legId: string): Promise<FollowUp | null> {
+  const row = await trx
+    .selectFrom('transcripts')
+    .innerJoin('participants', 'participants.call_id', 'transcripts.id')
+    .selectAll('transcripts')
+    .where('participants.id', '=', legId)
+    .where('participants.ring_id', 'is', null)
+    .where('transcripts.status', '=', 'wanted')
+    .executeTakeFirst()
+  return row === undefined ? null : start(trx, row, { legId })
+}
+
+/** A conference session, where its room says so. */
+async function ofSession(trx: Trx, callId: string, at: string): Promise<FollowUp | null> {
+  const call = await trx
+    .selectFrom('calls')
+    .selectAll()
+    .where('id', '=', callId)
+    .where('kind', '=', 'conference')
+    .executeTakeFirst()
+  if (call?.room_id == null) return null
+  const tenant = tenantOf(call)
+  const room = await forTenant(trx, tenant).find('conference_rooms', call.room_id)
+  if (room === undefined || !settingsOf(room).transcribe) return null
+  if ((await forTenant(trx, tenant).find('transcripts', callId)) !== undefined) return null
+  await wantTranscript(trx, tenant, { id: callId, language: settingsOf(room).language, at })
+  const row = await forTenant(trx, tenant).find('transcripts', callId)
+  return row === undefined ? null : start(trx, row, { roomId: callId })
+}
+
+async function start(trx: Trx, row: TranscriptRow, target: Target): Promise<FollowUp> {
+  const transcripts = forTenant(trx, tenantOf(row)).update('transcripts')
+  await transcripts.set({ status: 'running' }).where('id', '=', row.id).execute()
+  return async media => {
+    await media.request('transcript.start', { transcriptId: row.id, target, language: row.language })
+  }
+}
+
+const runningTranscript = (trx: Trx, id: string): Promise<TranscriptRow | undefined> =>
+  trx.selectFrom('transcripts').selectAll().where('id', '=', id).where('status', '=', 'running').executeTakeFirst()
+
+async function addSegment(
+  trx: Trx,
+  { transcriptId, legId, text, startMs, endMs }: (MediaEvent & { name: 'transcript.segment' })['body'],
+): Promise<void> {
+  const row = await runningTranscript(trx, transcriptId)
+  if (row === undefined) return
+  await forTenant(trx, tenantOf(row)).insert('transcript_segments', {
+    id: newId('transcript_segment'),
+    call_id: row.id,
+    participant_id: legId,
+    text,
+    start_ms: Math.round(startMs),
+    end_ms: Math.round(endMs),
+  })
+}
+
+async function endTranscript(trx: Trx, row: TranscriptRow, durationMs: number | null, at: string): Promise<void> {
+  const tenant = tenantOf(row)
+  const change = { status: 'ready' as const, duration_ms: durationMs === null ? null : Math.round(durationMs) }
+  await forTenant(trx, tenant).update('transcripts').set(change).where('id', '=', row.id).execute()
+  const object = await readTranscript(trx, tenant, row.id)
+  if (object === undefined) return
+  await appendEvent(trx, tenant, { type: 'call.transcript.ready', at, object, callId: row.id })
+}
+
+/** Ends the transcripts whose calls are over and of which media will not tell any more. */
+export async function endLostTranscripts(trx: Trx, at: string): Promise<void> {
+  const rows = await trx
+    .selectFrom('transcripts')
+    .innerJoin('calls', 'calls.id', 'transcripts.id')
+    .selectAll('transcripts')
+    .where('transcripts.status', '=', 'running')
+    .where('calls.ended_at', 'is not', null)
+    .execute()
+  for (const row of rows) await endTranscript(trx, row, null, at)
+}
