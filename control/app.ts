@@ -194,7 +194,8 @@ export function buildJobs({ store, config, vault, now, log }: Omit<AppParts, 'me
 /** What comes again and again by itself; to be started, and closed before the store. */
 export function buildDuties({ store, config, vault, now, log }: Omit<AppParts, 'media'>): Periodic[] {
   const { dataDir } = config
-  const duty = (name: string, everyMs: number, run: () => Promise<unknown>) => new Periodic({ name, everyMs, run, log })
+  const duty = (name: string, everyMs: number, run: () => Promise<unknown>) =>
+    new Periodic({ name, everyMs, firstMs: Math.min(everyMs, SHORT_DUTY_MS), run, log })
   const sunset = { store, vault, now, log, publicUrl: publicUrlOf(config) }
   return [
     duty('idempotency leases', ATTEMPT_LEASE_MS / 4, () => renewAttempts(store, now())),
