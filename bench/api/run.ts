@@ -69,8 +69,10 @@ export async function benchApi(seconds: number, say: (line: string) => void): Pr
     return report
   } finally {
     client.close()
-    child.kill('SIGKILL')
-    await once(child, 'exit').catch(() => {})
+    if (child.exitCode === null) {
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+    }
     rmSync(folder, { recursive: true, force: true })
   }
 }
