@@ -1,14 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { addOrganisation } from '../../../control/first-start.ts'
 import { MAX_STREAMS_PER_KEY } from '../../../control/http/event-stream.ts'
 import { openStore } from '../../../control/store.ts'
 import { suite } from '../../harness.ts'
 import { ask, START } from '../app-harness.ts'
+import { makeDatabase } from '../database.ts'
 import { makeWholeApp } from '../whole-app.ts'
 
 const test = suite('control/resources/flow-simulation-stream')
@@ -107,9 +105,8 @@ test("a streamed answer counts against the key's stream limit: 429 stream_limit 
 })
 
 test('a simulation survives a restart of control', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'tandem-flow-'))
-  const file = join(directory, 'db.sqlite')
-  const first = await openStore(file)
+  const database = await makeDatabase()
+  const first = await openStore(database.target)
   const { keys } = await first.transaction(trx => addOrganisation(trx, { name: 'A', pciEnabled: false, now: START }))
   const before = await makeWholeApp({ store: first })
   const graph = {
@@ -124,11 +121,11 @@ test('a simulation survives a restart of control', async () => {
   const { body } = await ask(before.app, line, { key: keys.test, body: {} })
   await before.close()
   await first.close()
-  const after = await makeWholeApp({ store: await openStore(file) })
+  const after = await makeWholeApp({ store: await openStore(database.target) })
   const next = await ask(after.app, line, { key: keys.test, body: { sim_id: body.id, message: 'hello' } })
   assert.equal([next.status, next.body.resumed, next.body.end_reason], [200, true, 'end_node'])
   await after.close()
-  rmSync(directory, { recursive: true })
+  await database.remove()
 })
 
 test.run()

@@ -1,5 +1,5 @@
 /**
- * The part of a control process that makes and delivers events, to be killed at any moment: started with a database file, an
+ * The part of a control process that makes and delivers events, to be killed at any moment: started with a database, an
  * organisation's ID, a number of events and the dispatcher's bounds, it commits events without a pause and tells each committed one's ID to its parent, while it delivers.
  */
 import { appendEvent } from '../../../control/events/log.ts'
@@ -10,8 +10,8 @@ import { httpPost } from '../../../control/webhooks/http-post.ts'
 import { silent } from '../app-harness.ts'
 import { vault } from './webhook-world.ts'
 
-const [file, organisationId, makes, bounds] = process.argv.slice(2) as [string, string, string, string]
-const store = await openStore(file)
+const [target, organisationId, makes, bounds] = process.argv.slice(2) as [string, string, string, string]
+const store = await openStore(target)
 const now = (): Date => new Date()
 const dispatcher = new WebhookDispatcher({
   store,

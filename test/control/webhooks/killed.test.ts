@@ -1,8 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { addOrganisation } from '../../../control/first-start.ts'
@@ -12,6 +9,7 @@ import type { DispatcherBounds } from '../../../control/webhooks/dispatcher.ts'
 import { WebhookReceiver } from '../../fakes/webhook-receiver.ts'
 import { suite } from '../../harness.ts'
 import { ask, makeClock, serve } from '../app-harness.ts'
+import { makeDatabase } from '../database.ts'
 import { vault } from './webhook-world.ts'
 
 const test = suite('control/webhooks/killed')
@@ -20,11 +18,10 @@ const ENTRY = fileURLToPath(new URL('killable-control.ts', import.meta.url))
 const ENDLESS = 1_000_000
 const PATIENCE_MS = 30_000
 
-/** A database file with an endpoint at a receiver; closed by us before the first child opens it. */
+/** A database with an endpoint at a receiver; closed by us before the first child opens it. */
 async function prepare(bounds: Partial<DispatcherBounds>) {
-  const folder = mkdtempSync(join(tmpdir(), 'tandem-test-'))
-  const file = join(folder, 'tandem.db')
-  const store = await openStore(file)
+  const { target, remove } = await makeDatabase()
+  const store = await openStore(target)
   const clock = makeClock()
   const organisation = { name: 'Ours', pciEnabled: false, now: clock.now() }
   const { organisationId, keys } = await store.transaction(trx => addOrganisation(trx, organisation))
@@ -44,7 +41,7 @@ async function prepare(bounds: Partial<DispatcherBounds>) {
   await store.close()
   const acknowledged: string[] = []
   const run = (makes: number): ChildProcess => {
-    const child = fork(ENTRY, [file, organisationId, String(makes), JSON.stringify(bounds)], {
+    const child = fork(ENTRY, [target, organisationId, String(makes), JSON.stringify(bounds)], {
       execArgv: ['--import', 'tsx'],
     })
     child.on('message', id => acknowledged.push(String(id)))
@@ -52,7 +49,7 @@ async function prepare(bounds: Partial<DispatcherBounds>) {
   }
   const close = async (): Promise<void> => {
     await receiver.close()
-    rmSync(folder, { recursive: true })
+    await remove()
   }
   return { receiver, acknowledged, run, close }
 }
