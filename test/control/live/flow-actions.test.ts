@@ -1,0 +1,195 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import * as assert from 'uvu/assert'
+import { suite } from '../../harness.ts'
+import { until } from '../calls-world.ts'
+import { callOf, type LiveWorld, makeFlow, makeLiveWorld } from './live-world.ts'
+
+const test = suite('control/live/flow-actions')
+
+const to = (next: string, condition: object = { kind: 'always' }) => ({ condition, next })
+const outcome = (value: string) => ({ kind: 'outcome', value })
+
+/** A flow of one action, and an end for each of its outcomes. */
+const acting = (node: object, outcomes: string[], more: object = {}) => ({
+  kind: 'ivr',
+  nodes: [
+    { key: 'start', type: 'start', transitions: [to('act')] },
+    { key: 'act', ...node, transitions: [...outcomes.map(value => to(value, outcome(value))), to('other')] },
+    ...outcomes.map(key => ({ key, type: 'end', script: `It was ${key}.` })),
+    { key: 'other', type: 'end', script: 'It was something else.' },
+  ],
+  ...more,
+})
+
+async function runOf(world: LiveWorld, callId: string) {
+  await world.media.committed()
+  await until(() => world.programs.running === 0)
+  return (await world.ask(`GET /v1/calls/${callId}/flow_run`)).body
+}
+
+test('a transfer to a number rings it in the caller’s room, and how it went is its outcome', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  await world.make('/connections', { name: 'Trunk', kind: 'trunk', host: '192.0.2.1' })
+  const target = { type: 'number', id: '+15550100123' }
+  const graph = acting({ type: 'transfer', script: 'I put you through.', target }, ['busy', 'no_answer'])
+  await makeFlow(world, graph)
+  for (const [legId, reason] of [
+    ['part_1', 'busy'],
+    ['part_2', 'no_answer'],
+  ] as const) {
+    media.dialIn(legId, '2000', legId)
+    const callId = await callOf(world, legId)
+    await until(() => media.sent('leg.dial').some(({ room }) => room.roomId === callId))
+    const dialled = media.sent('leg.dial').find(({ room }) => room.roomId === callId)!
+    media.hangUp(dialled.legId, reason, 486)
+    await until(() => !media.legs.has(legId))
+    const run = await runOf(world, callId)
+    assert.equal(
+      run.path.map((entry: { node_key: string }) => entry.node_key),
+      ['start', 'act', reason],
+    )
+    assert.is(run.actions[0].status, 'failed')
+  }
+  await world.close()
+})
+
+test('who answers a transfer talks with the caller; when either hangs up, so does the other', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  await world.make('/connections', { name: 'Trunk', kind: 'trunk', host: '192.0.2.1' })
+  await makeFlow(world, acting({ type: 'transfer', target: { type: 'number', id: '+15550100123' } }, ['busy']))
+  for (const [legId, first] of [
+    ['part_1', 'caller'],
+    ['part_2', 'callee'],
+  ] as const) {
+    media.dialIn(legId, '2000', legId)
+    const callId = await callOf(world, legId)
+    await until(() => media.sent('leg.dial').some(({ room }) => room.roomId === callId))
+    const child = media.sent('leg.dial').find(({ room }) => room.roomId === callId)!.legId
+    media.pickUp(child)
+    await until(() => world.programs.running === 0)
+    // The talk outlives the control process.
+    await world.restart()
+    media.hangUp(first === 'caller' ? legId : child)
+    await until(() => media.legs.size === 0)
+    const run = await runOf(world, callId)
+    assert.is(run.end_reason, 'transfer')
+    assert.is(run.status, 'ended')
+  }
+  await world.close()
+})
+
+test('a caller who leaves a message makes a voicemail of the queue', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  const queue = await world.make('/queues', { name: 'Sales' })
+  await makeFlow(world, acting({ type: 'voicemail', target: { type: 'queue', id: queue } }, ['recorded']))
+  media.dialIn('part_1', '2000')
+  const callId = await callOf(world, 'part_1')
+  const collect = await media.command('leg.collect', 'part_1')
+  assert.equal(collect.prompts, [{ kind: 'tone', name: 'beep' }])
+  media.press('part_1', '1')
+  await until(() => !media.legs.has('part_1'))
+  const run = await runOf(world, callId)
+  assert.equal(run.path.at(-1).node_key, 'recorded')
+  const { body } = await world.ask('GET /v1/voicemails')
+  assert.is(body.data.length, 1)
+  const { status, queue_id, duration_ms, call_id } = body.data[0]
+  assert.equal(
+    { status, queue_id, duration_ms, call_id },
+    {
+      status: 'ready',
+      queue_id: queue,
+      duration_ms: 5000,
+      call_id: callId,
+    },
+  )
+  const { body: events } = await world.ask('GET /v1/events?limit=100')
+  assert.ok(events.data.some(({ type }: { type: string }) => type === 'voicemail.created'))
+  await world.close()
+})
+
+test('a flow books a callback for its caller', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  const queue = await world.make('/queues', { name: 'Sales' })
+  await makeFlow(world, acting({ type: 'callback', target: { type: 'queue', id: queue } }, ['booked']))
+  media.dialIn('part_1', '2000', '+15550100199')
+  const callId = await callOf(world, 'part_1')
+  await until(() => !media.legs.has('part_1'))
+  const run = await runOf(world, callId)
+  assert.is(run.path.at(-1).node_key, 'booked')
+  const { body } = await world.ask('GET /v1/callbacks')
+  const { phone, source, queue_id, origin_call_id } = body.data[0]
+  assert.equal(
+    { phone, source, queue_id, origin_call_id },
+    {
+      phone: '+15550100199',
+      source: 'flow',
+      queue_id: queue,
+      origin_call_id: callId,
+    },
+  )
+  await world.close()
+})
+
+test('an action asks the server that it names, and its answer is a variable; private servers are refused', async () => {
+  const asked: { body: string; key: string | undefined }[] = []
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', part => (body += part))
+    request.on('end', () => {
+      asked.push({ body, key: request.headers['idempotency-key'] as string | undefined })
+      response.end(JSON.stringify({ value: 'shipped' }))
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const action = { kind: 'api', name: 'order', url: `http://127.0.0.1:${port}/`, input: { order: '42' } }
+  const graph = acting({ type: 'action', action, save_as: 'state' }, ['success', 'failed'])
+  const variables = [{ name: 'state' }]
+  for (const [allowPrivateUrls, end] of [
+    [['127.0.0.0/8'], 'success'],
+    [[], 'failed'],
+  ] as const) {
+    const world = await makeLiveWorld({ allowPrivateUrls })
+    await makeFlow(world, { ...graph, variables })
+    world.media.dialIn('part_1', '2000')
+    const callId = await callOf(world, 'part_1')
+    await until(() => !world.media.legs.has('part_1'))
+    const run = await runOf(world, callId)
+    assert.is(run.path.at(-1).node_key, end)
+    assert.is(run.variables.state, end === 'success' ? 'shipped' : null)
+    await world.close()
+  }
+  assert.is(asked.length, 1)
+  assert.equal(JSON.parse(asked[0]!.body), { order: '42' })
+  assert.ok(asked[0]!.key)
+  await new Promise(resolve => server.close(resolve))
+})
+
+test('a transcript has who said what and when, and is told when it is whole', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  const callId = await world.make('/calls', { to: 'sip:bob@127.0.0.1', transcribe: true })
+  const { legId } = await media.command('leg.dial')
+  assert.is((await world.ask(`GET /v1/calls/${callId}/transcript`)).body.status, 'wanted')
+  media.pickUp(legId)
+  const started = await media.command('transcript.start')
+  assert.equal(started.target, { legId })
+  const segment = { transcriptId: callId, legId, text: 'Hello there.', startMs: 1200, endMs: 1900 }
+  media.emit('transcript.segment', segment)
+  media.hangUp(legId)
+  media.emit('transcript.ready', { transcriptId: callId, durationMs: 4000 })
+  await media.committed()
+  const { body } = await world.ask(`GET /v1/calls/${callId}/transcript`)
+  assert.is(body.status, 'ready')
+  assert.equal(body.segments, [{ participant_id: legId, text: 'Hello there.', start_ms: 1200, end_ms: 1900 }])
+  const { body: events } = await world.ask(`GET /v1/calls/${callId}/events?limit=100`)
+  assert.ok(events.data.some(({ type }: { type: string }) => type === 'call.transcript.ready'))
+  await world.close()
+})
+
+test.run()
