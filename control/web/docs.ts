@@ -1,4 +1,5 @@
 import { ERRORS } from '../http/errors.ts'
+import { exampleOf } from './example.ts'
 import { escapeHtml, htmlPage, prose } from './html.ts'
 import { type Schema, schemaTable } from './schema-table.ts'
 
@@ -69,8 +70,8 @@ function section({ method, path, operation }: Entry, baseUrl: string): string {
 ${prose(operation.description ?? '')}
 ${parameterTable(operation.parameters ?? [])}
 ${bodyTable === '' ? '' : `<h4>Body</h4>${bodyTable}`}
-<pre>${escapeHtml(curl(method, path, baseUrl, bodyTable !== ''))}</pre>
-${replyTable === '' ? '' : `<details><summary>Answer ${status}</summary>${replyTable}</details>`}
+<pre>${escapeHtml(curl(method, path, baseUrl, bodyTable === '' ? null : body))}</pre>
+${replyTable === '' || reply === null ? '' : `<details><summary>Answer ${status}</summary>${replyTable}<pre>${escapeHtml(pretty(exampleOf(reply, 'all')))}</pre></details>`}
 <p>Errors: ${fails.map(code => `<a href="/docs/errors#status-${code}">${code}</a>`).join(', ')}</p>
 </section>`
 }
@@ -84,9 +85,13 @@ function parameterTable(parameters: Parameter[]): string {
   return `<h4>Parameters</h4>${schemaTable({ properties, required }, true)}`
 }
 
-function curl(method: string, path: string, baseUrl: string, hasBody: boolean): string {
+const pretty = (value: unknown): string => JSON.stringify(value, null, 2)
+
+/** The request on a command line; `takes` is what its body takes, null: nothing. */
+function curl(method: string, path: string, baseUrl: string, takes: Schema | null): string {
   const verb = method === 'get' ? '' : `-X ${method.toUpperCase()} `
-  const body = hasBody ? ` \\\n  -H 'Content-Type: application/json' -d '{…}'` : ''
+  const json = takes === null ? '' : pretty(exampleOf(takes, 'required')).replaceAll("'", "'\\''")
+  const body = takes === null ? '' : ` \\\n  -H 'Content-Type: application/json' -d '${json}'`
   return `curl ${verb}${baseUrl}${path} \\\n  -H "Authorization: Bearer $TANDEM_KEY"${body}`
 }
 

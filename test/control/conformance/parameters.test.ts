@@ -2,6 +2,8 @@ import * as assert from 'uvu/assert'
 import { problem } from '../../../control/http/errors.ts'
 import type { Route } from '../../../control/http/route.ts'
 import { input } from '../../../control/http/schema.ts'
+import { exampleOf } from '../../../control/web/example.ts'
+import type { Schema } from '../../../control/web/schema-table.ts'
 import { suite } from '../../harness.ts'
 import { ask, makeWorld, serve } from '../app-harness.ts'
 import { casesOf, unbounded } from './cases.ts'
@@ -59,5 +61,13 @@ test(
   },
   { timeoutMs: 60_000 },
 )
+
+test("the example of every operation in /docs passes the operation's schema", async () => {
+  for (const route of withBody) {
+    const body = exampleOf(bodyShape(route) as Schema, 'required')
+    const { code, message } = (await ask(app, lineOf(route), { key, body })).body.error
+    assert.is(code, 'plan_limit', `${name(route)} ${JSON.stringify(body)}: ${message}`)
+  }
+})
 
 test.run()
