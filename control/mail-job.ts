@@ -6,10 +6,16 @@ import type { MailJob } from './mail-payload.ts'
 import type { Trx } from './store.ts'
 import type { Vault } from './vault.ts'
 
-/** Queues a mail in the transaction that it tells of; one with the same ID that still waits is replaced. */
-export async function queueMail(trx: Trx, vault: Vault, mail: Omit<Mail, 'attachments'>, now: Date): Promise<void> {
+/** Queues a mail in the transaction that it tells of; one of the same key that still waits is replaced. */
+export async function queueMail(
+  trx: Trx,
+  vault: Vault,
+  mail: Omit<Mail, 'attachments'>,
+  now: Date,
+  key = mail.id,
+): Promise<void> {
   const { id, ...content } = mail
-  await enqueue(trx, 'mail', { id, sealed: vault.seal(JSON.stringify(content), id) }, { now, key: id })
+  await enqueue(trx, 'mail', { id, sealed: vault.seal(JSON.stringify(content), id) }, { now, key })
 }
 
 /** Sends queued mails; what the server refuses for good is logged and not tried again. */

@@ -3,14 +3,15 @@ import Type, { type Static } from 'typebox'
 import { memberProblem } from '../contact-centre/members.ts'
 import type { UserRow } from '../contact-centre/tables.ts'
 import type { Context } from '../http/context.ts'
+import { conflict, missing, type Problem } from '../http/errors.ts'
 import type { Exists } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
-import { input, oneOf, timestamp } from '../http/schema.ts'
+import { idParams, input, oneOf, timestamp } from '../http/schema.ts'
 import { newId } from '../ids.ts'
 import { queueMail } from '../mail-job.ts'
 import { userFields, userRole } from '../schemas/user.ts'
 import { newSecret, sha256 } from '../secrets.ts'
-import type { Db, Store } from '../store.ts'
+import type { Db, Store, Trx } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
 import type { Vault } from '../vault.ts'
 import { type InvitationState, invitationPage } from '../web/invitation.ts'
@@ -72,6 +73,21 @@ export const invitationRoutes = (deps: InvitationDeps): Route[] => [
     errors: [409],
     handler: (context, { body }) => invite(deps, context, body),
   }),
+  route({
+    method: 'POST',
+    path: '/invitations/:id/resend',
+    id: 'resendInvitation',
+    summary: 'Invite a member once more',
+    description:
+      'Mails a new link, which works for 14 days; the one before works no more. 409 with `details.reason` `not_invited` when the member has accepted, or was admitted or deactivated.',
+    tag: 'Users',
+    scope: 'users:write',
+    params: idParams,
+    status: 200,
+    reply: invitationSchema,
+    errors: [404, 409],
+    handler: (context, { params }) => resend(deps, context, params.id),
+  }),
 ]
 
 async function invite(deps: InvitationDeps, context: Context, body: Static<typeof invitationBody>) {
@@ -93,37 +109,63 @@ async function invite(deps: InvitationDeps, context: Context, body: Static<typeo
     last_login: null,
     created,
   }
-  const token = newSecret(PREFIX)
-  const invitation = {
-    id: newId('invitation'),
-    user_id: row.id,
-    expires_at: new Date(at.getTime() + INVITATION_DAYS * DAY_MS).toISOString(),
-    created,
-  }
-  const answer: Invitation = {
-    ...invitation,
-    object: 'invitation',
-    livemode: context.livemode,
-    email: row.email,
-    role: row.role,
-    delivery: !context.livemode ? 'suppressed' : deps.hasMailServer ? 'queued' : 'not_configured',
-    accept_url: `${deps.publicUrl}/invitations/${token}`,
-  }
+  const invitation = { id: newId('invitation'), user_id: row.id, created }
   return deps.store.transaction(async trx => {
     const refused = await memberProblem(trx, context, row, deps.teamExists)
     if (refused !== null) return refused
     await forTenant(trx, context).insert('users', row)
-    await forTenant(trx, context).insert('invitations', { ...invitation, token_hash: sha256(token), accepted_at: null })
-    if (answer.delivery === 'queued') {
-      const { name } = await trx
-        .selectFrom('organisations')
-        .select('name')
-        .where('id', '=', context.organisationId)
-        .executeTakeFirstOrThrow()
-      await queueMail(trx, deps.vault, { id: answer.id, to: row.email, ...mailText(name, answer) }, at)
-    }
-    return answer
+    const blank = { token_hash: null, accepted_at: null, expires_at: created }
+    await forTenant(trx, context).insert('invitations', { ...invitation, ...blank })
+    return offer(deps, trx, context, row, invitation)
   })
+}
+
+const resend = (deps: InvitationDeps, context: Context, id: string) =>
+  deps.store.transaction(async (trx): Promise<Invitation | Problem> => {
+    const scoped = forTenant(trx, context)
+    const invitation = await scoped.find('invitations', id)
+    const user = invitation && (await scoped.find('users', invitation.user_id))
+    if (invitation === undefined || user === undefined) return missing('invitation', id)
+    if (user.status !== 'invited') return conflict('not_invited', `The member ${user.id} is ${user.status}.`)
+    return offer(deps, trx, context, user, invitation)
+  })
+
+/** Gives an invitation a new link, which any before it is replaced by, and mails it. */
+async function offer(
+  deps: InvitationDeps,
+  trx: Trx,
+  context: Context,
+  user: UserRow,
+  { id, created }: { id: string; created: string },
+): Promise<Invitation> {
+  const at = deps.now()
+  const token = newSecret(PREFIX)
+  const token_hash = sha256(token)
+  const expires_at = new Date(at.getTime() + INVITATION_DAYS * DAY_MS).toISOString()
+  await forTenant(trx, context).update('invitations').set({ token_hash, expires_at }).where('id', '=', id).execute()
+  const answer: Invitation = {
+    id,
+    object: 'invitation',
+    livemode: context.livemode,
+    user_id: user.id,
+    email: user.email,
+    role: user.role,
+    delivery: !context.livemode ? 'suppressed' : deps.hasMailServer ? 'queued' : 'not_configured',
+    accept_url: `${deps.publicUrl}/invitations/${token}`,
+    expires_at,
+    created,
+  }
+  if (answer.delivery === 'queued') {
+    const { name } = await trx
+      .selectFrom('organisations')
+      .select('name')
+      .where('id', '=', context.organisationId)
+      .executeTakeFirstOrThrow()
+    // Each link is a mail of its own to its reader; one that still waits has a link that works no more, and is replaced.
+    const mail = { id: `${id}.${token_hash.slice(0, 16)}`, to: user.email, ...mailText(name, answer) }
+    await queueMail(trx, deps.vault, mail, at, id)
+  }
+  return answer
 }
 
 const mailText = (organisation: string, { accept_url, expires_at }: Invitation): { subject: string; text: string } => ({

@@ -222,6 +222,7 @@ const freeNumber = (maker: Maker): object => (maker.tenant.livemode ? { number: 
 export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
   '/agents/:id': makeUser,
   '/users/:id': makeUser,
+  '/invitations/:id': maker => withId(maker.ask('POST /v1/invitations', { email: `u${another()}@example.com` })),
   '/users/:id/sip_credential': async maker => {
     const { id = '' } = await makeUser(maker)
     await maker.ask(`POST /v1/users/${id}/sip_credential`)

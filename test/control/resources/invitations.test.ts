@@ -81,6 +81,25 @@ test('test mode mails nobody, and the answer says so', async () => {
   assert.is((await inTest(`GET /v1/users/${body.user_id}`)).body.status, 'active')
 })
 
+test('an invitation that was lost is sent again with a new link; the one before works no more', async () => {
+  mail.mails.length = 0
+  const first = (await live('POST /v1/invitations', { email: 'cid@example.com' })).body
+  const again = await live(`POST /v1/invitations/${first.id}/resend`)
+  assert.equal([again.status, again.body.id, again.body.user_id], [200, first.id, first.user_id])
+  await jobs.runDue()
+  // The first had not been sent yet.
+  assert.equal(
+    mail.mails.filter(({ to }) => to === 'cid@example.com').map(one => /https:\S+/.exec(plainText(one))![0]),
+    [again.body.accept_url],
+  )
+  assert.is((await ask(app, `POST ${pathOf(first.accept_url)}`)).status, 404)
+  assert.is((await ask(app, `POST ${pathOf(again.body.accept_url)}`)).status, 200)
+  assert.equal(await stateOf(first.user_id), ['active', true])
+  const late = await live(`POST /v1/invitations/${first.id}/resend`)
+  assert.equal([late.status, late.body.error.details.reason], [409, 'not_invited'])
+  assert.is((await live('POST /v1/invitations/inv_none/resend')).status, 404)
+})
+
 test('an address that the server refuses for good is not tried again', async () => {
   await live('POST /v1/invitations', { email: 'nobody@example.com' })
   await jobs.runDue()
