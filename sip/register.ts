@@ -12,8 +12,11 @@ const MAX_CONTACTS = 10
 const MAX_URI = 500
 /** What a contact gets that asks for no time (RFC 3261 §10.3) [s]. */
 const DEFAULT_EXPIRES_S = 3600
-/** Both ways, the better one first (RFC 8760 §2.4). */
-const ALGORITHMS: readonly DigestAlgorithm[] = ['SHA-256', 'MD5']
+/**
+ * What a phone is challenged with that names no other hash itself: widespread ones give up at the sight of a second challenge, or of
+ * one by SHA-256, where RFC 8760 §2.4 has them pass over it.
+ */
+const USUAL_ALGORITHM: DigestAlgorithm = 'MD5'
 
 /**
  * The registrar's half of RFC 3261 §10.3: challenges what carries no fresh digest of ours, and hands on what does. Who that is, and
@@ -84,12 +87,16 @@ export function answerRegister(core: AgentCore, registerId: string, reply: Regis
 function challenge(core: AgentCore, transaction: ServerTransaction, stale: boolean, now: number): void {
   const { realm, nonces } = core.registrar!
   const nonce = nonces.issue(now)
-  const headers = ALGORITHMS.map(algorithm => {
-    const fields = [`realm=${quote(realm)}`, `nonce="${nonce}"`, `algorithm=${algorithm}`, 'qop="auth"']
-    if (stale) fields.push('stale=true')
-    return ['WWW-Authenticate', `Digest ${fields.join(', ')}`] as const
-  })
-  core.refuse(transaction, 401, now, headers)
+  const algorithm = algorithmOf(transaction.request)
+  const fields = [`realm=${quote(realm)}`, `nonce="${nonce}"`, `algorithm=${algorithm}`, 'qop="auth"']
+  if (stale) fields.push('stale=true')
+  core.refuse(transaction, 401, now, [['WWW-Authenticate', `Digest ${fields.join(', ')}`]])
+}
+
+/** The hash that the phone itself names, be it in an answer to nothing. */
+function algorithmOf(request: SipRequest): DigestAlgorithm {
+  const named = request.headers.all('authorization').map(value => parseDigestResponse(value)?.algorithm)
+  return named.includes('SHA-256') ? 'SHA-256' : USUAL_ALGORITHM
 }
 
 /** The digest for our realm; one without qop has no count and could be sent again by anybody who has heard it. */

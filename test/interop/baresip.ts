@@ -16,6 +16,8 @@ const HOST = '127.0.0.1'
 const SAMPLES = NARROWBAND_HZ * 60
 const POLL_MS = 20
 const START_MS = 10_000
+/** One that waits for an answer to its last words waits no longer. */
+const STOP_MS = 5000
 
 export interface BaresipOptions {
   /** What it says, all the time [Hz]. */
@@ -23,6 +25,8 @@ export interface BaresipOptions {
   codec?: 'PCMU' | 'PCMA'
   /** Takes calls by itself. */
   answers?: boolean
+  /** Registers there, and again after so many seconds. */
+  account?: { username: string; password: string; registrar: string; transport: 'udp' | 'tcp'; everyS: number }
 }
 
 interface BaresipEvent {
@@ -39,10 +43,12 @@ export class Baresip {
   readonly #directory: string
   readonly #socket: Socket
   readonly #exited: Promise<unknown>
+  readonly #kill: () => void
   readonly #news = new EventEmitter()
   #unread = ''
 
-  private constructor(uri: string, directory: string, socket: Socket, exited: Promise<unknown>) {
+  private constructor(uri: string, directory: string, socket: Socket, exited: Promise<unknown>, kill: () => void) {
+    this.#kill = kill
     this.uri = uri
     this.#directory = directory
     this.#socket = socket
@@ -63,7 +69,7 @@ export class Baresip {
     const exited = once(child, 'exit')
     const socket = await control(controlPort)
     if (socket === null) throw new Error(`baresip did not start:\n${output}`)
-    return new Baresip(`sip:baresip@${HOST}:${sipPort}`, directory, socket, exited)
+    return new Baresip(`sip:baresip@${HOST}:${sipPort}`, directory, socket, exited, () => child.kill('SIGKILL'))
   }
 
   dial(uri: string): void {
@@ -100,7 +106,9 @@ export class Baresip {
   /** Ends it. Its dumps are gone afterwards. */
   async stop(): Promise<void> {
     this.#command('quit')
+    const timer = setTimeout(() => this.#kill(), STOP_MS)
     await this.#exited
+    clearTimeout(timer)
     this.#socket.destroy()
     rmSync(this.#directory, { recursive: true, force: true })
   }
@@ -148,7 +156,12 @@ function writeConfig(directory: string, sipPort: number, controlPort: number, op
   write('contacts', '')
   write('current_contact', '\n')
   const mode = options.answers === true ? 'auto' : 'manual'
-  write('accounts', `<sip:baresip@${HOST}:${sipPort}>;regint=0;audio_codecs=${codec};answermode=${mode}\n`)
+  const { account } = options
+  const identity =
+    account === undefined
+      ? `<sip:baresip@${HOST}:${sipPort}>;regint=0`
+      : `<sip:${account.username}@${account.registrar};transport=${account.transport}>;auth_pass=${account.password};regint=${account.everyS}`
+  write('accounts', `${identity};audio_codecs=${codec};answermode=${mode}\n`)
   const lines = [
     `sip_listen ${HOST}:${sipPort}`,
     `net_interface ${HOST}`,
