@@ -105,10 +105,10 @@ export class MediaProcess {
   }
 
   async stop(): Promise<void> {
+    this.#socket.destroy()
     const exited = once(this.#child, 'exit')
     this.#child.kill('SIGKILL')
     await exited
-    this.#socket.destroy()
     rmSync(this.#dataDir, { recursive: true, force: true })
   }
 }

@@ -98,6 +98,8 @@ export class Product extends RestClient {
         TANDEM_ENGINE_THREADS: '1',
         TANDEM_DRAIN_SECONDS: '1',
         TANDEM_ALLOW_PRIVATE_URLS: '127.0.0.0/8',
+        // Most runs never speak, and the models take seconds of a core.
+        TANDEM_SPEECH_PRELOAD: 'no',
         ...env,
       },
       dataDir !== undefined,

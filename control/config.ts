@@ -303,8 +303,8 @@ const SETTINGS: Settings = {
   },
   speechPreload: {
     name: 'TANDEM_SPEECH_PRELOAD',
-    default: 'no',
-    help: 'load the offline speech engines at the start, not with the first word: 600 MB of memory',
+    default: 'yes',
+    help: 'load the offline speech engines (600 MB) at the start; no: with the first word, in the middle of calls',
     parse: yesOrNo,
   },
   smtpUrl: {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { PCMU } from '../../codecs/g711.ts'
 import { readWav } from '../../codecs/wav.ts'
 import type { ListenSpec, PlaySource } from '../../media/protocol.ts'
-import { Histogram, type Percentiles } from '../load/histogram.ts'
+import type { Percentiles } from '../load/histogram.ts'
 import { type Machine, thisCommit, thisMachine } from '../machine.ts'
 import { MediaProcess } from '../media-process.ts'
 import { Phone } from '../phone.ts'
@@ -50,7 +50,7 @@ export interface TurnsReport {
 export async function benchTurns(turns: number, say: (line: string) => void): Promise<TurnsReport> {
   const media = await MediaProcess.start()
   const phone = await Phone.open('caller')
-  const times = { bargeIn: new Histogram(), transcribe: new Histogram(), speak: new Histogram(), turn: new Histogram() }
+  const times = { bargeIn: [] as number[], transcribe: [] as number[], speak: [] as number[], turn: [] as number[] }
   const texts = new Set<string>()
   try {
     const { call, legId } = await connect(media, phone)
@@ -60,25 +60,31 @@ export async function benchTurns(turns: number, say: (line: string) => void): Pr
       if (n < WARM_UP_TURNS) continue
       if (n === WARM_UP_TURNS) say(`${turns} turns …`)
       texts.add(turn.text)
-      for (const [name, histogram] of Object.entries(times)) histogram.add(turn[name as keyof typeof times])
+      for (const [name, all] of Object.entries(times)) all.push(turn[name as keyof typeof times])
     }
   } finally {
     await phone.close()
     await media.stop()
   }
-  const of = (histogram: Histogram): Percentiles => histogram.percentiles()!
   return {
     startedAt: new Date().toISOString(),
     commit: thisCommit(),
     machine: thisMachine(),
     turns,
     endOfSpeechMs: END_OF_SPEECH_MS,
-    bargeIn: of(times.bargeIn),
-    transcribe: of(times.transcribe),
-    speak: of(times.speak),
-    turn: of(times.turn),
+    bargeIn: percentilesOf(times.bargeIn),
+    transcribe: percentilesOf(times.transcribe),
+    speak: percentilesOf(times.speak),
+    turn: percentilesOf(times.turn),
     texts: [...texts],
   }
+}
+
+/** Of all values, however long they are. */
+function percentilesOf(times: number[]): Percentiles {
+  const sorted = times.toSorted((a, b) => a - b)
+  const at = (share: number): number => sorted[Math.ceil(share * sorted.length) - 1] ?? 0
+  return { count: sorted.length, p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) }
 }
 
 async function connect(media: MediaProcess, phone: Phone): Promise<{ call: PhoneCall; legId: string }> {

@@ -93,7 +93,6 @@ test(
     await caller.hangup()
     assert.ok((await ready).body.durationMs > segment.endMs)
     const { counters } = await media.ask('media.stats', {})
-    assert.is(counters.clock_skipped_slots_total, 0)
     assert.ok(counters.speech_understood_total! >= 1 && counters.speech_spoken_total! >= 1)
   },
   LOADING,
