@@ -159,6 +159,23 @@ async function makeFlowRun(maker: Maker): Promise<Ids> {
   return { id }
 }
 
+/** A call of which one line was written down. */
+async function makeTranscript(maker: Maker): Promise<Ids> {
+  const { id = '', participant_id = '' } = await makeCall(maker)
+  const scoped = forTenant(maker.world.store.db, maker.tenant)
+  const at = START.toISOString()
+  await scoped.insert('transcripts', { id, status: 'ready', language: 'en', duration_ms: 4000, created: at })
+  await scoped.insert('transcript_segments', {
+    id: newId('transcript_segment'),
+    call_id: id,
+    participant_id,
+    text: 'Hello.',
+    start_ms: 0,
+    end_ms: 500,
+  })
+  return { id }
+}
+
 async function makeVoicemail(maker: Maker, status: 'ready' | 'recording'): Promise<Ids> {
   const { id: callId = '' } = await makeRecording(maker, 'ready')
   const id = newId('voicemail')
@@ -249,6 +266,7 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
   '/calls/:id/transfer/cancel': makeConsultation,
   '/calls/:id/streams/:stream_id': makeStream,
   '/calls/:id/flow_run': makeFlowRun,
+  '/calls/:id/transcript': makeTranscript,
   '/voicemails/:id': maker => makeVoicemail(maker, 'ready'),
   '/calls/:id/recording': maker => makeRecording(maker, 'ready'),
   '/conference_rooms/:id': maker => withId(maker.ask('POST /v1/conference_rooms', { name: 'Room' })),
