@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs'
+import * as assert from 'uvu/assert'
+import { Phone } from '../../bench/phone.ts'
+import type { PhoneCall } from '../../bench/phone-call.ts'
+import { Product } from '../../bench/product.ts'
+import { loudness } from '../../bench/spectrum.ts'
+import { readWav } from '../../codecs/wav.ts'
+import { suite } from '../harness.ts'
+import { Bot } from './bot.ts'
+import { Chromium, missingBrowser } from './chromium.ts'
+import { curtain, endedCall } from './scene.ts'
+
+const test = suite('e2e/browser-softphone')
+const missing = missingBrowser()
+const SLOW = { timeoutMs: 90_000 }
+const SPOKEN_DBOV = -45
+
+let product: Product
+let chromium: Chromium | undefined
+test.before(async () => {
+  product = await Product.start()
+  if (missing === null) chromium = await Chromium.launch(speech())
+})
+test.after(async () => {
+  await chromium?.close()
+  await curtain(product)
+})
+
+function speech(): Int16Array {
+  const wav = readWav(readFileSync(new URL('../../fixtures/prompts/announcement.wav', import.meta.url)))
+  if ('error' in wav) throw new Error(wav.error)
+  return wav.samples[0]!
+}
+
+let members = 0
+async function newAgent(): Promise<{ userId: string; token: string; wsUrl: string }> {
+  const { user_id: userId } = await product.ok('POST', '/invitations', { email: `soft${++members}@example.com` })
+  await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
+  const { token, ws_url: wsUrl } = await product.ok('POST', '/client_tokens', { agent_user_id: userId })
+  return { userId, token, wsUrl }
+}
+
+/** A phone that is called and put through to the member. */
+async function callFor(userId: string): Promise<{ phone: Phone; call: PhoneCall; callId: string }> {
+  const phone = await Phone.open('caller')
+  const { id: callId } = await product.ok('POST', '/calls', { to: phone.uri, user_id: userId })
+  const call = await phone.next()
+  call.answer()
+  return { phone, call, callId }
+}
+
+async function hearsSpeech(call: PhoneCall): Promise<boolean> {
+  for (let half = 0; half < 16; half++) if (loudness(await call.heard.next(500)) > SPOKEN_DBOV) return true
+  return false
+}
+
+const softphoneTest = (sentence: string, run: () => unknown): void => {
+  if (missing === null) test(sentence, run, SLOW)
+  else test.skip(sentence, missing)
+}
+
+softphoneTest('the softphone rings, accepts, is heard, holds and hangs up', async () => {
+  const { userId, token } = await newAgent()
+  const { page, faults } = await chromium!.open(`${product.baseUrl}/softphone#client_token=${token}`)
+  await page.click('#start')
+  await page.waitForSelector('#idle:not([hidden])')
+  await page.selectOption('#status', 'available')
+  await product.until('the agent is available', async () =>
+    (await product.ok('GET', `/agents/${userId}/status`)).status === 'available' ? true : null,
+  )
+  const { phone, call, callId } = await callFor(userId)
+  await page.waitForSelector('#ringing:not([hidden])')
+  assert.match(String(await page.textContent('#caller')), 'sip:caller@')
+  await page.click('#accept')
+  await page.waitForSelector('#call:not([hidden])')
+  assert.ok(await hearsSpeech(call), 'the caller hears the agent')
+  await page.click('#hold')
+  await page.waitForSelector('#hold[aria-pressed="true"]')
+  assert.is((await product.ok('GET', `/calls/${callId}`)).status, 'held')
+  await page.click('#hold')
+  await page.waitForSelector('#hold[aria-pressed="false"]')
+  await page.click('#leave')
+  await page.waitForSelector('#idle:not([hidden])')
+  await endedCall(product, callId)
+  assert.equal(faults, [])
+  await phone.close()
+})
+
+test(
+  'a softphone that declines, and one that is gone, ring no longer; a bot can be one',
+  async () => {
+    const { userId, token, wsUrl } = await newAgent()
+    const bot = await Bot.connect(wsUrl, token)
+    const { phone, callId } = await callFor(userId)
+    const { ring } = await bot.until(message => message.event === 'ring')
+    assert.is(ring?.call_id, callId)
+    bot.send({ event: 'stop' })
+    await bot.until(message => message.event === 'stop')
+    await phone.close()
+    await bot.close()
+    const refused = await product.until('it is unreachable', async () => {
+      const { status } = await product.api('POST', `/calls/${callId}/transfer`, { user_id: userId })
+      return status >= 400 ? status : null
+    })
+    assert.is(refused, 409)
+  },
+  SLOW,
+)
+
+test.run()

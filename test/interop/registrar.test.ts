@@ -1,0 +1,89 @@
+import * as assert from 'uvu/assert'
+import { Phone } from '../../bench/phone.ts'
+import { Product } from '../../bench/product.ts'
+import { levelAt } from '../../bench/spectrum.ts'
+import { curtain, HEARD_DBOV } from '../e2e/scene.ts'
+import { missingPrograms, suite } from '../harness.ts'
+import { Baresip } from './baresip.ts'
+
+const test = suite('interop/registrar')
+const missing = missingPrograms('baresip')
+const LIMIT = { timeoutMs: 60_000 }
+const TONE_HZ = 700
+
+let product: Product
+test.before(async () => {
+  if (missing === null) product = await Product.start()
+})
+test.after(() => curtain(product))
+
+const baresipTest = (sentence: string, run: () => unknown): void => {
+  if (missing === null) test(sentence, run, LIMIT)
+  else test.skip(sentence, missing)
+}
+
+let members = 0
+async function newAccount(): Promise<{ userId: string; username: string; password: string; registrar: string }> {
+  const { user_id: userId } = await product.ok('POST', '/invitations', { email: `agent${++members}@example.com` })
+  await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
+  const made = await product.ok('POST', `/users/${userId}/sip_credential`)
+  return { userId, ...made }
+}
+
+const registrationsOf = async (userId: string): Promise<{ transport: string; expires_at: string }[]> =>
+  (await product.ok('GET', `/users/${userId}/sip_credential`)).registrations
+
+for (const transport of ['udp', 'tcp'] as const) {
+  baresipTest(
+    `baresip registers over ${transport}, is rung as its member's phone, and unregisters when it goes`,
+    async () => {
+      const { userId, ...account } = await newAccount()
+      const agent = await Baresip.start({
+        toneHz: TONE_HZ,
+        answers: true,
+        account: { ...account, transport, everyS: 600 },
+      })
+      try {
+        await agent.until('REGISTER_OK')
+        const [registration] = await registrationsOf(userId)
+        assert.is(registration?.transport, transport)
+        const caller = await Phone.open('caller')
+        await product.ok('POST', '/calls', { to: caller.uri, user_id: userId })
+        const call = await caller.next()
+        call.answer()
+        await agent.until('CALL_ESTABLISHED')
+        let level = -100
+        for (let tries = 0; tries < 20 && level < HEARD_DBOV; tries++) {
+          level = levelAt(TONE_HZ, await call.heard.next(500))
+        }
+        assert.ok(level > HEARD_DBOV, `the caller hears ${level} dBov of the agent`)
+        await call.hangup()
+        await agent.until('CALL_CLOSED')
+        await caller.close()
+      } finally {
+        await agent.stop()
+      }
+      await product.until('it is unregistered', async () =>
+        (await registrationsOf(userId)).length === 0 ? true : null,
+      )
+    },
+  )
+}
+
+baresipTest('a wrong password registers nobody', async () => {
+  const { userId, ...account } = await newAccount()
+  const thief = await Baresip.start({
+    toneHz: TONE_HZ,
+    account: { ...account, password: 'guessed', transport: 'udp', everyS: 600 },
+  })
+  try {
+    await product.until('it is refused', async () =>
+      product.output.includes('a registration was refused') ? true : null,
+    )
+    assert.equal(await registrationsOf(userId), [])
+  } finally {
+    await thief.stop()
+  }
+})
+
+test.run()
