@@ -7,6 +7,7 @@ import { audioPath, sweepAudio } from './audio/files.ts'
 import { Devices } from './browsers/devices.ts'
 import { servePages } from './browsers/pages.ts'
 import { CallDriver, type CallPrograms } from './calls/driver.ts'
+import { notesHandler } from './calls/session-notes.ts'
 import type { StreamDeps } from './calls/streams.ts'
 import type { Config } from './config.ts'
 import { forgetDocument } from './contact-centre/document-users.ts'
@@ -24,6 +25,7 @@ import { createServer, mountOperations } from './http/server.ts'
 import { resolveHost } from './http/url-policy.ts'
 import { JobRunner } from './jobs/runner.ts'
 import { passageSearch } from './kb/passage-search.ts'
+import { readTranscript } from './live/transcripts.ts'
 import { type SendMail, smtpMailer } from './mail.ts'
 import { mailHandler } from './mail-job.ts'
 import type { MediaPort } from './media-events.ts'
@@ -184,6 +186,16 @@ export function buildJobs({ store, config, vault, now, log }: Omit<AppParts, 'me
     now,
     log,
     handlers: {
+      'conference.notes': notesHandler({
+        store,
+        now,
+        log,
+        modelFor: modelChooser(store, providerOf(config)),
+        transcriptOf: async (tenant, id) =>
+          (await readTranscript(store.db, tenant, id))?.segments.map(
+            segment => `${segment.participant_id}: ${segment.text}`,
+          ),
+      }),
       'report.run': reportRunHandler({ store, now, dataDir: config.dataDir, sendMail }),
       // Without a mail server they wait for one.
       ...(sendMail === null ? {} : { mail: mailHandler({ vault, sendMail, log }) }),

@@ -14,6 +14,7 @@ import { type Position, readPosition, savePosition } from './position.ts'
 import { endOfBoot, Reconciler } from './reconcile.ts'
 import { Seating } from './seat.ts'
 import { onRoomClosed, onRoomOpened } from './session-events.ts'
+import { onTranscriptReady } from './session-notes.ts'
 import type { StreamDeps } from './streams.ts'
 import type { CallRow } from './tables.ts'
 
@@ -144,7 +145,7 @@ function handlers({ log, centre, devices }: DriverDeps, seating: Seating, audio:
     'leg.utterance': ignored,
     'play.started': ignored,
     'transcript.segment': ignored,
-    'transcript.ready': ignored,
+    'transcript.ready': (trx, event) => onTranscriptReady(trx, event),
     'sip.register': async (_trx, event) => devices?.register(event) ?? null,
     'browser.connecting': async (_trx, event) =>
       devices?.connecting(event, (legId, media) => seating.drive(legId, media)) ?? null,

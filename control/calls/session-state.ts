@@ -1,8 +1,9 @@
 import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
-import { tenantOf } from './records.ts'
 import { settingsOf } from './settings.ts'
 import type { CallRow, ConferenceRoomRow } from './tables.ts'
+
+const tenantOf = (row: CallRow): Tenant => ({ organisationId: row.organisation_id, livemode: row.livemode === 1 })
 
 /** What is said of a session by people, or about it by a model. */
 export interface SessionNotes {

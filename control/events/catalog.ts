@@ -7,6 +7,7 @@ import { callRecordingSchema } from '../schemas/call-recording.ts'
 import { callProgramSchema, callStepSchema } from '../schemas/call-step.ts'
 import { callTranscriptSchema } from '../schemas/call-transcript.ts'
 import { callbackSchema } from '../schemas/callback.ts'
+import { conferenceSessionSchema } from '../schemas/conference-session.ts'
 import { flowSchema } from '../schemas/flow.ts'
 import { kbDocumentSchema } from '../schemas/kb-document.ts'
 import { mediaStreamSchema } from '../schemas/media-stream.ts'
@@ -70,6 +71,7 @@ export const EVENTS = {
   'conference.participant.joined': of(participantSchema, SAMPLES.participant),
   'conference.participant.left': of(participantSchema, SAMPLES.leftParticipant),
   'conference.ended': of(callSchema, SAMPLES.endedSession),
+  'conference.notes.ready': of(conferenceSessionSchema, SAMPLES.conferenceSession),
   'flow.published': of(flowSchema, SAMPLES.flow),
   'kb.document.ready': of(kbDocumentSchema, SAMPLES.kbDocument),
   'kb.document.failed': of(kbDocumentSchema, SAMPLES.failedKbDocument),

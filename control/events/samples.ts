@@ -6,6 +6,7 @@ import type { CallRecording } from '../schemas/call-recording.ts'
 import type { CallProgram, CallStep } from '../schemas/call-step.ts'
 import type { CallTranscript } from '../schemas/call-transcript.ts'
 import type { Callback } from '../schemas/callback.ts'
+import type { ConferenceSession } from '../schemas/conference-session.ts'
 import type { FlowObject } from '../schemas/flow.ts'
 import type { KbDocument } from '../schemas/kb-document.ts'
 import type { MediaStream } from '../schemas/media-stream.ts'
@@ -157,6 +158,21 @@ const phoneNumber: PhoneNumber = {
   payment_line: false,
   created: CREATED,
   updated: CREATED,
+}
+
+const conferenceSession: ConferenceSession = {
+  id: SESSION_ID,
+  object: 'conference_session',
+  livemode: false,
+  started_at: CREATED,
+  duration_ms: 1_800_000,
+  participants: 4,
+  status: 'ended',
+  notes: {
+    summary: 'The team agreed on the date of the release.',
+    decisions: ['Release on Thursday.'],
+    action_items: ['Ann writes the announcement.'],
+  },
 }
 
 const queueCall: QueueCall = {
@@ -385,6 +401,7 @@ export const SAMPLES = {
   failedKbDocument: { ...kbDocument, name: 'Photo.jpg', status: 'failed', error: 'not_text', passage_count: 0 },
   callback,
   mergedCallback: { ...callback, merged_requests: 1 },
+  conferenceSession,
   queueCall,
   offeredQueueCall: { ...queueCall, position: 1, wait_ms: 21_000, offered_to: 'usr_01k9000000000000000000000a' },
   leftQueueCall: { ...queueCall, position: 0, wait_ms: 26_000, outcome: 'answered' },

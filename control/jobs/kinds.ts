@@ -1,3 +1,4 @@
+import type { NotesJob } from '../calls/notes-job.ts'
 import type { MailJob } from '../mail-payload.ts'
 import type { ReportRunJob } from '../reports/job.ts'
 
@@ -6,6 +7,7 @@ import type { ReportRunJob } from '../reports/job.ts'
  * outlives a release: fields are added as optional, and none changes its meaning.
  */
 export interface JobPayloads {
+  'conference.notes': NotesJob
   mail: MailJob
   'report.run': ReportRunJob
 }

@@ -17,6 +17,7 @@ import { organisationRoutes, organisationSettings } from '../../control/resource
 import { pciRoutes } from '../../control/resources/pci.ts'
 import { phoneNumberRoutes } from '../../control/resources/phone-numbers.ts'
 import { recordingRoutes } from '../../control/resources/recordings.ts'
+import { roomHistoryRoutes } from '../../control/resources/room-history.ts'
 import { roomParticipantRoutes } from '../../control/resources/room-participants.ts'
 import { callStreams, streamRoutes } from '../../control/resources/streams.ts'
 import { hashPin } from '../../control/secrets.ts'
@@ -95,6 +96,7 @@ export async function startControl(world: World, media: FakeMedia, options: Opti
     }),
     ...recordingRoutes({ store, dataDir: options.dataDir ?? '/nowhere' }),
     ...conferenceRoomRoutes({ store, now, publicUrl: 'http://tandem.test', usesOf: routesLeadingTo }),
+    ...roomHistoryRoutes({ store, now }),
     ...roomParticipantRoutes({ ...dial, seat: (roomId, id) => centre.seat(roomId, id, client) }),
     ...inboundRouteRoutes({ store, now }),
     ...phoneNumberRoutes({ store, now }),
