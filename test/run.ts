@@ -18,7 +18,9 @@ const files = readdirSync(new URL('.', import.meta.url), { recursive: true, enco
   .sort()
 const startsProduct = (path: string): boolean => /^(e2e|interop|fuzz)\//.test(path)
 const mostlyWaits = (path: string): boolean =>
-  /^(e2e\/(media-killed|pin|room|shutdown|signalling)|interop\/(baresip|sipp-callee|sipp-caller))\.test/.test(path)
+  /^(e2e\/(browser-pages|browser-softphone|media-killed|pin|room|shutdown|signalling)|interop\/(baresip|registrar|sipp-callee|sipp-caller))\.test/.test(
+    path,
+  )
 
 const totals = { passed: 0, failed: 0, skipped: 0 }
 const skips: string[] = []

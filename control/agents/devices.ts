@@ -1,3 +1,4 @@
+import { nodeOf } from '../databases/node.ts'
 import type { Db } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 
@@ -26,6 +27,8 @@ export async function devicesOf(db: Db, tenant: Tenant, userId: string, now: Dat
     .select('browser_sessions')
     .select('id')
     .where('user_id', '=', userId)
+    // Another node's WebSocket is out of our reach.
+    .where('node', '=', nodeOf(db))
     .orderBy('connected_at', 'desc')
     .execute()
   return [

@@ -14,7 +14,7 @@ export interface BrowserSessionTable extends TenantColumns {
   /** The media process's browser ID. */
   id: string
   user_id: string
-  /** The boot ID of the media process that holds its WebSocket. */
+  /** Whose media process holds its WebSocket. */
   node: string
   connected_at: string
 }

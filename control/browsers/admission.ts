@@ -2,7 +2,6 @@ import { isFailure } from '../../media/protocol.ts'
 import type { DeviceTables } from '../agents/tables.ts'
 import type { Drive } from '../calls/device-port.ts'
 import type { FollowUp, Of } from '../calls/event-handler.ts'
-import { readPosition } from '../calls/position.ts'
 import { endLeg, insertParty, loadLeg, type NewParty } from '../calls/records.ts'
 import {
   clientTokenKey,
@@ -11,6 +10,7 @@ import {
   useClientToken,
   verifyClientToken,
 } from '../contact-centre/client-token.ts'
+import { nodeOf } from '../databases/node.ts'
 import { ERRORS, envelope, isProblem, type Problem } from '../http/errors.ts'
 import { newId } from '../ids.ts'
 import { insertProgram } from '../live/records.ts'
@@ -54,7 +54,7 @@ export class BrowserAdmission {
   /** After a reconnect: softphones that are gone ring no more. */
   async reconcile(browserIds: readonly string[]): Promise<void> {
     const { db } = this.#deps.store
-    const rows = await db.selectFrom('browser_sessions').select('id').execute()
+    const rows = await db.selectFrom('browser_sessions').select('id').where('node', '=', nodeOf(db)).execute()
     const here = new Set(browserIds)
     const gone = rows.map(row => row.id).filter(id => !here.has(id))
     if (gone.length > 0) await db.deleteFrom('browser_sessions').where('id', 'in', gone).execute()
@@ -102,7 +102,7 @@ export class BrowserAdmission {
     const row: Omit<DeviceTables['browser_sessions'], 'organisation_id' | 'livemode'> = {
       id: page.browserId,
       user_id: token.agent_user_id ?? '',
-      node: (await readPosition(trx)).bootId ?? '',
+      node: nodeOf(trx),
       connected_at: at,
     }
     await forTenant(trx, tenant).insert('browser_sessions', row)
