@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { LegSnapshot, MediaEvent, MediaSnapshot } from '../../media/protocol.ts'
 import type { FollowUp } from '../calls/event-handler.ts'
 import { tenantOf } from '../calls/records.ts'
+import { nodeOf } from '../databases/node.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
@@ -255,8 +256,10 @@ export class LivePrograms {
     const legs = new Map(snapshot.legs.map(leg => [leg.legId, leg]))
     const rows = await store.db
       .selectFrom('call_programs')
-      .selectAll()
-      .where(eb => eb.or([eb('status', '!=', 'ended'), eb('child_leg', 'is not', null)]))
+      .innerJoin('calls', 'calls.id', 'call_programs.id')
+      .selectAll('call_programs')
+      .where('calls.node_id', '=', nodeOf(store.db))
+      .where(eb => eb.or([eb('call_programs.status', '!=', 'ended'), eb('call_programs.child_leg', 'is not', null)]))
       .execute()
     for (const row of rows) {
       const leg = legs.get(row.leg_id)

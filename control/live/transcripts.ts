@@ -2,6 +2,7 @@ import type { MediaEvent, Target } from '../../media/protocol.ts'
 import type { FollowUp } from '../calls/event-handler.ts'
 import { tenantOf } from '../calls/records.ts'
 import { settingsOf } from '../calls/settings.ts'
+import { nodeOf } from '../databases/node.ts'
 import { appendEvent } from '../events/log.ts'
 import { newId } from '../ids.ts'
 import { type CallTranscript, toCallTranscript } from '../schemas/call-transcript.ts'
@@ -135,6 +136,7 @@ export async function endLostTranscripts(trx: Trx, at: string): Promise<void> {
     .innerJoin('calls', 'calls.id', 'transcripts.id')
     .selectAll('transcripts')
     .where('transcripts.status', '=', 'running')
+    .where('calls.node_id', '=', nodeOf(trx))
     .where('calls.ended_at', 'is not', null)
     .execute()
   for (const row of rows) await endTranscript(trx, row, null, at)
