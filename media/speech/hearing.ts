@@ -139,7 +139,8 @@ export class Hearing {
   #attach(): void {
     if (this.#listen === null && this.#scribes.size === 0) {
       if (this.#listener === null) return
-      this.#leg.sinks.splice(this.#leg.sinks.indexOf(this.#listener), 1)
+      const at = this.#leg.sinks.indexOf(this.#listener)
+      if (at >= 0) this.#leg.sinks.splice(at, 1)
       this.#listener.close()
       this.#listener = null
       return

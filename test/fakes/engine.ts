@@ -11,6 +11,9 @@ import { mediaOf, Received, Speaker, seeded } from '../media/party.ts'
 
 const createVoiceDetector = await loadVoiceDetector()
 
+/** Longer than a model takes to load on a busy machine. */
+const UNTIL_MS = 60_000
+
 /** A far end of an engine under test. */
 export class FarEnd {
   readonly received = new Received()
@@ -104,9 +107,13 @@ export class TestEngine {
     }
   }
 
-  /** Waits for what other threads are doing while the clock stands still; a test that waits in vain times out. */
+  /** Waits for what other threads are doing while the clock stands still. */
   async until(isTrue: () => boolean): Promise<void> {
-    while (!isTrue()) await new Promise(resolve => setImmediate(resolve))
+    const limit = performance.now() + UNTIL_MS
+    while (!isTrue()) {
+      if (performance.now() > limit) throw new Error(`waited ${UNTIL_MS} ms in vain`)
+      await new Promise(resolve => setImmediate(resolve))
+    }
   }
 
   /** The bodies of all events of this name so far. */
