@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { buildJobs } from '../../../control/app.ts'
 import { insertParty } from '../../../control/calls/records.ts'
+import { nodeOf } from '../../../control/databases/node.ts'
 import { newId } from '../../../control/ids.ts'
 import { forTenant, type Tenant } from '../../../control/tenancy.ts'
 import { type Answer, START, silent } from '../app-harness.ts'
@@ -111,7 +112,7 @@ export async function makeAgent(maker: Maker): Promise<string> {
   await forTenant(maker.world.store.db, maker.tenant).insert('browser_sessions', {
     id: `browser-${another()}`,
     user_id: id,
-    node: 'boot-1',
+    node: nodeOf(maker.world.store.db),
     connected_at: START.toISOString(),
   })
   return id
