@@ -264,7 +264,7 @@ export function routes(parts: AppParts, requestLog: Pick<RequestLog, 'flush'>): 
     ...eventRoutes({ store }),
     ...webhookEndpointRoutes({ store, vault, now, resolve: resolveHost, allowedNetworks: config.allowPrivateUrls }),
     ...webhookDeliveryRoutes({ store, now }),
-    ...testHelperRoutes({ store, now }),
+    ...testHelperRoutes({ now }),
     ...organisationRoutes({ store, now }),
     ...usageRoutes({ store, now }),
     ...requestLogRoutes({ store, written: () => requestLog.flush() }),

@@ -6,7 +6,7 @@ import { openConfiguredStore } from './configured-store.ts'
 import { mediaSocketPath } from './data-dir.ts'
 import { describeNumbers } from './demo.ts'
 import { firstStart, unknownKeys } from './first-start.ts'
-import { forgetInterruptedAttempts } from './http/idempotency.ts'
+import { releaseInterruptedAttempts } from './http/idempotency.ts'
 import { describeListenError } from './http-port.ts'
 import { makeLog } from './log.ts'
 import { MediaClient } from './media-client.ts'
@@ -38,7 +38,7 @@ const config = configuration()
 const now = (): Date => new Date()
 const log = makeLog(config.logLevel, 'control')
 const store = await openConfiguredStore(config).catch((error: Error) => fail(error.message))
-await forgetInterruptedAttempts(store)
+await releaseInterruptedAttempts(store)
 async function vaultOrFail(): Promise<Vault> {
   try {
     const vault = openVault(config.dataDir)

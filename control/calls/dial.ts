@@ -60,7 +60,7 @@ export async function placeCall(
   deps: DialDeps,
   caller: Caller,
   request: DialRequest,
-  also: (trx: Trx, call: CallRow) => Promise<void> = async () => {},
+  also: (trx: Trx, placed: Placed) => Promise<void>,
 ): Promise<Placed | Problem> {
   const legId = newId('participant')
   const way = caller.livemode
@@ -93,7 +93,7 @@ export async function placeCall(
     )
     const led = programOf(request)
     if (led !== null) await insertProgram(trx, caller, { callId: rows.call.id, legId }, led, at)
-    await also(trx, rows.call)
+    await also(trx, rows)
     return rows
   })
   const reply = await deps.media.request('leg.dial', {

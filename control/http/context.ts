@@ -1,9 +1,12 @@
 import type { Logger } from 'pino'
+import type { Store, Trx } from '../store.ts'
 import type { Tenant } from '../tenancy.ts'
+import { isProblem } from './errors.ts'
+import { type Attempt, type Entry, keepAnswer, type Replay } from './idempotency.ts'
 import type { Scope } from './scopes.ts'
 
 /** Who asks, and by which request. It is a `Tenant`: `forTenant(db, context)`. */
-export interface Context extends Tenant {
+export interface Asking extends Tenant {
   organisationId: string
   livemode: boolean
   apiKeyId: string
@@ -14,4 +17,40 @@ export interface Context extends Tenant {
   requestId: string
   idempotencyKey: string | null
   log: Logger
+}
+
+/** Who asks, and how what is answered is kept under the request's `Idempotency-Key`. */
+export interface Context extends Asking {
+  /** An attempt under the same key was broken off: it has committed nothing, but what it asked of media may be done. */
+  isResumed: boolean
+  /** A transaction of the store whose result is the operation's answer, and is kept in it, unless it is a problem. */
+  transaction<T>(run: (trx: Trx) => Promise<T>): Promise<T>
+  /**
+   * Keeps the operation's answer in the transaction of its effect: who retries after we died gets it in place of a second
+   * effect. What is answered in the end takes its place.
+   */
+  keep(trx: Trx, answer: object): Promise<void>
+}
+
+/** `attempt` null: without an `Idempotency-Key`. `render`: the answer as it will be sent. */
+export function contextOf(
+  store: Store,
+  asking: Asking,
+  attempt: (Attempt & { entry: Entry }) | null,
+  render: (answer: unknown) => Replay,
+): Context {
+  const keep = async (trx: Trx, answer: unknown): Promise<void> => {
+    if (attempt !== null) await keepAnswer(trx, attempt, render(answer))
+  }
+  return {
+    ...asking,
+    isResumed: attempt?.entry === 'resumed',
+    keep,
+    transaction: run =>
+      store.transaction(async trx => {
+        const answer = await run(trx)
+        if (!isProblem(answer)) await keep(trx, answer)
+        return answer
+      }),
+  }
 }

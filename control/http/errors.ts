@@ -92,11 +92,7 @@ export interface Problem {
   headers?: Record<string, string>
 }
 
-export function problem(
-  code: ErrorCode,
-  message: string,
-  more: Omit<Problem, 'problem' | 'message'> = {},
-): Problem {
+export function problem(code: ErrorCode, message: string, more: Omit<Problem, 'problem' | 'message'> = {}): Problem {
   return { problem: code, message, ...more }
 }
 

@@ -1,6 +1,8 @@
+import type { Updateable } from 'kysely'
 import { nodeOf } from '../databases/node.ts'
 import { hmac, seal, sha256, unseal } from '../secrets.ts'
-import type { Store } from '../store.ts'
+import type { Db, Store, Trx } from '../store.ts'
+import type { Database } from '../tables.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import { type Problem, problem } from './errors.ts'
 
@@ -24,8 +26,11 @@ export interface Replay {
   body: string
 }
 
+/** `first`: it shall act. `resumed`: it shall act again, since the one before was broken off and has committed nothing. */
+export type Entry = 'first' | 'resumed'
+
 /**
- * Enters an attempt: null when it is the first and shall act, the stored answer of the first, or why not.
+ * Enters an attempt, or gives the answer of the one before, or says why not.
  *
  * Neither the parameters (a PIN may be among them) nor the answer (a new key's secret may be in it) can be read from the
  * database: the row holds a hash of the key, a fingerprint keyed by it, and the answer sealed by it.
@@ -35,7 +40,7 @@ export async function beginAttempt(
   attempt: Attempt,
   parameters: unknown,
   now: Date,
-): Promise<Replay | Problem | null> {
+): Promise<Entry | Replay | Problem> {
   const { method, path, key, tenant } = attempt
   const fingerprint = hmac(key, canonicalJson(parameters))
   const cutoff = new Date(now.getTime() - WINDOW_MS).toISOString()
@@ -52,43 +57,59 @@ export async function beginAttempt(
     lease: nodeOf(store.db),
     leased_until: leaseFrom(now),
   }
-  const enter = async (): Promise<boolean> => {
-    const inserting = store.db.insertInto('idempotency_keys').values({ ...row, status: null, body: null })
-    const { numInsertedOrUpdatedRows } = await inserting.onConflict(conflict => conflict.doNothing()).executeTakeFirst()
-    return numInsertedOrUpdatedRows === 1n
-  }
-  if (await enter()) return null
-  const first = await rowOf(store, attempt).executeTakeFirst()
-  if (first !== undefined && first.status === null && (first.leased_until ?? '') <= at) {
-    // Its node has died. Of several that find it so, one deletes it as it is and enters.
-    const dead = matching(forTenant(store.db, tenant).delete('idempotency_keys'), attempt)
-    await dead.where('status', 'is', null).where('leased_until', '<=', at).execute()
-    if (await enter()) return null
-  }
-  if (first !== undefined && first.fingerprint !== fingerprint) {
+  const inserting = store.db.insertInto('idempotency_keys').values({ ...row, status: null, body: null })
+  const entered = await inserting.onConflict(conflict => conflict.doNothing()).executeTakeFirst()
+  if (entered.numInsertedOrUpdatedRows === 1n) return 'first'
+  const rows = forTenant(store.db, tenant).select('idempotency_keys').selectAll()
+  const before = await matching(rows, attempt).executeTakeFirst()
+  if (before !== undefined && before.fingerprint !== fingerprint) {
     return problem('idempotency_key_reused', 'This Idempotency-Key was used with other parameters.')
   }
-  if (first === undefined || first.status === null || first.body === null) {
-    return problem('idempotency_key_in_use', 'The first request with this Idempotency-Key is still running.')
+  const isRunning = before === undefined || (before.leased_until ?? '') > at
+  if (!isRunning && before.status !== null && before.body !== null) {
+    return { status: before.status, body: unseal(before.body, key) }
   }
-  return { status: first.status, body: unseal(first.body, key) }
+  if (!isRunning && (await takeOver(store, attempt, now))) return 'resumed'
+  return problem('idempotency_key_in_use', 'The first request with this Idempotency-Key is still running.')
+}
+
+/** Of several that find an attempt broken off, one makes it its own. */
+async function takeOver(store: Store, attempt: Attempt, now: Date): Promise<boolean> {
+  const mine = { lease: nodeOf(store.db), leased_until: leaseFrom(now) }
+  const { numUpdatedRows } = await rowOf(store.db, attempt, mine)
+    .where('status', 'is', null)
+    .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', now.toISOString())]))
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
 }
 
 /**
- * Keeps the answer of the first attempt; a failure of ours (5xx) or a 429 is forgotten, for it is to be tried again, and so is a
- * streamed answer, whose `body` is null.
+ * Keeps an answer in the transaction of its effect: when this process dies before it has sent it, a retry gets it all the same.
+ * Throws, and so rolls the effect back, when another node has taken the attempt over meanwhile.
  */
-export async function endAttempt(store: Store, attempt: Attempt, status: number, body: string | null): Promise<void> {
-  const node = nodeOf(store.db)
-  if (status >= 500 || status === 429 || body === null) {
-    const forgotten = matching(forTenant(store.db, attempt.tenant).delete('idempotency_keys'), attempt)
+export async function keepAnswer(trx: Trx, attempt: Attempt, { status, body }: Replay): Promise<void> {
+  const kept = rowOf(trx, attempt, { status, body: seal(body, attempt.key) }).where('lease', '=', nodeOf(trx))
+  if ((await kept.executeTakeFirst()).numUpdatedRows === 0n) throw new Error('another node has taken the attempt over')
+}
+
+/** What became of an attempt: its answer; or it is to be tried again as if it had not been; or it broke, nobody knows how far. */
+export type Outcome = Replay | 'forgotten' | 'broken'
+
+/** The answer that is sent is the one that a retry gets. What broke has the answer that was kept with its effect, or none. */
+export async function endAttempt({ db }: Store, attempt: Attempt, outcome: Outcome): Promise<void> {
+  const node = nodeOf(db)
+  if (outcome === 'forgotten') {
+    const forgotten = matching(forTenant(db, attempt.tenant).delete('idempotency_keys'), attempt)
     await forgotten.where('lease', '=', node).execute()
     return
   }
-  const sealed = { status, body: seal(body, attempt.key), lease: null, leased_until: null }
-  const kept = matching(forTenant(store.db, attempt.tenant).update('idempotency_keys').set(sealed), attempt)
-  await kept.where('lease', '=', node).execute()
+  const answer = outcome === 'broken' ? {} : { status: outcome.status, body: seal(outcome.body, attempt.key) }
+  await rowOf(db, attempt, { ...answer, ...RELEASED })
+    .where('lease', '=', node)
+    .execute()
 }
+
+const RELEASED = { lease: null, leased_until: null }
 
 /** Keeps the attempts under way in this process from being taken for dead; to be called well within `ATTEMPT_LEASE_MS`. */
 export async function renewAttempts({ db }: Store, now: Date): Promise<void> {
@@ -101,17 +122,17 @@ export async function renewAttempts({ db }: Store, now: Date): Promise<void> {
 }
 
 /**
- * Forgets attempts that this node's process left unfinished when it died; to be called before the first request. Those of
- * other nodes may be running.
+ * Lets go of the attempts that this node's process left unfinished when it died, so that retries get what was kept, or act; to
+ * be called before the first request. Those of other nodes may be running.
  */
-export async function forgetInterruptedAttempts({ db }: Store): Promise<void> {
-  await db.deleteFrom('idempotency_keys').where('lease', '=', nodeOf(db)).execute()
+export async function releaseInterruptedAttempts({ db }: Store): Promise<void> {
+  await db.updateTable('idempotency_keys').set(RELEASED).where('lease', '=', nodeOf(db)).execute()
 }
 
 const leaseFrom = (now: Date): string => new Date(now.getTime() + ATTEMPT_LEASE_MS).toISOString()
 
-const rowOf = (store: Store, attempt: Attempt) =>
-  matching(forTenant(store.db, attempt.tenant).select('idempotency_keys').selectAll(), attempt)
+const rowOf = (db: Db, attempt: Attempt, change: Updateable<Database['idempotency_keys']>) =>
+  matching(forTenant(db, attempt.tenant).update('idempotency_keys').set(change), attempt)
 
 function matching<Q extends { where(column: never, op: never, value: never): unknown }>(query: Q, attempt: Attempt): Q {
   const whereable = query as unknown as { where(column: string, op: string, value: string): typeof whereable }

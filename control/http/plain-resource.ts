@@ -83,10 +83,10 @@ export interface Deletion<T extends TableWithId> {
 
 /** DELETE of one by its ID; 409 with `details.used_by` while others use it. */
 export function deleteRoute<T extends TableWithId>(
-  plain: Omit<Plain<T, TSchema>, 'reply' | 'toObject'>,
+  plain: Omit<Plain<T, TSchema>, 'store' | 'reply' | 'toObject'>,
   deletion: Deletion<T>,
 ): Route {
-  const { store, table, object } = plain
+  const { table, object } = plain
   return route({
     method: 'DELETE',
     path: `${plain.path}/:id`,
@@ -100,7 +100,7 @@ export function deleteRoute<T extends TableWithId>(
     reply: deletedObject(object),
     errors: [404],
     handler: (context, { params: { id } }) =>
-      store.transaction(async trx => {
+      context.transaction(async trx => {
         const scoped = forTenant(trx, context)
         const row = await scoped.find(table, id)
         if (row === undefined) return missing(object, id)

@@ -7,9 +7,9 @@ import type { Store } from '../store.ts'
 import { deprecationHeaders, deprecationOf } from '../versions/deprecation.ts'
 import { authenticate, type Identity, refusal } from './auth.ts'
 import { contentProblem } from './content.ts'
-import type { Context } from './context.ts'
+import { type Asking, contextOf } from './context.ts'
 import { ERRORS, type ErrorCode, envelope, isProblem, type Problem, problem } from './errors.ts'
-import { type Attempt, beginAttempt, endAttempt, MAX_KEY_LENGTH } from './idempotency.ts'
+import { type Attempt, beginAttempt, type Entry, endAttempt, MAX_KEY_LENGTH, type Outcome } from './idempotency.ts'
 import { RateLimiter } from './limits.ts'
 import { acceptMultipart, readMultipart, tooLarge, uploadBodyLimit } from './multipart.ts'
 import { type OlderRoute, olderVersionsOf } from './older-versions.ts'
@@ -32,8 +32,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Whose key it is, as soon as that is known. */
     identity: Identity | null
-    context: Context | null
-    attempt: Attempt | null
+    context: Asking | null
+    attempt: (Attempt & { entry: Entry }) | null
     /** The error that it is answered with. */
     failure: ErrorCode | null
   }
@@ -43,6 +43,7 @@ declare module 'fastify' {
 }
 
 const MAX_BODY_BYTES = 1024 * 1024
+const JSON_TYPE = 'application/json'
 const CONTEXT_OF_NOBODY = 'a handler runs only behind authentication'
 
 /** An HTTP server without operations: request IDs, bodies, and every failure in the envelope. `version` is the product's. */
@@ -117,7 +118,7 @@ function addOperation(v1: FastifyInstance, route: Route, limiter: RateLimiter, p
     ],
     onSend: (request, reply, payload) => leaveAttempt(parts, request, reply, payload),
     onResponse: async (request, reply) => logRequest(parts, route, request, reply),
-    handler: (request, reply) => handle(route, versions, request, reply),
+    handler: (request, reply) => handle(parts, route, versions, request, reply),
   })
 }
 
@@ -177,8 +178,8 @@ async function enterAttempt(
   const attempt = { tenant: request.context, method: route.method, path: pathOf(request), key }
   const parameters = { version: request.context.apiVersion, query: request.query, body: request.body }
   const earlier = await beginAttempt(parts.store, attempt, parameters, parts.now())
-  if (earlier === null) {
-    request.attempt = attempt
+  if (earlier === 'first' || earlier === 'resumed') {
+    request.attempt = { ...attempt, entry: earlier }
     return
   }
   if (isProblem(earlier)) return sendProblem(request, reply, earlier)
@@ -207,13 +208,21 @@ async function leaveAttempt(
   const attempt = request.attempt
   if (attempt !== null) {
     request.attempt = null
-    await endAttempt(parts.store, attempt, reply.statusCode, payload instanceof Readable ? null : String(payload))
+    await endAttempt(parts.store, attempt, outcomeOf(request, reply, payload))
   }
   if (request.method !== 'GET') await parts.store.durable()
   return payload
 }
 
+/** A refusal of ours is to be tried again, and so is what has begun to stream; of what broke nobody knows how far it came. */
+function outcomeOf({ failure }: FastifyRequest, { statusCode: status }: FastifyReply, payload: unknown): Outcome {
+  if (failure === 'internal_error') return 'broken'
+  if (status >= 500 || status === 429 || payload instanceof Readable) return 'forgotten'
+  return { status, body: String(payload) }
+}
+
 async function handle(
+  parts: PipelineParts,
   route: Route,
   versions: ReadonlyMap<string, OlderRoute>,
   request: FastifyRequest,
@@ -221,8 +230,19 @@ async function handle(
 ): Promise<unknown> {
   if (request.context === null) throw new Error(CONTEXT_OF_NOBODY)
   const { params, query, body, headers } = request
-  const result = await route.handler(request.context, { params, query, body, headers } as never)
   const older = versions.get(request.context.apiVersion)
+  const render = (answer: unknown): string => {
+    const status = String(route.status)
+    // Under the content type, where there are several.
+    const serialize = reply.getSerializationFunction(status, JSON_TYPE) ?? reply.getSerializationFunction(status)
+    const current = serialize?.(answer as Record<string, unknown>) ?? JSON.stringify(answer)
+    return older === undefined ? current : older.write(current)
+  }
+  const context = contextOf(parts.store, request.context, request.attempt, answer => ({
+    status: route.status,
+    body: render(answer),
+  }))
+  const result = await route.handler(context, { params, query, body, headers } as never)
   if (isProblem(result)) return sendProblem(request, reply, older?.renamed(result) ?? result)
   if (isRaw(result)) {
     return reply
@@ -231,10 +251,7 @@ async function handle(
       .serializer((raw: unknown) => raw as string)
       .send(result.raw)
   }
-  if (older === undefined) return reply.code(route.status).send(result)
-  const current =
-    reply.getSerializationFunction(String(route.status))?.(result as Record<string, unknown>) ?? JSON.stringify(result)
-  return sendText(reply, route.status, older.write(current))
+  return sendText(reply, route.status, render(result))
 }
 
 /** A request without a valid key is nobody's, and is not written down. */

@@ -61,15 +61,12 @@ export function apiKeyRoutes(deps: { store: Store; now: () => Date }): Route[] {
         const secret = newSecret(livemode ? 'sk_live' : 'sk_test')
         const expiresAt = body.expires_at === undefined ? null : new Date(body.expires_at).toISOString()
         const scopes = body.scopes ?? context.scopes
-        const id = await insertApiKey(store.db, tenant, {
-          name: body.name ?? '',
-          secret,
-          scopes,
-          expiresAt,
-          now: now(),
+        return context.transaction(async trx => {
+          const key = { name: body.name ?? '', secret, scopes, expiresAt, now: now() }
+          const id = await insertApiKey(trx, tenant, key)
+          const row = await forTenant(trx, tenant).find('api_keys', id)
+          return { ...toApiKey(row!), secret }
         })
-        const row = await forTenant(store.db, tenant).find('api_keys', id)
-        return { ...toApiKey(row!), secret }
       },
     }),
     route({
@@ -98,13 +95,14 @@ export function apiKeyRoutes(deps: { store: Store; now: () => Date }): Route[] {
       status: 200,
       reply: deletedObject('api_key'),
       errors: [404, 409],
-      handler: async (context, { params }) => {
-        const keys = forTenant(store.db, context)
-        if ((await keys.find('api_keys', params.id)) === undefined) return missing('api_key', params.id)
-        if (params.id === context.apiKeyId) return conflict('in_use', 'A key cannot revoke itself; use another one.')
-        await keys.delete('api_keys').where('id', '=', params.id).execute()
-        return { object: 'api_key', id: params.id, deleted: true as const, livemode: context.livemode }
-      },
+      handler: (context, { params }) =>
+        context.transaction(async trx => {
+          const keys = forTenant(trx, context)
+          if ((await keys.find('api_keys', params.id)) === undefined) return missing('api_key', params.id)
+          if (params.id === context.apiKeyId) return conflict('in_use', 'A key cannot revoke itself; use another one.')
+          await keys.delete('api_keys').where('id', '=', params.id).execute()
+          return { object: 'api_key', id: params.id, deleted: true as const, livemode: context.livemode }
+        }),
     }),
   ]
 }

@@ -155,7 +155,7 @@ function create(deps: AssistantDeps, context: Context, body: Static<typeof creat
   const { name, ...sent } = body
   const chosen = merge(ASSISTANT_DEFAULTS, sent)
   const at = deps.now().toISOString()
-  return deps.store.transaction(async trx => {
+  return context.transaction(async trx => {
     const refused = await refusal(deps, trx, context, sent)
     if (refused !== null) return refused
     const row = { id: newId('assistant'), name, ...columns(chosen), created: at, updated: at }
@@ -171,7 +171,7 @@ function change(
   body: Static<typeof changeBody>,
 ): Promise<Assistant | Problem> {
   const { name, ...sent } = body
-  return deps.store.transaction(async trx => {
+  return context.transaction(async trx => {
     const row = await forTenant(trx, context).find('assistants', id)
     if (row === undefined) return missing('assistant', id)
     const refused = await refusal(deps, trx, context, sent)

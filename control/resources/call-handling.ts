@@ -16,7 +16,7 @@ import {
 } from '../queues/call-handling.ts'
 import type { Target } from '../queues/targets.ts'
 import { type Call, callSchema, toCall } from '../schemas/call.ts'
-import type { Store } from '../store.ts'
+import type { Db, Store } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
 
 export interface CallHandlingDeps {
@@ -152,9 +152,18 @@ async function handle(
   callId: string,
   act: (handling: Handling) => Promise<Problem | null>,
 ): Promise<Call | Problem> {
-  const refused = await centre.handle(media, { tenant: context, callId, request: context }, act)
-  if (refused !== null) return refused
-  const scoped = forTenant(store.db, context)
+  const refused = await centre.handle(media, { tenant: context, callId, request: context }, async handling => {
+    const failure = await act(handling)
+    if (failure !== null) return failure
+    const changed = await retrieve(handling.trx, context, callId)
+    if (!isProblem(changed)) await context.keep(handling.trx, changed)
+    return null
+  })
+  return refused ?? retrieve(store.db, context, callId)
+}
+
+async function retrieve(db: Db, context: Context, callId: string): Promise<Call | Problem> {
+  const scoped = forTenant(db, context)
   const call = await scoped.find('calls', callId)
   if (call === undefined) return missing('call', callId)
   const legs = await scoped.select('participants').selectAll().where('call_id', '=', callId).orderBy('id').execute()

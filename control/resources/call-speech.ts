@@ -62,8 +62,8 @@ export function callSpeechRoutes(deps: CallSpeechDeps): Route[] {
       reply: doneSchema('call_say'),
       errors,
       handler: async (context, { params: { id }, body }) => {
-        const refused = await play(deps, context, id, speechOf(body), false)
-        return refused ?? answer('call_say', context, id)
+        const said = answer('call_say', context, id)
+        return play(deps, context, id, { source: speechOf(body), loop: false, answer: said })
       },
     }),
     route({
@@ -83,8 +83,7 @@ export function callSpeechRoutes(deps: CallSpeechDeps): Route[] {
           return problem('parameter_invalid', `No such audio asset: ${assetId}`, { param: 'audio_asset_id' })
         }
         const source = { kind: 'file' as const, path: audioPath(deps.dataDir, assetId) }
-        const refused = await play(deps, context, id, source, loop)
-        return refused ?? answer('call_play', context, id)
+        return play(deps, context, id, { source, loop, answer: answer('call_play', context, id) })
       },
     }),
     route({
@@ -101,8 +100,7 @@ export function callSpeechRoutes(deps: CallSpeechDeps): Route[] {
         if (isProblem(found)) return found
         if (found.leg === null) return conflict('conference', 'A conference session has no keypad.')
         const request = { legId: found.leg.id, digits: body.digits, durationMs: TONE_MS }
-        const refused = refusalOf(await deps.media.request('leg.send_dtmf', request))
-        return refused ?? answer('call_dtmf_sent', context, id)
+        return once(context, answer('call_dtmf_sent', context, id), () => deps.media.request('leg.send_dtmf', request))
       },
     }),
   ]
@@ -115,20 +113,27 @@ const speechOf = ({ text, voice, language }: Static<typeof sayBody>): PlaySource
   language: language ?? null,
 })
 
-async function play(
+async function play<T>(
   { store, media }: CallSpeechDeps,
   context: Context,
   id: string,
-  source: PlaySource,
-  loop: boolean,
-): Promise<Problem | null> {
+  { source, loop, answer }: { source: PlaySource; loop: boolean; answer: T },
+): Promise<T | Problem> {
   const found = await running(store, context, id)
   if (isProblem(found)) return found
   const { call, leg } = found
   const sources = [source]
-  if (leg === null) return refusalOf(await media.request('room.play', { roomId: call.id, sources, loop }))
+  if (leg === null) return once(context, answer, () => media.request('room.play', { roomId: call.id, sources, loop }))
   const playId = newId('request')
-  return refusalOf(await media.request('leg.play', { legId: leg.id, playId, sources, loop, hangupAfter: null }))
+  return once(context, answer, () =>
+    media.request('leg.play', { legId: leg.id, playId, sources, loop, hangupAfter: null }),
+  )
+}
+
+/** Nothing tells afterwards whether it was heard, so the answer is kept first: a retry never says it twice. */
+async function once<T>(context: Context, answer: T, act: () => Promise<object>): Promise<T | Problem> {
+  await context.transaction(async () => answer)
+  return refusalOf(await act()) ?? answer
 }
 
 /** The call and its leg, or null for the leg of a session; 409 when it is not being spoken. */

@@ -184,10 +184,11 @@ async function createCall(
       role: 'member',
       muted: false,
     },
-    async (trx, call) => {
+    async (trx, { call, participant }) => {
       await deps.streams.insert(trx, context, call, streams)
       if (body.transcribe === true)
         await wantTranscript(trx, context, { id: call.id, language: null, at: call.created })
+      await context.keep(trx, toCall(call, [participant]))
     },
   )
   return 'problem' in placed ? placed : toCall(placed.call, [placed.participant])
@@ -230,7 +231,7 @@ async function retrieve(deps: CallDeps, context: Context, id: string): Promise<C
 async function hangUp(deps: CallDeps, context: Context, id: string): Promise<Problem | null> {
   const call = await forTenant(deps.store.db, context).find('calls', id)
   if (call === undefined) return missing('call', id)
-  if (call.ended_at !== null) return conflict('not_running', 'The call has ended.')
+  if (call.ended_at !== null) return context.isResumed ? null : conflict('not_running', 'The call has ended.')
   const reason = 'api_hangup' as const
   const legs = await legsOf(deps.store.db, call)
   const reply =

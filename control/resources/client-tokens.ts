@@ -91,9 +91,11 @@ async function mint(
     metadata: JSON.stringify(asked.metadata ?? {}),
     ttlS: asked.ttl_s ?? DEFAULT_TTL_S,
   }
-  const row = await insertClientToken(deps.store.db, context, fields, deps.now())
-  const token = await signClientToken(row, await clientTokenKey(deps.store, deps.vault))
-  return toClientToken(row, token, deps.wsUrl)
+  const key = await clientTokenKey(deps.store, deps.vault)
+  return context.transaction(async trx => {
+    const row = await insertClientToken(trx, context, fields, deps.now())
+    return toClientToken(row, await signClientToken(row, key), deps.wsUrl)
+  })
 }
 
 async function targetProblem(

@@ -100,8 +100,10 @@ export function connectionRoutes(deps: { store: Store; now: () => Date }): Route
         const mode = context.livemode ? 1 : 0
         const ids = { id: newId('connection'), organisation_id: context.organisationId, livemode: mode }
         const row = { ...ids, ...columns, created: at, updated: at }
-        await forTenant(store.db, context).insert('connections', row)
-        return toConnection(row)
+        return context.transaction(async trx => {
+          await forTenant(trx, context).insert('connections', row)
+          return toConnection(row)
+        })
       },
     }),
     listRoute(plain),

@@ -103,7 +103,7 @@ export function inboundRouteRoutes(deps: { store: Store; now: () => Date }): Rou
       status: 201,
       reply: inboundRouteSchema,
       handler: (context, { body }) =>
-        store.transaction(async trx => {
+        context.transaction(async trx => {
           const columns = await columnsOf(trx, context, EMPTY, body)
           if (isProblem(columns)) return columns
           const at = now().toISOString()

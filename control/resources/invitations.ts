@@ -110,7 +110,7 @@ async function invite(deps: InvitationDeps, context: Context, body: Static<typeo
     created,
   }
   const invitation = { id: newId('invitation'), user_id: row.id, created }
-  return deps.store.transaction(async trx => {
+  return context.transaction(async trx => {
     const refused = await memberProblem(trx, context, row, deps.teamExists)
     if (refused !== null) return refused
     await forTenant(trx, context).insert('users', row)
@@ -121,7 +121,7 @@ async function invite(deps: InvitationDeps, context: Context, body: Static<typeo
 }
 
 const resend = (deps: InvitationDeps, context: Context, id: string) =>
-  deps.store.transaction(async (trx): Promise<Invitation | Problem> => {
+  context.transaction(async (trx): Promise<Invitation | Problem> => {
     const scoped = forTenant(trx, context)
     const invitation = await scoped.find('invitations', id)
     const user = invitation && (await scoped.find('users', invitation.user_id))

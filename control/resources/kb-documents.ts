@@ -102,12 +102,12 @@ async function createDocument(deps: KbDocumentDeps, context: Context, body: Crea
   }
   const livemode = context.livemode ? 1 : 0
   const document = toKbDocument({ ...row, organisation_id: context.organisationId, livemode })
-  await deps.store.transaction(async trx => {
+  return context.transaction(async trx => {
     await addDocument(trx, context, deps.search, { row, original: original.bytes, passages: texts })
     const type = row.status === 'ready' ? 'kb.document.ready' : 'kb.document.failed'
     await appendEvent(trx, context, { type, at: row.created, object: document, request: context })
+    return document
   })
-  return document
 }
 
 function originalOf({ text, file }: Create): { bytes: Buffer } | Problem {

@@ -69,7 +69,7 @@ async function setPci(
   const target = await targetOf(store.db, call)
   if (call.ended_at !== null || call.answered_at === null || target === null) return notRunning()
   if (body.action === 'resume') {
-    return answer(context, call, await media.request('capture.resume', { target }), 'not_paused')
+    return answer(deps, context, call, await media.request('capture.resume', { target }), 'not_paused')
   }
   const destination = await destinationOf(store.db, context, call, body.destination_participant_id)
   if (isProblem(destination)) return destination
@@ -81,17 +81,18 @@ async function setPci(
     maskDtmf: settings.maskDtmf,
     destinationLegId: destination,
   })
-  return answer(context, call, reply, 'already_paused')
+  return answer(deps, context, call, reply, 'already_paused')
 }
 
 const notRunning = (): Problem => conflict('not_running', 'The call is not in progress.')
 
-function answer(
+async function answer(
+  deps: PciDeps,
   context: Context,
   call: CallRow,
   reply: CaptureState | Failure,
   conflictReason: 'already_paused' | 'not_paused',
-): CallPci | Problem {
+): Promise<CallPci | Problem> {
   if (!isFailure(reply)) {
     const pause = {
       organisation_id: call.organisation_id,
@@ -106,6 +107,8 @@ function answer(
   }
   switch (reply.failure) {
     case 'conflict':
+      // The attempt that was broken off has done it.
+      if (context.isResumed) return asItIs(deps, context, call)
       return conflict(
         conflictReason,
         conflictReason === 'already_paused' ? 'The call is paused already.' : 'The call is not paused.',
@@ -115,6 +118,13 @@ function answer(
     default:
       return notRunning()
   }
+}
+
+async function asItIs({ store, media }: PciDeps, context: Context, call: CallRow): Promise<CallPci> {
+  await media.settled()
+  const pauses = forTenant(store.db, context).select('call_pauses').selectAll()
+  const pause = await pauses.where('call_id', '=', call.id).executeTakeFirst()
+  return toCallPci(call.id, context.livemode, pause ?? null)
 }
 
 /** The payment line: the one named, which must be in the call; else whoever is on one of the organisation's payment numbers. */

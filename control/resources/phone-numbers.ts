@@ -134,7 +134,7 @@ async function create(
 ): Promise<PhoneNumber | Problem> {
   const refused = await connectionProblem(store.db, context, body.connection_id ?? null)
   if (refused !== null) return refused
-  const made = await store.transaction(async trx => {
+  return context.transaction(async trx => {
     const scoped = forTenant(trx, context)
     const number = await chooseNumber(trx, context, body.number)
     if (isProblem(number)) return number
@@ -151,10 +151,10 @@ async function create(
       updated: at,
     }
     await scoped.insert('phone_numbers', row)
-    await appendEvent(trx, context, { type: 'phone_number.created', at, object: toPhoneNumber(row), request: context })
-    return row
+    const object = toPhoneNumber(row)
+    await appendEvent(trx, context, { type: 'phone_number.created', at, object, request: context })
+    return object
   })
-  return isProblem(made) ? made : toPhoneNumber(made)
 }
 
 async function connectionProblem(db: Db, tenant: Tenant, id: string | null): Promise<Problem | null> {

@@ -87,7 +87,7 @@ export function roomParticipantRoutes(deps: RoomParticipantDeps): Route[] {
         const room = await findRoom(store.db, context, params.id)
         if (room === undefined) return missing('conference_room', params.id)
         if (room.active === 0) return conflict('room_inactive', 'The conference room is switched off.')
-        const placed = await placeCall(deps, context, {
+        const asked = {
           to: body.to,
           from: body.from,
           target: { type: 'room' as const, id: room.id },
@@ -96,7 +96,10 @@ export function roomParticipantRoutes(deps: RoomParticipantDeps): Route[] {
           metadata: body.metadata ?? {},
           role: body.role ?? 'member',
           muted: body.muted ?? false,
-        })
+        }
+        const placed = await placeCall(deps, context, asked, (trx, { call, participant }) =>
+          context.keep(trx, toParticipant(participant, call)),
+        )
         return 'problem' in placed ? placed : toParticipant(placed.participant, placed.call)
       },
     }),
@@ -129,12 +132,18 @@ export function roomParticipantRoutes(deps: RoomParticipantDeps): Route[] {
       errors: [404, 409, 503],
       handler: async (context, { params }) => {
         const found = await find(deps, context, params.id, params.participant_id)
-        if (isProblem(found)) return found
+        const removed = {
+          object: 'participant' as const,
+          id: params.participant_id,
+          deleted: true as const,
+          livemode: context.livemode,
+        }
+        if (isProblem(found)) return context.isResumed && found.problem === 'resource_conflict' ? removed : found
         const legId = found.participant.id
         const reply = await deps.media.request('leg.hangup', { legId, reason: 'api_hangup' })
         if (isFailure(reply) && reply.failure === 'unavailable') return mediaUnavailable(reply.message)
         await deps.media.settled()
-        return { object: 'participant' as const, id: legId, deleted: true as const, livemode: context.livemode }
+        return removed
       },
     }),
   ]

@@ -105,20 +105,18 @@ export function sipCredentialRoutes(deps: SipCredentialDeps): Route[] {
       status: 200,
       reply: deletedSchema,
       errors: [404],
-      handler: async (context, { params }) => {
-        const isThere = await store.transaction(async trx => {
+      handler: (context, { params }) =>
+        context.transaction(async trx => {
           const row = await forTenant(trx, context).find('sip_credentials', params.id)
+          if (row === undefined) return missing('sip_credential', params.id)
           await drop(trx, context, params.id)
-          return row !== undefined
-        })
-        if (!isThere) return missing('sip_credential', params.id)
-        return {
-          object: 'sip_credential' as const,
-          user_id: params.id,
-          livemode: context.livemode,
-          deleted: true as const,
-        }
-      },
+          return {
+            object: 'sip_credential' as const,
+            user_id: params.id,
+            livemode: context.livemode,
+            deleted: true as const,
+          }
+        }),
     }),
   ]
 }
@@ -141,7 +139,7 @@ async function make(
     ha1_sha256: ha1('sha256'),
     created: deps.now().toISOString(),
   }
-  return deps.store.transaction(async trx => {
+  return context.transaction(async trx => {
     const user = await forTenant(trx, context).find('users', userId)
     if (user === undefined) return missing('user', userId)
     if (user.status !== 'active') return conflict('not_active', `The member is ${user.status}.`)

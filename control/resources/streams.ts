@@ -172,7 +172,9 @@ async function createStream(
     if (call.ended_at !== null) return hasEnded()
     const running = await runningStreams(trx, context, callId)
     if (tracksOf(running) + tracksOf([body]) > MAX_TRACKS) return tooManyTracks()
-    return { call, row: await insertStream(trx, context, call, body, deps.now()) }
+    const row = await insertStream(trx, context, call, body, deps.now())
+    await context.keep(trx, toMediaStream(row))
+    return { call, row }
   })
   if (isProblem(made)) return made
   // A call that nobody has answered yet has no audio; the stream starts with it.
@@ -225,17 +227,20 @@ async function stopStream(
 ): Promise<MediaStream | Problem> {
   const row = await findStream(deps, context, callId, streamId)
   if (row === undefined) return missing('media_stream', streamId)
-  if (row.ended_reason !== null) return conflict('not_running', 'The stream has ended.')
+  if (row.ended_reason !== null) {
+    return context.isResumed ? toMediaStream(row) : conflict('not_running', 'The stream has ended.')
+  }
   const reply = await deps.media.request('stream.stop', { streamId })
   if (isFailure(reply) && reply.failure === 'unavailable') return mediaUnavailable(reply.message)
   await deps.media.settled()
   // Media does not know it: it waits for the call to be answered, or has ended just now.
   const end = isFailure(reply) ? stoppedUnstarted(row) : reply
-  await deps.store.transaction(async trx => {
-    const current = await forTenant(trx, context).find('media_streams', streamId)
+  return context.transaction(async trx => {
+    const streams = forTenant(trx, context)
+    const current = await streams.find('media_streams', streamId)
     if (current !== undefined) await applyStream(trx, current, end, deps.now().toISOString())
+    return toMediaStream((await streams.find('media_streams', streamId)) ?? row)
   })
-  return toMediaStream(await reread(deps, context, row))
 }
 
 const stoppedUnstarted = (row: MediaStreamRow): StreamSnapshot => ({

@@ -47,8 +47,10 @@ export function teamRoutes(deps: TeamDeps): Route[] {
       errors: [409],
       handler: async (context, { body }) => {
         const row = { id: newId('team'), name: body.name, created: now().toISOString() }
-        await forTenant(store.db, context).insert('teams', row)
-        return toTeam({ ...row, livemode: context.livemode ? 1 : 0 }, 0)
+        return context.transaction(async trx => {
+          await forTenant(trx, context).insert('teams', row)
+          return toTeam({ ...row, livemode: context.livemode ? 1 : 0 }, 0)
+        })
       },
     }),
     route({
@@ -108,7 +110,7 @@ export function teamRoutes(deps: TeamDeps): Route[] {
       reply: deletedObject('team'),
       errors: [404, 409],
       handler: (context, { params }) =>
-        store.transaction(async trx => {
+        context.transaction(async trx => {
           const scoped = forTenant(trx, context)
           if ((await scoped.find('teams', params.id)) === undefined) return missing('team', params.id)
           await deps.forgetTeam(trx, context, params.id)

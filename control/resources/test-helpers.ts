@@ -3,7 +3,6 @@ import { EVENT_TYPES, EVENTS } from '../events/catalog.ts'
 import { appendEvent } from '../events/log.ts'
 import { type Route, route } from '../http/route.ts'
 import { input, oneOf } from '../http/schema.ts'
-import type { Store } from '../store.ts'
 
 /** Specification, "TestHelperEvent". */
 const testEventSchema = Type.Object({
@@ -13,8 +12,7 @@ const testEventSchema = Type.Object({
   livemode: Type.Boolean(),
 })
 
-export function testHelperRoutes(deps: { store: Store; now: () => Date }): Route[] {
-  const { store, now } = deps
+export function testHelperRoutes({ now }: { now: () => Date }): Route[] {
   return [
     route({
       method: 'POST',
@@ -32,8 +30,10 @@ export function testHelperRoutes(deps: { store: Store; now: () => Date }): Route
       errors: [409],
       handler: async (context, { body: { type } }) => {
         const event = { type, at: now().toISOString(), object: EVENTS[type].sample, request: context }
-        const id = await store.transaction(trx => appendEvent(trx, context, event))
-        return { object: 'test_event' as const, id, type, livemode: context.livemode }
+        return context.transaction(async trx => {
+          const id = await appendEvent(trx, context, event)
+          return { object: 'test_event' as const, id, type, livemode: context.livemode }
+        })
       },
     }),
   ]

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import type { Context } from '../http/context.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
@@ -6,7 +7,7 @@ import { type Route, route } from '../http/route.ts'
 import { idParams, oneOf } from '../http/schema.ts'
 import { toWebhookDelivery, type WebhookDelivery, webhookDeliverySchema } from '../schemas/webhook-delivery.ts'
 import type { Store } from '../store.ts'
-import { forTenant, type Tenant } from '../tenancy.ts'
+import { forTenant } from '../tenancy.ts'
 
 interface DeliveryDeps {
   store: Store
@@ -72,9 +73,9 @@ export function webhookDeliveryRoutes(deps: DeliveryDeps): Route[] {
   ]
 }
 
-const retry = ({ store, now }: DeliveryDeps, tenant: Tenant, id: string): Promise<WebhookDelivery | Problem> =>
-  store.transaction(async trx => {
-    const scoped = forTenant(trx, tenant)
+const retry = ({ now }: DeliveryDeps, context: Context, id: string): Promise<WebhookDelivery | Problem> =>
+  context.transaction(async (trx): Promise<WebhookDelivery | Problem> => {
+    const scoped = forTenant(trx, context)
     const row = await scoped.find('webhook_deliveries', id)
     if (row === undefined) return missing('webhook_delivery', id)
     const endpoint = await scoped.find('webhook_endpoints', row.endpoint_id)

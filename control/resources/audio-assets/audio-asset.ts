@@ -51,8 +51,10 @@ export async function createAsset(
     created,
   }
   await writeAudio(deps.dataDir, row.id, stored.bytes)
-  await forTenant(deps.store.db, context).insert('audio_assets', row)
-  return toAudioAsset({ ...row, organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 })
+  return context.transaction(async trx => {
+    await forTenant(trx, context).insert('audio_assets', row)
+    return toAudioAsset({ ...row, organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 })
+  })
 }
 
 export async function changeAsset(
@@ -68,8 +70,8 @@ export async function changeAsset(
 }
 
 /** The row goes first: when the process dies in between, a file without a row is left, which nobody can reach. */
-export async function deleteAsset({ store, dataDir, usesOf }: AudioAssetDeps, context: Context, id: string) {
-  const answer = await store.transaction(async trx => {
+export async function deleteAsset({ dataDir, usesOf }: AudioAssetDeps, context: Context, id: string) {
+  const answer = await context.transaction(async trx => {
     const assets = forTenant(trx, context)
     if ((await assets.find('audio_assets', id)) === undefined) return missing('audio_asset', id)
     const used = usedProblem('audio asset', await usesOf(trx, context, id))

@@ -34,7 +34,7 @@ type Booking = Static<typeof createBody>
 export async function book(deps: CallbackDeps, context: Context, body: Booking): Promise<Callback | Problem> {
   const refused = await referencesProblem(deps, context, body)
   if (refused !== null) return refused
-  return deps.store.transaction(async trx =>
+  return context.transaction(async trx =>
     bookCallback(deps, trx, context, {
       ...body,
       source: 'api',

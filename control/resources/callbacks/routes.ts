@@ -108,7 +108,7 @@ async function change(
   id: string,
   body: Static<typeof changeBody>,
 ): Promise<Callback | Problem> {
-  return deps.store.transaction(async trx => {
+  return context.transaction(async trx => {
     const row = await forTenant(trx, context).find('callbacks', id)
     if (row === undefined) return missing('callback', id)
     const refused = closedProblem(row) ?? (await referencesProblem(deps, context, body, trx))
@@ -151,7 +151,7 @@ async function close(
   id: string,
   { trigger, note }: { trigger: 'cancel' | 'complete'; note?: string | undefined },
 ): Promise<Callback | Problem> {
-  return deps.store.transaction(async trx => {
+  return context.transaction(async trx => {
     const row = await forTenant(trx, context).find('callbacks', id)
     if (row === undefined) return missing('callback', id)
     const status = nextStatus(row.status, trigger)

@@ -52,18 +52,22 @@ export async function createRoom(deps: ConferenceRoomDeps, context: Context, bod
     created: at,
     updated: at,
   }
-  await forTenant(deps.store.db, context).insert('conference_rooms', row)
-  return { ...toConferenceRoom(row, { dialIn: [], live: null }), join_url: joinUrl(deps, token) }
+  return context.transaction(async trx => {
+    await forTenant(trx, context).insert('conference_rooms', row)
+    return { ...toConferenceRoom(row, { dialIn: [], live: null }), join_url: joinUrl(deps, token) }
+  })
 }
 
 export async function replaceLink(deps: ConferenceRoomDeps, context: Context, id: string) {
   const token = newSecret('guest')
   const change = { link_hash: sha256(token), updated: deps.now().toISOString() }
-  const rooms = forTenant(deps.store.db, context)
-  await rooms.update('conference_rooms').set(change).where('id', '=', id).execute()
-  const row = await rooms.find('conference_rooms', id)
-  if (row === undefined) return missing('conference_room', id)
-  return { ...(await toObject(deps.store.db, context, row)), join_url: joinUrl(deps, token) }
+  return context.transaction(async trx => {
+    const rooms = forTenant(trx, context)
+    await rooms.update('conference_rooms').set(change).where('id', '=', id).execute()
+    const row = await rooms.find('conference_rooms', id)
+    if (row === undefined) return missing('conference_room', id)
+    return { ...(await toObject(trx, context, row)), join_url: joinUrl(deps, token) }
+  })
 }
 
 const joinUrl = ({ publicUrl }: ConferenceRoomDeps, token: string): string => `${publicUrl}/join/${token}`

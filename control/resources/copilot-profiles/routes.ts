@@ -104,7 +104,7 @@ function create(
 ): Promise<CopilotProfile | Problem> {
   const { name, ...sent } = body
   const settings = merge(DEFAULT_SETTINGS, sent)
-  return deps.store.transaction(async trx => {
+  return context.transaction(async trx => {
     const refused = await refusal(deps, trx, context, { sent, settings })
     return refused ?? insert(deps, trx, context, { name, template_id: null, ...columns(settings) })
   })
@@ -117,7 +117,7 @@ function change(
   body: Static<typeof changeBody>,
 ): Promise<CopilotProfile | Problem> {
   const { name, ...sent } = body
-  return deps.store.transaction(async trx => {
+  return context.transaction(async trx => {
     const row = await forTenant(trx, context).find('copilot_profiles', id)
     if (row === undefined) return missing('copilot_profile', id)
     const settings = merge<ProfileSettings>(JSON.parse(row.settings), sent)
@@ -132,7 +132,7 @@ function change(
 }
 
 function duplicate(deps: CopilotProfileDeps, context: Context, id: string, name: string | undefined) {
-  return deps.store.transaction(async (trx): Promise<CopilotProfile | Problem> => {
+  return context.transaction(async (trx): Promise<CopilotProfile | Problem> => {
     const row = await forTenant(trx, context).find('copilot_profiles', id)
     if (row === undefined) return missing('copilot_profile', id)
     const { template_id, flow_id, settings } = row

@@ -38,8 +38,10 @@ export async function createFlow(
   if (refused !== null) return refused
   const graph = body.graph === undefined ? emptyGraph(kind) : mergeGraph(emptyGraph(kind), body.graph)
   const row = newRow(deps, context, { name: body.name, description: body.description ?? '', kind, draft: graph })
-  await forTenant(deps.store.db, context).insert('flows', row)
-  return { ...toFlow(row, null), graph }
+  return context.transaction(async trx => {
+    await forTenant(trx, context).insert('flows', row)
+    return { ...toFlow(row, null), graph }
+  })
 }
 
 function newRow(
@@ -92,7 +94,7 @@ export async function writeDraft(
   id: string,
   body: Static<typeof draftBody>,
 ): Promise<FlowWithGraph | Problem> {
-  return deps.store.transaction(async trx => {
+  return context.transaction(async trx => {
     const flows = forTenant(trx, context)
     const row = await flows.find('flows', id)
     if (row === undefined) return missing('flow', id)
@@ -117,7 +119,7 @@ export async function publishFlow(
   id: string,
   body: Static<typeof publishBody>,
 ): Promise<FlowObject | Problem> {
-  return deps.store.transaction(async trx => {
+  return context.transaction(async trx => {
     const flows = forTenant(trx, context)
     const row = await flows.find('flows', id)
     if (row === undefined) return missing('flow', id)
@@ -170,7 +172,7 @@ export async function duplicateFlow(
   id: string,
   body: Static<typeof duplicateBody>,
 ): Promise<FlowObject | Problem> {
-  return deps.store.transaction(async trx => {
+  return context.transaction(async trx => {
     const flows = forTenant(trx, context)
     const original = await flows.find('flows', id)
     if (original === undefined) return missing('flow', id)
@@ -186,8 +188,8 @@ export async function duplicateFlow(
   })
 }
 
-export async function deleteFlow({ store, usesOf }: FlowDeps, context: Context, id: string) {
-  return store.transaction(async trx => {
+export async function deleteFlow({ usesOf }: FlowDeps, context: Context, id: string) {
+  return context.transaction(async trx => {
     const flows = forTenant(trx, context)
     if ((await flows.find('flows', id)) === undefined) return missing('flow', id)
     const used = usedProblem('flow', await usesOf(trx, context, id))

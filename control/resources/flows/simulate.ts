@@ -54,7 +54,7 @@ export async function simulateFlow(
     const simulation = await takeUp(deps, context, row, body)
     if (isProblem(simulation)) return simulation
     const gone = new AbortController()
-    const run = { deps, context, row, body, simulation, gone: gone.signal }
+    const run = { deps, context, row, body, simulation, gone: gone.signal, isStreamed }
     if (!isStreamed) return await drained({ ...run, gone: AbortSignal.timeout(MAX_JSON_RUN_MS) })
     handedOver = true
     return eventStream(streamed(run), () => {
@@ -112,13 +112,23 @@ interface Run {
   simulation: Simulation
   /** Aborted when nobody waits for the answer any more. */
   gone: AbortSignal
+  /** Such an answer is not kept for retries. */
+  isStreamed: boolean
 }
 
 /**
  * The events of one request, `sim.done` last, and what becomes of the simulation: it goes on from here; or it is over, because the
  * client closed the connection; or it is as before, because we failed.
  */
-async function* events({ deps, context, row, body, simulation, gone }: Run): AsyncGenerator<StreamEvent, void> {
+async function* events({
+  deps,
+  context,
+  row,
+  body,
+  simulation,
+  gone,
+  isStreamed,
+}: Run): AsyncGenerator<StreamEvent, void> {
   const { store, now } = deps
   const resumed = body.sim_id !== undefined
   let outcome: 'stopped' | 'failed' | 'kept' = 'stopped'
@@ -132,10 +142,14 @@ async function* events({ deps, context, row, body, simulation, gone }: Run): Asy
     for (; next.done !== true; next = await steps.next()) {
       yield { event: `sim.${next.value.step}`, data: next.value.entry }
     }
-    await keepSimulation(store, context, simulation, now())
-    outcome = 'kept'
     const head = { object: 'flow_simulation' as const, id, flow_id: row.id, livemode: context.livemode, resumed }
-    yield { event: 'sim.done', data: { ...head, ...next.value } satisfies FlowSimulation }
+    const done: FlowSimulation = { ...head, ...next.value }
+    await store.transaction(async trx => {
+      await keepSimulation(trx, context, simulation, now())
+      if (!isStreamed) await context.keep(trx, done)
+    })
+    outcome = 'kept'
+    yield { event: 'sim.done', data: done }
   } catch (error) {
     outcome = 'failed'
     throw error
@@ -143,7 +157,7 @@ async function* events({ deps, context, row, body, simulation, gone }: Run): Asy
     if (outcome === 'stopped') {
       simulation.state.phase = 'ended'
       simulation.state.endReason = 'caller_hangup'
-      await keepSimulation(store, context, simulation, now())
+      await keepSimulation(store.db, context, simulation, now())
     }
     if (outcome === 'failed') await releaseSimulation(store, context, simulation.id)
   }

@@ -3,7 +3,7 @@ import type { FlowState } from '../../flows/state.ts'
 import { conflict, type Problem, problem } from '../../http/errors.ts'
 import { newId } from '../../ids.ts'
 import { seal, sha256, unseal } from '../../secrets.ts'
-import type { Store } from '../../store.ts'
+import type { Db, Store } from '../../store.ts'
 import { forTenant, type Tenant } from '../../tenancy.ts'
 
 /** A simulation can be continued for so long after its last turn (specification, "Limits"). */
@@ -80,19 +80,14 @@ export async function resumeSimulation(
 }
 
 /** Stores how far the call came; from now on the next request has 15 minutes. */
-export async function keepSimulation(
-  store: Store,
-  tenant: Tenant,
-  { id, state }: Simulation,
-  now: Date,
-): Promise<void> {
+export async function keepSimulation(db: Db, tenant: Tenant, { id, state }: Simulation, now: Date): Promise<void> {
   const change = {
     state: seal(JSON.stringify(state), id),
     ended: state.phase === 'ended' ? 1 : 0,
     busy_until: null,
     expires_at: after(now, LIFETIME_MS),
   }
-  await forTenant(store.db, tenant).update('flow_simulations').set(change).where('id', '=', sha256(id)).execute()
+  await forTenant(db, tenant).update('flow_simulations').set(change).where('id', '=', sha256(id)).execute()
 }
 
 /** Gives a simulation back as it was before this request, which has failed. */

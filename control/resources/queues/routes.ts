@@ -113,7 +113,7 @@ function create(deps: QueueDeps, context: Context, body: Static<typeof createBod
     created: at,
     updated: at,
   }
-  return deps.store.transaction(async trx => {
+  return context.transaction(async trx => {
     const refused = await refusal(deps, trx, context, { id: row.id, settings })
     if (refused !== null) return refused
     await forTenant(trx, context).insert('queues', row)
@@ -128,7 +128,7 @@ function change(
   body: Static<typeof changeBody>,
 ): Promise<Queue | Problem> {
   const { name, ...sent } = body
-  return deps.store.transaction(async trx => {
+  return context.transaction(async trx => {
     const row = await forTenant(trx, context).find('queues', id)
     if (row === undefined) return missing('queue', id)
     const settings = merge(settingsOf(row), sent)

@@ -44,7 +44,7 @@ export async function createReport(
     created: deps.now().toISOString(),
   }
   const { kind: _, ...change } = body
-  return deps.store.transaction(async trx => {
+  return context.transaction(async trx => {
     const row = await changed(deps, trx, context, blank, change)
     if (isProblem(row)) return row
     await forTenant(trx, context).insert('reports', row)
@@ -53,7 +53,7 @@ export async function createReport(
 }
 
 export const changeReport = (deps: ReportDeps, context: Context, id: string, body: ChangeBody) =>
-  deps.store.transaction(async (trx): Promise<Report | Problem> => {
+  context.transaction(async (trx): Promise<Report | Problem> => {
     const stored = await forTenant(trx, context).find('reports', id)
     if (stored === undefined) return missing('report', id)
     const row = await changed(deps, trx, context, stored, body)
@@ -108,19 +108,20 @@ function readSchedule(schedule: string, timezone: string, now: Date): Date | nul
 
 /** With its runs; what is being made is given up. */
 export async function deleteReport(deps: ReportDeps, context: Context, id: string) {
-  const runs = await deps.store.transaction(async trx => {
+  let runs: { id: string }[] = []
+  const answer = await context.transaction(async trx => {
     const scoped = forTenant(trx, context)
-    if ((await scoped.find('reports', id)) === undefined) return null
+    if ((await scoped.find('reports', id)) === undefined) return missing('report', id)
     const rows = await scoped.select('report_runs').select(['id', 'finished_at']).where('report_id', '=', id).execute()
+    runs = rows
     for (const run of rows) if (run.finished_at === null) await cancel(trx, 'report.run', run.id)
     await scoped.delete('report_runs').where('report_id', '=', id).execute()
     await scoped.delete('reports').where('id', '=', id).execute()
-    return rows
+    return { object: 'report' as const, id, deleted: true as const, livemode: context.livemode }
   })
-  if (runs === null) return missing('report', id)
   // After the rows: a file without a row is swept, a row without its file would be broken.
   for (const run of runs) await removeArtifacts(deps.dataDir, run.id)
-  return { object: 'report' as const, id, deleted: true as const, livemode: context.livemode }
+  return answer
 }
 
 export async function runNow(
@@ -131,7 +132,7 @@ export async function runNow(
 ): Promise<ReportRun | Problem> {
   const asked = periodOf(body)
   if (isProblem(asked)) return asked
-  return deps.store.transaction(async trx => {
+  return context.transaction(async trx => {
     const scoped = forTenant(trx, context)
     const report = await scoped.find('reports', id)
     if (report === undefined) return missing('report', id)

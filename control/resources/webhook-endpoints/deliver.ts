@@ -50,7 +50,7 @@ export function deliveryRoutes(deps: DeliverDeps): Route[] {
       handler: async (context, { params, body }) => {
         const times = readTimes(body, deps.now())
         if ('problem' in times) return times
-        return deps.store.transaction(async trx => {
+        return context.transaction(async trx => {
           const endpoint = await deliverable(trx, context, params.id)
           if ('problem' in endpoint) return endpoint
           const events = await eventsToReplay(trx, context, endpoint, { ...body, ...times })
@@ -67,8 +67,8 @@ export function deliveryRoutes(deps: DeliverDeps): Route[] {
   ]
 }
 
-const ping = ({ store, now }: DeliverDeps, context: Context, id: string): Promise<WebhookDelivery | Problem> =>
-  store.transaction(async trx => {
+const ping = ({ now }: DeliverDeps, context: Context, id: string): Promise<WebhookDelivery | Problem> =>
+  context.transaction(async (trx): Promise<WebhookDelivery | Problem> => {
     const endpoint = await deliverable(trx, context, id)
     if ('problem' in endpoint) return endpoint
     const at = now()

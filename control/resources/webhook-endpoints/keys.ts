@@ -1,10 +1,11 @@
 import type { Static } from 'typebox'
+import type { Context } from '../../http/context.ts'
 import { conflict, missing } from '../../http/errors.ts'
 import { type Route, route } from '../../http/route.ts'
 import { idParams } from '../../http/schema.ts'
 import { overlaps, toWebhookEndpoint, webhookEndpointWithSecretSchema } from '../../schemas/webhook-endpoint.ts'
 import type { Store } from '../../store.ts'
-import { forTenant, type Tenant } from '../../tenancy.ts'
+import { forTenant } from '../../tenancy.ts'
 import type { Vault } from '../../vault.ts'
 import { newSigningKey, publicKeyPem } from '../../webhooks/sign.ts'
 import type { WebhookEndpointRow } from '../../webhooks/tables.ts'
@@ -33,8 +34,7 @@ export function keyRoutes(deps: KeyDeps): Route[] {
       status: 200,
       reply: webhookEndpointWithSecretSchema,
       errors: [404],
-      handler: async (context, { params, body }) =>
-        (await rotate(deps, context, params.id, body)) ?? missing('webhook_endpoint', params.id),
+      handler: (context, { params, body }) => rotate(deps, context, params.id, body),
     }),
     route({
       method: 'GET',
@@ -58,13 +58,13 @@ export function keyRoutes(deps: KeyDeps): Route[] {
   ]
 }
 
-async function rotate({ store, vault, now }: KeyDeps, tenant: Tenant, id: string, body: Static<typeof rotateBody>) {
+async function rotate({ vault, now }: KeyDeps, context: Context, id: string, body: Static<typeof rotateBody>) {
   const at = now()
   const overlapS = body.overlap_s ?? DEFAULT_OVERLAP_S
-  return store.transaction(async trx => {
-    const scoped = forTenant(trx, tenant)
+  return context.transaction(async trx => {
+    const scoped = forTenant(trx, context)
     const row = await scoped.find('webhook_endpoints', id)
-    if (row === undefined) return null
+    if (row === undefined) return missing('webhook_endpoint', id)
     const key = newSigningKey(body.algorithm ?? row.algorithm)
     const kept = overlapS > 0
     const change = {

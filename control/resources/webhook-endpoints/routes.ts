@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import type { Context } from '../../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
 import { mergedMetadata } from '../../http/metadata.ts'
 import { listRoute, type Plain, retrieveRoute } from '../../http/plain-resource.ts'
@@ -91,22 +92,14 @@ export function webhookEndpointRoutes(deps: WebhookEndpointDeps): Route[] {
       status: 200,
       reply: deletedObject('webhook_endpoint'),
       errors: [404],
-      handler: async (context, { params }) => {
-        if (!(await remove(deps, context, params.id))) return missing('webhook_endpoint', params.id)
-        const { livemode } = context
-        return { object: 'webhook_endpoint' as const, id: params.id, deleted: true as const, livemode }
-      },
+      handler: (context, { params }) => remove(context, params.id),
     }),
     ...keyRoutes(deps),
     ...deliveryRoutes(deps),
   ]
 }
 
-async function create(
-  deps: WebhookEndpointDeps,
-  context: Tenant & { apiVersion: string },
-  body: Static<typeof createBody>,
-) {
+async function create(deps: WebhookEndpointDeps, context: Context, body: Static<typeof createBody>) {
   const refused = await bodyProblem(deps, context, body)
   if (refused !== null) return refused
   const id = newId('webhook_endpoint')
@@ -126,18 +119,20 @@ async function create(
     created: at,
     updated: at,
   }
-  const row = await deps.store.transaction(async trx => {
+  return context.transaction(async trx => {
     const scoped = forTenant(trx, context)
     const { count } = await scoped
       .select('webhook_endpoints')
       .select(eb => eb.fn.countAll().as('count'))
       .executeTakeFirstOrThrow()
-    if (Number(count) >= MAX_ENDPOINTS) return null
+    if (Number(count) >= MAX_ENDPOINTS) {
+      return conflict('endpoint_limit', `There are ${MAX_ENDPOINTS} webhook endpoints already.`)
+    }
     await scoped.insert('webhook_endpoints', columns)
-    return (await scoped.find('webhook_endpoints', id)) ?? null
+    const row = await scoped.find('webhook_endpoints', id)
+    if (row === undefined) throw new Error('what was inserted is not there')
+    return { ...toWebhookEndpoint(row, deps.now()), secret: key.algorithm === 'hmac' ? key.secret : null }
   })
-  if (row === null) return conflict('endpoint_limit', `There are ${MAX_ENDPOINTS} webhook endpoints already.`)
-  return { ...toWebhookEndpoint(row, deps.now()), secret: key.algorithm === 'hmac' ? key.secret : null }
 }
 
 async function change(deps: WebhookEndpointDeps, tenant: Tenant, id: string, body: ChangeBody) {
@@ -183,13 +178,13 @@ function statusColumns(row: WebhookEndpointRow, status: WebhookEndpointRow['stat
     : { status, disabled_reason: 'requested', failing_since }
 }
 
-const remove = ({ store }: WebhookEndpointDeps, tenant: Tenant, id: string): Promise<boolean> =>
-  store.transaction(async trx => {
-    const scoped = forTenant(trx, tenant)
+const remove = (context: Context, id: string) =>
+  context.transaction(async trx => {
+    const scoped = forTenant(trx, context)
     const { numDeletedRows } = await scoped.delete('webhook_endpoints').where('id', '=', id).executeTakeFirst()
-    if (numDeletedRows === 0n) return false
+    if (numDeletedRows === 0n) return missing('webhook_endpoint', id)
     await scoped.delete('webhook_deliveries').where('endpoint_id', '=', id).execute()
-    return true
+    return { object: 'webhook_endpoint' as const, id, deleted: true as const, livemode: context.livemode }
   })
 
 async function bodyProblem(deps: WebhookEndpointDeps, tenant: Tenant, body: ChangeBody): Promise<Problem | null> {

@@ -5,7 +5,7 @@ import { problem } from '../../../control/http/errors.ts'
 import {
   ATTEMPT_LEASE_MS,
   canonicalJson,
-  forgetInterruptedAttempts,
+  releaseInterruptedAttempts,
   renewAttempts,
 } from '../../../control/http/idempotency.ts'
 import { type Route, route } from '../../../control/http/route.ts'
@@ -202,7 +202,7 @@ test('what a killed process left unfinished may be tried again as soon as its no
   await post(key)
   await interrupt(key, nodeOf(world.store.db))
   assert.is((await post(key)).body.error.code, 'idempotency_key_in_use')
-  await forgetInterruptedAttempts(world.store)
+  await releaseInterruptedAttempts(world.store)
   assert.is((await post(key)).status, 201)
 })
 
@@ -210,7 +210,7 @@ test('what another node has under way stays under way, until that node has been 
   const key = fresh()
   await post(key)
   await interrupt(key, 'another')
-  await forgetInterruptedAttempts(world.store)
+  await releaseInterruptedAttempts(world.store)
   await renewAttempts(world.store, world.clock.now())
   world.clock.advance(ATTEMPT_LEASE_MS - 1)
   assert.is((await post(key)).body.error.code, 'idempotency_key_in_use')

@@ -49,7 +49,7 @@ export async function makeWebhookWorld(more: Partial<DispatcherParts> = {}): Pro
   const app = await serve(world, [
     ...webhookEndpointRoutes({ store, vault, now: clock.now, resolve, allowedNetworks: ['127.0.0.0/8'] }),
     ...webhookDeliveryRoutes({ store, now: clock.now }),
-    ...testHelperRoutes({ store, now: clock.now }),
+    ...testHelperRoutes({ now: clock.now }),
     ...eventRoutes({ store }),
   ])
   const whole: WebhookWorld = {
