@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { reachableHost } from './addresses.ts'
+import { tenantOf } from './calls/records.ts'
 import type { Config } from './config.ts'
 import { modelChooser } from './flows/model-choice.ts'
 import type { ModelProvider } from './flows/openai-model.ts'
@@ -59,6 +60,24 @@ export function buildPrograms({ store, vault, config, now, log, leadTo }: Progra
     now,
     log,
     later,
+    onMessage: async (trx, voicemail) => {
+      const tenant = tenantOf(voicemail)
+      const { queue_id: queueId, from_address: phone, call_id: callId } = voicemail
+      const queue = queueId === null ? undefined : await forTenant(trx, tenant).find('queues', queueId)
+      if (queueId === null || queue === undefined || !settingsOf(queue).callbacks.voicemail_to_callback) return
+      const { route, agent_id, assistant_id, priority } = settingsOf(queue).callbacks
+      await bookCallback({ now, settings: organisationSettings }, trx, tenant, {
+        phone,
+        call_id: callId,
+        queue_id: queueId,
+        route,
+        priority,
+        ...(agent_id === null ? {} : { agent_id }),
+        ...(assistant_id === null ? {} : { assistant_id }),
+        source: 'voicemail',
+        author: 'voicemail',
+      })
+    },
     plays: {
       flow: flowPlay({
         store,

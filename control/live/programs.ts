@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { LegSnapshot, MediaEvent, MediaSnapshot } from '../../media/protocol.ts'
+import type { LegSnapshot, MediaEvent, MediaSnapshot, RecordingInfo } from '../../media/protocol.ts'
 import type { FollowUp } from '../calls/event-handler.ts'
 import { tenantOf } from '../calls/records.ts'
 import { nodeOf } from '../databases/node.ts'
@@ -18,7 +18,7 @@ import {
   tellProgram,
 } from './records.ts'
 import { insertInput, isLed, Stage, type StageParts, Stopped } from './stage.ts'
-import type { CallProgramRow, ProgramKind } from './tables.ts'
+import type { CallProgramRow, ProgramKind, VoicemailRow } from './tables.ts'
 import { endLostTranscripts, onTranscriptEvent } from './transcripts.ts'
 
 /** How a program leaves its call. */
@@ -37,6 +37,8 @@ export type Play = (stage: Stage) => Promise<Ending>
 export interface ProgramsParts extends StageParts {
   log: Logger
   plays: Record<ProgramKind, Play>
+  /** A message was left: what a queue makes of it, in this transaction. */
+  onMessage: (trx: Trx, voicemail: VoicemailRow) => Promise<void>
 }
 
 /** How soon, and how often, a taken call is looked for after its transaction. */
@@ -114,7 +116,7 @@ export class LivePrograms {
       case 'leg.ended':
         return this.#ended(trx, event)
       case 'recording.ready':
-        await endVoicemail(trx, body.recordingId, body, at)
+        await this.#messageLeft(trx, body, at)
         return this.#ofVoicemail(trx, body.recordingId, body.durationMs)
       case 'recording.failed':
         await endVoicemail(trx, body.recordingId, null, at)
@@ -172,6 +174,11 @@ export class LivePrograms {
     return async media => {
       await media.request('leg.hangup', { legId: row.leg_id, reason: 'transfer_completed' })
     }
+  }
+
+  async #messageLeft(trx: Trx, info: RecordingInfo, at: string): Promise<void> {
+    const row = await endVoicemail(trx, info.recordingId, info, at)
+    if (row !== null) await this.#parts.onMessage(trx, row)
   }
 
   async #ofVoicemail(trx: Trx, recordingId: string, durationMs: number | null): Promise<FollowUp | null> {

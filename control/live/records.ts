@@ -130,15 +130,22 @@ export async function endProgram(trx: Trx, row: CallProgramRow, reason: string, 
   if (row.status !== 'waiting') await tellProgram(trx, { ...row, ...change }, 'call.flow.ended', at)
 }
 
-/** Writes the end of a voicemail's recording; `info` null: it failed. */
-export async function endVoicemail(trx: Trx, id: string, info: RecordingInfo | null, at: string): Promise<void> {
+/** Writes the end of a voicemail's recording; `info` null: it failed. Returns the message, when there is one. */
+export async function endVoicemail(
+  trx: Trx,
+  id: string,
+  info: RecordingInfo | null,
+  at: string,
+): Promise<VoicemailRow | null> {
   const row = await trx.selectFrom('voicemails').selectAll().where('id', '=', id).executeTakeFirst()
-  if (row === undefined || row.status !== 'recording') return
+  if (row === undefined || row.status !== 'recording') return null
   const change: Partial<VoicemailRow> =
     info === null ? { status: 'failed' } : { status: 'ready', file: info.file, duration_ms: info.durationMs }
   const tenant = tenantOf(row)
   await forTenant(trx, tenant).update('voicemails').set(change).where('id', '=', id).execute()
-  if (info === null) return
-  const object = toVoicemail({ ...row, ...change })
+  if (info === null) return null
+  const message = { ...row, ...change }
+  const object = toVoicemail(message)
   await appendEvent(trx, tenant, { type: 'voicemail.created', at, object, callId: row.call_id })
+  return message
 }

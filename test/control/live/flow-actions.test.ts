@@ -81,12 +81,12 @@ test('who answers a transfer talks with the caller; when either hangs up, so doe
   await world.close()
 })
 
-test('a caller who leaves a message makes a voicemail of the queue', async () => {
+test('a caller who leaves a message makes a voicemail of the queue, and a callback where the queue wants one', async () => {
   const world = await makeLiveWorld()
   const { media } = world
-  const queue = await world.make('/queues', { name: 'Sales' })
+  const queue = await world.make('/queues', { name: 'Sales', callbacks: { voicemail_to_callback: true } })
   await makeFlow(world, acting({ type: 'voicemail', target: { type: 'queue', id: queue } }, ['recorded']))
-  media.dialIn('part_1', '2000')
+  media.dialIn('part_1', '2000', '+15550100199')
   const callId = await callOf(world, 'part_1')
   const collect = await media.command('leg.collect', 'part_1')
   assert.equal(collect.prompts, [{ kind: 'tone', name: 'beep' }])
@@ -108,6 +108,11 @@ test('a caller who leaves a message makes a voicemail of the queue', async () =>
   )
   const { body: events } = await world.ask('GET /v1/events?limit=100')
   assert.ok(events.data.some(({ type }: { type: string }) => type === 'voicemail.created'))
+  const { body: callbacks } = await world.ask('GET /v1/callbacks')
+  assert.equal(
+    callbacks.data.map(({ phone, source }: { phone: string; source: string }) => [phone, source]),
+    [['+15550100199', 'voicemail']],
+  )
   await world.close()
 })
 
