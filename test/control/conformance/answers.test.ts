@@ -10,7 +10,7 @@ import { type Answer, type Asked, ask, serve } from '../app-harness.ts'
 import { APP_CONFIG } from '../whole-app.ts'
 import { type Ids, idsFor, type Maker, makerOf } from './objects.ts'
 import { makeProduct, productRoutes, UNLIMITED } from './product.ts'
-import { bodyFor, prepare, SPECIALS } from './requests.ts'
+import { bodyFor, lineOf, prepare, SPECIALS } from './requests.ts'
 import type { Shape } from './shapes.ts'
 import { envelopeFaults, faultsOf } from './strict.ts'
 
@@ -42,9 +42,6 @@ const keyOf = ({ tenant }: Maker): string => {
   return tenant.livemode ? keys.live : keys.test
 }
 for (const maker of [live, inTest]) await prepare(maker)
-
-const lineOf = (route: Route, ids: Ids): string =>
-  `${route.method} /v1${route.path.replace(/:([a-z_]+)/g, (_, param) => ids[param] ?? 'usr_01k90000000000000000000003')}`
 
 /** Asks, notes the status, and looks whether the operation may answer so. */
 async function see(route: Route, ids: Ids, asked: Asked, app = world.app): Promise<Answer> {

@@ -7,9 +7,10 @@ import type { Store } from '../../../control/store.ts'
 import { suite } from '../../harness.ts'
 import { type Answer, ask } from '../app-harness.ts'
 import { broken, fitting } from './arbitrary.ts'
-import { type Ids, idsFor, MAKERS, type Maker, makerOf } from './objects.ts'
+import { idsFor, MAKERS, type Maker, makerOf } from './objects.ts'
 import { makeProduct } from './product.ts'
-import { prepare } from './requests.ts'
+import { lineOf, prepare } from './requests.ts'
+import { allRows, changedTables } from './rows.ts'
 import type { Shape } from './shapes.ts'
 import { envelopeFaults, faultsOf } from './strict.ts'
 
@@ -26,8 +27,6 @@ const live = makerOf(world)
 const inTest = makerOf(world, 'ours', false)
 for (const maker of [live, inTest]) await prepare(maker)
 
-const tables = (await world.store.db.introspection.getTables()).map(table => table.name)
-
 let written = -1
 let latest = new Map<string, string>()
 
@@ -42,26 +41,10 @@ async function writes({ engine, db }: Store): Promise<number | null> {
 async function dump(store: Store): Promise<Map<string, string>> {
   const count = await writes(store)
   if (count !== null && count === written) return latest
-  const all = new Map<string, string>()
-  for (const table of tables) {
-    // A log of requests tells of refused ones too.
-    if (table === 'request_logs') continue
-    const rows = await store.db
-      .selectFrom(table as 'events')
-      .selectAll()
-      .execute()
-    all.set(table, JSON.stringify(rows))
-  }
   written = count ?? -1
-  latest = all
-  return all
+  latest = await allRows(store)
+  return latest
 }
-
-const changed = (before: Map<string, string>, after: Map<string, string>): string[] =>
-  tables.filter(table => before.get(table) !== after.get(table))
-
-const lineOf = (route: Route, ids: Ids): string =>
-  `${route.method} /v1${route.path.replace(/:([a-z_]+)/g, (_, param) => ids[param] ?? 'none')}`
 
 /** IDs of one object of each kind, for bodies that name others. */
 async function someIds(maker: Maker): Promise<string[]> {
@@ -97,7 +80,7 @@ async function judge(
   }
   refusals++
   for (const fault of envelopeFaults(answer)) says(fault)
-  const rows = changed(before, after)
+  const rows = changedTables(before, after)
   if (rows.length > 0) says(`refused, and yet it changed ${rows}`)
   return after
 }
@@ -121,7 +104,7 @@ test(
         if (answer.status >= 500) faults.push(`${line}: ${answer.text}`)
         if (answer.status >= 400) faults.push(...envelopeFaults(answer).map(fault => `${line}: ${fault}`))
       }
-      const rows = changed(before, await dump(world.store))
+      const rows = changedTables(before, await dump(world.store))
       if (rows.length > 0) faults.push(`GET ${route.path} changed ${rows}`)
     }
     assert.equal(faults.splice(0), [])

@@ -1,3 +1,4 @@
+import type { Route } from '../../../control/http/route.ts'
 import { START } from '../app-harness.ts'
 import {
   another,
@@ -46,6 +47,10 @@ export const BODIES: Record<string, (maker: Maker) => Promise<object> | object> 
 export async function bodyFor(id: string, shape: Shape, maker: Maker): Promise<object> {
   return (await BODIES[id]?.(maker)) ?? (example(shape) as object)
 }
+
+/** Method and path of an operation; what the path names without an ID here is not there. */
+export const lineOf = (route: Route, ids: Ids): string =>
+  `${route.method} /v1${route.path.replace(/:([a-z_]+)/g, (_, param) => ids[param] ?? 'usr_01k90000000000000000000003')}`
 
 /** A request that must answer this status. */
 export interface Special {
