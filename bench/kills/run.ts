@@ -31,6 +31,8 @@ const CALLERS = { lasting: 2, coming: 2 }
 /** How long a process serves before it is killed, at most; every tenth is killed while it starts [ms]. */
 const SERVES_MS = 150
 const STARTS_MS = 200
+/** A call that rings where nobody is has ended by then [ms]. */
+const CALLS_END_MS = 30_000
 
 /** Kills control with -9 again and again while clients write, webhooks go out and calls come; then looks at what is left. */
 export async function runKills({ kills, budgetMs, say = () => {} }: KillOptions): Promise<KillReport> {
@@ -60,6 +62,8 @@ export async function runKills({ kills, budgetMs, say = () => {} }: KillOptions)
     await product.ready()
     const seconds = (performance.now() - startedAt) / 1000
     await Promise.all([writers.stop(), callers.stop()])
+    const areOver = async () => ((await running(product)).length === lastingIds.length ? true : null)
+    await product.until('only the lasting calls run', areOver, CALLS_END_MS)
     const webhooks = await verifyWebhooks(product, receiver)
     const problems = [
       ...writers.problems,

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { WebhookReceiver } from '../../test/fakes/webhook-receiver.ts'
+import type { Product } from '../product.ts'
 import type { RestClient } from '../rest-client.ts'
 import type { Callers } from './callers.ts'
+import { KINDS } from './kinds.ts'
 import { post, type Writers } from './writer.ts'
 
 /** What a killed process had under way is due again when its lease runs out; then a busy machine needs some time [ms]. */
@@ -16,18 +18,22 @@ const REPLAY_PACE_MS = 50
 type Json = any
 
 /** Every write that was acknowledged is there, once, as it was acknowledged. */
-export async function verifyWrites(rest: RestClient, writers: Writers): Promise<string[]> {
-  const stored = new Map<string, Json[]>()
-  for (const callback of await rest.all('/callbacks')) {
-    stored.set(callback.phone, [...(stored.get(callback.phone) ?? []), callback])
+export async function verifyWrites(product: Product, writers: Writers): Promise<string[]> {
+  const problems: string[] = []
+  for (const kind of KINDS) {
+    const stored = new Map<string, Json[]>()
+    for (const object of kind.stored?.(product) ?? (await product.all(kind.path))) {
+      stored.set(kind.markOf(object), [...(stored.get(kind.markOf(object)) ?? []), object])
+    }
+    for (const { mark, answer } of writers.acknowledged.filter(write => write.kind === kind)) {
+      const found = stored.get(mark) ?? []
+      const id = kind.idOf(answer.body)
+      const others = found.filter(object => object.id !== id && kind.isRefused?.(object) !== true)
+      if (others.length === found.length) problems.push(`the acknowledged write of ${mark} is lost`)
+      if (others.length > 0) problems.push(`${mark} was written ${others.length + 1} times`)
+    }
   }
-  return writers.acknowledged.flatMap(({ body, answer }) => {
-    const found = stored.get(body.phone) ?? []
-    if (found.length === 0) return [`the acknowledged write of ${body.phone} is lost`]
-    if (found.length > 1) return [`${body.phone} was written ${found.length} times`]
-    const { id, name } = found[0]
-    return id === answer.body.id && name === body.name ? [] : [`${body.phone} is not what was acknowledged`]
-  })
+  return problems
 }
 
 /** Every key gives the answer that its first request got. */
@@ -36,12 +42,12 @@ export async function verifyKeys(rest: RestClient, writers: Writers): Promise<st
   const left = [...writers.acknowledged]
   const replay = async (): Promise<void> => {
     for (let write = left.pop(); write !== undefined; write = left.pop()) {
-      const again = await post(rest, write.key, write.body)
+      const again = await post(rest, write)
       const isSame = JSON.stringify(again?.body) === JSON.stringify(write.answer.body)
       if (again?.status === 429) left.push(write)
       else if (again?.headers.get('idempotent-replayed') !== 'true')
-        problems.push(`the key of ${write.body.phone} is forgotten`)
-      else if (!isSame) problems.push(`the key of ${write.body.phone} gives another answer`)
+        problems.push(`the key of ${write.mark} is forgotten`)
+      else if (!isSame) problems.push(`the key of ${write.mark} gives another answer`)
       await sleep(REPLAY_PACE_MS)
     }
   }

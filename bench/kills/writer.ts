@@ -1,25 +1,28 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ApiAnswer, RestClient } from '../rest-client.ts'
+import { KINDS, type Kind } from './kinds.ts'
 
 /** Between two writes of one client: what the rate limit leaves them all. */
 const PACE_MS = 40
 const RETRY_MS = 20
 /** A write that nobody answers for so long is a failure of the product. */
 const PATIENCE_MS = 60_000
-const DAY_MS = 24 * 60 * 60 * 1000
 
 /** One write as the client sees it. */
 export interface Write {
+  kind: Kind
+  /** What tells it from every other write of its kind. */
+  mark: string
   key: string
-  body: { phone: string; name: string; due_at: string }
+  body: object
   /** The first answer that came. */
   answer: ApiAnswer
   /** It was asked again, since the answer was lost. */
   wasRetried: boolean
 }
 
-/** Clients that book callbacks, each with a key of its own, and ask again with the same key until they have an answer. */
+/** Clients that write, each time with a key of its own, and ask again with the same key until they have an answer. */
 export class Writers {
   readonly acknowledged: Write[] = []
   readonly problems: string[] = []
@@ -42,34 +45,36 @@ export class Writers {
   async #run(): Promise<void> {
     while (!this.#isStopping) {
       const n = this.#made++
-      const phone = `+97250${String(1_000_000 + n)}`
-      const due = new Date(Date.now() + DAY_MS).toISOString()
-      const key = randomUUID()
-      const body = { phone, name: `client ${n}`, due_at: due }
-      const write = await this.#write(key, body)
+      const kind = KINDS[n % KINDS.length]!
+      const write = await this.#write(kind, n)
       if (write === null) return
       this.acknowledged.push(write)
       await sleep(PACE_MS)
     }
   }
 
-  async #write(key: string, body: Write['body']): Promise<Write | null> {
+  async #write(kind: Kind, n: number): Promise<Write | null> {
+    const mark = kind.mark(n)
+    const [key, body] = [randomUUID(), kind.body(mark)]
     const limit = performance.now() + PATIENCE_MS
     for (let tries = 0; performance.now() < limit; tries++) {
-      const answer = await post(this.#rest, key, body)
-      if (answer !== null && answer.status < 300) return { key, body, answer, wasRetried: tries > 0 }
+      const answer = await post(this.#rest, { kind, key, body })
+      if (answer !== null && answer.status < 300) return { kind, mark, key, body, answer, wasRetried: tries > 0 }
       // Gone with its process, not there yet, still held by the process that died, or too fast.
       if (answer === null || [409, 429, 503].includes(answer.status)) await sleep(RETRY_MS)
       else {
-        this.problems.push(`a write was answered ${answer.status} ${JSON.stringify(answer.body)}`)
+        this.problems.push(`a write to ${kind.path} was answered ${answer.status} ${JSON.stringify(answer.body)}`)
         return null
       }
     }
-    this.problems.push(`a write got no answer within ${PATIENCE_MS / 1000} s`)
+    this.problems.push(`a write to ${kind.path} got no answer within ${PATIENCE_MS / 1000} s`)
     return null
   }
 }
 
 /** Null: no answer came. */
-export const post = (rest: RestClient, key: string, body: object): Promise<ApiAnswer | null> =>
-  rest.api('POST', '/callbacks', body, { headers: { 'idempotency-key': key } }).catch(() => null)
+export const post = (
+  rest: RestClient,
+  { kind, key, body }: Pick<Write, 'kind' | 'key' | 'body'>,
+): Promise<ApiAnswer | null> =>
+  rest.api('POST', kind.path, body, { headers: { 'idempotency-key': key } }).catch(() => null)

@@ -17,6 +17,7 @@ import { programs } from './070-programs.ts'
 import { transcripts } from './071-transcripts.ts'
 import { queues } from './080-queues.ts'
 import { sessions } from './081-sessions.ts'
+import { runningAudio } from './092-running-audio.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -38,4 +39,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '071-transcripts': transcripts,
   '080-queues': queues,
   '081-sessions': sessions,
+  '092-running-audio': runningAudio,
 }

@@ -91,7 +91,7 @@ test(
   { timeoutMs: 60_000 },
 )
 
-test('what is due is found by its time: jobs, webhook deliveries, requests under way', async () => {
+test('what is due is found by its time, what runs by its state: jobs, deliveries, requests, streams, recordings', async () => {
   const { store } = await makeWorld()
   const at = new Date().toISOString()
   const due = [
@@ -105,6 +105,8 @@ test('what is due is found by its time: jobs, webhook deliveries, requests under
       .limit(8),
     store.db.selectFrom('idempotency_keys').select('path').where('lease', '=', 'node').where('created', '>', at),
     store.db.selectFrom('idempotency_keys').select('path').where('created', '<=', at),
+    store.db.selectFrom('media_streams').select('call_id').where('ended_reason', 'is', null),
+    store.db.selectFrom('recordings').select('call_id').where('status', '=', 'recording'),
   ]
   for (const query of due) assert.not.match(await planOf(store, query.compile()), SLOW)
   await store.close()

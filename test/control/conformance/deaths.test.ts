@@ -110,7 +110,7 @@ const faults: string[] = []
 const wrote = new Set<string>()
 
 async function dieAndRetry(route: Route, at: Place): Promise<void> {
-  const says = (fault: string) => faults.push(`${route.method} ${route.path}, dead at its ${at}: ${fault}`)
+  const says = (fault: string): void => void faults.push(`${route.method} ${route.path}, dead at its ${at}: ${fault}`)
   const request = await goodRequest(route)
   const before = await allRows(store)
   const outcome = await askAndDie(request, at)
