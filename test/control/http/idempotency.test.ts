@@ -10,9 +10,11 @@ import {
 } from '../../../control/http/idempotency.ts'
 import { type Route, route } from '../../../control/http/route.ts'
 import { idParams, input } from '../../../control/http/schema.ts'
+import { newId } from '../../../control/ids.ts'
 import { sha256 } from '../../../control/secrets.ts'
+import { forTenant } from '../../../control/tenancy.ts'
 import { suite } from '../../harness.ts'
-import { ask, makeWorld, serve } from '../app-harness.ts'
+import { ask, makeWorld, START, serve } from '../app-harness.ts'
 
 const test = suite('control/http/idempotency')
 
@@ -39,10 +41,20 @@ const routes: Route[] = [
     body: deed,
     status: 201,
     reply,
-    handler: async (_context, { body }) => {
+    handler: async (context, { body }) => {
       acted += 1
       const count = acted
       await gate
+      if (body.outcome === 'commit') {
+        return context.transaction(async trx => {
+          await forTenant(trx, context).insert('teams', { id: newId('team'), name: 'T', created: START.toISOString() })
+          return { count }
+        })
+      }
+      if (body.outcome === 'commit, then throw') {
+        await context.transaction(async () => ({ count }))
+        throw new Error('failed')
+      }
       if (body.outcome === 'throw') throw new Error('failed')
       if (body.outcome === 'conflict') return problem('resource_conflict', `Refused ${count}.`)
       if (body.outcome === 'full') return problem('capacity_exhausted', 'Full.', { retryAfterS: 1 })
@@ -120,6 +132,16 @@ test('a 500 is not stored: the same key acts again', async () => {
   assert.is((await post(key, { outcome: 'throw' })).status, 500)
   assert.is((await post(key, { outcome: 'throw' })).status, 500)
   assert.is(acted, before + 2)
+})
+
+test('what broke after its effect was committed has acted: the same key gets the answer that was kept with it', async () => {
+  const key = fresh()
+  const before = acted
+  assert.is((await post(key, { outcome: 'commit, then throw' })).status, 500)
+  const again = await post(key, { outcome: 'commit, then throw' })
+  assert.equal([again.status, again.body], [201, { count: before + 1 }])
+  assert.is(again.headers['idempotent-replayed'], 'true')
+  assert.is(acted, before + 1)
 })
 
 test('a 429 is not stored: after the wait the same key acts', async () => {
@@ -219,6 +241,33 @@ test('what another node has under way stays under way, until that node has been 
   const answers = await Promise.all([post(key), post(key), post(key)])
   assert.is(acted, before + 1, 'of several that find it dead one acts')
   assert.ok(answers.some(answer => answer.status === 201))
+})
+
+test('who was taken for dead and is not commits nothing: another has the key', async () => {
+  const key = fresh()
+  const teams = () => world.store.db.selectFrom('teams').selectAll().execute()
+  let open: () => void = () => {}
+  gate = new Promise(resolve => {
+    open = resolve
+  })
+  const before = acted
+  const slow = post(key, { outcome: 'commit' })
+  while (acted === before) await new Promise(resolve => setImmediate(resolve))
+  await interrupt(key, 'another')
+  open()
+  assert.is((await slow).status, 500)
+  assert.is((await teams()).length, 0)
+  assert.is((await post(key, { outcome: 'commit' })).body.error.code, 'idempotency_key_in_use')
+  assert.is((await post(fresh(), { outcome: 'commit' })).status, 201)
+  assert.is((await teams()).length, 1)
+})
+
+test('what a killed process left unfinished is not taken up with other parameters', async () => {
+  const key = fresh()
+  await post(key)
+  await interrupt(key, nodeOf(world.store.db))
+  await releaseInterruptedAttempts(world.store)
+  assert.is((await post(key, { pin: '1' })).body.error.code, 'idempotency_key_reused')
 })
 
 test('a request that takes longer than a lease keeps its key while its process lives', async () => {
