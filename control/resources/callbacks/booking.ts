@@ -101,8 +101,12 @@ async function newCallback(
   const { country, businessHours, callbacks } = await deps.settings(trx, tenant)
   const phone = readPhone(body.phone, country)
   if (phone === null) {
-    const form = country === null ? 'a number in E.164' : `a number in E.164 or in the local form of ${country}`
-    return problem('parameter_invalid', `phone is not ${form}.`, { param: 'phone' })
+    const form = 'a number in E.164 (+15551234567)'
+    const message =
+      country === null
+        ? `phone is not ${form}; local forms are taken once the organisation's country is set.`
+        : `phone is neither ${form} nor in the local form of ${country}.`
+    return problem('parameter_invalid', message, { param: 'phone' })
   }
   const now = deps.now()
   const asked = { due_at: body.due_at ?? null, window_end: body.window_end ?? null }
