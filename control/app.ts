@@ -10,6 +10,7 @@ import { CallDriver, type CallPrograms } from './calls/driver.ts'
 import { notesHandler } from './calls/session-notes.ts'
 import type { StreamDeps } from './calls/streams.ts'
 import type { Config } from './config.ts'
+import { ConnectionKeeper } from './connections/keeper.ts'
 import { forgetDocument } from './contact-centre/document-users.ts'
 import { assistantsLedBy, assistantsOf, knownAssets, profilesScriptedBy } from './contact-centre/flow-users.ts'
 import { routesLeadingTo } from './contact-centre/route-uses.ts'
@@ -150,13 +151,21 @@ export function buildCallCentre(
   })
 }
 
+/** What has media register at far ends and ask whether they are there; `run` is to be called now and then. */
+export function buildKeeper({ store, now, log, config }: Pick<AppParts, 'store' | 'config' | 'now' | 'log'>) {
+  return new ConnectionKeeper({ store, now, log, sipHost: sipHostOf(config) })
+}
+
 /** What turns media's events into rows, events and commands. */
 export function buildDriver(
-  parts: Pick<AppParts, 'store' | 'config' | 'vault' | 'now' | 'log' | 'centre'> & { programs?: CallPrograms },
+  parts: Pick<AppParts, 'store' | 'config' | 'vault' | 'now' | 'log' | 'centre'> & {
+    programs?: CallPrograms
+    keeper?: ConnectionKeeper
+  },
 ): CallDriver {
-  const { store, vault, now, log, config, centre = buildCallCentre(parts), programs } = parts
+  const { store, vault, now, log, config, centre = buildCallCentre(parts), programs, keeper } = parts
   const devices = new Devices({ store, vault, now, log, centre, publicUrl: publicUrlOf(config) })
-  const led = programs === undefined ? {} : { programs }
+  const led = { ...(programs === undefined ? {} : { programs }), ...(keeper === undefined ? {} : { keeper }) }
   return new CallDriver({ store, now, log, streams: streamDeps(config), devices, centre, ...led })
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { buildApp, buildCallCentre, buildDispatcher, buildDriver, buildDuties, buildJobs } from './app.ts'
+import { buildApp, buildCallCentre, buildDispatcher, buildDriver, buildDuties, buildJobs, buildKeeper } from './app.ts'
 import type { ControlReady } from './banner.ts'
 import { type Config, readConfig } from './config.ts'
 import { openConfiguredStore } from './configured-store.ts'
@@ -22,6 +22,8 @@ const CLOSE_LIMIT_MS = 3000
 const POLL_MS = 20
 /** How late a wait, a wrap-up or a callback may come to its end. */
 const QUEUES_MS = 500
+/** How soon media hears of a changed connection. */
+const CONNECTIONS_MS = 1000
 
 /** Ends the process with one line of reason; the supervisor starts a new one, or gives up when it is the first. */
 function fail(reason: string): never {
@@ -57,9 +59,11 @@ const jobs = buildJobs(parts)
 const duties = buildDuties(parts)
 const centre = buildCallCentre(parts, (...given) => programTaker(programs)(...given))
 const programs = buildPrograms({ ...parts, leadTo: (...led) => centre.leadTo(...led) })
-const media = new MediaClient(mediaSocketPath(config.dataDir), buildDriver({ ...parts, centre, programs }), log)
+const keeper = buildKeeper(parts)
+const media = new MediaClient(mediaSocketPath(config.dataDir), buildDriver({ ...parts, centre, programs, keeper }), log)
 const counters = () => ({ webhooks: dispatcher.counters, jobs: jobs.counters })
 const app = await buildApp({ ...parts, centre, media, counters })
+const connections = new Periodic({ name: 'connections', everyMs: CONNECTIONS_MS, run: () => keeper.run(media), log })
 const queues = new Periodic({ name: 'queues', everyMs: QUEUES_MS, run: () => centre.run(media), log })
 
 /** Listens before the first start makes keys: a busy port must not cost them. */
@@ -85,6 +89,7 @@ async function close(): Promise<void> {
   setTimeout(() => app.server.closeAllConnections(), CLOSE_LIMIT_MS)
   await app.close()
   await queues.close()
+  await connections.close()
   await media.close()
   await programs.close()
   await centre.idle()
@@ -101,6 +106,7 @@ process.on('disconnect', () => process.exit(0))
 
 media.start()
 queues.start()
+connections.start()
 dispatcher.start()
 jobs.start()
 for (const duty of duties) duty.start()

@@ -4,6 +4,7 @@ import type {
   BrowserTarget,
   CodecName,
   CommandName,
+  ConnectionSpec,
   DialTarget,
   EndedReason,
   ListenSpec,
@@ -33,6 +34,8 @@ const MAX_TIMER_MS = 2 ** 31 - 1
 const MAX_MEMBERS = 10_000
 /** Elements of a list of IDs. */
 const MAX_IDS = 10_000
+/** Far ends that are kept up with. */
+const MAX_CONNECTIONS = 10_000
 /** Characters of a text that is spoken. */
 const MAX_SPOKEN = 10_000
 const HOST = /^[A-Za-z0-9._:-]{1,253}$/
@@ -95,11 +98,24 @@ const sources: Shape<PlaySource[]> = list(
 const target: Shape<Target> = (value): value is Target =>
   object<{ legId: string }>({ legId: id })(value) || object<{ roomId: string }>({ roomId: id })(value)
 
+const via = object({ host, port: integer(1, 65_535), transport: oneOf('udp', 'tcp') })
+const credentials = nullable(object({ username: line(200), password: line(200) }))
+
+const connection: Shape<ConnectionSpec> = object<ConnectionSpec>({
+  connectionId: id,
+  keep: oneOf('register', 'ping'),
+  uri: sipUri,
+  from: sipUri,
+  via,
+  credentials,
+  contactUser: line(100),
+})
+
 const dialTarget: Shape<DialTarget> = object<DialTarget>({
   uri: sipUri,
   from: object({ uri: sipUri, displayName: nullable(line(200)) }),
-  via: nullable(object({ host, port: integer(1, 65_535), transport: oneOf('udp', 'tcp') })),
-  credentials: nullable(object({ username: line(200), password: line(200) })),
+  via: nullable(via),
+  credentials,
   codecs,
 })
 
@@ -204,6 +220,7 @@ export const COMMAND_SHAPES: { [N in CommandName]: Shape<Request<N>> } = {
     contacts: list(object({ uri: sipUri, expiresS: integer(0, MAX_TIMER_MS / 1000) }), 100),
     minExpiresS: nullable(integer(1, 86_400)),
   }),
+  'connections.set': object({ connections: list(connection, MAX_CONNECTIONS) }),
   'browser.close': object({ browserId: id, code: integer(1000, 4999), reason: line(120) }),
   'browser.refuse': object({ browserId: id, status: integer(400, 599), body: jsonObject }),
   'browser.admit': object({

@@ -2,6 +2,7 @@ import type { BrowserBoard } from './browser-board.ts'
 import { COMMAND_SHAPES } from './command-shapes.ts'
 import type { EngineClient } from './engine-client.ts'
 import type { ForwardedCommand } from './engine-protocol.ts'
+import type { FarEnds } from './far-ends.ts'
 import {
   type CommandName,
   type Commands,
@@ -27,6 +28,7 @@ export interface CommandsOptions {
   switchboard: Switchboard
   browsers: BrowserBoard
   registrar: Registrar
+  farEnds: FarEnds
   engines: EngineClient[]
   /** The number of the latest event. */
   seq: () => number
@@ -45,7 +47,7 @@ export class CommandTable {
 
   constructor(options: CommandsOptions) {
     this.#options = options
-    const { browsers, registrar } = options
+    const { browsers, registrar, farEnds } = options
     const toLeg =
       <N extends ForwardedCommand>(name: N) =>
       (request: Commands[N]['request'] & { legId: string }) =>
@@ -90,6 +92,7 @@ export class CommandTable {
       'transcript.stop': toNamed('transcript.stop', request => transcriptKey(request.transcriptId)),
       'sip.register_check': request => registrar.check(request),
       'sip.register_reply': request => registrar.reply(request),
+      'connections.set': request => farEnds.set(request),
       'browser.close': request => browsers.close(request),
       'browser.refuse': request => browsers.refuse(request),
       'browser.admit': request => browsers.admit(request),

@@ -16,6 +16,7 @@ export type ForwardedCommand = Exclude<
   | 'leg.hold'
   | 'sip.register_check'
   | 'sip.register_reply'
+  | 'connections.set'
   | 'browser.close'
   | 'browser.refuse'
   | 'browser.admit'

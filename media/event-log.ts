@@ -19,6 +19,7 @@ const LOGGED: { [N in EventName]?: (body: Extract<MediaEvent, { name: N }>['body
   'recording.ready': ({ recordingId, durationMs }) => ({ recordingId, durationMs }),
   'recording.failed': body => body,
   'transcript.ready': body => body,
+  'connection.changed': body => body,
 }
 
 /** Writes the line of an event, if it has one. */

@@ -11,6 +11,7 @@ import { Channel } from './channel.ts'
 import { CommandTable } from './commands.ts'
 import { EngineClient } from './engine-client.ts'
 import { logEvent } from './event-log.ts'
+import { FarEnds } from './far-ends.ts'
 import { advertisedHost, type MediaConfig, portRanges } from './media-config.ts'
 import type { MediaEvent, MediaStats } from './protocol.ts'
 import { recoverRecordings } from './recording-writer.ts'
@@ -68,7 +69,8 @@ const engines = portRanges(config.rtpPorts, config.engineThreads).map(
       },
     ),
 )
-const switchboard = new Switchboard({ engines, advertisedHost: host, maxCalls: config.maxCalls, emit })
+const farEnds = new FarEnds({ emit })
+const switchboard = new Switchboard({ engines, advertisedHost: host, maxCalls: config.maxCalls, farEnds, emit })
 const sip = new SipEndpoint({
   host: config.sipHost,
   port: config.sipPort,
@@ -77,10 +79,12 @@ const sip = new SipEndpoint({
   optionsStatus: () => (switchboard.draining ? { status: 503, retryAfterS: 5 } : { status: 200 }),
   onEvent: event => switchboard.onSip(event),
   registrar: { realm: REALM, onRegister: register => registrar.onRegister(register) },
+  onWatch: report => farEnds.onWatch(report),
 })
 switchboard.attach(sip)
 const registrar = new Registrar({ emit })
 registrar.attach(sip)
+farEnds.attach(sip)
 const now = (): number => performance.now()
 const browsers = new BrowserBoard({ engines, emit, createResampler: await loadResampler(), now })
 const doors = new BrowserServer({
@@ -92,7 +96,7 @@ const doors = new BrowserServer({
 })
 browsers.attach(doors)
 const legCount = (): number => switchboard.lines.size + browsers.lines.size
-const commands = new CommandTable({ switchboard, browsers, registrar, engines, seq: () => channel.seq, stats })
+const commands = new CommandTable({ switchboard, browsers, registrar, farEnds, engines, seq: () => channel.seq, stats })
 const channel = new Channel(ulid(), (name, body) => commands.run(name, body))
 
 /** Counters and gauges of the main thread; the engine threads add theirs. */
@@ -116,6 +120,7 @@ function stats(): MediaStats {
       legs: legCount(),
       browsers: browsers.browserIds.length,
       sip_sessions: sip.sessionCount,
+      sip_watches: sip.watchCount,
       channel_events_waiting: channel.waiting,
     },
   }
@@ -136,13 +141,14 @@ async function drain(): Promise<void> {
   if (switchboard.draining) return
   log.info({ legs: legCount(), limitSeconds: config.drainSeconds }, 'draining')
   switchboard.draining = true
+  farEnds.close()
   const limit = performance.now() + config.drainSeconds * 1000
   while (legCount() > 0 && performance.now() < limit) await sleep(50)
   switchboard.hangupAll('media_failed')
   browsers.hangupAll('media_failed')
   browsers.closeAll()
   const farewell = performance.now() + FAREWELL_MS
-  while (legCount() + sip.sessionCount > 0 && performance.now() < farewell) await sleep(20)
+  while (legCount() + sip.sessionCount + sip.watchCount > 0 && performance.now() < farewell) await sleep(20)
   await Promise.race([Promise.all(engines.map(engine => engine.close())), sleep(FAREWELL_MS)])
   while (channel.connected && channel.waiting > 0 && performance.now() < farewell + FAREWELL_MS) await sleep(20)
   process.exit(0)

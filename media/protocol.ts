@@ -44,6 +44,7 @@ export interface SipParty {
 }
 
 export type CodecName = 'PCMU' | 'PCMA'
+export type SipTransport = 'udp' | 'tcp'
 
 /** `sip`: what a SIP leg is dialled with. */
 export interface DialTarget {
@@ -51,7 +52,7 @@ export interface DialTarget {
   uri: string
   from: { uri: string; displayName: string | null }
   /** Next hop when it is not the URI's own host. */
-  via: { host: string; port: number; transport: 'udp' | 'tcp' } | null
+  via: { host: string; port: number; transport: SipTransport } | null
   credentials: { username: string; password: string } | null
   codecs: CodecName[]
 }
@@ -233,6 +234,31 @@ export interface RecordingInfo {
   segments: { fromMs: number; toMs: number; reason: string }[]
 }
 
+/** A far end that media keeps up with until it is not in `connections.set` any more. */
+export interface ConnectionSpec {
+  connectionId: string
+  /** `register`: there, as `from`. `ping`: asks it by OPTIONS whether it is there. */
+  keep: 'register' | 'ping'
+  /** Request-URI. */
+  uri: string
+  /** From, and the address-of-record that is registered. */
+  from: string
+  via: { host: string; port: number; transport: SipTransport }
+  credentials: { username: string; password: string } | null
+  /**
+   * User part of the Contact that a registration leaves. Nobody else can know it, so that a call to it is one of this
+   * connection (`leg.incoming.connectionId`).
+   */
+  contactUser: string
+}
+
+/** What is known of a far end; `sipCode`: what it said, or 408 and 503 for what it did not. */
+export interface ConnectionReport {
+  connectionId: string
+  status: 'registered' | 'reachable' | 'unreachable'
+  sipCode: number | null
+}
+
 export interface MediaSnapshot {
   /** Events up to this number are already contained in the snapshot. */
   seq: number
@@ -378,6 +404,8 @@ export interface Commands {
     }
     reply: Ok
   }
+  /** All far ends to keep up with; what was there before and is unchanged goes on as it is. */
+  'connections.set': { request: { connections: ConnectionSpec[] }; reply: Ok }
   /** Closes a browser's WebSocket; its leg, if it has one, ends. */
   'browser.close': { request: { browserId: string; code: number; reason: string }; reply: Ok }
   /** Refuses a browser that is connecting: its upgrade is answered with this HTTP status and JSON. */
@@ -415,7 +443,9 @@ export interface Events {
     legId: string
     to: SipParty
     from: SipParty
-    source: { transport: 'udp' | 'tcp'; host: string; port: number }
+    source: { transport: SipTransport; host: string; port: number }
+    /** The registration whose contact was called: the To header, not the Request-URI, says which number. */
+    connectionId?: string
     /** Call-ID header, for the operator's logs. */
     sipCallId: string
   }
@@ -478,10 +508,12 @@ export interface Events {
     username: string
     realm: string
     algorithm: 'MD5' | 'SHA-256'
-    source: { transport: 'udp' | 'tcp'; host: string; port: number }
+    source: { transport: SipTransport; host: string; port: number }
     callId: string
     cSeq: number
   }
+  /** Told when it changes, and once after `connections.set` has brought a far end. */
+  'connection.changed': ConnectionReport
   /**
    * A page asks for the call WebSocket (`use`: by its path) with a token; its upgrade waits for `browser.admit` or
    * `browser.refuse`, 4 s, else 503. `host`: its address.

@@ -10,6 +10,7 @@ import {
   type RegisterEvent,
   type UaEvent,
   UserAgent,
+  type WatchReport,
 } from '../sip/user-agent.ts'
 
 /** Connections that carry SIP over TCP at most; further ones are refused. */
@@ -30,6 +31,8 @@ export interface SipEndpointOptions {
   onEvent: (event: UaEvent) => void
   /** Absent: registrations are not taken. */
   registrar?: { realm: string; onRegister: (register: RegisterEvent) => void }
+  /** What became of a far end that is watched. */
+  onWatch?: (report: WatchReport) => void
 }
 
 interface Connection {
@@ -98,6 +101,11 @@ export class SipEndpoint {
     return this.#agent.sessionCount
   }
 
+  /** Far ends that are watched, or still told goodbye. */
+  get watchCount(): number {
+    return this.#agent.watchCount
+  }
+
   /** Lets the agent do something and carries out what it wants, for example `do((agent, now) => agent.bye(id, now))`. */
   do(use: (agent: UserAgent, now: number) => Action[]): void {
     this.#perform(use(this.#agent, performance.now()))
@@ -133,6 +141,7 @@ export class SipEndpoint {
     for (const action of actions) {
       if (action.kind === 'send') this.#send(action.bytes, action.to)
       else if (action.kind === 'register') this.#options.registrar?.onRegister(action.register)
+      else if (action.kind === 'watch') this.#options.onWatch?.(action.report)
       else this.#options.onEvent(action.event)
     }
     this.#schedule()

@@ -5,6 +5,7 @@ import { answerOffer, applyAnswer, createOffer, type NegotiatedMedia } from '../
 import type { Body, UaEvent } from '../sip/user-agent.ts'
 import { threadOf } from './affinity.ts'
 import type { EngineClient } from './engine-client.ts'
+import type { FarEnds } from './far-ends.ts'
 import { capabilitiesOf, type Line, legMediaOf, NO_QUALITY, partyOf, reasonOfStatus } from './line.ts'
 import type {
   DialTarget,
@@ -31,6 +32,8 @@ export interface SwitchboardOptions {
   /** The address in our descriptions. */
   advertisedHost: string
   maxCalls: number
+  /** Whose contact a call may be to. */
+  farEnds: Pick<FarEnds, 'byContact'>
   emit: (event: MediaEvent) => void
 }
 
@@ -111,12 +114,14 @@ export class Switchboard {
       this.#refuse(sessionId, 503, RETRY_AFTER_S)
       return
     }
+    const called = partyOf(event.requestUri, event.to.displayName)
+    const connectionId = this.#options.farEnds.byContact(called.user)
     const line = this.#newLine({
       legId: `part_${ulid().toLowerCase()}`,
       sessionId,
       direction: 'inbound',
       state: 'incoming',
-      to: partyOf(event.requestUri, event.to.displayName),
+      to: connectionId === undefined ? called : partyOf(event.to.uri, event.to.displayName),
       from: partyOf(event.from.uri, event.from.displayName),
       offer: event.offer,
     })
@@ -134,6 +139,7 @@ export class Switchboard {
         host: event.peer.host,
         port: event.peer.port,
       },
+      ...(connectionId === undefined ? {} : { connectionId }),
       sipCallId: event.callId,
     })
   }

@@ -10,6 +10,8 @@ import type {
   Transport,
   UaEvent,
   UserAgentOptions,
+  WatchReport,
+  WatchStatus,
 } from './agent-types.ts'
 import { type Deadline, Deadlines } from './deadlines.ts'
 import type { Dialog } from './dialog.ts'
@@ -122,6 +124,7 @@ export class AgentCore {
   /** Null: registrations are not taken. */
   readonly registrar: RegistrarState | null
   readonly #byTag = new Map<string, Session>()
+  readonly #reports = new Map<string, WatchReport>()
   #actions: Action[] = []
 
   constructor(options: UserAgentOptions) {
@@ -146,6 +149,19 @@ export class AgentCore {
   /** Hands a registration to the owner. */
   register(register: RegisterEvent): void {
     this.#actions.push({ kind: 'register', register })
+  }
+
+  /** What a watched far end is now; the owner hears of changes only. */
+  report(watchId: string, status: WatchStatus, sipCode: number | null): void {
+    const before = this.#reports.get(watchId)
+    if (before?.status === status && before.sipCode === sipCode) return
+    const report = { watchId, status, sipCode }
+    this.#reports.set(watchId, report)
+    this.#actions.push({ kind: 'watch', report })
+  }
+
+  unreport(watchId: string): void {
+    this.#reports.delete(watchId)
   }
 
   /** The actions since the last call. */

@@ -116,10 +116,42 @@ export interface RegisterReply {
   retryAfterS: number | null
 }
 
+/** A far end that we register at (`register`), or ask by OPTIONS whether it is there (`ping`), until told otherwise. */
+export interface Watch {
+  watchId: string
+  kind: 'register' | 'ping'
+  /** The Request-URI: the registrar, or whom to ask. */
+  uri: string
+  /** From; with `register` To as well: the address-of-record. */
+  from: string
+  /** User part of our Contact. */
+  contactUser: string
+  target: Peer
+  credentials: Credentials | null
+}
+
+/** What keeps up with one far end until it is stopped. */
+export interface Watching {
+  readonly watch: Watch
+  start(now: number): void
+  /** Idempotent until it says that it is over. */
+  stop(now: number): void
+}
+
+export type WatchStatus = 'registered' | 'reachable' | 'unreachable'
+
+/** Told when it changes. `sipCode`: what the far end said, or 408 and 503 for what it did not; null: nothing to say. */
+export interface WatchReport {
+  watchId: string
+  status: WatchStatus
+  sipCode: number | null
+}
+
 export type Action =
   | { kind: 'send'; bytes: Uint8Array; to: Peer }
   | { kind: 'event'; event: UaEvent }
   | { kind: 'register'; register: RegisterEvent }
+  | { kind: 'watch'; report: WatchReport }
 
 export interface OptionsStatus {
   status: number

@@ -55,7 +55,7 @@ export function sendInDialog(
 /** The header that answers a 401 or 407 (RFC 3261 §22.2, §22.3), or null when there is nothing to answer it with. */
 export function authorize(
   core: AgentCore,
-  session: Session,
+  session: Pick<Session, 'credentials' | 'nonce'>,
   request: OutgoingRequest,
   response: SipResponse,
 ): readonly [string, string] | null {
@@ -68,6 +68,12 @@ export function authorize(
   const value = answerChallenge(challenge, session.credentials, request, core.options.random(), count)
   return [proxy ? 'Proxy-Authorization' : 'Authorization', value]
 }
+
+/** A challenge that only says that the nonce was old (RFC 7616 §3.3). */
+export const isStale = (response: SipResponse): boolean =>
+  [...response.headers.all('www-authenticate'), ...response.headers.all('proxy-authenticate')].some(value =>
+    /\bstale\s*=\s*"?true\b/i.test(value),
+  )
 
 /** The ACK for a 2xx: a request of its own outside of any transaction (RFC 3261 §13.2.2.4). */
 export function successAck(

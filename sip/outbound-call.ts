@@ -13,7 +13,7 @@ import { type Dialog, dialogOfResponse, peerOfUri, refreshTarget } from './dialo
 import { ended, finish, sayBye } from './ending.ts'
 import { type OutgoingRequest, reasonOf } from './format.ts'
 import { parseDeltaSeconds } from './headers.ts'
-import { authorize, successAck } from './in-dialog-request.ts'
+import { authorize, isStale, successAck } from './in-dialog-request.ts'
 import { Headers, type SipResponse, toByteString, toText } from './message.ts'
 import { runSessionTimer } from './own-reinvite.ts'
 import { quote } from './params.ts'
@@ -271,11 +271,6 @@ function retry(
   attempt(core, session, call, invite.cseq + 1, [...others, credentials], now)
   return true
 }
-
-const isStale = (response: SipResponse): boolean =>
-  [...response.headers.all('www-authenticate'), ...response.headers.all('proxy-authenticate')].some(value =>
-    /\bstale\s*=\s*"?true\b/i.test(value),
-  )
 
 /** Gives up a call without a final response; nothing for the owner comes after this. */
 export function cancelCall(core: AgentCore, session: Session, headers: HeaderFields, now: number): void {

@@ -8,6 +8,7 @@ import type {
   Peer,
   RegisterReply,
   UserAgentOptions,
+  Watch,
 } from './agent-types.ts'
 import { ended, endOnFailure, finish, hangUp } from './ending.ts'
 import { sendInDialog } from './in-dialog-request.ts'
@@ -18,6 +19,7 @@ import { sendReinvite } from './own-reinvite.ts'
 import { type ParseFailure, parseMessage } from './parse.ts'
 import { acceptReinvite, rejectReinvite } from './peer-reinvite.ts'
 import { answerRegister, checkRegister } from './register.ts'
+import { Watches } from './watches.ts'
 
 export type * from './agent-types.ts'
 
@@ -29,9 +31,11 @@ export type * from './agent-types.ts'
  */
 export class UserAgent {
   readonly #core: AgentCore
+  readonly #watches: Watches
 
   constructor(options: UserAgentOptions) {
     this.#core = new AgentCore(options)
+    this.#watches = new Watches(this.#core)
   }
 
   get counters(): Readonly<Counters> {
@@ -46,6 +50,11 @@ export class UserAgent {
   /** Transactions that run or wait for retransmissions. */
   get transactionCount(): number {
     return this.#core.transactions.size
+  }
+
+  /** Far ends that are watched, or still told goodbye. */
+  get watchCount(): number {
+    return this.#watches.size
   }
 
   /** One datagram, or one message cut from a stream by StreamFramer. Bodies in events are views of `bytes`. */
@@ -194,6 +203,18 @@ export class UserAgent {
   /** Answers the REGISTER that an event brought; no action when it is not open any more. */
   answerRegister(registerId: string, reply: RegisterReply, now: number): Action[] {
     answerRegister(this.#core, registerId, reply, now)
+    return this.#core.take()
+  }
+
+  /** Registers at a far end, or asks whether it is there, from now on; in the place of what has the same ID. */
+  watch(watch: Watch, now: number): Action[] {
+    this.#watches.add(watch, now)
+    return this.#core.take()
+  }
+
+  /** Ends that; a registration is taken back. */
+  unwatch(watchId: string, now: number): Action[] {
+    this.#watches.remove(watchId, now)
     return this.#core.take()
   }
 

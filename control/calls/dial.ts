@@ -1,5 +1,6 @@
 import type { DialTarget } from '../../media/protocol.ts'
 import { isFailure } from '../../media/protocol.ts'
+import { addressOfRecord, sipHost } from '../connections/address.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import { newId } from '../ids.ts'
 import { endProgram, insertProgram, type ProgramTarget, programOfLeg } from '../live/records.ts'
@@ -160,7 +161,9 @@ export async function wayTo(
   if (E164.test(to)) {
     const connection = await trunkFor(db, tenant, from)
     if (connection === undefined) {
-      return problem('parameter_invalid', 'No enabled connection of kind trunk takes numbers out.', { param: 'to' })
+      return problem('parameter_invalid', 'No enabled connection of kind trunk or registration takes numbers out.', {
+        param: 'to',
+      })
     }
     if (await isFull(db, tenant, connection)) return busy('The connection carries its `max_calls` already.')
     return overTrunk(to, from, connection)
@@ -197,7 +200,7 @@ const malformed = (param: string): Problem =>
 function overTrunk(to: string, from: string | undefined, connection: ConnectionRow): Way {
   const host = connection.host ?? ''
   const { port, transport } = connection
-  const caller = from ?? `sip:tandem@${host}`
+  const caller = from ?? accountOf(connection) ?? `sip:tandem@${host}`
   const target: DialTarget = {
     uri: `sip:${to}@${host}${port === 5060 ? '' : `:${port}`}`,
     from: { uri: E164.test(caller) ? `sip:${caller}@${host}` : caller, displayName: null },
@@ -211,17 +214,25 @@ function overTrunk(to: string, from: string | undefined, connection: ConnectionR
   return { target, connection, from: caller }
 }
 
+/** A registrar takes calls from the account that is registered there. */
+function accountOf({ kind, auth_username: username, host }: ConnectionRow): string | null {
+  const at = sipHost(host ?? '')
+  return kind !== 'registration' || username === null || at === null ? null : addressOfRecord(username, at)
+}
+
 async function trunkFor(db: Db, tenant: Tenant, from: string | undefined): Promise<ConnectionRow | undefined> {
   const scoped = forTenant(db, tenant)
   const trunks = await scoped
     .select('connections')
     .selectAll()
-    .where('kind', '=', 'trunk')
+    .where('kind', 'in', ['trunk', 'registration'])
     .where('enabled', '=', 1)
     .where('host', 'is not', null)
     .orderBy('id')
     .execute()
-  if (from === undefined) return trunks[0]
+  // One that does not answer is tried all the same when there is no other: what we know may be old.
+  const first = trunks.find(trunk => trunk.status !== 'unreachable') ?? trunks[0]
+  if (from === undefined) return first
   const number = await scoped.select('phone_numbers').selectAll().where('number', '=', from).executeTakeFirst()
-  return trunks.find(trunk => trunk.id === number?.connection_id) ?? trunks[0]
+  return trunks.find(trunk => trunk.id === number?.connection_id) ?? first
 }

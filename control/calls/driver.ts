@@ -1,4 +1,5 @@
 import type { MediaEvent, MediaSnapshot } from '../../media/protocol.ts'
+import { applyConnectionReport } from '../connections/status.ts'
 import type { MediaHandler } from '../media-client.ts'
 import type { MediaPort, NumberedEvent } from '../media-events.ts'
 import type { Store, Trx } from '../store.ts'
@@ -30,6 +31,8 @@ export interface DriverDeps {
   centre: CallCentrePort
   /** What leads calls. */
   programs?: CallPrograms
+  /** Who tells media which far ends to keep up with. */
+  keeper?: { forget(): void }
   /** What calls come from and ring at besides trunks. */
   devices?: DevicePort
 }
@@ -102,6 +105,7 @@ export class CallDriver implements MediaHandler {
   }
 
   async reconcile(snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
+    this.#deps.keeper?.forget()
     await this.#reconciler.run(snapshot, media)
     await this.#deps.centre.run(media)
     await this.#deps.programs?.resume(snapshot, media)
@@ -147,6 +151,10 @@ function handlers({ log, centre, devices }: DriverDeps, seating: Seating, audio:
     'transcript.segment': ignored,
     'transcript.ready': (trx, event) => onTranscriptReady(trx, event),
     'sip.register': async (_trx, event) => devices?.register(event) ?? null,
+    'connection.changed': async (trx, { body, at }) => {
+      await applyConnectionReport(trx, body, at)
+      return null
+    },
     'browser.connecting': async (_trx, event) =>
       devices?.connecting(event, (legId, media) => seating.drive(legId, media)) ?? null,
     'browser.connected': ignored,

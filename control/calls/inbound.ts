@@ -20,15 +20,12 @@ const RETRY_AFTER_S = 5
  * The best route has the highest `priority`; among equals the most specific wins, then the oldest.
  */
 export function routeInbound(
-  incoming: Pick<Events['leg.incoming'], 'to' | 'from' | 'source'>,
+  incoming: Pick<Events['leg.incoming'], 'to' | 'from' | 'source' | 'connectionId'>,
   connections: readonly ConnectionRow[],
   routes: readonly InboundRouteRow[],
   runningCalls: (connectionId: string) => number,
 ): InboundDecision {
-  const open = connections.filter(
-    connection =>
-      connection.enabled === 1 && isInNetworks(incoming.source.host, JSON.parse(connection.allowed_ips) as string[]),
-  )
+  const open = connections.filter(connection => connection.enabled === 1 && letsIn(connection, incoming))
   if (open.length === 0) return reject(403, 'rejected')
   const candidates = routes.flatMap(route => {
     const connection = open.find(
@@ -49,6 +46,17 @@ export function routeInbound(
   return { accept: { connection, route } }
 }
 
+/** A registrar's calls are known by the contact that it alone was told, or by its address. */
+function letsIn(
+  connection: ConnectionRow,
+  { source, connectionId }: Pick<Events['leg.incoming'], 'source' | 'connectionId'>,
+): boolean {
+  if (connectionId !== undefined) return connection.id === connectionId
+  const networks = JSON.parse(connection.allowed_ips) as string[]
+  const isRegistrar = connection.kind === 'registration' && connection.host === source.host
+  return isRegistrar || isInNetworks(source.host, networks)
+}
+
 /** Opening hours in a time zone of their own. */
 export type RouteHours = OpeningHours & { timezone: string }
 
@@ -63,7 +71,10 @@ const sameTenant = (a: ConnectionRow, b: InboundRouteRow): boolean =>
   a.organisation_id === b.organisation_id && a.livemode === b.livemode
 
 /** How specific a matching route is; null: it does not match. `to` counts before `from`, `from` before the connection. */
-function scoreOf(route: InboundRouteRow, { to, from }: Pick<Events['leg.incoming'], 'to' | 'from'>): number | null {
+export function scoreOf(
+  route: InboundRouteRow,
+  { to, from }: Pick<Events['leg.incoming'], 'to' | 'from'>,
+): number | null {
   const toScore = matchScore(route.match_to, to)
   const fromScore = matchScore(route.match_from, from)
   if (toScore === null || fromScore === null) return null

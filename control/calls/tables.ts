@@ -229,7 +229,7 @@ export interface PhoneNumberTable extends TenantColumns {
 export interface ConnectionTable extends TenantColumns {
   id: string
   name: string
-  kind: 'trunk' | 'peer'
+  kind: 'trunk' | 'registration' | 'peer'
   host: string | null
   port: number
   transport: 'udp' | 'tcp'
@@ -240,6 +240,13 @@ export interface ConnectionTable extends TenantColumns {
   codecs: string
   max_calls: number | null
   enabled: number
+  dtmf_mode: Generated<'auto'>
+  /** What media has said of the far end; null: nothing yet. */
+  status: Generated<'registered' | 'reachable' | 'unreachable' | null>
+  sip_code: Generated<number | null>
+  /** The node that keeps up with it, and until when it has the right to. */
+  kept_by: Generated<string | null>
+  kept_until: Generated<string | null>
   created: string
   updated: string
 }

@@ -8,6 +8,7 @@ import { callProgramSchema, callStepSchema } from '../schemas/call-step.ts'
 import { callTranscriptSchema } from '../schemas/call-transcript.ts'
 import { callbackSchema } from '../schemas/callback.ts'
 import { conferenceSessionSchema } from '../schemas/conference-session.ts'
+import { connectionSchema } from '../schemas/connection.ts'
 import { flowSchema } from '../schemas/flow.ts'
 import { kbDocumentSchema } from '../schemas/kb-document.ts'
 import { mediaStreamSchema } from '../schemas/media-stream.ts'
@@ -77,6 +78,9 @@ export const EVENTS = {
   'kb.document.failed': of(kbDocumentSchema, SAMPLES.failedKbDocument),
   'report.run.completed': of(reportRunSchema, SAMPLES.reportRun),
   'report.run.failed': of(reportRunSchema, SAMPLES.failedReportRun),
+  'connection.registered': of(connectionSchema, SAMPLES.registeredConnection),
+  'connection.reachable': of(connectionSchema, SAMPLES.reachableConnection),
+  'connection.unreachable': of(connectionSchema, SAMPLES.unreachableConnection),
   'phone_number.created': of(phoneNumberSchema, SAMPLES.phoneNumber),
   'phone_number.deleted': of(phoneNumberSchema, SAMPLES.phoneNumber),
   'voicemail.created': of(voicemailSchema, SAMPLES.voicemail),

@@ -7,6 +7,7 @@ import type { CallProgram, CallStep } from '../schemas/call-step.ts'
 import type { CallTranscript } from '../schemas/call-transcript.ts'
 import type { Callback } from '../schemas/callback.ts'
 import type { ConferenceSession } from '../schemas/conference-session.ts'
+import type { Connection } from '../schemas/connection.ts'
 import type { FlowObject } from '../schemas/flow.ts'
 import type { KbDocument } from '../schemas/kb-document.ts'
 import type { MediaStream } from '../schemas/media-stream.ts'
@@ -148,6 +149,30 @@ const recording: CallRecording = {
   segments: [{ from_ms: 56_000, to_ms: 80_000, reason: 'payment' }],
   created: ANSWERED,
 }
+
+const registeredConnection: Connection = {
+  id: 'conn_01k90000000000000000000040',
+  object: 'connection',
+  livemode: true,
+  name: 'Carrier',
+  kind: 'registration',
+  host: 'sip.example.com',
+  port: 5060,
+  transport: 'udp',
+  auth: { username: '15550100100' },
+  allowed_ips: [],
+  codecs: ['PCMU', 'PCMA'],
+  dtmf_mode: 'auto',
+  srtp: 'off',
+  max_calls: null,
+  enabled: true,
+  status: 'registered',
+  sip_code: null,
+  created: CREATED,
+  updated: CREATED,
+}
+const reachableConnection: Connection = { ...registeredConnection, kind: 'trunk', status: 'reachable' }
+const unreachableConnection: Connection = { ...registeredConnection, status: 'unreachable', sip_code: 403 }
 
 const phoneNumber: PhoneNumber = {
   id: 'pn_01k90000000000000000000009',
@@ -446,6 +471,9 @@ export const SAMPLES = {
   participant,
   leftParticipant: { ...participant, status: 'left', left_at: '2026-11-01T09:02:34.000Z' },
   dtmf,
+  registeredConnection,
+  reachableConnection,
+  unreachableConnection,
   phoneNumber,
   flow,
   paused,

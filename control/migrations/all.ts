@@ -18,6 +18,7 @@ import { transcripts } from './071-transcripts.ts'
 import { queues } from './080-queues.ts'
 import { sessions } from './081-sessions.ts'
 import { runningAudio } from './092-running-audio.ts'
+import { connections } from './094-connections.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -40,4 +41,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '080-queues': queues,
   '081-sessions': sessions,
   '092-running-audio': runningAudio,
+  '094-connections': connections,
 }

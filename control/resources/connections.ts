@@ -1,17 +1,24 @@
 import Type, { type Static } from 'typebox'
 import { parseBlock } from '../../media/protocol.ts'
 import type { ConnectionRow } from '../calls/tables.ts'
+import { addressOfRecord, sipHost } from '../connections/address.ts'
 import { missing, type Problem, problem } from '../http/errors.ts'
 import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import type { UsesOf } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
-import { idParams, input, nullable, oneOf, timestamp } from '../http/schema.ts'
+import { idParams, input, nullable, oneOf } from '../http/schema.ts'
 import { newId } from '../ids.ts'
+import { connectionSchema, dtmfMode, srtp, toConnection } from '../schemas/connection.ts'
 import type { Store } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
 
 const name = Type.String({ minLength: 1, maxLength: 200 })
-const host = nullable(Type.String({ pattern: '^[A-Za-z0-9.:_\\[\\]-]{1,253}$', description: 'Where calls go out to.' }))
+const host = nullable(
+  Type.String({
+    pattern: '^[A-Za-z0-9.:_\\[\\]-]{1,253}$',
+    description: 'Where calls go out to, and where a registration registers: a name or an address.',
+  }),
+)
 const port = Type.Integer({ minimum: 1, maximum: 65535 })
 const transport = oneOf(['udp', 'tcp'])
 const allowedIps = Type.Array(Type.String({ maxLength: 50 }), {
@@ -21,35 +28,13 @@ const allowedIps = Type.Array(Type.String({ maxLength: 50 }), {
 const codecs = Type.Array(oneOf(['PCMU', 'PCMA']), { minItems: 1, maxItems: 2, uniqueItems: true })
 const maxCalls = nullable(Type.Integer({ minimum: 1, maximum: 100_000, description: 'Calls at once; null: any.' }))
 
-/** Words to come are refused until the engine does what they say. */
-const dtmfMode = oneOf(['auto'], { description: 'auto: RFC 4733, SIP INFO and tones are all understood.' })
-const srtp = oneOf(['off'])
-
-export const connectionSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('connection'),
-  livemode: Type.Boolean(),
-  name: Type.String(),
-  kind: Type.String({ description: 'trunk (numbers go out over it), peer' }),
-  host: nullable(Type.String()),
-  port: Type.Integer(),
-  transport: Type.String(),
-  auth: nullable(Type.Object({ username: Type.String() }, { description: 'The password is never returned.' })),
-  allowed_ips: Type.Array(Type.String()),
-  codecs: Type.Array(Type.String()),
-  dtmf_mode: dtmfMode,
-  srtp,
-  max_calls: nullable(Type.Integer()),
-  enabled: Type.Boolean(),
-  status: Type.String({ description: 'enabled, disabled' }),
-  created: timestamp(),
-  updated: timestamp(),
-})
+/** They stand in header fields. */
+const PRINTABLE = '^[^\\x00-\\x1f\\x7f]*$'
 
 const auth = nullable(
   input({
-    username: Type.String({ minLength: 1, maxLength: 200 }),
-    password: Type.String({ minLength: 1, maxLength: 200 }),
+    username: Type.String({ minLength: 1, maxLength: 200, pattern: PRINTABLE }),
+    password: Type.String({ minLength: 1, maxLength: 200, pattern: PRINTABLE }),
   }),
 )
 const common = {
@@ -64,10 +49,14 @@ const common = {
   max_calls: Type.Optional(maxCalls),
   enabled: Type.Optional(Type.Boolean()),
 }
-const createBody = input({ name, kind: oneOf(['trunk', 'peer']), ...common })
+const createBody = input({ name, kind: oneOf(['trunk', 'registration', 'peer']), ...common })
 const changeBody = input({ name: Type.Optional(name), ...common })
 type Change = Static<typeof changeBody>
-type Columns = Omit<ConnectionRow, 'id' | 'organisation_id' | 'livemode' | 'created' | 'updated'>
+/** What a client says of a connection; the rest of its row is found out. */
+type Columns = Omit<ConnectionRow, 'id' | 'organisation_id' | 'livemode' | 'created' | 'updated' | keyof typeof UNHEARD>
+
+/** Nothing is known of the far end yet. */
+const UNHEARD = { dtmf_mode: 'auto', status: null, sip_code: null, kept_by: null, kept_until: null } as const
 
 export function connectionRoutes(deps: { store: Store; now: () => Date }): Route[] {
   const { store, now } = deps
@@ -99,7 +88,7 @@ export function connectionRoutes(deps: { store: Store; now: () => Date }): Route
         const at = now().toISOString()
         const mode = context.livemode ? 1 : 0
         const ids = { id: newId('connection'), organisation_id: context.organisationId, livemode: mode }
-        const row = { ...ids, ...columns, created: at, updated: at }
+        const row: ConnectionRow = { ...ids, ...columns, ...UNHEARD, created: at, updated: at }
         return context.transaction(async trx => {
           await forTenant(trx, context).insert('connections', row)
           return toConnection(row)
@@ -123,12 +112,11 @@ export function connectionRoutes(deps: { store: Store; now: () => Date }): Route
       handler: async (context, { params, body }) => {
         const row = await forTenant(store.db, context).find('connections', params.id)
         if (row === undefined) return missing('connection', params.id)
-        const { id, organisation_id, livemode, created, updated, ...before } = row
-        const columns = merge(before, body)
+        const columns = merge(row, body)
         const refused = columnsProblem(columns)
         if (refused !== null) return refused
         const change = { ...columns, updated: now().toISOString() }
-        await forTenant(store.db, context).update('connections').set(change).where('id', '=', id).execute()
+        await forTenant(store.db, context).update('connections').set(change).where('id', '=', row.id).execute()
         return toConnection({ ...row, ...change })
       },
     }),
@@ -176,8 +164,22 @@ const merge = (row: Columns, body: Change): Columns => ({
 })
 
 function columnsProblem(columns: Columns): Problem | null {
-  if (columns.kind === 'trunk' && columns.host === null) {
-    return problem('parameter_missing', 'A trunk needs a host.', { param: 'host' })
+  if (columns.kind !== 'peer' && columns.host === null) {
+    return problem('parameter_missing', `A ${columns.kind} needs a host.`, { param: 'host' })
+  }
+  const host = columns.host === null ? null : sipHost(columns.host)
+  if (columns.host !== null && host === null) {
+    return problem('parameter_invalid', 'host is neither a name nor an address.', { param: 'host' })
+  }
+  if (columns.kind === 'registration') {
+    if (columns.auth_username === null) {
+      return problem('parameter_missing', 'A registration needs the username and password of its account.', {
+        param: 'auth',
+      })
+    }
+    if (host !== null && addressOfRecord(columns.auth_username, host) === null) {
+      return problem('parameter_invalid', 'What follows the @ is no host.', { param: 'auth.username' })
+    }
   }
   const blocks = JSON.parse(columns.allowed_ips) as string[]
   const bad = blocks.findIndex(block => parseBlock(block) === null)
@@ -185,24 +187,3 @@ function columnsProblem(columns: Columns): Problem | null {
   const param = `allowed_ips[${bad}]`
   return problem('parameter_invalid', `${param} is neither an address nor a CIDR block.`, { param })
 }
-
-const toConnection = (row: ConnectionRow): Static<typeof connectionSchema> => ({
-  id: row.id,
-  object: 'connection',
-  livemode: row.livemode === 1,
-  name: row.name,
-  kind: row.kind,
-  host: row.host,
-  port: row.port,
-  transport: row.transport,
-  auth: row.auth_username === null ? null : { username: row.auth_username },
-  allowed_ips: JSON.parse(row.allowed_ips) as string[],
-  codecs: JSON.parse(row.codecs) as string[],
-  dtmf_mode: 'auto',
-  srtp: 'off',
-  max_calls: row.max_calls,
-  enabled: row.enabled === 1,
-  status: row.enabled === 1 ? 'enabled' : 'disabled',
-  created: row.created,
-  updated: row.updated,
-})

@@ -158,6 +158,19 @@ const bodies = (legId: string, n: number): { [N in CommandName]: Request<N> } =>
     contacts: [{ uri: 'sip:a@127.0.0.1', expiresS: 60 }],
     minExpiresS: null,
   },
+  'connections.set': {
+    connections: [
+      {
+        connectionId: 'conn_1',
+        keep: 'ping',
+        uri: 'sip:127.0.0.1:9',
+        from: 'sip:a@127.0.0.1',
+        via: { host: '127.0.0.1', port: 9, transport: 'udp' },
+        credentials: null,
+        contactUser: 'c1',
+      },
+    ],
+  },
   'browser.close': { browserId: 'web_1', code: 1000, reason: 'over' },
   'browser.refuse': { browserId: 'web_1', status: 401, body: { error: {} } },
   'browser.admit': { browserId: 'web_1', as: 'call', legId: `web_${n}`, accountSid: 'org_1' },

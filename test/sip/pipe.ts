@@ -1,4 +1,4 @@
-import type { Action, Peer, RegisterEvent, UaEvent, UserAgentOptions } from '../../sip/user-agent.ts'
+import type { Action, Peer, RegisterEvent, UaEvent, UserAgentOptions, WatchReport } from '../../sip/user-agent.ts'
 import { UserAgent } from '../../sip/user-agent.ts'
 
 /** A seeded generator of numbers from 0 up to 1 (mulberry32). */
@@ -28,6 +28,7 @@ export class Party {
   readonly sent: Sent[] = []
   onEvent: Handler = () => {}
   readonly registers: RegisterEvent[] = []
+  readonly watched: WatchReport[] = []
   readonly pipe: Pipe
 
   constructor(pipe: Pipe, host: string, options: Partial<UserAgentOptions> = {}, transport: Peer['transport'] = 'udp') {
@@ -49,6 +50,7 @@ export class Party {
         this.events.push(action.event)
         this.onEvent(action.event, this)
       } else if (action.kind === 'register') this.registers.push(action.register)
+      else if (action.kind === 'watch') this.watched.push(action.report)
       else {
         this.sent.push({ at: this.pipe.now, text: Buffer.from(action.bytes).toString('latin1'), to: action.to })
         this.pipe.carry(this, action.bytes, action.to)

@@ -20,6 +20,11 @@ const connection = (id: string, more: Partial<ConnectionRow> = {}): ConnectionRo
   codecs: '["PCMU"]',
   max_calls: null,
   enabled: 1,
+  dtmf_mode: 'auto',
+  status: null,
+  sip_code: null,
+  kept_by: null,
+  kept_until: null,
   ...more,
 })
 const route = (id: string, match_to: string | null, more: Partial<InboundRouteRow> = {}): InboundRouteRow => ({
@@ -97,6 +102,25 @@ test('a route with hours leads calls in them only, by the clock of its own time 
 test('a number in E.164 is shown as it is, anything else as a SIP URI', () => {
   assert.is(addressOf(party('+15551234567')), '+15551234567')
   assert.is(addressOf(party('1000')), 'sip:1000@pbx.test')
+})
+
+test('a call to the contact of a registration is of that connection, and one from its registrar too', () => {
+  const registration = connection('conn_reg', { kind: 'registration', host: '203.0.113.9', allowed_ips: '[]' })
+  const all = [connection('conn_1'), registration]
+  const decide = (host: string, more: object = {}) => {
+    const source = { transport: 'udp' as const, host, port: 5060 }
+    const decision = routeInbound(
+      { to: party('200'), from: party('100'), source, ...more },
+      all,
+      [route('rte_1', '200')],
+      () => 0,
+    )
+    return 'accept' in decision ? decision.accept.connection.id : decision.reject.sipCode
+  }
+  assert.is(decide('198.51.100.9', { connectionId: 'conn_reg' }), 'conn_reg')
+  assert.is(decide('192.0.2.5', { connectionId: 'conn_reg' }), 'conn_reg')
+  assert.is(decide('203.0.113.9'), 'conn_reg')
+  assert.is(decide('198.51.100.9'), 403)
 })
 
 test.run()

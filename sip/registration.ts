@@ -1,0 +1,134 @@
+import { type AgentCore, ALLOW } from './agent-core.ts'
+import type { Watch, Watching } from './agent-types.ts'
+import type { Deadline } from './deadlines.ts'
+import { parseDeltaSeconds, parseNameAddr } from './headers.ts'
+import type { SipResponse } from './message.ts'
+import { newOutsideSender, type OutsideSender, sendOutside } from './outside-request.ts'
+import { paramValue } from './params.ts'
+import { parseUri, userOf } from './uri.ts'
+
+/** What we ask for, and the longest that a registrar may make us ask for (423) [s]. */
+const EXPIRES_S = 600
+const MAX_EXPIRES_S = 86_400
+/** A refresh is sent after this share of the time granted, and at the earliest after this long [s]. */
+const REFRESH_SHARE = 0.7
+const REFRESH_SPREAD = 0.15
+const MIN_REFRESH_S = 5
+/** Pause after the first failure; it doubles with each further one up to the second figure [s]. */
+const RETRY_S = 10
+const MAX_RETRY_S = 600
+
+/**
+ * The client's half of RFC 3261 §10.2: registers, refreshes before the time runs out, tries again with growing, random pauses
+ * (RFC 5626 §4.5) after a failure, and unregisters when it is stopped.
+ */
+export class Registration implements Watching {
+  readonly watch: Watch
+  readonly #core: AgentCore
+  readonly #sender: OutsideSender
+  readonly #over: (now: number) => void
+  #askS = EXPIRES_S
+  #failures = 0
+  #isRegistered = false
+  #isStopping = false
+  #timer: Deadline | null = null
+
+  /** @param over called once, when it was stopped and the far end knows, or cannot be told */
+  constructor(core: AgentCore, watch: Watch, over: (now: number) => void) {
+    this.#core = core
+    this.watch = watch
+    this.#over = over
+    this.#sender = newOutsideSender(core, watch.target, watch.credentials)
+  }
+
+  start(now: number): void {
+    this.#register(now)
+  }
+
+  stop(now: number): void {
+    if (this.#isStopping) return
+    this.#isStopping = true
+    this.#core.deadlines.cancel(this.#timer)
+    // A REGISTER under way may still succeed: its answer decides.
+    if (this.#sender.transaction !== null) return
+    if (this.#isRegistered) this.#unregister(now)
+    else this.#over(now)
+  }
+
+  #register(now: number): void {
+    this.#send(this.#askS, now, {
+      response: (response, at) => this.#answered(response, at),
+      failed: (cause, at) => this.#failed(cause === 'timeout' ? 408 : 503, null, at),
+    })
+  }
+
+  #unregister(now: number): void {
+    this.#send(0, now, { response: (_, at) => this.#over(at), failed: (_, at) => this.#over(at) })
+  }
+
+  #send(expiresS: number, now: number, user: Parameters<typeof sendOutside>[3]): void {
+    const { uri, from, contactUser, target } = this.watch
+    const contact = this.#core.contact(target.transport, contactUser)
+    const headers = [
+      ['Contact', contact],
+      ['Expires', String(expiresS)],
+      ['Allow', ALLOW],
+    ] as const
+    sendOutside(this.#core, this.#sender, { method: 'REGISTER', uri, from, to: from, headers }, user, now)
+  }
+
+  #answered(response: SipResponse, now: number): void {
+    const { status, headers } = response
+    if (status < 300) {
+      this.#granted(this.#grantedS(response), now)
+      return
+    }
+    const wantedS = status === 423 ? (parseDeltaSeconds(headers.get('min-expires') ?? '') ?? 0) : 0
+    if (!this.#isStopping && wantedS > this.#askS && wantedS <= MAX_EXPIRES_S) {
+      this.#askS = wantedS
+      this.#register(now)
+      return
+    }
+    this.#failed(status, parseDeltaSeconds(headers.get('retry-after') ?? ''), now)
+  }
+
+  #granted(grantedS: number, now: number): void {
+    this.#isRegistered = true
+    this.#failures = 0
+    if (this.#isStopping) {
+      this.#unregister(now)
+      return
+    }
+    this.#core.report(this.watch.watchId, 'registered', null)
+    const share = REFRESH_SHARE + REFRESH_SPREAD * this.#core.fraction()
+    this.#again(Math.max(MIN_REFRESH_S, grantedS * share), now)
+  }
+
+  /** The time of our own contact among all that the registrar lists (RFC 3261 §10.2.4). */
+  #grantedS({ headers }: SipResponse): number {
+    for (const value of headers.list('contact')) {
+      const contact = parseNameAddr(value)
+      const uri = contact === null ? null : parseUri(contact.uri)
+      if (contact === null || uri === null || 'error' in uri || userOf(uri) !== this.watch.contactUser) continue
+      const given = parseDeltaSeconds(paramValue(contact.params, 'expires') ?? '')
+      if (given !== null) return given
+    }
+    return parseDeltaSeconds(headers.get('expires') ?? '') ?? this.#askS
+  }
+
+  #failed(status: number, retryAfterS: number | null, now: number): void {
+    if (this.#isStopping) {
+      this.#over(now)
+      return
+    }
+    this.#isRegistered = false
+    this.#core.report(this.watch.watchId, 'unreachable', status)
+    const pauseS = Math.min(MAX_RETRY_S, RETRY_S * 2 ** this.#failures++)
+    const spreadS = pauseS * (0.5 + this.#core.fraction() / 2)
+    this.#again(Math.max(spreadS, Math.min(retryAfterS ?? 0, MAX_RETRY_S)), now)
+  }
+
+  #again(afterS: number, now: number): void {
+    this.#timer = this.#core.deadlines.set(now + afterS * 1000, at => this.#register(at))
+  }
+}

@@ -1,0 +1,176 @@
+import * as assert from 'uvu/assert'
+import { ConnectionKeeper } from '../../../control/connections/keeper.ts'
+import { applyConnectionReport } from '../../../control/connections/status.ts'
+import type { MediaPort } from '../../../control/media-events.ts'
+import type { ConnectionReport, ConnectionSpec, Failure } from '../../../media/protocol.ts'
+import { suite } from '../../harness.ts'
+import { silent } from '../app-harness.ts'
+import { makeWholeApp, type WholeApp } from '../whole-app.ts'
+
+const test = suite('control/connections/keeper')
+const ACCOUNT = { auth: { username: 'ann', password: 'correct horse' } }
+const REGISTRATION = { name: 'Carrier', kind: 'registration', host: '192.0.2.50', ...ACCOUNT }
+
+class Scene {
+  readonly app: WholeApp
+  readonly keeper: ConnectionKeeper
+  readonly told: ConnectionSpec[][] = []
+  reply: object | Failure = {}
+
+  constructor(app: WholeApp) {
+    this.app = app
+    this.keeper = new ConnectionKeeper({ store: app.store, now: app.clock.now, sipHost: '192.0.2.1', log: silent })
+  }
+
+  static async open(): Promise<Scene> {
+    return new Scene(await makeWholeApp())
+  }
+
+  async run(): Promise<void> {
+    const media = {
+      request: async (_name: string, { connections }: { connections: ConnectionSpec[] }) => {
+        this.told.push(connections)
+        return this.reply
+      },
+      settled: async () => {},
+    } as unknown as MediaPort
+    await this.keeper.run(media)
+  }
+
+  async make(body: object): Promise<string> {
+    const made = await this.app.live('POST /v1/connections', body)
+    assert.is(made.status, 201, JSON.stringify(made.body))
+    return made.body.id
+  }
+
+  async read(id: string) {
+    return (await this.app.live(`GET /v1/connections/${id}`)).body
+  }
+
+  report(connectionId: string, status: ConnectionReport['status'], sipCode: number | null = null): Promise<void> {
+    const at = this.app.clock.now().toISOString()
+    return this.app.store.transaction(trx => applyConnectionReport(trx, { connectionId, status, sipCode }, at))
+  }
+
+  async eventTypes(): Promise<string[]> {
+    const { body } = await this.app.live('GET /v1/events')
+    return body.data
+      .map((event: { type: string }) => event.type)
+      .filter((type: string) => type.startsWith('connection.'))
+  }
+}
+
+test('media registers for a registration, and asks trunks and peers that have a host', async () => {
+  const scene = await Scene.open()
+  const id = await scene.make(REGISTRATION)
+  await scene.make({ name: 'Trunk', kind: 'trunk', host: '2001:db8::1', port: 5070, transport: 'tcp' })
+  await scene.make({ name: 'Phones', kind: 'peer' })
+  await scene.run()
+  const [first, second, ...rest] = scene.told[0]!
+  assert.equal(rest, [])
+  const { contactUser, ...spec } = first!
+  assert.equal(spec, {
+    connectionId: id,
+    keep: 'register',
+    uri: 'sip:192.0.2.50',
+    from: 'sip:ann@192.0.2.50',
+    via: { host: '192.0.2.50', port: 5060, transport: 'udp' },
+    credentials: ACCOUNT.auth,
+  })
+  assert.match(contactUser, /^c[0-9a-f]{24}$/)
+  assert.equal([second!.keep, second!.uri, second!.via.host], ['ping', 'sip:[2001:db8::1]:5070', '2001:db8::1'])
+})
+
+test('media is told again of a change, after a reconnect, and when it did not take it', async () => {
+  const scene = await Scene.open()
+  const id = await scene.make(REGISTRATION)
+  scene.reply = { failure: 'unavailable', message: 'not now' }
+  await scene.run()
+  scene.reply = {}
+  await scene.run()
+  await scene.run()
+  assert.is(scene.told.length, 2)
+  await scene.app.live(`PATCH /v1/connections/${id}`, { port: 5080 })
+  await scene.run()
+  assert.is(scene.told[2]![0]!.uri, 'sip:192.0.2.50:5080')
+  scene.keeper.forget()
+  await scene.run()
+  assert.is(scene.told.length, 4)
+  await scene.app.live(`DELETE /v1/connections/${id}`)
+  await scene.run()
+  assert.equal(scene.told[4], [])
+})
+
+test('a test connection reaches nobody outside', async () => {
+  const scene = await Scene.open()
+  await scene.app.test('POST /v1/connections', REGISTRATION)
+  await scene.run()
+  assert.equal(scene.told, [[]])
+})
+
+test('one node keeps up with a far end; another one takes it over when it has died', async () => {
+  const scene = await Scene.open()
+  const id = await scene.make(REGISTRATION)
+  const until = (ms: number) => new Date(scene.app.clock.now().getTime() + ms).toISOString()
+  const { db } = scene.app.store
+  await db
+    .updateTable('connections')
+    .set({ kept_by: 'other', kept_until: until(60_000) })
+    .where('id', '=', id)
+    .execute()
+  await scene.run()
+  assert.equal(scene.told, [[]])
+  await db
+    .updateTable('connections')
+    .set({ kept_until: until(0) })
+    .where('id', '=', id)
+    .execute()
+  await scene.run()
+  assert.is(scene.told[1]![0]!.connectionId, id)
+})
+
+test('connection.registered and .unreachable tell of a registration; the status stays to be read', async () => {
+  const scene = await Scene.open()
+  const id = await scene.make(REGISTRATION)
+  assert.is((await scene.read(id)).status, 'enabled')
+  await scene.run()
+  await scene.report(id, 'unreachable', 403)
+  const down = await scene.read(id)
+  assert.equal([down.status, down.sip_code], ['unreachable', 403])
+  await scene.report(id, 'unreachable', 408)
+  await scene.report(id, 'registered')
+  const up = await scene.read(id)
+  assert.equal([up.status, up.sip_code], ['registered', null])
+  assert.equal((await scene.eventTypes()).sort(), ['connection.registered', 'connection.unreachable'])
+  await scene.app.live(`PATCH /v1/connections/${id}`, { enabled: false })
+  await scene.run()
+  await scene.report(id, 'unreachable', 408)
+  assert.is((await scene.read(id)).status, 'disabled')
+  await scene.app.live(`PATCH /v1/connections/${id}`, { enabled: true })
+  assert.is((await scene.read(id)).status, 'enabled', 'what was known is old')
+})
+
+test('connection.reachable tells that a trunk is back, not that it was there when it was looked at first', async () => {
+  const scene = await Scene.open()
+  const id = await scene.make({ name: 'Trunk', kind: 'trunk', host: '192.0.2.60' })
+  await scene.report(id, 'reachable')
+  assert.equal(await scene.eventTypes(), [])
+  await scene.report(id, 'unreachable')
+  await scene.report(id, 'reachable')
+  assert.equal((await scene.eventTypes()).sort(), ['connection.reachable', 'connection.unreachable'])
+})
+
+test('a registration needs a host and an account', async () => {
+  const { app } = await Scene.open()
+  const refused = async (body: object) => {
+    const { status, body: reply } = await app.live('POST /v1/connections', { ...REGISTRATION, ...body })
+    return [status, reply.error?.param]
+  }
+  assert.equal(await refused({ host: null }), [400, 'host'])
+  assert.equal(await refused({ host: 'a:b' }), [400, 'host'])
+  assert.equal(await refused({ auth: null }), [400, 'auth'])
+  assert.equal(await refused({ auth: { username: 'a@b c', password: 'x' } }), [400, 'auth.username'])
+  assert.equal(await refused({ auth: { username: 'a\r\nEvil: 1', password: 'x' } }), [400, 'auth.username'])
+})
+
+test.run()

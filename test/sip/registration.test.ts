@@ -1,0 +1,162 @@
+import * as assert from 'uvu/assert'
+import { ha1, parseDigestResponse, verifyDigest } from '../../sip/digest.ts'
+import type { Watch, WatchReport } from '../../sip/user-agent.ts'
+import { suite } from '../harness.ts'
+import { message, Party, Pipe } from './pipe.ts'
+
+const test = suite('sip/registration')
+const REGISTRAR = { transport: 'udp', host: '192.0.2.50', port: 5060 } as const
+const WATCH: Watch = {
+  watchId: 'conn_1',
+  kind: 'register',
+  uri: 'sip:192.0.2.50',
+  from: 'sip:ann@192.0.2.50',
+  contactUser: 'r123',
+  target: REGISTRAR,
+  credentials: { username: 'ann', password: 'correct horse' },
+}
+
+/** A user agent that registers, with the registrar's answers written by the test. */
+class Desk {
+  readonly pipe = new Pipe()
+  readonly party = new Party(this.pipe, '192.0.2.1')
+  get reports(): WatchReport[] {
+    return this.party.watched
+  }
+
+  static open(more: Partial<Watch> = {}): Desk {
+    const desk = new Desk()
+    desk.party.do(desk.party.agent.watch({ ...WATCH, ...more }, 0))
+    return desk
+  }
+
+  get requests(): string[] {
+    return this.party.sentLike('REGISTER').map(({ text }) => text)
+  }
+
+  answer(status: number, ...extra: string[]): void {
+    const copied = ['Via', 'From', 'To', 'Call-ID', 'CSeq'].map(name =>
+      new RegExp(`^${name}: .*$`, 'm').exec(this.requests.at(-1)!)![0].trim(),
+    )
+    const bytes = message(`SIP/2.0 ${status} X`, ...copied, ...extra, 'Content-Length: 0')
+    this.party.do(this.party.agent.receive(bytes, REGISTRAR, this.pipe.now))
+  }
+
+  /** Milliseconds until the next REGISTER that is no retransmission. */
+  untilNext(limitMs: number): number {
+    const [before, from] = [this.requests.length, this.pipe.now]
+    while (this.requests.length === before && this.pipe.now < from + limitMs) this.pipe.run(this.pipe.now + 500)
+    return this.pipe.now - from
+  }
+}
+
+const field = (text: string, name: string): string => new RegExp(`^${name}: (.*)\r$`, 'm').exec(text)![1]!
+const challenge = (algorithm: string, more = ''): string =>
+  `WWW-Authenticate: Digest realm="r", nonce="n1", qop="auth", algorithm=${algorithm}${more}`
+
+test('the To of a REGISTER is the address-of-record, its URI the registrar, and its Contact ours', () => {
+  const [text] = Desk.open().requests
+  assert.match(text!, /^REGISTER sip:192\.0\.2\.50 SIP\/2\.0\r\n/)
+  assert.is(field(text!, 'To'), '<sip:ann@192.0.2.50>')
+  assert.match(field(text!, 'From'), /^<sip:ann@192\.0\.2\.50>;tag=/)
+  assert.is(field(text!, 'Contact'), '<sip:r123@192.0.2.1:5060>')
+  assert.is(field(text!, 'Expires'), '600')
+})
+
+for (const algorithm of ['MD5', 'SHA-256'] as const) {
+  test(`a challenge by ${algorithm} is answered with the same Call-ID and a higher CSeq`, () => {
+    const desk = Desk.open()
+    desk.answer(401, challenge(algorithm))
+    const [first, second] = desk.requests
+    assert.is(field(second!, 'Call-ID'), field(first!, 'Call-ID'))
+    assert.is(field(second!, 'CSeq'), '2 REGISTER')
+    const given = parseDigestResponse(field(second!, 'Authorization'))
+    assert.ok(given !== null && verifyDigest(given, ha1(algorithm, 'ann', 'r', 'correct horse'), 'REGISTER'))
+    desk.answer(200, 'Contact: <sip:r123@192.0.2.1:5060>;expires=300')
+    assert.equal(desk.reports, [{ watchId: 'conn_1', status: 'registered', sipCode: null }])
+  })
+}
+
+test('a wrong password is not tried again at once, and a stale nonce is', () => {
+  const desk = Desk.open()
+  desk.answer(401, challenge('MD5'))
+  desk.answer(401, challenge('MD5', ', stale=true'))
+  assert.is(desk.requests.length, 3)
+  desk.answer(401, challenge('MD5'))
+  assert.is(desk.requests.length, 3)
+  assert.equal(desk.reports, [{ watchId: 'conn_1', status: 'unreachable', sipCode: 401 }])
+})
+
+test('the binding is refreshed before the time runs out that was granted to our own contact', () => {
+  const desk = Desk.open()
+  desk.answer(200, 'Contact: <sip:other@10.0.0.1>;expires=20, <sip:r123@192.0.2.1:5060>;expires=100')
+  const waited = desk.untilNext(100_000)
+  assert.ok(waited >= 70_000 && waited <= 85_500, `refreshed after ${waited} ms`)
+  desk.answer(200, 'Expires: 200')
+  assert.ok(desk.untilNext(200_000) >= 140_000)
+  assert.is(desk.reports.length, 1, 'a refresh is no news')
+})
+
+test('423 is answered with the time that it asks for', () => {
+  const desk = Desk.open()
+  desk.answer(423, 'Min-Expires: 1800')
+  assert.is(field(desk.requests[1]!, 'Expires'), '1800')
+  desk.answer(423, 'Min-Expires: 1800')
+  assert.is(desk.requests.length, 2, 'a registrar that contradicts itself gets no flood')
+})
+
+test('a failure is tried again after pauses that grow, and not before Retry-After', () => {
+  const desk = Desk.open()
+  const waits: number[] = []
+  for (let i = 0; i < 4; i++) {
+    desk.answer(500)
+    waits.push(desk.untilNext(700_000))
+  }
+  waits.forEach((wait, i) => {
+    assert.ok(wait >= 5000 * 2 ** i && wait <= 10_500 * 2 ** i, `${waits}`)
+  })
+  desk.answer(503, 'Retry-After: 300')
+  assert.ok(desk.untilNext(700_000) >= 300_000)
+  desk.answer(200)
+  const statuses = desk.reports.map(({ status, sipCode }) => `${status} ${sipCode}`)
+  assert.equal(statuses, ['unreachable 500', 'unreachable 503', 'registered null'])
+})
+
+test('no answer at all is a failure by 408', () => {
+  const desk = Desk.open()
+  desk.pipe.run(33_000)
+  assert.equal(desk.reports, [{ watchId: 'conn_1', status: 'unreachable', sipCode: 408 }])
+})
+
+test('a registration that is ended is taken back with Expires 0, and nothing follows', () => {
+  const desk = Desk.open()
+  desk.answer(200)
+  desk.party.do(desk.party.agent.unwatch('conn_1', 0))
+  assert.is(field(desk.requests[1]!, 'Expires'), '0')
+  assert.is(desk.party.agent.watchCount, 1)
+  desk.answer(401, challenge('MD5'))
+  desk.answer(200)
+  assert.is(desk.party.agent.watchCount, 0)
+  desk.pipe.run(2_000_000)
+  assert.is(desk.requests.length, 3)
+})
+
+test('one that is ended while its REGISTER is under way is taken back when that succeeds', () => {
+  const desk = Desk.open()
+  desk.party.do(desk.party.agent.unwatch('conn_1', 0))
+  assert.is(desk.requests.length, 1)
+  desk.answer(200)
+  assert.is(field(desk.requests[1]!, 'Expires'), '0')
+})
+
+test('a changed one begins when the old one has been taken back', () => {
+  const desk = Desk.open()
+  desk.answer(200)
+  desk.party.do(desk.party.agent.watch({ ...WATCH, from: 'sip:bob@192.0.2.50' }, 0))
+  assert.is(desk.requests.length, 2)
+  desk.answer(200)
+  assert.is(field(desk.requests[2]!, 'To'), '<sip:bob@192.0.2.50>')
+  assert.is(field(desk.requests[2]!, 'Expires'), '600')
+})
+
+test.run()
