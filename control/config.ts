@@ -199,7 +199,7 @@ const SETTINGS: Settings = {
   engineThreads: {
     name: 'TANDEM_ENGINE_THREADS',
     default: String(Math.max(1, availableParallelism() - 1)),
-    help: 'threads for audio; default: cores - 1',
+    help: 'threads for audio, each for whole organisations; default: cores - 1',
     parse: integer(1, 256),
   },
   databaseUrl: {

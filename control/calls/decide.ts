@@ -264,8 +264,12 @@ function collect({ participant, room }: LegRows): LegCommand {
   }
 }
 
-/** All legs that may ever meet must live on one engine thread. */
-export const affinityOf = (call: CallRow): string => call.room_id ?? call.id
+/**
+ * All legs that may ever meet must live on one engine thread, and any two of an organisation's may: by a transfer, a queue, a room,
+ * a supervisor. Live and test mode never meet.
+ */
+export const affinityOf = (row: Pick<CallRow, 'organisation_id' | 'livemode'>): string =>
+  `${row.organisation_id}/${row.livemode === 1 ? 'live' : 'test'}`
 
 /** The room that a leg is answered or dialled into, its own. */
 export const ownRoom = (call: CallRow): RoomSpec => ({

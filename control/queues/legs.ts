@@ -26,11 +26,20 @@ export type LegGone = (leg: ParticipantRow, reason: EndedReason) => Promise<void
 /** Sends what the rows call for; `gone` is told of legs that media does not have, or cannot dial. */
 export async function driveLegs(deps: CallCentreDeps, media: MediaPort, gone: LegGone): Promise<void> {
   for (const leg of await legsToDrive(deps.store.db)) {
-    const failure = await driveLeg(deps, media, leg)
-    if (failure === null || failure.failure === 'unavailable') continue
-    deps.log.warn({ legId: leg.id, step: leg.step, ...failure }, 'media could not do it')
-    if (leg.step === 'to_dial' || failure.failure === 'not_found') await gone(leg, reasonOf(failure))
+    try {
+      await driveOn(deps, media, leg, gone)
+    } catch (error) {
+      // One that goes wrong must not keep the others waiting; it is tried again in the next pass.
+      deps.log.warn({ err: error, legId: leg.id, step: leg.step }, 'driving a leg failed')
+    }
   }
+}
+
+async function driveOn(deps: CallCentreDeps, media: MediaPort, leg: ParticipantRow, gone: LegGone): Promise<void> {
+  const failure = await driveLeg(deps, media, leg)
+  if (failure === null || failure.failure === 'unavailable') return
+  deps.log.warn({ legId: leg.id, step: leg.step, ...failure }, 'media could not do it')
+  if (leg.step === 'to_dial' || failure.failure === 'not_found') await gone(leg, reasonOf(failure))
 }
 
 const legsToDrive = (db: Db): Promise<ParticipantRow[]> =>
@@ -128,7 +137,7 @@ async function dial(deps: CallCentreDeps, media: MediaPort, { leg, call, tenant 
     legId: leg.id,
     target: way,
     room: own ? ownRoom(call) : waitingRoom(leg.id),
-    affinity: call === undefined ? leg.call_id : affinityOf(call),
+    affinity: affinityOf(leg),
     timeoutS,
   })
   // It was dialled before: the process that did so died before it could write it down.

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { DEFAULT_SETTINGS } from '../../../control/resources/queues/queue.ts'
 import { suite } from '../../harness.ts'
 import { makeQueueWorld, type QueueWorld } from './queue-world.ts'
 
@@ -45,6 +46,22 @@ test('a caller waits with hold music until an agent answers; then both are in on
     ['available', 'busy', 'wrap_up', 'available'],
   )
   assert.is((await world.events('queue.call.left'))[0]!.object.outcome, 'answered')
+  await world.close()
+})
+
+test('a leg that cannot be driven keeps no other from being driven', async () => {
+  const world = await makeQueueWorld({
+    assetFile: () => {
+      throw new Error('the asset is broken')
+    },
+  })
+  const hold = { ...DEFAULT_SETTINGS.hold, type: 'audio', audio_asset_id: 'aud_broken' }
+  const broken = await world.call(await world.addQueue({ hold }))
+  const whole = await world.call(await world.addQueue())
+  assert.ok(broken < whole, 'the broken one comes first')
+  await world.settle()
+  assert.is(world.media.legs.get(broken)!.playing, null)
+  assert.is(world.media.legs.get(whole)!.playing, 'hold')
   await world.close()
 })
 
