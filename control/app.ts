@@ -33,7 +33,7 @@ import type { MediaPort } from './media-events.ts'
 import { VERSION } from './package.ts'
 import { Periodic } from './periodic.ts'
 import { CallCentre } from './queues/call-centre.ts'
-import type { HandOver } from './queues/deps.ts'
+import type { CallCentreDeps } from './queues/deps.ts'
 import { reportRunHandler } from './reports/run-job.ts'
 import { startScheduledRuns } from './reports/schedule.ts'
 import { sweepReports } from './reports/sweep.ts'
@@ -136,7 +136,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
 /** Queues, agents and callbacks; `run` is to be called now and then, for what becomes due by the clock alone. */
 export function buildCallCentre(
   { store, now, log, config }: Pick<AppParts, 'store' | 'config' | 'now' | 'log'>,
-  handOver: HandOver = async () => false,
+  led: Pick<CallCentreDeps, 'handOver' | 'led'> = { handOver: async () => false },
 ): CallCentre {
   return new CallCentre({
     store,
@@ -147,7 +147,7 @@ export function buildCallCentre(
     businessHoursOf: async (db, tenant) => (await organisationSettings(db, tenant)).businessHours,
     booking: { now, settings: organisationSettings },
     assetFile: id => audioPath(config.dataDir, id),
-    handOver,
+    ...led,
   })
 }
 

@@ -13,7 +13,7 @@ import { MediaClient } from './media-client.ts'
 import { Periodic } from './periodic.ts'
 import { openVault, type Vault } from './vault.ts'
 import { vaultFits } from './vault-check.ts'
-import { buildPrograms, programTaker } from './wire-programs.ts'
+import { buildPrograms, centreOf, ledBy } from './wire-programs.ts'
 
 /** The banner waits this long for the channel; after that the API answers 503 until media is there. */
 const MEDIA_WAIT_MS = 5000
@@ -57,8 +57,11 @@ const parts = { store, config, now, log, vault: await vaultOrFail() }
 const dispatcher = buildDispatcher(parts)
 const jobs = buildJobs(parts)
 const duties = buildDuties(parts)
-const centre = buildCallCentre(parts, (...given) => programTaker(programs)(...given))
-const programs = buildPrograms({ ...parts, leadTo: (...led) => centre.leadTo(...led) })
+const centre = buildCallCentre(
+  parts,
+  ledBy(() => programs),
+)
+const programs = buildPrograms({ ...parts, centre: centreOf(centre, () => void centre.run(media)) })
 const keeper = buildKeeper(parts)
 const media = new MediaClient(mediaSocketPath(config.dataDir), buildDriver({ ...parts, centre, programs, keeper }), log)
 const counters = () => ({ webhooks: dispatcher.counters, jobs: jobs.counters })

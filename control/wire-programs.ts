@@ -1,5 +1,4 @@
 import type { Logger } from 'pino'
-import { reachableHost } from './addresses.ts'
 import { tenantOf } from './calls/records.ts'
 import type { Config } from './config.ts'
 import { modelChooser } from './flows/model-choice.ts'
@@ -7,14 +6,15 @@ import type { ModelProvider } from './flows/openai-model.ts'
 import { isProblem } from './http/errors.ts'
 import { passageSearch } from './kb/passage-search.ts'
 import { acting } from './live/actions/act.ts'
-import type { TransferParts } from './live/actions/transfer.ts'
+import type { CentreParts } from './live/actions/reach.ts'
 import { assistantPlay } from './live/assistant/assistant-play.ts'
 import { chatModels, passageFinder } from './live/assistant/model-choice.ts'
 import { assistantSettings, voiceOf } from './live/assistant-settings.ts'
 import { flowPlay } from './live/flow-play.ts'
 import { LivePrograms } from './live/programs.ts'
 import { voicemailPlay } from './live/voicemail-play.ts'
-import type { HandOver } from './queues/deps.ts'
+import type { CallCentre } from './queues/call-centre.ts'
+import type { CallCentreDeps, HandOver } from './queues/deps.ts'
 import { bookCallback } from './resources/callbacks/booking.ts'
 import { organisationSettings } from './resources/organisation.ts'
 import { settingsOf } from './resources/queues/store.ts'
@@ -31,11 +31,10 @@ const MESSAGE_SECONDS = 120
 export interface ProgramParts {
   store: Store
   vault: Vault
-  config: Pick<Config, 'allowPrivateUrls' | 'dataDir' | 'publicIp' | 'sipHost'> &
-    Partial<Pick<Config, 'modelKey' | 'modelName' | 'modelUrl'>>
+  config: Pick<Config, 'allowPrivateUrls' | 'dataDir'> & Partial<Pick<Config, 'modelKey' | 'modelName' | 'modelUrl'>>
   now: () => Date
   log: Logger
-  leadTo: TransferParts['leadTo']
+  centre: Omit<CentreParts, 'store'>
 }
 
 /** The operator's provider of language models, or null. */
@@ -48,18 +47,18 @@ export function providerOf({
 }
 
 /** What leads calls: flows, assistants, and the taking of messages. To be closed before the store. */
-export function buildPrograms({ store, vault, config, now, log, leadTo }: ProgramParts): LivePrograms {
+export function buildPrograms({ store, vault, config, now, log, centre }: ProgramParts): LivePrograms {
   const provider = providerOf(config)
-  const sipHost = config.publicIp ?? reachableHost(config.sipHost)
   const { allowPrivateUrls: allowedNetworks, dataDir } = config
   const http = { post: httpPost, allowedNetworks }
-  const transfers = { store, sipHost, leadTo }
+  const calls = { store, ...centre }
   return new LivePrograms({
     store,
     vault,
     now,
     log,
     later,
+    drive: centre.drive,
     onMessage: async (trx, voicemail) => {
       const tenant = tenantOf(voicemail)
       const { queue_id: queueId, from_address: phone, call_id: callId } = voicemail
@@ -87,7 +86,7 @@ export function buildPrograms({ store, vault, config, now, log, leadTo }: Progra
         voiceOf: async (tenant, id) => voiceOf(await assistantSettings(store.db, tenant, id)),
         act: acting({
           ...http,
-          ...transfers,
+          ...calls,
           pciOf: async (db, tenant) => (await organisationSettings(db, tenant)).pci,
           bookCallback: (tenant, { phone, callId, queueId, note }) =>
             store.transaction(async trx => {
@@ -105,7 +104,7 @@ export function buildPrograms({ store, vault, config, now, log, leadTo }: Progra
       }),
       assistant: assistantPlay({
         ...http,
-        ...transfers,
+        ...calls,
         log,
         modelsFor: chatModels(provider),
         passagesFor: passageFinder(passageSearch(store.engine)),
@@ -115,8 +114,22 @@ export function buildPrograms({ store, vault, config, now, log, leadTo }: Progra
   })
 }
 
+/** The call centre as programs use it; `drive` sends what they wrote. */
+export const centreOf = (centre: CallCentre, drive: () => void): ProgramParts['centre'] => ({
+  leadTo: (...led) => centre.leadTo(...led),
+  ring: (...ring) => centre.ringLed(...ring),
+  putThrough: (...led) => centre.putThrough(...led),
+  drive,
+})
+
+/** Programs as the call centre uses them, which is made before they are. */
+export const ledBy = (programs: () => LivePrograms): Pick<CallCentreDeps, 'handOver' | 'led'> => ({
+  handOver: (...given) => programTaker(programs())(...given),
+  led: { told: (...told) => programs().told(...told), wake: () => programs().wake() },
+})
+
 /** Takes calls over from queues: an assistant or a flow leads them on, or a message is taken as the queue says. */
-export const programTaker =
+const programTaker =
   (programs: LivePrograms): HandOver =>
   async (trx, tenant, { program, ...given }) => {
     if (program.type === 'assistant') await programs.take(trx, tenant, given, { assistantId: program.id })

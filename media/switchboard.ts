@@ -216,11 +216,12 @@ export class Switchboard {
     this.#refuse(line.sessionId, status, status === 503 ? RETRY_AFTER_S : null)
   }
 
-  /** Control has decided that it rings: the limit for a decision is met. */
+  /** Control has decided that it rings: its caller is told, and the limit for a decision is met. */
   ring(legId: string): Reply<'leg.ring'> | Failure {
     const line = this.lines.get(legId)
     if (line === undefined || line.state !== 'incoming') return notFound(legId)
     clearTimeout(line.timer)
+    this.#sip.do((agent, now) => agent.provisional(line.sessionId, 180, null, now))
     return {}
   }
 

@@ -55,7 +55,6 @@ function afterAnswer({ call, room, participant }: LegRows, at: string): Partial<
   switch (call.target) {
     case 'park':
     case 'echo':
-    case 'bridge':
       return { step: 'settled' }
     case 'flow':
     case 'assistant':

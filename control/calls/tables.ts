@@ -52,7 +52,6 @@ export type CallTarget =
   | 'callback'
   | 'flow'
   | 'assistant'
-  | 'bridge'
 
 export interface CallTable extends TenantColumns {
   id: string

@@ -1,4 +1,5 @@
-import type { EndedReason, Events, Utterance } from '../../media/protocol.ts'
+import type { Events, Utterance } from '../../media/protocol.ts'
+import type { LedRing } from '../queues/deps.ts'
 
 /** What happens to a call that a program leads, as the program gets to know it. Times are ISO-8601 UTC. */
 export type ProgramInput =
@@ -7,8 +8,7 @@ export type ProgramInput =
   | { kind: 'played'; playId: string; ended: Events['play.finished']['ended']; heardMs: number }
   | { kind: 'speech_started'; bargedIn: boolean; at: string }
   | { kind: 'utterance'; utterance: Utterance }
-  | { kind: 'child_answered'; legId: string }
-  | { kind: 'child_ended'; legId: string; reason: EndedReason }
+  | LedRing
   | { kind: 'recorded'; recordingId: string; durationMs: number | null }
 
 /** An input as it waits in the database. */

@@ -4,6 +4,7 @@ import type { FollowUp } from '../calls/event-handler.ts'
 import { tenantOf } from '../calls/records.ts'
 import { nodeOf } from '../databases/node.ts'
 import type { MediaPort } from '../media-events.ts'
+import type { LedRing } from '../queues/deps.ts'
 import type { Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { ProgramInput } from './input.ts'
@@ -25,9 +26,7 @@ import { endLostTranscripts, onTranscriptEvent } from './transcripts.ts'
 export type Ending =
   /** It has told media to hang up once the last word is heard. */
   | { way: 'hangup' }
-  /** The caller speaks with `child_leg` from now on. */
-  | { way: 'bridged'; reason: string }
-  /** A queue or a room has the call now. */
+  /** A queue, a room or somebody who was rung has the call now. */
   | { way: 'handed_over'; reason: string; write: (trx: Trx) => Promise<void> }
   | { way: 'go_on'; target: ProgramTarget }
 
@@ -39,6 +38,8 @@ export interface ProgramsParts extends StageParts {
   plays: Record<ProgramKind, Play>
   /** A message was left: what a queue makes of it, in this transaction. */
   onMessage: (trx: Trx, voicemail: VoicemailRow) => Promise<void>
+  /** Sends what was written for a call that was given away. */
+  drive: () => void
 }
 
 /** How soon, and how often, a taken call is looked for after its transaction. */
@@ -148,9 +149,6 @@ export class LivePrograms {
   async #answered(trx: Trx, legId: string, at: string): Promise<FollowUp | null> {
     const row = await programOfLeg(trx, legId)
     if (row === undefined) return null
-    if (row.child_leg === legId) {
-      return row.status === 'running' ? this.#tell(trx, row, { kind: 'child_answered', legId }) : null
-    }
     if (row.status !== 'waiting') return null
     const running = { ...row, status: 'running' as const }
     const programs = forTenant(trx, tenantOf(row)).update('call_programs')
@@ -163,17 +161,8 @@ export class LivePrograms {
     const { legId, reason } = body
     const row = await programOfLeg(trx, legId)
     if (row === undefined) return null
-    if (row.leg_id === legId) {
-      await endProgram(trx, row, reason === 'assistant_ended' ? 'assistant_ended' : 'caller_hangup', at)
-      return media => this.#hungUp(row, media)
-    }
-    const programs = forTenant(trx, tenantOf(row)).update('call_programs')
-    await programs.set({ child_leg: null }).where('id', '=', row.id).execute()
-    if (row.status === 'running') return this.#tell(trx, row, { kind: 'child_ended', legId, reason })
-    if (row.status !== 'bridged') return null
-    return async media => {
-      await media.request('leg.hangup', { legId: row.leg_id, reason: 'transfer_completed' })
-    }
+    await endProgram(trx, row, reason === 'assistant_ended' ? 'assistant_ended' : 'caller_hangup', at)
+    return async () => this.#runs.get(row.id)?.stage.stop()
   }
 
   async #messageLeft(trx: Trx, info: RecordingInfo, at: string): Promise<void> {
@@ -193,9 +182,15 @@ export class LivePrograms {
     return row === undefined ? null : this.#tell(trx, row, { kind: 'recorded', recordingId, durationMs })
   }
 
-  async #hungUp(row: CallProgramRow, media: MediaPort): Promise<void> {
-    this.#runs.get(row.id)?.stage.stop()
-    if (row.child_leg !== null) await media.request('leg.hangup', { legId: row.child_leg, reason: 'caller_hangup' })
+  /** Keeps how it went with whom a program has rung, in this transaction; `wake` follows the commit. */
+  async told(trx: Trx, tenant: Tenant, callId: string, what: LedRing): Promise<void> {
+    const row = await forTenant(trx, tenant).find('call_programs', callId)
+    if (row?.status === 'running') await insertInput(trx, this.#parts.vault, row, what)
+  }
+
+  /** Lets the programs that ring somebody look at what they were told. */
+  wake(): void {
+    for (const { stage } of this.#runs.values()) if (stage.isRinging) stage.wake()
   }
 
   // ------------------------------------------------------------------ runs
@@ -231,17 +226,15 @@ export class LivePrograms {
     for (;;) {
       const ending = await plays[stage.row.kind](stage)
       if (ending.way === 'hangup') return
-      if (ending.way === 'bridged') {
-        return stage.commit({ change: { status: 'bridged', end_reason: ending.reason } })
-      }
       if (ending.way === 'handed_over') {
         const at = stage.now().toISOString()
-        return stage.commit({
+        await stage.commit({
           also: async trx => {
             await endProgram(trx, stage.row, ending.reason, at)
             await ending.write(trx)
           },
         })
+        return this.#parts.drive()
       }
       const { target } = ending
       if (stage.row.hops >= MAX_HOPS) {
@@ -255,7 +248,7 @@ export class LivePrograms {
     }
   }
 
-  /** After a reconnect: every run begins again from its row, and what lost its other half is ended. */
+  /** After a reconnect: every run begins again from its row. */
   async resume(snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
     const { store, now } = this.#parts
     this.#media = media
@@ -266,28 +259,16 @@ export class LivePrograms {
       .innerJoin('calls', 'calls.id', 'call_programs.id')
       .selectAll('call_programs')
       .where('calls.node_id', '=', nodeOf(store.db))
-      .where(eb => eb.or([eb('call_programs.status', '!=', 'ended'), eb('call_programs.child_leg', 'is not', null)]))
+      .where('call_programs.status', '!=', 'ended')
       .execute()
     for (const row of rows) {
       const leg = legs.get(row.leg_id)
       const call = await forTenant(store.db, tenantOf(row)).find('calls', row.id)
-      const lostChild = row.child_leg !== null && !legs.has(row.child_leg) ? row.child_leg : null
-      if (lostChild !== null) await store.transaction(trx => this.#childLost(trx, row, lostChild))
       if (call === undefined || call.ended_at !== null || leg === undefined) {
         await store.transaction(trx => endProgram(trx, row, 'caller_hangup', now().toISOString()))
-        await this.#hungUp(row, media)
-      } else if (row.status === 'bridged' && lostChild !== null) {
-        await media.request('leg.hangup', { legId: row.leg_id, reason: 'transfer_completed' })
+        this.#runs.get(row.id)?.stage.stop()
       } else if (row.status === 'running') this.#begin(row, leg, media)
     }
-  }
-
-  /** It was never dialled, or its end was not told. */
-  async #childLost(trx: Trx, row: CallProgramRow, legId: string): Promise<void> {
-    const programs = forTenant(trx, tenantOf(row)).update('call_programs')
-    await programs.set({ child_leg: null }).where('id', '=', row.id).execute()
-    const input: ProgramInput = { kind: 'child_ended', legId, reason: 'internal_error' }
-    if (row.status === 'running') await insertInput(trx, this.#parts.vault, row, input)
   }
 
   /** Ends the runs of this process; their calls go on, and the next process takes them up. Idempotent. */

@@ -41,7 +41,6 @@ export async function insertProgram(
     ...(await columnsOf(trx, tenant, target)),
     status: 'waiting',
     state: null,
-    child_leg: null,
     end_reason: null,
     hops: 0,
     created: at,
@@ -74,12 +73,13 @@ async function assistantOfFlow(db: Db, tenant: Tenant, flowId: string): Promise<
   return (await rows.orderBy('id', 'desc').limit(1).executeTakeFirst())?.id ?? null
 }
 
-/** The program that a leg belongs to: as its caller, unless it has ended, or as the one it has dialled. */
+/** The program that leads a leg, unless it has ended. */
 export const programOfLeg = (db: Db, legId: string): Promise<CallProgramRow | undefined> =>
   db
     .selectFrom('call_programs')
     .selectAll()
-    .where(eb => eb.or([eb.and([eb('leg_id', '=', legId), eb('status', '!=', 'ended')]), eb('child_leg', '=', legId)]))
+    .where('leg_id', '=', legId)
+    .where('status', '!=', 'ended')
     .limit(1)
     .executeTakeFirst()
 

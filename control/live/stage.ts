@@ -44,6 +44,8 @@ export class Stage {
   /** What media had at hand when the run began; null: it began with the answer. */
   readonly resumed: { playing: boolean; collecting: boolean } | null
   readonly tenant: Tenant
+  /** It waits for somebody who is rung. */
+  isRinging = false
   readonly #parts: StageParts
   readonly #media: MediaPort
   readonly #abort = new AbortController()

@@ -12,10 +12,9 @@ export interface LiveTables {
 }
 
 /**
- * `waiting`: its call has not been answered. `running`: it leads the call. `bridged`: it has put the caller through to
- * `child_leg`; whoever hangs up, the other goes too. `ended`: it leads the call no more.
+ * `waiting`: its call has not been answered. `running`: it leads the call. `ended`: it leads the call no more.
  */
-export type ProgramStatus = 'waiting' | 'running' | 'bridged' | 'ended'
+export type ProgramStatus = 'waiting' | 'running' | 'ended'
 export type ProgramKind = 'flow' | 'assistant' | 'voicemail'
 
 /** One for each call at most. */
@@ -31,8 +30,6 @@ export interface CallProgramTable extends TenantColumns {
   status: ProgramStatus
   /** JSON of how far it is, sealed: what callers enter may be sensitive. Null: it has not begun. */
   state: string | null
-  /** A leg that it dialled for this call and that has not ended. */
-  child_leg: string | null
   end_reason: string | null
   /** How often the call was given on from program to program. */
   hops: number

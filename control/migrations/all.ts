@@ -19,6 +19,7 @@ import { queues } from './080-queues.ts'
 import { sessions } from './081-sessions.ts'
 import { runningAudio } from './092-running-audio.ts'
 import { connections } from './094-connections.ts'
+import { ledRings } from './095-led-rings.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -42,4 +43,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '081-sessions': sessions,
   '092-running-audio': runningAudio,
   '094-connections': connections,
+  '095-led-rings': ledRings,
 }

@@ -12,11 +12,11 @@ import { changeSupervision, type Handling } from './call-handling.ts'
 import type { CallCentreDeps } from './deps.ts'
 import { doDuties } from './duties.ts'
 import { driveLegs } from './legs.ts'
-import { agentFree, endRingsOf, PURPOSES } from './purposes.ts'
+import { agentFree, endRingsOf, PURPOSES, takeOver } from './purposes.ts'
 import { finishRing, hangUpLeg, legsOfRing, mainRing, ringsOf, setLeg } from './rings.ts'
 import { round, tenantsWaiting } from './rounds.ts'
 import type { RingRow } from './tables.ts'
-import { type Led, leadTo, type Target } from './targets.ts'
+import { type Led, leadTo, type RungParty, ringParty, type Target } from './targets.ts'
 import { pressWhileWaiting } from './wait-keys.ts'
 import { findCall, joinQueue, leaveQueue } from './waiting-calls.ts'
 
@@ -45,6 +45,27 @@ export class CallCentre implements CallCentrePort {
   leadTo(trx: Trx, tenant: Tenant, led: Led, target: Target): Promise<void> {
     if (target.type === 'room') this.#toSeat.add(led.legId)
     return leadTo(this.#deps, trx, tenant, led, target)
+  }
+
+  /** Rings somebody for a call that a program leads, in this transaction; the program is told how it goes. */
+  async ringLed(
+    trx: Trx,
+    tenant: Tenant,
+    { ringId, callId, target, at }: { ringId: string; callId: string; target: RungParty; at: string },
+  ): Promise<void> {
+    const ring = await ringParty(this.#deps, trx, tenant, { id: ringId, callId, target, purpose: 'led', at })
+    if (ring !== null) return
+    const devices = target.type === 'user' ? await this.#deps.devicesOf(trx, tenant, target.id, new Date(at)) : null
+    const reason = devices?.length === 0 ? 'no_answer' : 'busy'
+    await this.#deps.led?.told(trx, tenant, callId, { kind: 'ring_ended', ringId, reason })
+  }
+
+  /** Who was rung for a program talks with its caller from now on as any agent does. */
+  async putThrough(trx: Trx, tenant: Tenant, { callId, legId, at }: Led): Promise<void> {
+    const ring = await mainRing(trx, tenant, callId)
+    if (ring !== undefined) await takeOver(trx, tenant, ring, at)
+    // They have hung up in this moment.
+    else await hangUpLeg(trx, tenant, legId, 'agent_hangup')
   }
 
   seatBy(seats: Seats): void {
@@ -225,6 +246,7 @@ export class CallCentre implements CallCentrePort {
       const end = { reason, sipCode: null, quality: null }
       await store.transaction(trx => this.end(trx, leg.id, end, now().toISOString()))
     })
+    this.#deps.led?.wake()
   }
 
   // ------------------------------------------------------------------ those who are rung

@@ -1,3 +1,4 @@
+import type { EndedReason } from '../../media/protocol.ts'
 import type { Device } from '../agents/devices.ts'
 import type { BusinessHours } from '../contact-centre/business-hours.ts'
 import type { BookingDeps } from '../resources/callbacks/booking.ts'
@@ -17,6 +18,19 @@ export type HandOver = (
   given: { callId: string; legId: string; program: Program; at: string },
 ) => Promise<boolean>
 
+/** How it went with whom a program had rung. `ended` with reason null: they had answered, and have hung up. */
+export type LedRing =
+  | { kind: 'ring_answered'; ringId: string; legId: string }
+  | { kind: 'ring_ended'; ringId: string; reason: EndedReason | null }
+
+/** The programs that lead calls, as far as queues know them. */
+export interface LedCalls {
+  /** Keeps this for the program of a call, in this transaction. */
+  told(trx: Trx, tenant: Tenant, callId: string, what: LedRing): Promise<void>
+  /** After a commit: programs that ring somebody look at what they were told. */
+  wake(): void
+}
+
 export interface CallCentreDeps {
   store: Store
   now: () => Date
@@ -29,4 +43,6 @@ export interface CallCentreDeps {
   /** Where an audio asset lies. */
   assetFile: (id: string) => string
   handOver: HandOver
+  /** Absent: no program rings anybody. */
+  led?: LedCalls
 }

@@ -82,6 +82,22 @@ const callback: Purpose = {
   over: leftAlone,
 }
 
+/** The program that leads the call decides what follows. */
+const led: Purpose = {
+  async answered({ deps, trx, tenant, ring, at }, leg) {
+    if (ring.user_id !== null) await becomeBusy(trx, tenant, ring.user_id, at)
+    await deps.led?.told(trx, tenant, ring.call_id, { kind: 'ring_answered', ringId: ring.id, legId: leg.id })
+  },
+  async failed({ deps, trx, tenant, ring, at }, reason) {
+    if (ring.user_id !== null) await missedRing(trx, tenant, ring.user_id, { isAway: false, at })
+    await deps.led?.told(trx, tenant, ring.call_id, { kind: 'ring_ended', ringId: ring.id, reason })
+  },
+  async over({ deps, trx, tenant, ring, at }) {
+    await agentFree(trx, tenant, ring, at)
+    await deps.led?.told(trx, tenant, ring.call_id, { kind: 'ring_ended', ringId: ring.id, reason: null })
+  },
+}
+
 const supervise: Purpose = { async answered() {}, async failed() {}, async over() {} }
 
 export const PURPOSES: Record<RingPurpose, Purpose> = {
@@ -91,6 +107,7 @@ export const PURPOSES: Record<RingPurpose, Purpose> = {
   consult,
   callback,
   supervise,
+  led,
 }
 
 async function connect(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Promise<void> {

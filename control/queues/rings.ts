@@ -13,6 +13,8 @@ export type RingTarget =
   | { kind: 'address'; to: string; from: string | null }
 
 export interface NewRing {
+  /** Absent: a new one. */
+  id?: string
   callId: string
   purpose: RingPurpose
   userId: string | null
@@ -42,7 +44,7 @@ export async function startRing(trx: Trx, tenant: Tenant, ring: NewRing, at: str
   const row: RingRow = {
     organisation_id: tenant.organisationId,
     livemode: tenant.livemode ? 1 : 0,
-    id: newId('ring'),
+    id: ring.id ?? newId('ring'),
     call_id: ring.callId,
     open_call: isAside ? null : ring.callId,
     user_id: ring.userId,

@@ -8,9 +8,9 @@ export interface RingTables {
 /**
  * Why somebody's phones ring for a call. `queue`: its turn has come; `direct`: the call is for this user; `transfer`: it is handed
  * to somebody; `consult`: somebody is asked while the caller is on hold; `callback`: an agent is to return a call;
- * `supervise`: a supervisor listens in.
+ * `supervise`: a supervisor listens in; `led`: a flow or an assistant puts its caller through, and gets to know how that went.
  */
-export type RingPurpose = 'queue' | 'direct' | 'transfer' | 'consult' | 'callback' | 'supervise'
+export type RingPurpose = 'queue' | 'direct' | 'transfer' | 'consult' | 'callback' | 'supervise' | 'led'
 
 /** Somebody is rung, on all devices at once, and then talks. The row goes when that is over. */
 export interface RingTable extends TenantColumns {

@@ -19,6 +19,9 @@ export type Target =
   | { type: 'end'; reason: EndedReason }
   | Program
 
+/** Who can be called. `to`: a number or SIP URI, over the organisation's connections. */
+export type RungParty = { type: 'user'; id: string } | { type: 'number'; to: string }
+
 /** How long somebody rings who is called directly. */
 const DIRECT_TIMEOUT_S = 30
 
@@ -64,7 +67,7 @@ async function leadToParty(
   trx: Trx,
   tenant: Tenant,
   led: Led,
-  target: { type: 'user'; id: string } | { type: 'number'; to: string },
+  target: RungParty,
   purpose: RingPurpose,
 ): Promise<void> {
   const userId = target.type === 'user' ? target.id : null
@@ -91,15 +94,18 @@ export async function ringParty(
     purpose,
     at,
     mode = null,
+    ...named
   }: {
+    /** Of the ring; absent: a new one. */
+    id?: string
     callId: string
-    target: { type: 'user'; id: string } | { type: 'number'; to: string }
+    target: RungParty
     purpose: RingPurpose
     at: string
     mode?: string | null
   },
 ): Promise<RingRow | null> {
-  const common = { callId, purpose, mode, queueId: null, callbackId: null, timeoutS: DIRECT_TIMEOUT_S }
+  const common = { ...named, callId, purpose, mode, queueId: null, callbackId: null, timeoutS: DIRECT_TIMEOUT_S }
   if (target.type === 'number') {
     const targets = [{ kind: 'address' as const, to: target.to, from: null }]
     return startRing(trx, tenant, { ...common, userId: null, targets, role: 'party', address: target.to }, at)

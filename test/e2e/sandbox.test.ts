@@ -49,7 +49,9 @@ test(
     ])
     assert.is((await reaches(busy, 'busy')).sip_code, 486)
     assert.is((await reaches(rejecting, 'failed')).ended_reason, 'rejected')
-    assert.is((await reaches(silent, 'no_answer')).ended_reason, 'no_answer')
+    const unanswered = await reaches(silent, 'no_answer')
+    assert.is(unanswered.ended_reason, 'no_answer')
+    assert.ok(unanswered.ringing_at, 'it rang meanwhile')
   },
   { timeoutMs: 30_000 },
 )

@@ -4,7 +4,7 @@ import { assistantSettings } from '../assistant-settings.ts'
 import type { ActionOutcome, ActionScene } from '../flow-play.ts'
 import { type HttpActionParts, postAction, scalarOf } from './http-action.ts'
 import { type PaymentParts, payment } from './payment.ts'
-import { type TransferParts, transfer } from './transfer.ts'
+import { transfer } from './transfer.ts'
 import { voicemail } from './voicemail.ts'
 
 export interface CallbackWish {
@@ -14,7 +14,7 @@ export interface CallbackWish {
   note: string | null
 }
 
-export interface ActParts extends HttpActionParts, TransferParts, PaymentParts {
+export interface ActParts extends HttpActionParts, PaymentParts {
   store: Store
   /** Books a callback as the API does; false: refused. */
   bookCallback: (tenant: Tenant, wish: CallbackWish) => Promise<boolean>

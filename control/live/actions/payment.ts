@@ -1,13 +1,10 @@
 import { isFailure } from '../../../media/protocol.ts'
-import { wayTo } from '../../calls/dial.ts'
-import type { Db, Store } from '../../store.ts'
+import type { Db } from '../../store.ts'
 import { forTenant, type Tenant } from '../../tenancy.ts'
 import type { ActionOutcome, ActionScene } from '../flow-play.ts'
-import { type BridgeMemo, reach, untilGone } from './bridge.ts'
+import { type CentreParts, type ReachMemo, reach, untilGone } from './reach.ts'
 
-export interface PaymentParts {
-  store: Store
-  sipHost: string
+export interface PaymentParts extends CentreParts {
   pciOf: (db: Db, tenant: Tenant) => Promise<{ enabled: boolean; maskDtmf: boolean; maxSeconds: number }>
 }
 
@@ -24,36 +21,32 @@ export async function payment(parts: PaymentParts, scene: ActionScene): Promise<
   const line = pci.enabled && stage.tenant.livemode ? await paymentLine(parts, scene) : null
   if (line === null) return failed('failed')
   await scene.flush()
-  const memo = scene.memo as BridgeMemo | null
-  const { reached, memo: bridge } = await reach(scene, line, memo)
-  if (reached !== 'answered') return failed(reached)
+  const reaching = await reach(parts, scene, { type: 'number', to: line }, scene.memo as ReachMemo | null)
+  if (reaching.reached !== 'answered') return failed(reaching.reached)
+  const { legId, ringId } = reaching
   const target = { legId: stage.legId }
   const paused = await stage.request('capture.pause', {
     target,
     maxSeconds: pci.maxSeconds,
     reason: 'payment',
     maskDtmf: pci.maskDtmf,
-    destinationLegId: bridge.legId,
+    destinationLegId: legId,
   })
   // Paused already, by the API or before a restart: that pause serves.
   if (isFailure(paused) && paused.failure !== 'conflict') {
-    await stage.request('leg.hangup', { legId: bridge.legId, reason: 'internal_error' })
-    await untilGone(scene, bridge.legId)
+    await stage.request('leg.hangup', { legId, reason: 'internal_error' })
+    await untilGone(stage, ringId)
     return failed('failed')
   }
-  await untilGone(scene, bridge.legId)
+  await untilGone(stage, ringId)
   await stage.request('capture.resume', { target })
   return { status: 'succeeded', outcome: 'paid', output: String(request.input.amount ?? '') }
 }
 
-async function paymentLine({ store, sipHost }: PaymentParts, { stage, request }: ActionScene) {
-  const { tenant } = stage
-  const named = request.node.target === undefined ? null : String(request.input.target_id ?? '')
-  const number = named ?? (await firstPaymentNumber(store.db, tenant))
-  if (number === null) return null
-  const way = await wayTo(store.db, tenant, { to: number }, sipHost)
-  if ('problem' in way) return null
-  return { target: way.target, to: number, from: way.from, connectionId: way.connection?.id ?? null }
+/** The node's target, else the organisation's first payment number. */
+async function paymentLine({ store }: PaymentParts, { stage, request }: ActionScene): Promise<string | null> {
+  if (request.node.target !== undefined) return String(request.input.target_id ?? '')
+  return firstPaymentNumber(store.db, stage.tenant)
 }
 
 async function firstPaymentNumber(db: Db, tenant: Tenant): Promise<string | null> {

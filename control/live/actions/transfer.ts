@@ -1,34 +1,13 @@
-import { devicesOf } from '../../agents/devices.ts'
-import { wayTo } from '../../calls/dial.ts'
-import type { Store, Trx } from '../../store.ts'
-import { forTenant, type Tenant } from '../../tenancy.ts'
+import { forTenant } from '../../tenancy.ts'
 import type { ActionOutcome, ActionScene } from '../flow-play.ts'
 import type { Ending } from '../programs.ts'
-import { type BridgeMemo, type Party, type Reached, reach, untilGone } from './bridge.ts'
-
-export interface TransferParts {
-  store: Store
-  sipHost: string
-  /** Puts the call into a queue or a conference room, in this transaction. */
-  leadTo: (
-    trx: Trx,
-    tenant: Tenant,
-    led: { callId: string; legId: string; at: string },
-    target: { type: 'queue' | 'room'; id: string },
-  ) => Promise<void>
-}
-
-interface Memo {
-  /** Which of the user's devices is being called. */
-  device: number
-  bridge: BridgeMemo | null
-}
+import { type CentreParts, type Party, type ReachMemo, reach, untilGone } from './reach.ts'
 
 const failed = (outcome: string): ActionOutcome => ({ status: 'failed', outcome, output: null })
 const done = (ending: Ending): ActionOutcome => ({ status: 'succeeded', outcome: 'completed', output: null, ending })
 
 /** Gives the call to somebody else. `id`: with its variables filled in. */
-export async function transfer(parts: TransferParts, scene: ActionScene): Promise<ActionOutcome> {
+export async function transfer(parts: CentreParts, scene: ActionScene): Promise<ActionOutcome> {
   const { request } = scene
   const type = request.node.target?.type
   const id = String(request.input.target_id ?? '')
@@ -40,16 +19,17 @@ export async function transfer(parts: TransferParts, scene: ActionScene): Promis
     case 'flow':
       return goOn(parts, scene, type, id)
     case 'user':
+      return putThrough(parts, scene, { type, id })
     case 'number':
     case 'sip':
-      return putThrough(parts, scene, type, id)
+      return putThrough(parts, scene, { type: 'number', to: id })
     case undefined:
       return failed('failed')
   }
 }
 
 async function handOver(
-  { store, leadTo }: TransferParts,
+  { store, leadTo }: CentreParts,
   scene: ActionScene,
   target: { type: 'queue' | 'room'; id: string },
 ): Promise<ActionOutcome> {
@@ -65,7 +45,7 @@ async function handOver(
 }
 
 async function goOn(
-  { store }: TransferParts,
+  { store }: CentreParts,
   scene: ActionScene,
   type: 'assistant' | 'flow',
   id: string,
@@ -76,66 +56,29 @@ async function goOn(
   return done({ way: 'go_on', target: type === 'assistant' ? { assistantId: id } : { flowId: id } })
 }
 
-/** The flow goes on once the other has hung up, where it has a way out for that; else its part ends with their answer. */
-async function putThrough(
-  { store, sipHost }: TransferParts,
-  scene: ActionScene,
-  type: 'user' | 'number' | 'sip',
-  id: string,
-): Promise<ActionOutcome> {
+/**
+ * A user's devices, or a number. The flow goes on once the other has hung up, where it has a way out for that; else its part ends with
+ * their answer.
+ */
+async function putThrough(parts: CentreParts, scene: ActionScene, party: Party): Promise<ActionOutcome> {
   const { stage, request } = scene
-  const memo: Memo = (scene.memo as Memo | null) ?? { device: 0, bridge: null }
-  const parties = await partiesOf(store, scene, type, id, sipHost)
+  // A test call reaches nobody outside.
+  if (party.type === 'number' && !stage.tenant.livemode) return failed('failed')
   await scene.flush()
-  let reached: Reached = type === 'user' ? 'no_answer' : 'failed'
-  for (; memo.device < parties.length; memo.device++, memo.bridge = null) {
-    const remember: ActionScene['remember'] = (bridge, commit) =>
-      scene.remember({ ...memo, bridge: bridge as BridgeMemo }, commit)
-    const result = await reach({ stage, remember }, parties[memo.device]!, memo.bridge)
-    reached = result.reached
-    if (reached !== 'answered') continue
-    const comesBack = request.node.transitions?.some(
-      ({ condition }) => condition.kind === 'outcome' && condition.value === 'completed',
-    )
-    if (comesBack !== true) return done({ way: 'bridged', reason: 'transfer' })
-    await untilGone({ stage }, result.memo.legId)
+  const memo = scene.memo as ReachMemo | null
+  const reaching = await reach(parts, scene, party, memo)
+  if (reaching.reached !== 'answered') return failed(reaching.reached)
+  const comesBack = request.node.transitions?.some(
+    ({ condition }) => condition.kind === 'outcome' && condition.value === 'completed',
+  )
+  if (comesBack === true) {
+    await untilGone(stage, reaching.ringId)
     return { status: 'succeeded', outcome: 'completed', output: null }
   }
-  return failed(reached)
-}
-
-/** Who may be called for this target, in the order in which they are tried. */
-async function partiesOf(
-  store: Store,
-  { stage }: ActionScene,
-  type: 'user' | 'number' | 'sip',
-  id: string,
-  sipHost: string,
-): Promise<Party[]> {
-  const { tenant, call } = stage
-  const from = call.direction === 'inbound' ? call.from_address : call.to_address
-  if (type !== 'user') {
-    if (!tenant.livemode) return []
-    const way = await wayTo(store.db, tenant, { to: id }, sipHost)
-    if ('problem' in way) return []
-    return [{ target: way.target, to: id, from: way.from, connectionId: way.connection?.id ?? null }]
-  }
-  const devices = await devicesOf(store.db, tenant, id, stage.now())
-  const caller = from.startsWith('sip:') ? from : `sip:${from}@${sipHost}`
-  return devices.map(device =>
-    device.kind === 'browser'
-      ? { target: { browserId: device.browserId }, to: id, from, connectionId: null }
-      : {
-          target: {
-            uri: device.uri,
-            from: { uri: caller, displayName: null },
-            via: device.via,
-            credentials: null,
-            codecs: ['PCMU' as const, 'PCMA' as const],
-          },
-          to: device.uri,
-          from,
-          connectionId: null,
-        },
-  )
+  const { tenant, call, legId } = stage
+  return done({
+    way: 'handed_over',
+    reason: 'transfer',
+    write: trx => parts.putThrough(trx, tenant, { callId: call.id, legId, at: stage.now().toISOString() }),
+  })
 }

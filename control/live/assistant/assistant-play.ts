@@ -1,6 +1,6 @@
-import type { Store } from '../../store.ts'
 import type { Tenant } from '../../tenancy.ts'
-import { type TransferParts, transfer } from '../actions/transfer.ts'
+import type { CentreParts } from '../actions/reach.ts'
+import { transfer } from '../actions/transfer.ts'
 import { type AssistantSettings, assistantSettings } from '../assistant-settings.ts'
 import type { ActionScene } from '../flow-play.ts'
 import type { Ending, Play } from '../programs.ts'
@@ -9,8 +9,7 @@ import type { ChatModel } from './chat-model.ts'
 import { Talk, type TalkParts, type TalkProgress } from './talk.ts'
 import { handOverOf } from './tools.ts'
 
-export interface AssistantPlayParts extends Omit<TalkParts, 'models' | 'db'>, TransferParts {
-  store: Store
+export interface AssistantPlayParts extends Omit<TalkParts, 'models' | 'db'>, CentreParts {
   modelsFor: (tenant: Tenant, settings: AssistantSettings) => ChatModel[]
 }
 

@@ -151,7 +151,6 @@ async function makeFlowRun(maker: Maker): Promise<Ids> {
     assistant_id: newId('assistant'),
     status: 'ended',
     state: null,
-    child_leg: null,
     end_reason: 'caller_hangup',
     hops: 0,
     created: at,

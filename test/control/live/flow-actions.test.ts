@@ -1,6 +1,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
+import { newId } from '../../../control/ids.ts'
+import { forTenant } from '../../../control/tenancy.ts'
 import { suite } from '../../harness.ts'
 import { until } from '../calls-world.ts'
 import { callOf, type LiveWorld, makeFlow, makeLiveWorld } from './live-world.ts'
@@ -28,22 +30,27 @@ async function runOf(world: LiveWorld, callId: string) {
   return (await world.ask(`GET /v1/calls/${callId}/flow_run`)).body
 }
 
-test('a transfer to a number rings it in the caller’s room, and how it went is its outcome', async () => {
+const TRUNK = { name: 'Trunk', kind: 'trunk', host: '192.0.2.1' }
+
+test('a transfer to a number rings it while the caller hears it ring, and how it went is its outcome', async () => {
   const world = await makeLiveWorld()
   const { media } = world
-  await world.make('/connections', { name: 'Trunk', kind: 'trunk', host: '192.0.2.1' })
+  await world.make('/connections', TRUNK)
   const target = { type: 'number', id: '+15550100123' }
-  const graph = acting({ type: 'transfer', script: 'I put you through.', target }, ['busy', 'no_answer'])
+  const graph = acting({ type: 'transfer', script: 'I put you through.', target }, ['busy', 'no_answer', 'rejected'])
   await makeFlow(world, graph)
-  for (const [legId, reason] of [
-    ['part_1', 'busy'],
-    ['part_2', 'no_answer'],
-  ] as const) {
+  for (const [index, [reason, sipCode]] of [
+    ['busy', 486],
+    ['no_answer', 480],
+    ['rejected', 603],
+  ].entries() as ArrayIterator<[number, ['busy' | 'no_answer' | 'rejected', number]]>) {
+    const legId = `part_${index}`
     media.dialIn(legId, '2000', legId)
     const callId = await callOf(world, legId)
-    await until(() => media.sent('leg.dial').some(({ room }) => room.roomId === callId))
-    const dialled = media.sent('leg.dial').find(({ room }) => room.roomId === callId)!
-    media.hangUp(dialled.legId, reason, 486)
+    const { legId: rung } = await media.command('leg.dial', undefined, index + 1)
+    const rings = media.sent('leg.play').filter(play => play.legId === legId && play.loop)
+    assert.equal(rings[0]?.sources, [{ kind: 'tone', name: 'ringback' }])
+    media.hangUp(rung, reason, sipCode)
     await until(() => !media.legs.has(legId))
     const run = await runOf(world, callId)
     assert.equal(
@@ -58,17 +65,15 @@ test('a transfer to a number rings it in the caller’s room, and how it went is
 test('who answers a transfer talks with the caller; when either hangs up, so does the other', async () => {
   const world = await makeLiveWorld()
   const { media } = world
-  await world.make('/connections', { name: 'Trunk', kind: 'trunk', host: '192.0.2.1' })
+  await world.make('/connections', TRUNK)
   await makeFlow(world, acting({ type: 'transfer', target: { type: 'number', id: '+15550100123' } }, ['busy']))
-  for (const [legId, first] of [
-    ['part_1', 'caller'],
-    ['part_2', 'callee'],
-  ] as const) {
+  for (const [index, first] of ['caller', 'callee'].entries()) {
+    const legId = `part_${index}`
     media.dialIn(legId, '2000', legId)
     const callId = await callOf(world, legId)
-    await until(() => media.sent('leg.dial').some(({ room }) => room.roomId === callId))
-    const child = media.sent('leg.dial').find(({ room }) => room.roomId === callId)!.legId
+    const { legId: child } = await media.command('leg.dial', undefined, index + 1)
     media.pickUp(child)
+    await until(() => media.legs.get(child)?.roomId === callId)
     await until(() => world.programs.running === 0)
     // The talk outlives the control process.
     await world.restart()
@@ -78,6 +83,112 @@ test('who answers a transfer talks with the caller; when either hangs up, so doe
     assert.is(run.end_reason, 'transfer')
     assert.is(run.status, 'ended')
   }
+  await world.close()
+})
+
+/** A member, signed in with this many SIP phones. */
+async function memberWith(world: LiveWorld, phones: number): Promise<string> {
+  const at = world.clock.now().toISOString()
+  const id = newId('user')
+  const own = forTenant(world.store.db, { organisationId: world.ours.organisationId, livemode: true })
+  await own.insert('users', {
+    id,
+    name: 'Ann',
+    email: `${id}@example.com`,
+    email_verified: 1,
+    role: 'agent',
+    status: 'active',
+    team_id: null,
+    extension: null,
+    billing: 0,
+    takes_seat: 1,
+    last_login: null,
+    created: at,
+  })
+  for (let port = 6001; port <= 6000 + phones; port++) {
+    await own.insert('sip_registrations', {
+      user_id: id,
+      contact: `sip:desk@192.0.2.7:${port}`,
+      call_id: `${id}-${port}`,
+      cseq: 1,
+      host: '192.0.2.7',
+      port,
+      transport: 'udp',
+      registered_at: at,
+      expires_at: '2099-01-01T00:00:00.000Z',
+    })
+  }
+  return id
+}
+
+test('a transfer to a user rings all devices at once: the first to answer has the caller, the others ring no more', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  const id = await memberWith(world, 2)
+  await makeFlow(world, acting({ type: 'transfer', target: { type: 'user', id } }, ['busy', 'no_answer']))
+  media.dialIn('part_1', '2000')
+  const callId = await callOf(world, 'part_1')
+  await media.command('leg.dial', undefined, 2)
+  const [first, second] = media.sent('leg.dial').map(({ legId }) => legId) as [string, string]
+  // Nobody is rung again by the process that comes after.
+  await world.restart()
+  media.pickUp(second)
+  await until(() => !media.legs.has(first) && media.legs.get(second)?.roomId === callId)
+  await until(() => world.programs.running === 0)
+  assert.is((await world.ask(`GET /v1/agents/${id}/status`)).body.status, 'busy')
+  // Who talks gets no second call.
+  media.dialIn('part_2', '2000', 'bob')
+  const other = await runOf(world, await callOf(world, 'part_2'))
+  assert.is(other.path.at(-1).node_key, 'busy')
+  media.hangUp('part_1')
+  await until(() => media.legs.size === 0)
+  await media.committed()
+  // What was sent but not yet written down is sent again, of the same leg: media refuses it.
+  assert.is(new Set(media.sent('leg.dial').map(({ legId }) => legId)).size, 2)
+  await world.close()
+})
+
+test('a user without a device does not answer; the flow goes on when whom it has put through is gone', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  const ways = ['no_answer', 'completed']
+  for (const [number, phones] of [
+    ['2000', 0],
+    ['2001', 1],
+  ] as const) {
+    const target = { type: 'user', id: await memberWith(world, phones) }
+    await makeFlow(world, acting({ type: 'transfer', target }, ways), number)
+  }
+  media.dialIn('part_1', '2000')
+  const alone = await runOf(world, await callOf(world, 'part_1'))
+  assert.is(alone.path.at(-1).node_key, 'no_answer')
+  media.dialIn('part_2', '2001')
+  const callId = await callOf(world, 'part_2')
+  const { legId: child } = await media.command('leg.dial')
+  media.pickUp(child)
+  await until(() => media.legs.get(child)?.roomId === callId)
+  await media.committed()
+  await world.restart()
+  media.hangUp(child)
+  await until(() => !media.legs.has('part_2'))
+  assert.is((await runOf(world, callId)).path.at(-1).node_key, 'completed')
+  await world.close()
+})
+
+test('a transfer to a conference room seats the caller in its session', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  const id = await world.make('/conference_rooms', { name: 'Standup' })
+  await makeFlow(world, acting({ type: 'transfer', target: { type: 'room', id } }, ['failed']))
+  media.dialIn('part_1', '2000')
+  const callId = await callOf(world, 'part_1')
+  await until(() => (media.legs.get('part_1')?.roomId ?? callId) !== callId)
+  await media.committed()
+  const { body } = await world.ask(`GET /v1/conference_rooms/${id}/participants`)
+  assert.equal(
+    body.data.map((member: { id: string }) => member.id),
+    ['part_1'],
+  )
   await world.close()
 })
 

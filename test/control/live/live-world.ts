@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { buildApp, buildCallCentre, buildDriver } from '../../../control/app.ts'
 import type { LivePrograms } from '../../../control/live/programs.ts'
 import { MediaClient } from '../../../control/media-client.ts'
-import { buildPrograms, programTaker } from '../../../control/wire-programs.ts'
+import { buildPrograms, centreOf, ledBy } from '../../../control/wire-programs.ts'
 import { FakeMedia } from '../../fakes/media.ts'
 import { type Answer, ask, makeWorld, silent, type World } from '../app-harness.ts'
 import { until } from '../calls-world.ts'
@@ -60,8 +60,11 @@ export async function makeLiveWorld(config: object = {}): Promise<LiveWorld> {
 
 async function start({ store, clock }: World, media: FakeMedia, config: object) {
   const parts = { store, vault: VAULT, now: clock.now, log: silent, config: { ...APP_CONFIG, ...config } }
-  const centre = buildCallCentre(parts, (...given) => programTaker(programs)(...given))
-  const programs = buildPrograms({ ...parts, leadTo: (...led) => centre.leadTo(...led) })
+  const centre = buildCallCentre(
+    parts,
+    ledBy(() => programs),
+  )
+  const programs = buildPrograms({ ...parts, centre: centreOf(centre, () => void centre.run(client)) })
   const client = new MediaClient(media.path, buildDriver({ ...parts, centre, programs }), silent)
   const app = await buildApp({ ...parts, centre, media: client })
   client.start()
