@@ -143,6 +143,7 @@ export function buildCallCentre(
     now,
     log,
     sipHost: sipHostOf(config),
+    loopback: loopbackOf(config),
     devicesOf,
     businessHoursOf: async (db, tenant) => (await organisationSettings(db, tenant)).businessHours,
     booking: { now, settings: organisationSettings },
@@ -164,7 +165,11 @@ export function buildDriver(
   },
 ): CallDriver {
   const { store, vault, now, log, config, centre = buildCallCentre(parts), programs, keeper } = parts
-  const devices = new Devices({ store, vault, now, log, centre, publicUrl: publicUrlOf(config) })
+  const devices = new Devices({
+    ...{ store, vault, now, log, centre },
+    sipHost: sipHostOf(config),
+    publicUrl: publicUrlOf(config),
+  })
   const led = { ...(programs === undefined ? {} : { programs }), ...(keeper === undefined ? {} : { keeper }) }
   return new CallDriver({ store, now, log, streams: streamDeps(config), devices, centre, ...led })
 }
@@ -228,14 +233,19 @@ export function buildDuties({ store, config, vault, now, log }: Omit<AppParts, '
   ]
 }
 
+/** Where our own SIP is reached from this machine. */
+const loopbackOf = ({ sipHost, sipPort }: AppParts['config']): { host: string; port: number } => ({
+  host: reachableHost(sipHost),
+  port: sipPort ?? 5060,
+})
+
 /** Every operation of the API, in the order of its documentation. */
 export function routes(parts: AppParts, requestLog: Pick<RequestLog, 'flush'>): Route[] {
   const { store, media, config, vault, now, centre = buildCallCentre(parts) } = parts
   const sipHost = sipHostOf(config)
   const serveQueues = (): void => void centre.run(media)
   const publicUrl = publicUrlOf(config)
-  const loopback = { host: reachableHost(config.sipHost), port: config.sipPort ?? 5060 }
-  const dial = { store, media, now, sipHost, loopback }
+  const dial = { store, media, now, sipHost, loopback: loopbackOf(config) }
   const streams = { ...streamDeps(config), store, media, now, resolve: resolveHost }
   return [
     ...callRoutes({ ...dial, streams: callStreams(streams) }),

@@ -149,6 +149,8 @@ export const COMMAND_SHAPES: { [N in CommandName]: Shape<Request<N>> } = {
     retryAfterS: nullable(integer(0, 86_400)),
     reason,
   }),
+  'leg.challenge': object({ legId: id }),
+  'leg.check_caller': object({ legId: id, ha1: nullable(line(64)) }),
   'leg.dial': object({ legId: id, target: dialOrBrowser, room, affinity: text(200), timeoutS: integer(1, 3600) }),
   'leg.hangup': object({ legId: id, reason }),
   'leg.move': object({ legId: id, room, mustExist: boolean, muted: boolean }),

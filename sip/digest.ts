@@ -72,6 +72,18 @@ export function parseChallenge(value: string): Challenge | null {
   return { realm, nonce, opaque: fields.get('opaque') ?? null, algorithm, qop, stale }
 }
 
+/** A challenge of ours: the value of WWW-Authenticate or Proxy-Authenticate (RFC 7616 §3.3). */
+export function formatChallenge(parts: {
+  realm: string
+  nonce: string
+  algorithm: DigestAlgorithm
+  stale: boolean
+}): string {
+  const fields = [`realm=${quote(parts.realm)}`, `nonce="${parts.nonce}"`, `algorithm=${parts.algorithm}`, 'qop="auth"']
+  if (parts.stale) fields.push('stale=true')
+  return `Digest ${fields.join(', ')}`
+}
+
 /** Parses an Authorization or Proxy-Authorization value; null when it is not a digest that we can check. */
 export function parseDigestResponse(value: string): DigestResponse | null {
   const fields = digestFields(value)
@@ -129,6 +141,9 @@ export function answerChallenge(
   if (opaque !== null) fields.push(`opaque=${quote(opaque)}`)
   return `Digest ${fields.join(', ')}`
 }
+
+/** Stands for the hash of a stranger, so that the time tells nobody which accounts there are. */
+export const NO_HA1 = '0'.repeat(64)
 
 /** Whether a client's digest was made with the password behind `ha1Hex`. Nonce, realm and nc are the caller's to check. */
 export function verifyDigest(given: DigestResponse, ha1Hex: string, method: string): boolean {

@@ -1,9 +1,16 @@
 import type { AgentCore } from './agent-core.ts'
 import type { HeaderFields, Peer, RegisterContact, RegisterReply } from './agent-types.ts'
-import { type DigestAlgorithm, type DigestResponse, parseDigestResponse, verifyDigest } from './digest.ts'
+import {
+  type DigestAlgorithm,
+  type DigestResponse,
+  formatChallenge,
+  NO_HA1,
+  parseDigestResponse,
+  verifyDigest,
+} from './digest.ts'
 import { parseDeltaSeconds, parseNameAddr } from './headers.ts'
 import { type SipRequest, toText } from './message.ts'
-import { paramValue, quote } from './params.ts'
+import { paramValue } from './params.ts'
 import type { ServerTransaction } from './transactions.ts'
 import { parseUri, userOf } from './uri.ts'
 
@@ -59,15 +66,13 @@ export function checkRegister(core: AgentCore, registerId: string, ha1: string |
   if (core.registrar === null || open === undefined) return null
   const { transaction, given } = open
   // The hash is made for a stranger too, so that the time tells nobody which accounts there are.
-  const isRight = verifyDigest(given, ha1 ?? NOBODY, 'REGISTER') && ha1 !== null
+  const isRight = verifyDigest(given, ha1 ?? NO_HA1, 'REGISTER') && ha1 !== null
   if (isRight && core.registrar.nonces.use(given.nonce, Number.parseInt(given.nc ?? '0', 16), now)) return true
   core.registrar.open.delete(registerId)
   if (isRight) challenge(core, transaction, true, now)
   else core.refuse(transaction, 403, now)
   return false
 }
-
-const NOBODY = '0'.repeat(64)
 
 /** Answers an open REGISTER; false when it is not open. */
 export function answerRegister(core: AgentCore, registerId: string, reply: RegisterReply, now: number): boolean {
@@ -88,9 +93,7 @@ function challenge(core: AgentCore, transaction: ServerTransaction, stale: boole
   const { realm, nonces } = core.registrar!
   const nonce = nonces.issue(now)
   const algorithm = algorithmOf(transaction.request)
-  const fields = [`realm=${quote(realm)}`, `nonce="${nonce}"`, `algorithm=${algorithm}`, 'qop="auth"']
-  if (stale) fields.push('stale=true')
-  core.refuse(transaction, 401, now, [['WWW-Authenticate', `Digest ${fields.join(', ')}`]])
+  core.refuse(transaction, 401, now, [['WWW-Authenticate', formatChallenge({ realm, nonce, algorithm, stale })]])
 }
 
 /** The hash that the phone itself names, be it in an answer to nothing. */

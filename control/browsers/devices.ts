@@ -1,4 +1,5 @@
 import type { MediaSnapshot } from '../../media/protocol.ts'
+import { type PhoneCallDeps, PhoneCalls } from '../agents/phone-calls.ts'
 import { type RegistrationDeps, Registrations } from '../agents/registrations.ts'
 import type { DevicePort, Drive } from '../calls/device-port.ts'
 import type { FollowUp, Of } from '../calls/event-handler.ts'
@@ -6,18 +7,24 @@ import type { Trx } from '../store.ts'
 import { type AdmissionDeps, BrowserAdmission } from './admission.ts'
 import { type SoftphoneDeps, Softphones } from './softphone.ts'
 
-export type DeviceDeps = AdmissionDeps & RegistrationDeps & SoftphoneDeps
+export type DeviceDeps = AdmissionDeps & PhoneCallDeps & RegistrationDeps & SoftphoneDeps
 
 /** What calls come from and ring at besides trunks: guests, web calls, softphones, registered phones. */
 export class Devices implements DevicePort {
   readonly #admission: BrowserAdmission
+  readonly #phoneCalls: PhoneCalls
   readonly #registrations: Registrations
   readonly #softphones: Softphones
 
   constructor(deps: DeviceDeps) {
     this.#admission = new BrowserAdmission(deps)
+    this.#phoneCalls = new PhoneCalls(deps)
     this.#registrations = new Registrations(deps)
     this.#softphones = new Softphones(deps)
+  }
+
+  incoming(trx: Trx, event: Of<'leg.incoming'>): Promise<FollowUp | null> {
+    return this.#phoneCalls.incoming(trx, event)
   }
 
   connecting(event: Of<'browser.connecting'>, drive: Drive): FollowUp {

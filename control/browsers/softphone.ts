@@ -1,4 +1,5 @@
 import type { Events } from '../../media/protocol.ts'
+import { type PlacingDeps, placeMembersCall } from '../agents/placed-calls.ts'
 import type { BrowserSessionRow } from '../agents/tables.ts'
 import { tenantOf } from '../calls/records.ts'
 import type { AgentWish } from '../contact-centre/tables.ts'
@@ -8,12 +9,10 @@ import type { MediaPort } from '../media-events.ts'
 import { agentStatusOf, setWish } from '../queues/agent-status.ts'
 import type { CallCentre } from '../queues/call-centre.ts'
 import { type Handling, hold, type PartyTarget, transferBlind } from '../queues/call-handling.ts'
-import type { Store } from '../store.ts'
+import { isCaller } from '../queues/rings.ts'
 import { forTenant } from '../tenancy.ts'
 
-export interface SoftphoneDeps {
-  store: Store
-  now: () => Date
+export interface SoftphoneDeps extends PlacingDeps {
   log: { warn(fields: object, message: string): void }
   centre: Pick<CallCentre, 'handle' | 'run'>
 }
@@ -21,6 +20,8 @@ export interface SoftphoneDeps {
 const WISHES: readonly unknown[] = ['available', 'away', 'offline'] satisfies AgentWish[]
 const ADDRESS = /^(\+[1-9][0-9]{1,14}|sip:[^\s<>"]{1,300})$/
 const EXTENSION = /^[0-9]{2,8}$/
+/** What can be dialled: a number, an extension, or the name that a route has. */
+const DIALLED = /^\+?[A-Za-z0-9._-]{1,64}$/
 
 /** What the page is told: its agent's status, that the call is on hold or not, that something was done, or why it was not. */
 type Said =
@@ -60,6 +61,8 @@ export class Softphones {
         const held = body.type === 'hold'
         return (await this.#withCall(session, media, handling => hold(handling, held))) ?? { type: 'hold', held }
       }
+      case 'dial':
+        return this.#dial(session, String(body.to ?? '').trim(), media)
       case 'transfer':
         return this.#transfer(session, String(body.to ?? ''), media)
       default:
@@ -81,6 +84,23 @@ export class Softphones {
     if (status === null) return problem('resource_missing', 'The member is no longer active.')
     if (isSet) await centre.run(media)
     return { type: 'status', status }
+  }
+
+  /** The page is rung with what it has dialled, and takes that at once. */
+  async #dial(session: BrowserSessionRow, to: string, media: MediaPort): Promise<Said | Problem> {
+    const tenant = tenantOf(session)
+    const user = await forTenant(this.#deps.store.db, tenant).find('users', session.user_id)
+    if (user?.status !== 'active') return problem('resource_missing', 'The member is no longer active.')
+    if (!DIALLED.test(to)) return problem('parameter_invalid', 'That is no number or extension.', { param: 'to' })
+    const device = { kind: 'browser' as const, browserId: session.id }
+    const refused = await placeMembersCall(this.#deps, { tenant, user, device, dialled: to })
+    if (refused === null) {
+      await this.#deps.centre.run(media)
+      return { type: 'done', message: `Calling ${to}.` }
+    }
+    const { failure, message } = refused
+    if (failure === 'busy') return problem('resource_conflict', message, { details: { reason: 'agent_busy' } })
+    return problem(failure === 'capacity' ? 'capacity_exhausted' : 'parameter_invalid', message, { param: 'to' })
   }
 
   async #transfer(session: BrowserSessionRow, to: string, media: MediaPort): Promise<Said | Problem> {
@@ -114,12 +134,16 @@ export class Softphones {
     const tenant = tenantOf(session)
     const ring = await forTenant(store.db, tenant)
       .select('rings')
-      .select('call_id')
+      .selectAll()
       .where('open_user', '=', session.user_id)
       .where('state', '=', 'talking')
       .executeTakeFirst()
     if (ring === undefined)
       return problem('resource_conflict', 'You are in no call.', { details: { reason: 'not_running' } })
+    if (isCaller(ring))
+      return problem('resource_conflict', 'You called somebody inside: that call can only be hung up.', {
+        details: { reason: 'not_connected' },
+      })
     const request = { requestId: newId('request'), idempotencyKey: null }
     return centre.handle(media, { tenant, callId: ring.call_id, request }, act)
   }

@@ -8,6 +8,8 @@ export type Drive = (legId: string, media: MediaPort) => Promise<void>
 
 /** Browsers and registered phones, as far as the driver of calls knows them. */
 export interface DevicePort {
+  /** A call that a member's phone places; null: it is none. */
+  incoming(trx: Trx, event: Of<'leg.incoming'>): Promise<FollowUp | null>
   connecting(event: Of<'browser.connecting'>, drive: Drive): FollowUp
   message(event: Of<'browser.message'>): FollowUp
   closed(trx: Trx, event: Of<'browser.closed'>): Promise<null>

@@ -122,7 +122,8 @@ function handlers({ log, centre, devices }: DriverDeps, seating: Seating, audio:
     decide: (rows: LegRows) => Decision,
   ) => centre.ofOwn(trx, body.legId, () => legs.change(trx, body.legId, at, decide))
   return {
-    'leg.incoming': (trx, event) => onIncoming({ log, seating }, trx, event),
+    'leg.incoming': async (trx, event) =>
+      (await devices?.incoming(trx, event)) ?? onIncoming({ log, seating }, trx, event),
     'leg.ringing': (trx, event) => change(trx, event, rows => onRinging(rows, event.at)),
     'leg.answered': (trx, event) => centre.onAnswered(trx, event, () => legs.answered(trx, event)),
     'leg.joined': (trx, event) => legs.joined(trx, event),

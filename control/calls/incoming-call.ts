@@ -51,7 +51,8 @@ export async function onIncoming(
   }
 }
 
-const programOf = ({ target, target_id: id }: InboundRouteRow): ProgramTarget | null => {
+/** What leads the calls of a route, when it is a program. */
+export const programOf = ({ target, target_id: id }: InboundRouteRow): ProgramTarget | null => {
   if (id === null) return null
   return target === 'flow' ? { flowId: id } : target === 'assistant' ? { assistantId: id } : null
 }

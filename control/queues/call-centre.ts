@@ -298,9 +298,14 @@ export class CallCentre implements CallCentrePort {
     const call = await findCall(trx, tenant, callId)
     if (leg === undefined || call === undefined || call.ended_at !== null) return false
     const led = { callId, legId, at }
+    const ring = await mainRing(trx, tenant, callId)
     if (leg.step === 'queued' && call.queue_id !== null) {
       await joinQueue(trx, tenant, { ...led, queueId: call.queue_id })
-    } else if (leg.step === 'calling' && (await mainRing(trx, tenant, callId)) === undefined) {
+    } else if (ring?.purpose === 'placed') {
+      await setLeg(trx, tenant, legId, { step: 'connected' })
+      // It hears no ringback any more.
+      if (ring.leg_id !== null) await setLeg(trx, tenant, ring.leg_id, {})
+    } else if (leg.step === 'calling' && ring === undefined) {
       if (call.user_id === null) return false
       await leadTo(this.#deps, trx, tenant, led, { type: 'user', id: call.user_id })
     } else if (call.target === 'callback') await this.#personAnswered(trx, tenant, led)

@@ -6,7 +6,7 @@ import { forTenant, type Tenant } from '../tenancy.ts'
 import type { CallCentreDeps } from './deps.ts'
 import { superviseAs } from './legs.ts'
 import { agentFree, takeBack, takeOver } from './purposes.ts'
-import { finishRing, mainLeg, mainRing, ringsOf, setLeg } from './rings.ts'
+import { finishRing, isCaller, mainLeg, mainRing, ringsOf, setLeg } from './rings.ts'
 import type { RingRow } from './tables.ts'
 import { leadTo, ringParty, type Target, tellCall } from './targets.ts'
 import { findCall, leaveQueue } from './waiting-calls.ts'
@@ -60,7 +60,11 @@ export async function transferBlind(handling: Handling, target: Target): Promise
     if (refused !== null) return refused
   }
   await leaveQueue(trx, tenant, callId, { outcome: 'transferred', at })
-  await endRings(handling, await ringsOf(trx, tenant, callId))
+  const rings = await ringsOf(trx, tenant, callId)
+  await endRings(
+    handling,
+    rings.filter(ring => !isCaller(ring)),
+  )
   if (found.leg.on_hold === 1) await setLeg(trx, tenant, found.leg.id, { on_hold: 0 })
   await resume(handling, found.call)
   if (target.type === 'room') handling.seatLater(found.leg.id)

@@ -37,6 +37,8 @@ export interface CallCentreDeps {
   log: { warn(fields: object, message: string): void }
   /** The host of our own SIP address. */
   sipHost: string
+  /** Where our own SIP is reached from this machine, for sandbox numbers. */
+  loopback?: { host: string; port: number }
   devicesOf: (db: Db, tenant: Tenant, userId: string, now: Date) => Promise<Device[]>
   businessHoursOf: (db: Db, tenant: Tenant) => Promise<BusinessHours>
   booking: BookingDeps

@@ -1,7 +1,15 @@
-import { type BrowserTarget, type DialTarget, type EndedReason, type Failure, isFailure } from '../../media/protocol.ts'
+import {
+  type BrowserTarget,
+  type Commands,
+  type DialTarget,
+  type EndedReason,
+  type Failure,
+  isFailure,
+} from '../../media/protocol.ts'
 import { affinityOf, ownRoom } from '../calls/decide.ts'
 import { wayTo } from '../calls/dial.ts'
 import { tenantOf } from '../calls/records.ts'
+import { isSandboxNumber, sandboxTarget } from '../calls/sandbox.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
 import { nodeOf } from '../databases/node.ts'
 import type { MediaPort } from '../media-events.ts'
@@ -10,7 +18,7 @@ import type { Db } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { CallCentreDeps } from './deps.ts'
 import { holdAudio } from './hold-audio.ts'
-import { findRing, type RingTarget, ringsOf } from './rings.ts'
+import { findRing, type Onward, type RingTarget, ringsOf } from './rings.ts'
 import { findCall, positionOf } from './waiting-calls.ts'
 
 /**
@@ -129,17 +137,12 @@ interface Around {
 
 /** Into a room of its own: it comes into the call's when it is the first to answer. */
 async function dial(deps: CallCentreDeps, media: MediaPort, { leg, call, tenant }: Around): Promise<Failure | null> {
-  const { timeoutS, ...target } = JSON.parse(leg.dial ?? '{}') as RingTarget & { timeoutS: number }
-  const way = await dialTarget(deps, { leg, call, tenant }, target)
-  if ('failure' in way) return way
+  const { timeoutS, onward, ...target } = JSON.parse(leg.dial ?? '{}') as RingTarget & Dialling
   const own = leg.ring_id === null && call !== undefined
-  const reply = await media.request('leg.dial', {
-    legId: leg.id,
-    target: way,
-    room: own ? ownRoom(call) : waitingRoom(leg.id),
-    affinity: affinityOf(leg),
-    timeoutS,
-  })
+  const place = { legId: leg.id, room: own ? ownRoom(call) : waitingRoom(leg.id), affinity: affinityOf(leg) }
+  const reply = await (target.kind === 'leg'
+    ? media.request('leg.answer', { ...place, codecs: ['PCMU', 'PCMA'] })
+    : dialOut(deps, media, { leg, call, tenant }, target, { ...place, timeoutS, onward }))
   // It was dialled before: the process that did so died before it could write it down.
   if (isFailure(reply) && reply.failure !== 'conflict') return reply
   await forTenant(deps.store.db, tenant)
@@ -151,6 +154,19 @@ async function dial(deps: CallCentreDeps, media: MediaPort, { leg, call, tenant 
   return null
 }
 
+type Dialling = { timeoutS: number; onward?: Onward | undefined }
+
+async function dialOut(
+  deps: CallCentreDeps,
+  media: MediaPort,
+  around: Around,
+  target: Exclude<RingTarget, { kind: 'leg' }>,
+  { onward, ...how }: Omit<Commands['leg.dial']['request'], 'target'> & Dialling,
+): Promise<object> {
+  const way = await dialTarget(deps, around, target, onward)
+  return 'failure' in way ? way : media.request('leg.dial', { ...how, target: way })
+}
+
 const waitingRoom = (legId: string) => ({
   roomId: legId,
   kind: 'call' as const,
@@ -160,12 +176,20 @@ const waitingRoom = (legId: string) => ({
 })
 
 async function dialTarget(
-  { store, sipHost }: CallCentreDeps,
-  { call, tenant }: Around,
-  target: RingTarget,
+  { store, sipHost, loopback }: CallCentreDeps,
+  { leg, call, tenant }: Around,
+  target: Exclude<RingTarget, { kind: 'leg' }>,
+  onward: Onward | undefined,
 ): Promise<DialTarget | BrowserTarget | Failure> {
-  if (target.kind === 'browser') return { browserId: target.browserId, info: await shownOf(store.db, tenant, call) }
+  if (target.kind === 'browser') {
+    const dialled = onward?.to ?? (leg.ring_id === null ? call?.to_address : undefined)
+    const info = dialled === undefined ? await shownOf(store.db, tenant, call) : { dialled }
+    return { browserId: target.browserId, info }
+  }
   if (target.kind === 'address') {
+    if (!tenant.livemode && loopback !== undefined && isSandboxNumber(target.to)) {
+      return sandboxTarget(target.to, leg.id, loopback)
+    }
     const from = target.from ?? (call === undefined ? null : ourNumber(call))
     const way = await wayTo(store.db, tenant, { to: target.to, from: from ?? undefined }, sipHost)
     return 'problem' in way ? { failure: 'invalid', message: way.message } : way.target
@@ -204,7 +228,7 @@ async function bridge(deps: CallCentreDeps, media: MediaPort, { leg, call, tenan
   if (ring === undefined || call === undefined) return { failure: 'not_found', message: 'the call is over' }
   const isSupervisor = ring.purpose === 'supervise'
   const room = ownRoom({ ...call, target: call.target === 'echo' ? 'park' : call.target })
-  const isFirst = ring.purpose === 'callback'
+  const isFirst = ring.purpose === 'callback' || ring.purpose === 'placed'
   const moved = await media.request('leg.move', { legId: leg.id, room, mustExist: !isFirst, muted: isSupervisor })
   if (isFailure(moved)) return moved
   if (isSupervisor) {

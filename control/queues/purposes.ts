@@ -1,12 +1,14 @@
 import type { EndedReason } from '../../media/protocol.ts'
 import { agentAccepted, agentMissed } from '../callbacks/returning.ts'
+import { insertParty } from '../calls/records.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
+import { newId } from '../ids.ts'
 import { settingsOf } from '../resources/queues/store.ts'
 import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import { becomeBusy, endWork, missedRing } from './agent-status.ts'
 import type { CallCentreDeps } from './deps.ts'
-import { finishRing, hangUpLeg, mainLeg, ringsOf, setLeg } from './rings.ts'
+import { finishRing, hangUpLeg, mainLeg, type Onward, ringsOf, setLeg } from './rings.ts'
 import type { RingPurpose, RingRow } from './tables.ts'
 import { leaveVoicemail, tellCall } from './targets.ts'
 import { leaveQueue, offerFailed } from './waiting-calls.ts'
@@ -98,6 +100,47 @@ const led: Purpose = {
   },
 }
 
+/** How long it rings at somebody outside. */
+const OUT_TIMEOUT_S = 60
+
+/** The agent is on the line: now the one whom it calls is dialled. */
+const placed: Purpose = {
+  async answered({ trx, tenant, ring, at }, leg) {
+    const { onward } = JSON.parse(leg.dial ?? '{}') as { onward?: Onward }
+    if (onward === undefined || ring.user_id === null) return
+    await becomeBusy(trx, tenant, ring.user_id, at)
+    const { to, from, connectionId } = onward
+    await insertParty(
+      trx,
+      tenant,
+      {
+        callId: ring.call_id,
+        legId: newId('participant'),
+        direction: 'outbound',
+        to,
+        from,
+        target: 'number',
+        roomId: null,
+        userId: ring.user_id,
+        dial: JSON.stringify({
+          kind: 'address',
+          to,
+          from: from.startsWith('+') ? from : null,
+          timeoutS: OUT_TIMEOUT_S,
+        }),
+        connectionId,
+        record: false,
+        metadata: {},
+        role: 'member',
+        muted: false,
+      },
+      at,
+    )
+  },
+  async failed() {},
+  over: leftAlone,
+}
+
 const supervise: Purpose = { async answered() {}, async failed() {}, async over() {} }
 
 export const PURPOSES: Record<RingPurpose, Purpose> = {
@@ -108,6 +151,7 @@ export const PURPOSES: Record<RingPurpose, Purpose> = {
   callback,
   supervise,
   led,
+  placed,
 }
 
 async function connect(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Promise<void> {

@@ -6,11 +6,19 @@ import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { RingPurpose, RingRow } from './tables.ts'
 
-/** Whom a leg is dialled to. `address`: a number or SIP URI, over the organisation's connections. */
+/** Whom a leg is dialled to. `address`: a number or SIP URI, over the organisation's connections. `leg`: it has called us. */
 export type RingTarget =
+  | { kind: 'leg'; legId: string }
   | { kind: 'sip'; uri: string; via: { host: string; port: number; transport: 'udp' | 'tcp' } | null }
   | { kind: 'browser'; browserId: string }
   | { kind: 'address'; to: string; from: string | null }
+
+/** Who is called once the agent who places the call is on the line. */
+export interface Onward {
+  to: string
+  from: string
+  connectionId: string | null
+}
 
 export interface NewRing {
   /** Absent: a new one. */
@@ -27,6 +35,8 @@ export interface NewRing {
   role: 'agent' | 'party' | 'supervisor'
   address: string
   timeoutS: number
+  /** Of purpose `placed`. */
+  onward?: Onward
 }
 
 /** Beyond the time that media rings by itself. */
@@ -34,6 +44,44 @@ const GRACE_MS = 10_000
 
 /** Beside the one who talks with the caller. */
 const ASIDE: readonly RingPurpose[] = ['consult', 'supervise']
+
+/** Whether it stands for the call's own leg: a member who calls somebody inside. */
+export const isCaller = ({ purpose, open_call }: RingRow): boolean => purpose === 'placed' && open_call === null
+
+/** A member talks as the call's own leg; false: it rings or talks already. */
+export async function holdLine(
+  trx: Trx,
+  tenant: Tenant,
+  { userId, callId, legId, at }: { userId: string; callId: string; legId: string; at: string },
+): Promise<boolean> {
+  const row: RingRow = {
+    organisation_id: tenant.organisationId,
+    livemode: tenant.livemode ? 1 : 0,
+    id: newId('ring'),
+    call_id: callId,
+    open_call: null,
+    user_id: userId,
+    open_user: userId,
+    queue_id: null,
+    callback_id: null,
+    purpose: 'placed',
+    state: 'talking',
+    started_at: at,
+    deadline: at,
+    leg_id: legId,
+    mode: null,
+    node_id: nodeOf(trx),
+  }
+  return insertRing(trx, row)
+}
+
+async function insertRing(trx: Trx, row: RingRow): Promise<boolean> {
+  const inserted = trx
+    .insertInto('rings')
+    .values(row)
+    .onConflict(conflict => conflict.doNothing())
+  return (await inserted.executeTakeFirst()).numInsertedOrUpdatedRows === 1n
+}
 
 /**
  * Begins to ring; null when the call rings somebody already, or the agent's phone rings or is talked on: of two that come at once
@@ -59,12 +107,7 @@ export async function startRing(trx: Trx, tenant: Tenant, ring: NewRing, at: str
     mode: ring.mode,
     node_id: (await mainLeg(trx, tenant, ring.callId))?.node_id ?? nodeOf(trx),
   }
-  const { numInsertedOrUpdatedRows } = await trx
-    .insertInto('rings')
-    .values(row)
-    .onConflict(conflict => conflict.doNothing())
-    .executeTakeFirst()
-  if (numInsertedOrUpdatedRows !== 1n) return null
+  if (!(await insertRing(trx, row))) return null
   for (const target of ring.targets) await insertLeg(trx, tenant, row, { target, ring, at })
   return row
 }
@@ -76,7 +119,7 @@ async function insertLeg(
   { target, ring, at }: { target: RingTarget; ring: NewRing; at: string },
 ): Promise<void> {
   await forTenant(trx, tenant).insert('participants', {
-    id: newId('participant'),
+    id: target.kind === 'leg' ? target.legId : newId('participant'),
     call_id: row.call_id,
     session_call_id: null,
     step: 'to_dial',
@@ -87,7 +130,7 @@ async function insertLeg(
     role: ring.role,
     ring_id: row.id,
     address: ring.address,
-    dial: JSON.stringify({ ...target, timeoutS: ring.timeoutS }),
+    dial: JSON.stringify({ ...target, timeoutS: ring.timeoutS, onward: ring.onward }),
     muted: 0,
     on_hold: null,
     node_id: row.node_id,

@@ -170,7 +170,7 @@ export class FakeMedia {
     this.#leg(legId, 'inbound', party(to, '127.0.0.1'), party(from, host))
     const { to: called, from: caller } = this.legs.get(legId)!
     const source = { transport: 'udp' as const, host, port: 5062 }
-    this.emit('leg.incoming', { legId, to: called, from: caller, source, sipCallId: `${legId}@test` })
+    this.emit('leg.incoming', { legId, to: called, from: caller, source, sipCallId: `${legId}@test`, digest: null })
   }
 
   /** What is played to a leg is heard to its end at once: for tests of what is said, not of when. */

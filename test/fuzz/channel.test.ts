@@ -87,6 +87,8 @@ const listen: Request<'leg.listen'>['listen'] = {
 const bodies = (legId: string, n: number): { [N in CommandName]: Request<N> } => ({
   'leg.answer': { legId, room, affinity: 'one', codecs: ['PCMU'] },
   'leg.ring': { legId },
+  'leg.challenge': { legId },
+  'leg.check_caller': { legId, ha1: null },
   'leg.reject': { legId, sipCode: 486, retryAfterS: 5, reason: 'busy' },
   'leg.dial': {
     legId: `dialled_${n}`,

@@ -40,7 +40,7 @@ export function startClock(sound) {
 
 /** A keypad that also listens to the keyboard, but not while something is typed. */
 export function keypad(press) {
-  for (const key of document.querySelectorAll('#keypad button')) {
+  for (const key of document.querySelectorAll('.keypad button')) {
     key.addEventListener('click', () => press(key.value))
   }
   document.addEventListener('keydown', event => {

@@ -26,9 +26,10 @@ ${parts.body}
 `
 
 const KEYS = ['1', '2', '3', '4', '5', '6', '7', '8', '9', '*', '0', '#']
-const keypad = `<details><summary>Keypad</summary><div id="keypad">${KEYS.map(
-  key => `<button type="button" value="${key}">${key}</button>`,
-).join('')}</div></details>`
+const keys = (id: string): string =>
+  `<div id="${id}" class="keypad">${KEYS.map(key => `<button type="button" value="${key}">${key}</button>`).join('')}</div>`
+
+const keypad = `<details><summary>Keypad</summary>${keys('keypad')}</details>`
 
 const meters = `<div class="row">
 <label>You <meter id="level" min="0" max="1" value="0" aria-label="Your microphone"></meter></label>
@@ -107,6 +108,10 @@ const statusSelect = `<label>Status <select id="status">${Object.entries(STATUSE
 
 const TRANSFER = `<form id="transfer"><label>Transfer to <input id="to" inputmode="tel" placeholder="+15551234567" required maxlength="200"></label><button type="submit">Transfer</button></form>`
 
+const DIAL = `<form id="dial"><label>Call <input id="number" inputmode="tel" placeholder="+15551234567, or an extension" autocomplete="off" required maxlength="64"></label>
+${keys('dialpad')}
+<button type="submit" class="good">Call</button></form>`
+
 /** `/softphone#client_token=…`: an agent's telephone. */
 export const softphonePage = (wsUrl: string): string =>
   page({
@@ -116,7 +121,7 @@ export const softphonePage = (wsUrl: string): string =>
     wsUrl: `${wsUrl}/v1/softphones`,
     script: 'softphone.js',
     body: `<section id="ready"><button type="button" id="start" class="good">Connect</button></section>
-<section id="idle" hidden>${statusSelect}<p>Calls ring here. Keep this page open.</p></section>
+<section id="idle" hidden>${statusSelect}<p>Calls ring here. Keep this page open.</p>${DIAL}</section>
 <section id="ringing" hidden>
 <p class="caller" id="caller"></p><p id="queue"></p>
 <div class="row"><button type="button" id="accept" class="good">Accept</button><button type="button" id="decline" class="bad">Decline</button></div>

@@ -66,7 +66,14 @@ function idle(text) {
   say(text)
 }
 
-function ring({ caller, queue }) {
+function ring({ caller, queue, dialled }) {
+  if (dialled !== undefined) {
+    // What was dialled here comes back as a ring, and needs no second click.
+    $('caller').textContent = dialled
+    $('queue').textContent = 'Calling'
+    line.accept()
+    return
+  }
   $('caller').textContent = caller ?? 'Unknown caller'
   $('queue').textContent = queue ?? ''
   show('ringing')
@@ -107,4 +114,11 @@ $('transfer').addEventListener('submit', event => {
   event.preventDefault()
   line.control({ type: 'transfer', to: $('to').value.trim() })
 })
-keypad(digit => line?.key(digit))
+$('dial').addEventListener('submit', event => {
+  event.preventDefault()
+  line.control({ type: 'dial', to: $('number').value.trim() })
+})
+keypad(digit => {
+  if (line?.isInCall) line.key(digit)
+  else $('number').value += digit
+})

@@ -1,0 +1,159 @@
+import * as assert from 'uvu/assert'
+import { Phone } from '../../bench/phone.ts'
+import { Product } from '../../bench/product.ts'
+import { levelAt } from '../../bench/spectrum.ts'
+import { tone } from '../../bench/voices.ts'
+import { curtain, HEARD_DBOV } from '../e2e/scene.ts'
+import { missingPrograms, suite } from '../harness.ts'
+import { Baresip } from './baresip.ts'
+
+const test = suite('interop/phone-calls')
+const missing = missingPrograms('baresip')
+const LIMIT = { timeoutMs: 60_000 }
+const [MEMBER_HZ, OTHER_HZ] = [700, 440]
+const NUMBER = '+15551230001'
+
+let product: Product
+let trunk: Phone
+test.before(async () => {
+  if (missing !== null) return
+  product = await Product.start()
+  trunk = await Phone.open('trunk')
+  const { port } = new URL(trunk.uri.replace(/^sip:/, 'sip://'))
+  await product.ok('POST', '/connections', { name: 'Carrier', kind: 'trunk', host: '127.0.0.1', port: Number(port) })
+  await product.ok('POST', '/phone_numbers', { number: NUMBER })
+})
+test.after(async () => {
+  await trunk?.close()
+  await curtain(product)
+})
+
+const baresipTest = (sentence: string, run: () => unknown): void => {
+  if (missing === null) test(sentence, run, LIMIT)
+  else test.skip(sentence, missing)
+}
+
+let members = 0
+async function newMember(extension: string | null = null): Promise<string> {
+  const { user_id: userId } = await product.ok('POST', '/invitations', { email: `caller${++members}@example.com` })
+  await product.ok('PATCH', `/users/${userId}`, { status: 'active', ...(extension === null ? {} : { extension }) })
+  return userId
+}
+
+/** A member with a phone that has registered over this transport. */
+async function withPhone(
+  transport: 'udp' | 'tcp',
+  use: (member: { userId: string; phone: Baresip }) => Promise<void>,
+  { password }: { password?: string } = {},
+): Promise<void> {
+  const userId = await newMember()
+  const account = await product.ok('POST', `/users/${userId}/sip_credential`)
+  const phone = await Baresip.start({
+    toneHz: MEMBER_HZ,
+    account: { ...account, ...(password === undefined ? {} : { password }), transport, everyS: 600 },
+  })
+  try {
+    if (password === undefined) {
+      await product.until('it is registered', async () =>
+        (await product.ok('GET', `/users/${userId}/sip_credential`)).registrations.length === 0 ? null : true,
+      )
+    }
+    await use({ userId, phone })
+  } finally {
+    await phone.stop()
+  }
+}
+
+const addressed = (to: string): string => `sip:${to}@127.0.0.1:${product.sip.port}`
+
+const statusOf = (userId: string, status: string) =>
+  product.until(`the member is ${status}`, async () => {
+    const agent = await product.ok('GET', `/agents/${userId}/status`)
+    return agent.status === status ? agent : null
+  })
+
+async function isHeard(call: { heard: { next(ms: number): Promise<Int16Array> } }, hz: number): Promise<boolean> {
+  for (let tries = 0; tries < 20; tries++) if (levelAt(hz, await call.heard.next(500)) > HEARD_DBOV) return true
+  return false
+}
+
+for (const transport of ['udp', 'tcp'] as const) {
+  baresipTest(
+    `a member's phone calls a number over ${transport}: through the trunk, from the organisation's number`,
+    () =>
+      withPhone(transport, async ({ userId, phone }) => {
+        phone.dial(addressed('+15557654321'))
+        const outside = await trunk.next()
+        outside.answer()
+        outside.say(tone(OTHER_HZ))
+        assert.ok(await isHeard(outside, MEMBER_HZ), 'the other end hears the member')
+        const agent = await statusOf(userId, 'busy')
+        const call = await product.ok('GET', `/calls/${agent.call.call_id}`)
+        assert.equal([call.direction, call.from, call.to], ['outbound', NUMBER, '+15557654321'])
+        await product.until('it is told as answered', async () =>
+          (await product.ok('GET', `/calls/${call.id}`)).status === 'in_progress' ? true : null,
+        )
+        phone.hangup()
+        await outside.ended
+        const ended = await product.until('it has ended', async () => {
+          const now = await product.ok('GET', `/calls/${call.id}`)
+          return now.status === 'completed' ? now : null
+        })
+        assert.is(ended.ended_reason, 'agent_hangup')
+        await statusOf(userId, 'offline')
+        assert.ok(levelAt(OTHER_HZ, phone.heard().slice(-8000)) > HEARD_DBOV, 'the member hears the other end')
+      }),
+  )
+}
+
+baresipTest("a member's phone calls a colleague by the extension", () =>
+  withPhone('udp', async ({ userId, phone }) => {
+    const colleagueId = await newMember('201')
+    const account = await product.ok('POST', `/users/${colleagueId}/sip_credential`)
+    const colleague = await Baresip.start({
+      toneHz: OTHER_HZ,
+      answers: true,
+      account: { ...account, transport: 'udp', everyS: 600 },
+    })
+    try {
+      await product.until('it is registered', async () =>
+        (await product.ok('GET', `/users/${colleagueId}/sip_credential`)).registrations.length === 0 ? null : true,
+      )
+      phone.dial(addressed('201'))
+      await colleague.until('CALL_ESTABLISHED')
+      const { call } = await statusOf(userId, 'busy')
+      assert.is((await statusOf(colleagueId, 'busy')).call.call_id, call.call_id)
+      phone.hangup()
+      await colleague.until('CALL_CLOSED')
+      await statusOf(userId, 'offline')
+    } finally {
+      await colleague.stop()
+    }
+  }),
+)
+
+baresipTest("a member's phone calls what an inbound route leads to, and nobody by a number that nobody has", () =>
+  withPhone('udp', async ({ userId, phone }) => {
+    await product.ok('POST', '/inbound_routes', { match: { to: 'mirror' }, target: { type: 'echo' } })
+    phone.dial(addressed('112'))
+    assert.match(String((await phone.until('CALL_CLOSED')).param), '404')
+    phone.dial(addressed('mirror'))
+    const { call } = await statusOf(userId, 'busy')
+    assert.is((await product.ok('GET', `/calls/${call.call_id}`)).to, 'mirror')
+    phone.hangup()
+    await statusOf(userId, 'offline')
+  }),
+)
+
+baresipTest('a phone with a wrong password calls nobody', () =>
+  withPhone(
+    'udp',
+    async ({ phone }) => {
+      phone.dial(addressed('+15557654321'))
+      assert.match(String((await phone.until('CALL_CLOSED')).param), '403')
+    },
+    { password: 'guessed' },
+  ),
+)
+
+test.run()
