@@ -265,7 +265,7 @@ export class BrowserBoard {
   }
 
   /** A key of another party, for the page of this leg. */
-  key(legId: string, key: string): void {
+  sendKey(legId: string, key: string, _durationMs: number): void {
     this.lines.get(legId)?.audio?.key(key)
   }
 

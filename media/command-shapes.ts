@@ -6,6 +6,7 @@ import type {
   CommandName,
   ConnectionSpec,
   DialTarget,
+  DtmfMode,
   EndedReason,
   ListenSpec,
   PlaySource,
@@ -68,6 +69,7 @@ const reason: Shape<EndedReason> = oneOf(
   'internal_error',
 )
 
+const dtmfMode: Shape<DtmfMode> = oneOf('auto', 'rfc4733', 'inband', 'info')
 const codecs: Shape<CodecName[]> = list(oneOf('PCMU', 'PCMA'), 10)
 
 const room: Shape<RoomSpec> = object<RoomSpec>({
@@ -117,6 +119,7 @@ const dialTarget: Shape<DialTarget> = object<DialTarget>({
   via: nullable(via),
   credentials,
   codecs,
+  dtmf: optional(dtmfMode) as Shape<DtmfMode>,
 })
 
 const dialOrBrowser: Shape<DialTarget | BrowserTarget> = (value): value is DialTarget | BrowserTarget =>
@@ -141,7 +144,7 @@ const nothing = object<Record<string, never>>({})
 
 /** What the body of each command must look like before anything is done with it: the types of `protocol.ts`, at run time. */
 export const COMMAND_SHAPES: { [N in CommandName]: Shape<Request<N>> } = {
-  'leg.answer': object({ legId: id, room, affinity: text(200), codecs }),
+  'leg.answer': object<Request<'leg.answer'>>({ legId: id, room, affinity: text(200), codecs, dtmf: maybe(dtmfMode) }),
   'leg.ring': object({ legId: id }),
   'leg.reject': object({
     legId: id,
@@ -149,8 +152,6 @@ export const COMMAND_SHAPES: { [N in CommandName]: Shape<Request<N>> } = {
     retryAfterS: nullable(integer(0, 86_400)),
     reason,
   }),
-  'leg.challenge': object({ legId: id }),
-  'leg.check_caller': object({ legId: id, ha1: nullable(line(64)) }),
   'leg.dial': object({ legId: id, target: dialOrBrowser, room, affinity: text(200), timeoutS: integer(1, 3600) }),
   'leg.hangup': object({ legId: id, reason }),
   'leg.move': object({ legId: id, room, mustExist: boolean, muted: boolean }),

@@ -67,8 +67,6 @@ export class CommandTable {
       'leg.answer': request => this.#boardOf(request.legId).answer(request),
       'leg.ring': ({ legId }) => this.#options.switchboard.ring(legId),
       'leg.reject': request => this.#boardOf(request.legId).reject(request),
-      'leg.challenge': ({ legId }) => this.#options.switchboard.challenge(legId),
-      'leg.check_caller': request => this.#options.switchboard.checkCaller(request),
       'leg.dial': request => this.#dial(request),
       'leg.hangup': request => this.hangup(request),
       'leg.read': async request => ({ legs: await this.#read(request.legIds) }),
@@ -145,6 +143,11 @@ export class CommandTable {
 
   hangup(request: Commands['leg.hangup']['request']): object {
     return this.#boardOf(request.legId).hangup(request)
+  }
+
+  /** A key on its way from an engine to a party that gets it by signalling. */
+  sendKey(legId: string, key: string, durationMs: number): void {
+    this.#boardOf(legId).sendKey(legId, key, durationMs)
   }
 
   async #read(legIds: Iterable<string>): Promise<LegSnapshot[]> {

@@ -11,7 +11,7 @@ export interface EngineHooks {
   /** The thread wants a leg ended. */
   end(legId: string, reason: EndedReason): void
   /** A key is to be told to a browser's page. */
-  key(legId: string, key: string): void
+  key(legId: string, key: string, durationMs: number): void
   /** The thread died: all of its calls are lost. */
   failed(error: Error): void
 }
@@ -35,7 +35,7 @@ export class EngineClient {
     this.#worker.on('message', (message: FromEngine) => {
       if (message.type === 'event') hooks.event(message.event, this)
       else if (message.type === 'end') hooks.end(message.legId, message.reason)
-      else if (message.type === 'key') hooks.key(message.legId, message.key)
+      else if (message.type === 'key') hooks.key(message.legId, message.key, message.durationMs)
       else {
         this.#pending.get(message.id)?.(message.body as object)
         this.#pending.delete(message.id)

@@ -10,8 +10,6 @@ export type ForwardedCommand = Exclude<
   | 'leg.answer'
   | 'leg.reject'
   | 'leg.ring'
-  | 'leg.challenge'
-  | 'leg.check_caller'
   | 'leg.dial'
   | 'leg.hangup'
   | 'leg.read'
@@ -85,8 +83,8 @@ export type FromEngine =
   | { type: 'event'; event: MediaEvent }
   /** The thread wants a leg ended: no packets for a minute, or its last prompt was played. */
   | { type: 'end'; legId: string; reason: EndedReason }
-  /** Another party's key, for a browser's page. */
-  | { type: 'key'; legId: string; key: string }
+  /** Another party's key, which goes to its party by signalling. */
+  | { type: 'key'; legId: string; key: string; durationMs: number }
 
 export interface EngineConfig {
   host: string

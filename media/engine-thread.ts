@@ -26,7 +26,7 @@ const engine: Engine = new Engine({
   dataDir: config.dataDir,
   emit: event => post({ type: 'event', event }),
   end: (legId, reason) => post({ type: 'end', legId, reason }),
-  sendKey: (legId, key) => post({ type: 'key', legId, key }),
+  sendKey: (legId, key, durationMs) => post({ type: 'key', legId, key, durationMs }),
   openSocket: () => RtpSocket.open(ports, config.host),
   dialler: new StreamDialler({
     userAgent: `tandem/${config.version}`,

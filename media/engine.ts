@@ -5,6 +5,7 @@ import { Captures } from './captures.ts'
 import { SLOTS } from './clock.ts'
 import { Dialogue } from './dialogue.ts'
 import type { EngineLeg } from './engine-protocol.ts'
+import { KEY_MS } from './key-sender.ts'
 import { type KeySource, LEG_SAMPLES, type Leg, type LegHooks } from './leg.ts'
 import { type Clip, Player } from './player.ts'
 import type { Prompts } from './prompts.ts'
@@ -58,8 +59,8 @@ export interface EngineOptions {
   end: (legId: string, reason: EndedReason) => void
   /** Opens the sockets of a leg; null when no port is left. */
   openSocket: () => Promise<LegSocket | null>
-  /** Tells a browser's page of a key. */
-  sendKey: (legId: string, key: string) => void
+  /** A key that goes to its party by signalling: a browser's page, or a SIP peer that wants INFO. */
+  sendKey: (legId: string, key: string, durationMs: number) => void
   dialler: StreamDialler
   prompts: Prompts
   /** What a leg that is listened to needs beside the clock. */
@@ -122,7 +123,9 @@ export class Engine implements LegHooks {
     if (this.#members.has(legId)) return conflict('a leg with this ID exists')
     const socket = await this.#options.openSocket()
     if (socket === null) return { failure: 'capacity', message: 'no RTP port is free' }
-    const leg = new RtpLeg(legId, socket, this, this.#options.random)
+    const leg = new RtpLeg(legId, socket, this, this.#options.random, (key, ms) =>
+      this.#options.sendKey(legId, key, ms),
+    )
     socket.listen({
       rtp: (bytes, host, port) => leg.rtp(bytes, host, port, this.#options.now()),
       rtcp: bytes => leg.rtcp(bytes, this.#options.now()),
@@ -134,7 +137,7 @@ export class Engine implements LegHooks {
   /** A leg whose frames come and go through memory that the main thread shares. */
   openBrowser(legId: string, pipe: BrowserPipe): { port: number } | Failure {
     if (this.#members.has(legId)) return conflict('a leg with this ID exists')
-    this.#add(new BrowserLeg(legId, pipe, this, key => this.#options.sendKey(legId, key)), () => {})
+    this.#add(new BrowserLeg(legId, pipe, this, key => this.#options.sendKey(legId, key, KEY_MS)), () => {})
     return { port: 0 }
   }
 
@@ -382,7 +385,10 @@ export class Engine implements LegHooks {
     if (member === undefined) return noLeg(legId)
     for (const digit of digits) {
       if (!member.leg.sendKey(digit, durationMs)) {
-        return { failure: 'capacity', message: 'too many keys wait to be sent, or one of them is no key' }
+        return {
+          failure: 'capacity',
+          message: 'too many keys wait to be sent, one of them is no key, or the far end takes none',
+        }
       }
     }
     return {}

@@ -3,11 +3,13 @@ import { createTone, type DtmfKey, dtmfPlan, type Tone } from '../codecs/tones.t
 import { DtmfEventWriter, type DtmfPacket } from './dtmf-events.ts'
 
 /** Default length of a key, and the silence after it when it goes out as a tone (ITU-T Q.24 asks for 40 or more) [ms]. */
-const KEY_MS = 100
+export const KEY_MS = 100
 const GAP_MS = 60
 
 /** More keys than this do not wait to be sent as tones; further ones are refused. */
 const MAX_WAITING = 64
+export const isKey = (key: string): key is DtmfKey => /^[0-9*#A-D]$/.test(key)
+
 const LEG_FRAME = samplesPerFrame(NARROWBAND_HZ)
 
 /** The keys that a leg sends: as telephone events (RFC 4733) where the far end takes them, as tones in the audio where not. */
@@ -23,8 +25,8 @@ export class KeySender {
   /** @returns false when it is no key, or too many wait */
   enqueue(key: string, as: 'event' | 'tone', durationMs = KEY_MS): boolean {
     if (as === 'event') return this.#events.enqueue(key, durationMs)
-    if (this.#tones.length >= MAX_WAITING || !/^[0-9*#A-D]$/.test(key)) return false
-    this.#tones.push(createTone(dtmfPlan(key as DtmfKey, durationMs, GAP_MS), NARROWBAND_HZ))
+    if (this.#tones.length >= MAX_WAITING || !isKey(key)) return false
+    this.#tones.push(createTone(dtmfPlan(key, durationMs, GAP_MS), NARROWBAND_HZ))
     return true
   }
 

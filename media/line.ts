@@ -1,10 +1,9 @@
 import type { Body } from '../sip/agent-types.ts'
-import type { DigestResponse } from '../sip/digest.ts'
 import type { AudioCodec, Capabilities, NegotiatedMedia } from '../sip/offer-answer.ts'
 import { PCMA, PCMU } from '../sip/offer-answer.ts'
 import { parseUri, userOf } from '../sip/uri.ts'
 import type { EngineClient } from './engine-client.ts'
-import type { CodecName, EndedReason, LegSnapshot, Quality, RoomSpec, SipParty } from './protocol.ts'
+import type { CodecName, DtmfMode, EndedReason, LegSnapshot, Quality, RoomSpec, SipParty } from './protocol.ts'
 import type { LegMedia } from './rtp-leg.ts'
 
 const CODECS: Record<CodecName, AudioCodec> = { PCMU, PCMA }
@@ -21,12 +20,11 @@ export interface Line {
   engine: EngineClient | null
   port: number
   codecs: CodecName[]
+  dtmf: DtmfMode
   /** The room that it enters when its audio starts. */
   room: RoomSpec | null
   /** The caller's offer, until it is answered. */
   offer: Body | null
-  /** What the caller proves its account with; null: nothing. */
-  digest: DigestResponse | null
   /** Our session ID in descriptions. */
   sdpId: string
   /** The last description that we sent (RFC 3264 §8). */
@@ -44,16 +42,16 @@ export interface Line {
 }
 
 /** What we offer and accept for a line. */
-export const capabilitiesOf = (line: Pick<Line, 'codecs' | 'port'>, host: string): Capabilities => ({
+export const capabilitiesOf = (line: Pick<Line, 'codecs' | 'port' | 'dtmf'>, host: string): Capabilities => ({
   codecs: line.codecs.map(name => CODECS[name]),
-  telephoneEvent: true,
+  telephoneEvent: line.dtmf === 'auto' || line.dtmf === 'rfc4733',
   host,
   port: line.port,
   rtcpMux: true,
 })
 
 /** What SDP agreed on, in the engine's words. */
-export const legMediaOf = (media: NegotiatedMedia): LegMedia => ({
+export const legMediaOf = (media: NegotiatedMedia, dtmf: DtmfMode): LegMedia => ({
   codec: media.codec.name as CodecName,
   payloadType: media.payloadType,
   receivePayloadTypes: media.receivePayloadTypes,
@@ -66,6 +64,7 @@ export const legMediaOf = (media: NegotiatedMedia): LegMedia => ({
     rtcpMux: media.rtcpMux,
   },
   direction: media.direction,
+  dtmf,
 })
 
 /** A URI and display name as the channel writes them. */

@@ -64,7 +64,7 @@ const engines = portRanges(config.rtpPorts, config.engineThreads).map(
           emit(event)
         },
         end: (legId, reason) => commands.hangup({ legId, reason }),
-        key: (legId, key) => browsers.key(legId, key),
+        key: (legId, key, durationMs) => commands.sendKey(legId, key, durationMs),
         failed: error => fail(`engine thread failed: ${error.stack ?? error.message}`),
       },
     ),

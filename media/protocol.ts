@@ -44,6 +44,11 @@ export interface SipParty {
 }
 
 export type CodecName = 'PCMU' | 'PCMA'
+/**
+ * How keys go over a leg, both ways. `auto`: RFC 4733 where SDP agreed on it, else as tones, and INFO is understood; the others: that
+ * way alone.
+ */
+export type DtmfMode = 'auto' | 'rfc4733' | 'inband' | 'info'
 export type SipTransport = 'udp' | 'tcp'
 
 /** `sip`: what a SIP leg is dialled with. */
@@ -55,6 +60,8 @@ export interface DialTarget {
   via: { host: string; port: number; transport: SipTransport } | null
   credentials: { username: string; password: string } | null
   codecs: CodecName[]
+  /** Absent: `auto`. */
+  dtmf?: DtmfMode
 }
 
 /** `browser`: the softphone or page that is connected under this ID (`browser.connected`); it rings there. */
@@ -286,7 +293,7 @@ type Ok = Record<string, never>
 export interface Commands {
   /** Answers an incoming leg (200 OK) into a room of its own or one that exists. `affinity` places all that may meet on one thread. */
   'leg.answer': {
-    request: { legId: string; room: RoomSpec; affinity: string; codecs: CodecName[] }
+    request: { legId: string; room: RoomSpec; affinity: string; codecs: CodecName[]; dtmf?: DtmfMode }
     reply: LegSnapshot
   }
   /** Lets an incoming leg ring for as long as its caller waits: it is answered or rejected later. */
@@ -295,13 +302,6 @@ export interface Commands {
     request: { legId: string; sipCode: number; retryAfterS: number | null; reason: EndedReason }
     reply: Ok
   }
-  /** Answers an incoming leg with 407: who calls by an account shall prove it. The leg ends; the call comes again as another one. */
-  'leg.challenge': { request: { legId: string }; reply: Ok }
-  /**
-   * Judges the digest of a `leg.incoming` by H(username:realm:password), hex; null: there is no such account. What is not right is
-   * answered by media: a wrong one 403, one whose nonce has run out 407.
-   */
-  'leg.check_caller': { request: { legId: string; ha1: string | null }; reply: { isRight: boolean } }
   /** Starts an outbound leg; what becomes of it arrives as `leg.ringing`, `leg.answered` or `leg.ended`. */
   'leg.dial': {
     request: { legId: string; target: DialTarget | BrowserTarget; room: RoomSpec; affinity: string; timeoutS: number }
@@ -455,8 +455,6 @@ export interface Events {
     connectionId?: string
     /** Call-ID header, for the operator's logs. */
     sipCallId: string
-    /** Whose account a digest for our realm names, and with which hash; nobody has judged it. Null: there is none. */
-    digest: { username: string; algorithm: 'MD5' | 'SHA-256' } | null
   }
   'leg.ringing': { legId: string }
   'leg.answered': { legId: string; codec: CodecName | 'L16'; roomId: string }

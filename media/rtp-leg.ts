@@ -3,11 +3,11 @@ import { type G711, PCMA, PCMU } from '../codecs/g711.ts'
 import { Plc } from '../codecs/plc.ts'
 import { DtmfEventReader } from './dtmf-events.ts'
 import { JitterBuffer } from './jitter.ts'
-import { KeySender } from './key-sender.ts'
+import { isKey, KEY_MS, KeySender } from './key-sender.ts'
 import { SourceLatch } from './latch.ts'
 import { LEG_SAMPLES, Leg, type LegHooks } from './leg.ts'
 import { LegReports } from './leg-reports.ts'
-import type { CodecName, Quality } from './protocol.ts'
+import type { CodecName, DtmfMode, Quality } from './protocol.ts'
 import { isRtcp, parseRtp, RTP_HEADER_BYTES, RtpPacket, RtpSender } from './rtp.ts'
 
 /** A party that sends nothing for this long, although it should, is gone [ms]. */
@@ -27,6 +27,7 @@ export interface LegMedia {
   remote: { host: string; port: number; rtcpHost: string; rtcpPort: number; rtcpMux: boolean }
   /** Ours: `sendonly` means that we do not listen. */
   direction: 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
+  dtmf: DtmfMode
 }
 
 /** Where a leg's packets go. */
@@ -42,6 +43,7 @@ export class RtpLeg extends Leg {
   #refused = 0
   readonly #hooks: LegHooks
   readonly #out: PacketOut
+  readonly #sendInfo: (key: string, durationMs: number) => void
   readonly #packet = new RtpPacket()
   readonly #payload = new Uint8Array(LEG_SAMPLES)
   readonly #frame: Frame = new Int16Array(LEG_SAMPLES)
@@ -56,10 +58,20 @@ export class RtpLeg extends Leg {
   #lastPacketAt = Number.POSITIVE_INFINITY
   #sourceSsrc = -1
 
-  /** @param random 32 random bits, called a few times at the start (RFC 3550 §5.1) */
-  constructor(id: string, out: PacketOut, hooks: LegHooks, random: () => number) {
+  /**
+   * @param random 32 random bits, called a few times at the start (RFC 3550 §5.1)
+   * @param sendInfo sends a key by signalling (SIP INFO)
+   */
+  constructor(
+    id: string,
+    out: PacketOut,
+    hooks: LegHooks,
+    random: () => number,
+    sendInfo: (key: string, durationMs: number) => void,
+  ) {
     super(id, hooks)
     this.#out = out
+    this.#sendInfo = sendInfo
     this.#hooks = hooks
     this.#sender = new RtpSender({
       ssrc: random(),
@@ -167,9 +179,11 @@ export class RtpLeg extends Leg {
     return frame
   }
 
-  /** Where telephone events were not agreed on, keys come as tones. */
+  /** Where telephone events were not agreed on, keys come as tones, unless they come by signalling alone. */
   protected get hasToneKeys(): boolean {
-    return this.#media !== null && this.#media.telephoneEvent.receive === null
+    const media = this.#media
+    if (media === null || media.dtmf === 'info' || media.dtmf === 'rfc4733') return false
+    return media.telephoneEvent.receive === null
   }
 
   #decode(now: number): Frame | null {
@@ -228,9 +242,17 @@ export class RtpLeg extends Leg {
     return RTP_HEADER_BYTES + event.payload.length
   }
 
-  /** Queues a key to be sent; false when it is none or too many wait. */
+  /** Queues a key to be sent; false when it is none, too many wait, or the far end takes none this way. */
   sendKey(key: string, durationMs?: number): boolean {
+    if (this.#media?.dtmf === 'info') return this.#signal(key, durationMs)
+    if (this.#media?.dtmf === 'rfc4733' && this.#media.telephoneEvent.send === null) return false
     return this.#keySender.enqueue(key, this.#media?.telephoneEvent.send === null ? 'tone' : 'event', durationMs)
+  }
+
+  #signal(key: string, durationMs = KEY_MS): boolean {
+    if (!isKey(key)) return false
+    this.#sendInfo(key, durationMs)
+    return true
   }
 
   #report(now: number): void {

@@ -1,7 +1,6 @@
-import { randomBytes, randomInt } from 'node:crypto'
+import { randomInt } from 'node:crypto'
 import { ulid } from 'ulid'
-import { CallerAuth } from '../sip/caller-auth.ts'
-import { parseDtmfInfo } from '../sip/dtmf-info.ts'
+import { DTMF_RELAY, formatDtmfInfo, parseDtmfInfo } from '../sip/dtmf-info.ts'
 import { answerOffer, applyAnswer, createOffer, type NegotiatedMedia } from '../sip/offer-answer.ts'
 import type { Body, UaEvent } from '../sip/user-agent.ts'
 import { threadOf } from './affinity.ts'
@@ -20,7 +19,6 @@ import type {
   Request,
 } from './protocol.ts'
 import { isFailure } from './protocol.ts'
-import { REALM } from './registrar.ts'
 import type { SipEndpoint } from './sip-endpoint.ts'
 
 /** How long control may take to say what becomes of an incoming call [ms]; then 503. */
@@ -50,7 +48,6 @@ export class Switchboard {
   refused = 0
   readonly #options: SwitchboardOptions
   readonly #bySession = new Map<string, Line>()
-  readonly #callers = new CallerAuth(REALM, () => randomBytes(10).toString('hex'))
   #sip!: SipEndpoint
 
   constructor(options: SwitchboardOptions) {
@@ -127,7 +124,6 @@ export class Switchboard {
       to: connectionId === undefined ? called : partyOf(event.to.uri, event.to.displayName),
       from: partyOf(event.from.uri, event.from.displayName),
       offer: event.offer,
-      digest: this.#callers.read(event.header('Proxy-Authorization'), event.requestUri),
     })
     line.timer = setTimeout(() => {
       this.refused++
@@ -145,7 +141,6 @@ export class Switchboard {
       },
       ...(connectionId === undefined ? {} : { connectionId }),
       sipCallId: event.callId,
-      digest: claimOf(line),
     })
   }
 
@@ -154,14 +149,13 @@ export class Switchboard {
     this.#sip.do((agent, now) => agent.reject(sessionId, status, now, { headers }))
   }
 
-  #newLine(
-    known: Pick<Line, 'legId' | 'sessionId' | 'direction' | 'state' | 'to' | 'from' | 'offer' | 'digest'>,
-  ): Line {
+  #newLine(known: Pick<Line, 'legId' | 'sessionId' | 'direction' | 'state' | 'to' | 'from' | 'offer'>): Line {
     const line: Line = {
       ...known,
       engine: null,
       port: 0,
       codecs: [],
+      dtmf: 'auto',
       room: null,
       sdpId: newSdpId(),
       description: null,
@@ -185,6 +179,7 @@ export class Switchboard {
     if (line.state !== 'incoming' || line.engine !== null) return conflict('the leg is answered already')
     clearTimeout(line.timer)
     line.codecs = request.codecs
+    line.dtmf = request.dtmf ?? 'auto'
     line.room = request.room
     const opened = await this.#openAudio(line, request.affinity)
     if (isFailure(opened)) {
@@ -242,34 +237,6 @@ export class Switchboard {
     return {}
   }
 
-  challenge(legId: string): Reply<'leg.challenge'> | Failure {
-    const line = this.lines.get(legId)
-    if (line === undefined || line.state !== 'incoming') return notFound(legId)
-    this.#challenge(line, false)
-    return {}
-  }
-
-  checkCaller({ legId, ha1 }: Request<'leg.check_caller'>): Reply<'leg.check_caller'> | Failure {
-    const line = this.lines.get(legId)
-    if (line === undefined || line.state !== 'incoming') return notFound(legId)
-    const { digest } = line
-    if (digest === null) return conflict('the caller has sent no digest')
-    const verdict = this.#callers.check(digest, ha1, performance.now())
-    if (verdict === 'wrong') this.#turnAway(line, 403)
-    else if (verdict === 'stale') this.#challenge(line, true)
-    return { isRight: verdict === 'right' }
-  }
-
-  #challenge(line: Line, stale: boolean): void {
-    this.#turnAway(line, 407, [['Proxy-Authenticate', this.#callers.challenge(performance.now(), { stale })]])
-  }
-
-  #turnAway(line: Line, status: number, headers: [string, string][] = []): void {
-    line.endReason = 'rejected'
-    clearTimeout(line.timer)
-    this.#sip.do((agent, now) => agent.reject(line.sessionId, status, now, { headers }))
-  }
-
   async dial(request: Request<'leg.dial'> & { target: DialTarget }): Promise<LegSnapshot | Failure> {
     if (this.draining) return { failure: 'unavailable', message: 'the media process is draining' }
     if (this.lines.size >= this.#options.maxCalls) return { failure: 'capacity', message: 'no call capacity right now' }
@@ -279,8 +246,9 @@ export class Switchboard {
     const opened = await engine.request('leg.open', { legId: request.legId })
     if (isFailure(opened)) return opened
     const sdpId = newSdpId()
+    const dtmf = target.dtmf ?? 'auto'
     const offer = createOffer(
-      capabilitiesOf({ codecs: target.codecs, port: opened.port }, this.#options.advertisedHost),
+      capabilitiesOf({ codecs: target.codecs, port: opened.port, dtmf }, this.#options.advertisedHost),
       'sendrecv',
       { id: sdpId, previous: null },
     )
@@ -300,12 +268,12 @@ export class Switchboard {
       to: partyOf(target.uri, null),
       from: partyOf(target.from.uri, target.from.displayName),
       offer: null,
-      digest: null,
     })
     line.engine = engine
     line.sdpId = sdpId
     line.port = opened.port
     line.codecs = target.codecs
+    line.dtmf = dtmf
     line.room = request.room
     line.description = offer
     line.timer = setTimeout(() => {
@@ -430,13 +398,13 @@ export class Switchboard {
     if (enter !== null) {
       this.#emit('leg.answered', {
         legId: line.legId,
-        codec: legMediaOf(media).codec,
+        codec: legMediaOf(media, line.dtmf).codec,
         roomId: enter.roomId,
       })
     }
     const connected = await line.engine!.request('leg.connect', {
       legId: line.legId,
-      media: legMediaOf(media),
+      media: legMediaOf(media, line.dtmf),
       enter,
     })
     if (!isFailure(connected) && media.held !== line.held) {
@@ -469,10 +437,18 @@ export class Switchboard {
   }
 
   #info(line: Line, contentType: string, body: Uint8Array): void {
-    const info = parseDtmfInfo(contentType, body)
+    const info = line.dtmf === 'auto' || line.dtmf === 'info' ? parseDtmfInfo(contentType, body) : null
     if (info !== null && line.engine !== null) {
       void line.engine.request('leg.key', { legId: line.legId, key: info.digit, source: 'info' })
     }
+  }
+
+  /** A key that goes to the far end by INFO. */
+  sendKey(legId: string, digit: string, durationMs: number): void {
+    const line = this.lines.get(legId)
+    if (line === undefined) return
+    const body = formatDtmfInfo({ digit, durationMs })
+    this.#sip.do((agent, now) => agent.info(line.sessionId, DTMF_RELAY, body, now))
   }
 
   async #snapshot(line: Line): Promise<LegSnapshot> {
@@ -546,11 +522,5 @@ function reasonOfEnd(event: Extract<UaEvent, { kind: 'ended' }>): EndedReason {
 const directionOf = (line: Line): Line['told'] => (line.onHold ? 'sendonly' : 'sendrecv')
 
 const newSdpId = (): string => String(randomInt(1, 2 ** 47))
-/** What a caller says of itself before anybody has judged it; what is stored of an account is of MD5 and SHA-256 only. */
-function claimOf({ digest }: Line): Events['leg.incoming']['digest'] {
-  if (digest === null || digest.algorithm === 'SHA-512-256') return null
-  return { username: digest.username, algorithm: digest.algorithm }
-}
-
 const notFound = (legId: string): Failure => ({ failure: 'not_found', message: `no leg ${legId}` })
 const conflict = (message: string): Failure => ({ failure: 'conflict', message })

@@ -80,6 +80,8 @@ export interface Session {
   /** The BYE that waits for the ACK of our 2xx (RFC 3261 §15). */
   pendingBye: HeaderFields | null
   ownReinvite: OwnReinvite | null
+  /** INFOs to be sent; the first is under way. */
+  readonly infos: Body[]
   peerReinvite: ServerTransaction | null
   localDescription: Body | null
   timer: SessionTimer | null
@@ -237,6 +239,7 @@ export function newSession(core: AgentCore, seed: SessionSeed): Session {
     acknowledge: null,
     pendingBye: null,
     ownReinvite: null,
+    infos: [],
     peerReinvite: null,
     localDescription: null,
     timer: null,

@@ -10,10 +10,10 @@ import type {
   UserAgentOptions,
   Watch,
 } from './agent-types.ts'
-import { ended, endOnFailure, finish, hangUp } from './ending.ts'
-import { sendInDialog } from './in-dialog-request.ts'
+import { ended, finish, hangUp } from './ending.ts'
 import { acceptCall, rejectCall, sendProvisional } from './inbound-call.ts'
 import { onRequest, refuseBroken } from './incoming-request.ts'
+import { sendInfo } from './info.ts'
 import { cancelCall, startCall } from './outbound-call.ts'
 import { sendReinvite } from './own-reinvite.ts'
 import { type ParseFailure, parseMessage } from './parse.ts'
@@ -173,22 +173,9 @@ export class UserAgent {
     return this.#with(sessionId, session => session.acknowledge?.(body, now))
   }
 
-  /** INFO inside a confirmed call, for example DTMF. An answer of 481 or 408 ends the call, any other is ignored. */
+  /** INFO inside a confirmed call, for example DTMF, one after the other. An answer of 481 or 408 ends the call, any other is ignored. */
   info(sessionId: string, contentType: string, body: Uint8Array, now: number): Action[] {
-    return this.#with(sessionId, session => {
-      const core = this.#core
-      if (session.phase !== 'confirmed' || session.dialog === null) return
-      const user = {
-        response: ({ status }: { status: number }, at: number): void => {
-          endOnFailure(core, session, status, at)
-        },
-        failed: (cause: 'timeout' | 'unreachable', at: number): void => {
-          if (cause === 'timeout') endOnFailure(core, session, 408, at)
-        },
-      }
-      const request = { method: 'INFO', headers: [], body: { type: contentType, bytes: body } }
-      sendInDialog(core, session, session.dialog, request, user, now)
-    })
+    return this.#with(sessionId, session => sendInfo(this.#core, session, { type: contentType, bytes: body }, now))
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { CodecName, Commands, EndedReason, Events, PlaySource, RoomSpec } from '../../media/protocol.ts'
+import type { CodecName, Commands, DtmfMode, EndedReason, Events, PlaySource, RoomSpec } from '../../media/protocol.ts'
 import type { EventType } from '../events/catalog.ts'
 import { isJoinable } from './join-window.ts'
 import { scheduleOf, settingsOf } from './settings.ts'
@@ -12,6 +12,8 @@ export interface LegRows {
   participant: ParticipantRow
   room: ConferenceRoomRow | null
   codecs: CodecName[]
+  /** Absent: as SDP agrees. */
+  dtmf?: DtmfMode
 }
 
 /** What an event changes. `call.*` events carry the call, `conference.participant.*` the participant. */
@@ -186,7 +188,13 @@ export function commandFor(rows: LegRows): LegCommand | 'seat' | null {
     case 'answering':
       return {
         name: 'leg.answer',
-        body: { legId: participant.id, room: ownRoom(call), affinity: affinityOf(call), codecs: rows.codecs },
+        body: {
+          legId: participant.id,
+          room: ownRoom(call),
+          affinity: affinityOf(call),
+          codecs: rows.codecs,
+          ...(rows.dtmf === undefined ? {} : { dtmf: rows.dtmf }),
+        },
       }
     case 'settled':
       return call.target === 'echo' && participant.prompted === 0 ? play(participant, ['echo']) : null

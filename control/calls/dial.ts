@@ -210,6 +210,7 @@ function overTrunk(to: string, from: string | undefined, connection: ConnectionR
         ? null
         : { username: connection.auth_username, password: connection.auth_password },
     codecs: JSON.parse(connection.codecs) as DialTarget['codecs'],
+    ...(connection.dtmf_mode === 'auto' ? {} : { dtmf: connection.dtmf_mode }),
   }
   return { target, connection, from: caller }
 }

@@ -41,7 +41,8 @@ export async function loadLeg(db: Db, legId: string): Promise<LegRows | null> {
   const room = call.room_id === null ? undefined : await tenant.find('conference_rooms', call.room_id)
   const connection = call.connection_id === null ? undefined : await tenant.find('connections', call.connection_id)
   const codecs: CodecName[] = connection === undefined ? ['PCMU', 'PCMA'] : JSON.parse(connection.codecs)
-  return { call, participant, room: room ?? null, codecs }
+  const dtmf = connection === undefined || connection.dtmf_mode === 'auto' ? {} : { dtmf: connection.dtmf_mode }
+  return { call, participant, room: room ?? null, codecs, ...dtmf }
 }
 
 /** Writes a decision about a leg and tells its events; returns the rows as they are now. */
@@ -127,7 +128,7 @@ export async function insertParty(
     id: party.legId,
     call_id: party.callId,
     session_call_id: null,
-    step: party.dial !== undefined ? 'to_dial' : party.direction === 'inbound' ? 'answering' : 'dialing',
+    step: party.direction === 'inbound' ? 'answering' : party.dial === undefined ? 'dialing' : 'to_dial',
     leave_prompt: null,
     leave_reason: null,
     prompted: 0,

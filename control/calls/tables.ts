@@ -1,5 +1,12 @@
 import type { Generated, Insertable, Selectable } from 'kysely'
-import type { EndedReason, StreamEndedReason, StreamFormat, StreamStatus, StreamTracks } from '../../media/protocol.ts'
+import type {
+  DtmfMode,
+  EndedReason,
+  StreamEndedReason,
+  StreamFormat,
+  StreamStatus,
+  StreamTracks,
+} from '../../media/protocol.ts'
 import type { TenantColumns } from '../tenant-columns.ts'
 
 /** Tables of calls, rooms, routes, numbers and connections. */
@@ -239,7 +246,7 @@ export interface ConnectionTable extends TenantColumns {
   codecs: string
   max_calls: number | null
   enabled: number
-  dtmf_mode: Generated<'auto'>
+  dtmf_mode: Generated<DtmfMode>
   /** What media has said of the far end; null: nothing yet. */
   status: Generated<'registered' | 'reachable' | 'unreachable' | null>
   sip_code: Generated<number | null>

@@ -56,7 +56,7 @@ type Change = Static<typeof changeBody>
 type Columns = Omit<ConnectionRow, 'id' | 'organisation_id' | 'livemode' | 'created' | 'updated' | keyof typeof UNHEARD>
 
 /** Nothing is known of the far end yet. */
-const UNHEARD = { dtmf_mode: 'auto', status: null, sip_code: null, kept_by: null, kept_until: null } as const
+const UNHEARD = { status: null, sip_code: null, kept_by: null, kept_until: null } as const
 
 export function connectionRoutes(deps: { store: Store; now: () => Date }): Route[] {
   const { store, now } = deps
@@ -145,6 +145,7 @@ const EMPTY: Omit<Columns, 'name' | 'kind'> = {
   auth_password: null,
   allowed_ips: '[]',
   codecs: '["PCMU","PCMA"]',
+  dtmf_mode: 'auto',
   max_calls: null,
   enabled: 1,
 }
@@ -159,6 +160,7 @@ const merge = (row: Columns, body: Change): Columns => ({
   auth_password: body.auth === undefined ? row.auth_password : (body.auth?.password ?? null),
   allowed_ips: body.allowed_ips === undefined ? row.allowed_ips : JSON.stringify(body.allowed_ips),
   codecs: body.codecs === undefined ? row.codecs : JSON.stringify(body.codecs),
+  dtmf_mode: body.dtmf_mode ?? row.dtmf_mode,
   max_calls: body.max_calls === undefined ? row.max_calls : body.max_calls,
   enabled: body.enabled === undefined ? row.enabled : body.enabled ? 1 : 0,
 })

@@ -2,8 +2,11 @@ import Type, { type Static } from 'typebox'
 import type { ConnectionRow } from '../calls/tables.ts'
 import { nullable, oneOf, timestamp } from '../http/schema.ts'
 
+export const dtmfMode = oneOf(['auto', 'rfc4733', 'inband', 'info'], {
+  description:
+    'How keys come and go. auto: by RFC 4733 where the far end takes it, else as tones; SIP INFO is understood too. The others: that way alone.',
+})
 /** Words to come are refused until the engine does what they say. */
-export const dtmfMode = oneOf(['auto'], { description: 'auto: RFC 4733, SIP INFO and tones are all understood.' })
 export const srtp = oneOf(['off'])
 
 export const connectionSchema = Type.Object({
@@ -52,7 +55,7 @@ export const toConnection = (row: ConnectionRow): Connection => ({
   auth: row.auth_username === null ? null : { username: row.auth_username },
   allowed_ips: JSON.parse(row.allowed_ips) as string[],
   codecs: JSON.parse(row.codecs) as string[],
-  dtmf_mode: 'auto',
+  dtmf_mode: row.dtmf_mode,
   srtp: 'off',
   max_calls: row.max_calls,
   enabled: row.enabled === 1,

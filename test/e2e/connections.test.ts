@@ -79,16 +79,13 @@ test(
 )
 
 test(
-  'a trunk that answers OPTIONS is reachable; one where nobody listens becomes unreachable',
+  'a trunk that answers OPTIONS is reachable',
   async () => {
     const phone = await Phone.open('trunk')
     const port = Number(/:(\d+)$/.exec(phone.uri)![1])
     const trunk = { name: 'Trunk', kind: 'trunk', host: '127.0.0.1' }
     const { id } = await product.ok('POST', '/connections', { ...trunk, port })
-    const dead = await product.ok('POST', '/connections', { ...trunk, port: 9, transport: 'tcp' })
     await statusBecomes(id, 'reachable')
-    await statusBecomes(dead.id, 'unreachable')
-    assert.equal(await eventTypes(dead.id), ['connection.unreachable'])
     await phone.close()
   },
   SLOW,

@@ -64,7 +64,10 @@ export class Speaker {
 }
 
 /** What SDP would have agreed on with a far end at this host. */
-export const mediaOf = (host: string, options: { telephoneEvent?: boolean } = {}): LegMedia => {
+export const mediaOf = (
+  host: string,
+  options: { telephoneEvent?: boolean; dtmf?: LegMedia['dtmf'] } = {},
+): LegMedia => {
   const event = options.telephoneEvent === false ? null : TELEPHONE_EVENT
   return {
     codec: 'PCMU',
@@ -73,6 +76,7 @@ export const mediaOf = (host: string, options: { telephoneEvent?: boolean } = {}
     telephoneEvent: { send: event, receive: event },
     remote: { host, port: 4000, rtcpHost: host, rtcpPort: 4001, rtcpMux: false },
     direction: 'sendrecv',
+    dtmf: options.dtmf ?? 'auto',
   }
 }
 
@@ -93,7 +97,13 @@ export class Party {
       sendRtp: (bytes: Uint8Array, length: number) => this.#received.take(bytes, length),
       sendRtcp: () => {},
     }
-    this.leg = new RtpLeg(id, out, { key: () => {}, timedOut: () => {} }, seeded(id.charCodeAt(id.length - 1)))
+    this.leg = new RtpLeg(
+      id,
+      out,
+      { key: () => {}, timedOut: () => {} },
+      seeded(id.charCodeAt(id.length - 1)),
+      () => {},
+    )
     this.leg.connect(mediaOf(host), 0)
     this.#speaker = new Speaker((packet, now) => this.leg.rtp(packet, host, 4000, now))
   }

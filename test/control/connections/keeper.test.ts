@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { wayTo } from '../../../control/calls/dial.ts'
 import { ConnectionKeeper } from '../../../control/connections/keeper.ts'
 import { applyConnectionReport } from '../../../control/connections/status.ts'
 import type { MediaPort } from '../../../control/media-events.ts'
@@ -171,6 +172,22 @@ test('a registration needs a host and an account', async () => {
   assert.equal(await refused({ auth: null }), [400, 'auth'])
   assert.equal(await refused({ auth: { username: 'a@b c', password: 'x' } }), [400, 'auth.username'])
   assert.equal(await refused({ auth: { username: 'a\r\nEvil: 1', password: 'x' } }), [400, 'auth.username'])
+})
+
+test('a number goes out over what answers, as its account, and with its keys as `dtmf_mode` says', async () => {
+  const scene = await Scene.open()
+  const tenant = { organisationId: scene.app.ours.organisationId, livemode: true }
+  const way = async () => {
+    const found = await wayTo(scene.app.store.db, tenant, { to: '+15550100200' }, '192.0.2.1')
+    if ('problem' in found) throw new Error('no way')
+    return { connection: found.connection?.id, from: found.target.from.uri, dtmf: found.target.dtmf }
+  }
+  const id = await scene.make({ ...REGISTRATION, dtmf_mode: 'info' })
+  assert.equal(await way(), { connection: id, from: 'sip:ann@192.0.2.50', dtmf: 'info' })
+  await scene.report(id, 'unreachable', 408)
+  assert.is((await way()).connection, id, 'there is no other')
+  const other = await scene.make({ name: 'Trunk', kind: 'trunk', host: '192.0.2.60' })
+  assert.equal(await way(), { connection: other, from: 'sip:tandem@192.0.2.60', dtmf: undefined })
 })
 
 test.run()
