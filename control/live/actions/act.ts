@@ -1,5 +1,5 @@
 import type { Store } from '../../store.ts'
-import type { Tenant } from '../../tenancy.ts'
+import { forTenant, type Tenant } from '../../tenancy.ts'
 import { assistantSettings } from '../assistant-settings.ts'
 import type { ActionOutcome, ActionScene } from '../flow-play.ts'
 import { type HttpActionParts, postAction, scalarOf } from './http-action.ts'
@@ -54,12 +54,15 @@ async function callServer(
   return { status: 'succeeded', outcome: 'success', output: scalarOf(result.body) }
 }
 
-async function callback({ bookCallback }: ActParts, scene: ActionScene): Promise<ActionOutcome> {
+async function callback({ store, bookCallback }: ActParts, scene: ActionScene): Promise<ActionOutcome> {
   const { stage, request } = scene
   const { call } = stage
   const caller = call.direction === 'inbound' ? call.from_address : call.to_address
   const { phone = caller, note = null } = request.input
   const queueId = request.node.target?.type === 'queue' ? String(request.input.target_id) : null
+  // It was deleted after the flow was made: a callback of no queue would be offered to nobody.
+  const isGone = queueId !== null && (await forTenant(store.db, stage.tenant).find('queues', queueId)) === undefined
+  if (isGone) return { status: 'failed', outcome: 'failed', output: null }
   const booked = await bookCallback(stage.tenant, {
     phone: String(phone ?? caller),
     callId: call.id,

@@ -251,6 +251,19 @@ test('a flow books a callback for its caller', async () => {
   await world.close()
 })
 
+test('a callback for a queue that is no more fails, and is booked for nobody', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  const queue = await world.make('/queues', { name: 'Sales' })
+  await makeFlow(world, acting({ type: 'callback', target: { type: 'queue', id: queue } }, ['booked', 'failed']))
+  assert.is((await world.ask(`DELETE /v1/queues/${queue}`)).status, 200)
+  media.dialIn('part_1', '2000', '+15550100199')
+  const run = await runOf(world, await callOf(world, 'part_1'))
+  assert.is(run.path.at(-1).node_key, 'failed')
+  assert.equal((await world.ask('GET /v1/callbacks')).body.data, [])
+  await world.close()
+})
+
 test('an action asks the server that it names, and its answer is a variable; private servers are refused', async () => {
   const asked: { body: string; key: string | undefined }[] = []
   const server = createServer((request, response) => {

@@ -1,0 +1,149 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { Phone } from '../../bench/phone.ts'
+import type { PhoneCall } from '../../bench/phone-call.ts'
+import { Product } from '../../bench/product.ts'
+import { audibleSamples, levelAt } from '../../bench/spectrum.ts'
+import { tone } from '../../bench/voices.ts'
+import { readWav } from '../../codecs/wav.ts'
+import { suite } from '../harness.ts'
+import { curtain, endedCall, HEARD_DBOV } from './scene.ts'
+import { killAndWait } from './witness.ts'
+
+const test = suite('e2e/led-call')
+const LIMIT = { timeoutMs: 60_000 }
+const CARD = '4929876543210987'
+const CALLER_HZ = 440
+
+let product: Product
+test.before(async () => {
+  product = await Product.start()
+})
+test.after(() => curtain(product))
+
+const to = (next: string, condition: object = { kind: 'always' }) => ({ condition, next })
+
+const SHOP = {
+  kind: 'ivr',
+  nodes: [
+    { key: 'start', type: 'start', transitions: [to('menu')] },
+    {
+      key: 'menu',
+      type: 'menu',
+      script: 'Press one to pay.',
+      input: { modes: ['dtmf'], timeout_ms: 30_000 },
+      transitions: [to('pay', { kind: 'dtmf', digits: '1' }), to('end', { kind: 'else' })],
+    },
+    {
+      key: 'pay',
+      type: 'payment',
+      payment: { amount: '12.50', currency: 'EUR' },
+      transitions: [to('more', { kind: 'outcome', value: 'paid' }), to('end')],
+    },
+    {
+      key: 'more',
+      type: 'collect',
+      script: 'Thank you. Press a key.',
+      save_as: 'last',
+      input: { modes: ['dtmf'], timeout_ms: 30_000 },
+      transitions: [to('end')],
+    },
+    { key: 'end', type: 'end' },
+  ],
+  variables: [{ name: 'last' }],
+}
+
+/** Calls the phone, and has it answer. */
+async function called(phone: Phone, more: object): Promise<{ id: string; call: PhoneCall }> {
+  const ringing = phone.next()
+  const { id } = await product.ok('POST', '/calls', { to: phone.uri, ...more })
+  const call = await ringing
+  call.answer()
+  return { id, call }
+}
+
+/** Once the flow of a call stands at this node. */
+const at = (id: string, key: string) =>
+  product.until(`the flow is at ${key}`, async () => {
+    const run = await product.ok('GET', `/calls/${id}/flow_run`)
+    return run.current_node_key === key ? run : null
+  })
+
+async function untilKeys(call: PhoneCall, keys: string): Promise<void> {
+  await product.until(`${keys} is heard`, async () => (call.keysHeard.endsWith(keys) ? true : null))
+}
+
+test(
+  'a flow outlives a kill of control; its payment node gives the keys to the payment line and to nobody else, and capture goes on after it',
+  async () => {
+    const [phone, line] = [await Phone.open('payer'), await Phone.open('line')]
+    const [host = '', port = ''] = line.uri.replace(/^sip:[^@]*@/, '').split(':')
+    const trunk = await product.ok('POST', '/connections', { name: 'Bank', kind: 'trunk', host, port: Number(port) })
+    const number = { number: '+14155550142', connection_id: trunk.id, payment_line: true }
+    await product.ok('POST', '/phone_numbers', number)
+    await product.ok('PATCH', '/organisation', { pci: { enabled: true, mask_dtmf: true } })
+    const flow = await product.ok('POST', '/flows', { name: 'Shop', kind: 'ivr', graph: SHOP })
+    await product.ok('POST', `/flows/${flow.id}/publish`, {})
+
+    const { id, call } = await called(phone, { flow_id: flow.id, record: true })
+    await at(id, 'menu')
+    const killed = killAndWait(product, 'control')
+    const ringing = line.next()
+    await call.press('1')
+    await killed
+    await product.ready()
+    const atLine = await ringing
+    atLine.answer()
+    await product.until('capture is paused', async () => {
+      const events = await product.all(`/calls/${id}/events`)
+      return events.some(({ type }) => type === 'call.pci.paused') ? true : null
+    })
+    call.say(tone(CALLER_HZ))
+    await atLine.heard.next(500)
+    await call.press(CARD, { as: 'rfc4733', gapMs: 60 })
+    await untilKeys(atLine, CARD)
+    assert.ok(levelAt(CALLER_HZ, await atLine.heard.next(500)) > HEARD_DBOV, 'the payment line hears the caller')
+    await atLine.hangup()
+    await at(id, 'more')
+    await call.heard.next(1500)
+    await call.press('9')
+    await endedCall(product, id)
+
+    const run = await product.ok('GET', `/calls/${id}/flow_run`)
+    assert.is(run.end_reason, 'end_node')
+    assert.is(run.variables.last, '9', 'after the payment keys are keys again')
+    assert.is(run.actions[0].status, 'succeeded')
+    const keys = (await product.all(`/calls/${id}/events`)).filter(({ type }) => type === 'call.dtmf')
+    const shown = keys.map(({ data }) => data.object.digit)
+    assert.is(shown.join(''), `1${'*'.repeat(CARD.length)}9`)
+    await assertNowhere(CARD)
+
+    const path = `/calls/${id}/recording`
+    const { segments } = await product.until('the recording is ready', async () => {
+      const found = await product.ok('GET', path)
+      return found.status === 'recording' ? null : found
+    })
+    assert.is(segments.length, 1)
+    const wav = readWav(await product.download(`${path}/content`))
+    if ('error' in wav) throw new Error(wav.error)
+    const [{ from_ms: fromMs, to_ms: toMs }] = segments
+    assert.ok(toMs - fromMs > 1000)
+    for (const channel of wav.samples) assert.is(audibleSamples(channel.slice(fromMs * 8, toMs * 8)), 0)
+    const after = wav.samples.map(channel => levelAt(CALLER_HZ, channel.slice(toMs * 8 + 4000, toMs * 8 + 8000)))
+    assert.ok(Math.max(...after) > HEARD_DBOV, 'after the payment it records again')
+    await Promise.all([phone.close(), line.close()])
+  },
+  LIMIT,
+)
+
+/** No file of the data directory holds it, and nothing that the processes wrote. */
+async function assertNowhere(secret: string): Promise<void> {
+  const files = readdirSync(product.dataDir, { recursive: true, withFileTypes: true }).filter(file => file.isFile())
+  for (const { name, parentPath } of files) {
+    assert.not.ok(readFileSync(join(parentPath, name)).includes(secret), `${name} holds ${secret}`)
+  }
+  assert.not.ok(product.output.includes(secret))
+}
+
+test.run()
