@@ -7,6 +7,7 @@ import { SpeechClient } from '../../media/speech/speech-client.ts'
 import { SpeechHost } from '../../media/speech/speech-host.ts'
 import { OFFLINE_SPEECH } from '../../media/speech/speech-protocol.ts'
 import { suite } from '../harness.ts'
+import { Bot } from './bot.ts'
 import { callFrom, curtain, endedCall } from './scene.ts'
 
 /** Offline models load in two processes, on a busy machine. */
@@ -73,6 +74,35 @@ test(
     }
     call.say(samplesOf(await spoken('Thank you, goodbye.')))
     assert.is((await endedCall(product, callId, 30_000)).ended_reason, 'assistant_ended')
+  },
+  LOADING,
+)
+
+test(
+  'a web call of a client token talks with its assistant over the call WebSocket, and uses the token up',
+  async () => {
+    const [assistant] = await product.all('/assistants')
+    const ticket = await product.ok('POST', '/client_tokens', { assistant_id: assistant.id })
+    const bot = await Bot.connect(ticket.ws_url, ticket.token)
+    const { start } = await bot.until(message => message.event === 'start')
+    const callId = start?.callSid ?? ''
+    bot.speak(samplesOf(new Int16Array(0)))
+    const [greeting] = await turnsOf(callId, 1)
+    assert.match(greeting.turn.text, /Harbour Shop/)
+    const before = bot.heard.length
+    bot.speak(samplesOf(await spoken('When are you open on Saturday?')))
+    const [, question, answer] = await turnsOf(callId, 3)
+    assert.match(question.turn.text.toLowerCase(), /open on saturday/)
+    assert.match(answer.turn.text, /On Saturday we open from ten to two/)
+    const heard = Int16Array.from(bot.heard.slice(before).flatMap(frame => [...frame]))
+    const made = await caller.transcribe(heard, null)
+    assert.match('error' in made ? made.error : made.text.toLowerCase(), /saturday/)
+    bot.speak(samplesOf(await spoken('Thank you, goodbye.')))
+    const ended = await endedCall(product, callId, 30_000)
+    assert.equal([ended.direction, ended.ended_reason], ['inbound', 'assistant_ended'])
+    await bot.close()
+    const again = await Bot.connect(ticket.ws_url, ticket.token).catch((refused: { status: number }) => refused.status)
+    assert.is(again, 401)
   },
   LOADING,
 )

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone.ts'
 import type { PhoneCall } from '../../bench/phone-call.ts'
 import { Product } from '../../bench/product.ts'
+import { RestClient } from '../../bench/rest-client.ts'
 import { loudness } from '../../bench/spectrum.ts'
 import { readWav } from '../../codecs/wav.ts'
 import { suite } from '../harness.ts'
@@ -85,6 +86,59 @@ softphoneTest('the softphone rings, accepts, is heard, holds and hangs up', asyn
   assert.equal(faults, [])
   await phone.close()
 })
+
+softphoneTest('the softphone dials a colleague by the extension, and hangs up', async () => {
+  const callee = await newAgent()
+  await product.ok('PATCH', `/users/${callee.userId}`, { extension: '310' })
+  const bot = await Bot.connect(callee.wsUrl, callee.token)
+  const { userId, token } = await newAgent()
+  const { page, faults } = await chromium!.open(`${product.baseUrl}/softphone#client_token=${token}`)
+  await page.click('#start')
+  await page.waitForSelector('#idle:not([hidden])')
+  for (const key of '310') await page.click(`#dialpad button[value="${key}"]`)
+  await page.click('#dial button[type="submit"]')
+  await page.waitForSelector('#call:not([hidden])')
+  const { ring } = await bot.until(message => message.event === 'ring')
+  bot.send({ event: 'accept' })
+  await bot.until(message => message.event === 'start')
+  assert.ok(loudness(await bot.listen(3000)) > SPOKEN_DBOV, 'the colleague hears the member')
+  const agent = await product.ok('GET', `/agents/${userId}/status`)
+  assert.equal([agent.status, agent.call.call_id], ['busy', ring?.call_id])
+  await page.click('#leave')
+  await page.waitForSelector('#idle:not([hidden])')
+  await bot.until(message => message.event === 'stop')
+  assert.equal(faults, [])
+  await bot.close()
+})
+
+test(
+  'a softphone of a test-mode member dials sandbox numbers, and nobody outside',
+  async () => {
+    const asTest = new RestClient(product.baseUrl, product.testKey)
+    const { user_id: userId } = await asTest.ok('POST', '/invitations', { email: 'test@example.com' })
+    await asTest.ok('PATCH', `/users/${userId}`, { status: 'active' })
+    const ticket = await asTest.ok('POST', '/client_tokens', { agent_user_id: userId })
+    const bot = await Bot.connect(ticket.ws_url, ticket.token)
+    bot.send({ event: 'control', control: { type: 'dial', to: '+15557654321' } })
+    const { control } = await bot.until(message => message.control?.type === 'refused')
+    assert.match(String(control?.message), 'sandbox')
+    bot.send({ event: 'control', control: { type: 'dial', to: '+15005550006' } })
+    const { ring } = await bot.until(message => message.event === 'ring')
+    assert.is(ring?.dialled, '+15005550006')
+    bot.send({ event: 'accept' })
+    const call = await product.until('the number has answered', async () => {
+      const [one] = (await asTest.ok('GET', '/calls')).data
+      return one?.status === 'in_progress' ? one : null
+    })
+    assert.equal([call.direction, call.to, call.livemode], ['outbound', '+15005550006', false])
+    bot.send({ event: 'stop' })
+    await product.until('it has ended', async () =>
+      (await asTest.ok('GET', `/calls/${call.id}`)).ended_reason === 'agent_hangup' ? true : null,
+    )
+    await bot.close()
+  },
+  SLOW,
+)
 
 test(
   'a softphone that declines, and one that is gone, ring no longer; a bot can be one',
