@@ -51,6 +51,7 @@ import { clientTokenRoutes } from './resources/client-tokens.ts'
 import { conferenceRoomRoutes } from './resources/conference-rooms/routes.ts'
 import { connectionRoutes } from './resources/connections.ts'
 import { copilotProfileRoutes } from './resources/copilot-profiles/routes.ts'
+import { doNotCallRoutes } from './resources/do-not-call.ts'
 import { serveDocs } from './resources/docs.ts'
 import { eventRoutes } from './resources/events.ts'
 import { flowRoutes } from './resources/flows/routes.ts'
@@ -340,6 +341,7 @@ function contactCentre(
     ...copilotProfileRoutes({ store, now, exists, usesOf: queuesUsing }),
     ...queueRoutes({ store, now, exists, usesOf: usersOf(queuesUsing, callbacksUsing, routesLeadingTo) }),
     ...callbackRoutes({ store, now, exists, settings: organisationSettings }),
+    ...doNotCallRoutes({ store, now, settings: organisationSettings }),
   ]
 }
 

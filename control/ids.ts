@@ -23,6 +23,7 @@ export const PREFIXES = {
   assistant: 'asst',
   copilot_profile: 'cop',
   callback: 'cb',
+  do_not_call_number: 'dnc',
   audio_asset: 'aud',
   kb_document: 'kbd',
   kb_passage: 'kbp',

@@ -9,6 +9,7 @@ import type { RingTarget } from '../queues/rings.ts'
 import { toCallback } from '../schemas/callback.ts'
 import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
+import { isListed } from './do-not-call.ts'
 
 /** What happens to a callback while it is returned (api-additions.md, "Callback states"). Each step is taken from its state alone. */
 
@@ -103,6 +104,11 @@ async function attemptFailed(
   { result, hours, at }: { result: string; hours: BusinessHours; at: string },
 ): Promise<void> {
   const free = { last_result: result, offered_to: null }
+  if (await isListed(trx, tenant, row.phone)) {
+    const change = { ...free, status: 'cancelled' as const, open_phone: null }
+    await move(trx, tenant, row, ['dialing'], change, { type: 'callback.cancelled', at })
+    return
+  }
   if (row.attempts >= row.max_attempts) {
     const change = { ...free, status: 'failed' as const, open_phone: null }
     await move(trx, tenant, row, ['dialing'], change, { type: 'callback.failed', at })

@@ -1,5 +1,6 @@
 import type { DialTarget } from '../../media/protocol.ts'
 import { isFailure } from '../../media/protocol.ts'
+import { doNotCallProblem } from '../callbacks/do-not-call.ts'
 import { addressOfRecord, sipHost } from '../connections/address.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import { newId } from '../ids.ts'
@@ -66,7 +67,7 @@ export async function placeCall(
   const legId = newId('participant')
   const way = caller.livemode
     ? await wayTo(deps.store.db, caller, request, deps.sipHost)
-    : sandboxWay(deps, request, legId)
+    : ((await doNotCallProblem(deps.store.db, caller, request.to)) ?? sandboxWay(deps, request, legId))
   if ('problem' in way) return way
   const at = deps.now().toISOString()
   const placed = await deps.store.transaction(async trx => {
@@ -158,6 +159,8 @@ export async function wayTo(
 ): Promise<Way | Problem> {
   const { to, from } = request
   if (from !== undefined && !E164.test(from) && !SIP_URI.test(from)) return malformed('from')
+  const blocked = await doNotCallProblem(db, tenant, to)
+  if (blocked !== null) return blocked
   if (E164.test(to)) {
     const connection = await trunkFor(db, tenant, from)
     if (connection === undefined) {

@@ -14,6 +14,7 @@ export interface ContactCentreTables {
   copilot_profiles: CopilotProfileTable
   callbacks: CallbackTable
   callback_requests: CallbackRequestTable
+  do_not_call: DoNotCallTable
 }
 
 export interface TeamTable extends TenantColumns {
@@ -191,6 +192,16 @@ export interface CallbackRequestTable extends TenantColumns {
   callback_id: string
 }
 
+/** A number that must not be called. */
+export interface DoNotCallTable extends TenantColumns {
+  id: string
+  /** E.164; once in each organisation and mode. */
+  phone: string
+  reason: string
+  created: string
+}
+
+export type DoNotCallRow = Selectable<DoNotCallTable>
 export type TeamRow = Selectable<TeamTable>
 export type UserRow = Selectable<UserTable>
 export type InvitationRow = Selectable<InvitationTable>

@@ -50,6 +50,11 @@ export const ERRORS = {
   ),
   origin_mismatch: entry(403, 'permission_error', 'The client token is bound to another website.'),
   plan_limit: entry(403, 'permission_error', 'The organisation has used up what its plan allows.'),
+  do_not_call: entry(
+    403,
+    'permission_error',
+    'The number is on the do-not-call list: it is neither called nor called back.',
+  ),
   resource_missing: entry(404, 'invalid_request_error', 'Nothing with this ID in this organisation and mode.'),
   resource_conflict: entry(
     409,

@@ -17,6 +17,7 @@ import { programs } from './070-programs.ts'
 import { transcripts } from './071-transcripts.ts'
 import { queues } from './080-queues.ts'
 import { sessions } from './081-sessions.ts'
+import { doNotCall } from './090-do-not-call.ts'
 import { runningAudio } from './092-running-audio.ts'
 import { connections } from './094-connections.ts'
 import { ledRings } from './095-led-rings.ts'
@@ -41,6 +42,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '071-transcripts': transcripts,
   '080-queues': queues,
   '081-sessions': sessions,
+  '090-do-not-call': doNotCall,
   '092-running-audio': runningAudio,
   '094-connections': connections,
   '095-led-rings': ledRings,

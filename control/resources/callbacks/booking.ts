@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import { doNotCallProblem } from '../../callbacks/do-not-call.ts'
 import type { BusinessHours } from '../../contact-centre/business-hours.ts'
 import type { CallbackRow } from '../../contact-centre/tables.ts'
 import { appendEvent } from '../../events/log.ts'
@@ -108,6 +109,8 @@ async function newCallback(
         : `phone is neither ${form} nor in the local form of ${country}.`
     return problem('parameter_invalid', message, { param: 'phone' })
   }
+  const blocked = await doNotCallProblem(trx, tenant, phone, 'phone')
+  if (blocked !== null) return blocked
   const now = deps.now()
   const asked = { due_at: body.due_at ?? null, window_end: body.window_end ?? null }
   const plan = planCallback(asked, { hours: businessHours, slaMinutes: callbacks.sla_minutes, now })

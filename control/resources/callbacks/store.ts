@@ -58,6 +58,19 @@ export async function saveCallback(
   return changed
 }
 
+/** Cancels the callback to a number that must not be called any more, unless it is on a call. */
+export async function cancelCallbackTo(
+  trx: Trx,
+  tenant: Tenant,
+  { phone, at, request }: { phone: string; at: string; request: { requestId: string; idempotencyKey: string | null } },
+): Promise<void> {
+  const row = await openCallbackTo(trx, tenant, phone)
+  if (row === undefined || !WAITING.includes(row.status)) return
+  const change = { status: 'cancelled' as const, open_phone: null, updated: at }
+  const event = { type: 'callback.cancelled' as const, previousAttributes: { status: row.status }, request }
+  await saveCallback(trx, tenant, row, change, event)
+}
+
 /** Closes waiting callbacks that are past their window, or were due too long ago; returns how many. */
 export async function expireCallbacks(store: Store, now: Date): Promise<number> {
   const at = now.toISOString()

@@ -121,6 +121,23 @@ test('offered, ring timeout: pending, the next agent; away_on_missed applies', a
   await world.close()
 })
 
+test('a number that is listed as not to be called while it is dialled is not tried again', async () => {
+  const { world, ann, book, row, person, types } = await backs()
+  await world.setStatus(ann, 'available')
+  const id = await book()
+  await world.settle()
+  world.media.answer(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  const listed = { id: 'dnc_1', phone: '+14155550100', reason: '', created: world.clock.now().toISOString() }
+  await forTenant(world.store.db, world.tenant).insert('do_not_call', listed)
+  world.media.hangUp(person()!.legId, 'busy')
+  await world.settle()
+  assert.equal([(await row(id)).status, (await row(id)).open_phone], ['cancelled', null])
+  assert.is((await types()).at(-1), 'callback.cancelled')
+  assert.is(world.legOf(ann), undefined, 'the agent is free again')
+  await world.close()
+})
+
 test('dialing, busy or no answer, attempts left: pending again after 5 minutes, 30 minutes, 2 hours; none left: failed', async () => {
   const { world, ann, book, row, person, types } = await backs()
   await world.setStatus(ann, 'available')

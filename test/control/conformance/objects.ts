@@ -247,6 +247,7 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
   },
   '/assistants/:id': maker => withId(maker.ask('POST /v1/assistants', { name: 'Assistant' })),
   '/copilot_profiles/:id': maker => withId(maker.ask('POST /v1/copilot_profiles', { name: 'Profile' })),
+  '/do_not_call/:id': maker => withId(maker.ask('POST /v1/do_not_call', { phone: `+1415556${1000 + another()}` })),
   '/callbacks/:id': maker => withId(maker.ask('POST /v1/callbacks', { phone: `+1415555${1000 + another()}` })),
   '/queues/:id': maker => withId(maker.ask('POST /v1/queues', { name: 'Queue' })),
   '/teams/:id': maker => withId(maker.ask('POST /v1/teams', { name: 'Team' })),

@@ -23,6 +23,7 @@ export const BODIES: Record<string, (maker: Maker) => Promise<object> | object> 
     metadata: { order: '7' },
     due_at: '2026-12-01T10:00:00+02:00',
   }),
+  createDoNotCallNumber: () => ({ phone: `+1415556${1000 + another()}` }),
   createConnection: () => ({ name: 'Trunk', kind: 'trunk', host: '93.184.216.34' }),
   createInboundRoute: () => ({ match: { to: '7' }, target: { type: 'echo' } }),
   createInvitation: () => ({ email: `u${another()}@example.com` }),
