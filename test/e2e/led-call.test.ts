@@ -6,15 +6,16 @@ import type { PhoneCall } from '../../bench/phone-call.ts'
 import { Product } from '../../bench/product.ts'
 import { audibleSamples, levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
-import { readWav } from '../../codecs/wav.ts'
+import { readWav, wavHeader } from '../../codecs/wav.ts'
 import { suite } from '../harness.ts'
-import { curtain, endedCall, HEARD_DBOV } from './scene.ts'
+import { curtain, endedCall, HEARD_DBOV, UNHEARD_DBOV } from './scene.ts'
 import { killAndWait } from './witness.ts'
 
 const test = suite('e2e/led-call')
 const LIMIT = { timeoutMs: 60_000 }
 const CARD = '4929876543210987'
 const CALLER_HZ = 440
+const PLAYED_HZ = 900
 
 let product: Product
 test.before(async () => {
@@ -136,6 +137,43 @@ test(
   },
   LIMIT,
 )
+
+test(
+  'what the API says, plays and presses in a running call is heard by the party',
+  async () => {
+    const phone = await Phone.open('listener')
+    const { id, call } = await called(phone, {})
+    await product.until('it is answered', async () =>
+      (await product.ok('GET', `/calls/${id}`)).status === 'in_progress' ? true : null,
+    )
+    await product.ok('POST', `/calls/${id}/dtmf`, { digits: '159#' })
+    await untilKeys(call, '159#')
+    const samples = Int16Array.from({ length: 8000 }, (_, i) => 16_000 * Math.sin((2 * Math.PI * PLAYED_HZ * i) / 8000))
+    const file = { filename: 'tone.wav', content_base64: wavOf(samples).toString('base64') }
+    const asset = await product.ok('POST', '/audio_assets', { file, kind: 'prompt' })
+    await product.ok('POST', `/calls/${id}/play`, { audio_asset_id: asset.id, loop: true })
+    await product.until('the tone is heard', async () =>
+      levelAt(PLAYED_HZ, await call.heard.next(200)) > HEARD_DBOV ? true : null,
+    )
+    await product.ok('POST', `/calls/${id}/say`, {
+      text: 'Your parcel is on its way to you, and it will be there soon.',
+    })
+    await product.until('speech takes its place', async () => {
+      const heard = await call.heard.next(200)
+      return levelAt(PLAYED_HZ, heard) < UNHEARD_DBOV && audibleSamples(heard) > 400 ? true : null
+    })
+    await product.ok('POST', `/calls/${id}/hangup`, {})
+    await phone.close()
+  },
+  LIMIT,
+)
+
+/** Mono PCM16 at 8 kHz. */
+const wavOf = (samples: Int16Array): Buffer =>
+  Buffer.concat([
+    wavHeader({ sampleRateHz: 8000, channels: 1, dataBytes: samples.byteLength }),
+    Buffer.from(samples.buffer),
+  ])
 
 /** No file of the data directory holds it, and nothing that the processes wrote. */
 async function assertNowhere(secret: string): Promise<void> {
