@@ -53,6 +53,7 @@ export class MediaProcess {
       socketPath: join(dataDir, 'media.sock'),
       sipHost: HOST,
       sipPort: await freePort(HOST),
+      sipTls: null,
       wsPort: await freePort(HOST),
       publicIp: null,
       rtpPorts: { first: 30_000, last: 31_999 },

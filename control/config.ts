@@ -13,6 +13,11 @@ export interface Config {
   httpPort: number
   sipHost: string
   sipPort: number
+  /** Of SIP over TLS, when there is a certificate. */
+  sipTlsPort: number
+  /** PEM files, absolute paths; null: no TLS. */
+  sipTlsCert: string | null
+  sipTlsKey: string | null
   /** Of the call WebSocket, on `sipHost`. */
   wsPort: number
   /** Where browsers find the product when that is another address than our own; no slash at its end. */
@@ -141,6 +146,8 @@ function sttUrl(text: string): Parsed<string> {
       )
 }
 
+const path = (text: string): Parsed<string> => (text.includes('\0') ? bad('set a path') : ok(resolve(text)))
+
 const yesOrNo = (text: string): Parsed<boolean> =>
   text === 'yes' || text === 'no' ? ok(text === 'yes') : bad('set yes or no')
 
@@ -159,7 +166,7 @@ const SETTINGS: Settings = {
     name: 'TANDEM_DATA_DIR',
     default: './data',
     help: 'database, recordings, sockets; locked against a second instance',
-    parse: text => (text.includes('\0') ? bad('set a path') : ok(resolve(text))),
+    parse: path,
   },
   httpHost: { name: 'TANDEM_HTTP_HOST', default: '127.0.0.1', help: 'address of the REST API', parse: address },
   httpPort: {
@@ -174,6 +181,26 @@ const SETTINGS: Settings = {
     default: '5060',
     help: 'port for SIP over UDP and TCP',
     parse: integer(1, 65_535),
+  },
+  sipTlsPort: {
+    name: 'TANDEM_SIP_TLS_PORT',
+    default: '5061',
+    help: 'port for SIP over TLS, once there is a certificate',
+    parse: integer(1, 65_535),
+  },
+  sipTlsCert: {
+    name: 'TANDEM_SIP_TLS_CERT',
+    default: null,
+    help: 'PEM file of our certificate with its chain: SIP over TLS is listened for',
+    parse: path,
+    absent: null,
+  },
+  sipTlsKey: {
+    name: 'TANDEM_SIP_TLS_KEY',
+    default: null,
+    help: 'PEM file of its private key',
+    parse: path,
+    absent: null,
   },
   wsPort: {
     name: 'TANDEM_WS_PORT',
@@ -344,6 +371,9 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
     const parsed = setting.parse(text)
     if ('value' in parsed) values[field] = parsed.value
     else errors.push(`${setting.name}=${setting.secret ? '(hidden)' : text} is not valid: ${parsed.bad}.`)
+  }
+  if (errors.length === 0 && (values.sipTlsCert === null) !== (values.sipTlsKey === null)) {
+    errors.push('TANDEM_SIP_TLS_CERT and TANDEM_SIP_TLS_KEY need each other: set both, or neither.')
   }
   return errors.length > 0 ? { errors } : { config: values as unknown as Config }
 }

@@ -51,6 +51,10 @@ const mediaConfig = (config: Config) => ({
   socketPath: mediaSocketPath(config.dataDir),
   sipHost: config.sipHost,
   sipPort: config.sipPort,
+  sipTls:
+    config.sipTlsCert === null || config.sipTlsKey === null
+      ? null
+      : { port: config.sipTlsPort, certFile: config.sipTlsCert, keyFile: config.sipTlsKey },
   wsPort: config.wsPort,
   publicIp: config.publicIp,
   rtpPorts: config.rtpPorts,

@@ -100,7 +100,7 @@ const sources: Shape<PlaySource[]> = list(
 const target: Shape<Target> = (value): value is Target =>
   object<{ legId: string }>({ legId: id })(value) || object<{ roomId: string }>({ roomId: id })(value)
 
-const via = object({ host, port: integer(1, 65_535), transport: oneOf('udp', 'tcp') })
+const via = object({ host, port: integer(1, 65_535), transport: oneOf('udp', 'tcp', 'tls') })
 const credentials = nullable(object({ username: line(200), password: line(200) }))
 
 const connection: Shape<ConnectionSpec> = object<ConnectionSpec>({
@@ -152,6 +152,8 @@ export const COMMAND_SHAPES: { [N in CommandName]: Shape<Request<N>> } = {
     retryAfterS: nullable(integer(0, 86_400)),
     reason,
   }),
+  'leg.challenge': object({ legId: id }),
+  'leg.check_caller': object({ legId: id, ha1: nullable(line(64)) }),
   'leg.dial': object({ legId: id, target: dialOrBrowser, room, affinity: text(200), timeoutS: integer(1, 3600) }),
   'leg.hangup': object({ legId: id, reason }),
   'leg.move': object({ legId: id, room, mustExist: boolean, muted: boolean }),

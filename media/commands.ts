@@ -67,6 +67,8 @@ export class CommandTable {
       'leg.answer': request => this.#boardOf(request.legId).answer(request),
       'leg.ring': ({ legId }) => this.#options.switchboard.ring(legId),
       'leg.reject': request => this.#boardOf(request.legId).reject(request),
+      'leg.challenge': ({ legId }) => this.#options.switchboard.challenge(legId),
+      'leg.check_caller': request => this.#options.switchboard.checkCaller(request),
       'leg.dial': request => this.#dial(request),
       'leg.hangup': request => this.hangup(request),
       'leg.read': async request => ({ legs: await this.#read(request.legIds) }),

@@ -10,6 +10,8 @@ export type ForwardedCommand = Exclude<
   | 'leg.answer'
   | 'leg.reject'
   | 'leg.ring'
+  | 'leg.challenge'
+  | 'leg.check_caller'
   | 'leg.dial'
   | 'leg.hangup'
   | 'leg.read'

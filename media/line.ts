@@ -1,4 +1,5 @@
 import type { Body } from '../sip/agent-types.ts'
+import type { DigestResponse } from '../sip/digest.ts'
 import type { AudioCodec, Capabilities, NegotiatedMedia } from '../sip/offer-answer.ts'
 import { PCMA, PCMU } from '../sip/offer-answer.ts'
 import { parseUri, userOf } from '../sip/uri.ts'
@@ -25,6 +26,8 @@ export interface Line {
   room: RoomSpec | null
   /** The caller's offer, until it is answered. */
   offer: Body | null
+  /** What the caller proves its account with; null: nothing. */
+  digest: DigestResponse | null
   /** Our session ID in descriptions. */
   sdpId: string
   /** The last description that we sent (RFC 3264 §8). */

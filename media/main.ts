@@ -1,6 +1,7 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { createSecureContext } from 'node:tls'
 import pino from 'pino'
 import pretty from 'pino-pretty'
 import { ulid } from 'ulid'
@@ -27,6 +28,17 @@ const FAREWELL_MS = 3000
 function fail(reason: string): never {
   process.stderr.write(`${reason}\n`)
   process.exit(1)
+}
+
+/** The certificate and its key; both must be there and fit each other before the first call comes. */
+function readTls({ port, certFile, keyFile }: NonNullable<MediaConfig['sipTls']>) {
+  try {
+    const [cert, key] = [readFileSync(certFile), readFileSync(keyFile)]
+    createSecureContext({ cert, key })
+    return { port, cert, key }
+  } catch (error) {
+    return fail(`TANDEM_SIP_TLS_CERT and TANDEM_SIP_TLS_KEY cannot be used: ${(error as Error).message}`)
+  }
 }
 
 const config = JSON.parse(
@@ -74,6 +86,7 @@ const switchboard = new Switchboard({ engines, advertisedHost: host, maxCalls: c
 const sip = new SipEndpoint({
   host: config.sipHost,
   port: config.sipPort,
+  ...(config.sipTls === null ? {} : { tls: readTls(config.sipTls) }),
   advertisedHost: host,
   productName: `tandem/${config.version}`,
   optionsStatus: () => (switchboard.draining ? { status: 503, retryAfterS: 5 } : { status: 200 }),

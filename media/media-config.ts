@@ -7,6 +7,8 @@ export interface MediaConfig {
   socketPath: string
   sipHost: string
   sipPort: number
+  /** SIP over TLS; null: not listened for. Files in PEM. */
+  sipTls: { port: number; certFile: string; keyFile: string } | null
   /** Of the call WebSocket, on `sipHost`. */
   wsPort: number
   publicIp: string | null

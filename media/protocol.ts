@@ -49,7 +49,7 @@ export type CodecName = 'PCMU' | 'PCMA'
  * way alone.
  */
 export type DtmfMode = 'auto' | 'rfc4733' | 'inband' | 'info'
-export type SipTransport = 'udp' | 'tcp'
+export type SipTransport = 'udp' | 'tcp' | 'tls'
 
 /** `sip`: what a SIP leg is dialled with. */
 export interface DialTarget {
@@ -302,6 +302,13 @@ export interface Commands {
     request: { legId: string; sipCode: number; retryAfterS: number | null; reason: EndedReason }
     reply: Ok
   }
+  /** Answers an incoming leg with 407: who calls by an account shall prove it. The leg ends; the call comes again as another one. */
+  'leg.challenge': { request: { legId: string }; reply: Ok }
+  /**
+   * Judges the digest of a `leg.incoming` by H(username:realm:password), hex; null: there is no such account. What is not right is
+   * answered by media: a wrong one 403, one whose nonce has run out 407.
+   */
+  'leg.check_caller': { request: { legId: string; ha1: string | null }; reply: { isRight: boolean } }
   /** Starts an outbound leg; what becomes of it arrives as `leg.ringing`, `leg.answered` or `leg.ended`. */
   'leg.dial': {
     request: { legId: string; target: DialTarget | BrowserTarget; room: RoomSpec; affinity: string; timeoutS: number }
@@ -455,6 +462,8 @@ export interface Events {
     connectionId?: string
     /** Call-ID header, for the operator's logs. */
     sipCallId: string
+    /** Whose account a digest for our realm names, and with which hash; nobody has judged it. Null: there is none. */
+    digest: { username: string; algorithm: 'MD5' | 'SHA-256' } | null
   }
   'leg.ringing': { legId: string }
   'leg.answered': { legId: string; codec: CodecName | 'L16'; roomId: string }

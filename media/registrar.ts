@@ -79,7 +79,7 @@ export class Registrar {
 }
 
 const sourceOf = (peer: Peer): Events['sip.register']['source'] => ({
-  transport: peer.transport === 'udp' ? 'udp' : 'tcp',
+  transport: peer.transport,
   host: peer.host,
   port: peer.port,
 })

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { lookup } from 'node:dns/promises'
-import { connect, createServer, isIP, isIPv6, type Server, type Socket as TcpSocket } from 'node:net'
-import { PONG, StreamFramer } from '../sip/framer.ts'
+import { connect, createServer, isIP, isIPv6 } from 'node:net'
+import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
 import {
   type Action,
   type OptionsStatus,
@@ -12,18 +12,16 @@ import {
   UserAgent,
   type WatchReport,
 } from '../sip/user-agent.ts'
+import { SipStreams, type SipStreamsOptions } from './sip-streams.ts'
 
-/** Connections that carry SIP over TCP at most; further ones are refused. */
-const MAX_CONNECTIONS = 2000
-/** A TCP peer that takes nothing is cut off at this much waiting [bytes]. */
-const MAX_UNSENT_BYTES = 1024 * 1024
-/** A TCP connection without traffic is closed after this [ms]. */
-const IDLE_MS = 10 * 60 * 1000
-const CONNECT_TIMEOUT_MS = 5000
+/** A TLS handshake may take this long [ms]. */
+const HANDSHAKE_MS = 10_000
 
 export interface SipEndpointOptions {
   host: string
   port: number
+  /** SIP over TLS: absent, it is not listened for, but connected out. */
+  tls?: { port: number; cert: Buffer; key: Buffer }
   /** The address that we write into messages. */
   advertisedHost: string
   productName: string
@@ -35,30 +33,24 @@ export interface SipEndpointOptions {
   onWatch?: (report: WatchReport) => void
 }
 
-interface Connection {
-  id: string
-  socket: TcpSocket
-  framer: StreamFramer
-}
-
-/** The I/O shell of the SIP user agent: one UDP socket, one TCP listener, connections, names and timers. */
+/** The I/O shell of the SIP user agent: one UDP socket, streams over TCP and TLS, names and timers. */
 export class SipEndpoint {
   readonly counters = { connectionsRefused: 0, sendErrors: 0, slowPeers: 0 }
   readonly #options: SipEndpointOptions
   readonly #agent: UserAgent
   readonly #udp: UdpSocket
-  readonly #tcp: Server
-  readonly #connections = new Map<string, Connection>()
-  /** The latest open connection of each far end, whoever opened it: the way back to a phone behind a NAT. */
-  readonly #byFarEnd = new Map<string, Connection>()
+  readonly #tcp: SipStreams
+  readonly #tls: SipStreams
   #timer: NodeJS.Timeout | undefined
-  #nextConnection = 1
 
   constructor(options: SipEndpointOptions) {
     this.#options = options
     this.#agent = new UserAgent({
       name: options.productName,
-      local: () => ({ host: options.advertisedHost, port: options.port }),
+      local: transport => ({
+        host: options.advertisedHost,
+        port: transport === 'tls' ? (options.tls?.port ?? options.port) : options.port,
+      }),
       random: () => randomBytes(10).toString('hex'),
       optionsStatus: options.optionsStatus,
       ...(options.registrar === undefined ? {} : { registrarRealm: options.registrar.realm }),
@@ -67,14 +59,36 @@ export class SipEndpoint {
     this.#udp.on('message', (bytes, from) =>
       this.#receive(bytes, { transport: 'udp', host: from.address, port: from.port }),
     )
-    this.#tcp = createServer({ noDelay: true }, socket => this.#accept(socket))
-    this.#tcp.maxConnections = MAX_CONNECTIONS
-    this.#tcp.on('drop', () => this.counters.connectionsRefused++)
+    const shared: Pick<SipStreamsOptions, 'receive' | 'failed' | 'counters'> = {
+      receive: (bytes, from) => this.#receive(bytes, from),
+      failed: to => this.#failed(to),
+      counters: this.counters,
+    }
+    const { tls } = options
+    this.#tcp = new SipStreams({
+      ...shared,
+      transport: 'tcp',
+      server: createServer({ noDelay: true }),
+      dial: ({ host, port }) => ({ socket: connect({ host, port, noDelay: true }), ready: 'connect' }),
+    })
+    this.#tls = new SipStreams({
+      ...shared,
+      transport: 'tls',
+      server:
+        tls === undefined
+          ? null
+          : createTlsServer({ cert: tls.cert, key: tls.key, noDelay: true, handshakeTimeout: HANDSHAKE_MS }),
+      // Node checks the certificate against the authorities that it trusts, and against the host that we dialled.
+      dial: ({ host, port }) => ({
+        socket: connectTls({ host, port, ...(isIP(host) === 0 ? { servername: host } : {}) }),
+        ready: 'secureConnect',
+      }),
+    })
   }
 
-  /** Binds UDP and TCP. Rejects with the system's error when the port is taken. */
+  /** Binds UDP, TCP and, with a certificate, TLS. Rejects with the system's error when the port is taken. */
   async listen(): Promise<void> {
-    const { host, port } = this.#options
+    const { host, port, tls } = this.#options
     await new Promise<void>((resolve, reject) => {
       this.#udp.once('error', reject)
       this.#udp.bind({ address: host, port }, () => {
@@ -83,14 +97,8 @@ export class SipEndpoint {
       })
     })
     this.#udp.on('error', () => this.counters.sendErrors++)
-    await new Promise<void>((resolve, reject) => {
-      this.#tcp.once('error', reject)
-      this.#tcp.listen({ host, port }, () => {
-        this.#tcp.off('error', reject)
-        resolve()
-      })
-    })
-    this.#tcp.on('error', () => this.counters.sendErrors++)
+    await this.#tcp.listen({ host, port })
+    if (tls !== undefined) await this.#tls.listen({ host, port: tls.port })
   }
 
   get agentCounters(): UserAgent['counters'] {
@@ -130,7 +138,7 @@ export class SipEndpoint {
     clearTimeout(this.#timer)
     this.#udp.close()
     this.#tcp.close()
-    for (const { socket } of this.#connections.values()) socket.destroy()
+    this.#tls.close()
   }
 
   #receive(bytes: Uint8Array, from: Peer): void {
@@ -157,8 +165,8 @@ export class SipEndpoint {
 
   #send(bytes: Uint8Array, to: Peer): void {
     if (to.transport === 'udp') this.#sendUdp(bytes, to)
-    else if (to.transport === 'tcp') this.#sendTcp(bytes, to)
-    else this.#failed(to)
+    else if (to.transport === 'tcp') this.#tcp.send(bytes, to)
+    else this.#tls.send(bytes, to)
   }
 
   #sendUdp(bytes: Uint8Array, to: Peer): void {
@@ -184,76 +192,4 @@ export class SipEndpoint {
   #failed(to: Peer): void {
     this.#perform(this.#agent.transportFailed(to, performance.now()))
   }
-
-  // ------------------------------------------------------------------ TCP
-
-  #accept(socket: TcpSocket): void {
-    if (this.#connections.size >= MAX_CONNECTIONS) {
-      this.counters.connectionsRefused++
-      socket.destroy()
-      return
-    }
-    this.#adopt(socket, `${socket.remoteAddress}:${socket.remotePort}#${this.#nextConnection++}`)
-  }
-
-  #adopt(socket: TcpSocket, id: string): Connection {
-    const connection: Connection = { id, socket, framer: new StreamFramer() }
-    this.#connections.set(id, connection)
-    socket.setTimeout(IDLE_MS, () => socket.destroy())
-    socket.on('data', bytes => this.#read(connection, bytes))
-    socket.on('error', () => this.counters.sendErrors++)
-    const farEnd = `${socket.remoteAddress}:${socket.remotePort}`
-    if (socket.remoteAddress !== undefined) this.#byFarEnd.set(farEnd, connection)
-    socket.on('close', () => {
-      this.#connections.delete(id)
-      if (this.#byFarEnd.get(farEnd) === connection) this.#byFarEnd.delete(farEnd)
-    })
-    return connection
-  }
-
-  #read(connection: Connection, bytes: Buffer): void {
-    const { socket, framer } = connection
-    const from: Peer = {
-      transport: 'tcp',
-      host: socket.remoteAddress ?? '',
-      port: socket.remotePort ?? 0,
-      connectionId: connection.id,
-    }
-    for (const event of framer.push(bytes)) {
-      if (event.kind === 'message') this.#receive(event.bytes, from)
-      else if (event.kind === 'ping') this.#write(socket, PONG)
-      else socket.destroy()
-    }
-  }
-
-  #sendTcp(bytes: Uint8Array, to: Peer): void {
-    const open =
-      (to.connectionId === undefined ? undefined : this.#connections.get(to.connectionId)) ??
-      this.#connections.get(dialled(to)) ??
-      this.#byFarEnd.get(`${to.host}:${to.port}`)
-    if (open !== undefined) {
-      this.#write(open.socket, bytes)
-      return
-    }
-    const socket = connect({ host: to.host, port: to.port, noDelay: true })
-    const connection = this.#adopt(socket, dialled(to))
-    socket.setTimeout(CONNECT_TIMEOUT_MS)
-    socket.once('connect', () => socket.setTimeout(IDLE_MS))
-    socket.once('close', () => {
-      if (socket.bytesRead === 0) this.#failed(to)
-    })
-    this.#write(connection.socket, bytes)
-  }
-
-  #write(socket: TcpSocket, bytes: Uint8Array): void {
-    if (socket.writableLength > MAX_UNSENT_BYTES) {
-      this.counters.slowPeers++
-      socket.destroy()
-      return
-    }
-    socket.write(bytes)
-  }
 }
-
-/** The connection that we opened ourselves to an address. */
-const dialled = (to: Peer): string => `>${to.host}:${to.port}`

@@ -1,5 +1,6 @@
-import { randomInt } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { ulid } from 'ulid'
+import { CallerAuth } from '../sip/caller-auth.ts'
 import { DTMF_RELAY, formatDtmfInfo, parseDtmfInfo } from '../sip/dtmf-info.ts'
 import { answerOffer, applyAnswer, createOffer, type NegotiatedMedia } from '../sip/offer-answer.ts'
 import type { Body, UaEvent } from '../sip/user-agent.ts'
@@ -19,6 +20,7 @@ import type {
   Request,
 } from './protocol.ts'
 import { isFailure } from './protocol.ts'
+import { REALM } from './registrar.ts'
 import type { SipEndpoint } from './sip-endpoint.ts'
 
 /** How long control may take to say what becomes of an incoming call [ms]; then 503. */
@@ -48,6 +50,7 @@ export class Switchboard {
   refused = 0
   readonly #options: SwitchboardOptions
   readonly #bySession = new Map<string, Line>()
+  readonly #callers = new CallerAuth(REALM, () => randomBytes(10).toString('hex'))
   #sip!: SipEndpoint
 
   constructor(options: SwitchboardOptions) {
@@ -124,6 +127,7 @@ export class Switchboard {
       to: connectionId === undefined ? called : partyOf(event.to.uri, event.to.displayName),
       from: partyOf(event.from.uri, event.from.displayName),
       offer: event.offer,
+      digest: this.#callers.read(event.header('Proxy-Authorization'), event.requestUri),
     })
     line.timer = setTimeout(() => {
       this.refused++
@@ -135,12 +139,13 @@ export class Switchboard {
       to: line.to,
       from: line.from,
       source: {
-        transport: event.peer.transport === 'udp' ? 'udp' : 'tcp',
+        transport: event.peer.transport,
         host: event.peer.host,
         port: event.peer.port,
       },
       ...(connectionId === undefined ? {} : { connectionId }),
       sipCallId: event.callId,
+      digest: claimOf(line),
     })
   }
 
@@ -149,7 +154,9 @@ export class Switchboard {
     this.#sip.do((agent, now) => agent.reject(sessionId, status, now, { headers }))
   }
 
-  #newLine(known: Pick<Line, 'legId' | 'sessionId' | 'direction' | 'state' | 'to' | 'from' | 'offer'>): Line {
+  #newLine(
+    known: Pick<Line, 'legId' | 'sessionId' | 'direction' | 'state' | 'to' | 'from' | 'offer' | 'digest'>,
+  ): Line {
     const line: Line = {
       ...known,
       engine: null,
@@ -237,6 +244,34 @@ export class Switchboard {
     return {}
   }
 
+  challenge(legId: string): Reply<'leg.challenge'> | Failure {
+    const line = this.lines.get(legId)
+    if (line === undefined || line.state !== 'incoming') return notFound(legId)
+    this.#challenge(line, false)
+    return {}
+  }
+
+  checkCaller({ legId, ha1 }: Request<'leg.check_caller'>): Reply<'leg.check_caller'> | Failure {
+    const line = this.lines.get(legId)
+    if (line === undefined || line.state !== 'incoming') return notFound(legId)
+    const { digest } = line
+    if (digest === null) return conflict('the caller has sent no digest')
+    const verdict = this.#callers.check(digest, ha1, performance.now())
+    if (verdict === 'wrong') this.#turnAway(line, 403)
+    else if (verdict === 'stale') this.#challenge(line, true)
+    return { isRight: verdict === 'right' }
+  }
+
+  #challenge(line: Line, stale: boolean): void {
+    this.#turnAway(line, 407, [['Proxy-Authenticate', this.#callers.challenge(performance.now(), { stale })]])
+  }
+
+  #turnAway(line: Line, status: number, headers: [string, string][] = []): void {
+    line.endReason = 'rejected'
+    clearTimeout(line.timer)
+    this.#sip.do((agent, now) => agent.reject(line.sessionId, status, now, { headers }))
+  }
+
   async dial(request: Request<'leg.dial'> & { target: DialTarget }): Promise<LegSnapshot | Failure> {
     if (this.draining) return { failure: 'unavailable', message: 'the media process is draining' }
     if (this.lines.size >= this.#options.maxCalls) return { failure: 'capacity', message: 'no call capacity right now' }
@@ -268,6 +303,7 @@ export class Switchboard {
       to: partyOf(target.uri, null),
       from: partyOf(target.from.uri, target.from.displayName),
       offer: null,
+      digest: null,
     })
     line.engine = engine
     line.sdpId = sdpId
@@ -522,5 +558,11 @@ function reasonOfEnd(event: Extract<UaEvent, { kind: 'ended' }>): EndedReason {
 const directionOf = (line: Line): Line['told'] => (line.onHold ? 'sendonly' : 'sendrecv')
 
 const newSdpId = (): string => String(randomInt(1, 2 ** 47))
+/** What a caller says of itself before anybody has judged it; what is stored of an account is of MD5 and SHA-256 only. */
+function claimOf({ digest }: Line): Events['leg.incoming']['digest'] {
+  if (digest === null || digest.algorithm === 'SHA-512-256') return null
+  return { username: digest.username, algorithm: digest.algorithm }
+}
+
 const notFound = (legId: string): Failure => ({ failure: 'not_found', message: `no leg ${legId}` })
 const conflict = (message: string): Failure => ({ failure: 'conflict', message })

@@ -1,3 +1,4 @@
+import type { SipTransport } from '../../media/protocol.ts'
 import { nodeOf } from '../databases/node.ts'
 import type { Db } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
@@ -9,7 +10,7 @@ export type Device =
       /** The contact's URI. */
       uri: string
       /** Where it registered from: the next hop. */
-      via: { host: string; port: number; transport: 'udp' | 'tcp' }
+      via: { host: string; port: number; transport: SipTransport }
     }
   | { kind: 'browser'; browserId: string }
 

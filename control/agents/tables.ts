@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely'
+import type { SipTransport } from '../../media/protocol.ts'
 import type { TenantColumns } from '../tenant-columns.ts'
 
 /** Tables of what agents can be reached at, and of guests who come by a link. */
@@ -48,7 +49,7 @@ export interface SipRegistrationTable extends TenantColumns {
   contact: string
   call_id: string
   cseq: number
-  transport: 'udp' | 'tcp'
+  transport: SipTransport
   /** Where the REGISTER came from: the next hop, also through a NAT. */
   host: string
   port: number

@@ -128,7 +128,7 @@ export async function insertParty(
     id: party.legId,
     call_id: party.callId,
     session_call_id: null,
-    step: party.direction === 'inbound' ? 'answering' : party.dial === undefined ? 'dialing' : 'to_dial',
+    step: party.dial !== undefined ? 'to_dial' : party.direction === 'inbound' ? 'answering' : 'dialing',
     leave_prompt: null,
     leave_reason: null,
     prompted: 0,

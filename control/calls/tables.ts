@@ -2,6 +2,7 @@ import type { Generated, Insertable, Selectable } from 'kysely'
 import type {
   DtmfMode,
   EndedReason,
+  SipTransport,
   StreamEndedReason,
   StreamFormat,
   StreamStatus,
@@ -238,7 +239,7 @@ export interface ConnectionTable extends TenantColumns {
   kind: 'trunk' | 'registration' | 'peer'
   host: string | null
   port: number
-  transport: 'udp' | 'tcp'
+  transport: SipTransport
   auth_username: string | null
   /** In clear: a digest needs it. Never returned, never logged. */
   auth_password: string | null

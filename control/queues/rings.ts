@@ -1,4 +1,4 @@
-import type { EndedReason } from '../../media/protocol.ts'
+import type { EndedReason, SipTransport } from '../../media/protocol.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
 import { nodeOf } from '../databases/node.ts'
 import { newId } from '../ids.ts'
@@ -9,7 +9,7 @@ import type { RingPurpose, RingRow } from './tables.ts'
 /** Whom a leg is dialled to. `address`: a number or SIP URI, over the organisation's connections. `leg`: it has called us. */
 export type RingTarget =
   | { kind: 'leg'; legId: string }
-  | { kind: 'sip'; uri: string; via: { host: string; port: number; transport: 'udp' | 'tcp' } | null }
+  | { kind: 'sip'; uri: string; via: { host: string; port: number; transport: SipTransport } | null }
   | { kind: 'browser'; browserId: string }
   | { kind: 'address'; to: string; from: string | null }
 

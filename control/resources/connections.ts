@@ -19,8 +19,12 @@ const host = nullable(
     description: 'Where calls go out to, and where a registration registers: a name or an address.',
   }),
 )
-const port = Type.Integer({ minimum: 1, maximum: 65535 })
-const transport = oneOf(['udp', 'tcp'])
+const SIP_PORT = 5060
+const SIPS_PORT = 5061
+const port = Type.Integer({ minimum: 1, maximum: 65535, description: 'Absent: 5060, over TLS 5061.' })
+const transport = oneOf(['udp', 'tcp', 'tls'], {
+  description: 'tls: the far end proves who it is by its certificate. Audio is not encrypted.',
+})
 const allowedIps = Type.Array(Type.String({ maxLength: 50 }), {
   maxItems: 100,
   description: 'Addresses or CIDR blocks that calls may come in from.',
@@ -139,7 +143,7 @@ const usesOf: UsesOf = async (db, tenant, id) => {
 
 const EMPTY: Omit<Columns, 'name' | 'kind'> = {
   host: null,
-  port: 5060,
+  port: SIP_PORT,
   transport: 'udp',
   auth_username: null,
   auth_password: null,
@@ -154,7 +158,7 @@ const merge = (row: Columns, body: Change): Columns => ({
   name: body.name ?? row.name,
   kind: row.kind,
   host: body.host === undefined ? row.host : body.host,
-  port: body.port ?? row.port,
+  port: body.port ?? (body.transport === 'tls' && row.port === SIP_PORT ? SIPS_PORT : row.port),
   transport: body.transport ?? row.transport,
   auth_username: body.auth === undefined ? row.auth_username : (body.auth?.username ?? null),
   auth_password: body.auth === undefined ? row.auth_password : (body.auth?.password ?? null),

@@ -1,0 +1,146 @@
+import type { Server, Socket } from 'node:net'
+import { PONG, StreamFramer } from '../sip/framer.ts'
+import type { Peer } from '../sip/user-agent.ts'
+
+/** Connections of one transport at most; further ones are refused. */
+const MAX_CONNECTIONS = 2000
+/** A peer that takes nothing is cut off at this much waiting [bytes]. */
+const MAX_UNSENT_BYTES = 1024 * 1024
+/** A connection without traffic is closed after this [ms]. */
+const IDLE_MS = 10 * 60 * 1000
+const CONNECT_TIMEOUT_MS = 5000
+
+export interface SipStreamCounters {
+  connectionsRefused: number
+  sendErrors: number
+  slowPeers: number
+}
+
+export interface SipStreamsOptions {
+  transport: 'tcp' | 'tls'
+  /** Null: connects out only. */
+  server: Server | null
+  /** Begins a connection; `ready` names the event after which it carries messages. */
+  dial: (to: { host: string; port: number }) => { socket: Socket; ready: 'connect' | 'secureConnect' }
+  receive: (bytes: Uint8Array, from: Peer) => void
+  /** What was to be sent there will not arrive. */
+  failed: (to: Peer) => void
+  counters: SipStreamCounters
+}
+
+interface Connection {
+  id: string
+  socket: Socket
+  framer: StreamFramer
+  hasSpoken: boolean
+}
+
+/** SIP over connections, TCP or TLS: those that we accept and those that we open, each used for both directions (RFC 5923). */
+export class SipStreams {
+  readonly #options: SipStreamsOptions
+  readonly #connections = new Map<string, Connection>()
+  /** The latest open connection of each far end, whoever opened it: the way back to a phone behind a NAT. */
+  readonly #byFarEnd = new Map<string, Connection>()
+  #nextConnection = 1
+
+  constructor(options: SipStreamsOptions) {
+    const { server, transport, counters } = options
+    this.#options = options
+    if (server === null) return
+    server.maxConnections = MAX_CONNECTIONS
+    server.on('drop', () => counters.connectionsRefused++)
+    server.on(transport === 'tls' ? 'secureConnection' : 'connection', socket => this.#accept(socket))
+    server.on('tlsClientError', () => counters.connectionsRefused++)
+  }
+
+  /** Binds, when there is a server. Rejects with the system's error. */
+  async listen(at: { host: string; port: number }): Promise<void> {
+    const { server, counters } = this.#options
+    if (server === null) return
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(at, () => {
+        server.off('error', reject)
+        resolve()
+      })
+    })
+    server.on('error', () => counters.sendErrors++)
+  }
+
+  close(): void {
+    this.#options.server?.close()
+    for (const { socket } of this.#connections.values()) socket.destroy()
+  }
+
+  send(bytes: Uint8Array, to: Peer): void {
+    const open =
+      (to.connectionId === undefined ? undefined : this.#connections.get(to.connectionId)) ??
+      this.#connections.get(dialled(to)) ??
+      this.#byFarEnd.get(`${to.host}:${to.port}`)
+    this.#write((open ?? this.#dial(to)).socket, bytes)
+  }
+
+  #dial(to: Peer): Connection {
+    const { socket, ready } = this.#options.dial(to)
+    const connection = this.#adopt(socket, dialled(to))
+    socket.setTimeout(CONNECT_TIMEOUT_MS)
+    socket.once(ready, () => socket.setTimeout(IDLE_MS))
+    socket.once('close', () => {
+      if (!connection.hasSpoken) this.#options.failed(to)
+    })
+    return connection
+  }
+
+  #accept(socket: Socket): void {
+    if (this.#connections.size >= MAX_CONNECTIONS) {
+      this.#options.counters.connectionsRefused++
+      socket.destroy()
+      return
+    }
+    this.#adopt(socket, `${socket.remoteAddress}:${socket.remotePort}#${this.#nextConnection++}`)
+  }
+
+  #adopt(socket: Socket, id: string): Connection {
+    const connection: Connection = { id, socket, framer: new StreamFramer(), hasSpoken: false }
+    this.#connections.set(id, connection)
+    socket.setTimeout(IDLE_MS)
+    socket.on('timeout', () => socket.destroy())
+    socket.on('data', bytes => this.#read(connection, bytes))
+    socket.on('error', () => this.#options.counters.sendErrors++)
+    const farEnd = `${socket.remoteAddress}:${socket.remotePort}`
+    if (socket.remoteAddress !== undefined) this.#byFarEnd.set(farEnd, connection)
+    socket.on('close', () => {
+      if (this.#connections.get(id) === connection) this.#connections.delete(id)
+      if (this.#byFarEnd.get(farEnd) === connection) this.#byFarEnd.delete(farEnd)
+    })
+    return connection
+  }
+
+  #read(connection: Connection, bytes: Buffer): void {
+    const { socket, framer } = connection
+    connection.hasSpoken = true
+    const from: Peer = {
+      transport: this.#options.transport,
+      host: socket.remoteAddress ?? '',
+      port: socket.remotePort ?? 0,
+      connectionId: connection.id,
+    }
+    for (const event of framer.push(bytes)) {
+      if (event.kind === 'message') this.#options.receive(event.bytes, from)
+      else if (event.kind === 'ping') this.#write(socket, PONG)
+      else socket.destroy()
+    }
+  }
+
+  #write(socket: Socket, bytes: Uint8Array): void {
+    if (socket.writableLength > MAX_UNSENT_BYTES) {
+      this.#options.counters.slowPeers++
+      socket.destroy()
+      return
+    }
+    socket.write(bytes)
+  }
+}
+
+/** The connection that we opened ourselves to an address. */
+const dialled = (to: Peer): string => `>${to.host}:${to.port}`

@@ -1,0 +1,120 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect } from 'node:tls'
+import * as assert from 'uvu/assert'
+import { freePort } from '../../bench/free-port.ts'
+import { Product } from '../../bench/product.ts'
+import { SipEndpoint } from '../../media/sip-endpoint.ts'
+import type { UaEvent } from '../../sip/user-agent.ts'
+import { missingPrograms, suite } from '../harness.ts'
+import { curtain } from './scene.ts'
+
+const test = suite('e2e/sip-tls')
+const HOST = '127.0.0.1'
+const missing = missingPrograms('openssl')
+
+let product: Product
+let tlsPort: number
+const dir = mkdtempSync(join(tmpdir(), 'tandem-tls-'))
+const [cert, key] = [join(dir, 'cert.pem'), join(dir, 'key.pem')]
+
+test.before(async () => {
+  if (missing !== null) return
+  const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
+  const named = ['-subj', '/CN=tandem', '-addext', `subjectAltName=IP:${HOST}`, '-keyout', key, '-out', cert]
+  execFileSync('openssl', [...made, ...named], { stdio: 'ignore' })
+  tlsPort = await freePort()
+  product = await Product.start({
+    env: {
+      TANDEM_SIP_TLS_PORT: String(tlsPort),
+      TANDEM_SIP_TLS_CERT: cert,
+      TANDEM_SIP_TLS_KEY: key,
+      NODE_EXTRA_CA_CERTS: cert,
+    },
+  })
+})
+test.after(async () => {
+  rmSync(dir, { recursive: true, force: true })
+  if (missing === null) await curtain(product)
+})
+
+const tlsTest = (sentence: string, run: () => unknown): void => {
+  if (missing === null) test(sentence, run, { timeoutMs: 30_000 })
+  else test.skip(sentence, missing)
+}
+
+tlsTest('a connection over TLS checks the certificate of its registrar, and registers', async () => {
+  const { user_id: userId } = await product.ok('POST', '/invitations', { email: 'tls@example.com' })
+  await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
+  const auth = await product.ok('POST', `/users/${userId}/sip_credential`)
+  const { id } = await product.ok('POST', '/connections', {
+    name: 'Carrier',
+    kind: 'registration',
+    transport: 'tls',
+    host: HOST,
+    port: tlsPort,
+    auth: { username: auth.username, password: auth.password },
+  })
+  await product.until(
+    'it is registered',
+    async () => ((await product.ok('GET', `/connections/${id}`)).status === 'registered' ? true : null),
+    20_000,
+  )
+  const [registration] = (await product.ok('GET', `/users/${userId}/sip_credential`)).registrations
+  assert.is(registration.transport, 'tls')
+  assert.match(registration.contact, new RegExp(`:${tlsPort};transport=tls$`))
+})
+
+tlsTest('OPTIONS over TLS is answered over the same connection', async () => {
+  const socket = connect({ host: HOST, port: tlsPort, rejectUnauthorized: false })
+  const answer = new Promise<string>((resolve, reject) => {
+    socket.once('data', bytes => resolve(bytes.toString()))
+    socket.once('error', reject)
+  })
+  const lines = [
+    `OPTIONS sip:${HOST} SIP/2.0`,
+    `Via: SIP/2.0/TLS ${HOST}:5099;rport;branch=z9hG4bKtls1`,
+    `From: <sip:probe@${HOST}>;tag=1`,
+    `To: <sip:${HOST}>`,
+    'Call-ID: tls1',
+    'CSeq: 1 OPTIONS',
+    'Content-Length: 0',
+  ]
+  socket.write(`${lines.join('\r\n')}\r\n\r\n`)
+  assert.match(await answer, /^SIP\/2\.0 200 /)
+  socket.destroy()
+})
+
+tlsTest('a certificate of an unknown authority is refused: nothing is sent, the call fails', async () => {
+  const events: UaEvent[] = []
+  let caller: SipEndpoint | null = null
+  const ended = new Promise<void>(resolve => {
+    const endpoint = new SipEndpoint({
+      host: HOST,
+      port: 0,
+      advertisedHost: HOST,
+      productName: 'test',
+      optionsStatus: () => ({ status: 200 }),
+      onEvent: event => {
+        events.push(event)
+        if (event.kind === 'rejected') setImmediate(resolve)
+      },
+    })
+    caller = endpoint
+    void endpoint.listen().then(() =>
+      endpoint.invite({
+        to: `sip:1002@${HOST}:${tlsPort};transport=tls`,
+        from: `sip:caller@${HOST}`,
+        body: { type: 'application/sdp', bytes: Buffer.from('v=0\r\n') },
+      }),
+    )
+  })
+  await ended
+  ;(caller as SipEndpoint | null)?.close()
+  const [event] = events
+  assert.ok(event?.kind === 'rejected' && event.status === 503 && event.origin === 'local')
+})
+
+test.run()
