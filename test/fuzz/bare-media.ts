@@ -135,6 +135,7 @@ export class BareMedia {
       socketPath: join(dataDir, 'media.sock'),
       sipHost: HOST,
       sipPort,
+      sipTls: null,
       publicIp: null,
       rtpPorts: { first: 30_000, last: 31_999 },
       engineThreads: 1,
