@@ -35,14 +35,16 @@ export async function offerCallback(
   return move(trx, tenant, row, ['pending'], { ...taken, ...attempt(row, at) }, { type: 'callback.dialing', at })
 }
 
-/** The agent has taken it: the person is called. */
-export async function agentAccepted(trx: Trx, tenant: Tenant, id: string, at: string): Promise<void> {
+/** The agent has taken it: the person is called. False: it was cancelled or expired in this moment, and nobody is called. */
+export async function agentAccepted(trx: Trx, tenant: Tenant, id: string, at: string): Promise<boolean> {
   const row = await find(trx, tenant, id)
-  if (row === undefined || row.call_id === null) return
-  if (row.status === 'offered') {
-    await move(trx, tenant, row, ['offered'], attempt(row, at), { type: 'callback.dialing', at })
-  }
-  await dialPerson(trx, tenant, row, row.call_id, at)
+  if (row === undefined || row.call_id === null) return false
+  const isTaken =
+    row.status === 'offered'
+      ? await move(trx, tenant, row, ['offered'], attempt(row, at), { type: 'callback.dialing', at })
+      : row.status === 'dialing'
+  if (isTaken) await dialPerson(trx, tenant, row, row.call_id, at)
+  return isTaken
 }
 
 /** The agent did not take it: the next one's turn, or for an agent of its own a failed attempt. */

@@ -72,8 +72,10 @@ const consult: Purpose = {
 
 const callback: Purpose = {
   async answered({ trx, tenant, ring, at }) {
+    if (!(await agentAccepted(trx, tenant, ring.callback_id ?? '', at))) {
+      return finishRing(trx, tenant, ring, { reason: 'api_hangup' })
+    }
     if (ring.user_id !== null) await becomeBusy(trx, tenant, ring.user_id, at)
-    await agentAccepted(trx, tenant, ring.callback_id ?? '', at)
   },
   async failed({ deps, trx, tenant, ring, at }, reason) {
     const userId = ring.user_id ?? ''

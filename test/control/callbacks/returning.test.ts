@@ -138,6 +138,23 @@ test('a number that is listed as not to be called while it is dialled is not tri
   await world.close()
 })
 
+test('a callback that is cancelled in the moment in which the agent accepts calls nobody', async () => {
+  const { world, ann, book, row, person } = await backs()
+  await world.setStatus(ann, 'available')
+  const id = await book()
+  await world.settle()
+  const [ring] = world.ringing(ann)
+  const callbacks = forTenant(world.store.db, world.tenant).update('callbacks')
+  await callbacks.set({ status: 'cancelled', open_phone: null }).where('id', '=', id).execute()
+  world.media.answer(ring!.legId)
+  await world.settle()
+  assert.is(person(), undefined)
+  assert.is(world.legOf(ann), undefined)
+  assert.equal([(await row(id)).status, (await row(id)).attempts], ['cancelled', 0])
+  assert.is(await world.status(ann), 'available')
+  await world.close()
+})
+
 test('dialing, busy or no answer, attempts left: pending again after 5 minutes, 30 minutes, 2 hours; none left: failed', async () => {
   const { world, ann, book, row, person, types } = await backs()
   await world.setStatus(ann, 'available')
