@@ -226,15 +226,22 @@ class FlowPlay implements FlowEffects {
     const wanted = (input: ProgramInput) => inputOf(input, command.collectId)
     const early = isNew ? null : await this.#stage.poll(wanted)
     if (early !== null) return early
-    if (isNew || this.#stage.resumed?.collecting !== true) await this.#askFor(command)
+    if ((isNew || this.#stage.resumed?.collecting !== true) && !(await this.#askFor(command))) return null
     return this.#stage.until(wanted)
   }
 
-  /** What cannot be said is left out: to ask in silence is better than to lose the call. */
-  async #askFor(command: ReturnType<typeof collectCommand>): Promise<void> {
-    const reply = await this.#stage.request('leg.collect', command)
-    if (!('failure' in reply) || reply.failure === 'not_found') return
-    if (command.prompts.length > 0) await this.#stage.request('leg.collect', { ...command, prompts: [] })
+  /**
+   * What cannot be said is left out, and so is listening in a language that no engine understands: to ask in silence or for keys alone
+   * is better than to lose the call. False: nothing is asked at all, and nobody would ever answer.
+   */
+  async #askFor(command: ReturnType<typeof collectCommand>): Promise<boolean> {
+    const less = [{}, { prompts: [] }, { speech: null }, { prompts: [], speech: null }]
+    for (const change of less) {
+      const reply = await this.#stage.request('leg.collect', { ...command, ...change })
+      // A leg that is gone tells of its end.
+      if (!('failure' in reply) || reply.failure === 'not_found') return true
+    }
+    return false
   }
 
   async perform(request: ActionRequest): Promise<ActionResult> {

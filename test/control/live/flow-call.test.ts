@@ -99,6 +99,27 @@ test('the live path of a call equals its simulation for the same inputs', async 
   await world.close()
 })
 
+test('a question in a language that no engine understands is asked for keys alone; one that cannot be asked has no response', async () => {
+  const world = await makeLiveWorld()
+  await makeFlow(world, DESK)
+  const { media } = world
+  const refused = { failure: 'invalid' as const, message: 'no engine here understands it' }
+  media.overrides.set('leg.collect', body => ((body as { speech: unknown }).speech === null ? undefined : refused))
+  media.dialIn('part_1', '2000')
+  const callId = await callOf(world, 'part_1')
+  const isForKeys = () => media.sent('leg.collect').some(body => body.legId === 'part_1' && body.speech === null)
+  await until(isForKeys)
+  media.press('part_1', '1')
+  await until(() => !media.legs.has('part_1'))
+  await media.committed()
+  const path = (await world.ask(`GET /v1/calls/${callId}/flow_run`)).body.path as { node_key: string }[]
+  assert.ok(path.some(({ node_key }) => node_key === 'sales'))
+  media.overrides.set('leg.collect', () => refused)
+  const quiet = await lived(world, 'part_2', [])
+  assert.is(quiet.end_reason, 'end_node')
+  await world.close()
+})
+
 test('a flow that is killed at any point goes on where it was, and says nothing twice', async () => {
   const world = await makeLiveWorld()
   await makeFlow(world, DESK)
