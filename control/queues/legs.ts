@@ -283,7 +283,8 @@ async function hold(
     language: speaker?.language ?? null,
     assetFile: asset === null ? null : assetFile(asset),
   })
-  if (said.length > 0) {
+  let isSaid = said.length > 0
+  if (isSaid) {
     const reply = await media.request('leg.play', {
       legId: leg.id,
       playId: 'hold-said',
@@ -291,7 +292,9 @@ async function hold(
       loop: false,
       hangupAfter: null,
     })
-    if (isFailure(reply)) return reply
+    // What cannot be spoken, in a language that no voice has for example, is left out: the caller hears the hold audio all the same.
+    if (isFailure(reply) && reply.failure !== 'invalid') return reply
+    isSaid = !isFailure(reply)
   }
   if (row.announce_at !== null) {
     const announce_at = new Date(now().getTime() + settings.hold.position_interval_seconds * 1000).toISOString()
@@ -303,7 +306,7 @@ async function hold(
     sources,
     loop: true,
     hangupAfter: null,
-    ...(said.length > 0 ? { append: true } : {}),
+    ...(isSaid ? { append: true } : {}),
   })
 }
 

@@ -250,6 +250,26 @@ test('hold.announce_position: callers are told their place when they come, and a
   await world.close()
 })
 
+test('an announcement that no voice can speak leaves the hold audio', async () => {
+  const hold = { ...DEFAULT_SETTINGS.hold, audio: 'music', announcement: 'Willkommen.' }
+  const { world, queue } = await withAgents({ hold })
+  const request = world.media.request.bind(world.media) as (name: string, body: object) => Promise<object>
+  const mute = async (name: string, body: object) =>
+    JSON.stringify(body).includes('Willkommen')
+      ? { failure: 'invalid', message: 'the offline voice speaks English' }
+      : request(name, body)
+  Object.assign(world.media, { request: mute })
+  const caller = await world.call(queue)
+  await world.settle()
+  assert.is(world.media.legs.get(caller)!.playing, 'hold')
+  const plays = world.media.sent.filter(one => one.name === 'leg.play').map(one => one.body as { append?: boolean })
+  assert.equal(
+    plays.map(play => play.append),
+    [undefined],
+  )
+  await world.close()
+})
+
 test('what an agent sets during a call counts when it is over', async () => {
   const { world, queue, agents } = await withAgents({}, 'ann')
   const [ann] = agents as [string]
