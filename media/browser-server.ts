@@ -137,13 +137,20 @@ export class BrowserServer {
     })
   }
 
-  /** Completes the upgrade; `use` gets the WebSocket, and whether there was one to complete is returned. */
+  /**
+   * Completes the upgrade; `use` gets the WebSocket. False: nobody waits, or what waited is no WebSocket and was refused: `use` was
+   * not called, and no more will come of it.
+   */
   admit(browserId: string, use: (ws: WebSocket, socket: Socket, format: PageFormat) => void): boolean {
     const pending = this.#take(browserId)
     if (pending === null) return false
     const { request, socket, head } = pending
-    this.#ws.handleUpgrade(request, socket, head, ws => use(ws, socket as Socket, formatOf(request)))
-    return true
+    let isOpen = false
+    this.#ws.handleUpgrade(request, socket, head, ws => {
+      isOpen = true
+      use(ws, socket as Socket, formatOf(request))
+    })
+    return isOpen
   }
 
   /** Answers the upgrade with an error. */
@@ -256,5 +263,7 @@ function answer(socket: Duplex, status: number, body: object): void {
     ...(status === 429 || status === 503 ? ['Retry-After: 5'] : []),
     'Connection: close',
   ]
+  // The server's sockets may stay half open: a page that never closes its half would keep it for ever.
+  socket.once('finish', () => socket.destroy())
   socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`)
 }

@@ -1,0 +1,71 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import * as assert from 'uvu/assert'
+import { BrowserServer } from '../../media/browser-server.ts'
+import { suite } from '../harness.ts'
+
+const test = suite('media/browser-server')
+
+/** A server that calls `connecting` with the ID of each page that waits. */
+async function serverWith(connecting: (server: BrowserServer, browserId: string) => void): Promise<BrowserServer> {
+  const server: BrowserServer = new BrowserServer({
+    host: '127.0.0.1',
+    port: 0,
+    now: () => performance.now(),
+    hasRoom: () => true,
+    connecting: ({ browserId }) => connecting(server, browserId),
+  })
+  await server.listen()
+  return server
+}
+
+/** A client that never closes its own half. */
+async function knock(server: BrowserServer, path: string, key: string): Promise<Socket> {
+  const socket = connect({ host: '127.0.0.1', port: server.port, allowHalfOpen: true })
+  await once(socket, 'connect')
+  socket.write(
+    `GET ${path} HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n\r\n`,
+  )
+  return socket
+}
+
+const KEY = 'dGhlIHNhbXBsZSBub25jZQ=='
+
+async function statusOf(socket: Socket): Promise<string> {
+  const [bytes] = (await once(socket, 'data')) as [Buffer]
+  return bytes.toString('latin1').split(' ')[1]!
+}
+
+test('what is no WebSocket is not admitted, though its token is right: nothing would ever end its leg', async () => {
+  const seen: { opened: number; admitted: boolean[] } = { opened: 0, admitted: [] }
+  const server = await serverWith((at, id) => seen.admitted.push(at.admit(id, () => seen.opened++)))
+  const bad = await knock(server, '/v1/web_calls?client_token=t', 'short')
+  assert.is(await statusOf(bad), '400')
+  const good = await knock(server, '/v1/web_calls?client_token=t', KEY)
+  assert.is(await statusOf(good), '101')
+  assert.equal(seen, { opened: 1, admitted: [false, true] })
+  bad.destroy()
+  good.destroy()
+  server.close()
+})
+
+test('a page that is refused and keeps its half of the connection open holds nothing of ours', async () => {
+  const refused = { error: { code: 'client_token_used' } }
+  const server = await serverWith((at, id) => at.refuse(id, 401, refused))
+  const cases = [
+    ['/v1/web_calls?client_token=t', '401'],
+    ['/v1/nowhere', '404'],
+  ] as const
+  for (const [path, status] of cases) {
+    const socket = await knock(server, path, KEY)
+    assert.is(await statusOf(socket), status)
+    // What is written to a connection that is gone is answered by a reset.
+    socket.on('error', () => {})
+    const timer = setInterval(() => socket.write('more'), 5)
+    await new Promise(resolve => socket.once('close', resolve))
+    clearInterval(timer)
+  }
+  server.close()
+})
+
+test.run()
