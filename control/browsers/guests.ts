@@ -42,7 +42,7 @@ export async function admitGuest(
   { store, vault, now }: GuestDeps,
   room: ConferenceRoomRow,
   guest: Guest,
-): Promise<{ callId: string; token: string } | Problem> {
+): Promise<{ callId: string; token: string; role: 'member' | 'moderator' } | Problem> {
   const openness = opennessOf(room, now())
   if (openness !== 'open') return problem('resource_conflict', CLOSED[openness], { details: { reason: openness } })
   const verdict = await judgePin(room, guest.pin)
@@ -62,7 +62,7 @@ export async function admitGuest(
     await guests.insert('browser_guests', { id: token.id, room_id: room.id, name: guest.name, role: verdict, created })
     return token
   })
-  return { callId: row.id, token: await signClientToken(row, await clientTokenKey(store, vault)) }
+  return { callId: row.id, token: await signClientToken(row, await clientTokenKey(store, vault)), role: verdict }
 }
 
 const CLOSED = {

@@ -108,7 +108,9 @@ async function join(
   if (isProblem(admitted)) {
     return admitted.param === 'pin' && pin !== '' ? { ...admitted, details: { tries_left: tries.left(key) } } : admitted
   }
-  tries.right(key)
+  // Who knows the members' PIN, or needs none, is not to guess the moderator's between two of his own.
+  if (admitted.role === 'moderator' || room.moderator_pin_hash === null) tries.right(key)
+  else if (pin !== '') tries.undo(key)
   return { call_id: admitted.callId, client_token: admitted.token, ws_url: `${deps.wsUrl}/v1/web_calls` }
 }
 

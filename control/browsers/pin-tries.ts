@@ -23,6 +23,12 @@ export class PinTries {
     this.#wrong.delete(key)
   }
 
+  /** It was right, but a higher PIN may be being guessed: this try does not count, those before it do. */
+  undo(key: string): void {
+    const known = this.#wrong.get(key)
+    if (known !== undefined) known.count--
+  }
+
   /** How many are left. */
   left(key: string): number {
     return MAX_TRIES - (this.#wrong.get(key)?.count ?? 0)
