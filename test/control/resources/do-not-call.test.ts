@@ -44,6 +44,8 @@ test('compliance block: a callback and a call to a listed number answer 403, as 
     [await app.live('POST /v1/callbacks', { phone: PHONE }), 'phone'],
     [await app.live('POST /v1/calls', { to: PHONE }), 'to'],
     [await app.live('POST /v1/calls', { to: `sip:${PHONE}@192.0.2.1` }), 'to'],
+    [await app.live('POST /v1/calls', { to: 'sip:%2b1%34155550142@192.0.2.1' }), 'to'],
+    [await app.live('POST /v1/calls', { to: 'sip:+1-415-555-0142:pw@192.0.2.1' }), 'to'],
     [await app.test('POST /v1/calls', { to: '+15005550006' }), 'to'],
   ] as const) {
     const { type, code, param: named } = answer.body.error
