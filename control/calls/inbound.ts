@@ -17,7 +17,8 @@ const RETRY_AFTER_S = 5
 /**
  * Decides about an incoming call: the connections that let its source in (else 403), of their organisations the routes that
  * match (else 404), the best of them, and whether its connection has room for one more call (else 503).
- * The best route has the highest `priority`; among equals the most specific wins, then the oldest.
+ * The best route has the highest `priority`; among equals the most specific wins, then the oldest. Between organisations `priority`
+ * counts for nothing, lest one takes the calls of another: who names the source most narrowly wins, then the most specific route.
  */
 export function routeInbound(
   incoming: Pick<Events['leg.incoming'], 'to' | 'from' | 'source' | 'connectionId'>,
@@ -25,19 +26,30 @@ export function routeInbound(
   routes: readonly InboundRouteRow[],
   runningCalls: (connectionId: string) => number,
 ): InboundDecision {
-  const open = connections.filter(connection => connection.enabled === 1 && letsIn(connection, incoming))
+  /** Of each organisation, how narrowly it names the source. */
+  const claims = new Map<string, number>()
+  const open = connections.filter(connection => {
+    const claim = connection.enabled === 1 ? claimOf(connection, incoming) : null
+    const { organisation_id: id } = connection
+    if (claim !== null) claims.set(id, Math.max(claim, claims.get(id) ?? 0))
+    return claim !== null
+  })
   if (open.length === 0) return reject(403, 'rejected')
   const candidates = routes.flatMap(route => {
     const connection = open.find(
       one => sameTenant(one, route) && (route.match_connection_id === null || route.match_connection_id === one.id),
     )
     const score = connection === undefined ? null : scoreOf(route, incoming)
-    return score === null || connection === undefined ? [] : [{ route, connection, score }]
+    if (score === null || connection === undefined) return []
+    return [{ route, connection, score, claim: claims.get(route.organisation_id) ?? 0 }]
   })
   candidates.sort(
     (a, b) => b.route.priority - a.route.priority || b.score - a.score || (a.route.id < b.route.id ? -1 : 1),
   )
-  const best = candidates[0]
+  const seen = new Set<string>()
+  const bestOfEach = candidates.filter(({ route: { organisation_id: id } }) => !seen.has(id) && seen.add(id))
+  bestOfEach.sort((a, b) => b.claim - a.claim || b.score - a.score || (a.route.id < b.route.id ? -1 : 1))
+  const best = bestOfEach[0]
   if (best === undefined) return reject(404, 'not_found')
   const { connection, route } = best
   if (connection.max_calls !== null && runningCalls(connection.id) >= connection.max_calls) {
@@ -46,15 +58,19 @@ export function routeInbound(
   return { accept: { connection, route } }
 }
 
-/** A registrar's calls are known by the contact that it alone was told, or by its address. */
-function letsIn(
+/**
+ * How narrowly a connection names the source of a call, in bits of its network; null: it does not let it in. A registrar's calls are
+ * known by the contact that it alone was told, or by its address.
+ */
+function claimOf(
   connection: ConnectionRow,
   { source, connectionId }: Pick<Events['leg.incoming'], 'source' | 'connectionId'>,
-): boolean {
-  if (connectionId !== undefined) return connection.id === connectionId
-  const networks = JSON.parse(connection.allowed_ips) as string[]
-  const isRegistrar = connection.kind === 'registration' && connection.host === source.host
-  return isRegistrar || isInNetworks(source.host, networks)
+): number | null {
+  const allBits = source.host.includes(':') ? 128 : 32
+  if (connectionId !== undefined) return connection.id === connectionId ? allBits : null
+  if (connection.kind === 'registration' && connection.host === source.host) return allBits
+  const networks = (JSON.parse(connection.allowed_ips) as string[]).filter(block => isInNetworks(source.host, [block]))
+  return networks.length === 0 ? null : Math.max(...networks.map(block => Number(block.split('/')[1] ?? allBits)))
 }
 
 /** Opening hours in a time zone of their own. */

@@ -73,6 +73,17 @@ test('a route needs a connection of its own organisation and mode, and the one t
   assert.is(winner('1000', [route('a', '1000', { match_connection_id: 'conn_1' })]), 'a')
 })
 
+test('an organisation that lets everybody in, with a route of the highest priority, gets no calls of another', () => {
+  const thief = { organisation_id: 'org_2' }
+  const everybody = connection('conn_2', { ...thief, allowed_ips: '["0.0.0.0/0"]' })
+  const catchAll = route('a', null, { ...thief, priority: 1000 })
+  assert.is(winner('1000', [catchAll, route('b', null)], '192.0.2.5', [everybody, connection('conn_1')]), 'b')
+  assert.is(winner('1000', [catchAll, route('b', null)], '198.51.100.9', [everybody, connection('conn_1')]), 'a')
+  // They share a carrier: who names the number has it.
+  const shared = connection('conn_3', thief)
+  assert.is(winner('1000', [catchAll, route('b', '1000')], '192.0.2.5', [shared, connection('conn_1')]), 'b')
+})
+
 test('a source that no enabled connection allows is refused with 403', () => {
   const routes = [route('a', '1000')]
   assert.is(winner('1000', routes, '198.51.100.1'), 403)
