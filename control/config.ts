@@ -264,14 +264,14 @@ const SETTINGS: Settings = {
   allowPrivateUrls: {
     name: 'TANDEM_ALLOW_PRIVATE_URLS',
     default: null,
-    help: 'private networks that streams and webhooks may reach (CIDR blocks with commas between them)',
+    help: 'private networks that streams, webhooks, flows and assistants may reach (CIDR blocks with commas between them)',
     parse: cidrList,
     absent: [],
   },
   modelUrl: {
     name: 'TANDEM_MODEL_URL',
     default: null,
-    help: "language models of live flows: a provider's OpenAI-compatible address, for example https://host/v1",
+    help: "language model of assistants, flows and conference notes: a provider's OpenAI-compatible address, for example https://host/v1",
     parse: modelUrl,
     absent: null,
   },
