@@ -6,6 +6,7 @@ import {
   type Failure,
   isFailure,
 } from '../../media/protocol.ts'
+import { doNotCallProblem } from '../callbacks/do-not-call.ts'
 import { affinityOf, ownRoom } from '../calls/decide.ts'
 import { wayTo } from '../calls/dial.ts'
 import { tenantOf } from '../calls/records.ts'
@@ -187,8 +188,12 @@ async function dialTarget(
     return { browserId: target.browserId, info }
   }
   if (target.kind === 'address') {
-    if (!tenant.livemode && loopback !== undefined && isSandboxNumber(target.to)) {
-      return sandboxTarget(target.to, leg.id, loopback)
+    if (!tenant.livemode) {
+      const blocked = await doNotCallProblem(store.db, tenant, target.to)
+      if (blocked !== null) return { failure: 'invalid', message: blocked.message }
+      return loopback !== undefined && isSandboxNumber(target.to)
+        ? sandboxTarget(target.to, leg.id, loopback)
+        : { failure: 'invalid', message: 'test mode reaches sandbox numbers only' }
     }
     const from = target.from ?? (call === undefined ? null : ourNumber(call))
     const way = await wayTo(store.db, tenant, { to: target.to, from: from ?? undefined }, sipHost)

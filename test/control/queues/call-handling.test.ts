@@ -24,8 +24,8 @@ interface Talk {
 }
 
 /** Ann talks with a caller of her queue; Bob is a member whose phone works. */
-async function talk(): Promise<Talk> {
-  const world = await makeQueueWorld()
+async function talk(...how: Parameters<typeof makeQueueWorld>): Promise<Talk> {
+  const world = await makeQueueWorld(...how)
   const ann = await world.addAgent('ann')
   const bob = await world.addAgent('bob')
   const queue = await world.addQueue({ member_user_ids: [ann], wrap_up_seconds: 10 })
@@ -90,6 +90,22 @@ test('blind transfer to a queue, an assistant, a number', async () => {
   await world.settle()
   assert.is(dialled!.roomId, callId)
   await world.close()
+})
+
+test('test mode reaches nobody outside, by a transfer neither: sandbox numbers only', async () => {
+  const loopback = { host: '127.0.0.1', port: 5060 }
+  for (const [to, isDialled] of [
+    ['sip:cid@192.0.2.9', false],
+    ['+14155550142', false],
+    ['+15005550006', true],
+  ] as const) {
+    const { world, legId, act } = await talk({ loopback }, false)
+    const before = new Set([...world.media.legs.keys(), legId])
+    await act(handling => transferBlind(handling, { type: 'number', to }))
+    const dialled = [...world.media.legs.values()].filter(leg => !before.has(leg.legId))
+    assert.is(dialled.length, isDialled ? 1 : 0, to)
+    await world.close()
+  }
 })
 
 test('a member who cannot be rung, or is on another call, is a conflict; the call goes on as it was', async () => {

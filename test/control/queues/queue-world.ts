@@ -42,10 +42,10 @@ export interface QueueWorld extends World {
   close(): Promise<void>
 }
 
-export async function makeQueueWorld(more: Partial<CallCentreDeps> = {}): Promise<QueueWorld> {
+export async function makeQueueWorld(more: Partial<CallCentreDeps> = {}, livemode = true): Promise<QueueWorld> {
   const world = await makeWorld()
   const { store, clock } = world
-  const tenant: Tenant = { organisationId: world.ours.organisationId, livemode: true }
+  const tenant: Tenant = { organisationId: world.ours.organisationId, livemode }
   const media = new PocketMedia(clock.now)
   const devices = new Map<string, Device[]>()
   const handed: Parameters<HandOver>[2][] = []
