@@ -20,7 +20,7 @@ import {
 } from './records.ts'
 import { insertInput, isLed, Stage, type StageParts, Stopped } from './stage.ts'
 import type { CallProgramRow, ProgramKind, VoicemailRow } from './tables.ts'
-import { endLostTranscripts, onTranscriptEvent } from './transcripts.ts'
+import { endLostTranscripts, onTranscriptEvent, resumeTranscripts } from './transcripts.ts'
 
 /** How a program leaves its call. */
 export type Ending =
@@ -253,6 +253,7 @@ export class LivePrograms {
     const { store, now } = this.#parts
     this.#media = media
     await store.transaction(trx => endLostTranscripts(trx, now().toISOString()))
+    await resumeTranscripts(store.db, media)
     const legs = new Map(snapshot.legs.map(leg => [leg.legId, leg]))
     const rows = await store.db
       .selectFrom('call_programs')

@@ -5,6 +5,7 @@ import { settingsOf } from '../calls/settings.ts'
 import { nodeOf } from '../databases/node.ts'
 import { appendEvent } from '../events/log.ts'
 import { newId } from '../ids.ts'
+import type { MediaPort } from '../media-events.ts'
 import { type CallTranscript, toCallTranscript } from '../schemas/call-transcript.ts'
 import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
@@ -127,6 +128,28 @@ async function endTranscript(trx: Trx, row: TranscriptRow, durationMs: number | 
   const object = await readTranscript(trx, tenant, row.id)
   if (object === undefined) return
   await appendEvent(trx, tenant, { type: 'call.transcript.ready', at, object, callId: row.id })
+}
+
+/**
+ * Begins those again whose command was lost with the process that was to send it: nobody would ever tell of their end. Of one that
+ * media has begun it says so, and nothing changes.
+ */
+export async function resumeTranscripts(db: Db, media: MediaPort): Promise<void> {
+  const rows = await db
+    .selectFrom('transcripts')
+    .innerJoin('calls', 'calls.id', 'transcripts.id')
+    .leftJoin('participants', join =>
+      join.onRef('participants.call_id', '=', 'calls.id').on('participants.ring_id', 'is', null),
+    )
+    .select(['transcripts.id', 'transcripts.language', 'calls.kind', 'participants.id as leg_id'])
+    .where('transcripts.status', '=', 'running')
+    .where('calls.node_id', '=', nodeOf(db))
+    .where('calls.ended_at', 'is', null)
+    .execute()
+  for (const { id, language, kind, leg_id: legId } of rows) {
+    const target = kind === 'conference' ? { roomId: id } : legId === null ? null : { legId }
+    if (target !== null) await media.request('transcript.start', { transcriptId: id, target, language })
+  }
 }
 
 /** Ends the transcripts whose calls are over and of which media will not tell any more. */

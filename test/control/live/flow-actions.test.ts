@@ -299,6 +299,21 @@ test('an action asks the server that it names, and its answer is a variable; pri
   await new Promise(resolve => server.close(resolve))
 })
 
+test('a transcript whose beginning was lost with its process is begun by the next one', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  const callId = await world.make('/calls', { to: 'sip:bob@127.0.0.1', transcribe: true })
+  const { legId } = await media.command('leg.dial')
+  media.pickUp(legId)
+  await media.command('transcript.start')
+  await media.committed()
+  await world.restart()
+  await until(() => media.sent('transcript.start').length === 2)
+  const again = { transcriptId: callId, target: { legId }, language: null }
+  assert.equal(media.sent('transcript.start')[1], again)
+  await world.close()
+})
+
 test('a transcript has who said what and when, and is told when it is whole', async () => {
   const world = await makeLiveWorld()
   const { media } = world
