@@ -68,8 +68,9 @@ export class BrowserSocket implements Wire {
     }, PONG_WITHIN_MS)
   }
 
+  /** The caller may write to `text` afterwards: a server does not mask, so `ws` would pass these very bytes on to the socket. */
   send(text: Buffer): void {
-    if (this.#ws.readyState === WebSocket.OPEN) this.#ws.send(text, TEXT, this.#sent)
+    if (this.#ws.readyState === WebSocket.OPEN) this.#ws.send(Buffer.from(text), TEXT, this.#sent)
   }
 
   cork(): void {
