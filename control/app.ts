@@ -136,11 +136,12 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
 
 /** Queues, agents and callbacks; `run` is to be called now and then, for what becomes due by the clock alone. */
 export function buildCallCentre(
-  { store, now, log, config }: Pick<AppParts, 'store' | 'config' | 'now' | 'log'>,
+  { store, vault, now, log, config }: Pick<AppParts, 'store' | 'vault' | 'config' | 'now' | 'log'>,
   led: Pick<CallCentreDeps, 'handOver' | 'led'> = { handOver: async () => false },
 ): CallCentre {
   return new CallCentre({
     store,
+    vault,
     now,
     log,
     sipHost: sipHostOf(config),
@@ -154,8 +155,14 @@ export function buildCallCentre(
 }
 
 /** What has media register at far ends and ask whether they are there; `run` is to be called now and then. */
-export function buildKeeper({ store, now, log, config }: Pick<AppParts, 'store' | 'config' | 'now' | 'log'>) {
-  return new ConnectionKeeper({ store, now, log, sipHost: sipHostOf(config) })
+export function buildKeeper({
+  store,
+  vault,
+  now,
+  log,
+  config,
+}: Pick<AppParts, 'store' | 'vault' | 'config' | 'now' | 'log'>) {
+  return new ConnectionKeeper({ store, vault, now, log, sipHost: sipHostOf(config) })
 }
 
 /** What turns media's events into rows, events and commands. */
@@ -246,7 +253,7 @@ export function routes(parts: AppParts, requestLog: Pick<RequestLog, 'flush'>): 
   const sipHost = sipHostOf(config)
   const serveQueues = (): void => void centre.run(media)
   const publicUrl = publicUrlOf(config)
-  const dial = { store, media, now, sipHost, loopback: loopbackOf(config) }
+  const dial = { store, vault, media, now, sipHost, loopback: loopbackOf(config) }
   const streams = { ...streamDeps(config), store, media, now, resolve: resolveHost }
   return [
     ...callRoutes({ ...dial, streams: callStreams(streams) }),
@@ -277,7 +284,7 @@ export function routes(parts: AppParts, requestLog: Pick<RequestLog, 'flush'>): 
     ...roomParticipantRoutes({ ...dial, seat: (roomId, id) => centre.seat(roomId, id, media) }),
     ...inboundRouteRoutes({ store, now }),
     ...phoneNumberRoutes({ store, now }),
-    ...connectionRoutes({ store, now }),
+    ...connectionRoutes({ store, vault, now }),
     ...contactCentre({ store, vault, now, config, serveQueues }, publicUrl),
     ...content({ store, now, config }),
     ...flows({ store, now, config }, publicUrl),

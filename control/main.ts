@@ -3,6 +3,7 @@ import { buildApp, buildCallCentre, buildDispatcher, buildDriver, buildDuties, b
 import type { ControlReady } from './banner.ts'
 import { type Config, readConfig } from './config.ts'
 import { openConfiguredStore } from './configured-store.ts'
+import { sealStoredPasswords } from './connections/account.ts'
 import { mediaSocketPath } from './data-dir.ts'
 import { describeNumbers } from './demo.ts'
 import { firstStart, unknownKeys } from './first-start.ts'
@@ -54,6 +55,7 @@ async function vaultOrFail(): Promise<Vault> {
 }
 
 const parts = { store, config, now, log, vault: await vaultOrFail() }
+await sealStoredPasswords(store, parts.vault)
 const dispatcher = buildDispatcher(parts)
 const jobs = buildJobs(parts)
 const duties = buildDuties(parts)

@@ -7,6 +7,7 @@ import type { UserRow } from '../contact-centre/tables.ts'
 import type { Onward } from '../queues/rings.ts'
 import type { Db } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
+import type { Vault } from '../vault.ts'
 
 /** Whom a member reaches by what it dials: a colleague, what a route leads to, or somebody outside. */
 export type Destination =
@@ -25,7 +26,7 @@ const E164 = /^\+[1-9][0-9]{1,14}$/
  * addresses of strangers.
  */
 export async function destinationOf(
-  { db, sipHost }: { db: Db; sipHost: string },
+  { db, sipHost, vault }: { db: Db; sipHost: string; vault: Vault },
   tenant: Tenant,
   user: UserRow,
   { to, from, at }: { to: SipParty; from: SipParty; at: Date },
@@ -44,7 +45,7 @@ export async function destinationOf(
     if (!isSandboxNumber(to.user)) return { failure: 'not_found', message: 'Test mode reaches sandbox numbers only.' }
     return { kind: 'outside', onward: { to: to.user, from: number ?? from.uri, connectionId: null } }
   }
-  const way = await wayTo(db, tenant, { to: to.user, from: number }, sipHost)
+  const way = await wayTo(db, tenant, { to: to.user, from: number }, { sipHost, vault })
   if ('problem' in way) {
     return { failure: way.problem === 'capacity_exhausted' ? 'capacity' : 'not_found', message: way.message }
   }

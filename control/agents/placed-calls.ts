@@ -8,6 +8,7 @@ import { becomeBusy } from '../queues/agent-status.ts'
 import { holdLine, type RingTarget, startRing } from '../queues/rings.ts'
 import type { Store, Trx } from '../store.ts'
 import type { Tenant } from '../tenancy.ts'
+import type { Vault } from '../vault.ts'
 import { type Destination, destinationOf, type Undialable } from './destinations.ts'
 
 export interface PlacingDeps {
@@ -15,6 +16,7 @@ export interface PlacingDeps {
   now: () => Date
   /** The host of our own SIP address. */
   sipHost: string
+  vault: Vault
 }
 
 /** What the member calls from: a phone that has called us, or its softphone. */
@@ -38,12 +40,12 @@ const DEVICE_TIMEOUT_S = 15
  * call's own leg, and is led as a caller from outside would be. Its commands are sent by the next run of the call centre.
  */
 export async function placeMembersCall(deps: PlacingDeps, placing: Placing): Promise<NotPlaced | null> {
-  const { store, now, sipHost } = deps
+  const { store, now, sipHost, vault } = deps
   const { tenant, user, dialled } = placing
   const name = user.extension ?? user.id
   const from = partyAt(name, sipHost)
   const at = now()
-  const found = await destinationOf({ db: store.db, sipHost }, tenant, user, {
+  const found = await destinationOf({ db: store.db, sipHost, vault }, tenant, user, {
     to: partyAt(dialled, sipHost),
     from,
     at,

@@ -1,6 +1,7 @@
 import type { DialTarget } from '../../media/protocol.ts'
 import { isFailure } from '../../media/protocol.ts'
 import { doNotCallProblem } from '../callbacks/do-not-call.ts'
+import { credentialsOf } from '../connections/account.ts'
 import { addressOfRecord, sipHost } from '../connections/address.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import { newId } from '../ids.ts'
@@ -8,6 +9,7 @@ import { endProgram, insertProgram, type ProgramTarget, programOfLeg } from '../
 import type { MediaPort } from '../media-events.ts'
 import type { Db, Store, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
+import type { Vault } from '../vault.ts'
 import { affinityOf, ownRoom } from './decide.ts'
 import { endLeg, insertParty, loadLeg } from './records.ts'
 import { isSandboxNumber, sandboxTarget } from './sandbox.ts'
@@ -43,6 +45,8 @@ export interface DialDeps {
   now: () => Date
   /** The host of our own SIP address, for a call that is from no number. */
   sipHost: string
+  /** Opens the passwords of connections. */
+  vault: Vault
   /** Where our own SIP is reached from this machine, for sandbox numbers. */
   loopback?: { host: string; port: number }
 }
@@ -66,7 +70,7 @@ export async function placeCall(
 ): Promise<Placed | Problem> {
   const legId = newId('participant')
   const way = caller.livemode
-    ? await wayTo(deps.store.db, caller, request, deps.sipHost)
+    ? await wayTo(deps.store.db, caller, request, deps)
     : ((await doNotCallProblem(deps.store.db, caller, request.to)) ?? sandboxWay(deps, request, legId))
   if ('problem' in way) return way
   const at = deps.now().toISOString()
@@ -155,7 +159,7 @@ export async function wayTo(
   db: Db,
   tenant: Tenant,
   request: Pick<DialRequest, 'to' | 'from'>,
-  sipHost: string,
+  { sipHost, vault }: Pick<DialDeps, 'sipHost' | 'vault'>,
 ): Promise<Way | Problem> {
   const { to, from } = request
   if (from !== undefined && !E164.test(from) && !SIP_URI.test(from)) return malformed('from')
@@ -169,7 +173,7 @@ export async function wayTo(
       })
     }
     if (await isFull(db, tenant, connection)) return busy('The connection carries its `max_calls` already.')
-    return overTrunk(to, from, connection)
+    return overTrunk(to, from, connection, vault)
   }
   if (!SIP_URI.test(to)) return malformed('to')
   const caller = from ?? `sip:tandem@${sipHost}`
@@ -200,7 +204,7 @@ async function isFull(db: Db, tenant: Tenant, connection: ConnectionRow): Promis
 const malformed = (param: string): Problem =>
   problem('parameter_invalid', `${param} is neither a number in E.164 (+15551234567) nor a SIP URI (sip:…).`, { param })
 
-function overTrunk(to: string, from: string | undefined, connection: ConnectionRow): Way {
+function overTrunk(to: string, from: string | undefined, connection: ConnectionRow, vault: Vault): Way {
   const host = connection.host ?? ''
   const { port, transport } = connection
   const caller = from ?? accountOf(connection) ?? `sip:tandem@${host}`
@@ -208,10 +212,7 @@ function overTrunk(to: string, from: string | undefined, connection: ConnectionR
     uri: `sip:${to}@${host}${port === 5060 ? '' : `:${port}`}`,
     from: { uri: E164.test(caller) ? `sip:${caller}@${host}` : caller, displayName: null },
     via: { host, port, transport },
-    credentials:
-      connection.auth_username === null || connection.auth_password === null
-        ? null
-        : { username: connection.auth_username, password: connection.auth_password },
+    credentials: credentialsOf(vault, connection),
     codecs: JSON.parse(connection.codecs) as DialTarget['codecs'],
     ...(connection.dtmf_mode === 'auto' ? {} : { dtmf: connection.dtmf_mode }),
   }

@@ -5,6 +5,8 @@ import type { ConnectionRow } from '../calls/tables.ts'
 import { nodeOf } from '../databases/node.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Db, Store } from '../store.ts'
+import type { Vault } from '../vault.ts'
+import { credentialsOf } from './account.ts'
 import { addressOfRecord, sipHost } from './address.ts'
 
 /** How long a node keeps up with a far end without saying so again; it says so at half of it [ms]. */
@@ -15,6 +17,8 @@ export interface KeeperDeps {
   now: () => Date
   /** The host of our own SIP address: who asks a trunk whether it is there. */
   sipHost: string
+  /** Opens the passwords. */
+  vault: Vault
   log: { warn(fields: object, message: string): void }
 }
 
@@ -38,9 +42,9 @@ export class ConnectionKeeper {
 
   /** To be called now and then. */
   async run(media: MediaPort): Promise<void> {
-    const { store, now, sipHost: ours, log } = this.#deps
+    const { store, now, sipHost: ours, vault, log } = this.#deps
     const kept = await claim(store, now())
-    const connections = kept.flatMap(row => specOf(row, ours) ?? [])
+    const connections = kept.flatMap(row => specOf(row, ours, vault) ?? [])
     const text = JSON.stringify(connections)
     if (text === this.#told) return
     const reply = await media.request('connections.set', { connections })
@@ -88,10 +92,11 @@ async function letGo(db: Db, rows: readonly ConnectionRow[]): Promise<void> {
 }
 
 /** Null: its host or account cannot be written as a SIP URI. */
-function specOf(row: ConnectionRow, ours: string): ConnectionSpec | null {
+function specOf(row: ConnectionRow, ours: string, vault: Vault): ConnectionSpec | null {
   const host = sipHost(row.host ?? '')
   if (host === null) return null
-  const { auth_username: username, auth_password: password } = row
+  const { auth_username: username } = row
+  const credentials = credentialsOf(vault, row)
   const isRegistration = row.kind === 'registration' && username !== null
   const from = isRegistration ? addressOfRecord(username, host) : `sip:tandem@${sipHost(ours)?.inUri ?? 'localhost'}`
   if (from === null) return null
@@ -101,7 +106,10 @@ function specOf(row: ConnectionRow, ours: string): ConnectionSpec | null {
     uri: `sip:${host.inUri}${row.port === 5060 ? '' : `:${row.port}`}`,
     from,
     via: { host: host.bare, port: row.port, transport: row.transport },
-    credentials: username === null || password === null ? null : { username, password },
-    contactUser: `c${createHash('sha256').update(`${row.id}\n${password}`).digest('hex').slice(0, 24)}`,
+    credentials,
+    contactUser: `c${createHash('sha256')
+      .update(`${row.id}\n${credentials?.password ?? null}`)
+      .digest('hex')
+      .slice(0, 24)}`,
   }
 }

@@ -4,6 +4,7 @@ import type { BusinessHours } from '../contact-centre/business-hours.ts'
 import type { BookingDeps } from '../resources/callbacks/booking.ts'
 import type { Db, Store, Trx } from '../store.ts'
 import type { Tenant } from '../tenancy.ts'
+import type { Vault } from '../vault.ts'
 
 /** What takes a caller over who nobody answers, or whom a callback reached. */
 export type Program =
@@ -37,6 +38,8 @@ export interface CallCentreDeps {
   log: { warn(fields: object, message: string): void }
   /** The host of our own SIP address. */
   sipHost: string
+  /** Opens the passwords of connections. */
+  vault: Vault
   /** Where our own SIP is reached from this machine, for sandbox numbers. */
   loopback?: { host: string; port: number }
   devicesOf: (db: Db, tenant: Tenant, userId: string, now: Date) => Promise<Device[]>

@@ -177,7 +177,7 @@ const waitingRoom = (legId: string) => ({
 })
 
 async function dialTarget(
-  { store, sipHost, loopback }: CallCentreDeps,
+  { store, sipHost, vault, loopback }: CallCentreDeps,
   { leg, call, tenant }: Around,
   target: Exclude<RingTarget, { kind: 'leg' }>,
   onward: Onward | undefined,
@@ -196,7 +196,7 @@ async function dialTarget(
         : { failure: 'invalid', message: 'test mode reaches sandbox numbers only' }
     }
     const from = target.from ?? (call === undefined ? null : ourNumber(call))
-    const way = await wayTo(store.db, tenant, { to: target.to, from: from ?? undefined }, sipHost)
+    const way = await wayTo(store.db, tenant, { to: target.to, from: from ?? undefined }, { sipHost, vault })
     return 'problem' in way ? { failure: 'invalid', message: way.message } : way.target
   }
   const caller =

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { parseBlock } from '../../media/protocol.ts'
 import type { ConnectionRow } from '../calls/tables.ts'
+import { sealPassword } from '../connections/account.ts'
 import { addressOfRecord, sipHost } from '../connections/address.ts'
 import { missing, type Problem, problem } from '../http/errors.ts'
 import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
@@ -11,6 +12,7 @@ import { newId } from '../ids.ts'
 import { connectionSchema, dtmfMode, srtp, toConnection } from '../schemas/connection.ts'
 import type { Store } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
+import type { Vault } from '../vault.ts'
 
 const name = Type.String({ minLength: 1, maxLength: 200 })
 const host = nullable(
@@ -62,8 +64,8 @@ type Columns = Omit<ConnectionRow, 'id' | 'organisation_id' | 'livemode' | 'crea
 /** Nothing is known of the far end yet. */
 const UNHEARD = { status: null, sip_code: null, kept_by: null, kept_until: null } as const
 
-export function connectionRoutes(deps: { store: Store; now: () => Date }): Route[] {
-  const { store, now } = deps
+export function connectionRoutes(deps: { store: Store; vault: Vault; now: () => Date }): Route[] {
+  const { store, vault, now } = deps
   const plain: Plain<'connections', typeof connectionSchema> = {
     store,
     table: 'connections',
@@ -92,7 +94,14 @@ export function connectionRoutes(deps: { store: Store; now: () => Date }): Route
         const at = now().toISOString()
         const mode = context.livemode ? 1 : 0
         const ids = { id: newId('connection'), organisation_id: context.organisationId, livemode: mode }
-        const row: ConnectionRow = { ...ids, ...columns, ...UNHEARD, created: at, updated: at }
+        const row: ConnectionRow = {
+          ...ids,
+          ...columns,
+          ...UNHEARD,
+          ...sealed(vault, body, ids.id),
+          created: at,
+          updated: at,
+        }
         return context.transaction(async trx => {
           await forTenant(trx, context).insert('connections', row)
           return toConnection(row)
@@ -119,7 +128,7 @@ export function connectionRoutes(deps: { store: Store; now: () => Date }): Route
         const columns = merge(row, body)
         const refused = columnsProblem(columns)
         if (refused !== null) return refused
-        const change = { ...columns, updated: now().toISOString() }
+        const change = { ...columns, ...sealed(vault, body, row.id), updated: now().toISOString() }
         await forTenant(store.db, context).update('connections').set(change).where('id', '=', row.id).execute()
         return toConnection({ ...row, ...change })
       },
@@ -130,6 +139,10 @@ export function connectionRoutes(deps: { store: Store; now: () => Date }): Route
     }),
   ]
 }
+
+/** A password that was given now, as it is stored. */
+const sealed = (vault: Vault, { auth }: Change, id: string): Partial<Columns> =>
+  auth === undefined || auth === null ? {} : { auth_password: sealPassword(vault, auth.password, id) }
 
 const usesOf: UsesOf = async (db, tenant, id) => {
   const scoped = forTenant(db, tenant)

@@ -24,6 +24,7 @@ import { hashPin } from '../../control/secrets.ts'
 import { forTenant } from '../../control/tenancy.ts'
 import { FakeMedia } from '../fakes/media.ts'
 import { type Answer, type Asked, ask, makeWorld, serve, silent, type World } from './app-harness.ts'
+import { VAULT } from './whole-app.ts'
 
 /** A control process around a database: the part that may be killed and started again. */
 export interface Control {
@@ -54,6 +55,7 @@ export interface Options {
 export async function startControl(world: World, media: FakeMedia, options: Options = {}): Promise<Control> {
   const { store } = world
   const now = world.clock.now
+  const vault = VAULT
   const startDeps: StreamDeps = {
     signingSecret: async (db, tenant) => (await organisationSettings(db, tenant)).streamSigningSecret,
     allowedNetworks: options.allowedNetworks ?? [],
@@ -63,6 +65,7 @@ export async function startControl(world: World, media: FakeMedia, options: Opti
     now,
     log: silent,
     sipHost: '127.0.0.1',
+    vault,
     devicesOf: options.devicesOf ?? (async () => []),
     businessHoursOf: async (db, tenant) => (await organisationSettings(db, tenant)).businessHours,
     booking: { now, settings: organisationSettings },
@@ -71,7 +74,7 @@ export async function startControl(world: World, media: FakeMedia, options: Opti
   })
   const driver = new CallDriver({ store, now, log: silent, streams: startDeps, centre })
   const client: MediaClient = new MediaClient(media.path, options.wrap?.(driver, () => client) ?? driver, silent)
-  const dial = { store, media: client, now, sipHost: '127.0.0.1' }
+  const dial = { store, vault, media: client, now, sipHost: '127.0.0.1' }
   const resolve = options.resolve ?? (async () => ['93.184.216.34'])
   const streams = { ...startDeps, store, media: client, now, resolve }
   const app = await serve(world, [
@@ -100,7 +103,7 @@ export async function startControl(world: World, media: FakeMedia, options: Opti
     ...roomParticipantRoutes({ ...dial, seat: (roomId, id) => centre.seat(roomId, id, client) }),
     ...inboundRouteRoutes({ store, now }),
     ...phoneNumberRoutes({ store, now }),
-    ...connectionRoutes({ store, now }),
+    ...connectionRoutes({ store, vault, now }),
     ...eventRoutes({ store }),
     ...organisationRoutes({ store, now }),
   ])

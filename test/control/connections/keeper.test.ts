@@ -1,12 +1,13 @@
 import * as assert from 'uvu/assert'
 import { wayTo } from '../../../control/calls/dial.ts'
+import { sealStoredPasswords } from '../../../control/connections/account.ts'
 import { ConnectionKeeper } from '../../../control/connections/keeper.ts'
 import { applyConnectionReport } from '../../../control/connections/status.ts'
 import type { MediaPort } from '../../../control/media-events.ts'
 import type { ConnectionReport, ConnectionSpec, Failure } from '../../../media/protocol.ts'
 import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
-import { makeWholeApp, type WholeApp } from '../whole-app.ts'
+import { makeWholeApp, VAULT, type WholeApp } from '../whole-app.ts'
 
 const test = suite('control/connections/keeper')
 const ACCOUNT = { auth: { username: 'ann', password: 'correct horse' } }
@@ -20,7 +21,13 @@ class Scene {
 
   constructor(app: WholeApp) {
     this.app = app
-    this.keeper = new ConnectionKeeper({ store: app.store, now: app.clock.now, sipHost: '192.0.2.1', log: silent })
+    this.keeper = new ConnectionKeeper({
+      store: app.store,
+      vault: VAULT,
+      now: app.clock.now,
+      sipHost: '192.0.2.1',
+      log: silent,
+    })
   }
 
   static async open(): Promise<Scene> {
@@ -174,11 +181,37 @@ test('a registration needs a host and an account', async () => {
   assert.equal(await refused({ auth: { username: 'a\r\nEvil: 1', password: 'x' } }), [400, 'auth.username'])
 })
 
+test('the password of an account is sealed in the database, one of an early version with the next start; it is used as it was given', async () => {
+  const scene = await Scene.open()
+  const { store, ours } = scene.app
+  const tenant = { organisationId: ours.organisationId, livemode: true }
+  const id = await scene.make(REGISTRATION)
+  const stored = async () =>
+    (await store.db.selectFrom('connections').select('auth_password').where('id', '=', id).executeTakeFirstOrThrow())
+      .auth_password
+  const used = async () => {
+    const found = await wayTo(store.db, tenant, { to: '+15550100200' }, { sipHost: '192.0.2.1', vault: VAULT })
+    return 'problem' in found ? found : found.target.credentials
+  }
+  assert.not.match(String(await stored()), ACCOUNT.auth.password)
+  assert.equal(await used(), ACCOUNT.auth)
+  await store.db.updateTable('connections').set({ auth_password: 'plain text' }).where('id', '=', id).execute()
+  await sealStoredPasswords(store, VAULT)
+  await sealStoredPasswords(store, VAULT)
+  assert.not.match(String(await stored()), 'plain text')
+  assert.equal(await used(), { ...ACCOUNT.auth, password: 'plain text' })
+})
+
 test('a number goes out over what answers, as its account, and with its keys as `dtmf_mode` says', async () => {
   const scene = await Scene.open()
   const tenant = { organisationId: scene.app.ours.organisationId, livemode: true }
   const way = async () => {
-    const found = await wayTo(scene.app.store.db, tenant, { to: '+15550100200' }, '192.0.2.1')
+    const found = await wayTo(
+      scene.app.store.db,
+      tenant,
+      { to: '+15550100200' },
+      { sipHost: '192.0.2.1', vault: VAULT },
+    )
     if ('problem' in found) throw new Error('no way')
     return { connection: found.connection?.id, from: found.target.from.uri, dtmf: found.target.dtmf }
   }

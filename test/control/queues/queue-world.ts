@@ -10,6 +10,7 @@ import { DEFAULT_SETTINGS } from '../../../control/resources/queues/queue.ts'
 import type { QueueSettings } from '../../../control/resources/queues/schema.ts'
 import { forTenant, type Tenant } from '../../../control/tenancy.ts'
 import { makeWorld, silent, type World } from '../app-harness.ts'
+import { VAULT } from '../whole-app.ts'
 import { Killed, type PocketLeg, PocketMedia } from './pocket-media.ts'
 
 const HOUR = { created: '2026-11-21T09:00:00.000Z', updated: '2026-11-21T09:00:00.000Z' }
@@ -55,6 +56,7 @@ export async function makeQueueWorld(more: Partial<CallCentreDeps> = {}, livemod
       now: clock.now,
       log: { warn: () => {} },
       sipHost: 'tandem.test',
+      vault: VAULT,
       devicesOf: async (_db, _tenant, userId) => devices.get(userId) ?? [],
       businessHoursOf: async () => ({ hours: null, timezone: 'UTC' }),
       booking: {

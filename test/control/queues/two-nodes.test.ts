@@ -10,6 +10,7 @@ import { forTenant } from '../../../control/tenancy.ts'
 import { suite } from '../../harness.ts'
 import { makeClock } from '../app-harness.ts'
 import { makeDatabase } from '../database.ts'
+import { VAULT } from '../whole-app.ts'
 import { PocketMedia } from './pocket-media.ts'
 
 const test = suite('control/queues: two nodes')
@@ -34,6 +35,7 @@ function makeNode(store: Store) {
     now: clock.now,
     log: { warn: () => {} },
     sipHost: 'tandem.test',
+    vault: VAULT,
     devicesOf: async (_db, _tenant, userId) => [{ kind: 'sip', uri: `sip:${userId}@phones`, via }],
     businessHoursOf: async () => ALWAYS,
     booking,
