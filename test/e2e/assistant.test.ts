@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone.ts'
-import type { PhoneCall } from '../../bench/phone-call.ts'
 import { Product } from '../../bench/product.ts'
 import { samplesOf } from '../../bench/voices.ts'
 import { SpeechClient } from '../../media/speech/speech-client.ts'
@@ -37,11 +36,16 @@ async function spoken(text: string): Promise<Int16Array> {
   return made.samples
 }
 
-/** What the phone has heard since this sample, as words. */
-async function understood(call: PhoneCall, since: number): Promise<string> {
-  const made = await caller.transcribe(call.heard.samples(since) as Int16Array<ArrayBuffer>, null)
-  if ('error' in made) throw new Error(made.error)
-  return made.text.toLowerCase()
+/** Waits until what was heard, understood as words, holds this one: a turn is told while its answer is still being spoken. */
+async function isHeard(word: string, heard: () => Int16Array): Promise<void> {
+  const texts: string[] = []
+  await product
+    .until('what was said is heard', async () => {
+      const made = await caller.transcribe(heard() as Int16Array<ArrayBuffer>, null)
+      texts.push('error' in made ? made.error : made.text.toLowerCase())
+      return texts.at(-1)!.includes(word) ? true : null
+    })
+    .catch(() => assert.unreachable(`no ${word} in ${JSON.stringify(texts.at(-1))}`))
 }
 
 /** The turns of a call, oldest first, once there are so many. */
@@ -68,7 +72,7 @@ test(
     assert.match(greeting.turn.text, /Harbour Shop/)
     assert.match(question.turn.text.toLowerCase(), /open on saturday/)
     assert.match(answer.turn.text, /On Saturday we open from ten to two/)
-    assert.match(await understood(call, before), /saturday/)
+    await isHeard('saturday', () => call.heard.samples(before))
     for (const part of ['endpoint_ms', 'transcribe_ms', 'first_token_ms', 'first_audio_ms']) {
       assert.type(answer.timing[part], 'number', part)
     }
@@ -94,9 +98,7 @@ test(
     const [, question, answer] = await turnsOf(callId, 3)
     assert.match(question.turn.text.toLowerCase(), /open on saturday/)
     assert.match(answer.turn.text, /On Saturday we open from ten to two/)
-    const heard = Int16Array.from(bot.heard.slice(before).flatMap(frame => [...frame]))
-    const made = await caller.transcribe(heard, null)
-    assert.match('error' in made ? made.error : made.text.toLowerCase(), /saturday/)
+    await isHeard('saturday', () => Int16Array.from(bot.heard.slice(before).flatMap(frame => [...frame])))
     bot.speak(samplesOf(await spoken('Thank you, goodbye.')))
     const ended = await endedCall(product, callId, 30_000)
     assert.equal([ended.direction, ended.ended_reason], ['inbound', 'assistant_ended'])
