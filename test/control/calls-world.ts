@@ -152,7 +152,7 @@ export async function ready(world: { media: FakeMedia; control: Control }): Prom
 
 /** Resolves when `done` holds; fails after five seconds, so that a test that waits in vain ends. */
 export async function until(done: () => boolean): Promise<void> {
-  const deadline = Date.now() + 15_000
+  const deadline = Date.now() + 5000
   while (!done()) {
     if (Date.now() > deadline) throw new Error(`waited in vain for ${done}`)
     await new Promise(resolve => setImmediate(resolve))
