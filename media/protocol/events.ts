@@ -1,0 +1,112 @@
+import type {
+  CaptureState,
+  CodecName,
+  ConnectionReport,
+  EndedReason,
+  Quality,
+  RecordingInfo,
+  SipParty,
+  SipTransport,
+  StreamSnapshot,
+  Target,
+  Utterance,
+} from './shapes.ts'
+
+export interface Events {
+  'leg.incoming': {
+    legId: string
+    to: SipParty
+    from: SipParty
+    source: { transport: SipTransport; host: string; port: number }
+    /** The registration whose contact was called: the To header, not the Request-URI, says which number. */
+    connectionId?: string
+    /** Call-ID header, for the operator's logs. */
+    sipCallId: string
+    /** Whose account a digest for our realm names, and with which hash; nobody has judged it. Null: there is none. */
+    digest: { username: string; algorithm: 'MD5' | 'SHA-256' } | null
+  }
+  'leg.ringing': { legId: string }
+  'leg.answered': { legId: string; codec: CodecName | 'L16'; roomId: string }
+  'leg.joined': { legId: string; roomId: string; muted: boolean }
+  'leg.left': { legId: string; roomId: string }
+  /** The far end has put us on hold, or taken us back. */
+  'leg.held': { legId: string }
+  'leg.resumed': { legId: string }
+  /** `key` is `*` and `masked` true during a card-payment pause that masks keys. */
+  'leg.dtmf': { legId: string; key: string; masked: boolean; source: 'rfc4733' | 'inband' | 'info' }
+  'leg.collected': {
+    legId: string
+    collectId: string
+    digits: string
+    ended: 'terminator' | 'length' | 'timeout' | 'speech'
+    /** What was said, when words ended it; null for a secret entry that was typed. */
+    utterance: Utterance | null
+  }
+  /**
+   * Voice activity was declared. `bargedIn`: what was being played is silent since that frame. One `leg.utterance` follows, without
+   * words when a card-payment pause began, too much waits, or no engine could make it out; none when the listening ends first.
+   */
+  'leg.speech_started': { legId: string; listenId: string; bargedIn: boolean }
+  'leg.utterance': { legId: string; listenId: string; utterance: Utterance }
+  'leg.ended': { legId: string; reason: EndedReason; sipCode: number | null; quality: Quality }
+  /** The first frame of it is on its way: the first sound of a turn. */
+  'play.started': { legId: string; playId: string }
+  /** `interrupted`: by a key, a voice or another play. `heardMs`: how much of it was sent. */
+  'play.finished': {
+    legId: string
+    playId: string
+    ended: 'played' | 'interrupted' | 'failed'
+    heardMs: number
+  }
+  'room.opened': { roomId: string }
+  'room.closed': { roomId: string }
+  /** A pause began or ended, by a command or by its own deadline. */
+  'capture.changed': { target: Target; state: CaptureState; by: 'command' | 'deadline' | 'ended' }
+  'stream.changed': StreamSnapshot
+  'recording.ready': RecordingInfo
+  'recording.failed': { recordingId: string; message: string }
+  /** Of the leg's own words, from where the recording of the same target began, else from `transcript.start`. */
+  'transcript.segment': { transcriptId: string; legId: string; text: string; startMs: number; endMs: number }
+  'transcript.ready': { transcriptId: string; durationMs: number }
+  /**
+   * A REGISTER with a digest answer to a fresh challenge of ours (without one, media challenges and tells nothing). Control
+   * looks up who that is, has the answer judged by `sip.register_check`, stores the contacts and answers by
+   * `sip.register_reply`, all within 4 s, else 503.
+   */
+  'sip.register': {
+    registerId: string
+    /** The address-of-record's user and host. */
+    user: string
+    host: string
+    /** Contacts with the time each asks for; `*` with 0 removes all. */
+    contacts: { uri: string; expiresS: number }[]
+    /** Who the digest says it is, and with which hash (RFC 7616 §3.4). */
+    username: string
+    realm: string
+    algorithm: 'MD5' | 'SHA-256'
+    source: { transport: SipTransport; host: string; port: number }
+    callId: string
+    cSeq: number
+  }
+  /** Told when it changes, and once after `connections.set` has brought a far end. */
+  'connection.changed': ConnectionReport
+  /**
+   * A page asks for the call WebSocket (`use`: by its path) with a token; its upgrade waits for `browser.admit` or
+   * `browser.refuse`, 4 s, else 503. `host`: its address.
+   */
+  'browser.connecting': {
+    browserId: string
+    use: 'call' | 'phone'
+    token: string
+    origin: string | null
+    host: string
+  }
+  'browser.connected': { browserId: string }
+  /** What the page asks of control: `{event: "control", …}`, at most 4 KiB. */
+  'browser.message': { browserId: string; body: Record<string, unknown> }
+  'browser.closed': { browserId: string }
+}
+
+export type EventName = keyof Events
+/** An event of the media engine: `{ name, at (ISO-8601 UTC), body }`. */
+export type MediaEvent = { [N in EventName]: { name: N; at: string; body: Events[N] } }[EventName]
