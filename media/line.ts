@@ -44,6 +44,8 @@ export interface Line {
   timer: NodeJS.Timeout | undefined
 }
 
+export const isOver = (line: Line): boolean => line.state === 'ended'
+
 /** What we offer and accept for a line. */
 export const capabilitiesOf = (line: Pick<Line, 'codecs' | 'port' | 'dtmf'>, host: string): Capabilities => ({
   codecs: line.codecs.map(name => CODECS[name]),

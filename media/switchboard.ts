@@ -2,12 +2,12 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { ulid } from 'ulid'
 import { CallerAuth } from '../sip/caller-auth.ts'
 import { DTMF_RELAY, formatDtmfInfo, parseDtmfInfo } from '../sip/dtmf-info.ts'
-import { answerOffer, applyAnswer, createOffer, type NegotiatedMedia } from '../sip/offer-answer.ts'
-import type { Body, UaEvent } from '../sip/user-agent.ts'
+import type { UaEvent } from '../sip/user-agent.ts'
 import { threadOf } from './affinity.ts'
+import { Descriptions, SDP } from './descriptions.ts'
 import type { EngineClient } from './engine-client.ts'
 import type { FarEnds } from './far-ends.ts'
-import { capabilitiesOf, type Line, legMediaOf, NO_QUALITY, partyOf, reasonOfStatus } from './line.ts'
+import { isOver, type Line, NO_QUALITY, partyOf, reasonOfStatus } from './line.ts'
 import type {
   DialTarget,
   EndedReason,
@@ -27,7 +27,6 @@ import type { SipEndpoint } from './sip-endpoint.ts'
 const DECISION_MS = 4000
 /** `Retry-After` of a 503 [s]. */
 const RETRY_AFTER_S = 5
-const SDP = 'application/sdp'
 
 export interface SwitchboardOptions {
   engines: EngineClient[]
@@ -51,10 +50,17 @@ export class Switchboard {
   readonly #options: SwitchboardOptions
   readonly #bySession = new Map<string, Line>()
   readonly #callers = new CallerAuth(REALM, () => randomBytes(10).toString('hex'))
+  readonly #descriptions: Descriptions
   #sip!: SipEndpoint
 
   constructor(options: SwitchboardOptions) {
     this.#options = options
+    this.#descriptions = new Descriptions({
+      advertisedHost: options.advertisedHost,
+      sip: () => this.#sip,
+      hangup: ({ legId }, reason) => this.hangup({ legId, reason }),
+      emit: (name, body) => this.#emit(name, body),
+    })
   }
 
   /** The endpoint needs the switchboard's handler to exist, so it comes second. */
@@ -79,24 +85,24 @@ export class Switchboard {
         }
         break
       case 'answered':
-        void this.#answered(line, event.body)
+        void this.#descriptions.answered(line, event.body)
         break
       case 'confirmed':
-        if (line.state === 'answered' && event.body !== null) void this.#lateAnswer(line, event.body)
-        this.#tellHold(line)
+        if (line.state === 'answered' && event.body !== null) void this.#descriptions.lateAnswer(line, event.body)
+        this.#descriptions.tellHold(line)
         break
       case 'reinvite':
-        void this.#reinvited(line, event.offer)
+        void this.#descriptions.reinvited(line, event.offer)
         break
       case 'reinviteConfirmed':
-        if (event.body !== null) void this.#lateAnswer(line, event.body)
-        this.#tellHold(line)
+        if (event.body !== null) void this.#descriptions.lateAnswer(line, event.body)
+        this.#descriptions.tellHold(line)
         break
       case 'reinviteAnswered':
-        void this.#holdAnswered(line, event.body)
+        void this.#descriptions.holdAnswered(line, event.body)
         break
       case 'reinviteRejected':
-        this.#holdRefused(line)
+        this.#descriptions.holdRefused(line)
         break
       case 'info':
         this.#info(line, event.contentType, event.body)
@@ -193,23 +199,23 @@ export class Switchboard {
       this.#reject(line, 503, opened.failure === 'capacity' ? 'capacity' : 'internal_error')
       return opened
     }
-    if (this.#isOver(line)) return notFound(request.legId)
+    if (isOver(line)) return notFound(request.legId)
     const { offer } = line
     if (offer === null) {
-      this.#accept(line, this.#offer(line))
+      this.#accept(line, this.#descriptions.offer(line))
       return this.#snapshot(line)
     }
-    const negotiated = answerOffer(offer.bytes, this.#capabilities(line), 'sendrecv', this.#sdpSession(line))
+    const negotiated = this.#descriptions.answer(line, offer)
     if ('error' in negotiated) {
       this.#reject(line, 488, 'codec_mismatch')
       return { failure: 'invalid', message: `the caller's offer cannot be answered: ${negotiated.error}` }
     }
-    const connected = await this.#connect(line, negotiated.media)
+    const connected = await this.#descriptions.connect(line, negotiated.media)
     if (isFailure(connected)) {
-      if (!this.#isOver(line)) this.#reject(line, 503, 'capacity')
+      if (!isOver(line)) this.#reject(line, 503, 'capacity')
       return connected
     }
-    if (this.#isOver(line)) return notFound(request.legId)
+    if (isOver(line)) return notFound(request.legId)
     this.#accept(line, negotiated.answer)
     return this.#snapshot(line)
   }
@@ -282,11 +288,7 @@ export class Switchboard {
     if (isFailure(opened)) return opened
     const sdpId = newSdpId()
     const dtmf = target.dtmf ?? 'auto'
-    const offer = createOffer(
-      capabilitiesOf({ codecs: target.codecs, port: opened.port, dtmf }, this.#options.advertisedHost),
-      'sendrecv',
-      { id: sdpId, previous: null },
-    )
+    const offer = this.#descriptions.firstOffer({ codecs: target.codecs, port: opened.port, dtmf, sdpId })
     const sessionId = this.#sip.invite({
       to: target.uri,
       from: target.from.uri,
@@ -327,6 +329,12 @@ export class Switchboard {
     return {}
   }
 
+  /** Its audio has been changed already; a SIP peer is told. */
+  hold(legId: string, held: boolean): void {
+    const line = this.lines.get(legId)
+    if (line !== undefined) this.#descriptions.hold(line, held)
+  }
+
   /** Ends every leg: the drain's limit is over. */
   hangupAll(reason: EndedReason): void {
     for (const legId of this.lines.keys()) this.hangup({ legId, reason })
@@ -335,131 +343,6 @@ export class Switchboard {
   async read(legIds: Iterable<string>): Promise<LegSnapshot[]> {
     const lines = [...legIds].map(legId => this.lines.get(legId)).filter(line => line !== undefined)
     return Promise.all(lines.map(line => this.#snapshot(line)))
-  }
-
-  // ------------------------------------------------------------------ descriptions
-
-  async #answered(line: Line, body: Body | null): Promise<void> {
-    clearTimeout(line.timer)
-    if (line.state === 'answered' || line.state === 'ended') return
-    const media = body === null ? null : applyAnswer(line.description!, body.bytes, this.#capabilities(line))
-    line.state = 'answered'
-    if (media === null || 'error' in media) {
-      this.hangup({ legId: line.legId, reason: 'codec_mismatch' })
-      return
-    }
-    const connected = await this.#connect(line, media)
-    if (isFailure(connected) && !this.#isOver(line)) this.hangup({ legId: line.legId, reason: 'capacity' })
-  }
-
-  /** The answer to an offer of ours came in an ACK. */
-  async #lateAnswer(line: Line, body: Body): Promise<void> {
-    if (line.description === null) return
-    const media = applyAnswer(line.description, body.bytes, this.#capabilities(line))
-    if ('error' in media) this.hangup({ legId: line.legId, reason: 'codec_mismatch' })
-    else await this.#connect(line, media)
-  }
-
-  async #reinvited(line: Line, offer: Body | null): Promise<void> {
-    const { sessionId } = line
-    if (offer === null) {
-      const description = this.#offer(line)
-      line.description = description
-      line.told = directionOf(line)
-      this.#sip.do((agent, now) => agent.acceptReinvite(sessionId, { type: SDP, bytes: description }, now))
-      return
-    }
-    const direction = directionOf(line)
-    const negotiated = answerOffer(offer.bytes, this.#capabilities(line), direction, this.#sdpSession(line))
-    if ('error' in negotiated) {
-      this.#sip.do((agent, now) => agent.rejectReinvite(sessionId, 488, now))
-      return
-    }
-    line.description = negotiated.answer
-    line.told = direction
-    await this.#connect(line, negotiated.media)
-    this.#sip.do((agent, now) => agent.acceptReinvite(sessionId, { type: SDP, bytes: negotiated.answer }, now))
-  }
-
-  // ------------------------------------------------------------------ hold
-
-  /** Puts a leg on hold or takes it back; a SIP peer is told (RFC 3264 §8.4). Its audio has been changed already. */
-  hold(legId: string, held: boolean): void {
-    const line = this.lines.get(legId)
-    if (line === undefined) return
-    line.onHold = held
-    this.#tellHold(line)
-  }
-
-  /** One re-INVITE at a time: while one is open, theirs or ours, its end leads here again. */
-  #tellHold(line: Line): void {
-    const direction = directionOf(line)
-    if (line.state !== 'answered' || line.asked !== null || line.told === direction) return
-    const before = line.description
-    const offer = this.#offer(line)
-    let isSent = false
-    this.#sip.do((agent, now) => {
-      const actions = agent.reinvite(line.sessionId, { type: SDP, bytes: offer }, now)
-      isSent = actions.length > 0
-      return actions
-    })
-    if (!isSent) return
-    line.asked = { direction, before }
-    line.description = offer
-  }
-
-  async #holdAnswered(line: Line, body: Body | null): Promise<void> {
-    if (line.asked !== null) {
-      line.told = line.asked.direction
-      line.asked = null
-      if (body !== null) await this.#lateAnswer(line, body)
-    }
-    this.#tellHold(line)
-  }
-
-  /** It will not be told; what it hears and who hears it is ours to decide in any case. */
-  #holdRefused(line: Line): void {
-    if (line.asked !== null) {
-      line.description = line.asked.before
-      line.told = line.asked.direction
-      line.asked = null
-    }
-    this.#tellHold(line)
-  }
-
-  /** Starts the audio by what was agreed on, or changes it. */
-  async #connect(line: Line, media: NegotiatedMedia): Promise<object | Failure> {
-    const enter = line.room
-    line.room = null
-    if (enter !== null) {
-      this.#emit('leg.answered', {
-        legId: line.legId,
-        codec: legMediaOf(media, line.dtmf).codec,
-        roomId: enter.roomId,
-      })
-    }
-    const connected = await line.engine!.request('leg.connect', {
-      legId: line.legId,
-      media: legMediaOf(media, line.dtmf),
-      enter,
-    })
-    if (!isFailure(connected) && media.held !== line.held) {
-      line.held = media.held
-      this.#emit(media.held ? 'leg.held' : 'leg.resumed', { legId: line.legId })
-    }
-    return connected
-  }
-
-  #capabilities(line: Line) {
-    return capabilitiesOf(line, this.#options.advertisedHost)
-  }
-
-  #offer(line: Line): Uint8Array {
-    return createOffer(this.#capabilities(line), directionOf(line), this.#sdpSession(line))
-  }
-
-  #sdpSession(line: Line) {
-    return { id: line.sdpId, previous: line.description }
   }
 
   // ------------------------------------------------------------------ audio
@@ -517,10 +400,6 @@ export class Switchboard {
     return reply === null || isFailure(reply) ? none : reply
   }
 
-  #isOver(line: Line): boolean {
-    return line.state === 'ended'
-  }
-
   // ------------------------------------------------------------------ the end
 
   async #finish(line: Line, reason: EndedReason, sipCode: number | null): Promise<void> {
@@ -554,8 +433,6 @@ function reasonOfEnd(event: Extract<UaEvent, { kind: 'ended' }>): EndedReason {
       return 'trunk_error'
   }
 }
-
-const directionOf = (line: Line): Line['told'] => (line.onHold ? 'sendonly' : 'sendrecv')
 
 const newSdpId = (): string => String(randomInt(1, 2 ** 47))
 /** What a caller says of itself before anybody has judged it; what is stored of an account is of MD5 and SHA-256 only. */
