@@ -7,11 +7,19 @@ const SLOT_MS = FRAME_MS / SLOTS
 /** After a stall this much is caught up at once; what is older is left out and counted [slots]. */
 const MAX_CATCH_UP = 5 * SLOTS
 
+/** What the engine needs of its clock; it calls `tick` for each slot while it is started. */
+export interface EngineClock {
+  readonly late: number
+  readonly skipped: number
+  start(): void
+  stop(): void
+}
+
 /**
  * The engine's clock: absolute monotonic deadlines (`t0 + n * 5 ms`), so that lateness of one slot never moves the next.
  * Runs only while it is started, so an idle engine costs nothing.
  */
-export class Clock {
+export class Clock implements EngineClock {
   /** Slots that began more than 5 ms after their deadline. */
   late = 0
   /** Slots left out after a stall. */

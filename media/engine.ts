@@ -1,13 +1,12 @@
-import { FRAME_MS, NARROWBAND_HZ } from '../codecs/audio.ts'
-import { type DtmfKey, JOIN_CHIME, LEAVE_CHIME, renderTone, type TonePlan } from '../codecs/tones.ts'
+import { FRAME_MS } from '../codecs/audio.ts'
+import type { DtmfKey } from '../codecs/tones.ts'
 import { BrowserLeg, type BrowserPipe } from './browser-leg.ts'
 import { Captures } from './captures.ts'
-import { SLOTS } from './clock.ts'
+import type { EngineClock } from './clock.ts'
 import { Dialogue } from './dialogue.ts'
 import type { EngineLeg } from './engine-protocol.ts'
 import { KEY_MS } from './key-sender.ts'
-import { type KeySource, LEG_SAMPLES, type Leg, type LegHooks } from './leg.ts'
-import { type Clip, Player } from './player.ts'
+import type { KeySource, Leg, LegHooks } from './leg.ts'
 import type { Prompts } from './prompts.ts'
 import type {
   CaptureState,
@@ -24,7 +23,8 @@ import type {
 import { isFailure } from './protocol.ts'
 import { RateLimit } from './rate-limit.ts'
 import { Recordings } from './recordings.ts'
-import { Room } from './room.ts'
+import type { Room } from './room.ts'
+import { playerOf, Rooms } from './rooms.ts'
 import { type LegMedia, type PacketOut, RtpLeg } from './rtp-leg.ts'
 import type { RtpReceiver } from './rtp-socket.ts'
 import { type HearingTools, newHearingCounters } from './speech/hearing.ts'
@@ -38,14 +38,6 @@ export interface LegSocket extends PacketOut {
   /** Packets go to the receiver from now on. */
   listen(receiver: RtpReceiver): void
   close(): void
-}
-
-/** What the engine needs of its clock; it calls `tick` for each slot while it is started. */
-export interface EngineClock {
-  readonly late: number
-  readonly skipped: number
-  start(): void
-  stop(): void
 }
 
 /** Nobody presses keys faster; a sender that seems to is held to this, so that it cannot flood control. */
@@ -89,9 +81,7 @@ interface Member {
 export class Engine implements LegHooks {
   readonly #options: EngineOptions
   readonly #members = new Map<string, Member>()
-  readonly #rooms = new Map<string, Room>()
-  /** The rooms of each slot of the clock. */
-  readonly #slots: Room[][] = Array.from({ length: SLOTS }, () => [])
+  readonly #rooms: Rooms<Member>
   readonly #streams: Streams
   readonly #captures = new Captures(change => this.#captureChanged(change))
   readonly #recordings: Recordings
@@ -110,6 +100,15 @@ export class Engine implements LegHooks {
       dialler: options.dialler,
       now: options.now,
       changed: snapshot => this.#emit('stream.changed', snapshot),
+    })
+    this.#rooms = new Rooms<Member>({
+      prompts: options.prompts,
+      clock: options.clock,
+      emit: (name, body) => this.#emit(name, body),
+      entered: (member, room) => this.#entered(member, room),
+      leaving: member => this.#leaving(member),
+      changed: room => this.#syncPause(room),
+      closed: roomId => this.#roomClosed(roomId),
     })
     this.#transcripts = new Transcripts({
       segment: segment => this.#emit('transcript.segment', segment),
@@ -162,7 +161,7 @@ export class Engine implements LegHooks {
     if (member === undefined) return noLeg(legId)
     if (enter !== null && this.#rooms.get(enter.roomId)?.full === true) return roomFull(enter.roomId)
     if (media !== null && member.leg instanceof RtpLeg) member.leg.connect(media, this.#options.now())
-    if (enter !== null) this.#enter(member, enter)
+    if (enter !== null) this.#rooms.enter(member, enter)
     return this.#read(member)
   }
 
@@ -173,12 +172,12 @@ export class Engine implements LegHooks {
     if (mustExist && target === undefined) return { failure: 'not_found', message: `no room ${spec.roomId}` }
     if (target !== undefined && target === member.room) return this.#read(member)
     if (target?.full === true) return roomFull(spec.roomId)
-    this.#leave(member)
+    this.#rooms.leave(member)
     member.dialogue.leaveRoom()
     member.leg.muted = muted
     member.leg.heardBy = null
     member.leg.hears = null
-    this.#enter(member, spec)
+    this.#rooms.enter(member, spec)
     return this.#read(member)
   }
 
@@ -227,7 +226,7 @@ export class Engine implements LegHooks {
     if (member === undefined) return noLeg(legId)
     const { leg, disconnect } = member
     const { quality } = leg
-    this.#leave(member)
+    this.#rooms.leave(member)
     this.#members.delete(legId)
     this.#captures.drop({ legId })
     this.#recordings.drop({ legId })
@@ -241,72 +240,29 @@ export class Engine implements LegHooks {
 
   // ------------------------------------------------------------------ rooms
 
-  #enter(member: Member, spec: RoomSpec): void {
-    const room = this.#rooms.get(spec.roomId) ?? this.#openRoom(spec)
-    const { leg } = member
-    room.legs.push(leg)
-    member.room = room
-    this.#recordings.enter(leg, room)
+  #entered(member: Member, room: Room): void {
+    this.#recordings.enter(member.leg, room)
     this.#transcripts.enter(transcribed(member))
-    this.#syncPause(room)
-    this.#emit('leg.joined', { legId: leg.id, roomId: spec.roomId, muted: leg.muted })
-    if (spec.chimes) room.announce(playerOf([CHIMES.join], false))
   }
 
-  #openRoom(spec: RoomSpec): Room {
-    const room = new Room(spec)
-    this.#rooms.set(spec.roomId, room)
-    this.#slots.reduce((least, slot) => (slot.length < least.length ? slot : least)).push(room)
-    if (spec.musicWhenAlone) void this.#loadMusic(room)
-    this.#options.clock.start()
-    this.#emit('room.opened', { roomId: spec.roomId })
-    return room
-  }
-
-  async #loadMusic(room: Room): Promise<void> {
-    const music = await this.#options.prompts.loadAll([{ kind: 'music' }])
-    if (!('error' in music)) room.music = playerOf(music, true)
-  }
-
-  #leave(member: Member): void {
-    const { leg, room } = member
-    if (room === null) return
-    this.#recordings.leave(leg)
+  #leaving(member: Member): void {
+    this.#recordings.leave(member.leg)
     this.#transcripts.leave(transcribed(member))
-    room.legs.splice(room.legs.indexOf(leg), 1)
-    member.room = null
-    this.#emit('leg.left', { legId: leg.id, roomId: room.spec.roomId })
-    if (room.legs.length === 0) this.#closeRoom(room)
-    else {
-      this.#syncPause(room)
-      if (room.spec.chimes) room.announce(playerOf([CHIMES.leave], false))
-    }
   }
 
-  #closeRoom(room: Room): void {
-    const { roomId } = room.spec
-    this.#rooms.delete(roomId)
-    for (const slot of this.#slots) if (slot.includes(room)) slot.splice(slot.indexOf(room), 1)
+  #roomClosed(roomId: string): void {
     this.#captures.drop({ roomId })
     this.#recordings.drop({ roomId })
     this.#transcripts.drop({ roomId }, this.#options.now())
-    room.close()
-    if (this.#rooms.size === 0) this.#options.clock.stop()
-    this.#emit('room.closed', { roomId })
   }
 
-  async playInRoom({ roomId, sources, loop }: Request<'room.play'>): Promise<Ok | Failure> {
-    const loaded = await this.#options.prompts.loadAll(sources)
-    if ('error' in loaded) return { failure: 'invalid', message: loaded.error }
-    const room = this.#rooms.get(roomId)
-    if (room === undefined) return { failure: 'not_found', message: `no room ${roomId}` }
-    room.announce(playerOf(loaded, loop))
-    return {}
+  playInRoom({ roomId, sources, loop }: Request<'room.play'>): Promise<Ok | Failure> {
+    return this.#rooms.play(roomId, sources, loop)
   }
 
   /** One slot of the clock: a 20 ms frame for each room that belongs to it. `now` is the slot's deadline [ms]. */
   tick(slot: number, now: number): void {
-    for (const room of this.#slots[slot]!.slice()) {
+    for (const room of this.#rooms.inSlot(slot)) {
       room.tick(now)
       for (const leg of room.legs) this.#members.get(leg.id)!.dialogue.tick(now)
     }
@@ -406,7 +362,7 @@ export class Engine implements LegHooks {
   }
 
   #captureChanged(change: Events['capture.changed']): void {
-    for (const room of this.#rooms.values()) this.#syncPause(room)
+    for (const room of this.#rooms.all()) this.#syncPause(room)
     this.#emit('capture.changed', change)
   }
 
@@ -468,7 +424,7 @@ export class Engine implements LegHooks {
   }
 
   #exists(target: Target): boolean {
-    return 'legId' in target ? this.#members.has(target.legId) : this.#rooms.has(target.roomId)
+    return 'legId' in target ? this.#members.has(target.legId) : this.#rooms.get(target.roomId) !== undefined
   }
 
   #sinksOf(target: Target) {
@@ -481,7 +437,7 @@ export class Engine implements LegHooks {
   snapshot() {
     return {
       legs: [...this.#members.values()].map(member => this.#read(member)),
-      rooms: [...this.#rooms.values()].map(room => ({
+      rooms: [...this.#rooms.all()].map(room => ({
         roomId: room.spec.roomId,
         legIds: room.legs.map(leg => leg.id),
         capture: this.#captures.stateOf({ roomId: room.spec.roomId }),
@@ -522,14 +478,6 @@ export class Engine implements LegHooks {
     this.#options.emit({ name, at: new Date().toISOString(), body } as MediaEvent)
   }
 }
-
-const clipOf = (plan: TonePlan): Clip => {
-  const samples = renderTone(plan, NARROWBAND_HZ)
-  return { samples, length: samples.length }
-}
-const CHIMES = { join: clipOf(JOIN_CHIME), leave: clipOf(LEAVE_CHIME) }
-const playerOf = (clips: readonly Clip[], loop: boolean): Player =>
-  new Player(clips, { loop, frameSamples: LEG_SAMPLES })
 
 const transcribed = ({ leg, room, dialogue }: Member): Transcribed => ({
   legId: leg.id,
