@@ -122,16 +122,18 @@ export function connectionRoutes(deps: { store: Store; vault: Vault; now: () => 
       status: 200,
       reply: connectionSchema,
       errors: [404],
-      handler: async (context, { params, body }) => {
-        const row = await forTenant(store.db, context).find('connections', params.id)
-        if (row === undefined) return missing('connection', params.id)
-        const columns = merge(row, body)
-        const refused = columnsProblem(columns)
-        if (refused !== null) return refused
-        const change = { ...columns, ...sealed(vault, body, row.id), updated: now().toISOString() }
-        await forTenant(store.db, context).update('connections').set(change).where('id', '=', row.id).execute()
-        return toConnection({ ...row, ...change })
-      },
+      handler: (context, { params, body }) =>
+        store.transaction(async trx => {
+          const connections = forTenant(trx, context)
+          const row = await connections.find('connections', params.id)
+          if (row === undefined) return missing('connection', params.id)
+          const columns = merge(row, body)
+          const refused = columnsProblem(columns)
+          if (refused !== null) return refused
+          const change = { ...columns, ...sealed(vault, body, row.id), updated: now().toISOString() }
+          await connections.update('connections').set(change).where('id', '=', row.id).execute()
+          return toConnection({ ...row, ...change })
+        }),
     }),
     deleteRoute(plain, {
       description: '409 while a number or a route uses it; `details.used_by` lists them.',

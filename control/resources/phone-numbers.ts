@@ -54,7 +54,7 @@ export function phoneNumberRoutes(deps: { store: Store; now: () => Date }): Rout
       status: 201,
       reply: phoneNumberSchema,
       errors: [409],
-      handler: (context, { body }) => create(store, context, body, now().toISOString()),
+      handler: (context, { body }) => create(context, body, now().toISOString()),
     }),
     listRoute(plain),
     retrieveRoute(plain),
@@ -70,19 +70,21 @@ export function phoneNumberRoutes(deps: { store: Store; now: () => Date }): Rout
       status: 200,
       reply: phoneNumberSchema,
       errors: [404],
-      handler: async (context, { params, body }) => {
-        const row = await forTenant(store.db, context).find('phone_numbers', params.id)
-        if (row === undefined) return missing('phone_number', params.id)
-        const refused = await connectionProblem(store.db, context, body.connection_id ?? null)
-        if (refused !== null) return refused
-        const change = {
-          ...(body.connection_id === undefined ? {} : { connection_id: body.connection_id }),
-          ...(body.payment_line === undefined ? {} : { payment_line: body.payment_line ? 1 : 0 }),
-          updated: now().toISOString(),
-        }
-        await forTenant(store.db, context).update('phone_numbers').set(change).where('id', '=', row.id).execute()
-        return toPhoneNumber({ ...row, ...change })
-      },
+      handler: (context, { params, body }) =>
+        store.transaction(async trx => {
+          const numbers = forTenant(trx, context)
+          const row = await numbers.find('phone_numbers', params.id)
+          if (row === undefined) return missing('phone_number', params.id)
+          const refused = await connectionProblem(trx, context, body.connection_id ?? null)
+          if (refused !== null) return refused
+          const change = {
+            ...(body.connection_id === undefined ? {} : { connection_id: body.connection_id }),
+            ...(body.payment_line === undefined ? {} : { payment_line: body.payment_line ? 1 : 0 }),
+            updated: now().toISOString(),
+          }
+          await numbers.update('phone_numbers').set(change).where('id', '=', row.id).execute()
+          return toPhoneNumber({ ...row, ...change })
+        }),
     }),
     {
       ...deleteRoute(plain, {
@@ -126,16 +128,11 @@ async function nextSandboxNumber(trx: Trx, context: Context): Promise<string | P
   return problem('plan_limit', 'All sandbox numbers are taken; release one.')
 }
 
-async function create(
-  store: Store,
-  context: Context,
-  body: Static<typeof createBody>,
-  at: string,
-): Promise<PhoneNumber | Problem> {
-  const refused = await connectionProblem(store.db, context, body.connection_id ?? null)
-  if (refused !== null) return refused
+async function create(context: Context, body: Static<typeof createBody>, at: string): Promise<PhoneNumber | Problem> {
   return context.transaction(async trx => {
     const scoped = forTenant(trx, context)
+    const refused = await connectionProblem(trx, context, body.connection_id ?? null)
+    if (refused !== null) return refused
     const number = await chooseNumber(trx, context, body.number)
     if (isProblem(number)) return number
     const taken = await scoped.select('phone_numbers').select('id').where('number', '=', number).executeTakeFirst()

@@ -187,16 +187,22 @@ async function change(
   }
   // Its own entry may be on the way still, and would undo what is written here.
   await deps.media.settled()
+  // Only what was asked for: the rest is of whoever asked for that, and may have asked after us.
   const columns = {
-    muted: reply.muted ? 1 : 0,
-    deaf: reply.deaf ? 1 : 0,
+    ...(audio.muted === undefined ? {} : { muted: reply.muted ? 1 : 0 }),
+    ...(audio.deaf === undefined ? {} : { deaf: reply.deaf ? 1 : 0 }),
     ...(audio.held === undefined ? {} : { on_hold: reply.onHold ? 1 : 0 }),
     ...(role === undefined ? {} : { role }),
   }
-  const participants = forTenant(deps.store.db, context).update('participants')
-  await participants.set(columns).where('id', '=', participantId).execute()
+  const changed = await deps.store.transaction(async trx => {
+    const participants = forTenant(trx, context)
+    if (Object.keys(columns).length > 0) {
+      await participants.update('participants').set(columns).where('id', '=', participantId).execute()
+    }
+    return participants.find('participants', participantId)
+  })
   if (role === 'moderator') await deps.seat(roomId, participantId)
-  return toParticipant({ ...found.participant, ...columns }, found.call)
+  return toParticipant(changed ?? found.participant, found.call)
 }
 
 /** Who hears whom; on hold after that, so that whoever comes back is as muted as was asked. */

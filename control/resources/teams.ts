@@ -77,7 +77,7 @@ export function teamRoutes(deps: TeamDeps): Route[] {
       scope: 'users:read',
       params: idParams,
       errors: [404],
-      handler: (context, { params }) => retrieve(deps, context, params.id),
+      handler: (context, { params }) => retrieve(deps, store.db, context, params.id),
     }),
     route({
       ...common,
@@ -89,13 +89,14 @@ export function teamRoutes(deps: TeamDeps): Route[] {
       params: idParams,
       body: input({ name: Type.Optional(name) }),
       errors: [404],
-      handler: async (context, { params, body }) => {
-        if (body.name !== undefined) {
-          const change = { name: body.name }
-          await forTenant(store.db, context).update('teams').set(change).where('id', '=', params.id).execute()
-        }
-        return retrieve(deps, context, params.id)
-      },
+      handler: (context, { params, body }) =>
+        store.transaction(async trx => {
+          if (body.name !== undefined) {
+            const change = { name: body.name }
+            await forTenant(trx, context).update('teams').set(change).where('id', '=', params.id).execute()
+          }
+          return retrieve(deps, trx, context, params.id)
+        }),
     }),
     route({
       ...common,
@@ -121,10 +122,10 @@ export function teamRoutes(deps: TeamDeps): Route[] {
   ]
 }
 
-async function retrieve(deps: TeamDeps, context: Context, id: string): Promise<Team | Problem> {
-  const row = await forTenant(deps.store.db, context).find('teams', id)
+async function retrieve(deps: TeamDeps, db: Db, context: Context, id: string): Promise<Team | Problem> {
+  const row = await forTenant(db, context).find('teams', id)
   if (row === undefined) return missing('team', id)
-  const counts = await deps.memberCounts(deps.store.db, context, [id])
+  const counts = await deps.memberCounts(db, context, [id])
   return toTeam(row, counts.get(id) ?? 0)
 }
 

@@ -63,10 +63,12 @@ export async function changeAsset(
   id: string,
   body: Static<typeof changeBody>,
 ): Promise<AudioAsset | Problem> {
-  const assets = forTenant(store.db, context)
-  if (Object.keys(body).length > 0) await assets.update('audio_assets').set(body).where('id', '=', id).execute()
-  const row = await assets.find('audio_assets', id)
-  return row === undefined ? missing('audio_asset', id) : toAudioAsset(row)
+  return store.transaction(async trx => {
+    const assets = forTenant(trx, context)
+    if (Object.keys(body).length > 0) await assets.update('audio_assets').set(body).where('id', '=', id).execute()
+    const row = await assets.find('audio_assets', id)
+    return row === undefined ? missing('audio_asset', id) : toAudioAsset(row)
+  })
 }
 
 /** The row goes first: when the process dies in between, a file without a row is left, which nobody can reach. */
