@@ -340,6 +340,7 @@ function contactCentre(
       now,
       teamExists: exists.team,
       signOut: (trx, context, id) => signOut(agents, trx, context, id),
+      onSignedOut: serveQueues,
     }),
     ...sipCredentialRoutes({ store, vault, now, registrar: sipAddressOf(config) }),
     ...agentRoutes(agents),

@@ -14,9 +14,10 @@ export type Device =
     }
   | { kind: 'browser'; browserId: string }
 
-/** What a member can be reached at now: registered SIP phones and connected softphones, the newest first. */
+/** What a member can be reached at now: registered SIP phones and connected softphones, the newest first; one who is not active by nothing. */
 export async function devicesOf(db: Db, tenant: Tenant, userId: string, now: Date = new Date()): Promise<Device[]> {
   const own = forTenant(db, tenant)
+  if ((await own.find('users', userId))?.status !== 'active') return []
   const phones = await own
     .select('sip_registrations')
     .select(['contact', 'host', 'port', 'transport'])

@@ -81,7 +81,10 @@ const refuse = (sipCode: 403 | 423 | 500): Outcome => ({ sipCode, contacts: [] }
 async function keep(trx: Trx, account: SipCredentialRow, register: Register, at: Date): Promise<Outcome> {
   const tenant = { organisationId: account.organisation_id, livemode: account.livemode === 1 }
   const user = await forTenant(trx, tenant).find('users', account.id)
-  if (user?.status !== 'active' || register.user !== account.username) return refuse(403)
+  // Deactivated or given another account while its digest was judged.
+  const current = await forTenant(trx, tenant).find('sip_credentials', account.id)
+  if (user?.status !== 'active' || current?.username !== account.username) return refuse(403)
+  if (register.user !== account.username) return refuse(403)
   if (register.contacts.some(({ expiresS }) => expiresS > 0 && expiresS < MIN_EXPIRES_S)) return refuse(423)
   const known = await contactsOf(trx, tenant, account.id, at)
   const touched = register.contacts.some(({ uri }) => uri === '*')
@@ -89,7 +92,8 @@ async function keep(trx: Trx, account: SipCredentialRow, register: Register, at:
     : known.filter(row => register.contacts.some(({ uri }) => uri === row.contact))
   if (touched.some(row => row.call_id === register.callId && row.cseq >= register.cSeq)) return refuse(500)
   const rest = known.filter(row => !touched.includes(row))
-  const fresh = register.contacts
+  // Of one that is named twice the last word counts (RFC 3261 §10.3 takes them in order).
+  const fresh = [...new Map(register.contacts.map(contact => [contact.uri, contact])).values()]
     .filter(({ uri, expiresS }) => uri !== '*' && expiresS > 0)
     .map(contact => rowOf(account, register, contact, at))
   if (rest.length + fresh.length > MAX_CONTACTS) return refuse(403)

@@ -123,6 +123,12 @@ export async function useClientToken(
   if (row.origin !== null && row.origin !== asked.origin) {
     return problem('origin_mismatch', `The client token works from ${row.origin} only.`)
   }
+  if (
+    row.agent_user_id !== null &&
+    (await forTenant(db, tenant).find('users', row.agent_user_id))?.status !== 'active'
+  ) {
+    return problem('client_token_invalid', 'The client token is of a member who is not active.')
+  }
   const used_at = asked.now.toISOString()
   const unused = tokens.update('client_tokens').set({ used_at }).where('id', '=', row.id).where('used_at', 'is', null)
   const { numUpdatedRows } = await unused.executeTakeFirst()

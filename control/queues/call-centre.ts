@@ -1,4 +1,5 @@
 import type { EndedReason, MediaSnapshot } from '../../media/protocol.ts'
+import { closeSoftphones } from '../agents/shut-out.ts'
 import { callBackOver, callbackReturnedBy, personAnswered } from '../callbacks/returning.ts'
 import type { CallCentrePort, Seats } from '../calls/call-centre-port.ts'
 import type { FollowUp, Of } from '../calls/event-handler.ts'
@@ -246,6 +247,7 @@ export class CallCentre implements CallCentrePort {
       const end = { reason, sipCode: null, quality: null }
       await store.transaction(trx => this.end(trx, leg.id, end, now().toISOString()))
     })
+    await closeSoftphones(store.db, media)
     this.#deps.led?.wake()
   }
 

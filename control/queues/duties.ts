@@ -1,4 +1,5 @@
 import type { EndedReason } from '../../media/protocol.ts'
+import { ringsOfShutOut } from '../agents/shut-out.ts'
 import type { Trx } from '../store.ts'
 import { endWrapUps } from './agent-status.ts'
 import type { RingRow } from './tables.ts'
@@ -16,6 +17,7 @@ export async function doDuties(
   // Media ends what rings too long: this is for what it never got to know, and nobody missed that.
   for (const ring of await late.orderBy('id').execute()) await fail(ring, 'media_failed')
   for (const ring of await unwanted(trx)) await fail(ring, 'api_hangup')
+  for (const ring of await ringsOfShutOut(trx)) await fail(ring, 'api_hangup')
 }
 
 /** Callers whose place in line is to be told again. */

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { forgetDevices } from '../agents/shut-out.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
@@ -66,7 +67,8 @@ export function agentRoutes(deps: AgentDeps): Route[] {
   ]
 }
 
-/** Puts a member offline, who may have been so before. */
+/** Puts a member offline, who may have been so before, and takes from it what it can be reached at. */
 export async function signOut({ now }: AgentDeps, trx: Trx, context: Context, userId: string): Promise<void> {
   await setWish(trx, context, userId, { wish: 'offline', at: now().toISOString(), request: context })
+  await forgetDevices(trx, context, userId)
 }

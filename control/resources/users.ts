@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { memberProblem } from '../contact-centre/members.ts'
 import type { UserRow } from '../contact-centre/tables.ts'
 import type { Context } from '../http/context.ts'
-import { missing, type Problem } from '../http/errors.ts'
+import { isProblem, missing, type Problem } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import type { Exists } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
@@ -17,6 +17,8 @@ export interface UserDeps {
   teamExists: Exists
   /** A member who is deactivated answers no more calls. */
   signOut: (trx: Trx, context: Context, userId: string) => Promise<void>
+  /** After a deactivation: what rang at the member rings at the next one. */
+  onSignedOut: () => void
 }
 
 const changeBody = input({
@@ -82,7 +84,8 @@ export function userRoutes(deps: UserDeps): Route[] {
       path: '/users/:id',
       id: 'updateUser',
       summary: 'Change a member',
-      description: 'A member who is deactivated goes offline; 409 when another member has the extension.',
+      description:
+        'A member who is deactivated goes offline: its phones and softphone tokens are forgotten, what rings at it rings at the next one, and its softphone is closed, once a call under way is over. 409 when another member has the extension.',
       tag: 'Users',
       scope: 'users:write',
       params: idParams,
@@ -114,7 +117,7 @@ export async function leaveTeam(trx: Trx, tenant: Tenant, teamId: string): Promi
 }
 
 async function change(deps: UserDeps, context: Context, id: string, body: Static<typeof changeBody>) {
-  return deps.store.transaction(async (trx): Promise<User | Problem> => {
+  const answer = await deps.store.transaction(async (trx): Promise<User | Problem> => {
     const row = await forTenant(trx, context).find('users', id)
     if (row === undefined) return missing('user', id)
     const { billing, takes_seat, ...same } = body
@@ -135,4 +138,6 @@ async function change(deps: UserDeps, context: Context, id: string, body: Static
     if (body.status === 'deactivated') await deps.signOut(trx, context, id)
     return toUser(changed)
   })
+  if (body.status === 'deactivated' && !isProblem(answer)) deps.onSignedOut()
+  return answer
 }

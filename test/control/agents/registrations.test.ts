@@ -38,12 +38,19 @@ class Desk {
   }
 
   /** What media is told to answer; null: nothing, since the digest was wrong. */
-  async register(contacts: Register['contacts'], more: Partial<Register> = {}): Promise<Reply | null> {
+  async register(
+    contacts: Register['contacts'],
+    more: Partial<Register> = {},
+    meanwhile: () => Promise<unknown> = async () => {},
+  ): Promise<Reply | null> {
     let reply: Reply | null = null
     const wanted = ha1(more.algorithm ?? 'MD5', this.username, 'tandem', this.password)
     const media = {
       request: async (name: string, body: never) => {
-        if (name === 'sip.register_check') return { isRight: (body as Request<'sip.register_check'>).ha1 === wanted }
+        if (name === 'sip.register_check') {
+          await meanwhile()
+          return { isRight: (body as Request<'sip.register_check'>).ha1 === wanted }
+        }
         reply = body as Reply
         return {}
       },
@@ -191,6 +198,41 @@ test('accounts of test mode are of test mode only; a deleted account is gone', a
   await desk.register([A])
   assert.is((await app.live(`DELETE /v1/users/${desk.userId}/sip_credential`)).body.deleted, true)
   assert.is((await app.live(`DELETE /v1/users/${desk.userId}/sip_credential`)).status, 404)
+  assert.equal(await desk.devices(), [])
+  await app.close()
+})
+
+test('a contact that is named twice, or registered twice at once, is kept once: the last word counts', async () => {
+  const app = await makeWholeApp()
+  const desk = await Desk.open(app)
+  const twice = await desk.register([A, B, { ...A, expiresS: 900 }])
+  assert.equal([twice?.sipCode, twice?.contacts], [200, [{ ...A, expiresS: 900 }, B]])
+  const together = await Promise.all(['x', 'y', 'z'].map(callId => desk.register([A], { callId })))
+  assert.equal(
+    together.map(reply => reply?.sipCode),
+    [200, 200, 200],
+  )
+  assert.is((await desk.devices()).length, 2)
+  await app.close()
+})
+
+test('a deactivated member is reached by nothing, and active again by nothing that was there before', async () => {
+  const app = await makeWholeApp()
+  const desk = await Desk.open(app)
+  await desk.register([A])
+  await app.live(`PATCH /v1/users/${desk.userId}`, { status: 'deactivated' })
+  assert.equal(await app.store.db.selectFrom('sip_registrations').selectAll().execute(), [])
+  await app.live(`PATCH /v1/users/${desk.userId}`, { status: 'active' })
+  assert.equal(await desk.devices(), [])
+  assert.is((await desk.register([A]))?.sipCode, 200)
+  await app.close()
+})
+
+test('a password that is replaced while its digest is judged registers nothing', async () => {
+  const app = await makeWholeApp()
+  const desk = await Desk.open(app)
+  const renew = () => app.live(`POST /v1/users/${desk.userId}/sip_credential`)
+  assert.is((await desk.register([A], {}, renew))?.sipCode, 403)
   assert.equal(await desk.devices(), [])
   await app.close()
 })

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { nodeOf } from '../../../control/databases/node.ts'
 import {
   endConsultation,
   type Handling,
@@ -7,6 +8,7 @@ import {
   transferAttended,
   transferBlind,
 } from '../../../control/queues/call-handling.ts'
+import { forTenant } from '../../../control/tenancy.ts'
 import { suite } from '../../harness.ts'
 import { makeQueueWorld, type QueueWorld } from './queue-world.ts'
 
@@ -176,6 +178,56 @@ test('supervise: monitor is heard by nobody, whisper by the agent, barge by all;
     assert.equal(world.legOf(bob)!.heardBy, heardBy)
   }
   await listen('stop')
+  assert.is(world.legOf(bob), undefined)
+  assert.ok(world.media.legs.has(legId))
+  await world.close()
+})
+
+/** As `PATCH /users/{id}` does; the call centre runs after it. */
+async function deactivate({ store, tenant, settle }: QueueWorld, userId: string): Promise<void> {
+  await forTenant(store.db, tenant).update('users').set({ status: 'deactivated' }).where('id', '=', userId).execute()
+  await settle()
+}
+
+const closedSoftphones = ({ media }: QueueWorld): unknown[] =>
+  media.sent.filter(({ name }) => name === 'browser.close').map(({ body }) => body)
+
+test('a deactivated agent finishes the call that is under way; then the softphone is closed', async () => {
+  const { world, ann, legId } = await talk()
+  const softphone = { user_id: ann, node: nodeOf(world.store.db), connected_at: '2026-11-21T10:00:00.000Z' }
+  await forTenant(world.store.db, world.tenant).insert('browser_sessions', { id: 'brw_ann', ...softphone })
+  await deactivate(world, ann)
+  assert.is(roomOf(world, ann), world.media.legs.get(legId)!.roomId)
+  assert.equal(closedSoftphones(world), [])
+  world.media.hangUp(legId)
+  await world.settle()
+  assert.equal(closedSoftphones(world)[0], { browserId: 'brw_ann', code: 1008, reason: 'no longer active' })
+  await world.close()
+})
+
+test('what rings at an agent who is deactivated rings at the next one', async () => {
+  const world = await makeQueueWorld()
+  const [ann, bob] = [await world.addAgent('ann'), await world.addAgent('bob')]
+  const queue = await world.addQueue({ member_user_ids: [ann, bob] })
+  for (const id of [ann, bob]) {
+    await world.setStatus(id, 'available')
+    world.clock.advance(1000)
+  }
+  await world.call(queue)
+  await world.settle()
+  assert.equal([world.ringing(ann).length, world.ringing(bob).length], [1, 0])
+  await deactivate(world, ann)
+  assert.equal([world.ringing(ann).length, world.ringing(bob).length], [0, 1])
+  await world.close()
+})
+
+test('a supervisor who is deactivated listens no longer; the call goes on', async () => {
+  const { world, bob, legId, act } = await talk()
+  await act(handling => supervise(handling, { mode: 'monitor', userId: bob }))
+  world.media.answer(world.ringing(bob)[0]!.legId)
+  await world.settle()
+  assert.ok(world.legOf(bob))
+  await deactivate(world, bob)
   assert.is(world.legOf(bob), undefined)
   assert.ok(world.media.legs.has(legId))
   await world.close()

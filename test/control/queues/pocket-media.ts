@@ -38,6 +38,7 @@ const notFound = (what: string): Failure => ({ failure: 'not_found', message: wh
 export class PocketMedia implements MediaPort {
   readonly legs = new Map<string, PocketLeg>()
   readonly sent: { name: CommandName; body: unknown }[] = []
+  readonly closedBrowsers = new Set<string>()
   bootId = 'boot-1'
   now: () => Date
   #events: NumberedEvent[] = []
@@ -180,6 +181,11 @@ export class PocketMedia implements MediaPort {
     'leg.play': ({ legId, playId }) => this.#with(legId, leg => Object.assign(leg, { playing: playId })),
     'leg.stop_play': ({ legId }) => this.#with(legId, leg => Object.assign(leg, { playing: null })),
     'leg.hold': ({ legId, held }) => this.#with(legId, leg => Object.assign(leg, { onHold: held })),
+    'browser.close': ({ browserId }) => {
+      if (this.closedBrowsers.has(browserId)) return notFound(browserId)
+      this.closedBrowsers.add(browserId)
+      return {}
+    },
     'leg.update': ({ legId, heardBy }) => this.#with(legId, leg => Object.assign(leg, { heardBy: heardBy ?? null })),
   }
 }

@@ -124,6 +124,21 @@ test('the call WebSocket refuses agent tokens, and the softphone those of calls'
   await app.close()
 })
 
+test('a token of a member who is deactivated opens nothing, nor when the member is active again', async () => {
+  const app = await makeWholeApp()
+  const ann = await addMember(app.live, 'ann@example.com')
+  const { token } = (await app.live('POST /v1/client_tokens', { agent_user_id: ann })).body
+  const late = (await app.live('POST /v1/client_tokens', { agent_user_id: ann })).body
+  const row = await app.store.db.selectFrom('client_tokens').selectAll().where('id', '=', late.call_id).execute()
+  await app.live(`PATCH /v1/users/${ann}`, { status: 'deactivated' })
+  // As if it had been made while the member was deactivated.
+  await app.store.db.insertInto('client_tokens').values(row).execute()
+  assert.is(await redeem(app, late.token, { use: 'softphone' }), 'client_token_invalid')
+  await app.live(`PATCH /v1/users/${ann}`, { status: 'active' })
+  assert.is(await redeem(app, token, { use: 'softphone' }), 'client_token_invalid')
+  await app.close()
+})
+
 test('a forged token, one of another installation and one without its row are refused', async () => {
   const app = await makeWholeApp()
   const { token } = (await app.live('POST /v1/client_tokens')).body

@@ -1,0 +1,56 @@
+import { isFailure } from '../../media/protocol.ts'
+import { nodeOf } from '../databases/node.ts'
+import type { MediaPort } from '../media-events.ts'
+import type { RingRow } from '../queues/tables.ts'
+import type { Db, Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+
+/**
+ * What becomes of a member who is deactivated: its phones and its unused softphone tokens are forgotten with the change; what rings at
+ * it, listens in or is connected on any node ends with the next run of the call centre. A conversation with a caller goes on: the
+ * caller is not to pay for it. The softphone that it is held on is closed after it.
+ */
+
+/** WebSocket close code: who it was opened for may no longer (RFC 6455 §7.4.1, policy violation). */
+const POLICY = 1008
+
+/** In the transaction that deactivates the member. Active again, it registers anew. */
+export async function forgetDevices(trx: Trx, tenant: Tenant, userId: string): Promise<void> {
+  const own = forTenant(trx, tenant)
+  await own.delete('sip_registrations').where('user_id', '=', userId).execute()
+  await own.delete('client_tokens').where('agent_user_id', '=', userId).where('used_at', 'is', null).execute()
+}
+
+/** Rings that have nobody to answer them any more, and supervisors who listen on. */
+export const ringsOfShutOut = (trx: Trx): Promise<RingRow[]> =>
+  trx
+    .selectFrom('rings')
+    .innerJoin('users', 'users.id', 'rings.user_id')
+    .selectAll('rings')
+    .where('users.status', '!=', 'active')
+    .where(eb => eb.or([eb('rings.state', '=', 'ringing'), eb('rings.purpose', '=', 'supervise')]))
+    .orderBy('rings.id')
+    .execute()
+
+/** Closes this node's softphones of members who are shut out and talk with nobody. */
+export async function closeSoftphones(db: Db, media: MediaPort): Promise<void> {
+  for (const id of await softphonesToClose(db)) {
+    const reply = await media.request('browser.close', { browserId: id, code: POLICY, reason: 'no longer active' })
+    if (isFailure(reply) && reply.failure === 'not_found') {
+      await db.deleteFrom('browser_sessions').where('id', '=', id).execute()
+    }
+  }
+}
+
+async function softphonesToClose(db: Db): Promise<string[]> {
+  const talking = db.selectFrom('rings').select('open_user').where('open_user', 'is not', null)
+  const rows = await db
+    .selectFrom('browser_sessions')
+    .innerJoin('users', 'users.id', 'browser_sessions.user_id')
+    .select('browser_sessions.id')
+    .where('users.status', '!=', 'active')
+    .where('browser_sessions.node', '=', nodeOf(db))
+    .where('browser_sessions.user_id', 'not in', talking.$castTo<{ open_user: string }>())
+    .execute()
+  return rows.map(row => row.id)
+}
