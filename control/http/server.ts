@@ -16,6 +16,7 @@ import { type OlderRoute, olderVersionsOf } from './older-versions.ts'
 import { describedSchema, openApiDescription, routeSchema } from './openapi.ts'
 import { loggedPath, type RequestLog } from './request-log.ts'
 import { isRaw, type Route, type Upload } from './route.ts'
+import { compileSerializer } from './serialization.ts'
 import { compileValidator, validationProblem } from './validation.ts'
 import { CURRENT_VERSION, VERSIONS } from './version.ts'
 
@@ -67,6 +68,7 @@ export async function createServer(parts: { log: Logger; version: string }): Pro
   app.decorateRequest('attempt', null)
   app.decorateRequest('failure', null)
   app.setValidatorCompiler(({ schema, httpPart }) => compileValidator(schema as object, httpPart))
+  app.setSerializerCompiler(({ schema }) => compileSerializer(schema as object))
   app.addHook('onRequest', async (request, reply) => {
     identify(request, reply)
   })
