@@ -15,6 +15,8 @@ export interface Waiting {
   id: string
   /** Null: any agent may take it (a callback of no queue). */
   queueId: string | null
+  /** The one who is to return a callback of route `agent`; null: whoever answers its queue. */
+  onlyAgent: string | null
   since: number
   /** Of callbacks: 1 (low) to 10 (urgent). Callers on the line all have the same. */
   priority: number
@@ -54,11 +56,11 @@ export interface QueueWorld {
 
 /**
  * One round. Callers come before callbacks, callers by the time they have waited, callbacks by priority and then by their due
- * time; each gets one of the free agents of its queue, and an agent gets one of them.
+ * time; each gets one of the free agents of its queue, or the one it is for, and an agent gets one of them.
  */
 export function distribute({ queues, waiting, agents, now }: QueueWorld): QueueDecision[] {
   const rules = new Map(queues.map(queue => [queue.id, queue]))
-  const free = new Set(agents.filter(agent => agent.isFree && agent.isReachable && agent.restUntil <= now))
+  const free = new Set(agents.filter(agent => isTaker(agent, now)))
   const signedIn = new Set(agents.filter(agent => agent.isSignedIn).map(agent => agent.id))
   const decisions: QueueDecision[] = []
   for (const item of inOrder(waiting)) {
@@ -69,9 +71,8 @@ export function distribute({ queues, waiting, agents, now }: QueueWorld): QueueD
       decisions.push({ kind: 'overflow', id: item.id, reason })
       continue
     }
-    if (item.queueId !== null && queue === undefined) continue
     const agent = choose(
-      [...free].filter(one => queue === undefined || queue.members.has(one.id)),
+      [...free].filter(one => mayTake(one, item, queue)),
       item,
       queue,
     )
@@ -81,6 +82,10 @@ export function distribute({ queues, waiting, agents, now }: QueueWorld): QueueD
   }
   return decisions
 }
+
+/** Whether this agent's phone may ring now. */
+export const isTaker = (agent: Agent, now: number): boolean =>
+  agent.isFree && agent.isReachable && agent.restUntil <= now
 
 /** The order in which what waits is served. */
 export const inOrder = (waiting: readonly Waiting[]): Waiting[] => [...waiting].sort(compare)
@@ -99,6 +104,11 @@ function overflowReason(
   if (queue === undefined || !queue.enabled) return 'disabled'
   if (queue.overflowWhenNoAgents && ![...queue.members].some(id => signedIn.has(id))) return 'no_agents'
   return item.overflowAt !== null && item.overflowAt <= now ? 'max_wait' : null
+}
+
+function mayTake(agent: Agent, { onlyAgent, queueId }: Waiting, queue: QueueRules | undefined): boolean {
+  if (onlyAgent !== null) return agent.id === onlyAgent
+  return queueId === null || queue?.members.has(agent.id) === true
 }
 
 /** Who has not been tried for it yet comes first, then the strategy decides, then the ID: the choice is the same everywhere. */

@@ -1,13 +1,16 @@
 import { triedOf as callbackTried, dialForAssistant, offerCallback } from '../callbacks/returning.ts'
+import { tenantOf } from '../calls/records.ts'
 import { nextOpen } from '../contact-centre/business-hours.ts'
 import type { AgentStatusRow, CallbackRow, QueueCallRow, QueueRow, UserRow } from '../contact-centre/tables.ts'
+import { nodeOf } from '../databases/node.ts'
 import { newId } from '../ids.ts'
 import { allQueues, settingsOf } from '../resources/queues/store.ts'
 import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import { markOffered } from './agent-status.ts'
 import type { CallCentreDeps } from './deps.ts'
-import { type Agent, distribute, type QueueDecision, type QueueRules, type Waiting } from './distributor.ts'
+import { type Agent, distribute, isTaker, type QueueDecision, type QueueRules, type Waiting } from './distributor.ts'
+import { dueCallbacks, isCallbackDue, type Takers, tenantsWithDue } from './due-callbacks.ts'
 import { startRing } from './rings.ts'
 import { leadTo, overflowTarget } from './targets.ts'
 import { leaveQueue, offerTo, triedOf } from './waiting-calls.ts'
@@ -16,105 +19,104 @@ import { leaveQueue, offerTo, triedOf } from './waiting-calls.ts'
 
 /** How long an agent's phone rings for a callback of no queue. */
 const RING_TIMEOUT_S = 20
-/** Callbacks that are looked at in one round. */
-const MAX_CALLBACKS = 200
-
 export interface RoundRows {
   queues: QueueRow[]
   calls: QueueCallRow[]
-  callbacks: CallbackRow[]
   users: UserRow[]
   statuses: AgentStatusRow[]
   engaged: Set<string>
 }
 
-/** Whose callers wait, or whose callbacks are due. */
+/** Whose callers wait on this node, or whose callbacks are due. */
 export async function tenantsWaiting(db: Db, at: string): Promise<Tenant[]> {
-  const calls = await db.selectFrom('queue_calls').select(['organisation_id', 'livemode']).distinct().execute()
-  const due = await db
-    .selectFrom('callbacks')
-    .select(['organisation_id', 'livemode'])
+  const calls = await db
+    .selectFrom('queue_calls')
+    .innerJoin('participants', 'participants.id', 'queue_calls.leg_id')
+    .select(['queue_calls.organisation_id', 'queue_calls.livemode'])
     .distinct()
-    .where('status', '=', 'pending')
-    .where('due_at', '<=', at)
+    .where('participants.node_id', '=', nodeOf(db))
     .execute()
-  const tenants = new Map<string, Tenant>()
-  for (const { organisation_id, livemode } of [...calls, ...due]) {
-    tenants.set(`${organisation_id} ${livemode}`, { organisationId: organisation_id, livemode: livemode === 1 })
-  }
-  return [...tenants.values()]
+  const tenants = [...calls.map(tenantOf), ...(await tenantsWithDue(db, at))]
+  return [...new Map(tenants.map(tenant => [`${tenant.organisationId} ${tenant.livemode}`, tenant])).values()]
 }
 
 /** Returns how many decisions were carried out. */
 export async function round(deps: CallCentreDeps, trx: Trx, tenant: Tenant, now: Date): Promise<number> {
   const at = now.toISOString()
-  const rows = await readRows(trx, tenant, at)
-  const isOpen = rows.callbacks.length > 0 && (await isOpenNow(deps, trx, tenant, now))
-  const callbacks = isOpen ? rows.callbacks : []
+  const rows = await readRows(trx, tenant)
+  const agents = await agentsOf(deps, trx, tenant, { rows, now })
+  const queues = rows.queues.map(row => rulesOf(row, rows.users))
+  const callbacks = await callbacksNow(deps, trx, tenant, { queues, agents, now })
+  const waiting = [
+    ...rows.calls.map(waitingCall),
+    ...callbacks.filter(row => row.route !== 'assistant').map(waitingCallback),
+  ]
   let done = 0
   for (const row of callbacks) {
     if (row.route === 'assistant' && (await dialForAssistant(trx, tenant, row, at)) !== null) done++
-    if (row.route === 'agent') done += await ringOwnAgent(deps, trx, tenant, { row, rows, at })
   }
-  const reachable = await reachableAgents(deps, trx, tenant, { rows, now })
-  for (const decision of distribute(worldOf(rows, callbacks, reachable, now))) {
-    if (await apply(deps, trx, tenant, { decision, rows, at })) done++
+  for (const decision of distribute({ queues, waiting, agents, now: now.getTime() })) {
+    if (await apply(deps, trx, tenant, { decision, rows, callbacks, at })) done++
   }
   return done
+}
+
+/** The callbacks that somebody could take now: none outside business hours. */
+async function callbacksNow(
+  deps: CallCentreDeps,
+  trx: Trx,
+  tenant: Tenant,
+  { queues, agents, now }: { queues: readonly QueueRules[]; agents: readonly Agent[]; now: Date },
+): Promise<CallbackRow[]> {
+  const at = now.toISOString()
+  if (!(await isCallbackDue(trx, tenant, at)) || !(await isOpenNow(deps, trx, tenant, now))) return []
+  return dueCallbacks(trx, tenant, { at, takers: takersOf(queues, agents, now.getTime()) })
+}
+
+function takersOf(queues: readonly QueueRules[], agents: readonly Agent[], now: number): Takers {
+  const free = new Set(agents.filter(agent => isTaker(agent, now)).map(agent => agent.id))
+  const byQueue = new Map<string, number>()
+  for (const { id, members } of queues) {
+    const count = [...members].filter(member => free.has(member)).length
+    if (count > 0) byQueue.set(id, count)
+  }
+  return { agents: free, byQueue }
 }
 
 async function isOpenNow(deps: CallCentreDeps, trx: Trx, tenant: Tenant, now: Date): Promise<boolean> {
   return nextOpen(await deps.businessHoursOf(trx, tenant), now)?.getTime() === now.getTime()
 }
 
-async function readRows(db: Db, tenant: Tenant, at: string): Promise<RoundRows> {
+async function readRows(db: Db, tenant: Tenant): Promise<RoundRows> {
   const scoped = forTenant(db, tenant)
   const rings = await scoped.select('rings').select('open_user').where('open_user', 'is not', null).execute()
+  // Callers of other nodes wait for their own: what leads them on runs there.
+  const own = scoped.select('participants').select('id').where('step', '=', 'queued').where('node_id', '=', nodeOf(db))
   return {
     queues: await allQueues(db, tenant),
-    calls: await scoped.select('queue_calls').selectAll().execute(),
-    callbacks: await scoped
-      .select('callbacks')
-      .selectAll()
-      .where('status', '=', 'pending')
-      .where('due_at', '<=', at)
-      .where(eb => eb.or([eb('window_end', 'is', null), eb('window_end', '>', at)]))
-      .orderBy('priority', 'desc')
-      .orderBy('due_at')
-      .limit(MAX_CALLBACKS)
-      .execute(),
+    calls: await scoped.select('queue_calls').selectAll().where('leg_id', 'in', own).execute(),
     users: await scoped.select('users').selectAll().where('status', '=', 'active').execute(),
     statuses: await scoped.select('agent_statuses').selectAll().where('status', '!=', 'offline').execute(),
     engaged: new Set(rings.map(ring => ring.open_user ?? '')),
   }
 }
 
-/** Who could be rung: only of these the devices are asked for. */
-async function reachableAgents(
+/** Who is signed in. Only of those who could be rung the devices are asked for. */
+async function agentsOf(
   deps: CallCentreDeps,
   trx: Trx,
   tenant: Tenant,
   { rows, now }: { rows: RoundRows; now: Date },
-): Promise<Set<string>> {
-  const found = new Set<string>()
-  for (const { id, status } of rows.statuses) {
-    if (status !== 'available' || rows.engaged.has(id)) continue
-    if ((await deps.devicesOf(trx, tenant, id, now)).length > 0) found.add(id)
-  }
-  return found
-}
-
-function worldOf(rows: RoundRows, callbacks: CallbackRow[], reachable: ReadonlySet<string>, now: Date) {
+): Promise<Agent[]> {
   const active = new Set(rows.users.map(user => user.id))
-  return {
-    queues: rows.queues.map(row => rulesOf(row, rows.users)),
-    waiting: [
-      ...rows.calls.map(waitingCall),
-      ...callbacks.filter(row => row.route === 'agent_queue').map(waitingCallback),
-    ],
-    agents: rows.statuses.filter(row => active.has(row.id)).map(row => agentOf(row, rows.engaged, reachable)),
-    now: now.getTime(),
+  const agents: Agent[] = []
+  for (const row of rows.statuses) {
+    if (!active.has(row.id)) continue
+    const isFree = row.status === 'available' && !rows.engaged.has(row.id)
+    const isReachable = isFree && (await deps.devicesOf(trx, tenant, row.id, now)).length > 0
+    agents.push(agentOf(row, { isFree, isReachable }))
   }
+  return agents
 }
 
 function rulesOf(row: QueueRow, users: readonly UserRow[]): QueueRules {
@@ -136,6 +138,7 @@ const waitingCall = (row: QueueCallRow): Waiting => ({
   id: row.id,
   queueId: row.queue_id,
   since: Date.parse(row.joined_at),
+  onlyAgent: null,
   priority: 0,
   tried: new Set(triedOf(row)),
   isOffered: row.offered_to !== null,
@@ -146,6 +149,7 @@ const waitingCallback = (row: CallbackRow): Waiting => ({
   kind: 'callback',
   id: row.id,
   queueId: row.queue_id,
+  onlyAgent: row.route === 'agent' ? row.agent_id : null,
   since: Date.parse(row.due_at),
   priority: row.priority,
   tried: new Set(callbackTried(row)),
@@ -155,11 +159,10 @@ const waitingCallback = (row: CallbackRow): Waiting => ({
 
 const timeOf = (at: string | null): number => (at === null ? 0 : Date.parse(at))
 
-const agentOf = (row: AgentStatusRow, engaged: ReadonlySet<string>, reachable: ReadonlySet<string>): Agent => ({
+const agentOf = (row: AgentStatusRow, now: Pick<Agent, 'isFree' | 'isReachable'>): Agent => ({
   id: row.id,
   isSignedIn: row.status !== 'offline',
-  isFree: row.status === 'available' && !engaged.has(row.id),
-  isReachable: reachable.has(row.id),
+  ...now,
   restUntil: timeOf(row.rest_until),
   idleSince: timeOf(row.idle_since ?? row.since),
   lastOfferedAt: timeOf(row.last_offered_at),
@@ -169,7 +172,7 @@ async function apply(
   deps: CallCentreDeps,
   trx: Trx,
   tenant: Tenant,
-  { decision, rows, at }: { decision: QueueDecision; rows: RoundRows; at: string },
+  { decision, rows, callbacks, at }: { decision: QueueDecision; rows: RoundRows; callbacks: CallbackRow[]; at: string },
 ): Promise<boolean> {
   if (decision.kind === 'overflow') {
     const left = await leaveQueue(trx, tenant, decision.id, { outcome: decision.reason, at })
@@ -179,7 +182,7 @@ async function apply(
     return true
   }
   if (decision.to === 'callback') {
-    const row = rows.callbacks.find(callback => callback.id === decision.id)
+    const row = callbacks.find(callback => callback.id === decision.id)
     return row !== undefined && ringForCallback(deps, trx, tenant, { row, userId: decision.agentId, rows, at })
   }
   const call = rows.calls.find(one => one.id === decision.id)
@@ -205,21 +208,6 @@ async function apply(
   await offerTo(trx, tenant, call.id, decision.agentId, at)
   await markOffered(trx, tenant, decision.agentId, at)
   return true
-}
-
-/** A callback of an agent's own waits until that agent is free. */
-async function ringOwnAgent(
-  deps: CallCentreDeps,
-  trx: Trx,
-  tenant: Tenant,
-  { row, rows, at }: { row: CallbackRow; rows: RoundRows; at: string },
-): Promise<number> {
-  const status = rows.statuses.find(one => one.id === row.agent_id)
-  if (status === undefined || status.status !== 'available' || rows.engaged.has(status.id)) return 0
-  if (status.rest_until !== null && status.rest_until > at) return 0
-  if (!(await ringForCallback(deps, trx, tenant, { row, userId: status.id, rows, at }))) return 0
-  rows.engaged.add(status.id)
-  return 1
 }
 
 async function ringForCallback(

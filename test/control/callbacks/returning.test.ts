@@ -228,6 +228,26 @@ test("due_at is in business hours of the organisation's time zone: nobody is cal
   await world.close()
 })
 
+test('due callbacks that nobody is there for, however many and urgent they are, keep no other queue waiting, and no other agent', async () => {
+  const { world, ann, queue, book, row } = await backs()
+  const away = await world.addAgent('bob')
+  const unstaffed = await world.addQueue({ member_user_ids: [away] })
+  for (let i = 0; i < 250; i++) {
+    const where = i % 2 === 0 ? { queue_id: unstaffed } : { route: 'agent', agent_id: away }
+    await book({ phone: `+1415557${1000 + i}`, priority: 10, ...where })
+  }
+  const ofQueue = await book({ phone: '+14155550101', queue_id: queue, priority: 1 })
+  const ofAgent = await book({ phone: '+14155550102', route: 'agent', agent_id: ann, priority: 1 })
+  await world.setStatus(ann, 'available')
+  await world.settle()
+  assert.equal([(await row(ofQueue)).status, (await row(ofAgent)).status], ['offered', 'pending'])
+  world.media.hangUp(world.ringing(ann)[0]!.legId, 'rejected')
+  await forTenant(world.store.db, world.tenant).delete('callbacks').where('id', '=', ofQueue).execute()
+  await world.later(6000)
+  assert.is((await row(ofAgent)).status, 'dialing')
+  await world.close()
+})
+
 test('higher priority is returned sooner; a caller on the line comes before both', async () => {
   const { world, ann, queue, book, row } = await backs()
   const low = await book({ priority: 2 })

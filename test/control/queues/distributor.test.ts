@@ -17,6 +17,7 @@ const call = (id: string, more: Partial<Waiting> = {}): Waiting => ({
   kind: 'call',
   id,
   queueId: 'q',
+  onlyAgent: null,
   since: 0,
   priority: 0,
   tried: new Set(),
@@ -110,6 +111,7 @@ test('in no world is a call offered twice, an agent rung twice, or one in line p
         kind: fc.constantFrom('call' as const, 'callback' as const),
         id: fc.integer({ min: 0, max: 30 }).map(String),
         queueId: fc.constantFrom('q', 'r', 's'),
+        onlyAgent: fc.constant(null),
         since: fc.nat(50),
         priority: fc.constant(5),
         tried: fc.uniqueArray(id).map(ids => new Set(ids)),
@@ -152,6 +154,13 @@ test('in no world is a call offered twice, an agent rung twice, or one in line p
     }),
     { seed: 4, numRuns: 2000 },
   )
+})
+
+test('a callback of an agent of its own waits for that agent, behind the callers that the agent answers', () => {
+  const own = call('own', { kind: 'callback', queueId: null, onlyAgent: 'ann', priority: 9 })
+  assert.equal(offers([queue()], [own], [agent('bob')]), [])
+  assert.equal(offers([queue()], [own, call('live', { since: 90 })], [agent('ann')]), ['live>ann'])
+  assert.equal(offers([queue()], [own, call('live')], [agent('ann'), agent('bob', { idleSince: 1 })]), ['live>ann'])
 })
 
 test.run()

@@ -1,0 +1,77 @@
+import { type SqlBool, sql } from 'kysely'
+import type { CallbackRow } from '../contact-centre/tables.ts'
+import type { Db } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+
+/** Assistants talk with any number of people at once: so many callbacks are dialled for them in one round. */
+const MAX_DIALLED = 200
+
+/** Who could take a callback now. */
+export interface Takers {
+  /** Agents who are free and can be rung. */
+  agents: ReadonlySet<string>
+  /** How many of them answer each queue; a queue with none is absent. */
+  byQueue: ReadonlyMap<string, number>
+}
+
+/** Whose callbacks are due: one look at an index for each organisation and mode. */
+export async function tenantsWithDue(db: Db, at: string): Promise<Tenant[]> {
+  const found: Tenant[] = []
+  for (const livemode of [true, false]) {
+    const rows = await db
+      .selectFrom('organisations')
+      .select('organisations.id')
+      .where(eb =>
+        eb.exists(
+          eb
+            .selectFrom('callbacks')
+            .select('callbacks.id')
+            .whereRef('callbacks.organisation_id', '=', 'organisations.id')
+            .where('callbacks.livemode', '=', livemode ? 1 : 0)
+            .where('callbacks.status', '=', 'pending')
+            .where('callbacks.due_at', '<=', at),
+        ),
+      )
+      .execute()
+    found.push(...rows.map(({ id: organisationId }) => ({ organisationId, livemode })))
+  }
+  return found
+}
+
+/** Whether any of this organisation's is due; the cheap question before the dear ones. */
+export async function isCallbackDue(db: Db, tenant: Tenant, at: string): Promise<boolean> {
+  const due = pending(db, tenant).select('id').where('due_at', '<=', at)
+  return (await due.limit(1).executeTakeFirst()) !== undefined
+}
+
+/**
+ * The due callbacks that somebody could take now, of each queue and each agent no more than could be taken: those that nobody is there
+ * for are not read, so that however many they are, they keep no others waiting.
+ */
+export async function dueCallbacks(
+  db: Db,
+  tenant: Tenant,
+  { at, takers }: { at: string; takers: Takers },
+): Promise<CallbackRow[]> {
+  // Not as a range over the time: SQLite would take all that is due of all queues by it, and sort.
+  const isDue = sql<SqlBool>`due_at || '' <= ${at}`
+  const first = (count: number) =>
+    pending(db, tenant)
+      .selectAll()
+      .where(isDue)
+      .where(eb => eb.or([eb('window_end', 'is', null), eb('window_end', '>', at)]))
+      .orderBy('priority', 'desc')
+      .orderBy('due_at')
+      .limit(count)
+  const found = await first(MAX_DIALLED).where('route', '=', 'assistant').execute()
+  for (const id of takers.agents) {
+    found.push(...(await first(1).where('route', '=', 'agent').where('agent_id', '=', id).execute()))
+  }
+  const ofQueues = (count: number) => first(count).where('route', '=', 'agent_queue')
+  for (const [id, count] of takers.byQueue) found.push(...(await ofQueues(count).where('queue_id', '=', id).execute()))
+  if (takers.agents.size > 0)
+    found.push(...(await ofQueues(takers.agents.size).where('queue_id', 'is', null).execute()))
+  return found
+}
+
+const pending = (db: Db, tenant: Tenant) => forTenant(db, tenant).select('callbacks').where('status', '=', 'pending')
