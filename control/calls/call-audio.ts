@@ -2,7 +2,7 @@ import type { MediaPort } from '../media-events.ts'
 import type { Store, Trx } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
 import type { Of } from './event-handler.ts'
-import { applyCapture, applyRecording, applyStream, callOfTarget, tenantOf } from './records.ts'
+import { applyCapture, applyRecording, applyStream, callOfTarget, targetId, tenantOf } from './records.ts'
 import { type StreamDeps, startStream, targetOf, unstartedStreams } from './streams.ts'
 import type { CallRow, MediaStreamRow } from './tables.ts'
 
@@ -55,7 +55,7 @@ export class CallAudio {
 
   async captureChanged(trx: Trx, { body, at }: Of<'capture.changed'>): Promise<null> {
     const call = await callOfTarget(trx, body.target)
-    if (call !== undefined) await applyCapture(trx, call, body.state, at)
+    if (call !== undefined) await applyCapture(trx, call, { id: targetId(body.target), state: body.state }, at)
     return null
   }
 

@@ -55,8 +55,8 @@ export class LegEvents {
     if (rows === null) return null
     const { call, participant } = rows
     const paused = await trx
-      .selectFrom('call_pauses')
-      .select('call_id')
+      .selectFrom('capture_pauses')
+      .select('id')
       .where('call_id', 'in', [call.id, participant.session_call_id ?? call.id])
       .executeTakeFirst()
     // Media masks; what we know ourselves to be a secret is masked here once more.

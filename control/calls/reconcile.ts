@@ -12,6 +12,7 @@ import {
   endSession,
   endStream,
   loadLeg,
+  targetId,
   tenantOf,
 } from './records.ts'
 import { resumeSandboxLeg } from './sandbox.ts'
@@ -57,15 +58,14 @@ export class Reconciler {
   /** Ends what the rows hold as running and media does not have: events were lost, or a command never arrived. */
   async #endLost(trx: Trx, snapshot: MediaSnapshot, legs: Map<string, LegSnapshot>, at: string): Promise<void> {
     const rooms = new Set(snapshot.rooms.map(room => room.roomId))
-    for (const row of await runningPauses(trx)) {
-      const isPaused = snapshot.captures.some(
-        ({ target, state }) => state.paused && matchesCall(target, row.call, row.legId),
-      )
-      if (!isPaused) await applyCapture(trx, row.call, NOT_PAUSED, at)
+    const pauses = snapshot.captures.filter(({ state }) => state.paused)
+    const paused = new Set(pauses.map(({ target }) => targetId(target)))
+    for (const { call, pauseId: id } of await runningPauses(trx)) {
+      if (!paused.has(id)) await applyCapture(trx, call, { id, state: NOT_PAUSED }, at)
     }
-    for (const { target, state } of snapshot.captures) {
-      const call = state.paused ? await callOfTarget(trx, target) : undefined
-      if (call !== undefined) await applyCapture(trx, call, state, at)
+    for (const { target, state } of pauses) {
+      const call = await callOfTarget(trx, target)
+      if (call !== undefined) await applyCapture(trx, call, { id: targetId(target), state }, at)
     }
     await this.#endLostAttachments(trx, snapshot, at)
     for (const id of await runningLegs(trx)) {
@@ -149,7 +149,9 @@ export class Reconciler {
 
 /** The media process is another one: every call, stream, pause and recording of the old one is over. */
 export async function endOfBoot(trx: Trx, centre: CallCentrePort, at: string): Promise<void> {
-  for (const { call } of await runningPauses(trx)) await applyCapture(trx, call, NOT_PAUSED, at)
+  for (const { call, pauseId: id } of await runningPauses(trx)) {
+    await applyCapture(trx, call, { id, state: NOT_PAUSED }, at)
+  }
   for (const row of await runningStreams(trx)) await endStream(trx, row, at)
   for (const { call_id } of await runningRecordings(trx)) await applyRecording(trx, call_id, null, at)
   for (const id of await runningLegs(trx)) {
@@ -166,9 +168,6 @@ async function closeSession(trx: Trx, session: CallRow, reason: EndedReason | nu
   await scoped.delete('calls').where('id', '=', session.id).execute()
   await scoped.update('participants').set({ session_call_id: null }).where('session_call_id', '=', session.id).execute()
 }
-
-const matchesCall = (target: { legId: string } | { roomId: string }, call: CallRow, legId: string | null): boolean =>
-  'roomId' in target ? target.roomId === call.id : target.legId === legId
 
 // Over all tenants: the media process serves them all. Of this node: others have their own.
 
@@ -215,24 +214,16 @@ const runningRecordings = (db: Db) =>
     .where('recordings.status', '=', 'recording')
     .execute()
 
-async function runningPauses(db: Db): Promise<{ call: CallRow; legId: string | null }[]> {
+async function runningPauses(db: Db): Promise<{ call: CallRow; pauseId: string }[]> {
   const rows = await db
     .selectFrom('calls')
-    .innerJoin('call_pauses', 'call_pauses.call_id', 'calls.id')
+    .innerJoin('capture_pauses', 'capture_pauses.call_id', 'calls.id')
     .selectAll('calls')
+    .select('capture_pauses.id as pause_id')
     .where('calls.node_id', '=', nodeOf(db))
+    .orderBy('capture_pauses.id')
     .execute()
-  return Promise.all(
-    rows.map(async call => {
-      const leg = await db
-        .selectFrom('participants')
-        .select('id')
-        .where('call_id', '=', call.id)
-        .where('ring_id', 'is', null)
-        .executeTakeFirst()
-      return { call, legId: leg?.id ?? null }
-    }),
-  )
+  return rows.map(({ pause_id: pauseId, ...call }) => ({ call, pauseId }))
 }
 
 const isRunning = async (db: Db, callId: string): Promise<boolean> => {

@@ -17,7 +17,7 @@ import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { TenantColumns } from '../tenant-columns.ts'
 import { type Decision, type LegRows, onEnded } from './decide.ts'
-import type { CallRow, CallTarget, MediaStreamRow, ParticipantRow, RecordingRow } from './tables.ts'
+import type { CallRow, CallTarget, CapturePauseRow, MediaStreamRow, ParticipantRow, RecordingRow } from './tables.ts'
 
 /**
  * The rows of calls, as the media process's events change them. The media process knows no organisations, so that rows are
@@ -202,6 +202,8 @@ export async function callsOf(
   return new Map(rows.map(row => [row.id, row]))
 }
 
+export const targetId = (target: Target): string => ('roomId' in target ? target.roomId : target.legId)
+
 /** The running call that a media target belongs to. */
 export async function callOfTarget(db: Db, target: Target): Promise<CallRow | undefined> {
   if ('roomId' in target) {
@@ -210,13 +212,31 @@ export async function callOfTarget(db: Db, target: Target): Promise<CallRow | un
   return (await loadLeg(db, target.legId))?.call
 }
 
-/** Writes what media says of a call's capture, and tells of a change. */
-export async function applyCapture(trx: Trx, call: CallRow, state: CaptureState, at: string): Promise<void> {
+/** The pauses of a call, the one that began first in front. */
+export const pausesOf = (db: Db, tenant: Tenant, callId: string): Promise<CapturePauseRow[]> =>
+  forTenant(db, tenant)
+    .select('capture_pauses')
+    .selectAll()
+    .where('call_id', '=', callId)
+    .orderBy('paused_at')
+    .orderBy('id')
+    .execute()
+
+/**
+ * Writes what media says of the capture of a call's leg or room, and tells when the call's first pause began and when its last one
+ * ended.
+ */
+export async function applyCapture(
+  trx: Trx,
+  call: CallRow,
+  { id, state }: { id: string; state: CaptureState },
+  at: string,
+): Promise<void> {
   const tenant = tenantOf(call)
   const scoped = forTenant(trx, tenant)
-  const before = await scoped.select('call_pauses').selectAll().where('call_id', '=', call.id).executeTakeFirst()
-  if (state.paused === (before !== undefined)) return
-  const base = { organisation_id: call.organisation_id, livemode: call.livemode, call_id: call.id }
+  const before = await pausesOf(trx, tenant, call.id)
+  if (state.paused === before.some(pause => pause.id === id)) return
+  const base = { organisation_id: call.organisation_id, livemode: call.livemode, id, call_id: call.id }
   const after = state.paused
     ? {
         ...base,
@@ -226,8 +246,9 @@ export async function applyCapture(trx: Trx, call: CallRow, state: CaptureState,
         destination_participant_id: state.destinationLegId,
       }
     : null
-  if (after === null) await scoped.delete('call_pauses').where('call_id', '=', call.id).execute()
-  else await scoped.insert('call_pauses', after)
+  if (after === null) await scoped.delete('capture_pauses').where('id', '=', id).execute()
+  else await scoped.insert('capture_pauses', after)
+  if (before.some(pause => pause.id !== id)) return
   await appendEvent(trx, tenant, {
     type: after === null ? 'call.pci.resumed' : 'call.pci.paused',
     at,

@@ -33,16 +33,20 @@ const GOAL = [
   'Write only what was said; leave a list empty when there was nothing.',
 ].join(' ')
 
-/** A session's transcript is complete: its notes are written, where the room has a note taker. */
 export async function onTranscriptReady(trx: Trx, { body, at }: Of<'transcript.ready'>): Promise<null> {
-  const session = await trx.selectFrom('calls').selectAll().where('id', '=', body.transcriptId).executeTakeFirst()
-  if (session?.kind !== 'conference' || session.room_id === null) return null
+  await wantNotes(trx, body.transcriptId, at)
+  return null
+}
+
+/** A call's transcript is complete: notes are written, where it is the session of a room with a note taker. */
+export async function wantNotes(trx: Trx, callId: string, at: string): Promise<void> {
+  const session = await trx.selectFrom('calls').selectAll().where('id', '=', callId).executeTakeFirst()
+  if (session?.kind !== 'conference' || session.room_id === null) return
   const tenant = tenantOf(session)
   const room = await forTenant(trx, tenant).find('conference_rooms', session.room_id)
-  if (room === undefined || !settingsOf(room).ai_note_taker) return null
+  if (room === undefined || !settingsOf(room).ai_note_taker) return
   const job: NotesJob = { tenant, call_id: session.id }
   await enqueue(trx, 'conference.notes', job, { now: new Date(at), key: session.id })
-  return null
 }
 
 /** Has the notes written by a model. Without one there are none; what fails for now is tried again. */

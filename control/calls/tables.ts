@@ -15,7 +15,7 @@ export interface CallTables {
   calls: CallTable
   participants: ParticipantTable
   media_streams: MediaStreamTable
-  call_pauses: CallPauseTable
+  capture_pauses: CapturePauseTable
   recordings: RecordingTable
   conference_rooms: ConferenceRoomTable
   inbound_routes: InboundRouteTable
@@ -171,7 +171,9 @@ export interface MediaStreamTable extends TenantColumns {
 }
 
 /** A row exists while the call is paused. */
-export interface CallPauseTable extends TenantColumns {
+export interface CapturePauseTable extends TenantColumns {
+  /** The leg or room that media holds it by. */
+  id: string
   call_id: string
   reason: string | null
   paused_at: string | null
@@ -261,7 +263,7 @@ export interface ConnectionTable extends TenantColumns {
 export type CallRow = Selectable<CallTable>
 export type ParticipantRow = Selectable<ParticipantTable>
 export type MediaStreamRow = Selectable<MediaStreamTable>
-export type CallPauseRow = Selectable<CallPauseTable>
+export type CapturePauseRow = Selectable<CapturePauseTable>
 export type RecordingRow = Selectable<RecordingTable>
 export type ConferenceRoomRow = Selectable<ConferenceRoomTable>
 export type InboundRouteRow = Selectable<InboundRouteTable>

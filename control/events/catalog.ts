@@ -57,6 +57,7 @@ export const EVENTS = {
   'queue.call.left': of(queueCallSchema, SAMPLES.leftQueueCall),
   'queue.call.overflowed': of(queueCallSchema, SAMPLES.overflowedQueueCall),
   'call.transcript.ready': of(callTranscriptSchema, SAMPLES.transcript),
+  'call.transcript.failed': of(callTranscriptSchema, SAMPLES.failedTranscript),
   'agent.status.changed': of(agentStatusSchema, SAMPLES.agentStatus),
   'callback.created': of(callbackSchema, SAMPLES.callback),
   'callback.merged': of(callbackSchema, SAMPLES.mergedCallback),

@@ -372,6 +372,7 @@ const transcript: CallTranscript = {
   call_id: CALL_ID,
   livemode: false,
   status: 'ready',
+  failed_reason: null,
   language: 'en',
   duration_ms: 150_000,
   segments: [{ participant_id: PARTICIPANT_ID, text: 'When are you open?', start_ms: 4200, end_ms: 5600 }],
@@ -380,6 +381,13 @@ const transcript: CallTranscript = {
 
 export const SAMPLES = {
   transcript,
+  failedTranscript: {
+    ...transcript,
+    status: 'failed',
+    failed_reason: 'no engine understands fr',
+    duration_ms: null,
+    segments: [],
+  },
   program,
   endedProgram: { ...program, status: 'ended', end_reason: 'end_node', ended_at: '2026-11-01T09:02:34.000Z' },
   nodeStep: step,

@@ -10,6 +10,7 @@ import { forTenant, type Tenant } from '../tenancy.ts'
 import type { ProgramInput } from './input.ts'
 import {
   columnsOf,
+  endLostVoicemails,
   endProgram,
   endVoicemail,
   insertProgram,
@@ -100,7 +101,7 @@ export class LivePrograms {
 
   /** Applies an event to the program that it concerns, beside what the driver makes of it. */
   async on(trx: Trx, event: MediaEvent): Promise<FollowUp | null> {
-    const written = await onTranscriptEvent(trx, event)
+    const written = await onTranscriptEvent(this.#parts, trx, event)
     const led = await this.#led(trx, event)
     if (written === null) return led
     return async media => {
@@ -252,8 +253,13 @@ export class LivePrograms {
   async resume(snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
     const { store, now } = this.#parts
     this.#media = media
-    await store.transaction(trx => endLostTranscripts(trx, now().toISOString()))
-    await resumeTranscripts(store.db, media)
+    const recordings = new Set(snapshot.recordings.map(({ recordingId }) => recordingId))
+    await store.transaction(async trx => {
+      const at = now().toISOString()
+      await endLostTranscripts(trx, at)
+      await endLostVoicemails(trx, recordings, at)
+    })
+    await resumeTranscripts(this.#parts, media)
     const legs = new Map(snapshot.legs.map(leg => [leg.legId, leg]))
     const rows = await store.db
       .selectFrom('call_programs')

@@ -75,7 +75,9 @@ export interface VoicemailTable extends TenantColumns {
 export interface TranscriptTable extends TenantColumns {
   /** The call's ID. */
   id: string
-  status: 'wanted' | 'running' | 'ready'
+  status: 'wanted' | 'running' | 'ready' | 'failed'
+  /** Why nothing could be written down; null: it did not fail. */
+  failed_reason: string | null
   language: string | null
   duration_ms: number | null
   created: string

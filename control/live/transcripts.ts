@@ -1,13 +1,14 @@
-import type { MediaEvent, Target } from '../../media/protocol.ts'
+import { isFailure, type MediaEvent, type Target } from '../../media/protocol.ts'
 import type { FollowUp } from '../calls/event-handler.ts'
 import { tenantOf } from '../calls/records.ts'
+import { wantNotes } from '../calls/session-notes.ts'
 import { settingsOf } from '../calls/settings.ts'
 import { nodeOf } from '../databases/node.ts'
 import { appendEvent } from '../events/log.ts'
 import { newId } from '../ids.ts'
 import type { MediaPort } from '../media-events.ts'
 import { type CallTranscript, toCallTranscript } from '../schemas/call-transcript.ts'
-import type { Db, Trx } from '../store.ts'
+import type { Db, Store, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { TranscriptRow } from './tables.ts'
 
@@ -24,6 +25,7 @@ export const wantTranscript = (
     id: call.id,
     status: 'wanted',
     language: call.language,
+    failed_reason: null,
     duration_ms: null,
     created: call.at,
   })
@@ -44,13 +46,19 @@ export async function readTranscript(db: Db, tenant: Tenant, callId: string): Pr
   return toCallTranscript(row, segments)
 }
 
+/** What writes down that a transcript could not begin. */
+export interface TranscriptParts {
+  store: Store
+  now: () => Date
+}
+
 /** Applies an event to the transcript that it concerns. */
-export async function onTranscriptEvent(trx: Trx, event: MediaEvent): Promise<FollowUp | null> {
+export async function onTranscriptEvent(parts: TranscriptParts, trx: Trx, event: MediaEvent): Promise<FollowUp | null> {
   switch (event.name) {
     case 'leg.answered':
-      return ofLeg(trx, event.body.legId)
+      return ofLeg(parts, trx, event.body.legId)
     case 'room.opened':
-      return ofSession(trx, event.body.roomId, event.at)
+      return ofSession(parts, trx, event.body.roomId, event.at)
     case 'transcript.segment':
       await addSegment(trx, event.body)
       return null
@@ -64,7 +72,7 @@ export async function onTranscriptEvent(trx: Trx, event: MediaEvent): Promise<Fo
   }
 }
 
-async function ofLeg(trx: Trx, legId: string): Promise<FollowUp | null> {
+async function ofLeg(parts: TranscriptParts, trx: Trx, legId: string): Promise<FollowUp | null> {
   const row = await trx
     .selectFrom('transcripts')
     .innerJoin('participants', 'participants.call_id', 'transcripts.id')
@@ -73,11 +81,11 @@ async function ofLeg(trx: Trx, legId: string): Promise<FollowUp | null> {
     .where('participants.ring_id', 'is', null)
     .where('transcripts.status', '=', 'wanted')
     .executeTakeFirst()
-  return row === undefined ? null : start(trx, row, { legId })
+  return row === undefined ? null : start(parts, trx, row, { legId })
 }
 
 /** A conference session, where its room says so. */
-async function ofSession(trx: Trx, callId: string, at: string): Promise<FollowUp | null> {
+async function ofSession(parts: TranscriptParts, trx: Trx, callId: string, at: string): Promise<FollowUp | null> {
   const call = await trx
     .selectFrom('calls')
     .selectAll()
@@ -91,15 +99,29 @@ async function ofSession(trx: Trx, callId: string, at: string): Promise<FollowUp
   if ((await forTenant(trx, tenant).find('transcripts', callId)) !== undefined) return null
   await wantTranscript(trx, tenant, { id: callId, language: settingsOf(room).language, at })
   const row = await forTenant(trx, tenant).find('transcripts', callId)
-  return row === undefined ? null : start(trx, row, { roomId: callId })
+  return row === undefined ? null : start(parts, trx, row, { roomId: callId })
 }
 
-async function start(trx: Trx, row: TranscriptRow, target: Target): Promise<FollowUp> {
+async function start(parts: TranscriptParts, trx: Trx, row: TranscriptRow, target: Target): Promise<FollowUp> {
   const transcripts = forTenant(trx, tenantOf(row)).update('transcripts')
   await transcripts.set({ status: 'running' }).where('id', '=', row.id).execute()
-  return async media => {
-    await media.request('transcript.start', { transcriptId: row.id, target, language: row.language })
-  }
+  return media => begin(parts, media, row, target)
+}
+
+/** A transcript that media refuses has failed; one that media cannot be asked for now is begun at the next connection. */
+async function begin(
+  { store, now }: TranscriptParts,
+  media: MediaPort,
+  { id, language }: Pick<TranscriptRow, 'id' | 'language'>,
+  target: Target,
+): Promise<void> {
+  const reply = await media.request('transcript.start', { transcriptId: id, target, language })
+  if (!isFailure(reply) || reply.failure === 'conflict' || reply.failure === 'unavailable') return
+  await store.transaction(async trx => {
+    const row = await runningTranscript(trx, id)
+    if (row === undefined) return
+    await end(trx, row, { status: 'failed', failed_reason: reply.message }, now().toISOString())
+  })
 }
 
 const runningTranscript = (trx: Trx, id: string): Promise<TranscriptRow | undefined> =>
@@ -121,20 +143,28 @@ async function addSegment(
   })
 }
 
-async function endTranscript(trx: Trx, row: TranscriptRow, durationMs: number | null, at: string): Promise<void> {
+const endTranscript = (trx: Trx, row: TranscriptRow, durationMs: number | null, at: string): Promise<void> =>
+  end(trx, row, { status: 'ready', duration_ms: durationMs === null ? null : Math.round(durationMs) }, at)
+
+async function end(
+  trx: Trx,
+  row: TranscriptRow,
+  change: Partial<TranscriptRow> & { status: 'ready' | 'failed' },
+  at: string,
+): Promise<void> {
   const tenant = tenantOf(row)
-  const change = { status: 'ready' as const, duration_ms: durationMs === null ? null : Math.round(durationMs) }
   await forTenant(trx, tenant).update('transcripts').set(change).where('id', '=', row.id).execute()
   const object = await readTranscript(trx, tenant, row.id)
   if (object === undefined) return
-  await appendEvent(trx, tenant, { type: 'call.transcript.ready', at, object, callId: row.id })
+  await appendEvent(trx, tenant, { type: `call.transcript.${change.status}`, at, object, callId: row.id })
 }
 
 /**
  * Begins those again whose command was lost with the process that was to send it: nobody would ever tell of their end. Of one that
  * media has begun it says so, and nothing changes.
  */
-export async function resumeTranscripts(db: Db, media: MediaPort): Promise<void> {
+export async function resumeTranscripts(parts: TranscriptParts, media: MediaPort): Promise<void> {
+  const { db } = parts.store
   const rows = await db
     .selectFrom('transcripts')
     .innerJoin('calls', 'calls.id', 'transcripts.id')
@@ -148,7 +178,7 @@ export async function resumeTranscripts(db: Db, media: MediaPort): Promise<void>
     .execute()
   for (const { id, language, kind, leg_id: legId } of rows) {
     const target = kind === 'conference' ? { roomId: id } : legId === null ? null : { legId }
-    if (target !== null) await media.request('transcript.start', { transcriptId: id, target, language })
+    if (target !== null) await begin(parts, media, { id, language }, target)
   }
 }
 
@@ -162,5 +192,8 @@ export async function endLostTranscripts(trx: Trx, at: string): Promise<void> {
     .where('calls.node_id', '=', nodeOf(trx))
     .where('calls.ended_at', 'is not', null)
     .execute()
-  for (const row of rows) await endTranscript(trx, row, null, at)
+  for (const row of rows) {
+    await endTranscript(trx, row, null, at)
+    await wantNotes(trx, row.id, at)
+  }
 }

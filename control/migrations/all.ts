@@ -21,6 +21,9 @@ import { doNotCall } from './090-do-not-call.ts'
 import { runningAudio } from './092-running-audio.ts'
 import { connections } from './094-connections.ts'
 import { ledRings } from './095-led-rings.ts'
+import { capturePauses } from './107-capture-pauses.ts'
+import { transcriptFailures } from './108-transcript-failures.ts'
+import { dueCallbacks } from './109-due-callbacks.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -46,4 +49,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '092-running-audio': runningAudio,
   '094-connections': connections,
   '095-led-rings': ledRings,
+  '107-capture-pauses': capturePauses,
+  '108-transcript-failures': transcriptFailures,
+  '109-due-callbacks': dueCallbacks,
 }

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { type CaptureState, type Failure, isFailure } from '../../media/protocol.ts'
 import { mediaUnavailable } from '../calls/dial.ts'
+import { pausesOf, targetId } from '../calls/records.ts'
 import { targetOf } from '../calls/streams.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
 import type { Context } from '../http/context.ts'
@@ -68,9 +69,14 @@ async function setPci(
   if (!settings.enabled) return problem('pci_not_enabled', "The organisation's card-payment mode is off.")
   const target = await targetOf(store.db, call)
   if (call.ended_at !== null || call.answered_at === null || target === null) return notRunning()
+  const others = (await pausesOf(store.db, context, call.id)).filter(({ id }) => id !== targetId(target))
   if (body.action === 'resume') {
-    return answer(deps, context, call, await media.request('capture.resume', { target }), 'not_paused')
+    const reply = await media.request('capture.resume', { target })
+    // A flow's payment ends its own pause.
+    if (!isFailure(reply) && others[0] !== undefined) return toCallPci(call.id, context.livemode, others[0])
+    return answer(deps, context, call, reply, 'not_paused')
   }
+  if (others.length > 0) return conflict('already_paused', 'The call is paused already.')
   const destination = await destinationOf(store.db, context, call, body.destination_participant_id)
   if (isProblem(destination)) return destination
   const maxSeconds = Math.min(body.max_seconds ?? settings.maxSeconds, settings.maxSeconds)
@@ -122,9 +128,8 @@ async function answer(
 
 async function asItIs({ store, media }: PciDeps, context: Context, call: CallRow): Promise<CallPci> {
   await media.settled()
-  const pauses = forTenant(store.db, context).select('call_pauses').selectAll()
-  const pause = await pauses.where('call_id', '=', call.id).executeTakeFirst()
-  return toCallPci(call.id, context.livemode, pause ?? null)
+  const [pause = null] = await pausesOf(store.db, context, call.id)
+  return toCallPci(call.id, context.livemode, pause)
 }
 
 /** The payment line: the one named, which must be in the call; else whoever is on one of the organisation's payment numbers. */

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import type { CallPauseRow } from '../calls/tables.ts'
+import type { CapturePauseRow } from '../calls/tables.ts'
 import { nullable, timestamp } from '../http/schema.ts'
 
 /** Specification, "CallPci". */
@@ -17,7 +17,7 @@ export const callPciSchema = Type.Object({
 export type CallPci = Static<typeof callPciSchema>
 
 /** `pause` null: the call is running. */
-export const toCallPci = (callId: string, livemode: boolean, pause: CallPauseRow | null): CallPci => ({
+export const toCallPci = (callId: string, livemode: boolean, pause: Omit<CapturePauseRow, 'id'> | null): CallPci => ({
   object: 'call_pci',
   call_id: callId,
   livemode,

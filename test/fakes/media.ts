@@ -223,6 +223,7 @@ export class FakeMedia {
     if (leg === undefined) return
     if (leg.roomId !== null) this.#leave(legId, leg.roomId)
     this.legs.delete(legId)
+    this.#resume({ legId }, 'ended')
     this.emit('leg.ended', { legId, reason, sipCode, quality: QUALITY })
   }
 
@@ -328,6 +329,7 @@ export class FakeMedia {
       'stream.read': ({ streamIds }) => ({ streams: streamIds.flatMap(id => this.streams.get(id) ?? []) }),
       'leg.listen': ({ legId }) => this.#withLeg(legId, () => {}),
       'leg.stop_listen': ({ legId }) => this.#withLeg(legId, () => {}),
+      'transcript.start': () => ({}),
       'recording.stop': ({ recordingId }) => {
         this.recordings.delete(recordingId)
         this.emit('recording.ready', { ...RECORDED, recordingId, file: `${recordingId}.wav` })

@@ -13,7 +13,8 @@ const failed = (outcome: string): ActionOutcome => ({ status: 'failed', outcome,
 /**
  * Puts the caller through to the payment line: the node's target, else the organisation's first payment number. While they are
  * connected all capture is paused and the caller's keys reach the payment line alone; we never hold a card number. `paid`: the
- * payment line has ended the connection, as it does when it is done.
+ * payment line has ended the connection, as it does when it is done. The pause stands on the payment line's leg: it covers the
+ * conversation, ends with that leg whatever becomes of this process, and a pause of the caller's own is none of its business.
  */
 export async function payment(parts: PaymentParts, scene: ActionScene): Promise<ActionOutcome> {
   const { stage, request } = scene
@@ -24,22 +25,20 @@ export async function payment(parts: PaymentParts, scene: ActionScene): Promise<
   const reaching = await reach(parts, scene, { type: 'number', to: line }, scene.memo as ReachMemo | null)
   if (reaching.reached !== 'answered') return failed(reaching.reached)
   const { legId, ringId } = reaching
-  const target = { legId: stage.legId }
   const paused = await stage.request('capture.pause', {
-    target,
+    target: { legId },
     maxSeconds: pci.maxSeconds,
     reason: 'payment',
     maskDtmf: pci.maskDtmf,
     destinationLegId: legId,
   })
-  // Paused already, by the API or before a restart: that pause serves.
-  if (isFailure(paused) && paused.failure !== 'conflict') {
+  // A conflict: it was paused before a restart. Not there: the line has hung up.
+  if (isFailure(paused) && paused.failure !== 'conflict' && paused.failure !== 'not_found') {
     await stage.request('leg.hangup', { legId, reason: 'internal_error' })
     await untilGone(stage, ringId)
     return failed('failed')
   }
   await untilGone(stage, ringId)
-  await stage.request('capture.resume', { target })
   return { status: 'succeeded', outcome: 'paid', output: String(request.input.amount ?? '') }
 }
 

@@ -1,7 +1,8 @@
-import type { PlaySource } from '../../../media/protocol.ts'
+import { isFailure, type PlaySource } from '../../../media/protocol.ts'
 import { newId } from '../../ids.ts'
 import { forTenant } from '../../tenancy.ts'
 import type { ActionOutcome, ActionScene } from '../flow-play.ts'
+import { endVoicemail } from '../records.ts'
 import type { Stage } from '../stage.ts'
 
 export const VOICEMAIL_GREETING = 'Please leave a message after the tone. Press any key when you are done.'
@@ -47,7 +48,7 @@ export async function takeMessage(
   mailbox: Mailbox,
   id: string | null,
   remember: ActionScene['remember'],
-): Promise<'recorded' | 'empty'> {
+): Promise<'recorded' | 'empty' | 'failed'> {
   const { legId, call, tenant } = stage
   const voicemailId = id ?? newId('voicemail')
   if (id === null) {
@@ -69,8 +70,10 @@ export async function takeMessage(
       input.kind === kind && (input.collectId ?? input.recordingId) === voicemailId ? input : null
   const early = id === null ? null : await stage.poll(ready('collected'))
   if (early === null && !(id !== null && stage.resumed?.collecting === true)) {
-    await stage.request('recording.start', { recordingId: voicemailId, target: { legId } })
-    await stage.request('leg.collect', {
+    const started = await stage.request('recording.start', { recordingId: voicemailId, target: { legId } })
+    // A conflict: it runs since before a restart.
+    if (isFailure(started) && started.failure !== 'conflict') return refused(stage, voicemailId)
+    const asked = await stage.request('leg.collect', {
       legId,
       collectId: voicemailId,
       prompts: [{ kind: 'tone', name: 'beep' }],
@@ -81,6 +84,10 @@ export async function takeMessage(
       sensitive: false,
       playThrough: true,
     })
+    if (isFailure(asked) && asked.failure !== 'not_found') {
+      await stage.request('recording.stop', { recordingId: voicemailId })
+      return 'failed'
+    }
   }
   if (early === null) await stage.until(ready('collected'))
   await stage.request('recording.stop', { recordingId: voicemailId })
@@ -89,4 +96,15 @@ export async function takeMessage(
     WRITE_LIMIT_MS,
   )
   return (recorded?.durationMs ?? 0) >= SHORTEST_MS ? 'recorded' : 'empty'
+}
+
+/** Nothing is recorded, and nobody will ever tell of it. */
+async function refused(stage: Stage, voicemailId: string): Promise<'failed'> {
+  const at = stage.now().toISOString()
+  await stage.commit({
+    also: async trx => {
+      await endVoicemail(trx, voicemailId, null, at)
+    },
+  })
+  return 'failed'
 }

@@ -143,7 +143,7 @@ test('when media has died, its calls, sessions, streams, pauses and recordings e
   assert.is(stopped.status, 'stopped')
   assert.is(stopped.ended_reason, 'call_ended')
   assert.is((await control.ask(`GET /v1/calls/${room.roomId}/recording`)).body.status, 'failed')
-  assert.equal(await world.store.db.selectFrom('call_pauses').selectAll().execute(), [])
+  assert.equal(await world.store.db.selectFrom('capture_pauses').selectAll().execute(), [])
   const told = await eventTypes(world)
   for (const type of ['call.pci.resumed', 'call.stream.stopped', 'call.recording.failed', 'conference.ended']) {
     assert.is(told.filter(one => one === type).length, 1, type)

@@ -306,6 +306,78 @@ test('an action asks the server that it names, and its answer is a variable; pri
   await new Promise(resolve => server.close(resolve))
 })
 
+test('a payment pauses capture by itself: a pause that is on already stays as it was, and whoever began it ends it', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  const connection = await world.make('/connections', TRUNK)
+  await world.make('/phone_numbers', { number: '+14155550142', connection_id: connection, payment_line: true })
+  await world.ask('PATCH /v1/organisation', { pci: { enabled: true } })
+  const pay = { type: 'payment', script: 'One moment.', payment: { amount: '12.50' } }
+  const graph = acting(pay, ['failed'])
+  const asked = { key: 'paid', type: 'question', script: 'Anything else?', transitions: [to('other')] }
+  const [start, act, ...ends] = graph.nodes as [object, { transitions: object[] }, ...object[]]
+  const nodes = [start, { ...act, transitions: [to('paid', outcome('paid')), ...act.transitions] }, asked, ...ends]
+  await makeFlow(world, { ...graph, nodes })
+  const told = async (callId: string) => {
+    const { body } = await world.ask(`GET /v1/calls/${callId}/events?limit=100`)
+    const types = body.data.map(({ type }: { type: string }) => type).reverse()
+    return types.filter((type: string) => type.startsWith('call.pci.'))
+  }
+  for (const [index, isPaused] of [false, true].entries()) {
+    const legId = `part_${index}`
+    media.dialIn(legId, '2000', legId)
+    const callId = await callOf(world, legId)
+    const { legId: line } = await media.command('leg.dial', undefined, index + 1)
+    const pci = (action: string) => world.ask(`POST /v1/calls/${callId}/pci`, { action })
+    if (isPaused) assert.is((await pci('pause')).status, 200)
+    media.pickUp(line)
+    await until(() => media.pauses.has(JSON.stringify({ legId: line })))
+    await media.committed()
+    assert.is((await pci('pause')).body.error.details.reason, 'already_paused')
+    media.hangUp(line)
+    await media.command('leg.collect', legId)
+    await media.committed()
+    assert.equal(await told(callId), ['call.pci.paused', ...(isPaused ? [] : ['call.pci.resumed'])])
+    if (isPaused) assert.is((await pci('resume')).status, 200)
+    else assert.is((await pci('resume')).body.error.details.reason, 'not_paused')
+    media.press(legId, '1')
+    await runOf(world, callId)
+    assert.equal(await told(callId), ['call.pci.paused', 'call.pci.resumed'])
+  }
+  await world.close()
+})
+
+test('a message that cannot be recorded fails, and so does its node', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  await makeFlow(world, acting({ type: 'voicemail' }, ['recorded', 'failed']))
+  media.overrides.set('recording.start', () => ({ failure: 'invalid', message: 'the disk is full' }))
+  media.dialIn('part_1', '2000', '+15550100199')
+  const run = await runOf(world, await callOf(world, 'part_1'))
+  assert.is(run.path.at(-1).node_key, 'failed')
+  const { body } = await world.ask('GET /v1/voicemails')
+  assert.equal(
+    body.data.map(({ status }: { status: string }) => status),
+    ['failed'],
+  )
+  await world.close()
+})
+
+test('a transcript that nobody can write has failed, and says why', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  media.overrides.set('transcript.start', () => ({ failure: 'invalid', message: 'no engine understands it' }))
+  const callId = await world.make('/calls', { to: 'sip:bob@127.0.0.1', transcribe: true })
+  media.pickUp((await media.command('leg.dial')).legId)
+  await media.command('transcript.start')
+  const told = async () => (await world.ask('GET /v1/events?type=call.transcript.failed')).body.data
+  while ((await told()).length === 0) await sleep(10)
+  const { body } = await world.ask(`GET /v1/calls/${callId}/transcript`)
+  assert.equal([body.status, body.failed_reason], ['failed', 'no engine understands it'])
+  assert.equal((await told())[0].data.object, body)
+  await world.close()
+})
+
 test('a transcript whose beginning was lost with its process is begun by the next one', async () => {
   const world = await makeLiveWorld()
   const { media } = world
@@ -318,6 +390,24 @@ test('a transcript whose beginning was lost with its process is begun by the nex
   await until(() => media.sent('transcript.start').length === 2)
   const again = { transcriptId: callId, target: { legId }, language: null }
   assert.equal(media.sent('transcript.start')[1], again)
+  await world.close()
+})
+
+test('a session whose media process died has its notes written from what was transcribed by then', async () => {
+  const world = await makeLiveWorld()
+  const { media, store } = world
+  const settings = { transcribe: true, ai_note_taker: true }
+  const id = await world.make('/conference_rooms', { name: 'Standup', settings })
+  await world.make('/inbound_routes', { match: { to: '2000' }, target: { type: 'room', id } })
+  media.dialIn('part_1', '2000')
+  const { transcriptId } = await media.command('transcript.start')
+  await media.committed()
+  await media.die('boot-2')
+  await media.listen()
+  const jobs = () => store.db.selectFrom('jobs').select('key').where('kind', '=', 'conference.notes').execute()
+  while ((await jobs()).length === 0) await sleep(10)
+  assert.equal(await jobs(), [{ key: transcriptId }])
+  assert.is((await world.ask(`GET /v1/calls/${transcriptId}/transcript`)).body.status, 'ready')
   await world.close()
 })
 
