@@ -6,6 +6,8 @@ export interface ChildSpec {
   /** The file to run. */
   entry: string
   env: NodeJS.ProcessEnv
+  /** What else it says once it serves: the type of the message. */
+  onNotice?(type: string): void
 }
 
 /** How a process ended. */
@@ -35,6 +37,7 @@ export function startChild(spec: ChildSpec): Child {
   const said = new Promise<ReadyMessage>(resolve =>
     child.on('message', message => {
       if (isReadyMessage(message)) resolve(message)
+      else if (isNotice(message)) spec.onNotice?.(message.type)
     }),
   )
   return {
@@ -55,5 +58,6 @@ const exitOf = (child: ChildProcess): Promise<Exit> =>
     child.once('error', () => resolve({ code: 1, signal: null }))
   })
 
-const isReadyMessage = (message: unknown): message is ReadyMessage =>
-  typeof message === 'object' && message !== null && 'type' in message && message.type === 'ready'
+const isNotice = (message: unknown): message is { type: string } =>
+  typeof message === 'object' && message !== null && 'type' in message && typeof message.type === 'string'
+const isReadyMessage = (message: unknown): message is ReadyMessage => isNotice(message) && message.type === 'ready'

@@ -21,6 +21,9 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
       name: 'media',
       entry: built('media/main.js'),
       env: { ...envOfMedia, TANDEM_MEDIA_CONFIG: JSON.stringify(mediaConfig(config)) },
+      onNotice: type => {
+        if (type === 'speech_ready') process.stdout.write(SPEECH_READY)
+      },
     },
     control: httpPort => ({
       name: 'control',
@@ -41,6 +44,9 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
   return code
 }
 
+/** It comes some seconds behind the banner: the models take long to load, and calls need not wait for them. */
+const SPEECH_READY = '  Speech is ready: callers are understood and spoken to.\n\n'
+
 function refuse(line: string): number {
   process.stderr.write(`${line}\n`)
   return 1
@@ -55,6 +61,7 @@ const mediaConfig = (config: Config) => ({
     config.sipTlsCert === null || config.sipTlsKey === null
       ? null
       : { port: config.sipTlsPort, certFile: config.sipTlsCert, keyFile: config.sipTlsKey },
+  allowedNetworks: config.allowPrivateUrls,
   wsPort: config.wsPort,
   publicIp: config.publicIp,
   rtpPorts: config.rtpPorts,

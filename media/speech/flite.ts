@@ -11,6 +11,8 @@ const DEFAULT_VOICE = 'slt'
 /** Sentences that may wait for one thread: some seconds of work; a further one fails. */
 const MAX_WAITING = 50
 const MAX_THREADS = 4
+/** For one sentence; what takes longer hangs [ms]. */
+const MAX_JOB_MS = 20_000
 
 /** The offline voice: flite, on threads of its own, half of the cores and one at least. English. */
 export class Flite implements TextToSpeech {
@@ -18,7 +20,10 @@ export class Flite implements TextToSpeech {
 
   constructor(threads = Math.min(MAX_THREADS, Math.max(1, Math.floor(availableParallelism() / 2)))) {
     const entry = workerEntry('flite-worker', import.meta.url)
-    this.#threads = Array.from({ length: threads }, () => new WorkerJobs(entry, { maxWaiting: MAX_WAITING }))
+    this.#threads = Array.from(
+      { length: threads },
+      () => new WorkerJobs(entry, { maxWaiting: MAX_WAITING, maxJobMs: MAX_JOB_MS }),
+    )
   }
 
   /** A voice that it does not have, that of a remote provider for example, is its default. */

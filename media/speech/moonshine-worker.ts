@@ -2,7 +2,6 @@ import { parentPort } from 'node:worker_threads'
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { resampleAll } from '../../codecs/resample.ts'
 import type { JobReply, JobRequest } from '../worker-jobs.ts'
-import { workInBackground } from './background.ts'
 import { MoonshineModel } from './moonshine-model.ts'
 
 /** Makes out one utterance, mono at 8 kHz. */
@@ -14,7 +13,6 @@ export type MoonshineAnswer = { text: string } | { error: string }
 
 const MODEL_HZ = 16_000
 
-workInBackground()
 const loading = MoonshineModel.load()
 // Said with the first job that needs it.
 loading.catch(() => {})

@@ -5,11 +5,14 @@ import { isEnglish, type SpeechToText, type Understood } from './speech-engines.
 
 /** Utterances that may wait: what waits longer is of no use to a caller who waits for an answer. A further one fails. */
 const MAX_WAITING = 10
+/** For one utterance, the loading of the model included, on a busy machine; what takes longer hangs [ms]. */
+const MAX_JOB_MS = 50_000
 
 /** The offline ear: the Moonshine tiny model on one thread of its own, loaded with the first utterance or by `warmUp`. English. */
 export class Moonshine implements SpeechToText {
   readonly #thread = new WorkerJobs<MoonshineJob, MoonshineAnswer>(workerEntry('moonshine-worker', import.meta.url), {
     maxWaiting: MAX_WAITING,
+    maxJobMs: MAX_JOB_MS,
   })
 
   #loaded: Promise<number | { error: string }> | null = null

@@ -1,49 +1,146 @@
-import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { Logger } from 'pino'
-import { workerEntry } from '../worker-entry.ts'
-import type { FromSpeechThread, SpeechConfig, SpeechUse, ToSpeechThread } from './speech-protocol.ts'
+import { SpeechChild } from './speech-child.ts'
+import type { FromSpeech, SpeechConfig, SpeechReply, SpeechRequest, SpeechUse } from './speech-protocol.ts'
 
-/** The main thread's end of the speech thread: gives engine threads their ports, logs and counts what is used. */
+/** Requests of all engine threads that may be open; a further one fails at once. */
+const MAX_OPEN = 1000
+/** Longer than the models take to load on a busy machine; nobody waits longer, whatever hangs [ms]. */
+const DEADLINE_MS = 60_000
+const SWEEP_MS = 1000
+
+interface Open {
+  request: Exclude<SpeechRequest, { kind: 'prepare' }>
+  /** Whom it is answered to, and by which number. */
+  port: MessagePort
+  id: number
+  since: number
+  /** It was given to another process already, when the first had died of it, or with it. */
+  isSecondTry: boolean
+}
+
+/**
+ * The main thread's end of speech: hands what the engine threads ask to the speech process and its answers back, keeps that process
+ * running, logs and counts each use. What was under way when it dies is asked once more.
+ */
 export class SpeechHost {
-  readonly #worker: Worker
   readonly #log: Pick<Logger, 'info' | 'warn'>
-  readonly #uses = { speak: 0, transcribe: 0, failed: 0, characters: 0, seconds: 0 }
-  #closed: (() => void) | null = null
+  readonly #child: SpeechChild
+  readonly #loaded: (engine: string) => void
+  readonly #open = new Map<number, Open>()
+  readonly #uses = { speak: 0, transcribe: 0, failed: 0, characters: 0, seconds: 0, speakMs: 0, transcribeMs: 0 }
+  readonly #ports: MessagePort[] = []
+  readonly #sweep: NodeJS.Timeout
+  #memory = 0
+  #isPrepared = false
+  #nextId = 1
 
-  /** @param failed the thread died, which only a mistake of ours brings about */
-  constructor(config: SpeechConfig, log: Pick<Logger, 'info' | 'warn'>, failed: (error: Error) => void) {
-    const { url, execArgv } = workerEntry('speech-thread', import.meta.url)
+  /** @param loaded an engine is ready: its name */
+  constructor(config: SpeechConfig, log: Pick<Logger, 'info' | 'warn'>, loaded: (engine: string) => void = () => {}) {
     this.#log = log
-    this.#worker = new Worker(url, { workerData: config, execArgv })
-    this.#worker.on('message', (message: FromSpeechThread) => this.#told(message))
-    this.#worker.on('error', error => failed(error as Error))
+    this.#loaded = loaded
+    this.#child = new SpeechChild(config, {
+      told: message => this.#told(message),
+      died: (exit, waitMs) => this.#died(exit, waitMs),
+    })
+    this.#sweep = setInterval(() => this.#giveUpLate(performance.now()), SWEEP_MS).unref()
+    if (config.preload) this.#child.start()
   }
 
   /** Since the start, for the metrics. */
   get counters(): Record<string, number> {
-    const { speak, transcribe, failed, characters, seconds } = this.#uses
+    const { speak, transcribe, failed, characters, seconds, speakMs, transcribeMs } = this.#uses
     return {
       speech_spoken_total: speak,
       speech_understood_total: transcribe,
       speech_failed_total: failed,
       speech_characters_total: characters,
       speech_seconds_total: Math.round(seconds),
+      speech_speak_seconds_total: speakMs / 1000,
+      speech_transcribe_seconds_total: transcribeMs / 1000,
+      speech_restarts_total: this.#child.restarts,
     }
+  }
+
+  get gauges(): Record<string, number> {
+    return { speech_waiting: this.#open.size, speech_memory_bytes: this.#memory }
+  }
+
+  /** Of the speech process; null: it does not run. */
+  get pid(): number | null {
+    return this.#child.pid
   }
 
   /** A port for one engine thread, to be handed over to it. */
   port(): MessagePort {
     const { port1, port2 } = new MessageChannel()
-    this.#worker.postMessage({ kind: 'port', port: port1 } satisfies ToSpeechThread, [port1])
+    port1.on('message', (request: SpeechRequest) => this.#asked(port1, request))
+    this.#ports.push(port1)
     return port2
   }
 
-  #told(message: FromSpeechThread): void {
-    if (message.kind === 'closed') this.#closed?.()
+  #asked(port: MessagePort, request: SpeechRequest): void {
+    if (request.kind === 'prepare') {
+      this.#isPrepared = true
+      this.#child.send(request)
+      return
+    }
+    const id = this.#nextId++
+    const open = { request: { ...request, id }, port, id: request.id, since: performance.now(), isSecondTry: false }
+    const problem =
+      this.#open.size >= MAX_OPEN
+        ? 'too much speech waits'
+        : this.#child.send(open.request)
+          ? null
+          : 'the speech process is being started again'
+    if (problem === null) this.#open.set(id, open)
+    else port.postMessage({ id: request.id, answer: { error: problem } } satisfies SpeechReply)
+  }
+
+  #told(message: FromSpeech): void {
+    if (message.kind === 'answer') this.#answer(message.id, message.answer)
     else if (message.kind === 'used') this.#count(message.use)
-    else if (message.kind === 'loaded')
+    else if (message.kind === 'memory') this.#memory = message.bytes
+    else if (message.kind === 'failed')
+      this.#log.warn({ engine: message.engine, error: message.error }, 'speech.failed')
+    else {
       this.#log.info({ engine: message.engine, tookMs: message.tookMs }, 'speech.loaded')
-    else this.#log.warn({ engine: message.engine, error: message.error }, 'speech.failed')
+      this.#loaded(message.engine)
+    }
+  }
+
+  #answer(id: number, answer: SpeechReply['answer']): void {
+    const open = this.#open.get(id)
+    if (open === undefined) return
+    this.#open.delete(id)
+    // Out of the memory of the whole message, which is not copied along then.
+    const own = 'samples' in answer ? { samples: answer.samples.slice() } : answer
+    open.port.postMessage(
+      { id: open.id, answer: own } satisfies SpeechReply,
+      'samples' in own ? [own.samples.buffer] : [],
+    )
+  }
+
+  #died(exit: { code: number | null; signal: NodeJS.Signals | null }, waitMs: number): void {
+    this.#memory = 0
+    this.#log.warn({ ...exit, waitMs, open: this.#open.size }, 'speech.died')
+    if (this.#isPrepared && waitMs === 0) this.#child.send({ id: 0, kind: 'prepare' })
+    for (const [id, open] of [...this.#open]) {
+      if (waitMs > 0 || open.isSecondTry) this.#answer(id, { error: 'the speech process died' })
+      else {
+        open.isSecondTry = true
+        this.#child.send(open.request)
+      }
+    }
+  }
+
+  #giveUpLate(now: number): void {
+    for (const [id, { since }] of this.#open) {
+      // In the order in which they were asked.
+      if (now - since < DEADLINE_MS) return
+      this.#uses.failed++
+      this.#answer(id, { error: `no answer within ${DEADLINE_MS} ms` })
+    }
   }
 
   /** The text itself is in no line: it may hold what the caller said. */
@@ -52,6 +149,7 @@ export class SpeechHost {
     this.#uses.seconds += use.seconds
     if (use.error === null) {
       this.#uses[use.kind]++
+      this.#uses[`${use.kind}Ms`] += use.tookMs
       this.#log.info(use, 'speech.used')
     } else {
       this.#uses.failed++
@@ -59,11 +157,11 @@ export class SpeechHost {
     }
   }
 
+  /** Ends the process; what is open is answered by an error. Idempotent. */
   async close(): Promise<void> {
-    await new Promise<void>(resolve => {
-      this.#closed = resolve
-      this.#worker.postMessage({ kind: 'close' } satisfies ToSpeechThread)
-    })
-    await this.#worker.terminate()
+    clearInterval(this.#sweep)
+    for (const id of [...this.#open.keys()]) this.#answer(id, { error: 'closed' })
+    await this.#child.close()
+    for (const port of this.#ports) port.close()
   }
 }

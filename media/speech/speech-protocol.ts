@@ -1,4 +1,3 @@
-import type { MessagePort } from 'node:worker_threads'
 import type { Spoken, Understood } from './speech-engines.ts'
 
 /** Where speech is made and understood by a provider that speaks OpenAI's API; all null: offline. */
@@ -18,7 +17,7 @@ export interface SpeechConfig {
   preload: boolean
 }
 
-/** What an engine thread asks of the speech thread. */
+/** What an engine thread asks of the speech process, through the main thread, which gives the request an `id` of its own. */
 export type SpeechRequest = { id: number } & (
   | { kind: 'speak'; text: string; voice: string | null; language: string | null }
   | { kind: 'transcribe'; samples: Int16Array<ArrayBuffer>; language: string | null }
@@ -31,8 +30,8 @@ export interface SpeechReply {
   answer: Spoken | Understood | { error: string }
 }
 
-/** What the main thread tells the speech thread. */
-export type ToSpeechThread = { kind: 'port'; port: MessagePort } | { kind: 'close' }
+/** What the main thread tells the speech process: its configuration, then requests. */
+export type ToSpeech = { kind: 'configure'; config: SpeechConfig } | SpeechRequest
 
 /** Each use of an engine, for the log and the counters: what it cost. */
 export interface SpeechUse {
@@ -45,11 +44,13 @@ export interface SpeechUse {
   error: string | null
 }
 
-export type FromSpeechThread =
+export type FromSpeech =
+  | ({ kind: 'answer' } & SpeechReply)
   | { kind: 'used'; use: SpeechUse }
   | { kind: 'loaded'; engine: string; tookMs: number }
   | { kind: 'failed'; engine: string; error: string }
-  | { kind: 'closed' }
+  /** What the process holds [bytes], now and then. */
+  | { kind: 'memory'; bytes: number }
 
 const NO_PROVIDER: RemoteSpeech = { url: null, key: null, model: '', timeoutMs: 1 }
 

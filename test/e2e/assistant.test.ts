@@ -14,9 +14,7 @@ const LOADING = { timeoutMs: 90_000 }
 
 let product: Product
 const silent = { info: () => {}, warn: () => {} }
-const host = new SpeechHost(OFFLINE_SPEECH, silent as never, error => {
-  throw error
-})
+const host = new SpeechHost(OFFLINE_SPEECH, silent as never)
 /** The voice and the ear of the one who calls. */
 const caller = new SpeechClient(host.port(), false)
 

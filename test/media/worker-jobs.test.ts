@@ -43,6 +43,21 @@ test('a job that finds the queue full is refused at once, and counted', async ()
   await jobs.close()
 })
 
+test('a thread that hangs over a job is ended, and the next job starts another', async () => {
+  const hanging = `
+    import { parentPort } from 'node:worker_threads'
+    parentPort.on('message', ({ id, job }) => {
+      while (job === 13) {}
+      parentPort.postMessage({ id, answer: { doubled: 2 * job } })
+    })`
+  const url = new URL(`data:text/javascript,${encodeURIComponent(hanging)}`)
+  const jobs = new WorkerJobs<number, Answer>({ url, execArgv: [] }, { maxJobMs: 500 })
+  assert.equal(await jobs.run(1), { doubled: 2 })
+  assert.equal(await jobs.run(13), { error: 'the thread ended' })
+  assert.equal(await jobs.run(4), { doubled: 8 })
+  await jobs.close()
+})
+
 test('a module that is not there is an error value', async () => {
   const jobs = new WorkerJobs<number, Answer>({ url: new URL('file:///nowhere/worker.js'), execArgv: [] })
   assert.ok('error' in (await jobs.run(1)))

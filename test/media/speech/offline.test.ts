@@ -18,9 +18,7 @@ const lines: { message: string; fields: SpeechUse }[] = []
 const note = (fields: object, message: string): void => {
   lines.push({ message, fields: fields as SpeechUse })
 }
-const host = new SpeechHost(OFFLINE_SPEECH, { info: note, warn: note } as never, error => {
-  throw error
-})
+const host = new SpeechHost(OFFLINE_SPEECH, { info: note, warn: note } as never)
 const client = new SpeechClient(host.port(), false)
 const prompts = new Prompts({ sampleRateHz: 8000, tts: client })
 const dataDir = mkdtempSync(join(tmpdir(), 'tandem-test-'))

@@ -1,0 +1,73 @@
+import { workInBackground } from './background.ts'
+import { Flite } from './flite.ts'
+import { Moonshine } from './moonshine.ts'
+import { remoteSpeechToText, remoteTextToSpeech } from './remote.ts'
+import type { FromSpeech, SpeechConfig, SpeechReply, SpeechRequest, ToSpeech } from './speech-protocol.ts'
+import { SpeechService } from './speech-service.ts'
+
+/** How often it looks at its memory [ms]. */
+const MEMORY_EVERY_MS = 10_000
+/**
+ * WebAssembly gives no memory back. A process that holds more than this with nothing to do ends, and a new one takes its place; with
+ * both models loaded it holds some 600 MB, and after the longest utterance some 900 [bytes].
+ */
+const MAX_IDLE_BYTES = 1.5 * 1024 ** 3
+
+/** What a process does for as long as it lives. */
+function serve(config: SpeechConfig): (request: SpeechRequest) => void {
+  const flite = new Flite()
+  const moonshine = new Moonshine()
+  const service = new SpeechService({
+    tts: [...remoteTextToSpeech(config.tts), { name: 'flite', engine: flite }],
+    stt: [...remoteSpeechToText(config.stt), { name: 'moonshine', engine: moonshine }],
+    used: use => tell({ kind: 'used', use }),
+    now: () => performance.now(),
+  })
+  let open = 0
+
+  const answer = async (request: Exclude<SpeechRequest, { kind: 'prepare' }>): Promise<SpeechReply['answer']> =>
+    request.kind === 'speak'
+      ? service.speak(request.text, request.voice, request.language)
+      : // What came over the channel is a view of memory that holds the whole message.
+        service.transcribe(request.samples.slice(), request.language)
+
+  async function preload(): Promise<void> {
+    const startedAt = performance.now()
+    await flite.warmUp()
+    tell({ kind: 'loaded', engine: 'flite', tookMs: Math.round(performance.now() - startedAt) })
+    const tookMs = await moonshine.warmUp()
+    if (typeof tookMs === 'number') tell({ kind: 'loaded', engine: 'moonshine', tookMs })
+    else tell({ kind: 'failed', engine: 'moonshine', error: tookMs.error })
+  }
+
+  setInterval(() => {
+    const bytes = process.memoryUsage.rss()
+    tell({ kind: 'memory', bytes })
+    if (open === 0 && bytes > MAX_IDLE_BYTES) process.exit(0)
+  }, MEMORY_EVERY_MS)
+  if (config.preload) void preload()
+
+  return async request => {
+    if (request.kind === 'prepare') return service.prepare()
+    open++
+    const { id } = request
+    tell({ kind: 'answer', id, answer: await answer(request) })
+    open--
+  }
+}
+
+const tell = (message: FromSpeech): void => {
+  // The other end is gone: so is this one, at once.
+  process.send?.(message, undefined, undefined, () => {})
+}
+
+/** Entry of the process that all speech goes through: what it breaks by, it breaks without a call. */
+workInBackground()
+let handle: ((request: SpeechRequest) => void) | null = null
+process.on('message', (message: ToSpeech) => {
+  if (message.kind === 'configure') handle = serve(message.config)
+  else handle?.(message)
+})
+// It is needed for as long as its media process has calls, and ends with it.
+process.on('disconnect', () => process.exit(0))
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})

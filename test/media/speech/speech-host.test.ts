@@ -1,0 +1,86 @@
+import * as assert from 'uvu/assert'
+import { SpeechClient } from '../../../media/speech/speech-client.ts'
+import { SpeechHost } from '../../../media/speech/speech-host.ts'
+import { OFFLINE_SPEECH } from '../../../media/speech/speech-protocol.ts'
+import { suite } from '../../harness.ts'
+
+/** Processes start, on a busy machine. */
+const STARTING = { timeoutMs: 60_000 }
+
+let lines: { message: string; fields: object }[]
+let host: SpeechHost
+let client: SpeechClient
+
+const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+const kill = (): void => {
+  process.kill(host.pid!, 'SIGKILL')
+}
+
+const test = suite('media/speech/speech-host')
+
+test.beforeEach(() => {
+  lines = []
+  const note = (fields: object, message: string): void => {
+    lines.push({ message, fields })
+  }
+  host = new SpeechHost(OFFLINE_SPEECH, { info: note, warn: note } as never)
+  client = new SpeechClient(host.port(), false)
+})
+test.afterEach(() => host.close())
+
+test(
+  'the process starts with the first request',
+  async () => {
+    assert.is(host.pid, null)
+    assert.ok('samples' in (await client.speak('All is well.', null, null)))
+    assert.ok(host.pid !== null)
+    assert.is(host.counters.speech_spoken_total, 1)
+    assert.is(host.gauges.speech_waiting, 0)
+  },
+  STARTING,
+)
+
+test(
+  'when the process dies, what was under way is asked once more of a new one; what that one dies of too fails',
+  async () => {
+    const spoken = client.speak('All is well.', null, null)
+    while (host.pid === null) await turn()
+    const killed = host.pid
+    kill()
+    assert.ok('samples' in (await spoken))
+    assert.is.not(host.pid, killed)
+    assert.is(host.counters.speech_restarts_total, 1)
+
+    const unlucky = client.speak('It dies of this.', null, null)
+    await turn()
+    kill()
+    // Two deaths at once: the third process waits a little, and until then nothing is waited for.
+    assert.equal(await unlucky, { error: 'the speech process died' })
+    assert.equal(await client.speak('Now?', null, null), { error: 'the speech process is being started again' })
+    while (host.pid === null) await turn()
+    assert.ok('samples' in (await client.speak('And now.', null, null)))
+    assert.equal(
+      lines.filter(({ message }) => message === 'speech.died').map(({ fields }) => fields),
+      [
+        { code: null, signal: 'SIGKILL', waitMs: 0, open: 1 },
+        { code: null, signal: 'SIGKILL', waitMs: 100, open: 1 },
+      ],
+    )
+  },
+  STARTING,
+)
+
+test(
+  'a host that is closed leaves no process, and answers what was open',
+  async () => {
+    const spoken = client.speak('Too late.', null, null)
+    while (host.pid === null) await turn()
+    const { pid } = host
+    await host.close()
+    assert.equal(await spoken, { error: 'closed' })
+    assert.throws(() => process.kill(pid!, 0), /ESRCH/)
+  },
+  STARTING,
+)
+
+test.run()
