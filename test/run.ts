@@ -1,24 +1,26 @@
 /**
- * The test command: every `test/**\/*.test.ts` in a process of its own; first the unit tests, then those that start the
- * product and mostly wait, both two at a time, last one by one those that judge audio by its timing or load the machine. Unit
- * tests that open a store run on SQLite, and again on the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`.
+ * The test command. First the unit tests, two at a time, in processes that each run many files; those that open a store run on
+ * SQLite, and again on the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`. Then what starts the product, each file in a process
+ * of its own: first those that mostly wait, side by side, then one by one those that judge audio by its timing or load the machine.
  * `npm test -- PATTERN…` runs the files whose path holds a pattern.
  */
-import { spawn } from 'node:child_process'
-import { readdirSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { readdirSync, readFileSync } from 'node:fs'
+import { type FileRun, runAlone, Worker } from './processes.ts'
 import { dropDatabases, opensStore, serverProblem } from './stores.ts'
 
-const FILE_TIMEOUT_MS = 240_000
-const root = fileURLToPath(new URL('..', import.meta.url))
 const patterns = process.argv.slice(2)
-const files = readdirSync(new URL('.', import.meta.url), { recursive: true, encoding: 'utf8' })
+const folder = new URL('.', import.meta.url)
+const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   .filter(path => path.endsWith('.test.ts'))
   .filter(path => patterns.length === 0 || patterns.some(pattern => path.includes(pattern)))
   .sort()
 const startsProduct = (path: string): boolean => /^(e2e|interop|fuzz)\//.test(path)
-const mostlyWaits = (path: string): boolean =>
-  /^(e2e\/(browser-pages|browser-softphone|media-killed|pin|room|shutdown|signalling)|interop\/(baresip|registrar|sipp-callee|sipp-caller))\.test/.test(
+/** What only one database is asked for: their subject is the HTTP side of each operation. */
+const onSqliteAlone = (path: string): boolean => /^control\/conformance\/(parameters|properties)\.test/.test(path)
+/** A file says so in a comment, with the reason. */
+const wantsOwnProcess = (path: string): boolean => readFileSync(new URL(path, folder), 'utf8').includes('Own process:')
+const judgesTiming = (path: string): boolean =>
+  /^(e2e\/(bad-receivers|browser-wire|card-payment|recording|streams)|interop\/(sipp-rate|three-makes))\.test/.test(
     path,
   )
 
@@ -28,78 +30,78 @@ const { TANDEM_TEST_DATABASE_URL: server, ...env } = process.env
 
 type Variables = Record<string, string>
 
-function runFile(path: string, variables: Variables): Promise<void> {
-  return new Promise(resolve => {
-    const started = Date.now()
-    const child = spawn(process.execPath, ['--import', 'tsx', `test/${path}`], {
-      cwd: root,
-      env: { ...env, ...variables },
-    })
-    let output = ''
-    child.stdout.on('data', data => (output += data))
-    child.stderr.on('data', data => (output += data))
-    const timer = setTimeout(() => {
-      output += `\ntest/${path}: still running after ${FILE_TIMEOUT_MS / 1000} s, killed\n`
-      child.kill('SIGKILL')
-    }, FILE_TIMEOUT_MS)
-    child.on('close', code => {
-      clearTimeout(timer)
-      const count = (label: string): number =>
-        [...output.matchAll(new RegExp(`^\\s+${label}:\\s+(\\d+)`, 'gm'))].reduce((sum, [, n]) => sum + Number(n), 0)
-      const [total, passed, skipped] = [count('Total'), count('Passed'), count('Skipped')]
-      // A file that dies before its summary has failed once, whatever it had passed by then.
-      const failed = Math.max(total - passed, code === 0 && total + skipped > 0 ? 0 : 1)
-      totals.passed += passed
-      totals.failed += failed
-      totals.skipped += skipped
-      skips.push(...output.split('\n').filter(line => line.startsWith('SKIP ')))
-      const verdict = failed > 0 ? 'FAIL' : 'ok'
-      const where = 'TANDEM_TEST_DATABASE_URL' in variables ? `${path} on PostgreSQL` : path
-      console.log(`${verdict.padEnd(4)} ${where} (${passed} passed, ${skipped} skipped, ${Date.now() - started} ms)`)
-      if (failed > 0) console.log(output.trimEnd().replace(/^/gm, '     '))
-      resolve()
-    })
-  })
+function report(label: string, { output, problem, ms }: FileRun): void {
+  const count = (word: string): number =>
+    [...output.matchAll(new RegExp(`^\\s+${word}:\\s+(\\d+)`, 'gm'))].reduce((sum, [, n]) => sum + Number(n), 0)
+  const [total, passed, skipped] = [count('Total'), count('Passed'), count('Skipped')]
+  // A file that dies before its summary, or has none, has failed once, whatever it had passed by then.
+  const failed = Math.max(total - passed, problem === null && total + skipped > 0 ? 0 : 1)
+  totals.passed += passed
+  totals.failed += failed
+  totals.skipped += skipped
+  skips.push(...output.split('\n').filter(line => line.startsWith('SKIP ')))
+  console.log(`${(failed > 0 ? 'FAIL' : 'ok').padEnd(4)} ${label} (${passed} passed, ${skipped} skipped, ${ms} ms)`)
+  if (failed > 0) console.log(`${output.trimEnd()}\n${problem ?? ''}`.trimEnd().replace(/^/gm, '     '))
 }
 
-/** `slot` numbers the files that run at once. */
-async function runAll(paths: string[], width: number, variables: (slot: number) => Variables = () => ({})) {
+function fail(what: string): void {
+  totals.failed += 1
+  console.log(`FAIL ${what}`)
+}
+
+/** `width` files at a time; `slot` numbers those that run at once. */
+async function sideBySide(paths: string[], width: number, run: (path: string, slot: number) => Promise<void>) {
   const queue = [...paths]
-  const worker = async (slot: number): Promise<void> => {
-    for (let path = queue.shift(); path !== undefined; path = queue.shift()) await runFile(path, variables(slot))
+  const next = async (slot: number): Promise<void> => {
+    for (let path = queue.shift(); path !== undefined; path = queue.shift()) await run(path, slot)
   }
-  await Promise.all(Array.from({ length: width }, (_, slot) => worker(slot)))
+  await Promise.all(Array.from({ length: width }, (_, slot) => next(slot)))
 }
 
-async function runOnPostgres(paths: string[], width: number): Promise<void> {
+const runProducts = (paths: string[], width: number): Promise<void> =>
+  sideBySide(paths, width, async path => report(path, await runAlone(path, env)))
+
+async function runUnits(paths: string[], label: string, variables: (slot: number) => Variables): Promise<void> {
+  const environments = [0, 1].map(slot => ({ ...env, ...variables(slot) }))
+  const workers = environments.map(environment => new Worker(environment))
+  await sideBySide(paths, workers.length, async (path, slot) => {
+    const run = wantsOwnProcess(path) ? runAlone(path, environments[slot]!) : workers[slot]!.run(path)
+    report(path + label, await run)
+  })
+  for (const worker of workers) {
+    const problem = await worker.close()
+    if (problem !== null) fail(`a process of unit tests${label}: ${problem}`)
+  }
+}
+
+async function runOnPostgres(paths: string[]): Promise<void> {
   if (server === undefined) {
     if (paths.length > 0) skips.push(`SKIP ${paths.length} files on PostgreSQL (TANDEM_TEST_DATABASE_URL is not set)`)
     return
   }
   const problem = await serverProblem(server)
   if (problem !== null) {
-    totals.failed += 1
-    console.log(`FAIL ${paths.length} files on PostgreSQL: TANDEM_TEST_DATABASE_URL cannot be used (${problem})`)
+    fail(`${paths.length} files on PostgreSQL: TANDEM_TEST_DATABASE_URL cannot be used (${problem})`)
     return
   }
   const run = `run${process.pid}`
-  await runAll(paths, width, slot => ({ TANDEM_TEST_DATABASE_URL: server, TANDEM_TEST_SLOT: `${run}_${slot}` }))
+  const variables = (slot: number): Variables => ({
+    TANDEM_TEST_DATABASE_URL: server,
+    TANDEM_TEST_SLOT: `${run}_${slot}`,
+  })
+  await runUnits(paths, ' on PostgreSQL', variables)
   await dropDatabases(server, `tandem_test_${run}_`)
 }
 
-await runAll(
-  files.filter(path => !startsProduct(path)),
-  2,
+const units = files.filter(path => !startsProduct(path))
+const products = files.filter(startsProduct)
+await runUnits(units, '', () => ({}))
+await runOnPostgres(units.filter(path => opensStore(path) && !onSqliteAlone(path)))
+await runProducts(
+  products.filter(path => !judgesTiming(path)),
+  3,
 )
-await runOnPostgres(
-  files.filter(path => !startsProduct(path) && opensStore(path)),
-  2,
-)
-await runAll(files.filter(mostlyWaits), 2)
-await runAll(
-  files.filter(path => startsProduct(path) && !mostlyWaits(path)),
-  1,
-)
+await runProducts(products.filter(judgesTiming), 1)
 if (skips.length > 0) console.log(`\nSkipped:\n${skips.join('\n')}`)
 console.log(`\n${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`)
 process.exitCode = totals.failed > 0 || totals.passed === 0 ? 1 : 0

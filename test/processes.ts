@@ -1,0 +1,123 @@
+/** How the test command runs a file: in a process of its own, or in one that runs many. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { END_OF_FILE } from './worker.ts'
+
+const FILE_TIMEOUT_MS = 240_000
+/** After so many files a worker makes way for a fresh one, which has all memory. */
+const FILES_PER_WORKER = 40
+/** What a file left open (a timer, a server) keeps its process alive; so long it may take to close by itself. */
+const CLOSE_TIMEOUT_MS = 20_000
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** What a file wrote. `problem`: why it counts as failed whatever it wrote; null: nothing. */
+export interface FileRun {
+  output: string
+  problem: string | null
+  ms: number
+}
+
+const start = (script: string, env: NodeJS.ProcessEnv): ChildProcess =>
+  spawn(process.execPath, ['--import', 'tsx', script], { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
+
+/** Kills it when it is still there after `ms`; the returned function says whether that was so, and stops waiting. */
+function deadline(child: ChildProcess, ms: number): () => boolean {
+  let isOver = false
+  const timer = setTimeout(() => {
+    isOver = true
+    child.kill('SIGKILL')
+  }, ms)
+  return () => {
+    clearTimeout(timer)
+    return isOver
+  }
+}
+
+const stillRunning = (ms: number): string => `still running after ${ms / 1000} s, killed`
+
+/** Runs one test file, its path below `test/`, in a process of its own. */
+export function runAlone(path: string, env: NodeJS.ProcessEnv): Promise<FileRun> {
+  return new Promise(resolve => {
+    const started = Date.now()
+    const child = start(`test/${path}`, env)
+    // The channel is for workers; a file that has it open would not end.
+    child.disconnect()
+    let output = ''
+    for (const stream of [child.stdout!, child.stderr!]) stream.on('data', data => (output += data))
+    const wasKilled = deadline(child, FILE_TIMEOUT_MS)
+    child.on('close', code => {
+      const problem = wasKilled() ? stillRunning(FILE_TIMEOUT_MS) : code === 0 ? null : `ended with code ${code}`
+      resolve({ output, problem, ms: Date.now() - started })
+    })
+  })
+}
+
+/** Runs files one after the other, as they are given, in processes that each serve many. */
+export class Worker {
+  readonly #env: NodeJS.ProcessEnv
+  #child: ChildProcess | null = null
+  #files = 0
+  #output = ''
+  /** Called when the output has grown, or with the code when the process is gone. */
+  #changed: (gone?: { code: number | null }) => void = () => {}
+
+  constructor(env: NodeJS.ProcessEnv) {
+    this.#env = env
+  }
+
+  /** A problem of the process that had to make way counts for the file that made it. */
+  async run(path: string): Promise<FileRun> {
+    const left = this.#files >= FILES_PER_WORKER ? await this.close() : null
+    const child = this.#child ?? this.#start()
+    const started = Date.now()
+    const wasKilled = deadline(child, FILE_TIMEOUT_MS)
+    this.#files++
+    this.#output = ''
+    child.send(path)
+    const problem = await new Promise<string | null>(resolve => {
+      this.#changed = gone => {
+        if (gone !== undefined) resolve(`its process ended with code ${gone.code}`)
+        else if (this.#output.includes(END_OF_FILE)) resolve(null)
+      }
+    })
+    const output = this.#output.replaceAll(END_OF_FILE, '')
+    return {
+      output,
+      problem: wasKilled() ? stillRunning(FILE_TIMEOUT_MS) : (problem ?? left),
+      ms: Date.now() - started,
+    }
+  }
+
+  #start(): ChildProcess {
+    const child = start('test/worker.ts', this.#env)
+    for (const stream of [child.stdout!, child.stderr!]) {
+      stream.on('data', data => {
+        this.#output += data
+        this.#changed()
+      })
+    }
+    child.on('close', code => {
+      this.#child = null
+      this.#changed({ code })
+    })
+    this.#child = child
+    this.#files = 0
+    return child
+  }
+
+  /** Lets the process end by itself; what a file left open is a problem. Null: it is gone. */
+  async close(): Promise<string | null> {
+    const child = this.#child
+    if (child === null) return null
+    const wasKilled = deadline(child, CLOSE_TIMEOUT_MS)
+    const gone = new Promise<void>(resolve => {
+      this.#changed = end => {
+        if (end !== undefined) resolve()
+      }
+    })
+    child.disconnect()
+    await gone
+    return wasKilled() ? 'a file before had left something open, so that its process had to be killed' : null
+  }
+}

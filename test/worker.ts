@@ -1,0 +1,23 @@
+/**
+ * A process of the test command that runs test files as their paths come, one after the other: what they import is loaded once.
+ * After each it writes `END_OF_FILE` on a line of its own. It ends when its channel is closed and nothing of a file is left.
+ */
+
+/** On the standard output, after all that a file wrote. */
+export const END_OF_FILE = '\u0004'
+
+async function runFile(path: string): Promise<void> {
+  // uvu gathers the suites of what is imported here, and runs them when it is told to.
+  Object.assign(globalThis, { UVU_DEFER: 1, UVU_INDEX: 0, UVU_QUEUE: [[null]] })
+  try {
+    await import(new URL(path, import.meta.url).href)
+    const { exec } = await import('uvu')
+    await exec()
+  } catch (error) {
+    console.error(error)
+  }
+  process.exitCode = 0
+  process.stdout.write(`\n${END_OF_FILE}\n`)
+}
+
+if (process.send !== undefined) process.on('message', path => void runFile(String(path)))
