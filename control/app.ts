@@ -121,7 +121,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.addHook('onClose', () => requestLog.flush())
   const counters = (): Counters => ({ ...parts.counters?.(), request_logs: requestLog.counters })
   serveHealth(app, { store, media, registry, now, counters })
-  serveDocs(app)
+  serveDocs(app, now)
   serveInvitations(app, { store, now })
   servePages(app, {
     store,

@@ -27,10 +27,13 @@ export const apiKeySchema = Type.Object({
 })
 type ApiKey = Static<typeof apiKeySchema>
 
-const withSecret = Type.Object({
-  ...apiKeySchema.properties,
-  secret: Type.String({ description: 'The key itself, shown only now.' }),
-})
+const withSecret = Type.Object(
+  {
+    ...apiKeySchema.properties,
+    secret: Type.String({ description: 'The key itself, shown only now.' }),
+  },
+  { title: 'ApiKeyWithSecret' },
+)
 
 const newKey = input({
   name: Type.Optional(Type.String({ maxLength: 200, default: '' })),

@@ -2,20 +2,36 @@ import type { FastifyInstance } from 'fastify'
 import { problem } from '../http/errors.ts'
 import { baseUrlOf, sendProblem } from '../http/server.ts'
 import { CURRENT_VERSION, VERSIONS } from '../http/version.ts'
+import { deprecationOf } from '../versions/deprecation.ts'
 import { documentOf } from '../versions/openapi.ts'
+import { samplesOf } from '../versions/samples.ts'
 import { changelogFeed, changelogPage } from '../web/changelog.ts'
 import { docsPage, errorsPage, type OpenApiDocument } from '../web/docs.ts'
+import { publishedDocument } from '../web/openapi-document.ts'
 
+const JSON_TYPE = 'application/json; charset=utf-8'
 const HTML = 'text/html; charset=utf-8'
 
 /** `/openapi.json`, `/docs`, `/docs/errors`, `/changelog` and its feeds: without a key, made of the routes and the version files. */
-export function serveDocs(app: FastifyInstance): void {
+export function serveDocs(app: FastifyInstance, now: () => Date): void {
   const document = () => app.swagger() as unknown as OpenApiDocument
+  const printed = new Map<string, { day: string; text: string }>()
+  /** Made once a day at most: what is deprecated is so from a day on. */
+  const print = (version: string): string => {
+    const at = now()
+    const day = at.toISOString().slice(0, 10)
+    const known = printed.get(version)
+    if (known?.day === day) return known.text
+    const isDeprecated = (operation: string) => deprecationOf({ version, operation }, at) !== null
+    const shown = { samples: samplesOf(version), isDeprecated }
+    const text = JSON.stringify(publishedDocument(documentOf(document(), version), shown))
+    printed.set(version, { day, text })
+    return text
+  }
   const [errors, changelog] = [errorsPage(), changelogPage()]
   app.get<{ Querystring: { version?: string | string[] } }>('/openapi.json', async (request, reply) => {
-    const { version } = request.query
-    if (version === undefined || version === CURRENT_VERSION) return document()
-    if (typeof version === 'string' && VERSIONS.includes(version)) return documentOf(document(), version)
+    const { version = CURRENT_VERSION } = request.query
+    if (typeof version === 'string' && VERSIONS.includes(version)) return reply.type(JSON_TYPE).send(print(version))
     return sendProblem(
       request,
       reply,

@@ -46,10 +46,13 @@ const credentialSchema = Type.Object({
     { description: 'Phones that are registered now.' },
   ),
 })
-const newCredentialSchema = Type.Object({
-  ...fields,
-  password: Type.String({ description: 'Shown only now.' }),
-})
+const newCredentialSchema = Type.Object(
+  {
+    ...fields,
+    password: Type.String({ description: 'Shown only now.' }),
+  },
+  { title: 'SipCredentialWithPassword' },
+)
 const deletedSchema = Type.Object({
   object: Type.Literal('sip_credential'),
   user_id: Type.String(),

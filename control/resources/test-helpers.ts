@@ -5,12 +5,15 @@ import { type Route, route } from '../http/route.ts'
 import { input, oneOf } from '../http/schema.ts'
 
 /** Specification, "TestHelperEvent". */
-const testEventSchema = Type.Object({
-  object: Type.Literal('test_event'),
-  id: Type.String({ description: 'Of the event, `evt_…`.' }),
-  type: Type.String(),
-  livemode: Type.Boolean(),
-})
+const testEventSchema = Type.Object(
+  {
+    object: Type.Literal('test_event'),
+    id: Type.String({ description: 'Of the event, `evt_…`.' }),
+    type: Type.String(),
+    livemode: Type.Boolean(),
+  },
+  { title: 'TestHelperEvent' },
+)
 
 export function testHelperRoutes({ now }: { now: () => Date }): Route[] {
   return [

@@ -49,10 +49,13 @@ export const conferenceRoomSchema = Type.Object({
   updated: timestamp(),
 })
 
-export const conferenceRoomWithLinkSchema = Type.Object({
-  ...conferenceRoomSchema.properties,
-  join_url: Type.String({ description: 'The guest link, shown only now.' }),
-})
+export const conferenceRoomWithLinkSchema = Type.Object(
+  {
+    ...conferenceRoomSchema.properties,
+    join_url: Type.String({ description: 'The guest link, shown only now.' }),
+  },
+  { title: 'ConferenceRoomWithLink' },
+)
 
 export type ConferenceRoom = Static<typeof conferenceRoomSchema>
 

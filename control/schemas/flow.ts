@@ -22,7 +22,7 @@ const flowFields = {
 export const flowSchema = Type.Object(flowFields)
 
 /** A flow with the graph of its draft. */
-export const flowWithGraphSchema = Type.Object({ ...flowFields, graph: graphSchema })
+export const flowWithGraphSchema = Type.Object({ ...flowFields, graph: graphSchema }, { title: 'FlowWithGraph' })
 
 export const flowVersionSchema = Type.Object({
   id: Type.String(),

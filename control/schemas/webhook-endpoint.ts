@@ -25,10 +25,15 @@ export const webhookEndpointSchema = Type.Object({
   updated: timestamp(),
 })
 
-export const webhookEndpointWithSecretSchema = Type.Object({
-  ...webhookEndpointSchema.properties,
-  secret: nullable(Type.String({ description: '`whsec_…`, shown only now; null for ed25519: see its `/public_key`.' })),
-})
+export const webhookEndpointWithSecretSchema = Type.Object(
+  {
+    ...webhookEndpointSchema.properties,
+    secret: nullable(
+      Type.String({ description: '`whsec_…`, shown only now; null for ed25519: see its `/public_key`.' }),
+    ),
+  },
+  { title: 'WebhookEndpointWithSecret' },
+)
 
 export type WebhookEndpoint = Static<typeof webhookEndpointSchema>
 

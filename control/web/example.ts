@@ -1,3 +1,4 @@
+import { CURRENT_VERSION } from '../http/version.ts'
 import { PREFIXES } from '../ids.ts'
 import type { Schema } from './schema-table.ts'
 
@@ -6,18 +7,57 @@ const BY_NAME: Record<string, string> = {
   to: '+15551234567',
   from: '+15557654321',
   phone: '+15551234567',
+  phone_number: '+15551234567',
   number: '+15551234567',
-  country: 'US',
-  digits: '1234#',
-  host: 'sip.example.com',
-  language: 'en',
-  name: 'Support',
-  open: '09:00',
+  address: 'sip:ann@example.com',
+  allowed_ip: '203.0.113.0/24',
+  api_version: CURRENT_VERSION,
   close: '17:00',
+  codec: 'PCMU',
+  company: 'Example Ltd',
+  content_base64: 'UklGRiQAAABXQVZF…',
+  country: 'US',
+  currency: 'GBP',
+  description: 'Calls about orders.',
+  dial_in: '+15557654321',
+  digits: '1234#',
+  email: 'ann@example.com',
+  extension: '4711',
+  fallback_model: 'small-model',
+  goal: 'Find out what the caller needs.',
+  greeting: 'Hello, how can I help you?',
+  hint: 'sk_live_…9f2c',
+  host: 'sip.example.com',
+  idempotency_key: '5f0e6c1a-6d2b-4c4e-9f57-2a8a3b1f7c11',
+  join_url: 'https://tandem.example.com/join/9f2c…',
+  key: 'greeting',
+  'flow.key': 'start',
+  label: 'Greeting',
+  language: 'en',
+  message: 'We call you back.',
+  model: 'large-model',
+  name: 'Support',
+  next: 'end',
+  node_key: 'greeting',
+  notes: '',
+  open: '09:00',
+  origin: 'https://www.example.com',
+  path: '/v1/calls',
+  phrase: 'opening hours',
   pin: '4711',
+  prompt: 'You answer the phone of a bakery.',
   query: 'opening hours',
+  reason: 'payment',
+  recipient: 'ann@example.com',
+  schedule: '0 7 * * 1',
+  script: 'Hello, how can I help you?',
+  secret: 'shown-once…',
+  text: 'We open at nine.',
   timezone: 'Europe/London',
   url: 'https://example.com/tandem',
+  voicemail: '1',
+  callback: '2',
+  ws_url: 'wss://tandem.example.com/v1/web_calls',
 }
 const BY_FORMAT: Record<string, string> = {
   'date-time': '2026-11-21T10:00:00.000Z',
@@ -29,34 +69,70 @@ const ULID = '01kah3v5t9z8x7w6v5t4s3r2q1'
 /** How much of an object an example shows: what has to be sent, or all that is answered. */
 export type Extent = 'required' | 'all'
 
-/** A value that fits the schema; `name` is the field's, `object` the kind of object that it is in. */
-export function exampleOf(schema: Schema, extent: Extent, name = '', object = ''): unknown {
+/** Believable objects of some kinds, by their `object`. */
+export type Samples = ReadonlyMap<string, Readonly<Record<string, unknown>>>
+
+interface Place {
+  extent: Extent
+  samples: Samples
+  /** The field's name. */
+  name: string
+  /** The kind of object that it is in. */
+  object: string
+}
+
+/** A value that fits the schema. */
+export const exampleOf = (schema: Schema, extent: Extent, samples: Samples = new Map()): unknown =>
+  exampleAt(schema, { extent, samples, name: '', object: '' })
+
+function exampleAt(schema: Schema, place: Place): unknown {
   const part = schema.anyOf?.find(one => one.type !== 'null') ?? schema
+  const { name, object } = place
   if (part.const !== undefined) return part.const
   if (part.enum !== undefined) return part.default ?? part.enum[0]
   switch ([part.type].flat()[0]) {
     case 'object':
-      return objectOf(part, extent)
+      return objectOf(part, place)
     case 'array':
-      return part.items === undefined ? [] : [exampleOf(part.items, extent, name.replace(/s$/, ''), object)]
+      return part.items === undefined ? [] : [exampleAt(part.items, { ...place, name: name.replace(/s$/, '') })]
     case 'integer':
     case 'number':
       return part.default ?? part.minimum ?? 1
     case 'boolean':
       return part.default ?? true
     default:
-      return BY_FORMAT[part.format ?? ''] ?? idOf(name, object) ?? BY_NAME[name] ?? 'text'
+      return (
+        BY_FORMAT[part.format ?? ''] ??
+        idOf(name, object) ??
+        BY_NAME[`${object}.${name}`] ??
+        BY_NAME[name] ??
+        firstWord(part) ??
+        'text'
+      )
   }
 }
 
-function objectOf(schema: Schema, extent: Extent): object {
+/** What `object` says in objects of this schema; OpenAPI writes a constant as a list of one. */
+export function kindOf({ properties }: Schema): string | undefined {
+  const kind = properties?.object?.const ?? properties?.object?.enum?.[0]
+  return kind === undefined ? undefined : String(kind)
+}
+
+function objectOf(schema: Schema, place: Place): object {
   const fields = Object.entries(schema.properties ?? {})
-  const object = String(schema.properties?.object?.const ?? '')
-  const needed = fields.filter(([name]) => extent === 'all' || schema.required?.includes(name))
+  const object = kindOf(schema) ?? ''
+  const sample = place.samples.get(object)
+  const needed = fields.filter(([name]) => place.extent === 'all' || schema.required?.includes(name))
   // A change needs nothing: its first field stands for all.
   const shown = needed.length === 0 ? fields.slice(0, 1) : needed
-  return Object.fromEntries(shown.map(([name, field]) => [name, exampleOf(field, extent, name, object)]))
+  return Object.fromEntries(
+    shown.map(([name, field]) => [name, sample?.[name] ?? exampleAt(field, { ...place, name, object })]),
+  )
 }
+
+/** Words that a client reads are no `enum`, for there may be more of them one day: the description lists them. */
+const firstWord = ({ description = '' }: Schema): string | undefined =>
+  /^[`a-z0-9_.]+(?=(?:, [`a-z0-9_.]+)+(?:\.|;|$))/.exec(description)?.[0].replaceAll('`', '')
 
 /** An ID of the kind that the field names. */
 function idOf(name: string, object: string): string | undefined {
@@ -76,4 +152,7 @@ const KINDS: Record<string, string> = {
   audio_asset: PREFIXES.audio_asset,
   document: PREFIXES.kb_document,
   owner: PREFIXES.user,
+  endpoint: PREFIXES.webhook_endpoint,
+  copilot: PREFIXES.copilot_profile,
+  sim: PREFIXES.flow_simulation,
 }

@@ -2,6 +2,7 @@ import { escapeHtml } from './html.ts'
 
 /** As much of JSON Schema as our routes use. */
 export interface Schema {
+  title?: string
   type?: string | string[]
   const?: unknown
   enum?: unknown[]
@@ -14,6 +15,8 @@ export interface Schema {
   description?: string
   default?: unknown
   format?: string
+  pattern?: string
+  minItems?: number
   minimum?: number
   maximum?: number
   minLength?: number

@@ -215,8 +215,10 @@ test('/openapi.json describes an older version on demand; a nonexistent one answ
   const body = operation.requestBody.content['application/json'].schema
   assert.equal(body.required, ['phone_number'])
   assert.equal(body.properties.priority.enum, ['low', 'normal', 'high', 'urgent'])
-  const listed = document.paths['/v1/callbacks'].get.responses['200'].content['application/json'].schema
-  assert.ok('phone_number' in listed.properties.data.items.properties)
+  const { schema: listed, example } = document.paths['/v1/callbacks'].get.responses['200'].content['application/json']
+  assert.is(listed.$ref, '#/components/schemas/CallbackList')
+  assert.ok('phone_number' in document.components.schemas.Callback.properties)
+  assert.ok('phone_number' in example.data[0])
   assert.is(document.info.version, OLD)
   const current = (await world.app.inject({ url: '/openapi.json' })).json()
   assert.ok('phone' in current.paths['/v1/callbacks'].post.requestBody.content['application/json'].schema.properties)
