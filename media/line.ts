@@ -70,6 +70,7 @@ export const legMediaOf = (media: NegotiatedMedia, dtmf: DtmfMode): LegMedia => 
   },
   direction: media.direction,
   dtmf,
+  srtp: media.srtp,
 })
 
 /** A URI and display name as the channel writes them. */

@@ -1,14 +1,19 @@
 import { FRAME_MS, type Frame } from '../codecs/audio.ts'
 import { type G711, PCMA, PCMU } from '../codecs/g711.ts'
 import { Plc } from '../codecs/plc.ts'
+import type { SrtpKeys } from '../sip/sdes.ts'
 import { DtmfEventReader } from './dtmf-events.ts'
 import { JitterBuffer } from './jitter.ts'
 import { isKey, KEY_MS, KeySender } from './key-sender.ts'
 import { SourceLatch } from './latch.ts'
 import { LEG_SAMPLES, Leg, type LegHooks } from './leg.ts'
 import { LegReports } from './leg-reports.ts'
+import type { PacketOut } from './packet-out.ts'
 import type { CodecName, DtmfMode, Quality } from './protocol.ts'
 import { isRtcp, parseRtp, RTP_HEADER_BYTES, RtpPacket, RtpSender } from './rtp.ts'
+import { SrtpWire } from './srtp/srtp-wire.ts'
+
+export type { PacketOut } from './packet-out.ts'
 
 /** A party that sends nothing for this long, although it should, is gone [ms]. */
 const RTP_TIMEOUT_MS = 60_000
@@ -28,12 +33,8 @@ export interface LegMedia {
   /** Ours: `sendonly` means that we do not listen. */
   direction: 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
   dtmf: DtmfMode
-}
-
-/** Where a leg's packets go. */
-export interface PacketOut {
-  sendRtp(packet: Uint8Array, length: number, host: string, port: number): void
-  sendRtcp(packet: Uint8Array, length: number, host: string, port: number): void
+  /** Null: packets are not encrypted. */
+  srtp: SrtpKeys | null
 }
 
 /** A party on RTP: its codec, its jitter buffer, its address latch and its keys end here. Pure: packets and the time come in by arguments. */
@@ -42,7 +43,7 @@ export class RtpLeg extends Leg {
   /** Packets that were no RTP, or of an unknown payload type. */
   #refused = 0
   readonly #hooks: LegHooks
-  readonly #out: PacketOut
+  readonly #plain: PacketOut
   readonly #sendInfo: (key: string, durationMs: number) => void
   readonly #packet = new RtpPacket()
   readonly #payload = new Uint8Array(LEG_SAMPLES)
@@ -54,6 +55,7 @@ export class RtpLeg extends Leg {
   readonly #reports: LegReports
   #jitter: JitterBuffer | null = null
   #media: LegMedia | null = null
+  #srtp: SrtpWire | null = null
   #law: G711 = PCMU
   #lastPacketAt = Number.POSITIVE_INFINITY
   #sourceSsrc = -1
@@ -70,12 +72,13 @@ export class RtpLeg extends Leg {
     sendInfo: (key: string, durationMs: number) => void,
   ) {
     super(id, hooks)
-    this.#out = out
+    this.#plain = out
     this.#sendInfo = sendInfo
     this.#hooks = hooks
     this.#sender = new RtpSender({
       ssrc: random(),
-      sequence: random(),
+      // In the lower half, so that who misses the first packets can tell how often it has rolled over (RFC 3711 §3.3.1).
+      sequence: random() & 0x7fff,
       timestamp: random(),
       maxPayload: LEG_SAMPLES,
     })
@@ -85,6 +88,7 @@ export class RtpLeg extends Leg {
   /** A description was agreed on: the first one starts the audio, later ones change it (hold, other codec or address). */
   connect(media: LegMedia, now: number): void {
     this.#media = media
+    this.#encrypt(media.srtp)
     const law = LAWS[media.codec]
     if (this.#jitter === null || law !== this.#law) {
       this.#law = law
@@ -92,6 +96,16 @@ export class RtpLeg extends Leg {
     }
     this.latch.describe(media.remote.host, media.remote.port)
     this.#lastPacketAt = now
+  }
+
+  #encrypt(keys: SrtpKeys | null): void {
+    if (keys === null) this.#srtp = null
+    else if (this.#srtp === null) this.#srtp = new SrtpWire(this.#plain, keys)
+    else this.#srtp.agree(keys)
+  }
+
+  get #out(): PacketOut {
+    return this.#srtp ?? this.#plain
   }
 
   get codec(): CodecName | null {
@@ -115,15 +129,16 @@ export class RtpLeg extends Leg {
   }
 
   /** A datagram on the RTP port. */
-  rtp(bytes: Uint8Array, host: string, port: number, now: number): void {
+  rtp(datagram: Uint8Array, host: string, port: number, now: number): void {
     const media = this.#media
     if (media === null) return
-    if (isRtcp(bytes)) {
-      this.rtcp(bytes, now)
+    if (isRtcp(datagram)) {
+      this.rtcp(datagram, now)
       return
     }
+    const bytes = this.#srtp === null ? datagram : this.#srtp.openRtp(datagram)
     const packet = this.#packet
-    if (!parseRtp(bytes, packet)) {
+    if (bytes === null || !parseRtp(bytes, packet)) {
       this.#refused++
       return
     }
@@ -155,9 +170,10 @@ export class RtpLeg extends Leg {
   }
 
   /** A datagram on the RTCP port. */
-  rtcp(bytes: Uint8Array, now: number): void {
+  rtcp(datagram: Uint8Array, now: number): void {
     if (this.#media === null) return
-    if (this.#reports.receive(bytes, now)) this.#lastPacketAt = now
+    const bytes = this.#srtp === null ? datagram : this.#srtp.openRtcp(datagram)
+    if (bytes !== null && this.#reports.receive(bytes, now)) this.#lastPacketAt = now
     else this.#refused++
   }
 

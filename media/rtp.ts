@@ -40,15 +40,10 @@ export interface RtpHeader {
  * @returns false when any length in it is wrong; never throws
  */
 export function parseRtp(bytes: Uint8Array, into: RtpPacket): boolean {
-  if (bytes.length < RTP_HEADER_BYTES) return false
+  const offset = rtpHeaderBytes(bytes)
+  if (offset === 0) return false
   const first = bytes[0]!
   const second = bytes[1]!
-  if (first >> 6 !== 2) return false
-  let offset = RTP_HEADER_BYTES + (first & 0x0f) * 4
-  if ((first & 0x10) !== 0) {
-    if (offset + 4 > bytes.length) return false
-    offset += 4 + ((bytes[offset + 2]! << 8) | bytes[offset + 3]!) * 4
-  }
   let end = bytes.length
   if ((first & 0x20) !== 0) {
     const padding = bytes[end - 1]!
@@ -64,6 +59,19 @@ export function parseRtp(bytes: Uint8Array, into: RtpPacket): boolean {
   into.payloadOffset = offset
   into.payloadLength = end - offset
   return true
+}
+
+/** Length of a packet's header with its CSRCs and extension [bytes]; 0 when it is none, or longer than the packet. */
+export function rtpHeaderBytes(bytes: Uint8Array): number {
+  if (bytes.length < RTP_HEADER_BYTES) return 0
+  const first = bytes[0]!
+  if (first >> 6 !== 2) return 0
+  let length = RTP_HEADER_BYTES + (first & 0x0f) * 4
+  if ((first & 0x10) !== 0) {
+    if (length + 4 > bytes.length) return 0
+    length += 4 + ((bytes[length + 2]! << 8) | bytes[length + 3]!) * 4
+  }
+  return length > bytes.length ? 0 : length
 }
 
 /**

@@ -1,3 +1,15 @@
+import type { SrtpKeys } from './sdes.ts'
+import {
+  answerCrypto,
+  audioOf,
+  isRtp,
+  keysOf,
+  offeredProtection,
+  type Protection,
+  protectionOfAnswer,
+  protectionOfOffer,
+  type SrtpCapability,
+} from './sdes-agreement.ts'
 import {
   type Direction,
   formatSdp,
@@ -30,6 +42,8 @@ export interface Capabilities {
   rtcpMux?: boolean
   /** Default 20 [ms]. */
   ptimeMs?: number
+  /** Absent: never encrypted. */
+  srtp?: SrtpCapability
 }
 
 /** Identity of our descriptions in one call (the `o=` line). */
@@ -61,13 +75,14 @@ export interface NegotiatedMedia {
   direction: Direction
   /** The other side put us on hold: it asked us not to expect its audio being used (sendonly, inactive or c=0.0.0.0). */
   held: boolean
+  /** Null: packets are not encrypted. */
+  srtp: SrtpKeys | null
 }
 
-export type NegotiationError = { error: 'malformed' | 'no_audio' | 'no_common_codec' }
+export type NegotiationError = { error: 'malformed' | 'no_audio' | 'no_common_codec' | 'no_common_encryption' }
 
 const DEFAULT_PTIME_MS = 20
 const FIRST_EVENT_PAYLOAD_TYPE = 101
-const PROTOCOLS: ReadonlySet<string> = new Set(['RTP/AVP', 'RTP/AVPF'])
 
 const sends = (direction: Direction): boolean => direction === 'sendrecv' || direction === 'sendonly'
 const receives = (direction: Direction): boolean => direction === 'sendrecv' || direction === 'recvonly'
@@ -107,7 +122,10 @@ export function createOffer(capabilities: Capabilities, direction: Direction, se
       payloads.push(telephoneEvent(freePayloadType(payloads), clockRateHz))
     }
   }
-  const own = ourMedia(capabilities, payloads, direction, capabilities.rtcpMux === true)
+  const own = {
+    ...ourMedia(capabilities, payloads, direction, capabilities.rtcpMux === true),
+    ...offeredProtection(capabilities.srtp, audioOf(session.previous)),
+  }
   const before = session.previous === null ? null : parseSdp(session.previous)
   const lines = before === null || 'error' in before ? [] : before.media
   const place = Math.max(
@@ -152,6 +170,7 @@ function ourMedia(
     rtcpMux,
     ptimeMs: capabilities.ptimeMs ?? DEFAULT_PTIME_MS,
     maxptimeMs: null,
+    crypto: [],
   }
 }
 
@@ -168,26 +187,41 @@ function versioned(media: MediaDescription[], capabilities: Capabilities, sessio
 interface Match {
   index: number
   media: MediaDescription
+  protection: Protection
   codec: AudioCodec
   payload: PayloadFormat
   event: PayloadFormat | null
 }
 
-/** The first audio line that we can take, with the first of its codecs that is ours too. */
-function findAudio(description: SessionDescription, capabilities: Capabilities): Match | NegotiationError {
-  let sawAudio = false
+/** The first audio line that we can take, one that is encrypted before one that is not, with the first of its codecs that is ours too. */
+function findAudio(
+  description: SessionDescription,
+  capabilities: Capabilities,
+  protectionOf: (media: MediaDescription, index: number) => Protection,
+): Match | NegotiationError {
+  let error: NegotiationError['error'] = 'no_audio'
+  let plain: Match | null = null
   for (const [index, media] of description.media.entries()) {
-    if (media.kind !== 'audio' || media.port === 0 || !PROTOCOLS.has(media.protocol.toUpperCase())) continue
-    if (media.host === null) return { error: 'malformed' }
-    sawAudio = true
-    for (const payload of media.payloads) {
-      const codec = capabilities.codecs.find(own => isCodec(payload, own))
-      if (codec === undefined) continue
-      const event = capabilities.telephoneEvent ? media.payloads.find(other => isEventFor(other, codec)) : undefined
-      return { index, media, codec, payload, event: event ?? null }
-    }
+    if (media.kind !== 'audio' || media.port === 0 || !isRtp(media)) continue
+    if (media.host === null) return plain ?? { error: 'malformed' }
+    const protection = protectionOf(media, index)
+    const coding = protection === null ? null : findCodec(media, capabilities)
+    if (protection === null) error = error === 'no_audio' ? 'no_common_encryption' : error
+    else if (coding === null) error = 'no_common_codec'
+    else if (protection !== 'plain') return { index, media, protection, ...coding }
+    else plain ??= { index, media, protection, ...coding }
   }
-  return { error: sawAudio ? 'no_common_codec' : 'no_audio' }
+  return plain ?? { error }
+}
+
+function findCodec(media: MediaDescription, capabilities: Capabilities) {
+  for (const payload of media.payloads) {
+    const codec = capabilities.codecs.find(own => isCodec(payload, own))
+    if (codec === undefined) continue
+    const event = capabilities.telephoneEvent ? media.payloads.find(other => isEventFor(other, codec)) : undefined
+    return { codec, payload, event: event ?? null }
+  }
+  return null
 }
 
 /**
@@ -203,19 +237,24 @@ export function answerOffer(
 ): { answer: Uint8Array; media: NegotiatedMedia } | NegotiationError {
   const description = parseSdp(offer)
   if ('error' in description) return description
-  const match = findAudio(description, capabilities)
+  const { srtp } = capabilities
+  const match = findAudio(description, capabilities, media => protectionOfOffer(media, srtp?.policy ?? 'off'))
   if ('error' in match) return match
-  const { codec, payload, event } = match
+  const { codec, payload, event, protection } = match
   const ours = meet(direction, effectiveDirection(match.media))
   const rtcpMux = match.media.rtcpMux && capabilities.rtcpMux === true
   const payloads = [{ ...payload, name: codec.name, fmtp: codec.fmtp ?? null }]
   if (event !== null) payloads.push(telephoneEvent(event.payloadType, event.clockRateHz))
-  const accepted = { ...ourMedia(capabilities, payloads, ours, rtcpMux), protocol: match.media.protocol }
+  const crypto =
+    srtp === undefined || protection === 'plain' || protection === null
+      ? []
+      : [answerCrypto(protection, srtp, audioOf(session.previous))]
+  const accepted = { ...ourMedia(capabilities, payloads, ours, rtcpMux), protocol: match.media.protocol, crypto }
   const answer = description.media.map((media, index) => (index === match.index ? accepted : refused(media)))
   const eventType = event?.payloadType ?? null
   return {
     answer: versioned(answer, capabilities, session),
-    media: negotiated(match, capabilities, ours, rtcpMux, [payload.payloadType], eventType),
+    media: negotiated(match, capabilities, accepted, [payload.payloadType], eventType),
   }
 }
 
@@ -231,7 +270,7 @@ export function applyAnswer(
   const description = parseSdp(answer)
   if ('error' in offered) return offered
   if ('error' in description) return description
-  const match = findAudio(description, capabilities)
+  const match = findAudio(description, capabilities, (media, index) => protectionOfAnswer(media, offered.media[index]))
   if ('error' in match) return match
   const own = offered.media[match.index]
   if (own === undefined || own.kind !== 'audio') return { error: 'malformed' }
@@ -243,18 +282,19 @@ export function applyAnswer(
   const rtcpMux = own.rtcpMux && match.media.rtcpMux
   const receive = ownPayloads.map(payload => payload.payloadType)
   const receiveEvent = withEvent.event === null ? null : (ownEvent?.payloadType ?? null)
-  return negotiated(withEvent, capabilities, ours, rtcpMux, receive, receiveEvent)
+  return negotiated(withEvent, capabilities, { ...own, direction: ours, rtcpMux }, receive, receiveEvent)
 }
 
+/** @param own our line, with the direction and rtcp-mux that were agreed on */
 function negotiated(
   match: Match,
   capabilities: Capabilities,
-  direction: Direction,
-  rtcpMux: boolean,
+  own: MediaDescription,
   receivePayloadTypes: number[],
   receiveTelephoneEventPayloadType: number | null,
 ): NegotiatedMedia {
   const { media } = match
+  const { direction, rtcpMux } = own
   const host = media.host!
   const ptimeMs = media.ptimeMs ?? capabilities.ptimeMs ?? DEFAULT_PTIME_MS
   return {
@@ -271,5 +311,6 @@ function negotiated(
     ptimeMs: media.maxptimeMs === null ? ptimeMs : Math.min(ptimeMs, media.maxptimeMs),
     direction,
     held: media.direction === 'sendonly' || media.direction === 'inactive' || isUnspecified(host),
+    srtp: keysOf(match.protection, own),
   }
 }

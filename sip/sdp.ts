@@ -1,3 +1,5 @@
+import { type CryptoLine, formatCrypto, MAX_CRYPTO_LINES, parseCrypto } from './sdes.ts'
+
 export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
 
 /** One payload type of a media line: `a=rtpmap` and `a=fmtp`, or the static table of RFC 3551 §6. */
@@ -28,6 +30,8 @@ export interface MediaDescription {
   rtcpMux: boolean
   ptimeMs: number | null
   maxptimeMs: number | null
+  /** Those that we could do (RFC 4568), in order. */
+  crypto: CryptoLine[]
 }
 
 /** A session description reduced to what this library negotiates (RFC 8866). */
@@ -136,6 +140,7 @@ function parseMediaLine(value: string): MediaDescription | null {
     rtcpMux: false,
     ptimeMs: null,
     maxptimeMs: null,
+    crypto: [],
   }
 }
 
@@ -154,7 +159,10 @@ function readMediaAttribute(name: string, rest: string, media: MediaDescription)
   if (name === 'rtcp-mux') media.rtcpMux = true
   else if (name === 'ptime') media.ptimeMs = milliseconds(rest)
   else if (name === 'maxptime') media.maxptimeMs = milliseconds(rest)
-  else if (name === 'rtcp') {
+  else if (name === 'crypto') {
+    const line = media.crypto.length === MAX_CRYPTO_LINES ? null : parseCrypto(rest)
+    if (line !== null) media.crypto.push(line)
+  } else if (name === 'rtcp') {
     const match = /^(\d{1,5})(?: IN IP[46] ([A-Za-z0-9.:_-]{1,255}))?$/.exec(rest)
     const port = Number(match?.[1])
     if (match === null || port === 0 || port > 65_535) return
@@ -209,6 +217,7 @@ export function formatSdp(description: SessionDescription): Uint8Array {
 }
 
 function pushAttributes(media: MediaDescription, lines: string[]): void {
+  for (const line of media.crypto) lines.push(`a=crypto:${formatCrypto(line)}`)
   for (const { payloadType, name, clockRateHz, channels, fmtp } of media.payloads) {
     lines.push(`a=rtpmap:${payloadType} ${name}/${clockRateHz}${channels > 1 ? `/${channels}` : ''}`)
     if (fmtp !== null) lines.push(`a=fmtp:${payloadType} ${fmtp}`)

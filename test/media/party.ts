@@ -66,7 +66,7 @@ export class Speaker {
 /** What SDP would have agreed on with a far end at this host. */
 export const mediaOf = (
   host: string,
-  options: { telephoneEvent?: boolean; dtmf?: LegMedia['dtmf'] } = {},
+  options: { telephoneEvent?: boolean; dtmf?: LegMedia['dtmf']; srtp?: LegMedia['srtp'] } = {},
 ): LegMedia => {
   const event = options.telephoneEvent === false ? null : TELEPHONE_EVENT
   return {
@@ -77,6 +77,7 @@ export const mediaOf = (
     remote: { host, port: 4000, rtcpHost: host, rtcpPort: 4001, rtcpMux: false },
     direction: 'sendrecv',
     dtmf: options.dtmf ?? 'auto',
+    srtp: options.srtp ?? null,
   }
 }
 

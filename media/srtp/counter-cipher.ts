@@ -1,0 +1,67 @@
+import { writeUint32 } from '../rtp.ts'
+import { HmacSha1 } from './hmac-sha1.ts'
+import type { SessionKeys } from './key-derivation.ts'
+import { KeyStream } from './key-stream.ts'
+import { MAX_OVERHEAD_BYTES, MAX_PACKET_BYTES, type PacketCipher } from './packet-cipher.ts'
+
+const WORD_BYTES = 4
+/** Says of an RTCP packet that it is encrypted. */
+const E_FLAG = 0x80000000
+
+/**
+ * AES-CM with HMAC-SHA1 (RFC 3711 §3.1, §3.4).
+ *
+ *     RTP:   header | encrypted payload | tag          the tag covers all before it, and the roll-over counter
+ *     RTCP:  8 bytes | encrypted rest | E, index | tag   the tag covers all before it
+ */
+export class CounterCipher implements PacketCipher {
+  readonly work: Uint8Array
+  readonly overhead: number
+  readonly #keyStream: KeyStream
+  readonly #hmac: HmacSha1
+  readonly #isRtp: boolean
+  readonly #tagBytes: number
+  readonly #received: Uint8Array
+
+  constructor(keys: SessionKeys, of: 'rtp' | 'rtcp', tagBytes: number) {
+    this.#keyStream = new KeyStream(keys.encryption, keys.salt, MAX_PACKET_BYTES)
+    this.#hmac = new HmacSha1(keys.authentication, MAX_PACKET_BYTES + MAX_OVERHEAD_BYTES)
+    this.work = this.#hmac.message
+    this.#isRtp = of === 'rtp'
+    this.#tagBytes = tagBytes
+    this.#received = new Uint8Array(tagBytes)
+    this.overhead = tagBytes + (this.#isRtp ? 0 : WORD_BYTES)
+  }
+
+  seal(clear: number, length: number, ssrc: number, index: number): number {
+    this.#keyStream.apply(this.work, clear, length, ssrc, index)
+    const tag = this.#tagOf(length, index)
+    const end = this.#isRtp ? length : length + WORD_BYTES
+    for (let i = 0; i < this.#tagBytes; i++) this.work[end + i] = tag[i]!
+    return end + this.#tagBytes
+  }
+
+  open(clear: number, length: number, ssrc: number, index: number): number {
+    const { work } = this
+    const end = length - this.overhead
+    if (end < clear) return -1
+    const received = this.#received
+    // The roll-over counter takes the place of the tag.
+    for (let i = 0; i < this.#tagBytes; i++) received[i] = work[length - this.#tagBytes + i]!
+    const tag = this.#tagOf(end, index)
+    let difference = 0
+    for (let i = 0; i < this.#tagBytes; i++) difference |= received[i]! ^ tag[i]!
+    if (difference !== 0) return -1
+    this.#keyStream.apply(work, clear, end, ssrc, index)
+    return end
+  }
+
+  indexAt(length: number): number {
+    return length - this.#tagBytes - WORD_BYTES
+  }
+
+  #tagOf(length: number, index: number): Uint8Array {
+    writeUint32(this.work, length, this.#isRtp ? Math.floor(index / 0x10000) : E_FLAG + index)
+    return this.#hmac.digest(length + WORD_BYTES)
+  }
+}

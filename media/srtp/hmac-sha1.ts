@@ -1,0 +1,37 @@
+import { hash } from 'node:crypto'
+
+const BLOCK_BYTES = 64
+const DIGEST_BYTES = 20
+
+/**
+ * HMAC-SHA1 (RFC 2104) of messages that are written into `message`. Two plain hashes over buffers that begin with the padded
+ * key: that is half the time of `createHmac`, and leaves no handle to collect for each packet.
+ */
+export class HmacSha1 {
+  /** Where the message is written, from its first byte. */
+  readonly message: Uint8Array
+  readonly #inner: Uint8Array
+  readonly #outer = new Uint8Array(BLOCK_BYTES + DIGEST_BYTES)
+  /** Packets of a stream are of one length, so that the view of the last one fits the next. */
+  #view: Uint8Array
+
+  /** @param key at most 64 bytes; @param maxBytes of a message */
+  constructor(key: Uint8Array, maxBytes: number) {
+    this.#inner = new Uint8Array(BLOCK_BYTES + maxBytes)
+    this.message = this.#inner.subarray(BLOCK_BYTES)
+    this.#view = this.#inner
+    for (let i = 0; i < BLOCK_BYTES; i++) {
+      const byte = key[i] ?? 0
+      this.#inner[i] = byte ^ 0x36
+      this.#outer[i] = byte ^ 0x5c
+    }
+  }
+
+  /** The digest of the first `length` bytes of `message`: 20 bytes. */
+  digest(length: number): Uint8Array {
+    const end = BLOCK_BYTES + length
+    if (this.#view.length !== end) this.#view = this.#inner.subarray(0, end)
+    this.#outer.set(hash('sha1', this.#view, 'buffer'), BLOCK_BYTES)
+    return hash('sha1', this.#outer, 'buffer')
+  }
+}

@@ -1,0 +1,75 @@
+import type { CryptoSuite } from '../../sip/sdes.ts'
+import { RTCP_BUFFER_BYTES } from '../rtcp.ts'
+import { readUint32, rtpHeaderBytes } from '../rtp.ts'
+import { MAX_OVERHEAD_BYTES, MAX_PACKET_BYTES, type PacketCipher } from './packet-cipher.ts'
+import { packetCipher } from './suites.ts'
+
+const SEQUENCES = 0x10000
+const RTCP_CLEAR_BYTES = 8
+
+/** Protects what we send under one master key: one RTP stream, and its RTCP. */
+export class SrtpSender {
+  /** What `rtcp` has written. */
+  readonly rtcpPacket = new Uint8Array(RTCP_BUFFER_BYTES + MAX_OVERHEAD_BYTES)
+  readonly #rtp: PacketCipher
+  readonly #rtcp: PacketCipher
+  /** Used in turn, as the kernel may still hold the last one. */
+  readonly #buffers = [
+    new Uint8Array(MAX_PACKET_BYTES + MAX_OVERHEAD_BYTES),
+    new Uint8Array(MAX_PACKET_BYTES + MAX_OVERHEAD_BYTES),
+  ] as const
+  #current: Uint8Array = this.#buffers[0]
+  #rollOver = 0
+  #lastSequence = -1
+  #rtcpIndex = 0
+
+  /** @param key base64 of the master key and the master salt */
+  constructor(suite: CryptoSuite, key: string) {
+    this.#rtp = packetCipher(suite, key, 'rtp')
+    this.#rtcp = packetCipher(suite, key, 'rtcp')
+  }
+
+  /** What `rtp` has written, intact until the call after the next. */
+  get rtpPacket(): Uint8Array {
+    return this.#current
+  }
+
+  /** Protects a packet of the stream, whose sequence numbers go up by one. @returns the length in `rtpPacket` [bytes] */
+  rtp(packet: Uint8Array, length: number): number {
+    const sequence = (packet[2]! << 8) | packet[3]!
+    if (sequence < this.#lastSequence) this.#rollOver++
+    this.#lastSequence = sequence
+    this.#current = this.#current === this.#buffers[0] ? this.#buffers[1] : this.#buffers[0]
+    return seal(
+      this.#rtp,
+      packet,
+      length,
+      rtpHeaderBytes(packet),
+      readUint32(packet, 8),
+      this.#rollOver * SEQUENCES + sequence,
+      this.#current,
+    )
+  }
+
+  /** Protects an RTCP packet. @returns the length in `rtcpPacket` [bytes] */
+  rtcp(packet: Uint8Array, length: number): number {
+    const ssrc = readUint32(packet, 4)
+    return seal(this.#rtcp, packet, length, RTCP_CLEAR_BYTES, ssrc, this.#rtcpIndex++, this.rtcpPacket)
+  }
+}
+
+function seal(
+  cipher: PacketCipher,
+  packet: Uint8Array,
+  length: number,
+  clear: number,
+  ssrc: number,
+  index: number,
+  into: Uint8Array,
+): number {
+  const { work } = cipher
+  for (let i = 0; i < length; i++) work[i] = packet[i]!
+  const sealed = cipher.seal(clear, length, ssrc, index)
+  for (let i = 0; i < sealed; i++) into[i] = work[i]!
+  return sealed
+}

@@ -1,0 +1,75 @@
+import { type CryptoLine, newKey, offerCrypto, type SrtpKeys, type SrtpPolicy } from './sdes.ts'
+import { type MediaDescription, parseSdp } from './sdp.ts'
+
+/** Whether we encrypt, and where keys come from. */
+export interface SrtpCapability {
+  policy: SrtpPolicy
+  /** So many unguessable bytes. */
+  random: (bytes: number) => Uint8Array
+}
+
+/** The far end's crypto line that a medium is taken with; `plain`: without encryption; null: not at all. */
+export type Protection = CryptoLine | 'plain' | null
+
+const PLAIN: ReadonlySet<string> = new Set(['RTP/AVP', 'RTP/AVPF'])
+const SECURE: ReadonlySet<string> = new Set(['RTP/SAVP', 'RTP/SAVPF'])
+
+const isPlain = ({ protocol }: MediaDescription): boolean => PLAIN.has(protocol.toUpperCase())
+const isSecure = ({ protocol }: MediaDescription): boolean => SECURE.has(protocol.toUpperCase())
+
+export const isRtp = (media: MediaDescription): boolean => isPlain(media) || isSecure(media)
+
+/** What an offered medium is taken with: the first of its suites that is ours too (RFC 4568 §5.1.2, RFC 8643 §3.1). */
+export function protectionOfOffer(offered: MediaDescription, policy: SrtpPolicy): Protection {
+  if (policy === 'off') return isPlain(offered) ? 'plain' : null
+  const first = offered.crypto[0]
+  if (first !== undefined) return first
+  return policy === 'optional' && isPlain(offered) ? 'plain' : null
+}
+
+/** What the answer to our offer `own` says: one of our suites under its tag (RFC 4568 §5.1.3). */
+export function protectionOfAnswer(answered: MediaDescription, own: MediaDescription | undefined): Protection {
+  const taken = answered.crypto.find(line => ourLine(line, own) !== undefined)
+  if (taken !== undefined) return taken
+  return isPlain(answered) && own !== undefined && isPlain(own) ? 'plain' : null
+}
+
+const ourLine = ({ tag, suite }: CryptoLine, own: MediaDescription | undefined): CryptoLine | undefined =>
+  own?.crypto.find(line => line.tag === tag && line.suite === suite)
+
+/** What is encrypted with, of our line and theirs; null: nothing is. */
+export function keysOf(protection: Protection, own: MediaDescription): SrtpKeys | null {
+  if (protection === null || protection === 'plain') return null
+  const { suite, key } = protection
+  return { suite, sendKey: ourLine(protection, own)!.key, receiveKey: key }
+}
+
+/**
+ * The crypto line of our answer. A key of ours lasts as long as the call, so that its packet counters go on (RFC 3711 §9.1:
+ * no key stream is ever used twice).
+ */
+export function answerCrypto(
+  { tag, suite }: CryptoLine,
+  srtp: SrtpCapability,
+  previous: MediaDescription | null,
+): CryptoLine {
+  const kept = previous?.crypto.find(line => line.suite === suite)
+  return { tag, suite, key: kept?.key ?? newKey(suite, srtp.random) }
+}
+
+/** Protocol and crypto lines of an offer: those of our last description, else what the policy says. */
+export function offeredProtection(
+  srtp: SrtpCapability | undefined,
+  previous: MediaDescription | null,
+): Pick<MediaDescription, 'protocol' | 'crypto'> {
+  if (previous !== null) return { protocol: previous.protocol, crypto: previous.crypto }
+  if (srtp === undefined || srtp.policy === 'off') return { protocol: 'RTP/AVP', crypto: [] }
+  return { protocol: srtp.policy === 'required' ? 'RTP/SAVP' : 'RTP/AVP', crypto: offerCrypto(srtp.random) }
+}
+
+/** Our audio line in the last description that we sent; null: there is none. */
+export function audioOf(description: Uint8Array | null): MediaDescription | null {
+  const parsed = description === null ? null : parseSdp(description)
+  if (parsed === null || 'error' in parsed) return null
+  return parsed.media.find(media => media.kind === 'audio' && media.port !== 0) ?? null
+}
