@@ -12,7 +12,13 @@ import type { StreamDeps } from './calls/streams.ts'
 import type { Config } from './config.ts'
 import { ConnectionKeeper } from './connections/keeper.ts'
 import { forgetDocument } from './contact-centre/document-users.ts'
-import { assistantsLedBy, assistantsOf, knownAssets, profilesScriptedBy } from './contact-centre/flow-users.ts'
+import {
+  assistantsLedBy,
+  assistantsOf,
+  flowExists,
+  knownAssets,
+  profilesScriptedBy,
+} from './contact-centre/flow-users.ts'
 import { routesLeadingTo } from './contact-centre/route-uses.ts'
 import { modelChooser } from './flows/model-choice.ts'
 import { StreamSlots } from './http/event-stream.ts'
@@ -26,6 +32,8 @@ import { createServer, mountOperations } from './http/server.ts'
 import { resolveHost } from './http/url-policy.ts'
 import { JobRunner } from './jobs/runner.ts'
 import { passageSearch } from './kb/passage-search.ts'
+import { passageFinder } from './live/assistant/model-choice.ts'
+import { flowModels } from './live/assistant/node-reply.ts'
 import { readTranscript } from './live/transcripts.ts'
 import { type SendMail, smtpMailer } from './mail.ts'
 import { mailHandler } from './mail-job.ts'
@@ -253,7 +261,8 @@ export function routes(parts: AppParts, requestLog: Pick<RequestLog, 'flush'>): 
   const sipHost = sipHostOf(config)
   const serveQueues = (): void => void centre.run(media)
   const publicUrl = publicUrlOf(config)
-  const dial = { store, vault, media, now, sipHost, loopback: loopbackOf(config) }
+  const allowedNetworks = config.allowPrivateUrls
+  const dial = { store, vault, media, now, sipHost, allowedNetworks, loopback: loopbackOf(config) }
   const streams = { ...streamDeps(config), store, media, now, resolve: resolveHost }
   return [
     ...callRoutes({ ...dial, streams: callStreams(streams) }),
@@ -265,7 +274,7 @@ export function routes(parts: AppParts, requestLog: Pick<RequestLog, 'flush'>): 
         user: existsIn('users'),
         queue: existsIn('queues'),
         assistant: existsIn('assistants'),
-        flow: existsIn('flows'),
+        flow: flowExists,
         room: existsIn('conference_rooms'),
       },
     }),
@@ -284,12 +293,12 @@ export function routes(parts: AppParts, requestLog: Pick<RequestLog, 'flush'>): 
     ...roomParticipantRoutes({ ...dial, seat: (roomId, id) => centre.seat(roomId, id, media) }),
     ...inboundRouteRoutes({ store, now }),
     ...phoneNumberRoutes({ store, now }),
-    ...connectionRoutes({ store, vault, now }),
+    ...connectionRoutes({ store, vault, now, allowedNetworks }),
     ...contactCentre({ store, vault, now, config, serveQueues }, publicUrl),
     ...content({ store, now, config }),
     ...flows({ store, now, config }, publicUrl),
     ...eventRoutes({ store }),
-    ...webhookEndpointRoutes({ store, vault, now, resolve: resolveHost, allowedNetworks: config.allowPrivateUrls }),
+    ...webhookEndpointRoutes({ store, vault, now, resolve: resolveHost, allowedNetworks }),
     ...webhookDeliveryRoutes({ store, now }),
     ...testHelperRoutes({ now }),
     ...organisationRoutes({ store, now }),
@@ -313,7 +322,7 @@ function contactCentre(
     queue: existsIn('queues'),
     call: existsIn('calls'),
     audioAsset: existsIn('audio_assets'),
-    flow: existsIn('flows'),
+    flow: flowExists,
     kbDocument: existsIn('kb_documents'),
   }
   const agents = { store, now, onChange: serveQueues }
@@ -378,7 +387,12 @@ function flows({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'config'
     assistantsOf,
     knownAssets,
     usesOf: usersOf(assistantsLedBy, profilesScriptedBy, routesLeadingTo),
-    modelFor: modelChooser(store, providerOf(config)),
+    modelFor: flowModels({
+      store,
+      provider: providerOf(config),
+      passagesFor: passageFinder(passageSearch(store.engine)),
+      http: null,
+    }),
     streams: new StreamSlots(),
   })
 }

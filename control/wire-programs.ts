@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
 import { tenantOf } from './calls/records.ts'
 import type { Config } from './config.ts'
-import { modelChooser } from './flows/model-choice.ts'
 import type { ModelProvider } from './flows/openai-model.ts'
 import { isProblem } from './http/errors.ts'
 import { passageSearch } from './kb/passage-search.ts'
@@ -9,6 +8,7 @@ import { acting } from './live/actions/act.ts'
 import type { CentreParts } from './live/actions/reach.ts'
 import { assistantPlay } from './live/assistant/assistant-play.ts'
 import { chatModels, passageFinder } from './live/assistant/model-choice.ts'
+import { flowModels } from './live/assistant/node-reply.ts'
 import { assistantSettings, voiceOf } from './live/assistant-settings.ts'
 import { flowPlay } from './live/flow-play.ts'
 import { LivePrograms } from './live/programs.ts'
@@ -52,6 +52,7 @@ export function buildPrograms({ store, vault, config, now, log, centre }: Progra
   const { allowPrivateUrls: allowedNetworks, dataDir } = config
   const http = { post: httpPost, allowedNetworks }
   const calls = { store, ...centre }
+  const passagesFor = passageFinder(passageSearch(store.engine))
   return new LivePrograms({
     store,
     vault,
@@ -82,7 +83,8 @@ export function buildPrograms({ store, vault, config, now, log, centre }: Progra
         store,
         dataDir,
         businessHours: async (db, tenant) => (await organisationSettings(db, tenant)).businessHours,
-        modelFor: modelChooser(store, provider),
+        log,
+        modelFor: flowModels({ store, provider, passagesFor, http }),
         voiceOf: async (tenant, id) => voiceOf(await assistantSettings(store.db, tenant, id)),
         act: acting({
           ...http,
@@ -107,7 +109,7 @@ export function buildPrograms({ store, vault, config, now, log, centre }: Progra
         ...calls,
         log,
         modelsFor: chatModels(provider),
-        passagesFor: passageFinder(passageSearch(store.engine)),
+        passagesFor,
       }),
       voicemail: voicemailPlay,
     },

@@ -1,6 +1,6 @@
 import type { CallerInput } from './conditions.ts'
 import type { FlowNode, FlowValue } from './graph.ts'
-import type { FlowModel } from './model.ts'
+import type { FlowModel, ModelFailure, ModelReply, ReplyRequest } from './model.ts'
 
 /** What is said to the caller, with its real words: what may be shown of them stands in the engine's steps. */
 export interface Line {
@@ -48,9 +48,14 @@ export interface ActionResult {
 export interface FlowEffects {
   /** Whether actions touch nothing. */
   readonly dryRun: boolean
-  readonly model: FlowModel
+  readonly model: Pick<FlowModel, 'judge'>
   say(line: Line): Promise<void>
   play(line: Line): Promise<void>
+  /**
+   * The model's next line at a node of type `ai`, said as it is made. Resolves when it has been heard, or when the caller talks over
+   * it: then the text is what was heard, and the goal is not reached. `listen`: what the caller may do meanwhile.
+   */
+  converse(request: ReplyRequest, listen: CollectRequest): Promise<ModelReply | ModelFailure>
   /** Resolves when the caller did something, or was silent; null: no more for now, the run is to be continued later. */
   collect(request: CollectRequest): Promise<CallerInput | null>
   perform(request: ActionRequest): Promise<ActionResult>

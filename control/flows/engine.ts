@@ -4,7 +4,7 @@ import type { CallerInput } from './conditions.ts'
 import { exitName } from './coverage.ts'
 import type { ActionRequest, CollectRequest, FlowEffects } from './effects.ts'
 import type { FlowNode, FlowValue } from './graph.ts'
-import { isModelFailure } from './model.ts'
+import { isModelFailure, type ToolUse } from './model.ts'
 import { actionInput, actionOf, ENDS_AS } from './node-actions.ts'
 import { typeOf } from './node-types.ts'
 import { type EndReason, type FlowState, LIMITS } from './state.ts'
@@ -44,6 +44,10 @@ class FlowRun {
       if (node === undefined) return this.#end('error')
       if (state.phase === 'entering') {
         yield* this.#perform(node)
+        continue
+      }
+      if (state.phase === 'replying') {
+        yield* this.#converse(node)
         continue
       }
       const input = await this.#effects.collect(this.#listenFor(node))
@@ -190,23 +194,32 @@ class FlowRun {
   async *#converse(node: FlowNode): AsyncGenerator<FlowStep, void> {
     const state = this.#state
     const { settings } = this.#flow.graph
-    state.phase = 'listening'
-    if (++state.replies > LIMITS.repliesAtNode) return this.#end('loop_limit')
-    const reply = await this.#effects.model.reply({
+    // It may have been under way before the process died.
+    if (state.phase !== 'replying' && ++state.replies > LIMITS.repliesAtNode) return this.#end('loop_limit')
+    state.phase = 'replying'
+    const request = {
       goal: String(this.#shown(node.ai?.goal ?? '')),
       model: node.ai?.model ?? null,
       instructions: settings.instructions ?? '',
       language: settings.language ?? '',
       history: state.history,
-    })
-    if (isModelFailure(reply)) return yield* this.#leave(node, 'error')
-    if (reply.text !== '') {
-      await this.#effects.say({ nodeKey: node.key, text: reply.text, assetId: null })
-      yield this.#turn(node, 'assistant', 'ai', reply.text)
     }
+    const reply = await this.#effects.converse(request, this.#listenFor(node))
+    state.phase = 'listening'
+    if (isModelFailure(reply)) return yield* this.#leave(node, 'error')
+    for (const tool of reply.tools ?? []) yield this.#toolUse(node, tool)
+    if (reply.text !== '') yield this.#turn(node, 'assistant', 'ai', reply.text)
     if (!reply.done) return
     if (node.save_as !== undefined && reply.value !== null) this.#save(node.save_as, reply.value)
     yield* this.#leave(node, 'done')
+  }
+
+  #toolUse(node: FlowNode, { name, input, output, status }: ToolUse): FlowStep {
+    const { dryRun } = this.#effects
+    return {
+      step: 'action',
+      entry: { node_key: node.key, kind: 'tool', name, input, output, dry_run: dryRun, status },
+    }
   }
 
   async *#speak(node: FlowNode): AsyncGenerator<FlowStep, void> {

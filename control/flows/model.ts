@@ -1,7 +1,9 @@
+import type { FlowValue } from './graph.ts'
+
 /** What the engine asks of a language model. Texts have been redacted; whoever implements it may log nothing of them. */
 export interface FlowModel {
-  /** The next line at a node of type `ai`. */
-  reply(request: ReplyRequest): Promise<ModelReply | ModelFailure>
+  /** The next line at a node of type `ai`; `listener` gets it as it is made, if the model can. */
+  reply(request: ReplyRequest, listener?: ReplyListener): Promise<ModelReply | ModelFailure>
   /** Which of the intents the caller's line expresses. */
   judge(request: JudgeRequest): Promise<Judgement | ModelFailure>
 }
@@ -9,6 +11,26 @@ export interface FlowModel {
 export interface ModelLine {
   role: 'assistant' | 'customer'
   text: string
+}
+
+/** Who hears a line while it is made. */
+export interface ReplyListener {
+  say: (sentence: string) => Promise<void>
+  firstToken: () => void
+  model: (name: string) => void
+  tokens: (input: number, output: number) => void
+  /** Names the line to servers of tools: the same when it is made over. */
+  key: string
+  /** Nobody listens any more. */
+  signal: AbortSignal
+}
+
+/** A tool of the assistant that a model has used. */
+export interface ToolUse {
+  name: string
+  input: Record<string, FlowValue>
+  output: string
+  status: 'succeeded' | 'failed'
 }
 
 export interface ReplyRequest {
@@ -27,6 +49,8 @@ export interface ModelReply {
   done: boolean
   /** What the node was to find out; null: nothing. */
   value: string | null
+  /** On the way to the text, in order. */
+  tools?: readonly ToolUse[]
 }
 
 export interface JudgeRequest {

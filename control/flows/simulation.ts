@@ -70,6 +70,7 @@ function dryEffects(caller: SimulatedCaller, model: FlowModel): FlowEffects {
     model,
     say: async () => {},
     play: async () => {},
+    converse: request => model.reply(request),
     collect: async request => next(request),
     perform: async request => dryResult(request),
     isOpen: async () => true,

@@ -13,7 +13,8 @@ export type EndReason =
 
 /** A run of a flow between two steps: plain JSON, so that it outlives the process. */
 export interface FlowState {
-  phase: 'new' | 'entering' | 'listening' | 'ended'
+  /** `replying`: the model's line is being made or said. */
+  phase: 'new' | 'entering' | 'replying' | 'listening' | 'ended'
   nodeKey: string | null
   endReason: EndReason | null
   variables: FlowVariables

@@ -25,7 +25,7 @@ export interface AssistantSettings {
   /** Absent in what older versions stored. */
   hand_overs?: HandOver[]
   kb_document_ids: string[]
-  model: { model: string; fallback_model: string | null; temperature: number; api: 'chat' | 'responses' }
+  model: { model: string; fallback_model: string | null; temperature: number | null; api: 'chat' | 'responses' }
   voice: { voice: string; speed: number }
   turn: { silence_ms: number; no_response_ms: number; interruptible: boolean; back_channels?: string[] }
 }

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import type { PlaySource } from '../../media/protocol.ts'
 import { audioPath } from '../audio/files.ts'
 import { type BusinessHours, nextOpen } from '../contact-centre/business-hours.ts'
@@ -6,28 +7,26 @@ import { type CallerInput, takeEntry } from '../flows/conditions.ts'
 import type { ActionRequest, ActionResult, CollectRequest, FlowEffects, Line } from '../flows/effects.ts'
 import { runFlow } from '../flows/engine.ts'
 import type { Graph } from '../flows/graph.ts'
-import type { FlowModel } from '../flows/model.ts'
+import type { FlowModel, ModelFailure, ModelReply, ReplyRequest } from '../flows/model.ts'
 import { sampleVariables } from '../flows/simulation.ts'
 import { type FlowState, newState } from '../flows/state.ts'
+import type { FlowStep } from '../flows/steps.ts'
+import type { TurnTiming } from '../schemas/call-step.ts'
 import type { Db, Store } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
+import { phrasesOf } from './assistant/phrases.ts'
 import { collectCommand, flushedOf, inputOf } from './collect.ts'
 import type { ProgramInput } from './input.ts'
+import { NodeTalk, type TalkState } from './node-talk.ts'
 import type { Ending, Play } from './programs.ts'
 import type { TimedStep } from './records.ts'
 import type { Stage } from './stage.ts'
 
 /** How far a flow is in its call: enough to go on from after a restart, and to say nothing twice. */
-export interface FlowProgress {
+export interface FlowProgress extends TalkState {
   flow: FlowState
-  /** Said by the flow, and not yet sent to media: it goes with the next thing that the caller can answer. */
-  pending: PlaySource[]
   /** Keys that were pressed before they were asked for. */
   ahead: string
-  /** Numbers the collections and plays. */
-  count: number
-  /** The collection under way. */
-  collectId: string | null
   /** The action under way at this many entered nodes, and what it keeps of itself. */
   acting: { nodes: number; playId: string | null; memo: unknown } | null
 }
@@ -58,6 +57,7 @@ export interface FlowPlayParts {
   modelFor: (tenant: Tenant, assistantId: string | null, signal: AbortSignal) => Promise<FlowModel>
   voiceOf: (tenant: Tenant, assistantId: string | null) => Promise<{ voice: string | null; language: string | null }>
   act: (scene: ActionScene) => Promise<ActionOutcome>
+  log: Logger
 }
 
 /** Leads a call by its flow. */
@@ -104,6 +104,7 @@ class FlowPlay implements FlowEffects {
   #entry: FlowState
   #steps: TimedStep[] = []
   #ending: Ending | null = null
+  readonly #talk: NodeTalk
 
   constructor(
     parts: FlowPlayParts,
@@ -125,15 +126,27 @@ class FlowPlay implements FlowEffects {
       ahead: '',
       count: 0,
       collectId: null,
+      saying: null,
       acting: null,
     }
+    // Older rows lack it.
+    this.#progress.saying ??= null
+    this.#talk = new NodeTalk({
+      stage,
+      model,
+      log: parts.log,
+      voice: this.#voice,
+      progress: this.#progress,
+      save: () => this.#save(),
+      ask: command => this.#askFor(command),
+    })
     this.#entry = structuredClone(this.#progress.flow)
   }
 
   async run(): Promise<Ending> {
     const progress = this.#progress
     for await (const step of runFlow(this.#flow, progress.flow, this)) {
-      this.#steps.push({ ...step, at: this.#stage.now().toISOString() })
+      this.#steps.push({ ...step, at: this.#stage.now().toISOString(), ...this.#timingOf(step) })
       if (step.step === 'node') await this.#entered()
     }
     return this.#end()
@@ -142,6 +155,8 @@ class FlowPlay implements FlowEffects {
   /** The flow is at the door of a node: it can begin again from here. */
   async #entered(): Promise<void> {
     this.#progress.acting = null
+    // What the caller says from here on answers something else.
+    this.#progress.collectId = null
     await this.#save()
     this.#entry = structuredClone(this.#progress.flow)
   }
@@ -163,6 +178,10 @@ class FlowPlay implements FlowEffects {
       return ending
     }
     await this.#stage.commit({ state, steps, change: { end_reason: reason } })
+    // Nobody is hung up on without a word.
+    if (reason === 'error' && pending.length === 0) {
+      pending.push({ kind: 'speech', text: phrasesOf(this.#voice.language ?? '').apology, ...this.#voice })
+    }
     const { legId } = this.#stage
     const isHeard = this.#left?.ended === true && this.#stage.resumed?.playing === true
     if (isHeard) return { way: 'hangup' }
@@ -193,6 +212,19 @@ class FlowPlay implements FlowEffects {
     pending.push(source)
   }
 
+  converse(request: ReplyRequest, listen: CollectRequest): Promise<ModelReply | ModelFailure> {
+    const isLeft = this.#left !== null
+    this.#left = null
+    return this.#talk.reply(request, listen, isLeft)
+  }
+
+  #timingOf({ step, entry }: FlowStep): { timing?: TurnTiming } {
+    if (step !== 'turn') return {}
+    if (entry.source === 'ai') return { timing: this.#talk.timing }
+    const { heard } = this.#talk
+    return entry.source === 'speech' && heard !== null ? { timing: heard.timing } : {}
+  }
+
   async collect(request: CollectRequest): Promise<CallerInput | null> {
     const progress = this.#progress
     if (progress.ahead !== '') {
@@ -201,6 +233,8 @@ class FlowPlay implements FlowEffects {
       progress.pending = []
       return { kind: 'dtmf', digits: entry }
     }
+    if (this.#left !== null && this.#talk.isOpen) await this.#talk.takeUp()
+    if (this.#talk.isOpen || this.#talk.hasAnswer) return this.#answerOfTalk(request)
     const command = collectCommand(request, {
       legId: this.#stage.legId,
       collectId: this.#left?.collectId ?? `collect-${++progress.count}`,
@@ -218,6 +252,17 @@ class FlowPlay implements FlowEffects {
     if (collected.kind !== 'dtmf') return collected
     const { entry, rest } = takeEntry(collected.digits, request.options)
     progress.ahead = rest
+    return { kind: 'dtmf', digits: entry }
+  }
+
+  async #answerOfTalk(request: CollectRequest): Promise<CallerInput> {
+    this.#left = null
+    await this.#save()
+    const answer = await this.#talk.answer(request)
+    this.#progress.collectId = null
+    if (answer.kind !== 'dtmf') return answer
+    const { entry, rest } = takeEntry(answer.digits, request.options)
+    this.#progress.ahead = rest
     return { kind: 'dtmf', digits: entry }
   }
 

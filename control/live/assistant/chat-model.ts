@@ -66,8 +66,13 @@ export async function* chatWithFallback(
       failure = first.value.failure
       continue
     }
-    yield first.value
-    for (let next = await parts.next(); next.done !== true; next = await parts.next()) yield next.value
+    try {
+      yield first.value
+      for (let next = await parts.next(); next.done !== true; next = await parts.next()) yield next.value
+    } finally {
+      // Who has heard enough pays for no more.
+      slow.abort()
+    }
     return
   }
   yield { kind: 'failure', failure }

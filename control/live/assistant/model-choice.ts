@@ -14,7 +14,7 @@ const PASSAGES = 4
 /** The models that an assistant speaks by, in the order in which they are asked; without a provider, and in test mode, the offline one. */
 export const chatModels =
   (provider: (ModelProvider & { defaultModel: string }) | null) =>
-  (tenant: Tenant, { model: settings }: AssistantSettings): ChatModel[] => {
+  (tenant: Tenant, { model: settings }: Pick<AssistantSettings, 'model'>): ChatModel[] => {
     if (!tenant.livemode || provider === null) return [offlineModel]
     const named = (model: string): string => (model === OPERATORS_CHOICE ? provider.defaultModel : model)
     const names = [settings.model, ...(settings.fallback_model === null ? [] : [settings.fallback_model])]

@@ -1,14 +1,17 @@
 import type { Logger } from 'pino'
 import type { Utterance } from '../../../media/protocol.ts'
 import { type TurnTiming, UNTIMED } from '../../schemas/call-step.ts'
+import type { HttpActionParts } from '../actions/http-action.ts'
 import { type AssistantSettings, voiceOf } from '../assistant-settings.ts'
 import { BARGE_IN_AFTER_MS } from '../collect.ts'
 import type { ProgramInput } from '../input.ts'
 import type { TimedStep } from '../records.ts'
 import type { Stage } from '../stage.ts'
-import type { ChatMessage } from './chat-model.ts'
+import { type ChatMessage, END_CALL } from './chat-model.ts'
 import { type Phrases, phrasesOf } from './phrases.ts'
-import { type ReplyParts, reply } from './reply.ts'
+import { type ReplyParts, reply, spokenInstructions } from './reply.ts'
+import { BACK_CHANNELS, Speaking } from './speaking.ts'
+import { handOverOf, runTool, toolsOf } from './tools.ts'
 import { type AfterTurn, type StoredTurn, Turn } from './turn.ts'
 
 /** How far a talk is: enough to go on from after a restart. */
@@ -34,11 +37,8 @@ const MAX_SILENCES = 2
 const MAX_UTTERANCE_MS = 20_000
 /** Who began to speak has said something by then, or nothing that we are told of [ms]. */
 const LONGEST_SPEECH_MS = 30_000
-/** What is told of interrupted sentences is waited for so long [ms]. */
-const SETTLE_MS = 500
-const BACK_CHANNELS = ['mm-hm', 'mhm', 'uh-huh', 'okay', 'ok', 'yeah', 'yes', 'right', 'i see', 'hmm', 'mm']
 
-export interface TalkParts extends ReplyParts {
+export interface TalkParts extends ReplyParts, HttpActionParts {
   log: Logger
 }
 
@@ -52,6 +52,7 @@ export class Talk {
   readonly #settings: AssistantSettings
   readonly #phrases: Phrases
   readonly #progress: TalkProgress
+  readonly #speaking: Speaking
   #turn: Turn | null = null
   #steps: TimedStep[] = []
   /** The caller's words that wait until an assistant that may not be interrupted has spoken. */
@@ -65,6 +66,7 @@ export class Talk {
     this.#stage = stage
     this.#settings = settings
     this.#phrases = phrasesOf(settings.language)
+    this.#speaking = new Speaking({ stage, log: parts.log, voice: voiceOf(settings) })
     this.#progress = progress ?? { messages: [], turns: 0, silences: 0, saying: null, handOver: null }
   }
 
@@ -129,7 +131,8 @@ export class Talk {
     if (saying !== null) {
       this.#turn = Turn.restored(saying)
       // What was heard meanwhile is told by events that wait; else it is still being heard.
-      if (this.#stage.resumed?.playing !== true) await this.#settle(this.#turn)
+      if (this.#stage.resumed?.playing !== true)
+        await this.#speaking.settle(this.#turn, input => this.#kept.push(input))
     } else if (['customer', 'result'].includes(messages.at(-1)?.role ?? '')) this.#answer(null)
   }
 
@@ -211,17 +214,23 @@ export class Talk {
 
   async #make(turn: Turn): Promise<void> {
     const { tenant, call } = this.#stage
+    const settings = this.#settings
+    const signal = AbortSignal.any([turn.abort.signal, this.#stage.signal])
     const begun = this.#stage.now().getTime()
     const { timing, abort } = turn
     const made = await reply(
       this.#parts,
       {
         tenant,
-        settings: this.#settings,
-        phrases: this.#phrases,
+        instructions: spokenInstructions(settings.language, 'Say goodbye before you end the call.', settings.prompt),
+        documentIds: settings.kb_document_ids,
         messages: [...this.#progress.messages],
-        key: `${call.id}-${turn.number}`,
-        signal: AbortSignal.any([abort.signal, this.#stage.signal]),
+        tools: toolsOf(settings),
+        conclude: ({ name }) => conclusionOf(settings, name),
+        run: called =>
+          runTool(this.#parts, tenant, settings, { ...called, key: `${call.id}-${turn.number}-${called.id}`, signal }),
+        filler: this.#phrases.filler,
+        signal,
       },
       {
         say: sentence => this.#say(turn, sentence),
@@ -253,43 +262,16 @@ export class Talk {
   }
 
   async #say(turn: Turn, text: string): Promise<void> {
-    if (turn.abort.signal.aborted) return
-    const isFirst = turn.isSilent
-    const playId = turn.add(text)
-    this.#progress.saying = turn.stored
-    await this.#save()
-    if (turn.abort.signal.aborted) return
-    const speech = { kind: 'speech' as const, text, ...voiceOf(this.#settings) }
-    const play = { legId: this.#stage.legId, playId, sources: [speech], loop: false, hangupAfter: null }
-    const answer = await this.#stage.request('leg.play', isFirst ? play : { ...play, append: true })
-    if (!('failure' in answer)) return
-    this.#parts.log.warn({ callId: this.#stage.call.id, ...answer }, 'a line could not be said')
-    turn.giveUp(playId)
-    this.#stage.nudge()
+    await this.#speaking.say(turn, text, () => {
+      this.#progress.saying = turn.stored
+      return this.#save()
+    })
   }
 
-  /** The caller talks over it: nothing more is made or said of it, and what was heard of it is known. */
   async #interrupt(turn: Turn): Promise<void> {
-    turn.abort.abort()
-    turn.isInterrupted = true
     turn.after = null
-    if (!turn.isHeard) {
-      await this.#stage.request('leg.stop_play', { legId: this.#stage.legId })
-      await this.#settle(turn)
-    }
+    await this.#speaking.silence(turn, input => this.#kept.push(input))
     this.#close(turn)
-  }
-
-  /** Waits for what media tells of its sentences, shortly; all else is kept for later. */
-  async #settle(turn: Turn): Promise<void> {
-    while (!turn.isHeard) {
-      const input = await this.#stage.next(SETTLE_MS)
-      if (input === null) break
-      if (input === 'nudged') continue
-      if (input.kind === 'played' || input.kind === 'play_started') turn.note(input)
-      else this.#kept.push(input)
-    }
-    turn.giveUp()
   }
 
   /** All of it was heard. */
@@ -331,4 +313,10 @@ export class Talk {
     this.#steps = []
     await this.#stage.commit({ state: this.#progress, steps })
   }
+}
+
+/** What a tool that the model asks for means for the call; null: it is one to be run. */
+function conclusionOf(settings: AssistantSettings, name: string): AfterTurn | null {
+  if (name === END_CALL) return { kind: 'end', reason: 'assistant_ended' }
+  return handOverOf(settings, name) === undefined ? null : { kind: 'hand_over', name }
 }

@@ -13,7 +13,8 @@ const NOTHING = { type: 'object', properties: {}, additionalProperties: false }
 const ajv = new Ajv({ strict: false, validateFormats: false, logger: false })
 
 /** What the model may ask for: to end the call, to give it to somebody, and the assistant's own tools. */
-export function toolsOf({ tools, hand_overs: handOvers = [] }: AssistantSettings): ChatTool[] {
+export function toolsOf(settings: AssistantSettings): ChatTool[] {
+  const { hand_overs: handOvers = [] } = settings
   return [
     { name: END_CALL, description: 'Ends the call, after goodbye.', parameters: NOTHING },
     ...handOvers.map(({ name, description }) => ({
@@ -21,9 +22,13 @@ export function toolsOf({ tools, hand_overs: handOvers = [] }: AssistantSettings
       description: `Gives the call to ${description === '' ? name : description}.`,
       parameters: NOTHING,
     })),
-    ...tools.map(({ name, description, parameters }) => ({ name, description, parameters: objectSchema(parameters) })),
+    ...ownTools(settings),
   ]
 }
+
+/** The assistant's own tools. */
+export const ownTools = ({ tools }: Pick<AssistantSettings, 'tools'>): ChatTool[] =>
+  tools.map(({ name, description, parameters }) => ({ name, description, parameters: objectSchema(parameters) }))
 
 const transferName = (name: string): string => `transfer_to_${name}`
 
@@ -33,6 +38,13 @@ const objectSchema = (parameters: Record<string, unknown>): Record<string, unkno
 
 export const handOverOf = ({ hand_overs: handOvers = [] }: AssistantSettings, toolName: string): HandOver | undefined =>
   handOvers.find(({ name }) => transferName(name) === toolName)
+
+/** A tool that a model asks for. */
+export interface ToolCall {
+  id: string
+  name: string
+  input: Record<string, unknown>
+}
 
 /** What came of a tool, for the model and for the journal. */
 export interface ToolResult {
@@ -44,8 +56,8 @@ export interface ToolResult {
 export async function runTool(
   parts: HttpActionParts,
   tenant: Tenant,
-  settings: AssistantSettings,
-  called: { name: string; input: Record<string, unknown>; key: string; signal: AbortSignal },
+  settings: Pick<AssistantSettings, 'tools'>,
+  called: ToolCall & { key: string; signal: AbortSignal },
 ): Promise<ToolResult> {
   const tool = settings.tools.find(({ name }) => name === called.name)
   if (tool === undefined) return failed(`there is no tool ${called.name}`)

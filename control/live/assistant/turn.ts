@@ -31,6 +31,8 @@ export class Turn {
   readonly answersTo: string | null
   readonly #lines: Line[] = []
   after: AfterTurn | null = null
+  /** A voice or a key has silenced it. */
+  isTalkedOver = false
   /** Nothing more will be said. */
   isMade = false
   isInterrupted = false
@@ -62,6 +64,11 @@ export class Turn {
     return this.#lines.length === 0
   }
 
+  /** Nobody has told of any of it: it was never sent, or is still to be heard. */
+  get isUntold(): boolean {
+    return this.#lines.every(line => line.heard === null)
+  }
+
   /** All that was sent has been heard, or will not be. */
   get isHeard(): boolean {
     return this.#lines.every(line => line.heard !== null)
@@ -78,6 +85,7 @@ export class Turn {
     if (line === undefined) return
     if (input.kind === 'played') {
       line.heard ??= { whole: input.ended === 'played', ms: input.heardMs }
+      this.isTalkedOver ||= input.ended === 'interrupted'
     } else if (this.answersTo !== null) {
       this.timing.first_audio_ms ??= Math.max(0, Date.parse(input.at) - Date.parse(this.answersTo))
     }
