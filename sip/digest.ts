@@ -1,6 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Credentials } from './agent-types.ts'
 import type { DigestAlgorithm } from './digest-algorithm.ts'
+import { safeValue } from './format.ts'
+import { toText } from './message.ts'
 import { endOfElement, quote, unquote } from './params.ts'
 
 export type { DigestAlgorithm }
@@ -34,8 +36,8 @@ export interface DigestResponse {
 const HASHES: Record<DigestAlgorithm, string> = { MD5: 'md5', 'SHA-256': 'sha256', 'SHA-512-256': 'sha512-256' }
 const MAX_FIELDS = 32
 
-const hash = (algorithm: DigestAlgorithm, text: string): string =>
-  createHash(HASHES[algorithm]).update(text, 'utf8').digest('hex')
+const hash = (algorithm: DigestAlgorithm, text: string | Buffer): string =>
+  createHash(HASHES[algorithm]).update(text).digest('hex')
 
 function algorithmOf(text: string | undefined): DigestAlgorithm | null {
   const upper = (text ?? 'MD5').toUpperCase()
@@ -112,9 +114,9 @@ type Signed = Pick<DigestResponse, 'algorithm' | 'nonce' | 'uri' | 'qop' | 'nc' 
 
 /** The `response` value (RFC 7616 §3.4.1). */
 export function digestOf(parts: Signed, ha1Hex: string, method: string): string {
-  const ha2 = hash(parts.algorithm, `${method}:${parts.uri}`)
+  const ha2 = hash(parts.algorithm, Buffer.from(`${method}:${parts.uri}`, 'latin1'))
   const middle = parts.qop === null ? '' : `${parts.nc}:${parts.cnonce}:${parts.qop}:`
-  return hash(parts.algorithm, `${ha1Hex}:${parts.nonce}:${middle}${ha2}`)
+  return hash(parts.algorithm, Buffer.from(`${ha1Hex}:${parts.nonce}:${middle}${ha2}`, 'latin1'))
 }
 
 /** Answers a challenge; `nonceCount` starts at 1 and grows with every use of the same nonce. */
@@ -128,9 +130,13 @@ export function answerChallenge(
   const { realm, nonce, opaque, algorithm, qop } = challenge
   const nc = nonceCount.toString(16).padStart(8, '0')
   const signed: Signed = { algorithm, nonce, uri: request.uri, qop, nc, cnonce }
-  const response = digestOf(signed, ha1(algorithm, credentials.username, realm, credentials.password), request.method)
+  const response = digestOf(
+    signed,
+    ha1(algorithm, credentials.username, toText(realm), credentials.password),
+    request.method,
+  )
   const fields = [
-    `username=${quote(credentials.username)}`,
+    `username=${quote(safeValue(credentials.username))}`,
     `realm=${quote(realm)}`,
     `nonce=${quote(nonce)}`,
     `uri=${quote(request.uri)}`,

@@ -80,18 +80,26 @@ const CLASSES = ['', 'Progress', 'OK', 'Redirected', 'Request Failed', 'Server F
 
 export const reasonOf = (status: number): string => REASONS[status] ?? CLASSES[Math.trunc(status / 100)] ?? 'Unknown'
 
-// Values that the owner or a peer gave us must not be able to start a new header line.
-const LINE_BREAKS = /[\r\n\0]+/g
+// Values that the owner or a peer gave us must not be able to start a new header line; other controls stand in no header (RFC 3261 §25.1).
+const CONTROLS = /[^\P{Cc}\t\u0080-\u009f]+/gu
+const NON_ASCII = /[\x80-\xff]/g
 
-/** A value that is safe in one header line, as a byte string. */
-export const safeValue = (value: string): ByteString => toByteString(value.replace(LINE_BREAKS, ' '))
+/** Text of an owner that is safe in one header line, as a byte string. */
+export const safeValue = (text: string): ByteString => toByteString(text.replace(CONTROLS, ' '))
 
-/** An owner's header whose name is no token is left out: it could only break the message. */
-const field = (name: string, value: string): string => (isToken(name) ? `${name}: ${safeValue(value)}\r\n` : '')
+/** An owner's header fields as byte strings. One whose name is no token is left out: it could only break the message. */
+export const ownFields = (fields: HeaderFields): HeaderFields =>
+  fields.filter(([name]) => isToken(name)).map(([name, value]) => [name, safeValue(value)])
+
+/** An owner's URI as a byte string: what is not ASCII is escaped (RFC 3261 §25.1). */
+export const wireUri = (uri: string): ByteString =>
+  toByteString(uri).replace(NON_ASCII, byte => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`)
+
+const field = (name: string, value: ByteString): string => `${name}: ${value.replace(CONTROLS, ' ')}\r\n`
 
 /** Writes a request as bytes. */
 export function formatRequest(request: OutgoingRequest): Uint8Array {
-  let head = `${request.method} ${safeValue(request.uri)} SIP/2.0\r\nVia: ${request.via}\r\n`
+  let head = `${request.method} ${request.uri} SIP/2.0\r\nVia: ${request.via}\r\n`
   for (const route of request.route) head += `Route: ${route}\r\n`
   head += `Max-Forwards: 70\r\nFrom: ${request.from}\r\nTo: ${request.to}\r\nCall-ID: ${request.callId}\r\n`
   head += `CSeq: ${request.cseq} ${request.method}\r\n`
@@ -109,11 +117,12 @@ export function formatResponse(
   let head = `SIP/2.0 ${parts.status} ${safeValue(parts.reason ?? reasonOf(parts.status))}\r\n`
   const vias = headers.all('via')
   if (topVia !== null) vias[0] = replaceFirst(vias[0]!, topVia)
-  for (const via of vias) head += field('Via', via)
+  // What is copied has been read from single lines, and stays as it was, byte by byte.
+  for (const via of vias) head += `Via: ${via}\r\n`
   const to = headers.get('to')!
   const tag = parts.toTag !== undefined && !/;\s*tag\s*=/i.test(afterUri(to)) ? `;tag=${parts.toTag}` : ''
-  head += field('From', headers.get('from')!) + field('To', to + tag)
-  head += field('Call-ID', headers.get('call-id')!) + field('CSeq', headers.get('cseq')!)
+  head += `From: ${headers.get('from')}\r\nTo: ${to}${tag}\r\n`
+  head += `Call-ID: ${headers.get('call-id')}\r\nCSeq: ${headers.get('cseq')}\r\n`
   for (const [name, value] of parts.headers ?? []) head += field(name, value)
   return withBody(head, parts.body ?? null)
 }

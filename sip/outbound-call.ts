@@ -11,10 +11,10 @@ import {
 import type { HeaderFields, InviteRequest } from './agent-types.ts'
 import { type Dialog, dialogOfResponse, peerOfUri, refreshTarget } from './dialog.ts'
 import { ended, finish, sayBye } from './ending.ts'
-import { type OutgoingRequest, reasonOf } from './format.ts'
+import { type OutgoingRequest, ownFields, reasonOf, safeValue, wireUri } from './format.ts'
 import { parseDeltaSeconds } from './headers.ts'
 import { authorize, isStale, successAck } from './in-dialog-request.ts'
-import { Headers, type SipResponse, toByteString, toText } from './message.ts'
+import { Headers, type SipResponse, toText } from './message.ts'
 import { runSessionTimer } from './own-reinvite.ts'
 import { quote } from './params.ts'
 import { agreedSessionTimer, askSessionTimer, MIN_SESSION_EXPIRES_S, minSe } from './session-timer.ts'
@@ -25,7 +25,7 @@ const MAX_CHALLENGES = 3
 
 /** Starts a call (RFC 3261 §13.2). What cannot be sent at all is `rejected` at once. */
 export function startCall(core: AgentCore, request: InviteRequest, now: number): Session {
-  const from = parseUri(toByteString(request.from))
+  const from = parseUri(wireUri(request.from))
   const user = 'error' in from || from.scheme === 'other' || from.scheme === 'tel' ? '' : (from.user ?? '')
   const session = newSession(core, {
     role: 'uac',
@@ -45,7 +45,7 @@ export function startCall(core: AgentCore, request: InviteRequest, now: number):
   session.outgoing = call
   session.localDescription = request.body ?? null
   core.add(session)
-  const to = parseUri(toByteString(request.to))
+  const to = parseUri(wireUri(request.to))
   if ('error' in from || 'error' in to) rejectLocally(core, session, 400, now)
   else if ((request.target ?? peerOfUri(request.to)) === null) rejectLocally(core, session, 416, now)
   else if (core.transactions.isFull(false)) {
@@ -84,14 +84,14 @@ function attempt(
   const { request } = call
   const to = request.target ?? peerOfUri(request.to)!
   const branch = core.branch()
-  const display = request.displayName === undefined ? '' : `${quote(toByteString(request.displayName))} `
+  const display = request.displayName === undefined ? '' : `${quote(safeValue(request.displayName))} `
   const invite: OutgoingRequest = {
     method: 'INVITE',
-    uri: toByteString(request.to),
+    uri: wireUri(request.to),
     via: core.via(to.transport, branch),
     route: [],
-    from: `${display.replace(/[\r\n\0]+/g, ' ')}<${toByteString(request.from)}>;tag=${session.localTag}`,
-    to: `<${toByteString(request.to)}>`,
+    from: `${display}<${wireUri(request.from)}>;tag=${session.localTag}`,
+    to: `<${wireUri(request.to)}>`,
     callId: session.callId,
     cseq,
     headers: [
@@ -100,7 +100,7 @@ function attempt(
       ['Supported', SUPPORTED],
       ...(request.sessionExpiresS === undefined ? [] : askSessionTimer(request.sessionExpiresS, call.minSeS, null)),
       ...authorization,
-      ...(request.headers ?? []),
+      ...ownFields(request.headers ?? []),
       ['User-Agent', core.options.name],
     ],
     body: request.body ?? null,

@@ -1,8 +1,7 @@
 import type { AgentCore } from './agent-core.ts'
 import type { Credentials, HeaderFields, Peer } from './agent-types.ts'
-import type { OutgoingRequest } from './format.ts'
+import { type OutgoingRequest, wireUri } from './format.ts'
 import { authorize, isStale } from './in-dialog-request.ts'
-import { toByteString } from './message.ts'
 import type { ClientTransaction, ClientUser } from './transactions.ts'
 
 /** One challenge by a proxy and one by the other side, each of which may say that the nonce was stale. */
@@ -45,11 +44,11 @@ export function sendOutside(
     const branch = core.branch()
     const outgoing: OutgoingRequest = {
       method: request.method,
-      uri: toByteString(request.uri),
+      uri: wireUri(request.uri),
       route: [],
       via: core.via(sender.target.transport, branch),
-      from: `<${toByteString(request.from)}>;tag=${sender.tag}`,
-      to: `<${toByteString(request.to)}>`,
+      from: `<${wireUri(request.from)}>;tag=${sender.tag}`,
+      to: `<${wireUri(request.to)}>`,
       callId: sender.callId,
       cseq: ++sender.cseq,
       headers: [...request.headers, ...authorization, ['User-Agent', core.options.name]],

@@ -11,6 +11,7 @@ import type {
   Watch,
 } from './agent-types.ts'
 import { ended, finish, hangUp } from './ending.ts'
+import { ownFields } from './format.ts'
 import { acceptCall, rejectCall, sendProvisional } from './inbound-call.ts'
 import { onRequest, refuseBroken } from './incoming-request.ts'
 import { sendInfo } from './info.ts'
@@ -124,21 +125,23 @@ export class UserAgent {
     now: number,
     options: { reason?: string; headers?: HeaderFields } = {},
   ): Action[] {
-    return this.#with(sessionId, session => rejectCall(this.#core, session, { status, ...options }, now))
+    return this.#with(sessionId, session =>
+      rejectCall(this.#core, session, { status, ...options, headers: ownFields(options.headers ?? []) }, now),
+    )
   }
 
   /** Gives up our INVITE; `ended` follows at once and a crossing 2xx is acknowledged and hung up. */
   cancel(sessionId: string, now: number, headers: HeaderFields = []): Action[] {
-    return this.#with(sessionId, session => cancelCall(this.#core, session, headers, now))
+    return this.#with(sessionId, session => cancelCall(this.#core, session, ownFields(headers), now))
   }
 
   /**
    * Hangs up in any state: BYE when answered (kept back until the ACK arrived), CANCEL for our unanswered INVITE, 480 for
    * theirs. `ended` follows at once.
    */
-  bye(sessionId: string, now: number, headers: HeaderFields = []): Action[] {
+  bye(sessionId: string, now: number, fields: HeaderFields = []): Action[] {
     return this.#with(sessionId, session => {
-      const core = this.#core
+      const [core, headers] = [this.#core, ownFields(fields)]
       if (session.incoming !== null) rejectCall(core, session, { status: 480, headers }, now)
       else if (session.phase === 'inviting') cancelCall(core, session, headers, now)
       else {

@@ -27,6 +27,7 @@ export class Party {
   readonly events: UaEvent[] = []
   readonly sent: Sent[] = []
   onEvent: Handler = () => {}
+  onRegister: (register: RegisterEvent) => void = () => {}
   readonly registers: RegisterEvent[] = []
   readonly watched: WatchReport[] = []
   readonly pipe: Pipe
@@ -49,8 +50,10 @@ export class Party {
       if (action.kind === 'event') {
         this.events.push(action.event)
         this.onEvent(action.event, this)
-      } else if (action.kind === 'register') this.registers.push(action.register)
-      else if (action.kind === 'watch') this.watched.push(action.report)
+      } else if (action.kind === 'register') {
+        this.registers.push(action.register)
+        this.onRegister(action.register)
+      } else if (action.kind === 'watch') this.watched.push(action.report)
       else {
         this.sent.push({ at: this.pipe.now, text: Buffer.from(action.bytes).toString('latin1'), to: action.to })
         this.pipe.carry(this, action.bytes, action.to)
