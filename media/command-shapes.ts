@@ -12,6 +12,7 @@ import type {
   PlaySource,
   Request,
   RoomSpec,
+  SrtpPolicy,
   Target,
 } from './protocol.ts'
 import {
@@ -70,6 +71,7 @@ const reason: Shape<EndedReason> = oneOf(
 )
 
 const dtmfMode: Shape<DtmfMode> = oneOf('auto', 'rfc4733', 'inband', 'info')
+const srtp: Shape<SrtpPolicy> = oneOf('off', 'optional', 'required')
 const codecs: Shape<CodecName[]> = list(oneOf('PCMU', 'PCMA'), 10)
 
 const room: Shape<RoomSpec> = object<RoomSpec>({
@@ -120,6 +122,7 @@ const dialTarget: Shape<DialTarget> = object<DialTarget>({
   credentials,
   codecs,
   dtmf: optional(dtmfMode) as Shape<DtmfMode>,
+  srtp: optional(srtp) as Shape<SrtpPolicy>,
 })
 
 const dialOrBrowser: Shape<DialTarget | BrowserTarget> = (value): value is DialTarget | BrowserTarget =>
@@ -144,7 +147,14 @@ const nothing = object<Record<string, never>>({})
 
 /** What the body of each command must look like before anything is done with it: the types of `protocol.ts`, at run time. */
 export const COMMAND_SHAPES: { [N in CommandName]: Shape<Request<N>> } = {
-  'leg.answer': object<Request<'leg.answer'>>({ legId: id, room, affinity: text(200), codecs, dtmf: maybe(dtmfMode) }),
+  'leg.answer': object<Request<'leg.answer'>>({
+    legId: id,
+    room,
+    affinity: text(200),
+    codecs,
+    dtmf: maybe(dtmfMode),
+    srtp: maybe(srtp),
+  }),
   'leg.ring': object({ legId: id }),
   'leg.reject': object({
     legId: id,

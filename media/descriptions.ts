@@ -1,6 +1,6 @@
 import { answerOffer, applyAnswer, type Capabilities, createOffer, type NegotiatedMedia } from '../sip/offer-answer.ts'
 import type { Body } from '../sip/user-agent.ts'
-import { capabilitiesOf, isOver, type Line, legMediaOf } from './line.ts'
+import { capabilitiesOf, type Described, isOver, type Line, legMediaOf } from './line.ts'
 import type { EndedReason, EventName, Events, Failure } from './protocol.ts'
 import { isFailure } from './protocol.ts'
 import type { SipEndpoint } from './sip-endpoint.ts'
@@ -137,7 +137,7 @@ export class Descriptions {
   }
 
   /** What a leg that is about to be dialled offers. */
-  firstOffer(line: Pick<Line, 'codecs' | 'port' | 'dtmf' | 'sdpId'>): Uint8Array {
+  firstOffer(line: Described & Pick<Line, 'sdpId'>): Uint8Array {
     return createOffer(this.#capabilities(line), 'sendrecv', { id: line.sdpId, previous: null })
   }
 
@@ -146,7 +146,7 @@ export class Descriptions {
     return answerOffer(offer.bytes, this.#capabilities(line), directionOf(line), sessionOf(line))
   }
 
-  #capabilities(line: Pick<Line, 'codecs' | 'port' | 'dtmf'>): Capabilities {
+  #capabilities(line: Described): Capabilities {
     return capabilitiesOf(line, this.#options.advertisedHost)
   }
 

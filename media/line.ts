@@ -1,10 +1,20 @@
+import { randomBytes } from 'node:crypto'
 import type { Body } from '../sip/agent-types.ts'
 import type { DigestResponse } from '../sip/digest.ts'
 import type { AudioCodec, Capabilities, NegotiatedMedia } from '../sip/offer-answer.ts'
 import { PCMA, PCMU } from '../sip/offer-answer.ts'
 import { parseUri, userOf } from '../sip/uri.ts'
 import type { EngineClient } from './engine-client.ts'
-import type { CodecName, DtmfMode, EndedReason, LegSnapshot, Quality, RoomSpec, SipParty } from './protocol.ts'
+import type {
+  CodecName,
+  DtmfMode,
+  EndedReason,
+  LegSnapshot,
+  Quality,
+  RoomSpec,
+  SipParty,
+  SrtpPolicy,
+} from './protocol.ts'
 import type { LegMedia } from './rtp-leg.ts'
 
 const CODECS: Record<CodecName, AudioCodec> = { PCMU, PCMA }
@@ -22,6 +32,7 @@ export interface Line {
   port: number
   codecs: CodecName[]
   dtmf: DtmfMode
+  srtp: SrtpPolicy
   /** The room that it enters when its audio starts. */
   room: RoomSpec | null
   /** The caller's offer, until it is answered. */
@@ -44,15 +55,19 @@ export interface Line {
   timer: NodeJS.Timeout | undefined
 }
 
+/** What our descriptions of a line depend on. */
+export type Described = Pick<Line, 'codecs' | 'port' | 'dtmf' | 'srtp'>
+
 export const isOver = (line: Line): boolean => line.state === 'ended'
 
 /** What we offer and accept for a line. */
-export const capabilitiesOf = (line: Pick<Line, 'codecs' | 'port' | 'dtmf'>, host: string): Capabilities => ({
+export const capabilitiesOf = (line: Described, host: string): Capabilities => ({
   codecs: line.codecs.map(name => CODECS[name]),
   telephoneEvent: line.dtmf === 'auto' || line.dtmf === 'rfc4733',
   host,
   port: line.port,
   rtcpMux: true,
+  srtp: { policy: line.srtp, random: randomBytes },
 })
 
 /** What SDP agreed on, in the engine's words. */

@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { ulid } from 'ulid'
 import { CallerAuth } from '../sip/caller-auth.ts'
+import { peerOfUri } from '../sip/dialog.ts'
 import { DTMF_RELAY, formatDtmfInfo, parseDtmfInfo } from '../sip/dtmf-info.ts'
 import type { UaEvent } from '../sip/user-agent.ts'
 import { threadOf } from './affinity.ts'
@@ -169,6 +170,7 @@ export class Switchboard {
       port: 0,
       codecs: [],
       dtmf: 'auto',
+      srtp: 'off',
       room: null,
       sdpId: newSdpId(),
       description: null,
@@ -193,6 +195,7 @@ export class Switchboard {
     clearTimeout(line.timer)
     line.codecs = request.codecs
     line.dtmf = request.dtmf ?? 'auto'
+    line.srtp = request.srtp ?? (line.offer === null ? 'off' : 'optional')
     line.room = request.room
     const opened = await this.#openAudio(line, request.affinity)
     if (isFailure(opened)) {
@@ -288,7 +291,8 @@ export class Switchboard {
     if (isFailure(opened)) return opened
     const sdpId = newSdpId()
     const dtmf = target.dtmf ?? 'auto'
-    const offer = this.#descriptions.firstOffer({ codecs: target.codecs, port: opened.port, dtmf, sdpId })
+    const srtp = target.srtp ?? (isOverTls(target) ? 'optional' : 'off')
+    const offer = this.#descriptions.firstOffer({ codecs: target.codecs, port: opened.port, dtmf, srtp, sdpId })
     const sessionId = this.#sip.invite({
       to: target.uri,
       from: target.from.uri,
@@ -312,6 +316,7 @@ export class Switchboard {
     line.port = opened.port
     line.codecs = target.codecs
     line.dtmf = dtmf
+    line.srtp = srtp
     line.room = request.room
     line.description = offer
     line.timer = setTimeout(() => {
@@ -433,6 +438,8 @@ function reasonOfEnd(event: Extract<UaEvent, { kind: 'ended' }>): EndedReason {
       return 'trunk_error'
   }
 }
+
+const isOverTls = ({ via, uri }: DialTarget): boolean => (via ?? peerOfUri(uri))?.transport === 'tls'
 
 const newSdpId = (): string => String(randomInt(1, 2 ** 47))
 /** What a caller says of itself before anybody has judged it; what is stored of an account is of MD5 and SHA-256 only. */

@@ -12,6 +12,7 @@ import type {
   MediaStats,
   PlaySource,
   RoomSpec,
+  SrtpPolicy,
   StreamSnapshot,
   StreamSpec,
   Target,
@@ -21,9 +22,19 @@ type Ok = Record<string, never>
 
 /** One entry per command: request and reply side by side. */
 export interface Commands {
-  /** Answers an incoming leg (200 OK) into a room of its own or one that exists. `affinity` places all that may meet on one thread. */
+  /**
+   * Answers an incoming leg (200 OK) into a room of its own or one that exists. `affinity` places all that may meet on one thread.
+   * `srtp` absent: as the caller offers.
+   */
   'leg.answer': {
-    request: { legId: string; room: RoomSpec; affinity: string; codecs: CodecName[]; dtmf?: DtmfMode }
+    request: {
+      legId: string
+      room: RoomSpec
+      affinity: string
+      codecs: CodecName[]
+      dtmf?: DtmfMode
+      srtp?: SrtpPolicy
+    }
     reply: LegSnapshot
   }
   /** Lets an incoming leg ring for as long as its caller waits: it is answered or rejected later. */

@@ -34,6 +34,8 @@ export type CodecName = 'PCMU' | 'PCMA'
  * way alone.
  */
 export type DtmfMode = 'auto' | 'rfc4733' | 'inband' | 'info'
+/** Whether a leg's packets are encrypted. `off`: never; `required`: always, or there is no call; `optional`: where the far end can. */
+export type SrtpPolicy = 'off' | 'optional' | 'required'
 export type SipTransport = 'udp' | 'tcp' | 'tls'
 
 /** `sip`: what a SIP leg is dialled with. */
@@ -47,6 +49,8 @@ export interface DialTarget {
   codecs: CodecName[]
   /** Absent: `auto`. */
   dtmf?: DtmfMode
+  /** Absent: `optional` over TLS, which keeps the keys secret, else `off`. */
+  srtp?: SrtpPolicy
 }
 
 /** `browser`: the softphone or page that is connected under this ID (`browser.connected`); it rings there. */
