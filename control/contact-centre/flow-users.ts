@@ -1,4 +1,4 @@
-import type { UsesOf } from '../http/references.ts'
+import type { Exists, UsesOf } from '../http/references.ts'
 import type { Db } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 
@@ -29,6 +29,12 @@ export async function assistantsOf(db: Db, tenant: Tenant, flowIds: readonly str
     .orderBy('id', 'desc')
     .execute()
   return new Map(rows.map(row => [row.flow_id ?? '', row.id]))
+}
+
+/** Whether a flow may be named: an archived one leads nothing any more. */
+export const flowExists: Exists = async (db, tenant, id) => {
+  const flow = await forTenant(db, tenant).select('flows').select('status').where('id', '=', id).executeTakeFirst()
+  return flow?.status === 'archived' ? 'archived' : flow !== undefined
 }
 
 /** Which of these audio assets exist. */

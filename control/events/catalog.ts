@@ -75,6 +75,8 @@ export const EVENTS = {
   'conference.ended': of(callSchema, SAMPLES.endedSession),
   'conference.notes.ready': of(conferenceSessionSchema, SAMPLES.conferenceSession),
   'flow.published': of(flowSchema, SAMPLES.flow),
+  'flow.archived': of(flowSchema, SAMPLES.archivedFlow),
+  'flow.unarchived': of(flowSchema, SAMPLES.flow),
   'kb.document.ready': of(kbDocumentSchema, SAMPLES.kbDocument),
   'kb.document.failed': of(kbDocumentSchema, SAMPLES.failedKbDocument),
   'report.run.completed': of(reportRunSchema, SAMPLES.reportRun),

@@ -484,6 +484,7 @@ export const SAMPLES = {
   unreachableConnection,
   phoneNumber,
   flow,
+  archivedFlow: { ...flow, status: 'archived' },
   paused,
   running,
   stream,

@@ -2,8 +2,11 @@ import type { Db } from '../store.ts'
 import { forTenant, type TableWithId, type Tenant } from '../tenancy.ts'
 import { type Problem, problem } from './errors.ts'
 
-/** Whether the tenant has an object of some kind with this ID; `app.ts` passes it, for a resource imports no other. */
-export type Exists = (db: Db, tenant: Tenant, id: string) => Promise<boolean>
+/**
+ * Whether the tenant has an object of some kind with this ID that may be named; `app.ts` passes it, for a resource imports no
+ * other.
+ */
+export type Exists = (db: Db, tenant: Tenant, id: string) => Promise<boolean | 'archived'>
 
 /** Whether a row of this table has the ID. */
 export const existsIn =
@@ -22,8 +25,10 @@ export interface Reference {
 /** 400 for the first ID that names nothing of this tenant. */
 export async function referenceProblem(db: Db, tenant: Tenant, references: Reference[]): Promise<Problem | null> {
   for (const { param, id, kind, exists } of references) {
-    if (id === null || id === undefined || (await exists(db, tenant, id))) continue
-    return problem('parameter_invalid', `No such ${kind}: ${id}`, { param })
+    const there = id === null || id === undefined || (await exists(db, tenant, id))
+    if (there === true) continue
+    const message = there === 'archived' ? `The ${kind} is archived: ${id}` : `No such ${kind}: ${id}`
+    return problem('parameter_invalid', message, { param })
   }
   return null
 }

@@ -23,9 +23,10 @@ export interface MessageTarget {
 /** A step with when it happened and, of a turn, how long its parts took. */
 export type TimedStep = FlowStep & { at: string; timing?: TurnTiming }
 
-/** The version of a flow that calls run, or null when it was never published. */
+/** The version of a flow that calls run, or null when it was never published, or is archived. */
 export async function publishedVersion(db: Db, tenant: Tenant, flowId: string): Promise<number | null> {
-  return (await forTenant(db, tenant).find('flows', flowId))?.published_version ?? null
+  const flow = await forTenant(db, tenant).find('flows', flowId)
+  return flow === undefined || flow.status === 'archived' ? null : flow.published_version
 }
 
 /** Puts a call under a program; it begins once the call is answered. */

@@ -215,8 +215,10 @@ async function targetOf(
   if (type === 'room' && (await scoped.find('conference_rooms', id))?.active === 0) {
     return conflict('room_inactive', 'The conference room is switched off.')
   }
-  if (type === 'flow' && (await scoped.find('flows', id))?.published_version === null) {
-    return conflict('flow_unpublished', 'The flow was never published.')
+  if (type === 'flow') {
+    const flow = await scoped.find('flows', id)
+    if (flow?.published_version === null) return conflict('flow_unpublished', 'The flow was never published.')
+    if (flow?.status === 'archived') return conflict('archived', 'The flow is archived.')
   }
   return { type, id }
 }

@@ -212,6 +212,9 @@ async function columnsProblem(db: Db, tenant: Tenant, columns: Columns): Promise
     if ((await scoped.find(table, id)) === undefined) {
       return problem('parameter_invalid', `No such ${type}: ${id}`, { param: 'target.id' })
     }
+    if (type === 'flow' && (await scoped.find('flows', id))?.status === 'archived') {
+      return problem('parameter_invalid', `The flow is archived: ${id}`, { param: 'target.id' })
+    }
   } else if (id !== null) {
     return problem('parameter_invalid', `A target of type ${type} has no ID.`, { param: 'target.id' })
   }

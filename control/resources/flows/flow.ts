@@ -81,12 +81,16 @@ async function withGraph(deps: FlowDeps, db: Db, tenant: Tenant, row: FlowRow): 
   return { ...(await shown(deps, db, tenant, row)), graph: graphOf(row) }
 }
 
-async function shown(deps: FlowDeps, db: Db, tenant: Tenant, row: FlowRow): Promise<FlowObject> {
+export async function shown(deps: FlowDeps, db: Db, tenant: Tenant, row: FlowRow): Promise<FlowObject> {
   return toFlow(row, (await deps.assistantsOf(db, tenant, [row.id])).get(row.id) ?? null)
 }
 
 const stale = (row: FlowRow): Problem =>
   conflict('draft_stale', `The draft has been changed since; its draft_rev is ${row.draft_rev}.`)
+
+/** Why an archived flow cannot be changed; null: it is none. */
+export const archivedProblem = (row: Pick<FlowRow, 'status'>): Problem | null =>
+  row.status === 'archived' ? conflict('archived', 'The flow is archived; take it out of the archive first.') : null
 
 export async function writeDraft(
   deps: FlowDeps,
@@ -98,7 +102,7 @@ export async function writeDraft(
     const flows = forTenant(trx, context)
     const row = await flows.find('flows', id)
     if (row === undefined) return missing('flow', id)
-    const refused = kindProblem(row.kind, body.graph)
+    const refused = archivedProblem(row) ?? kindProblem(row.kind, body.graph)
     if (refused !== null) return refused
     const change = {
       name: body.name ?? row.name,
@@ -123,6 +127,8 @@ export async function publishFlow(
     const flows = forTenant(trx, context)
     const row = await flows.find('flows', id)
     if (row === undefined) return missing('flow', id)
+    const refused = archivedProblem(row)
+    if (refused !== null) return refused
     if (body.base_rev !== undefined && body.base_rev !== row.draft_rev) return stale(row)
     const issues = await issuesOf(deps, trx, context, graphOf(row))
     if (!isValid(issues)) return unpublishable(issues)

@@ -5,6 +5,7 @@ import { type Route, route } from '../../http/route.ts'
 import { deletedObject, idParams } from '../../http/schema.ts'
 import { flowSchema, flowVersionSchema, flowWithGraphSchema } from '../../schemas/flow.ts'
 import { forTenant } from '../../tenancy.ts'
+import { archiveFlow, unarchiveFlow } from './archive.ts'
 import {
   createFlow,
   deleteFlow,
@@ -20,6 +21,7 @@ import {
   createBody,
   draftBody,
   duplicateBody,
+  flowListQuery,
   flowSimulationSchema,
   flowValidationSchema,
   publishBody,
@@ -31,7 +33,7 @@ import { type SimulateDeps, simulateFlow } from './simulate.ts'
 const common = { tag: 'Flows', status: 200, reply: flowSchema, params: idParams, errors: [404] as number[] } as const
 
 export function flowRoutes(deps: SimulateDeps): Route[] {
-  return [...flowOperations(deps), ...draftOperations(deps), ...trialOperations(deps)]
+  return [...flowOperations(deps), ...draftOperations(deps), ...archiveOperations(deps), ...trialOperations(deps)]
 }
 
 function flowOperations(deps: SimulateDeps): Route[] {
@@ -58,11 +60,13 @@ function flowOperations(deps: SimulateDeps): Route[] {
       id: 'listFlows',
       summary: 'List flows',
       scope: 'flows:read',
-      query: listQuery,
+      query: flowListQuery,
       status: 200,
       reply: listOf(flowSchema),
       handler: async (context, { query }) => {
-        const rows = forTenant(store.db, context).select('flows').selectAll()
+        let rows = forTenant(store.db, context).select('flows').selectAll()
+        if (query.kind !== undefined) rows = rows.where('kind', '=', query.kind)
+        if (query.status !== undefined) rows = rows.where('status', '=', query.status)
         const list = await page(rows, query, '/v1/flows', row => row)
         if (isProblem(list)) return list
         const ids = list.data.map(row => row.id)
@@ -152,6 +156,35 @@ function draftOperations(deps: SimulateDeps): Route[] {
         const versions = rows.select('flow_versions').selectAll().where('flow_id', '=', params.id)
         return page(versions, query, `/v1/flows/${params.id}/versions`, toFlowVersion)
       },
+    }),
+  ]
+}
+
+function archiveOperations(deps: SimulateDeps): Route[] {
+  return [
+    route({
+      ...common,
+      method: 'POST',
+      path: '/flows/:id/archive',
+      id: 'archiveFlow',
+      summary: 'Archive a flow',
+      description:
+        'It stays readable, and can be simulated, duplicated and deleted; it cannot be changed, published, named by anything or called. 409 while an assistant, a copilot profile or an inbound route uses it; `details.used_by` lists them. Calls that it leads go on. Emits `flow.archived`.',
+      scope: 'flows:write',
+      errors: [404, 409],
+      handler: (context, { params }) => archiveFlow(deps, context, params.id),
+    }),
+    route({
+      ...common,
+      method: 'POST',
+      path: '/flows/:id/unarchive',
+      id: 'unarchiveFlow',
+      summary: 'Take a flow out of the archive',
+      description:
+        'It is `published` again when it ever was, else a `draft`. 409 (`not_archived`) when it is in no archive. Emits `flow.unarchived`.',
+      scope: 'flows:write',
+      errors: [404, 409],
+      handler: (context, { params }) => unarchiveFlow(deps, context, params.id),
     }),
   ]
 }

@@ -1,12 +1,22 @@
 import Type from 'typebox'
 import { flowKind, graphInput, variables } from '../../flows/graph.ts'
 import { ISSUE_SEVERITY } from '../../flows/validation.ts'
-import { input, nullable } from '../../http/schema.ts'
+import { listParameters } from '../../http/list.ts'
+import { input, nullable, oneOf } from '../../http/schema.ts'
 import { actionSchema, pathEntrySchema, scalarsSchema, turnSchema } from '../../schemas/flow-step.ts'
 
 const name = Type.String({ minLength: 1, maxLength: 200 })
 const description = Type.String({ maxLength: 2000 })
 const optional = Type.Optional
+
+export const flowListQuery = Type.Object(
+  {
+    ...listParameters,
+    kind: optional(flowKind),
+    status: optional(oneOf(['draft', 'published', 'archived'])),
+  },
+  { additionalProperties: false },
+)
 
 export const createBody = input({
   name,

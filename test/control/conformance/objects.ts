@@ -278,6 +278,10 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
     const events = forTenant(maker.world.store.db, maker.tenant).select('events').select('id')
     return events.limit(1).executeTakeFirstOrThrow()
   },
+  '/flows/:id/unarchive': async maker => {
+    const { id } = await maker.ask('POST /v1/flows', { name: 'Flow' })
+    return withId(maker.ask(`POST /v1/flows/${id}/archive`))
+  },
   '/flows/:id': maker => withId(maker.ask('POST /v1/flows', { name: 'Flow' })),
   '/inbound_routes/:id': maker =>
     withId(maker.ask('POST /v1/inbound_routes', { match: { to: '7' }, target: { type: 'echo' } })),
