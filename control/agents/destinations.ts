@@ -1,7 +1,6 @@
 import type { Failure, SipParty } from '../../media/protocol.ts'
-import { wayTo } from '../calls/dial.ts'
+import { outsideProblem, wayTo } from '../calls/dial.ts'
 import { isInHours, scoreOf } from '../calls/inbound.ts'
-import { isSandboxNumber } from '../calls/sandbox.ts'
 import type { InboundRouteRow } from '../calls/tables.ts'
 import type { UserRow } from '../contact-centre/tables.ts'
 import type { Onward } from '../queues/rings.ts'
@@ -41,8 +40,9 @@ export async function destinationOf(
   if (route !== undefined) return { kind: 'route', route }
   if (!E164.test(to.user)) return { failure: 'not_found', message: `Nobody is reached by ${to.user}.` }
   const number = await numberOf(db, tenant, user)
+  const refused = await outsideProblem(db, tenant, to.user)
+  if (refused !== null) return { failure: 'not_found', message: refused.message }
   if (!tenant.livemode) {
-    if (!isSandboxNumber(to.user)) return { failure: 'not_found', message: 'Test mode reaches sandbox numbers only.' }
     return { kind: 'outside', onward: { to: to.user, from: number ?? from.uri, connectionId: null } }
   }
   const way = await wayTo(db, tenant, { to: to.user, from: number }, { sipHost, vault })

@@ -3,13 +3,14 @@ import { type PlacingDeps, placeMembersCall } from '../agents/placed-calls.ts'
 import type { BrowserSessionRow } from '../agents/tables.ts'
 import { tenantOf } from '../calls/records.ts'
 import type { AgentWish } from '../contact-centre/tables.ts'
-import { isProblem, type Problem, problem } from '../http/errors.ts'
+import { conflict, isProblem, type Problem, problem } from '../http/errors.ts'
 import { newId } from '../ids.ts'
 import type { MediaPort } from '../media-events.ts'
 import { agentStatusOf, setWish } from '../queues/agent-status.ts'
 import type { CallCentre } from '../queues/call-centre.ts'
 import { type Handling, hold, type PartyTarget, transferBlind } from '../queues/call-handling.ts'
 import { isCaller } from '../queues/rings.ts'
+import type { Side } from '../queues/sides.ts'
 import { forTenant } from '../tenancy.ts'
 
 export interface SoftphoneDeps extends PlacingDeps {
@@ -59,7 +60,12 @@ export class Softphones {
       case 'hold':
       case 'unhold': {
         const held = body.type === 'hold'
-        return (await this.#withCall(session, media, handling => hold(handling, held))) ?? { type: 'hold', held }
+        return (
+          (await this.#withCall(session, media, (handling, side) => hold(handling, held, side))) ?? {
+            type: 'hold',
+            held,
+          }
+        )
       }
       case 'dial':
         return this.#dial(session, String(body.to ?? '').trim(), media)
@@ -106,7 +112,7 @@ export class Softphones {
   async #transfer(session: BrowserSessionRow, to: string, media: MediaPort): Promise<Said | Problem> {
     const target = await this.#target(session, to)
     if (isProblem(target)) return target
-    const refused = await this.#withCall(session, media, handling => transferBlind(handling, target))
+    const refused = await this.#withCall(session, media, (handling, side) => transferBlind(handling, target, side))
     return refused ?? { type: 'done', message: `Transferred to ${to}.` }
   }
 
@@ -128,7 +134,7 @@ export class Softphones {
   async #withCall(
     session: BrowserSessionRow,
     media: MediaPort,
-    act: (handling: Handling) => Promise<Problem | null>,
+    act: (handling: Handling, side: Side) => Promise<Problem | null>,
   ): Promise<Problem | null> {
     const { store, centre } = this.#deps
     const tenant = tenantOf(session)
@@ -138,13 +144,11 @@ export class Softphones {
       .where('open_user', '=', session.user_id)
       .where('state', '=', 'talking')
       .executeTakeFirst()
-    if (ring === undefined)
-      return problem('resource_conflict', 'You are in no call.', { details: { reason: 'not_running' } })
-    if (isCaller(ring))
-      return problem('resource_conflict', 'You called somebody inside: that call can only be hung up.', {
-        details: { reason: 'not_connected' },
-      })
+    // Who listens in, or is asked, has no say.
+    const isParty = ring !== undefined && (ring.open_call !== null || isCaller(ring))
+    if (!isParty) return conflict('not_running', 'You are in no call.')
+    const side = isCaller(ring) ? 'caller' : 'answerer'
     const request = { requestId: newId('request'), idempotencyKey: null }
-    return centre.handle(media, { tenant, callId: ring.call_id, request }, act)
+    return centre.handle(media, { tenant, callId: ring.call_id, request }, handling => act(handling, side))
   }
 }

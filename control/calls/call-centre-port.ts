@@ -1,6 +1,7 @@
 import type { EndedReason, MediaSnapshot } from '../../media/protocol.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Trx } from '../store.ts'
+import type { Tenant } from '../tenancy.ts'
 import type { FollowUp, Of } from './event-handler.ts'
 
 type Own = () => Promise<FollowUp | null>
@@ -15,6 +16,12 @@ export interface CallCentrePort {
   onAnswered(trx: Trx, event: Of<'leg.answered'>, own: Own): Promise<FollowUp | null>
   onEnded(trx: Trx, event: Of<'leg.ended'>, own: Own): Promise<FollowUp | null>
   onKey(trx: Trx, event: Of<'leg.dtmf'>, own: Own, drive: (media: MediaPort) => Promise<void>): Promise<FollowUp | null>
+  /** Whether a new call to a queue is refused as busy, with its rows at their end. */
+  refuses(
+    trx: Trx,
+    tenant: Tenant,
+    call: { callId: string; legId: string; queueId: string; at: string },
+  ): Promise<boolean>
   ofOwn(trx: Trx, legId: string, own: Own): Promise<FollowUp | null>
   /** Ends a leg that media does not have, and what hangs on it. */
   end(

@@ -4,6 +4,7 @@ import { doNotCallProblem } from '../callbacks/do-not-call.ts'
 import { credentialsOf } from '../connections/account.ts'
 import { addressOfRecord, sipHost } from '../connections/address.ts'
 import { type Problem, problem } from '../http/errors.ts'
+import { hostProblem } from '../http/url-policy.ts'
 import { newId } from '../ids.ts'
 import { endProgram, insertProgram, type ProgramTarget, programOfLeg } from '../live/records.ts'
 import type { MediaPort } from '../media-events.ts'
@@ -47,6 +48,8 @@ export interface DialDeps {
   sipHost: string
   /** Opens the passwords of connections. */
   vault: Vault
+  /** CIDR blocks beyond the public network that an operator lets through. */
+  allowedNetworks: string[]
   /** Where our own SIP is reached from this machine, for sandbox numbers. */
   loopback?: { host: string; port: number }
 }
@@ -56,11 +59,12 @@ export type Placed = { call: CallRow; participant: ParticipantRow }
 
 const E164 = /^\+[1-9][0-9]{1,14}$/
 const SIP_URI = /^sip:(?:[^@\s<>"]{1,128}@)?[^@\s<>";?]{1,253}(?:;[^\s<>"]{0,128})?$/
+const SIP_HOST = /^sip:(?:[^@]*@)?(\[[^\]]*\]|[^:;]*)/
 const BUSY_RETRY_S = 5
 
 /**
  * Places an outbound call. `also` writes what belongs to the call in the same transaction, before media knows of it.
- * A number goes out over the connection of the number it is from, else over the first trunk; a SIP URI is dialled as it is.
+ * A number goes out over the connection of the number it is from, else over the first trunk; a SIP URI is dialled as it is, at a public address.
  */
 export async function placeCall(
   deps: DialDeps,
@@ -68,10 +72,12 @@ export async function placeCall(
   request: DialRequest,
   also: (trx: Trx, placed: Placed) => Promise<void>,
 ): Promise<Placed | Problem> {
+  const misled = strayProblem(deps, caller, request.to)
+  if (misled !== null) return misled
   const legId = newId('participant')
   const way = caller.livemode
     ? await wayTo(deps.store.db, caller, request, deps)
-    : ((await doNotCallProblem(deps.store.db, caller, request.to)) ?? sandboxWay(deps, request, legId))
+    : ((await outsideProblem(deps.store.db, caller, request.to)) ?? sandboxWay(deps, request, legId))
   if ('problem' in way) return way
   const at = deps.now().toISOString()
   const placed = await deps.store.transaction(async trx => {
@@ -113,12 +119,26 @@ export async function placeCall(
   return refused(deps, legId, reply.failure, reply.message)
 }
 
+/** Why a number or SIP URI is not called, whatever asks for it: the do-not-call list, and a test call that is to leave the sandbox. */
+export async function outsideProblem(db: Db, tenant: Tenant, to: string): Promise<Problem | null> {
+  const blocked = await doNotCallProblem(db, tenant, to)
+  return blocked ?? (tenant.livemode || isSandboxNumber(to) ? null : sandboxOnly())
+}
+
+const sandboxOnly = (): Problem => {
+  const message = 'A test key reaches nobody outside: dial a sandbox number (+15005550001 to 7), or use a live key.'
+  return problem('parameter_invalid', message, { param: 'to' })
+}
+
+/** A SIP URI of a private address; the media process judges it too, and names by the address that is dialled. */
+function strayProblem({ allowedNetworks }: DialDeps, { livemode }: Caller, to: string): Problem | null {
+  const host = SIP_URI.test(to) ? SIP_HOST.exec(to)?.[1] : undefined
+  return host === undefined ? null : hostProblem(host, { publicOnly: livemode, allowed: allowedNetworks }, 'to')
+}
+
 /** A test call goes to a sandbox number or nowhere. */
 function sandboxWay({ loopback }: DialDeps, { to, from }: DialRequest, legId: string): Way | Problem {
-  if (loopback === undefined || !isSandboxNumber(to)) {
-    const message = 'A test key reaches nobody outside: dial a sandbox number (+15005550001 to 7), or use a live key.'
-    return problem('parameter_invalid', message, { param: 'to' })
-  }
+  if (loopback === undefined || !isSandboxNumber(to)) return sandboxOnly()
   if (from !== undefined && !E164.test(from) && !SIP_URI.test(from)) return malformed('from')
   const target = sandboxTarget(to, legId, loopback)
   return { target, connection: null, from: from ?? target.from.uri }
@@ -181,6 +201,7 @@ export async function wayTo(
     uri: to,
     from: { uri: E164.test(caller) ? `sip:${caller}@${sipHost}` : caller, displayName: null },
     via: null,
+    publicOnly: true,
     credentials: null,
     codecs: ['PCMU' as const, 'PCMA' as const],
   }
@@ -212,9 +233,11 @@ function overTrunk(to: string, from: string | undefined, connection: ConnectionR
     uri: `sip:${to}@${host}${port === 5060 ? '' : `:${port}`}`,
     from: { uri: E164.test(caller) ? `sip:${caller}@${host}` : caller, displayName: null },
     via: { host, port, transport },
+    publicOnly: true,
     credentials: credentialsOf(vault, connection),
     codecs: JSON.parse(connection.codecs) as DialTarget['codecs'],
     ...(connection.dtmf_mode === 'auto' ? {} : { dtmf: connection.dtmf_mode }),
+    srtp: connection.srtp,
   }
   return { target, connection, from: caller }
 }

@@ -1,5 +1,6 @@
 import type { MediaEvent, MediaSnapshot } from '../../media/protocol.ts'
 import { applyConnectionReport } from '../connections/status.ts'
+import type { FollowUpTask } from '../follow-ups.ts'
 import type { MediaHandler } from '../media-client.ts'
 import type { MediaPort, NumberedEvent } from '../media-events.ts'
 import type { Store, Trx } from '../store.ts'
@@ -75,16 +76,20 @@ export class CallDriver implements MediaHandler {
     })
   }
 
-  async events(batch: readonly NumberedEvent[], media: MediaPort): Promise<(() => Promise<void>)[]> {
+  async events(batch: readonly NumberedEvent[], media: MediaPort): Promise<FollowUpTask[]> {
     const { store } = this.#deps
     const pins = await judgePins(store.db, batch)
     const followUps = await store.transaction(trx => this.#apply(trx, batch, pins))
-    return followUps.map(followUp => () => followUp(media))
+    return followUps.map(({ key, run }) => ({ key, run: () => run(media) }))
   }
 
-  async #apply(trx: Trx, batch: readonly NumberedEvent[], pins: ReadonlyMap<number, PinVerdict>): Promise<FollowUp[]> {
+  async #apply(
+    trx: Trx,
+    batch: readonly NumberedEvent[],
+    pins: ReadonlyMap<number, PinVerdict>,
+  ): Promise<{ key: string; run: FollowUp }[]> {
     const position = await readPosition(trx)
-    const followUps: FollowUp[] = []
+    const followUps: { key: string; run: FollowUp }[] = []
     let { lastSeq } = position
     for (const { seq, event } of batch) {
       // Delivered again, since the acknowledgement was lost.
@@ -92,9 +97,10 @@ export class CallDriver implements MediaHandler {
       lastSeq = seq
       const handler = this.#handlers[event.name] as EventHandler<never> | undefined
       const followUp = (await handler?.(trx, event as never, pins.get(seq))) ?? null
-      if (followUp !== null) followUps.push(followUp)
+      const key = keyOf(event)
+      if (followUp !== null) followUps.push({ key, run: followUp })
       const led = (await this.#deps.programs?.on(trx, event)) ?? null
-      if (led !== null) followUps.push(led)
+      if (led !== null) followUps.push({ key, run: led })
     }
     if (lastSeq !== position.lastSeq) await savePosition(trx, { ...position, lastSeq })
     return followUps
@@ -113,6 +119,14 @@ export class CallDriver implements MediaHandler {
   }
 }
 
+/** Whose commands keep their order: those of a leg, of a room, of a device; of others all. */
+function keyOf({ name, body }: MediaEvent): string {
+  if ('legId' in body) return body.legId
+  if ('roomId' in body) return body.roomId
+  if ('browserId' in body) return body.browserId
+  return 'registerId' in body ? body.registerId : name
+}
+
 /** What each event means. */
 function handlers({ log, centre, devices }: DriverDeps, seating: Seating, audio: CallAudio): EventHandlers {
   const legs = new LegEvents({ log, seating, audio })
@@ -123,7 +137,7 @@ function handlers({ log, centre, devices }: DriverDeps, seating: Seating, audio:
   ) => centre.ofOwn(trx, body.legId, () => legs.change(trx, body.legId, at, decide))
   return {
     'leg.incoming': async (trx, event) =>
-      (await devices?.incoming(trx, event)) ?? onIncoming({ log, seating }, trx, event),
+      (await devices?.incoming(trx, event)) ?? onIncoming({ log, seating, centre }, trx, event),
     'leg.ringing': (trx, event) => change(trx, event, rows => onRinging(rows, event.at)),
     'leg.answered': (trx, event) => centre.onAnswered(trx, event, () => legs.answered(trx, event)),
     'leg.joined': (trx, event) => legs.joined(trx, event),

@@ -2,6 +2,7 @@ import { newId } from '../ids.ts'
 import { insertProgram, type ProgramTarget } from '../live/records.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Trx } from '../store.ts'
+import type { CallCentrePort } from './call-centre-port.ts'
 import type { FollowUp, Of } from './event-handler.ts'
 import { addressOf, isInHours, routeInbound } from './inbound.ts'
 import { insertParty, type NewParty, tenantOf } from './records.ts'
@@ -14,11 +15,12 @@ const NONE: ReadonlyMap<string, number> = new Map()
 export interface IncomingDeps {
   log: { info(fields: object, message: string): void }
   seating: Seating
+  centre: Pick<CallCentrePort, 'refuses'>
 }
 
 /** Somebody calls: who is let in gets a call of its own, everybody else an answer that says why not. */
 export async function onIncoming(
-  { log, seating }: IncomingDeps,
+  { log, seating, centre }: IncomingDeps,
   trx: Trx,
   { body, at }: Of<'leg.incoming'>,
 ): Promise<FollowUp> {
@@ -43,6 +45,13 @@ export async function onIncoming(
   const party = partyOf(body, connection, route)
   const tenant = tenantOf(route)
   await insertParty(trx, tenant, party, at)
+  const { callId, queueId = null } = party
+  if (queueId !== null && (await centre.refuses(trx, tenant, { callId, legId, queueId, at }))) {
+    return async media => {
+      log.info({ callId, legId, sipCallId, routeId: route.id }, 'incoming call refused: its queue is shut')
+      await media.request('leg.reject', { legId, sipCode: 486, reason: 'busy', retryAfterS: null })
+    }
+  }
   const led = programOf(route)
   if (led !== null) await insertProgram(trx, tenant, party, led, at)
   return media => {

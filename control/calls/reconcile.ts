@@ -100,7 +100,7 @@ export class Reconciler {
     const rows = await loadLeg(this.#deps.store.db, leg.legId)
     if (rows === null && (await resumeSandboxLeg(leg, media))) return
     if (rows === null || rows.call.ended_at !== null) {
-      await this.#turnAway(leg, media)
+      await this.#turnAway(leg, rows?.call ?? null, media)
       return
     }
     const { participant, call } = rows
@@ -120,11 +120,17 @@ export class Reconciler {
   }
 
   /** Nobody's: it was refused, or its call has ended, and the command for that was lost. */
-  async #turnAway(leg: LegSnapshot, media: MediaPort): Promise<void> {
+  async #turnAway(leg: LegSnapshot, call: CallRow | null, media: MediaPort): Promise<void> {
     const { legId } = leg
     if (leg.state === 'ended') return
     if (leg.state === 'incoming') {
-      await media.request('leg.reject', { legId, sipCode: 404, retryAfterS: null, reason: 'not_found' })
+      const sipCode = call?.sip_code ?? 404
+      await media.request('leg.reject', {
+        legId,
+        sipCode,
+        retryAfterS: null,
+        reason: call?.ended_reason ?? 'not_found',
+      })
     } else await media.request('leg.hangup', { legId, reason: 'internal_error' })
   }
 

@@ -21,6 +21,7 @@ import { doNotCall } from './090-do-not-call.ts'
 import { runningAudio } from './092-running-audio.ts'
 import { connections } from './094-connections.ts'
 import { ledRings } from './095-led-rings.ts'
+import { connectionSrtp } from './100-connection-srtp.ts'
 import { capturePauses } from './107-capture-pauses.ts'
 import { transcriptFailures } from './108-transcript-failures.ts'
 import { dueCallbacks } from './109-due-callbacks.ts'
@@ -49,6 +50,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '092-running-audio': runningAudio,
   '094-connections': connections,
   '095-led-rings': ledRings,
+  '100-connection-srtp': connectionSrtp,
   '107-capture-pauses': capturePauses,
   '108-transcript-failures': transcriptFailures,
   '109-due-callbacks': dueCallbacks,

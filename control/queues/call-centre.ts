@@ -16,6 +16,7 @@ import { driveLegs } from './legs.ts'
 import { agentFree, endRingsOf, PURPOSES, takeOver } from './purposes.ts'
 import { finishRing, hangUpLeg, legsOfRing, mainRing, ringsOf, setLeg } from './rings.ts'
 import { round, tenantsWaiting } from './rounds.ts'
+import { refuseWhenShut } from './shut.ts'
 import type { RingRow } from './tables.ts'
 import { type Led, leadTo, type RungParty, ringParty, type Target } from './targets.ts'
 import { pressWhileWaiting } from './wait-keys.ts'
@@ -148,6 +149,10 @@ export class CallCentre implements CallCentrePort {
     })
   }
 
+  refuses(...[trx, tenant, call]: Parameters<CallCentrePort['refuses']>): Promise<boolean> {
+    return refuseWhenShut(trx, tenant, call)
+  }
+
   /** What concerns a call's own leg only. */
   async ofOwn(trx: Trx, legId: string, own: () => Promise<FollowUp | null>): Promise<FollowUp | null> {
     const leg = await findLeg(trx, legId)
@@ -186,7 +191,10 @@ export class CallCentre implements CallCentrePort {
     }
     const silent = snapshot.legs.filter(leg => !leg.playing).map(leg => leg.legId)
     if (silent.length === 0) return
-    const waiting = trx.updateTable('participants').set({ prompted: 0 }).where('step', 'in', ['queued', 'calling'])
+    const waiting = trx
+      .updateTable('participants')
+      .set({ prompted: 0 })
+      .where('step', 'in', ['queued', 'calling', 'hanging_up'])
     await waiting.where('id', 'in', silent).execute()
   }
 
@@ -261,9 +269,9 @@ export class CallCentre implements CallCentrePort {
     const ring = await forTenant(trx, tenant).find('rings', leg.ring_id ?? '')
     // Somebody else was first, or nobody is wanted any more.
     if (numUpdatedRows === 0n || ring === undefined || leg.step === 'hanging_up') {
-      return hangUpLeg(trx, tenant, leg.id, 'no_answer')
+      return hangUpLeg(trx, tenant, leg.id, 'answered_elsewhere')
     }
-    await finishRing(trx, tenant, ring, { reason: 'no_answer', keep: leg.id })
+    await finishRing(trx, tenant, ring, { reason: 'answered_elsewhere', keep: leg.id })
     await setLeg(trx, tenant, leg.id, { step: 'bridging' })
     await PURPOSES[ring.purpose].answered({ deps: this.#deps, trx, tenant, ring, at }, leg)
   }

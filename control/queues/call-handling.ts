@@ -1,3 +1,4 @@
+import { outsideProblem } from '../calls/dial.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
 import type { MediaPort } from '../media-events.ts'
@@ -7,6 +8,7 @@ import type { CallCentreDeps } from './deps.ts'
 import { superviseAs } from './legs.ts'
 import { agentFree, takeBack, takeOver } from './purposes.ts'
 import { finishRing, isCaller, mainLeg, mainRing, ringsOf, setLeg } from './rings.ts'
+import { answererOf, changePlaces, type Side } from './sides.ts'
 import type { RingRow } from './tables.ts'
 import { leadTo, ringParty, type Target, tellCall } from './targets.ts'
 import { findCall, leaveQueue } from './waiting-calls.ts'
@@ -50,15 +52,22 @@ async function findLeadable({ trx, tenant, callId }: Handling): Promise<Found | 
 
 // ---------------------------------------------------------------------------------------------------- transfer
 
-/** At once: who talked with the caller is free, and the caller is led to the target. */
-export async function transferBlind(handling: Handling, target: Target): Promise<Problem | null> {
+/** At once: who wants it so is free, and the other is led to the target. */
+export async function transferBlind(
+  handling: Handling,
+  target: Target,
+  side: Side = 'answerer',
+): Promise<Problem | null> {
   const { deps, trx, tenant, callId, at, request } = handling
+  const before = await findLeadable(handling)
+  if ('problem' in before) return before
+  const refused = await targetProblem(handling, target)
+  if (refused !== null) return refused
+  // A caller's own transfer begins with the two changing places.
+  const unchanged = side === 'caller' ? await changePlaces(trx, tenant, callId) : null
+  if (unchanged !== null) return unchanged
   const found = await findLeadable(handling)
   if ('problem' in found) return found
-  if (target.type === 'user') {
-    const refused = await unreachable(handling, target.id)
-    if (refused !== null) return refused
-  }
   await leaveQueue(trx, tenant, callId, { outcome: 'transferred', at })
   const rings = await ringsOf(trx, tenant, callId)
   await endRings(
@@ -71,6 +80,12 @@ export async function transferBlind(handling: Handling, target: Target): Promise
   await leadTo(deps, trx, tenant, { callId, legId: found.leg.id, at }, target, 'transfer')
   await tellCall(trx, tenant, callId, { type: 'call.transferred', at, request })
   return null
+}
+
+/** Whom nobody can be given to. */
+async function targetProblem(handling: Handling, target: Target): Promise<Problem | null> {
+  if (target.type === 'user') return unreachable(handling, target.id)
+  return target.type === 'number' ? outsideProblem(handling.trx, handling.tenant, target.to) : null
 }
 
 async function unreachable({ deps, trx, tenant, at }: Handling, userId: string): Promise<Problem | null> {
@@ -104,10 +119,8 @@ export async function transferAttended(handling: Handling, target: PartyTarget):
   if (rings.some(ring => ring.purpose === 'consult')) {
     return conflict('already_consulting', 'Somebody is being asked already.')
   }
-  if (target.type === 'user') {
-    const refused = await unreachable(handling, target.id)
-    if (refused !== null) return refused
-  }
+  const refused = await targetProblem(handling, target)
+  if (refused !== null) return refused
   const ring = await ringParty(deps, trx, tenant, { callId, target, purpose: 'consult', at })
   if (ring === null) return conflict('agent_busy', 'The member is on another call.')
   await setLeg(trx, tenant, found.leg.id, { on_hold: 1 })
@@ -140,12 +153,15 @@ export async function endConsultation(handling: Handling, how: 'complete' | 'can
 
 // ---------------------------------------------------------------------------------------------------- hold
 
-export async function hold(handling: Handling, isHeld: boolean): Promise<Problem | null> {
+/** Puts the other one on hold, or takes it back. */
+export async function hold(handling: Handling, isHeld: boolean, side: Side = 'answerer'): Promise<Problem | null> {
   const { trx, tenant, callId } = handling
   const found = await findLeadable(handling)
   if ('problem' in found) return found
-  const { call, leg } = found
-  if (leg.step !== 'connected' && leg.step !== 'settled') {
+  const { call } = found
+  const leg = side === 'answerer' ? found.leg : await answererOf(trx, tenant, callId)
+  if ('problem' in leg) return leg
+  if (side === 'answerer' && leg.step !== 'connected' && leg.step !== 'settled') {
     return conflict('not_connected', 'The caller talks with nobody, and hears what it waits with.')
   }
   if ((leg.on_hold === 1) === isHeld) {
@@ -155,8 +171,16 @@ export async function hold(handling: Handling, isHeld: boolean): Promise<Problem
     return conflict('already_consulting', 'Somebody is being asked: complete or cancel that first.')
   }
   await setLeg(trx, tenant, leg.id, { on_hold: isHeld ? 1 : 0 })
-  await (isHeld ? pause(handling, call) : resume(handling, call))
+  if (isHeld) await pause(handling, call)
+  // Each of two members may have the other on hold.
+  else if (!(await isAnyHeld(handling))) await resume(handling, call)
   return null
+}
+
+async function isAnyHeld({ trx, tenant, callId }: Handling): Promise<boolean> {
+  const held = forTenant(trx, tenant).select('participants').select('id').where('call_id', '=', callId)
+  const running = held.where('on_hold', '=', 1).where('step', 'not in', ['ended', 'hanging_up'])
+  return (await running.executeTakeFirst()) !== undefined
 }
 
 const pause = (handling: Handling, call: CallRow): Promise<void> =>
@@ -203,9 +227,11 @@ export async function supervise(
     await forTenant(trx, tenant).update('rings').set({ mode }).where('id', '=', there.id).execute()
     return { ...there, mode }
   }
+  const refused = await unreachable(handling, userId)
+  if (refused !== null) return refused
   const target = { type: 'user' as const, id: userId }
   const ring = await ringParty(deps, trx, tenant, { callId, target, purpose: 'supervise', mode, at })
-  return ring ?? conflict('agent_unreachable', 'The member has no phone or softphone that could ring.')
+  return ring ?? conflict('agent_busy', 'The member is on another call.')
 }
 
 /** A supervisor who is in the call is heard by others from now on. */

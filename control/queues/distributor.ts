@@ -95,14 +95,23 @@ function compare(a: Waiting, b: Waiting): number {
   return b.priority - a.priority || a.since - b.since || (a.id < b.id ? -1 : 1)
 }
 
+/** Why a queue takes no calls now, whoever calls. */
+export function shutReason(
+  queue: QueueRules | undefined,
+  signedIn: ReadonlySet<string>,
+): Exclude<OverflowReason, 'max_wait'> | null {
+  if (queue === undefined || !queue.enabled) return 'disabled'
+  return queue.overflowWhenNoAgents && ![...queue.members].some(id => signedIn.has(id)) ? 'no_agents' : null
+}
+
 function overflowReason(
   item: Waiting,
   queue: QueueRules | undefined,
   signedIn: ReadonlySet<string>,
   now: number,
 ): OverflowReason | null {
-  if (queue === undefined || !queue.enabled) return 'disabled'
-  if (queue.overflowWhenNoAgents && ![...queue.members].some(id => signedIn.has(id))) return 'no_agents'
+  const shut = shutReason(queue, signedIn)
+  if (shut !== null) return shut
   return item.overflowAt !== null && item.overflowAt <= now ? 'max_wait' : null
 }
 

@@ -5,12 +5,12 @@ import {
   type EndedReason,
   type Failure,
   isFailure,
+  isPublicAddress,
 } from '../../media/protocol.ts'
-import { doNotCallProblem } from '../callbacks/do-not-call.ts'
 import { affinityOf, ownRoom } from '../calls/decide.ts'
-import { wayTo } from '../calls/dial.ts'
+import { outsideProblem, wayTo } from '../calls/dial.ts'
 import { tenantOf } from '../calls/records.ts'
-import { isSandboxNumber, sandboxTarget } from '../calls/sandbox.ts'
+import { sandboxTarget } from '../calls/sandbox.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
 import { nodeOf } from '../databases/node.ts'
 import type { MediaPort } from '../media-events.ts'
@@ -19,7 +19,7 @@ import type { Db } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { CallCentreDeps } from './deps.ts'
 import { holdAudio } from './hold-audio.ts'
-import { findRing, type Onward, type RingTarget, ringsOf } from './rings.ts'
+import { BUSY_TONE, findRing, type Onward, type RingTarget, ringsOf } from './rings.ts'
 import { findCall, positionOf } from './waiting-calls.ts'
 
 /**
@@ -58,7 +58,9 @@ const legsToDrive = (db: Db): Promise<ParticipantRow[]> =>
     .where('node_id', '=', nodeOf(db))
     .where(eb =>
       eb.or([
-        eb('step', 'in', ['to_dial', 'bridging', 'hanging_up']),
+        eb('step', 'in', ['to_dial', 'bridging']),
+        // Who hears a tone first is hung up by media when that is over.
+        eb.and([eb('step', '=', 'hanging_up'), eb.or([eb('leave_prompt', 'is', null), eb('prompted', '=', 0)])]),
         eb.and([eb('step', 'in', ['queued', 'calling', 'connected', 'bridged']), eb('prompted', '=', 0)]),
         eb.and([eb('step', '=', 'settled'), eb('on_hold', 'is not', null), eb('prompted', '=', 0)]),
       ]),
@@ -81,6 +83,7 @@ async function driveLeg(deps: CallCentreDeps, media: MediaPort, leg: Participant
     case 'bridging':
       return bridge(deps, media, { leg, call, tenant })
     case 'hanging_up':
+      if (leg.leave_prompt === BUSY_TONE) return done(db, leg, await busyTone(media, leg.id))
       return failureOf(await media.request('leg.hangup', { legId: leg.id, reason: leg.leave_reason ?? 'api_hangup' }))
     case 'queued':
       return done(db, leg, await hold(deps, media, { leg, tenant }))
@@ -126,6 +129,18 @@ const ringback = (media: MediaPort, legId: string) =>
     sources: [{ kind: 'tone', name: 'ringback' }],
     loop: true,
     hangupAfter: null,
+  })
+
+/** A second each. */
+const BUSY_TONES = 5
+
+const busyTone = (media: MediaPort, legId: string) =>
+  media.request('leg.play', {
+    legId,
+    playId: BUSY_TONE,
+    sources: Array.from({ length: BUSY_TONES }, () => ({ kind: 'tone' as const, name: 'busy' as const })),
+    loop: false,
+    hangupAfter: 'busy',
   })
 
 // ---------------------------------------------------------------------------------------------------- dialling
@@ -189,11 +204,10 @@ async function dialTarget(
   }
   if (target.kind === 'address') {
     if (!tenant.livemode) {
-      const blocked = await doNotCallProblem(store.db, tenant, target.to)
-      if (blocked !== null) return { failure: 'invalid', message: blocked.message }
-      return loopback !== undefined && isSandboxNumber(target.to)
-        ? sandboxTarget(target.to, leg.id, loopback)
-        : { failure: 'invalid', message: 'test mode reaches sandbox numbers only' }
+      const refused = await outsideProblem(store.db, tenant, target.to)
+      if (refused !== null) return { failure: 'invalid', message: refused.message }
+      if (loopback === undefined) return { failure: 'invalid', message: 'there is no sandbox here' }
+      return sandboxTarget(target.to, leg.id, loopback)
     }
     const from = target.from ?? (call === undefined ? null : ourNumber(call))
     const way = await wayTo(store.db, tenant, { to: target.to, from: from ?? undefined }, { sipHost, vault })
@@ -205,6 +219,8 @@ async function dialTarget(
     uri: target.uri,
     from: { uri: caller.startsWith('sip:') ? caller : `sip:${caller}@${sipHost}`, displayName: null },
     via: target.via,
+    // A phone of our own network may name others of it; it has proved whose it is.
+    publicOnly: target.via === null || isPublicAddress(target.via.host),
     credentials: null,
     codecs: ['PCMU', 'PCMA'],
   }

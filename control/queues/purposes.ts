@@ -8,7 +8,7 @@ import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import { becomeBusy, endWork, missedRing } from './agent-status.ts'
 import type { CallCentreDeps } from './deps.ts'
-import { finishRing, hangUpLeg, mainLeg, type Onward, ringsOf, setLeg } from './rings.ts'
+import { finishRing, hangUpLeg, mainLeg, type Onward, ringsOf, setLeg, turnAway } from './rings.ts'
 import type { RingPurpose, RingRow } from './tables.ts'
 import { leaveVoicemail, tellCall } from './targets.ts'
 import { leaveQueue, offerFailed } from './waiting-calls.ts'
@@ -50,7 +50,7 @@ const direct: Purpose = {
     const caller = await mainLeg(trx, tenant, ring.call_id)
     if (caller === undefined || caller.step === 'ended') return
     if (await leaveVoicemail(deps, trx, tenant, { ring, legId: caller.id, at })) return
-    await hangUpLeg(trx, tenant, caller.id, endedBecause(reason))
+    await turnAway(trx, tenant, caller.id, endedBecause(reason))
   },
   over: leftAlone,
 }

@@ -39,6 +39,9 @@ export interface NewRing {
   onward?: Onward
 }
 
+/** In `leave_prompt`: what is heard before the call ends. */
+export const BUSY_TONE = 'busy-tone'
+
 /** Beyond the time that media rings by itself. */
 const GRACE_MS = 10_000
 
@@ -96,7 +99,7 @@ export async function startRing(trx: Trx, tenant: Tenant, ring: NewRing, at: str
     call_id: ring.callId,
     open_call: isAside ? null : ring.callId,
     user_id: ring.userId,
-    open_user: ring.purpose === 'supervise' ? null : ring.userId,
+    open_user: ring.userId,
     queue_id: ring.queueId,
     callback_id: ring.callbackId,
     purpose: ring.purpose,
@@ -161,6 +164,9 @@ export const mainLeg = (db: Db, tenant: Tenant, callId: string): Promise<Partici
     .where('ring_id', 'is', null)
     .executeTakeFirst()
 
+export const findLeg = (db: Db, tenant: Tenant, id: string): Promise<ParticipantRow | undefined> =>
+  forTenant(db, tenant).find('participants', id)
+
 /** The legs of a ring that have not ended. */
 export const legsOfRing = (db: Db, tenant: Tenant, ringId: string): Promise<ParticipantRow[]> =>
   forTenant(db, tenant)
@@ -192,7 +198,15 @@ export async function setLeg(
 }
 
 export const hangUpLeg = (trx: Trx, tenant: Tenant, legId: string, reason: EndedReason): Promise<void> =>
-  setLeg(trx, tenant, legId, { step: 'hanging_up', leave_reason: reason })
+  setLeg(trx, tenant, legId, { step: 'hanging_up', leave_reason: reason, leave_prompt: null })
+
+/** Ends a caller who has been answered by us and reaches nobody: for `busy` it hears the tone first, as a telephone exchange has it. */
+export const turnAway = (trx: Trx, tenant: Tenant, legId: string, reason: EndedReason): Promise<void> =>
+  setLeg(trx, tenant, legId, {
+    step: 'hanging_up',
+    leave_reason: reason,
+    leave_prompt: reason === 'busy' ? BUSY_TONE : null,
+  })
 
 /** Ends a ring: all its legs but `keep` are hung up, and its agent is free for the next one. */
 export async function finishRing(

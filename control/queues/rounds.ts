@@ -119,7 +119,7 @@ async function agentsOf(
   return agents
 }
 
-function rulesOf(row: QueueRow, users: readonly UserRow[]): QueueRules {
+export function rulesOf(row: QueueRow, users: readonly UserRow[]): QueueRules {
   const settings = settingsOf(row)
   const teams = new Set(settings.member_team_ids)
   const named = new Set(settings.member_user_ids)

@@ -21,7 +21,7 @@ export interface RingTable extends TenantColumns {
   open_call: string | null
   /** The agent; null when a number is rung. */
   user_id: string | null
-  /** The user's ID: unique, so that nobody gets two calls. Null for who does not answer calls: a supervisor. */
+  /** The user's ID: unique, so that nobody gets two calls: who listens to one as a supervisor neither. */
   open_user: string | null
   queue_id: string | null
   callback_id: string | null

@@ -6,7 +6,7 @@ import { toCall } from '../schemas/call.ts'
 import type { Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { CallCentreDeps, Program } from './deps.ts'
-import { findRing, hangUpLeg, mainLeg, setLeg, startRing } from './rings.ts'
+import { findRing, hangUpLeg, mainLeg, setLeg, startRing, turnAway } from './rings.ts'
 import type { RingPurpose, RingRow } from './tables.ts'
 import { findCall, joinQueue } from './waiting-calls.ts'
 
@@ -55,7 +55,7 @@ export async function leadTo(
         .execute()
       return setLeg(trx, tenant, led.legId, { step: 'joining' })
     case 'end':
-      return hangUpLeg(trx, tenant, led.legId, target.reason)
+      return turnAway(trx, tenant, led.legId, target.reason)
     default:
       if (await deps.handOver(trx, tenant, { ...led, program: target })) return
       return hangUpLeg(trx, tenant, led.legId, 'no_answer')
@@ -80,7 +80,7 @@ async function leadToParty(
   const ring = await ringParty(deps, trx, tenant, { callId: led.callId, target, purpose, at: led.at })
   if (ring !== null) return
   if (await leaveVoicemail(deps, trx, tenant, { ring: { user_id: userId, queue_id: null }, ...led })) return
-  await hangUpLeg(trx, tenant, led.legId, 'busy')
+  await turnAway(trx, tenant, led.legId, 'busy')
 }
 
 /** Rings a user's devices or a number for a call; null when the user has none, or talks. */

@@ -7,6 +7,8 @@ export type EndedReason =
   | 'api_hangup'
   | 'assistant_ended'
   | 'transfer_completed'
+  /** Of one of several devices that rang at once: another was first. */
+  | 'answered_elsewhere'
   | 'no_answer'
   | 'busy'
   | 'rejected'
@@ -45,6 +47,8 @@ export interface DialTarget {
   from: { uri: string; displayName: string | null }
   /** Next hop when it is not the URI's own host. */
   via: { host: string; port: number; transport: SipTransport } | null
+  /** Who named it may lead us to public addresses only, and to the private networks that an operator allows. */
+  publicOnly: boolean
   credentials: { username: string; password: string } | null
   codecs: CodecName[]
   /** Absent: `auto`. */

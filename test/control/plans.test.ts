@@ -1,5 +1,6 @@
 import { CompiledQuery, type RootOperationNode, SelectQueryNode, sql, ValueNode } from 'kysely'
 import * as assert from 'uvu/assert'
+import { dueCallbacks, isCallbackDue } from '../../control/queues/due-callbacks.ts'
 import type { Store } from '../../control/store.ts'
 import { suite } from '../harness.ts'
 import { ask, makeWorld, serve } from './app-harness.ts'
@@ -109,6 +110,24 @@ test('what is due is found by its time, what runs by its state: jobs, deliveries
     store.db.selectFrom('recordings').select('call_id').where('status', '=', 'recording'),
   ]
   for (const query of due) assert.not.match(await planOf(store, query.compile()), SLOW)
+  await store.close()
+})
+
+test('the next due callback of a queue, of an agent, and whether any is due, is read off an index in its order', async () => {
+  const { store, ours } = await makeWorld()
+  const tenant = { organisationId: ours.organisationId, livemode: true }
+  const { store: heard, nodes } = listening(store)
+  const takers = { agents: new Set(['usr_1']), byQueue: new Map([['q_1', 1]]) }
+  const at = new Date().toISOString()
+  await dueCallbacks(heard.db, tenant, { at, takers })
+  await isCallbackDue(heard.db, tenant, at)
+  assert.is(nodes.length, 5)
+  // Of an assistant's all are dialled.
+  for (const node of nodes.slice(1)) {
+    const query = heard.db.getExecutor().compileQuery(node, { queryId: 'plan' })
+    const plan = await planOf(store, query)
+    assert.not.match(plan, SLOW, plan)
+  }
   await store.close()
 })
 

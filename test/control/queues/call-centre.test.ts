@@ -189,7 +189,17 @@ test('overflow actions agent and busy', async () => {
   const busy = await world.addQueue({ overflow: { ...base, action: 'busy' } })
   const refused = await world.call(busy)
   await world.settle()
-  assert.is(world.media.legs.has(refused), false)
+  assert.is(world.media.legs.get(refused)!.playing, 'busy-tone', 'who was answered hears why')
+  const tone = world.media.sent.findLast(({ name }) => name === 'leg.play')!.body as {
+    hangupAfter: string
+    loop: boolean
+  }
+  assert.equal([tone.hangupAfter, tone.loop], ['busy', false])
+  const sent = world.media.sent.length
+  await world.later(1000)
+  assert.is(world.media.sent.length, sent, 'once')
+  world.media.hangUp(refused, 'busy')
+  await world.settle()
   assert.is((await world.events('call.ended'))[0]!.object.ended_reason, 'busy')
   const caller = await world.call(toAgent)
   await world.settle()

@@ -119,6 +119,17 @@ test('a member who cannot be rung, or is on another call, is a conflict; the cal
   await world.close()
 })
 
+test('a number that must not be called, or cannot be in test mode, is refused: the call goes on as it was', async () => {
+  const { world, ann, callId, act } = await talk()
+  const listed = { id: 'dnc_1', phone: '+14155550142', reason: '', created: world.clock.now().toISOString() }
+  await forTenant(world.store.db, world.tenant).insert('do_not_call', listed)
+  const to = { type: 'number' as const, to: 'sip:+14155550142@192.0.2.9' }
+  assert.is((await act(handling => transferBlind(handling, to)))?.problem, 'do_not_call')
+  assert.is((await act(handling => transferAttended(handling, to)))?.problem, 'do_not_call')
+  assert.is(roomOf(world, ann), callId)
+  await world.close()
+})
+
 test('attended transfer: the caller is on hold while the agent asks; completed, the two talk', async () => {
   const { world, ann, bob, legId, callId, act } = await talk()
   assert.is(await act(handling => transferAttended(handling, { type: 'user', id: bob })), null)
@@ -154,6 +165,25 @@ test('attended transfer: the agent who hangs up completes it; a cancelled or una
   assert.is(world.media.legs.get(legId)!.onHold, false)
   assert.is(await world.status(bob), 'busy')
   assert.is((await callTypes(world)).at(-1), 'call.transferred')
+  await world.close()
+})
+
+test('who listens in is on a call: no other is offered to a supervisor before that one has ended', async () => {
+  const { world, bob, queue, legId, act } = await talk()
+  const queues = forTenant(world.store.db, world.tenant)
+  const { settings } = (await queues.find('queues', queue))!
+  const both = JSON.stringify({ ...JSON.parse(settings), member_user_ids: [bob] })
+  await queues.update('queues').set({ settings: both }).execute()
+  await act(handling => supervise(handling, { mode: 'monitor', userId: bob }))
+  world.media.answer(world.ringing(bob)[0]!.legId)
+  await world.settle()
+  const waiting = await world.call(queue)
+  await world.settle()
+  assert.is(world.ringing(bob).length, 0)
+  world.media.hangUp(legId)
+  await world.settle()
+  assert.is(world.ringing(bob).length, 1)
+  assert.is(world.media.legs.get(waiting)!.playing, 'hold')
   await world.close()
 })
 

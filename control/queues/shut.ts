@@ -1,0 +1,34 @@
+import { endLeg, loadLeg } from '../calls/records.ts'
+import { settingsOf } from '../resources/queues/store.ts'
+import type { Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import { shutReason } from './distributor.ts'
+import { rulesOf } from './rounds.ts'
+import { joinQueue, leaveQueue } from './waiting-calls.ts'
+
+const BUSY_HERE = 486
+
+/**
+ * Whether a queue that would answer only to be busy refuses a new call instead, so that its caller pays for nothing: it takes no calls
+ * now, and overflows to `busy`. The call's rows and events say what happened; 486 is to be answered.
+ */
+export async function refuseWhenShut(
+  trx: Trx,
+  tenant: Tenant,
+  { callId, legId, queueId, at }: { callId: string; legId: string; queueId: string; at: string },
+): Promise<boolean> {
+  const scoped = forTenant(trx, tenant)
+  const row = await scoped.find('queues', queueId)
+  if (row === undefined || settingsOf(row).overflow.action !== 'busy') return false
+  const users = await scoped.select('users').selectAll().where('status', '=', 'active').execute()
+  const active = new Set(users.map(user => user.id))
+  const statuses = await scoped.select('agent_statuses').select('id').where('status', '!=', 'offline').execute()
+  const signedIn = new Set(statuses.map(({ id }) => id).filter(id => active.has(id)))
+  const outcome = shutReason(rulesOf(row, users), signedIn)
+  if (outcome === null) return false
+  await joinQueue(trx, tenant, { callId, legId, queueId, at })
+  await leaveQueue(trx, tenant, callId, { outcome, at })
+  const rows = await loadLeg(trx, legId)
+  if (rows !== null) await endLeg(trx, rows, { reason: 'busy', sipCode: BUSY_HERE, quality: null }, at)
+  return true
+}
