@@ -12,23 +12,25 @@ export interface Host {
   leave: () => Promise<unknown>
 }
 
-/** The product at the configured address when one runs there, else a fresh one of our own. Throws a line that says what to do. */
+/**
+ * A fresh product of our own, on free ports and beside any that runs; with `TANDEM_LIVE_KEY`, the one that runs at the configured
+ * address. Throws a line that says what to do.
+ */
 export async function findHost(env: NodeJS.ProcessEnv): Promise<Host> {
   const read = readConfig(env)
   if ('errors' in read) throw new Error(read.errors.join('\n'))
   const { config } = read
+  if (config.liveKey === null) {
+    const product = await Product.start()
+    return { rest: product, sip: product.sip, isOwn: true, leave: () => product.stop() }
+  }
   const baseUrl = `http://${reachable(config.httpHost)}:${config.httpPort}`
   const isReady = await fetch(`${baseUrl}/readyz`).then(
     response => response.ok,
     () => false,
   )
-  if (!isReady) {
-    const product = await Product.start()
-    return { rest: product, sip: product.sip, isOwn: true, leave: () => product.stop() }
-  }
-  if (config.liveKey === null) {
-    throw new Error(`Tandem runs at ${baseUrl}: set TANDEM_LIVE_KEY to its live key, or stop it first.`)
-  }
+  if (!isReady)
+    throw new Error(`No Tandem answers at ${baseUrl}: start it, or unset TANDEM_LIVE_KEY for one of the demo's own.`)
   return {
     rest: new RestClient(baseUrl, config.liveKey),
     sip: { host: reachable(config.sipHost), port: config.sipPort },

@@ -142,6 +142,7 @@ try {
 } catch (error) {
   show.check(false, 'the demo ran to its end', error instanceof Error ? error.message : String(error))
 }
+await Phone.closeAll()
 await host?.leave()
 await receiver.close()
 const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)

@@ -12,7 +12,7 @@ import { publishedDocument } from '../web/openapi-document.ts'
 const JSON_TYPE = 'application/json; charset=utf-8'
 const HTML = 'text/html; charset=utf-8'
 
-/** `/openapi.json`, `/docs`, `/docs/errors`, `/changelog` and its feeds: without a key, made of the routes and the version files. */
+/** `/` (to the docs), `/openapi.json`, `/docs`, `/docs/errors`, `/changelog` and its feeds: without a key, made of the routes and the version files. */
 export function serveDocs(app: FastifyInstance, now: () => Date): void {
   const document = () => app.swagger() as unknown as OpenApiDocument
   const printed = new Map<string, { day: string; text: string }>()
@@ -38,6 +38,9 @@ export function serveDocs(app: FastifyInstance, now: () => Date): void {
       problem('unknown_version', `There is no version ${version}.`, { param: 'version' }),
     )
   })
+  app.get('/', async (_request, reply) => reply.redirect('/docs'))
+  // Every browser asks for one.
+  app.get('/favicon.ico', async (_request, reply) => reply.code(204).send())
   app.get('/docs', async (request, reply) => reply.type(HTML).send(docsPage(document(), baseUrlOf(request))))
   app.get('/docs/errors', async (_request, reply) => reply.type(HTML).send(errors))
   app.get('/changelog', async (_request, reply) => reply.type(HTML).send(changelog))

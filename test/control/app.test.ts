@@ -131,6 +131,12 @@ test('/docs shows every operation and loads nothing from elsewhere', async () =>
   assert.not.match(text, /<(script|link|img|iframe)|@import|url\(/)
 })
 
+test('who opens the address in a browser is led to /docs', async () => {
+  const { status, headers } = await ask(app, 'GET /')
+  assert.equal([status, headers.location], [302, '/docs'])
+  assert.is((await ask(app, 'GET /favicon.ico')).status, 204)
+})
+
 test('the doc_url of every error leads to a line of its own', async () => {
   const { text } = await ask(app, 'GET /docs/errors')
   for (const code of Object.keys(ERRORS)) assert.match(text, `id="${code}"`)
