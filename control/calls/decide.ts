@@ -1,4 +1,13 @@
-import type { CodecName, Commands, DtmfMode, EndedReason, Events, PlaySource, RoomSpec } from '../../media/protocol.ts'
+import type {
+  CodecName,
+  Commands,
+  DtmfMode,
+  EndedReason,
+  Events,
+  PlaySource,
+  RoomSpec,
+  SrtpPolicy,
+} from '../../media/protocol.ts'
 import type { EventType } from '../events/catalog.ts'
 import { isJoinable } from './join-window.ts'
 import { scheduleOf, settingsOf } from './settings.ts'
@@ -14,6 +23,8 @@ export interface LegRows {
   codecs: CodecName[]
   /** Absent: as SDP agrees. */
   dtmf?: DtmfMode
+  /** Absent: as the far end offers. */
+  srtp?: SrtpPolicy
 }
 
 /** What an event changes. `call.*` events carry the call, `conference.participant.*` the participant. */
@@ -194,6 +205,7 @@ export function commandFor(rows: LegRows): LegCommand | 'seat' | null {
           affinity: affinityOf(call),
           codecs: rows.codecs,
           ...(rows.dtmf === undefined ? {} : { dtmf: rows.dtmf }),
+          ...(rows.srtp === undefined ? {} : { srtp: rows.srtp }),
         },
       }
     case 'settled':

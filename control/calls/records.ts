@@ -42,7 +42,8 @@ export async function loadLeg(db: Db, legId: string): Promise<LegRows | null> {
   const connection = call.connection_id === null ? undefined : await tenant.find('connections', call.connection_id)
   const codecs: CodecName[] = connection === undefined ? ['PCMU', 'PCMA'] : JSON.parse(connection.codecs)
   const dtmf = connection === undefined || connection.dtmf_mode === 'auto' ? {} : { dtmf: connection.dtmf_mode }
-  return { call, participant, room: room ?? null, codecs, ...dtmf }
+  const srtp = connection === undefined ? {} : { srtp: connection.srtp }
+  return { call, participant, room: room ?? null, codecs, ...dtmf, ...srtp }
 }
 
 /** Writes a decision about a leg and tells its events; returns the rows as they are now. */

@@ -3,6 +3,7 @@ import type {
   DtmfMode,
   EndedReason,
   SipTransport,
+  SrtpPolicy,
   StreamEndedReason,
   StreamFormat,
   StreamStatus,
@@ -250,6 +251,7 @@ export interface ConnectionTable extends TenantColumns {
   max_calls: number | null
   enabled: number
   dtmf_mode: Generated<DtmfMode>
+  srtp: Generated<SrtpPolicy>
   /** What media has said of the far end; null: nothing yet. */
   status: Generated<'registered' | 'reachable' | 'unreachable' | null>
   sip_code: Generated<number | null>

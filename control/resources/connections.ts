@@ -25,7 +25,7 @@ const SIP_PORT = 5060
 const SIPS_PORT = 5061
 const port = Type.Integer({ minimum: 1, maximum: 65535, description: 'Absent: 5060, over TLS 5061.' })
 const transport = oneOf(['udp', 'tcp', 'tls'], {
-  description: 'tls: the far end proves who it is by its certificate. Audio is not encrypted.',
+  description: 'tls: the far end proves who it is by its certificate. Audio is encrypted by `srtp`.',
 })
 const allowedIps = Type.Array(Type.String({ maxLength: 50 }), {
   maxItems: 100,
@@ -165,6 +165,7 @@ const EMPTY: Omit<Columns, 'name' | 'kind'> = {
   allowed_ips: '[]',
   codecs: '["PCMU","PCMA"]',
   dtmf_mode: 'auto',
+  srtp: 'off',
   max_calls: null,
   enabled: 1,
 }
@@ -180,6 +181,7 @@ const merge = (row: Columns, body: Change): Columns => ({
   allowed_ips: body.allowed_ips === undefined ? row.allowed_ips : JSON.stringify(body.allowed_ips),
   codecs: body.codecs === undefined ? row.codecs : JSON.stringify(body.codecs),
   dtmf_mode: body.dtmf_mode ?? row.dtmf_mode,
+  srtp: body.srtp ?? row.srtp,
   max_calls: body.max_calls === undefined ? row.max_calls : body.max_calls,
   enabled: body.enabled === undefined ? row.enabled : body.enabled ? 1 : 0,
 })

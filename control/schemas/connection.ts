@@ -6,8 +6,10 @@ export const dtmfMode = oneOf(['auto', 'rfc4733', 'inband', 'info'], {
   description:
     'How keys come and go. auto: by RFC 4733 where the far end takes it, else as tones; SIP INFO is understood too. The others: that way alone.',
 })
-/** Words to come are refused until the engine does what they say. */
-export const srtp = oneOf(['off'])
+export const srtp = oneOf(['off', 'optional', 'required'], {
+  description:
+    'Whether audio is encrypted (SRTP, with keys in SDP). off: never; a call that offers nothing else is refused with 488. required: always, both ways, or there is no call. optional: where the far end can. The keys stand in the signalling: they are secret only where that is, as with `transport` tls.',
+})
 
 export const connectionSchema = Type.Object({
   id: Type.String(),
@@ -56,7 +58,7 @@ export const toConnection = (row: ConnectionRow): Connection => ({
   allowed_ips: JSON.parse(row.allowed_ips) as string[],
   codecs: JSON.parse(row.codecs) as string[],
   dtmf_mode: row.dtmf_mode,
-  srtp: 'off',
+  srtp: row.srtp,
   max_calls: row.max_calls,
   enabled: row.enabled === 1,
   status: row.enabled === 1 ? (row.status ?? 'enabled') : 'disabled',

@@ -21,6 +21,7 @@ const connection = (id: string, more: Partial<ConnectionRow> = {}): ConnectionRo
   max_calls: null,
   enabled: 1,
   dtmf_mode: 'auto',
+  srtp: 'off',
   status: null,
   sip_code: null,
   kept_by: null,

@@ -202,7 +202,7 @@ test('the password of an account is sealed in the database, one of an early vers
   assert.equal(await used(), { ...ACCOUNT.auth, password: 'plain text' })
 })
 
-test('a number goes out over what answers, as its account, and with its keys as `dtmf_mode` says', async () => {
+test('a number goes out over what answers, as its account, with its keys as `dtmf_mode` and its encryption as `srtp` says', async () => {
   const scene = await Scene.open()
   const tenant = { organisationId: scene.app.ours.organisationId, livemode: true }
   const way = async () => {
@@ -213,14 +213,19 @@ test('a number goes out over what answers, as its account, and with its keys as 
       { sipHost: '192.0.2.1', vault: VAULT },
     )
     if ('problem' in found) throw new Error('no way')
-    return { connection: found.connection?.id, from: found.target.from.uri, dtmf: found.target.dtmf }
+    const { from, dtmf, srtp } = found.target
+    return { connection: found.connection?.id, from: from.uri, dtmf, srtp }
   }
-  const id = await scene.make({ ...REGISTRATION, dtmf_mode: 'info' })
-  assert.equal(await way(), { connection: id, from: 'sip:ann@192.0.2.50', dtmf: 'info' })
+  const id = await scene.make({ ...REGISTRATION, dtmf_mode: 'info', srtp: 'required' })
+  assert.is((await scene.read(id)).srtp, 'required')
+  assert.equal(await way(), { connection: id, from: 'sip:ann@192.0.2.50', dtmf: 'info', srtp: 'required' })
+  const relaxed = await scene.app.live(`PATCH /v1/connections/${id}`, { srtp: 'optional' })
+  assert.is(relaxed.body.srtp, 'optional')
+  assert.is((await way()).srtp, 'optional')
   await scene.report(id, 'unreachable', 408)
   assert.is((await way()).connection, id, 'there is no other')
   const other = await scene.make({ name: 'Trunk', kind: 'trunk', host: '192.0.2.60' })
-  assert.equal(await way(), { connection: other, from: 'sip:tandem@192.0.2.60', dtmf: undefined })
+  assert.equal(await way(), { connection: other, from: 'sip:tandem@192.0.2.60', dtmf: undefined, srtp: 'off' })
 })
 
 test.run()
