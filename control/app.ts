@@ -226,7 +226,7 @@ export function buildJobs({ store, config, vault, now, log }: Omit<AppParts, 'me
             segment => `${segment.participant_id}: ${segment.text}`,
           ),
       }),
-      'report.run': reportRunHandler({ store, now, dataDir: config.dataDir, sendMail }),
+      'report.run': reportRunHandler({ store, now, sendMail }),
       // Without a mail server they wait for one.
       ...(sendMail === null ? {} : { mail: mailHandler({ vault, sendMail, log }) }),
     },
@@ -243,7 +243,7 @@ export function buildDuties({ store, config, vault, now, log }: Omit<AppParts, '
     duty('idempotency leases', ATTEMPT_LEASE_MS / 4, () => renewAttempts(store, now())),
     duty('callback expiry', SHORT_DUTY_MS, () => expireCallbacks(store, now())),
     duty('report schedules', SHORT_DUTY_MS, () => startScheduledRuns(store, now())),
-    duty('report files', LONG_DUTY_MS, () => sweepReports({ store, dataDir, now })),
+    duty('report files', LONG_DUTY_MS, () => sweepReports({ store, now })),
     duty('audio files', LONG_DUTY_MS, () => sweepAudio(store.db, dataDir, now())),
     ...(mailerOf(config) === null ? [] : [duty('sunset mails', LONG_DUTY_MS, () => queueSunsetMails(sunset))]),
   ]
@@ -372,7 +372,6 @@ function content({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'confi
     ...reportRoutes({
       store,
       now,
-      dataDir,
       timezoneOf: async (db, tenant) => (await organisationSettings(db, tenant)).timezone,
     }),
   ]

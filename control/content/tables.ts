@@ -9,6 +9,7 @@ export interface ContentTables {
   kb_passages: KbPassageTable
   reports: ReportTable
   report_runs: ReportRunTable
+  report_artifacts: ReportArtifactTable
 }
 
 /** The audio is the file `audio/<id>.wav` of the data directory. */
@@ -76,12 +77,23 @@ export interface ReportRunTable extends TenantColumns {
   started_at: string
   finished_at: string | null
   error: string | null
-  /** Whether the file `reports/<id>.csv` of the data directory is there; `pdf` alike. */
+  /** Whether its pieces are all in `report_artifacts`; `pdf` alike. */
   csv: number
   pdf: number
   recipients: string
   /** JSON list: those of whom is known how it went. */
   deliveries: string
+}
+
+/** A piece of the file that a run has made. */
+export interface ReportArtifactTable extends TenantColumns {
+  run_id: string
+  format: 'csv' | 'pdf'
+  /** From 0. */
+  position: number
+  size_bytes: number
+  /** Base64. */
+  content: string
 }
 
 export type AudioAssetRow = Selectable<AudioAssetTable>

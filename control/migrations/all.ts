@@ -22,7 +22,7 @@ import { runningAudio } from './092-running-audio.ts'
 import { connections } from './094-connections.ts'
 import { ledRings } from './095-led-rings.ts'
 import { connectionSrtp } from './100-connection-srtp.ts'
-import { connectionSrtp } from './100-connection-srtp.ts'
+import { reportArtifacts } from './103-report-artifacts.ts'
 import { capturePauses } from './107-capture-pauses.ts'
 import { transcriptFailures } from './108-transcript-failures.ts'
 import { dueCallbacks } from './109-due-callbacks.ts'
@@ -52,7 +52,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '094-connections': connections,
   '095-led-rings': ledRings,
   '100-connection-srtp': connectionSrtp,
-  '100-connection-srtp': connectionSrtp,
+  '103-report-artifacts': reportArtifacts,
   '107-capture-pauses': capturePauses,
   '108-transcript-failures': transcriptFailures,
   '109-due-callbacks': dueCallbacks,

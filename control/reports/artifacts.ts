@@ -1,9 +1,10 @@
-import { createWriteStream } from 'node:fs'
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import type { Store } from '../store.ts'
+import type { Tenant } from '../tenancy.ts'
 import { CSV_START, csvRecord } from './csv.ts'
 import type { Period } from './period.ts'
+import { PieceWriter, removeArtifacts } from './pieces.ts'
 import type { ReportTable } from './table.ts'
 
 export const FORMATS = ['csv', 'pdf'] as const
@@ -11,26 +12,8 @@ export type Format = (typeof FORMATS)[number]
 
 export const CONTENT_TYPES: Record<Format, string> = { csv: 'text/csv; charset=utf-8', pdf: 'application/pdf' }
 
-/** Written to the file once so much has come together [characters]. */
+/** Written at once when so much has come together [characters]. */
 const CHUNK = 64 * 1024
-
-export const reportFolder = (dataDir: string): string => join(dataDir, 'reports')
-
-/** The file of a run's artifact. */
-export const artifactPath = (dataDir: string, runId: string, format: Format): string =>
-  join(reportFolder(dataDir), `${runId}.${format}`)
-
-/** Its size [bytes]; null when it is not there. */
-export const artifactSize = (dataDir: string, runId: string, format: Format): Promise<number | null> =>
-  stat(artifactPath(dataDir, runId, format)).then(
-    file => file.size,
-    () => null,
-  )
-
-/** Idempotent. */
-export async function removeArtifacts(dataDir: string, runId: string): Promise<void> {
-  for (const format of FORMATS) await rm(artifactPath(dataDir, runId, format), { force: true })
-}
 
 interface Writer {
   write(cells: string[]): Promise<void> | void
@@ -48,35 +31,36 @@ export interface ArtifactPlan {
   signal: AbortSignal
 }
 
-/** Writes the artifacts in one pass over the rows, each whole or not there. However many rows there are, memory holds a page. */
-export async function writeArtifacts(dataDir: string, plan: ArtifactPlan): Promise<void> {
-  await mkdir(reportFolder(dataDir), { recursive: true })
+/**
+ * Writes the artifacts in one pass over the rows; they count once the run says that they are there. However many rows there are,
+ * memory holds a page of them and a piece of each file.
+ */
+export async function writeArtifacts({ db }: Store, tenant: Tenant, plan: ArtifactPlan): Promise<void> {
   const { columns, rows } = plan.table
-  const draft = (format: Format): string => `${artifactPath(dataDir, plan.runId, format)}.new`
+  // Of an attempt before.
+  await removeArtifacts(db, tenant, plan.runId)
   const writers: Writer[] = []
   try {
     for (const format of plan.formats) {
-      const file = draft(format)
-      writers.push(format === 'csv' ? await csvWriter(file, columns) : await pdfWriter(file, plan))
+      const pieces = new PieceWriter(db, tenant, { runId: plan.runId, format })
+      writers.push(format === 'csv' ? csvWriter(pieces, columns) : await pdfWriter(pieces, plan))
     }
     for await (const cells of rows) {
       plan.signal.throwIfAborted()
       for (const writer of writers) await writer.write(cells)
     }
   } finally {
-    // Also after a failure, so that no file stays open.
+    // Also after a failure, so that nothing of a document stays open.
     await Promise.all(writers.map(writer => writer.end()))
   }
-  for (const format of plan.formats) await rename(draft(format), artifactPath(dataDir, plan.runId, format))
 }
 
-async function csvWriter(path: string, columns: string[]): Promise<Writer> {
-  const file = await open(path, 'w')
+function csvWriter(pieces: PieceWriter, columns: string[]): Writer {
   let text = CSV_START + csvRecord(columns)
   const flush = async (): Promise<void> => {
-    const chunk = text
+    const chunk = Buffer.from(text)
     text = ''
-    await file.appendFile(chunk)
+    await pieces.write(chunk)
   }
   return {
     write: async cells => {
@@ -84,21 +68,17 @@ async function csvWriter(path: string, columns: string[]): Promise<Writer> {
       if (text.length >= CHUNK) await flush()
     },
     end: async () => {
-      try {
-        await flush()
-        await file.sync()
-      } finally {
-        await file.close()
-      }
+      await flush()
+      await pieces.end()
     },
   }
 }
 
-async function pdfWriter(path: string, { title, period, table }: ArtifactPlan): Promise<Writer> {
+async function pdfWriter(pieces: PieceWriter, { title, period, table }: ArtifactPlan): Promise<Writer> {
   // Loading its fonts takes a fifth of a start of control, which must not wait for what few reports need.
   const { PdfTable } = await import('./pdf.ts')
   const pdf = new PdfTable(title, period, table.columns)
-  const written = pipeline(pdf.stream, createWriteStream(path, { flush: true }))
+  const written = pipeline(pdf.stream, sinkOf(pieces))
   // A failure is told by `end`; until then nobody may take it for unhandled.
   written.catch(() => {})
   return {
@@ -109,3 +89,9 @@ async function pdfWriter(path: string, { title, period, table }: ArtifactPlan): 
     },
   }
 }
+
+const sinkOf = (pieces: PieceWriter): Writable =>
+  new Writable({
+    write: (chunk: Buffer, _encoding, done) => void pieces.write(chunk).then(() => done(), done),
+    final: done => void pieces.end().then(() => done(), done),
+  })

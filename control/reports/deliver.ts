@@ -1,16 +1,22 @@
-import { createReadStream } from 'node:fs'
 import type { ReportRow, ReportRunRow } from '../content/tables.ts'
 import { isTemporary, type Mail, NO_MAIL_SERVER, type SendMail } from '../mail.ts'
 import type { Delivery, ReportRun } from '../schemas/report-run.ts'
-import { artifactPath, artifactSize, CONTENT_TYPES, FORMATS, type Format } from './artifacts.ts'
+import type { Db } from '../store.ts'
+import type { Tenant } from '../tenancy.ts'
+import { CONTENT_TYPES, FORMATS, type Format } from './artifacts.ts'
+import { artifactSize, readArtifact } from './pieces.ts'
 
 /** What mail servers commonly take; base64 makes a third more of it. A larger file is fetched over the API. */
 const MAX_ATTACHED_BYTES = 10 * 1024 * 1024
 
 /** The mail about a run to one of its recipients. */
-export async function reportMail(dataDir: string, report: ReportRow, run: ReportRunRow, index: number): Promise<Mail> {
+export async function reportMail(
+  db: Db,
+  tenant: Tenant,
+  { report, run, index }: { report: ReportRow; run: ReportRunRow; index: number },
+): Promise<Mail> {
   const made: Format[] = FORMATS.filter(format => run[format] === 1)
-  const sizes = await Promise.all(made.map(format => artifactSize(dataDir, run.id, format)))
+  const sizes = await Promise.all(made.map(format => artifactSize(db, tenant, { runId: run.id, format })))
   const attached = made.filter((_, i) => (sizes[i] ?? 0) <= MAX_ATTACHED_BYTES)
   const left = made.filter(format => !attached.includes(format))
   const recipients: string[] = JSON.parse(run.recipients)
@@ -27,7 +33,7 @@ export async function reportMail(dataDir: string, report: ReportRow, run: Report
     attachments: attached.map(format => ({
       filename: `${report.id}.${format}`,
       contentType: CONTENT_TYPES[format],
-      content: createReadStream(artifactPath(dataDir, run.id, format)),
+      content: readArtifact(db, tenant, { runId: run.id, format }),
     })),
   }
 }

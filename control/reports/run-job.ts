@@ -8,12 +8,12 @@ import { forTenant, type Tenant } from '../tenancy.ts'
 import { FORMATS, type Format, writeArtifacts } from './artifacts.ts'
 import { deliver, reportMail, verdict } from './deliver.ts'
 import type { ReportRunJob } from './job.ts'
+import { ReportTooLarge } from './pieces.ts'
 import { reportTable } from './table.ts'
 
 export interface ReportJobDeps {
   store: Store
   now: () => Date
-  dataDir: string
   /** Null: there is no mail server. */
   sendMail: SendMail | null
 }
@@ -39,11 +39,11 @@ async function run(deps: ReportJobDeps, { tenant, run_id, request }: ReportRunJo
   try {
     if (row.status === 'queued')
       await note(deps, tenant, row, { status: 'running', started_at: deps.now().toISOString() })
-    await make(deps, tenant, report, row, attempt.signal)
+    await make(deps, tenant, report, row, attempt.signal).catch(asFailure)
     outcome = verdict(await mail(deps, tenant, { report, row, isLast, signal: attempt.signal }))
   } catch (error) {
     if (attempt.signal.aborted || !isLast) throw error
-    outcome = { status: 'failed', error: reasonOf(error) }
+    outcome = { status: 'failed', error: error instanceof Error ? error.message : String(error) }
   }
   await deps.store.transaction(async trx => {
     await finishRun(trx, tenant, { ...row, ...outcome, finished_at: deps.now().toISOString() }, request)
@@ -80,7 +80,7 @@ async function make(
   if (formats.every(format => row[format] === 1)) return
   const period = { from: row.period_from, to: row.period_to }
   const table = reportTable(deps.store.db, tenant, report.kind, period)
-  await writeArtifacts(deps.dataDir, { runId: row.id, title: report.name, period, formats, table, signal })
+  await writeArtifacts(deps.store, tenant, { runId: row.id, title: report.name, period, formats, table, signal })
   await note(deps, tenant, row, { csv: report.csv, pdf: report.pdf })
 }
 
@@ -97,7 +97,7 @@ async function mail(
     if (deliveries.some(delivery => delivery.email === email)) continue
     signal.throwIfAborted()
     const { temporary, ...delivery } = tenant.livemode
-      ? await deliver(deps.sendMail, await reportMail(deps.dataDir, report, row, i))
+      ? await deliver(deps.sendMail, await reportMail(deps.store.db, tenant, { report, run: row, index: i }))
       : ({ email, status: 'suppressed', error: null, temporary: false } as const)
     if (temporary && !isLast) {
       again = delivery.error
@@ -124,10 +124,8 @@ async function note(
   Object.assign(row, step)
 }
 
-/** Without paths: they are of this machine. */
-const reasonOf = (error: unknown): string => {
-  const { code, message } = error as { code?: string; message?: string }
-  return code !== undefined && /^E[A-Z]+$/.test(code)
-    ? `The report could not be made (${code}).`
-    : String(message ?? error)
+/** What a database says of a failure is for the log, not for whoever reads the run. */
+function asFailure(error: Error): never {
+  if (error instanceof ReportTooLarge || error.name === 'AbortError') throw error
+  throw new Error('The report could not be made.', { cause: error })
 }

@@ -1,7 +1,7 @@
 import { dueAtOf } from '../jobs/queue.ts'
-import { sweepOrphans } from '../orphan-files.ts'
-import type { Db, Store } from '../store.ts'
-import { FORMATS, removeArtifacts, reportFolder } from './artifacts.ts'
+import type { Store } from '../store.ts'
+import { forTenant } from '../tenancy.ts'
+import { removeArtifacts } from './pieces.ts'
 import { finishRun } from './run-job.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -10,12 +10,18 @@ const KEEP_ARTIFACTS_MS = 90 * DAY_MS
 const STUCK_AFTER_MS = 60 * 60 * 1000
 const BATCH = 500
 
-/** Ends runs that no job will end, and removes artifacts that are too old or belong to no run. */
-export async function sweepReports(deps: { store: Store; dataDir: string; now: () => Date }): Promise<void> {
+/** Ends runs that no job will end, and removes artifacts that are too old. */
+export async function sweepReports(deps: { store: Store; now: () => Date }): Promise<void> {
   const now = deps.now()
   await endStuckRuns(deps.store, now)
-  await forgetOldArtifacts(deps, now)
-  await sweepOrphans(reportFolder(deps.dataDir), names => knownArtifacts(deps.store.db, names), now)
+  await forgetOldArtifacts(deps.store, now)
+  await forgetOrphans(deps.store)
+}
+
+/** What an attempt wrote whose report was deleted meanwhile. */
+async function forgetOrphans({ db }: Store): Promise<void> {
+  const runs = db.selectFrom('report_runs').select('id')
+  await db.deleteFrom('report_artifacts').where('run_id', 'not in', runs).execute()
 }
 
 /** The job was given up: it took the process down each time. */
@@ -37,35 +43,19 @@ async function endStuckRuns(store: Store, now: Date): Promise<void> {
   }
 }
 
-async function forgetOldArtifacts({ store, dataDir }: { store: Store; dataDir: string }, now: Date): Promise<void> {
+async function forgetOldArtifacts(store: Store, now: Date): Promise<void> {
   const old = await store.db
     .selectFrom('report_runs')
-    .select('id')
+    .select(['id', 'organisation_id', 'livemode'])
     .where('finished_at', '<', new Date(now.getTime() - KEEP_ARTIFACTS_MS).toISOString())
     .where(eb => eb.or([eb('csv', '=', 1), eb('pdf', '=', 1)]))
     .limit(BATCH)
     .execute()
-  for (const { id } of old) {
-    await store.db.updateTable('report_runs').set({ csv: 0, pdf: 0 }).where('id', '=', id).execute()
-    await removeArtifacts(dataDir, id)
+  for (const { id, organisation_id: organisationId, livemode } of old) {
+    const tenant = { organisationId, livemode: livemode === 1 }
+    await store.transaction(async trx => {
+      await forTenant(trx, tenant).update('report_runs').set({ csv: 0, pdf: 0 }).where('id', '=', id).execute()
+      await removeArtifacts(trx, tenant, id)
+    })
   }
-}
-
-async function knownArtifacts(db: Db, names: string[]): Promise<ReadonlySet<string>> {
-  const ids = [...new Set(names.map(name => name.split('.', 1)[0] ?? ''))]
-  const rows = await db
-    .selectFrom('report_runs')
-    .select(['id', 'finished_at', 'csv', 'pdf'])
-    .where('id', 'in', ids)
-    .execute()
-  return new Set(
-    rows.flatMap(row =>
-      FORMATS.flatMap(format => {
-        const name = `${row.id}.${format}`
-        // What is being written may still be needed.
-        if (row.finished_at === null) return [name, `${name}.new`]
-        return row[format] === 1 ? [name] : []
-      }),
-    ),
-  )
 }

@@ -4,8 +4,8 @@ import type { Context } from '../../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
 import { newId } from '../../ids.ts'
 import { cancel } from '../../jobs/queue.ts'
-import { removeArtifacts } from '../../reports/artifacts.ts'
 import { lastPeriod, nextRun, type Period } from '../../reports/period.ts'
+import { removeArtifacts } from '../../reports/pieces.ts'
 import { startRun } from '../../reports/start.ts'
 import type { ReportRun } from '../../schemas/report-run.ts'
 import type { Db, Store, Trx } from '../../store.ts'
@@ -15,7 +15,6 @@ import { type ChangeBody, type createBody, type Report, type runBody, toReport }
 export interface ReportDeps {
   store: Store
   now: () => Date
-  dataDir: string
   timezoneOf: (db: Db, tenant: Tenant) => Promise<string>
 }
 
@@ -107,21 +106,19 @@ function readSchedule(schedule: string, timezone: string, now: Date): Date | nul
 }
 
 /** With its runs; what is being made is given up. */
-export async function deleteReport(deps: ReportDeps, context: Context, id: string) {
-  let runs: { id: string }[] = []
-  const answer = await context.transaction(async trx => {
+export async function deleteReport(context: Context, id: string) {
+  return context.transaction(async trx => {
     const scoped = forTenant(trx, context)
     if ((await scoped.find('reports', id)) === undefined) return missing('report', id)
     const rows = await scoped.select('report_runs').select(['id', 'finished_at']).where('report_id', '=', id).execute()
-    runs = rows
-    for (const run of rows) if (run.finished_at === null) await cancel(trx, 'report.run', run.id)
+    for (const run of rows) {
+      if (run.finished_at === null) await cancel(trx, 'report.run', run.id)
+      await removeArtifacts(trx, context, run.id)
+    }
     await scoped.delete('report_runs').where('report_id', '=', id).execute()
     await scoped.delete('reports').where('id', '=', id).execute()
     return { object: 'report' as const, id, deleted: true as const, livemode: context.livemode }
   })
-  // After the rows: a file without a row is swept, a row without its file would be broken.
-  for (const run of runs) await removeArtifacts(deps.dataDir, run.id)
-  return answer
 }
 
 export async function runNow(

@@ -58,7 +58,7 @@ export function reportRoutes(deps: ReportDeps): Route[] {
       params: idParams,
       reply: deletedObject('report'),
       errors: [404, 409],
-      handler: (context, { params }) => deleteReport(deps, context, params.id),
+      handler: (context, { params }) => deleteReport(context, params.id),
     }),
     route({
       ...common,

@@ -2,11 +2,12 @@ import Type from 'typebox'
 import type { ReportRunRow } from '../../content/tables.ts'
 import type { Context } from '../../http/context.ts'
 import { isProblem, missing, type Problem } from '../../http/errors.ts'
-import { fileAnswer } from '../../http/file-answer.ts'
+import { downloadAnswer } from '../../http/file-answer.ts'
 import { listOf, listQuery, page } from '../../http/list.ts'
 import { type Route, route } from '../../http/route.ts'
 import { idParams } from '../../http/schema.ts'
-import { artifactPath, CONTENT_TYPES, type Format } from '../../reports/artifacts.ts'
+import { CONTENT_TYPES, type Format } from '../../reports/artifacts.ts'
+import { artifactSize, readArtifact } from '../../reports/pieces.ts'
 import { reportRunSchema, toReportRun } from '../../schemas/report-run.ts'
 import { forTenant } from '../../tenancy.ts'
 import type { ReportDeps } from './report.ts'
@@ -65,9 +66,11 @@ const artifactRoute = (deps: ReportDeps, format: Format, id: string): Route =>
     handler: async (context, { params, headers }) => {
       const row = await findRun(deps, context, params)
       if (isProblem(row)) return row
-      const file = artifactPath(deps.dataDir, row.id, format)
-      const answer = row[format] === 1 ? await fileAnswer(file, CONTENT_TYPES[format], headers.range) : null
-      return answer ?? missing(`${format} of report_run`, row.id)
+      const name = { runId: row.id, format }
+      const size = row[format] === 1 ? await artifactSize(deps.store.db, context, name) : null
+      if (size === null) return missing(`${format} of report_run`, row.id)
+      const read = (first?: number, last?: number) => readArtifact(deps.store.db, context, name, first, last)
+      return downloadAnswer({ size, read }, CONTENT_TYPES[format], headers.range)
     },
   })
 

@@ -1,14 +1,18 @@
-import { existsSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
 import { buildJobs } from '../../../control/app.ts'
 import { insertParty } from '../../../control/calls/records.ts'
 import { newId } from '../../../control/ids.ts'
 import type { JobRunner } from '../../../control/jobs/runner.ts'
 import { type SendMail, smtpMailer } from '../../../control/mail.ts'
-import { artifactPath } from '../../../control/reports/artifacts.ts'
 import { nextRun } from '../../../control/reports/period.ts'
+import {
+  artifactSize,
+  MAX_ARTIFACT_BYTES,
+  PieceWriter,
+  readArtifact,
+  removeArtifacts,
+} from '../../../control/reports/pieces.ts'
 import { reportRunHandler } from '../../../control/reports/run-job.ts'
 import { startScheduledRuns } from '../../../control/reports/schedule.ts'
 import { sweepReports } from '../../../control/reports/sweep.ts'
@@ -23,14 +27,14 @@ const test = suite('control/resources/reports')
 const REPORT = { name: 'Calls', kind: 'calls', recipients: ['ann@example.com'] }
 
 interface ReportsApp extends WholeApp {
-  dataDir: string
   jobs: JobRunner
+  /** Pieces of files that the database has of a run. */
+  pieces(runId: string): Promise<number>
   /** Runs the report and all jobs that this makes due; the run as it then is. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
   run(id: string, body?: object): Promise<any>
 }
 
-const folders: string[] = []
 let mail: Awaited<ReturnType<typeof makeMailServer>>
 /** Of all tests that do not move the clock: an app costs a second. */
 let shared: ReportsApp
@@ -44,19 +48,19 @@ test.beforeEach(() => {
 test.after(async () => {
   await shared.close()
   await mail.close()
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 })
 
 async function makeReportsApp(smtpUrl: string | null): Promise<ReportsApp> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'tandem-reports-'))
-  folders.push(dataDir)
-  const config = { ...APP_CONFIG, dataDir, smtpUrl }
+  const config = { ...APP_CONFIG, smtpUrl }
   const world = await makeWholeApp({ config })
   const jobs = buildJobs({ store: world.store, config, vault: VAULT, now: world.clock.now, log: silent })
   return {
     ...world,
-    dataDir,
     jobs,
+    pieces: async runId => {
+      const rows = world.store.db.selectFrom('report_artifacts').select('position').where('run_id', '=', runId)
+      return (await rows.execute()).length
+    },
     run: async (id, body) => {
       const queued = await world.live(`POST /v1/reports/${id}/run`, body)
       assert.equal([queued.status, queued.body.status, queued.body.finished_at], [201, 'queued', null], queued.text)
@@ -409,18 +413,57 @@ test('a schedule is cron with five fields, at most once an hour, and comes some 
 })
 
 test('a report is changed by what is sent; deleting it takes its runs and files with it', async () => {
-  const { dataDir, live, run } = shared
+  const { live, run, pieces } = shared
   const { id } = (await live('POST /v1/reports', REPORT)).body
   const changed = await live(`PATCH /v1/reports/${id}`, { recipients: ['bob@example.com'], formats: { pdf: false } })
   assert.equal([changed.body.recipients, changed.body.formats], [['bob@example.com'], { csv: true, pdf: false }])
   assert.equal((await live(`GET /v1/reports/${id}`)).body, changed.body)
   assert.equal(refusal(await live(`PATCH /v1/reports/${id}`, { formats: { csv: false } })), [400, 'formats', undefined])
   const { id: runId } = await run(id)
-  const file = artifactPath(dataDir, runId, 'csv')
-  assert.ok(existsSync(file))
+  assert.is(await pieces(runId), 1)
   assert.equal((await live(`DELETE /v1/reports/${id}`)).body, { object: 'report', id, deleted: true, livemode: true })
-  assert.not(existsSync(file))
+  assert.is(await pieces(runId), 0)
   assert.is((await live(`GET /v1/reports/${id}/runs/${runId}`)).status, 404)
+})
+
+test('a file of many pieces is served by any node as it was made, whole and in part', async () => {
+  const { store, ours } = shared
+  const tenant = { organisationId: ours.organisationId, livemode: true }
+  const name = { runId: 'rptrun_pieces', format: 'csv' as const }
+  const bytes = Buffer.alloc(700_000, 0)
+  for (let i = 0; i < bytes.length; i++) bytes[i] = (i * 2_654_435_761) >>> 24
+  const writer = new PieceWriter(store.db, tenant, name)
+  for (let at = 0; at < bytes.length; at += 99_991) await writer.write(bytes.subarray(at, at + 99_991))
+  await writer.end()
+  assert.is(await artifactSize(store.db, tenant, name), bytes.length)
+  const read = (first?: number, last?: number) => buffer(readArtifact(store.db, tenant, name, first, last))
+  assert.ok((await read()).equals(bytes))
+  for (const [first, last] of [
+    [0, 0],
+    [262_143, 262_144],
+    [262_144, 524_287],
+    [500_000, 699_999],
+    [699_999, 699_999],
+  ] as const) {
+    assert.ok((await read(first, last)).equals(bytes.subarray(first, last + 1)), `${first} to ${last}`)
+  }
+  const elsewhere = { ...tenant, livemode: false }
+  assert.is(await artifactSize(store.db, elsewhere, name), null)
+  await removeArtifacts(store.db, tenant, name.runId)
+  assert.is(await artifactSize(store.db, tenant, name), null)
+})
+
+test('a file that grows too large is refused with what to do about it', async () => {
+  const { store, ours } = shared
+  const tenant = { organisationId: ours.organisationId, livemode: true }
+  const writer = new PieceWriter(store.db, tenant, { runId: 'rptrun_large', format: 'csv' })
+  await writer.write(Buffer.alloc(MAX_ARTIFACT_BYTES))
+  const error = await writer
+    .write(Buffer.alloc(1))
+    .then(() => writer.end())
+    .catch((reason: Error) => reason.message)
+  assert.match(String(error), 'take a shorter period')
+  await removeArtifacts(store.db, tenant, 'rptrun_large')
 })
 
 test('a report has at most twenty runs that are not over', async () => {
@@ -432,19 +475,23 @@ test('a report has at most twenty runs that are not over', async () => {
   assert.is((await live(`POST /v1/reports/${id}/run`)).status, 201)
 })
 
-test('files without a run are swept, artifacts go after 90 days, and a run that no job will end is failed', async () => {
-  const { store, clock, dataDir, live, events, run, close } = await makeReportsApp(null)
+test('pieces without a run are swept, artifacts go after 90 days, and a run that no job will end is failed', async () => {
+  const { store, clock, live, events, run, pieces, close } = await makeReportsApp(null)
   const { id } = (await live('POST /v1/reports', REPORT)).body
   const { id: runId } = await run(id)
-  const file = artifactPath(dataDir, runId, 'csv')
-  const orphan = artifactPath(dataDir, 'rptrun_gone', 'csv')
-  const fresh = artifactPath(dataDir, 'rptrun_new', 'csv')
-  for (const path of [orphan, fresh]) writeFileSync(path, '')
-  for (const path of [orphan, file]) utimesSync(path, 0, 0)
-  utimesSync(fresh, clock.now(), clock.now())
-  const deps = { store, dataDir, now: clock.now }
+  const piece = await store.db
+    .selectFrom('report_artifacts')
+    .selectAll()
+    .where('run_id', '=', runId)
+    .executeTakeFirstOrThrow()
+  await store.db
+    .insertInto('report_artifacts')
+    .values({ ...piece, run_id: 'rptrun_gone' })
+    .execute()
+  const made = await pieces(runId)
+  const deps = { store, now: clock.now }
   await sweepReports(deps)
-  assert.equal([existsSync(orphan), existsSync(fresh), existsSync(file)], [false, true, true])
+  assert.equal([await pieces('rptrun_gone'), await pieces(runId)], [0, made])
   const stuck = (await live(`POST /v1/reports/${id}/run`)).body.id
   clock.advance(2 * 60 * 60_000)
   await sweepReports(deps)
@@ -456,16 +503,15 @@ test('files without a run are swept, artifacts go after 90 days, and a run that 
   assert.equal((await events('report.run.failed')).at(-1), { object: failed })
   clock.advance(91 * 24 * 60 * 60_000)
   await sweepReports(deps)
-  assert.not(existsSync(file))
+  assert.is(await pieces(runId), 0)
   assert.equal((await live(`GET /v1/reports/${id}/runs/${runId}`)).body.artifacts, { csv: false, pdf: false })
   assert.is((await live(`GET /v1/reports/${id}/runs/${runId}/csv`)).status, 404)
   await close()
 })
 
 test('a run that breaks is tried again, and failed with the reason when it never works', async () => {
-  const { clock, dataDir, live, events, jobs, run, close } = await makeReportsApp(null)
-  // A file where the folder should be.
-  writeFileSync(join(dataDir, 'reports'), '')
+  const { store, clock, live, events, jobs, run, close } = await makeReportsApp(null)
+  await store.db.schema.alterTable('report_artifacts').renameTo('report_artifacts_elsewhere').execute()
   const { id } = (await live('POST /v1/reports', REPORT)).body
   const { id: runId, status } = await run(id)
   assert.is(status, 'running')
@@ -474,13 +520,13 @@ test('a run that breaks is tried again, and failed with the reason when it never
     await jobs.runDue()
   }
   const over = (await live(`GET /v1/reports/${id}/runs/${runId}`)).body
-  assert.equal([over.status, over.error], ['failed', 'The report could not be made (EEXIST).'])
+  assert.equal([over.status, over.error], ['failed', 'The report could not be made.'])
   assert.equal(await events('report.run.failed'), [{ object: over }])
   await close()
 })
 
 test('a run whose process ends in the middle goes on in the next one: nobody gets its mail twice', async () => {
-  const { store, clock, dataDir, ours, live, jobs } = shared
+  const { store, clock, ours, live, jobs } = shared
   const recipients = ['ann@example.com', 'bob@example.com', 'cid@example.com']
   const { id } = (await live('POST /v1/reports', { ...REPORT, recipients })).body
   const { id: run_id } = (await live(`POST /v1/reports/${id}/run`)).body
@@ -492,7 +538,7 @@ test('a run whose process ends in the middle goes on in the next one: nobody get
   }
   const job = { tenant: { organisationId: ours.organisationId, livemode: true }, run_id, request: null }
   const attempt = { id: '1', attempt: 1, signal: ended.signal, finish: async () => assert.unreachable() }
-  const first = reportRunHandler({ store, now: clock.now, dataDir, sendMail })
+  const first = reportRunHandler({ store, now: clock.now, sendMail })
   const error = await first.run(job, attempt).catch((reason: Error) => reason.name)
   assert.is(error, 'AbortError')
   assert.is((await live(`GET /v1/reports/${id}/runs/${run_id}`)).body.status, 'running')

@@ -1,0 +1,20 @@
+import { type Kysely, type Migration, sql } from 'kysely'
+
+/** The files that reports make lie in the database, in pieces: any node serves them, and a backup of it has them. */
+export const reportArtifacts: Migration = {
+  async up(db: Kysely<unknown>) {
+    await db.schema
+      .createTable('report_artifacts')
+      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
+      .addColumn('livemode', 'integer', column => column.notNull())
+      .addColumn('run_id', 'text', column => column.notNull())
+      .addColumn('format', 'text', column => column.notNull())
+      .addColumn('position', 'integer', column => column.notNull())
+      .addColumn('size_bytes', 'integer', column => column.notNull())
+      .addColumn('content', 'text', column => column.notNull())
+      .addPrimaryKeyConstraint('report_artifacts_key', ['run_id', 'format', 'position'])
+      .execute()
+    // What was a file of one node is made again by a new run.
+    await sql`update report_runs set csv = 0, pdf = 0`.execute(db)
+  },
+}
