@@ -3,6 +3,7 @@ import type { BrowserPipe } from './browser-leg.ts'
 import type { KeySource } from './leg.ts'
 import type { CommandName, Commands, EndedReason, Failure, MediaEvent, Quality, RoomSpec } from './protocol.ts'
 import type { LegMedia } from './rtp-leg.ts'
+import type { SpeechAbilities } from './speech/speech-protocol.ts'
 
 /** Commands of the channel that an engine thread executes as they are. */
 export type ForwardedCommand = Exclude<
@@ -93,10 +94,6 @@ export interface EngineConfig {
   rtpPorts: { first: number; last: number }
   dataDir: string
   version: string
-  speech: {
-    /** To the speech thread. */
-    port: MessagePort
-    /** A remote engine takes every language. */
-    understandsAll: boolean
-  }
+  /** `port`: to the speech process. */
+  speech: { port: MessagePort; abilities: SpeechAbilities }
 }

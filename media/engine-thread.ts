@@ -18,7 +18,7 @@ const port = parentPort!
 const post = (message: FromEngine): void => port.postMessage(message)
 
 const ports = new PortPool(config.rtpPorts)
-const speech = new SpeechClient(config.speech.port, config.speech.understandsAll)
+const speech = new SpeechClient(config.speech.port, config.speech.abilities)
 const prompts = new Prompts({ sampleRateHz: NARROWBAND_HZ, tts: speech })
 const now = (): number => performance.now()
 const clock = new Clock((slot, deadline) => engine.tick(slot, deadline), now)

@@ -19,6 +19,7 @@ import { recoverRecordings } from './recording-writer.ts'
 import { REALM, Registrar } from './registrar.ts'
 import { SipEndpoint } from './sip-endpoint.ts'
 import { SpeechHost } from './speech/speech-host.ts'
+import { abilitiesOf } from './speech/speech-protocol.ts'
 import { Switchboard } from './switchboard.ts'
 
 /** How long the last BYEs, recordings and events may take once all calls were told to end [ms]. */
@@ -68,7 +69,7 @@ const engines = portRanges(config.rtpPorts, config.engineThreads).map(
         rtpPorts,
         dataDir: config.dataDir,
         version: config.version,
-        speech: { port: speech.port(), understandsAll: config.speech.stt.url !== null },
+        speech: { port: speech.port(), abilities: abilitiesOf(config.speech) },
       },
       {
         event: (event, thread) => {

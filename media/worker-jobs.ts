@@ -23,7 +23,7 @@ export class WorkerJobs<Q, A> {
 
   readonly #entry: WorkerEntry
   readonly #maxWaiting: number
-  readonly #maxJobMs: number | null
+  readonly #maxJobMs: (() => number) | null
   /** Runs while a job does. */
   #watch: NodeJS.Timeout | undefined
   readonly #pending = new Map<number, (answer: A | { error: string }) => void>()
@@ -33,9 +33,9 @@ export class WorkerJobs<Q, A> {
 
   /**
    * @param entry module that answers every `JobRequest` by a `JobReply`
-   * @param options `maxJobMs`: a thread that takes longer for one job is ended, and those that wait for it fail [ms]
+   * @param options `maxJobMs`: asked for each job; a thread that takes longer is ended, and those that wait for it fail [ms]
    */
-  constructor(entry: WorkerEntry, options: { maxWaiting?: number; maxJobMs?: number } = {}) {
+  constructor(entry: WorkerEntry, options: { maxWaiting?: number; maxJobMs?: () => number } = {}) {
     this.#entry = entry
     this.#maxJobMs = options.maxJobMs ?? null
     this.#maxWaiting = options.maxWaiting ?? DEFAULT_MAX_WAITING
@@ -66,7 +66,7 @@ export class WorkerJobs<Q, A> {
   #watchJob(worker: Worker): void {
     clearTimeout(this.#watch)
     if (this.#maxJobMs === null || this.#pending.size === 0) return
-    this.#watch = setTimeout(() => void worker.terminate(), this.#maxJobMs).unref()
+    this.#watch = setTimeout(() => void worker.terminate(), this.#maxJobMs()).unref()
   }
 
   /** Ends the thread; jobs that wait are answered by `{ error }`. Idempotent. */

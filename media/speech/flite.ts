@@ -22,7 +22,7 @@ export class Flite implements TextToSpeech {
     const entry = workerEntry('flite-worker', import.meta.url)
     this.#threads = Array.from(
       { length: threads },
-      () => new WorkerJobs(entry, { maxWaiting: MAX_WAITING, maxJobMs: MAX_JOB_MS }),
+      () => new WorkerJobs(entry, { maxWaiting: MAX_WAITING, maxJobMs: () => MAX_JOB_MS }),
     )
   }
 

@@ -4,6 +4,7 @@ import type { ListenSpec } from '../protocol.ts'
 import type { EndpointRules } from './endpointer.ts'
 import { Listener, type SaidAudio } from './listener.ts'
 import type { SpeechToText } from './speech-engines.ts'
+import { Utterance } from './utterance.ts'
 
 /** Utterances of one leg that may wait to be understood; a further one is dropped, as one without words. */
 const MAX_WAITING = 4
@@ -64,6 +65,8 @@ export class Hearing {
   readonly #scribes = new Set<Scribe>()
   #listen: ListenSpec | null = null
   #listener: Listener | null = null
+  /** What is being said. */
+  #utterance: Utterance | null = null
   #isWritten = true
   #bargedIn = false
   #waiting = 0
@@ -117,7 +120,7 @@ export class Hearing {
   /** A card-payment pause begins: what is being said is dropped. */
   forget(): void {
     const listen = this.#listener?.speaking === true ? this.#listen : null
-    this.#listener?.forget()
+    this.#forgetSaid()
     // Whoever was told that somebody speaks is told that it led to nothing.
     if (listen !== null) this.#deliver(Promise.resolve(null), { lengthMs: 0, silenceMs: 0 }, listen, [])
   }
@@ -133,7 +136,13 @@ export class Hearing {
   /** Ends the utterance under way, for the scribes if there are any. */
   #cut(): void {
     if (this.#scribes.size > 0 && this.#isWritten) this.#listener?.cut()
-    else this.#listener?.forget()
+    else this.#forgetSaid()
+  }
+
+  #forgetSaid(): void {
+    this.#listener?.forget()
+    this.#utterance?.drop()
+    this.#utterance = null
   }
 
   #attach(): void {
@@ -141,6 +150,7 @@ export class Hearing {
       if (this.#listener === null) return
       const at = this.#leg.sinks.indexOf(this.#listener)
       if (at >= 0) this.#leg.sinks.splice(at, 1)
+      this.#forgetSaid()
       this.#listener.close()
       this.#listener = null
       return
@@ -152,29 +162,43 @@ export class Hearing {
     }
     this.#listener = new Listener(rules, this.#tools.createVoiceDetector(), {
       started: () => {
+        this.#utterance = new Utterance(this.#tools.stt, this.#language)
         this.#bargedIn = this.#listen !== null && this.#hooks.started(this.#listen)
       },
+      grew: samples => this.#utterance?.grow(samples),
+      paused: said => this.#utterance?.pause(said),
       ended: said => this.#ended(said),
     })
     this.#leg.sinks.push(this.#listener)
     this.#tools.stt.prepare()
   }
 
-  #ended(said: SaidAudio): void {
-    this.#counters.utterances++
-    const listen = this.#listen
-    const scribes = this.#isWritten ? [...this.#scribes] : []
-    if (listen === null && scribes.length === 0) return
-    for (const scribe of scribes) scribe.expect()
-    const language = listen === null ? scribes[0]!.language : listen.language
-    const isFull = this.#waiting >= MAX_WAITING
-    if (isFull) this.#counters.utterancesDropped++
-    const text = isFull ? Promise.resolve(null) : this.#transcribe(said.samples, language)
-    this.#deliver(text, said, listen, scribes)
+  /** Of what is said: whoever listens knows, else the first who writes it down. */
+  get #language(): string | null {
+    return this.#listen === null ? ([...this.#scribes][0]?.language ?? null) : this.#listen.language
   }
 
-  async #transcribe(samples: SaidAudio['samples'], language: string | null) {
-    const understood = await this.#tools.stt.transcribe(samples, language)
+  #ended(said: SaidAudio): void {
+    this.#counters.utterances++
+    const utterance = this.#utterance
+    this.#utterance = null
+    const listen = this.#listen
+    const scribes = this.#isWritten ? [...this.#scribes] : []
+    if (utterance === null || (listen === null && scribes.length === 0)) {
+      utterance?.drop()
+      return
+    }
+    for (const scribe of scribes) scribe.expect()
+    this.#deliver(this.#transcribe(utterance, said), said, listen, scribes)
+  }
+
+  async #transcribe(utterance: Utterance, { samples }: SaidAudio) {
+    if (this.#waiting >= MAX_WAITING) {
+      this.#counters.utterancesDropped++
+      utterance.drop()
+      return null
+    }
+    const understood = await utterance.end(samples)
     if (!('error' in understood)) return understood
     this.#counters.utterancesFailed++
     return null

@@ -11,6 +11,10 @@ import { Endpointer, type EndpointRules } from './endpointer.ts'
  */
 const MARGIN_FRAMES = 6
 const MARGIN_SAMPLES = MARGIN_FRAMES * LEG_SAMPLES
+/** Silence of this length may be the end. By then the margin is full, so that what was said is as it will be at the end [ms]. */
+const PAUSE_MS = 200
+/** How often whoever takes an utterance as it is said gets more of it [frames]. */
+const GROWTH_FRAMES = 5
 const FIRST_CAPACITY = 2 * NARROWBAND_HZ
 
 /** One utterance as it was said. */
@@ -26,6 +30,10 @@ export interface SaidAudio {
 export interface ListenerHooks {
   /** Speech was declared in this frame. */
   started(): void
+  /** More of it, now and then: all that was said so far, borrowed. */
+  grew(samples: Int16Array): void
+  /** It has paused, perhaps for good; `said` copies what was said. */
+  paused(said: () => Int16Array<ArrayBuffer>): void
   ended(said: SaidAudio): void
 }
 
@@ -68,6 +76,22 @@ export class Listener implements Sink {
     const endpoint = this.#endpointer.frame(isVoice)
     if (endpoint === 'started') this.#hooks.started()
     else if (endpoint !== 'none') this.#end()
+    else if (this.speaking) this.#goesOn()
+  }
+
+  #goesOn(): void {
+    const { lengthMs, silenceMs } = this.#endpointer
+    if (silenceMs === PAUSE_MS) this.#hooks.paused(() => this.#said().slice())
+    if ((lengthMs / FRAME_MS) % GROWTH_FRAMES === 0) this.#hooks.grew(this.#said())
+  }
+
+  /** From before the first voice until behind the last. */
+  #said(): Int16Array<ArrayBuffer> {
+    const { lengthMs, silenceMs } = this.#endpointer
+    const voiced = (lengthMs / FRAME_MS) * LEG_SAMPLES
+    const from = Math.max(0, this.#length - voiced - MARGIN_SAMPLES)
+    const to = this.#length - Math.max(0, (silenceMs / FRAME_MS) * LEG_SAMPLES - MARGIN_SAMPLES)
+    return this.#samples.subarray(from, to)
   }
 
   #keep(frame: Frame): void {
@@ -87,10 +111,7 @@ export class Listener implements Sink {
 
   #end(): void {
     const { lengthMs, silenceMs } = this.#endpointer
-    const voiced = (lengthMs / FRAME_MS) * LEG_SAMPLES
-    const from = Math.max(0, this.#length - voiced - MARGIN_SAMPLES)
-    const to = this.#length - Math.max(0, (silenceMs / FRAME_MS) * LEG_SAMPLES - MARGIN_SAMPLES)
-    const samples = this.#samples.slice(from, to)
+    const samples = this.#said().slice()
     this.#empty()
     this.#hooks.ended({ samples, lengthMs: lengthMs - silenceMs, silenceMs })
   }

@@ -1,30 +1,46 @@
 import { workerEntry } from '../worker-entry.ts'
 import { WorkerJobs } from '../worker-jobs.ts'
 import type { MoonshineAnswer, MoonshineJob } from './moonshine-worker.ts'
-import { isEnglish, type SpeechToText, type Understood } from './speech-engines.ts'
+import { type Following, isEnglish, type SpeechToText, type Understood } from './speech-engines.ts'
 
 /** Utterances that may wait: what waits longer is of no use to a caller who waits for an answer. A further one fails. */
 const MAX_WAITING = 10
-/** For one utterance, the loading of the model included, on a busy machine; what takes longer hangs [ms]. */
+/** For one utterance, on a busy machine; what takes longer hangs [ms]. */
 const MAX_JOB_MS = 50_000
+/** With the loading of the model: never so short that a machine which is slow to load it begins again and again [ms]. */
+const MAX_LOADING_MS = 300_000
 
 /** The offline ear: the Moonshine tiny model on one thread of its own, loaded with the first utterance or by `warmUp`. English. */
 export class Moonshine implements SpeechToText {
+  readonly guesses = true
   readonly #thread = new WorkerJobs<MoonshineJob, MoonshineAnswer>(workerEntry('moonshine-worker', import.meta.url), {
     maxWaiting: MAX_WAITING,
-    maxJobMs: MAX_JOB_MS,
+    maxJobMs: () => (this.#isLoaded ? MAX_JOB_MS : MAX_LOADING_MS),
   })
 
+  #isLoaded = false
   #loaded: Promise<number | { error: string }> | null = null
 
   understands(language: string | null): boolean {
     return isEnglish(language)
   }
 
-  async transcribe(samples: Int16Array<ArrayBuffer>, language: string | null): Promise<Understood | { error: string }> {
+  async transcribe(
+    samples: Int16Array<ArrayBuffer>,
+    language: string | null,
+    isGuess = false,
+  ): Promise<Understood | { error: string }> {
     if (!isEnglish(language)) return { error: `the offline engine understands English, not ${language}` }
+    if (isGuess && this.#thread.waiting > 0) return { error: 'busy' }
     const answer = await this.#thread.run({ samples }, [samples.buffer])
+    // A thread that died took the model along.
+    this.#isLoaded = !('error' in answer)
     return 'error' in answer ? answer : { text: answer.text, engine: 'moonshine' }
+  }
+
+  /** Its model wants each utterance as a whole. */
+  follow(): Following | null {
+    return null
   }
 
   /** Loads the model, if nobody has. */

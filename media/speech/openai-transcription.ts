@@ -5,6 +5,7 @@ import type { SpeechToText, Understood } from './speech-engines.ts'
 
 /** A provider's ear: `POST /audio/transcriptions` of OpenAI's API with a WAV file for each utterance. */
 export class OpenAiTranscription implements SpeechToText {
+  readonly guesses = false
   readonly #provider: HttpProvider
 
   constructor(provider: HttpProvider) {
@@ -16,6 +17,10 @@ export class OpenAiTranscription implements SpeechToText {
   }
 
   prepare(): void {}
+
+  follow(): null {
+    return null
+  }
 
   async transcribe(samples: Int16Array<ArrayBuffer>, language: string | null): Promise<Understood | { error: string }> {
     const { model } = this.#provider

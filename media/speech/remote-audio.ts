@@ -62,10 +62,9 @@ export function fromRemote(bytes: Buffer): Promise<Int16Array> {
   return resampleAll(samples, REMOTE_HZ, NARROWBAND_HZ)
 }
 
-/** Our audio as the provider's raw audio. */
-export async function toRemote(samples: Int16Array): Promise<Buffer> {
-  const wide = await resampleAll(samples, NARROWBAND_HZ, REMOTE_HZ)
-  const bytes = Buffer.alloc(2 * wide.length)
-  for (let i = 0; i < wide.length; i++) bytes.writeInt16LE(wide[i]!, 2 * i)
+/** Samples at the provider's rate as its raw audio. */
+export function toRemoteBytes(samples: Int16Array): Buffer {
+  const bytes = Buffer.alloc(2 * samples.length)
+  for (let i = 0; i < samples.length; i++) bytes.writeInt16LE(samples[i]!, 2 * i)
   return bytes
 }

@@ -2,7 +2,7 @@ import { OpenAiSpeech } from './openai-speech.ts'
 import { OpenAiTranscription } from './openai-transcription.ts'
 import { RealtimeTranscription } from './realtime-transcription.ts'
 import type { SpeechToText, TextToSpeech } from './speech-engines.ts'
-import type { RemoteSpeech, SpeechConfig } from './speech-protocol.ts'
+import { isRealtime, type RemoteSpeech, type SpeechConfig } from './speech-protocol.ts'
 import type { Named } from './speech-service.ts'
 
 /** The configured provider's voice, if there is one. */
@@ -13,8 +13,7 @@ export const remoteTextToSpeech = (config: SpeechConfig['tts']): Named<TextToSpe
 export function remoteSpeechToText(config: RemoteSpeech): Named<SpeechToText & { close(): void }>[] {
   const { url } = config
   if (url === null) return []
-  const isRealtime = /^wss?:/.test(url)
-  const engine = isRealtime
+  const engine = isRealtime(url)
     ? new RealtimeTranscription({ ...config, url })
     : new OpenAiTranscription({ ...config, url })
   return [{ name: config.model, engine }]

@@ -1,24 +1,30 @@
 import type { MessagePort } from 'node:worker_threads'
-import { isEnglish, type SpeechToText, type Spoken, type TextToSpeech, type Understood } from './speech-engines.ts'
-import type { SpeechReply, SpeechRequest } from './speech-protocol.ts'
+import {
+  type Following,
+  isEnglish,
+  type SpeechToText,
+  type Spoken,
+  type TextToSpeech,
+  type Understood,
+} from './speech-engines.ts'
+import type { SpeechAbilities, SpeechQuestion, SpeechReply, SpeechRequest } from './speech-protocol.ts'
 
 /** Requests of one engine thread that may be open; a further one fails at once. */
 const MAX_OPEN = 1000
 
-type Ask = SpeechRequest extends infer R ? (R extends { id: number } ? Omit<R, 'id'> : never) : never
-
-/** An engine thread's way to the speech thread: nothing is computed here. */
+/** An engine thread's way to the speech process: nothing is computed here. */
 export class SpeechClient implements TextToSpeech, SpeechToText {
+  readonly guesses: boolean
   readonly #port: MessagePort
-  readonly #understandsAll: boolean
+  readonly #abilities: SpeechAbilities
   readonly #open = new Map<number, (answer: SpeechReply['answer']) => void>()
   #nextId = 1
   #isPrepared = false
 
-  /** @param understandsAll whether a remote engine is there, which takes any language */
-  constructor(port: MessagePort, understandsAll: boolean) {
+  constructor(port: MessagePort, abilities: SpeechAbilities) {
     this.#port = port
-    this.#understandsAll = understandsAll
+    this.#abilities = abilities
+    this.guesses = abilities.early === 'guess'
     port.on('message', ({ id, answer }: SpeechReply) => {
       this.#open.get(id)?.(answer)
       this.#open.delete(id)
@@ -26,30 +32,55 @@ export class SpeechClient implements TextToSpeech, SpeechToText {
   }
 
   understands(language: string | null): boolean {
-    return this.#understandsAll || isEnglish(language)
+    return this.#abilities.understandsAll || isEnglish(language)
   }
 
   prepare(): void {
     if (this.#isPrepared) return
     this.#isPrepared = true
-    this.#port.postMessage({ kind: 'prepare', id: 0 } satisfies SpeechRequest)
+    this.#tell({ kind: 'prepare', id: 0 })
   }
 
   speak(text: string, voice: string | null, language: string | null): Promise<Spoken | { error: string }> {
-    return this.#ask({ kind: 'speak', text, voice, language }, []) as Promise<Spoken | { error: string }>
+    const question: SpeechQuestion = { id: this.#nextId++, kind: 'speak', text, voice, language }
+    return this.#ask(question, []) as Promise<Spoken | { error: string }>
   }
 
-  transcribe(samples: Int16Array<ArrayBuffer>, language: string | null): Promise<Understood | { error: string }> {
-    const ask: Ask = { kind: 'transcribe', samples, language }
-    return this.#ask(ask, [samples.buffer]) as Promise<Understood | { error: string }>
+  transcribe(
+    samples: Int16Array<ArrayBuffer>,
+    language: string | null,
+    isGuess = false,
+  ): Promise<Understood | { error: string }> {
+    return this.#transcribe(this.#nextId++, samples, language, isGuess)
   }
 
-  #ask(ask: Ask, moved: ArrayBuffer[]): Promise<SpeechReply['answer']> {
+  follow(language: string | null): Following | null {
+    if (this.#abilities.early !== 'stream') return null
+    const id = this.#nextId++
+    return {
+      append: samples => {
+        const own = samples.slice()
+        this.#tell({ kind: 'append', id, samples: own, language }, [own.buffer])
+      },
+      end: samples => this.#transcribe(id, samples, language, false),
+      drop: () => this.#tell({ kind: 'drop', id }),
+    }
+  }
+
+  #transcribe(id: number, samples: Int16Array<ArrayBuffer>, language: string | null, isGuess: boolean) {
+    const question: SpeechQuestion = { id, kind: 'transcribe', samples, language, isGuess }
+    return this.#ask(question, [samples.buffer]) as Promise<Understood | { error: string }>
+  }
+
+  #ask(question: SpeechQuestion, moved: ArrayBuffer[]): Promise<SpeechReply['answer']> {
     if (this.#open.size >= MAX_OPEN) return Promise.resolve({ error: 'too much speech waits' })
     return new Promise(resolve => {
-      const id = this.#nextId++
-      this.#open.set(id, resolve)
-      this.#port.postMessage({ ...ask, id } satisfies SpeechRequest, moved)
+      this.#open.set(question.id, resolve)
+      this.#tell(question, moved)
     })
+  }
+
+  #tell(request: SpeechRequest, moved: ArrayBuffer[] = []): void {
+    this.#port.postMessage(request, moved)
   }
 }

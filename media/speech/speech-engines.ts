@@ -20,8 +20,28 @@ export interface SpeechToText {
   understands(language: string | null): boolean
   /** Somebody is about to speak: what takes time to load is loaded now. */
   prepare(): void
-  /** One utterance, mono at 8 kHz; the samples are handed over. `{ error }` when it cannot be made out. Never rejects. */
-  transcribe(samples: Int16Array<ArrayBuffer>, language: string | null): Promise<Understood | { error: string }>
+  /** Whether it may be asked for what may turn out not to be all of an utterance: such work costs nothing but itself. */
+  readonly guesses: boolean
+  /**
+   * One utterance, mono at 8 kHz; the samples are handed over. `{ error }` when it cannot be made out. Never rejects.
+   * `isGuess`: an engine that has other work refuses it.
+   */
+  transcribe(
+    samples: Int16Array<ArrayBuffer>,
+    language: string | null,
+    isGuess?: boolean,
+  ): Promise<Understood | { error: string }>
+  /** Takes an utterance while it is said; null: it wants each as a whole, by `transcribe`. */
+  follow(language: string | null): Following | null
+}
+
+/** An utterance on its way to an engine. Exactly one `end` or `drop` follows what was appended. */
+export interface Following {
+  /** What was said since, mono at 8 kHz, borrowed. */
+  append(samples: Int16Array): void
+  /** It is over. `samples`: all of it, handed over, for an engine that must begin anew. As `transcribe`. */
+  end(samples: Int16Array<ArrayBuffer>): Promise<Understood | { error: string }>
+  drop(): void
 }
 
 export interface Understood {
@@ -35,6 +55,8 @@ export interface Understood {
 export const NO_SPEECH_TO_TEXT: SpeechToText = {
   understands: () => false,
   prepare: () => {},
+  guesses: false,
+  follow: () => null,
   transcribe: async () => ({ error: 'no speech engine is here' }),
 }
 

@@ -1,16 +1,25 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { Logger } from 'pino'
 import { SpeechChild } from './speech-child.ts'
-import type { FromSpeech, SpeechConfig, SpeechReply, SpeechRequest, SpeechUse } from './speech-protocol.ts'
+import type {
+  FromSpeech,
+  SpeechConfig,
+  SpeechQuestion,
+  SpeechReply,
+  SpeechRequest,
+  SpeechUse,
+} from './speech-protocol.ts'
 
 /** Requests of all engine threads that may be open; a further one fails at once. */
 const MAX_OPEN = 1000
 /** Longer than the models take to load on a busy machine; nobody waits longer, whatever hangs [ms]. */
 const DEADLINE_MS = 60_000
 const SWEEP_MS = 1000
+/** Engine threads; by it their numbers become those of the speech process. */
+const MAX_PORTS = 1024
 
 interface Open {
-  request: Exclude<SpeechRequest, { kind: 'prepare' }>
+  request: SpeechQuestion
   /** Whom it is answered to, and by which number. */
   port: MessagePort
   id: number
@@ -33,7 +42,6 @@ export class SpeechHost {
   readonly #sweep: NodeJS.Timeout
   #memory = 0
   #isPrepared = false
-  #nextId = 1
 
   /** @param loaded an engine is ready: its name */
   constructor(config: SpeechConfig, log: Pick<Logger, 'info' | 'warn'>, loaded: (engine: string) => void = () => {}) {
@@ -80,12 +88,12 @@ export class SpeechHost {
   }
 
   #asked(port: MessagePort, request: SpeechRequest): void {
-    if (request.kind === 'prepare') {
-      this.#isPrepared = true
-      this.#child.send(request)
+    const id = request.id * MAX_PORTS + this.#ports.indexOf(port)
+    if (request.kind !== 'speak' && request.kind !== 'transcribe') {
+      if (request.kind === 'prepare') this.#isPrepared = true
+      this.#child.send({ ...request, id })
       return
     }
-    const id = this.#nextId++
     const open = { request: { ...request, id }, port, id: request.id, since: performance.now(), isSecondTry: false }
     const problem =
       this.#open.size >= MAX_OPEN

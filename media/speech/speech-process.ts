@@ -2,7 +2,15 @@ import { workInBackground } from './background.ts'
 import { Flite } from './flite.ts'
 import { Moonshine } from './moonshine.ts'
 import { remoteSpeechToText, remoteTextToSpeech } from './remote.ts'
-import type { FromSpeech, SpeechConfig, SpeechReply, SpeechRequest, ToSpeech } from './speech-protocol.ts'
+import type { Following } from './speech-engines.ts'
+import type {
+  FromSpeech,
+  SpeechConfig,
+  SpeechQuestion,
+  SpeechReply,
+  SpeechRequest,
+  ToSpeech,
+} from './speech-protocol.ts'
 import { SpeechService } from './speech-service.ts'
 
 /** How often it looks at its memory [ms]. */
@@ -12,6 +20,9 @@ const MEMORY_EVERY_MS = 10_000
  * both models loaded it holds some 600 MB, and after the longest utterance some 900 [bytes].
  */
 const MAX_IDLE_BYTES = 1.5 * 1024 ** 3
+
+/** Utterances that are being said to a provider; a further one goes to it as a whole. */
+const MAX_FOLLOWED = 1000
 
 /** What a process does for as long as it lives. */
 function serve(config: SpeechConfig): (request: SpeechRequest) => void {
@@ -24,12 +35,29 @@ function serve(config: SpeechConfig): (request: SpeechRequest) => void {
     now: () => performance.now(),
   })
   let open = 0
+  /** What is being said, by the number that its end will have. */
+  const followings = new Map<number, Following>()
 
-  const answer = async (request: Exclude<SpeechRequest, { kind: 'prepare' }>): Promise<SpeechReply['answer']> =>
-    request.kind === 'speak'
-      ? service.speak(request.text, request.voice, request.language)
-      : // What came over the channel is a view of memory that holds the whole message.
-        service.transcribe(request.samples.slice(), request.language)
+  // What came over the channel is a view of memory that holds the whole message: an engine gets samples of its own.
+  async function answer(question: SpeechQuestion): Promise<SpeechReply['answer']> {
+    if (question.kind === 'speak') return service.speak(question.text, question.voice, question.language)
+    const { id, samples, language, isGuess } = question
+    const following = followings.get(id)
+    followings.delete(id)
+    return following?.end(samples.slice()) ?? service.transcribe(samples.slice(), language, isGuess)
+  }
+
+  function append(id: number, samples: Int16Array, language: string | null): void {
+    const following = followings.get(id) ?? (followings.size < MAX_FOLLOWED ? service.follow(language) : null)
+    if (following === null) return
+    followings.set(id, following)
+    following.append(samples)
+  }
+
+  function drop(id: number): void {
+    followings.get(id)?.drop()
+    followings.delete(id)
+  }
 
   async function preload(): Promise<void> {
     const startedAt = performance.now()
@@ -48,11 +76,15 @@ function serve(config: SpeechConfig): (request: SpeechRequest) => void {
   if (config.preload) void preload()
 
   return async request => {
-    if (request.kind === 'prepare') return service.prepare()
-    open++
-    const { id } = request
-    tell({ kind: 'answer', id, answer: await answer(request) })
-    open--
+    const { id, kind } = request
+    if (kind === 'prepare') service.prepare()
+    else if (kind === 'append') append(id, request.samples, request.language)
+    else if (kind === 'drop') drop(id)
+    else {
+      open++
+      tell({ kind: 'answer', id, answer: await answer(request) })
+      open--
+    }
   }
 }
 

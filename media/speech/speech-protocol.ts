@@ -20,10 +20,36 @@ export interface SpeechConfig {
 /** What an engine thread asks of the speech process, through the main thread, which gives the request an `id` of its own. */
 export type SpeechRequest = { id: number } & (
   | { kind: 'speak'; text: string; voice: string | null; language: string | null }
-  | { kind: 'transcribe'; samples: Int16Array<ArrayBuffer>; language: string | null }
-  /** Answered by nothing. */
-  | { kind: 'prepare' }
+  /** Ends what was appended under this `id`, if something was: `samples` are all of it. */
+  | { kind: 'transcribe'; samples: Int16Array<ArrayBuffer>; language: string | null; isGuess: boolean }
+  | SpeechNotice
 )
+
+/** What is answered by nothing. */
+export type SpeechNotice =
+  | { kind: 'prepare' }
+  /** A part of an utterance that is being said, named by `id`. */
+  | { kind: 'append'; samples: Int16Array<ArrayBuffer>; language: string | null }
+  | { kind: 'drop' }
+
+/** A request that an answer follows. */
+export type SpeechQuestion = Extract<SpeechRequest, { kind: 'speak' | 'transcribe' }>
+
+/** What the engine threads need to know of the engines. */
+export interface SpeechAbilities {
+  /** A remote engine takes every language. */
+  understandsAll: boolean
+  /** What the first engine does with an utterance before it has ended. */
+  early: 'stream' | 'guess' | 'nothing'
+}
+
+export const abilitiesOf = ({ stt: { url } }: SpeechConfig): SpeechAbilities => ({
+  understandsAll: url !== null,
+  // A provider that is asked over HTTP would be paid for each guess.
+  early: url === null ? 'guess' : isRealtime(url) ? 'stream' : 'nothing',
+})
+
+export const isRealtime = (url: string): boolean => /^wss?:/.test(url)
 
 export interface SpeechReply {
   id: number

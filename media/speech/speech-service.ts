@@ -1,5 +1,5 @@
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
-import type { SpeechToText, Spoken, TextToSpeech, Understood } from './speech-engines.ts'
+import type { Following, SpeechToText, Spoken, TextToSpeech, Understood } from './speech-engines.ts'
 import type { SpeechUse } from './speech-protocol.ts'
 
 /** An engine with the name that the log knows it by. */
@@ -40,11 +40,58 @@ export class SpeechService implements TextToSpeech, SpeechToText {
     return this.#first(this.#options.tts, use, engine => engine.speak(text, voice, language))
   }
 
-  async transcribe(samples: Int16Array<ArrayBuffer>, language: string | null): Promise<Understood | { error: string }> {
-    const able = this.#options.stt.filter(({ engine }) => engine.understands(language))
+  /** Of a guess: whether the first engine does. */
+  get guesses(): boolean {
+    return this.#options.stt[0]?.engine.guesses === true
+  }
+
+  async transcribe(
+    samples: Int16Array<ArrayBuffer>,
+    language: string | null,
+    isGuess = false,
+  ): Promise<Understood | { error: string }> {
+    const able = this.#able(language)
+    if (isGuess) return this.#guess(able[0], samples, language)
+    return this.#transcribe(able, samples, language, null)
+  }
+
+  /** One that is refused cost nothing and failed nobody: it is not told of. */
+  async #guess(able: Named<SpeechToText> | undefined, samples: Int16Array<ArrayBuffer>, language: string | null) {
+    if (able === undefined) return { error: 'no engine knows this language' }
+    const startedAt = this.#options.now()
+    const seconds = samples.length / NARROWBAND_HZ
+    const answer = await able.engine.transcribe(samples, language, true)
+    const tookMs = Math.round(this.#options.now() - startedAt)
+    const use = { kind: 'transcribe' as const, engine: able.name, characters: 0, seconds, tookMs, error: null }
+    if (!('error' in answer)) this.#options.used(use)
+    return answer
+  }
+
+  /** By the first engine, if that takes it so; when it fails in the end the next gets the whole. */
+  follow(language: string | null): Following | null {
+    const able = this.#able(language)
+    const following = able[0]?.engine.follow(language) ?? null
+    return following === null
+      ? null
+      : { ...following, end: samples => this.#transcribe(able, samples, language, following) }
+  }
+
+  #able(language: string | null): Named<SpeechToText>[] {
+    return this.#options.stt.filter(({ engine }) => engine.understands(language))
+  }
+
+  #transcribe(
+    able: Named<SpeechToText>[],
+    samples: Int16Array<ArrayBuffer>,
+    language: string | null,
+    following: Following | null,
+  ): Promise<Understood | { error: string }> {
     const use = { kind: 'transcribe' as const, characters: 0, seconds: samples.length / NARROWBAND_HZ }
-    // An engine takes the samples for itself; the last one may have the original.
-    return this.#first(able, use, (engine, isLast) => engine.transcribe(isLast ? samples : samples.slice(), language))
+    return this.#first(able, use, (engine, isLast) => {
+      // An engine takes the samples for itself; the last one may have the original.
+      const own = isLast ? samples : samples.slice()
+      return following !== null && engine === able[0]?.engine ? following.end(own) : engine.transcribe(own, language)
+    })
   }
 
   async #first<E, A extends object>(

@@ -4,7 +4,7 @@ import { Product } from '../../bench/product.ts'
 import { samplesOf } from '../../bench/voices.ts'
 import { SpeechClient } from '../../media/speech/speech-client.ts'
 import { SpeechHost } from '../../media/speech/speech-host.ts'
-import { OFFLINE_SPEECH } from '../../media/speech/speech-protocol.ts'
+import { abilitiesOf, OFFLINE_SPEECH } from '../../media/speech/speech-protocol.ts'
 import { suite } from '../harness.ts'
 import { Bot } from './bot.ts'
 import { callFrom, curtain, endedCall } from './scene.ts'
@@ -16,7 +16,7 @@ let product: Product
 const silent = { info: () => {}, warn: () => {} }
 const host = new SpeechHost(OFFLINE_SPEECH, silent as never)
 /** The voice and the ear of the one who calls. */
-const caller = new SpeechClient(host.port(), false)
+const caller = new SpeechClient(host.port(), abilitiesOf(OFFLINE_SPEECH))
 
 const test = suite('e2e/assistant')
 

@@ -1,4 +1,4 @@
-import type { SpeechToText, Understood } from '../../media/speech/speech-engines.ts'
+import type { Following, SpeechToText, Understood } from '../../media/speech/speech-engines.ts'
 
 /** An engine that understands what the test says, when the test says so: for what depends on the words and on their time. */
 export class ScriptedEar implements SpeechToText {
@@ -6,6 +6,11 @@ export class ScriptedEar implements SpeechToText {
   readonly heard: Int16Array[] = []
   readonly #waiting: ((answer: Understood | { error: string }) => void)[] = []
   prepared = 0
+  /** What it is given before an utterance has ended. */
+  guesses = false
+  follows = false
+  /** `+n`: so many samples were appended; then `end` or `drop`. */
+  readonly followed: string[] = []
 
   understands(language: string | null): boolean {
     return language === null || language.startsWith('en')
@@ -18,6 +23,18 @@ export class ScriptedEar implements SpeechToText {
   transcribe(samples: Int16Array<ArrayBuffer>): Promise<Understood | { error: string }> {
     this.heard.push(samples)
     return new Promise(resolve => this.#waiting.push(resolve))
+  }
+
+  follow(): Following | null {
+    if (!this.follows) return null
+    return {
+      append: samples => this.followed.push(`+${samples.length}`),
+      end: samples => {
+        this.followed.push('end')
+        return this.transcribe(samples)
+      },
+      drop: () => this.followed.push('drop'),
+    }
   }
 
   /** Answers what is still open, so that nobody waits for it. */

@@ -72,10 +72,15 @@ export class SpeechProvider {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** Of the last utterance over the WebSocket, decoded [bytes]. */
+  /** Over the WebSockets, decoded [bytes]. */
   get appended(): Buffer {
     const parts = this.messages.filter(({ type }) => type === 'input_audio_buffer.append')
     return Buffer.concat(parts.map(({ audio }) => Buffer.from(String(audio), 'base64')))
+  }
+
+  /** How often it was told this. */
+  told(type: string): number {
+    return this.messages.filter(message => message.type === type).length
   }
 
   #realtime(socket: WebSocket): void {
@@ -86,6 +91,7 @@ export class SpeechProvider {
       const message = JSON.parse(String(data)) as Record<string, unknown>
       this.messages.push(message)
       if (message.type === 'session.update') send({ type: 'session.updated', session: message.session })
+      if (message.type === 'input_audio_buffer.clear') send({ type: 'input_audio_buffer.cleared' })
       if (message.type !== 'input_audio_buffer.commit' || this.mood === 'silent') return
       if (this.mood === 'broken') {
         socket.terminate()

@@ -51,7 +51,7 @@ test('a thread that hangs over a job is ended, and the next job starts another',
       parentPort.postMessage({ id, answer: { doubled: 2 * job } })
     })`
   const url = new URL(`data:text/javascript,${encodeURIComponent(hanging)}`)
-  const jobs = new WorkerJobs<number, Answer>({ url, execArgv: [] }, { maxJobMs: 500 })
+  const jobs = new WorkerJobs<number, Answer>({ url, execArgv: [] }, { maxJobMs: () => 500 })
   assert.equal(await jobs.run(1), { doubled: 2 })
   assert.equal(await jobs.run(13), { error: 'the thread ended' })
   assert.equal(await jobs.run(4), { doubled: 8 })

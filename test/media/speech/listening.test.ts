@@ -95,6 +95,73 @@ test('what a party says is an utterance, with the times of its first and last vo
   assert.is(engine.of('leg.speech_started').length, 1)
 })
 
+/** VOICE twice, with a pause in between that is too short for the end of it [samples of silence: 300 ms]. */
+const TWICE = Int16Array.from([...VOICE, ...new Int16Array(2400), ...VOICE])
+
+test('an engine that guesses is asked in the silence already, and not again when that was the end', async () => {
+  ear.guesses = true
+  engine.engine.listen({ legId: CALLER, listen: LISTEN })
+  engine.say(caller, VOICE, 0)
+  for (let ticks = 0; ear.heard.length === 0 && ticks < END_OF_SPEECH; ticks++) engine.say(caller, new Int16Array(160))
+  assert.equal(engine.of('leg.utterance'), [])
+  await ear.understand('You are muted.')
+  assert.equal(engine.of('leg.utterance'), [])
+  for (let ticks = 0; engine.of('leg.utterance').length === 0 && ticks < END_OF_SPEECH; ticks++) {
+    engine.say(caller, new Int16Array(160))
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  assert.is(engine.of('leg.utterance')[0]?.utterance.text, 'You are muted.')
+  assert.ok(engine.of('leg.utterance')[0]!.utterance.transcribeMs <= 20)
+  assert.is(ear.heard.length, 1)
+})
+
+test('who goes on after a pause is heard to the end: what was guessed is forgotten', async () => {
+  ear.guesses = true
+  engine.engine.listen({ legId: CALLER, listen: LISTEN })
+  engine.say(caller, TWICE, 60)
+  assert.is(ear.heard.length, 2)
+  assert.ok(ear.heard[1]!.length > 1.8 * ear.heard[0]!.length)
+  await ear.understand('You are muted.')
+  await ear.understand('You are muted. You are muted.')
+  await engine.until(() => engine.of('leg.utterance').length === 1)
+  assert.is(engine.of('leg.utterance')[0]?.utterance.text, 'You are muted. You are muted.')
+})
+
+test('an engine that is too busy to guess is asked at the end', async () => {
+  ear.guesses = true
+  engine.engine.listen({ legId: CALLER, listen: LISTEN })
+  engine.say(caller, VOICE, END_OF_SPEECH)
+  assert.is(ear.heard.length, 1)
+  await ear.understand(null)
+  await engine.until(() => ear.heard.length === 2)
+  assert.equal(ear.heard[1], ear.heard[0])
+  await ear.understand('You are muted.')
+  await engine.until(() => engine.of('leg.utterance').length === 1)
+  assert.is(engine.engine.stats().counters.utterances_failed_total, 0)
+})
+
+test('an engine that follows gets the audio while it is said, and no more than what was said', async () => {
+  ear.follows = true
+  engine.engine.listen({ legId: CALLER, listen: LISTEN })
+  engine.say(caller, VOICE, 0)
+  const whileSaid = ear.followed.length
+  assert.ok(whileSaid > 3, ear.followed.join(' '))
+  engine.say(caller, new Int16Array(0), END_OF_SPEECH)
+  assert.is(ear.followed.at(-1), 'end')
+  const given = ear.followed.slice(0, -1).reduce((sum, part) => sum + Number(part), 0)
+  assert.is(given, ear.heard[0]!.length)
+})
+
+test('a card-payment pause in the middle of an utterance has the engine forget what it was given of it', async () => {
+  ear.follows = true
+  engine.engine.listen({ legId: CALLER, listen: LISTEN })
+  engine.say(caller, VOICE, 0)
+  engine.engine.pause(PAUSE)
+  engine.say(caller, VOICE, END_OF_SPEECH)
+  assert.is(ear.followed.at(-1), 'drop')
+  assert.equal(ear.heard, [])
+})
+
 test('a language that no engine understands is a failure of the kind invalid', async () => {
   const listen = { ...LISTEN, language: 'he' }
   for (const answer of [

@@ -6,7 +6,7 @@ import { readWav } from '../../../codecs/wav.ts'
 import { Prompts } from '../../../media/prompts.ts'
 import { SpeechClient } from '../../../media/speech/speech-client.ts'
 import { SpeechHost } from '../../../media/speech/speech-host.ts'
-import { OFFLINE_SPEECH, type SpeechUse } from '../../../media/speech/speech-protocol.ts'
+import { abilitiesOf, OFFLINE_SPEECH, type SpeechUse } from '../../../media/speech/speech-protocol.ts'
 import { TestEngine } from '../../fakes/engine.ts'
 import { suite } from '../../harness.ts'
 
@@ -19,7 +19,7 @@ const note = (fields: object, message: string): void => {
   lines.push({ message, fields: fields as SpeechUse })
 }
 const host = new SpeechHost(OFFLINE_SPEECH, { info: note, warn: note } as never)
-const client = new SpeechClient(host.port(), false)
+const client = new SpeechClient(host.port(), abilitiesOf(OFFLINE_SPEECH))
 const prompts = new Prompts({ sampleRateHz: 8000, tts: client })
 const dataDir = mkdtempSync(join(tmpdir(), 'tandem-test-'))
 

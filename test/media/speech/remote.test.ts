@@ -79,18 +79,19 @@ test('`/audio/transcriptions` gets a WAV file, the model and the language', asyn
   assert.equal(wav.samples[0], samples)
 })
 
-test('the realtime WebSocket: one connection, each utterance appended and committed, answers by name', async () => {
+test('the realtime WebSocket: each utterance is appended and committed, on a connection that the next one uses too', async () => {
   const ear = new RealtimeTranscription(realtime())
-  provider.texts = ['A long answer that takes its time.', 'Short.']
+  provider.texts = ['A long answer that takes its time.', 'Short.', 'Later.']
   const answers = await Promise.all([
     ear.transcribe(tone(440, 8000, 3), 'he-IL'),
     ear.transcribe(tone(440, 8000, 1), 'he-IL'),
   ])
+  answers.push(await ear.transcribe(tone(440, 8000, 1), 'he-IL'))
   assert.equal(
     answers.map(answer => ('text' in answer ? answer.text : answer.error)),
-    ['A long answer that takes its time.', 'Short.'],
+    ['A long answer that takes its time.', 'Short.', 'Later.'],
   )
-  assert.is(provider.connections, 1)
+  assert.is(provider.connections, 2, 'two spoke at a time')
   assert.is(provider.requests[0]?.authorization, 'Bearer k-1')
   assert.equal(provider.messages[0], {
     type: 'session.update',
@@ -105,9 +106,61 @@ test('the realtime WebSocket: one connection, each utterance appended and commit
       },
     },
   })
-  assert.is(provider.messages.filter(({ type }) => type === 'session.update').length, 1)
-  assert.is(provider.appended.length, 2 * 24_000 * 4)
+  assert.is(provider.told('session.update'), 2)
+  // With 20 ms each for what the resampler holds.
+  assert.is(provider.appended.length, 2 * 24_000 * 5 + 3 * 2 * 480)
   ear.close()
+})
+
+test('an utterance is with the provider while it is said, and committed at its end', async () => {
+  const ear = new RealtimeTranscription(realtime())
+  await ear.transcribe(tone(440, 8000, 1), null)
+  provider.messages.length = 0
+  provider.texts = ['As you speak.']
+  const following = ear.follow(null)!
+  const said = tone(440, 8000, 1)
+  for (let at = 0; at < 4000; at += 800) following.append(said.subarray(at, at + 800))
+  while (provider.told('input_audio_buffer.append') < 5) await new Promise(resolve => setImmediate(resolve))
+  assert.is(provider.appended.length, 24_000, 'half a second of it, before its end')
+  assert.is(provider.told('input_audio_buffer.commit'), 0)
+  const bytes = provider.appended
+  const heard = Int16Array.from({ length: bytes.length / 2 }, (_, i) => bytes.readInt16LE(2 * i))
+  assert.ok(levelOf(440 / 3, heard.subarray(2400)) > -13, 'one stream without seams, at three times the rate')
+  assert.equal(await following.end(said), { text: 'As you speak.', engine: 'model-1' })
+  assert.is(provider.told('input_audio_buffer.commit'), 1)
+  assert.is(provider.appended.length, 2 * 24_000 + 2 * 480)
+  ear.close()
+})
+
+test('what turns out to be no utterance is cleared, and the connection serves the next', async () => {
+  const ear = new RealtimeTranscription(realtime())
+  await ear.transcribe(tone(440, 8000, 1), null)
+  provider.messages.length = 0
+  const alarm = ear.follow(null)!
+  alarm.append(tone(440, 8000, 1))
+  alarm.drop()
+  provider.texts = ['Real.']
+  assert.equal(await ear.transcribe(tone(440, 8000, 1), null), { text: 'Real.', engine: 'model-1' })
+  const types = provider.messages.map(({ type }) => String(type).replace('input_audio_buffer.', ''))
+  assert.equal(types, ['append', 'clear', 'append', 'append', 'commit'])
+  assert.is(provider.connections, 1)
+  ear.close()
+})
+
+test('when the provider breaks while somebody speaks, the offline engine gets all of what was said', async () => {
+  const offline = new ScriptedEar()
+  const stt = [...remoteSpeechToText(realtime()), { name: 'offline', engine: offline }]
+  const service = new SpeechService({ tts: [], stt, used: () => {}, now: () => 0 })
+  await service.transcribe(tone(440, 8000, 1), null)
+  provider.mood = 'broken'
+  const said = tone(440, 8000, 2)
+  const following = service.follow('en')!
+  following.append(said.subarray(0, 8000))
+  const answer = following.end(said)
+  while (offline.heard.length === 0) await new Promise(resolve => setImmediate(resolve))
+  assert.is(offline.heard[0], said)
+  await offline.understand('All of it.')
+  assert.equal(await answer, { text: 'All of it.', engine: 'scripted' })
 })
 
 test('a WebSocket that broke is an error, and the next utterance opens another', async () => {

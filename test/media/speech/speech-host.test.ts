@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { SpeechClient } from '../../../media/speech/speech-client.ts'
 import { SpeechHost } from '../../../media/speech/speech-host.ts'
-import { OFFLINE_SPEECH } from '../../../media/speech/speech-protocol.ts'
+import { abilitiesOf, OFFLINE_SPEECH } from '../../../media/speech/speech-protocol.ts'
 import { suite } from '../../harness.ts'
 
 /** Processes start, on a busy machine. */
@@ -24,7 +24,7 @@ test.beforeEach(() => {
     lines.push({ message, fields })
   }
   host = new SpeechHost(OFFLINE_SPEECH, { info: note, warn: note } as never)
-  client = new SpeechClient(host.port(), false)
+  client = new SpeechClient(host.port(), abilitiesOf(OFFLINE_SPEECH))
 })
 test.afterEach(() => host.close())
 
