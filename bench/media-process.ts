@@ -54,6 +54,7 @@ export class MediaProcess {
       sipHost: HOST,
       sipPort: await freePort(HOST),
       sipTls: null,
+      allowedNetworks: ['127.0.0.0/8'],
       wsPort: await freePort(HOST),
       publicIp: null,
       rtpPorts: { first: 30_000, last: 31_999 },

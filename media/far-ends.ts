@@ -72,6 +72,7 @@ const watchOf = ({ connectionId, keep, uri, from, via, credentials, contactUser 
   uri,
   from,
   contactUser: keep === 'register' ? contactUser : '',
-  target: via,
+  // Connections are an organisation's, which need not be the operator of this machine.
+  target: { ...via, publicOnly: true },
   credentials,
 })

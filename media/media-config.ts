@@ -9,6 +9,8 @@ export interface MediaConfig {
   sipPort: number
   /** SIP over TLS; null: not listened for. Files in PEM. */
   sipTls: { port: number; certFile: string; keyFile: string } | null
+  /** Private networks that SIP may be sent to whoever asks for it (CIDR). */
+  allowedNetworks: string[]
   /** Of the call WebSocket, on `sipHost`. */
   wsPort: number
   publicIp: string | null

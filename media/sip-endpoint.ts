@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { createSocket, type Socket as UdpSocket } from 'node:dgram'
-import { lookup } from 'node:dns/promises'
 import { connect, createServer, isIP, isIPv6 } from 'node:net'
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
 import {
@@ -12,6 +11,7 @@ import {
   UserAgent,
   type WatchReport,
 } from '../sip/user-agent.ts'
+import { SipReach } from './sip-reach.ts'
 import { SipStreams, type SipStreamsOptions } from './sip-streams.ts'
 
 /** A TLS handshake may take this long [ms]. */
@@ -27,6 +27,8 @@ export interface SipEndpointOptions {
   productName: string
   optionsStatus: () => OptionsStatus
   onEvent: (event: UaEvent) => void
+  /** Private networks (CIDR) that everybody may lead us to. */
+  allowedNetworks?: string[]
   /** Absent: registrations are not taken. */
   registrar?: { realm: string; onRegister: (register: RegisterEvent) => void }
   /** What became of a far end that is watched. */
@@ -35,9 +37,10 @@ export interface SipEndpointOptions {
 
 /** The I/O shell of the SIP user agent: one UDP socket, streams over TCP and TLS, names and timers. */
 export class SipEndpoint {
-  readonly counters = { connectionsRefused: 0, sendErrors: 0, slowPeers: 0 }
+  readonly counters = { connectionsRefused: 0, sendErrors: 0, slowPeers: 0, addressesRefused: 0 }
   readonly #options: SipEndpointOptions
   readonly #agent: UserAgent
+  readonly #reach: SipReach
   readonly #udp: UdpSocket
   readonly #tcp: SipStreams
   readonly #tls: SipStreams
@@ -45,6 +48,7 @@ export class SipEndpoint {
 
   constructor(options: SipEndpointOptions) {
     this.#options = options
+    this.#reach = new SipReach(options.allowedNetworks ?? [])
     this.#agent = new UserAgent({
       name: options.productName,
       local: transport => ({
@@ -69,7 +73,10 @@ export class SipEndpoint {
       ...shared,
       transport: 'tcp',
       server: createServer({ noDelay: true }),
-      dial: ({ host, port }) => ({ socket: connect({ host, port, noDelay: true }), ready: 'connect' }),
+      dial: to => ({
+        socket: connect({ host: to.host, port: to.port, lookup: this.#reach.lookupFor(to), noDelay: true }),
+        ready: 'connect',
+      }),
     })
     this.#tls = new SipStreams({
       ...shared,
@@ -79,8 +86,13 @@ export class SipEndpoint {
           ? null
           : createTlsServer({ cert: tls.cert, key: tls.key, noDelay: true, handshakeTimeout: HANDSHAKE_MS }),
       // Node checks the certificate against the authorities that it trusts, and against the host that we dialled.
-      dial: ({ host, port }) => ({
-        socket: connectTls({ host, port, ...(isIP(host) === 0 ? { servername: host } : {}) }),
+      dial: to => ({
+        socket: connectTls({
+          host: to.host,
+          port: to.port,
+          lookup: this.#reach.lookupFor(to),
+          ...(isIP(to.host) === 0 ? { servername: to.host } : {}),
+        }),
         ready: 'secureConnect',
       }),
     })
@@ -142,7 +154,7 @@ export class SipEndpoint {
   }
 
   #receive(bytes: Uint8Array, from: Peer): void {
-    this.#perform(this.#agent.receive(bytes, from, performance.now()))
+    this.#perform(this.#agent.receive(bytes, this.#reach.from(from), performance.now()))
   }
 
   #perform(actions: Action[]): void {
@@ -164,17 +176,16 @@ export class SipEndpoint {
   }
 
   #send(bytes: Uint8Array, to: Peer): void {
-    if (to.transport === 'udp') this.#sendUdp(bytes, to)
+    if (!this.#reach.allows(to)) this.#refused(to)
     else if (to.transport === 'tcp') this.#tcp.send(bytes, to)
-    else this.#tls.send(bytes, to)
+    else if (to.transport === 'tls') this.#tls.send(bytes, to)
+    else if (isIP(to.host) !== 0) this.#sendUdp(bytes, to, to.host)
+    else this.#resolve(to, host => this.#sendUdp(bytes, to, host))
   }
 
-  #sendUdp(bytes: Uint8Array, to: Peer): void {
-    if (isIP(to.host) === 0) {
-      this.#resolve(to, host => this.#sendUdp(bytes, { ...to, host }))
-      return
-    }
-    this.#udp.send(bytes, to.port, to.host, error => {
+  /** `host`: an address. */
+  #sendUdp(bytes: Uint8Array, to: Peer, host: string): void {
+    this.#udp.send(bytes, to.port, host, error => {
       if (error === null) return
       this.counters.sendErrors++
       this.#failed(to)
@@ -182,11 +193,18 @@ export class SipEndpoint {
   }
 
   #resolve(to: Peer, then: (host: string) => void): void {
-    lookup(to.host, { family: isIPv6(this.#options.host) ? 0 : 4 }).then(
+    const family = isIPv6(this.#options.host) ? 0 : 4
+    this.#reach.lookupFor(to)(to.host, { family }, (error, found) => {
       // An empty name resolves too, to no address at all.
-      found => (isIP(found.address ?? '') === 0 ? this.#failed(to) : then(found.address)),
-      () => this.#failed(to),
-    )
+      if (error !== null || typeof found !== 'string' || isIP(found) === 0) this.#failed(to)
+      else then(found)
+    })
+  }
+
+  /** Whoever sends hears of it later, as of any other far end that cannot be reached. */
+  #refused(to: Peer): void {
+    this.counters.addressesRefused++
+    queueMicrotask(() => this.#failed(to))
   }
 
   #failed(to: Peer): void {

@@ -21,7 +21,7 @@ export interface SipStreamsOptions {
   /** Null: connects out only. */
   server: Server | null
   /** Begins a connection; `ready` names the event after which it carries messages. */
-  dial: (to: { host: string; port: number }) => { socket: Socket; ready: 'connect' | 'secureConnect' }
+  dial: (to: Peer) => { socket: Socket; ready: 'connect' | 'secureConnect' }
   receive: (bytes: Uint8Array, from: Peer) => void
   /** What was to be sent there will not arrive. */
   failed: (to: Peer) => void
@@ -142,5 +142,5 @@ export class SipStreams {
   }
 }
 
-/** The connection that we opened ourselves to an address. */
-const dialled = (to: Peer): string => `>${to.host}:${to.port}`
+/** The connection that we opened ourselves; a name may lead elsewhere for one who may not go as far. */
+const dialled = (to: Peer): string => `>${to.host}:${to.port}${to.publicOnly === true ? ' public' : ''}`

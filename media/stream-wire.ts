@@ -1,7 +1,7 @@
 import { randomFillSync } from 'node:crypto'
-import { lookup as resolve } from 'node:dns'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import WebSocket, { type ClientOptions } from 'ws'
+import { allowedLookup } from './allowed-lookup.ts'
 import { type AddressPolicy, isAllowedAddress } from './protocol.ts'
 import type { Wire } from './stream-connection.ts'
 
@@ -52,19 +52,6 @@ function isDialable(url: string, addresses: AddressPolicy): boolean {
   const host = hostname.replace(/^\[|\]$/g, '')
   return (protocol === 'ws:' || protocol === 'wss:') && (isIP(host) === 0 || isAllowedAddress(host, addresses))
 }
-
-/** Gives the socket only addresses that may be dialled, so that a name cannot mean another one between check and use. */
-const allowedLookup =
-  (addresses: AddressPolicy): LookupFunction =>
-  (hostname, options, callback) =>
-    resolve(hostname, { ...options, all: true }, (error, found) => {
-      if (error !== null) return callback(error, [])
-      const allowed = found.filter(({ address }) => isAllowedAddress(address, addresses))
-      const first = allowed[0]
-      if (first === undefined) callback(new Error(`${hostname} has no address that may be dialled`), [])
-      else if (options.all) callback(null, allowed)
-      else callback(null, first.address, first.family)
-    })
 
 const maskPool = new Uint8Array(4096)
 let maskAt = maskPool.length

@@ -3,7 +3,7 @@ import { ulid } from 'ulid'
 import { CallerAuth } from '../sip/caller-auth.ts'
 import { peerOfUri } from '../sip/dialog.ts'
 import { DTMF_RELAY, formatDtmfInfo, parseDtmfInfo } from '../sip/dtmf-info.ts'
-import type { UaEvent } from '../sip/user-agent.ts'
+import type { HeaderFields, UaEvent } from '../sip/user-agent.ts'
 import { threadOf } from './affinity.ts'
 import { Descriptions, SDP } from './descriptions.ts'
 import type { EngineClient } from './engine-client.ts'
@@ -28,6 +28,8 @@ import type { SipEndpoint } from './sip-endpoint.ts'
 const DECISION_MS = 4000
 /** `Retry-After` of a 503 [s]. */
 const RETRY_AFTER_S = 5
+/** A phone that rang beside the one that was answered shows no missed call (RFC 3326 §2). */
+const ELSEWHERE: HeaderFields = [['Reason', 'SIP;cause=200;text="Call completed elsewhere"']]
 
 export interface SwitchboardOptions {
   engines: EngineClient[]
@@ -298,6 +300,7 @@ export class Switchboard {
       from: target.from.uri,
       ...(target.from.displayName === null ? {} : { displayName: target.from.displayName }),
       ...(target.via === null ? {} : { target: target.via }),
+      publicOnly: target.publicOnly,
       ...(target.credentials === null ? {} : { credentials: target.credentials }),
       body: { type: SDP, bytes: offer },
     })
@@ -330,7 +333,8 @@ export class Switchboard {
     const line = this.lines.get(request.legId)
     if (line === undefined || line.state === 'ended') return notFound(request.legId)
     line.endReason ??= request.reason
-    this.#sip.do((agent, now) => agent.bye(line.sessionId, now))
+    const headers = request.reason === 'answered_elsewhere' ? ELSEWHERE : []
+    this.#sip.do((agent, now) => agent.bye(line.sessionId, now, headers))
     return {}
   }
 

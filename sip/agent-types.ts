@@ -10,6 +10,8 @@ export interface Peer {
   port: number
   /** Names an open connection; a sender reuses it while it is open and connects to host and port otherwise. */
   connectionId?: string
+  /** Who named it is of a public network: its owner sends to no private address for it. */
+  publicOnly?: boolean
 }
 
 /** A message body with its Content-Type. */
@@ -190,6 +192,8 @@ export interface InviteRequest {
   displayName?: string
   /** Outbound proxy or resolved next hop; default: taken from the `to` URI. */
   target?: Peer
+  /** See `Peer`; for what the `to` URI names. */
+  publicOnly?: boolean
   /** The offer; absent: the other side offers in its 2xx and `acknowledge` answers. */
   body?: Body
   headers?: HeaderFields

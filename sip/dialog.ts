@@ -20,7 +20,7 @@ export interface Dialog {
   readonly routeSet: readonly ByteString[]
   /** Where the dialog's messages last came from: its open connection is used again. */
   peer: Peer
-  /** The other side's Contact cannot be reached from here: its requests' source is used in its place. */
+  /** The other side's Contact cannot be reached from here: where its messages come from is used in its place. */
   readonly behindNat: boolean
 }
 
@@ -81,8 +81,15 @@ export function dialogOfResponse(invite: OutgoingRequest, localTag: string, resp
     remoteTarget: contactUri(response.headers) ?? invite.uri,
     routeSet: response.headers.list('record-route').reverse(),
     peer,
-    behindNat: false,
+    behindNat: isAnswerBehindNat(response, peer),
   }
+}
+
+/** Who was called at a public address and names a private one is behind a NAT: the way of the INVITE is the way to it. */
+function isAnswerBehindNat({ headers }: SipResponse, peer: Peer): boolean {
+  const contact = contactUri(headers)
+  const host = contact === null ? null : (peerOfUri(contact)?.host ?? null)
+  return peer.publicOnly === true && headers.get('record-route') === null && host !== null && PRIVATE.test(host)
 }
 
 /** A request or 2xx that refreshes the target moves the dialog to its Contact (RFC 3261 §12.2). */
@@ -134,6 +141,7 @@ export function peerOfUri(text: ByteString): Peer | null {
 export function peerOfDialog(dialog: Dialog, nextHop: ByteString): Peer {
   const peer = peerOfUri(nextHop)
   if (peer === null || dialog.behindNat) return dialog.peer
-  const { transport, connectionId } = dialog.peer
+  const { transport, connectionId, publicOnly } = dialog.peer
+  if (publicOnly === true) peer.publicOnly = true
   return connectionId !== undefined && peer.transport === transport ? { ...peer, connectionId } : peer
 }

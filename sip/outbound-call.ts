@@ -82,7 +82,8 @@ function attempt(
   now: number,
 ): void {
   const { request } = call
-  const to = request.target ?? peerOfUri(request.to)!
+  const hop = request.target ?? peerOfUri(request.to)!
+  const to = request.publicOnly === true ? { ...hop, publicOnly: true } : hop
   const branch = core.branch()
   const display = request.displayName === undefined ? '' : `${quote(safeValue(request.displayName))} `
   const invite: OutgoingRequest = {

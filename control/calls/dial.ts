@@ -238,7 +238,6 @@ function overTrunk(to: string, from: string | undefined, connection: ConnectionR
     codecs: JSON.parse(connection.codecs) as DialTarget['codecs'],
     ...(connection.dtmf_mode === 'auto' ? {} : { dtmf: connection.dtmf_mode }),
     srtp: connection.srtp,
-    srtp: connection.srtp,
   }
   return { target, connection, from: caller }
 }

@@ -43,6 +43,7 @@ export const sandboxTarget = (number: string, legId: string, sip: { host: string
   uri: `sip:${number}@${sip.host}:${sip.port}`,
   from: { uri: `sip:${legId}@${sip.host}`, displayName: null },
   via: null,
+  publicOnly: false,
   credentials: null,
   codecs: CODECS,
 })

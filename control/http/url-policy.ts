@@ -31,8 +31,17 @@ export async function urlProblem(
     return problem('parameter_invalid', `${param} must not hold a user name or password.`, { param })
   }
   if (!policy.publicOnly) return null
-  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const host = bare(url.hostname)
   const addresses = isIP(host) === 0 ? await resolve(host) : [host]
-  if (addresses.every(address => isAllowedAddress(address, policy))) return null
-  return problem('parameter_invalid', `${param} leads to a private, loopback or otherwise special address.`, { param })
+  return addresses.every(address => isAllowedAddress(address, policy)) ? null : special(param)
 }
+
+/** Checks the host of a SIP address. A name passes: it is judged when it is dialled, by the address that is dialled. */
+export function hostProblem(host: string, policy: AddressPolicy, param: string): Problem | null {
+  return isIP(bare(host)) === 0 || isAllowedAddress(bare(host), policy) ? null : special(param)
+}
+
+const bare = (host: string): string => host.replace(/^\[|\]$/g, '')
+
+const special = (param: string): Problem =>
+  problem('parameter_invalid', `${param} leads to a private, loopback or otherwise special address.`, { param })

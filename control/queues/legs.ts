@@ -32,16 +32,26 @@ const MAX_LEGS = 500
 
 export type LegGone = (leg: ParticipantRow, reason: EndedReason) => Promise<void>
 
-/** Sends what the rows call for; `gone` is told of legs that media does not have, or cannot dial. */
+/**
+ * Sends what the rows call for; `gone` is told of legs that media does not have, or cannot dial. The legs of a call are driven one after
+ * the other, calls at once: one of them may wait for its announcement to be spoken.
+ */
 export async function driveLegs(deps: CallCentreDeps, media: MediaPort, gone: LegGone): Promise<void> {
+  const byCall = new Map<string, ParticipantRow[]>()
   for (const leg of await legsToDrive(deps.store.db)) {
-    try {
-      await driveOn(deps, media, leg, gone)
-    } catch (error) {
-      // One that goes wrong must not keep the others waiting; it is tried again in the next pass.
-      deps.log.warn({ err: error, legId: leg.id, step: leg.step }, 'driving a leg failed')
+    byCall.set(leg.call_id, [...(byCall.get(leg.call_id) ?? []), leg])
+  }
+  const driveCall = async (legs: readonly ParticipantRow[]): Promise<void> => {
+    for (const leg of legs) {
+      try {
+        await driveOn(deps, media, leg, gone)
+      } catch (error) {
+        // One that goes wrong must not keep the others waiting; it is tried again in the next pass.
+        deps.log.warn({ err: error, legId: leg.id, step: leg.step }, 'driving a leg failed')
+      }
     }
   }
+  await Promise.all([...byCall.values()].map(driveCall))
 }
 
 async function driveOn(deps: CallCentreDeps, media: MediaPort, leg: ParticipantRow, gone: LegGone): Promise<void> {

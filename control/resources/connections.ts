@@ -1,13 +1,15 @@
 import Type, { type Static } from 'typebox'
-import { parseBlock } from '../../media/protocol.ts'
+import { type AddressPolicy, parseBlock } from '../../media/protocol.ts'
 import type { ConnectionRow } from '../calls/tables.ts'
 import { sealPassword } from '../connections/account.ts'
 import { addressOfRecord, sipHost } from '../connections/address.ts'
+import type { Context } from '../http/context.ts'
 import { missing, type Problem, problem } from '../http/errors.ts'
 import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import type { UsesOf } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { idParams, input, nullable, oneOf } from '../http/schema.ts'
+import { hostProblem } from '../http/url-policy.ts'
 import { newId } from '../ids.ts'
 import { connectionSchema, dtmfMode, srtp, toConnection } from '../schemas/connection.ts'
 import type { Store } from '../store.ts'
@@ -18,7 +20,8 @@ const name = Type.String({ minLength: 1, maxLength: 200 })
 const host = nullable(
   Type.String({
     pattern: '^[A-Za-z0-9.:_\\[\\]-]{1,253}$',
-    description: 'Where calls go out to, and where a registration registers: a name or an address.',
+    description:
+      'Where calls go out to, and where a registration registers: a name or an address. In live mode a public one, or of a network that the operator of the installation allows (`TANDEM_ALLOW_PRIVATE_URLS`); a name is judged by the address that is dialled.',
   }),
 )
 const SIP_PORT = 5060
@@ -64,8 +67,17 @@ type Columns = Omit<ConnectionRow, 'id' | 'organisation_id' | 'livemode' | 'crea
 /** Nothing is known of the far end yet. */
 const UNHEARD = { status: null, sip_code: null, kept_by: null, kept_until: null } as const
 
-export function connectionRoutes(deps: { store: Store; vault: Vault; now: () => Date }): Route[] {
-  const { store, vault, now } = deps
+export interface ConnectionDeps {
+  store: Store
+  vault: Vault
+  now: () => Date
+  /** CIDR blocks beyond the public network that an operator lets through. */
+  allowedNetworks: string[]
+}
+
+export function connectionRoutes({ store, vault, now, allowedNetworks }: ConnectionDeps): Route[] {
+  const refusedFor = (context: Context, columns: Columns): Problem | null =>
+    columnsProblem(columns, { publicOnly: context.livemode, allowed: allowedNetworks })
   const plain: Plain<'connections', typeof connectionSchema> = {
     store,
     table: 'connections',
@@ -89,7 +101,7 @@ export function connectionRoutes(deps: { store: Store; vault: Vault; now: () => 
       reply: connectionSchema,
       handler: async (context, { body }) => {
         const columns = merge({ ...EMPTY, name: body.name, kind: body.kind }, body)
-        const refused = columnsProblem(columns)
+        const refused = refusedFor(context, columns)
         if (refused !== null) return refused
         const at = now().toISOString()
         const mode = context.livemode ? 1 : 0
@@ -128,7 +140,7 @@ export function connectionRoutes(deps: { store: Store; vault: Vault; now: () => 
           const row = await connections.find('connections', params.id)
           if (row === undefined) return missing('connection', params.id)
           const columns = merge(row, body)
-          const refused = columnsProblem(columns)
+          const refused = refusedFor(context, columns)
           if (refused !== null) return refused
           const change = { ...columns, ...sealed(vault, body, row.id), updated: now().toISOString() }
           await connections.update('connections').set(change).where('id', '=', row.id).execute()
@@ -186,7 +198,7 @@ const merge = (row: Columns, body: Change): Columns => ({
   enabled: body.enabled === undefined ? row.enabled : body.enabled ? 1 : 0,
 })
 
-function columnsProblem(columns: Columns): Problem | null {
+function columnsProblem(columns: Columns, addresses: AddressPolicy): Problem | null {
   if (columns.kind !== 'peer' && columns.host === null) {
     return problem('parameter_missing', `A ${columns.kind} needs a host.`, { param: 'host' })
   }
@@ -194,6 +206,8 @@ function columnsProblem(columns: Columns): Problem | null {
   if (columns.host !== null && host === null) {
     return problem('parameter_invalid', 'host is neither a name nor an address.', { param: 'host' })
   }
+  const stray = host === null ? null : hostProblem(host.bare, addresses, 'host')
+  if (stray !== null) return stray
   if (columns.kind === 'registration') {
     if (columns.auth_username === null) {
       return problem('parameter_missing', 'A registration needs the username and password of its account.', {

@@ -18,6 +18,10 @@ export function isAllowedAddress(address: string, policy: AddressPolicy): boolea
   return isInNetworks(address, policy.allowed) || ipaddr.process(address).range() === 'unicast'
 }
 
+/** Whether an IP address is one of the Internet, and neither private nor otherwise special. */
+export const isPublicAddress = (address: string): boolean =>
+  isAllowedAddress(address, { publicOnly: true, allowed: [] })
+
 /** Whether an IP address lies in one of the blocks (CIDR, or a bare address). IPv4 in IPv6 form counts as IPv4. */
 export function isInNetworks(address: string, blocks: readonly string[]): boolean {
   if (!ipaddr.isValid(address)) return false

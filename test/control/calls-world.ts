@@ -24,7 +24,7 @@ import { hashPin } from '../../control/secrets.ts'
 import { forTenant } from '../../control/tenancy.ts'
 import { FakeMedia } from '../fakes/media.ts'
 import { type Answer, type Asked, ask, makeWorld, serve, silent, type World } from './app-harness.ts'
-import { VAULT } from './whole-app.ts'
+import { EXAMPLE_NETWORKS, VAULT } from './whole-app.ts'
 
 /** A control process around a database: the part that may be killed and started again. */
 export interface Control {
@@ -74,7 +74,8 @@ export async function startControl(world: World, media: FakeMedia, options: Opti
   })
   const driver = new CallDriver({ store, now, log: silent, streams: startDeps, centre })
   const client: MediaClient = new MediaClient(media.path, options.wrap?.(driver, () => client) ?? driver, silent)
-  const dial = { store, vault, media: client, now, sipHost: '127.0.0.1' }
+  const allowedNetworks = [...EXAMPLE_NETWORKS, '127.0.0.0/8']
+  const dial = { store, vault, media: client, now, sipHost: '127.0.0.1', allowedNetworks }
   const resolve = options.resolve ?? (async () => ['93.184.216.34'])
   const streams = { ...startDeps, store, media: client, now, resolve }
   const app = await serve(world, [
@@ -103,7 +104,7 @@ export async function startControl(world: World, media: FakeMedia, options: Opti
     ...roomParticipantRoutes({ ...dial, seat: (roomId, id) => centre.seat(roomId, id, client) }),
     ...inboundRouteRoutes({ store, now }),
     ...phoneNumberRoutes({ store, now }),
-    ...connectionRoutes({ store, vault, now }),
+    ...connectionRoutes({ store, vault, now, allowedNetworks }),
     ...eventRoutes({ store }),
     ...organisationRoutes({ store, now }),
   ])

@@ -7,8 +7,11 @@ import { type Answer, type Asked, ask, makeWorld, silent, type World } from './a
 /** The vault of every whole app that is given no other. */
 export const VAULT = vaultOf(Buffer.alloc(32, 7))
 
+/** Networks for examples (RFC 5737, RFC 3849), which stand for those of the Internet here. */
+export const EXAMPLE_NETWORKS = ['192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24', '2001:db8::/32']
+
 export const APP_CONFIG: AppConfig = {
-  allowPrivateUrls: [],
+  allowPrivateUrls: EXAMPLE_NETWORKS,
   dataDir: '/nowhere',
   httpHost: '127.0.0.1',
   httpPort: 8080,

@@ -154,4 +154,20 @@ test('a response with two Vias is somebody else’s', () => {
   assert.is(alice.agent.counters.unmatched, 1)
 })
 
+test('who was called at a public address can lead later requests to public addresses only', () => {
+  const { alice, sessionId } = dial({ publicOnly: true })
+  assert.is(alice.sent[0]!.to.publicOnly, true)
+  answer(alice, 200, 'b', ['Contact: <sip:bob@evil.example.com:6379;transport=tcp>'], 'answer')
+  const elsewhere = { transport: 'tcp', host: 'evil.example.com', port: 6379, publicOnly: true }
+  assert.equal(alice.sentLike('ACK').at(-1)!.to, elsewhere)
+  alice.do(alice.agent.bye(sessionId, 1))
+  assert.equal(alice.sentLike('BYE').at(-1)!.to, elsewhere)
+})
+
+test('who answers at a public address with a private Contact is behind a NAT: the way of the INVITE leads to it', () => {
+  const { alice } = dial({ publicOnly: true })
+  answer(alice, 200, 'b', ['Contact: <sip:bob@10.0.0.5:5062>'], 'answer')
+  assert.equal(alice.sentLike('ACK').at(-1)!.to, { transport: 'udp', host: '192.0.2.2', port: 5060, publicOnly: true })
+})
+
 test.run()

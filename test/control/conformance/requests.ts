@@ -17,7 +17,7 @@ import { example, type Shape } from './shapes.ts'
 /** A request that succeeds, where the smallest body of the schema does not, or is not of interest; by operation ID. */
 export const BODIES: Record<string, (maker: Maker) => Promise<object> | object> = {
   createAudioAsset: () => ({ file: { content_base64: WAV_BASE64 } }),
-  createCall: () => ({ to: 'sip:a@127.0.0.1' }),
+  createCall: () => ({ to: 'sip:a@192.0.2.1' }),
   createCallback: () => ({
     phone: `+1415555${1000 + another()}`,
     metadata: { order: '7' },
@@ -32,7 +32,7 @@ export const BODIES: Record<string, (maker: Maker) => Promise<object> | object> 
   createStream: () => ({ url: 'wss://93.184.216.34/' }),
   createTestEvent: () => ({ type: 'call.ended' }),
   createWebhookEndpoint: () => ({ url: 'https://93.184.216.34/' }),
-  inviteConferenceParticipant: () => ({ to: 'sip:a@127.0.0.1' }),
+  inviteConferenceParticipant: () => ({ to: 'sip:a@192.0.2.1' }),
   playInCall: async maker => ({
     audio_asset_id: (await maker.ask('POST /v1/audio_assets', { file: { content_base64: WAV_BASE64 } })).id,
   }),

@@ -7,7 +7,7 @@ import type { MediaPort } from '../../../control/media-events.ts'
 import type { ConnectionReport, ConnectionSpec, Failure } from '../../../media/protocol.ts'
 import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
-import { makeWholeApp, VAULT, type WholeApp } from '../whole-app.ts'
+import { makeWholeApp, refusal, VAULT, type WholeApp } from '../whole-app.ts'
 
 const test = suite('control/connections/keeper')
 const ACCOUNT = { auth: { username: 'ann', password: 'correct horse' } }
@@ -179,6 +179,18 @@ test('a registration needs a host and an account', async () => {
   assert.equal(await refused({ auth: null }), [400, 'auth'])
   assert.equal(await refused({ auth: { username: 'a@b c', password: 'x' } }), [400, 'auth.username'])
   assert.equal(await refused({ auth: { username: 'a\r\nEvil: 1', password: 'x' } }), [400, 'auth.username'])
+})
+
+test('a live connection to a private address is refused; a name is judged when it is dialled; test mode goes nowhere', async () => {
+  const { app } = await Scene.open()
+  const trunk = { name: 'Trunk', kind: 'trunk' }
+  for (const host of ['10.0.0.5', '127.0.0.1', '169.254.169.254', '[::1]', '::ffff:10.0.0.5', '100.64.0.1']) {
+    assert.equal(refusal(await app.live('POST /v1/connections', { ...trunk, host })).slice(0, 2), [400, 'host'], host)
+  }
+  const { body } = await app.live('POST /v1/connections', { ...trunk, host: 'sip.example.com' })
+  const moved = await app.live(`PATCH /v1/connections/${body.id}`, { host: '192.168.0.1' })
+  assert.equal(refusal(moved).slice(0, 2), [400, 'host'])
+  assert.is((await app.test('POST /v1/connections', { ...trunk, host: '10.0.0.5' })).status, 201)
 })
 
 test('the password of an account is sealed in the database, one of an early version with the next start; it is used as it was given', async () => {

@@ -367,7 +367,7 @@ test('a transcript that nobody can write has failed, and says why', async () => 
   const world = await makeLiveWorld()
   const { media } = world
   media.overrides.set('transcript.start', () => ({ failure: 'invalid', message: 'no engine understands it' }))
-  const callId = await world.make('/calls', { to: 'sip:bob@127.0.0.1', transcribe: true })
+  const callId = await world.make('/calls', { to: 'sip:bob@192.0.2.9', transcribe: true })
   media.pickUp((await media.command('leg.dial')).legId)
   await media.command('transcript.start')
   const told = async () => (await world.ask('GET /v1/events?type=call.transcript.failed')).body.data
@@ -381,7 +381,7 @@ test('a transcript that nobody can write has failed, and says why', async () => 
 test('a transcript whose beginning was lost with its process is begun by the next one', async () => {
   const world = await makeLiveWorld()
   const { media } = world
-  const callId = await world.make('/calls', { to: 'sip:bob@127.0.0.1', transcribe: true })
+  const callId = await world.make('/calls', { to: 'sip:bob@192.0.2.9', transcribe: true })
   const { legId } = await media.command('leg.dial')
   media.pickUp(legId)
   await media.command('transcript.start')
@@ -414,7 +414,7 @@ test('a session whose media process died has its notes written from what was tra
 test('a transcript has who said what and when, and is told when it is whole', async () => {
   const world = await makeLiveWorld()
   const { media } = world
-  const callId = await world.make('/calls', { to: 'sip:bob@127.0.0.1', transcribe: true })
+  const callId = await world.make('/calls', { to: 'sip:bob@192.0.2.9', transcribe: true })
   const { legId } = await media.command('leg.dial')
   assert.is((await world.ask(`GET /v1/calls/${callId}/transcript`)).body.status, 'wanted')
   media.pickUp(legId)

@@ -80,6 +80,23 @@ test('a number in E.164 needs an enabled connection of kind trunk, and goes out 
   await world.close()
 })
 
+test('a live call to a SIP address of a private network is refused, but for those that an operator allows', async () => {
+  const world = await makeCallsWorld()
+  for (const to of [
+    'sip:bob@10.0.0.5',
+    'sip:169.254.169.254',
+    'sip:bob@[::1]:5070;transport=tcp',
+    'sip:bob@[::ffff:192.168.0.1]',
+  ]) {
+    const { status, body } = await world.control.ask('POST /v1/calls', { to })
+    assert.equal([status, body.error?.param], [400, 'to'], to)
+  }
+  assert.is((await world.control.ask('POST /v1/calls', { to: 'sip:bob@127.0.0.1' })).status, 201)
+  const { publicOnly } = sipTarget(await world.media.command('leg.dial'))
+  assert.is(publicOnly, true, 'media judges the address that is dialled')
+  await world.close()
+})
+
 test('a call above the capacity of media answers 429 with Retry-After and leaves a failed call', async () => {
   const world = await makeCallsWorld()
   world.media.overrides.set('leg.dial', () => ({ failure: 'capacity', message: 'full' }))
