@@ -1,7 +1,7 @@
 /** How the test command runs a file: in a process of its own, or in one that runs many. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { END_OF_FILE } from './worker.ts'
+import { END_OF_FILE, NO_MORE_FILES } from './worker.ts'
 
 const FILE_TIMEOUT_MS = 240_000
 /** After so many files a worker makes way for a fresh one, which has all memory. */
@@ -18,8 +18,12 @@ export interface FileRun {
   ms: number
 }
 
-const start = (script: string, env: NodeJS.ProcessEnv): ChildProcess =>
-  spawn(process.execPath, ['--import', 'tsx', script], { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
+const start = (script: string, env: NodeJS.ProcessEnv, ...channel: 'ipc'[]): ChildProcess =>
+  spawn(process.execPath, ['--import', 'tsx', script], {
+    cwd: root,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe', ...channel],
+  })
 
 /** Kills it when it is still there after `ms`; the returned function says whether that was so, and stops waiting. */
 function deadline(child: ChildProcess, ms: number): () => boolean {
@@ -41,8 +45,6 @@ export function runAlone(path: string, env: NodeJS.ProcessEnv): Promise<FileRun>
   return new Promise(resolve => {
     const started = Date.now()
     const child = start(`test/${path}`, env)
-    // The channel is for workers; a file that has it open would not end.
-    child.disconnect()
     let output = ''
     for (const stream of [child.stdout!, child.stderr!]) stream.on('data', data => (output += data))
     const wasKilled = deadline(child, FILE_TIMEOUT_MS)
@@ -90,7 +92,7 @@ export class Worker {
   }
 
   #start(): ChildProcess {
-    const child = start('test/worker.ts', this.#env)
+    const child = start('test/worker.ts', this.#env, 'ipc')
     for (const stream of [child.stdout!, child.stderr!]) {
       stream.on('data', data => {
         this.#output += data
@@ -116,7 +118,7 @@ export class Worker {
         if (end !== undefined) resolve()
       }
     })
-    child.disconnect()
+    child.send(NO_MORE_FILES)
     await gone
     return wasKilled() ? 'a file before had left something open, so that its process had to be killed' : null
   }

@@ -1,10 +1,13 @@
 /**
  * A process of the test command that runs test files as their paths come, one after the other: what they import is loaded once.
- * After each it writes `END_OF_FILE` on a line of its own. It ends when its channel is closed and nothing of a file is left.
+ * After each it writes `END_OF_FILE` on a line of its own.
  */
 
 /** On the standard output, after all that a file wrote. */
 export const END_OF_FILE = '\u0004'
+
+/** In place of a path. The process ends when nothing of a file is left that keeps it alive. */
+export const NO_MORE_FILES = ''
 
 async function runFile(path: string): Promise<void> {
   // uvu gathers the suites of what is imported here, and runs them when it is told to.
@@ -20,4 +23,13 @@ async function runFile(path: string): Promise<void> {
   process.stdout.write(`\n${END_OF_FILE}\n`)
 }
 
-if (process.send !== undefined) process.on('message', path => void runFile(String(path)))
+/** Whoever gave the files may be gone, and nobody there to kill what a file keeps alive. */
+const ORPHAN_MS = 30_000
+
+if (process.send !== undefined) {
+  process.on('message', message => {
+    if (message === NO_MORE_FILES) process.disconnect()
+    else void runFile(String(message))
+  })
+  process.once('disconnect', () => setTimeout(() => process.exit(1), ORPHAN_MS).unref())
+}
