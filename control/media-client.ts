@@ -96,6 +96,7 @@ export class MediaClient implements MediaPort {
     clearTimeout(this.#retry)
     this.#socket?.destroy()
     await this.#pumping
+    await this.#events.idle()
   }
 
   request<N extends CommandName>(name: N, body: Request<N>, deadlineMs?: number): Promise<Reply<N> | Failure> {
@@ -115,6 +116,7 @@ export class MediaClient implements MediaPort {
   async #connect(): Promise<void> {
     // The events in hand may still commit: the position that we say hello with must contain it.
     await this.#pumping
+    await this.#events.idle()
     if (this.#closed) return
     const position = await this.#handler.position().catch((error: unknown) => {
       this.#log.error({ err: error }, 'cannot read how far the media events were committed')
@@ -199,6 +201,8 @@ export class MediaClient implements MediaPort {
       if (isFailure(snapshot)) throw new Error(`no snapshot: ${snapshot.message}`)
       // Later events wait: a leg that is younger than the snapshot must not be missed in it.
       await this.#events.drain(this.#source(socket), snapshot.seq)
+      // What they have led to is seen by the comparison.
+      await this.#events.idle()
       if (this.#socket !== socket) return
       await this.#handler.reconcile(snapshot, this.#inner)
       if (this.#socket !== socket) return
@@ -247,6 +251,7 @@ export class MediaClient implements MediaPort {
         return isOpen()
       },
       acknowledge: seq => this.#write({ type: 'ack', seq }),
+      fail: () => void socket.destroy(),
     }
   }
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { CommandName, Failure, MediaEvent, Reply, Request } from '../media/protocol.ts'
 import { faultOf } from './databases/faults.ts'
+import { FollowUps, type FollowUpTask } from './follow-ups.ts'
 
 /** Events that wait for their turn at most; when more come the channel is closed, and media sends them again. */
 const MAX_WAITING = 100_000
@@ -27,9 +28,9 @@ export interface NumberedEvent {
 export interface EventSink {
   /**
    * Commits the events, in order, and the position of the last, all or none; returns what to do after the acknowledgement, in
-   * order. After a failure the same events come again, one at a time.
+   * order for each key. After a failure the same events come again, one at a time.
    */
-  events(batch: readonly NumberedEvent[], media: MediaPort): Promise<(() => Promise<void>)[]>
+  events(batch: readonly NumberedEvent[], media: MediaPort): Promise<FollowUpTask[]>
   /** Commits the position without the event. */
   skip(seq: number): Promise<void>
 }
@@ -40,6 +41,8 @@ export interface EventSource {
   readonly isOpen: boolean
   /** Every event up to this one is committed. */
   acknowledge(seq: number): void
+  /** What follows an event could not be done: the comparison with the next connection's snapshot finds it again. */
+  fail(): void
 }
 
 /** `counts[n]`: batches of up to `bounds[n]` events, and of more than the bound before it. */
@@ -70,6 +73,7 @@ export class MediaEvents {
   readonly #log: Logger
   #jobs: Job[] = []
   #attempts = { seq: 0, count: 0 }
+  readonly #followUps = new FollowUps()
 
   /** At most `MAX_WAITING` events wait. */
   constructor(sink: EventSink, media: MediaPort, log: Logger) {
@@ -97,6 +101,11 @@ export class MediaEvents {
   /** Resolves when all that was pushed before is dealt with, or given up. */
   mark(): Promise<void> {
     return new Promise(resolve => this.#jobs.push({ kind: 'mark', resolve }))
+  }
+
+  /** Resolves when nothing that follows from events is under way. */
+  idle(): Promise<void> {
+    return this.#followUps.idle()
   }
 
   /** Gives up what waits; media sends it again. */
@@ -183,7 +192,7 @@ export class MediaEvents {
   async #conclude(
     source: EventSource,
     events: readonly NumberedEvent[],
-    followUps: readonly (() => Promise<void>)[],
+    followUps: readonly FollowUpTask[],
   ): Promise<void> {
     this.counters.events += events.length
     this.counters.batches++
@@ -192,9 +201,13 @@ export class MediaEvents {
     for (const followUp of followUps) {
       // What is not sent now is found again by the comparison with the next connection's snapshot.
       if (!source.isOpen) return
-      await followUp().catch((error: unknown) => {
+      await this.#followUps.room()
+      const run = async (): Promise<void> => {
+        if (source.isOpen) await followUp.run()
+      }
+      this.#followUps.begin({ key: followUp.key, run }, error => {
         this.#log.error({ err: error }, 'what follows a media event failed')
-        throw error
+        source.fail()
       })
     }
   }

@@ -15,6 +15,8 @@ interface Recorder extends MediaHandler {
   failures: number
   /** The number of an event that cannot be handled, whatever comes with it. */
   poison: number
+  /** What follows the event of this number, of this leg. */
+  after: (seq: number, legId: string) => Promise<void>
   /** What a failure is. */
   failure: Error
 }
@@ -45,12 +47,12 @@ function recorder(): Recorder {
       if (handler.hold) await new Promise<void>(resolve => (handler.release = resolve))
       lastSeq = batch.at(-1)!.seq
       handler.log.push(`commit ${lastSeq}`)
-      return batch.map(
-        ({ seq }) =>
-          async () =>
-            void handler.log.push(`after ${seq}`),
-      )
+      return batch.map(({ seq, event }) => {
+        const { legId: key } = event.body as { legId: string }
+        return { key, run: () => handler.after(seq, key) }
+      })
     },
+    after: async seq => void handler.log.push(`after ${seq}`),
     skip: async seq => {
       lastSeq = seq
       handler.log.push(`skip ${seq}`)
@@ -219,6 +221,34 @@ test('settled resolves when the events that came before it are committed', async
   handler.release()
   await settled
   assert.ok(handler.log.includes('after 1'))
+  await close()
+})
+
+test('a leg whose commands hang holds up itself alone: what follows the events of others is done, and its own in order', async () => {
+  const { media, handler, client, close } = await connected()
+  media.overrides.set('leg.hold', body => ((body as { legId: string }).legId === 'part_1' ? 'silence' : {}))
+  const hold = { held: true, sources: [] }
+  handler.after = async (seq, legId) => {
+    await client.request('leg.hold', { legId, ...hold }, 200)
+    handler.log.push(`after ${seq}`)
+  }
+  for (const legId of ['part_1', 'part_2', 'part_1', 'part_2']) media.emit('leg.ringing', { legId })
+  await client.request('media.stats', {})
+  await client.settled()
+  await until(() => handler.log.includes('after 4'))
+  assert.equal(client.counters.deadlines, 0, 'the first one hangs still')
+  await until(() => handler.log.includes('after 3'))
+  const done = handler.log.filter(line => line.startsWith('after'))
+  assert.equal(done, ['after 2', 'after 4', 'after 1', 'after 3'])
+  await close()
+})
+
+test('what follows an event and fails is found again: the channel begins anew', async () => {
+  const { media, handler, client, close } = await connected()
+  handler.after = () => Promise.reject(new Error('a bug'))
+  media.emit('leg.ringing', { legId: 'part_1' })
+  await until(() => client.counters.connections === 2 && client.state === 'ready')
+  assert.is(handler.log.filter(line => line.startsWith('reconcile')).length, 2)
   await close()
 })
 

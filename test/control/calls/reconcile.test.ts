@@ -23,12 +23,12 @@ const dyingAt =
         const at = batch.findIndex(({ event }) => event.name === name)
         if (at < 0) return driver.events(batch, media)
         // What came before it is a commit of its own: its commands are sent.
-        for (const followUp of await driver.events(batch.slice(0, at), media)) await followUp()
+        for (const { run } of await driver.events(batch.slice(0, at), media)) await run()
         if (when === 'before commit') await die()
         else await driver.events(batch.slice(at), media)
         if (when === 'before ack') await die()
         if (when === 'before commit') throw new Error('killed')
-        return [die]
+        return [{ key: 'death', run: die }]
       },
     }
   }

@@ -100,7 +100,7 @@ export async function makeQueueWorld(more: Partial<CallCentreDeps> = {}, livemod
     // It died between the commit and the acknowledgement.
     if (media.isKilled) throw new Killed()
     media.acknowledge(batch.at(-1)!.seq)
-    for (const followUp of followUps) await followUp()
+    for (const { run } of followUps) await run()
     return true
   }
   const whole: QueueWorld = {
