@@ -35,7 +35,7 @@ export type Outcome =
   | { status: 200 }
   | { status: number; reason: string; retryAfterS: number | null; origin: 'local' | 'remote' }
 
-export type CallEnd = Pick<Extract<UaEvent, { kind: 'ended' }>, 'by' | 'cause'>
+export type CallEnd = Pick<Extract<UaEvent, { kind: 'ended' }>, 'by' | 'cause' | 'reasonHeader'>
 
 /** A promise with its resolve function; what is never awaited may stay open. */
 class Signal<T> {
@@ -215,7 +215,7 @@ export class PhoneCall {
         this.#reinvited?.resolve(event.status)
         break
       case 'ended':
-        this.#ended.resolve({ by: event.by, cause: event.cause })
+        this.#ended.resolve({ by: event.by, cause: event.cause, reasonHeader: event.reasonHeader })
         this.#close({ status: 487, reason: event.cause, retryAfterS: null, origin: event.by })
         break
     }

@@ -31,6 +31,8 @@ export class Phone {
   readonly #calls = new Map<string, PhoneCall>()
   readonly #waiting: PhoneCall[] = []
   readonly #takers: ((call: PhoneCall) => void)[] = []
+  /** Null: registered; else the status that it was refused with. */
+  #registering: (refused: number | null) => void = () => {}
   /** How it takes calls. */
   readonly #incoming: MediaOptions
 
@@ -45,6 +47,7 @@ export class Phone {
       productName: 'tandem-phone',
       optionsStatus: () => ({ status: 200 }),
       onEvent: event => this.#onEvent(event),
+      onWatch: ({ status, sipCode }) => this.#registering(status === 'registered' ? null : sipCode),
     })
   }
 
@@ -64,6 +67,25 @@ export class Phone {
   /** Where it can be called. */
   get uri(): string {
     return `sip:${this.name}@${HOST}:${this.port}`
+  }
+
+  /** Registers at `server` by a member's SIP account; resolves when the registrar has taken it, throws when it has not. */
+  register(account: { username: string; password: string }, server: SipAddress): Promise<void> {
+    const { username } = account
+    const registered = new Promise<void>((resolve, reject) => {
+      this.#registering = status => (status === null ? resolve() : reject(new Error(`REGISTER got ${status}`)))
+    })
+    const watch = {
+      watchId: this.name,
+      kind: 'register' as const,
+      uri: `sip:${server.host}:${server.port}`,
+      from: `sip:${username}@${server.host}`,
+      contactUser: this.name,
+      target: { transport: 'udp' as const, ...server },
+      credentials: account,
+    }
+    this.#sip.do((agent, now) => agent.watch(watch, now))
+    return registered
   }
 
   /** Dials `user` at `server` and resolves when the INVITE is on its way. */
