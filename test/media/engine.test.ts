@@ -38,6 +38,30 @@ test('a room opens with its first member and is gone with the last, and the cloc
   assert.equal(names(), ['room.opened', 'leg.joined', 'leg.joined', 'leg.left', 'leg.left', 'room.closed'])
 })
 
+test('with chimes who is in the room hears two rising notes when somebody joins and two falling ones when he leaves; without, nothing', async () => {
+  const [LOW_HZ, HIGH_HZ] = [587, 880]
+  for (const chimes of [true, false]) {
+    const room = { roomId: `call_${chimes}`, chimes }
+    const a = await engine.join(`part_a${chimes}`, room)
+    engine.run(50)
+    await engine.join('part_b', room)
+    engine.run(50)
+    engine.engine.close('part_b')
+    engine.run(50)
+    if (!chimes) assert.ok(a.received.heard().every(sample => sample === 0))
+    else {
+      // The low note lasts for 7 frames, the high one for 16.
+      const isHigher = [51, 60, 101, 118].map(tick => {
+        const note = a.received.heard(tick, tick + 5)
+        assert.ok(Math.max(levelOf(LOW_HZ, note), levelOf(HIGH_HZ, note)) > -40, `nothing at tick ${tick}`)
+        return levelOf(HIGH_HZ, note) > levelOf(LOW_HZ, note)
+      })
+      assert.equal(isHigher, [false, true, true, false])
+    }
+    engine.engine.close(`part_a${chimes}`)
+  }
+})
+
 test('closing twice is harmless', async () => {
   await engine.join('part_a')
   assert.not(isFailure(engine.engine.close('part_a')))
