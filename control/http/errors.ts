@@ -105,6 +105,13 @@ export function problem(code: ErrorCode, message: string, more: Omit<Problem, 'p
 export const missing = (kind: string, id: string): Problem =>
   problem('resource_missing', `No such ${kind.replaceAll('_', ' ')}: ${id}`, { param: 'id' })
 
+/** 404 for the file of an object that is there: nodes without shared storage have the files that they made (README, "Several nodes"). */
+export const fileMissing = (kind: string, id: string): Problem =>
+  problem('resource_missing', `The file of this ${kind.replaceAll('_', ' ')} is not where this node finds it: ${id}`, {
+    param: 'id',
+    details: { reason: 'file_not_here' },
+  })
+
 /** 409; `reason` is the stable word in `error.details.reason`. */
 export const conflict = (reason: string, message: string): Problem =>
   problem('resource_conflict', message, { details: { reason } })

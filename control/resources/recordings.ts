@@ -2,7 +2,7 @@ import { basename, join } from 'node:path'
 import Type from 'typebox'
 import type { RecordingRow } from '../calls/tables.ts'
 import type { Context } from '../http/context.ts'
-import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { conflict, fileMissing, isProblem, type Problem, problem } from '../http/errors.ts'
 import { fileAnswer } from '../http/file-answer.ts'
 import { type RawAnswer, type Route, route } from '../http/route.ts'
 import { idParams } from '../http/schema.ts'
@@ -75,5 +75,5 @@ async function content(
     )
   }
   const path = join(deps.dataDir, 'recordings', basename(row.file))
-  return (await fileAnswer(path, 'audio/wav', range)) ?? missing('recording', callId)
+  return (await fileAnswer(path, 'audio/wav', range)) ?? fileMissing('recording', callId)
 }

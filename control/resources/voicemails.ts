@@ -1,6 +1,6 @@
 import { basename, join } from 'node:path'
 import Type from 'typebox'
-import { conflict, missing } from '../http/errors.ts'
+import { conflict, fileMissing, missing } from '../http/errors.ts'
 import { fileAnswer } from '../http/file-answer.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
@@ -66,7 +66,7 @@ export function voicemailRoutes({ store, dataDir }: { store: Store; dataDir: str
           )
         }
         const path = join(dataDir, 'recordings', basename(row.file))
-        return (await fileAnswer(path, 'audio/wav', headers.range)) ?? missing('voicemail', params.id)
+        return (await fileAnswer(path, 'audio/wav', headers.range)) ?? fileMissing('voicemail', params.id)
       },
     }),
   ]

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { audioPath } from '../../audio/files.ts'
-import { missing } from '../../http/errors.ts'
+import { fileMissing, missing } from '../../http/errors.ts'
 import { fileAnswer } from '../../http/file-answer.ts'
 import { listRoute, type Plain, retrieveRoute } from '../../http/plain-resource.ts'
 import { type Route, route } from '../../http/route.ts'
@@ -56,8 +56,9 @@ export function audioAssetRoutes(deps: AudioAssetDeps): Route[] {
       errors: [404, 416],
       handler: async (context, { params, headers }) => {
         const row = await forTenant(store.db, context).find('audio_assets', params.id)
-        const answer = row && (await fileAnswer(audioPath(dataDir, row.id), 'audio/wav', headers.range))
-        return answer ?? missing('audio_asset', params.id)
+        if (row === undefined) return missing('audio_asset', params.id)
+        const answer = await fileAnswer(audioPath(dataDir, row.id), 'audio/wav', headers.range)
+        return answer ?? fileMissing('audio_asset', row.id)
       },
     }),
     route({

@@ -256,6 +256,16 @@ test('a Range of the content answers that part of the file', async () => {
   await close()
 })
 
+test('of an asset whose file another node has, the content answers 404 and says so; the asset itself is there', async () => {
+  const { upload, live, dataDir, close } = await makeAudioWorld()
+  const { id } = (await upload(wav(8000, '16'))).body
+  rmSync(join(dataDir, 'audio', `${id}.wav`))
+  const { status, body } = await live(`GET /v1/audio_assets/${id}/content`)
+  assert.equal([status, body.error.code, body.error.details], [404, 'resource_missing', { reason: 'file_not_here' }])
+  assert.is((await live(`GET /v1/audio_assets/${id}`)).status, 200)
+  await close()
+})
+
 test('a deleted asset is gone, and its file with it', async () => {
   const { upload, live, dataDir, close } = await makeAudioWorld()
   const { id } = (await upload(wav(8000, '16'))).body
