@@ -51,6 +51,7 @@ export async function seedDemo(
     allowed_ips: JSON.stringify(LOCAL_NETWORKS),
     codecs: JSON.stringify(['PCMU', 'PCMA']),
     max_calls: null,
+    srtp: 'optional',
     enabled: 1,
     ...times,
   })

@@ -23,8 +23,12 @@ export interface BaresipOptions {
   /** What it says, all the time [Hz]. */
   toneHz: number
   codec?: 'PCMU' | 'PCMA'
+  /** Whom it answers for; absent: `baresip`. */
+  user?: string
   /** Takes calls by itself. */
   answers?: boolean
+  /** Encrypts by SRTP with keys in SDP: offers it beside plain RTP, or insists on it. */
+  srtp?: 'optional' | 'required'
   /** Registers there, and again after so many seconds. */
   account?: { username: string; password: string; registrar: string; transport: 'udp' | 'tcp'; everyS: number }
 }
@@ -69,7 +73,9 @@ export class Baresip {
     const exited = once(child, 'exit')
     const socket = await control(controlPort)
     if (socket === null) throw new Error(`baresip did not start:\n${output}`)
-    return new Baresip(`sip:baresip@${HOST}:${sipPort}`, directory, socket, exited, () => child.kill('SIGKILL'))
+    return new Baresip(`sip:${options.user ?? 'baresip'}@${HOST}:${sipPort}`, directory, socket, exited, () =>
+      child.kill('SIGKILL'),
+    )
   }
 
   dial(uri: string): void {
@@ -159,9 +165,10 @@ function writeConfig(directory: string, sipPort: number, controlPort: number, op
   const { account } = options
   const identity =
     account === undefined
-      ? `<sip:baresip@${HOST}:${sipPort}>;regint=0`
+      ? `<sip:${options.user ?? 'baresip'}@${HOST}:${sipPort}>;regint=0`
       : `<sip:${account.username}@${account.registrar};transport=${account.transport}>;auth_pass=${account.password};regint=${account.everyS}`
-  write('accounts', `${identity};audio_codecs=${codec};answermode=${mode}\n`)
+  const encryption = options.srtp === undefined ? '' : `;mediaenc=${options.srtp === 'required' ? 'srtp-mand' : 'srtp'}`
+  write('accounts', `${identity};audio_codecs=${codec};answermode=${mode}${encryption}\n`)
   const lines = [
     `sip_listen ${HOST}:${sipPort}`,
     `net_interface ${HOST}`,
@@ -172,7 +179,7 @@ function writeConfig(directory: string, sipPort: number, controlPort: number, op
     `snd_path ${directory}`,
     `ctrl_tcp_listen ${HOST}:${controlPort}`,
     'module_path /usr/lib/baresip/modules',
-    ...['g711', 'aufile', 'sndfile'].map(name => `module ${name}.so`),
+    ...['g711', 'aufile', 'sndfile', 'srtp'].map(name => `module ${name}.so`),
     'module_tmp account.so',
     ...['menu', 'ctrl_tcp'].map(name => `module_app ${name}.so`),
   ]
