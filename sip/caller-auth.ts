@@ -49,6 +49,6 @@ export class CallerAuth {
     const isRight = verifyDigest(given, ha1 ?? NO_HA1, 'INVITE') && ha1 !== null
     if (!isRight) return 'wrong'
     if (this.#nonces.check(given.nonce, now) !== 'fresh') return 'stale'
-    return this.#nonces.use(given.nonce, Number.parseInt(given.nc ?? '0', 16), now) ? 'right' : 'stale'
+    return this.#nonces.use(given.username, given.nonce, Number.parseInt(given.nc ?? '0', 16), now) ? 'right' : 'stale'
   }
 }

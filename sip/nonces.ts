@@ -4,9 +4,18 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 const LIFETIME_MS = 5 * 60 * 1000
 /** Nonces whose count is remembered; beyond it no further one is taken until those have run out. */
 const MAX_USED = 50_000
+/** The same of one account: beyond it the oldest is forgotten, and what was issued before it is taken no more. */
+const MAX_OF_ACCOUNT = 64
 const MAC_BYTES = 16
 
 export type Freshness = 'fresh' | 'stale' | 'foreign'
+
+interface Account {
+  /** The highest nc that was taken, by nonce. */
+  readonly used: Map<string, number>
+  /** What was issued then or before, and is not remembered, may have been used. */
+  forgottenAt: number
+}
 
 /**
  * Nonces of a digest challenge that cost no memory until somebody has answered one rightly: each carries its time and our mark
@@ -15,8 +24,9 @@ export type Freshness = 'fresh' | 'stale' | 'foreign'
 export class Nonces {
   readonly #secret: string
   readonly #random: () => string
-  /** The highest nc that was taken, by nonce, in the order of their first use. */
-  readonly #used = new Map<string, number>()
+  readonly #accounts = new Map<string, Account>()
+  #remembered = 0
+  #sweptAt = 0
 
   /** @param secret unguessable @param random fresh on every call */
   constructor(secret: string, random: () => string) {
@@ -36,25 +46,50 @@ export class Nonces {
     const expected = Buffer.from(this.#mark(body), 'latin1')
     const actual = Buffer.from(nonce.slice(dot + 1), 'latin1')
     if (expected.length !== actual.length || !timingSafeEqual(expected, actual)) return 'foreign'
-    const issuedAt = Number.parseInt(body.slice(0, body.indexOf('.')), 36)
-    return now - issuedAt <= LIFETIME_MS ? 'fresh' : 'stale'
+    return isFresh(nonce, now) ? 'fresh' : 'stale'
   }
 
-  /** Uses a nonce once more, by a right answer; false: this `nc` was used before, so somebody replays it, or too many are in use. */
-  use(nonce: string, nc: number, now: number): boolean {
-    const before = this.#used.get(nonce)
+  /**
+   * Uses a nonce once more, by a right answer of an account; false: this `nc` was used before, so somebody replays it, or it is older
+   * than what is remembered, or too many are in use.
+   */
+  use(account: string, nonce: string, nc: number, now: number): boolean {
+    const known = this.#accounts.get(account)
+    const before = known?.used.get(nonce)
     if (before !== undefined && nc <= before) return false
-    if (before === undefined) this.#forgetStale(now)
-    if (before === undefined && this.#used.size >= MAX_USED) return false
-    this.#used.set(nonce, nc)
+    if (before === undefined && !this.#hasRoom(known, nonce, now)) return false
+    const own = known ?? { used: new Map<string, number>(), forgottenAt: Number.NEGATIVE_INFINITY }
+    this.#accounts.set(account, own)
+    if (before === undefined) this.#remembered++
+    own.used.set(nonce, nc)
     return true
   }
 
-  /** A nonce that has run out is refused by its time; those used first run out first, nearly. */
-  #forgetStale(now: number): void {
-    for (const nonce of this.#used.keys()) {
-      if (this.check(nonce, now) === 'fresh') return
-      this.#used.delete(nonce)
+  #hasRoom(own: Account | undefined, nonce: string, now: number): boolean {
+    if (now - this.#sweptAt > LIFETIME_MS || this.#remembered >= MAX_USED) this.#sweep(now)
+    if (own === undefined) return this.#remembered < MAX_USED
+    if (issuedAt(nonce) <= own.forgottenAt) return false
+    if (own.used.size >= MAX_OF_ACCOUNT) this.#forgetOldest(own)
+    return this.#remembered < MAX_USED
+  }
+
+  #forgetOldest(own: Account): void {
+    const oldest = [...own.used.keys()].reduce((a, b) => (issuedAt(a) <= issuedAt(b) ? a : b))
+    own.forgottenAt = Math.max(own.forgottenAt, issuedAt(oldest))
+    own.used.delete(oldest)
+    this.#remembered--
+  }
+
+  /** A nonce that has run out is refused by its time, and need not be remembered. */
+  #sweep(now: number): void {
+    this.#sweptAt = now
+    for (const [account, own] of this.#accounts) {
+      for (const nonce of own.used.keys()) {
+        if (isFresh(nonce, now)) continue
+        own.used.delete(nonce)
+        this.#remembered--
+      }
+      if (own.used.size === 0) this.#accounts.delete(account)
     }
   }
 
@@ -65,3 +100,8 @@ export class Nonces {
       .slice(0, 2 * MAC_BYTES)
   }
 }
+
+/** Of a nonce with our mark [ms]. */
+const issuedAt = (nonce: string): number => Number.parseInt(nonce.slice(0, nonce.indexOf('.')), 36)
+
+const isFresh = (nonce: string, now: number): boolean => now - issuedAt(nonce) <= LIFETIME_MS

@@ -37,6 +37,7 @@ export function onRegister(core: AgentCore, transaction: ServerTransaction, from
   const contacts = contactsOf(request)
   if (!('host' in to)) core.refuse(transaction, 400, now)
   else if (given === null) challenge(core, transaction, false, now)
+  else if (!isForHost(given, request.uri)) core.refuse(transaction, 400, now)
   else if (core.registrar?.nonces.check(given.nonce, now) !== 'fresh') challenge(core, transaction, true, now)
   else if ('refuse' in contacts) core.refuse(transaction, contacts.refuse, now)
   else {
@@ -67,7 +68,8 @@ export function checkRegister(core: AgentCore, registerId: string, ha1: string |
   const { transaction, given } = open
   // The hash is made for a stranger too, so that the time tells nobody which accounts there are.
   const isRight = verifyDigest(given, ha1 ?? NO_HA1, 'REGISTER') && ha1 !== null
-  if (isRight && core.registrar.nonces.use(given.nonce, Number.parseInt(given.nc ?? '0', 16), now)) return true
+  const { username, nonce, nc } = given
+  if (isRight && core.registrar.nonces.use(username, nonce, Number.parseInt(nc ?? '0', 16), now)) return true
   core.registrar.open.delete(registerId)
   if (isRight) challenge(core, transaction, true, now)
   else core.refuse(transaction, 403, now)
@@ -109,6 +111,15 @@ function digestFor(request: SipRequest, realm: string): DigestResponse | null {
     if (given !== null && given.realm === realm && given.qop === 'auth') return given
   }
   return null
+}
+
+/**
+ * Whether a digest was made for the registrar that the request names (RFC 7616 §3.4.6, RFC 3261 §22.4). Phones write port and
+ * parameters there or leave them out, and some their own user: the host is what counts.
+ */
+function isForHost(given: DigestResponse, requestUri: string): boolean {
+  const [asked, signed] = [parseUri(requestUri), parseUri(given.uri)]
+  return 'host' in asked && 'host' in signed && asked.host.toLowerCase() === signed.host.toLowerCase()
 }
 
 /** The contacts with the time each asks for (RFC 3261 §10.2.1.1); `*` stands alone and with 0. */

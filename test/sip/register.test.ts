@@ -56,13 +56,17 @@ interface Answer {
   password?: string
   contact?: string
   extra?: string[]
+  uri?: string
 }
 
 /** A REGISTER that answers the challenge of `text`. */
-function answered(text: string, { nc = 1, algorithm, password = ANN.password, contact, extra = [] }: Answer = {}) {
+function answered(
+  text: string,
+  { nc = 1, algorithm, password = ANN.password, contact, extra = [], uri = URI }: Answer = {},
+) {
   const challenge = challengeOf(text, algorithm)
   const credentials = { username: ANN.username, password }
-  const digest = answerChallenge(challenge, credentials, { method: 'REGISTER', uri: URI }, 'c0ffee', nc)
+  const digest = answerChallenge(challenge, credentials, { method: 'REGISTER', uri }, 'c0ffee', nc)
   return register([`Authorization: ${digest}`, ...extra], contact)
 }
 
@@ -231,6 +235,18 @@ test('a retransmission gets the same answer and is handed on once', () => {
 
 test('an agent that is no registrar answers 405', () => {
   assert.is(statusOf(feed(new Party(new Pipe(), '192.0.2.2'), register())), 405)
+})
+
+test('a digest that was made for another registrar is answered 400; port, parameters and user of its uri are as the phone likes', () => {
+  const party = registrar()
+  const challenge = feed(party, register())
+  const uris = ['sip:192.0.2.2:5060', 'sip:192.0.2.2;transport=udp', 'sip:ann@192.0.2.2', 'SIP:192.0.2.2']
+  for (const [i, uri] of uris.entries()) {
+    assert.is(feed(party, answered(challenge, { uri, nc: i + 1 })), '', uri)
+    assert.is(judge(party, party.registers.at(-1)!.registerId, ha1Of('MD5')), true, uri)
+  }
+  assert.is(statusOf(feed(party, answered(challenge, { uri: 'sip:198.51.100.9', nc: 9 }))), 400)
+  assert.is(statusOf(feed(party, answered(challenge, { uri: 'tel:+15551234567', nc: 9 }))), 400)
 })
 
 test.run()
