@@ -56,6 +56,7 @@ export class MediaProcess {
       sipTls: null,
       allowedNetworks: ['127.0.0.0/8'],
       wsPort: await freePort(HOST),
+      trustedProxies: [],
       publicIp: null,
       rtpPorts: { first: 30_000, last: 31_999 },
       engineThreads: 1,

@@ -12,6 +12,7 @@ import type { StreamDeps } from './calls/streams.ts'
 import type { Config } from './config.ts'
 import { ConnectionKeeper } from './connections/keeper.ts'
 import { forgetDocument } from './contact-centre/document-users.ts'
+import { knownTargets } from './contact-centre/flow-targets.ts'
 import {
   assistantsLedBy,
   assistantsOf,
@@ -103,7 +104,12 @@ export type AppConfig = Pick<
   Config,
   'allowPrivateUrls' | 'dataDir' | 'httpHost' | 'httpPort' | 'publicIp' | 'sipHost'
 > &
-  Partial<Pick<Config, 'modelKey' | 'modelName' | 'modelUrl' | 'publicUrl' | 'sipPort' | 'smtpUrl' | 'wsPort'>>
+  Partial<
+    Pick<
+      Config,
+      'modelKey' | 'modelName' | 'modelUrl' | 'publicUrl' | 'sipPort' | 'smtpUrl' | 'trustedProxies' | 'wsPort'
+    >
+  >
 
 export interface AppParts {
   store: Store
@@ -136,7 +142,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     vault: parts.vault,
     now,
     wsUrl: wsUrlOf(parts.config),
-    isProxied: (parts.config.publicUrl ?? null) !== null,
+    trustedProxies: parts.config.trustedProxies ?? [],
   })
   await app.ready()
   return app
@@ -385,6 +391,7 @@ function flows({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'config'
     publicUrl,
     assistantsOf,
     knownAssets,
+    knownTargets,
     usesOf: usersOf(assistantsLedBy, profilesScriptedBy, routesLeadingTo),
     modelFor: flowModels({
       store,

@@ -22,6 +22,8 @@ export interface Config {
   wsPort: number
   /** Where browsers find the product when that is another address than our own; no slash at its end. */
   publicUrl: string | null
+  /** CIDR blocks of the proxies that are believed about X-Forwarded-For. */
+  trustedProxies: string[]
   rtpPorts: { first: number; last: number }
   publicIp: string | null
   engineThreads: number
@@ -214,6 +216,12 @@ const SETTINGS: Settings = {
     help: 'http(s) address of a proxy that browsers use; it passes /v1/web_calls and /v1/softphones to TANDEM_WS_PORT',
     parse: publicUrl,
     absent: null,
+  },
+  trustedProxies: {
+    name: 'TANDEM_TRUSTED_PROXIES',
+    default: '127.0.0.0/8,::1/128',
+    help: 'proxies whose X-Forwarded-For tells whose request it is, for limits of guests and pages (CIDR blocks with commas between them)',
+    parse: cidrList,
   },
   rtpPorts: { name: 'TANDEM_RTP_PORTS', default: '20000-29999', help: 'UDP ports for RTP and RTCP', parse: portRange },
   publicIp: {

@@ -63,6 +63,7 @@ const mediaConfig = (config: Config) => ({
       : { port: config.sipTlsPort, certFile: config.sipTlsCert, keyFile: config.sipTlsKey },
   allowedNetworks: config.allowPrivateUrls,
   wsPort: config.wsPort,
+  trustedProxies: config.trustedProxies,
   publicIp: config.publicIp,
   rtpPorts: config.rtpPorts,
   engineThreads: config.engineThreads,

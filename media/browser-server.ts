@@ -1,10 +1,9 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import ipaddr from 'ipaddr.js'
 import { ulid } from 'ulid'
 import { type WebSocket, WebSocketServer } from 'ws'
-import type { Events } from './protocol.ts'
+import { clientAddress, clientNetwork, type Events } from './protocol.ts'
 import { RateLimit } from './rate-limit.ts'
 
 /** A longer message closes with 1009 [bytes]. */
@@ -13,11 +12,11 @@ const MAX_MESSAGE_BYTES = 64 * 1024
 const DECISION_MS = 4000
 /** Upgrades that wait for that at most; further ones are answered 503. */
 const MAX_PENDING = 1000
-/** Of one address: connects in a burst, connects per second behind it, and connections at once. */
+/** Of one client's network (`clientNetwork`), in memory: connects in a burst, connects per second behind it, and connections at once. */
 const BURST = 60
 const PER_SECOND = 2
 const MAX_PER_ADDRESS = 200
-/** Addresses that are remembered; the one seen first is forgotten first. */
+/** Networks that are remembered; the one seen first is forgotten first. */
 const MAX_ADDRESSES = 10_000
 const MAX_TOKEN = 4096
 
@@ -30,6 +29,8 @@ const PATHS: Record<string, Events['browser.connecting']['use']> = {
 export interface BrowserServerOptions {
   host: string
   port: number
+  /** Who is believed about X-Forwarded-For (CIDR). */
+  trustedProxies: readonly string[]
   /** Monotonic [ms]. */
   now: () => number
   /** Whether one more page may connect now; else 503. */
@@ -107,8 +108,12 @@ export class BrowserServer {
     }
     const use = PATHS[pathOf(request)]
     const token = tokenOf(request)
-    const host = addressOf(request)
-    const address = this.#address(host)
+    const host = clientAddress(
+      request.socket.remoteAddress ?? '',
+      String(request.headers['x-forwarded-for'] ?? ''),
+      this.#options.trustedProxies,
+    )
+    const address = this.#address(clientNetwork(host))
     if (use === undefined) refuse(404, 'resource_missing', 'No such path.')
     else if (address.connections >= MAX_PER_ADDRESS || !address.rate.allow(this.#options.now())) {
       this.counters.rateLimited++
@@ -212,20 +217,6 @@ function tokenOf(request: IncomingMessage): string | null {
 /** `?format=l16_16000` asks for linear audio at 16 kHz; without it is mu-law at 8 kHz. */
 const formatOf = (request: IncomingMessage): PageFormat =>
   urlOf(request)?.searchParams.get('format') === 'l16_16000' ? 'l16_16000' : 'mulaw_8000'
-
-/** The page's address: behind a proxy of this machine or network, what the proxy says. */
-function addressOf(request: IncomingMessage): string {
-  const direct = request.socket.remoteAddress ?? ''
-  const forwarded = String(request.headers['x-forwarded-for'] ?? '')
-    .split(',')
-    .at(-1)
-    ?.trim()
-  const isProxied = forwarded !== undefined && ipaddr.isValid(forwarded) && isLocal(direct)
-  return isProxied ? forwarded : direct
-}
-
-const isLocal = (address: string): boolean =>
-  ipaddr.isValid(address) && ['loopback', 'private', 'uniqueLocal'].includes(ipaddr.process(address).range())
 
 const TYPES: Record<string, string> = {
   client_token_invalid: 'authentication_error',

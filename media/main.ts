@@ -105,6 +105,7 @@ const browsers = new BrowserBoard({ engines, emit, createResampler: await loadRe
 const doors = new BrowserServer({
   host: config.sipHost,
   port: config.wsPort,
+  trustedProxies: config.trustedProxies,
   now,
   hasRoom: () => !switchboard.draining && legCount() < config.maxCalls,
   connecting: body => emit({ name: 'browser.connecting', at: new Date().toISOString(), body }),

@@ -13,6 +13,8 @@ export interface MediaConfig {
   allowedNetworks: string[]
   /** Of the call WebSocket, on `sipHost`. */
   wsPort: number
+  /** Who is believed about X-Forwarded-For on it (CIDR). */
+  trustedProxies: string[]
   publicIp: string | null
   rtpPorts: { first: number; last: number }
   engineThreads: number

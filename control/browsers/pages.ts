@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type Static } from 'typebox'
+import { clientAddress, clientNetwork } from '../../media/protocol.ts'
 import { readOrigin } from '../contact-centre/client-token.ts'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { RateLimiter } from '../http/limits.ts'
@@ -14,11 +15,11 @@ import { PinTries } from './pin-tries.ts'
 export interface PageDeps extends GuestDeps {
   /** Where browsers find the call WebSocket; no slash at its end. */
   wsUrl: string
-  /** A proxy stands before us and says whose requests it brings. */
-  isProxied: boolean
+  /** Who is believed about X-Forwarded-For (CIDR). */
+  trustedProxies: readonly string[]
 }
 
-/** Of one address: forms in a burst, and a second. */
+/** Of one client's network (`clientNetwork`): forms in a burst, and a second. */
 const FORM_RATE = { burst: 20, perSecond: 1 }
 const ASSETS: Record<string, string> = {
   'calls.css': 'text/css; charset=utf-8',
@@ -90,7 +91,8 @@ async function join(
   request: LinkRequest,
 ): Promise<object | Problem> {
   const now = deps.now().getTime()
-  const address = addressOf(request, deps.isProxied)
+  const forwardedFor = String(request.headers['x-forwarded-for'] ?? '')
+  const address = clientNetwork(clientAddress(request.ip, forwardedFor, deps.trustedProxies))
   const waitS = limiter.take(address, now)
   if (waitS > 0) return problem('rate_limited', 'Too many requests.', { retryAfterS: waitS })
   const { token } = request.params
@@ -112,14 +114,6 @@ async function join(
   if (admitted.role === 'moderator' || room.moderator_pin_hash === null) tries.right(key)
   else if (pin !== '') tries.undo(key)
   return { call_id: admitted.callId, client_token: admitted.token, ws_url: `${deps.wsUrl}/v1/web_calls` }
-}
-
-function addressOf(request: FastifyRequest, isProxied: boolean): string {
-  const forwarded = String(request.headers['x-forwarded-for'] ?? '')
-    .split(',')
-    .at(-1)
-    ?.trim()
-  return isProxied && forwarded !== undefined && forwarded !== '' ? forwarded : request.ip
 }
 
 const SAFE = { 'X-Content-Type-Options': 'nosniff', 'Referrer-Policy': 'no-referrer' }

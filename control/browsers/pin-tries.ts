@@ -3,7 +3,7 @@ const LOCKED_MS = 10 * 60 * 1000
 /** What is remembered at most; the one that tried longest ago is forgotten. */
 const MAX_REMEMBERED = 10_000
 
-/** Three wrong PINs of one address at one link, then ten minutes of nothing: four digits are not to be guessed. In memory. */
+/** Three wrong PINs of one client's network at one link, then ten minutes of nothing: four digits are not to be guessed. In memory. */
 export class PinTries {
   readonly #wrong = new Map<string, { count: number; until: number }>()
 

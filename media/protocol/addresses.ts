@@ -39,3 +39,28 @@ export function parseBlock(block: string): [ipaddr.IPv4 | ipaddr.IPv6, number] |
   const address = ipaddr.process(block)
   return [address, address.kind() === 'ipv4' ? 32 : 128]
 }
+
+/**
+ * Whose request it is: the address of the connection, or what trusted proxies say of it in X-Forwarded-For. Each proxy adds at the
+ * right whom it heard, so the first from there that is no proxy of ours is the client; what stands left of it anybody may have written.
+ */
+export function clientAddress(direct: string, forwardedFor: string | undefined, trusted: readonly string[]): string {
+  const said = (forwardedFor ?? '').split(',').map(part => part.trim())
+  let client = direct
+  while (isInNetworks(client, trusted)) {
+    const before = said.pop()
+    if (before === undefined || !ipaddr.isValid(before)) break
+    client = before
+  }
+  return client
+}
+
+const HOST_BITS = 64
+
+/** What one client's limits are counted by: an IPv4 address, or the /64 of an IPv6 address, of which a client has all. */
+export function clientNetwork(address: string): string {
+  if (!ipaddr.isValid(address)) return address
+  const parsed = ipaddr.process(address)
+  if (parsed.kind() === 'ipv4') return parsed.toString()
+  return `${ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toNormalizedString()}/${HOST_BITS}`)}/${HOST_BITS}`
+}

@@ -60,6 +60,7 @@ const BAD: [string, string][] = [
   ['TANDEM_PUBLIC_IP', '300.1.1.1'],
   ['TANDEM_ENGINE_THREADS', '0'],
   ['TANDEM_ALLOW_PRIVATE_URLS', '10.0.0.1'],
+  ['TANDEM_TRUSTED_PROXIES', 'localhost'],
   ['TANDEM_LOG_LEVEL', 'loud'],
   ['TANDEM_NODE_ID', 'a node'],
   ['TANDEM_DRAIN_SECONDS', '-1'],

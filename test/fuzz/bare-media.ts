@@ -136,6 +136,8 @@ export class BareMedia {
       sipHost: HOST,
       sipPort,
       sipTls: null,
+      allowedNetworks: [],
+      trustedProxies: [],
       publicIp: null,
       rtpPorts: { first: 30_000, last: 31_999 },
       engineThreads: 1,

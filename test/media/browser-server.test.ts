@@ -11,6 +11,7 @@ async function serverWith(connecting: (server: BrowserServer, browserId: string)
   const server: BrowserServer = new BrowserServer({
     host: '127.0.0.1',
     port: 0,
+    trustedProxies: ['127.0.0.0/8'],
     now: () => performance.now(),
     hasRoom: () => true,
     connecting: ({ browserId }) => connecting(server, browserId),

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { isAllowedAddress, isInNetworks } from '../../media/protocol.ts'
+import { clientAddress, clientNetwork, isAllowedAddress, isInNetworks } from '../../media/protocol.ts'
 import { suite } from '../harness.ts'
 
 const test = suite('media/protocol addresses')
@@ -36,6 +36,23 @@ test('without publicOnly every address may be dialled', () => {
 test('a block of one family holds no address of the other', () => {
   assert.not(isInNetworks('10.0.0.1', ['::/0']))
   assert.not(isInNetworks('2001:db8::1', ['0.0.0.0/0']))
+})
+
+test('X-Forwarded-For is believed of trusted proxies only, and from the right: its beginning anybody may have written', () => {
+  const trusted = ['127.0.0.0/8', '10.0.0.0/8']
+  assert.is(clientAddress('192.168.0.9', '1.2.3.4', trusted), '192.168.0.9', 'a neighbour is no proxy')
+  assert.is(clientAddress('127.0.0.1', undefined, trusted), '127.0.0.1')
+  assert.is(clientAddress('127.0.0.1', '6.6.6.6, 1.2.3.4', trusted), '1.2.3.4')
+  assert.is(clientAddress('127.0.0.1', '6.6.6.6, 1.2.3.4, 10.0.0.7', trusted), '1.2.3.4', 'two proxies')
+  assert.is(clientAddress('::ffff:127.0.0.1', '2001:db8::7', trusted), '2001:db8::7')
+  assert.is(clientAddress('127.0.0.1', '6.6.6.6, nonsense', trusted), '127.0.0.1')
+})
+
+test('a client is counted by its IPv4 address, or by the /64 of its IPv6 address', () => {
+  assert.is(clientNetwork('192.0.2.1'), '192.0.2.1')
+  assert.is(clientNetwork('::ffff:192.0.2.1'), '192.0.2.1')
+  assert.is(clientNetwork('2001:db8:1:2:3:4:5:6'), clientNetwork('2001:db8:1:2::9'))
+  assert.is.not(clientNetwork('2001:db8:1:2::9'), clientNetwork('2001:db8:1:3::9'))
 })
 
 test.run()

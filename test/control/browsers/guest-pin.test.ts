@@ -1,18 +1,19 @@
 import * as assert from 'uvu/assert'
 import { suite } from '../../harness.ts'
-import { makeWholeApp } from '../whole-app.ts'
+import { APP_CONFIG, makeWholeApp } from '../whole-app.ts'
 
 const test = suite('control/browsers/guest-pin')
 
 /** Posts the guest form of a new room with these PINs; answers the status and the tries that are left. */
-async function guestOf(pins: object) {
-  const app = await makeWholeApp()
+async function guestOf(pins: object, trustedProxies: string[] = []) {
+  const app = await makeWholeApp({ config: { ...APP_CONFIG, trustedProxies } })
   const { body: room } = await app.live('POST /v1/conference_rooms', { name: 'Board', ...pins })
   const path = new URL(room.join_url).pathname
   return {
     ...app,
-    tryPin: async (pin: string) => {
-      const { status, body } = await app.live(`POST ${path}`, { name: 'Eve', ...(pin === '' ? {} : { pin }) })
+    tryPin: async (pin: string, headers: Record<string, string> = {}) => {
+      const form = { name: 'Eve', ...(pin === '' ? {} : { pin }) }
+      const { status, body } = await app.live(`POST ${path}`, form, { headers })
       return [status, body.error?.details?.tries_left ?? null]
     },
   }
@@ -45,6 +46,21 @@ test("nor where members need no PIN; where there is no moderator's, the right on
   assert.equal(await plain.tryPin('4711'), [201, null])
   assert.equal(await plain.tryPin('2222'), [400, 2])
   await plain.close()
+})
+
+test('another address of the same IPv6 network, or a forged X-Forwarded-For, is no fresh start', async () => {
+  const from = (forwarded: string) => ({ 'x-forwarded-for': forwarded })
+  const proxied = await guestOf({ pin: '4711' }, ['127.0.0.1/32'])
+  for (const [i, left] of [2, 1, 0].entries()) {
+    assert.equal(await proxied.tryPin('1111', from(`2001:db8:1:2::${i}`)), [400, left])
+  }
+  assert.equal(await proxied.tryPin('4711', from('2001:db8:1:2:ffff::1')), [429, null])
+  assert.equal(await proxied.tryPin('1111', from('2001:db8:1:3::1')), [400, 2], 'the network beside it')
+  await proxied.close()
+  const direct = await guestOf({ pin: '4711' })
+  for (const left of [2, 1, 0]) assert.equal(await direct.tryPin('1111', from(`1.2.3.${left}`)), [400, left])
+  assert.equal(await direct.tryPin('4711', from('1.2.3.9')), [429, null])
+  await direct.close()
 })
 
 test.run()
