@@ -229,6 +229,32 @@ test('a room with active false cannot be joined', async () => {
   await world.close()
 })
 
+test('a phone that dials a scheduled room is let in from 15 minutes before an occurrence until 2 hours after its end', async () => {
+  const world = await makeCallsWorld()
+  const { media, control, openRoom } = world
+  const now = world.clock.now().getTime()
+  const minutes = (count: number): string => new Date(now + count * 60_000).toISOString()
+  const cases: [fromMin: number, toMin: number, isOpen: boolean][] = [
+    [16, 60, false],
+    [14, 60, true],
+    [-240, -121, false],
+    [-240, -119, true],
+  ]
+  for (const [index, [from, to, isOpen]] of cases.entries()) {
+    const schedule = { start_at: minutes(from), end_at: minutes(to), recurrence: 'none', timezone: 'UTC' }
+    const { status } = await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { schedule })
+    assert.is(status, 200)
+    const leg = `part_${index}`
+    media.dialIn(leg, '1001')
+    if (isOpen) await media.command('leg.move', leg)
+    else {
+      const play = await media.command('leg.play', leg)
+      assert.equal([play.sources[0], play.hangupAfter], [{ kind: 'prompt', name: 'room-closed' }, 'rejected'])
+    }
+  }
+  await world.close()
+})
+
 test('a room that records starts a recording of the session when it opens, told when it is ready', async () => {
   const world = await makeCallsWorld()
   const { media, control, openRoom } = world
