@@ -164,4 +164,28 @@ test('who asks for a person is handed over to the queue that the assistant may u
   await world.close()
 })
 
+test('who asks for a person is put through to a number; where nobody answers there, the assistant goes on', async () => {
+  const world = await makeLiveWorld()
+  await world.make('/connections', { name: 'Trunk', kind: 'trunk', host: '93.184.216.34' })
+  const target = { type: 'number', id: '+15550100123' }
+  await makeAssistant(world, { hand_overs: [{ name: 'desk', description: 'a person', target }] })
+  const { media } = world
+  media.dialIn('part_1', '3000')
+  const callId = await callOf(world, 'part_1')
+  await until(() => saidTo(world, 'part_1').length === 1)
+  media.utter('part_1', 'I want to speak to a human')
+  const { legId: busy } = await media.command('leg.dial', undefined, 1)
+  media.hangUp(busy, 'busy', 486)
+  await until(() => saidTo(world, 'part_1').length > 2)
+  media.utter('part_1', 'When are you open?')
+  await until(() => saidTo(world, 'part_1').includes(HOURS))
+  media.utter('part_1', 'I want to speak to a human')
+  const { legId: person } = await media.command('leg.dial', undefined, 2)
+  media.pickUp(person)
+  await until(() => media.legs.get(person)?.roomId === callId && world.programs.running === 0)
+  media.hangUp(person)
+  await until(() => media.legs.size === 0)
+  await world.close()
+})
+
 test.run()
