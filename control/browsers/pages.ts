@@ -27,6 +27,7 @@ const ASSETS: Record<string, string> = {
   'page.js': 'text/javascript; charset=utf-8',
   'sound.js': 'text/javascript; charset=utf-8',
   'sound-worklet.js': 'text/javascript; charset=utf-8',
+  'token-start.js': 'text/javascript; charset=utf-8',
   'guest.js': 'text/javascript; charset=utf-8',
   'web-call.js': 'text/javascript; charset=utf-8',
   'softphone.js': 'text/javascript; charset=utf-8',

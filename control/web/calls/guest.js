@@ -1,6 +1,6 @@
 import { CallLine } from './call-line.js'
 import { $, say, show, startClock, toggle } from './page.js'
-import { microphoneProblem, Sound } from './sound.js'
+import { Sound } from './sound.js'
 
 const POLL_MS = 1000
 const REFUSALS = {
@@ -31,11 +31,7 @@ $('join').addEventListener('submit', async event => {
 async function join() {
   const ticket = await askToJoin()
   if (ticket === null) return
-  try {
-    sound = await Sound.open()
-  } catch (error) {
-    throw new Error(microphoneProblem(error))
-  }
+  sound = await Sound.open()
   line = await CallLine.open(ticket.ws_url, ticket.client_token, sound)
   line.addEventListener('stop', () => leave())
   line.addEventListener('closed', () => leave())

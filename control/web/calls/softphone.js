@@ -1,39 +1,15 @@
-import { CallLine } from './call-line.js'
 import { $, keypad, say, show, startClock, toggle } from './page.js'
-import { microphoneProblem, Sound } from './sound.js'
+import { startWithToken } from './token-start.js'
 
-// Behind the #, so that no server and no log sees the token.
-const token = new URLSearchParams(location.hash.slice(1)).get('client_token')
 let sound = null
 let line = null
 let stopClock = () => {}
 let stopRinging = () => {}
 let statusTimer
 
-if (token === null) {
-  $('start').disabled = true
-  say('The link lacks its token: ask for a new one.', true)
-}
-
-$('start').addEventListener('click', async () => {
-  $('start').disabled = true
-  say('One moment…')
-  try {
-    await open()
-  } catch (error) {
-    say(error.message, true)
-    sound?.close()
-    $('start').disabled = false
-  }
-})
-
-async function open() {
-  try {
-    sound = await Sound.open()
-  } catch (error) {
-    throw new Error(microphoneProblem(error))
-  }
-  line = await CallLine.open(document.body.dataset.wsUrl, token, sound)
+startWithToken((openLine, openSound) => {
+  line = openLine
+  sound = openSound
   line.addEventListener('ring', ({ detail }) => ring(detail))
   line.addEventListener('start', inCall)
   line.addEventListener('stop', ({ detail }) => idle(ENDS[detail?.reason] ?? 'The call is over.'))
@@ -50,7 +26,7 @@ async function open() {
   // A wrap-up ends by itself.
   statusTimer = setInterval(() => line.control({ type: 'status' }), STATUS_MS)
   idle('')
-}
+})
 
 const STATUS_MS = 10_000
 const ENDS = { no_answer: 'Missed call.', api_hangup: 'The caller has gone.' }

@@ -18,8 +18,7 @@ export class Sound {
 
   /** Throws what `getUserMedia` throws: no microphone, or no permission. */
   static async open() {
-    if (navigator.mediaDevices === undefined) throw new DOMException('not a secure address', 'SecurityError')
-    const stream = await navigator.mediaDevices.getUserMedia(CONSTRAINTS)
+    const stream = await microphone()
     const context = new AudioContext({ latencyHint: 'interactive' })
     await context.audioWorklet.addModule('/calls/sound-worklet.js')
     return new Sound(context, stream)
@@ -93,10 +92,19 @@ function loudness(frame) {
 }
 
 /** Why there is no microphone, for people. */
-export function microphoneProblem(error) {
+function problemOf(error) {
   if (error.name === 'NotAllowedError')
     return 'The browser does not let this page use the microphone. Allow it, then try again.'
   if (error.name === 'NotFoundError') return 'No microphone was found. Connect one, then try again.'
   if (error.name === 'SecurityError') return 'Browsers give the microphone to https:// pages and to this machine only.'
   return `The microphone cannot be used: ${error.message}`
+}
+
+async function microphone() {
+  try {
+    if (navigator.mediaDevices === undefined) throw new DOMException('not a secure address', 'SecurityError')
+    return await navigator.mediaDevices.getUserMedia(CONSTRAINTS)
+  } catch (error) {
+    throw new Error(problemOf(error))
+  }
 }

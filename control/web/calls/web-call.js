@@ -1,37 +1,13 @@
-import { CallLine } from './call-line.js'
 import { $, keypad, say, show, startClock, toggle } from './page.js'
-import { microphoneProblem, Sound } from './sound.js'
+import { startWithToken } from './token-start.js'
 
-// Behind the #, so that no server and no log sees the token.
-const token = new URLSearchParams(location.hash.slice(1)).get('client_token')
 let sound = null
 let line = null
 let stopClock = () => {}
 
-if (token === null) {
-  $('start').disabled = true
-  say('The link lacks its token: ask for a new one.', true)
-}
-
-$('start').addEventListener('click', async () => {
-  $('start').disabled = true
-  say('One moment…')
-  try {
-    await call()
-  } catch (error) {
-    say(error.message, true)
-    sound?.close()
-    $('start').disabled = false
-  }
-})
-
-async function call() {
-  try {
-    sound = await Sound.open()
-  } catch (error) {
-    throw new Error(microphoneProblem(error))
-  }
-  line = await CallLine.open(document.body.dataset.wsUrl, token, sound)
+startWithToken((openLine, openSound) => {
+  line = openLine
+  sound = openSound
   line.addEventListener('stop', hangup)
   line.addEventListener('closed', hangup)
   line.addEventListener('start', () => {
@@ -40,7 +16,7 @@ async function call() {
   stopClock = startClock(sound)
   show('call')
   say('')
-}
+})
 
 toggle($('mute'), isOn => {
   sound.muted = isOn
