@@ -37,7 +37,7 @@ export interface SipEndpointOptions {
 
 /** The I/O shell of the SIP user agent: one UDP socket, streams over TCP and TLS, names and timers. */
 export class SipEndpoint {
-  readonly counters = { connectionsRefused: 0, sendErrors: 0, slowPeers: 0, addressesRefused: 0 }
+  readonly counters = { connectionsRefused: 0, connectionsStalled: 0, sendErrors: 0, slowPeers: 0, addressesRefused: 0 }
   readonly #options: SipEndpointOptions
   readonly #agent: UserAgent
   readonly #reach: SipReach

@@ -1,9 +1,14 @@
 import type { Server, Socket } from 'node:net'
 import { PONG, StreamFramer } from '../sip/framer.ts'
 import type { Peer } from '../sip/user-agent.ts'
+import { clientNetwork } from './protocol.ts'
 
 /** Connections of one transport at most; further ones are refused. */
 const MAX_CONNECTIONS = 2000
+/** The same of one client's network (`clientNetwork`), those that still shake hands included. */
+const MAX_PER_NETWORK = 200
+/** A connection that we accepted brings its first message, and each message its end, within this [ms]. */
+const PATIENCE_MS = 15_000
 /** A peer that takes nothing is cut off at this much waiting [bytes]. */
 const MAX_UNSENT_BYTES = 1024 * 1024
 /** A connection without traffic is closed after this [ms]. */
@@ -12,6 +17,8 @@ const CONNECT_TIMEOUT_MS = 5000
 
 export interface SipStreamCounters {
   connectionsRefused: number
+  /** Closed, since a message did not come, or not to its end. */
+  connectionsStalled: number
   sendErrors: number
   slowPeers: number
 }
@@ -26,6 +33,9 @@ export interface SipStreamsOptions {
   /** What was to be sent there will not arrive. */
   failed: (to: Peer) => void
   counters: SipStreamCounters
+  /** Instead of `PATIENCE_MS` and `MAX_PER_NETWORK`. */
+  patienceMs?: number
+  maxPerNetwork?: number
 }
 
 interface Connection {
@@ -33,6 +43,8 @@ interface Connection {
   socket: Socket
   framer: StreamFramer
   hasSpoken: boolean
+  /** Runs while a message is owed. */
+  patience: NodeJS.Timeout | undefined
 }
 
 /** SIP over connections, TCP or TLS: those that we accept and those that we open, each used for both directions (RFC 5923). */
@@ -41,6 +53,8 @@ export class SipStreams {
   readonly #connections = new Map<string, Connection>()
   /** The latest open connection of each far end, whoever opened it: the way back to a phone behind a NAT. */
   readonly #byFarEnd = new Map<string, Connection>()
+  /** Accepted connections by network, while they last. */
+  readonly #perNetwork = new Map<string, number>()
   #nextConnection = 1
 
   constructor(options: SipStreamsOptions) {
@@ -49,6 +63,8 @@ export class SipStreams {
     if (server === null) return
     server.maxConnections = MAX_CONNECTIONS
     server.on('drop', () => counters.connectionsRefused++)
+    // Over TLS before the handshake, which is work and waiting too.
+    server.on('connection', socket => this.#admit(socket))
     server.on(transport === 'tls' ? 'secureConnection' : 'connection', socket => this.#accept(socket))
     server.on('tlsClientError', () => counters.connectionsRefused++)
   }
@@ -91,17 +107,47 @@ export class SipStreams {
     return connection
   }
 
+  #admit(socket: Socket): void {
+    const { transport, counters, maxPerNetwork = MAX_PER_NETWORK } = this.#options
+    const network = clientNetwork(socket.remoteAddress ?? '')
+    const open = this.#perNetwork.get(network) ?? 0
+    if (open >= maxPerNetwork) {
+      // Over TLS it is counted as the handshake that fails.
+      if (transport === 'tcp') counters.connectionsRefused++
+      socket.destroy()
+      return
+    }
+    this.#perNetwork.set(network, open + 1)
+    socket.once('close', () => {
+      const left = (this.#perNetwork.get(network) ?? 1) - 1
+      if (left === 0) this.#perNetwork.delete(network)
+      else this.#perNetwork.set(network, left)
+    })
+  }
+
   #accept(socket: Socket): void {
+    if (socket.destroyed) return
     if (this.#connections.size >= MAX_CONNECTIONS) {
       this.#options.counters.connectionsRefused++
       socket.destroy()
       return
     }
-    this.#adopt(socket, `${socket.remoteAddress}:${socket.remotePort}#${this.#nextConnection++}`)
+    const id = `${socket.remoteAddress}:${socket.remotePort}#${this.#nextConnection++}`
+    this.#await(this.#adopt(socket, id))
+  }
+
+  /** From now on a whole message is owed. */
+  #await(connection: Connection): void {
+    const { counters, patienceMs = PATIENCE_MS } = this.#options
+    clearTimeout(connection.patience)
+    connection.patience = setTimeout(() => {
+      counters.connectionsStalled++
+      connection.socket.destroy()
+    }, patienceMs)
   }
 
   #adopt(socket: Socket, id: string): Connection {
-    const connection: Connection = { id, socket, framer: new StreamFramer(), hasSpoken: false }
+    const connection: Connection = { id, socket, framer: new StreamFramer(), hasSpoken: false, patience: undefined }
     this.#connections.set(id, connection)
     socket.setTimeout(IDLE_MS)
     socket.on('timeout', () => socket.destroy())
@@ -110,6 +156,7 @@ export class SipStreams {
     const farEnd = `${socket.remoteAddress}:${socket.remotePort}`
     if (socket.remoteAddress !== undefined) this.#byFarEnd.set(farEnd, connection)
     socket.on('close', () => {
+      clearTimeout(connection.patience)
       if (this.#connections.get(id) === connection) this.#connections.delete(id)
       if (this.#byFarEnd.get(farEnd) === connection) this.#byFarEnd.delete(farEnd)
     })
@@ -126,10 +173,15 @@ export class SipStreams {
       connectionId: connection.id,
     }
     for (const event of framer.push(bytes)) {
-      if (event.kind === 'message') this.#options.receive(event.bytes, from)
-      else if (event.kind === 'ping') this.#write(socket, PONG)
+      if (event.kind === 'message') {
+        clearTimeout(connection.patience)
+        connection.patience = undefined
+        this.#options.receive(event.bytes, from)
+      } else if (event.kind === 'ping') this.#write(socket, PONG)
       else socket.destroy()
     }
+    // One that drips does not begin anew with each byte.
+    if (framer.isAmid && connection.patience === undefined && !socket.destroyed) this.#await(connection)
   }
 
   #write(socket: Socket, bytes: Uint8Array): void {

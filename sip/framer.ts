@@ -34,6 +34,11 @@ export class StreamFramer {
   #messageBytes = 0
   #closed = false
 
+  /** Whether a message has begun and is not whole; line ends between messages are none. */
+  get isAmid(): boolean {
+    return this.#end > this.#start && this.#buffer[this.#start] !== CR
+  }
+
   /** Takes what was read from the connection. Never throws. */
   push(bytes: Uint8Array): FramerEvent[] {
     const events: FramerEvent[] = []
