@@ -41,6 +41,8 @@ const DESK = {
   ],
 }
 
+const DAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday']
+
 type Did = { digits: string } | { said: string } | { silent: true }
 
 /** What a live call shows of its flow. */
@@ -117,6 +119,36 @@ test('a question in a language that no engine understands is asked for keys alon
   media.overrides.set('leg.collect', () => refused)
   const quiet = await lived(world, 'part_2', [])
   assert.is(quiet.end_reason, 'end_node')
+  await world.close()
+})
+
+test('a schedule leads a caller one way while the organisation is open, another way while it is closed; a simulation is always in business hours', async () => {
+  const world = await makeLiveWorld()
+  const graph = {
+    kind: 'ivr',
+    nodes: [
+      { key: 'start', type: 'start', transitions: [to('hours')] },
+      {
+        key: 'hours',
+        type: 'branch',
+        transitions: [to('open', { kind: 'schedule', open: true }), to('closed', { kind: 'else' })],
+      },
+      { key: 'open', type: 'end', script: 'We are here.' },
+      { key: 'closed', type: 'end', script: 'We are closed.' },
+    ],
+  }
+  const id = await makeFlow(world, graph)
+  const day = world.clock.now().toISOString().slice(0, 10)
+  for (const [index, [holidays, last]] of [[[], 'open'] as const, [[day], 'closed'] as const].entries()) {
+    const weekly = DAYS.map(name => ({ day: name, open: '00:00', close: '24:00' }))
+    const set = await world.ask('PATCH /v1/organisation', { timezone: 'UTC', business_hours: { weekly, holidays } })
+    assert.is(set.status, 200, set.text)
+    const live = await lived(world, `part_${index}`, [])
+    const simulated = (await world.ask(`POST /v1/flows/${id}/simulate`, { version: 1 })).body
+    assert.is(live.current_node_key ?? live.path.at(-1).node_key, last)
+    assert.is(simulated.path.at(-1).node_key, 'open')
+    if (last === 'open') assert.equal(shown(live).path, shown(simulated).path)
+  }
   await world.close()
 })
 
