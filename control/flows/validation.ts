@@ -18,6 +18,7 @@ export const ISSUE_SEVERITY = {
   unknown_condition_kind: 'error',
   missing_field: 'error',
   missing_asset: 'error',
+  missing_target: 'error',
   unknown_variable: 'error',
   kind_mismatch: 'error',
   infinite_loop: 'error',
@@ -44,7 +45,15 @@ export interface Surroundings {
   kind: FlowKind
   /** IDs of the audio assets that exist. */
   assets: ReadonlySet<string>
+  /** `targetKey`s of what can be given a call. */
+  targets: ReadonlySet<string>
 }
+
+export const targetKey = ({ type, id }: { type: string; id: string }): string => `${type} ${id}`
+
+/** What is named by an ID, and by no variable: it is known before the call whether it is there. */
+export const isNamed = ({ type, id }: NonNullable<FlowNode['target']>): boolean =>
+  type !== 'number' && type !== 'sip' && namesIn(id).length === 0
 
 type Where = { node?: FlowNode; transition?: string; field?: string }
 
@@ -102,7 +111,7 @@ function wholeGraph(graph: Graph, { kind }: Surroundings): Issue[] {
 const repeated = (words: readonly string[]): number[] =>
   words.flatMap((word, index) => (words.indexOf(word) < index ? [index] : []))
 
-function nodeIssues(node: FlowNode, graph: Graph, { assets }: Surroundings): Issue[] {
+function nodeIssues(node: FlowNode, graph: Graph, { assets, targets }: Surroundings): Issue[] {
   const type = typeOf(node)
   if (type === undefined) {
     return [issue('unknown_node_type', `There is no node type ${node.type}.`, { node, field: 'type' })]
@@ -120,6 +129,14 @@ function nodeIssues(node: FlowNode, graph: Graph, { assets }: Surroundings): Iss
     ...(type.needs ?? []).filter(need => !has(node, need)).map(need => missingField(node, need)),
     ...(asset !== null && !assets.has(asset)
       ? [issue('missing_asset', `There is no audio asset ${asset}.`, { node, field: 'asset_id' })]
+      : []),
+    ...(node.target !== undefined && isNamed(node.target) && !targets.has(targetKey(node.target))
+      ? [
+          issue('missing_target', `There is no ${node.target.type} ${node.target.id} that could take a call.`, {
+            node,
+            field: 'target.id',
+          }),
+        ]
       : []),
     ...(transitions.length === 0 && type.final === undefined
       ? [issue('dead_end', 'Nothing follows this node.', { node, field: 'transitions' })]

@@ -1,6 +1,7 @@
 import { forTenant } from '../../tenancy.ts'
 import type { ActionOutcome, ActionScene } from '../flow-play.ts'
 import type { Ending } from '../programs.ts'
+import { publishedVersion } from '../records.ts'
 import { type CentreParts, type Party, type ReachMemo, reach, untilGone } from './reach.ts'
 
 const failed = (outcome: string): ActionOutcome => ({ status: 'failed', outcome, output: null })
@@ -33,8 +34,12 @@ async function handOver(
   scene: ActionScene,
   target: { type: 'queue' | 'room'; id: string },
 ): Promise<ActionOutcome> {
-  const table = target.type === 'queue' ? 'queues' : 'conference_rooms'
-  if ((await forTenant(store.db, scene.stage.tenant).find(table, target.id)) === undefined) return failed('failed')
+  const scoped = forTenant(store.db, scene.stage.tenant)
+  const isThere =
+    target.type === 'queue'
+      ? (await scoped.find('queues', target.id)) !== undefined
+      : (await scoped.find('conference_rooms', target.id))?.active === 1
+  if (!isThere) return failed('failed')
   await scene.flush()
   const { tenant, call, legId } = scene.stage
   return done({
@@ -50,8 +55,12 @@ async function goOn(
   type: 'assistant' | 'flow',
   id: string,
 ): Promise<ActionOutcome> {
-  const table = type === 'assistant' ? 'assistants' : 'flows'
-  if ((await forTenant(store.db, scene.stage.tenant).find(table, id)) === undefined) return failed('failed')
+  const { tenant } = scene.stage
+  const isThere =
+    type === 'assistant'
+      ? (await forTenant(store.db, tenant).find('assistants', id)) !== undefined
+      : (await publishedVersion(store.db, tenant, id)) !== null
+  if (!isThere) return failed('failed')
   await scene.flush()
   return done({ way: 'go_on', target: type === 'assistant' ? { assistantId: id } : { flowId: id } })
 }

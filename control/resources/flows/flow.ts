@@ -1,8 +1,8 @@
 import type { Static } from 'typebox'
 import { appendEvent } from '../../events/log.ts'
-import { emptyGraph, type Graph, type GraphInput, mergeGraph } from '../../flows/graph.ts'
+import { emptyGraph, type FlowKind, type FlowNode, type Graph, type GraphInput, mergeGraph } from '../../flows/graph.ts'
 import type { FlowRow, FlowVersionRow } from '../../flows/tables.ts'
-import { type Issue, isValid, validateGraph } from '../../flows/validation.ts'
+import { type Issue, isNamed, isValid, targetKey, validateGraph } from '../../flows/validation.ts'
 import type { Context } from '../../http/context.ts'
 import { copyName } from '../../http/copy-name.ts'
 import { conflict, missing, type Problem, problem } from '../../http/errors.ts'
@@ -20,6 +20,12 @@ export interface FlowDeps {
   assistantsOf: (db: Db, tenant: Tenant, flowIds: readonly string[]) => Promise<ReadonlyMap<string, string>>
   /** Which of these audio assets exist. */
   knownAssets: (db: Db, tenant: Tenant, ids: readonly string[]) => Promise<ReadonlySet<string>>
+  /** Which of these can be given a call, as `targetKey`s. */
+  knownTargets: (
+    db: Db,
+    tenant: Tenant,
+    targets: readonly NonNullable<FlowNode['target']>[],
+  ) => Promise<ReadonlySet<string>>
   /** The assistants and copilot profiles that keep a flow from being deleted. */
   usesOf: UsesOf
 }
@@ -130,7 +136,7 @@ export async function publishFlow(
     const refused = archivedProblem(row)
     if (refused !== null) return refused
     if (body.base_rev !== undefined && body.base_rev !== row.draft_rev) return stale(row)
-    const issues = await issuesOf(deps, trx, context, graphOf(row))
+    const issues = await issuesOf(deps, trx, context, graphOf(row), { flowId: row.id })
     if (!isValid(issues)) return unpublishable(issues)
     return publishRow(deps, trx, context, row)
   })
@@ -215,14 +221,24 @@ export async function validateFlow(deps: FlowDeps, context: Context, body: Stati
   }
   const stored = row === undefined ? emptyGraph(graph.kind ?? 'voice') : graphOf(row)
   const merged = { ...mergeGraph(stored, graph), kind: graph.kind ?? stored.kind }
-  const issues = await issuesOf(deps, deps.store.db, context, merged, row?.kind)
+  const issues = await issuesOf(deps, deps.store.db, context, merged, { kind: row?.kind, flowId: row?.id })
   return { object: 'flow_validation' as const, valid: isValid(issues), issues }
 }
 
-async function issuesOf(deps: FlowDeps, db: Db, tenant: Tenant, graph: Graph, kind = graph.kind): Promise<Issue[]> {
+/** `flowId`: of the flow that the graph is for, which may lead to itself before it is published. */
+async function issuesOf(
+  deps: FlowDeps,
+  db: Db,
+  tenant: Tenant,
+  graph: Graph,
+  { kind = graph.kind, flowId }: { kind?: FlowKind | undefined; flowId?: string | undefined } = {},
+): Promise<Issue[]> {
   const named = graph.nodes.flatMap(node => (typeof node.asset_id === 'string' ? [node.asset_id] : []))
   const assets = named.length === 0 ? new Set<string>() : await deps.knownAssets(db, tenant, [...new Set(named)])
-  return validateGraph(graph, { kind, assets })
+  const aims = graph.nodes.flatMap(({ target }) => (target !== undefined && isNamed(target) ? [target] : []))
+  const targets = new Set(await deps.knownTargets(db, tenant, aims))
+  if (flowId !== undefined) targets.add(targetKey({ type: 'flow', id: flowId }))
+  return validateGraph(graph, { kind, assets, targets })
 }
 
 export const toFlow = (row: FlowRow, assistantId: string | null): FlowObject => ({

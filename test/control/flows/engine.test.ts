@@ -73,6 +73,13 @@ test('deterministic conditions are tried before intent, whatever their order', a
   assert.equal(asked, ['the bill'])
 })
 
+test('a phrase that was misheard is taken for the one choice that sounds like it, before a model is asked', async () => {
+  const graph = asking([{ kind: 'match', phrases: ['sales'] }, { kind: 'match', phrases: ['support'] }, intent])
+  assert.equal(lastVia((await drain(graph, { message: 'Sayles.' })).report), ['e0', 'match'])
+  assert.equal(lastVia((await drain(graph, { message: 'The part,' })).report), ['e1', 'match'])
+  assert.equal(lastVia((await drain(graph, { message: 'pay my invoice' })).report), ['e2', 'intent'])
+})
+
 test('always and else take what is left after intent', async () => {
   const graph = asking([{ kind: 'else' }, intent])
   assert.equal(lastVia((await drain(graph, { message: 'pay my invoice' })).report), ['e1', 'intent'])
@@ -264,7 +271,7 @@ test(
   async () => {
     await fc.assert(
       fc.asyncProperty(anyGraph, anyCaller, async (graph, caller) => {
-        validateGraph(graph, { kind: 'voice', assets: new Set() })
+        validateGraph(graph, { kind: 'voice', assets: new Set(), targets: new Set() })
         const { report, state } = await drain(graph, caller)
         const inputs = caller.messages.length + (caller.dtmf?.length ?? 0) + 2
         assert.ok(report.path.length <= (inputs + 1) * LIMITS.nodesSinceInput)

@@ -26,7 +26,8 @@ const around = (node: Partial<FlowNode> & { type: string }, more: Partial<Graph>
     ],
     more,
   )
-const issuesOf = (graph: Graph, kind = graph.kind) => validateGraph(graph, { kind, assets: new Set(['aud_1']) })
+const issuesOf = (graph: Graph, kind = graph.kind) =>
+  validateGraph(graph, { kind, assets: new Set(['aud_1']), targets: new Set(['queue q_1']) })
 const found = (graph: Graph, kind = graph.kind) =>
   issuesOf(graph, kind).map(issue => [issue.code, issue.node_key, issue.transition_key, issue.field])
 
@@ -55,6 +56,7 @@ const CASES: Record<IssueCode, [Graph, string | null, string | null, string | nu
   ],
   missing_field: [around({ type: 'action' }), 'n', null, 'action.name'],
   missing_asset: [around({ type: 'play', asset_id: 'aud_2' }), 'n', null, 'asset_id'],
+  missing_target: [around({ type: 'transfer', target: { type: 'queue', id: 'q_2' } }), 'n', null, 'target.id'],
   unknown_variable: [around({ type: 'say', script: 'Hi {{nobody}}' }), 'n', null, 'script'],
   kind_mismatch: [around({ type: 'step', script: 'Ask' }), 'n', null, 'type'],
   infinite_loop: [

@@ -271,6 +271,35 @@ test('a callback for a queue that is no more fails, and is booked for nobody', a
   await world.close()
 })
 
+test('a flow that leads to what is not there cannot be published; what goes afterwards is a failure of its node', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  const lost = acting({ type: 'callback', target: { type: 'queue', id: 'q_none' } }, ['booked'])
+  const draft = await world.make('/flows', { name: 'Lost', kind: 'ivr', graph: lost })
+  const refused = await world.ask(`POST /v1/flows/${draft}/publish`, {})
+  assert.is(refused.status, 409, refused.text)
+  const { body } = await world.ask('POST /v1/flows/validate', { graph: lost, flow_id: draft })
+  assert.equal(
+    body.issues.map((issue: { code: string; field: string }) => [issue.code, issue.field]),
+    [['missing_target', 'target.id']],
+  )
+  const room = await world.make('/conference_rooms', { name: 'Standup' })
+  const other = await makeFlow(world, acting({ type: 'voicemail' }, ['recorded']), '2001')
+  for (const [index, target] of [
+    { type: 'room', id: room },
+    { type: 'flow', id: other },
+  ].entries()) {
+    const number = `300${index}`
+    await makeFlow(world, acting({ type: 'transfer', target }, ['failed']), number)
+    if (target.type === 'room') await world.ask(`PATCH /v1/conference_rooms/${room}`, { active: false })
+    else await world.store.db.updateTable('flows').set({ status: 'archived' }).where('id', '=', other).execute()
+    media.dialIn(`part_${index}`, number, `part_${index}`)
+    const run = await runOf(world, await callOf(world, `part_${index}`))
+    assert.is(run.path.at(-1).node_key, 'failed', target.type)
+  }
+  await world.close()
+})
+
 test('an action asks the server that it names, and its answer is a variable; private servers are refused', async () => {
   const asked: { body: string; key: string | undefined }[] = []
   const server = createServer((request, response) => {
