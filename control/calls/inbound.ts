@@ -18,13 +18,15 @@ const RETRY_AFTER_S = 5
  * Decides about an incoming call: the connections that let its source in (else 403), of their organisations the routes that
  * match (else 404), the best of them, and whether its connection has room for one more call (else 503).
  * The best route has the highest `priority`; among equals the most specific wins, then the oldest. Between organisations `priority`
- * counts for nothing, lest one takes the calls of another: who names the source most narrowly wins, then the most specific route.
+ * counts for nothing, lest one takes the calls of another: who names the source most narrowly wins, among those whoever has the
+ * number (`owners`, the first to have it in front), and if nobody has it the most specific route.
  */
 export function routeInbound(
   incoming: Pick<Events['leg.incoming'], 'to' | 'from' | 'source' | 'connectionId'>,
   connections: readonly ConnectionRow[],
   routes: readonly InboundRouteRow[],
   runningCalls: (connectionId: string) => number,
+  owners: readonly string[] = [],
 ): InboundDecision {
   /** Of each organisation, how narrowly it names the source. */
   const claims = new Map<string, number>()
@@ -35,7 +37,10 @@ export function routeInbound(
     return claim !== null
   })
   if (open.length === 0) return reject(403, 'rejected')
+  const narrowest = Math.max(...claims.values())
+  const owner = owners.find(id => claims.get(id) === narrowest)
   const candidates = routes.flatMap(route => {
+    if (owner !== undefined && route.organisation_id !== owner) return []
     const connection = open.find(
       one => sameTenant(one, route) && (route.match_connection_id === null || route.match_connection_id === one.id),
     )
@@ -62,7 +67,7 @@ export function routeInbound(
  * How narrowly a connection names the source of a call, in bits of its network; null: it does not let it in. A registrar's calls are
  * known by the contact that it alone was told, or by its address.
  */
-function claimOf(
+export function claimOf(
   connection: ConnectionRow,
   { source, connectionId }: Pick<Events['leg.incoming'], 'source' | 'connectionId'>,
 ): number | null {
@@ -97,12 +102,19 @@ export function scoreOf(
   return toScore * 1e6 + fromScore * 1e3 + (route.match_connection_id === null ? 0 : 1)
 }
 
+/** What a pattern may name a party by. */
+export const namesOf = ({ user, host }: Pick<SipParty, 'user' | 'host'>): string[] => [
+  user,
+  `${user}@${host}`,
+  `sip:${user}@${host}`,
+]
+
 const EXACT = 900
 
 /** 0: no pattern, 1 to 899: by the length of a prefix (`972*`), 900: exact; null: no match. */
 function matchScore(pattern: string | null, party: SipParty): number | null {
   if (pattern === null) return 0
-  const names = [party.user, `${party.user}@${party.host}`, `sip:${party.user}@${party.host}`]
+  const names = namesOf(party)
   if (pattern.endsWith('*')) {
     const prefix = pattern.slice(0, -1)
     return names.some(name => name.startsWith(prefix)) ? Math.min(prefix.length + 1, EXACT - 1) : null

@@ -4,13 +4,12 @@ import type { MediaPort } from '../media-events.ts'
 import type { Trx } from '../store.ts'
 import type { CallCentrePort } from './call-centre-port.ts'
 import type { FollowUp, Of } from './event-handler.ts'
-import { addressOf, isInHours, routeInbound } from './inbound.ts'
+import { addressOf, claimOf, isInHours, routeInbound } from './inbound.ts'
+import { connectionsFor, ownersOf, routesFor, runningOn } from './inbound-rows.ts'
 import { insertParty, type NewParty, tenantOf } from './records.ts'
 import { onSandboxCall } from './sandbox.ts'
 import type { Seating } from './seat.ts'
 import type { ConnectionRow, InboundRouteRow } from './tables.ts'
-
-const NONE: ReadonlyMap<string, number> = new Map()
 
 export interface IncomingDeps {
   log: { info(fields: object, message: string): void }
@@ -26,13 +25,13 @@ export async function onIncoming(
 ): Promise<FollowUp> {
   const sandbox = await onSandboxCall(trx, { body, at })
   if (sandbox !== null) return sandbox
-  // Inbound traffic is live: the telephone network knows no test mode.
-  const connections = await trx.selectFrom('connections').selectAll().where('livemode', '=', 1).execute()
-  const routes = await trx.selectFrom('inbound_routes').selectAll().where('livemode', '=', 1).execute()
-  const isLimited = connections.some(({ max_calls }) => max_calls !== null)
-  const running = isLimited ? await runningByConnection(trx) : NONE
+  const connections = (await connectionsFor(trx, body)).filter(connection => claimOf(connection, body) !== null)
+  const organisationIds = [...new Set(connections.map(connection => connection.organisation_id))]
+  const routes = await routesFor(trx, body, organisationIds)
+  const running = await runningOn(trx, connections)
   const inHours = routes.filter(route => isInHours(route, new Date(at)))
-  const decision = routeInbound(body, connections, inHours, id => running.get(id) ?? 0)
+  const owners = organisationIds.length < 2 ? [] : await ownersOf(trx, body)
+  const decision = routeInbound(body, connections, inHours, id => running.get(id) ?? 0, owners)
   const { legId, source, sipCallId } = body
   if ('reject' in decision) {
     const { reject } = decision
@@ -86,14 +85,3 @@ const partyOf = (
   role: 'member',
   muted: false,
 })
-
-async function runningByConnection(trx: Trx): Promise<Map<string, number>> {
-  const counts = await trx
-    .selectFrom('calls')
-    .select(({ fn }) => ['connection_id', fn.countAll<number>().as('count')])
-    .where('ended_at', 'is', null)
-    .where('connection_id', 'is not', null)
-    .groupBy('connection_id')
-    .execute()
-  return new Map(counts.map(({ connection_id, count }) => [connection_id ?? '', Number(count)]))
-}

@@ -24,6 +24,7 @@ import { ledRings } from './095-led-rings.ts'
 import { connectionSrtp } from './100-connection-srtp.ts'
 import { reportArtifacts } from './103-report-artifacts.ts'
 import { capturePauses } from './107-capture-pauses.ts'
+import { inboundLookups } from './108-inbound-lookups.ts'
 import { transcriptFailures } from './108-transcript-failures.ts'
 import { dueCallbacks } from './109-due-callbacks.ts'
 
@@ -54,6 +55,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '100-connection-srtp': connectionSrtp,
   '103-report-artifacts': reportArtifacts,
   '107-capture-pauses': capturePauses,
+  '108-inbound-lookups': inboundLookups,
   '108-transcript-failures': transcriptFailures,
   '109-due-callbacks': dueCallbacks,
 }

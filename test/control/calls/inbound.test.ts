@@ -85,6 +85,26 @@ test('an organisation that lets everybody in, with a route of the highest priori
   assert.is(winner('1000', [catchAll, route('b', '1000')], '192.0.2.5', [shared, connection('conn_1')]), 'b')
 })
 
+test('a number behind an address that organisations share is of the one that has it: nobody else gets its calls', () => {
+  const theirs = { organisation_id: 'org_2' }
+  const connections = [connection('conn_1'), connection('conn_2', theirs)]
+  const source = { transport: 'udp' as const, host: '192.0.2.5', port: 5060 }
+  const led = (routes: InboundRouteRow[], owners: string[], all = connections) => {
+    const incoming = { to: party('+14155550100'), from: party('alice'), source }
+    const decision = routeInbound(incoming, all, routes, () => 0, owners)
+    return 'accept' in decision ? decision.accept.route.id : decision.reject.sipCode
+  }
+  const exact = route('a', '+14155550100', { priority: 9 })
+  const any = route('b', null, theirs)
+  assert.is(led([exact, any], []), 'a')
+  assert.is(led([exact, any], ['org_2', 'org_1']), 'b')
+  assert.is(led([exact], ['org_2']), 404)
+  assert.is(led([exact, any], ['org_3']), 'a')
+  // Who lets everybody in has no number of those who name the carrier.
+  const everybody = connection('conn_2', { ...theirs, allowed_ips: '["0.0.0.0/0"]' })
+  assert.is(led([exact, any], ['org_2'], [connections[0]!, everybody]), 'a')
+})
+
 test('a source that no enabled connection allows is refused with 403', () => {
   const routes = [route('a', '1000')]
   assert.is(winner('1000', routes, '198.51.100.1'), 403)
