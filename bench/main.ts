@@ -1,11 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { benchApi } from './api/run.ts'
 import { describeKills, runKills } from './kills/run.ts'
+import { thisCommit, thisMachine } from './machine.ts'
 import { type BenchOptions, HELP, readOptions } from './options.ts'
 import { startProduct } from './product-subject.ts'
 import { recordRun } from './results.ts'
 import { runBench } from './run.ts'
-import { formatApiReport, formatReport, formatTurnsReport } from './tables.ts'
+import { formatApiReport, formatReport, formatTurnsReport, machineLine } from './tables.ts'
 import { benchTurns } from './turns/run.ts'
 
 /** Longer tells nothing more of requests [s]. */
@@ -40,9 +41,10 @@ async function benchTalk(options: BenchOptions): Promise<object> {
 }
 
 /** `--kills`: what survives when control dies; the exit code says whether all did. */
-async function benchKills({ kills }: BenchOptions): Promise<object> {
-  const report = await runKills({ kills, budgetMs: Number.POSITIVE_INFINITY, say })
-  console.log(describeKills(report).join('\n'))
+async function benchKills(options: BenchOptions): Promise<object> {
+  const startedAt = new Date().toISOString()
+  const report = await runKills({ kills: options.kills, budgetMs: Number.POSITIVE_INFINITY, say })
+  show(options, startedAt, [machineLine(thisCommit(), thisMachine()), '', ...describeKills(report)].join('\n'))
   if (report.problems.length > 0) process.exitCode = 1
   return report
 }

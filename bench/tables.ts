@@ -55,7 +55,8 @@ export function formatTurnsReport(report: TurnsReport): string {
   ].join('\n')
 }
 
-const machineLine = (commit: string, { node, kernel, cores, cpu, memoryGb }: Machine): string =>
+/** The first line of a report. */
+export const machineLine = (commit: string, { node, kernel, cores, cpu, memoryGb }: Machine): string =>
   `commit ${commit}, node ${node}, ${kernel}, ${cores} × ${cpu}, ${memoryGb} GB`
 
 /** What the product promises: 300 legs in rooms of 3 on one core. */
