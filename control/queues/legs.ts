@@ -19,7 +19,7 @@ import type { Db } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { CallCentreDeps } from './deps.ts'
 import { holdAudio } from './hold-audio.ts'
-import { BUSY_TONE, findRing, type Onward, type RingTarget, ringsOf } from './rings.ts'
+import { BUSY_TONE, findLeg, findRing, type Onward, type RingTarget, ringsOf } from './rings.ts'
 import { findCall, positionOf } from './waiting-calls.ts'
 
 /**
@@ -54,11 +54,20 @@ export async function driveLegs(deps: CallCentreDeps, media: MediaPort, gone: Le
   await Promise.all([...byCall.values()].map(driveCall))
 }
 
-async function driveOn(deps: CallCentreDeps, media: MediaPort, leg: ParticipantRow, gone: LegGone): Promise<void> {
+async function driveOn(deps: CallCentreDeps, media: MediaPort, listed: ParticipantRow, gone: LegGone): Promise<void> {
+  const leg = await findLeg(deps.store.db, tenantOf(listed), listed.id)
+  // Something has happened to it since the rows were read, and the run that follows knows.
+  if (leg?.step !== listed.step) return
   const failure = await driveLeg(deps, media, leg)
   if (failure === null || failure.failure === 'unavailable') return
   deps.log.warn({ legId: leg.id, step: leg.step, ...failure }, 'media could not do it')
-  if (leg.step === 'to_dial' || failure.failure === 'not_found') await gone(leg, reasonOf(failure))
+  if (leg.step === 'to_dial') await gone(leg, reasonOf(failure))
+  if (failure.failure !== 'not_found') return
+  // It may never have been dialled: then no event tells of its end.
+  if (leg.step === 'hanging_up') await gone(leg, leg.leave_reason ?? 'api_hangup')
+  // The call is over, but who answered for it is still there, and would hear nothing for ever.
+  if (leg.step === 'bridging') await media.request('leg.hangup', { legId: leg.id, reason: 'caller_hangup' })
+  // Any other has ended in this moment, and the event that says why is on its way.
 }
 
 const legsToDrive = (db: Db): Promise<ParticipantRow[]> =>

@@ -217,9 +217,8 @@ export async function finishRing(
 ): Promise<void> {
   for (const leg of await legsOfRing(trx, tenant, ring.id)) {
     if (leg.id === keep) continue
-    // What was never dialled need not be hung up.
-    if (leg.step === 'to_dial') await setLeg(trx, tenant, leg.id, { step: 'ended' })
-    else await hangUpLeg(trx, tenant, leg.id, reason)
+    // Also what is still to be dialled: the command may be on its way already.
+    await hangUpLeg(trx, tenant, leg.id, reason)
   }
   if (keep === null) await forTenant(trx, tenant).delete('rings').where('id', '=', ring.id).execute()
 }

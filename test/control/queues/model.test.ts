@@ -1,5 +1,8 @@
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
+import { bookCallback } from '../../../control/resources/callbacks/booking.ts'
+import { cancelCallbackTo } from '../../../control/resources/callbacks/store.ts'
+import { forTenant } from '../../../control/tenancy.ts'
 import { suite } from '../../harness.ts'
 import { testEngine } from '../database.ts'
 import type { PocketLeg } from './pocket-media.ts'
@@ -44,11 +47,43 @@ async function check(world: QueueWorld, agents: readonly string[]): Promise<void
   assert.is(rings.length, new Set(rings.map(ring => ring.call_id)).size, 'no call rings two')
 }
 
+/** Callbacks: whoever is reserved for one rings or talks for it alone, and nobody is called for one that does not call. */
+async function checkCallbacks(world: QueueWorld): Promise<void> {
+  const { db } = world.store
+  const legs = [...world.media.legs.values()]
+  const rings = await db.selectFrom('rings').selectAll().where('callback_id', 'is not', null).execute()
+  for (const row of await db.selectFrom('callbacks').selectAll().execute()) {
+    const own = rings.filter(ring => ring.callback_id === row.id)
+    const persons = legs.filter(leg => leg.to.includes(row.phone))
+    const isRinging = row.status === 'offered' || (row.status === 'dialing' && own[0]?.state === 'ringing')
+    const isCalling = row.status === 'connected' || (row.status === 'dialing' && !isRinging)
+    assert.is(own.length, isRinging || isCalling ? 1 : 0, `${row.status}: one agent is reserved, or none`)
+    assert.is(persons.length, isCalling ? 1 : 0, `${row.status}: the person is called once, or not`)
+    if (own[0] !== undefined) assert.equal([own[0].user_id, own[0].call_id], [row.offered_to, row.call_id])
+    if (row.status === 'connected') {
+      const together = legs.filter(leg => leg.roomId === persons[0]!.roomId && leg !== persons[0])
+      assert.equal([persons[0]!.state, together.length], ['answered', 1], 'the agent talks with the person')
+    }
+    assert.is(row.open_phone === null, ['completed', 'failed', 'cancelled', 'expired'].includes(row.status))
+  }
+}
+
 /** What the events tell must be a story: statuses follow each other, and who has waited longest is offered first. */
 async function checkStory(world: QueueWorld): Promise<void> {
   const status = new Map<string, string>()
   const line: { id: string; offered: boolean }[] = []
+  const callbacks = new Map<string, { status: string; attempts: number }>()
   for (const { type, object, previous } of await world.events()) {
+    if (type === 'callback.created') callbacks.set(object.id, { status: 'pending', attempts: 0 })
+    else if (previous?.status !== undefined && callbacks.has(object.id)) {
+      const before = callbacks.get(object.id)!
+      // Back to pending after an offer that was not taken is not told.
+      const said = previous.status === 'pending' && before.status === 'offered' ? 'offered' : previous.status
+      assert.is(said, before.status, 'each state of a callback follows the one before it')
+      const isAttempt = type === 'callback.dialing' ? 1 : 0
+      assert.is(object.attempts, before.attempts + isAttempt, 'each call to the person is one attempt')
+      callbacks.set(object.id, object)
+    }
     if (type === 'agent.status.changed') {
       assert.is(previous.status, status.get(object.user_id) ?? 'offline', 'each status follows the one before it')
       status.set(object.user_id, object.status)
@@ -74,12 +109,49 @@ async function checkStory(world: QueueWorld): Promise<void> {
   }
 }
 
+const ALWAYS = { hours: null, timezone: 'UTC' }
+const CALLBACKS = { default_route: 'agent_queue' as const, max_attempts: 3, api_priority: 5, sla_minutes: 60 }
+const TRUNK = {
+  id: 'conn_1',
+  name: 'Trunk',
+  kind: 'trunk' as const,
+  host: '192.0.2.50',
+  port: 5060,
+  transport: 'udp' as const,
+  auth_username: null,
+  auth_password: null,
+  allowed_ips: '[]',
+  codecs: '["PCMU"]',
+  max_calls: null,
+  enabled: 1,
+  created: '2026-11-21T09:00:00.000Z',
+  updated: '2026-11-21T09:00:00.000Z',
+}
+
 /** A world with agents who answer one queue; what can happen in it, by name. */
 async function makeModel(agentCount: number) {
   const world = await makeQueueWorld()
   const agents: string[] = []
   for (let i = 0; i < agentCount; i++) agents.push(await world.addAgent(`agent${i}`))
   const queue = await world.addQueue({ member_user_ids: agents, wrap_up_seconds: 20, ring_timeout_seconds: 15 })
+  await forTenant(world.store.db, world.tenant).insert('connections', TRUNK)
+  const booking = {
+    now: world.clock.now,
+    settings: async () => ({ country: null, businessHours: ALWAYS, callbacks: CALLBACKS }),
+  }
+  let people = 0
+  const book = async (n: number): Promise<void> => {
+    const where = n % 3 === 0 ? { route: 'agent' as const, agent_id: agent(n) } : { queue_id: queue }
+    const person = { phone: `+1415555${2000 + people++}`, source: 'api' as const, author: 'model', ...where }
+    await world.store.transaction(trx => bookCallback(booking, trx, world.tenant, person))
+  }
+  const cancel = async (n: number): Promise<void> => {
+    const phone = `+1415555${2000 + (n % Math.max(1, people))}`
+    const at = world.clock.now().toISOString()
+    const request = { requestId: 'req_1', idempotencyKey: null }
+    await world.store.transaction(trx => cancelCallbackTo(trx, world.tenant, { phone, at, request }))
+  }
+  const persons = (): PocketLeg[] => [...world.media.legs.values()].filter(leg => leg.to.includes('+1415555'))
   const of = <T>(list: readonly T[], n: number): T | undefined => list[n % Math.max(1, list.length)]
   const agent = (n: number): string => of(agents, n)!
   const callers = (): PocketLeg[] => [...world.media.legs.values()].filter(leg => leg.inbound)
@@ -108,6 +180,18 @@ async function makeModel(agentCount: number) {
     wait: n => world.clock.advance((n % 30) * 1000),
     kill: n => world.killAfter((n % 8) / 2),
     settle: () => world.settle(),
+    book,
+    cancel,
+    personAnswers: n => {
+      const leg = of(persons(), n)
+      if (leg?.state === 'dialing') world.media.answer(leg.legId)
+    },
+    personHangsUp: n => end(of(persons(), n)),
+    personIsAway: n => {
+      const leg = of(persons(), n)
+      if (leg?.state === 'dialing') end(leg, 'no_answer')
+    },
+    retry: () => world.clock.advance(6 * 60_000),
     mediaDies: () => world.mediaDies(),
   }
   /** As if nothing had happened yet. */
@@ -129,14 +213,16 @@ async function makeModel(agentCount: number) {
 }
 
 test(
-  'a call is never offered twice and never lost, agents never get two, waits are in order: whatever happens, whatever dies',
+  'a call is never offered twice and never lost, agents never get two, waits are in order, who is called back is called once: whatever happens, whatever dies',
   async () => {
-    const names = fc.oneof(
+    const calls = fc.oneof(
       { weight: 6, arbitrary: fc.constantFrom('call', 'answer', 'available', 'settle') },
       { weight: 4, arbitrary: fc.constantFrom('callerHangsUp', 'agentHangsUp', 'decline', 'miss', 'wait', 'kill') },
       { weight: 2, arbitrary: fc.constantFrom('answerAll', 'away', 'logOut') },
       { weight: 1, arbitrary: fc.constantFrom('unplug', 'mediaDies') },
     )
+    const backs = fc.constantFrom('book', 'personAnswers', 'personHangsUp', 'personIsAway', 'retry', 'cancel')
+    const names = fc.oneof({ weight: 10, arbitrary: calls }, { weight: 4, arbitrary: backs })
     const steps = fc.array(fc.tuple(names, fc.nat(1000)), { minLength: 1, maxLength: 60, size: 'max' })
     await fc.assert(
       fc.asyncProperty(steps, async history => {
@@ -147,10 +233,12 @@ test(
           if (i % 3 === 2) {
             await world.settle()
             await check(world, agents)
+            await checkCallbacks(world)
           }
         }
         await world.settle()
         await check(world, agents)
+        await checkCallbacks(world)
         await checkStory(world)
         await world.close()
       }),
