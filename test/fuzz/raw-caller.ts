@@ -103,6 +103,8 @@ export class RawCall {
   readonly dialog: Template
   /** Where the product listens for this call's RTP. */
   readonly media: Address
+  /** The 200, as it came. */
+  readonly answer: string
   readonly #sip: RawSocket
   readonly #server: Address
   #cseq = 1
@@ -114,6 +116,7 @@ export class RawCall {
     server: Address,
     dialog: Template,
     media: Address,
+    answer: string,
   ) {
     this.#sip = sip
     this.rtp = rtp
@@ -121,9 +124,11 @@ export class RawCall {
     this.#server = server
     this.dialog = dialog
     this.media = media
+    this.answer = answer
   }
 
-  static async open(user: string, server: Address, id: string): Promise<RawCall> {
+  /** @param body its offer, by the port of its RTP */
+  static async open(user: string, server: Address, id: string, body = offer): Promise<RawCall> {
     let answered: (message: string) => void = () => {}
     const answer = new Promise<string>(resolve => (answered = resolve))
     const sip = await RawSocket.open(bytes => {
@@ -141,7 +146,7 @@ export class RawCall {
       port: sip.port,
       serverPort: server.port,
       fromTag: `raw${id}`,
-      body: offer(rtp.port),
+      body: body(rtp.port),
     }
     await sip.send(Buffer.from(request(template)), server)
     const reply = await answer
@@ -149,7 +154,7 @@ export class RawCall {
     const port = Number(/^m=audio (\d+)/m.exec(reply)?.[1])
     const toTag = /;tag=([^\s;>]+)/.exec(headerOf(reply, 'To') ?? '')?.[1] ?? ''
     const { body: _offer, ...dialog } = { ...template, toTag }
-    const call = new RawCall(sip, rtp, heard, server, dialog, { host: server.host, port })
+    const call = new RawCall(sip, rtp, heard, server, dialog, { host: server.host, port }, reply)
     await call.say(call.text('ACK', { cseq: 1 }))
     return call
   }

@@ -2,11 +2,14 @@ import * as assert from 'uvu/assert'
 import { pacer } from '../../bench/pacer.ts'
 import { Phone } from '../../bench/phone.ts'
 import { Product } from '../../bench/product.ts'
+import { SrtpReceiver } from '../../media/srtp/srtp-receiver.ts'
+import { SrtpSender } from '../../media/srtp/srtp-sender.ts'
+import { newKey } from '../../sip/sdes.ts'
 import { curtain } from '../e2e/scene.ts'
 import { suite } from '../harness.ts'
 import { assertExact, Health, noise } from './health.ts'
 import { Random } from './random.ts'
-import { type Address, RawCall, RawSocket } from './raw-caller.ts'
+import { type Address, offer, RawCall, RawSocket } from './raw-caller.ts'
 
 const test = suite('fuzz/rtp')
 const TIMEOUT = { timeoutMs: 60_000 }
@@ -203,6 +206,51 @@ test(
     while (!echoed() && spoken.length < 8 * FRAMES_PER_SECOND) await new Promise(later => setTimeout(later, 100))
     stop()
     assert.ok(echoed(), `seed ${random.seed}: a second of the echo is exactly what was said`)
+    await call.hangup()
+    await health.check(`seed ${random.seed}`)
+  },
+  TIMEOUT,
+)
+
+test(
+  'an encrypted leg is not disturbed by what is forged, changed or sent again, and what it sends cannot be read',
+  async () => {
+    const random = new Random(206)
+    const name = 'AES_CM_128_HMAC_SHA1_80'
+    const key = newKey(name, bytes => random.bytes(bytes))
+    const crypto = `a=crypto:1 ${name} inline:${key}`
+    const secure = (port: number): string =>
+      offer(port).replace('RTP/AVP', 'RTP/SAVP').replace('a=ptime', `${crypto}\r\na=ptime`)
+    const call = await RawCall.open('1002', product.sip, `srtp-${random.seed}`, secure)
+    const theirs = /^a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:(\S+)/m.exec(call.answer)?.[1]
+    assert.ok(theirs !== undefined && theirs !== key, call.answer)
+    const [sender, receiver] = [new SrtpSender(name, key), new SrtpReceiver(name, theirs!)]
+    const [spoken, sealed, opened]: [Buffer[], Buffer[], Buffer[]] = [[], [], []]
+    let read = 0
+    const echoed = (): boolean => {
+      for (; read < call.heard.length; read++) {
+        const plain = receiver.rtp(call.heard[read]!)
+        if (plain !== null) opened.push(Buffer.from(plain))
+      }
+      return holdsRun(opened, spoken, FRAMES_PER_SECOND)
+    }
+    const stop = pacer.join(() => {
+      const payload = random.bytes(160).map(byte => (byte === 0x7f ? 0xff : byte)) as Buffer
+      const at = { sequence: spoken.length, timestamp: spoken.length * 160 }
+      const length = sender.rtp(packet(at, payload), 172)
+      const bytes = Buffer.from(sender.rtpPacket.subarray(0, length))
+      for (const hostile of [lying(random, at.sequence), packet(at), random.mutate(bytes), oddReport(random, 0x5eed)]) {
+        if (!hostile.equals(bytes)) void call.rtp.send(hostile, call.media)
+      }
+      void call.rtp.send(bytes, call.media)
+      if (sealed.length > 0) void call.rtp.send(random.pick(sealed), call.media)
+      spoken.push(payload)
+      sealed.push(bytes)
+    })
+    while (!echoed() && spoken.length < 8 * FRAMES_PER_SECOND) await new Promise(later => setTimeout(later, 100))
+    stop()
+    assert.ok(echoed(), `seed ${random.seed}: a second of the echo is exactly what was said`)
+    assert.not.ok(holdsRun(call.heard, spoken, 1), 'it was sent as it is')
     await call.hangup()
     await health.check(`seed ${random.seed}`)
   },
