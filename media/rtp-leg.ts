@@ -13,8 +13,6 @@ import type { CodecName, DtmfMode, Quality } from './protocol.ts'
 import { isRtcp, parseRtp, RTP_HEADER_BYTES, RtpPacket, RtpSender } from './rtp.ts'
 import { SrtpWire } from './srtp/srtp-wire.ts'
 
-export type { PacketOut } from './packet-out.ts'
-
 /** A party that sends nothing for this long, although it should, is gone [ms]. */
 const RTP_TIMEOUT_MS = 60_000
 
