@@ -4,6 +4,7 @@ import type { MediaPort } from '../media-events.ts'
 import type { RingRow } from '../queues/tables.ts'
 import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
+import type { BrowserSessionRow } from './tables.ts'
 
 /**
  * What becomes of a member who is deactivated: its phones and its unused softphone tokens are forgotten with the change; what rings at
@@ -13,6 +14,8 @@ import { forTenant, type Tenant } from '../tenancy.ts'
 
 /** WebSocket close code: who it was opened for may no longer (RFC 6455 §7.4.1, policy violation). */
 const POLICY = 1008
+/** One that has a row and that media does not know may be on its way in for so long [ms]. */
+const ADMISSION_MS = 10_000
 
 /** In the transaction that deactivates the member. Active again, it registers anew. */
 export async function forgetDevices(trx: Trx, tenant: Tenant, userId: string): Promise<void> {
@@ -33,24 +36,24 @@ export const ringsOfShutOut = (trx: Trx): Promise<RingRow[]> =>
     .execute()
 
 /** Closes this node's softphones of members who are shut out and talk with nobody. */
-export async function closeSoftphones(db: Db, media: MediaPort): Promise<void> {
-  for (const id of await softphonesToClose(db)) {
+export async function closeSoftphones(db: Db, media: MediaPort, now: Date): Promise<void> {
+  const settled = new Date(now.getTime() - ADMISSION_MS).toISOString()
+  for (const { id, connected_at } of await softphonesToClose(db)) {
     const reply = await media.request('browser.close', { browserId: id, code: POLICY, reason: 'no longer active' })
-    if (isFailure(reply) && reply.failure === 'not_found') {
+    if (isFailure(reply) && reply.failure === 'not_found' && connected_at < settled) {
       await db.deleteFrom('browser_sessions').where('id', '=', id).execute()
     }
   }
 }
 
-async function softphonesToClose(db: Db): Promise<string[]> {
+function softphonesToClose(db: Db): Promise<Pick<BrowserSessionRow, 'id' | 'connected_at'>[]> {
   const talking = db.selectFrom('rings').select('open_user').where('open_user', 'is not', null)
-  const rows = await db
+  return db
     .selectFrom('browser_sessions')
     .innerJoin('users', 'users.id', 'browser_sessions.user_id')
-    .select('browser_sessions.id')
+    .select(['browser_sessions.id', 'browser_sessions.connected_at'])
     .where('users.status', '!=', 'active')
     .where('browser_sessions.node', '=', nodeOf(db))
     .where('browser_sessions.user_id', 'not in', talking.$castTo<{ open_user: string }>())
     .execute()
-  return rows.map(row => row.id)
 }

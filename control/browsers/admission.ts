@@ -62,7 +62,11 @@ export class BrowserAdmission {
 
   async #judge(page: Connecting, media: MediaPort, drive: Drive): Promise<void> {
     const { store, vault, now, log } = this.#deps
-    this.#key ??= clientTokenKey(store, vault)
+    // One that could not be read is read again for the next page.
+    this.#key ??= clientTokenKey(store, vault).catch((error: unknown) => {
+      this.#key = null
+      throw error
+    })
     const asked = { token: page.token, origin: page.origin, use: USES[page.use], now: now() }
     const claims = await verifyClientToken(await this.#key, asked)
     const legId = page.use === 'call' ? newId('participant') : null

@@ -255,7 +255,7 @@ export class CallCentre implements CallCentrePort {
       const end = { reason, sipCode: null, quality: null }
       await store.transaction(trx => this.end(trx, leg.id, end, now().toISOString()))
     })
-    await closeSoftphones(store.db, media)
+    await closeSoftphones(store.db, media, at)
     this.#deps.led?.wake()
   }
 

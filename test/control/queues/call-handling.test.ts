@@ -224,7 +224,7 @@ const closedSoftphones = ({ media }: QueueWorld): unknown[] =>
 
 test('a deactivated agent finishes the call that is under way; then the softphone is closed', async () => {
   const { world, ann, legId } = await talk()
-  const softphone = { user_id: ann, node: nodeOf(world.store.db), connected_at: '2026-11-21T10:00:00.000Z' }
+  const softphone = { user_id: ann, node: nodeOf(world.store.db), connected_at: '2026-11-21T09:00:00.000Z' }
   await forTenant(world.store.db, world.tenant).insert('browser_sessions', { id: 'brw_ann', ...softphone })
   await deactivate(world, ann)
   assert.is(roomOf(world, ann), world.media.legs.get(legId)!.roomId)
