@@ -56,6 +56,11 @@ export const ERRORS = {
     'The number is on the do-not-call list: it is neither called nor called back.',
   ),
   resource_missing: entry(404, 'invalid_request_error', 'Nothing with this ID in this organisation and mode.'),
+  method_not_allowed: entry(
+    405,
+    'invalid_request_error',
+    'The path takes other methods; the `Allow` header names them.',
+  ),
   resource_conflict: entry(
     409,
     'invalid_request_error',

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { Readable } from 'node:stream'
 import swagger from '@fastify/swagger'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -5,6 +6,7 @@ import type { Logger } from 'pino'
 import { newId } from '../ids.ts'
 import type { Store } from '../store.ts'
 import { deprecationHeaders, deprecationOf } from '../versions/deprecation.ts'
+import { AllowedMethods } from './allowed-methods.ts'
 import { authenticate, type Identity, refusal } from './auth.ts'
 import { contentProblem } from './content.ts'
 import { type Asking, contextOf } from './context.ts'
@@ -79,11 +81,19 @@ export async function createServer(parts: { log: Logger; version: string }): Pro
     if (failure.problem === 'internal_error') parts.log.error({ err: error, requestId: request.id }, 'request failed')
     return sendProblem(request, reply, failure)
   })
-  app.setNotFoundHandler((request, reply) =>
-    sendProblem(request, reply, problem('resource_missing', `No such operation: ${request.method} ${pathOf(request)}`)),
-  )
+  const allowed = new AllowedMethods()
+  app.addHook('onRoute', ({ method, url }) => allowed.add(method, url))
+  app.setNotFoundHandler((request, reply) => sendProblem(request, reply, noOperation(request, allowed)))
   await app.register(swagger, openApiDescription(parts.version))
   return app
+}
+
+function noOperation(request: FastifyRequest, allowed: AllowedMethods): Problem {
+  const path = pathOf(request)
+  const methods = allowed.of(path)
+  if (methods.length === 0) return problem('resource_missing', `No such operation: ${request.method} ${path}`)
+  const Allow = methods.join(', ')
+  return problem('method_not_allowed', `${path} takes ${Allow}.`, { headers: { Allow } })
 }
 
 /** What every answer carries; the version becomes the key's as soon as that is known. */
@@ -107,6 +117,7 @@ function addOperation(v1: FastifyInstance, route: Route, limiter: RateLimiter, p
   v1.route({
     method: route.method,
     url: route.path,
+    exposeHeadRoute: route.method === 'GET',
     schema: routeSchema(route),
     ...(route.upload === undefined ? {} : { bodyLimit: uploadBodyLimit(route.upload) }),
     config: {
@@ -212,7 +223,7 @@ async function leaveAttempt(
     request.attempt = null
     await endAttempt(parts.store, attempt, outcomeOf(request, reply, payload))
   }
-  if (request.method !== 'GET') await parts.store.durable()
+  if (request.method !== 'GET' && request.method !== 'HEAD') await parts.store.durable()
   return payload
 }
 
@@ -285,6 +296,8 @@ function logRequest(
 export function sendProblem(request: FastifyRequest, reply: FastifyReply, failure: Problem): FastifyReply {
   if (failure.retryAfterS !== undefined) reply.header('Retry-After', String(failure.retryAfterS))
   if (failure.headers !== undefined) reply.headers(failure.headers)
+  // RFC 9110 §15.5.2: what would be taken.
+  if (ERRORS[failure.problem].status === 401) reply.header('WWW-Authenticate', 'Bearer')
   request.failure = failure.problem
   const body = envelope(failure, request.id, baseUrlOf(request))
   return sendText(reply, ERRORS[failure.problem].status, JSON.stringify(body))
@@ -321,9 +334,12 @@ class UnreadableBody extends Error {}
 function readBodies(app: FastifyInstance): void {
   const parseJson = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, text, done) => {
-    if (text === '') return done(null, undefined)
-    parseJson(request, text as string, (error, value) =>
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    const bytes = body as Buffer
+    if (bytes.length === 0) return done(null, undefined)
+    // RFC 8259 §8.1; read as it comes, what is none would be stored as other characters.
+    if (!isUtf8(bytes)) return done(new UnreadableBody('The body is not UTF-8.'))
+    parseJson(request, bytes.toString(), (error, value) =>
       error ? done(new UnreadableBody('The body is not valid JSON.')) : done(null, value),
     )
   })

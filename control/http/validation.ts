@@ -64,7 +64,34 @@ export function validationProblem(errors: ErrorObject[]): Problem {
   }
   const param = error.propertyName === undefined ? at : join(at, error.propertyName)
   const allowed = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : ''
-  return invalidAt(param, `${error.message ?? 'is not valid'}${allowed}`)
+  return invalidAt(param, `${faultOf(error)}${allowed}`)
+}
+
+/** What is wrong, as a sentence that begins with the parameter. */
+function faultOf({ keyword, message = 'is not valid', params }: ErrorObject): string {
+  const { limit, type } = params as { limit?: number; type?: string | string[] }
+  const least = keyword.startsWith('min') ? 'at least' : 'at most'
+  const [one = ''] = [type ?? []].flat()
+  switch (keyword) {
+    case 'type':
+      return one === 'null'
+        ? 'must be null'
+        : `must be ${/^[aio]/.test(one) ? 'an' : 'a'} ${[type].flat().join(' or ')}`
+    case 'minLength':
+    case 'maxLength':
+      return `must have ${least} ${limit} ${limit === 1 ? 'character' : 'characters'}`
+    case 'minItems':
+    case 'maxItems':
+      return `must have ${least} ${limit} ${limit === 1 ? 'item' : 'items'}`
+    case 'minProperties':
+    case 'maxProperties':
+      return `must have ${least} ${limit} ${limit === 1 ? 'pair' : 'pairs'}`
+    case 'minimum':
+    case 'maximum':
+      return `must be ${least} ${limit}`
+    default:
+      return message
+  }
 }
 
 /** Of the errors that the branches of an `anyOf` give, the one that lies deepest and is not about `null`. */

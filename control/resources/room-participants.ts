@@ -165,7 +165,9 @@ async function find(
   const participant = await scoped.find('participants', participantId)
   const call = participant === undefined ? undefined : await scoped.find('calls', participant.call_id)
   if (participant === undefined || call === undefined || call.room_id !== roomId) {
-    return missing('participant', participantId)
+    const room = await findRoom(deps.store.db, tenant, roomId)
+    if (room === undefined) return missing('conference_room', roomId)
+    return { ...missing('participant', participantId), param: 'participant_id' }
   }
   return participant.left_at === null ? { participant, call } : conflict('not_running', 'The participant has left.')
 }

@@ -105,7 +105,7 @@ export function streamRoutes(deps: StreamDeps): Route[] {
       errors: [404],
       handler: async (context, { params }) => {
         const row = await findStream(deps, context, params.id, params.stream_id)
-        if (row === undefined) return missing('media_stream', params.stream_id)
+        if (row === undefined) return noStream(deps, context, params.id, params.stream_id)
         const [current] = await withCounters(deps, [row])
         return toMediaStream(current ?? row)
       },
@@ -226,7 +226,7 @@ async function stopStream(
   streamId: string,
 ): Promise<MediaStream | Problem> {
   const row = await findStream(deps, context, callId, streamId)
-  if (row === undefined) return missing('media_stream', streamId)
+  if (row === undefined) return noStream(deps, context, callId, streamId)
   if (row.ended_reason !== null) {
     return context.isResumed ? toMediaStream(row) : conflict('not_running', 'The stream has ended.')
   }
@@ -241,6 +241,12 @@ async function stopStream(
     if (current !== undefined) await applyStream(trx, current, end, deps.now().toISOString())
     return toMediaStream((await streams.find('media_streams', streamId)) ?? row)
   })
+}
+
+/** 404 for the part of the path that names nothing. */
+async function noStream(deps: StreamDeps, tenant: Tenant, callId: string, streamId: string): Promise<Problem> {
+  const call = await forTenant(deps.store.db, tenant).find('calls', callId)
+  return call === undefined ? missing('call', callId) : { ...missing('media_stream', streamId), param: 'stream_id' }
 }
 
 const stoppedUnstarted = (row: MediaStreamRow): StreamSnapshot => ({

@@ -224,12 +224,51 @@ test('a body of more than a mebibyte is refused', async () => {
 
 test('an unknown route answers 404 in the envelope', async () => {
   const odd = ['GET /v1/things/%E0%A4%A', `GET /v1/things/${'x'.repeat(300)}`, 'GET /v1//things/a']
-  for (const line of ['GET /v1/nothing', 'PUT /v1/things', 'GET /', ...odd]) {
+  for (const line of ['GET /v1/nothing', 'PUT /v1/nothing', 'GET /', ...odd]) {
     const answer = await ask(app, line, { key: live })
     assert.is(answer.status, 404, line)
     assert.is(answer.body.error.code, 'resource_missing')
     assert.is(answer.body.error.request_id, answer.headers['request-id'])
   }
+})
+
+test('a method that a path does not take answers 405, and Allow names those that it takes', async () => {
+  for (const [line, allow] of [
+    ['PUT /v1/things', 'POST'],
+    ['OPTIONS /v1/things/a', 'GET, HEAD'],
+    ['GET /v1/things/a/poke', 'POST'],
+  ]) {
+    const answer = await ask(app, line!, { key: live })
+    assert.equal([answer.status, answer.body.error.code, answer.headers.allow], [405, 'method_not_allowed', allow])
+  }
+})
+
+test('HEAD answers what GET answers, without the body', async () => {
+  const [get, head] = [
+    await ask(app, 'GET /v1/things/a', { key: live }),
+    await ask(app, 'HEAD /v1/things/a', { key: live }),
+  ]
+  assert.equal([head.status, head.text], [200, ''])
+  assert.equal(head.headers['content-length'], get.headers['content-length'])
+  assert.is((await ask(app, 'HEAD /v1/things/a')).status, 401)
+})
+
+test('an answer of 401 says in which way to authenticate', async () => {
+  assert.is((await ask(app, 'GET /v1/things/a')).headers['www-authenticate'], 'Bearer')
+  assert.is((await ask(app, 'GET /v1/things/a', { key: live })).headers['www-authenticate'], undefined)
+})
+
+test('a body that is not UTF-8 answers 400 invalid_json, and is not stored as other characters', async () => {
+  const body = Buffer.concat([Buffer.from('{"name":"'), Buffer.from([0xe4]), Buffer.from('"}')])
+  const answer = await ask(app, 'POST /v1/things', { key: live, body, headers: { 'content-type': 'application/json' } })
+  assert.equal([answer.status, answer.body.error.code], [400, 'invalid_json'])
+})
+
+test('what is wrong with a parameter is said in a sentence', async () => {
+  const said = async (body: unknown) => (await ask(app, 'POST /v1/things', { key: live, body })).body.error.message
+  assert.is(await said([]), 'The body must be an object.')
+  assert.is(await said({ name: 1 }), 'name must be a string.')
+  assert.is(await said({ name: 'toolong' }), 'name must have at most 5 characters.')
 })
 
 test('a key that asks too often answers 429 with Retry-After, and other keys do not', async () => {

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { suite } from '../../harness.ts'
 import { makeCallsWorld } from '../calls-world.ts'
+import { refusal } from '../whole-app.ts'
 
 const test = suite('control/resources/rooms-and-routes')
 
@@ -63,7 +64,12 @@ test('a participant is muted, deafened and removed; one that has left answers 40
   assert.equal(removed.body, { object: 'participant', id: 'part_1', deleted: true, livemode: true })
   assert.equal((await control.ask(`GET ${path}`)).body.data, [])
   assert.is((await control.ask(`DELETE ${path}/part_1`)).status, 409)
-  assert.is((await control.ask(`DELETE ${path}/part_9`)).status, 404)
+  assert.equal(refusal(await control.ask(`DELETE ${path}/part_9`)), [404, 'participant_id', undefined])
+  assert.equal(refusal(await control.ask('DELETE /v1/conference_rooms/room_9/participants/part_9')), [
+    404,
+    'id',
+    undefined,
+  ])
   await world.close()
 })
 

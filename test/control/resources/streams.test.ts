@@ -62,6 +62,12 @@ test('a stream is stopped by DELETE with its final counters; one that has ended 
   )
   const again = await control.ask(`DELETE /v1/calls/${id}/streams/${body.id}`)
   assert.equal([again.status, again.body.error.code], [409, 'resource_conflict'])
+  const missing = async (path: string) => {
+    const { status, body: failure } = await control.ask(`DELETE /v1/calls/${path}`)
+    return [status, failure.error.param]
+  }
+  assert.equal(await missing(`${id}/streams/ms_none`), [404, 'stream_id'])
+  assert.equal(await missing(`call_none/streams/${body.id}`), [404, 'id'])
   assert.is((await control.ask(`GET /v1/calls/${id}`)).body.status, 'in_progress', 'the call is unaffected')
   await world.close()
 })
