@@ -3,6 +3,7 @@ import { type Facts, holds } from './conditions.ts'
 import type { FlowEffects } from './effects.ts'
 import type { FlowNode } from './graph.ts'
 import { isModelFailure } from './model.ts'
+import { soundDistance } from './sounds.ts'
 import type { FlowState } from './state.ts'
 
 export interface Chosen {
@@ -36,6 +37,24 @@ export function factualExit(choice: Choice): Chosen | null {
   return chosen(
     [...own, ...(facts.input === null ? [] : flow.globals)].find(exit => holds(exit.transition.condition, facts)),
   )
+}
+
+/** The one exit whose phrase sounds most like what was said: recognisers mishear single words. Null also when two are equally near. */
+export function soundAlikeExit(choice: Choice): Chosen | null {
+  const { input } = choice.facts
+  if (input?.kind !== 'speech') return null
+  let nearest: Exit[] = []
+  let least = Number.POSITIVE_INFINITY
+  for (const exit of exitsAt(choice)) {
+    const { kind, phrases = [] } = exit.transition.condition
+    if (kind !== 'match') continue
+    const distances = phrases.flatMap(phrase => soundDistance(input.text, phrase) ?? [])
+    const distance = Math.min(...distances, Number.POSITIVE_INFINITY)
+    if (distance < least) nearest = []
+    if (distance <= least && distances.length > 0) nearest.push(exit)
+    least = Math.min(least, distance)
+  }
+  return nearest.length === 1 ? chosen(nearest[0]) : null
 }
 
 /** The exit that the model takes the caller's words for; null also when the model does not answer: the fallbacks are next. */

@@ -1,4 +1,4 @@
-import { type Choice, type Chosen, exitOf, factualExit, judgedExit } from './choice.ts'
+import { type Choice, type Chosen, exitOf, factualExit, judgedExit, soundAlikeExit } from './choice.ts'
 import { type CompiledFlow, hidesInput } from './compiled-flow.ts'
 import type { CallerInput } from './conditions.ts'
 import { exitName } from './coverage.ts'
@@ -162,7 +162,7 @@ class FlowRun {
       this.#save(node.save_as, input.kind === 'speech' ? input.text.trim() : input.digits)
     }
     const choice = await this.#choice(node, input, null)
-    const found = factualExit(choice) ?? (await judgedExit(choice, this.#effects))
+    const found = factualExit(choice) ?? soundAlikeExit(choice) ?? (await judgedExit(choice, this.#effects))
     if (found !== null) return yield* this.#follow(node, found)
     if (typeOf(node)?.behaviour === 'converse') return yield* this.#converse(node)
     const any = isWrongMode ? null : exitOf(choice, 'always')

@@ -14,7 +14,7 @@ import type { FlowStep } from '../flows/steps.ts'
 import type { TurnTiming } from '../schemas/call-step.ts'
 import type { Db, Store } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
-import { phrasesOf } from './assistant/phrases.ts'
+import { phrasesOf } from '../phrases.ts'
 import { collectCommand, flushedOf, inputOf } from './collect.ts'
 import type { ProgramInput } from './input.ts'
 import { NodeTalk, type TalkState } from './node-talk.ts'
@@ -180,7 +180,7 @@ class FlowPlay implements FlowEffects {
     await this.#stage.commit({ state, steps, change: { end_reason: reason } })
     // Nobody is hung up on without a word.
     if (reason === 'error' && pending.length === 0) {
-      pending.push({ kind: 'speech', text: phrasesOf(this.#voice.language ?? '').apology, ...this.#voice })
+      pending.push({ kind: 'speech', text: phrasesOf(this.#voice.language).apology, ...this.#voice })
     }
     const { legId } = this.#stage
     const isHeard = this.#left?.ended === true && this.#stage.resumed?.playing === true

@@ -1,4 +1,5 @@
 import type { PlaySource } from '../../media/protocol.ts'
+import { phrasesOf } from '../phrases.ts'
 import type { QueueSettings } from '../resources/queues/schema.ts'
 
 /** What a caller in line hears: once `said`, and then `loop` for as long as it takes. */
@@ -22,12 +23,10 @@ export function holdAudio({ hold }: Pick<QueueSettings, 'hold'>, listener: Liste
   const { voice, language } = listener
   const speech = (text: string): PlaySource => ({ kind: 'speech', text, voice, language })
   const said = listener.isNew && hold.announcement !== '' ? [speech(hold.announcement)] : []
-  if (hold.announce_position) said.push(speech(positionText(listener.position)))
+  const { next, position } = phrasesOf(language)
+  if (hold.announce_position) said.push(speech(listener.position === 1 ? next : position(listener.position)))
   return { said, loop: [loopOf(hold.audio, listener.assetFile)] }
 }
-
-const positionText = (position: number): string =>
-  position === 1 ? 'You are next in line.' : `You are number ${position} in line.`
 
 function loopOf(audio: QueueSettings['hold']['audio'], assetFile: string | null): PlaySource {
   switch (audio) {

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Utterance } from '../../../media/protocol.ts'
+import { type Phrases, phrasesOf } from '../../phrases.ts'
 import { type TurnTiming, UNTIMED } from '../../schemas/call-step.ts'
 import type { HttpActionParts } from '../actions/http-action.ts'
 import { type AssistantSettings, voiceOf } from '../assistant-settings.ts'
@@ -8,7 +9,6 @@ import type { ProgramInput } from '../input.ts'
 import type { TimedStep } from '../records.ts'
 import type { Stage } from '../stage.ts'
 import { type ChatMessage, END_CALL } from './chat-model.ts'
-import { type Phrases, phrasesOf } from './phrases.ts'
 import { type ReplyParts, reply, spokenInstructions } from './reply.ts'
 import { BACK_CHANNELS, Speaking } from './speaking.ts'
 import { handOverOf, runTool, toolsOf } from './tools.ts'
@@ -76,7 +76,7 @@ export class Talk {
 
   /** Speaks and listens until the call is to end or to be given to somebody. */
   async run(isNew: boolean): Promise<Outcome> {
-    await this.#listen()
+    if (!(await this.#listen())) return this.#wayOut
     if (isNew) await this.#begin()
     else await this.#resume()
     for (;;) {
@@ -101,7 +101,8 @@ export class Talk {
     return this.#turn === null ? this.#settings.turn.no_response_ms : undefined
   }
 
-  async #listen(): Promise<void> {
+  /** False: nobody here understands the assistant's language. */
+  async #listen(): Promise<boolean> {
     const {
       silence_ms: endOfSpeechMs,
       interruptible,
@@ -117,7 +118,9 @@ export class Talk {
         bargeIn: interruptible ? { afterMs: BARGE_IN_AFTER_MS, resume: true, backChannels } : null,
       },
     })
-    if ('failure' in reply) this.#parts.log.warn({ callId: this.#stage.call.id, ...reply }, 'cannot listen to a caller')
+    if (!('failure' in reply)) return true
+    this.#parts.log.warn({ callId: this.#stage.call.id, ...reply }, 'cannot listen to a caller')
+    return reply.failure !== 'invalid'
   }
 
   async #begin(): Promise<void> {
@@ -173,6 +176,14 @@ export class Talk {
     this.#steps.push({ step: 'turn', entry, at: utterance.endedAt, timing })
     await this.#save()
     this.#answer({ endedAt: utterance.endedAt, timing })
+  }
+
+  /** Of an assistant that cannot do its work: a queue with people, where it has one. */
+  get #wayOut(): AfterTurn {
+    const queue = this.#settings.hand_overs?.find(({ target }) => target.type === 'queue')
+    return queue === undefined
+      ? { kind: 'end', reason: 'error' }
+      : { kind: 'hand_over', name: `transfer_to_${queue.name}` }
   }
 
   async #silence(): Promise<void> {
@@ -256,9 +267,7 @@ export class Talk {
     if (made.failed === null) return
     this.#parts.log.warn({ callId: call.id, reason: made.failed }, 'no model answers')
     await this.#say(turn, this.#phrases.apology)
-    const queue = this.#settings.hand_overs?.find(({ target }) => target.type === 'queue')
-    turn.after =
-      queue === undefined ? { kind: 'end', reason: 'error' } : { kind: 'hand_over', name: `transfer_to_${queue.name}` }
+    turn.after = this.#wayOut
   }
 
   async #say(turn: Turn, text: string): Promise<void> {

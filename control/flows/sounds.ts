@@ -1,0 +1,64 @@
+import { plainWords } from './conditions.ts'
+
+/** A recogniser that mishears a word writes another that sounds like it: of so many words in a row at most. */
+const MAX_WORDS = 3
+/** Sounds that may differ, of the longer of both. */
+const MAX_DIFFERENCE = 1 / 3
+/** A word of fewer sounds must be the same: one other sound makes `nine` of `no`. */
+const MIN_SOUNDS = 4
+/** A short answer that is often another word: a caller who says it means this one. */
+const ALSO: Readonly<Record<string, string>> = { yeah: 'yes', yep: 'yes', yup: 'yes', nope: 'no', nah: 'no' }
+
+const DIGITS = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine']
+
+/** What is written differently and sounds alike on the phone, in this order. `S`: as in she, judge, change. */
+const SPELLINGS: readonly (readonly [RegExp, string])[] = [
+  [/ph/g, 'f'],
+  [/gh/g, ''],
+  [/^kn/, 'n'],
+  [/^wr/, 'r'],
+  [/tion|sh|tch|ch|dge|j/g, 'S'],
+  [/c(?=[eiy])/g, 's'],
+  [/th|d/g, 't'],
+  [/x/g, 'ks'],
+  [/ck|qu|[cqg]/g, 'k'],
+  [/b/g, 'p'],
+  [/v/g, 'f'],
+  [/z/g, 's'],
+  [/m/g, 'n'],
+  [/(?<!^)[hwy]/g, 'a'],
+  [/e$/, ''],
+  [/[aeiou]+/g, 'a'],
+  [/(.)\1+/g, '$1'],
+]
+
+/** A text as it sounds, roughly: consonants by their kind, all vowels as one. Empty where it is not written in Latin letters. */
+function soundOf(text: string): string {
+  const words = plainWords(text).normalize('NFD').replace(/\p{M}/gu, '').split(' ')
+  if (words.length > MAX_WORDS) return ''
+  const spelled = words.map(word => ALSO[word] ?? DIGITS[/^\d$/.test(word) ? Number(word) : -1] ?? word)
+  if (!spelled.every(word => /^[a-z]+$/.test(word))) return ''
+  return spelled.map(word => SPELLINGS.reduce((sound, [letters, as]) => sound.replace(letters, as), word)).join('')
+}
+
+/** How far what was said is from a phrase by its sound, 0: the same; null: it is another. */
+export function soundDistance(said: string, phrase: string): number | null {
+  const [a, b] = [soundOf(said), soundOf(phrase)]
+  if (a === '' || b === '') return null
+  if (Math.min(a.length, b.length) < MIN_SOUNDS) return a === b ? 0 : null
+  const share = edits(a, b) / Math.max(a.length, b.length)
+  return share <= MAX_DIFFERENCE ? share : null
+}
+
+/** Levenshtein's distance. */
+function edits(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)))
+    }
+    row = next
+  }
+  return row[b.length]!
+}

@@ -1,0 +1,30 @@
+import * as assert from 'uvu/assert'
+import { holdAudio } from '../../../control/queues/hold-audio.ts'
+import { suite } from '../../harness.ts'
+
+const test = suite('control/queues/hold-audio')
+
+const hold = {
+  audio: 'music' as const,
+  audio_asset_id: null,
+  announcement: '',
+  announce_position: true,
+  position_interval_seconds: 30,
+}
+const said = (language: string | null, position: number): unknown[] =>
+  holdAudio({ hold }, { position, isNew: true, voice: null, language, assetFile: null }).said
+
+test("the place in line is told in the language of the queue's assistant, in English where that has no words", () => {
+  const speech = (text: string, language: string | null) => [{ kind: 'speech', text, voice: null, language }]
+  assert.equal(said(null, 1), speech('You are next in line.', null))
+  assert.equal(said('en-GB', 3), speech('You are number 3 in line.', 'en-GB'))
+  assert.equal(said('es-MX', 3), speech('Usted ocupa el lugar 3 en la cola.', 'es-MX'))
+  assert.equal(said('fr', 1), speech('Votre appel est le prochain.', 'fr'))
+  assert.equal(said('de', 2), speech('Sie sind auf Platz 2 der Warteschlange.', 'de'))
+  assert.equal(said('pt-BR', 2), speech('Está na posição 2 da fila.', 'pt-BR'))
+  assert.equal(said('it', 2), speech('Lei è al numero 2 della coda.', 'it'))
+  assert.equal(said('he', 1), speech('אתם הבאים בתור.', 'he'))
+  assert.equal(said('ja', 1), speech('You are next in line.', 'ja'))
+})
+
+test.run()
