@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone.ts'
 import { Product } from '../../bench/product.ts'
+import { audibleSamples } from '../../bench/spectrum.ts'
 import { samplesOf } from '../../bench/voices.ts'
 import { SpeechClient } from '../../media/speech/speech-client.ts'
 import { SpeechHost } from '../../media/speech/speech-host.ts'
@@ -8,6 +9,7 @@ import { abilitiesOf, OFFLINE_SPEECH } from '../../media/speech/speech-protocol.
 import { suite } from '../harness.ts'
 import { Bot } from './bot.ts'
 import { callFrom, curtain, endedCall } from './scene.ts'
+import { killAndWait } from './witness.ts'
 
 /** Offline models load in two processes, on a busy machine. */
 const LOADING = { timeoutMs: 90_000 }
@@ -76,6 +78,40 @@ test(
     }
     call.say(samplesOf(await spoken('Thank you, goodbye.')))
     assert.is((await endedCall(product, callId, 30_000)).ended_reason, 'assistant_ended')
+  },
+  LOADING,
+)
+
+test(
+  "kill -9 of control in an assistant's call: the call goes on, and the assistant answers the next line",
+  async () => {
+    const phone = await Phone.open('keeper')
+    const call = await phone.call('assistant', product.sip)
+    const { id: callId } = await callFrom(product, 'keeper')
+    const question = samplesOf(await spoken('When are you open on Saturday?'))
+    await product.until('the greeting is being said', async () =>
+      audibleSamples(await call.heard.next(200)) > 400 ? true : null,
+    )
+    const { media } = product.pids
+    await killAndWait(product, 'control')
+    await product.ready()
+    assert.is(product.pids.media, media, 'media is the same process')
+    const before = call.heard.length
+    call.say(question)
+    const turns = await turnsOf(callId, 3)
+    assert.equal(
+      turns.map(({ turn }) => [turn.role, turn.source]),
+      [
+        ['assistant', 'script'],
+        ['customer', 'speech'],
+        ['assistant', 'ai'],
+      ],
+    )
+    assert.match(turns[2].turn.text, /On Saturday we open from ten to two/)
+    await isHeard('saturday', () => call.heard.samples(before))
+    assert.is((await product.ok('GET', `/calls/${callId}`)).status, 'in_progress')
+    await call.hangup()
+    assert.is((await endedCall(product, callId)).ended_reason, 'caller_hangup')
   },
   LOADING,
 )
