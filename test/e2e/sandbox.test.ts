@@ -1,6 +1,10 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { promisify } from 'node:util'
 import * as assert from 'uvu/assert'
+import { Phone } from '../../bench/phone.ts'
 import { Product } from '../../bench/product.ts'
-import { suite } from '../harness.ts'
+import { missingPrograms, suite } from '../harness.ts'
 import { curtain } from './scene.ts'
 
 let product: Product
@@ -89,6 +93,29 @@ test('a test key reaches nobody else, and nobody else reaches a sandbox number',
   const refused = await ask('POST', '/calls', { to: '+15550100100' })
   assert.is(refused.status, 400)
   assert.is(refused.body.error.param, 'to')
+})
+
+const missing = missingPrograms('bash', 'curl', 'jq')
+const readmeTest = (sentence: string, run: () => unknown): void =>
+  missing === null ? test(sentence, run, { timeoutMs: 30_000 }) : test.skip(sentence, missing)
+
+readmeTest('the commands of README work as they stand there, one after the other, during a call', async () => {
+  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+  const blocks = [...readme.matchAll(/^ *```sh\n(.*?)^ *```$/gms)].map(([, block]) => block!)
+  assert.ok(blocks.length >= 6, `only ${blocks.length} blocks`)
+  const script = blocks
+    .join('')
+    .replaceAll('http://127.0.0.1:8080', product.baseUrl)
+    .replace('sk_live_…', product.liveKey)
+  const phone = await Phone.open('reader')
+  await phone.call('1002', product.sip)
+  const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script])
+  const links = stdout.match(/^http.*$/gm) ?? []
+  assert.is(links.length, 3, stdout)
+  for (const link of links) assert.is((await fetch(link)).status, 200, link)
+  await phone.call('1004', product.sip)
+  const [waiting] = (await product.ok('GET', '/calls?limit=1')).data
+  assert.match(waiting.to, 'sip:1004@')
 })
 
 test.run()
