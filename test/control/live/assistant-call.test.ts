@@ -142,6 +142,30 @@ test('a talk goes on after control was killed: nothing is said again, and the ne
   await world.close()
 })
 
+test('an assistant whose language nobody here understands hands its caller over, and without a queue ends the call', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  media.overrides.set('leg.listen', () => ({ failure: 'invalid', message: 'no engine here understands fr' }))
+  const queue = await world.make('/queues', { name: 'Support', overflow: { when_no_agents: false } })
+  const hand_overs = [{ name: 'support', description: 'a person', target: { type: 'queue', id: queue } }]
+  await makeAssistant(world, { language: 'fr', hand_overs })
+  const alone = await world.make('/assistants', { name: 'Alone', greeting: 'Bonjour.', language: 'fr' })
+  await world.make('/inbound_routes', { match: { to: '3001' }, target: { type: 'assistant', id: alone } })
+  for (const [legId, number, ending] of [
+    ['part_1', '3000', 'transfer'],
+    ['part_2', '3001', 'error'],
+  ] as const) {
+    media.dialIn(legId, number)
+    const callId = await callOf(world, legId)
+    await media.command('leg.listen', legId)
+    await until(() => world.programs.running === 0)
+    assert.is((await world.ask(`GET /v1/calls/${callId}/flow_run`)).body.end_reason, ending)
+  }
+  await until(() => !media.legs.has('part_2'))
+  assert.is(media.legs.has('part_1'), true)
+  await world.close()
+})
+
 test('who asks for a person is handed over to the queue that the assistant may use', async () => {
   const world = await makeLiveWorld()
   const queue = await world.make('/queues', { name: 'Support', overflow: { when_no_agents: false } })
