@@ -7,9 +7,11 @@ import { tone } from '../../bench/voices.ts'
 import { callFrom, curtain, endedCall, HEARD_DBOV } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Baresip } from './baresip.ts'
+import { Sipp } from './sipp.ts'
+import { toneDirectory } from './tone-directory.ts'
 
 const test = suite('interop/queue')
-const missing = missingPrograms('baresip')
+const missing = missingPrograms('baresip', 'sipp')
 const LIMIT = { timeoutMs: 40_000 }
 const CALLER_HZ = 440
 const AGENT_HZ = 700
@@ -31,21 +33,33 @@ interface BaresipAgent {
 }
 
 let agents = 0
-/** An agent whose phone is a baresip, registered and available. */
-async function newAgent(answers: boolean): Promise<BaresipAgent> {
+/** A member who can be made an agent, with a SIP account. */
+async function newMember(): Promise<{
+  userId: string
+  account: { username: string; password: string; registrar: string }
+}> {
   const { user_id: userId } = await product.ok('POST', '/invitations', { email: `agent${++agents}@example.com` })
   await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
-  const account = await product.ok('POST', `/users/${userId}/sip_credential`)
-  const phone = await Baresip.start({
-    toneHz: AGENT_HZ,
-    answers,
-    account: { ...account, transport: 'udp', everyS: 600 },
-  })
+  return { userId, account: await product.ok('POST', `/users/${userId}/sip_credential`) }
+}
+
+async function becomesAvailable(userId: string): Promise<void> {
   await product.until('the agent is registered', async () => {
     const { registrations } = await product.ok('GET', `/users/${userId}/sip_credential`)
     return registrations.length === 0 ? null : true
   })
   await product.ok('PUT', `/agents/${userId}/status`, { status: 'available' })
+}
+
+/** An agent whose phone is a baresip, registered and available. */
+async function newAgent(answers: boolean): Promise<BaresipAgent> {
+  const { userId, account } = await newMember()
+  const phone = await Baresip.start({
+    toneHz: AGENT_HZ,
+    answers,
+    account: { ...account, transport: 'udp', everyS: 600 },
+  })
+  await becomesAvailable(userId)
   return { userId, phone }
 }
 
@@ -167,5 +181,53 @@ baresipTest(
     }
   },
 )
+
+baresipTest(
+  'SIPp registers by digest as an agent, takes a call of the queue, and its caller is heard there',
+  async () => {
+    const { userId, account } = await newMember()
+    const registering = await Sipp.caller('registers', product.sip, { to: account.username, account })
+    await registering.passed()
+    const agent = await Sipp.callee('answers', { echo: true, port: registering.port })
+    await becomesAvailable(userId)
+    await newQueue('4400', { member_user_ids: [userId], hold: { audio: 'silence' } })
+    const caller = await Phone.open('echoed')
+    const call = await caller.call('4400', product.sip)
+    call.say(tone(CALLER_HZ))
+    // The agent's side sends back what it hears.
+    await hearsTone(call, CALLER_HZ)
+    await statusIs(userId, 'busy')
+    await call.hangup()
+    await agent.passed()
+    await statusIs(userId, 'available')
+    await caller.close()
+  },
+)
+
+baresipTest('SIPp as a caller waits in a queue, is heard by the agent, and is hung up on', async () => {
+  const { userId, account } = await newMember()
+  const phone = await Phone.open('desk')
+  await phone.register(account, product.sip)
+  await newQueue('4500', { member_user_ids: [userId] })
+  const tones = toneDirectory(CALLER_HZ)
+  try {
+    const caller = await Sipp.caller('rtp-tone', product.sip, { to: '4500', directory: tones.path })
+    const { id } = await callFrom(product, 'sipp')
+    await product.until('it waits', async () => {
+      const types = (await product.all(`/calls/${id}/events`)).map(({ type }) => type)
+      return types.includes('queue.call.joined') ? true : null
+    })
+    await becomesAvailable(userId)
+    const call = await phone.next()
+    call.answer()
+    await hearsTone(call, CALLER_HZ)
+    await call.hangup()
+    await caller.passed()
+    assert.is((await endedCall(product, id)).ended_reason, 'agent_hangup')
+  } finally {
+    tones.remove()
+    await phone.close()
+  }
+})
 
 test.run()

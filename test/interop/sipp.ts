@@ -26,6 +26,12 @@ export interface SippOptions {
   lengthMs?: number
   /** Share of the messages that get lost in either direction [%]. */
   lostPct?: number
+  /** What it answers a challenge with. */
+  account?: { username: string; password: string }
+  /** Of SIP, when it must be this one. */
+  port?: number
+  /** Sends the audio back that it gets. */
+  echo?: boolean
   /** Where it is started; what the scenario plays is looked for here. */
   directory?: string
 }
@@ -50,7 +56,7 @@ export class Sipp {
   /** The trace of a run that is over. */
   #kept: string | null = null
 
-  private constructor(scenario: string, ports: { sip: number; control: number }, args: string[], options: SippOptions) {
+  private constructor(scenario: string, ports: Ports, args: string[], options: SippOptions) {
     this.scenario = scenario
     this.port = ports.sip
     const own = [
@@ -61,6 +67,8 @@ export class Sipp {
       ...['-timeout', String(LIMIT_S), '-timeout_error'],
       ...['-trace_err', '-error_file', this.#file('errors'), '-trace_msg', '-message_file', this.#file('messages')],
     ]
+    if (options.account !== undefined) own.push('-au', options.account.username, '-ap', options.account.password)
+    if (options.echo === true) own.push('-rtp_echo', '-mp', String(ports.media))
     this.#child = spawn('sipp', own, { cwd: options.directory ?? this.#directory, stdio: ['ignore', 'pipe', 'pipe'] })
     childOfTest(this.#child)
     this.#child.stdout!.on('data', text => (this.#output += text))
@@ -77,12 +85,12 @@ export class Sipp {
     const args = [`${server.host}:${server.port}`, '-s', options.to ?? '1002', '-d', String(options.lengthMs ?? 200)]
     if (options.rate !== undefined) args.push('-r', String(options.rate))
     if (options.lostPct !== undefined) args.push('-lost', String(options.lostPct))
-    return new Sipp(scenario, await freePorts(), args, options)
+    return new Sipp(scenario, await freePorts(options), args, options)
   }
 
   /** Starts SIPp as the one who is called, and resolves when it listens. */
   static async callee(scenario: string, options: SippOptions = {}): Promise<Sipp> {
-    const sipp = new Sipp(scenario, await freePorts(), [], options)
+    const sipp = new Sipp(scenario, await freePorts(options), [], options)
     const table = options.transport === 'tcp' ? '/proc/net/tcp' : '/proc/net/udp'
     const entry = new RegExp(`:${sipp.port.toString(16).toUpperCase().padStart(4, '0')} `)
     while (!entry.test(readFileSync(table, 'latin1'))) await sleep(POLL_MS)
@@ -133,7 +141,15 @@ export class Sipp {
   }
 }
 
-const freePorts = async (): Promise<{ sip: number; control: number }> => ({
-  sip: await freePort(HOST),
+interface Ports {
+  sip: number
+  control: number
+  /** Of the audio that it echoes. */
+  media: number
+}
+
+const freePorts = async ({ port }: SippOptions): Promise<Ports> => ({
+  sip: port ?? (await freePort(HOST)),
+  media: await freePort(HOST),
   control: await freePort(HOST),
 })

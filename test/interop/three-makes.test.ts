@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { memberNamed } from '../../bench/members.ts'
 import { Phone } from '../../bench/phone.ts'
@@ -8,7 +5,6 @@ import { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { StreamReceiver } from '../../bench/stream-receiver.ts'
 import { tone } from '../../bench/voices.ts'
-import { encodeAlaw } from '../../codecs/alaw.ts'
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { decodeUlaw } from '../../codecs/ulaw.ts'
 import { readWav } from '../../codecs/wav.ts'
@@ -16,6 +12,7 @@ import { curtain, endedCall, HEARD_DBOV, newRoom, UNHEARD_DBOV } from '../e2e/sc
 import { missingPrograms, suite } from '../harness.ts'
 import { Baresip } from './baresip.ts'
 import { Sipp } from './sipp.ts'
+import { toneDirectory } from './tone-directory.ts'
 
 const test = suite('interop/three-makes')
 const SENTENCE =
@@ -45,28 +42,18 @@ function assertHolds(who: string, samples: Int16Array, expected: readonly Name[]
   }
 }
 
-/** SIPp plays it over and over: whole periods. */
-function toneFile(directory: string): void {
-  const samples = new Int16Array(NARROWBAND_HZ)
-  tone(TONES.sipp)(samples)
-  const octets = new Uint8Array(samples.length)
-  encodeAlaw(samples, octets)
-  writeFileSync(join(directory, 'tone.pcma'), octets)
-}
-
 const second = (samples: Int16Array, from: number): Int16Array => samples.slice(from, from + NARROWBAND_HZ)
 
 async function meeting(): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), 'three-makes-'))
+  const tones = toneDirectory(TONES.sipp)
   product = await Product.start()
   receiver = await StreamReceiver.listen()
   const room = await newRoom(product, {}, { record: true })
-  toneFile(directory)
   const baresip = await Baresip.start({ toneHz: TONES.baresip })
   try {
     const phone = await Phone.open('phone')
     const call = await phone.call(room.number, product.sip, { voice: tone(TONES.phone) })
-    const sipp = await Sipp.caller('rtp-tone', product.sip, { to: room.number, directory })
+    const sipp = await Sipp.caller('rtp-tone', product.sip, { to: room.number, directory: tones.path })
     baresip.dial(`sip:${room.number}@${product.sip.host}:${product.sip.port}`)
     await baresip.until('CALL_ESTABLISHED')
     const members = Object.fromEntries(
@@ -87,7 +74,7 @@ async function meeting(): Promise<void> {
     await assertRecording(callId, members)
   } finally {
     await baresip.stop()
-    rmSync(directory, { recursive: true, force: true })
+    tones.remove()
   }
 }
 
