@@ -54,7 +54,7 @@ function serveAssets(app: FastifyInstance): void {
   for (const [name, type] of Object.entries(ASSETS)) {
     const content = readFileSync(new URL(`control/web/calls/${name}`, PACKAGE_ROOT))
     app.get(`/calls/${name}`, async (_request, reply) =>
-      reply.headers({ 'Content-Type': type, 'Cache-Control': 'no-cache', ...SAFE }).send(content),
+      reply.headers({ 'Content-Type': type, 'Cache-Control': 'no-cache' }).send(content),
     )
   }
 }
@@ -117,13 +117,11 @@ async function join(
   return { call_id: admitted.callId, client_token: admitted.token, ws_url: `${deps.wsUrl}/v1/web_calls` }
 }
 
-const SAFE = { 'X-Content-Type-Options': 'nosniff', 'Referrer-Policy': 'no-referrer' }
-
 /** Scripts, styles and connections of our own only; the microphone is for this page alone. */
 const sendPage = (reply: FastifyReply, page: string, wsUrl: string): FastifyReply =>
   reply
     .headers({
-      ...SAFE,
+      'Referrer-Policy': 'no-referrer',
       'Content-Type': 'text/html; charset=utf-8',
       'Cache-Control': 'no-store',
       'Permissions-Policy': 'microphone=(self), camera=(), geolocation=()',

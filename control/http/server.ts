@@ -98,7 +98,12 @@ function noOperation(request: FastifyRequest, allowed: AllowedMethods): Problem 
 
 /** What every answer carries; the version becomes the key's as soon as that is known. */
 const identify = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
-  reply.header('Request-Id', request.id).header('Service-Version', CURRENT_VERSION)
+  reply.headers({
+    'Request-Id': request.id,
+    'Service-Version': CURRENT_VERSION,
+    // What clients have stored with us is shown as what we say it is, and as nothing else.
+    'X-Content-Type-Options': 'nosniff',
+  })
 
 /**
  * Puts operations below `/v1`: each request passes key, mode, scope, rate, version, idempotency and schema, in this order,

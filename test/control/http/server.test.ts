@@ -113,6 +113,12 @@ test('every answer echoes the version that rendered it, and carries a request ID
   }
 })
 
+test('no answer is taken for another type than it says, an error neither', async () => {
+  for (const line of ['GET /v1/things/a', 'GET /v1/nowhere', 'GET /%zz', 'GET /v1/things']) {
+    assert.is((await ask(app, line, { key: live })).headers['x-content-type-options'], 'nosniff', line)
+  }
+})
+
 test('a nonexistent version answers 400 unknown_version', async () => {
   const answer = await ask(app, 'GET /v1/things/a', { key: live, headers: { 'service-version': '2020-01-01' } })
   assert.is(answer.status, 400)
