@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Body } from '../sip/agent-types.ts'
+import type { Body, InviteRequest } from '../sip/agent-types.ts'
 import type { DigestResponse } from '../sip/digest.ts'
 import type { AudioCodec, Capabilities, NegotiatedMedia } from '../sip/offer-answer.ts'
 import { PCMA, PCMU } from '../sip/offer-answer.ts'
@@ -22,7 +22,7 @@ const CODECS: Record<CodecName, AudioCodec> = { PCMU, PCMA }
 /** The signalling half of a leg: the SIP session, and where its audio lives. */
 export interface Line {
   readonly legId: string
-  readonly sessionId: string
+  sessionId: string
   readonly direction: 'inbound' | 'outbound'
   readonly to: SipParty
   readonly from: SipParty
@@ -33,6 +33,8 @@ export interface Line {
   codecs: CodecName[]
   dtmf: DtmfMode
   srtp: SrtpPolicy
+  /** What we called with, without its description; null: it calls us. */
+  invite: InviteRequest | null
   /** The room that it enters when its audio starts. */
   room: RoomSpec | null
   /** The caller's offer, until it is answered. */

@@ -26,6 +26,8 @@ import type { SipEndpoint } from './sip-endpoint.ts'
 
 /** How long control may take to say what becomes of an incoming call [ms]; then 503. */
 const DECISION_MS = 4000
+/** The answer to a description that cannot be agreed with (RFC 3261 §21.4.26). */
+const NOT_ACCEPTABLE_HERE = 488
 /** `Retry-After` of a 503 [s]. */
 const RETRY_AFTER_S = 5
 /** A phone that rang beside the one that was answered shows no missed call (RFC 3326 §2). */
@@ -111,6 +113,7 @@ export class Switchboard {
         this.#info(line, event.contentType, event.body)
         break
       case 'rejected':
+        if (event.status === NOT_ACCEPTABLE_HERE && this.#insist(line)) break
         void this.#finish(line, line.endReason ?? reasonOfStatus(event.status), event.status)
         break
       case 'ended':
@@ -173,6 +176,7 @@ export class Switchboard {
       codecs: [],
       dtmf: 'auto',
       srtp: 'off',
+      invite: null,
       room: null,
       sdpId: newSdpId(),
       description: null,
@@ -295,15 +299,15 @@ export class Switchboard {
     const dtmf = target.dtmf ?? 'auto'
     const srtp = target.srtp ?? (isOverTls(target) ? 'optional' : 'off')
     const offer = this.#descriptions.firstOffer({ codecs: target.codecs, port: opened.port, dtmf, srtp, sdpId })
-    const sessionId = this.#sip.invite({
+    const invite = {
       to: target.uri,
       from: target.from.uri,
       ...(target.from.displayName === null ? {} : { displayName: target.from.displayName }),
       ...(target.via === null ? {} : { target: target.via }),
       publicOnly: target.publicOnly,
       ...(target.credentials === null ? {} : { credentials: target.credentials }),
-      body: { type: SDP, bytes: offer },
-    })
+    }
+    const sessionId = this.#sip.invite({ ...invite, body: { type: SDP, bytes: offer } })
     const line = this.#newLine({
       legId: request.legId,
       sessionId,
@@ -322,11 +326,23 @@ export class Switchboard {
     line.srtp = srtp
     line.room = request.room
     line.description = offer
+    line.invite = invite
     line.timer = setTimeout(() => {
       line.endReason = 'no_answer'
-      this.#sip.do((agent, now) => agent.cancel(sessionId, now))
+      this.#sip.do((agent, now) => agent.cancel(line.sessionId, now))
     }, request.timeoutS * 1000)
     return this.#snapshot(line)
+  }
+
+  /** Who takes nothing but encrypted calls may refuse an offer that leaves it open: the call is placed once more, as RTP/SAVP. */
+  #insist(line: Line): boolean {
+    if (line.invite === null || line.srtp !== 'optional' || line.endReason !== null) return false
+    line.srtp = 'required'
+    line.description = this.#descriptions.firstOffer(line)
+    this.#bySession.delete(line.sessionId)
+    line.sessionId = this.#sip.invite({ ...line.invite, body: { type: SDP, bytes: line.description } })
+    this.#bySession.set(line.sessionId, line)
+    return true
   }
 
   hangup(request: Request<'leg.hangup'>): Reply<'leg.hangup'> | Failure {

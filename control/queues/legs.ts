@@ -242,6 +242,7 @@ async function dialTarget(
     publicOnly: target.via === null || isPublicAddress(target.via.host),
     credentials: null,
     codecs: ['PCMU', 'PCMA'],
+    srtp: 'optional',
   }
 }
 

@@ -117,13 +117,14 @@ baresipTest(
       [
         { toneHz: CALLER_HZ, srtp: 'required' },
         { user: NUMBER, toneHz: CALLED_HZ, srtp: 'optional', answers: true },
+        { user: NUMBER, toneHz: CALLED_HZ, srtp: 'required', answers: true },
         { user: NUMBER, toneHz: CALLED_HZ, answers: true },
       ],
-      async (caller, able, plain) => {
+      async (caller, ...others) => {
         await product.ok('PATCH', `/connections/${inbound}`, { srtp: 'optional' })
         caller.dial(uriOf('1002'))
         await caller.until('CALL_ESTABLISHED')
-        for (const called of [able, plain]) {
+        for (const called of others) {
           await withTrunk(called, 'optional', async () => {
             const { id } = await product.ok('POST', '/calls', { to: NUMBER })
             await called.until('CALL_ESTABLISHED')
