@@ -9,7 +9,7 @@ import { readWav } from '../../codecs/wav.ts'
 import { suite } from '../harness.ts'
 import { Bot } from './bot.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
-import { curtain, endedCall } from './scene.ts'
+import { callFrom, curtain, endedCall } from './scene.ts'
 
 const test = suite('e2e/browser-softphone')
 const missing = missingBrowser()
@@ -50,6 +50,16 @@ async function callFor(userId: string): Promise<{ phone: Phone; call: PhoneCall;
   return { phone, call, callId }
 }
 
+/** A phone that waits in a queue of the member's. */
+async function waiterFor(userId: string): Promise<{ phone: Phone; call: PhoneCall; callId: string }> {
+  const fields = { name: 'Softphones', member_user_ids: [userId], wrap_up_seconds: 60 }
+  const { id: queueId } = await product.ok('POST', '/queues', fields)
+  await product.ok('POST', '/inbound_routes', { match: { to: '4600' }, target: { type: 'queue', id: queueId } })
+  const phone = await Phone.open('caller')
+  const call = await phone.call('4600', product.sip)
+  return { phone, call, callId: (await callFrom(product, 'caller')).id }
+}
+
 async function hearsSpeech(call: PhoneCall): Promise<boolean> {
   for (let half = 0; half < 16; half++) if (loudness(await call.heard.next(500)) > SPOKEN_DBOV) return true
   return false
@@ -60,32 +70,38 @@ const softphoneTest = (sentence: string, run: () => unknown): void => {
   else test.skip(sentence, missing)
 }
 
-softphoneTest('the softphone rings, accepts, is heard, holds and hangs up', async () => {
-  const { userId, token } = await newAgent()
-  const { page, faults } = await chromium!.open(`${product.baseUrl}/softphone#client_token=${token}`)
-  await page.click('#start')
-  await page.waitForSelector('#idle:not([hidden])')
-  await page.selectOption('#status', 'available')
-  await product.until('the agent is available', async () =>
-    (await product.ok('GET', `/agents/${userId}/status`)).status === 'available' ? true : null,
-  )
-  const { phone, call, callId } = await callFor(userId)
-  await page.waitForSelector('#ringing:not([hidden])')
-  assert.match(String(await page.textContent('#caller')), 'sip:caller@')
-  await page.click('#accept')
-  await page.waitForSelector('#call:not([hidden])')
-  assert.ok(await hearsSpeech(call), 'the caller hears the agent')
-  await page.click('#hold')
-  await page.waitForSelector('#hold[aria-pressed="true"]')
-  assert.is((await product.ok('GET', `/calls/${callId}`)).status, 'held')
-  await page.click('#hold')
-  await page.waitForSelector('#hold[aria-pressed="false"]')
-  await page.click('#leave')
-  await page.waitForSelector('#idle:not([hidden])')
-  await endedCall(product, callId)
-  assert.equal(faults, [])
-  await phone.close()
-})
+softphoneTest(
+  'the softphone rings for a caller of a queue, accepts, is heard, holds and hangs up; wrap-up follows',
+  async () => {
+    const { userId, token } = await newAgent()
+    const { page, faults } = await chromium!.open(`${product.baseUrl}/softphone#client_token=${token}`)
+    await page.click('#start')
+    await page.waitForSelector('#idle:not([hidden])')
+    await page.selectOption('#status', 'available')
+    await product.until('the agent is available', async () =>
+      (await product.ok('GET', `/agents/${userId}/status`)).status === 'available' ? true : null,
+    )
+    const { phone, call, callId } = await waiterFor(userId)
+    await page.waitForSelector('#ringing:not([hidden])')
+    assert.match(String(await page.textContent('#caller')), 'sip:caller@')
+    await page.click('#accept')
+    await page.waitForSelector('#call:not([hidden])')
+    assert.ok(await hearsSpeech(call), 'the caller hears the agent')
+    await page.click('#hold')
+    await page.waitForSelector('#hold[aria-pressed="true"]')
+    assert.is((await product.ok('GET', `/calls/${callId}`)).status, 'held')
+    await page.click('#hold')
+    await page.waitForSelector('#hold[aria-pressed="false"]')
+    await page.click('#leave')
+    await page.waitForSelector('#idle:not([hidden])')
+    await endedCall(product, callId)
+    assert.is((await product.ok('GET', `/agents/${userId}/status`)).status, 'wrap_up')
+    const types = (await product.all(`/calls/${callId}/events`)).map(({ type }) => type)
+    assert.ok(types.includes('queue.call.offered') && types.includes('queue.call.left'))
+    assert.equal(faults, [])
+    await phone.close()
+  },
+)
 
 softphoneTest('the softphone dials a colleague by the extension, and hangs up', async () => {
   const callee = await newAgent()
