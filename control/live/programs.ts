@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { LegSnapshot, MediaEvent, MediaSnapshot, RecordingInfo } from '../../media/protocol.ts'
+import type { LegSnapshot, MediaEvent, MediaSnapshot, RecordingInfo, Utterance } from '../../media/protocol.ts'
 import type { FollowUp } from '../calls/event-handler.ts'
 import { tenantOf } from '../calls/records.ts'
 import { nodeOf } from '../databases/node.ts'
@@ -292,7 +292,7 @@ function inputOf(event: MediaEvent): ProgramInput | null {
   switch (event.name) {
     case 'leg.collected': {
       const { collectId, digits, utterance } = event.body
-      return { kind: 'collected', collectId, digits, utterance }
+      return { kind: 'collected', collectId, digits, utterance: utterance && clipped(utterance) }
     }
     case 'play.started':
       return { kind: 'play_started', playId: event.body.playId, at }
@@ -303,8 +303,12 @@ function inputOf(event: MediaEvent): ProgramInput | null {
     case 'leg.speech_started':
       return { kind: 'speech_started', bargedIn: event.body.bargedIn, at }
     case 'leg.utterance':
-      return { kind: 'utterance', utterance: event.body.utterance }
+      return { kind: 'utterance', utterance: clipped(event.body.utterance) }
     default:
       return null
   }
 }
+
+/** A speech provider may answer anything: nobody says more than this in one breath [characters]. */
+const MAX_HEARD = 2000
+const clipped = (utterance: Utterance): Utterance => ({ ...utterance, text: utterance.text.slice(0, MAX_HEARD) })

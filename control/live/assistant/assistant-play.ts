@@ -13,6 +13,9 @@ export interface AssistantPlayParts extends Omit<TalkParts, 'models' | 'db'>, Ce
   modelsFor: (tenant: Tenant, settings: AssistantSettings) => ChatModel[]
 }
 
+/** Rings in vain that one line of the caller's may cost; a model that wants still more ends the call. */
+const MAX_HAND_OVERS = 3
+
 /** Leads a call by an assistant that no flow leads. */
 export const assistantPlay =
   (parts: AssistantPlayParts): Play =>
@@ -85,6 +88,7 @@ async function handOver(
     status,
   }
   progress.handOver = null
+  const isStubborn = ending === undefined && failedHandOvers(progress) >= MAX_HAND_OVERS
   if (ending === undefined) {
     const id = `hand-over-${progress.turns}`
     progress.messages.push({ role: 'call', id, name, input: {} }, { role: 'result', id, output: `failed: ${outcome}` })
@@ -93,5 +97,11 @@ async function handOver(
     state: progress,
     steps: [{ step: 'action', entry, at: stage.now().toISOString() }],
   })
-  return ending ?? null
+  return isStubborn ? hangUp(stage, 'loop_limit') : (ending ?? null)
+}
+
+/** How often the model has tried in vain since the caller last said something. */
+function failedHandOvers({ messages }: TalkProgress): number {
+  const since = messages.findLastIndex(({ role }) => role === 'customer')
+  return messages.slice(since + 1).filter(({ role }) => role === 'call').length
 }

@@ -10,6 +10,9 @@ export interface ChatSettings {
 }
 
 const MAX_ANSWER_BYTES = 1024 * 1024
+/** Of a tool that the model asks for: its name and ID, and its arguments, which are journalled [characters]. */
+const MAX_NAME = 128
+const MAX_ARGUMENTS = 16_384
 
 /**
  * A model that streams over the chat or the responses API (https://platform.openai.com/docs/api-reference, "Chat streaming" and
@@ -164,12 +167,14 @@ const usage = (input: unknown, output: unknown): ChatPart => ({
   outputTokens: Number(output) || 0,
 })
 
-/** Arguments that are no object are none: the tool's schema decides what is missing. */
-function calling(id: string, name: string, json: string): ChatPart {
+/** Arguments that are no object, or too many, are none: the tool's schema decides what is missing. */
+function calling(id: unknown, name: unknown, json: unknown): ChatPart {
   let input: unknown = {}
   try {
-    input = JSON.parse(json === '' ? '{}' : json)
+    const text = String(json)
+    if (text !== '' && text.length <= MAX_ARGUMENTS) input = JSON.parse(text)
   } catch {}
   const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
-  return { kind: 'call', id, name, input: isObject ? (input as Record<string, unknown>) : {} }
+  const called = { id: String(id).slice(0, MAX_NAME), name: String(name).slice(0, MAX_NAME) }
+  return { kind: 'call', ...called, input: isObject ? (input as Record<string, unknown>) : {} }
 }

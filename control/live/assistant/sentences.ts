@@ -29,7 +29,8 @@ export class SentenceCutter {
 
 /** Where the first sentence ends; 0: not yet. */
 function cutAt(text: string): number {
-  for (const { index, 0: end } of text.matchAll(/[.!?…]+["')\]]?\s+|\n+/g)) {
+  // A model may send a megabyte without a space: only what could be one sentence is looked at.
+  for (const { index, 0: end } of text.slice(0, MAX_LENGTH).matchAll(/[.!?…]+["')\]]?\s+|\n+/g)) {
     if (text.slice(0, index).trim().length + 1 >= MIN_LENGTH) return index + end.length
   }
   if (text.length <= MAX_LENGTH) return 0

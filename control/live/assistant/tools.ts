@@ -1,5 +1,7 @@
 import { Ajv } from 'ajv'
+import type { RegExpEngine, RegExpLike } from 'ajv/dist/types/index.js'
 import type { FlowValue } from '../../flows/graph.ts'
+import { compilePattern } from '../../flows/pattern.ts'
 import type { Tenant } from '../../tenancy.ts'
 import { type HttpActionParts, postAction } from '../actions/http-action.ts'
 import type { AssistantSettings, HandOver } from '../assistant-settings.ts'
@@ -10,7 +12,17 @@ const MAX_OUTPUT = 4000
 const NOTHING = { type: 'object', properties: {}, additionalProperties: false }
 
 /** Schemas are customers': what cannot be compiled refuses its tool, and formats are not judged. */
-const ajv = new Ajv({ strict: false, validateFormats: false, logger: false })
+const ajv = new Ajv({ strict: false, validateFormats: false, logger: false, code: { regExp: boundedPattern() } })
+
+/** Patterns are customers' too: they run in bounded time, and one that cannot be compiled so refuses its tool. */
+function boundedPattern(): RegExpEngine {
+  const engine = (source: string): RegExpLike => {
+    const pattern = compilePattern(source)
+    if (typeof pattern === 'string') throw new Error(pattern)
+    return { test: text => pattern.matches(text) }
+  }
+  return Object.assign(engine, { code: 'boundedPattern' })
+}
 
 /** What the model may ask for: to end the call, to give it to somebody, and the assistant's own tools. */
 export function toolsOf(settings: AssistantSettings): ChatTool[] {

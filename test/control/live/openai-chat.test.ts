@@ -2,7 +2,9 @@ import * as assert from 'uvu/assert'
 import { type ChatModel, type ChatPart, chatWithFallback } from '../../../control/live/assistant/chat-model.ts'
 import { bestSentences } from '../../../control/live/assistant/offline-model.ts'
 import { openAiChat } from '../../../control/live/assistant/openai-chat.ts'
+import { reply } from '../../../control/live/assistant/reply.ts'
 import { heardPart, SentenceCutter } from '../../../control/live/assistant/sentences.ts'
+import { runTool } from '../../../control/live/assistant/tools.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('control/live/openai-chat')
@@ -144,6 +146,64 @@ test('the offline model answers with the sentence that has most of the question'
   assert.is(bestSentences('How long does a delivery take?', passages), 'Delivery takes three days.')
   assert.is(bestSentences('Are you open on Sunday?', passages), 'On Sunday we are closed.')
   assert.is(bestSentences('What is the meaning of life?', passages), null)
+})
+
+test('a model that says anything is bounded: sentences in length, an answer in words and in tools', async () => {
+  for (const endless of ['!'.repeat(100_000), 'a'.repeat(100_000), ', '.repeat(50_000)]) {
+    const lengths = new SentenceCutter().push(endless).map(({ length }) => length)
+    assert.ok(Math.max(...lengths) <= 240)
+  }
+  const call = (n: number): ChatPart => ({ kind: 'call', id: `c${n}`, name: 'look_up', input: {} })
+  const hooks = { say: async () => {}, firstToken: () => {}, model: () => {}, tokens: () => {}, tool: () => {} }
+  const answering = async (parts: ChatPart[]) => {
+    const [said, ran]: [string[], string[]] = [[], []]
+    const request = {
+      tenant: { organisationId: 'org_1', livemode: true },
+      instructions: '',
+      documentIds: null,
+      messages: [],
+      tools: [],
+      conclude: () => null,
+      run: async ({ id }: { id: string }) => {
+        ran.push(id)
+        return { status: 'succeeded' as const, output: 'found' }
+      },
+      filler: '',
+      signal: never,
+    }
+    const models = { models: [saying('m', parts)], passagesFor: async () => [], db: null as never }
+    const made = await reply(models, request, { ...hooks, say: async sentence => void said.push(sentence) })
+    return { said: said.join(' '), ran, made }
+  }
+  const greedy = await answering(Array.from({ length: 50 }, (_, n) => call(n)))
+  assert.is(greedy.ran.length, 4 * 8, 'four times eight, and no more')
+  assert.is(greedy.made.failed, 'the model only asks for tools')
+  const talkative = await answering(Array.from({ length: 1000 }, () => ({ kind: 'text', text: 'And so on. ' })))
+  assert.ok(talkative.said.length > 2900 && talkative.said.length < 3100)
+})
+
+test("patterns of a tool's schema run in bounded time", async () => {
+  const parameters = { type: 'object', properties: { word: { type: 'string', pattern: '^(a+)+$' } } }
+  const tool = { name: 'spell', description: '', url: 'https://example.com/', parameters }
+  const sent: string[] = []
+  const http = {
+    allowedNetworks: [],
+    post: async ({ body }: { body: string }) => {
+      sent.push(body)
+      return { status: 200, body: 'fine' }
+    },
+  }
+  const tenant = { organisationId: 'org_1', livemode: true }
+  const spell = (word: string) =>
+    runTool(
+      http as never,
+      tenant,
+      { tools: [tool] },
+      { id: 'c', name: 'spell', input: { word }, key: 'k', signal: never },
+    )
+  assert.is((await spell(`${'a'.repeat(40)}!`)).status, 'failed')
+  assert.equal(await spell('aaa'), { status: 'succeeded', output: 'fine' })
+  assert.equal(sent, ['{"word":"aaa"}'])
 })
 
 test.run()
