@@ -86,6 +86,9 @@ async function placeCall(): Promise<void> {
   await call.confirmed
 }
 
+/** What takes no parameters shows no body, but gets one. */
+const NO_PARAMETERS: Schema = { type: 'object', properties: {}, additionalProperties: false }
+
 async function readOperations(): Promise<Operation[]> {
   const document: Schema = await (await fetch(`${product.baseUrl}/openapi.json`)).json()
   const found: Operation[] = []
@@ -100,7 +103,7 @@ async function readOperations(): Promise<Operation[]> {
           collection: collection!,
         })),
         query: Object.fromEntries(parameters.filter(one => one.in === 'query').map(one => [one.name, one.schema])),
-        body: operation.requestBody?.content?.['application/json']?.schema ?? null,
+        body: operation.requestBody?.content?.['application/json']?.schema ?? (method === 'get' ? null : NO_PARAMETERS),
         good: GOOD[`${method} ${path}`] ?? {},
       })
     }
