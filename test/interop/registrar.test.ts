@@ -42,6 +42,8 @@ for (const transport of ['udp', 'tcp'] as const) {
         toneHz: TONE_HZ,
         answers: true,
         account: { ...account, transport, everyS: 600 },
+        // One insists on encryption.
+        ...(transport === 'tcp' ? { srtp: 'required' as const } : {}),
       })
       try {
         // It may have registered before its control port could tell.
