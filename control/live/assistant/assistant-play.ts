@@ -15,6 +15,8 @@ export interface AssistantPlayParts extends Omit<TalkParts, 'models' | 'db'>, Ce
 
 /** Rings in vain that one line of the caller's may cost; a model that wants still more ends the call. */
 const MAX_HAND_OVERS = 3
+/** How the history names the calls of tools that were hand-overs. */
+const HAND_OVER = 'hand-over-'
 
 /** Leads a call by an assistant that no flow leads. */
 export const assistantPlay =
@@ -90,7 +92,7 @@ async function handOver(
   progress.handOver = null
   const isStubborn = ending === undefined && failedHandOvers(progress) >= MAX_HAND_OVERS
   if (ending === undefined) {
-    const id = `hand-over-${progress.turns}`
+    const id = `${HAND_OVER}${progress.turns}`
     progress.messages.push({ role: 'call', id, name, input: {} }, { role: 'result', id, output: `failed: ${outcome}` })
   }
   await stage.commit({
@@ -103,5 +105,5 @@ async function handOver(
 /** How often the model has tried in vain since the caller last said something. */
 function failedHandOvers({ messages }: TalkProgress): number {
   const since = messages.findLastIndex(({ role }) => role === 'customer')
-  return messages.slice(since + 1).filter(({ role }) => role === 'call').length
+  return messages.slice(since + 1).filter(message => message.role === 'call' && message.id.startsWith(HAND_OVER)).length
 }

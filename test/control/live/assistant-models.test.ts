@@ -129,4 +129,20 @@ test('when no model answers the assistant apologises, and gives the call to a qu
   }
 })
 
+test('a model that rings in vain again and again ends the call: one line of the caller costs four rings at most', async () => {
+  const { world, callId, close } = await scene(
+    () => ({ tool: 'transfer_to_ann', input: {} }),
+    async world => {
+      const id = await world.make('/conference_rooms', { name: 'Shut' })
+      await world.ask(`PATCH /v1/conference_rooms/${id}`, { active: false })
+      return { hand_overs: [{ name: 'ann', description: 'Ann', target: { type: 'room', id } }] }
+    },
+  )
+  await until(() => !world.media.legs.has('part_1'))
+  await world.media.committed()
+  const { body: run } = await world.ask(`GET /v1/calls/${callId}/flow_run`)
+  assert.equal([run.end_reason, run.actions.length], ['loop_limit', 4])
+  await close()
+})
+
 test.run()
