@@ -3,14 +3,10 @@ import { pipeline } from 'node:stream/promises'
 import type { Store } from '../store.ts'
 import type { Tenant } from '../tenancy.ts'
 import { CSV_START, csvRecord } from './csv.ts'
+import type { Format } from './format.ts'
 import type { Period } from './period.ts'
 import { PieceWriter, removeArtifacts } from './pieces.ts'
 import type { ReportTable } from './table.ts'
-
-export const FORMATS = ['csv', 'pdf'] as const
-export type Format = (typeof FORMATS)[number]
-
-export const CONTENT_TYPES: Record<Format, string> = { csv: 'text/csv; charset=utf-8', pdf: 'application/pdf' }
 
 /** Written at once when so much has come together [characters]. */
 const CHUNK = 64 * 1024

@@ -3,7 +3,7 @@ import { isTemporary, type Mail, NO_MAIL_SERVER, type SendMail } from '../mail.t
 import type { Delivery, ReportRun } from '../schemas/report-run.ts'
 import type { Db } from '../store.ts'
 import type { Tenant } from '../tenancy.ts'
-import { CONTENT_TYPES, FORMATS, type Format } from './artifacts.ts'
+import { CONTENT_TYPES, FORMATS, type Format } from './format.ts'
 import { artifactSize, readArtifact } from './pieces.ts'
 
 /** What mail servers commonly take; base64 makes a third more of it. A larger file is fetched over the API. */

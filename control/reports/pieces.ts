@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Db } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
-import type { Format } from './artifacts.ts'
+import type { Format } from './format.ts'
 
 /** All pieces of a file but its last are so long [bytes]: a row that neither database finds long. */
 const PIECE_BYTES = 256 * 1024
