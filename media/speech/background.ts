@@ -1,8 +1,11 @@
 import { readdirSync, writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 
-/** Of a process that computes speech: any thread that has a frame to send goes first. */
-const NICE = 5
+/**
+ * Of a process that computes speech: any thread that has a frame to send goes first. No more, or a machine that is busy with other
+ * things takes minutes to load the models.
+ */
+const NICE = 2
 /** When memory runs out the system ends this process before any that carries calls; 1000 is the most. */
 const OOM_SCORE = 500
 
