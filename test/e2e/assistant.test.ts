@@ -143,6 +143,25 @@ test(
   LOADING,
 )
 
+test(
+  'hold.announce_position: callers are told their place in line',
+  async () => {
+    // Whatever ran before: the models are loaded.
+    await caller.transcribe(await spoken('Good morning to you all.'), null)
+    const hold = { announce_position: true, audio: 'silence', announcement: 'Thank you for calling the harbour shop.' }
+    const { id } = await product.ok('POST', '/queues', { name: 'Line', hold })
+    await product.ok('POST', '/inbound_routes', { match: { to: '1010' }, target: { type: 'queue', id } })
+    const first = await (await Phone.open('first')).call('1010', product.sip)
+    await callFrom(product, 'first')
+    const second = await (await Phone.open('second')).call('1010', product.sip)
+    await isHeard('next in line', () => first.heard.samples())
+    await isHeard('number two in line', () => second.heard.samples())
+    await isHeard('harbour shop', () => second.heard.samples())
+    await Promise.all([first.hangup(), second.hangup()])
+  },
+  LOADING,
+)
+
 const to = (next: string, condition: object = { kind: 'always' }) => ({ condition, next })
 
 test(
