@@ -147,7 +147,7 @@ test(
   'hold.announce_position: callers are told their place in line',
   async () => {
     // Whatever ran before: the models are loaded.
-    await caller.transcribe(await spoken('Good morning to you all.'), null)
+    await caller.transcribe((await spoken('Good morning to you all.')) as Int16Array<ArrayBuffer>, null)
     const hold = { announce_position: true, audio: 'silence', announcement: 'Thank you for calling the harbour shop.' }
     const { id } = await product.ok('POST', '/queues', { name: 'Line', hold })
     await product.ok('POST', '/inbound_routes', { match: { to: '1010' }, target: { type: 'queue', id } })
