@@ -1,3 +1,4 @@
+import { CODECS } from './calls/codecs.ts'
 import type { InboundRouteRow } from './calls/tables.ts'
 import { seedAssistant } from './demo-assistant.ts'
 import { newId } from './ids.ts'
@@ -49,7 +50,7 @@ export async function seedDemo(
     auth_username: null,
     auth_password: null,
     allowed_ips: JSON.stringify(LOCAL_NETWORKS),
-    codecs: JSON.stringify(['PCMU', 'PCMA']),
+    codecs: JSON.stringify(CODECS),
     max_calls: null,
     srtp: 'optional',
     enabled: 1,

@@ -11,6 +11,7 @@ import type { MediaPort } from '../media-events.ts'
 import type { Db, Store, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { Vault } from '../vault.ts'
+import { CODECS } from './codecs.ts'
 import { affinityOf, ownRoom } from './decide.ts'
 import { endLeg, insertParty, loadLeg } from './records.ts'
 import { isSandboxNumber, sandboxTarget } from './sandbox.ts'
@@ -203,7 +204,7 @@ export async function wayTo(
     via: null,
     publicOnly: true,
     credentials: null,
-    codecs: ['PCMU' as const, 'PCMA' as const],
+    codecs: CODECS,
   }
   return { target, connection: null, from: caller }
 }

@@ -16,6 +16,7 @@ import { toParticipant } from '../schemas/participant.ts'
 import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { TenantColumns } from '../tenant-columns.ts'
+import { CODECS } from './codecs.ts'
 import { type Decision, type LegRows, onEnded } from './decide.ts'
 import type { CallRow, CallTarget, CapturePauseRow, MediaStreamRow, ParticipantRow, RecordingRow } from './tables.ts'
 
@@ -40,7 +41,7 @@ export async function loadLeg(db: Db, legId: string): Promise<LegRows | null> {
   if (call === undefined) return null
   const room = call.room_id === null ? undefined : await tenant.find('conference_rooms', call.room_id)
   const connection = call.connection_id === null ? undefined : await tenant.find('connections', call.connection_id)
-  const codecs: CodecName[] = connection === undefined ? ['PCMU', 'PCMA'] : JSON.parse(connection.codecs)
+  const codecs: CodecName[] = connection === undefined ? CODECS : JSON.parse(connection.codecs)
   const dtmf = connection === undefined || connection.dtmf_mode === 'auto' ? {} : { dtmf: connection.dtmf_mode }
   const srtp = connection === undefined ? {} : { srtp: connection.srtp }
   return { call, participant, room: room ?? null, codecs, ...dtmf, ...srtp }

@@ -1,12 +1,12 @@
 import type { DialTarget, EndedReason, LegSnapshot, PlaySource, SipParty } from '../../media/protocol.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Db } from '../store.ts'
+import { CODECS } from './codecs.ts'
 import type { FollowUp, Of } from './event-handler.ts'
 
 /** How long `+15005550004` lets it ring [ms]. */
 const SLOW_ANSWER_MS = 10_000
 const SHORT_CALL_MS = 3000
-const CODECS = ['PCMU' as const, 'PCMA' as const]
 
 type Behaviour =
   | {

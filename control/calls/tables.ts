@@ -244,7 +244,7 @@ export interface ConnectionTable extends TenantColumns {
   port: number
   transport: SipTransport
   auth_username: string | null
-  /** In clear: a digest needs it. Never returned, never logged. */
+  /** Sealed (`connections/account.ts`), for a digest needs it in clear. Never returned, never logged. */
   auth_password: string | null
   allowed_ips: string
   codecs: string

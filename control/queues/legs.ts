@@ -7,6 +7,7 @@ import {
   isFailure,
   isPublicAddress,
 } from '../../media/protocol.ts'
+import { CODECS } from '../calls/codecs.ts'
 import { affinityOf, ownRoom } from '../calls/decide.ts'
 import { outsideProblem, wayTo } from '../calls/dial.ts'
 import { tenantOf } from '../calls/records.ts'
@@ -176,7 +177,7 @@ async function dial(deps: CallCentreDeps, media: MediaPort, { leg, call, tenant 
   const own = leg.ring_id === null && call !== undefined
   const place = { legId: leg.id, room: own ? ownRoom(call) : waitingRoom(leg.id), affinity: affinityOf(leg) }
   const reply = await (target.kind === 'leg'
-    ? media.request('leg.answer', { ...place, codecs: ['PCMU', 'PCMA'] })
+    ? media.request('leg.answer', { ...place, codecs: CODECS })
     : dialOut(deps, media, { leg, call, tenant }, target, { ...place, timeoutS, onward }))
   // It was dialled before: the process that did so died before it could write it down.
   if (isFailure(reply) && reply.failure !== 'conflict') return reply
@@ -241,7 +242,7 @@ async function dialTarget(
     // A phone of our own network may name others of it; it has proved whose it is.
     publicOnly: target.via === null || isPublicAddress(target.via.host),
     credentials: null,
-    codecs: ['PCMU', 'PCMA'],
+    codecs: CODECS,
     srtp: 'optional',
   }
 }

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { type AddressPolicy, parseBlock } from '../../media/protocol.ts'
+import { CODECS } from '../calls/codecs.ts'
 import type { ConnectionRow } from '../calls/tables.ts'
 import { sealPassword } from '../connections/account.ts'
 import { addressOfRecord, sipHost } from '../connections/address.ts'
@@ -34,7 +35,7 @@ const allowedIps = Type.Array(Type.String({ maxLength: 50 }), {
   maxItems: 100,
   description: 'Addresses or CIDR blocks that calls may come in from.',
 })
-const codecs = Type.Array(oneOf(['PCMU', 'PCMA']), { minItems: 1, maxItems: 2, uniqueItems: true })
+const codecs = Type.Array(oneOf(CODECS), { minItems: 1, maxItems: 2, uniqueItems: true })
 const maxCalls = nullable(Type.Integer({ minimum: 1, maximum: 100_000, description: 'Calls at once; null: any.' }))
 
 /** They stand in header fields. */
@@ -175,7 +176,7 @@ const EMPTY: Omit<Columns, 'name' | 'kind'> = {
   auth_username: null,
   auth_password: null,
   allowed_ips: '[]',
-  codecs: '["PCMU","PCMA"]',
+  codecs: JSON.stringify(CODECS),
   dtmf_mode: 'auto',
   srtp: 'off',
   max_calls: null,
