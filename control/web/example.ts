@@ -15,7 +15,8 @@ const BY_NAME: Record<string, string> = {
   close: '17:00',
   codec: 'PCMU',
   company: 'Example Ltd',
-  content_base64: 'UklGRiQAAABXQVZF…',
+  // Two milliseconds of silence.
+  content_base64: 'UklGRjQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YRAAAACAgICAgICAgICAgICAgICA',
   country: 'US',
   currency: 'GBP',
   description: 'Calls about orders.',

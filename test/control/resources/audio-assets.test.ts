@@ -313,6 +313,18 @@ test('in the product, a queue whose hold audio is the asset keeps it, until it p
   await close()
 })
 
+test("the documentation's upload is a recording, as it is printed", async () => {
+  const { live, close } = await makeAudioWorld()
+  const whole = await makeWholeApp()
+  const { text } = await ask(whole.app, 'GET /docs')
+  const section = /<section id="createAudioAsset">.*?<\/section>/s.exec(text)![0]
+  const [, printed = ''] = /-d '(.*?)'<\/pre>/s.exec(section.replaceAll('&quot;', '"').replaceAll('&#39;', "'"))!
+  const made = await live('POST /v1/audio_assets', JSON.parse(printed))
+  assert.equal([made.status, made.body.sample_rate, made.body.duration_ms], [201, 8000, 2])
+  await whole.close()
+  await close()
+})
+
 test('only this operation takes multipart', async () => {
   const { upload, live, close } = await makeAudioWorld()
   const { id } = (await upload(wav(8000, '16'))).body
