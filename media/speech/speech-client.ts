@@ -57,10 +57,12 @@ export class SpeechClient implements TextToSpeech, SpeechToText {
   follow(language: string | null): Following | null {
     if (this.#abilities.early !== 'stream') return null
     const id = this.#nextId++
+    let at = 0
     return {
       append: samples => {
         const own = samples.slice()
-        this.#tell({ kind: 'append', id, samples: own, language }, [own.buffer])
+        this.#tell({ kind: 'append', id, at, samples: own, language }, [own.buffer])
+        at += samples.length
       },
       end: samples => this.#transcribe(id, samples, language, false),
       drop: () => this.#tell({ kind: 'drop', id }),
@@ -73,7 +75,10 @@ export class SpeechClient implements TextToSpeech, SpeechToText {
   }
 
   #ask(question: SpeechQuestion, moved: ArrayBuffer[]): Promise<SpeechReply['answer']> {
-    if (this.#open.size >= MAX_OPEN) return Promise.resolve({ error: 'too much speech waits' })
+    if (this.#open.size >= MAX_OPEN) {
+      this.#tell({ kind: 'drop', id: question.id })
+      return Promise.resolve({ error: 'too much speech waits' })
+    }
     return new Promise(resolve => {
       this.#open.set(question.id, resolve)
       this.#tell(question, moved)

@@ -102,7 +102,11 @@ export class SpeechHost {
           ? null
           : 'the speech process is being started again'
     if (problem === null) this.#open.set(id, open)
-    else port.postMessage({ id: request.id, answer: { error: problem } } satisfies SpeechReply)
+    else {
+      // What was appended of it waits for its end no longer.
+      this.#child.send({ id, kind: 'drop' })
+      port.postMessage({ id: request.id, answer: { error: problem } } satisfies SpeechReply)
+    }
   }
 
   #told(message: FromSpeech): void {

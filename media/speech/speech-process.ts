@@ -1,8 +1,8 @@
 import { workInBackground } from './background.ts'
 import { Flite } from './flite.ts'
+import { Followings } from './followings.ts'
 import { Moonshine } from './moonshine.ts'
 import { remoteSpeechToText, remoteTextToSpeech } from './remote.ts'
-import type { Following } from './speech-engines.ts'
 import type {
   FromSpeech,
   SpeechConfig,
@@ -21,9 +21,6 @@ const MEMORY_EVERY_MS = 10_000
  */
 const MAX_IDLE_BYTES = 1.5 * 1024 ** 3
 
-/** Utterances that are being said to a provider; a further one goes to it as a whole. */
-const MAX_FOLLOWED = 1000
-
 /** What a process does for as long as it lives. */
 function serve(config: SpeechConfig): (request: SpeechRequest) => void {
   const flite = new Flite()
@@ -34,29 +31,14 @@ function serve(config: SpeechConfig): (request: SpeechRequest) => void {
     used: use => tell({ kind: 'used', use }),
     now: () => performance.now(),
   })
+  const followings = new Followings(service)
   let open = 0
-  /** What is being said, by the number that its end will have. */
-  const followings = new Map<number, Following>()
 
   // What came over the channel is a view of memory that holds the whole message: an engine gets samples of its own.
   async function answer(question: SpeechQuestion): Promise<SpeechReply['answer']> {
     if (question.kind === 'speak') return service.speak(question.text, question.voice, question.language)
     const { id, samples, language, isGuess } = question
-    const following = followings.get(id)
-    followings.delete(id)
-    return following?.end(samples.slice()) ?? service.transcribe(samples.slice(), language, isGuess)
-  }
-
-  function append(id: number, samples: Int16Array, language: string | null): void {
-    const following = followings.get(id) ?? (followings.size < MAX_FOLLOWED ? service.follow(language) : null)
-    if (following === null) return
-    followings.set(id, following)
-    following.append(samples)
-  }
-
-  function drop(id: number): void {
-    followings.get(id)?.drop()
-    followings.delete(id)
+    return followings.take(id)?.end(samples.slice()) ?? service.transcribe(samples.slice(), language, isGuess)
   }
 
   async function preload(): Promise<void> {
@@ -71,15 +53,15 @@ function serve(config: SpeechConfig): (request: SpeechRequest) => void {
   setInterval(() => {
     const bytes = process.memoryUsage.rss()
     tell({ kind: 'memory', bytes })
-    if (open === 0 && bytes > MAX_IDLE_BYTES) process.exit(0)
+    if (open === 0 && followings.size === 0 && bytes > MAX_IDLE_BYTES) process.exit(0)
   }, MEMORY_EVERY_MS)
   if (config.preload) void preload()
 
   return async request => {
     const { id, kind } = request
     if (kind === 'prepare') service.prepare()
-    else if (kind === 'append') append(id, request.samples, request.language)
-    else if (kind === 'drop') drop(id)
+    else if (kind === 'append') followings.append(id, request.at, request.samples, request.language)
+    else if (kind === 'drop') followings.drop(id)
     else {
       open++
       tell({ kind: 'answer', id, answer: await answer(request) })

@@ -28,8 +28,8 @@ export type SpeechRequest = { id: number } & (
 /** What is answered by nothing. */
 export type SpeechNotice =
   | { kind: 'prepare' }
-  /** A part of an utterance that is being said, named by `id`. */
-  | { kind: 'append'; samples: Int16Array<ArrayBuffer>; language: string | null }
+  /** A part of an utterance that is being said, named by `id`; `at`: samples of it before this part. */
+  | { kind: 'append'; at: number; samples: Int16Array<ArrayBuffer>; language: string | null }
   | { kind: 'drop' }
 
 /** A request that an answer follows. */
