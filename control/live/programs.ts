@@ -91,8 +91,12 @@ export class LivePrograms {
   #adopt(tenant: Tenant, callId: string, tries = ADOPTION_TRIES): void {
     const look = async (): Promise<void> => {
       const row = await forTenant(this.#parts.store.db, tenant).find('call_programs', callId)
-      if (row?.status === 'running' && this.#media !== null) this.#begin(row, null, this.#media)
-      else if (tries > 0) this.#adopt(tenant, callId, tries - 1)
+      const media = this.#media
+      if (row?.status === 'running' && media !== null) {
+        // An assistant that had it before may have listened.
+        await media.request('leg.stop_listen', { legId: row.leg_id })
+        this.#begin(row, null, media)
+      } else if (tries > 0) this.#adopt(tenant, callId, tries - 1)
     }
     this.#parts.later(() => {
       look().catch(error => this.#parts.log.error({ err: error, callId }, 'a call could not be taken'))
@@ -133,10 +137,13 @@ export class LivePrograms {
     }
   }
 
-  /** Somebody has given the call to something else. */
+  /** Somebody has given the call to something else: nobody is to understand what its caller says there, nor to fall silent for it. */
   async #takenAway(trx: Trx, row: CallProgramRow, at: string): Promise<FollowUp> {
     await endProgram(trx, row, 'transfer', at)
-    return async () => this.#runs.get(row.id)?.stage.stop()
+    return async media => {
+      this.#runs.get(row.id)?.stage.stop()
+      await media.request('leg.stop_listen', { legId: row.leg_id })
+    }
   }
 
   async #tell(trx: Trx, row: CallProgramRow, input: ProgramInput): Promise<FollowUp | null> {

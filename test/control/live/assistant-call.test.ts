@@ -212,4 +212,25 @@ test('who asks for a person is put through to a number; where nobody answers the
   await world.close()
 })
 
+test('nobody listens for an assistant any more whose call was transferred over the API', async () => {
+  const world = await makeLiveWorld()
+  const queue = await world.make('/queues', { name: 'Support', overflow: { when_no_agents: false } })
+  const id = await makeAssistant(world)
+  const { media } = world
+  for (const [legId, target] of [
+    ['part_1', { queue_id: queue }],
+    ['part_2', { assistant_id: id }],
+  ] as const) {
+    media.dialIn(legId, '3000')
+    const callId = await callOf(world, legId)
+    await until(() => saidTo(world, legId).length === 1)
+    assert.is((await world.ask(`POST /v1/calls/${callId}/transfer`, target)).status, 200)
+    // What is heard of him first, before anybody has understood it.
+    if (legId === 'part_1') media.emit('leg.speech_started', { legId, listenId: callId, bargedIn: true })
+    await media.command('leg.stop_listen', legId)
+  }
+  await media.command('leg.listen', 'part_2', 2)
+  await world.close()
+})
+
 test.run()
