@@ -55,22 +55,26 @@ export async function dueCallbacks(
 ): Promise<CallbackRow[]> {
   // Not as a range over the time: SQLite would take all that is due of all queues by it, and sort.
   const isDue = sql<SqlBool>`due_at || '' <= ${at}`
-  const first = (count: number) =>
+  const anyOf = (count: number) =>
     pending(db, tenant)
       .selectAll()
       .where(isDue)
       .where(eb => eb.or([eb('window_end', 'is', null), eb('window_end', '>', at)]))
-      .orderBy('priority', 'desc')
-      .orderBy('due_at')
       .limit(count)
+  const first = (count: number) => anyOf(count).orderBy('priority', 'desc').orderBy('due_at')
   const found = await first(MAX_DIALLED).where('route', '=', 'assistant').execute()
   for (const id of takers.agents) {
     found.push(...(await first(1).where('route', '=', 'agent').where('agent_id', '=', id).execute()))
   }
-  const ofQueues = (count: number) => first(count).where('route', '=', 'agent_queue')
-  for (const [id, count] of takers.byQueue) found.push(...(await ofQueues(count).where('queue_id', '=', id).execute()))
-  if (takers.agents.size > 0)
-    found.push(...(await ofQueues(takers.agents.size).where('queue_id', 'is', null).execute()))
+  for (const [id, count] of takers.byQueue) {
+    found.push(...(await first(count).where('route', '=', 'agent_queue').where('queue_id', '=', id).execute()))
+  }
+  if (takers.agents.size > 0) {
+    const ofNoQueue = anyOf(takers.agents.size).where('route', '=', 'agent_queue').where('queue_id', 'is', null)
+    // PostgreSQL does not see that a column which is null has one value: named first, the order is the index's all the same.
+    const inOrder = ofNoQueue.orderBy('queue_id').orderBy('priority', 'desc').orderBy('due_at')
+    found.push(...(await inOrder.execute()))
+  }
   return found
 }
 

@@ -106,6 +106,8 @@ async function nodeReply(
     },
   )
   if (made.failed !== null) return { failure: 'unavailable', message: made.failed }
+  // Silenced by the listener it is an answer, as far as it came; given up by who asked it is none.
+  if (signal.aborted) return { failure: 'unavailable', message: 'given up' }
   return { text: said.join(' '), done: made.after !== null, value: made.after?.value ?? null, tools: used }
 }
 
