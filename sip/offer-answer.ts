@@ -270,7 +270,10 @@ export function applyAnswer(
   const description = parseSdp(answer)
   if ('error' in offered) return offered
   if ('error' in description) return description
-  const match = findAudio(description, capabilities, (media, index) => protectionOfAnswer(media, offered.media[index]))
+  const policy = capabilities.srtp?.policy ?? 'off'
+  const match = findAudio(description, capabilities, (media, index) =>
+    protectionOfAnswer(media, offered.media[index], policy),
+  )
   if ('error' in match) return match
   const own = offered.media[match.index]
   if (own === undefined || own.kind !== 'audio') return { error: 'malformed' }

@@ -28,9 +28,15 @@ export function protectionOfOffer(offered: MediaDescription, policy: SrtpPolicy)
 }
 
 /** What the answer to our offer `own` says: one of our suites under its tag (RFC 4568 §5.1.3). */
-export function protectionOfAnswer(answered: MediaDescription, own: MediaDescription | undefined): Protection {
+export function protectionOfAnswer(
+  answered: MediaDescription,
+  own: MediaDescription | undefined,
+  policy: SrtpPolicy,
+): Protection {
   const taken = answered.crypto.find(line => ourLine(line, own) !== undefined)
   if (taken !== undefined) return taken
+  // A later offer keeps the line of the first, which a far end may have written as RTP/AVP with keys.
+  if (policy === 'required') return null
   return isPlain(answered) && own !== undefined && isPlain(own) ? 'plain' : null
 }
 

@@ -158,4 +158,12 @@ test('in the same call a key of ours stays: hold, and an offer of the far end wi
   assert.is(answered(PLAIN, 'required', first.answer), 'no_common_encryption')
 })
 
+test('what is required stays so when the far end has offered its keys under RTP/AVP', () => {
+  const first = agreed(EITHER, 'required')
+  const hold = createOffer(end('required'), 'sendonly', session(first.answer))
+  assert.match(textOf(hold), 'm=audio 6000 RTP/AVP ')
+  assert.equal(applyAnswer(hold, PLAIN, end('required')), { error: 'no_common_encryption' })
+  assert.is((applyAnswer(hold, EITHER, end('required')) as { error?: string }).error, undefined)
+})
+
 test.run()
