@@ -1,4 +1,4 @@
-import type { Events, Utterance } from '../../media/protocol.ts'
+import type { Events, MediaEvent, Utterance } from '../../media/protocol.ts'
 import type { LedRing } from '../queues/deps.ts'
 
 /** What happens to a call that a program leads, as the program gets to know it. Times are ISO-8601 UTC. */
@@ -16,3 +16,30 @@ export interface WaitingInput {
   id: string
   input: ProgramInput
 }
+
+/** What a program gets to know of an event of its own leg; null: nothing. */
+export function inputOfEvent(event: MediaEvent): ProgramInput | null {
+  const { at } = event
+  switch (event.name) {
+    case 'leg.collected': {
+      const { collectId, digits, utterance } = event.body
+      return { kind: 'collected', collectId, digits, utterance: utterance && clipped(utterance) }
+    }
+    case 'play.started':
+      return { kind: 'play_started', playId: event.body.playId, at }
+    case 'play.finished': {
+      const { playId, ended, heardMs } = event.body
+      return { kind: 'played', playId, ended, heardMs }
+    }
+    case 'leg.speech_started':
+      return { kind: 'speech_started', bargedIn: event.body.bargedIn, at }
+    case 'leg.utterance':
+      return { kind: 'utterance', utterance: clipped(event.body.utterance) }
+    default:
+      return null
+  }
+}
+
+/** A speech provider may answer anything: nobody says more than this in one breath [characters]. */
+const MAX_HEARD = 2000
+const clipped = (utterance: Utterance): Utterance => ({ ...utterance, text: utterance.text.slice(0, MAX_HEARD) })

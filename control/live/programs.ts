@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { LegSnapshot, MediaEvent, MediaSnapshot, RecordingInfo, Utterance } from '../../media/protocol.ts'
+import type { LegSnapshot, MediaEvent, MediaSnapshot, RecordingInfo } from '../../media/protocol.ts'
 import type { FollowUp } from '../calls/event-handler.ts'
 import { tenantOf } from '../calls/records.ts'
 import { nodeOf } from '../databases/node.ts'
@@ -7,7 +7,7 @@ import type { MediaPort } from '../media-events.ts'
 import type { LedRing } from '../queues/deps.ts'
 import type { Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
-import type { ProgramInput } from './input.ts'
+import { inputOfEvent, type ProgramInput } from './input.ts'
 import {
   columnsOf,
   endLostVoicemails,
@@ -19,6 +19,7 @@ import {
   programOfLeg,
   tellProgram,
 } from './records.ts'
+import { Runs } from './runs.ts'
 import { insertInput, isLed, Stage, type StageParts, Stopped } from './stage.ts'
 import type { CallProgramRow, ProgramKind, VoicemailRow } from './tables.ts'
 import { endLostTranscripts, onTranscriptEvent, resumeTranscripts } from './transcripts.ts'
@@ -46,6 +47,8 @@ export interface ProgramsParts extends StageParts {
 /** How soon, and how often, a taken call is looked for after its transaction. */
 const ADOPTION_MS = 10
 const ADOPTION_TRIES = 100
+/** How often a node looks for calls that others have given a program [ms]. */
+const LOOK_MS = 500
 /** A call is given on from program to program so often at most. */
 const MAX_HOPS = 10
 
@@ -55,9 +58,10 @@ const MAX_HOPS = 10
  */
 export class LivePrograms {
   readonly #parts: ProgramsParts
-  readonly #runs = new Map<string, { stage: Stage; done: Promise<void> }>()
+  readonly #runs = new Runs()
   /** Of the connection in use; null before the first. */
   #media: MediaPort | null = null
+  #isLooking = false
 
   constructor(parts: ProgramsParts) {
     this.#parts = parts
@@ -65,10 +69,13 @@ export class LivePrograms {
 
   /** How many calls are led at present. */
   get running(): number {
-    return this.#runs.size
+    return this.#runs.count
   }
 
-  /** Puts an answered call under a program, in this transaction: what it was doing before is over. It begins after the commit. */
+  /**
+   * Puts an answered call under a program, in this transaction: what it was doing before is over. It begins after the commit; the call of
+   * another node there.
+   */
   async take(
     trx: Trx,
     tenant: Tenant,
@@ -80,10 +87,12 @@ export class LivePrograms {
     await scoped.delete('call_programs').where('id', '=', callId).execute()
     await insertProgram(trx, tenant, { callId, legId }, target, at)
     const state = 'mailbox' in target ? this.#parts.vault.seal(JSON.stringify(target), callId) : null
-    await scoped.update('call_programs').set({ status: 'running', state }).where('id', '=', callId).execute()
+    await scoped.update('call_programs').set({ state }).where('id', '=', callId).execute()
     await scoped.update('participants').set({ step: 'program' }).where('id', '=', legId).execute()
+    const leg = await scoped.find('participants', legId)
     const row = await scoped.find('call_programs', callId)
-    if (row !== undefined) await tellProgram(trx, row, 'call.flow.started', at)
+    if (row === undefined || leg?.node_id !== nodeOf(trx)) return
+    await start(trx, row, at)
     this.#adopt(tenant, callId)
   }
 
@@ -92,11 +101,8 @@ export class LivePrograms {
     const look = async (): Promise<void> => {
       const row = await forTenant(this.#parts.store.db, tenant).find('call_programs', callId)
       const media = this.#media
-      if (row?.status === 'running' && media !== null) {
-        // An assistant that had it before may have listened.
-        await media.request('leg.stop_listen', { legId: row.leg_id })
-        this.#begin(row, null, media)
-      } else if (tries > 0) this.#adopt(tenant, callId, tries - 1)
+      if (row?.status === 'running' && media !== null) await this.#beginTaken(row, media)
+      else if (tries > 0) this.#adopt(tenant, callId, tries - 1)
     }
     this.#parts.later(() => {
       look().catch(error => this.#parts.log.error({ err: error, callId }, 'a call could not be taken'))
@@ -128,7 +134,7 @@ export class LivePrograms {
         await endVoicemail(trx, body.recordingId, null, at)
         return this.#ofVoicemail(trx, body.recordingId, null)
       default: {
-        const input = inputOf(event)
+        const input = inputOfEvent(event)
         if (input === null || !('legId' in body)) return null
         const row = await programOfLeg(trx, body.legId)
         if (row?.status !== 'running' || row.leg_id !== body.legId) return null
@@ -141,7 +147,7 @@ export class LivePrograms {
   async #takenAway(trx: Trx, row: CallProgramRow, at: string): Promise<FollowUp> {
     await endProgram(trx, row, 'transfer', at)
     return async media => {
-      this.#runs.get(row.id)?.stage.stop()
+      this.#runs.stop(row.id)
       await media.request('leg.stop_listen', { legId: row.leg_id })
     }
   }
@@ -151,18 +157,15 @@ export class LivePrograms {
       return async () =>
         this.#parts.log.warn({ callId: row.id, input: input.kind }, 'too much happens to a call at once')
     }
-    return async () => this.#runs.get(row.id)?.stage.wake()
+    return async () => this.#runs.wake(row.id)
   }
 
   async #answered(trx: Trx, legId: string, at: string): Promise<FollowUp | null> {
     const row = await programOfLeg(trx, legId)
     if (row === undefined) return null
     if (row.status !== 'waiting') return null
-    const running = { ...row, status: 'running' as const }
-    const programs = forTenant(trx, tenantOf(row)).update('call_programs')
-    await programs.set({ status: 'running' }).where('id', '=', row.id).execute()
-    await tellProgram(trx, running, 'call.flow.started', at)
-    return async media => this.#begin(running, null, media)
+    const running = await start(trx, row, at)
+    return running === null ? null : async media => this.#begin(running, null, media)
   }
 
   async #ended(trx: Trx, { body, at }: MediaEvent & { name: 'leg.ended' }): Promise<FollowUp | null> {
@@ -170,7 +173,7 @@ export class LivePrograms {
     const row = await programOfLeg(trx, legId)
     if (row === undefined) return null
     await endProgram(trx, row, reason === 'assistant_ended' ? 'assistant_ended' : 'caller_hangup', at)
-    return async () => this.#runs.get(row.id)?.stage.stop()
+    return async () => this.#runs.stop(row.id)
   }
 
   async #messageLeft(trx: Trx, info: RecordingInfo, at: string): Promise<void> {
@@ -196,37 +199,65 @@ export class LivePrograms {
     if (row?.status === 'running') await insertInput(trx, this.#parts.vault, row, what)
   }
 
-  /** Lets the programs that ring somebody look at what they were told. */
+  /** Lets the programs that ring somebody look at what they were told, and begins those that other nodes have put calls of ours under. */
   wake(): void {
-    for (const { stage } of this.#runs.values()) if (stage.isRinging) stage.wake()
+    this.#runs.wakeRinging()
+    const media = this.#media
+    if (media === null || this.#isLooking) return
+    this.#isLooking = true
+    this.#beginGiven(media)
+      .catch(error => this.#parts.log.error({ err: error }, 'calls given by other nodes could not be taken'))
+      .finally(() => {
+        this.#parts.later(() => {
+          this.#isLooking = false
+        }, LOOK_MS)
+      })
   }
 
   // ------------------------------------------------------------------ runs
 
+  async #beginGiven(media: MediaPort): Promise<void> {
+    const { store, now } = this.#parts
+    const given = await store.db
+      .selectFrom('call_programs')
+      .innerJoin('participants', 'participants.id', 'call_programs.leg_id')
+      .selectAll('call_programs')
+      .where('call_programs.status', '=', 'waiting')
+      // An answered call's; others wait for that.
+      .where('participants.step', '=', 'program')
+      .where('participants.node_id', '=', nodeOf(store.db))
+      .execute()
+    for (const row of given) {
+      const running = await store.transaction(trx => start(trx, row, now().toISOString()))
+      if (running !== null) await this.#beginTaken(running, media)
+    }
+  }
+
+  /** An assistant that had the call before may have listened. */
+  async #beginTaken(row: CallProgramRow, media: MediaPort): Promise<void> {
+    this.#runs.stop(row.id)
+    await media.request('leg.stop_listen', { legId: row.leg_id })
+    this.#begin(row, null, media)
+  }
+
   #begin(row: CallProgramRow, leg: LegSnapshot | null, media: MediaPort): void {
-    const before = this.#runs.get(row.id)
-    before?.stage.stop()
     const { store, log } = this.#parts
-    const run = async (): Promise<void> => {
-      await before?.done
+    const open = async (): Promise<Stage | null> => {
       const call = await forTenant(store.db, tenantOf(row)).find('calls', row.id)
-      if (call === undefined || call.ended_at !== null) return
-      const stage = new Stage(this.#parts, media, row, call, leg)
-      const entry = { stage, done }
-      this.#runs.set(row.id, entry)
+      return call === undefined || call.ended_at !== null ? null : new Stage(this.#parts, media, row, call, leg)
+    }
+    const lead = async (stage: Stage): Promise<void> => {
       try {
         await this.#lead(stage)
       } catch (error) {
-        if (!(error instanceof Stopped)) {
-          log.error({ err: error, callId: row.id }, 'a call could not be led on')
-          await media.request('leg.hangup', { legId: row.leg_id, reason: 'internal_error' })
-        }
-      } finally {
-        if (this.#runs.get(row.id) === entry) this.#runs.delete(row.id)
+        if (error instanceof Stopped) return
+        log.error({ err: error, callId: row.id }, 'a call could not be led on')
+        await media.request('leg.hangup', { legId: row.leg_id, reason: 'internal_error' })
       }
     }
-    const done: Promise<void> = Promise.resolve().then(run)
-    done.catch(error => log.error({ err: error, callId: row.id }, 'a call could not be led'))
+    this.#runs
+      .begin(row.id, open, lead)
+      .catch(error => log.error({ err: error, callId: row.id }, 'a call could not be led'))
   }
 
   async #lead(stage: Stage): Promise<void> {
@@ -280,42 +311,23 @@ export class LivePrograms {
       const call = await forTenant(store.db, tenantOf(row)).find('calls', row.id)
       if (call === undefined || call.ended_at !== null || leg === undefined) {
         await store.transaction(trx => endProgram(trx, row, 'caller_hangup', now().toISOString()))
-        this.#runs.get(row.id)?.stage.stop()
+        this.#runs.stop(row.id)
       } else if (row.status === 'running') this.#begin(row, leg, media)
     }
   }
 
   /** Ends the runs of this process; their calls go on, and the next process takes them up. Idempotent. */
   async close(): Promise<void> {
-    const runs = [...this.#runs.values()]
-    for (const { stage } of runs) stage.stop()
-    await Promise.all(runs.map(({ done }) => done))
+    await this.#runs.close()
   }
 }
 
-/** What a program gets to know of an event of its own leg; null: nothing. */
-function inputOf(event: MediaEvent): ProgramInput | null {
-  const { at } = event
-  switch (event.name) {
-    case 'leg.collected': {
-      const { collectId, digits, utterance } = event.body
-      return { kind: 'collected', collectId, digits, utterance: utterance && clipped(utterance) }
-    }
-    case 'play.started':
-      return { kind: 'play_started', playId: event.body.playId, at }
-    case 'play.finished': {
-      const { playId, ended, heardMs } = event.body
-      return { kind: 'played', playId, ended, heardMs }
-    }
-    case 'leg.speech_started':
-      return { kind: 'speech_started', bargedIn: event.body.bargedIn, at }
-    case 'leg.utterance':
-      return { kind: 'utterance', utterance: clipped(event.body.utterance) }
-    default:
-      return null
-  }
+/** From now on the program leads its call; null: it does already, or no more. */
+async function start(trx: Trx, row: CallProgramRow, at: string): Promise<CallProgramRow | null> {
+  const programs = forTenant(trx, tenantOf(row)).update('call_programs').set({ status: 'running' })
+  const started = programs.where('id', '=', row.id).where('status', '=', 'waiting')
+  if ((await started.executeTakeFirst()).numUpdatedRows === 0n) return null
+  const running = { ...row, status: 'running' as const }
+  await tellProgram(trx, running, 'call.flow.started', at)
+  return running
 }
-
-/** A speech provider may answer anything: nobody says more than this in one breath [characters]. */
-const MAX_HEARD = 2000
-const clipped = (utterance: Utterance): Utterance => ({ ...utterance, text: utterance.text.slice(0, MAX_HEARD) })

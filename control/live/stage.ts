@@ -200,6 +200,8 @@ export class Stage {
         .set({ leg_id: this.legId, ...set })
         .where('id', '=', this.#row.id)
         .where('status', '=', 'running')
+        // Another may have the call meanwhile, under the same ID.
+        .where('created', '=', this.#row.created)
         .executeTakeFirst()
       if (numUpdatedRows === 0n || !(await isLed(trx, this.#row))) throw new Stopped()
       if (taken.length > 0) await scoped.delete('call_inputs').where('id', 'in', taken).execute()

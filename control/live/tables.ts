@@ -12,7 +12,7 @@ export interface LiveTables {
 }
 
 /**
- * `waiting`: its call has not been answered. `running`: it leads the call. `ended`: it leads the call no more.
+ * `waiting`: its call has not been answered, or was given to it by another node than the call's. `running`: it leads the call. `ended`: it leads the call no more.
  */
 export type ProgramStatus = 'waiting' | 'running' | 'ended'
 export type ProgramKind = 'flow' | 'assistant' | 'voicemail'

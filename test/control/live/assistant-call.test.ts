@@ -233,4 +233,28 @@ test('nobody listens for an assistant any more whose call was transferred over t
   await world.close()
 })
 
+test('a call that another node gives to an assistant is led by the node that has it', async () => {
+  const world = await makeLiveWorld()
+  const id = await makeAssistant(world)
+  const { media, store } = world
+  media.dialIn('part_1', '3000')
+  const callId = await callOf(world, 'part_1')
+  await until(() => saidTo(world, 'part_1').length === 1)
+  const livesOn = (node_id: string) => store.db.updateTable('participants').set({ node_id }).execute()
+  const [leg] = await store.db.selectFrom('participants').select('node_id').execute()
+  // As if the request came to a node that has not got the call.
+  await livesOn('another')
+  assert.is((await world.ask(`POST /v1/calls/${callId}/transfer`, { assistant_id: id })).status, 200)
+  const status = async () => (await world.ask(`GET /v1/calls/${callId}/flow_run`)).body.status
+  assert.is(await status(), 'waiting')
+  assert.is(media.sent('leg.listen').length, 1)
+  await livesOn(leg?.node_id ?? '')
+  while (media.sent('leg.listen').length < 2) {
+    world.programs.wake()
+    await new Promise(resolve => setTimeout(resolve, 50))
+  }
+  assert.is(await status(), 'running')
+  await world.close()
+})
+
 test.run()

@@ -1,0 +1,68 @@
+import type { Stage } from './stage.ts'
+
+interface Run {
+  /** Null: it is still being set up. */
+  stage: Stage | null
+  isStopped: boolean
+  done: Promise<void>
+}
+
+/** The programs that this process runs: of each call one at a time, from the moment in which it is asked for. */
+export class Runs {
+  readonly #runs = new Map<string, Run>()
+
+  get count(): number {
+    return this.#runs.size
+  }
+
+  /**
+   * Stops what led the call before, waits until that is over, and leads it from the stage that `open` gives; null: there is nothing to
+   * lead any more. Resolves, or rejects, when the run is over.
+   */
+  begin(callId: string, open: () => Promise<Stage | null>, lead: (stage: Stage) => Promise<void>): Promise<void> {
+    const before = this.#runs.get(callId)
+    this.stop(callId)
+    const run: Run = { stage: null, isStopped: false, done: Promise.resolve() }
+    const go = async (): Promise<void> => {
+      try {
+        await before?.done
+        if (run.isStopped) return
+        run.stage = await open()
+        if (run.isStopped || run.stage === null) return
+        await lead(run.stage)
+      } finally {
+        if (this.#runs.get(callId) === run) this.#runs.delete(callId)
+      }
+    }
+    this.#runs.set(callId, run)
+    const over = go()
+    // Who waits for its end does not care how it ended.
+    run.done = over.catch(() => {})
+    return over
+  }
+
+  /** Idempotent. */
+  stop(callId: string): void {
+    const run = this.#runs.get(callId)
+    if (run === undefined) return
+    run.isStopped = true
+    run.stage?.stop()
+  }
+
+  /** Lets the program of a call look at what is new. */
+  wake(callId: string): void {
+    this.#runs.get(callId)?.stage?.wake()
+  }
+
+  /** The same for all that ring somebody. */
+  wakeRinging(): void {
+    for (const { stage } of this.#runs.values()) if (stage?.isRinging === true) stage.wake()
+  }
+
+  /** Stops them all; resolves when they are over. */
+  async close(): Promise<void> {
+    const runs = [...this.#runs.entries()]
+    for (const [callId] of runs) this.stop(callId)
+    await Promise.all(runs.map(([, { done }]) => done))
+  }
+}
