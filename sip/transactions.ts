@@ -163,11 +163,12 @@ export class Transactions {
     this.#remove(transaction)
   }
 
-  /** Everything under way to a peer ends as unreachable. */
+  /** Everything under way to a peer ends as unreachable; what one may not reach who is held to public addresses, others may. */
   transportFailed(to: Peer, now: number): void {
     for (const transaction of [...this.#clients.values()]) {
       const other = transaction.to
       if (other.transport !== to.transport || other.host !== to.host || other.port !== to.port) continue
+      if ((other.publicOnly === true) !== (to.publicOnly === true)) continue
       this.#input(transaction, 'transportError', now)
     }
   }

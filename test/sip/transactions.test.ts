@@ -224,6 +224,13 @@ test('a transport failure ends what is under way to that peer only', () => {
   assert.equal(bench.log, ['0 OPTIONS', '0 unreachable'])
 })
 
+test('a call that may not reach a private address ends no call of others to it', () => {
+  const bench = new Bench()
+  bench.start('INVITE', UDP)
+  bench.transactions.transportFailed({ ...UDP, publicOnly: true }, 1)
+  assert.equal(bench.log, ['0 INVITE'])
+})
+
 test('deadlines fire in order of time and can be cancelled', () => {
   const deadlines = new Deadlines()
   const fired: number[] = []
