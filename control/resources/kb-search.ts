@@ -28,6 +28,7 @@ const searchBody = input({
 
 const passageSchema = Type.Object({
   object: Type.Literal('kb_passage'),
+  livemode: Type.Boolean(),
   document_id: Type.String(),
   document_name: Type.String(),
   position: Type.Integer({ description: 'Its place in the document, from 0.' }),
@@ -90,7 +91,14 @@ async function passagesByIds(store: Store, tenant: Parameters<typeof forTenant>[
   return new Map(
     passages.map(({ id, document_id, position, text }) => [
       id,
-      { object: 'kb_passage' as const, document_id, document_name: names.get(document_id) ?? '', position, text },
+      {
+        object: 'kb_passage' as const,
+        livemode: tenant.livemode,
+        document_id,
+        document_name: names.get(document_id) ?? '',
+        position,
+        text,
+      },
     ]),
   )
 }

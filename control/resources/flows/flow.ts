@@ -222,7 +222,7 @@ export async function validateFlow(deps: FlowDeps, context: Context, body: Stati
   const stored = row === undefined ? emptyGraph(graph.kind ?? 'voice') : graphOf(row)
   const merged = { ...mergeGraph(stored, graph), kind: graph.kind ?? stored.kind }
   const issues = await issuesOf(deps, deps.store.db, context, merged, { kind: row?.kind, flowId: row?.id })
-  return { object: 'flow_validation' as const, valid: isValid(issues), issues }
+  return { object: 'flow_validation' as const, livemode: context.livemode, valid: isValid(issues), issues }
 }
 
 /** `flowId`: of the flow that the graph is for, which may lead to itself before it is published. */

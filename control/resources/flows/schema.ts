@@ -80,6 +80,7 @@ export const simulateBody = input({
 
 export const flowValidationSchema = Type.Object({
   object: Type.Literal('flow_validation'),
+  livemode: Type.Boolean(),
   valid: Type.Boolean({ description: 'No errors: it can be published.' }),
   issues: Type.Array(
     Type.Object({

@@ -143,7 +143,7 @@ test('a draft with errors is not published: 409 lists them', async () => {
 test('POST /flows/validate checks a graph without saving it', async () => {
   const before = (await live('GET /v1/flows?limit=100')).body.data.length
   const good = await live('POST /v1/flows/validate', { graph: GRAPH })
-  assert.equal([good.status, good.body], [200, { object: 'flow_validation', valid: true, issues: [] }])
+  assert.equal([good.status, good.body], [200, { object: 'flow_validation', livemode: true, valid: true, issues: [] }])
   const bad = await live('POST /v1/flows/validate', {
     graph: { nodes: [{ key: 'start', type: 'start', transitions: [always(null)] }] },
   })

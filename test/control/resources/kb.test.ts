@@ -89,7 +89,17 @@ test('a search gives the passages that have words of the query, best first, in a
     object: 'kb_search',
     livemode: true,
     query: 'sundays',
-    data: [{ object: 'kb_passage', document_id: hours.id, document_name: 'Hours', position: 0, text: HOURS, score: 1 }],
+    data: [
+      {
+        object: 'kb_passage',
+        livemode: true,
+        document_id: hours.id,
+        document_name: 'Hours',
+        position: 0,
+        text: HOURS,
+        score: 1,
+      },
+    ],
   })
   await close()
 })
