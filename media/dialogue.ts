@@ -38,7 +38,7 @@ export class Dialogue {
   readonly #playback: LegPlayback
   readonly #hearing: Hearing
   #collect: Collect | null = null
-  /** A secret entry has ended, by length or time, and the party may type on: until it collects again or moves, its keys are secret. */
+  /** A secret entry has ended, however, and the party may type on: until it collects again or moves, its keys are secret. */
   #typesSecret = false
 
   constructor(leg: Leg, options: DialogueOptions, hooks: DialogueHooks) {
@@ -141,9 +141,8 @@ export class Dialogue {
     utterance: Events['leg.collected']['utterance'],
   ): void {
     if (this.#collect === null) return
-    const { legId, collectId, sensitive } = this.#collect.request
+    const { legId, collectId } = this.#collect.request
     this.#dropCollect()
-    this.#typesSecret = sensitive
     this.#playback.stop()
     this.#hooks.emit('leg.collected', { legId, collectId, utterance, ...result })
   }
@@ -151,6 +150,7 @@ export class Dialogue {
   #dropCollect(): void {
     const collect = this.#collect
     this.#collect = null
+    if (collect !== null) this.#typesSecret = collect.request.sensitive
     if (collect?.request.speech != null && this.#hearing.listen === collect.request.speech) this.#listenTo(null)
   }
 

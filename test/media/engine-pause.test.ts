@@ -281,4 +281,21 @@ test('keys typed on after a secret entry that ended by its length are as secret,
   assert.is(engine.of('leg.dtmf').at(-1)?.key, '5')
 })
 
+test('a secret entry that something played cuts short stays secret for who types on', async () => {
+  const entry = { legId: CALLER, collectId: 'c1', prompts: [], terminators: '', interDigitTimeoutMs: 3000 }
+  await engine.engine.collect({ ...entry, maxDigits: 4, firstDigitTimeoutMs: 5000, sensitive: true })
+  pressKey(1)
+  engine.run(5)
+  const source = { kind: 'prompt' as const, name: 'enter-pin' as const }
+  await engine.preload(source)
+  await engine.engine.play({ legId: CALLER, playId: 'p1', sources: [source], loop: false, hangupAfter: null })
+  pressKey(2)
+  engine.run(5)
+  assert.equal(
+    engine.of('leg.dtmf').map(({ key }) => key),
+    ['*', '*'],
+  )
+  assert.is(agent.received.events.length, 0)
+})
+
 test.run()
