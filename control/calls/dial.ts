@@ -7,6 +7,7 @@ import { type Problem, problem } from '../http/errors.ts'
 import { hostProblem } from '../http/url-policy.ts'
 import { newId } from '../ids.ts'
 import { endProgram, insertProgram, type ProgramTarget, programOfLeg } from '../live/records.ts'
+import { endUnbegun } from '../live/transcripts.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Db, Store, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
@@ -162,6 +163,7 @@ async function refused(deps: DialDeps, legId: string, failure: string, message: 
       await endLeg(trx, rows, { reason, sipCode: null, quality: null }, at)
       const program = await programOfLeg(trx, legId)
       if (program !== undefined) await endProgram(trx, program, 'error', at)
+      await endUnbegun(trx, legId, at)
     }
   })
   if (failure === 'unavailable') return mediaUnavailable(message)

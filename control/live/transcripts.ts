@@ -15,6 +15,8 @@ import type { TranscriptRow } from './tables.ts'
 /** The segments of a transcript that are shown; the longest call has fewer. */
 const MAX_SEGMENTS = 20_000
 
+const UNANSWERED = { status: 'failed', failed_reason: 'The call was not answered.' } as const
+
 /** Asks for a call's transcript; it begins once the call is answered. */
 export const wantTranscript = (
   trx: Trx,
@@ -59,6 +61,9 @@ export async function onTranscriptEvent(parts: TranscriptParts, trx: Trx, event:
       return ofLeg(parts, trx, event.body.legId)
     case 'room.opened':
       return ofSession(parts, trx, event.body.roomId, event.at)
+    case 'leg.ended':
+      await endUnbegun(trx, event.body.legId, event.at)
+      return null
     case 'transcript.segment':
       await addSegment(trx, event.body)
       return null
@@ -73,7 +78,13 @@ export async function onTranscriptEvent(parts: TranscriptParts, trx: Trx, event:
 }
 
 async function ofLeg(parts: TranscriptParts, trx: Trx, legId: string): Promise<FollowUp | null> {
-  const row = await trx
+  const row = await wantedOf(trx, legId)
+  return row === undefined ? null : start(parts, trx, row, { legId })
+}
+
+/** Of the call whose own leg this is. */
+const wantedOf = (trx: Trx, legId: string): Promise<TranscriptRow | undefined> =>
+  trx
     .selectFrom('transcripts')
     .innerJoin('participants', 'participants.call_id', 'transcripts.id')
     .selectAll('transcripts')
@@ -81,7 +92,11 @@ async function ofLeg(parts: TranscriptParts, trx: Trx, legId: string): Promise<F
     .where('participants.ring_id', 'is', null)
     .where('transcripts.status', '=', 'wanted')
     .executeTakeFirst()
-  return row === undefined ? null : start(parts, trx, row, { legId })
+
+/** A call has ended that was never answered: nobody waits for what was said in it. */
+export async function endUnbegun(trx: Trx, legId: string, at: string): Promise<void> {
+  const row = await wantedOf(trx, legId)
+  if (row !== undefined) await end(trx, row, UNANSWERED, at)
 }
 
 /** A conference session, where its room says so. */
@@ -188,11 +203,15 @@ export async function endLostTranscripts(trx: Trx, at: string): Promise<void> {
     .selectFrom('transcripts')
     .innerJoin('calls', 'calls.id', 'transcripts.id')
     .selectAll('transcripts')
-    .where('transcripts.status', '=', 'running')
+    .where('transcripts.status', 'in', ['wanted', 'running'])
     .where('calls.node_id', '=', nodeOf(trx))
     .where('calls.ended_at', 'is not', null)
     .execute()
   for (const row of rows) {
+    if (row.status === 'wanted') {
+      await end(trx, row, UNANSWERED, at)
+      continue
+    }
     await endTranscript(trx, row, null, at)
     await wantNotes(trx, row.id, at)
   }

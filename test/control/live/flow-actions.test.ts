@@ -462,4 +462,21 @@ test('a transcript has who said what and when, and is told when it is whole', as
   await world.close()
 })
 
+test('a transcript of a call that nobody answers, or that cannot be placed, has failed, and says why', async () => {
+  const world = await makeLiveWorld()
+  const { media, store } = world
+  const callId = await world.make('/calls', { to: 'sip:bob@192.0.2.9', transcribe: true })
+  const { legId } = await media.command('leg.dial')
+  media.hangUp(legId, 'busy', 486)
+  await media.committed()
+  media.overrides.set('leg.dial', () => ({ failure: 'capacity', message: 'full' }))
+  assert.is((await world.ask('POST /v1/calls', { to: 'sip:bob@192.0.2.9', transcribe: true })).status, 429)
+  const rows = await store.db.selectFrom('transcripts').select(['status', 'failed_reason']).execute()
+  const failed = { status: 'failed', failed_reason: 'The call was not answered.' }
+  assert.equal(rows, [failed, failed])
+  const { body: events } = await world.ask(`GET /v1/calls/${callId}/events?limit=100`)
+  assert.ok(events.data.some(({ type }: { type: string }) => type === 'call.transcript.failed'))
+  await world.close()
+})
+
 test.run()
