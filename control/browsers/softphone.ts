@@ -19,7 +19,7 @@ export interface SoftphoneDeps extends PlacingDeps {
 }
 
 const WISHES: readonly unknown[] = ['available', 'away', 'offline'] satisfies AgentWish[]
-const ADDRESS = /^(\+[1-9][0-9]{1,14}|sip:[^\s<>"]{1,300})$/
+const E164 = /^\+[1-9][0-9]{1,14}$/
 const EXTENSION = /^[0-9]{2,8}$/
 /** What can be dialled: a number, an extension, or the name that a route has. */
 const DIALLED = /^\+?[A-Za-z0-9._-]{1,64}$/
@@ -116,9 +116,9 @@ export class Softphones {
     return refused ?? { type: 'done', message: `Transferred to ${to}.` }
   }
 
-  /** A number, a SIP address, or the extension of a member. */
+  /** A number, or the extension of a member: as by dialling, no SIP address of a stranger is reached. */
   async #target(session: BrowserSessionRow, to: string): Promise<PartyTarget | Problem> {
-    if (ADDRESS.test(to)) return { type: 'number', to }
+    if (E164.test(to)) return { type: 'number', to }
     const user = EXTENSION.test(to)
       ? await forTenant(this.#deps.store.db, tenantOf(session))
           .select('users')
@@ -127,7 +127,7 @@ export class Softphones {
           .executeTakeFirst()
       : undefined
     if (user !== undefined) return { type: 'user', id: user.id }
-    return problem('parameter_invalid', 'That is no number, SIP address or extension.', { param: 'to' })
+    return problem('parameter_invalid', 'That is no number or extension.', { param: 'to' })
   }
 
   /** The call that the agent talks in. */
