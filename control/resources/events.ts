@@ -73,7 +73,9 @@ export function eventRoutes(deps: { store: Store }): Route[] {
       errors: [404],
       handler: async (context, { params, query }) => {
         const tables = forTenant(store.db, context)
-        if ((await tables.find('calls', params.id)) === undefined) return missing('call', params.id)
+        // A call that a client token names is followed before it starts (specification, "POST /client_tokens").
+        const found = (await tables.find('calls', params.id)) ?? (await tables.find('client_tokens', params.id))
+        if (found === undefined) return missing('call', params.id)
         const rows = tables.select('events').selectAll().where('call_id', '=', params.id)
         return page(rows, query, `/v1/calls/${params.id}/events`, shownTo(context))
       },

@@ -1,5 +1,8 @@
 import * as assert from 'uvu/assert'
+import { newId } from '../../../control/ids.ts'
+import { phrasesOf } from '../../../control/phrases.ts'
 import { DEFAULT_SETTINGS } from '../../../control/resources/queues/queue.ts'
+import { forTenant } from '../../../control/tenancy.ts'
 import { suite } from '../../harness.ts'
 import { makeQueueWorld, type QueueWorld } from './queue-world.ts'
 
@@ -257,6 +260,37 @@ test('hold.announce_position: callers are told their place when they come, and a
   assert.equal(said(second), [['Welcome.', 'You are number 2 in line.'], ['tone']])
   await world.later(30_000)
   assert.equal(said(second).slice(2), [['You are number 2 in line.'], ['tone']])
+  await world.close()
+})
+
+test("voice_assistant_id: the queue's announcements are spoken by the voice of that assistant, in its language", async () => {
+  const world = await makeQueueWorld()
+  const id = newId('assistant')
+  const settings = JSON.stringify({ language: 'de', voice: { voice: 'klara' } })
+  const times = { created: world.clock.now().toISOString(), updated: world.clock.now().toISOString() }
+  await forTenant(world.store.db, world.tenant).insert('assistants', { id, name: 'Klara', settings, ...times })
+  const hold = { ...DEFAULT_SETTINGS.hold, announcement: 'Willkommen.', announce_position: true }
+  await world.call(await world.addQueue({ hold, voice_assistant_id: id }))
+  await world.settle()
+  const said = world.media.sent.find(({ name }) => name === 'leg.play')!.body as { sources: object[] }
+  const voice = { kind: 'speech', voice: 'klara', language: 'de' }
+  assert.equal(said.sources, [
+    { ...voice, text: 'Willkommen.' },
+    { ...voice, text: phrasesOf('de').next },
+  ])
+  await world.close()
+})
+
+test('overflow.action voicemail: the caller may leave a message for the queue; so where an action has nobody to act on', async () => {
+  const { world } = await withAgents({})
+  for (const action of ['voicemail', 'assistant', 'agent', 'queue'] as const) {
+    const overflow = { ...DEFAULT_SETTINGS.overflow, when_no_agents: true, action }
+    const queue = await world.addQueue({ overflow })
+    const caller = await world.call(queue)
+    await world.settle()
+    const { legId, program } = world.handed.at(-1)!
+    assert.equal([legId, program], [caller, { type: 'voicemail', queueId: queue, userId: null }], action)
+  }
   await world.close()
 })
 

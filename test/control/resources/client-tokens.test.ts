@@ -56,6 +56,17 @@ test('a client token is a signed JWT for one call to one assistant; the answer c
   await app.close()
 })
 
+test('the call can be followed before it starts: its events are a list that is empty yet, to its own organisation and mode', async () => {
+  const app = await makeWholeApp()
+  const { call_id } = (await app.live('POST /v1/client_tokens')).body
+  const { status, body } = await app.live(`GET /v1/calls/${call_id}/events`)
+  assert.equal([status, body.data, body.has_more], [200, [], false])
+  assert.is((await app.test(`GET /v1/calls/${call_id}/events`)).status, 404)
+  const { body: none } = await app.live('GET /v1/calls/call_none/events')
+  assert.is(none.error.code, 'resource_missing')
+  await app.close()
+})
+
 test('the token works once', async () => {
   const app = await makeWholeApp()
   const { token, call_id } = (await app.live('POST /v1/client_tokens')).body

@@ -1,0 +1,53 @@
+import * as assert from 'uvu/assert'
+import { suite } from '../../harness.ts'
+import { START } from '../app-harness.ts'
+import { makeWholeApp, type WholeApp } from '../whole-app.ts'
+
+const test = suite('control/browsers/guests')
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+const after = (ms: number): string => new Date(START.getTime() + ms).toISOString()
+
+/** What the link answers who fills in its form: the status, and the reason of a refusal. */
+async function enter({ live }: WholeApp, joinUrl: string): Promise<[number, string | null]> {
+  const { status, body } = await live(`POST ${new URL(joinUrl).pathname}`, { name: 'Eve' })
+  return [status, body.error?.details?.reason ?? null]
+}
+
+test('a guest joins a scheduled room from 15 minutes before an occurrence until 2 hours after its end', async () => {
+  const app = await makeWholeApp()
+  const schedule = { start_at: after(HOUR_MS), end_at: after(2 * HOUR_MS) }
+  const { join_url } = (await app.live('POST /v1/conference_rooms', { name: 'Board', schedule })).body
+  app.clock.advance(45 * MINUTE_MS - 1)
+  assert.equal(await enter(app, join_url), [409, 'not_open'])
+  app.clock.advance(1)
+  assert.equal(await enter(app, join_url), [201, null])
+  app.clock.advance(75 * MINUTE_MS + 2 * HOUR_MS)
+  assert.equal(await enter(app, join_url), [201, null], 'the last moment')
+  app.clock.advance(1)
+  assert.equal(await enter(app, join_url), [409, 'not_open'])
+  await app.close()
+})
+
+test('a room with active false cannot be joined by its link', async () => {
+  const app = await makeWholeApp()
+  const { id, join_url } = (await app.live('POST /v1/conference_rooms', { name: 'Board' })).body
+  assert.equal(await enter(app, join_url), [201, null])
+  await app.live(`PATCH /v1/conference_rooms/${id}`, { active: false })
+  assert.equal(await enter(app, join_url), [409, 'closed'])
+  await app.close()
+})
+
+test('creating a new guest link invalidates the previous one at once', async () => {
+  const app = await makeWholeApp()
+  const { id, join_url } = (await app.live('POST /v1/conference_rooms', { name: 'Board' })).body
+  const next = (await app.live(`POST /v1/conference_rooms/${id}/links`)).body.join_url
+  assert.is((await enter(app, join_url))[0], 404)
+  assert.is((await app.live(`GET ${new URL(join_url).pathname}`)).status, 404)
+  assert.equal(await enter(app, next), [201, null])
+  await app.close()
+})
+
+test.run()
