@@ -1,7 +1,7 @@
 /**
- * The test command. First the unit tests, two at a time, in processes that each run many files; those that open a store run on
+ * The test command. First the unit tests, side by side, in processes that each run many files; those that open a store run on
  * SQLite, and again on the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`. Then what starts the product, each file in a process
- * of its own: first those that mostly wait, side by side, then one by one those that judge audio by its timing or load the machine.
+ * of its own: three at a time what mostly waits, two at a time what takes a core, and one by one what judges audio by its timing.
  * `npm test -- PATTERN…` runs the files whose path holds a pattern.
  */
 import { readdirSync, readFileSync } from 'node:fs'
@@ -19,8 +19,12 @@ const startsProduct = (path: string): boolean => /^(e2e|interop|fuzz)\//.test(pa
 const onSqliteAlone = (path: string): boolean => /^control\/conformance\/(parameters|properties)\.test/.test(path)
 /** A file says so in a comment, with the reason. */
 const wantsOwnProcess = (path: string): boolean => readFileSync(new URL(path, folder), 'utf8').includes('Own process:')
+/** Audio is judged by when it comes, or by what is understood of it: alone. */
 const judgesTiming = (path: string): boolean =>
-  /^(e2e\/(bad-receivers|browser-wire|card-payment|recording|streams)|interop\/(sipp-rate|three-makes))\.test/.test(
+  /^(e2e\/(assistant|card-payment|control-killed|recording|streams)|interop\/(sipp-rate|three-makes))\.test/.test(path)
+/** An attack, or one death after the other, takes a core: two at a time. */
+const takesCore = (path: string): boolean =>
+  /^(fuzz\/|e2e\/(bad-receivers|browser-wire|control-killed-often|media-killed|speech)\.)/.test(
     path,
   )
 
@@ -62,7 +66,7 @@ const runProducts = (paths: string[], width: number): Promise<void> =>
   sideBySide(paths, width, async path => report(path, await runAlone(path, env)))
 
 async function runUnits(paths: string[], label: string, variables: (slot: number) => Variables): Promise<void> {
-  const environments = [0, 1].map(slot => ({ ...env, ...variables(slot) }))
+  const environments = [0, 1, 2].map(slot => ({ ...env, ...variables(slot) }))
   const workers = environments.map(environment => new Worker(environment))
   await sideBySide(paths, workers.length, async (path, slot) => {
     const run = wantsOwnProcess(path) ? runAlone(path, environments[slot]!) : workers[slot]!.run(path)
@@ -97,10 +101,9 @@ const units = files.filter(path => !startsProduct(path))
 const products = files.filter(startsProduct)
 await runUnits(units, '', () => ({}))
 await runOnPostgres(units.filter(path => opensStore(path) && !onSqliteAlone(path)))
-await runProducts(
-  products.filter(path => !judgesTiming(path)),
-  3,
-)
+const others = products.filter(path => !takesCore(path) && !judgesTiming(path))
+await runProducts(others, 3)
+await runProducts(products.filter(takesCore), 2)
 await runProducts(products.filter(judgesTiming), 1)
 if (skips.length > 0) console.log(`\nSkipped:\n${skips.join('\n')}`)
 console.log(`\n${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`)
