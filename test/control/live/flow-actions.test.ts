@@ -234,6 +234,24 @@ test('a caller who leaves a message makes a voicemail of the queue, and a callba
   await world.close()
 })
 
+test("a queue's voicemail.message is played before the beep, and voicemail.max_seconds is the longest message", async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  const overflow = { when_no_agents: true, action: 'voicemail' }
+  const voicemail = { message: 'The bakery is shut.', max_seconds: 45 }
+  const id = await world.make('/queues', { name: 'Sales', overflow, voicemail })
+  await world.make('/inbound_routes', { match: { to: '2000' }, target: { type: 'queue', id } })
+  media.dialIn('part_1', '2000', '+15550100199')
+  const { prompts, firstDigitTimeoutMs } = await media.command('leg.collect', 'part_1')
+  assert.equal([prompts, firstDigitTimeoutMs], [[{ kind: 'tone', name: 'beep' }], 45_000])
+  const said = media.sent('leg.play').flatMap(({ sources }) => sources.filter(({ kind }) => kind === 'speech'))
+  assert.equal(
+    said.map(source => (source as { text: string }).text),
+    ['The bakery is shut.'],
+  )
+  await world.close()
+})
+
 test('a flow books a callback for its caller', async () => {
   const world = await makeLiveWorld()
   const { media } = world
