@@ -24,9 +24,7 @@ const judgesTiming = (path: string): boolean =>
   /^(e2e\/(assistant|card-payment|control-killed|recording|streams)|interop\/(sipp-rate|three-makes))\.test/.test(path)
 /** An attack, or one death after the other, takes a core: two at a time. */
 const takesCore = (path: string): boolean =>
-  /^(fuzz\/|e2e\/(bad-receivers|browser-wire|control-killed-often|media-killed|speech)\.)/.test(
-    path,
-  )
+  /^(fuzz\/|e2e\/(bad-receivers|browser-wire|control-killed-often|media-killed|speech)\.)/.test(path)
 
 const totals = { passed: 0, failed: 0, skipped: 0 }
 const skips: string[] = []
