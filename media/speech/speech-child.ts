@@ -7,6 +7,8 @@ const FIRST_BACKOFF_MS = 100
 const MAX_BACKOFF_MS = 5000
 /** A process that served this long has not died of its start: the next one is started at once. */
 const STABLE_MS = 10_000
+/** It says every ten seconds what memory it holds; one that has said nothing for so long hangs, and takes nothing either [ms]. */
+const MAX_SILENCE_MS = 120_000
 
 export interface SpeechChildHooks {
   told(message: FromSpeech): void
@@ -23,6 +25,8 @@ export class SpeechChild {
   #process: ChildProcess | null = null
   #waiting: NodeJS.Timeout | null = null
   #backoffMs = 0
+  /** When it last said something, or was started [ms]. */
+  #heardAt = 0
   #isClosed = false
 
   constructor(config: SpeechConfig, hooks: SpeechChildHooks) {
@@ -41,8 +45,11 @@ export class SpeechChild {
     const child = fork(fileURLToPath(url), { execArgv, serialization: 'advanced' })
     const startedAt = performance.now()
     this.#process = child
+    this.#heardAt = startedAt
     child.on('message', message => {
-      if (child === this.#process) this.#hooks.told(message as FromSpeech)
+      if (child !== this.#process) return
+      this.#heardAt = performance.now()
+      this.#hooks.told(message as FromSpeech)
     })
     const ended = (code: number | null, signal: NodeJS.Signals | null): void => {
       if (child === this.#process) this.#ended(code, signal, performance.now() - startedAt)
@@ -62,6 +69,11 @@ export class SpeechChild {
     if (this.#process === null) return false
     this.#write(request)
     return true
+  }
+
+  /** Ends a process that hangs, so that the next one is started. `now` monotonic [ms]. */
+  endSilent(now: number): void {
+    if (now - this.#heardAt > MAX_SILENCE_MS) this.#process?.kill('SIGKILL')
   }
 
   #write(message: ToSpeech): void {

@@ -51,7 +51,10 @@ export class SpeechHost {
       told: message => this.#told(message),
       died: (exit, waitMs) => this.#died(exit, waitMs),
     })
-    this.#sweep = setInterval(() => this.#giveUpLate(performance.now()), SWEEP_MS).unref()
+    this.#sweep = setInterval(() => {
+      this.#giveUpLate(performance.now())
+      this.#child.endSilent(performance.now())
+    }, SWEEP_MS).unref()
     if (config.preload) this.#child.start()
   }
 

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { SpeechChild } from '../../../media/speech/speech-child.ts'
 import { SpeechClient } from '../../../media/speech/speech-client.ts'
 import { SpeechHost } from '../../../media/speech/speech-host.ts'
 import { abilitiesOf, OFFLINE_SPEECH } from '../../../media/speech/speech-protocol.ts'
@@ -66,6 +67,26 @@ test(
         { code: null, signal: 'SIGKILL', waitMs: 100, open: 1 },
       ],
     )
+  },
+  STARTING,
+)
+
+test(
+  'a process that hangs is ended, and another one takes its place',
+  async () => {
+    let tellDeath = (_signal: string | null): void => {}
+    const died = new Promise<string | null>(resolve => {
+      tellDeath = resolve
+    })
+    const child = new SpeechChild(OFFLINE_SPEECH, { told: () => {}, died: ({ signal }) => tellDeath(signal) })
+    child.start()
+    const { pid } = child
+    // Two minutes without a word.
+    child.endSilent(performance.now() + 121_000)
+    assert.is(await died, 'SIGKILL')
+    assert.is(child.restarts, 1)
+    assert.is.not(child.pid, pid)
+    await child.close()
   },
   STARTING,
 )
