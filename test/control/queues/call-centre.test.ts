@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { newId } from '../../../control/ids.ts'
 import { phrasesOf } from '../../../control/phrases.ts'
+import { agentStatusOf } from '../../../control/queues/agent-status.ts'
 import { DEFAULT_SETTINGS } from '../../../control/resources/queues/queue.ts'
 import { forTenant } from '../../../control/tenancy.ts'
 import { suite } from '../../harness.ts'
@@ -49,6 +50,31 @@ test('a caller waits with hold music until an agent answers; then both are in on
     ['available', 'busy', 'wrap_up', 'available'],
   )
   assert.is((await world.events('queue.call.left'))[0]!.object.outcome, 'answered')
+  await world.close()
+})
+
+test("an agent's status tells whether the phone rings, which call is talked on, and until when the wrap-up lasts", async () => {
+  const { world, queue, agents } = await withAgents({ wrap_up_seconds: 30 }, 'ann')
+  const [ann] = agents as [string]
+  const { db } = world.store
+  const status = async () => agentStatusOf(db, world.tenant, (await forTenant(db, world.tenant).find('users', ann))!)
+  const caller = await world.call(queue)
+  await world.settle()
+  const rung = await status()
+  assert.equal([rung.status, rung.ringing, rung.call, rung.queue_ids], ['available', true, null, [queue]])
+  world.media.answer(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  const talking = await status()
+  const { call_id, direction, queue_id } = talking.call!
+  const [created] = await world.events('call.created')
+  assert.equal([talking.status, talking.ringing], ['busy', false])
+  assert.equal([call_id, direction, queue_id], [created!.object.id, 'inbound', queue])
+  world.media.hangUp(caller)
+  await world.settle()
+  const { since, call, wrap_up_until } = await status()
+  assert.equal([call, Date.parse(wrap_up_until!) - Date.parse(since)], [null, 30_000])
+  await world.later(30_000)
+  assert.is((await status()).wrap_up_until, null)
   await world.close()
 })
 
