@@ -25,6 +25,9 @@ import { findCall, joinQueue, leaveQueue } from './waiting-calls.ts'
 /** One decision may lead to the next (an overflow into another queue); more than this wait for the next run. */
 const MAX_ROUNDS = 5
 
+/** What calls wait for is waited for so long; who takes longer holds up nobody else [ms]. */
+const PATIENCE_MS = 500
+
 type End = { reason: EndedReason; sipCode: number | null; quality: string | null }
 
 /**
@@ -33,6 +36,8 @@ type End = { reason: EndedReason; sipCode: number | null; quality: string | null
  */
 export class CallCentre implements CallCentrePort {
   readonly #deps: CallCentreDeps
+  /** What is being sent, by call. */
+  readonly #driving = new Map<string, Promise<void>>()
   #running: Promise<void> = Promise.resolve()
   #next: Promise<void> | null = null
   #seats: Seats | null = null
@@ -231,9 +236,10 @@ export class CallCentre implements CallCentrePort {
     return this.#next
   }
 
-  /** Resolves when no run is under way. */
-  idle(): Promise<void> {
-    return this.#next ?? this.#running
+  /** Resolves when no run is under way, and nothing is being sent. */
+  async idle(): Promise<void> {
+    await (this.#next ?? this.#running)
+    await Promise.all(this.#driving.values())
   }
 
   async #runOnce(media: MediaPort): Promise<void> {
@@ -251,10 +257,11 @@ export class CallCentre implements CallCentrePort {
       this.#toSeat.delete(legId)
       await this.#seats?.drive(legId, media)
     }
-    await driveLegs(this.#deps, media, async (leg, reason) => {
+    const gone = async (leg: ParticipantRow, reason: EndedReason): Promise<void> => {
       const end = { reason, sipCode: null, quality: null }
       await store.transaction(trx => this.end(trx, leg.id, end, now().toISOString()))
-    })
+    }
+    await patiently(driveLegs(this.#deps, media, gone, this.#driving))
     await closeSoftphones(store.db, media, at)
     this.#deps.led?.wake()
   }
@@ -354,6 +361,16 @@ const OWN_STEPS: readonly string[] = ['queued', 'calling', 'connected', 'to_dial
 /** Over all tenants: the media process knows none. */
 const findLeg = (db: Trx | CallCentreDeps['store']['db'], legId: string): Promise<ParticipantRow | undefined> =>
   db.selectFrom('participants').selectAll().where('id', '=', legId).executeTakeFirst()
+
+/** Waits for what is done, and no longer than `PATIENCE_MS`. */
+async function patiently(sent: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>(resolve => {
+    timer = setTimeout(resolve, PATIENCE_MS)
+  })
+  await Promise.race([sent, late])
+  clearTimeout(timer)
+}
 
 const both =
   (first: FollowUp | null, second: FollowUp): FollowUp =>

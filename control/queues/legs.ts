@@ -35,11 +35,18 @@ export type LegGone = (leg: ParticipantRow, reason: EndedReason) => Promise<void
 
 /**
  * Sends what the rows call for; `gone` is told of legs that media does not have, or cannot dial. The legs of a call are driven one after
- * the other, calls at once: one of them may wait for its announcement to be spoken.
+ * the other, calls at once: one of them may wait for its announcement to be spoken. `underWay`: calls that a drive before this one is
+ * not done with, which are left to the next, and from now on these.
  */
-export async function driveLegs(deps: CallCentreDeps, media: MediaPort, gone: LegGone): Promise<void> {
+export async function driveLegs(
+  deps: CallCentreDeps,
+  media: MediaPort,
+  gone: LegGone,
+  underWay: Map<string, Promise<void>>,
+): Promise<void> {
   const byCall = new Map<string, ParticipantRow[]>()
   for (const leg of await legsToDrive(deps.store.db)) {
+    if (underWay.has(leg.call_id)) continue
     byCall.set(leg.call_id, [...(byCall.get(leg.call_id) ?? []), leg])
   }
   const driveCall = async (legs: readonly ParticipantRow[]): Promise<void> => {
@@ -52,7 +59,12 @@ export async function driveLegs(deps: CallCentreDeps, media: MediaPort, gone: Le
       }
     }
   }
-  await Promise.all([...byCall.values()].map(driveCall))
+  const drives = [...byCall].map(([callId, legs]) => {
+    const done = driveCall(legs).finally(() => underWay.delete(callId))
+    underWay.set(callId, done)
+    return done
+  })
+  await Promise.all(drives)
 }
 
 async function driveOn(deps: CallCentreDeps, media: MediaPort, listed: ParticipantRow, gone: LegGone): Promise<void> {
@@ -127,12 +139,16 @@ async function done(
 ): Promise<Failure | null> {
   const failure = failureOf(reply) ?? failureOf(await next())
   if (failure !== null) return failure
-  await forTenant(db, tenantOf(leg))
+  const prompted = forTenant(db, tenantOf(leg))
     .update('participants')
     .set({ prompted: 1 })
     .where('id', '=', leg.id)
     .where('step', '=', leg.step)
-    .execute()
+  // Put on hold meanwhile, or taken back: that is still to be sent.
+  await (leg.on_hold === null
+    ? prompted.where('on_hold', 'is', null)
+    : prompted.where('on_hold', '=', leg.on_hold)
+  ).execute()
   return null
 }
 

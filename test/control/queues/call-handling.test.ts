@@ -263,4 +263,55 @@ test('a supervisor who is deactivated listens no longer; the call goes on', asyn
   await world.close()
 })
 
+/** Has `before` done before media gets to see this command for this leg. */
+function intercept({ media }: QueueWorld, name: string, legId: string, before: () => Promise<unknown>): void {
+  const request = media.request.bind(media)
+  media.request = async (command, body) => {
+    if (command === name && (body as { legId?: string }).legId === legId) await before()
+    return request(command, body)
+  }
+}
+
+test('a call whose commands hang holds up no other call', async () => {
+  const world = await makeQueueWorld()
+  const [ann, bob] = [await world.addAgent('ann'), await world.addAgent('bob')]
+  for (const id of [ann, bob]) await world.setStatus(id, 'away')
+  const hanging = await world.call(await world.addQueue({ member_user_ids: [ann] }))
+  await world.call(await world.addQueue({ member_user_ids: [bob] }))
+  await world.settle()
+  let release = (): void => {}
+  const hung = new Promise<void>(resolve => {
+    release = resolve
+  })
+  intercept(world, 'leg.play', hanging, () => hung)
+  const leg = forTenant(world.store.db, world.tenant)
+    .select('participants')
+    .select('prompted')
+    .where('id', '=', hanging)
+  await forTenant(world.store.db, world.tenant).update('participants').set({ prompted: 0 }).execute()
+  await world.centre().run(world.media)
+  await world.setStatus(bob, 'available')
+  await world.centre().run(world.media)
+  assert.is(world.ringing(bob).length, 1)
+  assert.equal(await leg.executeTakeFirst(), { prompted: 0 })
+  release()
+  await world.centre().idle()
+  assert.equal(await leg.executeTakeFirst(), { prompted: 1 })
+  await world.close()
+})
+
+test('who is taken off hold while that is being sent is off hold', async () => {
+  const { world, legId, act } = await talk()
+  let isTaken = false
+  intercept(world, 'leg.hold', legId, async () => {
+    const legs = forTenant(world.store.db, world.tenant).update('participants').where('id', '=', legId)
+    if (!isTaken) await legs.set({ on_hold: 0, prompted: 0 }).execute()
+    isTaken = true
+  })
+  await act(handling => hold(handling, true))
+  await world.settle()
+  assert.is(world.media.legs.get(legId)?.onHold, false)
+  await world.close()
+})
+
 test.run()

@@ -84,6 +84,7 @@ export async function makeQueueWorld(more: Partial<CallCentreDeps> = {}, livemod
 
   /** A new process, as after a reconnect. */
   const restart = async (): Promise<void> => {
+    await control.centre.idle()
     media.revive()
     isDead = false
     control = start()
@@ -175,6 +176,7 @@ export async function makeQueueWorld(more: Partial<CallCentreDeps> = {}, livemod
           if (await deliver()) continue
           const before = media.sent.length
           await control.centre.run(port)
+          await control.centre.idle()
           if (!media.isKilled && media.unacknowledged.length === 0 && media.sent.length === before) return
         } catch (error) {
           if (!(error instanceof Killed)) throw error
