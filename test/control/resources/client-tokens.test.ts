@@ -1,5 +1,6 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import * as assert from 'uvu/assert'
+import { BrowserAdmission } from '../../../control/browsers/admission.ts'
 import {
   clientTokenKey,
   readOrigin,
@@ -7,8 +8,10 @@ import {
   verifyClientToken,
 } from '../../../control/contact-centre/client-token.ts'
 import { isProblem } from '../../../control/http/errors.ts'
+import type { MediaPort } from '../../../control/media-events.ts'
 import { vaultOf } from '../../../control/vault.ts'
 import { suite } from '../../harness.ts'
+import { silent } from '../app-harness.ts'
 import { addMember, makeWholeApp, refusal, VAULT, type WholeApp } from '../whole-app.ts'
 
 const test = suite('control/resources/client-tokens')
@@ -64,6 +67,35 @@ test('the call can be followed before it starts: its events are a list that is e
   assert.is((await app.test(`GET /v1/calls/${call_id}/events`)).status, 404)
   const { body: none } = await app.live('GET /v1/calls/call_none/events')
   assert.is(none.error.code, 'resource_missing')
+  await app.close()
+})
+
+test('the call that a browser starts with the token has its ID, its assistant and its metadata as they were sent', async () => {
+  const app = await makeWholeApp()
+  const assistant_id = (await app.live('POST /v1/assistants', { name: 'a' })).body.id
+  const metadata = { order: '42', note: 'grüße ' }
+  const { token, call_id } = (await app.live('POST /v1/client_tokens', { assistant_id, metadata })).body
+  const asked: string[] = []
+  const media = {
+    state: 'ready',
+    request: async (name: string) => {
+      asked.push(name)
+      return {}
+    },
+  } as unknown as MediaPort
+  const deps = { store: app.store, vault: VAULT, now: app.clock.now, log: silent, publicUrl: 'http://127.0.0.1:8080' }
+  const page = { browserId: 'browser_1', use: 'call', token, origin: null, host: '192.0.2.1' } as const
+  const admission = new BrowserAdmission(deps)
+  const driven: string[] = []
+  const knock = () => admission.connecting({ at: '', body: page }, async leg => void driven.push(leg))(media)
+  await knock()
+  await knock()
+  assert.equal(asked, ['browser.admit', 'browser.refuse'])
+  const { status, body } = await app.live(`GET /v1/calls/${call_id}`)
+  assert.equal([status, body.id, body.metadata, body.direction], [200, call_id, metadata, 'inbound'])
+  assert.is(driven.length, 1)
+  const program = await app.store.db.selectFrom('call_programs').selectAll().executeTakeFirstOrThrow()
+  assert.equal([program.id, program.assistant_id], [call_id, assistant_id])
   await app.close()
 })
 
