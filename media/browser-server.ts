@@ -8,6 +8,8 @@ import { RateLimit } from './rate-limit.ts'
 
 /** A longer message closes with 1009 [bytes]. */
 const MAX_MESSAGE_BYTES = 64 * 1024
+/** Connections at once, those included that have said nothing yet: they must not take the sockets of calls. Further ones are closed. */
+const MAX_CONNECTIONS = 10_000
 /** How long control may take to say what becomes of a page that connects [ms]; then 503. */
 const DECISION_MS = 4000
 /** Upgrades that wait for that at most; further ones are answered 503. */
@@ -36,6 +38,8 @@ export interface BrowserServerOptions {
   /** Whether one more page may connect now; else 503. */
   hasRoom: () => boolean
   connecting: (page: Events['browser.connecting']) => void
+  /** Instead of `MAX_CONNECTIONS`. */
+  maxConnections?: number
 }
 
 type PageFormat = 'mulaw_8000' | 'l16_16000'
@@ -77,6 +81,8 @@ export class BrowserServer {
       const body = JSON.stringify(errorBody(code, 'This is the port of the call WebSocket.', ''))
       response.writeHead(status, { 'content-type': 'application/json', connection: 'close' }).end(body)
     })
+    this.#http.maxConnections = options.maxConnections ?? MAX_CONNECTIONS
+    this.#http.on('drop', () => this.counters.refused++)
     this.#http.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
   }
 

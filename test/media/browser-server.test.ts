@@ -7,7 +7,10 @@ import { suite } from '../harness.ts'
 const test = suite('media/browser-server')
 
 /** A server that calls `connecting` with the ID of each page that waits. */
-async function serverWith(connecting: (server: BrowserServer, browserId: string) => void): Promise<BrowserServer> {
+async function serverWith(
+  connecting: (server: BrowserServer, browserId: string) => void,
+  maxConnections?: number,
+): Promise<BrowserServer> {
   const server: BrowserServer = new BrowserServer({
     host: '127.0.0.1',
     port: 0,
@@ -15,6 +18,7 @@ async function serverWith(connecting: (server: BrowserServer, browserId: string)
     now: () => performance.now(),
     hasRoom: () => true,
     connecting: ({ browserId }) => connecting(server, browserId),
+    ...(maxConnections === undefined ? {} : { maxConnections }),
   })
   await server.listen()
   return server
@@ -66,6 +70,19 @@ test('a page that is refused and keeps its half of the connection open holds not
     await new Promise(resolve => socket.once('close', resolve))
     clearInterval(timer)
   }
+  server.close()
+})
+
+test('there are so many connections, silent ones included; a further one is closed and counted', async () => {
+  const server = await serverWith(() => {}, 2)
+  const open = () => connect({ host: '127.0.0.1', port: server.port })
+  const silent = [open(), open()]
+  for (const socket of silent) await once(socket, 'connect')
+  const further = open()
+  further.on('error', () => {})
+  await once(further, 'close')
+  assert.is(server.counters.refused, 1)
+  for (const socket of silent) socket.destroy()
   server.close()
 })
 
