@@ -44,6 +44,8 @@ export class SipEndpoint {
   readonly #udp: UdpSocket
   readonly #tcp: SipStreams
   readonly #tls: SipStreams
+  /** What waits for a look-up that is under way, each message once however often it was sent again. */
+  readonly #resolving = new Map<string, Map<Uint8Array, Peer>>()
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: SipEndpointOptions) {
@@ -180,7 +182,7 @@ export class SipEndpoint {
     else if (to.transport === 'tcp') this.#tcp.send(bytes, to)
     else if (to.transport === 'tls') this.#tls.send(bytes, to)
     else if (isIP(to.host) !== 0) this.#sendUdp(bytes, to, to.host)
-    else this.#resolve(to, host => this.#sendUdp(bytes, to, host))
+    else this.#resolve(bytes, to)
   }
 
   /** `host`: an address. */
@@ -192,12 +194,25 @@ export class SipEndpoint {
     })
   }
 
-  #resolve(to: Peer, then: (host: string) => void): void {
+  /** One look-up of a name at a time: each holds a thread, of which a process has few, until a slow server has answered. */
+  #resolve(bytes: Uint8Array, to: Peer): void {
+    const name = `${to.host}${to.publicOnly === true ? ' public' : ''}`
+    const waiting = this.#resolving.get(name)
+    if (waiting !== undefined) {
+      waiting.set(bytes, to)
+      return
+    }
+    const messages = new Map([[bytes, to]])
+    this.#resolving.set(name, messages)
     const family = isIPv6(this.#options.host) ? 0 : 4
     this.#reach.lookupFor(to)(to.host, { family }, (error, found) => {
+      this.#resolving.delete(name)
       // An empty name resolves too, to no address at all.
-      if (error !== null || typeof found !== 'string' || isIP(found) === 0) this.#failed(to)
-      else then(found)
+      const host = error === null && typeof found === 'string' && isIP(found) !== 0 ? found : null
+      for (const [message, peer] of messages) {
+        if (host === null) this.#failed(peer)
+        else this.#sendUdp(message, peer, host)
+      }
     })
   }
 

@@ -80,6 +80,33 @@ test('the private networks that an operator allows are reached', async () => {
   close()
 })
 
+test('messages that wait for one look-up all go out, and all fail with it', async () => {
+  const events: UaEvent[] = []
+  const { got, port, close } = await neighbour()
+  const endpoint = new SipEndpoint({
+    host: HOST,
+    port: 0,
+    advertisedHost: HOST,
+    productName: 'test',
+    optionsStatus: () => ({ status: 200 }),
+    onEvent: event => events.push(event),
+  })
+  await endpoint.listen()
+  for (const user of ['a', 'b']) endpoint.invite({ to: `sip:${user}@localhost:${port}`, from: 'sip:c@example.com' })
+  const hasCome = (user: string): boolean => got.some(text => text.startsWith(`INVITE sip:${user}@`))
+  while (!hasCome('a') || !hasCome('b')) await new Promise(later => setTimeout(later, 5))
+  for (const user of ['a', 'b']) {
+    endpoint.invite({ to: `sip:${user}@localhost:${port}`, from: 'sip:c@example.com', publicOnly: true })
+  }
+  while (events.length < 2) await new Promise(later => setTimeout(later, 5))
+  assert.equal(
+    events.map(({ kind }) => kind),
+    ['rejected', 'rejected'],
+  )
+  endpoint.close()
+  close()
+})
+
 test('who calls from a public address may lead us to public addresses only; who calls from beside us, anywhere', () => {
   const reach = new SipReach(['10.1.0.0/16'])
   const from = (host: string) => reach.from({ transport: 'udp', host, port: 5060 })
