@@ -263,6 +263,8 @@ async function handle(
   const result = await route.handler(context, { params, query, body, headers } as never)
   if (isProblem(result)) return sendProblem(request, reply, older?.renamed(result) ?? result)
   if (isRaw(result)) {
+    // Fastify would read all of it, to throw it away.
+    if (request.method === 'HEAD' && result.raw instanceof Readable) result.raw.destroy()
     return reply
       .headers(result.headers)
       .code(result.status)

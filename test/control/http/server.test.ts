@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import Type from 'typebox'
 import * as assert from 'uvu/assert'
 import { conflict, problem } from '../../../control/http/errors.ts'
@@ -257,6 +258,29 @@ test('HEAD answers what GET answers, without the body', async () => {
   assert.equal([head.status, head.text], [200, ''])
   assert.equal(head.headers['content-length'], get.headers['content-length'])
   assert.is((await ask(app, 'HEAD /v1/things/a')).status, 401)
+})
+
+test('HEAD of a download answers its length, and nothing of it is read', async () => {
+  let read = 0
+  async function* endless() {
+    for (; ; read++) yield Buffer.alloc(1024)
+  }
+  const download = route({
+    ...common,
+    method: 'GET',
+    path: '/download',
+    id: 'getDownload',
+    scope: 'calls:read',
+    reply: Type.String({ format: 'binary' }),
+    rawType: 'audio/wav',
+    handler: async () => ({ raw: Readable.from(endless()), status: 200, headers: { 'Content-Length': 5_000_000_000 } }),
+  })
+  const files = await serve(world, [download])
+  const { status, text, headers } = await ask(files, 'HEAD /v1/download', { key: live })
+  assert.equal([status, text, headers['content-length']], [200, '', '5000000000'])
+  await new Promise(resolve => setImmediate(resolve))
+  assert.is(read, 0)
+  await files.close()
 })
 
 test('an answer of 401 says in which way to authenticate', async () => {
