@@ -1,9 +1,8 @@
-import { takeMessage, VOICEMAIL_GREETING } from './actions/voicemail.ts'
+import { phrasesOf } from '../phrases.ts'
+import { takeMessage } from './actions/voicemail.ts'
 import { flushedOf } from './collect.ts'
 import type { Ending, Play } from './programs.ts'
 import type { MessageTarget } from './records.ts'
-
-const THANKS = 'Thank you. Goodbye.'
 
 interface Progress extends MessageTarget {
   greeted?: boolean
@@ -15,7 +14,8 @@ export const voicemailPlay: Play = async (stage): Promise<Ending> => {
   const progress = stage.state<Progress>()
   if (progress === null) throw new Error('a voicemail has no mailbox')
   const { greeting, language, mailbox } = progress
-  const text = greeting === '' ? VOICEMAIL_GREETING : greeting
+  const phrases = phrasesOf(language)
+  const text = greeting === '' ? phrases.leaveMessage : greeting
   if (progress.voicemailId === undefined) {
     const isNew = progress.greeted !== true
     progress.greeted = true
@@ -28,7 +28,7 @@ export const voicemailPlay: Play = async (stage): Promise<Ending> => {
   })
   await stage.commit({ change: { end_reason: 'voicemail' } })
   const { legId } = stage
-  const bye = { kind: 'speech' as const, text: THANKS, voice: null, language }
+  const bye = { kind: 'speech' as const, text: phrases.goodbye, voice: null, language }
   const play = { legId, playId: 'bye', sources: [bye], loop: false, hangupAfter: 'assistant_ended' as const }
   if ('failure' in (await stage.request('leg.play', play))) {
     await stage.request('leg.hangup', { legId, reason: 'assistant_ended' })

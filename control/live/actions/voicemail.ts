@@ -1,11 +1,11 @@
 import { isFailure, type PlaySource } from '../../../media/protocol.ts'
 import { newId } from '../../ids.ts'
+import { phrasesOf } from '../../phrases.ts'
 import { forTenant } from '../../tenancy.ts'
 import type { ActionOutcome, ActionScene } from '../flow-play.ts'
 import { endVoicemail } from '../records.ts'
 import type { Stage } from '../stage.ts'
 
-export const VOICEMAIL_GREETING = 'Please leave a message after the tone. Press any key when you are done.'
 const MAX_SECONDS = 120
 /** Less than this is no message [ms]. */
 const SHORTEST_MS = 1000
@@ -33,7 +33,7 @@ export function mailboxOf({ request }: ActionScene): Mailbox {
 export async function voicemail(scene: ActionScene): Promise<ActionOutcome> {
   const { stage, request, language, memo, remember } = scene
   const hasGreeting = (request.node.script ?? '') !== '' || (request.node.asset_id ?? null) !== null
-  const greeting: PlaySource = { kind: 'speech', text: VOICEMAIL_GREETING, voice: null, language }
+  const greeting: PlaySource = { kind: 'speech', text: phrasesOf(language).leaveMessage, voice: null, language }
   await scene.flush(hasGreeting ? [] : [greeting])
   const outcome = await takeMessage(stage, mailboxOf(scene), memo as string | null, remember)
   return { status: outcome === 'recorded' ? 'succeeded' : 'failed', outcome, output: null }

@@ -394,6 +394,16 @@ test('a payment pauses capture by itself: a pause that is on already stays as it
   await world.close()
 })
 
+test("a voicemail that says nothing of its own asks for the message in the flow's language", async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  await makeFlow(world, acting({ type: 'voicemail' }, ['recorded'], { settings: { language: 'de-DE' } }))
+  media.dialIn('part_1', '2000')
+  const asked = await media.command('leg.play', 'part_1')
+  assert.match(JSON.stringify(asked.sources), 'Bitte hinterlassen Sie eine Nachricht')
+  await world.close()
+})
+
 test('a message that cannot be recorded fails, and so does its node', async () => {
   const world = await makeLiveWorld()
   const { media } = world
