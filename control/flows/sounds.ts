@@ -46,7 +46,10 @@ export function soundDistance(said: string, phrase: string): number | null {
   const [a, b] = [soundOf(said), soundOf(phrase)]
   if (a === '' || b === '') return null
   if (Math.min(a.length, b.length) < MIN_SOUNDS) return a === b ? 0 : null
-  const share = edits(a, b) / Math.max(a.length, b.length)
+  const longer = Math.max(a.length, b.length)
+  // Also lest a long word be compared with each of many phrases, sound by sound.
+  if (Math.abs(a.length - b.length) > longer * MAX_DIFFERENCE) return null
+  const share = edits(a, b) / longer
   return share <= MAX_DIFFERENCE ? share : null
 }
 
