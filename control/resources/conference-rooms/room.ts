@@ -25,14 +25,10 @@ export interface ConferenceRoomDeps {
   usesOf: UsesOf
 }
 
+const ALWAYS_OPEN: RoomSchedule = { start_at: null, end_at: null, recurrence: 'none', timezone: 'UTC' }
+
 export async function createRoom(deps: ConferenceRoomDeps, context: Context, body: Static<typeof createBody>) {
-  const schedule: RoomSchedule = {
-    start_at: null,
-    end_at: null,
-    recurrence: 'none',
-    timezone: 'UTC',
-    ...body.schedule,
-  }
+  const schedule: RoomSchedule = { ...ALWAYS_OPEN, ...body.schedule }
   const refused = pinProblem(body.pin ?? null, body.moderator_pin ?? null) ?? scheduleProblem(schedule)
   if (refused !== null) return refused
   const at = deps.now().toISOString()
@@ -86,7 +82,8 @@ export async function changeRoom(
   return deps.store.transaction(async trx => {
     const row = await forTenant(trx, context).find('conference_rooms', id)
     if (row === undefined) return missing('conference_room', id)
-    const schedule = { ...scheduleOf(row), ...body.schedule }
+    // Replaced as a whole (specification, "POST /conference_rooms").
+    const schedule = body.schedule === undefined ? scheduleOf(row) : { ...ALWAYS_OPEN, ...body.schedule }
     const refused = (await changedPinProblem(row, body)) ?? scheduleProblem(schedule)
     if (refused !== null) return refused
     if (body.locked !== undefined) {

@@ -90,7 +90,7 @@ export function conferenceRoomRoutes(deps: ConferenceRoomDeps): Route[] {
       id: 'updateConferenceRoom',
       summary: 'Change a conference room',
       description:
-        'Changes what is sent; a PIN of null is no PIN. A session that is running keeps its settings. 409 for `locked` when none is.',
+        'Changes what is sent, a `schedule` as a whole; a PIN of null is no PIN. A session that is running keeps its settings. 409 for `locked` when none is.',
       ...common,
       scope: 'conference:write',
       params: idParams,

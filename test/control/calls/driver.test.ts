@@ -184,6 +184,22 @@ test('members join muted where the room says so, moderators never', async () => 
   await world.close()
 })
 
+test('settings.announce and settings.max_participants: the session has chimes and a limit, as its room says', async () => {
+  const world = await makeCallsWorld()
+  const { media, control, openRoom } = world
+  for (const [index, announce] of [true, false].entries()) {
+    const settings = { announce, max_participants: 5 + index }
+    await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { settings })
+    const leg = `part_${index}`
+    media.dialIn(leg, '1001')
+    const { room } = await media.command('leg.move', leg)
+    assert.equal([room.kind, room.chimes, room.maxMembers], ['conference', announce, 5 + index])
+    media.hangUp(leg, 'caller_hangup')
+    await media.committed()
+  }
+  await world.close()
+})
+
 test('phone callers wait for a moderator before being seated', async () => {
   const world = await makeCallsWorld()
   const { media, control, pinRoom } = world

@@ -103,6 +103,21 @@ test('a room has the defaults of its settings and schedule, and what is sent of 
   await world.close()
 })
 
+test('PATCH: a schedule replaces the schedule, of settings only those sent change', async () => {
+  const world = await makeWholeApp()
+  const weekly = { start_at: '2026-12-01T09:00:00Z', end_at: '2026-12-01T10:00:00Z', recurrence: 'weekly' }
+  const schedule = { ...weekly, timezone: 'Europe/Berlin' }
+  const { id } = await create(world, { settings: { record: true, max_participants: 7 }, schedule })
+  const patch = async (body: object) => (await world.live(`PATCH /v1/conference_rooms/${id}`, body)).body
+  const renamed = await patch({ name: 'New', settings: { record: false } })
+  assert.equal([renamed.settings.record, renamed.settings.max_participants], [false, 7])
+  assert.is(renamed.schedule.timezone, 'Europe/Berlin', 'a schedule that is not sent stays')
+  const once = { start_at: '2026-12-02T09:00:00.000Z', end_at: '2026-12-02T10:00:00.000Z' }
+  assert.equal((await patch({ schedule: once })).schedule, { ...once, recurrence: 'none', timezone: 'UTC' })
+  assert.is((await patch({ schedule: {} })).schedule.start_at, null, 'always open again')
+  await world.close()
+})
+
 test('the list has the active rooms, newest first, and their numbers', async () => {
   const world = await makeWholeApp()
   const { live } = world
