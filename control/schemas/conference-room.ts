@@ -12,7 +12,7 @@ export const roomSettings = {
   max_participants: Type.Integer({ minimum: 2, maximum: 500 }),
   ai_note_taker: Type.Boolean({ description: 'Meeting notes when the room empties.' }),
   wait_for_moderator: Type.Boolean({ description: 'Phone callers wait for a moderator before being seated.' }),
-  language: oneOf(['he', 'en']),
+  language: oneOf(['he', 'en'], { description: 'Of transcripts; the recorded prompts are English.' }),
   description: Type.String({ maxLength: 2000 }),
 }
 
