@@ -1,6 +1,5 @@
 import type { EndedReason, MediaSnapshot } from '../../media/protocol.ts'
 import { closeSoftphones } from '../agents/shut-out.ts'
-import { callBackOver, callbackReturnedBy, personAnswered } from '../callbacks/returning.ts'
 import type { CallCentrePort, Seats } from '../calls/call-centre-port.ts'
 import type { FollowUp, Of } from '../calls/event-handler.ts'
 import { endLeg, loadLeg, tenantOf } from '../calls/records.ts'
@@ -8,27 +7,26 @@ import type { ParticipantRow } from '../calls/tables.ts'
 import { nodeOf } from '../databases/node.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Trx } from '../store.ts'
-import { forTenant, type Tenant } from '../tenancy.ts'
+import type { Tenant } from '../tenancy.ts'
+import { callAnswered, callEnded } from './call-events.ts'
 import { changeSupervision, type Handling } from './call-handling.ts'
 import type { CallCentreDeps } from './deps.ts'
 import { doDuties } from './duties.ts'
 import { driveLegs } from './legs.ts'
-import { agentFree, endRingsOf, PURPOSES, takeOver } from './purposes.ts'
-import { finishRing, hangUpLeg, legsOfRing, mainRing, ringsOf, setLeg } from './rings.ts'
+import { takeOver } from './purposes.ts'
+import { type LegEnd, ringAnswered, ringFailed, ringLegEnded } from './ring-events.ts'
+import { hangUpLeg, mainRing } from './rings.ts'
 import { round, tenantsWaiting } from './rounds.ts'
 import { refuseWhenShut } from './shut.ts'
 import type { RingRow } from './tables.ts'
 import { type Led, leadTo, type RungParty, ringParty, type Target } from './targets.ts'
 import { pressWhileWaiting } from './wait-keys.ts'
-import { findCall, joinQueue, leaveQueue } from './waiting-calls.ts'
 
 /** One decision may lead to the next (an overflow into another queue); more than this wait for the next run. */
 const MAX_ROUNDS = 5
 
 /** What calls wait for is waited for so long; who takes longer holds up nobody else [ms]. */
 const PATIENCE_MS = 500
-
-type End = { reason: EndedReason; sipCode: number | null; quality: string | null }
 
 /**
  * Everything between a call and the people who answer it: queues, agents, those who are rung, callbacks. What happens changes rows
@@ -115,11 +113,11 @@ export class CallCentre implements CallCentrePort {
     const leg = await findLeg(trx, body.legId)
     if (leg === undefined) return own()
     if (leg.ring_id !== null) {
-      await this.#ringAnswered(trx, leg, at)
+      await ringAnswered(this.#deps, trx, leg, at)
       return media => this.run(media)
     }
     const followUp = await own()
-    const isOurs = await this.#callAnswered(trx, leg, at)
+    const isOurs = await callAnswered(this.#deps, trx, leg, at)
     return isOurs ? both(followUp, media => this.run(media)) : followUp
   }
 
@@ -130,9 +128,10 @@ export class CallCentre implements CallCentrePort {
   ): Promise<FollowUp | null> {
     const leg = await findLeg(trx, body.legId)
     if (leg === undefined) return own()
-    if (leg.ring_id !== null) await this.#ringLegEnded(trx, leg, { ...body, quality: JSON.stringify(body.quality) }, at)
+    if (leg.ring_id !== null)
+      await ringLegEnded(this.#deps, trx, leg, { ...body, quality: JSON.stringify(body.quality) }, at)
     const followUp = leg.ring_id === null ? await own() : null
-    if (leg.ring_id === null) await this.#callEnded(trx, leg, body.reason, at)
+    if (leg.ring_id === null) await callEnded(this.#deps, trx, leg, body.reason, at)
     return both(followUp, media => this.run(media))
   }
 
@@ -165,13 +164,13 @@ export class CallCentre implements CallCentrePort {
   }
 
   /** Ends a leg that media does not have. */
-  async end(trx: Trx, legId: string, end: End, at: string): Promise<void> {
+  async end(trx: Trx, legId: string, end: LegEnd, at: string): Promise<void> {
     const leg = await findLeg(trx, legId)
     if (leg === undefined || leg.step === 'ended') return
-    if (leg.ring_id !== null) return this.#ringLegEnded(trx, leg, end, at)
+    if (leg.ring_id !== null) return ringLegEnded(this.#deps, trx, leg, end, at)
     const rows = await loadLeg(trx, legId)
     if (rows !== null) await endLeg(trx, rows, end, at)
-    await this.#callEnded(trx, leg, end.reason, at)
+    await callEnded(this.#deps, trx, leg, end.reason, at)
   }
 
   /** Whether a leg is one that is rung for a call, or waits for one who is: nobody else resumes it. */
@@ -211,7 +210,7 @@ export class CallCentre implements CallCentrePort {
       .where('node_id', '=', nodeOf(trx))
       .orderBy('id')
       .execute()) {
-      await this.#ringFailed(trx, ring, 'media_failed', at)
+      await ringFailed(this.#deps, trx, ring, 'media_failed', at)
     }
     await trx
       .updateTable('participants')
@@ -246,7 +245,7 @@ export class CallCentre implements CallCentrePort {
     const { store, now } = this.#deps
     const at = now()
     await store.transaction(trx =>
-      doDuties(trx, at, (ring, reason) => this.#ringFailed(trx, ring, reason, at.toISOString())),
+      doDuties(trx, at, (ring, reason) => ringFailed(this.#deps, trx, ring, reason, at.toISOString())),
     )
     for (const tenant of await tenantsWaiting(store.db, at.toISOString())) {
       for (let i = 0; i < MAX_ROUNDS; i++) {
@@ -264,95 +263,6 @@ export class CallCentre implements CallCentrePort {
     await patiently(driveLegs(this.#deps, media, gone, this.#driving))
     await closeSoftphones(store.db, media, at)
     this.#deps.led?.wake()
-  }
-
-  // ------------------------------------------------------------------ those who are rung
-
-  async #ringAnswered(trx: Trx, leg: ParticipantRow, at: string): Promise<void> {
-    const tenant = tenantOf(leg)
-    const change = { state: 'talking' as const, leg_id: leg.id, started_at: at }
-    const ringing = forTenant(trx, tenant).update('rings').set(change).where('id', '=', leg.ring_id)
-    const { numUpdatedRows } = await ringing.where('state', '=', 'ringing').executeTakeFirst()
-    const ring = await forTenant(trx, tenant).find('rings', leg.ring_id ?? '')
-    // Somebody else was first, or nobody is wanted any more.
-    if (numUpdatedRows === 0n || ring === undefined || leg.step === 'hanging_up') {
-      return hangUpLeg(trx, tenant, leg.id, 'answered_elsewhere')
-    }
-    await finishRing(trx, tenant, ring, { reason: 'answered_elsewhere', keep: leg.id })
-    await setLeg(trx, tenant, leg.id, { step: 'bridging' })
-    await PURPOSES[ring.purpose].answered({ deps: this.#deps, trx, tenant, ring, at }, leg)
-  }
-
-  async #ringLegEnded(trx: Trx, leg: ParticipantRow, end: End, at: string): Promise<void> {
-    const tenant = tenantOf(leg)
-    await setLeg(trx, tenant, leg.id, { step: 'ended', left_at: at, quality: end.quality })
-    const ring = await forTenant(trx, tenant).find('rings', leg.ring_id ?? '')
-    if (ring === undefined) return
-    if (ring.state === 'ringing') {
-      const others = await legsOfRing(trx, tenant, ring.id)
-      // Who declines on one device declines.
-      if (others.length === 0 || end.reason === 'rejected') await this.#ringFailed(trx, ring, end.reason, at)
-    } else if (ring.leg_id === leg.id) {
-      await finishRing(trx, tenant, ring, { reason: end.reason })
-      await PURPOSES[ring.purpose].over({ deps: this.#deps, trx, tenant, ring, at })
-    }
-  }
-
-  async #ringFailed(trx: Trx, ring: RingRow, reason: EndedReason, at: string): Promise<void> {
-    const tenant = tenantOf(ring)
-    await finishRing(trx, tenant, ring, { reason: 'no_answer' })
-    const happening = { deps: this.#deps, trx, tenant, ring, at }
-    if (ring.state === 'ringing') await PURPOSES[ring.purpose].failed(happening, reason)
-    else await agentFree(trx, tenant, ring, at)
-  }
-
-  // ------------------------------------------------------------------ calls
-
-  /** A call that is for a queue, a user, a number or a callback has been answered. */
-  async #callAnswered(trx: Trx, { id: legId, call_id: callId }: ParticipantRow, at: string): Promise<boolean> {
-    const leg = await findLeg(trx, legId)
-    const tenant = tenantOf(leg!)
-    const call = await findCall(trx, tenant, callId)
-    if (leg === undefined || call === undefined || call.ended_at !== null) return false
-    const led = { callId, legId, at }
-    const ring = await mainRing(trx, tenant, callId)
-    if (leg.step === 'queued' && call.queue_id !== null) {
-      await joinQueue(trx, tenant, { ...led, queueId: call.queue_id })
-    } else if (ring?.purpose === 'placed') {
-      await setLeg(trx, tenant, legId, { step: 'connected' })
-      // It hears no ringback any more.
-      if (ring.leg_id !== null) await setLeg(trx, tenant, ring.leg_id, {})
-    } else if (leg.step === 'calling' && ring === undefined) {
-      if (call.user_id === null) return false
-      await leadTo(this.#deps, trx, tenant, led, { type: 'user', id: call.user_id })
-    } else if (call.target === 'callback') await this.#personAnswered(trx, tenant, led)
-    else return false
-    return true
-  }
-
-  async #personAnswered(trx: Trx, tenant: Tenant, led: { callId: string; legId: string; at: string }): Promise<void> {
-    const callback = await callbackReturnedBy(trx, tenant, led.callId)
-    if (callback === undefined) return
-    await personAnswered(trx, tenant, callback, led.at)
-    const ring = await mainRing(trx, tenant, led.callId)
-    if (callback.route === 'assistant' && callback.assistant_id !== null) {
-      await leadTo(this.#deps, trx, tenant, led, { type: 'assistant', id: callback.assistant_id })
-    } else if (ring?.leg_id != null) await setLeg(trx, tenant, ring.leg_id, {})
-    // The agent has hung up in this moment.
-    else await hangUpLeg(trx, tenant, led.legId, 'agent_hangup')
-  }
-
-  async #callEnded(trx: Trx, leg: ParticipantRow, reason: EndedReason, at: string): Promise<void> {
-    const tenant = tenantOf(leg)
-    const callId = leg.call_id
-    await leaveQueue(trx, tenant, callId, { outcome: 'abandoned', at })
-    const rings = await ringsOf(trx, tenant, callId)
-    const agentReason = reason === 'agent_hangup' ? 'caller_hangup' : reason
-    await endRingsOf(trx, tenant, rings, { reason: agentReason, at })
-    const callback = await callbackReturnedBy(trx, tenant, callId)
-    if (callback === undefined) return
-    const hours = await this.#deps.businessHoursOf(trx, tenant)
-    await callBackOver(trx, tenant, callback, { reason, hours, at })
   }
 }
 

@@ -1,0 +1,78 @@
+import type { EndedReason } from '../../media/protocol.ts'
+import { callBackOver, callbackReturnedBy, personAnswered } from '../callbacks/returning.ts'
+import { tenantOf } from '../calls/records.ts'
+import type { ParticipantRow } from '../calls/tables.ts'
+import type { Trx } from '../store.ts'
+import type { Tenant } from '../tenancy.ts'
+import type { CallCentreDeps } from './deps.ts'
+import { endRingsOf } from './purposes.ts'
+import { findLeg, hangUpLeg, mainRing, ringsOf, setLeg } from './rings.ts'
+import { leadTo } from './targets.ts'
+import { findCall, joinQueue, leaveQueue } from './waiting-calls.ts'
+
+/** What happens to a call's own leg, as far as it concerns those who answer it. */
+
+/** A call that is for a queue, a user, a number or a callback has been answered. */
+export async function callAnswered(
+  deps: CallCentreDeps,
+  trx: Trx,
+  before: ParticipantRow,
+  at: string,
+): Promise<boolean> {
+  const { id: legId, call_id: callId } = before
+  const tenant = tenantOf(before)
+  // As it is now that its answer is written down.
+  const leg = await findLeg(trx, tenant, legId)
+  const call = await findCall(trx, tenant, callId)
+  if (leg === undefined || call === undefined || call.ended_at !== null) return false
+  const led = { callId, legId, at }
+  const ring = await mainRing(trx, tenant, callId)
+  if (leg.step === 'queued' && call.queue_id !== null) {
+    await joinQueue(trx, tenant, { ...led, queueId: call.queue_id })
+  } else if (ring?.purpose === 'placed') {
+    await setLeg(trx, tenant, legId, { step: 'connected' })
+    // It hears no ringback any more.
+    if (ring.leg_id !== null) await setLeg(trx, tenant, ring.leg_id, {})
+  } else if (leg.step === 'calling' && ring === undefined) {
+    if (call.user_id === null) return false
+    await leadTo(deps, trx, tenant, led, { type: 'user', id: call.user_id })
+  } else if (call.target === 'callback') await personReached(deps, trx, tenant, led)
+  else return false
+  return true
+}
+
+async function personReached(
+  deps: CallCentreDeps,
+  trx: Trx,
+  tenant: Tenant,
+  led: { callId: string; legId: string; at: string },
+): Promise<void> {
+  const callback = await callbackReturnedBy(trx, tenant, led.callId)
+  if (callback === undefined) return
+  await personAnswered(trx, tenant, callback, led.at)
+  const ring = await mainRing(trx, tenant, led.callId)
+  if (callback.route === 'assistant' && callback.assistant_id !== null) {
+    await leadTo(deps, trx, tenant, led, { type: 'assistant', id: callback.assistant_id })
+  } else if (ring?.leg_id != null) await setLeg(trx, tenant, ring.leg_id, {})
+  // The agent has hung up in this moment.
+  else await hangUpLeg(trx, tenant, led.legId, 'agent_hangup')
+}
+
+export async function callEnded(
+  deps: CallCentreDeps,
+  trx: Trx,
+  leg: ParticipantRow,
+  reason: EndedReason,
+  at: string,
+): Promise<void> {
+  const tenant = tenantOf(leg)
+  const callId = leg.call_id
+  await leaveQueue(trx, tenant, callId, { outcome: 'abandoned', at })
+  const rings = await ringsOf(trx, tenant, callId)
+  const agentReason = reason === 'agent_hangup' ? 'caller_hangup' : reason
+  await endRingsOf(trx, tenant, rings, { reason: agentReason, at })
+  const callback = await callbackReturnedBy(trx, tenant, callId)
+  if (callback === undefined) return
+  const hours = await deps.businessHoursOf(trx, tenant)
+  await callBackOver(trx, tenant, callback, { reason, hours, at })
+}
