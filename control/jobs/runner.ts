@@ -97,10 +97,13 @@ export class JobRunner {
   async runDue(): Promise<number> {
     let ran = 0
     for (;;) {
+      const running = [...this.#running.values()]
       const begun = await this.#claim()
       ran += begun
-      if (begun === 0 && this.#running.size === 0) return ran
-      if (begun === 0) await Promise.race([...this.#running.values()].map(({ ended }) => ended))
+      if (begun > 0) continue
+      if (running.length === 0) return ran
+      // One that ended while we looked may have left something due.
+      await Promise.race(running.map(({ ended }) => ended))
     }
   }
 

@@ -36,7 +36,9 @@ async function listening(more: Partial<SipStreamsOptions> = {}) {
   return { streams, counters, received, open }
 }
 
-const closed = (socket: Socket): Promise<unknown> => (socket.closed ? Promise.resolve() : once(socket, 'close'))
+/** Closed in order or by a reset: what was still on its way decides which. */
+const closed = (socket: Socket): Promise<unknown> =>
+  socket.closed ? Promise.resolve() : new Promise(resolve => socket.once('close', resolve))
 
 /** Whether a ping is answered, before the connection is closed. */
 function isServed(socket: Socket): Promise<boolean> {
