@@ -7,7 +7,7 @@ const FILE_TIMEOUT_MS = 240_000
 /** After so many files a worker makes way for a fresh one, which has all memory. */
 const FILES_PER_WORKER = 40
 /** What a file left open (a timer, a server) keeps its process alive; so long it may take to close by itself. */
-const CLOSE_TIMEOUT_MS = 20_000
+const CLOSE_TIMEOUT_MS = 60_000
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 

@@ -24,7 +24,7 @@ async function runFile(path: string): Promise<void> {
 }
 
 /** Whoever gave the files may be gone, and nobody there to kill what a file keeps alive. */
-const ORPHAN_MS = 30_000
+const ORPHAN_MS = 90_000
 
 if (process.send !== undefined) {
   process.on('message', message => {
