@@ -21,7 +21,9 @@ const onSqliteAlone = (path: string): boolean => /^control\/conformance\/(parame
 const wantsOwnProcess = (path: string): boolean => readFileSync(new URL(path, folder), 'utf8').includes('Own process:')
 /** Audio is judged by when it comes, or by what is understood of it: alone. */
 const judgesTiming = (path: string): boolean =>
-  /^(e2e\/(assistant|card-payment|control-killed|recording|streams)|interop\/(sipp-rate|three-makes))\.test/.test(path)
+  /^(e2e\/(assistant|card-payment|control-killed|recording|streams)|fuzz\/http|interop\/(sipp-rate|three-makes))\.test/.test(
+    path,
+  )
 /** An attack, or one death after the other, takes a core: two at a time. */
 const takesCore = (path: string): boolean =>
   /^(fuzz\/|e2e\/(bad-receivers|browser-wire|control-killed-often|media-killed|speech)\.)/.test(path)
@@ -101,7 +103,10 @@ await runUnits(units, '', () => ({}))
 await runOnPostgres(units.filter(path => opensStore(path) && !onSqliteAlone(path)))
 const others = products.filter(path => !takesCore(path) && !judgesTiming(path))
 await runProducts(others, 3)
-await runProducts(products.filter(takesCore), 2)
+await runProducts(
+  products.filter(path => takesCore(path) && !judgesTiming(path)),
+  2,
+)
 await runProducts(products.filter(judgesTiming), 1)
 if (skips.length > 0) console.log(`\nSkipped:\n${skips.join('\n')}`)
 console.log(`\n${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`)

@@ -18,7 +18,7 @@ const SEED = 401 + Number(process.env.FUZZ_SEED ?? 0)
 /** A request without an answer by then hangs. */
 const ANSWER_MS = 8000
 /** Of each operation with a body, for each share of oddities. */
-const RUNS = 6
+const RUNS = 10
 const GOOD: Record<string, object> = {
   'post /v1/calls': { to: 'sip:nobody@127.0.0.1:9' },
   'post /v1/calls/{id}/streams': { url: 'ws://127.0.0.1:9/x' },
