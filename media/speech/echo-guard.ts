@@ -12,8 +12,8 @@ const RETURN_LOSS_DB = 20
  * end's business, not interrupting ourselves is ours.
  */
 export class EchoGuard {
-  /** Levels of the last frames that were sent, as a ring [dBov]. */
-  readonly #sent = new Float32Array(REACH_FRAMES).fill(SILENCE_DBOV)
+  /** Levels of the last frames that were sent, as a ring [dBov]. As wide as what they are compared with: a rounded one never equals it. */
+  readonly #sent = new Float64Array(REACH_FRAMES).fill(SILENCE_DBOV)
   #next = 0
   #loudest = SILENCE_DBOV
 
