@@ -14,9 +14,11 @@ import { ConnectionKeeper } from './connections/keeper.ts'
 import { forgetDocument } from './contact-centre/document-users.ts'
 import { knownTargets } from './contact-centre/flow-targets.ts'
 import {
+  agentScript,
   assistantsLedBy,
   assistantsOf,
-  flowExists,
+  callerFlow,
+  hasVersion,
   knownAssets,
   profilesScriptedBy,
 } from './contact-centre/flow-users.ts'
@@ -280,7 +282,7 @@ export function routes(parts: AppParts, requestLog: Pick<RequestLog, 'flush'>): 
         user: existsIn('users'),
         queue: existsIn('queues'),
         assistant: existsIn('assistants'),
-        flow: flowExists,
+        flow: callerFlow,
         room: existsIn('conference_rooms'),
       },
     }),
@@ -328,7 +330,7 @@ function contactCentre(
     queue: existsIn('queues'),
     call: existsIn('calls'),
     audioAsset: existsIn('audio_assets'),
-    flow: flowExists,
+    flow: callerFlow,
     kbDocument: existsIn('kb_documents'),
   }
   const agents = { store, now, onChange: serveQueues }
@@ -361,7 +363,13 @@ function contactCentre(
     ...agentRoutes(agents),
     ...assistantRoutes({ store, now, exists, usesOf: usersOf(queuesUsing, callbacksUsing, routesLeadingTo) }),
     ...clientTokenRoutes({ store, vault, now, exists, wsUrl: wsUrlOf(config) }),
-    ...copilotProfileRoutes({ store, now, exists, usesOf: queuesUsing }),
+    ...copilotProfileRoutes({
+      store,
+      now,
+      exists: { script: agentScript, kbDocument: exists.kbDocument },
+      hasVersion,
+      usesOf: queuesUsing,
+    }),
     ...queueRoutes({ store, now, exists, usesOf: usersOf(queuesUsing, callbacksUsing, routesLeadingTo) }),
     ...callbackRoutes({ store, now, exists, settings: organisationSettings }),
     ...doNotCallRoutes({ store, now, settings: organisationSettings }),

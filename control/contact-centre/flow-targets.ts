@@ -27,6 +27,7 @@ const FIND: Partial<Record<Target['type'], Find>> = {
       .where('id', 'in', ids)
       .where('published_version', 'is not', null)
       .where('status', '!=', 'archived')
+      .where('kind', '!=', 'agent_script')
       .execute(),
 }
 

@@ -1,3 +1,4 @@
+import { callerFault } from '../flows/caller-fault.ts'
 import type { Exists, UsesOf } from '../http/references.ts'
 import type { Db } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
@@ -31,10 +32,25 @@ export async function assistantsOf(db: Db, tenant: Tenant, flowIds: readonly str
   return new Map(rows.map(row => [row.flow_id ?? '', row.id]))
 }
 
-/** Whether a flow may be named: an archived one leads nothing any more. */
-export const flowExists: Exists = async (db, tenant, id) => {
-  const flow = await forTenant(db, tenant).select('flows').select('status').where('id', '=', id).executeTakeFirst()
-  return flow?.status === 'archived' ? 'archived' : flow !== undefined
+/** Whether a flow may lead callers. */
+export const callerFlow: Exists = async (db, tenant, id) => {
+  const flow = await forTenant(db, tenant).find('flows', id)
+  return flow === undefined ? false : (callerFault(flow) ?? true)
+}
+
+/** Whether a flow may be the script of a human agent. */
+export const agentScript: Exists = async (db, tenant, id) => {
+  const flow = await forTenant(db, tenant).find('flows', id)
+  if (flow === undefined) return false
+  if (flow.status === 'archived') return 'is archived'
+  return flow.kind === 'agent_script' ? true : `is of kind ${flow.kind}; a script is of kind agent_script`
+}
+
+/** Whether a flow was ever published as this version. */
+export async function hasVersion(db: Db, tenant: Tenant, flowId: string, version: number): Promise<boolean> {
+  const versions = forTenant(db, tenant).select('flow_versions').select('id')
+  const found = await versions.where('flow_id', '=', flowId).where('version', '=', version).executeTakeFirst()
+  return found !== undefined
 }
 
 /** Which of these audio assets exist. */

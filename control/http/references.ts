@@ -3,10 +3,10 @@ import { forTenant, type TableWithId, type Tenant } from '../tenancy.ts'
 import { type Problem, problem } from './errors.ts'
 
 /**
- * Whether the tenant has an object of some kind with this ID that may be named; `app.ts` passes it, for a resource imports no
- * other.
+ * Whether the tenant has an object of some kind with this ID that may be named, or why it may not ("is archived"); `app.ts`
+ * passes it, for a resource imports no other.
  */
-export type Exists = (db: Db, tenant: Tenant, id: string) => Promise<boolean | 'archived'>
+export type Exists = (db: Db, tenant: Tenant, id: string) => Promise<boolean | string>
 
 /** Whether a row of this table has the ID. */
 export const existsIn =
@@ -27,7 +27,7 @@ export async function referenceProblem(db: Db, tenant: Tenant, references: Refer
   for (const { param, id, kind, exists } of references) {
     const there = id === null || id === undefined || (await exists(db, tenant, id))
     if (there === true) continue
-    const message = there === 'archived' ? `The ${kind} is archived: ${id}` : `No such ${kind}: ${id}`
+    const message = there === false ? `No such ${kind}: ${id}` : `The ${kind} ${there}: ${id}`
     return problem('parameter_invalid', message, { param })
   }
   return null

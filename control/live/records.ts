@@ -2,6 +2,7 @@ import type { RecordingInfo } from '../../media/protocol.ts'
 import { tenantOf } from '../calls/records.ts'
 import { nodeOf } from '../databases/node.ts'
 import { appendEvent } from '../events/log.ts'
+import { callerFault } from '../flows/caller-fault.ts'
 import type { FlowStep } from '../flows/steps.ts'
 import { newId } from '../ids.ts'
 import { type TurnTiming, toCallProgram, toCallStep } from '../schemas/call-step.ts'
@@ -23,10 +24,10 @@ export interface MessageTarget {
 /** A step with when it happened and, of a turn, how long its parts took. */
 export type TimedStep = FlowStep & { at: string; timing?: TurnTiming }
 
-/** The version of a flow that calls run, or null when it was never published, or is archived. */
+/** The version of a flow that calls run, or null when it was never published, or leads no callers. */
 export async function publishedVersion(db: Db, tenant: Tenant, flowId: string): Promise<number | null> {
   const flow = await forTenant(db, tenant).find('flows', flowId)
-  return flow === undefined || flow.status === 'archived' ? null : flow.published_version
+  return flow === undefined || callerFault(flow) !== null ? null : flow.published_version
 }
 
 /** Puts a call under a program; it begins once the call is answered. */

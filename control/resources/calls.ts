@@ -3,6 +3,7 @@ import { isFailure, type Quality } from '../../media/protocol.ts'
 import { type DialDeps, type DialedTarget, mediaUnavailable, placeCall } from '../calls/dial.ts'
 import { callsOf, legsOfSession, tenantOf } from '../calls/records.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
+import { callerFault } from '../flows/caller-fault.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
@@ -217,8 +218,10 @@ async function targetOf(
   }
   if (type === 'flow') {
     const flow = await scoped.find('flows', id)
-    if (flow?.published_version === null) return conflict('flow_unpublished', 'The flow was never published.')
     if (flow?.status === 'archived') return conflict('archived', 'The flow is archived.')
+    const fault = flow === undefined ? null : callerFault(flow)
+    if (fault !== null) return problem('parameter_invalid', `The flow ${fault}: ${id}`, { param })
+    if (flow?.published_version === null) return conflict('flow_unpublished', 'The flow was never published.')
   }
   return { type, id }
 }

@@ -2,6 +2,7 @@ import { IANAZone } from 'luxon'
 import Type, { type Static } from 'typebox'
 import type { RouteHours } from '../calls/inbound.ts'
 import type { InboundRouteRow } from '../calls/tables.ts'
+import { callerFault } from '../flows/caller-fault.ts'
 import type { Context } from '../http/context.ts'
 import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
@@ -212,9 +213,9 @@ async function columnsProblem(db: Db, tenant: Tenant, columns: Columns): Promise
     if ((await scoped.find(table, id)) === undefined) {
       return problem('parameter_invalid', `No such ${type}: ${id}`, { param: 'target.id' })
     }
-    if (type === 'flow' && (await scoped.find('flows', id))?.status === 'archived') {
-      return problem('parameter_invalid', `The flow is archived: ${id}`, { param: 'target.id' })
-    }
+    const flow = type === 'flow' ? await scoped.find('flows', id) : undefined
+    const fault = flow === undefined ? null : callerFault(flow)
+    if (fault !== null) return problem('parameter_invalid', `The flow ${fault}: ${id}`, { param: 'target.id' })
   } else if (id !== null) {
     return problem('parameter_invalid', `A target of type ${type} has no ID.`, { param: 'target.id' })
   }

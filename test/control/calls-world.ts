@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { CallDriver } from '../../control/calls/driver.ts'
 import type { StreamDeps } from '../../control/calls/streams.ts'
+import { callerFlow } from '../../control/contact-centre/flow-users.ts'
 import { routesLeadingTo } from '../../control/contact-centre/route-uses.ts'
 import { existsIn } from '../../control/http/references.ts'
 import { newId } from '../../control/ids.ts'
@@ -88,7 +89,7 @@ export async function startControl(world: World, media: FakeMedia, options: Opti
         user: existsIn('users'),
         queue: existsIn('queues'),
         assistant: existsIn('assistants'),
-        flow: existsIn('flows'),
+        flow: callerFlow,
         room: existsIn('conference_rooms'),
       },
     }),

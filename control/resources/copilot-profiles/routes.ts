@@ -3,15 +3,15 @@ import Type from 'typebox'
 import type { CopilotProfileRow } from '../../contact-centre/tables.ts'
 import type { Context } from '../../http/context.ts'
 import { copyName } from '../../http/copy-name.ts'
-import { missing, type Problem } from '../../http/errors.ts'
+import { missing, type Problem, problem } from '../../http/errors.ts'
 import { merge } from '../../http/merge.ts'
 import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../../http/plain-resource.ts'
 import { type Exists, listReferences, referenceProblem, type UsesOf } from '../../http/references.ts'
 import { type Route, route } from '../../http/route.ts'
 import { idParams, input } from '../../http/schema.ts'
 import { newId } from '../../ids.ts'
-import type { Store, Trx } from '../../store.ts'
-import { forTenant } from '../../tenancy.ts'
+import type { Db, Store, Trx } from '../../store.ts'
+import { forTenant, type Tenant } from '../../tenancy.ts'
 import { DEFAULT_SETTINGS, settingsProblem } from './profile.ts'
 import {
   type CopilotProfile,
@@ -25,7 +25,9 @@ import {
 export interface CopilotProfileDeps {
   store: Store
   now: () => Date
-  exists: { flow: Exists; kbDocument: Exists }
+  exists: { script: Exists; kbDocument: Exists }
+  /** Whether a flow was ever published as this version. */
+  hasVersion: (db: Db, tenant: Tenant, flowId: string, version: number) => Promise<boolean>
   /** Who keeps a profile from being deleted: the queues that use it. */
   usesOf: UsesOf
 }
@@ -158,19 +160,33 @@ const columns = (settings: ProfileSettings) => ({
 })
 
 async function refusal(
-  { exists }: CopilotProfileDeps,
+  deps: CopilotProfileDeps,
   trx: Trx,
   context: Context,
   { sent, settings }: { sent: Sent; settings: ProfileSettings },
 ): Promise<Problem | null> {
+  const { exists } = deps
   const documents = sent.kb?.document_ids ?? []
   return (
     settingsProblem(settings) ??
     (await referenceProblem(trx, context, [
-      { param: 'script.flow_id', id: sent.script?.flow_id, kind: 'flow', exists: exists.flow },
+      { param: 'script.flow_id', id: sent.script?.flow_id, kind: 'flow', exists: exists.script },
       ...listReferences('kb.document_ids', documents, 'knowledge-base document', exists.kbDocument),
-    ]))
+    ])) ??
+    (sent.script === undefined ? null : versionProblem(deps, trx, context, settings.script))
   )
+}
+
+/** A pinned version is one of the flow's: also of the flow that takes another's place. */
+async function versionProblem(
+  { hasVersion }: CopilotProfileDeps,
+  trx: Trx,
+  context: Context,
+  { flow_id: flowId, version }: ProfileSettings['script'],
+): Promise<Problem | null> {
+  if (version === 'published' || (flowId !== null && (await hasVersion(trx, context, flowId, version)))) return null
+  const message = flowId === null ? 'No flow, no version.' : `The flow has no published version ${version}: ${flowId}`
+  return problem('parameter_invalid', message, { param: 'script.version' })
 }
 
 const toProfile = (row: CopilotProfileRow): CopilotProfile => ({

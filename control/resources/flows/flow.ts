@@ -237,7 +237,7 @@ async function issuesOf(
   const assets = named.length === 0 ? new Set<string>() : await deps.knownAssets(db, tenant, [...new Set(named)])
   const aims = graph.nodes.flatMap(({ target }) => (target !== undefined && isNamed(target) ? [target] : []))
   const targets = new Set(await deps.knownTargets(db, tenant, aims))
-  if (flowId !== undefined) targets.add(targetKey({ type: 'flow', id: flowId }))
+  if (flowId !== undefined && kind !== 'agent_script') targets.add(targetKey({ type: 'flow', id: flowId }))
   return validateGraph(graph, { kind, assets, targets })
 }
 

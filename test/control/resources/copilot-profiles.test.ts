@@ -61,7 +61,6 @@ test('PATCH updates the fields sent: nested objects merge, lists replace, and th
     coaching: { wpm_max: 200 },
     model: { speculative: true, temperature: 1 },
     compliance: { forbidden_phrases: [{ phrase: 'guaranteed' }] },
-    script: { version: 3 },
     stages: [],
   }
   const second = (await live(`PATCH ${path}`, change)).body
@@ -75,7 +74,6 @@ test('PATCH updates the fields sent: nested objects merge, lists replace, and th
       required_disclosures: [],
       forbidden_phrases: [{ phrase: 'guaranteed', instead: '', reason: '', severity: 'warning' }],
     },
-    script: { flow_id: null, version: 3 },
     updated: '2026-11-21T10:00:01.000Z',
   })
   assert.is((await live(`PATCH ${path}`, { name: 'Service' })).body.version, 3)

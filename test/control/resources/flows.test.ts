@@ -219,16 +219,19 @@ test('deleting a flow answers 409 while an assistant or a copilot profile uses i
   await live(`POST /v1/flows/${id}/publish`)
   const assistant = (await live('POST /v1/assistants', { name: 'A', flow_id: id })).body
   assert.is((await live(`GET /v1/flows/${id}`)).body.assistant_id, assistant.id)
-  const profile = (await live('POST /v1/copilot_profiles', { name: 'C', script: { flow_id: id } })).body
-  const refused = await live(`DELETE /v1/flows/${id}`)
-  assert.equal(refusal(refused), [409, null, 'in_use'])
-  assert.equal(refused.body.error.details.used_by, [
-    { object: 'assistant', id: assistant.id, name: 'A' },
-    { object: 'copilot_profile', id: profile.id, name: 'C' },
-  ])
+  const script = (await live('POST /v1/flows', { name: 'Script', kind: 'agent_script' })).body.id
+  const profile = (await live('POST /v1/copilot_profiles', { name: 'C', script: { flow_id: script } })).body
+  for (const [flow, user] of [
+    [id, { object: 'assistant', id: assistant.id, name: 'A' }],
+    [script, { object: 'copilot_profile', id: profile.id, name: 'C' }],
+  ]) {
+    const refused = await live(`DELETE /v1/flows/${flow}`)
+    assert.equal(refusal(refused), [409, null, 'in_use'])
+    assert.equal(refused.body.error.details.used_by, [user])
+  }
   await live(`DELETE /v1/assistants/${assistant.id}`)
-  assert.is((await live(`DELETE /v1/flows/${id}`)).status, 409)
   await live(`DELETE /v1/copilot_profiles/${profile.id}`)
+  assert.is((await live(`DELETE /v1/flows/${script}`)).status, 200)
   const gone = await live(`DELETE /v1/flows/${id}`)
   assert.equal(gone.body, { object: 'flow', id, deleted: true, livemode: true })
   assert.is((await live(`GET /v1/flows/${id}/versions`)).status, 404)
