@@ -1,12 +1,13 @@
 import { writeFileSync } from 'node:fs'
 import { benchApi } from './api/run.ts'
+import { benchBusy } from './busy/run.ts'
 import { describeKills, runKills } from './kills/run.ts'
 import { thisCommit, thisMachine } from './machine.ts'
 import { type BenchOptions, HELP, readOptions } from './options.ts'
 import { startProduct } from './product-subject.ts'
 import { recordRun } from './results.ts'
 import { runBench } from './run.ts'
-import { formatApiReport, formatReport, formatTurnsReport, machineLine } from './tables.ts'
+import { formatApiReport, formatBusyReport, formatReport, formatTurnsReport, machineLine } from './tables.ts'
 import { benchTurns } from './turns/run.ts'
 
 /** Longer tells nothing more of requests [s]. */
@@ -33,6 +34,13 @@ async function benchRest(options: BenchOptions): Promise<object> {
   return report
 }
 
+/** `--busy`: what REST requests on the same cores do to the audio. */
+async function benchTogether(options: BenchOptions): Promise<object> {
+  const report = await benchBusy(options, startProduct, say)
+  show(options, report.startedAt, formatBusyReport(report))
+  return report
+}
+
 /** `--turns`: barge-in, and a whole turn without a model. */
 async function benchTalk(options: BenchOptions): Promise<object> {
   const report = await benchTurns(options.turns, say)
@@ -49,12 +57,18 @@ async function benchKills(options: BenchOptions): Promise<object> {
   return report
 }
 
+function benchOf({ kills, turns, api, busy }: BenchOptions): (options: BenchOptions) => Promise<object> {
+  if (kills > 0) return benchKills
+  if (turns > 0) return benchTalk
+  if (api) return benchRest
+  return busy ? benchTogether : benchAudio
+}
+
 try {
   const options = readOptions(process.argv.slice(2))
   if (options === null) console.log(HELP)
   else {
-    const run = options.kills > 0 ? benchKills : options.turns > 0 ? benchTalk : options.api ? benchRest : benchAudio
-    const report = await run(options)
+    const report = await benchOf(options)(options)
     if (options.json !== null) writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`)
   }
 } catch (error) {

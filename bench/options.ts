@@ -10,6 +10,7 @@ export const HELP = `npm run bench -- [options]
   --stream-legs 50      streams at a time
   --seconds 60          how long each is measured
   --api                 instead: requests of the REST API beside a bare Fastify route, and how lists page
+  --busy                instead: what a load of REST requests on the same cores does to the audio
   --turns N             instead: how soon we fall silent when a caller speaks, and how soon we answer, N times
   --kills N             instead: kills control with -9 N times under load and looks at what is left
   --no-yardstick        without the C program that the engine is compared with
@@ -25,6 +26,7 @@ export interface BenchOptions {
   seconds: number
   yardstick: boolean
   api: boolean
+  busy: boolean
   /** 0: none. */
   turns: number
   /** 0: none. */
@@ -46,6 +48,7 @@ export function readOptions(args: string[]): BenchOptions | null {
       seconds: { type: 'string' },
       yardstick: { type: 'boolean', default: true },
       api: { type: 'boolean', default: false },
+      busy: { type: 'boolean', default: false },
       turns: { type: 'string', default: '0' },
       kills: { type: 'string', default: '0' },
       quick: { type: 'boolean', default: false },
@@ -67,6 +70,7 @@ export function readOptions(args: string[]): BenchOptions | null {
     seconds: whole('seconds', values.seconds ?? (values.quick ? '5' : '60'), 3, 3600),
     yardstick: values.yardstick,
     api: values.api,
+    busy: values.busy,
     turns: whole('turns', values.turns, 0, 10_000),
     kills: whole('kills', values.kills, 0, 100_000),
     json: values.json ?? null,

@@ -19,8 +19,10 @@ export async function startProduct(): Promise<Subject> {
   const { pids } = product
   let rooms = 0
   return {
+    api: product,
     sip: product.sip,
     mediaPid: pids.media,
+    controlPid: pids.control,
     otherPids: [pids.supervisor, pids.control],
     echoNumber: ECHO_NUMBER,
     openRooms: async count => {

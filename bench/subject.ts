@@ -1,9 +1,12 @@
 import type { StreamFormat } from '../media/protocol.ts'
+import type { RestClient } from './rest-client.ts'
 
 /** A started product, as the bench uses it. */
 export interface Subject {
+  api: RestClient
   sip: { host: string; port: number }
   mediaPid: number
+  controlPid: number
   /** Its processes that are not measured. */
   otherPids: number[]
   /** The number that answers each caller with its own voice. */

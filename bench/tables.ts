@@ -1,4 +1,5 @@
 import type { ApiReport } from './api/run.ts'
+import type { BusyReport } from './busy/run.ts'
 import type { Percentiles } from './load/histogram.ts'
 import type { LoadResult } from './load/messages.ts'
 import type { Machine } from './machine.ts'
@@ -35,6 +36,29 @@ export function formatApiReport({ commit, machine, seconds, connections, operati
     '',
     `pages of ${pages.size} of a list of ${pages.callbacks} callbacks, ${pages.first.count} at each place`,
     ...table(places),
+  ].join('\n')
+}
+
+/** What a load of REST requests does to the audio, as text. */
+export function formatBusyReport({ commit, machine, legs, loops, seconds, phases }: BusyReport): string {
+  const rows = [['', 'RTP to RTP [ms] p50', 'p95', 'p99', 'max', 'gaps > 40 ms', 'slots', 'requests/s', 'refused']]
+  for (const { name, audio, rest } of phases) {
+    const { load, lateSlots } = audio
+    rows.push([
+      name,
+      ...latencyOf(load.latencyMs),
+      share(load.packetsAfterGap, load.packetsReceived),
+      String(lateSlots),
+      ...(rest === null ? ['', ''] : [rest.perSecond.toFixed(0), String(rest.refused)]),
+    ])
+  }
+  return [
+    machineLine(commit, machine),
+    '',
+    `${legs} legs in rooms of 3, ${seconds} s each, on all cores, with ${loops} clients that read and write as fast as they are answered`,
+    ...table(rows),
+    'gaps > 40 ms: packets that came so long after the one before; slots: late ones of the engine clock.',
+    ...paceLine(phases.map(({ audio }) => audio.load)),
   ].join('\n')
 }
 

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { setPriority } from 'node:os'
 import type { ProcessName } from './data-dir.ts'
 
 export interface ChildSpec {
@@ -6,6 +7,8 @@ export interface ChildSpec {
   /** The file to run. */
   entry: string
   env: NodeJS.ProcessEnv
+  /** How far it stands back when others want the processor too, as nice(1) counts; absent: as we do. */
+  nice?: number
   /** What else it says once it serves: the type of the message. */
   onNotice?(type: string): void
 }
@@ -33,6 +36,7 @@ export function startChild(spec: ChildSpec): Child {
     env: spec.env,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
+  if (spec.nice !== undefined && child.pid !== undefined) standBack(child.pid, spec.nice)
   const exited = exitOf(child)
   const said = new Promise<ReadyMessage>(resolve =>
     child.on('message', message => {
@@ -51,6 +55,15 @@ export function startChild(spec: ChildSpec): Child {
 }
 
 export const isExit = (outcome: ReadyMessage | Exit): outcome is Exit => !('type' in outcome)
+
+/** Right after the start it has one thread; those that it makes get what their maker has. */
+function standBack(pid: number, nice: number): void {
+  try {
+    setPriority(pid, nice)
+  } catch {
+    // It has ended already, which is told by itself.
+  }
+}
 
 const exitOf = (child: ChildProcess): Promise<Exit> =>
   new Promise(resolve => {

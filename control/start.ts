@@ -7,6 +7,9 @@ import { makeLog } from './log.ts'
 import { PACKAGE_ROOT, VERSION } from './package.ts'
 import { Supervisor } from './supervisor.ts'
 
+/** An answer may wait until the frames of the calls are sent. At this distance a thread of media gets the processor at once. */
+const CONTROL_NICE = 10
+
 const built = (path: string): string => fileURLToPath(new URL(`dist/${path}`, PACKAGE_ROOT))
 
 /** `tandem start`: runs the product until a signal ends it; resolves to the exit code. `env` is what the children inherit. */
@@ -28,6 +31,7 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
     control: httpPort => ({
       name: 'control',
       entry: built('control/main.js'),
+      nice: CONTROL_NICE,
       env: { ...env, ...(httpPort === null ? {} : { TANDEM_HTTP_PORT: String(httpPort) }) },
     }),
     onReady: ready => process.stdout.write(banner(config, ready as unknown as ControlReady, VERSION)),

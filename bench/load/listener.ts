@@ -7,6 +7,7 @@ import type { Talkers } from './talker.ts'
 const FRAME_BYTES = 160
 const SAMPLES_PER_MS = 8
 const LATE_MS = 20
+const GAP_MS = 40
 const SECOND_MS = 1000
 
 /** What one leg receives. */
@@ -14,6 +15,8 @@ interface Ear {
   started: boolean
   sequence: number
   timestamp: number
+  /** When the last packet came [ms]. */
+  arrivedAt: number
   /** Timestamps, unwrapped, since the first packet [ms]. */
   mediaMs: number
   /** The least that arrival was behind the timestamps, in the measurement and in the present second [ms]. */
@@ -31,6 +34,7 @@ const newEar = (): Ear => ({
   started: false,
   sequence: 0,
   timestamp: 0,
+  arrivedAt: 0,
   mediaMs: 0,
   leastMs: Number.POSITIVE_INFINITY,
   leastNowMs: Number.POSITIVE_INFINITY,
@@ -46,6 +50,7 @@ type Counts = Pick<
   | 'packetsReceived'
   | 'packetsMissing'
   | 'packetsLate'
+  | 'packetsAfterGap'
   | 'framesHeard'
   | 'framesDoubled'
   | 'framesBroken'
@@ -57,6 +62,7 @@ const noCounts = (): Counts => ({
   packetsReceived: 0,
   packetsMissing: 0,
   packetsLate: 0,
+  packetsAfterGap: 0,
   framesHeard: 0,
   framesDoubled: 0,
   framesBroken: 0,
@@ -124,9 +130,11 @@ export class Listeners {
     if (ear.started) {
       const steps = (packet.sequence - ear.sequence) & 0xffff
       if (steps > 1 && steps < 0x8000) counts.packetsMissing += steps - 1
+      if (now - ear.arrivedAt > GAP_MS) counts.packetsAfterGap++
       ear.mediaMs += ((packet.timestamp - ear.timestamp) | 0) / SAMPLES_PER_MS
     }
     ear.started = true
+    ear.arrivedAt = now
     ear.sequence = packet.sequence
     ear.timestamp = packet.timestamp
     const behindMs = now - ear.mediaMs

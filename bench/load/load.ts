@@ -83,6 +83,7 @@ export class Load {
       packetsReceived: packets.packetsReceived,
       packetsMissing: packets.packetsMissing,
       packetsLate: packets.packetsLate,
+      packetsAfterGap: packets.packetsAfterGap,
       framesExpected: this.#framesExpected(from, to),
       latencyMs: this.#listeners.latency.percentiles(),
       driftPpm: this.#listeners.driftPpm,

@@ -42,6 +42,8 @@ export interface LoadResult {
   packetsMissing: number
   /** Packets that came more than 20 ms behind the earliest of their leg. */
   packetsLate: number
+  /** Packets that came more than 40 ms after the one before them of their leg: a phone's buffer that small runs dry. */
+  packetsAfterGap: number
   /** Frames said, times those who should hear them. */
   framesExpected: number
   framesHeard: number
