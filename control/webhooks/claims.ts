@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Db } from '../store.ts'
+import type { DeliveryShares, Place } from './shares.ts'
 import type { WebhookDeliveryRow } from './tables.ts'
 
 /**
@@ -10,49 +11,78 @@ import type { WebhookDeliveryRow } from './tables.ts'
 export interface ClaimRules {
   now: Date
   leaseMs: number
-  /** How many deliveries to claim at most. */
-  limit: number
-  /** Deliveries of one endpoint that may be under way at once. */
-  perEndpoint: number
-  /** How many are under way in this process, by endpoint. */
-  busy: ReadonlyMap<string, number>
+  /** Who may have how many under way in this process. */
+  shares: DeliveryShares
 }
 
-/** Takes deliveries that are due, the most overdue first. Fewer than `limit` does not mean that no more are due. */
-export async function claimDue(db: Db, rules: ClaimRules): Promise<WebhookDeliveryRow[]> {
-  const at = rules.now.toISOString()
-  const full = [...rules.busy].filter(([, count]) => count >= rules.perEndpoint).map(([id]) => id)
-  let due = db
-    .selectFrom('webhook_deliveries')
-    .select(['id', 'endpoint_id'])
+/** A delivery whose lease is ours, and the place that it holds until its attempt has ended. */
+export interface ClaimedDelivery {
+  delivery: WebhookDeliveryRow
+  place: Place
+}
+
+/** Deliveries that are looked at together. */
+const WINDOW = 200
+
+/** Takes deliveries that are due, the most overdue first, as far as each one's share reaches. */
+export async function claimDue(db: Db, rules: ClaimRules): Promise<ClaimedDelivery[]> {
+  const { now, leaseMs, shares } = rules
+  const at = now.toISOString()
+  const places = await choose(db, at, shares)
+  if (places.size === 0) return []
+  const giveBack = (): void => places.forEach(place => shares.giveBack(place))
+  const claimed = await db
+    .updateTable('webhook_deliveries')
+    .set({ lease: randomUUID(), leased_until: new Date(now.getTime() + leaseMs).toISOString() })
+    .where('id', 'in', [...places.keys()])
     .where('status', '=', 'pending')
-    .where('next_attempt_at', '<=', at)
+    // Judged again by the statement that takes it, so that of two processes with the same candidates one gets each.
     .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', at)]))
-  if (full.length > 0) due = due.where('endpoint_id', 'not in', full)
-  const candidates = await due.orderBy('next_attempt_at').orderBy('id').limit(rules.limit).execute()
-  const ids = withinBounds(candidates, rules)
-  if (ids.length === 0) return []
-  return (
-    db
-      .updateTable('webhook_deliveries')
-      .set({ lease: randomUUID(), leased_until: new Date(rules.now.getTime() + rules.leaseMs).toISOString() })
-      .where('id', 'in', ids)
-      .where('status', '=', 'pending')
-      // Judged again by the statement that takes it, so that of two processes with the same candidates one gets each.
-      .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', at)]))
-      .returningAll()
-      .execute()
-  )
+    .returningAll()
+    .execute()
+    .catch((error: unknown) => {
+      giveBack()
+      throw error
+    })
+  const taken = claimed.map(delivery => {
+    const place = places.get(delivery.id)!
+    places.delete(delivery.id)
+    return { delivery, place }
+  })
+  giveBack()
+  return taken
 }
 
-function withinBounds(candidates: { id: string; endpoint_id: string }[], { busy, perEndpoint }: ClaimRules): string[] {
-  const counts = new Map(busy)
-  return candidates.flatMap(({ id, endpoint_id: endpointId }) => {
-    const count = counts.get(endpointId) ?? 0
-    if (count >= perEndpoint) return []
-    counts.set(endpointId, count + 1)
-    return [id]
-  })
+/** Takes a place for each that may begin. Whoever has none left is passed by, so that others behind him are found. */
+async function choose(db: Db, at: string, shares: DeliveryShares): Promise<Map<string, Place>> {
+  const places = new Map<string, Place>()
+  const organisations = new Set<string>()
+  const endpoints = new Set<string>()
+  let isThrough = false
+  while (!isThrough && shares.free > 0) {
+    const rows = await candidates(db, at, [...organisations], [...endpoints], [...places.keys()])
+    for (const row of rows) {
+      if (shares.mayTake(row)) places.set(row.id, shares.take(row))
+      else if (!shares.hasRoom(row)) organisations.add(row.organisation_id)
+      else endpoints.add(row.endpoint_id)
+    }
+    isThrough = rows.length < WINDOW
+  }
+  return places
+}
+
+function candidates(db: Db, at: string, organisations: string[], endpoints: string[], taken: string[]) {
+  let due = db
+    .selectFrom('webhook_deliveries as d')
+    .leftJoin('webhook_endpoints as e', 'e.id', 'd.endpoint_id')
+    .select(['d.id', 'd.organisation_id', 'd.endpoint_id', 'e.failing_since'])
+    .where('d.status', '=', 'pending')
+    .where('d.next_attempt_at', '<=', at)
+    .where(eb => eb.or([eb('d.leased_until', 'is', null), eb('d.leased_until', '<=', at)]))
+  if (organisations.length > 0) due = due.where('d.organisation_id', 'not in', organisations)
+  if (endpoints.length > 0) due = due.where('d.endpoint_id', 'not in', endpoints)
+  if (taken.length > 0) due = due.where('d.id', 'not in', taken)
+  return due.orderBy('d.next_attempt_at').orderBy('d.id').limit(WINDOW).execute()
 }
 
 /** What an attempt has made of a delivery. */

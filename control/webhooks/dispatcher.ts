@@ -3,8 +3,9 @@ import type { Logger } from 'pino'
 import type { Store } from '../store.ts'
 import type { Vault } from '../vault.ts'
 import { type Attempted, deliveryRequest, recordAttempt } from './attempt.ts'
-import { claimDue, forgetClosed, settle } from './claims.ts'
+import { type ClaimedDelivery, claimDue, forgetClosed, settle } from './claims.ts'
 import { type Post, type PostOutcome, TIMEOUT_MS } from './http-post.ts'
+import { DeliveryShares } from './shares.ts'
 import type { WebhookDeliveryRow } from './tables.ts'
 
 export interface DispatcherParts {
@@ -21,7 +22,7 @@ export interface DispatcherParts {
 }
 
 export interface DispatcherBounds {
-  /** Deliveries under way at once in this process, and of these for one endpoint. */
+  /** Deliveries under way at once in this process, shared among the organisations, and for one endpoint at most. */
   atOnce: number
   perEndpoint: number
   timeoutMs: number
@@ -53,7 +54,7 @@ export class WebhookDispatcher {
   readonly #parts: DispatcherParts
   readonly #bounds: DispatcherBounds
   readonly #running = new Set<Promise<void>>()
-  readonly #busy = new Map<string, number>()
+  readonly #shares: DeliveryShares
   readonly #abort = new AbortController()
   #timer: NodeJS.Timeout | null = null
   #looking: Promise<void> | null = null
@@ -66,6 +67,7 @@ export class WebhookDispatcher {
   constructor(parts: DispatcherParts) {
     this.#parts = parts
     this.#bounds = { ...DEFAULTS, ...parts.bounds }
+    this.#shares = new DeliveryShares(this.#bounds.atOnce, this.#bounds.perEndpoint)
     // One for each attempt, which are bounded: Node would take more than ten for a leak.
     setMaxListeners(0, this.#abort.signal)
   }
@@ -130,18 +132,13 @@ export class WebhookDispatcher {
 
   /** Begins what is due, within the bounds. Returns how many attempts began. */
   async #claim(): Promise<number> {
-    const { atOnce, perEndpoint, leaseMs } = this.#bounds
-    const limit = atOnce - this.#running.size
-    if (limit <= 0) return 0
     const { store, now } = this.#parts
-    const claimed = await claimDue(store.db, { now: now(), leaseMs, limit, perEndpoint, busy: this.#busy })
-    for (const delivery of claimed) this.#begin(delivery)
+    const claimed = await claimDue(store.db, { now: now(), leaseMs: this.#bounds.leaseMs, shares: this.#shares })
+    for (const each of claimed) this.#begin(each)
     return claimed.length
   }
 
-  #begin(delivery: WebhookDeliveryRow): void {
-    const endpointId = delivery.endpoint_id
-    this.#busy.set(endpointId, (this.#busy.get(endpointId) ?? 0) + 1)
+  #begin({ delivery, place }: ClaimedDelivery): void {
     const running = this.#attempt(delivery)
       .catch(error => {
         // The lease runs out, and the delivery is due again.
@@ -150,9 +147,7 @@ export class WebhookDispatcher {
       })
       .then(() => {
         this.#running.delete(running)
-        const left = (this.#busy.get(endpointId) ?? 1) - 1
-        if (left === 0) this.#busy.delete(endpointId)
-        else this.#busy.set(endpointId, left)
+        this.#shares.giveBack(place)
         this.#ended()
       })
     this.#running.add(running)

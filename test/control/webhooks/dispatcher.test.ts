@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { appendEvent } from '../../../control/events/log.ts'
+import { SAMPLES } from '../../../control/events/samples.ts'
 import type { PostOutcome } from '../../../control/webhooks/http-post.ts'
 import { suite } from '../../harness.ts'
 import { until } from '../calls-world.ts'
@@ -219,7 +220,7 @@ test('one process delivers at most so many at once, and few of them to one slow 
   for (let i = 0; i < 20; i++) await world.emit()
   await world.endpoint({ url: `${world.receiver.url}/quick`, event_types: ['ping'] })
   const { held, post } = heldPosts()
-  const dispatcher = dispatcherOf(world, { post, bounds: { atOnce: 6, perEndpoint: 4, pollMs: 1 } })
+  const dispatcher = dispatcherOf(world, { post, bounds: { atOnce: 12, perEndpoint: 4, pollMs: 1 } })
   dispatcher.start()
   await until(() => held.length === 4)
   const { body } = await world.ask('GET /v1/webhook_endpoints')
@@ -233,6 +234,45 @@ test('one process delivers at most so many at once, and few of them to one slow 
     held[done]!.finish(OK)
   }
   await until(() => dispatcher.counters.succeeded === 21)
+  await dispatcher.close()
+})
+
+test(`60 endpoints of one organisation that never answer: another organisation's event is delivered at once`, async () => {
+  for (let i = 0; i < 60; i++) await world.endpoint({ url: `${world.receiver.url}/hangs/${i}` })
+  for (let i = 0; i < 10; i++) await world.emit()
+  // Sent and never answered, for as long as the test runs.
+  world.receiver.answer = (response, { path }) => {
+    if (!path.startsWith('/hangs')) response.writeHead(204).end()
+  }
+  const dispatcher = dispatcherOf(world, { bounds: { timeoutMs: 600_000, leaseMs: 700_000, pollMs: 5 } })
+  dispatcher.start()
+  await until(() => world.receiver.received.length >= 32)
+  await world.endpoint({ url: `${world.receiver.url}/theirs` }, world.theirs.keys.live)
+  await world.store.transaction(trx =>
+    appendEvent(
+      trx,
+      { organisationId: world.theirs.organisationId, livemode: true },
+      { type: 'call.ended', at: world.clock.now().toISOString(), object: SAMPLES.endedCall },
+    ),
+  )
+  await until(() => dispatcher.counters.succeeded === 1)
+  assert.ok(world.receiver.received.some(({ path }) => path === '/theirs'))
+  // Half of the places, and no more, are theirs who hang.
+  assert.is(dispatcher.running, 32)
+  await dispatcher.close()
+})
+
+test('endpoints that are known to fail hold up no other endpoint of their organisation', async () => {
+  for (let i = 0; i < 60; i++) await world.endpoint({ url: `${world.receiver.url}/hangs/${i}` })
+  await world.emit()
+  await world.store.db.updateTable('webhook_endpoints').set({ failing_since: world.clock.now().toISOString() }).execute()
+  const { held, post } = heldPosts()
+  const dispatcher = dispatcherOf(world, { post, bounds: { pollMs: 1 } })
+  dispatcher.start()
+  await until(() => held.length >= 12)
+  await world.endpoint({ url: `${world.receiver.url}/well` })
+  await world.emit()
+  await until(() => held.some(({ url }) => url.endsWith('/well')))
   await dispatcher.close()
 })
 
