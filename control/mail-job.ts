@@ -11,11 +11,10 @@ export async function queueMail(
   trx: Trx,
   vault: Vault,
   mail: Omit<Mail, 'attachments'>,
-  now: Date,
-  key = mail.id,
+  { now, organisationId, key = mail.id }: { now: Date; organisationId: string; key?: string },
 ): Promise<void> {
   const { id, ...content } = mail
-  await enqueue(trx, 'mail', { id, sealed: vault.seal(JSON.stringify(content), id) }, { now, key })
+  await enqueue(trx, 'mail', { id, sealed: vault.seal(JSON.stringify(content), id) }, { now, organisationId, key })
 }
 
 /** Sends queued mails; what the server refuses for good is logged and not tried again. */

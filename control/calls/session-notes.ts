@@ -46,7 +46,11 @@ export async function wantNotes(trx: Trx, callId: string, at: string): Promise<v
   const room = await forTenant(trx, tenant).find('conference_rooms', session.room_id)
   if (room === undefined || !settingsOf(room).ai_note_taker) return
   const job: NotesJob = { tenant, call_id: session.id }
-  await enqueue(trx, 'conference.notes', job, { now: new Date(at), key: session.id })
+  await enqueue(trx, 'conference.notes', job, {
+    now: new Date(at),
+    organisationId: tenant.organisationId,
+    key: session.id,
+  })
 }
 
 /** Has the notes written by a model. Without one there are none; what fails for now is tried again. */

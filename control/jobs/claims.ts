@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Db, Store } from '../store.ts'
+import type { FairShares } from '../fair-shares.ts'
+import type { Db } from '../store.ts'
 import type { JobRow } from './tables.ts'
 
 /**
@@ -10,34 +11,74 @@ import type { JobRow } from './tables.ts'
 export interface JobClaimRules {
   now: Date
   leaseMs: number
-  limit: number
   kinds: readonly string[]
+  /** How many each organisation may have under way in this process, by `ownerOf`. */
+  shares: FairShares
 }
 
 /** A row whose lease is ours. */
 export type ClaimedJob = JobRow & { lease: string; due_at: string }
 
-/** Takes at most `limit` jobs that are due, the most overdue first. */
-export async function claimJobs({ db, engine }: Store, rules: JobClaimRules): Promise<ClaimedJob[]> {
+/** Who competes for places: an organisation, or the operator. */
+export const ownerOf = ({ organisation_id }: Pick<JobRow, 'organisation_id'>): string => organisation_id ?? ''
+
+/** Jobs that are looked at together. */
+const WINDOW = 100
+
+/** Takes jobs that are due, the most overdue first, as far as each one's share reaches. Each holds a place until it is given back. */
+export async function claimJobs(db: Db, rules: JobClaimRules): Promise<ClaimedJob[]> {
   const at = rules.now.toISOString()
+  const chosen = await choose(db, at, rules)
+  if (chosen.size === 0) return []
+  const giveBack = (): void => chosen.forEach(owner => rules.shares.giveBack(owner))
   const claimed = await db
-    .with('picked', cte =>
-      cte
-        .selectFrom('jobs')
-        .select('id')
-        .where('due_at', '<=', at)
-        .where('kind', 'in', rules.kinds)
-        .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', at)]))
-        .orderBy('due_at')
-        .limit(rules.limit)
-        .$if(engine === 'postgres', query => query.forUpdate().skipLocked()),
-    )
     .updateTable('jobs')
     .set(eb => ({ lease: randomUUID(), leased_until: later(rules), attempts: eb('attempts', '+', 1) }))
-    .where('id', 'in', eb => eb.selectFrom('picked').select('picked.id'))
+    .where('id', 'in', [...chosen.keys()])
+    .where('due_at', '<=', at)
+    // Judged again by the statement that takes it, so that of two processes with the same candidates one gets each.
+    .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', at)]))
     .returningAll()
     .execute()
+    .catch((error: unknown) => {
+      giveBack()
+      throw error
+    })
+  for (const { id } of claimed) chosen.delete(id)
+  giveBack()
   return (claimed as ClaimedJob[]).sort((a, b) => (a.due_at < b.due_at ? -1 : 1))
+}
+
+/** Takes a place for each that may begin: its owner by its ID. Whose share is used up is passed by, so that others are found. */
+async function choose(db: Db, at: string, { kinds, shares }: JobClaimRules): Promise<Map<string, string>> {
+  const chosen = new Map<string, string>()
+  const passed = new Set<string>()
+  let isThrough = false
+  while (!isThrough && shares.free > 0) {
+    const rows = await candidates(db, at, kinds, [...passed], [...chosen.keys()])
+    for (const row of rows) {
+      const owner = ownerOf(row)
+      if (!shares.mayTake(owner)) passed.add(owner)
+      else {
+        shares.take(owner)
+        chosen.set(row.id, owner)
+      }
+    }
+    isThrough = rows.length < WINDOW
+  }
+  return chosen
+}
+
+function candidates(db: Db, at: string, kinds: readonly string[], passed: string[], taken: string[]) {
+  let due = db
+    .selectFrom('jobs')
+    .select(['id', 'organisation_id'])
+    .where('due_at', '<=', at)
+    .where('kind', 'in', kinds)
+    .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', at)]))
+  if (passed.length > 0) due = due.where(eb => eb.fn.coalesce('organisation_id', eb.val('')), 'not in', passed)
+  if (taken.length > 0) due = due.where('id', 'not in', taken)
+  return due.orderBy('due_at').limit(WINDOW).execute()
 }
 
 /** Lengthens the leases that are still ours; returns these jobs with what they have now. */

@@ -5,6 +5,8 @@ import type { JobKind, JobPayloads } from './kinds.ts'
 export interface EnqueueOptions {
   /** The time of the database. */
   now: Date
+  /** Whose it is: organisations share the places where jobs run. Null: the operator's. */
+  organisationId: string | null
   /** Absent: at once. */
   dueAt?: Date
   /** A waiting job of this kind and key is replaced: its payload, its time and its attempts begin anew. */
@@ -19,9 +21,16 @@ export async function enqueue<K extends JobKind>(
   trx: Trx,
   kind: K,
   payload: JobPayloads[K],
-  { now, dueAt = now, key }: EnqueueOptions,
+  { now, organisationId, dueAt = now, key }: EnqueueOptions,
 ): Promise<void> {
-  const anew = { payload: JSON.stringify(payload), due_at: dueAt.toISOString(), attempts: 0, last_error: null }
+  const due_at = dueAt.toISOString()
+  const anew = {
+    payload: JSON.stringify(payload),
+    organisation_id: organisationId,
+    due_at,
+    attempts: 0,
+    last_error: null,
+  }
   await trx
     .insertInto('jobs')
     .values({ ...anew, id: randomUUID(), kind, key: key ?? null, version: 0, created: now.toISOString() })

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { FairShares } from '../fair-shares.ts'
 import { Periodic, type PeriodicParts } from '../periodic.ts'
 import type { Store, Trx } from '../store.ts'
 import {
@@ -7,6 +8,7 @@ import {
   finishJob,
   forgetGivenUp,
   type Leaving,
+  ownerOf,
   releaseJob,
   renewLeases,
 } from './claims.ts'
@@ -40,7 +42,7 @@ export interface JobRunnerParts {
   log: Logger
   /** Kinds that have none here are left to processes that know them. */
   handlers: JobHandlers
-  /** Jobs under way at once in this process; all others wait in the database. */
+  /** Jobs under way at once in this process, shared among the organisations; all others wait in the database. */
   concurrency?: number
   /** How long a killed process's jobs stay its own. */
   leaseMs?: number
@@ -49,7 +51,7 @@ export interface JobRunnerParts {
   later?: PeriodicParts['later']
 }
 
-const CONCURRENCY = 8
+const CONCURRENCY = 16
 const LEASE_MS = 30_000
 const POLL_MS = 250
 const MAX_ATTEMPTS = 12
@@ -74,11 +76,13 @@ export class JobRunner {
   readonly #parts: JobRunnerParts
   readonly #running = new Map<string, Running>()
   readonly #duties: Periodic[]
+  readonly #shares: FairShares
   #claiming: Promise<number> | null = null
   #closed = false
 
   constructor(parts: JobRunnerParts) {
     this.#parts = parts
+    this.#shares = new FairShares(parts.concurrency ?? CONCURRENCY)
     const { log, later, leaseMs = LEASE_MS, pollMs = POLL_MS } = parts
     const duty = (name: string, everyMs: number, run: () => Promise<unknown>) =>
       new Periodic({ name, everyMs, run, log, ...(later === undefined ? {} : { later }) })
@@ -133,11 +137,10 @@ export class JobRunner {
   }
 
   async #claimOnce(): Promise<number> {
-    const { store, now, handlers, concurrency = CONCURRENCY, leaseMs = LEASE_MS } = this.#parts
-    const limit = concurrency - this.#running.size
+    const { store, now, handlers, leaseMs = LEASE_MS } = this.#parts
     const kinds = Object.keys(handlers)
-    if (limit <= 0 || kinds.length === 0 || this.#closed) return 0
-    const claimed = await claimJobs(store, { now: now(), leaseMs, limit, kinds })
+    if (kinds.length === 0 || this.#closed) return 0
+    const claimed = await claimJobs(store.db, { now: now(), leaseMs, kinds, shares: this.#shares })
     for (const job of claimed) this.#begin(job)
     return claimed.length
   }
@@ -148,8 +151,9 @@ export class JobRunner {
       // The lease runs out, and the job is due again.
       .catch(error => this.#parts.log.error({ err: error, jobId: job.id, kind: job.kind }, 'job cannot be settled'))
       .then(() => {
-        const wasFull = this.#running.size >= (this.#parts.concurrency ?? CONCURRENCY)
+        const wasFull = !this.#shares.mayTake(ownerOf(job))
         this.#running.delete(job.lease + job.id)
+        this.#shares.giveBack(ownerOf(job))
         // What waits for this place need not wait for the next poll.
         if (wasFull) this.#claim().catch(error => this.#parts.log.error({ err: error }, 'jobs cannot be claimed'))
       })

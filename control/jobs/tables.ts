@@ -8,6 +8,8 @@ export interface JobTables {
 export interface JobTable {
   id: string
   kind: string
+  /** Whose it is; null: the operator's. */
+  organisation_id: string | null
   /** At most one waiting job of a kind has it; null: any number. */
   key: string | null
   /** JSON. */

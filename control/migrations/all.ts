@@ -27,6 +27,7 @@ import { capturePauses } from './107-capture-pauses.ts'
 import { inboundLookups } from './108-inbound-lookups.ts'
 import { transcriptFailures } from './108-transcript-failures.ts'
 import { dueCallbacks } from './109-due-callbacks.ts'
+import { jobOwners } from './150-job-owners.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -58,4 +59,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '108-inbound-lookups': inboundLookups,
   '108-transcript-failures': transcriptFailures,
   '109-due-callbacks': dueCallbacks,
+  '150-job-owners': jobOwners,
 }

@@ -35,6 +35,6 @@ export async function startRun(trx: Trx, tenant: Tenant, report: ReportRow, orde
   await forTenant(trx, tenant).insert('report_runs', row)
   const { organisationId, livemode } = tenant
   const job = { tenant: { organisationId, livemode }, run_id: row.id, request: order.request }
-  await enqueue(trx, 'report.run', job, { now: order.now, key: row.id })
+  await enqueue(trx, 'report.run', job, { now: order.now, organisationId, key: row.id })
   return toReportRun({ ...row, organisation_id: organisationId, livemode: livemode ? 1 : 0 })
 }

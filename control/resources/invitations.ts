@@ -163,7 +163,7 @@ async function offer(
       .executeTakeFirstOrThrow()
     // Each link is a mail of its own to its reader; one that still waits has a link that works no more, and is replaced.
     const mail = { id: `${id}.${token_hash.slice(0, 16)}`, to: user.email, ...mailText(name, answer) }
-    await queueMail(trx, deps.vault, mail, at, id)
+    await queueMail(trx, deps.vault, mail, { now: at, organisationId: context.organisationId, key: id })
   }
   return answer
 }

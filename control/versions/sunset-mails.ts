@@ -103,7 +103,15 @@ async function tell(
         .executeTakeFirst()
       if (told.numInsertedOrUpdatedRows !== 1n) return
       const id = `sunset.${organisation.id}.${version}.${months}.${sha256(email).slice(0, 16)}`
-      await queueMail(trx, vault, { id, to: email, ...textOf(deps, organisation, notice) }, now())
+      await queueMail(
+        trx,
+        vault,
+        { id, to: email, ...textOf(deps, organisation, notice) },
+        {
+          now: now(),
+          organisationId: organisation.id,
+        },
+      )
       queued += 1
     })
   }

@@ -120,7 +120,8 @@ test('no job runs twice, whichever node gets to it', async () => {
   const { nodes, close } = await makeNodes()
   const { store, clock } = nodes[0]
   await store.transaction(async trx => {
-    for (let i = 0; i < 60; i++) await enqueue(trx, 'test.note', { text: `${i}` }, { now: clock.now() })
+    for (let i = 0; i < 60; i++)
+      await enqueue(trx, 'test.note', { text: `${i}` }, { now: clock.now(), organisationId: null })
   })
   const ran: string[] = []
   const runnerOn = (on: Store): JobRunner =>

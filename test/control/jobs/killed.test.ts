@@ -27,7 +27,7 @@ test(
     const enqueueRound = (round: number) =>
       store.transaction(async trx => {
         for (let i = 0; i < JOBS_PER_ROUND; i++) {
-          await enqueue(trx, 'test.note', { text: `job ${round}.${i}` }, { now: new Date() })
+          await enqueue(trx, 'test.note', { text: `job ${round}.${i}` }, { now: new Date(), organisationId: null })
         }
       })
     const steady = await start()

@@ -3,6 +3,7 @@ import { cancel, dueAtOf, enqueue } from '../../../control/jobs/queue.ts'
 import { type JobAttempt, JobRunner, type JobRunnerParts } from '../../../control/jobs/runner.ts'
 import { suite } from '../../harness.ts'
 import { makeWorld, silent, type World } from '../app-harness.ts'
+import { until } from '../calls-world.ts'
 import type { Note } from './kinds.ts'
 
 const test = suite('control/jobs/runner')
@@ -22,8 +23,14 @@ const runnerOf = ({ store, clock }: World, run: Run, { maxAttempts = 3, ...more 
     ...more,
   })
 
-const note = (world: World, text: string, more: { dueAt?: Date; key?: string } = {}): Promise<void> =>
-  world.store.transaction(trx => enqueue(trx, 'test.note', { text }, { now: world.clock.now(), ...more }))
+const note = (
+  world: World,
+  text: string,
+  more: { dueAt?: Date; key?: string; organisationId?: string } = {},
+): Promise<void> =>
+  world.store.transaction(trx =>
+    enqueue(trx, 'test.note', { text }, { now: world.clock.now(), organisationId: null, ...more }),
+  )
 
 const rowsOf = ({ store }: World) => store.db.selectFrom('jobs').selectAll().execute()
 
@@ -56,7 +63,7 @@ test('a job of a transaction that is rolled back never was', async () => {
   const world = await makeWorld()
   await world.store
     .transaction(async trx => {
-      await enqueue(trx, 'test.note', { text: 'never' }, { now: world.clock.now() })
+      await enqueue(trx, 'test.note', { text: 'never' }, { now: world.clock.now(), organisationId: null })
       throw new Error('rolled back')
     })
     .catch(() => {})
@@ -67,7 +74,9 @@ test('a job of a transaction that is rolled back never was', async () => {
 test('a kind that has no handler here is left to processes that know it', async () => {
   const world = await makeWorld()
   const runner = runnerOf(world, async () => {})
-  await world.store.transaction(trx => enqueue(trx, 'test.other', { text: 'theirs' }, { now: world.clock.now() }))
+  await world.store.transaction(trx =>
+    enqueue(trx, 'test.other', { text: 'theirs' }, { now: world.clock.now(), organisationId: null }),
+  )
   assert.equal([await runner.runDue(), (await rowsOf(world)).length], [0, 1])
   await world.store.close()
 })
@@ -191,7 +200,8 @@ test('a job that takes its process down is given up after as many attempts', asy
 test('two workers on one database never run a job at once, and none twice', async () => {
   const world = await makeWorld()
   await world.store.transaction(async trx => {
-    for (let i = 0; i < 100; i++) await enqueue(trx, 'test.note', { text: `${i}` }, { now: world.clock.now() })
+    for (let i = 0; i < 100; i++)
+      await enqueue(trx, 'test.note', { text: `${i}` }, { now: world.clock.now(), organisationId: null })
   })
   const ran: string[] = []
   const run: Run = async ({ text }) => {
@@ -208,7 +218,7 @@ test('two workers on one database never run a job at once, and none twice', asyn
   await world.store.close()
 })
 
-test('as many jobs run at once as the runner may, and the others wait in the database', async () => {
+test('of one organisation half as many jobs run at once as the runner may, and the others wait in the database', async () => {
   const world = await makeWorld()
   for (let i = 0; i < 7; i++) await note(world, `${i}`)
   let running = 0
@@ -219,9 +229,35 @@ test('as many jobs run at once as the runner may, and the others wait in the dat
     for (let i = 0; i < 5; i++) await new Promise(resolve => setImmediate(resolve))
     running -= 1
   }
-  await runnerOf(world, run, { concurrency: 2 }).runDue()
+  await runnerOf(world, run, { concurrency: 4 }).runDue()
   assert.is(most, 2)
   assert.equal(await rowsOf(world), [])
+  await world.store.close()
+})
+
+test(`jobs of one organisation that hang hold up no other organisation's`, async () => {
+  const world = await makeWorld()
+  const { open, opened } = gate()
+  const ran: string[] = []
+  const { later, strike } = handClock()
+  const running = runnerOf(
+    world,
+    async ({ text }) => {
+      if (text.startsWith('hangs')) await opened
+      ran.push(text)
+    },
+    { later },
+  )
+  for (let i = 0; i < 300; i++) await note(world, `hangs ${i}`, { organisationId: world.ours.organisationId })
+  running.start()
+  await strike('jobs')
+  world.clock.advance(SECOND)
+  await note(world, 'theirs', { organisationId: world.theirs.organisationId })
+  await strike('jobs')
+  await until(() => ran.length > 0)
+  assert.equal(ran, ['theirs'])
+  open()
+  await running.close()
   await world.store.close()
 })
 

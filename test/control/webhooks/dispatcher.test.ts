@@ -265,7 +265,10 @@ test(`60 endpoints of one organisation that never answer: another organisation's
 test('endpoints that are known to fail hold up no other endpoint of their organisation', async () => {
   for (let i = 0; i < 60; i++) await world.endpoint({ url: `${world.receiver.url}/hangs/${i}` })
   await world.emit()
-  await world.store.db.updateTable('webhook_endpoints').set({ failing_since: world.clock.now().toISOString() }).execute()
+  await world.store.db
+    .updateTable('webhook_endpoints')
+    .set({ failing_since: world.clock.now().toISOString() })
+    .execute()
   const { held, post } = heldPosts()
   const dispatcher = dispatcherOf(world, { post, bounds: { pollMs: 1 } })
   dispatcher.start()
