@@ -32,7 +32,7 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
       name: 'control',
       entry: built('control/main.js'),
       nice: CONTROL_NICE,
-      env: { ...env, ...(httpPort === null ? {} : { TANDEM_HTTP_PORT: String(httpPort) }) },
+      env: { UV_THREADPOOL_SIZE, ...env, ...(httpPort === null ? {} : { TANDEM_HTTP_PORT: String(httpPort) }) },
     }),
     onReady: ready => process.stdout.write(banner(config, ready as unknown as ControlReady, VERSION)),
     log: makeLog(config.logLevel, 'supervisor'),
@@ -47,6 +47,12 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
   lock.release()
   return code
 }
+
+/**
+ * Threads of control. Names are looked up on half of them: more than one organisation's webhooks may hold at once (`DeliveryShares`),
+ * so that names whose servers do not answer hold up nobody else's.
+ */
+const UV_THREADPOOL_SIZE = '96'
 
 /** It comes some seconds behind the banner: the models take long to load, and calls need not wait for them. */
 const SPEECH_READY = '  Speech is ready: callers are understood and spoken to.\n\n'
