@@ -32,7 +32,7 @@ import { RequestLog } from './http/request-log.ts'
 import { measureRequests } from './http/request-metrics.ts'
 import type { Route } from './http/route.ts'
 import { createServer, mountOperations } from './http/server.ts'
-import { resolveHost } from './http/url-policy.ts'
+import { resolveHost, serverUrlProblem } from './http/url-policy.ts'
 import { JobRunner } from './jobs/runner.ts'
 import { passageSearch } from './kb/passage-search.ts'
 import { passageFinder } from './live/assistant/model-choice.ts'
@@ -361,7 +361,13 @@ function contactCentre(
     }),
     ...sipCredentialRoutes({ store, vault, now, registrar: sipAddressOf(config) }),
     ...agentRoutes(agents),
-    ...assistantRoutes({ store, now, exists, usesOf: usersOf(queuesUsing, callbacksUsing, routesLeadingTo) }),
+    ...assistantRoutes({
+      store,
+      now,
+      exists,
+      urlProblem: serverUrlsOf(config),
+      usesOf: usersOf(queuesUsing, callbacksUsing, routesLeadingTo),
+    }),
     ...clientTokenRoutes({ store, vault, now, exists, wsUrl: wsUrlOf(config) }),
     ...copilotProfileRoutes({
       store,
@@ -400,6 +406,7 @@ function flows({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'config'
     assistantsOf,
     knownAssets,
     knownTargets,
+    urlProblem: serverUrlsOf(config),
     usesOf: usersOf(assistantsLedBy, profilesScriptedBy, routesLeadingTo),
     modelFor: flowModels({
       store,
@@ -426,5 +433,9 @@ const streamDeps = (config: AppConfig): StreamDeps => ({
   signingSecret: async (db, tenant) => (await organisationSettings(db, tenant)).streamSigningSecret,
   allowedNetworks: config.allowPrivateUrls,
 })
+
+/** Judges the servers that tools and actions call. */
+const serverUrlsOf = ({ allowPrivateUrls }: Pick<AppConfig, 'allowPrivateUrls'>) =>
+  serverUrlProblem(allowPrivateUrls, resolveHost)
 
 const sipHostOf = (config: AppConfig): string => config.publicIp ?? reachableHost(config.sipHost)

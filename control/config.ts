@@ -272,7 +272,7 @@ const SETTINGS: Settings = {
   allowPrivateUrls: {
     name: 'TANDEM_ALLOW_PRIVATE_URLS',
     default: null,
-    help: 'private networks that SIP addresses, connections, streams, webhooks, flows and assistants may reach (CIDR blocks with commas between them)',
+    help: 'private networks that SIP addresses, connections, streams, webhooks, flows and assistants may reach in either mode (CIDR blocks with commas between them)',
     parse: cidrList,
     absent: [],
   },

@@ -4,7 +4,7 @@ import { doNotCallProblem } from '../callbacks/do-not-call.ts'
 import { credentialsOf } from '../connections/account.ts'
 import { addressOfRecord, sipHost } from '../connections/address.ts'
 import { type Problem, problem } from '../http/errors.ts'
-import { hostProblem } from '../http/url-policy.ts'
+import { customerAddresses, hostProblem } from '../http/url-policy.ts'
 import { newId } from '../ids.ts'
 import { endProgram, insertProgram, type ProgramTarget, programOfLeg } from '../live/records.ts'
 import { endUnbegun } from '../live/transcripts.ts'
@@ -74,7 +74,7 @@ export async function placeCall(
   request: DialRequest,
   also: (trx: Trx, placed: Placed) => Promise<void>,
 ): Promise<Placed | Problem> {
-  const misled = strayProblem(deps, caller, request.to)
+  const misled = strayProblem(deps, request.to)
   if (misled !== null) return misled
   const legId = newId('participant')
   const way = caller.livemode
@@ -133,9 +133,9 @@ const sandboxOnly = (): Problem => {
 }
 
 /** A SIP URI of a private address; the media process judges it too, and names by the address that is dialled. */
-function strayProblem({ allowedNetworks }: DialDeps, { livemode }: Caller, to: string): Problem | null {
+function strayProblem({ allowedNetworks }: DialDeps, to: string): Problem | null {
   const host = SIP_URI.test(to) ? SIP_HOST.exec(to)?.[1] : undefined
-  return host === undefined ? null : hostProblem(host, { publicOnly: livemode, allowed: allowedNetworks }, 'to')
+  return host === undefined ? null : hostProblem(host, customerAddresses(allowedNetworks), 'to')
 }
 
 /** A test call goes to a sandbox number or nowhere. */

@@ -1,4 +1,5 @@
-import type { AddressPolicy, Failure, StreamSnapshot, Target } from '../../media/protocol.ts'
+import type { Failure, StreamSnapshot, Target } from '../../media/protocol.ts'
+import { customerAddresses } from '../http/url-policy.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Db } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
@@ -11,12 +12,6 @@ export interface StreamDeps {
   /** CIDR blocks beyond the public network that an operator lets through. */
   allowedNetworks: string[]
 }
-
-/** Live mode dials public addresses only, but for what an operator allows (api-additions.md, "Events and webhooks"). */
-export const addressPolicy = (tenant: Tenant, allowedNetworks: string[]): AddressPolicy => ({
-  publicOnly: tenant.livemode,
-  allowed: allowedNetworks,
-})
 
 /** What commands about a call's audio name: its one leg, or the session's room. */
 export async function targetOf(db: Db, call: CallRow): Promise<Target | null> {
@@ -53,7 +48,7 @@ export async function startStream(
     accountSid: row.organisation_id,
     callSid: call.id,
     signingSecret: await deps.signingSecret(db, tenant),
-    addresses: addressPolicy(tenant, deps.allowedNetworks),
+    addresses: customerAddresses(deps.allowedNetworks),
   })
 }
 

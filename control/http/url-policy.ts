@@ -3,6 +3,12 @@ import { isIP } from 'node:net'
 import { type AddressPolicy, isAllowedAddress } from '../../media/protocol.ts'
 import { type Problem, problem } from './errors.ts'
 
+/** What a customer's URL or host may lead to, with a live key and a test key alike: only the operator opens private networks. */
+export const customerAddresses = (allowedNetworks: string[]): AddressPolicy => ({
+  publicOnly: true,
+  allowed: allowedNetworks,
+})
+
 /** Addresses of a host name; empty when it has none. */
 export type Resolve = (host: string) => Promise<string[]>
 
@@ -36,6 +42,26 @@ export async function urlProblem(
   return addresses.every(address => isAllowedAddress(address, policy)) ? null : special(param)
 }
 
+/** What is wrong with a URL of a customer's server that is called by POST; `param` names where it stands. */
+export type ServerUrlProblem = (url: string, param: string) => Promise<Problem | null>
+
+export const serverUrlProblem =
+  (allowedNetworks: string[], resolve: Resolve): ServerUrlProblem =>
+  (url, param) =>
+    urlProblem(url, ['http:', 'https:'], customerAddresses(allowedNetworks), resolve, param)
+
+/** The first of these URLs that is refused. */
+export async function firstUrlProblem(
+  check: ServerUrlProblem,
+  urls: readonly { url: string; param: string }[],
+): Promise<Problem | null> {
+  for (const { url, param } of urls) {
+    const refused = await check(url, param)
+    if (refused !== null) return refused
+  }
+  return null
+}
+
 /** Checks the host of a SIP address. A name passes: it is judged when it is dialled, by the address that is dialled. */
 export function hostProblem(host: string, policy: AddressPolicy, param: string): Problem | null {
   return isIP(bare(host)) === 0 || isAllowedAddress(bare(host), policy) ? null : special(param)
@@ -44,4 +70,8 @@ export function hostProblem(host: string, policy: AddressPolicy, param: string):
 const bare = (host: string): string => host.replace(/^\[|\]$/g, '')
 
 const special = (param: string): Problem =>
-  problem('parameter_invalid', `${param} leads to a private, loopback or otherwise special address.`, { param })
+  problem(
+    'parameter_invalid',
+    `${param} leads to a private, loopback or otherwise special address. The operator allows such networks with TANDEM_ALLOW_PRIVATE_URLS.`,
+    { param },
+  )

@@ -7,6 +7,7 @@ import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain
 import { type Exists, listReferences, referenceProblem, type UsesOf } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { idParams, input, nullable, oneOf, partialInput, timestamp } from '../http/schema.ts'
+import { firstUrlProblem, type ServerUrlProblem } from '../http/url-policy.ts'
 import { newId } from '../ids.ts'
 import type { Store, Trx } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
@@ -15,6 +16,8 @@ export interface AssistantDeps {
   store: Store
   now: () => Date
   exists: { flow: Exists; kbDocument: Exists }
+  /** Judges where tools are called. */
+  urlProblem: ServerUrlProblem
   /** Who keeps an assistant from being deleted. */
   usesOf: UsesOf
 }
@@ -151,8 +154,14 @@ export function assistantRoutes(deps: AssistantDeps): Route[] {
   ]
 }
 
-function create(deps: AssistantDeps, context: Context, body: Static<typeof createBody>): Promise<Assistant | Problem> {
+async function create(
+  deps: AssistantDeps,
+  context: Context,
+  body: Static<typeof createBody>,
+): Promise<Assistant | Problem> {
   const { name, ...sent } = body
+  const misled = await toolsProblem(deps, sent)
+  if (misled !== null) return misled
   const chosen = merge(ASSISTANT_DEFAULTS, sent)
   const at = deps.now().toISOString()
   return context.transaction(async trx => {
@@ -164,13 +173,15 @@ function create(deps: AssistantDeps, context: Context, body: Static<typeof creat
   })
 }
 
-function change(
+async function change(
   deps: AssistantDeps,
   context: Context,
   id: string,
   body: Static<typeof changeBody>,
 ): Promise<Assistant | Problem> {
   const { name, ...sent } = body
+  const misled = await toolsProblem(deps, sent)
+  if (misled !== null) return misled
   return context.transaction(async trx => {
     const row = await forTenant(trx, context).find('assistants', id)
     if (row === undefined) return missing('assistant', id)
@@ -182,6 +193,12 @@ function change(
     return toAssistant({ ...row, ...changed })
   })
 }
+
+const toolsProblem = ({ urlProblem }: AssistantDeps, { tools = [] }: Pick<Static<typeof changeBody>, 'tools'>) =>
+  firstUrlProblem(
+    urlProblem,
+    tools.map(({ url }, index) => ({ url, param: `tools[${index}].url` })),
+  )
 
 const columns = (chosen: Settings) => ({ flow_id: chosen.flow_id, settings: JSON.stringify(chosen) })
 

@@ -21,7 +21,7 @@ const QUALITY_DEADLINE_MS = 500
 /** A stream that is asked for together with the call; what it is, `streams.ts` knows. */
 interface CallStreams {
   schema: Type.TSchema
-  check: (context: Context, streams: unknown[]) => Promise<Problem | null>
+  check: (streams: unknown[]) => Promise<Problem | null>
   insert: (trx: Trx, context: Context, call: CallRow, streams: unknown[]) => Promise<void>
 }
 
@@ -170,7 +170,7 @@ async function createCall(
   const target = await targetOf(deps.store.db, context, body)
   if (isProblem(target)) return target
   const streams = body.streams ?? []
-  const refused = await deps.streams.check(context, streams)
+  const refused = await deps.streams.check(streams)
   if (refused !== null) return refused
   const placed = await placeCall(
     deps,

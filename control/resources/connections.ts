@@ -4,13 +4,12 @@ import { CODECS } from '../calls/codecs.ts'
 import type { ConnectionRow } from '../calls/tables.ts'
 import { sealPassword } from '../connections/account.ts'
 import { addressOfRecord, sipHost } from '../connections/address.ts'
-import type { Context } from '../http/context.ts'
 import { missing, type Problem, problem } from '../http/errors.ts'
 import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import type { UsesOf } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { idParams, input, nullable, oneOf } from '../http/schema.ts'
-import { hostProblem } from '../http/url-policy.ts'
+import { customerAddresses, hostProblem } from '../http/url-policy.ts'
 import { newId } from '../ids.ts'
 import { connectionSchema, dtmfMode, srtp, toConnection } from '../schemas/connection.ts'
 import type { Store } from '../store.ts'
@@ -22,7 +21,7 @@ const host = nullable(
   Type.String({
     pattern: '^[A-Za-z0-9.:_\\[\\]-]{1,253}$',
     description:
-      'Where calls go out to, and where a registration registers: a name or an address. In live mode a public one, or of a network that the operator of the installation allows (`TANDEM_ALLOW_PRIVATE_URLS`); a name is judged by the address that is dialled.',
+      'Where calls go out to, and where a registration registers: a name or an address. A public one, or of a network that the operator of the installation allows (`TANDEM_ALLOW_PRIVATE_URLS`); a name is judged by the address that is dialled.',
   }),
 )
 const SIP_PORT = 5060
@@ -77,8 +76,7 @@ export interface ConnectionDeps {
 }
 
 export function connectionRoutes({ store, vault, now, allowedNetworks }: ConnectionDeps): Route[] {
-  const refusedFor = (context: Context, columns: Columns): Problem | null =>
-    columnsProblem(columns, { publicOnly: context.livemode, allowed: allowedNetworks })
+  const refusedFor = (columns: Columns): Problem | null => columnsProblem(columns, customerAddresses(allowedNetworks))
   const plain: Plain<'connections', typeof connectionSchema> = {
     store,
     table: 'connections',
@@ -102,7 +100,7 @@ export function connectionRoutes({ store, vault, now, allowedNetworks }: Connect
       reply: connectionSchema,
       handler: async (context, { body }) => {
         const columns = merge({ ...EMPTY, name: body.name, kind: body.kind }, body)
-        const refused = refusedFor(context, columns)
+        const refused = refusedFor(columns)
         if (refused !== null) return refused
         const at = now().toISOString()
         const mode = context.livemode ? 1 : 0
@@ -141,7 +139,7 @@ export function connectionRoutes({ store, vault, now, allowedNetworks }: Connect
           const row = await connections.find('connections', params.id)
           if (row === undefined) return missing('connection', params.id)
           const columns = merge(row, body)
-          const refused = refusedFor(context, columns)
+          const refused = refusedFor(columns)
           if (refused !== null) return refused
           const change = { ...columns, ...sealed(vault, body, row.id), updated: now().toISOString() }
           await connections.update('connections').set(change).where('id', '=', row.id).execute()

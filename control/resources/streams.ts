@@ -2,14 +2,14 @@ import Type, { type Static } from 'typebox'
 import { isFailure, type StreamSnapshot, type StreamTracks } from '../../media/protocol.ts'
 import { mediaUnavailable } from '../calls/dial.ts'
 import { applyStream } from '../calls/records.ts'
-import { addressPolicy, type StreamDeps as StartDeps, startStream } from '../calls/streams.ts'
+import { type StreamDeps as StartDeps, startStream } from '../calls/streams.ts'
 import type { CallRow, MediaStreamRow } from '../calls/tables.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { idParams, input, oneOf } from '../http/schema.ts'
-import { type Resolve, urlProblem } from '../http/url-policy.ts'
+import { customerAddresses, type Resolve, urlProblem } from '../http/url-policy.ts'
 import { newId } from '../ids.ts'
 import type { MediaPort } from '../media-events.ts'
 import { type MediaStream, mediaStreamSchema, toMediaStream } from '../schemas/media-stream.ts'
@@ -131,23 +131,22 @@ export function streamRoutes(deps: StreamDeps): Route[] {
 /** What `POST /calls` needs to take streams along; `app.ts` passes it. */
 export const callStreams = (deps: StreamDeps) => ({
   schema: createBody,
-  check: (context: Context, streams: unknown[]): Promise<Problem | null> =>
-    checkAll(deps, context, streams as CreateBody[]),
+  check: (streams: unknown[]): Promise<Problem | null> => checkAll(deps, streams as CreateBody[]),
   insert: async (trx: Trx, context: Context, call: CallRow, streams: unknown[]): Promise<void> => {
     for (const stream of streams as CreateBody[]) await insertStream(trx, context, call, stream, deps.now())
   },
 })
 
-async function checkAll(deps: StreamDeps, tenant: Tenant, streams: CreateBody[]): Promise<Problem | null> {
+async function checkAll(deps: StreamDeps, streams: CreateBody[]): Promise<Problem | null> {
   for (const [index, stream] of streams.entries()) {
-    const refused = await checkUrl(deps, tenant, stream, `streams[${index}].url`)
+    const refused = await checkUrl(deps, stream, `streams[${index}].url`)
     if (refused !== null) return refused
   }
   return tracksOf(streams) > MAX_TRACKS ? tooManyTracks() : null
 }
 
-const checkUrl = (deps: StreamDeps, tenant: Tenant, body: CreateBody, param = 'url'): Promise<Problem | null> =>
-  urlProblem(body.url, ['ws:', 'wss:'], addressPolicy(tenant, deps.allowedNetworks), deps.resolve, param)
+const checkUrl = (deps: StreamDeps, body: CreateBody, param = 'url'): Promise<Problem | null> =>
+  urlProblem(body.url, ['ws:', 'wss:'], customerAddresses(deps.allowedNetworks), deps.resolve, param)
 
 const tracksOf = (streams: readonly { tracks?: StreamTracks }[]): number =>
   streams.reduce((sum, { tracks }) => sum + (tracks === 'both' ? 2 : 1), 0)
@@ -164,7 +163,7 @@ async function createStream(
 ): Promise<MediaStream | Problem> {
   const { store } = deps
   if ((await forTenant(store.db, context).find('calls', callId)) === undefined) return missing('call', callId)
-  const refused = await checkUrl(deps, context, body)
+  const refused = await checkUrl(deps, body)
   if (refused !== null) return refused
   const made = await store.transaction(async trx => {
     const call = await forTenant(trx, context).find('calls', callId)

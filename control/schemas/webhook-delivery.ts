@@ -17,7 +17,9 @@ export const webhookDeliverySchema = Type.Object({
       at: timestamp(),
       duration_ms: Type.Integer(),
       status_code: nullable(Type.Integer({ description: 'Null when there was no answer.' })),
-      response_body: nullable(Type.String({ description: 'The first 1000 characters.' })),
+      response_body: nullable(
+        Type.String({ description: 'The first 1000 characters; null when a private address answered.' }),
+      ),
     }),
   ),
   error: nullable(

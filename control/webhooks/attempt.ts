@@ -78,7 +78,8 @@ function settlementOf(attempted: Attempted, now: Date): Settlement {
     next_attempt_at: delay === null ? null : new Date(now.getTime() + delay).toISOString(),
     last_attempt_at: startedAt.toISOString(),
     response_status: answered ? outcome.status : null,
-    response_body: answered ? storable(outcome.body) : null,
+    // What the operator's own network says is not a customer's to read.
+    response_body: answered && outcome.isFromPublic ? storable(outcome.body) : null,
     duration_ms: Math.round(durationMs),
     error,
     updated: now.toISOString(),

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { Logger } from 'pino'
+import { customerAddresses } from '../http/url-policy.ts'
 import type { Store } from '../store.ts'
 import type { Vault } from '../vault.ts'
 import { type Attempted, deliveryRequest, recordAttempt } from './attempt.ts'
@@ -159,7 +160,7 @@ export class WebhookDispatcher {
     if (rows === null || rows.endpoint.status !== 'enabled') return this.#abandon(delivery)
     const startedAt = now()
     const began = performance.now()
-    const outcome = await this.#send(delivery, rows, startedAt)
+    const outcome = await this.#send(rows, startedAt)
     if ('error' in outcome && outcome.error === 'aborted') {
       await settle(store.db, delivery, {})
       return
@@ -174,10 +175,10 @@ export class WebhookDispatcher {
     }
   }
 
-  #send(delivery: WebhookDeliveryRow, rows: Rows, now: Date): Promise<PostOutcome> {
+  #send(rows: Rows, now: Date): Promise<PostOutcome> {
     const { vault, post, allowedNetworks } = this.#parts
     return post(deliveryRequest(rows.endpoint, rows.event, { vault, now }), {
-      addresses: { publicOnly: delivery.livemode === 1, allowed: allowedNetworks },
+      addresses: customerAddresses(allowedNetworks),
       timeoutMs: this.#bounds.timeoutMs,
       signal: this.#abort.signal,
     })

@@ -2,7 +2,7 @@ import { lookup as systemLookup } from 'node:dns'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
-import { type AddressPolicy, isAllowedAddress } from '../../media/protocol.ts'
+import { type AddressPolicy, isAllowedAddress, isPublicAddress } from '../../media/protocol.ts'
 
 export const TIMEOUT_MS = 15_000
 
@@ -27,9 +27,9 @@ export interface PostOptions {
 
 export type PostError = 'timed_out' | 'address_not_allowed' | 'connection_failed' | 'aborted'
 
-/** An answer, or why there was none. */
+/** An answer, and whether a public address gave it; or why there was none. */
 export type PostOutcome =
-  | { status: number; body: string; retryAfter: string | undefined }
+  | { status: number; body: string; retryAfter: string | undefined; isFromPublic: boolean }
   | { error: PostError; message: string }
 
 /** The one form of `dns.lookup` that is used here. */
@@ -49,7 +49,10 @@ export function httpPost(request: PostRequest, options: PostOptions): Promise<Po
   const url = new URL(request.url)
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (isIP(host) !== 0 && !isAllowedAddress(host, options.addresses)) {
-    return Promise.resolve({ error: 'address_not_allowed', message: `${host} may not be dialled` })
+    return Promise.resolve({
+      error: 'address_not_allowed',
+      message: `${host} may not be dialled`,
+    })
   }
   const { signal } = options
   if (signal.aborted) return Promise.resolve(ABORTED)
@@ -88,9 +91,10 @@ const ABORTED: PostOutcome = { error: 'aborted', message: 'the server is stoppin
 function readAnswer(answer: IncomingMessage, finish: (outcome: PostOutcome) => void): () => void {
   const parts: Buffer[] = []
   let length = 0
+  const isFromPublic = isPublicAddress(answer.socket.remoteAddress ?? '')
   const done = (): void => {
     const body = Buffer.concat(parts).subarray(0, MAX_BODY_BYTES).toString('utf8')
-    finish({ status: answer.statusCode ?? 0, body, retryAfter: answer.headers['retry-after'] })
+    finish({ status: answer.statusCode ?? 0, body, retryAfter: answer.headers['retry-after'], isFromPublic })
   }
   answer.on('data', (part: Buffer) => {
     parts.push(part)
@@ -117,7 +121,11 @@ function allowedLookup({ addresses, lookup = systemLookup as ResolveAll }: PostO
       if (error !== null) return callback(error, [])
       const allowed = found.filter(({ address }) => isAllowedAddress(address, addresses))
       const first = allowed[0]
-      if (first === undefined) callback(new AddressNotAllowed(`${hostname} has no address that may be dialled`), [])
+      if (first === undefined)
+        callback(
+          new AddressNotAllowed(`${hostname} has no address that may be dialled`),
+          [],
+        )
       else if (wanted.all) callback(null, allowed)
       else callback(null, first.address, first.family)
     })

@@ -49,7 +49,7 @@ async function callServer(
   const url = node.action?.url ?? tools.find(tool => tool.name === name)?.url
   if (url === undefined) return { status: 'failed', outcome: 'failed', output: null }
   const key = `${stage.call.id}-${nextId('action')}`
-  const result = await postAction(parts, stage.tenant, { url, input, key, signal: stage.signal })
+  const result = await postAction(parts, { url, input, key, signal: stage.signal })
   if (result.outcome !== 'success') return { status: 'failed', outcome: result.outcome, output: null }
   return { status: 'succeeded', outcome: 'success', output: scalarOf(result.body) }
 }

@@ -1,6 +1,5 @@
-import { addressPolicy } from '../../calls/streams.ts'
 import type { FlowValue } from '../../flows/graph.ts'
-import type { Tenant } from '../../tenancy.ts'
+import { customerAddresses } from '../../http/url-policy.ts'
 import type { Post } from '../../webhooks/http-post.ts'
 
 /** A caller waits no longer for an action [ms]. */
@@ -23,7 +22,6 @@ export type HttpActionResult =
  */
 export async function postAction(
   { post, allowedNetworks }: HttpActionParts,
-  tenant: Tenant,
   request: { url: string; input: unknown; key: string; signal: AbortSignal },
 ): Promise<HttpActionResult> {
   const answer = await post(
@@ -32,7 +30,7 @@ export async function postAction(
       headers: { 'content-type': 'application/json', 'idempotency-key': request.key },
       body: JSON.stringify(request.input),
     },
-    { addresses: addressPolicy(tenant, allowedNetworks), timeoutMs: TIMEOUT_MS, signal: request.signal },
+    { addresses: customerAddresses(allowedNetworks), timeoutMs: TIMEOUT_MS, signal: request.signal },
   )
   if ('error' in answer) {
     return { outcome: answer.error === 'timed_out' ? 'timeout' : 'failed', message: answer.message }

@@ -74,7 +74,7 @@ async function nodeReply(
   const run = async (called: ToolCall): Promise<ToolResult> =>
     http === null
       ? { status: 'succeeded', output: 'done' }
-      : runTool(http, tenant, { tools }, { ...called, key: `${listener?.key ?? ''}-${called.id}`, signal: heard })
+      : runTool(http, { tools }, { ...called, key: `${listener?.key ?? ''}-${called.id}`, signal: heard })
   const made = await reply<{ value: string | null }>(
     { models, passagesFor, db: store.db },
     {

@@ -239,7 +239,7 @@ export class Talk {
         tools: toolsOf(settings),
         conclude: ({ name }) => conclusionOf(settings, name),
         run: called =>
-          runTool(this.#parts, tenant, settings, { ...called, key: `${call.id}-${turn.number}-${called.id}`, signal }),
+          runTool(this.#parts, settings, { ...called, key: `${call.id}-${turn.number}-${called.id}`, signal }),
         filler: this.#phrases.filler,
         signal,
       },

@@ -2,7 +2,6 @@ import { Ajv } from 'ajv'
 import type { RegExpEngine, RegExpLike } from 'ajv/dist/types/index.js'
 import type { FlowValue } from '../../flows/graph.ts'
 import { compilePattern } from '../../flows/pattern.ts'
-import type { Tenant } from '../../tenancy.ts'
 import { type HttpActionParts, postAction } from '../actions/http-action.ts'
 import type { AssistantSettings, HandOver } from '../assistant-settings.ts'
 import { type ChatTool, END_CALL } from './chat-model.ts'
@@ -67,7 +66,6 @@ export interface ToolResult {
 /** Runs one of the assistant's HTTP tools. `key` is the same when it is run over. */
 export async function runTool(
   parts: HttpActionParts,
-  tenant: Tenant,
   settings: Pick<AssistantSettings, 'tools'>,
   called: ToolCall & { key: string; signal: AbortSignal },
 ): Promise<ToolResult> {
@@ -76,7 +74,7 @@ export async function runTool(
   const wrong = inputProblem(objectSchema(tool.parameters), called.input)
   if (wrong !== null) return failed(wrong)
   const { key, signal, input } = called
-  const result = await postAction(parts, tenant, { url: tool.url, input, key, signal })
+  const result = await postAction(parts, { url: tool.url, input, key, signal })
   if (result.outcome !== 'success') return failed(result.message)
   return { status: 'succeeded', output: result.text.slice(0, MAX_OUTPUT) }
 }

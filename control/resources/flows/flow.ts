@@ -7,6 +7,7 @@ import type { Context } from '../../http/context.ts'
 import { copyName } from '../../http/copy-name.ts'
 import { conflict, missing, type Problem, problem } from '../../http/errors.ts'
 import { type UsesOf, usedProblem } from '../../http/references.ts'
+import { firstUrlProblem, type ServerUrlProblem } from '../../http/url-policy.ts'
 import { newId } from '../../ids.ts'
 import type { FlowObject, FlowVersionObject } from '../../schemas/flow.ts'
 import type { Db, Store, Trx } from '../../store.ts'
@@ -26,6 +27,8 @@ export interface FlowDeps {
     tenant: Tenant,
     targets: readonly NonNullable<FlowNode['target']>[],
   ) => Promise<ReadonlySet<string>>
+  /** Judges where actions are called. */
+  urlProblem: ServerUrlProblem
   /** The assistants and copilot profiles that keep a flow from being deleted. */
   usesOf: UsesOf
 }
@@ -40,7 +43,7 @@ export async function createFlow(
   body: Static<typeof createBody>,
 ): Promise<FlowWithGraph | Problem> {
   const kind = body.kind ?? body.graph?.kind ?? 'voice'
-  const refused = kindProblem(kind, body.graph)
+  const refused = kindProblem(kind, body.graph) ?? (await actionsProblem(deps, body.graph))
   if (refused !== null) return refused
   const graph = body.graph === undefined ? emptyGraph(kind) : mergeGraph(emptyGraph(kind), body.graph)
   const row = newRow(deps, context, { name: body.name, description: body.description ?? '', kind, draft: graph })
@@ -78,6 +81,14 @@ function kindProblem(kind: string, graph: GraphInput | undefined): Problem | nul
   return problem('parameter_invalid', `The flow is of kind ${kind}.`, { param: 'graph.kind' })
 }
 
+const actionsProblem = ({ urlProblem }: FlowDeps, graph: GraphInput | undefined): Promise<Problem | null> =>
+  firstUrlProblem(
+    urlProblem,
+    (graph?.nodes ?? []).flatMap(({ action }, index) =>
+      action?.url === undefined ? [] : [{ url: action.url, param: `graph.nodes[${index}].action.url` }],
+    ),
+  )
+
 export async function getFlow(deps: FlowDeps, context: Context, id: string): Promise<FlowWithGraph | Problem> {
   const row = await forTenant(deps.store.db, context).find('flows', id)
   return row === undefined ? missing('flow', id) : withGraph(deps, deps.store.db, context, row)
@@ -104,6 +115,8 @@ export async function writeDraft(
   id: string,
   body: Static<typeof draftBody>,
 ): Promise<FlowWithGraph | Problem> {
+  const misled = await actionsProblem(deps, body.graph)
+  if (misled !== null) return misled
   return context.transaction(async trx => {
     const flows = forTenant(trx, context)
     const row = await flows.find('flows', id)

@@ -5,7 +5,7 @@ import { mergedMetadata } from '../../http/metadata.ts'
 import { listRoute, type Plain, retrieveRoute } from '../../http/plain-resource.ts'
 import { type Route, route } from '../../http/route.ts'
 import { deletedObject, idParams } from '../../http/schema.ts'
-import { type Resolve, urlProblem } from '../../http/url-policy.ts'
+import { customerAddresses, type Resolve, urlProblem } from '../../http/url-policy.ts'
 import { VERSIONS } from '../../http/version.ts'
 import { newId } from '../../ids.ts'
 import {
@@ -100,7 +100,7 @@ export function webhookEndpointRoutes(deps: WebhookEndpointDeps): Route[] {
 }
 
 async function create(deps: WebhookEndpointDeps, context: Context, body: Static<typeof createBody>) {
-  const refused = await bodyProblem(deps, context, body)
+  const refused = await bodyProblem(deps, body)
   if (refused !== null) return refused
   const id = newId('webhook_endpoint')
   const key = newSigningKey(body.algorithm ?? 'hmac')
@@ -136,7 +136,7 @@ async function create(deps: WebhookEndpointDeps, context: Context, body: Static<
 }
 
 async function change(deps: WebhookEndpointDeps, tenant: Tenant, id: string, body: ChangeBody) {
-  const refused = await bodyProblem(deps, tenant, body)
+  const refused = await bodyProblem(deps, body)
   if (refused !== null) return refused
   const changed = await deps.store.transaction(async trx => {
     const row = await forTenant(trx, tenant).find('webhook_endpoints', id)
@@ -187,7 +187,7 @@ const remove = (context: Context, id: string) =>
     return { object: 'webhook_endpoint' as const, id, deleted: true as const, livemode: context.livemode }
   })
 
-async function bodyProblem(deps: WebhookEndpointDeps, tenant: Tenant, body: ChangeBody): Promise<Problem | null> {
+async function bodyProblem(deps: WebhookEndpointDeps, body: ChangeBody): Promise<Problem | null> {
   if (body.event_types?.includes('*') && body.event_types.length > 1) {
     return problem('parameter_invalid', 'event_types has * beside others.', { param: 'event_types' })
   }
@@ -195,6 +195,5 @@ async function bodyProblem(deps: WebhookEndpointDeps, tenant: Tenant, body: Chan
     return problem('unknown_version', `There is no version ${body.api_version}.`, { param: 'api_version' })
   }
   if (body.url === undefined) return null
-  const policy = { publicOnly: tenant.livemode, allowed: deps.allowedNetworks }
-  return urlProblem(body.url, ['http:', 'https:'], policy, deps.resolve, 'url')
+  return urlProblem(body.url, ['http:', 'https:'], customerAddresses(deps.allowedNetworks), deps.resolve, 'url')
 }

@@ -333,20 +333,14 @@ test('an action asks the server that it names, and its answer is a variable; pri
   const action = { kind: 'api', name: 'order', url: `http://127.0.0.1:${port}/`, input: { order: '42' } }
   const graph = acting({ type: 'action', action, save_as: 'state' }, ['success', 'failed'])
   const variables = [{ name: 'state' }]
-  for (const [allowPrivateUrls, end] of [
-    [['127.0.0.0/8'], 'success'],
-    [[], 'failed'],
-  ] as const) {
-    const world = await makeLiveWorld({ allowPrivateUrls })
-    await makeFlow(world, { ...graph, variables })
-    world.media.dialIn('part_1', '2000')
-    const callId = await callOf(world, 'part_1')
-    await until(() => !world.media.legs.has('part_1'))
-    const run = await runOf(world, callId)
-    assert.is(run.path.at(-1).node_key, end)
-    assert.is(run.variables.state, end === 'success' ? 'shipped' : null)
-    await world.close()
-  }
+  const world = await makeLiveWorld({ allowPrivateUrls: ['127.0.0.0/8'] })
+  await makeFlow(world, { ...graph, variables })
+  world.media.dialIn('part_1', '2000')
+  const callId = await callOf(world, 'part_1')
+  await until(() => !world.media.legs.has('part_1'))
+  const run = await runOf(world, callId)
+  assert.equal([run.path.at(-1).node_key, run.variables.state], ['success', 'shipped'])
+  await world.close()
   assert.is(asked.length, 1)
   assert.equal(JSON.parse(asked[0]!.body), { order: '42' })
   assert.ok(asked[0]!.key)

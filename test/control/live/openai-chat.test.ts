@@ -193,14 +193,8 @@ test("patterns of a tool's schema run in bounded time", async () => {
       return { status: 200, body: 'fine' }
     },
   }
-  const tenant = { organisationId: 'org_1', livemode: true }
   const spell = (word: string) =>
-    runTool(
-      http as never,
-      tenant,
-      { tools: [tool] },
-      { id: 'c', name: 'spell', input: { word }, key: 'k', signal: never },
-    )
+    runTool(http as never, { tools: [tool] }, { id: 'c', name: 'spell', input: { word }, key: 'k', signal: never })
   assert.is((await spell(`${'a'.repeat(40)}!`)).status, 'failed')
   assert.equal(await spell('aaa'), { status: 'succeeded', output: 'fine' })
   assert.equal(sent, ['{"word":"aaa"}'])

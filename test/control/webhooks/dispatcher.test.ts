@@ -97,7 +97,7 @@ test('2xx is success and ends the attempts', async () => {
   assert.equal(await attemptTimes(100, HOUR), [HOUR])
   const [delivery] = await deliveries()
   assert.equal([delivery.status, delivery.attempts, delivery.error], ['succeeded', 2, null])
-  assert.equal([delivery.last_attempt.status_code, delivery.last_attempt.response_body], [202, 'noted'])
+  assert.equal([delivery.last_attempt.status_code, delivery.last_attempt.response_body], [202, null])
 })
 
 test('a redirect is a failure and is not followed', async () => {
@@ -184,23 +184,32 @@ test('one success among the failures, and the five days begin anew', async () =>
   assert.is((await endpoint(id)).status, 'enabled')
 })
 
-test('in live mode an address that the operator has not allowed is refused when it is dialled', async () => {
-  await world.endpoint()
-  await world.emit()
-  const strict = dispatcherOf(world, { allowedNetworks: [] })
-  await strict.deliverDue()
-  assert.is(world.receiver.received.length, 0)
-  assert.is((await deliveries())[0].error, 'address_not_allowed')
-  await strict.close()
-})
+for (const mode of ['live', 'test'] as const) {
+  test(`in ${mode} mode an address that the operator has not allowed is refused when it is dialled`, async () => {
+    await world.endpoint({}, world.ours.keys[mode])
+    await world.emit(mode === 'live')
+    const strict = dispatcherOf(world, { allowedNetworks: [] })
+    await strict.deliverDue()
+    assert.is(world.receiver.received.length, 0)
+    const { body } = await world.ask('GET /v1/webhook_deliveries', undefined, world.ours.keys[mode])
+    assert.equal([body.data[0].error, body.data[0].last_attempt.response_body], ['address_not_allowed', null])
+    await strict.close()
+  })
+}
 
-test('in test mode a loopback receiver needs nobody to allow it', async () => {
-  await world.endpoint({}, world.ours.keys.test)
-  await world.emit(false)
-  const strict = dispatcherOf(world, { allowedNetworks: [] })
-  await strict.deliverDue()
-  assert.equal(world.receiver.takeTypes(), ['call.ended'])
-  await strict.close()
+test('the delivery log shows what a public address answered, and of a private one the status only', async () => {
+  await world.endpoint()
+  const lastAttempt = async () => (await deliveries())[0].last_attempt
+  await world.emit()
+  world.receiver.answer = response => response.writeHead(200).end('the secrets of a private network')
+  await world.dispatcher.deliverDue()
+  assert.equal([(await lastAttempt()).status_code, (await lastAttempt()).response_body], [200, null])
+  const post = async (): Promise<PostOutcome> => ({ ...OK, body: 'noted' })
+  const publicly = dispatcherOf(world, { post })
+  await world.emit()
+  await publicly.deliverDue()
+  assert.equal([(await lastAttempt()).status_code, (await lastAttempt()).response_body], [200, 'noted'])
+  await publicly.close()
 })
 
 /** Attempts that end when the test says so. */
@@ -213,7 +222,7 @@ function heldPosts() {
     })
   return { held, post }
 }
-const OK: PostOutcome = { status: 200, body: '', retryAfter: undefined }
+const OK: PostOutcome = { status: 200, body: '', retryAfter: undefined, isFromPublic: true }
 
 test('one process delivers at most so many at once, and few of them to one slow endpoint', async () => {
   await world.endpoint({ url: `${world.receiver.url}/slow` })
@@ -307,7 +316,7 @@ test('what a killed process had under way is delivered by another once the lease
   assert.is(await world.dispatcher.deliverDue(), 1)
   assert.is((await deliveries())[0].status, 'succeeded')
   // It was only slow: what it brings too late changes nothing.
-  held[0]!.finish({ status: 500, body: '', retryAfter: undefined })
+  held[0]!.finish({ status: 500, body: '', retryAfter: undefined, isFromPublic: true })
   await running
   assert.is(killed.counters.superseded, 1)
   assert.is((await deliveries())[0].status, 'succeeded')

@@ -40,7 +40,7 @@ const answering =
 
 test('the body arrives byte by byte with its headers', async () => {
   receiver.answer = response => response.writeHead(200, { 'retry-after': '7' }).end('thanks')
-  assert.equal(await post(`${receiver.url}/a?b=c`), { status: 200, body: 'thanks', retryAfter: '7' })
+  assert.equal(await post(`${receiver.url}/a?b=c`), { status: 200, body: 'thanks', retryAfter: '7', isFromPublic: false })
   const [got] = receiver.received
   assert.equal([got?.path, got?.body, got?.headers['webhook-id']], ['/a?b=c', '{"é":1}', 'evt_1'])
 })
@@ -95,7 +95,12 @@ test('the time-out counts from the look-up of the name', async () => {
 
 test('the status decides when the body does not end', async () => {
   receiver.answer = response => response.writeHead(200).write('a')
-  assert.equal(await post(receiver.url, { timeoutMs: 100 }), { status: 200, body: 'a', retryAfter: undefined })
+  assert.equal(await post(receiver.url, { timeoutMs: 100 }), {
+    status: 200,
+    body: 'a',
+    retryAfter: undefined,
+    isFromPublic: false,
+  })
 })
 
 test('of an endless body no more than 16 KiB are read', async () => {
