@@ -121,11 +121,7 @@ function allowedLookup({ addresses, lookup = systemLookup as ResolveAll }: PostO
       if (error !== null) return callback(error, [])
       const allowed = found.filter(({ address }) => isAllowedAddress(address, addresses))
       const first = allowed[0]
-      if (first === undefined)
-        callback(
-          new AddressNotAllowed(`${hostname} has no address that may be dialled`),
-          [],
-        )
+      if (first === undefined) callback(new AddressNotAllowed(`${hostname} has no address that may be dialled`), [])
       else if (wanted.all) callback(null, allowed)
       else callback(null, first.address, first.family)
     })

@@ -40,7 +40,12 @@ const answering =
 
 test('the body arrives byte by byte with its headers', async () => {
   receiver.answer = response => response.writeHead(200, { 'retry-after': '7' }).end('thanks')
-  assert.equal(await post(`${receiver.url}/a?b=c`), { status: 200, body: 'thanks', retryAfter: '7', isFromPublic: false })
+  assert.equal(await post(`${receiver.url}/a?b=c`), {
+    status: 200,
+    body: 'thanks',
+    retryAfter: '7',
+    isFromPublic: false,
+  })
   const [got] = receiver.received
   assert.equal([got?.path, got?.body, got?.headers['webhook-id']], ['/a?b=c', '{"é":1}', 'evt_1'])
 })
