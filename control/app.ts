@@ -23,7 +23,6 @@ import {
   profilesScriptedBy,
 } from './contact-centre/flow-users.ts'
 import { routesLeadingTo } from './contact-centre/route-uses.ts'
-import { modelChooser } from './flows/model-choice.ts'
 import { StreamSlots } from './http/event-stream.ts'
 import { ATTEMPT_LEASE_MS, renewAttempts } from './http/idempotency.ts'
 import { DEFAULT_RATE } from './http/limits.ts'
@@ -97,6 +96,7 @@ import { queueSunsetMails } from './versions/sunset-mails.ts'
 import { WebhookDispatcher } from './webhooks/dispatcher.ts'
 import { httpPost } from './webhooks/http-post.ts'
 import { providerOf } from './wire-programs.ts'
+import { writerChooser } from './writing/writer-choice.ts'
 
 /** How late what has a time may come. */
 const SHORT_DUTY_MS = 30_000
@@ -228,7 +228,7 @@ export function buildJobs({ store, config, vault, now, log }: Omit<AppParts, 'me
         store,
         now,
         log,
-        modelFor: modelChooser(store, providerOf(config)),
+        writerFor: writerChooser(providerOf(config)),
         transcriptOf: async (tenant, id) =>
           (await readTranscript(store.db, tenant, id))?.segments.map(
             segment => `${segment.participant_id}: ${segment.text}`,

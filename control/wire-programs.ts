@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { tenantOf } from './calls/records.ts'
 import type { Config } from './config.ts'
-import type { ModelProvider } from './flows/openai-model.ts'
+import type { ModelProvider } from './flows/openai-ask.ts'
 import { isProblem } from './http/errors.ts'
 import { passageSearch } from './kb/passage-search.ts'
 import { acting } from './live/actions/act.ts'

@@ -1,22 +1,26 @@
+import Type from 'typebox'
 import { appendEvent } from '../events/log.ts'
-import type { FlowModel } from '../flows/model.ts'
 import { isModelFailure } from '../flows/model.ts'
+import { jsonIn } from '../flows/openai-ask.ts'
 import { enqueue } from '../jobs/queue.ts'
 import type { JobHandler } from '../jobs/runner.ts'
-import type { Store, Trx } from '../store.ts'
+import type { Db, Store, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
+import type { Written } from '../writing/writer.ts'
+import type { WriterFor } from '../writing/writer-choice.ts'
 import { toConferenceSession } from './conference-session.ts'
 import type { Of } from './event-handler.ts'
 import type { NotesJob } from './notes-job.ts'
 import { tenantOf } from './records.ts'
 import { type SessionNotes, saveNotes } from './session-state.ts'
 import { settingsOf } from './settings.ts'
+import type { CallRow } from './tables.ts'
 
 export interface NotesDeps {
   store: Store
   now: () => Date
   log: { warn(fields: object, message: string): void }
-  modelFor: (tenant: Tenant, assistantId: string | null, signal: AbortSignal) => Promise<FlowModel>
+  writerFor: WriterFor
   /** What was said in a call, line by line; undefined when nobody wrote it down. */
   transcriptOf: (tenant: Tenant, callId: string) => Promise<string[] | undefined>
 }
@@ -26,12 +30,20 @@ const BACKOFF_MS = 30_000
 /** What a model is asked to read at most; the end of a longer meeting is where it decides. */
 const MAX_TEXT = 60_000
 const MAX_ITEMS = 50
+const MAX_SUMMARY = 10_000
 
-const GOAL = [
-  'Write notes of this meeting. Answer with one JSON object and nothing else:',
-  '{"summary": string, "decisions": string[], "action_items": string[]}.',
-  'Write only what was said; leave a list empty when there was nothing.',
-].join(' ')
+const INSTRUCTIONS =
+  'You take notes of meetings. Write notes of this one: only what was said; leave a list empty when there was nothing.'
+
+const items = (description: string) => Type.Array(Type.String(), { description })
+const notesSchema = Type.Object(
+  {
+    summary: Type.String({ description: 'What the meeting was about and what came of it, in a few sentences.' }),
+    decisions: items('What was decided.'),
+    action_items: items('Who does what, by when.'),
+  },
+  { additionalProperties: false },
+)
 
 export async function onTranscriptReady(trx: Trx, { body, at }: Of<'transcript.ready'>): Promise<null> {
   await wantNotes(trx, body.transcriptId, at)
@@ -62,20 +74,21 @@ export const notesHandler = (deps: NotesDeps): JobHandler<NotesJob> => ({
     const session = await forTenant(store.db, tenant).find('calls', call_id)
     const lines = await deps.transcriptOf(tenant, call_id)
     if (session === undefined || lines === undefined || lines.length === 0) return
-    const model = await deps.modelFor(tenant, null, attempt.signal)
-    const reply = await model.reply({
-      goal: GOAL,
-      model: null,
-      instructions: 'You take notes of meetings.',
-      language: 'en',
-      history: [{ role: 'customer', text: lines.join('\n').slice(-MAX_TEXT) }],
-    })
-    if (isModelFailure(reply)) {
-      if (reply.failure !== 'unavailable') throw new Error(`no notes: ${reply.message}`)
-      log.warn({ callId: call_id, reason: reply.message }, 'nobody takes notes')
+    const writer = deps.writerFor(tenant, attempt.signal)
+    if (writer === null) {
+      log.warn({ callId: call_id, reason: 'no model is configured' }, 'nobody takes notes')
       return
     }
-    const notes = readNotes(reply.value ?? reply.text)
+    const written = await writer.write({
+      name: 'meeting_notes',
+      schema: notesSchema,
+      instructions: INSTRUCTIONS,
+      language: await languageOf(store.db, tenant, session),
+      text: lines.join('\n').slice(-MAX_TEXT),
+    })
+    // What fails now may go later: the last try that fails is given up by the runner, with this reason.
+    if (isModelFailure(written)) throw new Error(`no notes: ${written.message}`)
+    const notes = notesIn(written)
     await store.transaction(async trx => {
       await saveNotes(trx, session, notes)
       const object = await toConferenceSession(trx, tenant, session, now())
@@ -90,16 +103,28 @@ export const notesHandler = (deps: NotesDeps): JobHandler<NotesJob> => ({
   },
 })
 
-/** What a model answered, as notes; what is no JSON is a summary. */
-export function readNotes(text: string): SessionNotes {
-  const json = text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)
-  try {
-    const { summary, decisions, action_items } = JSON.parse(json) as Record<string, unknown>
-    return { summary: String(summary ?? ''), decisions: strings(decisions), action_items: strings(action_items) }
-  } catch {
-    return { summary: text.trim(), decisions: [], action_items: [] }
-  }
+/** The room's, as it is now. */
+async function languageOf(db: Db, tenant: Tenant, { room_id }: CallRow): Promise<string> {
+  const room = room_id === null ? undefined : await forTenant(db, tenant).find('conference_rooms', room_id)
+  return room === undefined ? 'en' : settingsOf(room).language
 }
 
+/** What was written, as notes. Of what does not keep to the schema nothing is lost: what is no field of ours is the summary. */
+export function notesIn({ value, text }: Written<typeof notesSchema>): SessionNotes {
+  if (value !== null) return capped(value)
+  const { summary, decisions, action_items } = (jsonIn(text) ?? {}) as Record<string, unknown>
+  const notes = { summary: textOf(summary), decisions: strings(decisions), action_items: strings(action_items) }
+  const isEmpty = notes.summary === '' && notes.decisions.length + notes.action_items.length === 0
+  return capped(isEmpty ? { ...notes, summary: text.trim() } : notes)
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
 const strings = (value: unknown): string[] =>
-  Array.isArray(value) ? value.filter(item => typeof item === 'string').slice(0, MAX_ITEMS) : []
+  Array.isArray(value) ? value.filter(item => typeof item === 'string') : textOf(value) === '' ? [] : [textOf(value)]
+
+const capped = ({ summary, decisions, action_items }: SessionNotes): SessionNotes => ({
+  summary: summary.slice(0, MAX_SUMMARY),
+  decisions: decisions.slice(0, MAX_ITEMS),
+  action_items: action_items.slice(0, MAX_ITEMS),
+})

@@ -2,7 +2,8 @@ import type { Store } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import { mockModel } from './mock-model.ts'
 import { type FlowModel, type ModelSettings, noModel } from './model.ts'
-import { type ModelProvider, openAiModel } from './openai-model.ts'
+import type { ModelProvider } from './openai-ask.ts'
+import { openAiModel } from './openai-model.ts'
 
 /** How an assistant names the model that the operator has chosen. */
 const OPERATORS_CHOICE = 'default'

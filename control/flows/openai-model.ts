@@ -9,24 +9,13 @@ import type {
   ReplyRequest,
 } from './model.ts'
 import { isModelFailure } from './model.ts'
-
-/** A provider that speaks OpenAI's HTTP API. */
-export interface ModelProvider {
-  /** Up to and with `/v1`. */
-  baseUrl: string
-  apiKey: string | null
-  /** For one answer [ms]. */
-  timeoutMs: number
-}
-
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+import { askText, type Fetch, jsonIn, type ModelProvider, type Question } from './openai-ask.ts'
 
 interface Prompt {
   instructions: string
   lines: readonly ModelLine[]
 }
 
-const MAX_ANSWER_BYTES = 256 * 1024
 const MAX_SAID = 5000
 
 /**
@@ -43,7 +32,9 @@ export function openAiModel(
     const models = [wished ?? settings.model, ...(settings.fallbackModel === null ? [] : [settings.fallbackModel])]
     let failure: ModelFailure = { failure: 'unavailable', message: 'no model is named' }
     for (const model of models) {
-      const answer = await askOnce(provider, settings, model, prompt, signal, fetch)
+      const { temperature, api } = settings
+      const question: Question = { model, temperature, api, ...prompt, format: 'object' }
+      const answer = await askObject(provider, question, signal, fetch)
       if (!isModelFailure(answer)) return answer
       failure = answer
       if (signal.aborted) break
@@ -56,95 +47,24 @@ export function openAiModel(
   }
 }
 
-async function askOnce(
+async function askObject(
   provider: ModelProvider,
-  settings: ModelSettings,
-  model: string,
-  prompt: Prompt,
+  question: Question,
   signal: AbortSignal,
   fetch: Fetch,
 ): Promise<Record<string, unknown> | ModelFailure> {
-  const isChat = settings.api === 'chat'
-  const timeout = AbortSignal.timeout(provider.timeoutMs)
-  try {
-    const response = await fetch(`${provider.baseUrl}/${isChat ? 'chat/completions' : 'responses'}`, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        ...(provider.apiKey === null ? {} : { authorization: `Bearer ${provider.apiKey}` }),
-      },
-      body: JSON.stringify(isChat ? chatBody(model, settings, prompt) : responsesBody(model, settings, prompt)),
-      redirect: 'error',
-      signal: AbortSignal.any([signal, timeout]),
-    })
-    if (!response.ok) {
-      await response.body?.cancel()
-      return { failure: 'unavailable', message: `the provider answered ${response.status}` }
-    }
-    return readObject(textOf(JSON.parse(await readText(response)), isChat))
-  } catch (error) {
-    if (error instanceof SyntaxError) return badAnswer('the answer is not JSON')
-    return timeout.aborted
-      ? { failure: 'timeout', message: `no answer within ${provider.timeoutMs} ms` }
-      : { failure: 'unavailable', message: 'the provider cannot be reached' }
-  }
+  const answer = await askText(provider, question, signal, fetch)
+  return isModelFailure(answer) ? answer : readObject(answer.text)
 }
 
 const badAnswer = (message: string): ModelFailure => ({ failure: 'bad_answer', message })
 
-const temperature = ({ temperature }: ModelSettings): object => (temperature === null ? {} : { temperature })
-
-const chatBody = (model: string, settings: ModelSettings, { instructions, lines }: Prompt): object => ({
-  model,
-  ...temperature(settings),
-  messages: [{ role: 'system', content: instructions }, ...lines.map(toMessage)],
-  response_format: { type: 'json_object' },
-})
-
-const responsesBody = (model: string, settings: ModelSettings, { instructions, lines }: Prompt): object => ({
-  model,
-  ...temperature(settings),
-  instructions,
-  input: lines.map(toMessage),
-  text: { format: { type: 'json_object' } },
-  store: false,
-})
-
-const toMessage = ({ role, text }: ModelLine): object => ({
-  role: role === 'customer' ? 'user' : 'assistant',
-  content: text,
-})
-
-/** The text of an answer; a provider's answer has been seen in many forms, so nothing is taken for granted. */
-function textOf(answer: unknown, isChat: boolean): string {
-  const at = (value: unknown, ...path: (string | number)[]): unknown =>
-    path.reduce<unknown>((part, name) => (part as Record<string | number, unknown> | null | undefined)?.[name], value)
-  if (isChat) return String(at(answer, 'choices', 0, 'message', 'content') ?? '')
-  const output = at(answer, 'output')
-  const parts = (Array.isArray(output) ? output : []).flatMap(item => {
-    const content = at(item, 'content')
-    return Array.isArray(content) ? content : []
-  })
-  return parts.map(part => (at(part, 'type') === 'output_text' ? String(at(part, 'text') ?? '') : '')).join('')
-}
-
 function readObject(text: string): Record<string, unknown> | ModelFailure {
-  const value: unknown = JSON.parse(text)
+  const value = jsonIn(text)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return badAnswer('the answer is no object')
   // Names a model may have made up must not look like our own failures.
   const { failure: _, ...rest } = value as Record<string, unknown>
   return rest
-}
-
-async function readText(response: Response): Promise<string> {
-  const decoder = new TextDecoder()
-  let [text, size] = ['', 0]
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength
-    if (size > MAX_ANSWER_BYTES) throw new SyntaxError('too long')
-    text += decoder.decode(chunk, { stream: true })
-  }
-  return text + decoder.decode()
 }
 
 function replyPrompt({ goal, instructions, language, history }: ReplyRequest): Prompt {

@@ -1,4 +1,4 @@
-import type { ModelProvider } from '../../flows/openai-model.ts'
+import type { ModelProvider } from '../../flows/openai-ask.ts'
 import type { PassageSearch } from '../../kb/search.ts'
 import type { Db } from '../../store.ts'
 import { forTenant, type Tenant } from '../../tenancy.ts'

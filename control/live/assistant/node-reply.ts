@@ -1,6 +1,6 @@
 import type { FlowModel, ModelFailure, ModelReply, ReplyListener, ReplyRequest } from '../../flows/model.ts'
 import { modelChooser } from '../../flows/model-choice.ts'
-import type { ModelProvider } from '../../flows/openai-model.ts'
+import type { ModelProvider } from '../../flows/openai-ask.ts'
 import { phrasesOf } from '../../phrases.ts'
 import type { Store } from '../../store.ts'
 import type { Tenant } from '../../tenancy.ts'

@@ -1,5 +1,5 @@
 import type { ModelFailure } from '../../flows/model.ts'
-import type { Fetch, ModelProvider } from '../../flows/openai-model.ts'
+import type { Fetch, ModelProvider } from '../../flows/openai-ask.ts'
 import type { ChatMessage, ChatModel, ChatPart, ChatRequest } from './chat-model.ts'
 import { sseEvents } from './sse.ts'
 

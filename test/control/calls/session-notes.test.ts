@@ -1,7 +1,9 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
-import { notesHandler, onTranscriptReady, readNotes } from '../../../control/calls/session-notes.ts'
-import type { FlowModel } from '../../../control/flows/model.ts'
+import { notesHandler, onTranscriptReady } from '../../../control/calls/session-notes.ts'
 import { JobRunner } from '../../../control/jobs/runner.ts'
+import { type WriterFor, writerChooser } from '../../../control/writing/writer-choice.ts'
 import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
 import { makeCallsWorld } from '../calls-world.ts'
@@ -10,8 +12,33 @@ const test = suite('control/calls/session-notes')
 
 const NOTES = { summary: 'We ship.', decisions: ['Ship on Thursday.'], action_items: ['Ann writes.'] }
 
-/** A session of the open room that is over, and jobs that a model answers by `reply`. */
-async function meeting(settings: object, reply: FlowModel['reply'], lines = ['part_1: Let us ship on Thursday.']) {
+// biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
+type Asked = any
+
+/** A provider on a real socket that answers with these, one after the other; a number is a status. */
+async function provider(...answers: (string | number | object)[]) {
+  const asked: Asked[] = []
+  const server = createServer(async (request, response) => {
+    let text = ''
+    for await (const chunk of request) text += chunk
+    asked.push(JSON.parse(text))
+    const answer = answers.shift() ?? 500
+    if (typeof answer === 'number') return response.writeHead(answer).end()
+    const content = typeof answer === 'string' ? answer : JSON.stringify(answer)
+    response.end(JSON.stringify({ choices: [{ message: { content } }] }))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+  const writerFor = writerChooser({ baseUrl, apiKey: null, timeoutMs: 5000, defaultModel: 'm' })
+  const close = () => {
+    server.closeAllConnections()
+    server.close()
+  }
+  return { asked, writerFor, close }
+}
+
+/** A session of the open room that is over, and what has its notes written. */
+async function meeting(settings: object, writerFor: WriterFor, lines = ['part_1: Let us ship on Thursday.']) {
   const world = await makeCallsWorld()
   const { media, control, openRoom, store, clock } = world
   await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { settings })
@@ -21,28 +48,34 @@ async function meeting(settings: object, reply: FlowModel['reply'], lines = ['pa
   await media.committed()
   const body = { transcriptId: room.roomId, durationMs: 1000 }
   await store.transaction(trx => onTranscriptReady(trx, { body, at: clock.now().toISOString() }))
-  const model = { reply, judge: async () => ({ intent: null }) }
-  const handler = notesHandler({
-    store,
-    now: clock.now,
-    log: silent,
-    modelFor: async () => model,
-    transcriptOf: async () => lines,
-  })
+  const handler = notesHandler({ store, now: clock.now, log: silent, writerFor, transcriptOf: async () => lines })
   const jobs = new JobRunner({ store, now: clock.now, log: silent, handlers: { 'conference.notes': handler } })
   const history = async () => (await control.ask(`GET /v1/conference_rooms/${openRoom}/history`)).body.data[0].notes
   const told = async () => (await control.ask('GET /v1/events?type=conference.notes.ready')).body.data
-  return { world, jobs, history, told }
+  const close = async () => {
+    await jobs.close()
+    await world.close()
+  }
+  return { world, jobs, history, told, close }
 }
 
-test('settings.ai_note_taker: the notes are in the history, and conference.notes.ready tells of them', async () => {
-  const asked: string[] = []
-  const { world, jobs, history, told } = await meeting({ ai_note_taker: true, transcribe: true }, async request => {
-    asked.push(request.history[0]!.text)
-    return { text: `Here: ${JSON.stringify(NOTES)}`, done: true, value: null }
-  })
+const NOTED = { ai_note_taker: true, transcribe: true }
+
+/** The notes that come of a provider's answers, and what it was asked. */
+async function notesFrom(answers: (string | number | object)[], settings: object = NOTED) {
+  const { asked, writerFor, close } = await provider(...answers)
+  const held = await meeting(settings, writerFor)
+  await held.jobs.runDue()
+  const notes = await held.history()
+  await held.close()
+  close()
+  return { notes, asked }
+}
+
+test('settings.ai_note_taker: the notes are in the history, and conference.notes.ready tells of them once', async () => {
+  const { asked, writerFor, close } = await provider(NOTES)
+  const { jobs, history, told, close: end } = await meeting(NOTED, writerFor)
   await jobs.runDue()
-  assert.equal(asked, ['part_1: Let us ship on Thursday.'])
   assert.equal(await history(), NOTES)
   assert.equal(
     (await told()).map((event: { data: { object: { notes: object } } }) => event.data.object.notes),
@@ -50,38 +83,89 @@ test('settings.ai_note_taker: the notes are in the history, and conference.notes
   )
   await jobs.runDue()
   assert.is((await told()).length, 1)
-  await jobs.close()
-  await world.close()
+  const [{ messages, response_format: format }] = asked
+  assert.is(messages[1].content, 'part_1: Let us ship on Thursday.')
+  assert.equal([format.type, format.json_schema.strict], ['json_schema', true])
+  const { schema } = format.json_schema
+  assert.equal([schema.required, schema.additionalProperties], [['summary', 'decisions', 'action_items'], false])
+  await end()
+  close()
 })
 
-test('without a note taker, or without a model, there are no notes; what fails for now is tried again', async () => {
-  const none = await meeting({ transcribe: true }, async () => ({ text: '{}', done: true, value: null }))
+test('a model is asked for one shape, in the language of the room', async () => {
+  for (const [language, name] of [
+    ['he', 'Hebrew'],
+    ['en', 'English'],
+  ]) {
+    const { asked } = await notesFrom([NOTES], { ...NOTED, language })
+    const system: string = asked[0].messages[0].content
+    assert.match(system, `Write in ${name}.`)
+    assert.not.match(system, /"say"|"done"|phone/)
+  }
+})
+
+test('ordinary answers give notes: JSON in a fence or among words, and of a provider that knows no structured output', async () => {
+  for (const answer of [
+    `\`\`\`json\n${JSON.stringify(NOTES, null, 2)}\n\`\`\``,
+    `Here are your notes:\n${JSON.stringify(NOTES)}\nAnything else?`,
+  ]) {
+    const { notes, asked } = await notesFrom([answer])
+    assert.equal([notes, asked.length], [NOTES, 1])
+  }
+  const { notes, asked } = await notesFrom([400, NOTES])
+  assert.equal(notes, NOTES)
+  assert.equal([asked.length, asked[1].response_format], [2, undefined])
+})
+
+test('an answer of another shape is repaired once', async () => {
+  const { notes, asked } = await notesFrom([{ say: 'We ship.', done: true }, NOTES])
+  assert.equal(notes, NOTES)
+  assert.equal(
+    asked[1].messages.map(({ role }: Asked) => role),
+    ['system', 'user', 'assistant', 'user'],
+  )
+})
+
+test('what cannot be repaired is plain text, and nothing of it is lost', async () => {
+  for (const [answers, expected] of [
+    [['We met.', 'We met, I said.'], { summary: 'We met.', decisions: [], action_items: [] }],
+    [['We met.', 500], { summary: 'We met.', decisions: [], action_items: [] }],
+    [
+      [{ summary: 'We met.', decisions: 'Ship.' }, 'no'],
+      { summary: 'We met.', decisions: ['Ship.'], action_items: [] },
+    ],
+    [[{ notes: 'We met.' }, 'no'], { summary: '{"notes":"We met."}', decisions: [], action_items: [] }],
+  ] as const) {
+    const { notes, asked } = await notesFrom([...answers])
+    assert.equal(notes, expected)
+    assert.is(asked.length, 2, 'one repair')
+  }
+})
+
+test('without a note taker, or without a model, there are no notes; of a provider that fails for now they come later', async () => {
+  const none = await meeting({ transcribe: true }, () => null)
   assert.is(await none.jobs.runDue(), 0)
-  await none.world.close()
-  let tries = 0
-  const late = await meeting({ ai_note_taker: true, transcribe: true }, async () => {
-    tries++
-    if (tries === 1) return { failure: 'timeout', message: 'too slow' }
-    return { failure: 'unavailable', message: 'no model provider is configured' }
-  })
-  await late.jobs.runDue()
-  assert.is(tries, 1)
-  late.world.clock.advance(60_000)
-  await late.jobs.runDue()
-  assert.is(tries, 2)
-  assert.equal(await late.told(), [])
-  await late.jobs.close()
-  await late.world.close()
+  await none.close()
+  const silentOperator = await meeting(NOTED, () => null)
+  await silentOperator.jobs.runDue()
+  assert.equal(await silentOperator.told(), [])
+  await silentOperator.close()
+  const { writerFor, close } = await provider(503, '', NOTES)
+  const late = await meeting(NOTED, writerFor)
+  for (let attempt = 1; attempt <= 3; attempt++) {
+    assert.equal(await late.told(), [], `before attempt ${attempt}`)
+    await late.jobs.runDue()
+    late.world.clock.advance(10 * 60_000)
+  }
+  assert.equal(await late.history(), NOTES)
+  await late.close()
+  close()
 })
 
-test('what a model answers is read as JSON wherever it stands; what is none is a summary', () => {
-  assert.equal(readNotes(`\`\`\`json\n${JSON.stringify(NOTES)}\n\`\`\``), NOTES)
-  assert.equal(readNotes('We met.'), { summary: 'We met.', decisions: [], action_items: [] })
-  assert.equal(readNotes('{"summary": 1, "decisions": "x", "action_items": [1, "a"]}'), {
-    summary: '1',
-    decisions: [],
-    action_items: ['a'],
-  })
+test('a test key has notes without reaching anybody', async () => {
+  const writer = writerChooser(null)({ organisationId: 'org_1', livemode: false }, new AbortController().signal)
+  const written = await writer!.write({ name: 'n', schema: {}, instructions: '', language: 'en', text: 'hello\nthere' })
+  assert.equal(written, { value: null, text: '(mock) hello' })
 })
 
 test.run()
