@@ -6,7 +6,7 @@ import { type Browser, type BrowserLine, newBrowser, snapshotOf } from './browse
 import { BrowserAudio, codecOf } from './browser-audio.ts'
 import { controlMessage, type PageMessage, parsePageMessage, ringMessage, ringStopMessage } from './browser-messages.ts'
 import { BrowserSocket } from './browser-socket.ts'
-import type { EngineClient } from './engine-client.ts'
+import type { EngineThread } from './engine-client.ts'
 import { NO_QUALITY } from './line.ts'
 import {
   type BrowserTarget,
@@ -20,6 +20,7 @@ import {
   type Reply,
   type Request,
 } from './protocol.ts'
+import { RecentIds } from './recent-ids.ts'
 
 /** How often audio is carried between sockets and rings while a browser is in a call [ms]. */
 const PUMP_MS = 10
@@ -32,9 +33,14 @@ const INTERNAL = 1011
 /** A refused leg closes with this and the SIP code. */
 const REFUSED = 4000
 
+/** Legs that are over and whose IDs are known still: none of them rings again. */
+const MAX_RECENT = 10_000
+
 export interface BrowserBoardOptions {
-  engines: EngineClient[]
+  engines: readonly EngineThread[]
   emit: (event: MediaEvent) => void
+  /** Something threw, and this leg is ended for it. */
+  fault: (error: unknown, legId: string) => void
   createResampler: CreateResampler
   /** Monotonic [ms]. */
   now: () => number
@@ -53,7 +59,10 @@ export interface Doors {
 export class BrowserBoard {
   readonly lines = new Map<string, BrowserLine>()
   readonly counters = { messagesRefused: 0, framesRefused: 0, framesDropped: 0 }
+  /** What threw; each has ended its leg. */
+  faults = 0
   readonly #options: BrowserBoardOptions
+  readonly #over = new RecentIds(MAX_RECENT)
   readonly #browsers = new Map<string, Browser>()
   #doors!: Doors
   #pump: NodeJS.Timeout | undefined
@@ -137,6 +146,21 @@ export class BrowserBoard {
   #said(browserId: string, text: string): void {
     const browser = this.#browsers.get(browserId)
     if (browser === undefined) return
+    try {
+      this.#read(browser, text)
+    } catch (error) {
+      this.#broke(browser.line, error)
+    }
+  }
+
+  /** A fault ends the one call that it belongs to. */
+  #broke(line: BrowserLine | null, error: unknown): void {
+    this.faults++
+    this.#options.fault(error, line?.legId ?? '')
+    if (line !== null) void this.#finish(line, 'internal_error', null)
+  }
+
+  #read(browser: Browser, text: string): void {
     if (!browser.messages.allow(this.#options.now())) {
       this.counters.messagesRefused++
       if (browser.messages.refused > browser.patience) browser.socket.close(POLICY, 'too many messages')
@@ -161,7 +185,7 @@ export class BrowserBoard {
     }
     if (message.event === 'accept') {
       if (line.state !== 'ringing') return false
-      void this.#connect(line)
+      this.#connect(line).catch(error => this.#broke(line, error))
       return true
     }
     const { audio } = line
@@ -193,6 +217,7 @@ export class BrowserBoard {
       affinity: '',
       audio: null,
       timer: undefined,
+      ending: null,
     }
     browser.line = line
     this.lines.set(line.legId, line)
@@ -224,7 +249,8 @@ export class BrowserBoard {
   /** Rings at a softphone; one that is in a call is busy. */
   async dial(request: Omit<Request<'leg.dial'>, 'target'> & { target: BrowserTarget }): Promise<LegSnapshot | Failure> {
     const { legId, target, room, affinity, timeoutS } = request
-    if (this.lines.has(legId)) return conflict('a leg with this ID exists')
+    // Whoever asks again has missed the reply: nobody is called twice.
+    if (this.lines.has(legId) || this.#over.has(legId)) return conflict('the leg was dialled before')
     const browser = this.#browsers.get(target.browserId)
     if (browser === undefined || browser.as !== 'phone') return gone(target.browserId)
     if (browser.line !== null) return this.#busy(browser, legId)
@@ -239,15 +265,17 @@ export class BrowserBoard {
 
   /** The same story as of a phone that answers 486. */
   #busy(browser: Browser, legId: string): LegSnapshot {
+    this.#over.add(legId)
     queueMicrotask(() => this.#emit('leg.ended', { legId, reason: 'busy', sipCode: 486, quality: NO_QUALITY }))
     return snapshotOf({ legId, browser, direction: 'outbound', state: 'ended' }, null)
   }
 
-  hangup({ legId, reason }: Request<'leg.hangup'>): Reply<'leg.hangup'> | Failure {
+  /** The reply follows the event that tells of the end. */
+  async hangup({ legId, reason }: Request<'leg.hangup'>): Promise<Reply<'leg.hangup'> | Failure> {
     const line = this.lines.get(legId)
-    if (line === undefined || line.state === 'ended') return noLeg(legId)
-    void this.#finish(line, reason, null)
-    return {}
+    const isLate = line?.state === 'ended'
+    if (line !== undefined) await this.#finish(line, reason, null)
+    return line === undefined || isLate ? noLeg(legId) : {}
   }
 
   /** A page is told what its leg hears anyway. */
@@ -256,7 +284,7 @@ export class BrowserBoard {
   }
 
   hangupAll(reason: EndedReason): void {
-    for (const legId of this.lines.keys()) this.hangup({ legId, reason })
+    for (const legId of this.lines.keys()) void this.hangup({ legId, reason })
   }
 
   async read(legIds: Iterable<string>): Promise<LegSnapshot[]> {
@@ -312,9 +340,14 @@ export class BrowserBoard {
     this.#pump ??= setTimeout(() => {
       this.#pump = undefined
       let isNeeded = false
-      for (const { audio, state } of this.lines.values()) {
+      for (const line of this.lines.values()) {
+        const { audio, state } = line
         if (audio === null || state !== 'answered') continue
-        audio.pump()
+        try {
+          audio.pump()
+        } catch (error) {
+          this.#broke(line, error)
+        }
         isNeeded = true
       }
       if (isNeeded) this.#startPump()
@@ -328,10 +361,15 @@ export class BrowserBoard {
 
   // ------------------------------------------------------------------ the end
 
-  async #finish(line: BrowserLine, reason: EndedReason, sipCode: number | null): Promise<void> {
-    if (line.state === 'ended') return
+  #finish(line: BrowserLine, reason: EndedReason, sipCode: number | null): Promise<void> {
+    line.ending ??= this.#end(line, reason, sipCode)
+    return line.ending
+  }
+
+  async #end(line: BrowserLine, reason: EndedReason, sipCode: number | null): Promise<void> {
     const { browser, audio, engine, legId } = line
     line.state = 'ended'
+    this.#over.add(legId)
     clearTimeout(line.timer)
     if (browser.line === line) browser.line = null
     if (audio === null) browser.socket.send(ringStopMessage(legId, reason))

@@ -1,6 +1,6 @@
 import type { BrowserAudio } from './browser-audio.ts'
 import type { BrowserSocket } from './browser-socket.ts'
-import type { EngineClient } from './engine-client.ts'
+import type { EngineThread } from './engine-client.ts'
 import type { EngineLeg } from './engine-protocol.ts'
 import { NO_QUALITY } from './line.ts'
 import type { LegSnapshot, RoomSpec, SipParty, StreamFormat } from './protocol.ts'
@@ -36,12 +36,14 @@ export interface BrowserLine {
   readonly direction: 'inbound' | 'outbound'
   state: LegSnapshot['state']
   /** The thread of its audio, once it has some. */
-  engine: EngineClient | null
+  engine: EngineThread | null
   /** The room that it enters when it is answered. */
   room: RoomSpec | null
   affinity: string
   audio: BrowserAudio | null
   timer: NodeJS.Timeout | undefined
+  /** Resolves once its end is told; null: it has not ended. */
+  ending: Promise<void> | null
 }
 
 export const newBrowser = (

@@ -14,7 +14,7 @@ const MAX_EVENTS = 50_000
 /** A control process that does not read is cut off at this much waiting; nothing is lost, it comes again [bytes]. */
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024
 
-/** Executes one command of the channel. Rejections are bugs and answered as `unavailable`. */
+/** Executes one command of the channel. Rejections are bugs and answered as `unanswered`: nobody knows how far it came. */
 export type CommandRunner = (name: string, body: unknown) => Promise<object>
 
 /**
@@ -132,7 +132,7 @@ export class Channel {
   async #execute(id: number, name: string, body: unknown): Promise<void> {
     const client = this.#client
     const reply = await this.#run(name, body).catch(
-      (error: unknown): Failure => ({ failure: 'unavailable', message: String(error) }),
+      (error: unknown): Failure => ({ failure: 'unanswered', message: `a fault: ${String(error)}` }),
     )
     if (this.#client === client) this.#send({ type: 'reply', id, body: reply })
   }

@@ -1,6 +1,6 @@
 import type { BrowserBoard } from './browser-board.ts'
 import { COMMAND_SHAPES } from './command-shapes.ts'
-import type { EngineClient } from './engine-client.ts'
+import type { EngineThread } from './engine-client.ts'
 import type { ForwardedCommand } from './engine-protocol.ts'
 import type { FarEnds } from './far-ends.ts'
 import {
@@ -8,6 +8,7 @@ import {
   type Commands,
   type Failure,
   isFailure,
+  isRefused,
   type LegSnapshot,
   type MediaEvent,
   type MediaSnapshot,
@@ -29,7 +30,7 @@ export interface CommandsOptions {
   browsers: BrowserBoard
   registrar: Registrar
   farEnds: FarEnds
-  engines: EngineClient[]
+  engines: readonly EngineThread[]
   /** The number of the latest event. */
   seq: () => number
   /** Counters of the main thread. */
@@ -42,7 +43,7 @@ export interface CommandsOptions {
  */
 export class CommandTable {
   readonly #options: CommandsOptions
-  readonly #threads = new Map<string, EngineClient>()
+  readonly #threads = new Map<string, EngineThread>()
   readonly #handlers: Handlers
 
   constructor(options: CommandsOptions) {
@@ -53,12 +54,16 @@ export class CommandTable {
       (request: Commands[N]['request'] & { legId: string }) =>
         this.#forward(name, request, this.#threadOfLeg(request.legId))
     const toTarget =
-      <N extends ForwardedCommand>(name: N, idOf?: (request: Commands[N]['request']) => string) =>
-      (request: Commands[N]['request'] & { target: Target }) => {
-        const thread = this.#threadOfTarget(request.target)
-        if (thread !== undefined && idOf !== undefined) this.#threads.set(idOf(request), thread)
-        return this.#forward(name, request, thread)
-      }
+      <N extends ForwardedCommand>(name: N) =>
+      (request: Commands[N]['request'] & { target: Target }) =>
+        this.#forward(name, request, this.#threadOfTarget(request.target))
+    const toStart =
+      <N extends 'stream.start' | 'recording.start' | 'transcript.start'>(
+        name: N,
+        idOf: (request: Commands[N]['request']) => string,
+      ) =>
+      (request: Commands[N]['request'] & { target: Target }) =>
+        this.#start(name, request, idOf(request))
     const toNamed =
       <N extends ForwardedCommand>(name: N, idOf: (request: Commands[N]['request']) => string) =>
       (request: Commands[N]['request']) =>
@@ -85,12 +90,12 @@ export class CommandTable {
       'room.close': request => this.#closeRoom(request),
       'capture.pause': toTarget('capture.pause'),
       'capture.resume': toTarget('capture.resume'),
-      'stream.start': toTarget('stream.start', request => request.streamId),
+      'stream.start': toStart('stream.start', request => request.streamId),
       'stream.stop': toNamed('stream.stop', request => request.streamId),
       'stream.read': request => this.#readStreams(request.streamIds),
-      'recording.start': toTarget('recording.start', request => request.recordingId),
+      'recording.start': toStart('recording.start', request => request.recordingId),
       'recording.stop': toNamed('recording.stop', request => request.recordingId),
-      'transcript.start': toTarget('transcript.start', request => transcriptKey(request.transcriptId)),
+      'transcript.start': toStart('transcript.start', request => transcriptKey(request.transcriptId)),
       'transcript.stop': toNamed('transcript.stop', request => transcriptKey(request.transcriptId)),
       'sip.register_check': request => registrar.check(request),
       'sip.register_reply': request => registrar.reply(request),
@@ -116,7 +121,7 @@ export class CommandTable {
   }
 
   /** An event of an engine passes by on its way to control. */
-  note(event: MediaEvent, thread: EngineClient): void {
+  note(event: MediaEvent, thread: EngineThread): void {
     if (event.name === 'room.opened') this.#threads.set(event.body.roomId, thread)
     else if (event.name === 'room.closed') this.#threads.delete(event.body.roomId)
     else if (event.name === 'recording.ready' || event.name === 'recording.failed') {
@@ -127,7 +132,7 @@ export class CommandTable {
     }
   }
 
-  #threadOfLeg(legId: string): EngineClient | undefined {
+  #threadOfLeg(legId: string): EngineThread | undefined {
     return this.#boardOf(legId).lines.get(legId)?.engine ?? undefined
   }
 
@@ -143,7 +148,7 @@ export class CommandTable {
     return 'browserId' in target ? browsers.dial({ ...request, target }) : switchboard.dial({ ...request, target })
   }
 
-  hangup(request: Commands['leg.hangup']['request']): object {
+  hangup(request: Commands['leg.hangup']['request']): Promise<object> {
     return this.#boardOf(request.legId).hangup(request)
   }
 
@@ -158,14 +163,28 @@ export class CommandTable {
     return [...(await switchboard.read(ids)), ...(await browsers.read(ids))]
   }
 
-  #threadOfTarget(target: Target): EngineClient | undefined {
+  #threadOfTarget(target: Target): EngineThread | undefined {
     return 'legId' in target ? this.#threadOfLeg(target.legId) : this.#threads.get(target.roomId)
+  }
+
+  /** Known from the moment it is asked for, so that its end, which may come first, finds it; what was refused leaves nothing. */
+  async #start<N extends 'stream.start' | 'recording.start' | 'transcript.start'>(
+    name: N,
+    request: Commands[N]['request'] & { target: Target },
+    id: string,
+  ): Promise<object> {
+    const thread = this.#threadOfTarget(request.target)
+    const isNew = !this.#threads.has(id)
+    if (isNew && thread !== undefined) this.#threads.set(id, thread)
+    const reply = await this.#forward(name, request, thread)
+    if (isNew && isRefused(reply)) this.#threads.delete(id)
+    return reply
   }
 
   #forward<N extends ForwardedCommand>(
     name: N,
     request: Commands[N]['request'],
-    thread: EngineClient | undefined,
+    thread: EngineThread | undefined,
   ): Promise<object> | Failure {
     if (thread === undefined) return { failure: 'not_found', message: `${name}: nothing of that ID is here` }
     return thread.request(name, request as never)
@@ -206,7 +225,7 @@ export class CommandTable {
     const { rooms } = await this.#snapshot()
     const room = rooms.find(candidate => candidate.roomId === roomId)
     if (room === undefined) return { failure: 'not_found', message: `no room ${roomId}` } satisfies Failure
-    for (const legId of room.legIds) this.hangup({ legId, reason })
+    await Promise.all(room.legIds.map(legId => this.hangup({ legId, reason })))
     return {}
   }
 

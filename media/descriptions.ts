@@ -41,8 +41,12 @@ export class Descriptions {
   async lateAnswer(line: Line, body: Body): Promise<void> {
     if (line.description === null) return
     const media = applyAnswer(line.description, body.bytes, this.#capabilities(line))
-    if ('error' in media) this.#options.hangup(line, 'codec_mismatch')
-    else await this.connect(line, media)
+    if ('error' in media) {
+      this.#options.hangup(line, 'codec_mismatch')
+      return
+    }
+    const connected = await this.connect(line, media)
+    if (isFailure(connected) && !isOver(line)) this.#options.hangup(line, 'capacity')
   }
 
   /** The far end changes the session; `offer` null: it asks for ours. */

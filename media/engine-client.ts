@@ -5,6 +5,8 @@ import { workerEntry } from './worker-entry.ts'
 
 /** Commands that wait for one thread at most; further ones fail as `capacity`. */
 const MAX_PENDING = 10_000
+/** A command that a thread has not answered by then is `unanswered` [ms]: before control gives it up, which waits for 5 s. */
+const DEADLINE_MS = 4500
 
 export interface EngineHooks {
   event(event: MediaEvent, thread: EngineClient): void
@@ -12,12 +14,24 @@ export interface EngineHooks {
   end(legId: string, reason: EndedReason): void
   /** A key is to be told to a browser's page. */
   key(legId: string, key: string, durationMs: number): void
+  /** Something threw in the thread; the legs that it belongs to are being ended. */
+  fault(error: string, legIds: readonly string[]): void
   /** The thread died: all of its calls are lost. */
   failed(error: Error): void
 }
 
+/** Who carries out what belongs to the audio of legs. */
+export interface EngineThread {
+  request<N extends EngineCommandName>(
+    name: N,
+    body: EngineCommands[N]['request'],
+  ): Promise<EngineCommands[N]['reply'] | Failure>
+}
+
 /** The main thread's end of one engine thread. */
-export class EngineClient {
+export class EngineClient implements EngineThread {
+  /** Commands without an answer in time. */
+  unanswered = 0
   readonly #worker: Worker
   readonly #pending = new Map<number, (reply: object) => void>()
   #nextId = 1
@@ -35,6 +49,7 @@ export class EngineClient {
     this.#worker.on('message', (message: FromEngine) => {
       if (message.type === 'event') hooks.event(message.event, this)
       else if (message.type === 'end') hooks.end(message.legId, message.reason)
+      else if (message.type === 'fault') hooks.fault(message.error, message.legIds)
       else if (message.type === 'key') hooks.key(message.legId, message.key, message.durationMs)
       else {
         this.#pending.get(message.id)?.(message.body as object)
@@ -47,23 +62,33 @@ export class EngineClient {
     })
   }
 
-  /** Asks the thread; replies come after the events that were raised before them. */
+  /** Asks the thread; replies come after the events that were raised before them. `deadlineMs` null: it may take its time. */
   request<N extends EngineCommandName>(
     name: N,
     body: EngineCommands[N]['request'],
+    deadlineMs: number | null = DEADLINE_MS,
   ): Promise<EngineCommands[N]['reply'] | Failure> {
     if (this.#pending.size >= MAX_PENDING) {
       return Promise.resolve({ failure: 'capacity', message: 'too many commands wait for the engine thread' })
     }
     const id = this.#nextId++
     return new Promise(resolve => {
-      this.#pending.set(id, resolve as (reply: object) => void)
+      const late = (): void => {
+        if (!this.#pending.delete(id)) return
+        this.unanswered++
+        resolve({ failure: 'unanswered', message: `${name}: no answer of the engine thread within ${deadlineMs} ms` })
+      }
+      const timer = deadlineMs === null ? undefined : setTimeout(late, deadlineMs)
+      this.#pending.set(id, reply => {
+        clearTimeout(timer)
+        resolve(reply as EngineCommands[N]['reply'])
+      })
       this.#worker.postMessage({ id, name, body } satisfies ToEngine)
     })
   }
 
   async close(): Promise<void> {
-    await this.request('engine.close', {})
+    await this.request('engine.close', {}, null)
     this.#isClosing = true
     await this.#worker.terminate()
   }

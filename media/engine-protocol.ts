@@ -86,6 +86,8 @@ export type FromEngine =
   | { type: 'event'; event: MediaEvent }
   /** The thread wants a leg ended: no packets for a minute, or its last prompt was played. */
   | { type: 'end'; legId: string; reason: EndedReason }
+  /** Something threw; the legs that it belongs to are ended. */
+  | { type: 'fault'; error: string; legIds: readonly string[] }
   /** Another party's key, which goes to its party by signalling. */
   | { type: 'key'; legId: string; key: string; durationMs: number }
 

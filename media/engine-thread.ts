@@ -5,7 +5,8 @@ import { loadResampler } from '../codecs/resample.ts'
 import { loadVoiceDetector } from '../codecs/voice-activity.ts'
 import { Clock } from './clock.ts'
 import { Engine } from './engine.ts'
-import type { EngineConfig, EngineHandlers, FromEngine, ToEngine } from './engine-protocol.ts'
+import { engineHandlers } from './engine-handlers.ts'
+import type { EngineConfig, FromEngine, ToEngine } from './engine-protocol.ts'
 import { PortPool } from './port-pool.ts'
 import { Prompts } from './prompts.ts'
 import { RtpSocket } from './rtp-socket.ts'
@@ -26,6 +27,7 @@ const engine: Engine = new Engine({
   dataDir: config.dataDir,
   emit: event => post({ type: 'event', event }),
   end: (legId, reason) => post({ type: 'end', legId, reason }),
+  fault: (error, legIds) => post({ type: 'fault', error: stackOf(error), legIds }),
   sendKey: (legId, key, durationMs) => post({ type: 'key', legId, key, durationMs }),
   openSocket: () => RtpSocket.open(ports, config.host),
   dialler: new StreamDialler({
@@ -39,42 +41,11 @@ const engine: Engine = new Engine({
   random: () => randomBytes(4).readUInt32BE(),
 })
 
-const handlers: EngineHandlers = {
-  'leg.open': request => engine.open(request.legId),
-  'leg.open_browser': request => engine.openBrowser(request.legId, request.pipe),
-  'leg.connect': request => engine.connect(request.legId, request.media, request.enter),
-  'leg.read': request => engine.read(request.legId),
-  'leg.close': request => engine.close(request.legId),
-  'leg.key': request => engine.signalledKey(request.legId, request.key, request.source),
-  'leg.move': request => engine.move(request),
-  'leg.update': request => engine.update(request),
-  'leg.hold': request => engine.hold(request),
-  'leg.play': async request => await engine.play(request),
-  'leg.stop_play': request => engine.stopPlay(request.legId),
-  'leg.collect': async request => await engine.collect(request),
-  'leg.listen': request => engine.listen(request),
-  'leg.stop_listen': request => engine.stopListening(request.legId),
-  'leg.send_dtmf': request => engine.sendKeys(request),
-  'room.play': async request => await engine.playInRoom(request),
-  'capture.pause': request => engine.pause(request),
-  'capture.resume': request => engine.resume(request.target),
-  'stream.start': request => engine.startStream(request),
-  'stream.stop': request => engine.stopStream(request.streamId),
-  'stream.read': request => ({ streams: engine.readStreams(request.streamIds) }),
-  'recording.start': request => engine.startRecording(request),
-  'recording.stop': request => engine.stopRecording(request.recordingId),
-  'transcript.start': request => engine.startTranscript(request),
-  'transcript.stop': request => engine.stopTranscript(request.transcriptId),
-  'engine.snapshot': () => engine.snapshot(),
-  'engine.stats': () => engine.stats(),
-  'engine.close': async () => {
-    await engine.shutdown()
-    await prompts.close()
-    return {}
-  },
-}
+const stackOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error))
+
+const handlers = engineHandlers(engine, () => prompts.close())
 
 port.on('message', async ({ id, name, body }: ToEngine) => {
   const handler = handlers[name] as (body: unknown) => object | Promise<object>
-  post({ type: 'reply', id, body: await handler(body) })
+  post({ type: 'reply', id, body: await engine.guard(body as object, () => handler(body)) })
 })

@@ -50,6 +50,8 @@ export interface EngineOptions {
   emit: (event: MediaEvent) => void
   /** A leg is to be ended by signalling. */
   end: (legId: string, reason: EndedReason) => void
+  /** Something threw; the legs that it belongs to are ended. */
+  fault: (error: unknown, legIds: readonly string[]) => void
   /** Opens the sockets of a leg; null when no port is left. */
   openSocket: () => Promise<LegSocket | null>
   /** A key that goes to its party by signalling: a browser's page, or a SIP peer that wants INFO. */
@@ -82,6 +84,8 @@ interface Member {
 export class Engine implements LegHooks {
   readonly #options: EngineOptions
   readonly #members = new Map<string, Member>()
+  /** Legs whose sockets are being opened. */
+  readonly #opening = new Map<string, { isGivenUp: boolean }>()
   readonly #rooms: Rooms<Member>
   readonly #streams: Streams
   readonly #captures = new Captures(change => this.#captureChanged(change))
@@ -90,6 +94,7 @@ export class Engine implements LegHooks {
   readonly #heard = newHearingCounters()
   /** What the legs that are over have refused. */
   #packetsRefused = 0
+  #faults = 0
 
   constructor(options: EngineOptions) {
     this.#options = options
@@ -120,23 +125,47 @@ export class Engine implements LegHooks {
   // ------------------------------------------------------------------ legs
 
   async open(legId: string): Promise<{ port: number } | Failure> {
-    if (this.#members.has(legId)) return conflict('a leg with this ID exists')
-    const socket = await this.#options.openSocket()
+    if (this.#has(legId)) return conflict('a leg with this ID exists')
+    const opening = { isGivenUp: false }
+    this.#opening.set(legId, opening)
+    const socket = await this.#options.openSocket().finally(() => {
+      if (this.#opening.get(legId) === opening) this.#opening.delete(legId)
+    })
     if (socket === null) return { failure: 'capacity', message: 'no RTP port is free' }
+    if (opening.isGivenUp) {
+      socket.close()
+      return noLeg(legId)
+    }
     const leg = new RtpLeg(legId, socket, this, this.#options.random, (key, ms) =>
       this.#options.sendKey(legId, key, ms),
     )
     socket.listen({
-      rtp: (bytes, host, port) => leg.rtp(bytes, host, port, this.#options.now()),
-      rtcp: bytes => leg.rtcp(bytes, this.#options.now()),
+      rtp: (bytes, host, port) => {
+        try {
+          leg.rtp(bytes, host, port, this.#options.now())
+        } catch (error) {
+          this.#broke(leg.id, error)
+        }
+      },
+      rtcp: bytes => {
+        try {
+          leg.rtcp(bytes, this.#options.now())
+        } catch (error) {
+          this.#broke(leg.id, error)
+        }
+      },
     })
     this.#add(leg, () => socket.close())
     return { port: socket.port }
   }
 
+  #has(legId: string): boolean {
+    return this.#members.has(legId) || this.#opening.has(legId)
+  }
+
   /** A leg whose frames come and go through memory that the main thread shares. */
   openBrowser(legId: string, pipe: BrowserPipe): { port: number } | Failure {
-    if (this.#members.has(legId)) return conflict('a leg with this ID exists')
+    if (this.#has(legId)) return conflict('a leg with this ID exists')
     this.#add(new BrowserLeg(legId, pipe, this, key => this.#options.sendKey(legId, key, KEY_MS)), () => {})
     return { port: 0 }
   }
@@ -223,20 +252,66 @@ export class Engine implements LegHooks {
 
   /** Idempotent; the reply is the last quality. */
   close(legId: string): { quality: EngineLeg['quality'] } | Failure {
+    const opening = this.#opening.get(legId)
+    if (opening !== undefined) {
+      opening.isGivenUp = true
+      this.#opening.delete(legId)
+    }
     const member = this.#members.get(legId)
     if (member === undefined) return noLeg(legId)
     const { leg, disconnect } = member
     const { quality } = leg
-    this.#rooms.leave(member)
     this.#members.delete(legId)
-    this.#captures.drop({ legId })
-    this.#recordings.drop({ legId })
-    this.#transcripts.drop({ legId }, this.#options.now())
-    member.dialogue.close()
     this.#packetsRefused += leg.packetsRefused
-    leg.close()
-    disconnect()
+    const now = this.#options.now()
+    this.#allOf(
+      () => this.#rooms.leave(member),
+      () => this.#captures.drop({ legId }),
+      () => this.#recordings.drop({ legId }),
+      () => this.#transcripts.drop({ legId }, now),
+      () => member.dialogue.close(),
+      () => leg.close(),
+      disconnect,
+    )
     return { quality }
+  }
+
+  // ------------------------------------------------------------------ faults
+
+  /** Does each of these, whatever becomes of the others: what a leg has opened is closed in any case. */
+  #allOf(...steps: (() => void)[]): void {
+    for (const step of steps) {
+      try {
+        step()
+      } catch (error) {
+        this.#tellFault(error, [])
+      }
+    }
+  }
+
+  #tellFault(error: unknown, legIds: readonly string[]): void {
+    this.#faults++
+    this.#options.fault(error, legIds)
+  }
+
+  /** A leg has thrown: it alone is out of its room at once, lest the next tick throws again, and ended by signalling. */
+  #broke(legId: string, error: unknown): void {
+    this.#tellFault(error, [legId])
+    const member = this.#members.get(legId)
+    if (member !== undefined) this.#allOf(() => this.#rooms.leave(member), member.disconnect)
+    this.#options.end(legId, 'internal_error')
+  }
+
+  /** Carries out a command; what throws ends the leg that it names, and nothing else. */
+  async guard<T extends object>(request: object, run: () => T | Promise<T>): Promise<T | Failure> {
+    try {
+      return await run()
+    } catch (error) {
+      const named = 'target' in request ? (request.target as object) : request
+      if ('legId' in named) this.#broke(named.legId as string, error)
+      else this.#tellFault(error, [])
+      return { failure: 'unanswered', message: `a fault: ${error instanceof Error ? error.message : String(error)}` }
+    }
   }
 
   // ------------------------------------------------------------------ rooms
@@ -264,10 +339,20 @@ export class Engine implements LegHooks {
   /** One slot of the clock: a 20 ms frame for each room that belongs to it. `now` is the slot's deadline [ms]. */
   tick(slot: number, now: number): void {
     for (const room of this.#rooms.inSlot(slot)) {
-      room.tick(now)
-      for (const leg of room.legs) this.#members.get(leg.id)!.dialogue.tick(now)
+      try {
+        room.tick(now)
+        for (const leg of room.legs) {
+          room.turn = leg
+          this.#members.get(leg.id)!.dialogue.tick(now)
+        }
+      } catch (error) {
+        // Whose turn it was; what belongs to all of a room ends it.
+        const guilty = room.turn === null ? [...room.legs] : [room.turn]
+        for (const { id } of guilty) this.#broke(id, error)
+      }
+      room.turn = null
     }
-    if (slot === 0) this.#captures.advance(now)
+    if (slot === 0) this.#allOf(() => this.#captures.advance(now))
   }
 
   /** Nothing came from the far end for a minute. */
@@ -464,6 +549,7 @@ export class Engine implements LegHooks {
         utterances_dropped_total: this.#heard.utterancesDropped,
         utterances_failed_total: this.#heard.utterancesFailed,
         prompts_failed_total: this.#options.prompts.failures,
+        engine_faults_total: this.#faults,
       },
       gauges: { rooms: this.#rooms.size, streams: this.#streams.count },
     }
@@ -471,7 +557,7 @@ export class Engine implements LegHooks {
 
   /** Ends what is left and resolves when all recordings are written. */
   async shutdown(): Promise<void> {
-    for (const legId of this.#members.keys()) this.close(legId)
+    for (const legId of [...this.#opening.keys(), ...this.#members.keys()]) this.close(legId)
     await Promise.all([this.#recordings.close(), this.#transcripts.close(this.#options.now())])
   }
 

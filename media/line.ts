@@ -4,7 +4,7 @@ import type { DigestResponse } from '../sip/digest.ts'
 import type { AudioCodec, Capabilities, NegotiatedMedia } from '../sip/offer-answer.ts'
 import { PCMA, PCMU } from '../sip/offer-answer.ts'
 import { parseUri, userOf } from '../sip/uri.ts'
-import type { EngineClient } from './engine-client.ts'
+import type { EngineThread } from './engine-client.ts'
 import type {
   CodecName,
   DtmfMode,
@@ -22,13 +22,14 @@ const CODECS: Record<CodecName, AudioCodec> = { PCMU, PCMA }
 /** The signalling half of a leg: the SIP session, and where its audio lives. */
 export interface Line {
   readonly legId: string
+  /** Empty while the sockets of a call of ours are opened, and nothing has been sent yet. */
   sessionId: string
   readonly direction: 'inbound' | 'outbound'
   readonly to: SipParty
   readonly from: SipParty
   state: LegSnapshot['state']
   /** The thread of its audio, once it has some. */
-  engine: EngineClient | null
+  engine: EngineThread | null
   port: number
   codecs: CodecName[]
   dtmf: DtmfMode
@@ -55,6 +56,8 @@ export interface Line {
   /** Why we ended it, when we did. */
   endReason: EndedReason | null
   timer: NodeJS.Timeout | undefined
+  /** Resolves once its end is told; null: it has not ended. */
+  ending: Promise<void> | null
 }
 
 /** What our descriptions of a line depend on. */

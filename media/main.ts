@@ -76,14 +76,16 @@ const engines = portRanges(config.rtpPorts, config.engineThreads).map(
           commands.note(event, thread)
           emit(event)
         },
-        end: (legId, reason) => commands.hangup({ legId, reason }),
+        end: (legId, reason) => void commands.hangup({ legId, reason }),
         key: (legId, key, durationMs) => commands.sendKey(legId, key, durationMs),
+        fault: (error, legIds) => log.error({ legIds, error }, 'a fault in an engine thread'),
         failed: error => fail(`engine thread failed: ${error.stack ?? error.message}`),
       },
     ),
 )
 const farEnds = new FarEnds({ emit })
-const switchboard = new Switchboard({ engines, advertisedHost: host, maxCalls: config.maxCalls, farEnds, emit })
+const fault = (error: unknown, legId: string): void => log.error({ err: error, legId }, 'a fault in signalling')
+const switchboard = new Switchboard({ engines, advertisedHost: host, maxCalls: config.maxCalls, farEnds, emit, fault })
 const sip = new SipEndpoint({
   host: config.sipHost,
   port: config.sipPort,
@@ -101,7 +103,7 @@ const registrar = new Registrar({ emit })
 registrar.attach(sip)
 farEnds.attach(sip)
 const now = (): number => performance.now()
-const browsers = new BrowserBoard({ engines, emit, createResampler: await loadResampler(), now })
+const browsers = new BrowserBoard({ engines, emit, fault, createResampler: await loadResampler(), now })
 const doors = new BrowserServer({
   host: config.sipHost,
   port: config.wsPort,
@@ -121,6 +123,8 @@ function stats(): MediaStats {
     channel_events_lost_total: channel.eventsLost,
     channel_bad_messages_total: channel.badMessages,
     calls_refused_total: switchboard.refused,
+    signalling_faults_total: switchboard.faults + browsers.faults,
+    engine_commands_unanswered_total: engines.reduce((sum, engine) => sum + engine.unanswered, 0),
     registrations_refused_total: registrar.refused,
     ...speech.counters,
   }

@@ -35,6 +35,8 @@ export class Room {
   music: Source | null = null
   /** Set by the owner when a pause begins or ends. */
   pause: RoomPause | null = null
+  /** Whose part of the tick runs: who is to blame for what it throws. */
+  turn: Leg | null = null
 
   readonly #mixer = new Mixer(LEG_SAMPLES)
   /** For a listener who does not hear what the others hear; made when one comes. */
@@ -66,15 +68,21 @@ export class Room {
     this.#shared.clear()
     let hasRoutes = false
     for (const leg of legs) {
+      this.turn = leg
       leg.pull(now, pause !== null, pause?.maskDtmf === true)
       if (leg.said !== null && isHeardByAll(leg)) mixer.add(leg.said)
       if (leg.heardBy !== null || leg.hears !== null) hasRoutes = true
       leg.tapSaid(pause !== null)
     }
+    this.turn = null
     const announced = this.#pullAnnouncement()
     this.#tap(announced)
     if (announced !== null) mixer.add(announced)
-    for (const leg of legs) this.#serve(leg, now, hasRoutes ? announced : null, hasRoutes)
+    for (const leg of legs) {
+      this.turn = leg
+      this.#serve(leg, now, hasRoutes ? announced : null, hasRoutes)
+    }
+    this.turn = null
     for (const ticker of this.tickers) ticker.tick()
   }
 

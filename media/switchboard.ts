@@ -3,10 +3,10 @@ import { ulid } from 'ulid'
 import { CallerAuth } from '../sip/caller-auth.ts'
 import { peerOfUri } from '../sip/dialog.ts'
 import { DTMF_RELAY, formatDtmfInfo, parseDtmfInfo } from '../sip/dtmf-info.ts'
-import type { HeaderFields, UaEvent } from '../sip/user-agent.ts'
+import type { Body, HeaderFields, UaEvent } from '../sip/user-agent.ts'
 import { threadOf } from './affinity.ts'
 import { Descriptions, SDP } from './descriptions.ts'
-import type { EngineClient } from './engine-client.ts'
+import type { EngineThread } from './engine-client.ts'
 import type { FarEnds } from './far-ends.ts'
 import { isOver, type Line, NO_QUALITY, partyOf, reasonOfStatus } from './line.ts'
 import type {
@@ -21,6 +21,7 @@ import type {
   Request,
 } from './protocol.ts'
 import { isFailure } from './protocol.ts'
+import { RecentIds } from './recent-ids.ts'
 import { REALM } from './registrar.ts'
 import type { SipEndpoint } from './sip-endpoint.ts'
 
@@ -33,14 +34,19 @@ const RETRY_AFTER_S = 5
 /** A phone that rang beside the one that was answered shows no missed call (RFC 3326 §2). */
 const ELSEWHERE: HeaderFields = [['Reason', 'SIP;cause=200;text="Call completed elsewhere"']]
 
+/** Legs that are over and whose IDs are known still: none of them is dialled again. */
+const MAX_RECENT = 10_000
+
 export interface SwitchboardOptions {
-  engines: EngineClient[]
+  engines: readonly EngineThread[]
   /** The address in our descriptions. */
   advertisedHost: string
   maxCalls: number
   /** Whose contact a call may be to. */
   farEnds: Pick<FarEnds, 'byContact'>
   emit: (event: MediaEvent) => void
+  /** Something threw, and this leg is ended for it. */
+  fault: (error: unknown, legId: string) => void
 }
 
 /**
@@ -52,8 +58,11 @@ export class Switchboard {
   draining = false
   /** Calls refused with 503. */
   refused = 0
+  /** What threw; each has ended its leg. */
+  faults = 0
   readonly #options: SwitchboardOptions
   readonly #bySession = new Map<string, Line>()
+  readonly #over = new RecentIds(MAX_RECENT)
   readonly #callers = new CallerAuth(REALM, () => randomBytes(10).toString('hex'))
   readonly #descriptions: Descriptions
   #sip!: SipEndpoint
@@ -63,7 +72,7 @@ export class Switchboard {
     this.#descriptions = new Descriptions({
       advertisedHost: options.advertisedHost,
       sip: () => this.#sip,
-      hangup: ({ legId }, reason) => this.hangup({ legId, reason }),
+      hangup: ({ legId }, reason) => void this.hangup({ legId, reason }),
       emit: (name, body) => this.#emit(name, body),
     })
   }
@@ -75,11 +84,29 @@ export class Switchboard {
 
   // ------------------------------------------------------------------ from SIP
 
+  /** What throws ends the one call that it belongs to. */
   onSip(event: UaEvent): void {
-    if (event.kind === 'incoming') {
-      this.#incoming(event)
-      return
+    try {
+      if (event.kind === 'incoming') this.#incoming(event)
+      else this.#inSession(event)
+    } catch (error) {
+      this.#broke(this.#bySession.get(event.sessionId), event.sessionId, error)
     }
+  }
+
+  #broke(line: Line | undefined, sessionId: string, error: unknown): void {
+    this.faults++
+    this.#options.fault(error, line?.legId ?? '')
+    if (line === undefined) this.#refuse(sessionId, 500, null)
+    else void this.hangup({ legId: line.legId, reason: 'internal_error' })
+  }
+
+  /** Lets something run beside what follows. */
+  #beside(line: Line, run: Promise<unknown>): void {
+    run.catch(error => this.#broke(line, line.sessionId, error))
+  }
+
+  #inSession(event: Exclude<UaEvent, { kind: 'incoming' }>): void {
     const line = this.#bySession.get(event.sessionId)
     if (line === undefined) return
     switch (event.kind) {
@@ -90,21 +117,20 @@ export class Switchboard {
         }
         break
       case 'answered':
-        void this.#descriptions.answered(line, event.body)
+        this.#beside(line, this.#descriptions.answered(line, event.body))
         break
       case 'confirmed':
-        if (line.state === 'answered' && event.body !== null) void this.#descriptions.lateAnswer(line, event.body)
-        this.#descriptions.tellHold(line)
+        this.#confirmed(line, event.body)
         break
       case 'reinvite':
-        void this.#descriptions.reinvited(line, event.offer)
+        this.#beside(line, this.#descriptions.reinvited(line, event.offer))
         break
       case 'reinviteConfirmed':
-        if (event.body !== null) void this.#descriptions.lateAnswer(line, event.body)
+        if (event.body !== null) this.#beside(line, this.#descriptions.lateAnswer(line, event.body))
         this.#descriptions.tellHold(line)
         break
       case 'reinviteAnswered':
-        void this.#descriptions.holdAnswered(line, event.body)
+        this.#beside(line, this.#descriptions.holdAnswered(line, event.body))
         break
       case 'reinviteRejected':
         this.#descriptions.holdRefused(line)
@@ -120,6 +146,15 @@ export class Switchboard {
         void this.#finish(line, line.endReason ?? reasonOfEnd(event), null)
         break
     }
+  }
+
+  #confirmed(line: Line, answer: Body | null): void {
+    if (line.state === 'answered' && answer !== null) this.#beside(line, this.#descriptions.lateAnswer(line, answer))
+    // Our offer was in the 200, so its answer must be here (RFC 3261 §13.2.1): without one there is no audio, and never will be.
+    else if (line.state === 'answered' && line.room !== null) {
+      void this.hangup({ legId: line.legId, reason: 'codec_mismatch' })
+    }
+    this.#descriptions.tellHold(line)
   }
 
   #incoming(event: Extract<UaEvent, { kind: 'incoming' }>): void {
@@ -186,9 +221,10 @@ export class Switchboard {
       asked: null,
       endReason: null,
       timer: undefined,
+      ending: null,
     }
     this.lines.set(line.legId, line)
-    this.#bySession.set(line.sessionId, line)
+    if (line.sessionId !== '') this.#bySession.set(line.sessionId, line)
     return line
   }
 
@@ -290,27 +326,12 @@ export class Switchboard {
   async dial(request: Request<'leg.dial'> & { target: DialTarget }): Promise<LegSnapshot | Failure> {
     if (this.draining) return { failure: 'unavailable', message: 'the media process is draining' }
     if (this.lines.size >= this.#options.maxCalls) return { failure: 'capacity', message: 'no call capacity right now' }
-    if (this.lines.has(request.legId)) return conflict('a leg with this ID exists')
+    // Whoever asks again has missed the reply: nobody is called twice.
+    if (this.lines.has(request.legId) || this.#over.has(request.legId)) return conflict('the leg was dialled before')
     const { target } = request
-    const engine = threadOf(this.#options.engines, request.affinity)
-    const opened = await engine.request('leg.open', { legId: request.legId })
-    if (isFailure(opened)) return opened
-    const sdpId = newSdpId()
-    const dtmf = target.dtmf ?? 'auto'
-    const srtp = target.srtp ?? (isOverTls(target) ? 'optional' : 'off')
-    const offer = this.#descriptions.firstOffer({ codecs: target.codecs, port: opened.port, dtmf, srtp, sdpId })
-    const invite = {
-      to: target.uri,
-      from: target.from.uri,
-      ...(target.from.displayName === null ? {} : { displayName: target.from.displayName }),
-      ...(target.via === null ? {} : { target: target.via }),
-      publicOnly: target.publicOnly,
-      ...(target.credentials === null ? {} : { credentials: target.credentials }),
-    }
-    const sessionId = this.#sip.invite({ ...invite, body: { type: SDP, bytes: offer } })
     const line = this.#newLine({
       legId: request.legId,
-      sessionId,
+      sessionId: '',
       direction: 'outbound',
       state: 'dialing',
       to: partyOf(target.uri, null),
@@ -318,20 +339,43 @@ export class Switchboard {
       offer: null,
       digest: null,
     })
-    line.engine = engine
-    line.sdpId = sdpId
-    line.port = opened.port
     line.codecs = target.codecs
-    line.dtmf = dtmf
-    line.srtp = srtp
+    line.dtmf = target.dtmf ?? 'auto'
+    line.srtp = target.srtp ?? (isOverTls(target) ? 'optional' : 'off')
     line.room = request.room
-    line.description = offer
-    line.invite = invite
+    const opened = await this.#openAudio(line, request.affinity)
+    // Hung up meanwhile, as its `leg.ended` says.
+    if (isOver(line)) return this.#snapshot(line)
+    if (isFailure(opened)) return this.#notDialled(line, opened)
+    this.#invite(line, target)
     line.timer = setTimeout(() => {
       line.endReason = 'no_answer'
       this.#sip.do((agent, now) => agent.cancel(line.sessionId, now))
     }, request.timeoutS * 1000)
     return this.#snapshot(line)
+  }
+
+  /** Nothing was sent, and nothing will be: no event tells of it. */
+  #notDialled(line: Line, failure: Failure): Failure {
+    line.state = 'ended'
+    this.lines.delete(line.legId)
+    // The thread may open it yet.
+    void line.engine?.request('leg.close', { legId: line.legId })
+    return failure.failure === 'unanswered' ? { ...failure, failure: 'unavailable' } : failure
+  }
+
+  #invite(line: Line, target: DialTarget): void {
+    line.description = this.#descriptions.firstOffer(line)
+    line.invite = {
+      to: target.uri,
+      from: target.from.uri,
+      ...(target.from.displayName === null ? {} : { displayName: target.from.displayName }),
+      ...(target.via === null ? {} : { target: target.via }),
+      publicOnly: target.publicOnly,
+      ...(target.credentials === null ? {} : { credentials: target.credentials }),
+    }
+    line.sessionId = this.#sip.invite({ ...line.invite, body: { type: SDP, bytes: line.description } })
+    this.#bySession.set(line.sessionId, line)
   }
 
   /** Who takes nothing but encrypted calls may refuse an offer that leaves it open: the call is placed once more, as RTP/SAVP. */
@@ -345,12 +389,19 @@ export class Switchboard {
     return true
   }
 
-  hangup(request: Request<'leg.hangup'>): Reply<'leg.hangup'> | Failure {
+  /** The reply follows the event that tells of the end. */
+  async hangup(request: Request<'leg.hangup'>): Promise<Reply<'leg.hangup'> | Failure> {
     const line = this.lines.get(request.legId)
-    if (line === undefined || line.state === 'ended') return notFound(request.legId)
+    if (line === undefined) return notFound(request.legId)
+    if (line.ending !== null) {
+      await line.ending
+      return notFound(request.legId)
+    }
     line.endReason ??= request.reason
     const headers = request.reason === 'answered_elsewhere' ? ELSEWHERE : []
-    this.#sip.do((agent, now) => agent.bye(line.sessionId, now, headers))
+    if (line.sessionId !== '') this.#sip.do((agent, now) => agent.bye(line.sessionId, now, headers))
+    // Where nothing was sent, or SIP knows the call no more, nobody else tells of its end.
+    await (line.ending ?? this.#finish(line, line.endReason, null))
     return {}
   }
 
@@ -362,7 +413,7 @@ export class Switchboard {
 
   /** Ends every leg: the drain's limit is over. */
   hangupAll(reason: EndedReason): void {
-    for (const legId of this.lines.keys()) this.hangup({ legId, reason })
+    for (const legId of this.lines.keys()) void this.hangup({ legId, reason })
   }
 
   async read(legIds: Iterable<string>): Promise<LegSnapshot[]> {
@@ -427,9 +478,14 @@ export class Switchboard {
 
   // ------------------------------------------------------------------ the end
 
-  async #finish(line: Line, reason: EndedReason, sipCode: number | null): Promise<void> {
-    if (line.state === 'ended') return
+  #finish(line: Line, reason: EndedReason, sipCode: number | null): Promise<void> {
+    line.ending ??= this.#end(line, reason, sipCode)
+    return line.ending
+  }
+
+  async #end(line: Line, reason: EndedReason, sipCode: number | null): Promise<void> {
     line.state = 'ended'
+    this.#over.add(line.legId)
     clearTimeout(line.timer)
     this.#bySession.delete(line.sessionId)
     const closed = line.engine === null ? null : await line.engine.request('leg.close', { legId: line.legId })

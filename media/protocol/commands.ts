@@ -183,10 +183,16 @@ export type CommandName = keyof Commands
 export type Request<N extends CommandName> = Commands[N]['request']
 export type Reply<N extends CommandName> = Commands[N]['reply']
 
-/** An expected failure of a command. `unavailable`: no media process, deadline passed, or draining. */
+/**
+ * An expected failure of a command. `unavailable`: it was not sent, or not accepted, and nothing has happened. `unanswered`: it was
+ * sent, and nobody knows whether it was carried out; the next snapshot tells.
+ */
 export interface Failure {
-  failure: 'not_found' | 'conflict' | 'invalid' | 'capacity' | 'unavailable'
+  failure: 'not_found' | 'conflict' | 'invalid' | 'capacity' | 'unavailable' | 'unanswered'
   message: string
 }
 
 export const isFailure = (value: object): value is Failure => 'failure' in value
+
+/** What was asked for was refused: it has not happened, and will not. */
+export const isRefused = (value: object): value is Failure => isFailure(value) && value.failure !== 'unanswered'

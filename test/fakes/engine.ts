@@ -1,4 +1,4 @@
-import { loadVoiceDetector } from '../../codecs/voice-activity.ts'
+import { type CreateVoiceDetector, loadVoiceDetector } from '../../codecs/voice-activity.ts'
 import { SLOTS } from '../../media/clock.ts'
 import { Engine, type LegSocket } from '../../media/engine.ts'
 import { LEG_SAMPLES } from '../../media/leg.ts'
@@ -9,7 +9,7 @@ import { NO_SPEECH_TO_TEXT, type SpeechToText } from '../../media/speech/speech-
 import { StreamDialler } from '../../media/stream-socket.ts'
 import { mediaOf, Received, Speaker, seeded } from '../media/party.ts'
 
-const createVoiceDetector = await loadVoiceDetector()
+const realDetector = await loadVoiceDetector()
 
 /** Longer than a model takes to load on a busy machine. */
 const UNTIL_MS = 60_000
@@ -30,6 +30,10 @@ export class FarEnd {
 export interface Given {
   prompts?: Prompts
   stt?: SpeechToText
+  /** In place of the real detector of voices. */
+  createVoiceDetector?: CreateVoiceDetector
+  /** In place of the far ends of `join`. */
+  openSocket?: () => Promise<LegSocket | null>
 }
 
 /** An engine on a virtual clock with its sockets in memory; everything else is real. */
@@ -37,6 +41,7 @@ export class TestEngine {
   readonly engine: Engine
   readonly events: MediaEvent[] = []
   readonly ends: { legId: string; reason: string }[] = []
+  readonly faults: { error: unknown; legIds: readonly string[] }[] = []
   now = 0
   ticks = 0
   clockRuns = false
@@ -45,15 +50,17 @@ export class TestEngine {
 
   readonly #ownsPrompts: boolean
 
-  constructor(dataDir: string, { prompts, stt = NO_SPEECH_TO_TEXT }: Given = {}) {
+  constructor(dataDir: string, given: Given = {}) {
+    const { prompts, stt = NO_SPEECH_TO_TEXT, createVoiceDetector = realDetector } = given
     this.prompts = prompts ?? new Prompts({ sampleRateHz: 8000 })
     this.#ownsPrompts = prompts === undefined
     this.engine = new Engine({
       dataDir,
       emit: event => this.events.push(event),
       end: (legId, reason) => this.ends.push({ legId, reason }),
+      fault: (error, legIds) => this.faults.push({ error, legIds }),
       sendKey: () => {},
-      openSocket: async () => (this.#opening === null ? null : socketOf(this.#opening)),
+      openSocket: given.openSocket ?? (async () => (this.#opening === null ? null : socketOf(this.#opening))),
       dialler: new StreamDialler({
         userAgent: 'tandem/test',
         createResampler: () => {
@@ -132,7 +139,7 @@ export class TestEngine {
   }
 }
 
-const socketOf = (farEnd: FarEnd): LegSocket => ({
+export const socketOf = (farEnd: FarEnd): LegSocket => ({
   port: 20_000,
   sendRtp: (bytes, length) => farEnd.received.take(bytes, length),
   sendRtcp: () => {},
