@@ -1,15 +1,20 @@
 #!/usr/bin/env node
+import { KEY_USAGE, listOrganisations, newKey, readKeyWords } from './cli-keys.ts'
 import { type Config, configHelp, readConfig } from './config.ts'
 import { openConfiguredStore } from './configured-store.ts'
 import { prepareDataDir } from './data-dir.ts'
 import { addOrganisation } from './first-start.ts'
 import { VERSION } from './package.ts'
 import { start } from './start.ts'
+import type { Store } from './store.ts'
 
 const HELP = `tandem ${VERSION}: a telephony media engine
 
   tandem start         runs it until Ctrl-C or SIGTERM
   tandem org add NAME  makes an organisation and prints its keys once; also while it runs
+  tandem org list      the organisations, with their IDs
+  ${KEY_USAGE}
+                       makes a key and prints it once; also while it runs. For who has lost all others
   tandem --help        this
   tandem --version     the version
 
@@ -33,21 +38,44 @@ async function withConfig(run: (config: Config) => Promise<number>): Promise<num
   return 'errors' in read ? refuse(read.errors.join('\n')) : run(read.config)
 }
 
-async function addOrg(config: Config, name: string): Promise<number> {
+/** What the command has to say, once the store holds what it wrote. */
+async function withStore(
+  config: Config,
+  command: (store: Store) => Promise<{ text: string } | { error: string }>,
+): Promise<number> {
   const prepared = prepareDataDir(config.dataDir)
   if (prepared !== null) return refuse(prepared.error)
   const store = await openConfiguredStore(config).catch((error: Error) => error)
   if (store instanceof Error) return refuse(store.message)
   try {
-    const organisation = { name, pciEnabled: false, now: new Date() }
-    const { organisationId, keys } = await store.transaction(trx => addOrganisation(trx, organisation))
+    const said = await command(store)
     await store.durable()
-    return print(
-      `${name} (${organisationId})\nlive ${keys.live}\ntest ${keys.test}\nKeep them: they are shown only now.\n`,
-    )
+    return 'error' in said ? refuse(said.error) : print(said.text)
   } finally {
     await store.close()
   }
+}
+
+async function addOrg(store: Store, name: string): Promise<{ text: string }> {
+  const organisation = { name, pciEnabled: false, now: new Date() }
+  const { organisationId, keys } = await store.transaction(trx => addOrganisation(trx, organisation))
+  const secrets = `live ${keys.live}\ntest ${keys.test}\n`
+  return { text: `${name} (${organisationId})\n${secrets}Keep them: they are shown only now.\n` }
+}
+
+function runOrg([verb, name, ...more]: string[]): number | Promise<number> {
+  if (verb === 'list' && name === undefined) {
+    return withConfig(config => withStore(config, async store => ({ text: await listOrganisations(store) })))
+  }
+  const isGood = verb === 'add' && name !== undefined && name.trim() !== '' && name.length <= 200 && more.length === 0
+  if (isGood) return withConfig(config => withStore(config, store => addOrg(store, name)))
+  return refuse('Say: tandem org list, or tandem org add NAME (up to 200 characters; quote a name with spaces).')
+}
+
+function runKey(words: string[]): number | Promise<number> {
+  const wanted = readKeyWords(words)
+  if (wanted === null) return refuse(`Say: ${KEY_USAGE} (ORGANISATION: an ID or a name).`)
+  return withConfig(config => withStore(config, store => newKey(store, wanted, new Date())))
 }
 
 function run(args: string[]): number | Promise<number> {
@@ -55,12 +83,8 @@ function run(args: string[]): number | Promise<number> {
   if (command === undefined || command === '--help' || command === 'help' || command === '-h') return print(HELP)
   if (command === '--version' || command === '-v') return print(`${VERSION}\n`)
   if (command === 'start' && rest.length === 0) return withConfig(config => start(config, process.env))
-  if (command === 'org') {
-    const [verb, name, ...more] = rest
-    const isGood = verb === 'add' && name !== undefined && name.trim() !== '' && name.length <= 200 && more.length === 0
-    if (!isGood) return refuse('Say: tandem org add NAME (up to 200 characters; quote a name with spaces).')
-    return withConfig(config => addOrg(config, name))
-  }
+  if (command === 'org') return runOrg(rest)
+  if (command === 'key') return runKey(rest)
   return refuse(`There is no command "${args.join(' ')}"; see tandem --help.`)
 }
 

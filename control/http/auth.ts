@@ -15,14 +15,24 @@ export interface Identity {
   apiVersion: string
 }
 
-const BEARER = /^Bearer +([A-Za-z0-9_-]{1,300}) *$/i
+const SECRET = '[A-Za-z0-9_-]{1,300}'
+const BEARER = new RegExp(`^Bearer +(${SECRET}) *$`, 'i')
+const BASIC = /^Basic +([A-Za-z0-9+/=]{1,1000}) *$/i
+const USER = new RegExp(`^(${SECRET})(?::.*)?$`)
+
+/** The key that a header carries: as a bearer token, or as the user name of basic authentication (RFC 7617, `curl -u KEY:`). */
+function secretIn(header: string): string | undefined {
+  const credentials = BASIC.exec(header)?.[1]
+  if (credentials === undefined) return BEARER.exec(header)?.[1]
+  return USER.exec(Buffer.from(credentials, 'base64').toString('utf8'))?.[1]
+}
 
 /** Who sends this `Authorization` header. */
 export async function authenticate(store: Store, header: string | undefined, now: Date): Promise<Identity | Problem> {
   if (header === undefined || header === '') {
     return problem('api_key_missing', 'Send your API key as "Authorization: Bearer <key>".')
   }
-  const secret = BEARER.exec(header)?.[1]
+  const secret = secretIn(header)
   const key =
     secret === undefined
       ? undefined

@@ -55,7 +55,7 @@ export function describedSchema(route: Route): FastifySchema {
     summary: route.summary,
     description: describe(route),
     tags: [route.tag],
-    security: [{ key: [] }],
+    security: [{ key: [] }, { key_as_user: [] }],
     headers: headersOf(route),
     ...(route.upload === undefined ? {} : { consumes: ['application/json', 'multipart/form-data'] }),
     response: { ...(schema.response as object), ...Object.fromEntries(failures) },
@@ -113,6 +113,7 @@ export function openApiDescription(version: string): FastifyDynamicSwaggerOption
       components: {
         securitySchemes: {
           key: { type: 'http', scheme: 'bearer', description: 'A secret API key, `sk_live_…` or `sk_test_…`.' },
+          key_as_user: { type: 'http', scheme: 'basic', description: 'The key as user name: `curl -u KEY:`.' },
         },
       },
     },

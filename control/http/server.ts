@@ -88,8 +88,12 @@ export async function createServer(parts: { log: Logger; version: string }): Pro
   return app
 }
 
+const EMPTY_PART =
+  'A part of the path is empty. Of a list, remove the slash at the end; of one object, the ID before it is missing.'
+
 function noOperation(request: FastifyRequest, allowed: AllowedMethods): Problem {
   const path = pathOf(request)
+  if (hasEmptyPart(path)) return problem('resource_missing', EMPTY_PART)
   const methods = allowed.of(path)
   if (methods.length === 0) return problem('resource_missing', `No such operation: ${request.method} ${path}`)
   const Allow = methods.join(', ')
@@ -140,6 +144,9 @@ function addOperation(v1: FastifyInstance, route: Route, limiter: RateLimiter, p
   })
 }
 
+/** `/v1/calls/` is neither the list of calls nor a call without an ID. */
+const hasEmptyPart = (path: string): boolean => path.split('/').slice(1).includes('')
+
 /** Key, mode, scope, rate, version. */
 async function admit(
   parts: PipelineParts,
@@ -148,6 +155,7 @@ async function admit(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<unknown> {
+  if (hasEmptyPart(pathOf(request))) return sendProblem(request, reply, problem('resource_missing', EMPTY_PART))
   const now = parts.now()
   const identity = await authenticate(parts.store, request.headers.authorization, now)
   if (isProblem(identity)) return sendProblem(request, reply, identity)

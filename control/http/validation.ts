@@ -1,9 +1,11 @@
 import { Ajv, type ErrorObject } from 'ajv'
 import ajvFormats from 'ajv-formats'
+import { didYouMean } from './did-you-mean.ts'
 import { type ErrorCode, type Problem, problem } from './errors.ts'
 import { isTime } from './time.ts'
 
-const OPTIONS = { allErrors: false, strict: false, useDefaults: true, addUsedSchema: false } as const
+/** `verbose`: an error knows its schema, and so the names that an unknown one may stand for. */
+const OPTIONS = { allErrors: false, strict: false, useDefaults: true, addUsedSchema: false, verbose: true } as const
 
 function makeAjv(coerceTypes: boolean): Ajv {
   const ajv = new Ajv({ ...OPTIONS, coerceTypes })
@@ -60,11 +62,18 @@ export function validationProblem(errors: ErrorObject[]): Problem {
   }
   if (error.keyword === 'additionalProperties' || error.keyword === 'unevaluatedProperties') {
     const param = join(at, String(params.additionalProperty ?? params.unevaluatedProperty))
-    return problem('parameter_unknown', `Unknown parameter: ${param}.`, { param })
+    return problem('parameter_unknown', `Unknown parameter: ${param}.${suggestion(error, at, param)}`, { param })
   }
   const param = error.propertyName === undefined ? at : join(at, error.propertyName)
   const allowed = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : ''
   return invalidAt(param, `${faultOf(error)}${allowed}`)
+}
+
+/** The parameter that was likely meant, as a sentence after another. */
+function suggestion({ parentSchema }: ErrorObject, at: string, param: string): string {
+  const known = Object.keys((parentSchema?.properties as object | undefined) ?? {})
+  const meant = didYouMean(at === '' ? param : param.slice(at.length + 1), known)
+  return meant === null ? '' : ` Did you mean ${join(at, meant)}?`
 }
 
 /** What is wrong, as a sentence that begins with the parameter. */

@@ -34,7 +34,17 @@ test('--help lists commands and variables, --version the version', () => {
 })
 
 test('an unknown command gives one line and exit code 1', () => {
-  for (const args of [['fly'], ['org'], ['org', 'add'], ['org', 'add', 'two', 'words'], ['start', 'now']]) {
+  for (const args of [
+    ['fly'],
+    ['org'],
+    ['org', 'add'],
+    ['org', 'add', 'two', 'words'],
+    ['org', 'list', 'x'],
+    ['key'],
+    ['key', 'new', 'a', 'b'],
+    ['key', 'new', '--root'],
+    ['start', 'now'],
+  ]) {
     const { code, out, err } = tandem(args)
     assert.is(code, 1)
     assert.is(out, '')
@@ -69,5 +79,34 @@ test('org add prints the keys of a new organisation, also while the database is 
   ])
   await store.close()
 })
+
+test(
+  'org list names the organisations; key new makes a key of one of them, for who has lost all others',
+  async () => {
+    const second = /\((org_\w+)\)/.exec(tandem(['org', 'add', 'Beta']).out)?.[1]
+    const list = tandem(['org', 'list'])
+    assert.is(list.code, 0, list.err)
+    assert.match(list.out, /^org_\w+ {2}\d{4}-\d\d-\d\d {2}Acme Inc\norg_\w+ {2}\d{4}-\d\d-\d\d {2}Beta\n$/)
+    const unnamed = tandem(['key', 'new'])
+    assert.equal([unnamed.code, unnamed.out], [1, ''], 'there are two')
+    assert.match(unnamed.err, 'tandem org list')
+    assert.match(tandem(['key', 'new', 'Gamma']).err, 'no organisation "Gamma"')
+    const made = tandem(['key', 'new', 'Beta', '--test', '--name', 'Found again'])
+    assert.is(made.code, 0, made.err)
+    const secret = /^test (sk_test_\S+)$/m.exec(made.out)?.[1]
+    const live = /^live (sk_live_\S+)$/m.exec(tandem(['key', 'new', second!]).out)?.[1]
+    const store = await openStore(databaseFile(folder))
+    const keys = store.db.selectFrom('api_keys').select(['name', 'organisation_id', 'livemode', 'scopes'])
+    for (const [key, name, livemode] of [
+      [secret, 'Found again', 0],
+      [live, 'Made by tandem key new', 1],
+    ] as const) {
+      const row = await keys.where('hash', '=', sha256(key!)).executeTakeFirst()
+      assert.equal({ ...row }, { name, organisation_id: second, livemode, scopes: null })
+    }
+    await store.close()
+  },
+  { timeoutMs: 60_000 },
+)
 
 test.run()
