@@ -1,8 +1,11 @@
 import type { Frame } from './audio.ts'
 import { goertzelCoefficient, goertzelPower } from './goertzel.ts'
 
-/** How many frames the output of `DtmfMask` lies behind its input: 40 ms, which a tone's leading edge needs. */
-export const DELAY_FRAMES = 2
+/**
+ * How many frames the output of `DtmfMask` lies behind its input: 100 ms. A tone's leading edge needs 40, and who says by other means
+ * that a key is down is told of it after its tone has begun.
+ */
+export const DELAY_FRAMES = 5
 
 const RATE_HZ = 8000
 const FRAME = 160
@@ -15,8 +18,8 @@ const WINDOW = LOOK_BLOCKS * BLOCK
 const LINE = (DELAY_FRAMES + 1) * FRAME
 const BLOCKS = LINE / BLOCK
 const NEWEST = BLOCKS - BLOCKS_PER_FRAME
-/** Blocks blanked before and after each look in which a tone was suspected: all that the delay allows, 30 ms. */
-const GUARD = NEWEST - (LOOK_BLOCKS - 1)
+/** Blocks blanked before and after each look in which a tone was suspected: 30 ms. */
+const GUARD = 6
 
 /** Weakest sine that raises suspicion [amplitude]: below it G.711 has no more than a step or two left of a sine. */
 const MIN_AMPLITUDE = 12
@@ -54,13 +57,17 @@ export class DtmfMask {
     return this.#hold > 0 || this.#marks.includes(1, BLOCKS_PER_FRAME)
   }
 
-  /** Takes the next frame and gives the one DELAY_FRAMES before it, without its tones. They may be the same array. */
-  process(input: Frame, output: Frame): void {
+  /**
+   * Takes the next frame and gives the one DELAY_FRAMES before it, without its tones. They may be the same array. `isDown`: a key is
+   * known to be down, so that nothing is let out of all that is held.
+   */
+  process(input: Frame, output: Frame, isDown = false): void {
     this.#line.copyWithin(0, FRAME)
     this.#line.set(input, LINE - FRAME)
     this.#marks.copyWithin(0, BLOCKS_PER_FRAME)
     this.#marks.fill(0, NEWEST)
     for (let block = NEWEST; block < BLOCKS; block++) this.#judge(block)
+    if (isDown) this.#marks.fill(1)
     for (let i = 0; i < FRAME; i++) output[i] = this.#marks[Math.floor(i / BLOCK)] === 1 ? 0 : this.#line[i]!
   }
 

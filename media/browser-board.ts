@@ -7,6 +7,7 @@ import { BrowserAudio, codecOf } from './browser-audio.ts'
 import { controlMessage, type PageMessage, parsePageMessage, ringMessage, ringStopMessage } from './browser-messages.ts'
 import { BrowserSocket } from './browser-socket.ts'
 import type { EngineThread } from './engine-client.ts'
+import { KEY_MS } from './key-sender.ts'
 import { NO_QUALITY } from './line.ts'
 import {
   type BrowserTarget,
@@ -201,7 +202,12 @@ export class BrowserBoard {
         audio.answerMarks(audio.page.clear())
         return true
       case 'dtmf':
-        void line.engine?.request('leg.key', { legId: line.legId, key: message.digit, source: 'info' })
+        void line.engine?.request('leg.key', {
+          legId: line.legId,
+          key: message.digit,
+          source: 'info',
+          durationMs: KEY_MS,
+        })
         return true
     }
   }

@@ -122,9 +122,11 @@ export class Dialogue {
     return true
   }
 
-  /** Time-outs; `now` [ms]. */
-  tick(now: number): void {
-    if (this.#collect !== null && !this.#hearsAnswer) this.#end(this.#collect.keys.advance(now))
+  /** Time-outs; `now` [ms]. In a card-payment pause whoever waits for keys waits on: they are not for him. */
+  tick(now: number, isPaused: boolean): void {
+    if (this.#collect === null) return
+    if (isPaused) this.#collect.keys.standStill(now)
+    else if (!this.#hearsAnswer) this.#end(this.#collect.keys.advance(now))
   }
 
   /** Somebody is about to answer in words: no time-out cuts in. */
@@ -184,6 +186,7 @@ export class Dialogue {
 
   /** A card-payment pause began. */
   paused(): void {
+    this.#collect?.keys.standStill(this.#options.now())
     this.#hearing.forget()
   }
 

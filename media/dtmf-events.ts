@@ -9,7 +9,7 @@ export const DTMF_EVENT_BYTES = 4
 /** The duration that ends a segment of a long event, timestamp units (RFC 4733 §2.5.1.3). */
 const SEGMENT_UNITS = 0xffff
 /** Without a packet for so long the event is over: three packets at the usual 50 ms. */
-const TIMEOUT_MS = 150
+export const EVENT_TIMEOUT_MS = 150
 /** Older packets than this are not reordered ones: the sender's timestamps have started anew. */
 const FORGET_MS = 5_000
 
@@ -61,6 +61,11 @@ export class DtmfEventReader {
     return this.#active
   }
 
+  /** How long the key that is down, or was the last one, has lasted by its packets. */
+  get durationMs(): number {
+    return ((this.#segmentsUnits + this.#durationUnits) * 1_000) / this.#clockRateHz
+  }
+
   /**
    * Reads the payload of one packet; only its first event, as keys do not overlap.
    *
@@ -94,7 +99,7 @@ export class DtmfEventReader {
   /** Ends a key whose end packets were all lost; to be called on the tick. */
   advance(nowMs: number): DtmfReading {
     this.#clear()
-    if (this.#active !== null && nowMs - this.#lastMs >= TIMEOUT_MS) this.#end()
+    if (this.#active !== null && nowMs - this.#lastMs >= EVENT_TIMEOUT_MS) this.#end()
     return this.#reading
   }
 
@@ -150,7 +155,7 @@ export class DtmfEventReader {
 
   #end(): void {
     this.#reading.ended = this.#active
-    this.#reading.durationMs = ((this.#segmentsUnits + this.#durationUnits) * 1_000) / this.#clockRateHz
+    this.#reading.durationMs = this.durationMs
     this.#active = null
     this.#endDue = false
   }

@@ -8,7 +8,7 @@ export const engineHandlers = (engine: Engine, closed: () => Promise<void>): Eng
   'leg.connect': request => engine.connect(request.legId, request.media, request.enter),
   'leg.read': request => engine.read(request.legId),
   'leg.close': request => engine.close(request.legId),
-  'leg.key': request => engine.signalledKey(request.legId, request.key, request.source),
+  'leg.key': request => engine.signalledKey(request.legId, request.key, request.source, request.durationMs),
   'leg.move': request => engine.move(request),
   'leg.update': request => engine.update(request),
   'leg.hold': request => engine.hold(request),

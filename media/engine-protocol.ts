@@ -52,8 +52,11 @@ export interface EngineCommands extends Omit<Pick<Commands, ForwardedCommand>, '
   'leg.update': { request: Commands['leg.update']['request']; reply: EngineLeg }
   'leg.move': { request: Commands['leg.move']['request']; reply: EngineLeg }
   'leg.hold': { request: Commands['leg.hold']['request']; reply: EngineLeg }
-  /** A key that came by signalling (SIP INFO). */
-  'leg.key': { request: { legId: string; key: string; source: KeySource }; reply: Record<string, never> }
+  /** A key that came by signalling (SIP INFO, a page), with the time for which it says that it is down. */
+  'leg.key': {
+    request: { legId: string; key: string; source: KeySource; durationMs: number }
+    reply: Record<string, never>
+  }
   'leg.read': { request: { legId: string }; reply: EngineLeg }
   'leg.close': { request: { legId: string }; reply: { quality: Quality } }
   'engine.snapshot': {

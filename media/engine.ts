@@ -45,6 +45,9 @@ export interface LegSocket extends PacketOut {
 const KEYS_PER_SECOND = 20
 const KEY_BURST = 40
 
+/** What a key that came by signalling sounds like may come so much later than what it was told by [ms]. */
+const SIGNALLED_TAIL_MS = 250
+
 export interface EngineOptions {
   dataDir: string
   emit: (event: MediaEvent) => void
@@ -343,7 +346,7 @@ export class Engine implements LegHooks {
         room.tick(now)
         for (const leg of room.legs) {
           room.turn = leg
-          this.#members.get(leg.id)!.dialogue.tick(now)
+          this.#members.get(leg.id)!.dialogue.tick(now, room.pause !== null)
         }
       } catch (error) {
         // Whose turn it was; what belongs to all of a room ends it.
@@ -389,36 +392,47 @@ export class Engine implements LegHooks {
   }
 
   /** A key of a leg: to its collector, its streams, control, and whoever is to get it in the room. */
-  key(leg: Leg, key: DtmfKey, source: KeySource): void {
+  key(leg: Leg, key: DtmfKey, source: KeySource, pressedAt: number): void {
     const member = this.#members.get(leg.id)
-    if (member === undefined) return
-    if (!member.keyRate.allow(this.#options.now())) return
-    const { dialogue } = member
-    const isPaused = leg.masking || (member.room?.pause ?? null) !== null
-    const isSecret = dialogue.secret
-    const masked = isPaused || isSecret
+    const now = this.#options.now()
+    if (member?.keyRate.allow(now) !== true) return
+    const { dialogue, room } = member
+    const pause = room?.pause ?? null
+    if (pause !== null || leg.coversKey(source, pressedAt, now)) {
+      this.#keyOfPause(member, key, source)
+      return
+    }
+    const masked = dialogue.secret
     this.#emit('leg.dtmf', { legId: leg.id, key: masked ? '*' : key, masked, source })
-    if (!masked) this.#streams.key(leg.id, member.room?.spec.roomId ?? null, key)
+    if (!masked) this.#streams.key(leg.id, room?.spec.roomId ?? null, key)
     const isCollected = dialogue.key(key)
-    if (!isCollected && source !== 'inband' && !isSecret) this.#relayKey(member, key, isPaused)
+    if (!isCollected && source !== 'inband' && !masked) this.#relayKey(member, key)
   }
 
-  /** The payment line gets the keys of a pause; without one all others do, but not in a conference. */
-  #relayKey({ leg, room }: Member, key: string, isPaused: boolean): void {
-    if (room === null) return
-    const { pause } = room
-    const onlyPaymentLine = isPaused && pause?.maskDtmf !== false
+  /** It goes to the payment line, whatever waits for keys; one that comes when the pause is over goes to nobody. */
+  #keyOfPause({ leg, room, dialogue }: Member, key: string, source: KeySource): void {
+    this.#emit('leg.dtmf', { legId: leg.id, key: '*', masked: true, source })
+    const pause = room?.pause ?? null
+    if (room === null || pause === null || source === 'inband') return
+    const isForAll = !pause.maskDtmf && room.spec.kind === 'call' && !dialogue.secret
     for (const other of room.legs) {
-      if (other === leg) continue
-      if (other.id === pause?.destinationLegId || (room.spec.kind === 'call' && !onlyPaymentLine)) other.sendKey(key)
+      if (other !== leg && (isForAll || other.id === pause.destinationLegId)) other.sendKey(key)
     }
   }
 
-  /** A key that came by signalling. */
-  signalledKey(legId: string, key: string, source: KeySource): Ok | Failure {
+  /** All others get the keys of a call, but not those of a conference. */
+  #relayKey({ leg, room }: Member, key: string): void {
+    if (room?.spec.kind !== 'call') return
+    for (const other of room.legs) if (other !== leg) other.sendKey(key)
+  }
+
+  /** A key that came by signalling, with the time for which it says that it is down. */
+  signalledKey(legId: string, key: string, source: KeySource, durationMs: number): Ok | Failure {
     const member = this.#members.get(legId)
     if (member === undefined) return noLeg(legId)
-    this.key(member.leg, key as DtmfKey, source)
+    const now = this.#options.now()
+    member.leg.keyDown(now + durationMs + SIGNALLED_TAIL_MS)
+    this.key(member.leg, key as DtmfKey, source, now)
     return {}
   }
 
@@ -459,7 +473,11 @@ export class Engine implements LegHooks {
       room.legs.map(leg => leg.id),
     )
     this.#recordings.pauseChanged(room, room.pause)
-    if (room.pause !== null) for (const leg of room.legs) this.#members.get(leg.id)?.dialogue.paused()
+    if (room.pause === null) return
+    for (const leg of room.legs) {
+      leg.paused(this.#options.now())
+      this.#members.get(leg.id)?.dialogue.paused()
+    }
   }
 
   startStream(spec: Request<'stream.start'>): StreamSnapshot | Failure {

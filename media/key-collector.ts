@@ -50,6 +50,12 @@ export class KeyCollector {
     this.#deadline = now + (this.#digits === '' ? this.#rules.firstDigitTimeoutMs : this.#rules.interDigitTimeoutMs)
   }
 
+  /** A card-payment pause is on: nothing that was typed is kept, and no time-out runs. */
+  standStill(now: number): void {
+    this.#digits = ''
+    this.rearm(now)
+  }
+
   /** The prompt was heard to its end. Without meaning after a key. */
   promptEnded(now: number): void {
     this.#deadline ??= now + this.#rules.firstDigitTimeoutMs

@@ -13,8 +13,8 @@ export type KeySource = 'rfc4733' | 'inband' | 'info'
 
 /** What a leg tells its owner. */
 export interface LegHooks {
-  /** A key was pressed. */
-  key(leg: Leg, key: DtmfKey, source: KeySource): void
+  /** A key was pressed, at `pressedAt` of our clock as far as its sender tells [ms]. */
+  key(leg: Leg, key: DtmfKey, source: KeySource, pressedAt: number): void
   /** No packet for a minute. */
   timedOut(leg: Leg): void
 }
@@ -79,17 +79,28 @@ export abstract class Leg {
     this.said = this.raw
     if (this.hasToneKeys && this.raw !== null) {
       this.#inband.write(this.raw)
-      if (this.#inband.began !== null) this.#hooks.key(this, this.#inband.began, 'inband')
+      if (this.#inband.began !== null) this.#hooks.key(this, this.#inband.began, 'inband', now)
+      if (this.#inband.key !== null) this.keyDown(now + 1)
     }
     if (paused || this.#mask.engaged) {
-      this.#mask.process(this.raw, paused)
+      this.#mask.process(this.raw, paused, now)
       if (this.#mask.engaged && (maskTones || !paused)) this.said = this.#mask.clean
     }
   }
 
-  /** Keys of this leg are secret: a pause is on, or its tail runs. */
-  get masking(): boolean {
-    return this.#mask.engaged
+  /** A card-payment pause is on. */
+  paused(now: number): void {
+    this.#mask.paused(now)
+  }
+
+  /** A key is down until then by events or signalling: in a pause nobody but the payment line hears this leg meanwhile. */
+  keyDown(until: number): void {
+    this.#mask.keyDown(until)
+  }
+
+  /** Whether a key that comes now is one of a pause, though that may be over. */
+  coversKey(source: KeySource, pressedAt: number, now: number): boolean {
+    return this.#mask.covers(source, pressedAt, now)
   }
 
   /**

@@ -170,10 +170,11 @@ export class Room {
   /** Puts into the sum, in place of the audio without keypad tones, that with them, and takes it out again. */
   #swapRaw(listener: Leg, direction: 'in' | 'out'): void {
     for (const leg of this.legs) {
-      if (leg === listener || !isHeardByAll(leg) || leg.said === leg.raw || leg.said === null || leg.raw === null)
-        continue
-      this.#mixer.remove(direction === 'in' ? leg.said : leg.raw)
-      this.#mixer.add(direction === 'in' ? leg.raw : leg.said)
+      if (leg === listener || !isHeardByAll(leg) || leg.said === leg.raw) continue
+      const before = direction === 'in' ? leg.said : leg.raw
+      const after = direction === 'in' ? leg.raw : leg.said
+      if (before !== null) this.#mixer.remove(before)
+      if (after !== null) this.#mixer.add(after)
     }
   }
 

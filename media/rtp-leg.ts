@@ -2,7 +2,7 @@ import { FRAME_MS, type Frame } from '../codecs/audio.ts'
 import { type G711, PCMA, PCMU } from '../codecs/g711.ts'
 import { Plc } from '../codecs/plc.ts'
 import type { SrtpKeys } from '../sip/sdes.ts'
-import { DtmfEventReader } from './dtmf-events.ts'
+import { DtmfEventReader, EVENT_TIMEOUT_MS } from './dtmf-events.ts'
 import { JitterBuffer } from './jitter.ts'
 import { isKey, KEY_MS, KeySender } from './key-sender.ts'
 import { SourceLatch } from './latch.ts'
@@ -11,6 +11,7 @@ import { LegReports } from './leg-reports.ts'
 import type { PacketOut } from './packet-out.ts'
 import type { CodecName, DtmfMode, Quality } from './protocol.ts'
 import { isRtcp, parseRtp, RTP_HEADER_BYTES, RtpPacket, RtpSender } from './rtp.ts'
+import { SenderClock } from './sender-clock.ts'
 import { SrtpWire } from './srtp/srtp-wire.ts'
 
 /** A party that sends nothing for this long, although it should, is gone [ms]. */
@@ -48,6 +49,7 @@ export class RtpLeg extends Leg {
   readonly #frame: Frame = new Int16Array(LEG_SAMPLES)
   readonly #plc = new Plc()
   readonly #keys = new DtmfEventReader()
+  readonly #clock = new SenderClock()
   readonly #keySender = new KeySender()
   readonly #sender: RtpSender
   readonly #reports: LegReports
@@ -56,6 +58,7 @@ export class RtpLeg extends Leg {
   #srtp: SrtpWire | null = null
   #law: G711 = PCMU
   #lastPacketAt = Number.POSITIVE_INFINITY
+  #keyBeganAt = 0
   #sourceSsrc = -1
 
   /**
@@ -151,20 +154,23 @@ export class RtpLeg extends Leg {
     if (packet.ssrc !== this.#sourceSsrc) this.#newSource(packet.ssrc)
     this.#reports.received(packet, now)
     if (isAudio) {
+      this.#clock.observe(packet.timestamp, now)
       this.#jitter!.push(packet.sequence, packet.timestamp, bytes, packet.payloadOffset, packet.payloadLength, now)
       return
     }
     this.#jitter!.skip(packet.sequence)
-    if (!isEvent) return
-    const reading = this.#keys.read(
-      packet.timestamp,
-      bytes,
-      packet.payloadOffset,
-      packet.payloadLength,
-      packet.marker,
-      now,
-    )
-    if (reading.began !== null) this.#hooks.key(this, reading.began, 'rfc4733')
+    if (isEvent) this.#readKey(packet, bytes, now)
+  }
+
+  #readKey({ timestamp, payloadOffset, payloadLength, marker }: RtpPacket, bytes: Uint8Array, now: number): void {
+    const { began } = this.#keys.read(timestamp, bytes, payloadOffset, payloadLength, marker, now)
+    if (began !== null) {
+      this.#keyBeganAt = now
+      this.#hooks.key(this, began, 'rfc4733', this.#clock.timeOf(timestamp, now))
+    }
+    // For the rest of what it says that it lasts, and until the audio that came with it has been played.
+    const lastsUntil = Math.max(now, this.#keyBeganAt + this.#keys.durationMs)
+    this.keyDown(lastsUntil + EVENT_TIMEOUT_MS + this.#jitter!.currentDelayMs)
   }
 
   /** A datagram on the RTCP port. */
@@ -179,6 +185,7 @@ export class RtpLeg extends Leg {
     if (this.#sourceSsrc !== -1) {
       this.#jitter!.reset()
       this.#keys.reset()
+      this.#clock.reset()
     }
     this.#sourceSsrc = ssrc
   }

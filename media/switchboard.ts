@@ -434,7 +434,8 @@ export class Switchboard {
   #info(line: Line, contentType: string, body: Uint8Array): void {
     const info = line.dtmf === 'auto' || line.dtmf === 'info' ? parseDtmfInfo(contentType, body) : null
     if (info !== null && line.engine !== null) {
-      void line.engine.request('leg.key', { legId: line.legId, key: info.digit, source: 'info' })
+      const { digit: key, durationMs } = info
+      void line.engine.request('leg.key', { legId: line.legId, key, source: 'info', durationMs })
     }
   }
 

@@ -148,7 +148,7 @@ test('a key that swells and fades over 15 ms at each end is zero throughout', ()
 })
 
 test('a key that already sounds when the mask starts is zero from the first frame, and present until its end', () => {
-  const signal = new Float64Array(4800)
+  const signal = new Float64Array(6400)
   addKey(signal, { key: '5', from: 0, samples: 3300 })
   addSpeechNoise(signal, -35, seeded(5))
   const mask = new DtmfMask()

@@ -173,7 +173,7 @@ test('RFC 4733 events reach the payment line and nobody else, and are masked in 
 test('SIP INFO digits of a pause reach the payment line and nobody else', () => {
   silence(SETTLED)
   pause()
-  engine.engine.signalledKey(CALLER, '6', 'info')
+  engine.engine.signalledKey(CALLER, '6', 'info', 160)
   engine.run(20)
   assert.is(agent.received.events.length, 0)
   assert.ok(payment.received.events.some(event => event.code === 6))
