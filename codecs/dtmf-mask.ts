@@ -20,6 +20,8 @@ const BLOCKS = LINE / BLOCK
 const NEWEST = BLOCKS - BLOCKS_PER_FRAME
 /** Blocks blanked before and after each look in which a tone was suspected: 30 ms. */
 const GUARD = 6
+/** The same where it is sure that it was a key: 90 ms, for scraps of it that a bad network has torn off. */
+const SURE_GUARD = NEWEST - (LOOK_BLOCKS - 1)
 
 /** Weakest sine that raises suspicion [amplitude]: below it G.711 has no more than a step or two left of a sine. */
 const MIN_AMPLITUDE = 12
@@ -27,6 +29,8 @@ const MIN_AMPLITUDE = 12
  * key is found under speech as loud as itself, at the price of some 2 % of speech blanked. */
 const PAIR_SHARE = 0.25
 const PAIR_SHARE_HELD = 0.18
+/** The share that is a key beyond doubt. */
+const SURE_SHARE = 0.7
 /** The same for a single sine: a key whose second tone comes late, or is filtered out on the way. */
 const SINGLE_SHARE = 0.45
 const SINGLE_SHARE_HELD = 0.32
@@ -41,7 +45,8 @@ const SINE_ENERGY = HANN.reduce((sum, w) => sum + w * w, 0) / 2
 
 /**
  * Blanks keypad tones during a card payment. The output is the input DELAY_FRAMES later, bit exact, but for what may
- * belong to a tone: that is zero, from 30 ms before the first look that raised suspicion to 30 ms after the last.
+ * belong to a tone: that is zero, from 30 ms before the first look that raised suspicion to 30 ms after the last, 90 ms about a key
+ * beyond doubt.
  * It errs to one side: speech may lose a syllable, a tone loses everything. 8 kHz, 20 ms frames.
  */
 export class DtmfMask {
@@ -73,9 +78,10 @@ export class DtmfMask {
 
   /** Looks at the window that ends with `block` and marks what it makes suspect. */
   #judge(block: number): void {
-    if (this.#suspect(block, this.#hold > 0)) {
-      this.#marks.fill(1, block - (LOOK_BLOCKS - 1) - GUARD, block + 1)
-      this.#hold = GUARD
+    const guard = this.#suspect(block, this.#hold > 0)
+    if (guard > 0) {
+      this.#marks.fill(1, block - (LOOK_BLOCKS - 1) - guard, block + 1)
+      this.#hold = Math.max(this.#hold - 1, guard)
       return
     }
     if (this.#hold === 0) return
@@ -83,7 +89,8 @@ export class DtmfMask {
     this.#hold--
   }
 
-  #suspect(block: number, held: boolean): boolean {
+  /** How much is blanked around this look; 0: it looks like no key. */
+  #suspect(block: number, held: boolean): number {
     const from = (block + 1) * BLOCK - WINDOW
     let energy = 0
     for (let i = 0; i < WINDOW; i++) {
@@ -92,15 +99,16 @@ export class DtmfMask {
       energy += sample * sample
     }
     const floor = MIN_AMPLITUDE ** 2 * SINE_POWER
-    if (energy * SINE_POWER < floor * SINE_ENERGY) return false
+    if (energy * SINE_POWER < floor * SINE_ENERGY) return 0
     const low = strongest(this.#window, LOW)
     const high = strongest(this.#window, HIGH)
     const stronger = Math.max(low, high)
-    if (stronger < floor) return false
+    if (stronger < floor) return 0
     const share = SINE_ENERGY / SINE_POWER / energy
-    if (stronger * share > (held ? SINGLE_SHARE_HELD : SINGLE_SHARE)) return true
-    if (Math.min(low, high) < MAX_TWIST * stronger) return false
-    return (low + high) * share > (held ? PAIR_SHARE_HELD : PAIR_SHARE)
+    const isPair = Math.min(low, high) >= MAX_TWIST * stronger
+    if (isPair && (low + high) * share > SURE_SHARE) return SURE_GUARD
+    if (stronger * share > (held ? SINGLE_SHARE_HELD : SINGLE_SHARE)) return GUARD
+    return isPair && (low + high) * share > (held ? PAIR_SHARE_HELD : PAIR_SHARE) ? GUARD : 0
   }
 }
 

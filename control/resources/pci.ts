@@ -43,7 +43,7 @@ export function pciRoutes(deps: PciDeps): Route[] {
       id: 'setCallPci',
       summary: 'Pause or resume capture for a card payment',
       description:
-        'While paused, recording and streams get silence and keys are masked. Needs `pci.enabled` of the organisation. 409 with `details.reason` `already_paused` or `not_paused`.',
+        'While paused, recording and streams get silence, keys are masked, and what waits for keys in the call (a PIN, a menu, a flow) waits until the pause is over. Needs `pci.enabled` of the organisation. 409 with `details.reason` `already_paused` or `not_paused`.',
       tag: 'Card payments',
       scope: 'pci:write',
       params: idParams,

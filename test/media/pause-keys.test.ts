@@ -122,8 +122,7 @@ function play({ engine, typists }: World): void {
   }
 }
 
-const codesOf = (farEnd: FarEnd): string =>
-  farEnd.received.events.map(({ code }) => '0123456789*#ABCD'[code]).join('')
+const codesOf = (farEnd: FarEnd): string => farEnd.received.events.map(({ code }) => '0123456789*#ABCD'[code]).join('')
 
 for (const [name, consumer] of Object.entries(CONSUMERS)) {
   test(

@@ -5,13 +5,14 @@ import { RtpSender } from '../../media/rtp.ts'
 import type { FarEnd, TestEngine } from '../fakes/engine.ts'
 
 const TELEPHONE_EVENT = 101
+const SOUNDS: readonly Way[] = ['both', 'inband', 'info and tone']
 const CODES = '0123456789*#ABCD'
 
 /**
  * How a key goes out: as an event in the place of audio; as an event with its tone in the audio beside it, as bad gateways do; as a tone
- * alone; by SIP INFO.
+ * alone; by SIP INFO, alone or with its tone.
  */
-export type Way = 'event' | 'both' | 'inband' | 'info'
+export type Way = 'event' | 'both' | 'inband' | 'info' | 'info and tone'
 
 export interface Press {
   key: string
@@ -32,6 +33,8 @@ export class Typist {
   delayOf: (tick: number, what: 'audio' | 'event' | 'info') => number = () => 30
   /** What it says while it types, or null. */
   voice: ((tick: number) => Int16Array) | null = null
+  /** Of its tones, beside what a phone's keypad has [dB]; null: they are not sent at all. */
+  toneDb: number | null = 0
   /** When the first packet of each key came to the engine [ms], or will. */
   readonly arrivals = new Map<Press, number>()
   readonly #engine: TestEngine
@@ -55,10 +58,10 @@ export class Typist {
     const press = this.#presses.find(({ from, ticks }) => tick >= from && tick < from + ticks + 2)
     const at = press === undefined ? 0 : tick - press.from
     const frame = this.voice?.(tick).slice() ?? new Int16Array(LEG_SAMPLES)
-    if (press !== undefined && at < press.ticks && (press.way === 'inband' || press.way === 'both')) {
+    if (press !== undefined && at < press.ticks && SOUNDS.includes(press.way)) {
       this.#addTone(press, at, frame)
     }
-    if (press?.way === 'info' && at === 0) this.#signal(press, tick)
+    if ((press?.way === 'info' || press?.way === 'info and tone') && at === 0) this.#signal(press, tick)
     if (press?.way === 'event' || press?.way === 'both') this.#event(press, at, tick)
     if (press?.way !== 'event') this.#audio(frame, tick)
     this.#sender.advance(LEG_SAMPLES)
@@ -66,9 +69,11 @@ export class Typist {
   }
 
   #addTone(press: Press, at: number, frame: Int16Array): void {
+    if (this.toneDb === null) return
     const tone = this.#tones.get(press) ?? dtmfTone(press.key, press.ticks * 20)
     this.#tones.set(press, tone)
-    for (let i = 0; i < LEG_SAMPLES; i++) frame[i]! += tone[at * LEG_SAMPLES + i] ?? 0
+    const gain = 10 ** (this.toneDb / 20)
+    for (let i = 0; i < LEG_SAMPLES; i++) frame[i]! += gain * (tone[at * LEG_SAMPLES + i] ?? 0)
   }
 
   #signal(press: Press, tick: number): void {
