@@ -7,6 +7,8 @@ import { audioPath, sweepAudio } from './audio/files.ts'
 import { Devices } from './browsers/devices.ts'
 import { servePages } from './browsers/pages.ts'
 import { CallDriver, type CallPrograms } from './calls/driver.ts'
+import { atItsNode } from './calls/other-node.ts'
+import { endAll } from './calls/reconcile.ts'
 import { notesHandler } from './calls/session-notes.ts'
 import type { StreamDeps } from './calls/streams.ts'
 import type { Config } from './config.ts'
@@ -36,10 +38,12 @@ import { JobRunner } from './jobs/runner.ts'
 import { passageSearch } from './kb/passage-search.ts'
 import { passageFinder } from './live/assistant/model-choice.ts'
 import { flowModels } from './live/assistant/node-reply.ts'
+import { endLostPrograms } from './live/lost-programs.ts'
 import { readTranscript } from './live/transcripts.ts'
 import { type SendMail, smtpMailer } from './mail.ts'
 import { mailHandler } from './mail-job.ts'
 import type { MediaPort } from './media-events.ts'
+import type { LostNodeParts } from './nodes/lost-nodes.ts'
 import { VERSION } from './package.ts'
 import { Periodic } from './periodic.ts'
 import { CallCentre } from './queues/call-centre.ts'
@@ -257,6 +261,20 @@ export function buildDuties({ store, config, vault, now, log }: Omit<AppParts, '
   ]
 }
 
+/** What ends the calls of nodes that are lost; `centre`: who frees their agents. */
+export const lostNodes = (
+  { store, now, log }: Pick<AppParts, 'store' | 'now' | 'log'>,
+  centre: CallCentre,
+): LostNodeParts => ({
+  store,
+  now,
+  log,
+  endAll: async (trx, at) => {
+    await endAll(trx, centre, { reason: 'node_lost', at })
+    await endLostPrograms(trx, at)
+  },
+})
+
 /** Where our own SIP is reached from this machine. */
 const loopbackOf = ({ sipHost, sipPort }: AppParts['config']): { host: string; port: number } => ({
   host: reachableHost(sipHost),
@@ -272,7 +290,7 @@ export function routes(parts: AppParts, requestLog: Pick<RequestLog, 'flush'>): 
   const allowedNetworks = config.allowPrivateUrls
   const dial = { store, vault, media, now, sipHost, allowedNetworks, loopback: loopbackOf(config) }
   const streams = { ...streamDeps(config), store, media, now, resolve: resolveHost }
-  return [
+  return atItsNode(store, [
     ...callRoutes({ ...dial, streams: callStreams(streams) }),
     ...callHandlingRoutes({
       store,
@@ -313,7 +331,7 @@ export function routes(parts: AppParts, requestLog: Pick<RequestLog, 'flush'>): 
     ...usageRoutes({ store, now }),
     ...requestLogRoutes({ store, written: () => requestLog.flush() }),
     ...apiKeyRoutes({ store, now }),
-  ]
+  ])
 }
 
 /** People, their queues, and who answers for them. */

@@ -1,6 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { buildApp, buildCallCentre, buildDispatcher, buildDriver, buildDuties, buildJobs, buildKeeper } from './app.ts'
+import {
+  buildApp,
+  buildCallCentre,
+  buildDispatcher,
+  buildDriver,
+  buildDuties,
+  buildJobs,
+  buildKeeper,
+  lostNodes,
+} from './app.ts'
 import type { ControlReady } from './banner.ts'
+import { StrayLegs } from './calls/stray-legs.ts'
 import { type Config, readConfig } from './config.ts'
 import { openConfiguredStore } from './configured-store.ts'
 import { sealStoredPasswords } from './connections/account.ts'
@@ -11,6 +21,8 @@ import { releaseInterruptedAttempts } from './http/idempotency.ts'
 import { describeListenError } from './http-port.ts'
 import { makeLog } from './log.ts'
 import { MediaClient } from './media-client.ts'
+import { BEAT_MS, beat } from './nodes/heartbeat.ts'
+import { endLostNodes } from './nodes/lost-nodes.ts'
 import { Periodic } from './periodic.ts'
 import { openVault, type Vault } from './vault.ts'
 import { vaultFits } from './vault-check.ts'
@@ -25,6 +37,8 @@ const POLL_MS = 20
 const QUEUES_MS = 500
 /** How soon media hears of a changed connection. */
 const CONNECTIONS_MS = 1000
+/** Half of the time that a leg whose call has ended may be left over. */
+const STRAYS_MS = 15_000
 
 /** Ends the process with one line of reason; the supervisor starts a new one, or gives up when it is the first. */
 function fail(reason: string): never {
@@ -69,6 +83,19 @@ const media = new MediaClient(mediaSocketPath(config.dataDir), buildDriver({ ...
 const counters = () => ({ webhooks: dispatcher.counters, jobs: jobs.counters })
 const app = await buildApp({ ...parts, centre, media, counters })
 const connections = new Periodic({ name: 'connections', everyMs: CONNECTIONS_MS, run: () => keeper.run(media), log })
+const strays = new StrayLegs({ store, log })
+const lost = lostNodes(parts, centre)
+
+/** Says that our calls are alive; when others have ended them meanwhile, media is to hear of it. */
+async function heartbeat(): Promise<void> {
+  if (media.state === 'ready' && (await beat(store, now()))) media.reconnect()
+}
+
+const nodes = [
+  new Periodic({ name: 'heartbeat', everyMs: BEAT_MS, firstMs: 0, run: heartbeat, log }),
+  new Periodic({ name: 'lost nodes', everyMs: BEAT_MS, run: () => endLostNodes(lost), log }),
+  new Periodic({ name: 'stray legs', everyMs: STRAYS_MS, run: () => strays.run(media), log }),
+]
 const queues = new Periodic({ name: 'queues', everyMs: QUEUES_MS, run: () => centre.run(media), log })
 
 /** Listens before the first start makes keys: a busy port must not cost them. */
@@ -95,6 +122,7 @@ async function close(): Promise<void> {
   await app.close()
   await queues.close()
   await connections.close()
+  await Promise.all(nodes.map(duty => duty.close()))
   await media.close()
   await programs.close()
   await centre.idle()
@@ -112,6 +140,7 @@ process.on('disconnect', () => process.exit(0))
 media.start()
 queues.start()
 connections.start()
+for (const duty of nodes) duty.start()
 dispatcher.start()
 jobs.start()
 for (const duty of duties) duty.start()

@@ -99,6 +99,11 @@ export class MediaClient implements MediaPort {
     await this.#events.idle()
   }
 
+  /** Breaks the connection: with the next one the rows are compared with what media does. */
+  reconnect(): void {
+    this.#socket?.destroy()
+  }
+
   request<N extends CommandName>(name: N, body: Request<N>, deadlineMs?: number): Promise<Reply<N> | Failure> {
     if (this.#state !== 'ready') return Promise.resolve(unavailable('no media process'))
     return this.#send(name, body, deadlineMs)

@@ -5,6 +5,7 @@ import type { ContentTables } from './content/tables.ts'
 import type { FlowTables } from './flows/tables.ts'
 import type { JobTables } from './jobs/tables.ts'
 import type { LiveTables } from './live/tables.ts'
+import type { NodeTables } from './nodes/tables.ts'
 import type { RingTables } from './queues/tables.ts'
 import type { TenantColumns } from './tenant-columns.ts'
 import type { WebhookTables } from './webhooks/tables.ts'
@@ -23,6 +24,7 @@ export interface Database
     LiveTables,
     DeviceTables,
     JobTables,
+    NodeTables,
     RingTables {}
 
 export interface FrameTables {

@@ -68,6 +68,8 @@ const reason: Shape<EndedReason> = oneOf(
   'capacity',
   'trunk_error',
   'media_failed',
+  'node_lost',
+  'store_unavailable',
   'internal_error',
 )
 

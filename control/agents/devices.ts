@@ -22,6 +22,8 @@ export async function devicesOf(db: Db, tenant: Tenant, userId: string, now: Dat
     .select('sip_registrations')
     .select(['contact', 'host', 'port', 'transport'])
     .where('user_id', '=', userId)
+    // Another node's phones and WebSockets are out of our reach.
+    .where('node', '=', nodeOf(db))
     .where('expires_at', '>', now.toISOString())
     .orderBy('registered_at', 'desc')
     .execute()
@@ -29,7 +31,6 @@ export async function devicesOf(db: Db, tenant: Tenant, userId: string, now: Dat
     .select('browser_sessions')
     .select('id')
     .where('user_id', '=', userId)
-    // Another node's WebSocket is out of our reach.
     .where('node', '=', nodeOf(db))
     .orderBy('connected_at', 'desc')
     .execute()

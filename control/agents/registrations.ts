@@ -1,5 +1,6 @@
 import type { Events } from '../../media/protocol.ts'
 import { isFailure } from '../../media/protocol.ts'
+import { nodeOf } from '../databases/node.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Store, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
@@ -95,7 +96,7 @@ async function keep(trx: Trx, account: SipCredentialRow, register: Register, at:
   // Of one that is named twice the last word counts (RFC 3261 §10.3 takes them in order).
   const fresh = [...new Map(register.contacts.map(contact => [contact.uri, contact])).values()]
     .filter(({ uri, expiresS }) => uri !== '*' && expiresS > 0)
-    .map(contact => rowOf(account, register, contact, at))
+    .map(contact => ({ ...rowOf(account, register, contact, at), node: nodeOf(trx) }))
   if (rest.length + fresh.length > MAX_CONTACTS) return refuse(403)
   await forget(trx, tenant, account.id, touched, at)
   for (const row of fresh) await forTenant(trx, tenant).insert('sip_registrations', row)
@@ -107,6 +108,7 @@ const contactsOf = (trx: Trx, tenant: Tenant, userId: string, at: Date): Promise
     .select('sip_registrations')
     .selectAll()
     .where('user_id', '=', userId)
+    .where('node', '=', nodeOf(trx))
     .where('expires_at', '>', at.toISOString())
     .orderBy('registered_at')
     .execute()
@@ -123,6 +125,7 @@ async function forget(
   await forTenant(trx, tenant)
     .delete('sip_registrations')
     .where('user_id', '=', userId)
+    .where('node', '=', nodeOf(trx))
     .where(({ eb, or }) =>
       or([eb('expires_at', '<=', at.toISOString()), ...(contacts.length === 0 ? [] : [eb('contact', 'in', contacts)])]),
     )
@@ -134,7 +137,7 @@ const rowOf = (
   { callId, cSeq, source }: Register,
   { uri, expiresS }: Register['contacts'][number],
   at: Date,
-): SipRegistrationRow => ({
+): Omit<SipRegistrationRow, 'node'> => ({
   organisation_id: account.organisation_id,
   livemode: account.livemode,
   user_id: account.id,

@@ -47,6 +47,8 @@ export interface SipRegistrationTable extends TenantColumns {
   user_id: string
   /** The contact's URI. */
   contact: string
+  /** Whose media process it registered with: the one that reaches it. */
+  node: string
   call_id: string
   cseq: number
   transport: SipTransport

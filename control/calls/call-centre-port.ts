@@ -32,7 +32,7 @@ export interface CallCentrePort {
   ): Promise<void>
   owns(legId: string): Promise<boolean>
   reconcile(trx: Trx, snapshot: MediaSnapshot, at: string): Promise<void>
-  mediaDied(trx: Trx, at: string): Promise<void>
+  mediaDied(trx: Trx, end: { reason: EndedReason; at: string }): Promise<void>
   run(media: MediaPort): Promise<void>
   /** Who takes legs into conference rooms. */
   seatBy(seats: Seats): void

@@ -3,6 +3,7 @@ import { applyConnectionReport } from '../connections/status.ts'
 import type { FollowUpTask } from '../follow-ups.ts'
 import type { MediaHandler } from '../media-client.ts'
 import type { MediaPort, NumberedEvent } from '../media-events.ts'
+import { lastSeen } from '../nodes/heartbeat.ts'
 import type { Store, Trx } from '../store.ts'
 import { CallAudio } from './call-audio.ts'
 import type { CallCentrePort } from './call-centre-port.ts'
@@ -13,7 +14,7 @@ import { onIncoming } from './incoming-call.ts'
 import { LegEvents } from './leg-events.ts'
 import { judgePins } from './pin-verdict.ts'
 import { type Position, readPosition, savePosition } from './position.ts'
-import { endOfBoot, Reconciler } from './reconcile.ts'
+import { endAll, endOfBoot, Reconciler } from './reconcile.ts'
 import { Seating } from './seat.ts'
 import { onRoomClosed, onRoomOpened } from './session-events.ts'
 import { onTranscriptReady } from './session-notes.ts'
@@ -71,7 +72,11 @@ export class CallDriver implements MediaHandler {
 
   async booted(bootId: string): Promise<void> {
     await this.#deps.store.transaction(async trx => {
-      await endOfBoot(trx, this.#deps.centre, this.#deps.now().toISOString())
+      const now = this.#deps.now()
+      const seen = await lastSeen(trx, now)
+      // What died with the machine is not paid for until the machine is back.
+      if (seen === null) await endOfBoot(trx, this.#deps.centre, now.toISOString())
+      else await endAll(trx, this.#deps.centre, { reason: 'node_lost', at: seen })
       await savePosition(trx, { bootId, lastSeq: 0 })
     })
   }

@@ -154,17 +154,34 @@ export class Reconciler {
 }
 
 /** The media process is another one: every call, stream, pause and recording of the old one is over. */
-export async function endOfBoot(trx: Trx, centre: CallCentrePort, at: string): Promise<void> {
+export const endOfBoot = (trx: Trx, centre: CallCentrePort, at: string): Promise<void> =>
+  endAll(trx, centre, { reason: 'media_failed', at })
+
+/** What ran at the node that `trx` speaks for is over: since `at`, or since it began, where that was later. */
+export async function endAll(
+  trx: Trx,
+  centre: CallCentrePort,
+  { reason, at }: { reason: EndedReason; at: string },
+): Promise<void> {
   for (const { call, pauseId: id } of await runningPauses(trx)) {
     await applyCapture(trx, call, { id, state: NOT_PAUSED }, at)
   }
   for (const row of await runningStreams(trx)) await endStream(trx, row, at)
   for (const { call_id } of await runningRecordings(trx)) await applyRecording(trx, call_id, null, at)
-  for (const id of await runningLegs(trx)) {
-    await centre.end(trx, id, { reason: 'media_failed', sipCode: null, quality: null }, at)
+  for (const id of await runningLegs(trx, reason === 'node_lost')) {
+    const call = (await loadLeg(trx, id))?.call
+    await centre.end(trx, id, { reason, sipCode: null, quality: null }, call === undefined ? at : notBefore(call, at))
   }
-  await centre.mediaDied(trx, at)
-  for (const session of await runningSessions(trx)) await closeSession(trx, session, 'media_failed', at)
+  await centre.mediaDied(trx, { reason, at })
+  for (const session of await runningSessions(trx)) {
+    await closeSession(trx, session, reason, notBefore(session, at))
+  }
+}
+
+/** A call may have begun after its node was last seen. */
+function notBefore({ created, answered_at }: CallRow, at: string): string {
+  const begun = answered_at ?? created
+  return begun > at ? begun : at
 }
 
 /** A session whose room was never opened leaves no trace. */
@@ -177,7 +194,8 @@ async function closeSession(trx: Trx, session: CallRow, reason: EndedReason | nu
 
 // Over all tenants: the media process serves them all. Of this node: others have their own.
 
-async function runningLegs(db: Db): Promise<string[]> {
+/** `isGone`: nobody will dial what is still to be dialled. */
+async function runningLegs(db: Db, isGone = false): Promise<string[]> {
   const rows = await db
     .selectFrom('participants')
     .innerJoin('calls', 'calls.id', 'participants.call_id')
@@ -186,7 +204,7 @@ async function runningLegs(db: Db): Promise<string[]> {
     .where('participants.node_id', '=', nodeOf(db))
     .where('participants.ring_id', 'is', null)
     // What is still to be dialled, media cannot know.
-    .where('participants.step', 'not in', ['ended', 'to_dial'])
+    .where('participants.step', 'not in', isGone ? ['ended'] : ['ended', 'to_dial'])
     .orderBy('participants.id')
     .execute()
   return rows.map(row => row.id)

@@ -1,4 +1,13 @@
-import { type DialectAdapter, type Kysely, PostgresAdapter, SqliteAdapter } from 'kysely'
+import {
+  type DialectAdapter,
+  type Kysely,
+  type KyselyPlugin,
+  type PluginTransformQueryArgs,
+  type PluginTransformResultArgs,
+  PostgresAdapter,
+  SqliteAdapter,
+  type Transaction,
+} from 'kysely'
 
 /** Where nobody says another: the one node of a database of its own. */
 export const ONLY_NODE = 'node'
@@ -23,8 +32,28 @@ export class PostgresNode extends PostgresAdapter {
   }
 }
 
+/** Makes a transaction speak for another node; queries stay as they are. */
+class InPlaceOf implements KyselyPlugin {
+  readonly node: string
+  constructor(node: string) {
+    this.node = node
+  }
+  transformQuery({ node }: PluginTransformQueryArgs) {
+    return node
+  }
+  async transformResult({ result }: PluginTransformResultArgs) {
+    return result
+  }
+}
+
+/** The same transaction, asking in place of a node that cannot ask any more. */
+export const inPlaceOf = <DB>(trx: Transaction<DB>, node: string): Transaction<DB> =>
+  trx.withPlugin(new InPlaceOf(node))
+
 /** The node that asks. */
 export function nodeOf<DB>(db: Kysely<DB>): string {
-  const { adapter }: { adapter: DialectAdapter } = db.getExecutor()
+  const { adapter, plugins }: { adapter: DialectAdapter; plugins: readonly KyselyPlugin[] } = db.getExecutor()
+  const other = plugins.find(plugin => plugin instanceof InPlaceOf)
+  if (other instanceof InPlaceOf) return other.node
   return adapter instanceof SqliteNode || adapter instanceof PostgresNode ? adapter.node : ONLY_NODE
 }

@@ -28,6 +28,8 @@ import { inboundLookups } from './108-inbound-lookups.ts'
 import { transcriptFailures } from './108-transcript-failures.ts'
 import { dueCallbacks } from './109-due-callbacks.ts'
 import { jobOwners } from './150-job-owners.ts'
+import { heartbeats } from './151-heartbeats.ts'
+import { registeredNodes } from './152-registered-nodes.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -60,4 +62,6 @@ export const MIGRATIONS: Record<string, Migration> = {
   '108-transcript-failures': transcriptFailures,
   '109-due-callbacks': dueCallbacks,
   '150-job-owners': jobOwners,
+  '151-heartbeats': heartbeats,
+  '152-registered-nodes': registeredNodes,
 }

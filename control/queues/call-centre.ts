@@ -203,14 +203,14 @@ export class CallCentre implements CallCentrePort {
   }
 
   /** Another media process: after its calls have ended, nobody rings any more. */
-  async mediaDied(trx: Trx, at: string): Promise<void> {
+  async mediaDied(trx: Trx, { reason, at }: { reason: EndedReason; at: string }): Promise<void> {
     for (const ring of await trx
       .selectFrom('rings')
       .selectAll()
       .where('node_id', '=', nodeOf(trx))
       .orderBy('id')
       .execute()) {
-      await ringFailed(this.#deps, trx, ring, 'media_failed', at)
+      await ringFailed(this.#deps, trx, ring, reason, at)
     }
     await trx
       .updateTable('participants')

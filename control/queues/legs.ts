@@ -197,12 +197,18 @@ async function dial(deps: CallCentreDeps, media: MediaPort, { leg, call, tenant 
     : dialOut(deps, media, { leg, call, tenant }, target, { ...place, timeoutS, onward }))
   // It was dialled before: the process that did so died before it could write it down.
   if (isFailure(reply) && reply.failure !== 'conflict') return reply
-  await forTenant(deps.store.db, tenant)
+  const dialled = await forTenant(deps.store.db, tenant)
     .update('participants')
     .set({ step: 'dialing' })
     .where('id', '=', leg.id)
     .where('step', '=', 'to_dial')
-    .execute()
+    .executeTakeFirst()
+  if (dialled.numUpdatedRows === 1n) return null
+  // Its end came first: media had nothing to hang up then.
+  const now = await findLeg(deps.store.db, tenant, leg.id)
+  if (now === undefined || now.step === 'ended') {
+    await media.request('leg.hangup', { legId: leg.id, reason: now?.leave_reason ?? 'api_hangup' })
+  }
   return null
 }
 

@@ -20,6 +20,10 @@ export type EndedReason =
   | 'capacity'
   | 'trunk_error'
   | 'media_failed'
+  /** Its node has died, or was cut off, and others have ended it. */
+  | 'node_lost'
+  /** The database could not be written when the call came. */
+  | 'store_unavailable'
   | 'internal_error'
 
 /** One end of a SIP request, as the wire had it. */

@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
+import { nodeOf } from '../../../control/databases/node.ts'
 import { newId } from '../../../control/ids.ts'
 import { forTenant } from '../../../control/tenancy.ts'
 import { suite } from '../../harness.ts'
@@ -116,6 +117,7 @@ async function memberWith(world: LiveWorld, phones: number): Promise<string> {
     await own.insert('sip_registrations', {
       user_id: id,
       contact: `sip:desk@192.0.2.7:${port}`,
+      node: nodeOf(world.store.db),
       call_id: `${id}-${port}`,
       cseq: 1,
       host: '192.0.2.7',

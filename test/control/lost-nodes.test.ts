@@ -1,0 +1,197 @@
+import * as assert from 'uvu/assert'
+import { devicesOf } from '../../control/agents/devices.ts'
+import { buildCallCentre, buildDriver, lostNodes } from '../../control/app.ts'
+import { insertParty, loadLeg } from '../../control/calls/records.ts'
+import { StrayLegs } from '../../control/calls/stray-legs.ts'
+import { addOrganisation } from '../../control/first-start.ts'
+import { newId } from '../../control/ids.ts'
+import type { MediaPort } from '../../control/media-events.ts'
+import { beat } from '../../control/nodes/heartbeat.ts'
+import { endLostNodes } from '../../control/nodes/lost-nodes.ts'
+import { becomeBusy, setWish } from '../../control/queues/agent-status.ts'
+import { startRing } from '../../control/queues/rings.ts'
+import { openStore, type Store } from '../../control/store.ts'
+import { forTenant, type Tenant } from '../../control/tenancy.ts'
+import { suite } from '../harness.ts'
+import { makeClock, silent } from './app-harness.ts'
+import { makeDatabase } from './database.ts'
+import { PocketMedia } from './queues/pocket-media.ts'
+import { APP_CONFIG, VAULT } from './whole-app.ts'
+
+const test = suite('control/lost nodes')
+
+const MINUTE = 60_000
+
+/** Two nodes on one database: `a`, which is lost, and `b`. */
+async function makeNodes() {
+  const database = await makeDatabase()
+  const [a, b] = [await openStore(database.target, 'a'), await openStore(database.target, 'b')] as [Store, Store]
+  const clock = makeClock()
+  const { organisationId } = await a.transaction(trx =>
+    addOrganisation(trx, { name: 'Ours', pciEnabled: false, now: clock.now() }),
+  )
+  const tenant: Tenant = { organisationId, livemode: true }
+  const parts = { store: b, config: APP_CONFIG, vault: VAULT, now: clock.now, log: silent }
+  const look = () => endLostNodes(lostNodes(parts, buildCallCentre(parts)))
+  const close = async (): Promise<void> => {
+    await a.close()
+    await b.close()
+    await database.remove()
+  }
+  return { a, b, clock, tenant, look, close }
+}
+
+type Nodes = Awaited<ReturnType<typeof makeNodes>>
+
+const at = ({ clock }: Nodes): string => clock.now().toISOString()
+
+/** A call in progress at a node. */
+async function callAt(nodes: Nodes, store: Store): Promise<{ callId: string; legId: string }> {
+  const [callId, legId] = [newId('call'), newId('participant')]
+  await store.transaction(async trx => {
+    await insertParty(
+      trx,
+      nodes.tenant,
+      {
+        ...{ callId, legId, direction: 'inbound', to: '1002', from: '2001', target: 'park' },
+        ...{ roomId: null, connectionId: null, record: false, metadata: {}, role: 'member', muted: false },
+      },
+      at(nodes),
+    )
+    const answered = { status: 'in_progress' as const, answered_at: at(nodes) }
+    await forTenant(trx, nodes.tenant).update('calls').set(answered).where('id', '=', callId).execute()
+  })
+  return { callId, legId }
+}
+
+async function agentAt(nodes: Nodes, store: Store, callId: string): Promise<string> {
+  const id = newId('user')
+  await store.transaction(async trx => {
+    const scoped = forTenant(trx, nodes.tenant)
+    await scoped.insert('users', {
+      ...{ id, name: 'Ann', email: 'ann@example.com', email_verified: 1, role: 'agent', status: 'active' },
+      ...{ team_id: null, extension: null, billing: 0, takes_seat: 1, last_login: null, created: at(nodes) },
+    })
+    await scoped.insert('sip_registrations', {
+      ...{ user_id: id, contact: 'sip:ann@192.0.2.7', node: 'a', call_id: 'r', cseq: 1, host: '192.0.2.7', port: 5060 },
+      ...{ transport: 'udp', registered_at: at(nodes), expires_at: '2099-01-01T00:00:00.000Z' },
+    })
+    await setWish(trx, nodes.tenant, id, { wish: 'available', at: at(nodes) })
+    const ring = {
+      ...{ callId, purpose: 'queue' as const, userId: id, queueId: null, callbackId: null, mode: null, targets: [] },
+      ...{ role: 'agent' as const, address: id, timeoutS: 20 },
+    }
+    const row = await startRing(trx, nodes.tenant, ring, at(nodes))
+    await trx
+      .updateTable('rings')
+      .set({ state: 'talking', leg_id: 'leg' })
+      .where('id', '=', row?.id ?? '')
+      .execute()
+    await becomeBusy(trx, nodes.tenant, id, at(nodes))
+  })
+  return id
+}
+
+const callOf = (nodes: Nodes, id: string) => forTenant(nodes.b.db, nodes.tenant).find('calls', id)
+
+test('the calls of a node that stays away end as node_lost at the time when it was last seen, and its agents are free', async () => {
+  const nodes = await makeNodes()
+  const { a, b, clock, tenant } = nodes
+  const { callId } = await callAt(nodes, a)
+  const agent = await agentAt(nodes, a, callId)
+  await beat(a, clock.now())
+  await beat(b, clock.now())
+  const seen = at(nodes)
+  clock.advance(MINUTE)
+  assert.is(await nodes.look(), 0, 'a minute is no time: it may be started again')
+  clock.advance(10 * MINUTE)
+  await beat(b, clock.now())
+  assert.is(await nodes.look(), 1)
+  const call = await callOf(nodes, callId)
+  assert.equal([call?.status, call?.ended_reason, call?.ended_at], ['completed', 'node_lost', seen])
+  assert.is((await forTenant(b.db, tenant).find('agent_statuses', agent))?.status, 'available')
+  assert.equal(await b.db.selectFrom('rings').selectAll().execute(), [])
+  assert.equal(await b.db.selectFrom('sip_registrations').selectAll().execute(), [])
+  assert.is(await nodes.look(), 0, 'once')
+  await nodes.close()
+})
+
+test("a living node's calls are ended by nobody, and a call that began after the last beat ends when it began", async () => {
+  const nodes = await makeNodes()
+  const { a, b, clock } = nodes
+  await beat(a, clock.now())
+  clock.advance(3000)
+  const late = await callAt(nodes, a)
+  const begun = at(nodes)
+  const own = await callAt(nodes, b)
+  clock.advance(10 * MINUTE)
+  await beat(b, clock.now())
+  await nodes.look()
+  assert.is((await callOf(nodes, own.callId))?.ended_at, null)
+  assert.equal((await callOf(nodes, late.callId))?.ended_at, begun)
+  await nodes.close()
+})
+
+test('a node that was taken for lost is told so at its next beat, once, and lives again', async () => {
+  const nodes = await makeNodes()
+  const { a, b, clock } = nodes
+  await beat(a, clock.now())
+  clock.advance(2 * MINUTE)
+  await beat(b, clock.now())
+  assert.is(await nodes.look(), 1)
+  assert.is(await beat(a, clock.now()), true)
+  assert.is(await beat(a, clock.now()), false)
+  assert.is(await nodes.look(), 0)
+  await nodes.close()
+})
+
+test('a machine that was away for a day ends its calls at the time when it was last seen, and bills no day', async () => {
+  const nodes = await makeNodes()
+  const { a, clock } = nodes
+  const { callId } = await callAt(nodes, a)
+  await beat(a, clock.now())
+  const seen = at(nodes)
+  clock.advance(24 * 60 * MINUTE)
+  const driver = buildDriver({ store: a, config: APP_CONFIG, vault: VAULT, now: clock.now, log: silent })
+  await driver.booted('another boot')
+  const call = await callOf(nodes, callId)
+  assert.equal([call?.ended_reason, call?.ended_at], ['node_lost', seen])
+  await nodes.close()
+})
+
+test('a phone that is registered at one node is rung by that node alone', async () => {
+  const nodes = await makeNodes()
+  const { a, b, clock, tenant } = nodes
+  const { callId } = await callAt(nodes, a)
+  const agent = await agentAt(nodes, a, callId)
+  assert.is((await devicesOf(a.db, tenant, agent, clock.now())).length, 1)
+  assert.equal(await devicesOf(b.db, tenant, agent, clock.now()), [])
+  await nodes.close()
+})
+
+test('a leg whose call has ended meanwhile is hung up, and one whose call runs is not', async () => {
+  const nodes = await makeNodes()
+  const { a, clock, tenant } = nodes
+  const media = new PocketMedia(clock.now)
+  const port: MediaPort = {
+    settled: async () => {},
+    request: async (name, body) => (name === 'media.snapshot' ? media.snapshot() : media.request(name, body)) as never,
+  }
+  const [stray, running] = [await callAt(nodes, a), await callAt(nodes, a)]
+  for (const { legId } of [stray, running]) media.incoming(legId)
+  const strays = new StrayLegs({ store: a, log: silent })
+  const ended = { status: 'completed' as const, ended_at: at(nodes) }
+  await forTenant(a.db, tenant).update('calls').set(ended).where('id', '=', stray.callId).execute()
+  await strays.run(port)
+  assert.is(media.legs.has(stray.legId), true, 'its end may be on its way')
+  await strays.run(port)
+  assert.is(strays.counters.hungUp, 1)
+  const hungUp = media.sent
+    .filter(({ name }) => name === 'leg.hangup')
+    .map(({ body }) => (body as { legId: string }).legId)
+  assert.equal(hungUp, [stray.legId])
+  assert.ok(await loadLeg(a.db, running.legId))
+  await nodes.close()
+})
+
+test.run()
