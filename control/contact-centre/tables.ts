@@ -48,6 +48,7 @@ export interface InvitationTable extends TenantColumns {
   /** SHA-256 of the token in its link, hex. */
   token_hash: string | null
   accepted_at: string | null
+  revoked_at: string | null
   expires_at: string
   created: string
 }

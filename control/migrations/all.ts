@@ -30,6 +30,7 @@ import { dueCallbacks } from './109-due-callbacks.ts'
 import { jobOwners } from './150-job-owners.ts'
 import { heartbeats } from './151-heartbeats.ts'
 import { registeredNodes } from './152-registered-nodes.ts'
+import { revokedInvitations } from './170-revoked-invitations.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -64,4 +65,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '150-job-owners': jobOwners,
   '151-heartbeats': heartbeats,
   '152-registered-nodes': registeredNodes,
+  '170-revoked-invitations': revokedInvitations,
 }

@@ -1,20 +1,20 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
 import Type, { type Static } from 'typebox'
 import { memberProblem } from '../contact-centre/members.ts'
-import type { UserRow } from '../contact-centre/tables.ts'
+import type { InvitationRow, UserRow } from '../contact-centre/tables.ts'
 import type { Context } from '../http/context.ts'
-import { conflict, missing, type Problem } from '../http/errors.ts'
+import { conflict, isProblem, missing, type Problem } from '../http/errors.ts'
+import { listOf, listQuery, page } from '../http/list.ts'
 import type { Exists } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { idParams, input, oneOf, timestamp } from '../http/schema.ts'
 import { newId } from '../ids.ts'
+import { cancel } from '../jobs/queue.ts'
 import { queueMail } from '../mail-job.ts'
 import { userFields, userRole } from '../schemas/user.ts'
 import { newSecret, sha256 } from '../secrets.ts'
 import type { Db, Store, Trx } from '../store.ts'
-import { forTenant } from '../tenancy.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
 import type { Vault } from '../vault.ts'
-import { type InvitationState, invitationPage } from '../web/invitation.ts'
 
 export interface InvitationDeps {
   store: Store
@@ -37,15 +37,24 @@ const invitationSchema = Type.Object({
   user_id: Type.String({ description: 'The member with status `invited` that it made.' }),
   email: Type.String(),
   role: userRole,
-  delivery: oneOf(['queued', 'suppressed', 'not_configured'], {
-    description:
-      'Of the mail. suppressed: test mode reaches nobody; not_configured: there is no mail server (`TANDEM_SMTP_URL`). Then pass `accept_url` on yourself.',
-  }),
-  accept_url: Type.String({ description: 'The page that admits the member, until it expires; shown only now.' }),
+  status: Type.String({ description: 'open, accepted, expired, revoked' }),
   expires_at: timestamp(),
   created: timestamp(),
 })
 type Invitation = Static<typeof invitationSchema>
+
+const offeredSchema = Type.Object(
+  {
+    ...invitationSchema.properties,
+    delivery: oneOf(['queued', 'suppressed', 'not_configured'], {
+      description:
+        'Of the mail. suppressed: test mode reaches nobody; not_configured: there is no mail server (`TANDEM_SMTP_URL`). Then pass `accept_url` on yourself.',
+    }),
+    accept_url: Type.String({ description: 'The page that admits the member, until it expires; shown only now.' }),
+  },
+  { title: 'InvitationWithLink' },
+)
+type OfferedInvitation = Static<typeof offeredSchema>
 
 const invitationBody = input({
   email: Type.String({ format: 'email', maxLength: 254 }),
@@ -69,7 +78,7 @@ export const invitationRoutes = (deps: InvitationDeps): Route[] => [
     scope: 'users:write',
     body: invitationBody,
     status: 201,
-    reply: invitationSchema,
+    reply: offeredSchema,
     errors: [409],
     handler: (context, { body }) => invite(deps, context, body),
   }),
@@ -79,14 +88,63 @@ export const invitationRoutes = (deps: InvitationDeps): Route[] => [
     id: 'resendInvitation',
     summary: 'Invite a member once more',
     description:
-      'Mails a new link, which works for 14 days; the one before works no more. 409 with `details.reason` `not_invited` when the member has accepted, or was admitted or deactivated.',
+      'Mails a new link, which works for 14 days; the one before works no more. One that was revoked is open again. 409 with `details.reason` `not_invited` when the member has accepted, or was admitted or deactivated.',
+    tag: 'Users',
+    scope: 'users:write',
+    params: idParams,
+    status: 200,
+    reply: offeredSchema,
+    errors: [404, 409],
+    handler: (context, { params }) => resend(deps, context, params.id),
+  }),
+  route({
+    method: 'POST',
+    path: '/invitations/:id/revoke',
+    id: 'revokeInvitation',
+    summary: 'Take an invitation back',
+    description:
+      'Its link works no more, a mail that waits is not sent, and the member is `deactivated`. 409 with `details.reason` `not_invited` when the member has accepted, or was admitted or deactivated.',
     tag: 'Users',
     scope: 'users:write',
     params: idParams,
     status: 200,
     reply: invitationSchema,
     errors: [404, 409],
-    handler: (context, { params }) => resend(deps, context, params.id),
+    handler: (context, { params }) => revoke(deps, context, params.id),
+  }),
+  route({
+    method: 'GET',
+    path: '/invitations',
+    id: 'listInvitations',
+    summary: 'List invitations',
+    tag: 'Users',
+    scope: 'users:read',
+    query: listQuery,
+    status: 200,
+    reply: listOf(invitationSchema),
+    handler: async (context, { query }) => {
+      const rows = forTenant(deps.store.db, context).select('invitations').selectAll()
+      const list = await page(rows, query, '/v1/invitations', row => row)
+      if (isProblem(list)) return list
+      return { ...list, data: await shown(deps, deps.store.db, context, list.data) }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/invitations/:id',
+    id: 'getInvitation',
+    summary: 'Retrieve an invitation',
+    tag: 'Users',
+    scope: 'users:read',
+    params: idParams,
+    status: 200,
+    reply: invitationSchema,
+    errors: [404],
+    handler: async (context, { params }) => {
+      const row = await forTenant(deps.store.db, context).find('invitations', params.id)
+      const [invitation] = row === undefined ? [] : await shown(deps, deps.store.db, context, [row])
+      return invitation ?? missing('invitation', params.id)
+    },
   }),
 ]
 
@@ -114,21 +172,83 @@ async function invite(deps: InvitationDeps, context: Context, body: Static<typeo
     const refused = await memberProblem(trx, context, row, deps.teamExists)
     if (refused !== null) return refused
     await forTenant(trx, context).insert('users', row)
-    const blank = { token_hash: null, accepted_at: null, expires_at: created }
+    const blank = { token_hash: null, accepted_at: null, revoked_at: null, expires_at: created }
     await forTenant(trx, context).insert('invitations', { ...invitation, ...blank })
     return offer(deps, trx, context, row, invitation)
   })
 }
 
 const resend = (deps: InvitationDeps, context: Context, id: string) =>
-  context.transaction(async (trx): Promise<Invitation | Problem> => {
-    const scoped = forTenant(trx, context)
-    const invitation = await scoped.find('invitations', id)
-    const user = invitation && (await scoped.find('users', invitation.user_id))
-    if (invitation === undefined || user === undefined) return missing('invitation', id)
-    if (user.status !== 'invited') return conflict('not_invited', `The member ${user.id} is ${user.status}.`)
-    return offer(deps, trx, context, user, invitation)
+  context.transaction(async (trx): Promise<OfferedInvitation | Problem> => {
+    const found = await find(trx, context, id)
+    if (found === null) return missing('invitation', id)
+    const { invitation, user } = found
+    const isRevoked = invitation.revoked_at !== null && user.status === 'deactivated'
+    if (user.status !== 'invited' && !isRevoked) return notInvited(user)
+    await setStatus(trx, context, user, 'invited')
+    return offer(deps, trx, context, { ...user, status: 'invited' }, invitation)
   })
+
+const revoke = (deps: InvitationDeps, context: Context, id: string) =>
+  context.transaction(async (trx): Promise<Invitation | Problem> => {
+    const found = await find(trx, context, id)
+    if (found === null) return missing('invitation', id)
+    const { invitation, user } = found
+    if (user.status !== 'invited') return notInvited(user)
+    await setStatus(trx, context, user, 'deactivated')
+    const change = { revoked_at: deps.now().toISOString(), token_hash: null }
+    await forTenant(trx, context).update('invitations').set(change).where('id', '=', id).execute()
+    await cancel(trx, 'mail', id)
+    return toInvitation({ ...invitation, ...change }, { ...user, status: 'deactivated' }, deps.now())
+  })
+
+const notInvited = (user: UserRow): Problem => conflict('not_invited', `The member ${user.id} is ${user.status}.`)
+
+const setStatus = (trx: Trx, tenant: Tenant, user: UserRow, status: UserRow['status']) =>
+  forTenant(trx, tenant).update('users').set({ status }).where('id', '=', user.id).execute()
+
+async function find(db: Db, tenant: Tenant, id: string): Promise<{ invitation: InvitationRow; user: UserRow } | null> {
+  const scoped = forTenant(db, tenant)
+  const invitation = await scoped.find('invitations', id)
+  const user = invitation && (await scoped.find('users', invitation.user_id))
+  return invitation === undefined || user === undefined ? null : { invitation, user }
+}
+
+/** Invitations with what they tell of their members. */
+async function shown(
+  { now }: InvitationDeps,
+  db: Db,
+  tenant: Tenant,
+  rows: readonly InvitationRow[],
+): Promise<Invitation[]> {
+  const ids = rows.map(row => row.user_id)
+  const users =
+    ids.length === 0 ? [] : await forTenant(db, tenant).select('users').selectAll().where('id', 'in', ids).execute()
+  const byId = new Map(users.map(user => [user.id, user]))
+  return rows.flatMap(row => {
+    const user = byId.get(row.user_id)
+    return user === undefined ? [] : [toInvitation(row, user, now())]
+  })
+}
+
+const toInvitation = (row: InvitationRow, user: UserRow, now: Date): Invitation => ({
+  id: row.id,
+  object: 'invitation',
+  livemode: row.livemode === 1,
+  user_id: user.id,
+  email: user.email,
+  role: user.role,
+  status: statusOf(row, user, now),
+  expires_at: row.expires_at,
+  created: row.created,
+})
+
+/** An administrator may have admitted or shut out the member, without the link. */
+function statusOf({ accepted_at, expires_at }: InvitationRow, { status }: UserRow, now: Date): string {
+  if (accepted_at !== null || status === 'active') return 'accepted'
+  if (status === 'deactivated') return 'revoked'
+  return expires_at <= now.toISOString() ? 'expired' : 'open'
+}
 
 /** Gives an invitation a new link, which any before it is replaced by, and mails it. */
 async function offer(
@@ -137,19 +257,24 @@ async function offer(
   context: Context,
   user: UserRow,
   { id, created }: { id: string; created: string },
-): Promise<Invitation> {
+): Promise<OfferedInvitation> {
   const at = deps.now()
   const token = newSecret(PREFIX)
   const token_hash = sha256(token)
   const expires_at = new Date(at.getTime() + INVITATION_DAYS * DAY_MS).toISOString()
-  await forTenant(trx, context).update('invitations').set({ token_hash, expires_at }).where('id', '=', id).execute()
-  const answer: Invitation = {
+  await forTenant(trx, context)
+    .update('invitations')
+    .set({ token_hash, expires_at, revoked_at: null })
+    .where('id', '=', id)
+    .execute()
+  const answer: OfferedInvitation = {
     id,
     object: 'invitation',
     livemode: context.livemode,
     user_id: user.id,
     email: user.email,
     role: user.role,
+    status: 'open',
     delivery: !context.livemode ? 'suppressed' : deps.hasMailServer ? 'queued' : 'not_configured',
     accept_url: `${deps.publicUrl}/invitations/${token}`,
     expires_at,
@@ -168,67 +293,10 @@ async function offer(
   return answer
 }
 
-const mailText = (organisation: string, { accept_url, expires_at }: Invitation): { subject: string; text: string } => ({
+const mailText = (
+  organisation: string,
+  { accept_url, expires_at }: OfferedInvitation,
+): { subject: string; text: string } => ({
   subject: `Invitation to ${organisation.replaceAll(/[\r\n]+/g, ' ')}`,
   text: `${organisation} invites you to its telephone system.\n\nAccept: ${accept_url}\n\nThe link works until ${expires_at}.\n`,
 })
-
-/**
- * `/invitations/{token}`: without a key, for who has the token has read the mail. A GET only shows the button: mail programs follow
- * links by themselves.
- */
-export function serveInvitations(app: FastifyInstance, { store, now }: Pick<InvitationDeps, 'store' | 'now'>): void {
-  app.get<{ Params: { token: string } }>('/invitations/:token', async (request, reply) =>
-    send(reply, await stateOf(store.db, request.params.token, now())),
-  )
-  app.post<{ Params: { token: string } }>('/invitations/:token', async (request, reply) =>
-    send(reply, await accept(store, request.params.token, now())),
-  )
-}
-
-const STATUSES = { open: 200, accepted: 200, expired: 410, unknown: 404 } as const
-
-const send = (reply: FastifyReply, { state, organisation }: { state: InvitationState; organisation: string }) =>
-  reply
-    .code(STATUSES[state])
-    .headers({
-      'Content-Type': 'text/html; charset=utf-8',
-      'Cache-Control': 'no-store',
-      'Referrer-Policy': 'no-referrer',
-      'Content-Security-Policy':
-        "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'",
-    })
-    .send(invitationPage(state, organisation))
-
-interface Found {
-  state: InvitationState
-  organisation: string
-  invitation?: { id: string; user_id: string }
-}
-
-async function stateOf(db: Db, token: string, now: Date): Promise<Found> {
-  const row = await db
-    .selectFrom('invitations')
-    .innerJoin('organisations', 'organisations.id', 'invitations.organisation_id')
-    .innerJoin('users', 'users.id', 'invitations.user_id')
-    .select(['invitations.id', 'user_id', 'accepted_at', 'expires_at', 'organisations.name', 'users.status'])
-    .where('token_hash', '=', sha256(token))
-    .executeTakeFirst()
-  if (row === undefined) return { state: 'unknown', organisation: '' }
-  const found = { organisation: row.name, invitation: row }
-  // An administrator may have admitted or shut out the member meanwhile.
-  if (row.accepted_at !== null || row.status === 'active') return { state: 'accepted', ...found }
-  const over = row.expires_at <= now.toISOString() || row.status !== 'invited'
-  return { state: over ? 'expired' : 'open', ...found }
-}
-
-const accept = (store: Store, token: string, now: Date): Promise<Found> =>
-  store.transaction(async trx => {
-    const found = await stateOf(trx, token, now)
-    if (found.state !== 'open' || found.invitation === undefined) return found
-    const { id, user_id } = found.invitation
-    const member = { status: 'active', email_verified: 1 } as const
-    await trx.updateTable('users').set(member).where('id', '=', user_id).execute()
-    await trx.updateTable('invitations').set({ accepted_at: now.toISOString() }).where('id', '=', id).execute()
-    return { ...found, state: 'accepted' }
-  })

@@ -100,6 +100,60 @@ test('an invitation that was lost is sent again with a new link; the one before 
   assert.is((await live('POST /v1/invitations/inv_none/resend')).status, 404)
 })
 
+test('invitations are listed with what became of them, without their links', async () => {
+  const world = await makeWholeApp()
+  const invite = async (email: string) => (await world.live('POST /v1/invitations', { email })).body
+  const [accepted, admitted, expired] = [
+    await invite('a@example.com'),
+    await invite('b@example.com'),
+    await invite('c@example.com'),
+  ]
+  await ask(world.app, `POST ${pathOf(accepted.accept_url)}`)
+  await world.live(`PATCH /v1/users/${admitted.user_id}`, { status: 'active' })
+  world.clock.advance(14 * 24 * 60 * 60 * 1000)
+  const [revoked, open] = [await invite('d@example.com'), await invite('e@example.com')]
+  await world.live(`POST /v1/invitations/${revoked.id}/revoke`)
+  const { body, text } = await world.live('GET /v1/invitations')
+  assert.equal(
+    body.data.map(({ id, status }: { id: string; status: string }) => [id, status]),
+    [
+      [open.id, 'open'],
+      [revoked.id, 'revoked'],
+      [expired.id, 'expired'],
+      [admitted.id, 'accepted'],
+      [accepted.id, 'accepted'],
+    ],
+  )
+  assert.not.match(text, 'accept_url')
+  assert.equal((await world.live(`GET /v1/invitations/${open.id}`)).body, body.data[0])
+  assert.equal((await world.test('GET /v1/invitations')).body.data, [])
+  assert.is((await world.test(`GET /v1/invitations/${open.id}`)).status, 404)
+  await world.close()
+})
+
+test('a revoked invitation admits nobody and mails nobody; sent again it does', async () => {
+  mail.mails.length = 0
+  const { id, user_id, accept_url } = (await live('POST /v1/invitations', { email: 'dee@example.com' })).body
+  const revoked = await live(`POST /v1/invitations/${id}/revoke`)
+  assert.equal([revoked.status, revoked.body.status], [200, 'revoked'])
+  await jobs.runDue()
+  assert.equal(
+    mail.mails.filter(({ to }) => to === 'dee@example.com'),
+    [],
+  )
+  assert.is((await ask(app, `POST ${pathOf(accept_url)}`)).status, 404)
+  assert.equal(await stateOf(user_id), ['deactivated', false])
+  const twice = await live(`POST /v1/invitations/${id}/revoke`)
+  assert.equal([twice.status, twice.body.error.details.reason], [409, 'not_invited'])
+  const again = (await live(`POST /v1/invitations/${id}/resend`)).body
+  assert.equal([again.status, ...(await stateOf(user_id))], ['open', 'invited', false])
+  assert.is((await ask(app, `POST ${pathOf(again.accept_url)}`)).status, 200)
+  assert.equal(
+    [(await live(`POST /v1/invitations/${id}/revoke`)).status, ...(await stateOf(user_id))],
+    [409, 'active', true],
+  )
+})
+
 test('an address that the server refuses for good is not tried again', async () => {
   await live('POST /v1/invitations', { email: 'nobody@example.com' })
   await jobs.runDue()
