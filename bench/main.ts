@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { benchApi } from './api/run.ts'
 import { benchBusy } from './busy/run.ts'
+import { benchHearing } from './hearing/run.ts'
+import { formatHearing } from './hearing/table.ts'
 import { describeKills, runKills } from './kills/run.ts'
 import { thisCommit, thisMachine } from './machine.ts'
 import { type BenchOptions, HELP, readOptions } from './options.ts'
@@ -48,6 +50,14 @@ async function benchTalk(options: BenchOptions): Promise<object> {
   return report
 }
 
+/** `--hearing`: labelled calls through the hearing chain, both halves of them. */
+async function benchEar(options: BenchOptions): Promise<object> {
+  const startedAt = new Date().toISOString()
+  const reports = [await benchHearing('build', options.hearing, say), await benchHearing('held', options.hearing, say)]
+  show(options, startedAt, [machineLine(thisCommit(), thisMachine()), '', ...formatHearing(reports)].join('\n'))
+  return reports
+}
+
 /** `--kills`: what survives when control dies; the exit code says whether all did. */
 async function benchKills(options: BenchOptions): Promise<object> {
   const startedAt = new Date().toISOString()
@@ -57,8 +67,9 @@ async function benchKills(options: BenchOptions): Promise<object> {
   return report
 }
 
-function benchOf({ kills, turns, api, busy }: BenchOptions): (options: BenchOptions) => Promise<object> {
+function benchOf({ kills, hearing, turns, api, busy }: BenchOptions): (options: BenchOptions) => Promise<object> {
   if (kills > 0) return benchKills
+  if (hearing > 0) return benchEar
   if (turns > 0) return benchTalk
   if (api) return benchRest
   return busy ? benchTogether : benchAudio

@@ -12,6 +12,7 @@ export const HELP = `npm run bench -- [options]
   --api                 instead: requests of the REST API beside a bare Fastify route, and how lists page
   --busy                instead: what a load of REST requests on the same cores does to the audio
   --turns N             instead: how soon we fall silent when a caller speaks, and how soon we answer, N times
+  --hearing N           instead: N labelled calls of each condition through the hearing chain: which words are lost
   --kills N             instead: kills control with -9 N times under load and looks at what is left
   --no-yardstick        without the C program that the engine is compared with
   --quick               5 seconds each
@@ -29,6 +30,8 @@ export interface BenchOptions {
   busy: boolean
   /** 0: none. */
   turns: number
+  /** 0: none. */
+  hearing: number
   /** 0: none. */
   kills: number
   json: string | null
@@ -50,6 +53,7 @@ export function readOptions(args: string[]): BenchOptions | null {
       api: { type: 'boolean', default: false },
       busy: { type: 'boolean', default: false },
       turns: { type: 'string', default: '0' },
+      hearing: { type: 'string', default: '0' },
       kills: { type: 'string', default: '0' },
       quick: { type: 'boolean', default: false },
       json: { type: 'string' },
@@ -72,6 +76,7 @@ export function readOptions(args: string[]): BenchOptions | null {
     api: values.api,
     busy: values.busy,
     turns: whole('turns', values.turns, 0, 10_000),
+    hearing: whole('hearing', values.hearing, 0, 1000),
     kills: whole('kills', values.kills, 0, 100_000),
     json: values.json ?? null,
     record: values.record,

@@ -189,7 +189,7 @@ const paceLine = (loads: LoadResult[]): string[] => [
 ]
 
 /** Pads columns; the first is left-aligned, the others right. */
-function table(rows: string[][]): string[] {
+export function table(rows: string[][]): string[] {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0)))
   return rows.map(row =>
     row

@@ -1,19 +1,33 @@
 import load, { type FvadModule } from '@echogarden/fvad-wasm'
 import { type Frame, NARROWBAND_HZ, samplesPerFrame } from './audio.ts'
 import { levelDbov } from './level.ts'
+import { NoiseFloor } from './noise-floor.ts'
 
 const FRAME_SAMPLES = samplesPerFrame(NARROWBAND_HZ)
 
 /** Of WebRTC's detector, 0 to 3: how sure it must be. 2 takes words without taking breath and room noise. */
 const MODE = 2
 
-/** What is quieter is no voice, whatever its spectrum: line noise, and the echo of our own audio behind an echo canceller [dBov]. */
-const FLOOR_DBOV = -50
+/** What is quieter is no voice, whatever its spectrum; the soft sounds of a soft voice are louder [dBov]. */
+const FLOOR_DBOV = -58
+
+/** A voice stands out of the noise by so much; the model by itself takes loud steady noise for one [dB]. */
+const ABOVE_NOISE_DB = 4
+/** What stands out by so much may belong to one [dB]. */
+const PERHAPS_ABOVE_NOISE_DB = 2
+
+/** `perhaps`: too soft to begin by, and no silence either. */
+export type Voice = 'none' | 'perhaps' | 'voice'
 
 /** Tells frames with a voice from those without. One per stream: it follows the stream's noise. */
 export interface VoiceDetector {
-  /** @param frame 160 samples at 8 kHz */
-  isVoice(frame: Frame): boolean
+  /**
+   * @param frame 160 samples at 8 kHz
+   * @param isSpeech somebody is speaking to us already, so that nothing of it is noise
+   */
+  hear(frame: Frame, isSpeech: boolean): Voice
+  /** What was taken for speech lately is noise. */
+  learnNoise(): void
   /** Another stream begins. */
   reset(): void
   /** Frees it; idempotent. Afterwards nothing is a voice. */
@@ -34,6 +48,7 @@ export function loadVoiceDetector(): Promise<CreateVoiceDetector> {
 class FvadDetector implements VoiceDetector {
   readonly #fvad: FvadModule
   readonly #frame: number
+  readonly #noise = new NoiseFloor()
   #state: number
 
   constructor(fvad: FvadModule) {
@@ -43,16 +58,24 @@ class FvadDetector implements VoiceDetector {
     this.#setUp()
   }
 
-  isVoice(frame: Frame): boolean {
-    if (this.#state === 0) return false
+  hear(frame: Frame, isSpeech: boolean): Voice {
+    if (this.#state === 0) return 'none'
     this.#fvad.HEAP16.set(frame, this.#frame >> 1)
     const verdict = this.#fvad._fvad_process(this.#state, this.#frame, FRAME_SAMPLES)
-    return verdict === 1 && levelDbov(frame) > FLOOR_DBOV
+    this.#noise.write(frame, isSpeech)
+    const { aboveDb } = this.#noise
+    if (verdict !== 1 || aboveDb <= PERHAPS_ABOVE_NOISE_DB || levelDbov(frame) <= FLOOR_DBOV) return 'none'
+    return aboveDb > ABOVE_NOISE_DB ? 'voice' : 'perhaps'
+  }
+
+  learnNoise(): void {
+    this.#noise.learn()
   }
 
   reset(): void {
     if (this.#state === 0) return
     this.#fvad._fvad_reset(this.#state)
+    this.#noise.reset()
     this.#setUp()
   }
 

@@ -566,6 +566,7 @@ export class Engine implements LegHooks {
         utterances_total: this.#heard.utterances,
         utterances_dropped_total: this.#heard.utterancesDropped,
         utterances_failed_total: this.#heard.utterancesFailed,
+        utterances_noise_total: this.#heard.noises,
         prompts_failed_total: this.#options.prompts.failures,
         engine_faults_total: this.#faults,
       },

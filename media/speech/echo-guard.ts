@@ -7,6 +7,15 @@ const REACH_FRAMES = 25
 /** A line gives back less than this of what it is sent; what is louder is somebody who speaks [dB]. */
 const RETURN_LOSS_DB = 20
 
+/** Echo sways by this [dB]. */
+const SWAY_DB = 6
+/** We say something [dBov]. */
+const AUDIBLE_DBOV = -45
+/** What a line gives back is known when we have spoken for a second, and is the most of the last two: parts of so many frames. */
+const PART_FRAMES = 25
+const PARTS = 4
+const KNOWN_PARTS = 2
+
 /**
  * Tells a voice from the echo of what we play, by its level alone (after Geigel's double-talk detector): a canceller is the far
  * end's business, not interrupting ourselves is ours.
@@ -16,6 +25,12 @@ export class EchoGuard {
   readonly #sent = new Float64Array(REACH_FRAMES).fill(SILENCE_DBOV)
   #next = 0
   #loudest = SILENCE_DBOV
+  /** The most that came back in each part of what we said, against the loudest of that time, as a ring [dB]. */
+  readonly #returned = new Float64Array(PARTS)
+  #returnedNow = Number.NEGATIVE_INFINITY
+  #frames = 0
+  /** What is below our loudest by this may be an echo [dB]. */
+  #limitDb = -RETURN_LOSS_DB
 
   /** What the party hears; one frame per tick. */
   sent(frame: Frame): void {
@@ -32,8 +47,31 @@ export class EchoGuard {
     for (let i = 0; i < REACH_FRAMES; i++) if (this.#sent[i]! > this.#loudest) this.#loudest = this.#sent[i]!
   }
 
-  /** Whether what came in can be an echo of that. */
+  /** Nothing of what we said can come back any more. */
+  get isSilent(): boolean {
+    return this.#loudest === SILENCE_DBOV
+  }
+
+  /** What came in, one frame per tick; whether it can be an echo of that. */
   mayBeEcho(frame: Frame): boolean {
-    return this.#loudest > SILENCE_DBOV && levelDbov(frame) < this.#loudest - RETURN_LOSS_DB
+    if (this.isSilent) return false
+    const above = levelDbov(frame) - this.#loudest
+    const may = above < this.#limitDb
+    if (this.#loudest > AUDIBLE_DBOV) this.#learn(above)
+    return may
+  }
+
+  /** A line that gives back little lets soft voices through. */
+  #learn(above: number): void {
+    if (above > this.#returnedNow) this.#returnedNow = above
+    this.#frames++
+    if (this.#frames % PART_FRAMES > 0) return
+    const part = this.#frames / PART_FRAMES
+    this.#returned[part % PARTS] = this.#returnedNow
+    this.#returnedNow = Number.NEGATIVE_INFINITY
+    if (part < KNOWN_PARTS) return
+    let most = Number.NEGATIVE_INFINITY
+    for (let i = 0; i < Math.min(PARTS, part); i++) most = Math.max(most, this.#returned[(part - i) % PARTS]!)
+    this.#limitDb = Math.min(-RETURN_LOSS_DB, most + SWAY_DB)
   }
 }

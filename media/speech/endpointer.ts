@@ -1,4 +1,11 @@
 import { FRAME_MS } from '../../codecs/audio.ts'
+import type { Voice } from '../../codecs/voice-activity.ts'
+
+/** So many frames in a row that may be voice do not break it off. */
+const MAX_PERHAPS = 5
+/** Voice that broke off belongs to what is declared then, when no longer silence is between ("I … would like"), but no more than this [ms]. */
+const GAP_MS = 400
+const MAX_LEAD_MS = 1500
 
 export interface EndpointRules {
   /** Voice of this length declares speech [ms]. */
@@ -21,6 +28,8 @@ export class Endpointer {
   #speaking = false
   /** Frames since the first voice, this one included; 0: none. */
   #frames = 0
+  /** Of these the last, which are voice without a break. */
+  #voiced = 0
   /** Frames without voice at the end of them. */
   #silent = 0
 
@@ -43,18 +52,29 @@ export class Endpointer {
     return this.#silent * FRAME_MS
   }
 
-  frame(isVoice: boolean): Endpoint {
-    if (!this.#speaking) return this.#listen(isVoice)
+  frame(voice: Voice): Endpoint {
+    if (!this.#speaking) return this.#listen(voice)
     this.#frames++
-    this.#silent = isVoice ? 0 : this.#silent + 1
+    this.#silent = voice === 'voice' ? 0 : this.#silent + 1
     if (this.silenceMs >= this.rules.endOfSpeechMs) return 'ended'
     return this.lengthMs >= this.rules.maxUtteranceMs ? 'cut' : 'none'
   }
 
-  /** Voice that breaks off before it is long enough is a click or a breath. */
-  #listen(isVoice: boolean): Endpoint {
-    this.#frames = isVoice ? this.#frames + 1 : 0
-    if (this.#frames === 0 || this.lengthMs < this.rules.afterMs) return 'none'
+  /** Voice that breaks off before it is long enough is a click or a breath, or the first word of what is declared next. */
+  #listen(voice: Voice): Endpoint {
+    if (voice === 'voice') {
+      this.#voiced++
+      this.#silent = 0
+    } else {
+      this.#silent++
+      if (voice === 'none' || this.#silent > MAX_PERHAPS) this.#voiced = 0
+      if (this.#frames === 0 || this.silenceMs >= GAP_MS) {
+        this.reset()
+        return 'none'
+      }
+    }
+    this.#frames = Math.min(this.#frames + 1, MAX_LEAD_MS / FRAME_MS)
+    if (this.#voiced * FRAME_MS < this.rules.afterMs) return 'none'
     this.#speaking = true
     return 'started'
   }
@@ -63,6 +83,7 @@ export class Endpointer {
   reset(): void {
     this.#speaking = false
     this.#frames = 0
+    this.#voiced = 0
     this.#silent = 0
   }
 }

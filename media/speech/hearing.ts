@@ -50,7 +50,7 @@ export interface HearingHooks {
 }
 
 /** What all legs of an engine thread have counted. */
-export const newHearingCounters = () => ({ utterances: 0, utterancesDropped: 0, utterancesFailed: 0 })
+export const newHearingCounters = () => ({ utterances: 0, utterancesDropped: 0, utterancesFailed: 0, noises: 0 })
 export type HearingCounters = ReturnType<typeof newHearingCounters>
 
 /**
@@ -167,10 +167,24 @@ export class Hearing {
       },
       grew: samples => this.#utterance?.grow(samples),
       paused: said => this.#utterance?.pause(said),
+      lasts: said => this.#lasts(said),
       ended: said => this.#ended(said),
     })
     this.#leg.sinks.push(this.#listener)
     this.#tools.stt.prepare()
+  }
+
+  /** Voice that lasts for seconds and holds no words is noise: what it silenced goes on, and it takes more to silence it again. */
+  #lasts(said: () => Int16Array<ArrayBuffer>): void {
+    const utterance = this.#utterance
+    void utterance?.isNoise(said, this.#bargedIn).then(isNoise => {
+      if (!isNoise || utterance !== this.#utterance || this.#listener === null) return
+      this.#counters.noises++
+      this.#utterance = null
+      utterance.drop()
+      const lengthMs = this.#listener.isNoise()
+      if (this.#listen !== null) this.#deliver(Promise.resolve(null), { lengthMs, silenceMs: 0 }, this.#listen, [])
+    })
   }
 
   /** Of what is said: whoever listens knows, else the first who writes it down. */

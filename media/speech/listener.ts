@@ -13,6 +13,11 @@ const MARGIN_FRAMES = 6
 const MARGIN_SAMPLES = MARGIN_FRAMES * LEG_SAMPLES
 /** Silence of this length may be the end. By then the margin is full, so that what was said is as it will be at the end [ms]. */
 const PAUSE_MS = 200
+/** Voice of this length is speech where it interrupts nothing: "No." [ms]. */
+const ALONE_AFTER_MS = 100
+/** What lasts this long is looked at, and again after each further second: words, or noise? [ms] */
+const LONG_MS = 3000
+const LONG_EVERY_MS = 1000
 /** How often whoever takes an utterance as it is said gets more of it [frames]. */
 const GROWTH_FRAMES = 5
 const FIRST_CAPACITY = 2 * NARROWBAND_HZ
@@ -34,6 +39,8 @@ export interface ListenerHooks {
   grew(samples: Int16Array): void
   /** It has paused, perhaps for good; `said` copies what was said. */
   paused(said: () => Int16Array<ArrayBuffer>): void
+  /** It is long, and perhaps no speech; `said` as above. */
+  lasts(said: () => Int16Array<ArrayBuffer>): void
   ended(said: SaidAudio): void
 }
 
@@ -46,6 +53,8 @@ export class Listener implements Sink {
   readonly #detector: VoiceDetector
   readonly #hooks: ListenerHooks
   readonly #endpointer: Endpointer
+  /** While we say something, and while we do not. */
+  #rules: { playing: EndpointRules; alone: EndpointRules }
   readonly #echo = new EchoGuard()
   /** Bounded by `maxUtteranceMs` while somebody speaks, else by twice the margin and `afterMs`. */
   #samples = new Int16Array(FIRST_CAPACITY)
@@ -53,12 +62,13 @@ export class Listener implements Sink {
 
   constructor(rules: EndpointRules, detector: VoiceDetector, hooks: ListenerHooks) {
     this.#endpointer = new Endpointer(rules)
+    this.#rules = bothOf(rules)
     this.#detector = detector
     this.#hooks = hooks
   }
 
   set rules(rules: EndpointRules) {
-    this.#endpointer.rules = rules
+    this.#rules = bothOf(rules)
   }
 
   get speaking(): boolean {
@@ -71,9 +81,11 @@ export class Listener implements Sink {
       return
     }
     this.#keep(frame)
-    // The detector follows the noise of every frame, so it is asked first.
-    const isVoice = this.#detector.isVoice(frame) && !this.#echo.mayBeEcho(frame)
-    const endpoint = this.#endpointer.frame(isVoice)
+    // Both follow every frame.
+    const voice = this.#detector.hear(frame, this.speaking)
+    const mayBeEcho = this.#echo.mayBeEcho(frame)
+    this.#endpointer.rules = this.#echo.isSilent ? this.#rules.alone : this.#rules.playing
+    const endpoint = this.#endpointer.frame(voice === 'voice' && mayBeEcho ? 'perhaps' : voice)
     if (endpoint === 'started') this.#hooks.started()
     else if (endpoint !== 'none') this.#end()
     else if (this.speaking) this.#goesOn()
@@ -81,6 +93,7 @@ export class Listener implements Sink {
 
   #goesOn(): void {
     const { lengthMs, silenceMs } = this.#endpointer
+    if (lengthMs >= LONG_MS && lengthMs % LONG_EVERY_MS === 0) this.#hooks.lasts(() => this.#said().slice())
     if (silenceMs === PAUSE_MS) this.#hooks.paused(() => this.#said().slice())
     if ((lengthMs / FRAME_MS) % GROWTH_FRAMES === 0) this.#hooks.grew(this.#said())
   }
@@ -122,6 +135,14 @@ export class Listener implements Sink {
     if (this.#samples.length > FIRST_CAPACITY) this.#samples = new Int16Array(FIRST_CAPACITY)
   }
 
+  /** What is being said is noise, which a voice must stand out of from now on. @returns how long it was [ms] */
+  isNoise(): number {
+    const { lengthMs } = this.#endpointer
+    this.#detector.learnNoise()
+    this.#empty()
+    return lengthMs
+  }
+
   /** Ends the utterance under way here, if there is one. */
   cut(): void {
     if (this.speaking) this.#end()
@@ -141,3 +162,8 @@ export class Listener implements Sink {
     this.#detector.close()
   }
 }
+
+const bothOf = (playing: EndpointRules) => ({
+  playing,
+  alone: { ...playing, afterMs: Math.min(playing.afterMs, ALONE_AFTER_MS) },
+})

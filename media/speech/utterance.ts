@@ -1,4 +1,5 @@
 import type { Following, SpeechToText, Understood } from './speech-engines.ts'
+import { isWordless } from './words.ts'
 
 /** Longer ones are not guessed at: each pause in them would cost as much again [samples at 8 kHz]. */
 const MAX_GUESSED = 8 * 8000
@@ -15,6 +16,9 @@ export class Utterance {
   readonly #following: Following | null
   /** Samples that were given to it. */
   #given = 0
+  /** Whether it holds words: null while nobody knows, or is being asked. */
+  #isSpeech: boolean | null = null
+  #isAsked = false
   #guess: { length: number; answer: Promise<Answer> } | null = null
 
   constructor(stt: SpeechToText, language: string | null) {
@@ -37,6 +41,19 @@ export class Utterance {
     if (samples.length > MAX_GUESSED) return
     const { length } = samples
     this.#guess = { length, answer: this.#stt.transcribe(samples, this.#language, true) }
+  }
+
+  /**
+   * It lasts; `said` gives what was said so far. Whether that is no speech, as far as anybody can tell.
+   * @param isWorthAsking an engine that is paid for each question is asked, too
+   */
+  async isNoise(said: () => Int16Array<ArrayBuffer>, isWorthAsking: boolean): Promise<boolean> {
+    if (this.#isSpeech !== null || this.#isAsked || !(this.#stt.guesses || isWorthAsking)) return false
+    this.#isAsked = true
+    const answer = await this.#stt.transcribe(said(), this.#language, this.#stt.guesses)
+    this.#isAsked = false
+    if (!('error' in answer)) this.#isSpeech = !isWordless(answer.text)
+    return this.#isSpeech === false
   }
 
   /** All of it, which is handed over; what was guessed of just that is the answer. */

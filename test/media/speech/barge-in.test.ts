@@ -158,6 +158,39 @@ test('no words is a false alarm too, and so is a transcription that failed', asy
   assert.is(engine.engine.stats().counters.utterances_failed_total, 1)
 })
 
+test('voice that lasts for seconds without words is noise: what it silenced goes on, and is not silenced by it again', async () => {
+  ear.guesses = true
+  engine.engine.listen({ legId: LEG, listen: listen({ resume: true }) })
+  await play()
+  // Somebody's radio, without a pause.
+  const radio = Int16Array.from({ length: 8 * VOICE.length }, (_, i) => VOICE[400 + (i % 6400)]!)
+  engine.say(caller, new Int16Array(0), 50)
+  for (let at = 0; ear.heard.length === 0 && at < 8000 * 5; at += 160) engine.say(caller, radio.subarray(at, at + 160))
+  assert.is(ear.heard.length, 1)
+  assert.ok(isSilent(caller.received.payloads.at(-1)!))
+  await ear.understand('')
+  await engine.until(() => engine.of('leg.utterance').length === 1)
+  assert.ok(engine.of('leg.utterance')[0]!.utterance.resumed)
+  engine.say(caller, radio)
+  assert.is(engine.of('leg.speech_started').length, 1)
+  assert.is(engine.of('play.finished')[0]?.ended, 'played')
+  assert.is(engine.engine.stats().counters.utterances_noise_total, 1)
+})
+
+test('who speaks for long is heard to the end, as soon as there are words in it', async () => {
+  ear.guesses = true
+  engine.engine.listen({ legId: LEG, listen: listen({ resume: true }) })
+  const long = Int16Array.from({ length: 6 * VOICE.length }, (_, i) => VOICE[i % (VOICE.length - 1600)]!)
+  for (let at = 0, asked = 0; at < long.length; at += 160) {
+    engine.say(caller, long.subarray(at, at + 160))
+    if (ear.heard.length > asked++) await ear.understand('You are muted.')
+    asked = ear.heard.length
+  }
+  engine.say(caller, new Int16Array(0), END_OF_SPEECH)
+  assert.ok(ear.heard.at(-1)!.length > 5 * VOICE.length - 5 * 1600)
+  assert.is(engine.of('leg.speech_started').length, 1)
+})
+
 test('words end what was silenced, and what waited behind it', async () => {
   engine.engine.listen({ legId: LEG, listen: listen({ resume: true, backChannels: ['yes'] }) })
   await play()

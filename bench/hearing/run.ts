@@ -1,0 +1,124 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Prompts } from '../../media/prompts.ts'
+import { Moonshine } from '../../media/speech/moonshine.ts'
+import { hear, overTheLine } from './chain.ts'
+import { CallMaker, CONDITIONS, type Condition, EMPTY_CONDITIONS, type LabelledCall } from './labelled-calls.ts'
+import { compare, wordsOf } from './score.ts'
+import type { Half } from './sentences.ts'
+
+/** Around what is cut out by hand [samples]. */
+const BY_HAND_MARGIN = 1600
+
+/** What became of the calls of one condition. */
+export interface ConditionResult {
+  name: string
+  isQuiet: boolean
+  calls: number
+  /** Of all that was said. */
+  words: number
+  errors: number
+  /** The same sentences cut out of the call by their labels, and given to the same recogniser. */
+  errorsByHand: number
+  /** At the beginnings and at the ends, beyond what the recogniser misses of the sentences that were cut by hand. */
+  lostAtBegin: number
+  lostAtEnd: number
+  /** Calls of which nothing was heard. */
+  unheard: number
+}
+
+/** Nobody speaks. */
+export interface EmptyResult {
+  name: string
+  /** Speech was declared so often, in half a minute. */
+  declared: number
+  /** What of our announcement was heard, and how long that took, of its own length; null: it never ended. */
+  heardShare: number
+  tookShare: number | null
+  words: string
+}
+
+export interface HearingReport {
+  half: Half
+  conditions: ConditionResult[]
+  empty: EmptyResult[]
+}
+
+/** Labelled calls through the hearing chain, `count` of each condition. */
+export async function benchHearing(half: Half, count: number, say: (line: string) => void): Promise<HearingReport> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tandem-hearing-'))
+  const maker = new CallMaker(half)
+  const tools = { dataDir, prompts: new Prompts({ sampleRateHz: 8000 }), ear: new Moonshine() }
+  const report: HearingReport = { half, conditions: [], empty: [] }
+  try {
+    await tools.ear.warmUp()
+    for (const condition of CONDITIONS) {
+      const result = await heardOf(condition, count, maker, tools)
+      report.conditions.push(result)
+      say(`${result.name}: lost ${result.lostAtBegin} + ${result.lostAtEnd} of ${result.words} words`)
+    }
+    for (const condition of EMPTY_CONDITIONS) {
+      report.empty.push(await emptyOf(condition, maker, tools))
+      say(`${condition.name}: declared ${report.empty.at(-1)!.declared}`)
+    }
+  } finally {
+    await Promise.all([maker.close(), tools.prompts.close(), tools.ear.close()])
+    rmSync(dataDir, { recursive: true })
+  }
+  return report
+}
+
+interface Tools {
+  dataDir: string
+  prompts: Prompts
+  ear: Moonshine
+}
+
+async function heardOf(condition: Condition, count: number, maker: CallMaker, tools: Tools): Promise<ConditionResult> {
+  const result: ConditionResult = {
+    name: condition.name,
+    isQuiet: condition.isQuiet,
+    calls: count,
+    words: 0,
+    errors: 0,
+    errorsByHand: 0,
+    lostAtBegin: 0,
+    lostAtEnd: 0,
+    unheard: 0,
+  }
+  for (let number = 0; number < count; number++) {
+    const call = await maker.make(condition, number)
+    const heard = await hear(call, tools)
+    const said = wordsOf(call.text)
+    const byChain = compare(said, wordsOf(heard.text))
+    const byHand = compare(said, wordsOf(await hearByHand(call, heard.sent, tools.ear)))
+    result.words += said.length
+    result.errors += byChain.errors
+    result.errorsByHand += byHand.errors
+    result.lostAtBegin += Math.max(0, byChain.missingAtBegin - byHand.missingAtBegin)
+    result.lostAtEnd += Math.max(0, byChain.missingAtEnd - byHand.missingAtEnd)
+    if (heard.text === '') result.unheard++
+  }
+  return result
+}
+
+async function hearByHand(call: LabelledCall, sent: Int16Array, ear: Moonshine): Promise<string> {
+  const cut = sent.slice(Math.max(0, call.from - BY_HAND_MARGIN), call.to + BY_HAND_MARGIN)
+  const answer = await ear.transcribe(overTheLine(cut), null)
+  if ('error' in answer) throw new Error(answer.error)
+  return answer.text
+}
+
+async function emptyOf(condition: Condition, maker: CallMaker, tools: Tools): Promise<EmptyResult> {
+  const call = await maker.make(condition, 0)
+  const heard = await hear(call, tools)
+  const lengthMs = call.answer!.length / 8
+  return {
+    name: condition.name,
+    declared: heard.declared,
+    heardShare: heard.answerHeard ?? 0,
+    tookShare: heard.answerMs === null ? null : heard.answerMs / lengthMs,
+    words: heard.text,
+  }
+}

@@ -1,0 +1,46 @@
+/** Lower case, without punctuation; numbers as digits are words of their own. */
+export const wordsOf = (text: string): string[] =>
+  text
+    .toLowerCase()
+    .replace(/[’']/g, '')
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter(word => word !== '')
+
+/** How what was heard differs from what was said, in words. */
+export interface Difference {
+  said: number
+  /** Substituted, left out and put in. */
+  errors: number
+  /** Of what was said, before the first and behind the last word that was heard right. */
+  missingAtBegin: number
+  missingAtEnd: number
+}
+
+/** Aligns both by the least number of changes (Levenshtein). */
+export function compare(said: readonly string[], heard: readonly string[]): Difference {
+  const costs = Array.from({ length: said.length + 1 }, (_, i) =>
+    Array.from({ length: heard.length + 1 }, (_, j) => (i === 0 ? j : i)),
+  )
+  for (let i = 1; i <= said.length; i++) {
+    for (let j = 1; j <= heard.length; j++) {
+      const change = said[i - 1] === heard[j - 1] ? 0 : 1
+      costs[i]![j] = Math.min(costs[i - 1]![j - 1]! + change, costs[i - 1]![j]! + 1, costs[i]![j - 1]! + 1)
+    }
+  }
+  const right: number[] = []
+  for (let i = said.length, j = heard.length; i > 0 && j > 0; ) {
+    const isSame = said[i - 1] === heard[j - 1]
+    if (costs[i]![j] === costs[i - 1]![j - 1]! + (isSame ? 0 : 1)) {
+      if (isSame) right.push(i - 1)
+      i--
+      j--
+    } else if (costs[i]![j] === costs[i - 1]![j]! + 1) i--
+    else j--
+  }
+  return {
+    said: said.length,
+    errors: costs[said.length]![heard.length]!,
+    missingAtBegin: right.length === 0 ? said.length : right.at(-1)!,
+    missingAtEnd: right.length === 0 ? 0 : said.length - 1 - right[0]!,
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * What callers say, in two halves: `build` is what the hearing chain was tuned on, `held` was run when that was over. A sentence
+ * stands in one of them alone.
+ */
+export type Half = 'build' | 'held'
+
+export const SENTENCES: Record<Half, readonly string[]> = {
+  build: [
+    'What is the capital of France?',
+    'When are you open on Saturday?',
+    'I would like to book a table for four people.',
+    'Can you tell me where my order is?',
+    'How much does the delivery cost?',
+    'Please connect me to a person.',
+    'My name is Susan and I live in Boston.',
+    'Do you have parking behind the house?',
+    'I want to cancel my appointment for tomorrow.',
+    'The package that you sent me was broken.',
+    'Is there a doctor in the office today?',
+    'Which train should I take to the airport?',
+    'Half of the money has not come back yet.',
+    'Could you say that again more slowly?',
+    'Where can I return a pair of shoes?',
+    'Thank you very much for your help.',
+    'Friends of ours told us about your shop.',
+    'We need two rooms for three nights.',
+    'I forgot the password of my account.',
+    'Should I bring anything with me?',
+    'Four of the windows do not close.',
+    'How long will the repair take?',
+    'She asked me to call you back this afternoon.',
+    'Somebody should have called me yesterday.',
+  ],
+  held: [
+    'What time does the museum close?',
+    'I am calling about the invoice from last month.',
+    'Where do I find your office in the city?',
+    'Can I pay with a credit card?',
+    'Please change the address of my mother.',
+    'How many people can sit at one table?',
+    'The heating in our kitchen does not work.',
+    'Who is responsible for the new contract?',
+    'Have you got this coat in another colour?',
+    'I would rather talk to somebody in person.',
+    'Is breakfast part of the price?',
+    'They promised to send me a letter.',
+    'Five of the boxes are still missing.',
+    'Which documents do you need from me?',
+    'Her flight was late because of the storm.',
+    'Could we move the meeting to the morning?',
+    'Half an hour would be enough for us.',
+    'My phone has stopped ringing since Monday.',
+    'Shall I wait or should I call again?',
+    'There is a mistake in the second line.',
+    'We are looking for a present for a child.',
+    'Thanks, that is all I wanted to know.',
+    'Somebody left a blue bag on the bus.',
+    'First I want to know what it costs.',
+  ],
+}
+
+/** What we say to the caller. */
+export const ANSWERS: readonly string[] = [
+  'We are open from Monday to Friday, from nine in the morning until half past six. What else can I do for you?',
+  'Your order has left our house and will be with you on Thursday. Is there anything else?',
+]
+
+/** What others in the caller's room say to each other. */
+export const BABBLE: readonly string[] = [
+  'He told her that nobody knew when the children would be coming home from the lake.',
+  'And then we walked along the river until it was too dark to see the other side.',
+  'The soup was far too salty, but the bread and the cheese were very good indeed.',
+  'If the weather stays like this we might as well sit outside with everybody else.',
+  'They have been building that road for years and there is still no end in sight.',
+  'Did you see the game last night, the one that went on until after midnight.',
+]
+
+export const VOICES: readonly string[] = ['slt', 'rms', 'awb', 'kal16']

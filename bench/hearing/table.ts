@@ -1,0 +1,59 @@
+import { table } from '../tables.ts'
+import type { ConditionResult, EmptyResult, HearingReport } from './run.ts'
+
+/** The two halves side by side, and what is to be quoted: the worse. */
+export function formatHearing(reports: readonly HearingReport[]): string[] {
+  return [
+    `labelled calls, ${reports[0]!.conditions[0]!.calls} of each condition in each half; build: those the chain was tuned on, held: the others`,
+    ...table([
+      [
+        '',
+        ...reports.flatMap(({ half }) => [`${half}: words`, 'wrong', 'by hand', 'lost at begin', 'at end', 'unheard']),
+      ],
+      ...reports[0]!.conditions.map(({ name }, i) => [
+        name,
+        ...reports.flatMap(({ conditions }) => cellsOf(conditions[i]!)),
+      ]),
+    ]),
+    'wrong: word errors of the whole chain; by hand: of the same recogniser, given what was said cut out by its label; lost: words that',
+    'are missing before the first and behind the last that was heard right, beyond those missing by hand; unheard: calls without a word.',
+    ...reports.map(
+      ({ half, conditions }) =>
+        `${half}: in quiet ${quietLoss(conditions)} of all words were lost at beginnings and ends.`,
+    ),
+    '',
+    'nobody speaks, an announcement of 6 s is played at once, half a minute',
+    ...table([
+      ['', ...reports.flatMap(({ half }) => [`${half}: declared`, 'heard', 'took', 'words'])],
+      ...reports[0]!.empty.map(({ name }, i) => [name, ...reports.flatMap(({ empty }) => emptyCells(empty[i]!))]),
+    ]),
+    'declared: times that speech was declared; heard: of the announcement; took: of its length; words: that the recogniser made of it.',
+  ]
+}
+
+const percent = (part: number, whole: number): string => `${((100 * part) / Math.max(1, whole)).toFixed(1)} %`
+
+const cellsOf = ({ words, errors, errorsByHand, lostAtBegin, lostAtEnd, unheard }: ConditionResult): string[] => [
+  String(words),
+  percent(errors, words),
+  percent(errorsByHand, words),
+  String(lostAtBegin),
+  String(lostAtEnd),
+  String(unheard),
+]
+
+const emptyCells = ({ declared, heardShare, tookShare, words }: EmptyResult): string[] => [
+  String(declared),
+  percent(heardShare, 1),
+  tookShare === null ? 'for ever' : percent(tookShare, 1),
+  String(words.split(' ').filter(word => word !== '').length),
+]
+
+function quietLoss(conditions: readonly ConditionResult[]): string {
+  const quiet = conditions.filter(({ isQuiet }) => isQuiet)
+  const lost = quiet.reduce((sum, { lostAtBegin, lostAtEnd }) => sum + lostAtBegin + lostAtEnd, 0)
+  return percent(
+    lost,
+    quiet.reduce((sum, { words }) => sum + words, 0),
+  )
+}

@@ -1,0 +1,153 @@
+import type { Frame } from './audio.ts'
+import { NARROWBAND_HZ } from './audio.ts'
+import { SILENCE_DBOV } from './level.ts'
+
+/** Centres of the bands, an octave apart: noise seldom fills all of them, and a voice stands out of one at least [Hz]. */
+const BANDS_HZ = [350, 800, 1600, 3000]
+const QUALITY = 1
+/** Each level is the mean of so many frames: noise of few frequencies sways from one to the next. */
+const SMOOTHED_FRAMES = 3
+/** Who speaks takes a breath or closes the lips within this: twelve parts of eight frames, some two seconds. */
+const PART_FRAMES = 8
+const PARTS = 12
+/** Empty frames at the beginning are those before the first packet; more are a line without any noise. */
+const MAX_EMPTY = 25
+/** Fewer frames tell nothing of the noise; who speaks in the first of them is heard in the next. */
+const LEAST_FRAMES = 5
+/** The least of many levels lies below their mean [dB]. */
+const BIAS_DB = 2
+
+/** What was taken for speech must stand out of itself by so much more to be taken for it again, more still the next time [dB]. */
+const LEARNT_DB = 9
+const MAX_LEARNT_DB = 18
+/** That is forgotten bit by bit: 1 dB in a second [dB per frame]. */
+const FORGOTTEN_DB = 0.02
+
+/** How soon the mean follows: in a second [share of a frame]. */
+const FOLLOWING = 0.02
+
+/**
+ * Follows the noise of a stream, band by band. Steady noise is the least level of the last two seconds (minimum statistics): it falls
+ * at once and rises within two seconds, however far. Noise that sways, as other people's voices do, is the mean of what was there while
+ * nobody spoke to us.
+ */
+export class NoiseFloor {
+  readonly #bands = BANDS_HZ.map(hz => new Band(hz))
+  #frames = 0
+  #empty = 0
+  #aboveDb = 0
+
+  /** By how much the last frames stand out of the noise, in the band where they do most; not at all while too little was heard [dB]. */
+  get aboveDb(): number {
+    return this.#aboveDb
+  }
+
+  /** @param isSpeech it belongs to what is being said to us, and is no noise */
+  write(frame: Frame, isSpeech: boolean): void {
+    // Before the first packet there is no stream.
+    if (this.#frames === 0 && this.#empty < MAX_EMPTY && isEmpty(frame)) {
+      this.#empty++
+      return
+    }
+    this.#frames++
+    let above = Number.NEGATIVE_INFINITY
+    for (let i = 0; i < this.#bands.length; i++)
+      above = Math.max(above, this.#bands[i]!.write(frame, this.#frames, isSpeech))
+    this.#aboveDb = this.#frames < LEAST_FRAMES ? 0 : above
+  }
+
+  /** What was taken for speech for the last second or more is noise. */
+  learn(): void {
+    for (const band of this.#bands) band.learn()
+  }
+
+  /** Another stream begins. */
+  reset(): void {
+    for (const band of this.#bands) band.reset()
+    this.#frames = 0
+    this.#empty = 0
+    this.#aboveDb = 0
+  }
+}
+
+const isEmpty = (frame: Frame): boolean => {
+  for (let i = 0; i < frame.length; i++) if (frame[i] !== 0) return false
+  return true
+}
+
+/** One band: a second-order band-pass (RBJ's cookbook, constant peak gain), its level and the least of it. */
+class Band {
+  readonly #gain: number
+  readonly #back1: number
+  readonly #back2: number
+  #in1 = 0
+  #in2 = 0
+  #out1 = 0
+  #out2 = 0
+  readonly #energies = new Float64Array(SMOOTHED_FRAMES)
+  /** The least of each part, as a ring, and of the part under way [dB]. */
+  readonly #least = new Float64Array(PARTS)
+  #leastNow = 0
+  /** Of the last second, and of what was no speech [dB]. */
+  #meanDb = 0
+  #noiseDb = 0
+  /** What was learnt to be noise [dB]. */
+  #learntDb = SILENCE_DBOV
+
+  constructor(hz: number) {
+    const angle = (2 * Math.PI * hz) / NARROWBAND_HZ
+    const width = Math.sin(angle) / (2 * QUALITY)
+    this.#gain = width / (1 + width)
+    this.#back1 = (-2 * Math.cos(angle)) / (1 + width)
+    this.#back2 = (1 - width) / (1 + width)
+    this.reset()
+  }
+
+  /** @returns how far above the floor it is [dB] */
+  write(frame: Frame, count: number, isSpeech: boolean): number {
+    this.#energies[count % SMOOTHED_FRAMES] = this.#energyOf(frame)
+    const smoothed = Math.min(count, SMOOTHED_FRAMES)
+    let sum = 0
+    for (let i = 0; i < SMOOTHED_FRAMES; i++) sum += this.#energies[i]!
+    const level = Math.max(SILENCE_DBOV, 10 * Math.log10(sum / smoothed / 32_768 ** 2))
+    if (level < this.#leastNow) this.#leastNow = level
+    if (count % PART_FRAMES === 0) {
+      this.#least[(count / PART_FRAMES) % PARTS] = this.#leastNow
+      this.#leastNow = Number.POSITIVE_INFINITY
+    }
+    let least = this.#leastNow
+    for (let i = 0; i < PARTS; i++) if (this.#least[i]! < least) least = this.#least[i]!
+    const steady = least + BIAS_DB
+    if (count === LEAST_FRAMES) this.#noiseDb = this.#meanDb = steady
+    this.#meanDb += FOLLOWING * (level - this.#meanDb)
+    if (!isSpeech) this.#noiseDb += FOLLOWING * (level - this.#noiseDb)
+    this.#learntDb -= FORGOTTEN_DB
+    return level - Math.max(steady, this.#noiseDb, this.#learntDb)
+  }
+
+  learn(): void {
+    this.#learntDb = Math.min(Math.max(this.#learntDb, this.#meanDb) + LEARNT_DB, this.#meanDb + MAX_LEARNT_DB)
+  }
+
+  #energyOf(frame: Frame): number {
+    let energy = 0
+    for (let i = 0; i < frame.length; i++) {
+      const sample = frame[i]!
+      const out = this.#gain * (sample - this.#in2) - this.#back1 * this.#out1 - this.#back2 * this.#out2
+      this.#in2 = this.#in1
+      this.#in1 = sample
+      this.#out2 = this.#out1
+      this.#out1 = out
+      energy += out * out
+    }
+    return energy / frame.length
+  }
+
+  reset(): void {
+    this.#in1 = this.#in2 = this.#out1 = this.#out2 = 0
+    this.#energies.fill(0)
+    this.#learntDb = SILENCE_DBOV
+    this.#least.fill(Number.POSITIVE_INFINITY)
+    this.#leastNow = Number.POSITIVE_INFINITY
+  }
+}

@@ -1,0 +1,77 @@
+// Own process: flite speaks in threads here, for a while.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { type Heard, hear } from '../../../bench/hearing/chain.ts'
+import { CallMaker, CONDITIONS, EMPTY_CONDITIONS, type LabelledCall } from '../../../bench/hearing/labelled-calls.ts'
+import { Prompts } from '../../../media/prompts.ts'
+import { suite } from '../../harness.ts'
+
+/** Calls of each condition; `npm run bench -- --hearing` has more of them, and a recogniser. */
+const CALLS = 2
+const LIMIT = { timeoutMs: 120_000 }
+/** So little of a word may be missing [samples]: the lips before a "b", the air behind an "s". */
+const ALLOWED = 8 * 140
+
+const dataDir = mkdtempSync(join(tmpdir(), 'tandem-test-'))
+const prompts = new Prompts({ sampleRateHz: 8000 })
+const maker = new CallMaker('build')
+
+const test = suite('media/speech/labelled-calls')
+test.after(async () => {
+  await Promise.all([maker.close(), prompts.close()])
+  rmSync(dataDir, { recursive: true })
+})
+
+type Case = { name: string; call: LabelledCall; heard: Heard }
+
+async function* casesOf(conditions: typeof CONDITIONS): AsyncGenerator<Case> {
+  for (const condition of conditions) {
+    for (let number = 0; number < CALLS; number++) {
+      const call = await maker.make(condition, number)
+      const heard = await hear(call, { dataDir, prompts, ear: null })
+      yield { name: `${condition.name}, call ${number}`, call, heard }
+    }
+  }
+}
+
+/** One utterance is what was said, from its first word to its last. */
+function assertWhole({ name, call, heard }: Case): void {
+  assert.is(heard.utterances.length, 1, name)
+  const { from, to } = heard.utterances[0]!
+  assert.ok(from - call.from < ALLOWED, `${name}: ${(from - call.from) / 8} ms are missing at the beginning`)
+  assert.ok(call.to - to < ALLOWED, `${name}: ${(call.to - to) / 8} ms are missing at the end`)
+}
+
+test(
+  'no word is lost in quiet: loud and soft, one second after our loud answer, and over it',
+  async () => {
+    for await (const made of casesOf(CONDITIONS.filter(({ isQuiet }) => isQuiet))) assertWhole(made)
+  },
+  LIMIT,
+)
+
+test(
+  'a voice 10 and 20 dB above steady noise is heard whole, and its end is found',
+  async () => {
+    const steady = CONDITIONS.filter(({ name }) => /^(white|car|fan).*(10|20) dB/.test(name))
+    assert.is(steady.length, 6)
+    for await (const made of casesOf(steady)) assertWhole(made)
+  },
+  LIMIT,
+)
+
+test(
+  'loud steady noise and our own echo silence nothing: the announcement is heard to its end without a pause',
+  async () => {
+    for (const condition of EMPTY_CONDITIONS.filter(({ name }) => !name.startsWith('babble'))) {
+      const heard = await hear(await maker.make(condition, 0), { dataDir, prompts, ear: null })
+      assert.is(heard.declared, 0, condition.name)
+      assert.ok(heard.answerHeard! > 0.99, condition.name)
+    }
+  },
+  LIMIT,
+)
+
+test.run()
