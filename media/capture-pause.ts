@@ -62,9 +62,14 @@ export class CapturePause {
     return this.#go('resume') ?? { failure: 'conflict', message: 'not paused' }
   }
 
+  /** Its time is over. */
+  isDue(now: number): boolean {
+    return now >= this.#deadline
+  }
+
   /** The new state when the deadline has ended the pause, else null; call it every tick. */
   advance(now: number): CaptureState | null {
-    return now < this.#deadline ? null : this.#go('deadline')
+    return this.isDue(now) ? this.#go('deadline') : null
   }
 
   /** The leg or room is over: the new state when that ended a pause, else null. */

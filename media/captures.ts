@@ -5,10 +5,13 @@ import type { RoomPause } from './room.ts'
 interface Entry {
   target: Target
   pause: CapturePause
+  /** It came with a payment line, which does not outlast it. */
+  isPaymentLine: boolean
 }
 
-/** The key of a leg or room in maps. */
-export const targetId = (target: Target): string => ('legId' in target ? target.legId : target.roomId)
+/** The key of a leg or room in maps: a leg that waits for somebody is in a room of the same ID. */
+export const targetId = (target: Target): string =>
+  'legId' in target ? `leg ${target.legId}` : `room ${target.roomId}`
 
 /** The state of what was never paused. */
 const RUNNING = new CapturePause().state
@@ -20,16 +23,18 @@ const RUNNING = new CapturePause().state
 export class Captures {
   readonly #entries = new Map<string, Entry>()
   readonly #changed: (change: Events['capture.changed']) => void
+  readonly #lineExpired: (legId: string) => void
 
-  /** @param changed called whenever a pause began or ended */
-  constructor(changed: (change: Events['capture.changed']) => void) {
+  /** @param changed called whenever a pause began or ended @param lineExpired the pause of a payment line is about to end by its time */
+  constructor(changed: (change: Events['capture.changed']) => void, lineExpired: (legId: string) => void) {
     this.#changed = changed
+    this.#lineExpired = lineExpired
   }
 
   /** `now` is monotonic, `wallMs` since 1970 [ms]. */
-  pause(request: Request<'capture.pause'>, now: number, wallMs: number): CaptureState | Failure {
+  pause(request: Request<'capture.pause'>, now: number, wallMs: number, isPaymentLine = false): CaptureState | Failure {
     const id = targetId(request.target)
-    const entry = this.#entries.get(id) ?? { target: request.target, pause: new CapturePause() }
+    const entry = this.#entries.get(id) ?? { target: request.target, pause: new CapturePause(), isPaymentLine }
     const state = entry.pause.pause(request, now, wallMs)
     if ('failure' in state) return state
     this.#entries.set(id, entry)
@@ -47,7 +52,12 @@ export class Captures {
 
   /** Ends the pauses whose time is over. */
   advance(now: number): void {
-    for (const entry of this.#entries.values()) if (entry.pause.advance(now) !== null) this.#end(entry, 'deadline')
+    for (const entry of this.#entries.values()) {
+      if (!entry.pause.isDue(now)) continue
+      if (entry.isPaymentLine && 'legId' in entry.target) this.#lineExpired(entry.target.legId)
+      entry.pause.advance(now)
+      this.#end(entry, 'deadline')
+    }
   }
 
   /** The leg or room is gone, and its pause with it. */
@@ -66,7 +76,8 @@ export class Captures {
   /** What all pauses of a room and its legs come to, or null. */
   over(roomId: string, legIds: Iterable<string>): RoomPause | null {
     if (this.#entries.size === 0) return null
-    const states = [roomId, ...legIds].flatMap(id => this.#entries.get(id)?.pause.state ?? [])
+    const ids = [targetId({ roomId }), ...Array.from(legIds, legId => targetId({ legId }))]
+    const states = ids.flatMap(id => this.#entries.get(id)?.pause.state ?? [])
     if (states.length === 0) return null
     return {
       maskDtmf: states.some(state => state.maskDtmf),

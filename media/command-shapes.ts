@@ -147,6 +147,8 @@ const maybe = <T>(shape: Shape<T>): Shape<T> => optional(shape) as Shape<T>
 const jsonObject: Shape<Record<string, unknown>> = (value): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+const pauseSeconds = integer(1, MAX_TIMER_MS / 1000)
+
 const nothing = object<Record<string, never>>({})
 
 /** What the body of each command must look like before anything is done with it: the types of `protocol.ts`, at run time. */
@@ -170,7 +172,13 @@ export const COMMAND_SHAPES: { [N in CommandName]: Shape<Request<N>> } = {
   'leg.check_caller': object({ legId: id, ha1: nullable(line(64)) }),
   'leg.dial': object({ legId: id, target: dialOrBrowser, room, affinity: text(200), timeoutS: integer(1, 3600) }),
   'leg.hangup': object({ legId: id, reason }),
-  'leg.move': object({ legId: id, room, mustExist: boolean, muted: boolean }),
+  'leg.move': object<Request<'leg.move'>>({
+    legId: id,
+    room,
+    mustExist: boolean,
+    muted: boolean,
+    payment: maybe(object({ maxSeconds: pauseSeconds, reason: text(1000), maskDtmf: boolean })),
+  }),
   'leg.update': object<Request<'leg.update'>>({
     legId: id,
     muted: optional(boolean) as Shape<boolean>,
@@ -208,7 +216,7 @@ export const COMMAND_SHAPES: { [N in CommandName]: Shape<Request<N>> } = {
   'room.close': object({ roomId: id, reason }),
   'capture.pause': object({
     target,
-    maxSeconds: integer(1, MAX_TIMER_MS / 1000),
+    maxSeconds: pauseSeconds,
     reason: text(1000),
     maskDtmf: boolean,
     destinationLegId: nullable(id),

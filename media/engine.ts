@@ -16,6 +16,7 @@ import type {
   Events,
   Failure,
   MediaEvent,
+  PaymentPause,
   Request,
   RoomSpec,
   StreamSnapshot,
@@ -91,7 +92,10 @@ export class Engine implements LegHooks {
   readonly #opening = new Map<string, { isGivenUp: boolean }>()
   readonly #rooms: Rooms<Member>
   readonly #streams: Streams
-  readonly #captures = new Captures(change => this.#captureChanged(change))
+  readonly #captures = new Captures(
+    change => this.#captureChanged(change),
+    legId => this.#paymentExpired(legId),
+  )
   readonly #recordings: Recordings
   readonly #transcripts: Transcripts
   readonly #heard = newHearingCounters()
@@ -198,13 +202,17 @@ export class Engine implements LegHooks {
     return this.#read(member)
   }
 
-  move({ legId, room: spec, mustExist, muted }: Request<'leg.move'>): EngineLeg | Failure {
+  move({ legId, room: spec, mustExist, muted, payment }: Request<'leg.move'>): EngineLeg | Failure {
     const member = this.#members.get(legId)
     if (member === undefined) return noLeg(legId)
     const target = this.#rooms.get(spec.roomId)
     if (mustExist && target === undefined) return { failure: 'not_found', message: `no room ${spec.roomId}` }
-    if (target !== undefined && target === member.room) return this.#read(member)
-    if (target?.full === true) return roomFull(spec.roomId)
+    const isThere = target !== undefined && target === member.room
+    if (!isThere && target?.full === true) return roomFull(spec.roomId)
+    // Before it is heard by anybody: the pause goes with the leg.
+    const refused = payment === undefined ? null : this.#pauseFor(legId, payment)
+    if (refused !== null) return refused
+    if (isThere) return this.#read(member)
     this.#rooms.leave(member)
     member.dialogue.leaveRoom()
     member.leg.muted = muted
@@ -212,6 +220,21 @@ export class Engine implements LegHooks {
     member.leg.hears = null
     this.#rooms.enter(member, spec)
     return this.#read(member)
+  }
+
+  /** Null: it is on, by this or since an earlier command. */
+  #pauseFor(legId: string, payment: PaymentPause): Failure | null {
+    const request = { ...payment, target: { legId }, destinationLegId: legId }
+    const paused = this.#captures.pause(request, this.#options.now(), Date.now(), true)
+    return isFailure(paused) && paused.failure !== 'conflict' ? paused : null
+  }
+
+  /** The connection ends with its pause: first the two are apart, then the pause is over, then the line is told. */
+  #paymentExpired(legId: string): void {
+    const member = this.#members.get(legId)
+    if (member === undefined) return
+    this.#rooms.leave(member)
+    this.#options.end(legId, 'max_duration')
   }
 
   update({ legId, muted, deaf, heardBy, hears }: Request<'leg.update'>): EngineLeg | Failure {

@@ -85,6 +85,7 @@ export class Streams {
 
   /** A key of a leg, for the streams of its call and of its room. */
   key(legId: string, roomId: string | null, key: string): void {
-    for (const { targetId: id, stream } of this.#entries.values()) if (id === legId || id === roomId) stream.dtmf(key)
+    const ids = [targetId({ legId }), ...(roomId === null ? [] : [targetId({ roomId })])]
+    for (const { targetId: id, stream } of this.#entries.values()) if (ids.includes(id)) stream.dtmf(key)
   }
 }

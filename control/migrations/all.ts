@@ -27,6 +27,7 @@ import { capturePauses } from './107-capture-pauses.ts'
 import { inboundLookups } from './108-inbound-lookups.ts'
 import { transcriptFailures } from './108-transcript-failures.ts'
 import { dueCallbacks } from './109-due-callbacks.ts'
+import { paymentRings } from './110-payment-rings.ts'
 import { jobOwners } from './150-job-owners.ts'
 import { heartbeats } from './151-heartbeats.ts'
 import { registeredNodes } from './152-registered-nodes.ts'
@@ -62,6 +63,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '108-inbound-lookups': inboundLookups,
   '108-transcript-failures': transcriptFailures,
   '109-due-callbacks': dueCallbacks,
+  '110-payment-rings': paymentRings,
   '150-job-owners': jobOwners,
   '151-heartbeats': heartbeats,
   '152-registered-nodes': registeredNodes,

@@ -1,4 +1,4 @@
-import type { EndedReason, MediaSnapshot } from '../../media/protocol.ts'
+import type { EndedReason, MediaSnapshot, PaymentPause } from '../../media/protocol.ts'
 import { closeSoftphones } from '../agents/shut-out.ts'
 import type { CallCentrePort, Seats } from '../calls/call-centre-port.ts'
 import type { FollowUp, Of } from '../calls/event-handler.ts'
@@ -56,13 +56,18 @@ export class CallCentre implements CallCentrePort {
   async ringLed(
     trx: Trx,
     tenant: Tenant,
-    { ringId, callId, target, at }: { ringId: string; callId: string; target: RungParty; at: string },
+    {
+      ringId,
+      target,
+      ...by
+    }: { ringId: string; callId: string; target: RungParty; at: string; payment?: PaymentPause },
   ): Promise<void> {
-    const ring = await ringParty(this.#deps, trx, tenant, { id: ringId, callId, target, purpose: 'led', at })
+    const { callId, at } = by
+    const ring = await ringParty(this.#deps, trx, tenant, { id: ringId, target, purpose: 'led', ...by })
     if (ring !== null) return
     const devices = target.type === 'user' ? await this.#deps.devicesOf(trx, tenant, target.id, new Date(at)) : null
     const reason = devices?.length === 0 ? 'no_answer' : 'busy'
-    await this.#deps.led?.told(trx, tenant, callId, { kind: 'ring_ended', ringId, reason })
+    await this.#deps.led?.told(trx, tenant, callId, { kind: 'ring_ended', ringId, reason, talked: false })
   }
 
   /** Who was rung for a program talks with its caller from now on as any agent does. */

@@ -19,10 +19,10 @@ export type HandOver = (
   given: { callId: string; legId: string; program: Program; at: string },
 ) => Promise<boolean>
 
-/** How it went with whom a program had rung. `ended` with reason null: they had answered, and have hung up. */
+/** How it went with whom a program had rung: nobody answered; or who had answered is gone. */
 export type LedRing =
   | { kind: 'ring_answered'; ringId: string; legId: string }
-  | { kind: 'ring_ended'; ringId: string; reason: EndedReason | null }
+  | { kind: 'ring_ended'; ringId: string; reason: EndedReason; talked: boolean }
 
 /** The programs that lead calls, as far as queues know them. */
 export interface LedCalls {

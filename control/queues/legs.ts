@@ -6,6 +6,7 @@ import {
   type Failure,
   isFailure,
   isPublicAddress,
+  type PaymentPause,
 } from '../../media/protocol.ts'
 import { CODECS } from '../calls/codecs.ts'
 import { affinityOf, ownRoom } from '../calls/decide.ts'
@@ -293,7 +294,9 @@ async function bridge(deps: CallCentreDeps, media: MediaPort, { leg, call, tenan
   const isSupervisor = ring.purpose === 'supervise'
   const room = ownRoom({ ...call, target: call.target === 'echo' ? 'park' : call.target })
   const isFirst = ring.purpose === 'callback' || ring.purpose === 'placed'
-  const moved = await media.request('leg.move', { legId: leg.id, room, mustExist: !isFirst, muted: isSupervisor })
+  const payment = ring.payment === null ? {} : { payment: JSON.parse(ring.payment) as PaymentPause }
+  const place = { legId: leg.id, room, mustExist: !isFirst, muted: isSupervisor }
+  const moved = await media.request('leg.move', { ...place, ...payment })
   if (isFailure(moved)) return moved
   if (isSupervisor) {
     const update = await superviseAs(db, tenant, ring.mode, call.id)

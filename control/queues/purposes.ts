@@ -25,7 +25,7 @@ interface Happening {
 interface Purpose {
   answered(happening: Happening, leg: ParticipantRow): Promise<void>
   failed(happening: Happening, reason: EndedReason): Promise<void>
-  over(happening: Happening): Promise<void>
+  over(happening: Happening, reason: EndedReason): Promise<void>
 }
 
 const queue: Purpose = {
@@ -94,11 +94,11 @@ const led: Purpose = {
   },
   async failed({ deps, trx, tenant, ring, at }, reason) {
     if (ring.user_id !== null) await missedRing(trx, tenant, ring.user_id, { isAway: false, at })
-    await deps.led?.told(trx, tenant, ring.call_id, { kind: 'ring_ended', ringId: ring.id, reason })
+    await deps.led?.told(trx, tenant, ring.call_id, { kind: 'ring_ended', ringId: ring.id, reason, talked: false })
   },
-  async over({ deps, trx, tenant, ring, at }) {
+  async over({ deps, trx, tenant, ring, at }, reason) {
     await agentFree(trx, tenant, ring, at)
-    await deps.led?.told(trx, tenant, ring.call_id, { kind: 'ring_ended', ringId: ring.id, reason: null })
+    await deps.led?.told(trx, tenant, ring.call_id, { kind: 'ring_ended', ringId: ring.id, reason, talked: true })
   },
 }
 

@@ -49,7 +49,7 @@ export async function ringLegEnded(
     if (others.length === 0 || end.reason === 'rejected') await ringFailed(deps, trx, ring, end.reason, at)
   } else if (ring.leg_id === leg.id) {
     await finishRing(trx, tenant, ring, { reason: end.reason })
-    await PURPOSES[ring.purpose].over({ deps, trx, tenant, ring, at })
+    await PURPOSES[ring.purpose].over({ deps, trx, tenant, ring, at }, end.reason)
   }
 }
 

@@ -1,4 +1,4 @@
-import type { EndedReason, SipTransport } from '../../media/protocol.ts'
+import type { EndedReason, PaymentPause, SipTransport } from '../../media/protocol.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
 import { nodeOf } from '../databases/node.ts'
 import { newId } from '../ids.ts'
@@ -37,6 +37,8 @@ export interface NewRing {
   timeoutS: number
   /** Of purpose `placed`. */
   onward?: Onward
+  /** Of a payment line. */
+  payment?: PaymentPause | undefined
 }
 
 /** In `leave_prompt`: what is heard before the call ends. */
@@ -73,6 +75,7 @@ export async function holdLine(
     deadline: at,
     leg_id: legId,
     mode: null,
+    payment: null,
     node_id: nodeOf(trx),
   }
   return insertRing(trx, row)
@@ -108,6 +111,7 @@ export async function startRing(trx: Trx, tenant: Tenant, ring: NewRing, at: str
     deadline: new Date(Date.parse(at) + ring.timeoutS * 1000 + GRACE_MS).toISOString(),
     leg_id: null,
     mode: ring.mode,
+    payment: ring.payment === undefined ? null : JSON.stringify(ring.payment),
     node_id: (await mainLeg(trx, tenant, ring.callId))?.node_id ?? nodeOf(trx),
   }
   if (!(await insertRing(trx, row))) return null

@@ -34,6 +34,8 @@ export interface RingTable extends TenantColumns {
   leg_id: string | null
   /** How a supervisor listens: monitor, whisper, barge. */
   mode: string | null
+  /** JSON of `PaymentPause`: a payment line, which is connected with its capture pause or not at all. Null: somebody else. */
+  payment: string | null
   /** The node whose media process has its legs: the call's. */
   node_id: string
 }

@@ -1,4 +1,4 @@
-import type { EndedReason } from '../../media/protocol.ts'
+import type { EndedReason, PaymentPause } from '../../media/protocol.ts'
 import type { EventType } from '../events/catalog.ts'
 import { appendEvent } from '../events/log.ts'
 import { settingsOf } from '../resources/queues/store.ts'
@@ -103,6 +103,7 @@ export async function ringParty(
     purpose: RingPurpose
     at: string
     mode?: string | null
+    payment?: PaymentPause | undefined
   },
 ): Promise<RingRow | null> {
   const common = { ...named, callId, purpose, mode, queueId: null, callbackId: null, timeoutS: DIRECT_TIMEOUT_S }

@@ -10,6 +10,7 @@ import type {
   ListenSpec,
   MediaSnapshot,
   MediaStats,
+  PaymentPause,
   PlaySource,
   RoomSpec,
   SrtpPolicy,
@@ -56,8 +57,14 @@ export interface Commands {
     reply: LegSnapshot
   }
   'leg.hangup': { request: { legId: string; reason: EndedReason }; reply: Ok }
-  /** Moves a leg to another room; `mustExist`: failure `not_found` when that room is gone. */
-  'leg.move': { request: { legId: string; room: RoomSpec; mustExist: boolean; muted: boolean }; reply: LegSnapshot }
+  /**
+   * Moves a leg to another room; `mustExist`: failure `not_found` when that room is gone. `payment`: the leg is a payment line, and is
+   * never in the room without a capture pause of its own, from its first frame: when that has lasted `maxSeconds`, the leg ends.
+   */
+  'leg.move': {
+    request: { legId: string; room: RoomSpec; mustExist: boolean; muted: boolean; payment?: PaymentPause }
+    reply: LegSnapshot
+  }
   /**
    * Who hears whom. `heardBy`: only these legs of the room hear it (a whisper); `hears`: it hears only these; null: all. What
    * is absent stays. A leg that nobody hears and that hears all is a monitor: it is in no recording's mix of the others.

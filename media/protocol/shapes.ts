@@ -184,6 +184,13 @@ export interface CaptureState {
   maskDtmf: boolean
 }
 
+/** The capture pause that a payment line brings with it. */
+export interface PaymentPause {
+  maxSeconds: number
+  reason: string
+  maskDtmf: boolean
+}
+
 /** What a capture pause, a stream or a recording is attached to: one party's leg, or all of a room. */
 export type Target = { legId: string } | { roomId: string }
 

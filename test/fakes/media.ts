@@ -416,13 +416,14 @@ export class FakeMedia {
     this.emit('room.closed', { roomId })
   }
 
-  #move({ legId, room, mustExist, muted }: Commands['leg.move']['request']): object {
+  #move({ legId, room, mustExist, muted, payment }: Commands['leg.move']['request']): object {
     const members = this.rooms.get(room.roomId)
     if (mustExist && members === undefined) return notFound(room.roomId)
     if ((members?.size ?? 0) >= room.maxMembers) return { failure: 'capacity', message: 'the room is full' }
     return this.#withLeg(legId, leg => {
       leg.muted = muted
       leg.playing = false
+      if (payment !== undefined) this.#pause({ ...payment, target: { legId }, destinationLegId: legId })
       if (leg.roomId !== null) this.#leave(legId, leg.roomId)
       this.#enter(leg, room)
       return leg

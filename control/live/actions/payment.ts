@@ -1,4 +1,4 @@
-import { isFailure } from '../../../media/protocol.ts'
+import type { EndedReason } from '../../../media/protocol.ts'
 import type { Db } from '../../store.ts'
 import { forTenant, type Tenant } from '../../tenancy.ts'
 import type { ActionOutcome, ActionScene } from '../flow-play.ts'
@@ -10,11 +10,22 @@ export interface PaymentParts extends CentreParts {
 
 const failed = (outcome: string): ActionOutcome => ({ status: 'failed', outcome, output: null })
 
+/** How a connection ends that the payment line has not ended itself. */
+const CUT_SHORT: readonly EndedReason[] = [
+  'max_duration',
+  'rtp_timeout',
+  'session_expired',
+  'trunk_error',
+  'media_failed',
+  'internal_error',
+]
+
 /**
  * Puts the caller through to the payment line: the node's target, else the organisation's first payment number. While they are
  * connected all capture is paused and the caller's keys reach the payment line alone; we never hold a card number. `paid`: the
- * payment line has ended the connection, as it does when it is done. The pause stands on the payment line's leg: it covers the
- * conversation, ends with that leg whatever becomes of this process, and a pause of the caller's own is none of its business.
+ * payment line has ended the connection, as it does when it is done. The pause and the connection are one command (`leg.move` with
+ * `payment`), whichever process sends it: the pause stands on the payment line's leg, covers the conversation from its first frame,
+ * and neither outlives the other whatever becomes of this process. A pause of the caller's own is none of its business.
  */
 export async function payment(parts: PaymentParts, scene: ActionScene): Promise<ActionOutcome> {
   const { stage, request } = scene
@@ -22,23 +33,11 @@ export async function payment(parts: PaymentParts, scene: ActionScene): Promise<
   const line = pci.enabled && stage.tenant.livemode ? await paymentLine(parts, scene) : null
   if (line === null) return failed('failed')
   await scene.flush()
-  const reaching = await reach(parts, scene, { type: 'number', to: line }, scene.memo as ReachMemo | null)
+  const pause = { maxSeconds: pci.maxSeconds, reason: 'payment', maskDtmf: pci.maskDtmf }
+  const memo = scene.memo as ReachMemo | null
+  const reaching = await reach(parts, scene, { type: 'number', to: line }, memo, { payment: pause })
   if (reaching.reached !== 'answered') return failed(reaching.reached)
-  const { legId, ringId } = reaching
-  const paused = await stage.request('capture.pause', {
-    target: { legId },
-    maxSeconds: pci.maxSeconds,
-    reason: 'payment',
-    maskDtmf: pci.maskDtmf,
-    destinationLegId: legId,
-  })
-  // A conflict: it was paused before a restart. Not there: the line has hung up.
-  if (isFailure(paused) && paused.failure !== 'conflict' && paused.failure !== 'not_found') {
-    await stage.request('leg.hangup', { legId, reason: 'internal_error' })
-    await untilGone(stage, ringId)
-    return failed('failed')
-  }
-  await untilGone(stage, ringId)
+  if (CUT_SHORT.includes(await untilGone(stage, reaching.ringId))) return failed('failed')
   return { status: 'succeeded', outcome: 'paid', output: String(request.input.amount ?? '') }
 }
 

@@ -1,3 +1,4 @@
+import type { EndedReason, PaymentPause } from '../../../media/protocol.ts'
 import { ownRoom } from '../../calls/decide.ts'
 import { newId } from '../../ids.ts'
 import type { LedRing } from '../../queues/deps.ts'
@@ -20,7 +21,11 @@ export interface CentreParts {
   /** Puts the call into a queue or a conference room, in this transaction. */
   leadTo: (trx: Trx, tenant: Tenant, led: Led, target: { type: 'queue' | 'room'; id: string }) => Promise<void>
   /** Rings all devices of somebody at once, for this call; an input tells who answered, or why nobody did. */
-  ring: (trx: Trx, tenant: Tenant, ring: { ringId: string; callId: string; target: Party; at: string }) => Promise<void>
+  ring: (
+    trx: Trx,
+    tenant: Tenant,
+    ring: { ringId: string; callId: string; target: Party; at: string; payment?: PaymentPause },
+  ) => Promise<void>
   /** Whoever answered has the caller from now on. */
   putThrough: (trx: Trx, tenant: Tenant, led: Led) => Promise<void>
   /** Sends what was written. */
@@ -39,13 +44,14 @@ type Reaching = Pick<ActionScene, 'stage' | 'remember'>
 
 /**
  * Rings somebody for the caller, who hears it ring meanwhile. Resolves when they are in the caller's room, or will not be. `memo`: of a
- * ring that was under way before a restart.
+ * ring that was under way before a restart. `payment`: they are a payment line, and whoever brings them in brings its pause in.
  */
 export async function reach(
   { ring, drive }: CentreParts,
   { stage, remember }: Reaching,
   party: Party,
   memo: ReachMemo | null,
+  pause: { payment?: PaymentPause } = {},
 ): Promise<{ reached: 'answered'; ringId: string; legId: string } | { reached: Exclude<Reached, 'answered'> }> {
   if (memo !== null && memo.legId !== null) return { reached: 'answered', ringId: memo.ringId, legId: memo.legId }
   const { tenant, call, legId: callerLeg } = stage
@@ -54,7 +60,7 @@ export async function reach(
     const at = stage.now().toISOString()
     await remember(
       { ringId, legId: null },
-      { also: trx => ring(trx, tenant, { ringId, callId: call.id, target: party, at }) },
+      { also: trx => ring(trx, tenant, { ringId, callId: call.id, target: party, at, ...pause }) },
     )
     await stage.request('leg.play', ringback(callerLeg, ringId))
     drive()
@@ -63,7 +69,8 @@ export async function reach(
   await stage.request('leg.stop_play', { legId: callerLeg })
   if (told.kind === 'ring_ended') return { reached: reasonOf(told) }
   // The call centre brings them in as well; here it is to have happened.
-  await stage.request('leg.move', { legId: told.legId, room: ownRoom(call), mustExist: true, muted: false })
+  const place = { legId: told.legId, room: ownRoom(call), mustExist: true, muted: false }
+  await stage.request('leg.move', { ...place, ...pause })
   await remember({ ringId, legId: told.legId })
   return { reached: 'answered', ringId, legId: told.legId }
 }
@@ -86,13 +93,14 @@ async function untilTold(stage: ActionScene['stage'], ringId: string): Promise<L
     const told = await stage.until(input =>
       (input.kind === 'ring_answered' || input.kind === 'ring_ended') && input.ringId === ringId ? input : null,
     )
-    return told ?? { kind: 'ring_ended', ringId, reason: 'internal_error' }
+    return told ?? { kind: 'ring_ended', ringId, reason: 'internal_error', talked: false }
   } finally {
     stage.isRinging = false
   }
 }
 
-/** Resolves when whoever was reached is gone. */
-export async function untilGone(stage: ActionScene['stage'], ringId: string): Promise<void> {
-  await untilTold(stage, ringId)
+/** Resolves when whoever was reached is gone, to why. */
+export async function untilGone(stage: ActionScene['stage'], ringId: string): Promise<EndedReason> {
+  const told = await untilTold(stage, ringId)
+  return told.kind === 'ring_ended' ? told.reason : untilGone(stage, ringId)
 }
