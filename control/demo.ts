@@ -1,5 +1,6 @@
 import { CODECS } from './calls/codecs.ts'
 import type { InboundRouteRow } from './calls/tables.ts'
+import { insertConnection } from './connections/networks.ts'
 import { seedAssistant } from './demo-assistant.ts'
 import { newId } from './ids.ts'
 import type { PassageSearch } from './kb/search.ts'
@@ -40,7 +41,7 @@ export async function seedDemo(
 ): Promise<void> {
   const tables = forTenant(trx, tenant)
   const times = { created: at, updated: at }
-  await tables.insert('connections', {
+  await insertConnection(trx, tenant, {
     id: newId('connection'),
     name: 'Local phones',
     kind: 'peer',

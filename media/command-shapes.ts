@@ -38,6 +38,7 @@ const MAX_MEMBERS = 10_000
 const MAX_IDS = 10_000
 /** Far ends that are kept up with. */
 const MAX_CONNECTIONS = 10_000
+const MAX_NETWORKS = 100_000
 /** Characters of a text that is spoken. */
 const MAX_SPOKEN = 10_000
 const HOST = /^[A-Za-z0-9._:-]{1,253}$/
@@ -248,6 +249,7 @@ export const COMMAND_SHAPES: { [N in CommandName]: Shape<Request<N>> } = {
     minExpiresS: nullable(integer(1, 86_400)),
   }),
   'connections.set': object({ connections: list(connection, MAX_CONNECTIONS) }),
+  'sources.set': object({ networks: list(line(50), MAX_NETWORKS) }),
   'browser.close': object({ browserId: id, code: integer(1000, 4999), reason: line(120) }),
   'browser.refuse': object({ browserId: id, status: integer(400, 599), body: jsonObject }),
   'browser.admit': object({

@@ -100,6 +100,10 @@ export class CommandTable {
       'sip.register_check': request => registrar.check(request),
       'sip.register_reply': request => registrar.reply(request),
       'connections.set': request => farEnds.set(request),
+      'sources.set': ({ networks }) => {
+        this.#options.switchboard.know(networks)
+        return {}
+      },
       'browser.close': request => browsers.close(request),
       'browser.refuse': request => browsers.refuse(request),
       'browser.admit': request => browsers.admit(request),

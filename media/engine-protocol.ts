@@ -20,6 +20,7 @@ export type ForwardedCommand = Exclude<
   | 'sip.register_check'
   | 'sip.register_reply'
   | 'connections.set'
+  | 'sources.set'
   | 'browser.close'
   | 'browser.refuse'
   | 'browser.admit'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Body, InviteRequest } from '../sip/agent-types.ts'
+import type { Body, InviteRequest, Peer } from '../sip/agent-types.ts'
 import type { DigestResponse } from '../sip/digest.ts'
 import type { AudioCodec, Capabilities, NegotiatedMedia } from '../sip/offer-answer.ts'
 import { PCMA, PCMU } from '../sip/offer-answer.ts'
@@ -40,6 +40,8 @@ export interface Line {
   room: RoomSpec | null
   /** The caller's offer, until it is answered. */
   offer: Body | null
+  /** Where its signalling comes from; null: nobody has answered our call yet. */
+  peer: Peer | null
   /** What the caller proves its account with; null: nothing. */
   digest: DigestResponse | null
   /** Our session ID in descriptions. */

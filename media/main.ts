@@ -131,6 +131,7 @@ function stats(): MediaStats {
   for (const [name, value] of Object.entries({ ...doors.counters, ...browsers.counters })) {
     counters[`browser_${snakeCase(name)}_total`] = value
   }
+  counters.sip_messages_limited_total = sip.messagesLimited
   for (const [name, value] of Object.entries({ ...sip.agentCounters, ...sip.counters })) {
     counters[`sip_${snakeCase(name)}_total`] = value
   }

@@ -9,6 +9,8 @@ const DECISION_MS = 4000
 const RETRY_AFTER_S = 5
 /** Registrations that wait for that at most; further ones are answered 503 at once. */
 const MAX_OPEN = 1000
+/** Of them, those of phones that nobody knows yet. */
+const MAX_OF_STRANGERS = 750
 
 export interface RegistrarOptions {
   emit: (event: MediaEvent) => void
@@ -19,27 +21,26 @@ export class Registrar {
   /** Answered 503: control did not say anything, or too many came at once. */
   refused = 0
   readonly #options: RegistrarOptions
-  readonly #open = new Map<string, NodeJS.Timeout>()
-  #sip!: Pick<SipEndpoint, 'do' | 'checkRegister'>
+  readonly #open = new Map<string, { timer: NodeJS.Timeout; host: string }>()
+  #sip!: Pick<SipEndpoint, 'do' | 'checkRegister' | 'meet'>
 
   constructor(options: RegistrarOptions) {
     this.#options = options
   }
 
-  attach(sip: Pick<SipEndpoint, 'do' | 'checkRegister'>): void {
+  attach(sip: Pick<SipEndpoint, 'do' | 'checkRegister' | 'meet'>): void {
     this.#sip = sip
   }
 
   onRegister({ registerId, algorithm, peer, ...register }: RegisterEvent): void {
     // What we challenge with is MD5 and SHA-256 only.
-    if (this.#open.size >= MAX_OPEN || algorithm === 'SHA-512-256') {
+    const max = peer.isKnown === true ? MAX_OPEN : MAX_OF_STRANGERS
+    if (this.#open.size >= max || algorithm === 'SHA-512-256') {
       this.#unavailable(registerId)
       return
     }
-    this.#open.set(
-      registerId,
-      setTimeout(() => this.#unavailable(registerId), DECISION_MS),
-    )
+    const timer = setTimeout(() => this.#unavailable(registerId), DECISION_MS)
+    this.#open.set(registerId, { timer, host: peer.host })
     const body: Events['sip.register'] = { registerId, algorithm, source: sourceOf(peer), ...register }
     this.#options.emit({ name: 'sip.register', at: new Date().toISOString(), body })
   }
@@ -62,7 +63,9 @@ export class Registrar {
     contacts,
     minExpiresS,
   }: Request<'sip.register_reply'>): Reply<'sip.register_reply'> | Failure {
-    if (!this.#open.has(registerId)) return notOpen(registerId)
+    const open = this.#open.get(registerId)
+    if (open === undefined) return notOpen(registerId)
+    if (sipCode === 200 && contacts.length > 0) this.#sip.meet(open.host)
     this.#answer(registerId, { status: sipCode, contacts, minExpiresS, retryAfterS: null })
     return {}
   }
@@ -73,7 +76,7 @@ export class Registrar {
   }
 
   #forget(registerId: string): void {
-    clearTimeout(this.#open.get(registerId))
+    clearTimeout(this.#open.get(registerId)?.timer)
     this.#open.delete(registerId)
   }
 }

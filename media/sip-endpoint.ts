@@ -11,8 +11,9 @@ import {
   UserAgent,
   type WatchReport,
 } from '../sip/user-agent.ts'
+import { SipGate } from './sip-gate.ts'
 import { SipReach } from './sip-reach.ts'
-import { SipStreams, type SipStreamsOptions } from './sip-streams.ts'
+import { isDialled, SipStreams, type SipStreamsOptions } from './sip-streams.ts'
 
 /** A TLS handshake may take this long [ms]. */
 const HANDSHAKE_MS = 10_000
@@ -41,6 +42,7 @@ export class SipEndpoint {
   readonly #options: SipEndpointOptions
   readonly #agent: UserAgent
   readonly #reach: SipReach
+  readonly #gate = new SipGate()
   readonly #udp: UdpSocket
   readonly #tcp: SipStreams
   readonly #tls: SipStreams
@@ -65,9 +67,10 @@ export class SipEndpoint {
     this.#udp.on('message', (bytes, from) =>
       this.#receive(bytes, { transport: 'udp', host: from.address, port: from.port }),
     )
-    const shared: Pick<SipStreamsOptions, 'receive' | 'failed' | 'counters'> = {
+    const shared: Pick<SipStreamsOptions, 'receive' | 'failed' | 'isKnown' | 'counters'> = {
       receive: (bytes, from) => this.#receive(bytes, from),
       failed: to => this.#failed(to),
+      isKnown: host => this.#gate.isKnown(host, performance.now()),
       counters: this.counters,
     }
     const { tls } = options
@@ -119,6 +122,31 @@ export class SipEndpoint {
     return this.#agent.counters
   }
 
+  /** SIP transactions that run or wait for retransmissions. */
+  get transactionCount(): number {
+    return this.#agent.transactionCount
+  }
+
+  /** Messages that were not looked at, since too many came. */
+  get messagesLimited(): number {
+    return this.#gate.refused
+  }
+
+  /** The networks of connections and phones: strangers cannot take their room. */
+  know(networks: readonly string[]): void {
+    this.#gate.know(networks)
+  }
+
+  /** A phone at this address has registered. */
+  meet(host: string): void {
+    this.#gate.meet(host, performance.now())
+  }
+
+  /** Whether control is to be asked about a call of this peer. */
+  admitsCall({ host, isKnown = false }: Peer): boolean {
+    return isKnown || this.#gate.admitsCall(host, performance.now())
+  }
+
   get sessionCount(): number {
     return this.#agent.sessionCount
   }
@@ -156,7 +184,11 @@ export class SipEndpoint {
   }
 
   #receive(bytes: Uint8Array, from: Peer): void {
-    this.#perform(this.#agent.receive(bytes, this.#reach.from(from), performance.now()))
+    const now = performance.now()
+    const isKnown = isDialled(from) || this.#gate.isKnown(from.host, now)
+    if (!this.#gate.admits(from.host, isKnown, now)) return
+    const peer = this.#reach.from(from)
+    this.#perform(this.#agent.receive(bytes, isKnown ? { ...peer, isKnown } : peer, now))
   }
 
   #perform(actions: Action[]): void {
@@ -187,6 +219,7 @@ export class SipEndpoint {
 
   /** `host`: an address. */
   #sendUdp(bytes: Uint8Array, to: Peer, host: string): void {
+    if (isRequest(bytes)) this.#gate.meet(host, performance.now())
     this.#udp.send(bytes, to.port, host, error => {
       if (error === null) return
       this.counters.sendErrors++
@@ -226,3 +259,7 @@ export class SipEndpoint {
     this.#perform(this.#agent.transportFailed(to, performance.now()))
   }
 }
+
+const RESPONSE = Buffer.from('SIP/2.0 ')
+
+const isRequest = (bytes: Uint8Array): boolean => RESPONSE.compare(bytes, 0, RESPONSE.length) !== 0

@@ -5,6 +5,8 @@ import { clientNetwork } from './protocol.ts'
 
 /** Connections of one transport at most; further ones are refused. */
 const MAX_CONNECTIONS = 2000
+/** Of them, those of hosts that nobody knows: trunks and phones find room in any case. */
+const MAX_OF_STRANGERS = 1500
 /** The same of one client's network (`clientNetwork`), those that still shake hands included. */
 const MAX_PER_NETWORK = 200
 /** A connection that we accepted brings its first message, and each message its end, within this [ms]. */
@@ -30,12 +32,15 @@ export interface SipStreamsOptions {
   /** Begins a connection; `ready` names the event after which it carries messages. */
   dial: (to: Peer) => { socket: Socket; ready: 'connect' | 'secureConnect' }
   receive: (bytes: Uint8Array, from: Peer) => void
+  /** Whether it is a host of a trunk, of a phone, or one that we have called. */
+  isKnown: (host: string) => boolean
   /** What was to be sent there will not arrive. */
   failed: (to: Peer) => void
   counters: SipStreamCounters
-  /** Instead of `PATIENCE_MS` and `MAX_PER_NETWORK`. */
+  /** Instead of `PATIENCE_MS`, `MAX_PER_NETWORK` and `MAX_OF_STRANGERS`. */
   patienceMs?: number
   maxPerNetwork?: number
+  maxOfStrangers?: number
 }
 
 interface Connection {
@@ -55,6 +60,7 @@ export class SipStreams {
   readonly #byFarEnd = new Map<string, Connection>()
   /** Accepted connections by network, while they last. */
   readonly #perNetwork = new Map<string, number>()
+  #strangers = 0
   #nextConnection = 1
 
   constructor(options: SipStreamsOptions) {
@@ -108,17 +114,27 @@ export class SipStreams {
   }
 
   #admit(socket: Socket): void {
-    const { transport, counters, maxPerNetwork = MAX_PER_NETWORK } = this.#options
-    const network = clientNetwork(socket.remoteAddress ?? '')
+    const {
+      transport,
+      counters,
+      isKnown,
+      maxPerNetwork = MAX_PER_NETWORK,
+      maxOfStrangers = MAX_OF_STRANGERS,
+    } = this.#options
+    const host = socket.remoteAddress ?? ''
+    const network = clientNetwork(host)
     const open = this.#perNetwork.get(network) ?? 0
-    if (open >= maxPerNetwork) {
+    const isStranger = !isKnown(host)
+    if (open >= maxPerNetwork || (isStranger && this.#strangers >= maxOfStrangers)) {
       // Over TLS it is counted as the handshake that fails.
       if (transport === 'tcp') counters.connectionsRefused++
       socket.destroy()
       return
     }
     this.#perNetwork.set(network, open + 1)
+    if (isStranger) this.#strangers++
     socket.once('close', () => {
+      if (isStranger) this.#strangers--
       const left = (this.#perNetwork.get(network) ?? 1) - 1
       if (left === 0) this.#perNetwork.delete(network)
       else this.#perNetwork.set(network, left)
@@ -196,3 +212,6 @@ export class SipStreams {
 
 /** The connection that we opened ourselves; a name may lead elsewhere for one who may not go as far. */
 const dialled = (to: Peer): string => `>${to.host}:${to.port}${to.publicOnly === true ? ' public' : ''}`
+
+/** Whether a message came over a connection that we opened ourselves. */
+export const isDialled = ({ connectionId }: Peer): boolean => connectionId?.startsWith('>') === true

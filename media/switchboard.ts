@@ -3,7 +3,7 @@ import { ulid } from 'ulid'
 import { CallerAuth } from '../sip/caller-auth.ts'
 import { peerOfUri } from '../sip/dialog.ts'
 import { DTMF_RELAY, formatDtmfInfo, parseDtmfInfo } from '../sip/dtmf-info.ts'
-import type { Body, HeaderFields, UaEvent } from '../sip/user-agent.ts'
+import type { Body, HeaderFields, Peer, UaEvent } from '../sip/user-agent.ts'
 import { threadOf } from './affinity.ts'
 import { Descriptions, SDP } from './descriptions.ts'
 import type { EngineThread } from './engine-client.ts'
@@ -159,7 +159,8 @@ export class Switchboard {
 
   #incoming(event: Extract<UaEvent, { kind: 'incoming' }>): void {
     const { sessionId } = event
-    if (this.draining || this.lines.size >= this.#options.maxCalls) {
+    const isTooMany = this.lines.size >= this.#options.maxCalls || !this.#sip.admitsCall(event.peer)
+    if (this.draining || isTooMany || this.#isCrowdedByStrangers(event.peer)) {
       this.refused++
       this.#refuse(sessionId, 503, RETRY_AFTER_S)
       return
@@ -174,6 +175,7 @@ export class Switchboard {
       to: connectionId === undefined ? called : partyOf(event.to.uri, event.to.displayName),
       from: partyOf(event.from.uri, event.from.displayName),
       offer: event.offer,
+      peer: event.peer,
       digest: this.#callers.read(event.header('Proxy-Authorization'), event.requestUri),
     })
     line.timer = setTimeout(() => {
@@ -196,13 +198,21 @@ export class Switchboard {
     })
   }
 
+  /** Strangers' calls that wait to be judged take a quarter of the room at most. */
+  #isCrowdedByStrangers(peer: Peer): boolean {
+    if (peer.isKnown === true) return false
+    let waiting = 0
+    for (const line of this.lines.values()) if (line.state === 'incoming' && line.peer?.isKnown !== true) waiting++
+    return waiting >= Math.max(1, Math.floor(this.#options.maxCalls / 4))
+  }
+
   #refuse(sessionId: string, status: number, retryAfterS: number | null): void {
     const headers: [string, string][] = retryAfterS === null ? [] : [['Retry-After', String(retryAfterS)]]
     this.#sip.do((agent, now) => agent.reject(sessionId, status, now, { headers }))
   }
 
   #newLine(
-    known: Pick<Line, 'legId' | 'sessionId' | 'direction' | 'state' | 'to' | 'from' | 'offer' | 'digest'>,
+    known: Pick<Line, 'legId' | 'sessionId' | 'direction' | 'state' | 'to' | 'from' | 'offer' | 'peer' | 'digest'>,
   ): Line {
     const line: Line = {
       ...known,
@@ -229,6 +239,11 @@ export class Switchboard {
   }
 
   // ------------------------------------------------------------------ commands
+
+  /** The networks of connections and phones. */
+  know(networks: readonly string[]): void {
+    this.#sip.know(networks)
+  }
 
   async answer(request: Request<'leg.answer'>): Promise<LegSnapshot | Failure> {
     const line = this.lines.get(request.legId)
@@ -337,6 +352,7 @@ export class Switchboard {
       to: partyOf(target.uri, null),
       from: partyOf(target.from.uri, target.from.displayName),
       offer: null,
+      peer: null,
       digest: null,
     })
     line.codecs = target.codecs

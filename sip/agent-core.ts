@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import type {
   Action,
   Body,
@@ -16,7 +17,7 @@ import type {
 import { type Deadline, Deadlines } from './deadlines.ts'
 import type { Dialog } from './dialog.ts'
 import type { DigestResponse } from './digest.ts'
-import type { OutgoingRequest, ResponseParts } from './format.ts'
+import { formatResponse, type OutgoingRequest, type ResponseParts } from './format.ts'
 import { canonicalName, type Headers, type SipRequest, toText } from './message.ts'
 import { Nonces } from './nonces.ts'
 import { MIN_SESSION_EXPIRES_S, type SessionTimer } from './session-timer.ts'
@@ -27,6 +28,13 @@ import { bracketed } from './uri.ts'
 export const ALLOW = 'INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE'
 export const SUPPORTED = 'timer'
 export const ACCEPT = 'application/sdp, application/dtmf-relay, application/dtmf'
+
+/** A request with our copy of its topmost Via (RFC 3581 §4), and where its response goes. */
+export interface Asked {
+  readonly request: SipRequest
+  readonly topVia: string
+  readonly replyTo: Peer
+}
 
 /** A 2xx of ours that is sent again until its ACK comes (RFC 3261 §13.3.1.4). */
 export interface AwaitedAck {
@@ -125,12 +133,16 @@ export class AgentCore {
   }
   /** Null: registrations are not taken. */
   readonly registrar: RegistrarState | null
+  /** Whose message is being looked at. */
+  sender: Peer | null = null
+  readonly #tagSecret: string
   readonly #byTag = new Map<string, Session>()
   readonly #reports = new Map<string, WatchReport>()
   #actions: Action[] = []
 
   constructor(options: UserAgentOptions) {
     this.options = options
+    this.#tagSecret = options.random()
     this.timers = options.timers ?? DEFAULT_TIMERS
     this.minSessionExpiresS = Math.max(options.minSessionExpiresS ?? 0, MIN_SESSION_EXPIRES_S)
     this.registrar =
@@ -204,6 +216,22 @@ export class AgentCore {
   /** A refusal outside of any session: To gets a tag of its own. */
   refuse(transaction: ServerTransaction, status: number, now: number, headers: HeaderFields = []): void {
     this.respond(transaction, { status, toTag: this.options.random(), headers }, now)
+  }
+
+  /**
+   * Answers a request without any state (RFC 3261 §8.2.7): what comes again is answered again, with the same tag. So nobody can fill
+   * the transaction table with what needs no memory.
+   */
+  answer(asked: Asked, parts: Omit<ResponseParts, 'toTag'>): void {
+    const { request, topVia, replyTo } = asked
+    const server = ['Server', this.options.name] as const
+    const headers = [server, ...(parts.headers ?? [])]
+    this.send(formatResponse(request, topVia, { ...parts, headers, toTag: this.#tagOf(request) }), replyTo)
+  }
+
+  #tagOf({ via, callId, from, cseq }: SipRequest): string {
+    const what = `${via.branch ?? ''}\n${callId}\n${from.tag ?? ''}\n${cseq.number} ${cseq.method}`
+    return createHmac('sha256', this.#tagSecret).update(what).digest('hex').slice(0, 20)
   }
 
   add(session: Session): void {

@@ -12,6 +12,8 @@ export interface Peer {
   connectionId?: string
   /** Who named it is of a public network: its owner sends to no private address for it. */
   publicOnly?: boolean
+  /** Its owner knows who that is (a trunk, a registered phone): room is kept for it while strangers flood us. */
+  isKnown?: boolean
 }
 
 /** A message body with its Content-Type. */
@@ -63,7 +65,7 @@ export type UaEvent =
    * 2xx to our INVITE. When we sent an offer `body` is the answer and the ACK is sent already; when we sent none `body`
    * is the offer and the owner calls `acknowledge` with the answer.
    */
-  | { kind: 'answered'; sessionId: string; body: Body | null; header: HeaderReader }
+  | { kind: 'answered'; sessionId: string; body: Body | null; header: HeaderReader; peer: Peer }
   /** Our INVITE failed: the last event of this session. `origin` local: 408 by time-out, 503 by transport failure. */
   | {
       kind: 'rejected'
@@ -77,7 +79,7 @@ export type UaEvent =
   /** The ACK for our 2xx; `body` is the answer when the offer was ours. */
   | { kind: 'confirmed'; sessionId: string; body: Body | null }
   /** The other side sent a re-INVITE, or an UPDATE with an offer; the owner answers with acceptReinvite or rejectReinvite. */
-  | { kind: 'reinvite'; sessionId: string; offer: Body | null }
+  | { kind: 'reinvite'; sessionId: string; offer: Body | null; peer: Peer }
   /** 2xx to our re-INVITE. `refresh`: it only renewed the session timer, with the last description that we sent. */
   | { kind: 'reinviteAnswered'; sessionId: string; body: Body | null; refresh: boolean }
   | { kind: 'reinviteRejected'; sessionId: string; status: number }
@@ -174,7 +176,7 @@ export interface UserAgentOptions {
   /** An unguessable token of letters and digits, fresh on every call; at least 64 bits. */
   random: () => string
   timers?: Timers
-  /** Above this many transactions new requests are refused with 503. Default 50,000. */
+  /** Above this many transactions new requests of strangers are refused with 503. Default 50,000. */
   maxTransactions?: number
   /** The answer to OPTIONS, so that an owner that drains can say 503. Default 200. */
   optionsStatus?: () => OptionsStatus

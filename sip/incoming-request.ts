@@ -1,15 +1,15 @@
-import { ACCEPT, type AgentCore, ALLOW, type Session, SUPPORTED } from './agent-core.ts'
-import type { HeaderFields, Peer } from './agent-types.ts'
+import { ACCEPT, type AgentCore, ALLOW, type Asked, type Session, SUPPORTED } from './agent-core.ts'
+import type { Peer } from './agent-types.ts'
 import { advanceRemoteSeq } from './dialog.ts'
 import { ended, finish, stopAwaitingAck } from './ending.ts'
-import { formatResponse } from './format.ts'
+import { formatResponse, type ResponseParts } from './format.ts'
 import { firstElement } from './headers.ts'
 import { onCancelled, onInvite } from './inbound-call.ts'
 import { inspectRequest } from './inspect-request.ts'
 import type { SipRequest } from './message.ts'
 import type { BrokenRequest } from './parse.ts'
 import { onReinvite } from './peer-reinvite.ts'
-import { onRegister } from './register.ts'
+import { onRegister, registerRefusal } from './register.ts'
 import { acknowledged } from './success-response.ts'
 import type { ServerTransaction } from './transactions.ts'
 
@@ -26,15 +26,34 @@ export function onRequest(core: AgentCore, request: SipRequest, from: Peer, now:
   }
   const topVia = annotatedVia(request, from)
   const replyTo = replyPeer(request, from)
-  if (core.transactions.isFull(request.to.tag !== null || request.method === 'CANCEL')) {
+  const asked: Asked = { request, topVia, replyTo }
+  const isInside = session !== null || request.method === 'CANCEL'
+  if (request.to.tag !== null && session === null) core.answer(asked, { status: 481 })
+  else if (!isInside && isAnsweredAtOnce(core, asked, now)) return
+  else if (core.transactions.isFull(isInside ? 'inside' : from.isKnown === true ? 'known' : 'stranger')) {
     core.counters.transactionsRefused++
-    const headers: HeaderFields = [['Retry-After', String(OVERLOAD_RETRY_S)]]
-    core.send(formatResponse(request, topVia, { status: 503, toTag: core.options.random(), headers }), replyTo)
-    return
-  }
-  if (request.method === 'CANCEL') onCancel(core, request, topVia, replyTo, now)
-  else if (request.to.tag !== null) inDialog(core, session, core.transactions.open(request, topVia, replyTo), from, now)
+    core.answer(asked, { status: 503, headers: [['Retry-After', String(OVERLOAD_RETRY_S)]] })
+  } else if (request.method === 'CANCEL') onCancel(core, asked, now)
+  else if (session !== null) inDialog(core, session, core.transactions.open(request, topVia, replyTo), from, now)
   else outsideDialog(core, core.transactions.open(request, topVia, replyTo), from, now)
+}
+
+/** Answers what needs no memory: refusals, OPTIONS, and challenges of registrations. False: it needs a transaction. */
+function isAnsweredAtOnce(core: AgentCore, asked: Asked, now: number): boolean {
+  const { request } = asked
+  const refusal = inspectRequest(request, core.registrar !== null)
+  if (refusal !== null) core.answer(asked, refusal)
+  else if (request.method === 'OPTIONS') core.answer(asked, optionsAnswer(core))
+  else if (request.method === 'REGISTER') return isRefusedRegister(core, asked, now)
+  else if (request.method === 'INVITE') return false
+  else core.answer(asked, { status: 481 })
+  return true
+}
+
+function isRefusedRegister(core: AgentCore, asked: Asked, now: number): boolean {
+  const refusal = registerRefusal(core, asked.request, now)
+  if (refusal !== null) core.answer(asked, refusal)
+  return refusal !== null
 }
 
 /** Our copy of the topmost Via, with where the request really came from (RFC 3261 §18.2.1, RFC 3581 §4). */
@@ -60,26 +79,22 @@ export function refuseBroken(core: AgentCore, broken: BrokenRequest, status: num
   else core.send(formatResponse(broken, null, { status, toTag: core.options.random() }), from)
 }
 
-function onCancel(core: AgentCore, request: SipRequest, topVia: string, replyTo: Peer, now: number): void {
+function onCancel(core: AgentCore, asked: Asked, now: number): void {
+  const { request, topVia, replyTo } = asked
   const invite = core.transactions.cancelled(request)
   const session = invite === null ? undefined : core.byInvite.get(invite)
-  const transaction = core.transactions.open(request, topVia, replyTo)
   if (invite === null || session === undefined) {
     core.counters.unmatched++
-    core.refuse(transaction, 481, now)
+    core.answer(asked, { status: 481 })
     return
   }
+  const transaction = core.transactions.open(request, topVia, replyTo)
   core.respond(transaction, { status: 200, toTag: session.localTag }, now)
   onCancelled(core, session, invite, request, now)
 }
 
 function outsideDialog(core: AgentCore, transaction: ServerTransaction, from: Peer, now: number): void {
-  const { request } = transaction
-  const refusal = inspectRequest(request, core.registrar !== null)
-  if (refusal !== null) core.refuse(transaction, refusal.status, now, refusal.headers)
-  else if (request.method === 'OPTIONS') answerOptions(core, transaction, core.options.random(), now)
-  else if (request.method === 'REGISTER') onRegister(core, transaction, from, now)
-  else if (request.method !== 'INVITE') core.refuse(transaction, 481, now)
+  if (transaction.request.method === 'REGISTER') onRegister(core, transaction, from)
   else if (cameByAnotherPath(core, transaction)) core.refuse(transaction, 482, now)
   else onInvite(core, transaction, from, now)
 }
@@ -95,7 +110,7 @@ function cameByAnotherPath(core: AgentCore, transaction: ServerTransaction): boo
 }
 
 /** The capabilities of the owner, with the status that it would give an INVITE now (RFC 3261 §11.2). */
-function answerOptions(core: AgentCore, transaction: ServerTransaction, toTag: string, now: number): void {
+function optionsAnswer(core: AgentCore): Pick<ResponseParts, 'status' | 'reason' | 'headers'> {
   const { status, reason, retryAfterS } = core.options.optionsStatus?.() ?? { status: 200 }
   const headers: (readonly [string, string])[] = [
     ['Allow', ALLOW],
@@ -103,22 +118,13 @@ function answerOptions(core: AgentCore, transaction: ServerTransaction, toTag: s
     ['Supported', SUPPORTED],
   ]
   if (retryAfterS !== undefined) headers.push(['Retry-After', String(retryAfterS)])
-  core.respond(transaction, { status, ...(reason === undefined ? {} : { reason }), toTag, headers }, now)
+  return { status, ...(reason === undefined ? {} : { reason }), headers }
 }
 
-function inDialog(
-  core: AgentCore,
-  session: Session | null,
-  transaction: ServerTransaction,
-  from: Peer,
-  now: number,
-): void {
+function inDialog(core: AgentCore, session: Session, transaction: ServerTransaction, from: Peer, now: number): void {
   const { request } = transaction
-  const { dialog } = session ?? { dialog: null }
-  if (session === null || dialog === null) {
-    core.refuse(transaction, 481, now)
-    return
-  }
+  const { dialog } = session
+  if (dialog === null) return
   if (!advanceRemoteSeq(dialog, request.cseq.number)) {
     core.respond(transaction, { status: 500, headers: [['Retry-After', '0']] }, now)
     return
@@ -127,7 +133,8 @@ function inDialog(
   const refusal = inspectRequest(request)
   if (refusal !== null) core.respond(transaction, refusal, now)
   else if (request.method === 'BYE') onBye(core, session, transaction, now)
-  else if (request.method === 'OPTIONS') answerOptions(core, transaction, session.localTag, now)
+  else if (request.method === 'OPTIONS')
+    core.respond(transaction, { ...optionsAnswer(core), toTag: session.localTag }, now)
   else if (session.phase === 'over') core.respond(transaction, { status: 481 }, now)
   else if (request.method === 'INFO') onInfo(core, session, transaction, now)
   else onReinvite(core, session, transaction, now)

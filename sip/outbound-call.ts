@@ -48,7 +48,7 @@ export function startCall(core: AgentCore, request: InviteRequest, now: number):
   const to = parseUri(wireUri(request.to))
   if ('error' in from || 'error' in to) rejectLocally(core, session, 400, now)
   else if ((request.target ?? peerOfUri(request.to)) === null) rejectLocally(core, session, 416, now)
-  else if (core.transactions.isFull(false)) {
+  else if (core.transactions.isFull('known')) {
     core.counters.transactionsRefused++
     rejectLocally(core, session, 503, now)
   } else attempt(core, session, call, 1, [], now)
@@ -197,7 +197,13 @@ function onSuccess(
   }
   runSessionTimer(core, session, agreedSessionTimer(response.headers), now)
   const header = headerReader(response.headers)
-  core.emit({ kind: 'answered', sessionId: session.id, body: bodyOf(response), header })
+  core.emit({
+    kind: 'answered',
+    sessionId: session.id,
+    body: bodyOf(response),
+    header,
+    peer: core.sender ?? dialog.peer,
+  })
 }
 
 /** A second fork answered, or the call was given up while its answer was on the way: ACK, then BYE (RFC 3261 §13.2.2.4). */

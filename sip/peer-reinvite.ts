@@ -33,7 +33,7 @@ export function onReinvite(core: AgentCore, session: Session, transaction: Serve
   if (request.method === 'INVITE') core.respond(transaction, { status: 100 }, now)
   session.peerReinvite = transaction
   core.byInvite.set(transaction, session)
-  core.emit({ kind: 'reinvite', sessionId: session.id, offer })
+  core.emit({ kind: 'reinvite', sessionId: session.id, offer, peer: core.sender ?? session.dialog!.peer })
 }
 
 function agree(

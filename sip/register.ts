@@ -9,6 +9,7 @@ import {
   verifyDigest,
 } from './digest.ts'
 import { parseDeltaSeconds, parseNameAddr } from './headers.ts'
+import type { Refusal } from './inspect-request.ts'
 import { type SipRequest, toText } from './message.ts'
 import { paramValue } from './params.ts'
 import type { ServerTransaction } from './transactions.ts'
@@ -26,37 +27,44 @@ const DEFAULT_EXPIRES_S = 3600
 const USUAL_ALGORITHM: DigestAlgorithm = 'MD5'
 
 /**
- * The registrar's half of RFC 3261 §10.3: challenges what carries no fresh digest of ours, and hands on what does. Who that is, and
- * what is kept of it, its owner decides.
+ * The registrar's half of RFC 3261 §10.3: what carries no fresh digest of ours is challenged, without a transaction; what does is
+ * handed on. Who that is, and what is kept of it, its owner decides.
  */
-export function onRegister(core: AgentCore, transaction: ServerTransaction, from: Peer, now: number): void {
-  const { request } = transaction
-  const realm = core.registrar?.realm ?? ''
-  const to = parseUri(request.to.uri)
+export function registerRefusal(core: AgentCore, request: SipRequest, now: number): Refusal | null {
+  const { realm, nonces } = core.registrar!
   const given = digestFor(request, realm)
   const contacts = contactsOf(request)
-  if (!('host' in to)) core.refuse(transaction, 400, now)
-  else if (given === null) challenge(core, transaction, false, now)
-  else if (!isForHost(given, request.uri)) core.refuse(transaction, 400, now)
-  else if (core.registrar?.nonces.check(given.nonce, now) !== 'fresh') challenge(core, transaction, true, now)
-  else if ('refuse' in contacts) core.refuse(transaction, contacts.refuse, now)
-  else {
-    const registerId = core.options.random()
-    core.registrar.open.set(registerId, { transaction, given })
-    core.register({
-      registerId,
-      user: userOf(to) ?? '',
-      host: to.host,
-      contacts: contacts.list,
-      username: toText(given.username),
-      realm: toText(given.realm),
-      algorithm: given.algorithm,
-      callId: toText(request.callId),
-      cSeq: request.cseq.number,
-      peer: from,
-    })
-  }
+  if (!('host' in parseUri(request.to.uri))) return refusal(400)
+  if (given === null) return challenge(core, request, false, now)
+  if (!isForHost(given, request.uri)) return refusal(400)
+  if (nonces.check(given.nonce, now) !== 'fresh') return challenge(core, request, true, now)
+  return 'refuse' in contacts ? refusal(contacts.refuse) : null
 }
+
+/** Hands on a registration that `registerRefusal` has let pass. */
+export function onRegister(core: AgentCore, transaction: ServerTransaction, from: Peer): void {
+  const { request } = transaction
+  const to = parseUri(request.to.uri)
+  const given = digestFor(request, core.registrar!.realm)
+  const contacts = contactsOf(request)
+  if (!('host' in to) || given === null || 'refuse' in contacts) return
+  const registerId = core.options.random()
+  core.registrar!.open.set(registerId, { transaction, given })
+  core.register({
+    registerId,
+    user: userOf(to) ?? '',
+    host: to.host,
+    contacts: contacts.list,
+    username: toText(given.username),
+    realm: toText(given.realm),
+    algorithm: given.algorithm,
+    callId: toText(request.callId),
+    cSeq: request.cseq.number,
+    peer: from,
+  })
+}
+
+const refusal = (status: number): Refusal => ({ status, headers: [] })
 
 /**
  * Whether the digest of an open REGISTER was made with the password behind `ha1` (null: there is no such account). A wrong one is
@@ -71,8 +79,8 @@ export function checkRegister(core: AgentCore, registerId: string, ha1: string |
   const { username, nonce, nc } = given
   if (isRight && core.registrar.nonces.use(username, nonce, Number.parseInt(nc ?? '0', 16), now)) return true
   core.registrar.open.delete(registerId)
-  if (isRight) challenge(core, transaction, true, now)
-  else core.refuse(transaction, 403, now)
+  const { status, headers } = isRight ? challenge(core, transaction.request, true, now) : refusal(403)
+  core.refuse(transaction, status, now, headers)
   return false
 }
 
@@ -91,11 +99,11 @@ export function answerRegister(core: AgentCore, registerId: string, reply: Regis
   return true
 }
 
-function challenge(core: AgentCore, transaction: ServerTransaction, stale: boolean, now: number): void {
+function challenge(core: AgentCore, request: SipRequest, stale: boolean, now: number): Refusal {
   const { realm, nonces } = core.registrar!
   const nonce = nonces.issue(now)
-  const algorithm = algorithmOf(transaction.request)
-  core.refuse(transaction, 401, now, [['WWW-Authenticate', formatChallenge({ realm, nonce, algorithm, stale })]])
+  const algorithm = algorithmOf(request)
+  return { status: 401, headers: [['WWW-Authenticate', formatChallenge({ realm, nonce, algorithm, stale })]] }
 }
 
 /** The hash that the phone itself names, be it in an answer to nothing. */

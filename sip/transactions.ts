@@ -59,6 +59,9 @@ export interface TransactionHost {
 
 const COOKIE = 'z9hG4bK'
 
+/** Of the transactions that there may be, beyond those. */
+const EXTRA_ROOM = { stranger: 0, known: 1 / 8, inside: 1 / 4 }
+
 /** Matches messages to transactions (RFC 3261 §17.1.3, §17.2.3) and runs their tables. */
 export class Transactions {
   readonly #clients = new Map<string, ClientTransaction>()
@@ -75,9 +78,12 @@ export class Transactions {
     return this.#clients.size + this.#servers.size
   }
 
-  /** Requests inside calls get a quarter more room, so that a flood of new calls cannot keep running ones from ending. */
-  isFull(insideCall: boolean): boolean {
-    return this.size >= (insideCall ? this.#max + Math.ceil(this.#max / 4) : this.#max)
+  /**
+   * Known peers get an eighth more room than strangers, and requests inside calls a quarter more, so that a flood of new calls keeps
+   * neither trunks from calling nor running calls from ending.
+   */
+  isFull(whose: 'stranger' | 'known' | 'inside'): boolean {
+    return this.size >= this.#max + Math.ceil(this.#max * EXTRA_ROOM[whose])
   }
 
   /** Sends a request in a new transaction; `branch` is the one in its Via. */

@@ -61,6 +61,7 @@ export class UserAgent {
   /** One datagram, or one message cut from a stream by StreamFramer. Bodies in events are views of `bytes`. */
   receive(bytes: Uint8Array, from: Peer, now: number): Action[] {
     const core = this.#core
+    core.sender = from
     const message = parseMessage(bytes)
     if (message.kind === 'failure') this.#broken(message, from)
     else if (message.kind === 'request') {

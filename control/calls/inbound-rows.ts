@@ -1,4 +1,4 @@
-import type { Events } from '../../media/protocol.ts'
+import { blocksAround, type Events } from '../../media/protocol.ts'
 import type { Db, Trx } from '../store.ts'
 import { namesOf } from './inbound.ts'
 import type { ConnectionRow, InboundRouteRow } from './tables.ts'
@@ -10,7 +10,7 @@ type Incoming = Events['leg.incoming']
 /** Patterns longer than this match nothing (`POST /inbound_routes`) [characters]. */
 const MAX_PATTERN = 200
 
-/** The connections that may let this source in: of its registration, at its address, or with networks of their own. */
+/** The connections that may let this source in: the one that it is registered with, or those with a network around it. By an index. */
 export const connectionsFor = (db: Db, { source, connectionId }: Incoming): Promise<ConnectionRow[]> =>
   db
     .selectFrom('connections')
@@ -19,10 +19,15 @@ export const connectionsFor = (db: Db, { source, connectionId }: Incoming): Prom
     .where('enabled', '=', 1)
     .where(eb =>
       connectionId === undefined
-        ? eb.or([
-            eb.and([eb('kind', '=', 'registration'), eb('host', '=', source.host)]),
-            eb('allowed_ips', '!=', '[]'),
-          ])
+        ? eb(
+            'id',
+            'in',
+            eb
+              .selectFrom('connection_networks')
+              .select('connection_id')
+              .where('livemode', '=', 1)
+              .where('network', 'in', blocksAround(source.host)),
+          )
         : eb('id', '=', connectionId),
     )
     .execute()

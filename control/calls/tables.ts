@@ -22,6 +22,7 @@ export interface CallTables {
   inbound_routes: InboundRouteTable
   phone_numbers: PhoneNumberTable
   connections: ConnectionTable
+  connection_networks: ConnectionNetworkTable
   session_states: SessionStateTable
 }
 
@@ -260,6 +261,13 @@ export interface ConnectionTable extends TenantColumns {
   kept_until: Generated<string | null>
   created: string
   updated: string
+}
+
+/** A network whose calls a connection lets in; what stands in `allowed_ips`, for an index. */
+export interface ConnectionNetworkTable extends TenantColumns {
+  connection_id: string
+  /** A canonical CIDR block. */
+  network: string
 }
 
 export type CallRow = Selectable<CallTable>

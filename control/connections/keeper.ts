@@ -8,6 +8,7 @@ import type { Db, Store } from '../store.ts'
 import type { Vault } from '../vault.ts'
 import { credentialsOf } from './account.ts'
 import { addressOfRecord, sipHost } from './address.ts'
+import { knownNetworks } from './sources.ts'
 
 /** How long a node keeps up with a far end without saying so again; it says so at half of it [ms]. */
 const LEASE_MS = 60_000
@@ -30,6 +31,7 @@ export class ConnectionKeeper {
   readonly #deps: KeeperDeps
   /** What media has been told, as text; null: nothing that we know of. */
   #told: string | null = null
+  #toldNetworks: string | null = null
 
   constructor(deps: KeeperDeps) {
     this.#deps = deps
@@ -38,11 +40,13 @@ export class ConnectionKeeper {
   /** The media process is another one than before, or may be. */
   forget(): void {
     this.#told = null
+    this.#toldNetworks = null
   }
 
   /** To be called now and then. */
   async run(media: MediaPort): Promise<void> {
     const { store, now, sipHost: ours, vault, log } = this.#deps
+    await this.#tellNetworks(media)
     const kept = await claim(store, now())
     const connections = kept.flatMap(row => specOf(row, ours, vault) ?? [])
     const text = JSON.stringify(connections)
@@ -50,6 +54,14 @@ export class ConnectionKeeper {
     const reply = await media.request('connections.set', { connections })
     if (!isFailure(reply)) this.#told = text
     else if (reply.failure !== 'unavailable') log.warn({ reason: reply.message }, 'connections cannot be kept up with')
+  }
+
+  /** Whose SIP media is to have room for, whoever floods it. */
+  async #tellNetworks(media: MediaPort): Promise<void> {
+    const networks = await knownNetworks(this.#deps.store.db, this.#deps.now())
+    const text = networks.join()
+    if (text === this.#toldNetworks) return
+    if (!isFailure(await media.request('sources.set', { networks }))) this.#toldNetworks = text
   }
 }
 

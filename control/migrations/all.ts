@@ -31,6 +31,7 @@ import { paymentRings } from './110-payment-rings.ts'
 import { jobOwners } from './150-job-owners.ts'
 import { heartbeats } from './151-heartbeats.ts'
 import { registeredNodes } from './152-registered-nodes.ts'
+import { connectionNetworks } from './160-connection-networks.ts'
 import { revokedInvitations } from './170-revoked-invitations.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
@@ -67,5 +68,6 @@ export const MIGRATIONS: Record<string, Migration> = {
   '150-job-owners': jobOwners,
   '151-heartbeats': heartbeats,
   '152-registered-nodes': registeredNodes,
+  '160-connection-networks': connectionNetworks,
   '170-revoked-invitations': revokedInvitations,
 }

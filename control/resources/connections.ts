@@ -4,6 +4,7 @@ import { CODECS } from '../calls/codecs.ts'
 import type { ConnectionRow } from '../calls/tables.ts'
 import { sealPassword } from '../connections/account.ts'
 import { addressOfRecord, sipHost } from '../connections/address.ts'
+import { changeNetworks, forgetNetworks, insertConnection } from '../connections/networks.ts'
 import { missing, type Problem, problem } from '../http/errors.ts'
 import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import type { UsesOf } from '../http/references.ts'
@@ -114,7 +115,7 @@ export function connectionRoutes({ store, vault, now, allowedNetworks }: Connect
           updated: at,
         }
         return context.transaction(async trx => {
-          await forTenant(trx, context).insert('connections', row)
+          await insertConnection(trx, context, row)
           return toConnection(row)
         })
       },
@@ -143,12 +144,17 @@ export function connectionRoutes({ store, vault, now, allowedNetworks }: Connect
           if (refused !== null) return refused
           const change = { ...columns, ...sealed(vault, body, row.id), updated: now().toISOString() }
           await connections.update('connections').set(change).where('id', '=', row.id).execute()
+          await changeNetworks(trx, context, { ...row, ...change })
           return toConnection({ ...row, ...change })
         }),
     }),
     deleteRoute(plain, {
       description: '409 while a number or a route uses it; `details.used_by` lists them.',
       usesOf,
+      before: async (trx, context, { id }) => {
+        await forgetNetworks(trx, context, id)
+        return null
+      },
     }),
   ]
 }

@@ -55,6 +55,29 @@ export function clientAddress(direct: string, forwardedFor: string | undefined, 
   return client
 }
 
+/** A block as the canonical text of its network: `10.1.2.3/8` is `10.0.0.0/8`, a bare address one of all its bits; null: it is none. */
+export function canonicalBlock(block: string): string | null {
+  const parsed = parseBlock(block)
+  return parsed === null ? null : blockOf(parsed[0], parsed[1])
+}
+
+/** All canonical blocks that hold an address, the widest first: what an index is asked for. `lengths`: these only [bits]. */
+export function blocksAround(address: string, lengths?: readonly number[]): string[] {
+  if (!ipaddr.isValid(address)) return []
+  const parsed = ipaddr.process(address)
+  const bits = parsed.kind() === 'ipv4' ? 32 : 128
+  const wanted = lengths ?? Array.from({ length: bits + 1 }, (_, length) => length)
+  return wanted.filter(length => length <= bits).map(length => blockOf(parsed, length))
+}
+
+function blockOf(address: ipaddr.IPv4 | ipaddr.IPv6, length: number): string {
+  const bytes = address.toByteArray().map((byte, at) => {
+    const kept = Math.min(8, Math.max(0, length - at * 8))
+    return byte & ~(0xff >> kept) & 0xff
+  })
+  return `${ipaddr.fromByteArray(bytes)}/${length}`
+}
+
 const HOST_BITS = 64
 
 /** What one client's limits are counted by: an IPv4 address, or the /64 of an IPv6 address, of which a client has all. */

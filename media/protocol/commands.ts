@@ -168,6 +168,8 @@ export interface Commands {
   }
   /** All far ends to keep up with; what was there before and is unchanged goes on as it is. */
   'connections.set': { request: { connections: ConnectionSpec[] }; reply: Ok }
+  /** The networks of all connections and phones, as canonical CIDR blocks: a flood of strangers' SIP does not take their room. */
+  'sources.set': { request: { networks: string[] }; reply: Ok }
   /** Closes a browser's WebSocket; its leg, if it has one, ends. */
   'browser.close': { request: { browserId: string; code: number; reason: string }; reply: Ok }
   /** Refuses a browser that is connecting: its upgrade is answered with this HTTP status and JSON. */

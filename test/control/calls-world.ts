@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { CallDriver } from '../../control/calls/driver.ts'
 import type { StreamDeps } from '../../control/calls/streams.ts'
+import { insertConnection } from '../../control/connections/networks.ts'
 import { callerFlow } from '../../control/contact-centre/flow-users.ts'
 import { routesLeadingTo } from '../../control/contact-centre/route-uses.ts'
 import { existsIn } from '../../control/http/references.ts'
@@ -165,21 +166,25 @@ const HOUR = { created: '2026-11-21T09:00:00.000Z', updated: '2026-11-21T09:00:0
 
 async function seed(world: World): Promise<{ pinRoom: string; openRoom: string }> {
   const tables = forTenant(world.store.db, { organisationId: world.ours.organisationId, livemode: true })
-  await tables.insert('connections', {
-    id: newId('connection'),
-    name: 'Local phones',
-    kind: 'peer',
-    host: null,
-    port: 5060,
-    transport: 'udp',
-    auth_username: null,
-    auth_password: null,
-    allowed_ips: '["127.0.0.0/8"]',
-    codecs: '["PCMU"]',
-    max_calls: null,
-    enabled: 1,
-    ...HOUR,
-  })
+  await insertConnection(
+    world.store.db,
+    { organisationId: world.ours.organisationId, livemode: true },
+    {
+      id: newId('connection'),
+      name: 'Local phones',
+      kind: 'peer',
+      host: null,
+      port: 5060,
+      transport: 'udp',
+      auth_username: null,
+      auth_password: null,
+      allowed_ips: '["127.0.0.0/8"]',
+      codecs: '["PCMU"]',
+      max_calls: null,
+      enabled: 1,
+      ...HOUR,
+    },
+  )
   const room = async (pin: string | null, moderatorPin: string | null) => {
     const id = newId('conference_room')
     await tables.insert('conference_rooms', {

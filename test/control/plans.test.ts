@@ -1,5 +1,6 @@
 import { CompiledQuery, type RootOperationNode, SelectQueryNode, sql, ValueNode } from 'kysely'
 import * as assert from 'uvu/assert'
+import { connectionsFor } from '../../control/calls/inbound-rows.ts'
 import { dueCallbacks, isCallbackDue } from '../../control/queues/due-callbacks.ts'
 import type { Store } from '../../control/store.ts'
 import { suite } from '../harness.ts'
@@ -128,6 +129,17 @@ test('the next due callback of a queue, of an agent, and whether any is due, is 
     const plan = await planOf(store, query)
     assert.not.match(plan, SLOW, plan)
   }
+  await store.close()
+})
+
+test('an INVITE looks its connections up by an index, however many organisations there are', async () => {
+  const { store } = await makeWorld()
+  const { store: heard, nodes } = listening(store)
+  const source = { transport: 'udp' as const, host: '192.0.2.7', port: 5060 }
+  await connectionsFor(heard.db, { source } as never)
+  const plan = await planOf(store, heard.db.getExecutor().compileQuery(nodes[0]!, { queryId: 'plan' }))
+  assert.not.match(plan, SLOW)
+  assert.match(plan, 'connection_networks_network')
   await store.close()
 })
 

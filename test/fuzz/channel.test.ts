@@ -161,6 +161,7 @@ const bodies = (legId: string, n: number): { [N in CommandName]: Request<N> } =>
     contacts: [{ uri: 'sip:a@127.0.0.1', expiresS: 60 }],
     minExpiresS: null,
   },
+  'sources.set': { networks: ['127.0.0.0/8'] },
   'connections.set': {
     connections: [
       {

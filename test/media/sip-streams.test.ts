@@ -21,6 +21,7 @@ async function listening(more: Partial<SipStreamsOptions> = {}) {
     },
     receive: bytes => received.push(Buffer.from(bytes).toString('latin1')),
     failed: () => {},
+    isKnown: () => false,
     counters,
     ...more,
   })

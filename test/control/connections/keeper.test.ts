@@ -17,6 +17,7 @@ class Scene {
   readonly app: WholeApp
   readonly keeper: ConnectionKeeper
   readonly told: ConnectionSpec[][] = []
+  readonly networks: string[][] = []
   reply: object | Failure = {}
 
   constructor(app: WholeApp) {
@@ -36,8 +37,9 @@ class Scene {
 
   async run(): Promise<void> {
     const media = {
-      request: async (_name: string, { connections }: { connections: ConnectionSpec[] }) => {
-        this.told.push(connections)
+      request: async (name: string, body: { connections: ConnectionSpec[]; networks: string[] }) => {
+        if (name === 'sources.set') this.networks.push(body.networks)
+        else this.told.push(body.connections)
         return this.reply
       },
       settled: async () => {},
@@ -181,7 +183,7 @@ test('a registration needs a host and an account', async () => {
   assert.equal(await refused({ auth: { username: 'a\r\nEvil: 1', password: 'x' } }), [400, 'auth.username'])
 })
 
-test('a live connection to a private address is refused; a name is judged when it is dialled; test mode goes nowhere', async () => {
+test('a connection to a private address is refused in either mode; a name is judged when it is dialled', async () => {
   const { app } = await Scene.open()
   const trunk = { name: 'Trunk', kind: 'trunk' }
   for (const host of ['10.0.0.5', '127.0.0.1', '169.254.169.254', '[::1]', '::ffff:10.0.0.5', '100.64.0.1']) {
@@ -190,7 +192,7 @@ test('a live connection to a private address is refused; a name is judged when i
   const { body } = await app.live('POST /v1/connections', { ...trunk, host: 'sip.example.com' })
   const moved = await app.live(`PATCH /v1/connections/${body.id}`, { host: '192.168.0.1' })
   assert.equal(refusal(moved).slice(0, 2), [400, 'host'])
-  assert.is((await app.test('POST /v1/connections', { ...trunk, host: '10.0.0.5' })).status, 201)
+  assert.is((await app.test('POST /v1/connections', { ...trunk, host: '10.0.0.5' })).status, 400)
 })
 
 test('the password of an account is sealed in the database, one of an early version with the next start; it is used as it was given', async () => {
@@ -238,6 +240,23 @@ test('a number goes out over what answers, as its account, with its keys as `dtm
   assert.is((await way()).connection, id, 'there is no other')
   const other = await scene.make({ name: 'Trunk', kind: 'trunk', host: '192.0.2.60' })
   assert.equal(await way(), { connection: other, from: 'sip:tandem@192.0.2.60', dtmf: undefined, srtp: 'off' })
+})
+
+test('media is told the networks of enabled connections once, and again when they change; none that is everybody', async () => {
+  const scene = await Scene.open()
+  const trunk = { name: 'Trunk', kind: 'peer', allowed_ips: ['192.0.2.7', '10.1.2.3/8', '0.0.0.0/0', '2001:db8::1'] }
+  const id = await scene.make(trunk)
+  await scene.run()
+  await scene.run()
+  assert.equal(scene.networks, [['10.0.0.0/8', '192.0.2.7/32', '2001:db8::1/128']])
+  await scene.app.live(`PATCH /v1/connections/${id}`, { allowed_ips: ['192.0.2.8'] })
+  await scene.run()
+  assert.equal(scene.networks.at(-1), ['192.0.2.8/32'])
+  await scene.app.live(`DELETE /v1/connections/${id}`)
+  await scene.run()
+  assert.equal(scene.networks.at(-1), [])
+  assert.equal(await scene.app.store.db.selectFrom('connection_networks').selectAll().execute(), [])
+  await scene.app.close()
 })
 
 test.run()
