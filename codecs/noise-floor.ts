@@ -17,9 +17,11 @@ const LEAST_FRAMES = 5
 /** The least of many levels lies below their mean [dB]. */
 const BIAS_DB = 2
 
-/** What was taken for speech must stand out of itself by so much more to be taken for it again, more still the next time [dB]. */
-const LEARNT_DB = 9
-const MAX_LEARNT_DB = 18
+/** What was taken for speech must stand out of its own peaks by so much to be taken for it again, more still the next time [dB]. */
+const LEARNT_DB = 3
+const MAX_LEARNT_DB = 9
+/** Peaks are those of the last seconds [dB per frame]. */
+const PEAK_FALL_DB = 0.1
 /** That is forgotten bit by bit: 1 dB in a second [dB per frame]. */
 const FORGOTTEN_DB = 0.02
 
@@ -88,9 +90,9 @@ class Band {
   /** The least of each part, as a ring, and of the part under way [dB]. */
   readonly #least = new Float64Array(PARTS)
   #leastNow = 0
-  /** Of the last second, and of what was no speech [dB]. */
-  #meanDb = 0
+  /** The mean of what was no speech, and the peaks of all [dB]. */
   #noiseDb = 0
+  #peakDb = SILENCE_DBOV
   /** What was learnt to be noise [dB]. */
   #learntDb = SILENCE_DBOV
 
@@ -118,15 +120,15 @@ class Band {
     let least = this.#leastNow
     for (let i = 0; i < PARTS; i++) if (this.#least[i]! < least) least = this.#least[i]!
     const steady = least + BIAS_DB
-    if (count === LEAST_FRAMES) this.#noiseDb = this.#meanDb = steady
-    this.#meanDb += FOLLOWING * (level - this.#meanDb)
+    if (count === LEAST_FRAMES) this.#noiseDb = steady
+    this.#peakDb = Math.max(level, this.#peakDb - PEAK_FALL_DB)
     if (!isSpeech) this.#noiseDb += FOLLOWING * (level - this.#noiseDb)
     this.#learntDb -= FORGOTTEN_DB
     return level - Math.max(steady, this.#noiseDb, this.#learntDb)
   }
 
   learn(): void {
-    this.#learntDb = Math.min(Math.max(this.#learntDb, this.#meanDb) + LEARNT_DB, this.#meanDb + MAX_LEARNT_DB)
+    this.#learntDb = Math.min(Math.max(this.#learntDb, this.#peakDb) + LEARNT_DB, this.#peakDb + MAX_LEARNT_DB)
   }
 
   #energyOf(frame: Frame): number {
@@ -146,7 +148,7 @@ class Band {
   reset(): void {
     this.#in1 = this.#in2 = this.#out1 = this.#out2 = 0
     this.#energies.fill(0)
-    this.#learntDb = SILENCE_DBOV
+    this.#learntDb = this.#peakDb = SILENCE_DBOV
     this.#least.fill(Number.POSITIVE_INFINITY)
     this.#leastNow = Number.POSITIVE_INFINITY
   }

@@ -76,6 +76,7 @@ import { serveInvitations } from './resources/invitation-pages.ts'
 import { invitationRoutes } from './resources/invitations.ts'
 import { kbDocumentRoutes } from './resources/kb-documents.ts'
 import { kbSearchRoutes } from './resources/kb-search.ts'
+import { languageRoutes } from './resources/languages.ts'
 import { organisationRoutes, organisationSettings } from './resources/organisation.ts'
 import { pciRoutes } from './resources/pci.ts'
 import { phoneNumberRoutes } from './resources/phone-numbers.ts'
@@ -114,7 +115,19 @@ export type AppConfig = Pick<
   Partial<
     Pick<
       Config,
-      'modelKey' | 'modelName' | 'modelUrl' | 'publicUrl' | 'sipPort' | 'smtpUrl' | 'trustedProxies' | 'wsPort'
+      | 'modelKey'
+      | 'modelName'
+      | 'modelUrl'
+      | 'publicUrl'
+      | 'sipPort'
+      | 'smtpUrl'
+      | 'speechPreload'
+      | 'sttModel'
+      | 'sttUrl'
+      | 'trustedProxies'
+      | 'ttsModel'
+      | 'ttsUrl'
+      | 'wsPort'
     >
   >
 
@@ -330,6 +343,7 @@ export function routes(parts: AppParts, requestLog: Pick<RequestLog, 'flush'>): 
     ...testHelperRoutes({ now }),
     ...organisationRoutes({ store, now }),
     ...usageRoutes({ store, now }),
+    ...languageRoutes({ config }),
     ...requestLogRoutes({ store, written: () => requestLog.flush() }),
     ...apiKeyRoutes({ store, now }),
   ])

@@ -1,3 +1,5 @@
+import type { LanguageCode } from './languages.ts'
+
 /** What the product says by itself in words that no user wrote: assistants, flows and queues. */
 export interface Phrases {
   /** While something takes its time. */
@@ -12,8 +14,7 @@ export interface Phrases {
   position: (place: number) => string
 }
 
-/** By the language's first part (BCP 47). */
-const PHRASES: Readonly<Record<string, Phrases>> = {
+const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
   en: {
     filler: 'One moment, please.',
     stillThere: 'Are you still there?',
@@ -82,4 +83,4 @@ const PHRASES: Readonly<Record<string, Phrases>> = {
 
 /** English for a language that is not among them, and where none is told. */
 export const phrasesOf = (language: string | null): Phrases =>
-  PHRASES[(language ?? 'en').split('-')[0]!.toLowerCase()] ?? PHRASES.en!
+  (PHRASES as Record<string, Phrases>)[(language ?? 'en').split('-')[0]!.toLowerCase()] ?? PHRASES.en

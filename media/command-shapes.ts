@@ -88,7 +88,7 @@ const room: Shape<RoomSpec> = object<RoomSpec>({
 
 const sources: Shape<PlaySource[]> = list(
   variant<'kind', PlaySource>('kind', {
-    prompt: object({ kind: oneOf('prompt'), name: line(200) }),
+    prompt: object({ kind: oneOf('prompt'), name: line(200), language: optional(line(35)) as Shape<string> }),
     file: object({ kind: oneOf('file'), path: line(4096) }),
     music: object({ kind: oneOf('music') }),
     tone: object({ kind: oneOf('tone'), name: oneOf('ringback', 'busy', 'beep') }),

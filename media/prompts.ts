@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises'
+import { access, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { BEEP, BUSY, RINGBACK, renderTone, type TonePlan } from '../codecs/tones.ts'
@@ -18,6 +18,9 @@ const ENTRY_BYTES = 256
 const MAX_SILENCE_MS = 3_600_000
 
 const PROMPT_NAME = /^[a-z0-9-]+$/
+/** English lies in the folder itself, each other language in one of its name. */
+const ENGLISH = 'en'
+const LANGUAGE = /^[a-z]{2,3}$/
 const NO_SAMPLES = new Int16Array(0)
 const TONES: Record<Extract<PlaySource, { kind: 'tone' }>['name'], TonePlan> = {
   ringback: RINGBACK,
@@ -97,7 +100,7 @@ export class Prompts {
     switch (source.kind) {
       case 'prompt':
         if (!PROMPT_NAME.test(source.name)) return this.#fail(`no prompt is named ${JSON.stringify(source.name)}`)
-        return this.#loadFile(join(this.#fixturesDir, 'prompts', `${source.name}.wav`))
+        return this.#loadPrompt(source.name, (source.language ?? ENGLISH).split('-')[0]!.toLowerCase())
       case 'music':
         return this.#loadFile(join(this.#fixturesDir, 'music', 'hold.wav'))
       case 'file':
@@ -120,6 +123,15 @@ export class Prompts {
   /** Ends the loading thread. Idempotent. */
   close(): Promise<void> {
     return this.#jobs.close()
+  }
+
+  /** In its language where it was recorded in that, else in English. */
+  #loadPrompt(name: string, language: string): Promise<Clip | { error: string }> {
+    const folder = join(this.#fixturesDir, 'prompts')
+    const english = join(folder, `${name}.wav`)
+    if (language === ENGLISH || !LANGUAGE.test(language)) return this.#loadFile(english)
+    const own = join(folder, language, `${name}.wav`)
+    return exists(own).then(isRecorded => this.#loadFile(isRecorded ? own : english))
   }
 
   /** A file that may be replaced while the process runs: the key names the version that was read. */
@@ -180,6 +192,12 @@ export class Prompts {
     return Promise.resolve({ error })
   }
 }
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
 
 const clipOf = (samples: Int16Array): Clip => ({ samples, length: samples.length })
 

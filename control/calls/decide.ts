@@ -209,17 +209,17 @@ export function commandFor(rows: LegRows): LegCommand | 'seat' | null {
         },
       }
     case 'settled':
-      return call.target === 'echo' && participant.prompted === 0 ? play(participant, ['echo']) : null
+      return call.target === 'echo' && participant.prompted === 0 ? play(rows, ['echo']) : null
     case 'announcing':
-      return play(participant, ['announcement'], 'assistant_ended')
+      return play(rows, ['announcement'], 'assistant_ended')
     case 'pin':
       return collect(rows)
     case 'waiting':
-      return waitingMusic(participant)
+      return waitingMusic(rows)
     case 'joining':
       return 'seat'
     case 'leaving':
-      return play(participant, [...leavingWords(participant), 'goodbye'], participant.leave_reason ?? 'rejected')
+      return play(rows, [...leavingWords(participant), 'goodbye'], participant.leave_reason ?? 'rejected')
     case 'hanging_up':
       return { name: 'leg.hangup', body: { legId: participant.id, reason: participant.leave_reason ?? 'api_hangup' } }
     // Who is rung and who waits is driven by `queues/legs.ts`.
@@ -243,28 +243,43 @@ const SAY = 'say:'
 const leavingWords = ({ leave_prompt }: ParticipantRow): string[] =>
   leave_prompt === '' ? [] : [leave_prompt ?? 'room-closed']
 
-const prompt = (name: string): PlaySource =>
-  name.startsWith(SAY)
-    ? { kind: 'speech', text: name.slice(SAY.length), voice: null, language: null }
-    : { kind: 'prompt', name }
+/** In the language of the room that the caller is for; without one in English. */
+export const promptOf =
+  (room: ConferenceRoomRow | null) =>
+  (name: string): PlaySource =>
+    name.startsWith(SAY)
+      ? { kind: 'speech', text: name.slice(SAY.length), voice: null, language: null }
+      : { kind: 'prompt', name, ...languageOf(room) }
 
-const play = (participant: ParticipantRow, names: string[], hangupAfter: EndedReason | null = null): LegCommand => ({
-  name: 'leg.play',
-  body: { legId: participant.id, playId: participant.step, sources: names.map(prompt), loop: false, hangupAfter },
-})
+function languageOf(room: ConferenceRoomRow | null): { language?: string } {
+  const language = room === null ? 'en' : settingsOf(room).language
+  return language === 'en' ? {} : { language }
+}
 
-const waitingMusic = (participant: ParticipantRow): LegCommand => ({
+const play = ({ participant, room }: LegRows, names: string[], hangupAfter: EndedReason | null = null): LegCommand => ({
   name: 'leg.play',
   body: {
     legId: participant.id,
     playId: participant.step,
-    sources: [prompt('wait-moderator'), { kind: 'music' }],
+    sources: names.map(promptOf(room)),
+    loop: false,
+    hangupAfter,
+  },
+})
+
+const waitingMusic = ({ participant, room }: LegRows): LegCommand => ({
+  name: 'leg.play',
+  body: {
+    legId: participant.id,
+    playId: participant.step,
+    sources: [promptOf(room)('wait-moderator'), { kind: 'music' }],
     loop: true,
     hangupAfter: null,
   },
 })
 
 function collect({ participant, room }: LegRows): LegCommand {
+  const prompt = promptOf(room)
   return {
     name: 'leg.collect',
     body: {

@@ -1,10 +1,10 @@
-import { isFailure } from '../../media/protocol.ts'
+import { isFailure, type PlaySource } from '../../media/protocol.ts'
 import { nodeOf } from '../databases/node.ts'
 import { newId } from '../ids.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Db, Store } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
-import { admission, commandFor, joinsMuted, type LegRows, leavingBecause, sessionRoom } from './decide.ts'
+import { admission, commandFor, joinsMuted, type LegRows, leavingBecause, promptOf, sessionRoom } from './decide.ts'
 import { applyToLeg, loadLeg, tenantOf } from './records.ts'
 import { isLocked } from './session-state.ts'
 import type { CallRow, ConferenceRoomRow, ParticipantRow } from './tables.ts'
@@ -126,8 +126,8 @@ export class Seating {
       muted,
     })
     if (!isFailure(reply)) {
-      if (muted) await this.#tell(legId, 'muted', media)
-      else if (running === undefined) await this.#tell(legId, 'first-in-room', media)
+      if (muted) await this.#tell(legId, promptOf(room)('muted'), media)
+      else if (running === undefined) await this.#tell(legId, promptOf(room)('first-in-room'), media)
       return
     }
     if (reply.failure === 'unavailable') return
@@ -142,9 +142,8 @@ export class Seating {
     }
   }
 
-  async #tell(legId: string, prompt: string, media: MediaPort): Promise<void> {
-    const sources = [{ kind: 'prompt' as const, name: prompt }]
-    await media.request('leg.play', { legId, playId: 'seated', sources, loop: false, hangupAfter: null })
+  async #tell(legId: string, prompt: PlaySource, media: MediaPort): Promise<void> {
+    await media.request('leg.play', { legId, playId: 'seated', sources: [prompt], loop: false, hangupAfter: null })
   }
 
   /** A session that nobody entered was none. */

@@ -1,3 +1,4 @@
+import type { LanguageCode } from '../languages.ts'
 import type { ConferenceRoomRow } from './tables.ts'
 
 /** `settings` of a conference room (specification, "ConferenceRoom"). */
@@ -10,7 +11,7 @@ export interface RoomSettings {
   max_participants: number
   ai_note_taker: boolean
   wait_for_moderator: boolean
-  language: 'he' | 'en'
+  language: LanguageCode
   description: string
 }
 

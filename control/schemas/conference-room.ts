@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox'
 import { scheduleOf, settingsOf } from '../calls/settings.ts'
 import type { ConferenceRoomRow } from '../calls/tables.ts'
 import { nullable, oneOf, timestamp } from '../http/schema.ts'
+import { LANGUAGE_CODES } from '../languages.ts'
 
 export const roomSettings = {
   record: Type.Boolean({ description: 'Record sessions.' }),
@@ -12,7 +13,9 @@ export const roomSettings = {
   max_participants: Type.Integer({ minimum: 2, maximum: 500 }),
   ai_note_taker: Type.Boolean({ description: 'Meeting notes when the room empties.' }),
   wait_for_moderator: Type.Boolean({ description: 'Phone callers wait for a moderator before being seated.' }),
-  language: oneOf(['he', 'en'], { description: 'Of transcripts; the recorded prompts are English.' }),
+  language: oneOf(LANGUAGE_CODES, {
+    description: 'Of the prompts that callers hear, of transcripts and notes (`GET /languages`).',
+  }),
   description: Type.String({ maxLength: 2000 }),
 }
 

@@ -83,8 +83,11 @@ export interface RoomSpec {
 
 /** Something that can be heard. */
 export type PlaySource =
-  /** A recorded phrase of the product: the name of a file in `fixtures/prompts`. */
-  | { kind: 'prompt'; name: string }
+  /**
+   * A recorded phrase of the product: the name of a file in `fixtures/prompts`. `language`: BCP 47; absent, or one in which there is no
+   * such recording: English.
+   */
+  | { kind: 'prompt'; name: string; language?: string }
   /** A WAV file, mono or more, any rate of `codecs/wav.ts`. */
   | { kind: 'file'; path: string }
   | { kind: 'music' }

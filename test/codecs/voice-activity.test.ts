@@ -48,6 +48,35 @@ test('a whisper of a voice below the floor is none', () => {
   assert.is(share(speech.map(sample => sample / 400)), 0)
 })
 
+test('what was learnt to be noise is no voice for some seconds, and then is again, lest somebody is never heard', () => {
+  const detector = create()
+  const frames = Math.floor(speech.length / 160)
+  let at = 0
+  const voiced = (seconds: number): number => {
+    let count = 0
+    for (let i = 0; i < seconds * 50; i++, at = (at + 1) % frames) {
+      if (detector.hear(speech.subarray(at * 160, (at + 1) * 160), true) === 'voice') count++
+    }
+    return count / (seconds * 50)
+  }
+  assert.ok(voiced(6) > 0.5)
+  detector.learnNoise()
+  assert.is(voiced(3), 0)
+  voiced(9)
+  assert.ok(voiced(6) > 0.2)
+  detector.close()
+})
+
+test('steady noise is no voice, however loud and from its first frame on, and a voice above it is', () => {
+  for (const level of [-50, -35, -20, -10]) assert.is(share(noise(4, level)), 0, `${level} dBov`)
+  const loud = noise(20, -30)
+  const both = Int16Array.from(speech, (sample, i) => sample / 2 + loud[i + 8000]!)
+  const detector = create()
+  for (let i = 0; i < 50; i++) detector.hear(loud.subarray(i * 160, (i + 1) * 160), false)
+  const voiced = share(both, detector)
+  assert.ok(voiced > 0.3, `${voiced}`)
+})
+
 test('one detector is not disturbed by another', () => {
   const [one, other] = [create(), create()]
   const alone = create()

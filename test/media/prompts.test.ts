@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { wavHeader } from '../../codecs/wav.ts'
+import { TEXTS } from '../../fixtures/prompts/texts.ts'
 import type { Clip } from '../../media/player.ts'
 import { Prompts } from '../../media/prompts.ts'
 import { suite } from '../harness.ts'
@@ -63,6 +64,35 @@ test('prompts, music and files are loaded sample by sample', async () => {
     clips.map(({ length }) => length),
     [1000, 1000, 1000],
   )
+})
+
+test('a prompt is played in its language where it was recorded in that, else in English', async () => {
+  write('prompts/welcome.wav', [ramp(1000, 1)])
+  mkdirSync(join(dir, 'prompts', 'he'))
+  write('prompts/he/welcome.wav', [ramp(1000, 2)])
+  write('prompts/goodbye.wav', [ramp(1000, 3)])
+  const first = async (name: string, language?: string): Promise<number> =>
+    clip(await prompts.load({ kind: 'prompt', name, ...(language === undefined ? {} : { language }) })).samples[0]!
+  assert.is(await first('welcome'), 1)
+  for (const language of ['he', 'he-IL', 'HE']) assert.is(await first('welcome', language), 2)
+  for (const language of ['en-GB', 'fr', '..', 'he/../../x']) assert.is(await first('welcome', language), 1)
+  assert.is(await first('goodbye', 'he'), 3)
+})
+
+test('every prompt of the product is recorded in every language', async () => {
+  const product = new Prompts({ sampleRateHz: 8000 })
+  const english = new Map<string, Int16Array>()
+  assert.equal(Object.keys(TEXTS), ['en', 'he', 'es', 'fr', 'de', 'pt', 'it'])
+  for (const [language, texts] of Object.entries(TEXTS)) {
+    for (const name of Object.keys(TEXTS.en!)) {
+      assert.ok(name in texts, `${language} ${name}`)
+      const { samples } = clip(await product.load({ kind: 'prompt', name, language }))
+      assert.ok(samples.length > 2000 && samples.length < 100_000, `${language} ${name}: ${samples.length}`)
+      if (language === 'en') english.set(name, samples)
+      else assert.not.equal(samples, english.get(name), `${language} ${name} is English`)
+    }
+  }
+  await product.close()
 })
 
 test('a file of another rate is as long, and has the same tone, at the rate of the room', async () => {

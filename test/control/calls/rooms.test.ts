@@ -25,6 +25,30 @@ test('a locked session lets only moderators and those in who are dialled from wi
   await world.close()
 })
 
+test("a room's language is that of every prompt that its callers hear", async () => {
+  const world = await makeCallsWorld()
+  const { media, control, openRoom } = world
+  const set = (settings: object) => control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { settings })
+  assert.is((await set({ language: 'he', mute_on_entry: true })).status, 200)
+  media.dialIn('part_1', '1001')
+  await media.command('leg.move', 'part_1')
+  assert.equal((await media.command('leg.play', 'part_1')).sources, [{ kind: 'prompt', name: 'muted', language: 'he' }])
+  await media.committed()
+  await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { locked: true })
+  media.dialIn('part_2', '1001')
+  assert.equal((await media.command('leg.play', 'part_2')).sources, [
+    { kind: 'prompt', name: 'room-locked', language: 'he' },
+    { kind: 'prompt', name: 'goodbye', language: 'he' },
+  ])
+  await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { locked: false })
+  await set({ language: 'fr', mute_on_entry: false, wait_for_moderator: true })
+  media.hangUp('part_1')
+  media.dialIn('part_3', '1001')
+  const waiting = await media.command('leg.play', 'part_3')
+  assert.equal(waiting.sources, [{ kind: 'prompt', name: 'wait-moderator', language: 'fr' }, { kind: 'music' }])
+  await world.close()
+})
+
 test('a room that locks on start can be unlocked for the session; the next session is locked again', async () => {
   const world = await makeCallsWorld()
   const { media, control, openRoom } = world

@@ -163,7 +163,7 @@ test('voice that lasts for seconds without words is noise: what it silenced goes
   engine.engine.listen({ legId: LEG, listen: listen({ resume: true }) })
   await play()
   // Somebody's radio, without a pause.
-  const radio = Int16Array.from({ length: 8 * VOICE.length }, (_, i) => VOICE[400 + (i % 6400)]!)
+  const radio = Int16Array.from({ length: 8 * 7000 }, (_, i) => VOICE[400 + (i % (VOICE.length - 800))]!)
   engine.say(caller, new Int16Array(0), 50)
   for (let at = 0; ear.heard.length === 0 && at < 8000 * 5; at += 160) engine.say(caller, radio.subarray(at, at + 160))
   assert.is(ear.heard.length, 1)

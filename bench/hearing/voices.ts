@@ -1,0 +1,46 @@
+import { Flite, VOICES } from '../../media/speech/flite.ts'
+import { Moonshine } from '../../media/speech/moonshine.ts'
+import { table } from '../tables.ts'
+import { overTheLine } from './chain.ts'
+import { compare, wordsOf } from './score.ts'
+import { ANSWERS, BABBLE, SENTENCES } from './sentences.ts'
+
+export interface VoiceResult {
+  voice: string
+  words: number
+  errors: number
+}
+
+/** What each offline voice says, heard back over G.711 by the offline recogniser. */
+export async function benchVoices(say: (line: string) => void): Promise<VoiceResult[]> {
+  const flite = new Flite(1)
+  const ear = new Moonshine()
+  const texts = [...SENTENCES.build, ...SENTENCES.held, ...ANSWERS, ...BABBLE]
+  const results: VoiceResult[] = []
+  try {
+    for (const voice of VOICES) {
+      const result = { voice, words: 0, errors: 0 }
+      for (const text of texts) {
+        const spoken = await flite.speak(text, voice, null)
+        const heard = 'error' in spoken ? spoken : await ear.transcribe(overTheLine(spoken.samples), null)
+        if ('error' in heard) throw new Error(heard.error)
+        const { said, errors } = compare(wordsOf(text), wordsOf(heard.text))
+        result.words += said
+        result.errors += errors
+      }
+      results.push(result)
+      say(`${voice}: ${result.errors} of ${result.words} words wrong`)
+    }
+  } finally {
+    await Promise.all([flite.close(), ear.close()])
+  }
+  return results
+}
+
+export const formatVoices = (results: readonly VoiceResult[]): string[] => [
+  'offline voices, heard back over G.711 by the offline recogniser',
+  ...table([
+    ['', 'words', 'wrong'],
+    ...results.map(({ voice, words, errors }) => [voice, String(words), `${((100 * errors) / words).toFixed(1)} %`]),
+  ]),
+]
