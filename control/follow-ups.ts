@@ -14,8 +14,8 @@ export class FollowUps {
   #pending = 0
   #ended: (() => void)[] = []
 
-  /** Begins at once, or when those before it with its key are done. `failed` gets what it throws. */
-  begin({ key, run }: FollowUpTask, failed: (error: unknown) => void): void {
+  /** Begins at once, or when those before it with its key are done. `failed` gets what it throws, before the next of its key begins. */
+  begin({ key, run }: FollowUpTask, failed: (error: unknown) => Promise<void>): void {
     const before = this.#chains.get(key)
     this.#pending++
     const done: Promise<void> = (before === undefined ? run() : before.then(run)).catch(failed).finally(() => {

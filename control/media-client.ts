@@ -1,4 +1,5 @@
 import { createConnection, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import {
   type CommandName,
@@ -18,19 +19,35 @@ import { MediaRequests, unavailable } from './media-requests.ts'
 
 const RECONNECT_MS = 100
 const HELLO_DEADLINE_MS = 2000
+/** After a snapshot that could not be asked for [ms]. */
+const LOOK_AGAIN_MS = 500
 
 /** What control does with what media reports. Calls never overlap. */
 export interface MediaHandler extends EventSink {
+  /** What has thrown so far; each has ended the call that it belongs to. */
+  readonly faults: number
   /** How far the events have been committed, and of which media process. */
   position(): Promise<Position>
   /** A media process that was not spoken to before: what ran in the old one is over. Commits the new position. */
   booted(bootId: string): Promise<void>
   /** Every event up to `snapshot.seq` has been handled: what differs from it now is put right. */
   reconcile(snapshot: MediaSnapshot, media: MediaPort): Promise<void>
+  /** The same for these legs alone, while all others go on: commands for them were not answered, and now it is known what became of them. */
+  recheck(snapshot: MediaSnapshot, legIds: ReadonlySet<string>, media: MediaPort): Promise<void>
 }
 
 /** `ready`: connected and reconciled; only then are requests of the API let through. */
 export type MediaState = 'disconnected' | 'reconciling' | 'ready'
+
+/** What changes nothing in media, so that nobody has to know whether it was carried out. */
+const READS: ReadonlySet<CommandName> = new Set(['leg.read', 'stream.read', 'media.snapshot', 'media.stats'])
+
+/** The leg or room that a command is about. */
+function subjectOf(body: object): string | null {
+  const named = ('target' in body && typeof body.target === 'object' ? body.target : body) as Record<string, unknown>
+  const id = 'legId' in body ? body.legId : (named.legId ?? named.roomId)
+  return typeof id === 'string' ? id : null
+}
 
 type Position = { bootId: string | null; lastSeq: number }
 
@@ -49,6 +66,9 @@ export class MediaClient implements MediaPort {
     settled: () => Promise.resolve(),
   }
   readonly #events: MediaEvents
+  /** What commands without an answer were about. */
+  #doubts = new Set<string>()
+  #isLooking = false
   #connections = 0
   #eventsLost = 0
   #state: MediaState = 'disconnected'
@@ -69,7 +89,8 @@ export class MediaClient implements MediaPort {
   /** What has happened on the channel so far. */
   get counters(): Readonly<Record<string, number>> {
     const [connections, eventsLost] = [this.#connections, this.#eventsLost]
-    return { ...this.#requests.counters, ...this.#events.counters, connections, eventsLost }
+    const faults = this.#handler.faults
+    return { ...this.#requests.counters, ...this.#events.counters, connections, eventsLost, faults }
   }
 
   get state(): MediaState {
@@ -162,6 +183,8 @@ export class MediaClient implements MediaPort {
     if (this.#state !== 'disconnected') this.#log.warn('the channel to media broke')
     this.#state = 'disconnected'
     this.#requests.abandon()
+    // The next connection begins with a comparison of everything.
+    this.#doubts.clear()
     // Media keeps what was not acknowledged.
     this.#events.clear()
     this.#retryLater()
@@ -213,6 +236,7 @@ export class MediaClient implements MediaPort {
       if (this.#socket !== socket) return
       this.#state = 'ready'
       this.#log.info({ bootId, legs: snapshot.legs.length }, 'connected to media')
+      void this.#look()
     } catch (error) {
       this.#log.error({ err: error }, 'cannot resume with media')
       socket.destroy()
@@ -267,7 +291,54 @@ export class MediaClient implements MediaPort {
       return Promise.resolve(unavailable('no media process'))
     }
     const write = (id: number): void => this.#write({ type: 'request', id, name, body })
-    return this.#requests.send(write, name, deadlineMs)
+    // What is not even sent is found by the comparison too.
+    const isSent = !this.#requests.isFull
+    return this.#requests.send(write, name, deadlineMs).then(reply => {
+      if (!isSent || (isFailure(reply) && reply.failure === 'unanswered')) this.#doubt(name, body)
+      return reply
+    })
+  }
+
+  // ------------------------------------------------------------------ doubt
+
+  /** Whether a command without an answer was carried out is what the next snapshot tells. */
+  #doubt(name: CommandName, body: object): void {
+    const subject = subjectOf(body)
+    if (READS.has(name) || subject === null || this.#state === 'disconnected') return
+    this.#doubts.add(subject)
+    void this.#look()
+  }
+
+  /** Compares what is in doubt with a snapshot that was asked for after it: media has had every command that was sent before. */
+  async #look(): Promise<void> {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    try {
+      while (this.#doubts.size > 0 && this.#state === 'ready') await this.#lookOnce()
+    } catch (error) {
+      this.#log.error({ err: error }, 'cannot compare with media')
+      this.#socket?.destroy()
+    } finally {
+      this.#isLooking = false
+    }
+  }
+
+  async #lookOnce(): Promise<void> {
+    const socket = this.#socket
+    const doubts = this.#doubts
+    this.#doubts = new Set()
+    const snapshot = await this.#send('media.snapshot', {})
+    if (this.#socket !== socket) return
+    if (isFailure(snapshot) && snapshot.failure === 'unavailable') {
+      for (const subject of doubts) this.#doubts.add(subject)
+      await sleep(LOOK_AGAIN_MS)
+      return
+    }
+    if (isFailure(snapshot)) throw new Error(`no snapshot: ${snapshot.message}`)
+    await this.settled()
+    if (this.#socket !== socket) return
+    this.#log.warn({ subjects: [...doubts] }, 'commands without an answer: compared with media')
+    await this.#handler.recheck(snapshot, doubts, this.#inner)
   }
 
   #write(message: ToMedia): void {

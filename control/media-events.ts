@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { CommandName, Failure, MediaEvent, Reply, Request } from '../media/protocol.ts'
-import { faultOf } from './databases/faults.ts'
+import { isStoreOutage } from './databases/faults.ts'
 import { FollowUps, type FollowUpTask } from './follow-ups.ts'
 
 /** Events that wait for their turn at most; when more come the channel is closed, and media sends them again. */
@@ -9,8 +10,10 @@ const MAX_WAITING = 100_000
 const MAX_BATCH = 32
 /** Of the counts of batches by their size. */
 const SIZE_BOUNDS = [1, 2, 4, 8, 16, MAX_BATCH]
-/** An event whose handling failed this often is left out, lest it hold up all that follow. */
-const MAX_ATTEMPTS = 5
+/** An event whose handling failed this often is set aside, lest it hold up all that follow. */
+const MAX_ATTEMPTS = 3
+/** Between its attempts [ms]. */
+const RETRY_MS = 50
 
 /** Asks the media process for something. What it cannot do, and that it cannot be reached, are values. */
 export interface MediaPort {
@@ -31,8 +34,10 @@ export interface EventSink {
    * order for each key. After a failure the same events come again, one at a time.
    */
   events(batch: readonly NumberedEvent[], media: MediaPort): Promise<FollowUpTask[]>
-  /** Commits the position without the event. */
-  skip(seq: number): Promise<void>
+  /** Commits the position without an event that cannot be applied; the call that it belongs to is ended for it. */
+  setAside(numbered: NumberedEvent, media: MediaPort): Promise<void>
+  /** What follows an event of this key has thrown: the call that it belongs to is ended for it. */
+  faulted(key: string, media: MediaPort, error: unknown): Promise<void>
 }
 
 /** The connection that the events came over. */
@@ -41,7 +46,7 @@ export interface EventSource {
   readonly isOpen: boolean
   /** Every event up to this one is committed. */
   acknowledge(seq: number): void
-  /** What follows an event could not be done: the comparison with the next connection's snapshot finds it again. */
+  /** The database is away, so that what follows an event could not be done: the comparison with the next connection's snapshot finds it again. */
   fail(): void
 }
 
@@ -65,14 +70,13 @@ const nameOf = (event: unknown): string | null =>
  * lone event never waits for company, and under load the disk is not asked for each one.
  */
 export class MediaEvents {
-  /** `events` in `batches`; `split`: batches that failed and were handled one by one; `skipped`: events left out. */
+  /** `events` in `batches`; `split`: batches that failed and were handled one by one; `skipped`: events set aside. */
   readonly counters = { events: 0, batches: 0, split: 0, skipped: 0 }
   readonly #sizes: number[] = SIZE_BOUNDS.map(() => 0)
   readonly #sink: EventSink
   readonly #media: MediaPort
   readonly #log: Logger
   #jobs: Job[] = []
-  #attempts = { seq: 0, count: 0 }
   readonly #followUps = new FollowUps()
 
   /** At most `MAX_WAITING` events wait. */
@@ -132,19 +136,15 @@ export class MediaEvents {
       if (job.kind === 'mark') batch.marks.push(job.resolve)
       else {
         const isFirst = batch.events.length === 0
-        if (job.seq > through || batch.events.length >= MAX_BATCH || (!isFirst && this.#isSuspect(job))) break
+        if (job.seq > through || batch.events.length >= MAX_BATCH || (!isFirst && nameOf(job.event) === null)) break
         batch.events.push(job)
       }
       count++
-      if (job.kind === 'event' && this.#isSuspect(job)) break
+      // What is no event fails alone.
+      if (job.kind === 'event' && nameOf(job.event) === null) break
     }
     this.#jobs.splice(0, count)
     return batch
-  }
-
-  /** It has failed before, or is none: others shall not fail with it. */
-  #isSuspect({ seq, event }: NumberedEvent): boolean {
-    return nameOf(event) === null || seq === this.#attempts.seq
   }
 
   async #deliver(source: EventSource, events: readonly NumberedEvent[]): Promise<void> {
@@ -171,22 +171,22 @@ export class MediaEvents {
   async #deliverOne(source: EventSource, numbered: NumberedEvent): Promise<void> {
     const { seq, event } = numbered
     const name = nameOf(event)
-    if (name === null || (this.#attempts.seq === seq && this.#attempts.count >= MAX_ATTEMPTS)) {
-      this.counters.skipped++
-      this.#log.error({ seq, event: name }, 'a media event was left out')
-      await this.#sink.skip(seq)
-      source.acknowledge(seq)
-      return
+    for (let attempt = 1; name !== null && attempt <= MAX_ATTEMPTS; attempt++) {
+      const followUps = await this.#sink.events([numbered], this.#media).catch((error: unknown) => {
+        this.#log.error({ err: error, event: name, attempt }, 'a media event could not be handled')
+        // A full or failing disk is not the event's fault: it is tried until the store takes it.
+        if (isStoreOutage(error)) throw error
+        return null
+      })
+      if (followUps !== null) return this.#conclude(source, [numbered], followUps)
+      if (attempt < MAX_ATTEMPTS) await sleep(attempt * RETRY_MS)
+      // Media sends it again over the next connection.
+      if (!source.isOpen) return
     }
-    const followUps = await this.#sink.events([numbered], this.#media).catch((error: unknown) => {
-      this.#log.error({ err: error, event: name }, 'a media event could not be handled')
-      // A full or failing disk is not the event's fault: it is tried until the store takes it.
-      if (!isStoreOutage(error)) {
-        this.#attempts = { seq, count: this.#attempts.seq === seq ? this.#attempts.count + 1 : 1 }
-      }
-      throw error
-    })
-    await this.#conclude(source, [numbered], followUps)
+    this.counters.skipped++
+    this.#log.error({ seq, event: name }, 'a media event was set aside')
+    await this.#sink.setAside(numbered, this.#media)
+    source.acknowledge(seq)
   }
 
   async #conclude(
@@ -205,16 +205,19 @@ export class MediaEvents {
       const run = async (): Promise<void> => {
         if (source.isOpen) await followUp.run()
       }
-      this.#followUps.begin({ key: followUp.key, run }, error => {
-        this.#log.error({ err: error }, 'what follows a media event failed')
-        source.fail()
-      })
+      this.#followUps.begin({ key: followUp.key, run }, error => this.#failed(source, followUp.key, error))
     }
   }
-}
 
-/** It cannot write now, or too many want to: the events are none the worse. */
-const isStoreOutage = (error: unknown): boolean => {
-  const fault = faultOf(error)
-  return fault === 'outage' || fault === 'conflict'
+  async #failed(source: EventSource, key: string, error: unknown): Promise<void> {
+    if (!isStoreOutage(error)) {
+      try {
+        return await this.#sink.faulted(key, this.#media, error)
+      } catch (another) {
+        this.#log.error({ err: another, key }, 'a call could not be ended for a fault')
+      }
+    }
+    this.#log.error({ err: error }, 'what follows a media event could not be done now')
+    source.fail()
+  }
 }

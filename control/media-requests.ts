@@ -10,6 +10,7 @@ interface Pending {
 }
 
 export const unavailable = (message: string): Failure => ({ failure: 'unavailable', message })
+const unanswered = (message: string): Failure => ({ failure: 'unanswered', message })
 
 /** Requests to the media process that have no reply yet; each has a deadline. */
 export class MediaRequests {
@@ -18,13 +19,18 @@ export class MediaRequests {
   readonly #pending = new Map<number, Pending>()
   #nextId = 1
 
-  /** Sends one by `write`, which gets its ID, and resolves to its reply; never rejects. */
+  /** No more are taken now. */
+  get isFull(): boolean {
+    return this.#pending.size >= MAX_PENDING
+  }
+
+  /** Sends one by `write`, which gets its ID, and resolves to its reply; never rejects. What was sent and has no reply is `unanswered`. */
   send<N extends CommandName>(
     write: (id: number) => void,
     name: N,
     deadlineMs = DEFAULT_DEADLINE_MS,
   ): Promise<Reply<N> | Failure> {
-    if (this.#pending.size >= MAX_PENDING) {
+    if (this.isFull) {
       this.counters.refused++
       return Promise.resolve(unavailable('too many requests to the media process'))
     }
@@ -32,7 +38,7 @@ export class MediaRequests {
     return new Promise(resolve => {
       const timer = setTimeout(() => {
         this.counters.deadlines++
-        this.replied(id, unavailable(`${name}: no reply within ${deadlineMs} ms`))
+        this.replied(id, unanswered(`${name}: no reply within ${deadlineMs} ms`))
       }, deadlineMs)
       this.#pending.set(id, { resolve: reply => resolve(reply as Reply<N> | Failure), timer })
       write(id)
@@ -46,7 +52,7 @@ export class MediaRequests {
     this.#pending.delete(id)
     clearTimeout(pending.timer)
     pending.resolve(
-      typeof body === 'object' && body !== null ? body : unavailable('the media process sent a reply without a body'),
+      typeof body === 'object' && body !== null ? body : unanswered('the media process sent a reply without a body'),
     )
   }
 
@@ -54,7 +60,7 @@ export class MediaRequests {
   abandon(): void {
     for (const { resolve, timer } of this.#pending.values()) {
       clearTimeout(timer)
-      resolve(unavailable('the channel to the media process broke'))
+      resolve(unanswered('the channel to the media process broke'))
     }
     this.#pending.clear()
   }

@@ -226,8 +226,9 @@ export class CommandTable {
   }
 
   async #closeRoom({ roomId, reason }: Commands['room.close']['request']): Promise<object> {
-    const { rooms } = await this.#snapshot()
-    const room = rooms.find(candidate => candidate.roomId === roomId)
+    const snapshot = await this.#snapshot()
+    if (isFailure(snapshot)) return snapshot
+    const room = snapshot.rooms.find(candidate => candidate.roomId === roomId)
     if (room === undefined) return { failure: 'not_found', message: `no room ${roomId}` } satisfies Failure
     await Promise.all(room.legIds.map(legId => this.hangup({ legId, reason })))
     return {}
@@ -238,7 +239,8 @@ export class CommandTable {
     return { streams: replies.flatMap(reply => (isFailure(reply) ? [] : reply.streams)) }
   }
 
-  async #snapshot(): Promise<MediaSnapshot> {
+  /** Of all threads, or none: what is missing in it is taken for gone. */
+  async #snapshot(): Promise<MediaSnapshot | Failure> {
     const { switchboard, browsers, engines } = this.#options
     // The number and the list of legs are of the same moment: a leg that is missing has its end among the events up to it.
     const seq = this.#options.seq()
@@ -246,6 +248,8 @@ export class CommandTable {
       this.#read([...switchboard.lines.keys(), ...browsers.lines.keys()]),
       ...engines.map(engine => engine.request('engine.snapshot', {})),
     ])
+    const failure = replies.find(isFailure)
+    if (failure !== undefined) return failure
     const parts = replies.flatMap(reply => (isFailure(reply) ? [] : [reply]))
     return {
       seq,

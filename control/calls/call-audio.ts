@@ -1,3 +1,4 @@
+import { type Failure, isFailure, isUndecided } from '../../media/protocol.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Store, Trx } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
@@ -39,7 +40,7 @@ export class CallAudio {
     const target = await targetOf(store.db, call)
     if (target === null) return
     const reply = await media.request('recording.start', { recordingId: call.id, target })
-    if (!('failure' in reply) || isRunningOrUnknown(reply.failure)) return
+    if (!isFailure(reply) || isRunningOrUnknown(reply)) return
     // The call may have ended by now: nothing was recorded, and media will not tell of it.
     log.warn({ callId: call.id, ...reply }, 'a recording could not be started')
     await store.transaction(trx => applyRecording(trx, call.id, null, now()))
@@ -48,7 +49,7 @@ export class CallAudio {
   async #startStream(call: CallRow, row: MediaStreamRow, media: MediaPort): Promise<void> {
     const { store, streams, log, now } = this.#deps
     const reply = await startStream(store.db, streams, media, call, row)
-    if (!('failure' in reply) || isRunningOrUnknown(reply.failure)) return
+    if (!isFailure(reply) || isRunningOrUnknown(reply)) return
     log.warn({ callId: call.id, streamId: row.id, ...reply }, 'a stream could not be started')
     await store.transaction(trx => applyStream(trx, row, failedStream(row.id), now()))
   }
@@ -78,8 +79,8 @@ export class CallAudio {
   }
 }
 
-/** `conflict`: it runs already; `unavailable`: whether it runs is found out when media is back. */
-const isRunningOrUnknown = (failure: string): boolean => failure === 'conflict' || failure === 'unavailable'
+/** `conflict`: it runs already; without an answer, whether it runs is found out by the next snapshot. */
+const isRunningOrUnknown = (reply: Failure): boolean => reply.failure === 'conflict' || isUndecided(reply)
 
 const failedStream = (streamId: string) => ({
   streamId,

@@ -10,11 +10,16 @@ import type { CallCentrePort } from './call-centre-port.ts'
 import { type Decision, type LegRows, onHeld, onLeft, onPlayFinished, onRinging, type PinVerdict } from './decide.ts'
 import type { DevicePort } from './device-port.ts'
 import type { EventHandler, EventHandlers, FollowUp } from './event-handler.ts'
+import { CallFaults, legOfEvent } from './faults.ts'
 import { onIncoming } from './incoming-call.ts'
 import { LegEvents } from './leg-events.ts'
 import { judgePins } from './pin-verdict.ts'
 import { type Position, readPosition, savePosition } from './position.ts'
+<<<<<<< HEAD
 import { endAll, endOfBoot, Reconciler } from './reconcile.ts'
+=======
+import { Reconciler } from './reconcile.ts'
+>>>>>>> 1d6cd2f (wip: control isolates faults, unanswered is unknown)
 import { Seating } from './seat.ts'
 import { onRoomClosed, onRoomOpened } from './session-events.ts'
 import { onTranscriptReady } from './session-notes.ts'
@@ -27,6 +32,7 @@ export interface DriverDeps {
   log: {
     info(fields: object, message: string): void
     warn(fields: object, message: string): void
+    error(fields: object, message: string): void
   }
   streams: StreamDeps
   /** Who answers calls. */
@@ -42,7 +48,8 @@ export interface DriverDeps {
 /** Flows and assistants, as far as the driver knows them. */
 export interface CallPrograms {
   on(trx: Trx, event: MediaEvent): Promise<FollowUp | null>
-  resume(snapshot: MediaSnapshot, media: MediaPort): Promise<void>
+  /** `legIds`: of these alone; absent: of all, after a reconnect. */
+  resume(snapshot: MediaSnapshot, media: MediaPort, guard: Guard, legIds?: ReadonlySet<string>): Promise<void>
 }
 
 /**
@@ -53,6 +60,7 @@ export class CallDriver implements MediaHandler {
   readonly #deps: DriverDeps
   readonly #reconciler: Reconciler
   readonly #handlers: EventHandlers
+  readonly #faults: CallFaults
 
   constructor(deps: DriverDeps) {
     const { store, log, streams } = deps
@@ -62,7 +70,9 @@ export class CallDriver implements MediaHandler {
     deps.centre.seatBy(seating)
     const audio = new CallAudio({ store, now, log, streams })
     const resume = (call: CallRow, media: MediaPort) => audio.start(call, media)
-    this.#reconciler = new Reconciler({ store, now, log, seating, centre: deps.centre, resume })
+    this.#faults = new CallFaults({ store, now, log, centre: deps.centre })
+    const faults = this.#faults
+    this.#reconciler = new Reconciler({ store, now, log, seating, centre: deps.centre, resume, faults })
     this.#handlers = handlers(deps, seating, audio)
   }
 
@@ -70,7 +80,12 @@ export class CallDriver implements MediaHandler {
     return readPosition(this.#deps.store.db)
   }
 
+  get faults(): number {
+    return this.#faults.count
+  }
+
   async booted(bootId: string): Promise<void> {
+<<<<<<< HEAD
     await this.#deps.store.transaction(async trx => {
       const now = this.#deps.now()
       const seen = await lastSeen(trx, now)
@@ -79,6 +94,11 @@ export class CallDriver implements MediaHandler {
       else await endAll(trx, this.#deps.centre, { reason: 'node_lost', at: seen })
       await savePosition(trx, { bootId, lastSeq: 0 })
     })
+=======
+    await this.#reconciler.endOfBoot()
+    // Last: whoever dies before it ends the rest again.
+    await this.#deps.store.transaction(trx => savePosition(trx, { bootId, lastSeq: 0 }))
+>>>>>>> 1d6cd2f (wip: control isolates faults, unanswered is unknown)
   }
 
   async events(batch: readonly NumberedEvent[], media: MediaPort): Promise<FollowUpTask[]> {
@@ -111,17 +131,46 @@ export class CallDriver implements MediaHandler {
     return followUps
   }
 
-  async skip(seq: number): Promise<void> {
+  async setAside({ seq, event }: NumberedEvent, media: MediaPort): Promise<void> {
     await this.#deps.store.transaction(async trx => savePosition(trx, { ...(await readPosition(trx)), lastSeq: seq }))
+    const legId = legOfEvent(event)
+    const error = new Error(`${event.name} could not be applied`)
+    if (event.name === 'leg.ended') await this.#faults.end(legId, null, error)
+    else if (event.name === 'leg.incoming') await refuseBroken(event.body.legId, media)
+    else await this.#faults.end(legId, media, error)
+  }
+
+  /** `key`: see `keyOf`. */
+  async faulted(key: string, media: MediaPort, error: unknown): Promise<void> {
+    const leg = await this.#deps.store.db.selectFrom('participants').select('id').where('id', '=', key).execute()
+    await this.#faults.end(leg[0]?.id ?? null, media, error)
   }
 
   async reconcile(snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
     this.#deps.keeper?.forget()
     await this.#reconciler.run(snapshot, media)
     await this.#deps.centre.run(media)
-    await this.#deps.programs?.resume(snapshot, media)
-    await this.#deps.devices?.reconcile(snapshot)
+    await this.#deps.programs?.resume(snapshot, media, this.#guard(media))
+    await this.#faults.guard(null, null, async () => this.#deps.devices?.reconcile(snapshot))
   }
+
+  async recheck(snapshot: MediaSnapshot, legIds: ReadonlySet<string>, media: MediaPort): Promise<void> {
+    await this.#reconciler.recheck(snapshot, legIds, media)
+    await this.#deps.centre.run(media)
+    await this.#deps.programs?.resume(snapshot, media, this.#guard(media), legIds)
+  }
+
+  #guard(media: MediaPort): Guard {
+    return (legId, run) => this.#faults.guard(legId, legId === null ? null : media, run)
+  }
+}
+
+/** Does one step of many; what it throws ends the call of this leg and nothing else. */
+export type Guard = (legId: string | null, run: () => Promise<unknown>) => Promise<void>
+
+/** It has no rows. */
+async function refuseBroken(legId: string, media: MediaPort): Promise<void> {
+  await media.request('leg.reject', { legId, sipCode: 500, reason: 'internal_error', retryAfterS: null })
 }
 
 /** Whose commands keep their order: those of a leg, of a room, of a device; of others all. */
@@ -143,8 +192,10 @@ function handlers({ log, centre, devices }: DriverDeps, seating: Seating, audio:
   return {
     'leg.incoming': async (trx, event) =>
       (await devices?.incoming(trx, event)) ?? onIncoming({ log, seating, centre }, trx, event),
-    'leg.ringing': (trx, event) => change(trx, event, rows => onRinging(rows, event.at)),
-    'leg.answered': (trx, event) => centre.onAnswered(trx, event, () => legs.answered(trx, event)),
+    'leg.ringing': async (trx, event) =>
+      (await legs.unwanted(trx, event)) ?? change(trx, event, rows => onRinging(rows, event.at)),
+    'leg.answered': async (trx, event) =>
+      (await legs.unwanted(trx, event)) ?? centre.onAnswered(trx, event, () => legs.answered(trx, event)),
     'leg.joined': (trx, event) => legs.joined(trx, event),
     'leg.left': (trx, event) => change(trx, event, rows => onLeft(rows, event.body.roomId, event.at)),
     'leg.held': (trx, event) => change(trx, event, rows => onHeld(rows, true)),

@@ -22,6 +22,24 @@ export class LegEvents {
     this.#deps = deps
   }
 
+  /**
+   * A leg whose row says that it is over, since nobody knew that it was dialled, or would be: it is hung up, lest somebody picks up
+   * and hears nobody for ever.
+   */
+  async unwanted(trx: Trx, { body: { legId } }: { body: { legId: string } }): Promise<FollowUp | null> {
+    const leg = await trx
+      .selectFrom('participants')
+      .innerJoin('calls', 'calls.id', 'participants.call_id')
+      .select(['participants.step', 'participants.leave_reason', 'participants.ring_id', 'calls.ended_at'])
+      .where('participants.id', '=', legId)
+      .executeTakeFirst()
+    if (leg === undefined || (leg.step !== 'ended' && (leg.ring_id !== null || leg.ended_at === null))) return null
+    return async media => {
+      this.#deps.log.info({ legId }, 'a leg of a call that is over is hung up')
+      await media.request('leg.hangup', { legId, reason: leg.leave_reason ?? 'api_hangup' })
+    }
+  }
+
   /** The plain case: one leg's rows change by a pure decision. */
   async change(trx: Trx, legId: string, at: string, decide: (rows: LegRows) => Decision): Promise<null> {
     const rows = await loadLeg(trx, legId)

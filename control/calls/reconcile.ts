@@ -4,6 +4,7 @@ import type { MediaPort } from '../media-events.ts'
 import type { Db, Store, Trx } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
 import type { CallCentrePort } from './call-centre-port.ts'
+import type { CallFaults } from './faults.ts'
 import {
   applyCapture,
   applyRecording,
@@ -25,9 +26,13 @@ export interface ReconcilerDeps {
   log: { warn(fields: object, message: string): void }
   seating: Seating
   centre: CallCentrePort
+  faults: CallFaults
   /** Starts the recording and the streams that an answered call's rows ask for. */
   resume: (call: CallRow, media: MediaPort) => Promise<void>
 }
+
+const LOST = { reason: 'internal_error' as const, sipCode: null, quality: null }
+const DIED = { reason: 'media_failed' as const, sipCode: null, quality: null }
 
 const NOT_PAUSED = {
   paused: false,
@@ -38,7 +43,10 @@ const NOT_PAUSED = {
   maskDtmf: false,
 }
 
-/** After a reconnect: what the rows say and what media does are made one again. */
+/**
+ * After a reconnect: what the rows say and what media does are made one again. Each call in a step and a transaction of its own: one
+ * that throws ends alone.
+ */
 export class Reconciler {
   readonly #deps: ReconcilerDeps
 
@@ -48,50 +56,115 @@ export class Reconciler {
 
   /** Every event up to the snapshot's number is committed; requests of the API wait until this is done. */
   async run(snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
-    const { store, now } = this.#deps
     const legs = new Map(snapshot.legs.map(leg => [leg.legId, leg]))
-    await store.transaction(trx => this.#endLost(trx, snapshot, legs, now()))
-    for (const leg of snapshot.legs) await this.#resumeLeg(leg, media)
+    await this.#endLost(snapshot, legs, media)
+    for (const leg of snapshot.legs) await this.#step(leg.legId, media, () => this.#resumeLeg(leg, media))
     await this.#resumeAudio(snapshot, media)
   }
 
-  /** Ends what the rows hold as running and media does not have: events were lost, or a command never arrived. */
-  async #endLost(trx: Trx, snapshot: MediaSnapshot, legs: Map<string, LegSnapshot>, at: string): Promise<void> {
+  /** The same for these legs alone, of which nobody knows how far their last commands came. */
+  async recheck(snapshot: MediaSnapshot, legIds: ReadonlySet<string>, media: MediaPort): Promise<void> {
+    const legs = new Map(snapshot.legs.map(leg => [leg.legId, leg]))
     const rooms = new Set(snapshot.rooms.map(room => room.roomId))
-    const pauses = snapshot.captures.filter(({ state }) => state.paused)
-    const paused = new Set(pauses.map(({ target }) => targetId(target)))
-    for (const { call, pauseId: id } of await runningPauses(trx)) {
-      if (!paused.has(id)) await applyCapture(trx, call, { id, state: NOT_PAUSED }, at)
+    for (const legId of legIds) {
+      const leg = legs.get(legId)
+      await this.#step(legId, media, () => this.#settle(legId, leg, rooms, media))
     }
-    for (const { target, state } of pauses) {
-      const call = await callOfTarget(trx, target)
-      if (call !== undefined) await applyCapture(trx, call, { id: targetId(target), state }, at)
+    await this.#resumeAudio(snapshot, media)
+  }
+
+  async #settle(
+    legId: string,
+    leg: LegSnapshot | undefined,
+    rooms: ReadonlySet<string>,
+    media: MediaPort,
+  ): Promise<void> {
+    const { store, now } = this.#deps
+    const known = await store.db.selectFrom('participants').select('step').where('id', '=', legId).executeTakeFirst()
+    // What is still to be dialled is dialled by the next run.
+    if (known === undefined || (leg === undefined && (known.step === 'ended' || known.step === 'to_dial'))) return
+    if (leg === undefined) return this.#endUnknown(legId)
+    const seated = (await loadLeg(store.db, legId))?.participant.session_call_id ?? null
+    if (seated !== null && !rooms.has(seated)) {
+      const sessions = (await runningSessions(store.db)).filter(({ id }) => id === seated)
+      for (const session of sessions) await store.transaction(trx => closeSession(trx, session, null, now()))
     }
-    await this.#endLostAttachments(trx, snapshot, at)
-    for (const id of await runningLegs(trx)) {
-      const rows = legs.has(id) ? null : await loadLeg(trx, id)
-      if (rows === null) continue
-      this.#deps.log.warn({ callId: rows.call.id, legId: id }, 'media does not know a running call')
-      await this.#deps.centre.end(trx, id, { reason: 'internal_error', sipCode: null, quality: null }, at)
-    }
-    await this.#deps.centre.reconcile(trx, snapshot, at)
-    for (const session of await runningSessions(trx)) {
-      if (!rooms.has(session.id)) await closeSession(trx, session, null, at)
+    await this.#resumeLeg(leg, media)
+  }
+
+  /** Media does not have it: events were lost, or the command that was to make it never arrived. */
+  async #endUnknown(legId: string): Promise<void> {
+    const { store, now, centre, log } = this.#deps
+    log.warn({ legId }, 'media does not know a running leg')
+    await store.transaction(trx => centre.end(trx, legId, LOST, now()))
+  }
+
+  #step(legId: string | null, media: MediaPort | null, run: () => Promise<unknown>): Promise<void> {
+    return this.#deps.faults.guard(legId, media, run)
+  }
+
+  /** A step and a transaction for each of these. */
+  async #each<T>(items: readonly T[], apply: (trx: Trx, item: T) => Promise<unknown>): Promise<void> {
+    for (const item of items) {
+      await this.#step(null, null, () => this.#deps.store.transaction(trx => apply(trx, item)))
     }
   }
 
-  async #endLostAttachments(trx: Trx, snapshot: MediaSnapshot, at: string): Promise<void> {
+  /** Ends what the rows hold as running and media does not have. */
+  async #endLost(snapshot: MediaSnapshot, legs: Map<string, LegSnapshot>, media: MediaPort): Promise<void> {
+    const { store, now, centre } = this.#deps
+    const at = now()
+    const rooms = new Set(snapshot.rooms.map(room => room.roomId))
+    const pauses = snapshot.captures.filter(({ state }) => state.paused)
+    const paused = new Set(pauses.map(({ target }) => targetId(target)))
+    const over = (await runningPauses(store.db)).filter(({ pauseId }) => !paused.has(pauseId))
+    await this.#each(over, (trx, { call, pauseId: id }) => applyCapture(trx, call, { id, state: NOT_PAUSED }, at))
+    await this.#each(pauses, async (trx, { target, state }) => {
+      const call = await callOfTarget(trx, target)
+      if (call !== undefined) await applyCapture(trx, call, { id: targetId(target), state }, at)
+    })
+    await this.#endLostAttachments(snapshot, at)
+    for (const id of await runningLegs(store.db)) {
+      if (!legs.has(id)) await this.#step(id, media, () => this.#endUnknown(id))
+    }
+    for (const id of await centre.rungLegs()) {
+      if (!legs.has(id)) await this.#step(id, media, () => this.#endUnknown(id))
+    }
+    await this.#each([snapshot], (trx, taken) => centre.reconcile(trx, taken))
+    const closed = (await runningSessions(store.db)).filter(({ id }) => !rooms.has(id))
+    await this.#each(closed, (trx, session) => closeSession(trx, session, null, at))
+  }
+
+  async #endLostAttachments(snapshot: MediaSnapshot, at: string): Promise<void> {
+    const { db } = this.#deps.store
     const streams = new Map(snapshot.streams.map(stream => [stream.streamId, stream]))
-    for (const row of await runningStreams(trx)) {
+    await this.#each(await runningStreams(db), async (trx, row) => {
       const known = streams.get(row.id)
       if (known !== undefined) await applyStream(trx, row, known, at)
       // One that is still `connecting` may be wanted and not started; `resume` starts it.
       else if (row.status !== 'connecting' || !(await isRunning(trx, row.call_id))) await endStream(trx, row, at)
-    }
+    })
     const recordings = new Set(snapshot.recordings.map(recording => recording.recordingId))
-    for (const { call_id } of await runningRecordings(trx)) {
-      if (!recordings.has(call_id) && !(await isRunning(trx, call_id))) await applyRecording(trx, call_id, null, at)
+    await this.#each(await runningRecordings(db), async (trx, { call_id: id }) => {
+      if (!recordings.has(id) && !(await isRunning(trx, id))) await applyRecording(trx, id, null, at)
+    })
+  }
+
+  /** The media process is another one: every call, stream, pause and recording of the old one is over. */
+  async endOfBoot(): Promise<void> {
+    const { store, now, centre } = this.#deps
+    const at = now()
+    const { db } = store
+    await this.#each(await runningPauses(db), (trx, { call, pauseId: id }) =>
+      applyCapture(trx, call, { id, state: NOT_PAUSED }, at),
+    )
+    await this.#each(await runningStreams(db), (trx, row) => endStream(trx, row, at))
+    await this.#each(await runningRecordings(db), (trx, { call_id }) => applyRecording(trx, call_id, null, at))
+    for (const id of await runningLegs(db)) {
+      await this.#step(id, null, () => store.transaction(trx => centre.end(trx, id, DIED, at)))
     }
+    await this.#each([at], trx => centre.mediaDied(trx, at))
+    await this.#each(await runningSessions(db), (trx, session) => closeSession(trx, session, 'media_failed', at))
   }
 
   /** A leg that waits for something which control was about to do. */
@@ -147,12 +220,13 @@ export class Reconciler {
     for (const callId of wanted) {
       const call = await db.selectFrom('calls').selectAll().where('id', '=', callId).executeTakeFirst()
       if (call !== undefined && call.answered_at !== null && call.ended_at === null) {
-        await this.#deps.resume(call, media)
+        await this.#step(null, null, () => this.#deps.resume(call, media))
       }
     }
   }
 }
 
+<<<<<<< HEAD
 /** The media process is another one: every call, stream, pause and recording of the old one is over. */
 export const endOfBoot = (trx: Trx, centre: CallCentrePort, at: string): Promise<void> =>
   endAll(trx, centre, { reason: 'media_failed', at })
@@ -184,6 +258,8 @@ function notBefore({ created, answered_at }: CallRow, at: string): string {
   return begun > at ? begun : at
 }
 
+=======
+>>>>>>> 1d6cd2f (wip: control isolates faults, unanswered is unknown)
 /** A session whose room was never opened leaves no trace. */
 async function closeSession(trx: Trx, session: CallRow, reason: EndedReason | null, at: string): Promise<void> {
   if (session.status !== 'queued') return endSession(trx, session, reason, at)

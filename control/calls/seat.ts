@@ -1,4 +1,4 @@
-import { isFailure, type PlaySource } from '../../media/protocol.ts'
+import { isFailure, isUndecided, type PlaySource } from '../../media/protocol.ts'
 import { nodeOf } from '../databases/node.ts'
 import { newId } from '../ids.ts'
 import type { MediaPort } from '../media-events.ts'
@@ -130,7 +130,7 @@ export class Seating {
       else if (running === undefined) await this.#tell(legId, promptOf(room)('first-in-room'), media)
       return
     }
-    if (reply.failure === 'unavailable') return
+    if (isUndecided(reply)) return
     if (running === undefined) await this.#discard(session)
     // The session is closing, its end is on the way as an event; or the leg is gone, and the next attempt finds that out.
     else if (reply.failure === 'not_found') return this.#move(rows, room, undefined, media)

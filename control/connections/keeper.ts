@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ConnectionSpec } from '../../media/protocol.ts'
-import { isFailure } from '../../media/protocol.ts'
+import { isFailure, isUndecided } from '../../media/protocol.ts'
 import type { ConnectionRow } from '../calls/tables.ts'
 import { nodeOf } from '../databases/node.ts'
 import type { MediaPort } from '../media-events.ts'
@@ -53,7 +53,7 @@ export class ConnectionKeeper {
     if (text === this.#told) return
     const reply = await media.request('connections.set', { connections })
     if (!isFailure(reply)) this.#told = text
-    else if (reply.failure !== 'unavailable') log.warn({ reason: reply.message }, 'connections cannot be kept up with')
+    else if (!isUndecided(reply)) log.warn({ reason: reply.message }, 'connections cannot be kept up with')
   }
 
   /** Whose SIP media is to have room for, whoever floods it. */

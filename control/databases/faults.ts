@@ -26,3 +26,9 @@ export function faultOf(error: unknown): DatabaseFault | null {
   if (known !== undefined) return known[1]
   return LOST.test(error.message) ? 'outage' : null
 }
+
+/** It cannot write now, or too many want to: whoever asked is none the worse. */
+export function isStoreOutage(error: unknown): boolean {
+  const fault = faultOf(error)
+  return fault === 'outage' || fault === 'conflict'
+}

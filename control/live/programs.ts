@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { LegSnapshot, MediaEvent, MediaSnapshot, RecordingInfo } from '../../media/protocol.ts'
+import type { Guard } from '../calls/driver.ts'
 import type { FollowUp } from '../calls/event-handler.ts'
 import { tenantOf } from '../calls/records.ts'
 import { nodeOf } from '../databases/node.ts'
@@ -287,17 +288,22 @@ export class LivePrograms {
     }
   }
 
-  /** After a reconnect: every run begins again from its row. */
-  async resume(snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
+  /** After a reconnect: every run begins again from its row. `legIds`: those of these legs alone, whose commands were not answered. */
+  async resume(
+    snapshot: MediaSnapshot,
+    media: MediaPort,
+    guard: Guard,
+    legIds: ReadonlySet<string> | null = null,
+  ): Promise<void> {
     const { store, now } = this.#parts
     this.#media = media
     const recordings = new Set(snapshot.recordings.map(({ recordingId }) => recordingId))
-    await store.transaction(async trx => {
-      const at = now().toISOString()
-      await endLostTranscripts(trx, at)
-      await endLostVoicemails(trx, recordings, at)
-    })
-    await resumeTranscripts(this.#parts, media)
+    const at = now().toISOString()
+    if (legIds === null) {
+      await guard(null, () => store.transaction(trx => endLostTranscripts(trx, at)))
+      await guard(null, () => store.transaction(trx => endLostVoicemails(trx, recordings, at)))
+    }
+    await guard(null, () => resumeTranscripts(this.#parts, media))
     const legs = new Map(snapshot.legs.map(leg => [leg.legId, leg]))
     const rows = await store.db
       .selectFrom('call_programs')
@@ -307,13 +313,18 @@ export class LivePrograms {
       .where('call_programs.status', '!=', 'ended')
       .execute()
     for (const row of rows) {
-      const leg = legs.get(row.leg_id)
-      const call = await forTenant(store.db, tenantOf(row)).find('calls', row.id)
-      if (call === undefined || call.ended_at !== null || leg === undefined) {
-        await store.transaction(trx => endProgram(trx, row, 'caller_hangup', now().toISOString()))
-        this.#runs.stop(row.id)
-      } else if (row.status === 'running') this.#begin(row, leg, media)
+      if (legIds !== null && !legIds.has(row.leg_id)) continue
+      await guard(row.leg_id, () => this.#resumeRun(row, legs.get(row.leg_id), media))
     }
+  }
+
+  async #resumeRun(row: CallProgramRow, leg: LegSnapshot | undefined, media: MediaPort): Promise<void> {
+    const { store, now } = this.#parts
+    const call = await forTenant(store.db, tenantOf(row)).find('calls', row.id)
+    if (call === undefined || call.ended_at !== null || leg === undefined) {
+      await store.transaction(trx => endProgram(trx, row, 'caller_hangup', now().toISOString()))
+      this.#runs.stop(row.id)
+    } else if (row.status === 'running') this.#begin(row, leg, media)
   }
 
   /** Ends the runs of this process; their calls go on, and the next process takes them up. Idempotent. */

@@ -1,5 +1,5 @@
 import type { CommandName, Failure, Reply, Request } from '../../media/protocol.ts'
-import { isFailure } from '../../media/protocol.ts'
+import { isUndecided } from '../../media/protocol.ts'
 import { tenantOf } from '../calls/records.ts'
 import type { CallRow } from '../calls/tables.ts'
 import { newId } from '../ids.ts'
@@ -100,11 +100,11 @@ export class Stage {
     this.#woken()
   }
 
-  /** A failure is an answer, but for a media process that is away: then the run stops, and is begun again when it is back. */
+  /** A failure is an answer. Without one the run stops, and is begun again when media is back, or has told what became of it. */
   async request<N extends CommandName>(name: N, body: Request<N>): Promise<Reply<N> | Failure> {
     if (this.signal.aborted) throw new Stopped()
     const reply = await this.#media.request(name, body)
-    if (this.signal.aborted || (isFailure(reply) && reply.failure === 'unavailable')) throw new Stopped()
+    if (this.signal.aborted || isUndecided(reply)) throw new Stopped()
     return reply
   }
 

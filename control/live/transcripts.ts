@@ -1,4 +1,4 @@
-import { isFailure, type MediaEvent, type Target } from '../../media/protocol.ts'
+import { isFailure, isUndecided, type MediaEvent, type Target } from '../../media/protocol.ts'
 import type { FollowUp } from '../calls/event-handler.ts'
 import { tenantOf } from '../calls/records.ts'
 import { wantNotes } from '../calls/session-notes.ts'
@@ -131,7 +131,7 @@ async function begin(
   target: Target,
 ): Promise<void> {
   const reply = await media.request('transcript.start', { transcriptId: id, target, language })
-  if (!isFailure(reply) || reply.failure === 'conflict' || reply.failure === 'unavailable') return
+  if (!isFailure(reply) || reply.failure === 'conflict' || isUndecided(reply)) return
   await store.transaction(async trx => {
     const row = await runningTranscript(trx, id)
     if (row === undefined) return

@@ -184,20 +184,20 @@ export class CallCentre implements CallCentrePort {
     return leg !== undefined && (leg.ring_id !== null || OWN_STEPS.includes(leg.step))
   }
 
-  /** After a reconnect: legs that are no more, and audio that was not started. */
-  async reconcile(trx: Trx, snapshot: MediaSnapshot, at: string): Promise<void> {
-    const legs = new Map(snapshot.legs.map(leg => [leg.legId, leg]))
-    const rung = await trx
+  async rungLegs(): Promise<string[]> {
+    const { db } = this.#deps.store
+    const rung = await db
       .selectFrom('participants')
-      .selectAll()
+      .select('id')
       .where('ring_id', 'is not', null)
-      .where('node_id', '=', nodeOf(trx))
+      .where('node_id', '=', nodeOf(db))
       .where('step', 'not in', ['ended', 'to_dial'])
       .orderBy('id')
       .execute()
-    for (const leg of rung) {
-      if (!legs.has(leg.id)) await this.end(trx, leg.id, { reason: 'internal_error', sipCode: null, quality: null }, at)
-    }
+    return rung.map(leg => leg.id)
+  }
+
+  async reconcile(trx: Trx, snapshot: MediaSnapshot): Promise<void> {
     const silent = snapshot.legs.filter(leg => !leg.playing).map(leg => leg.legId)
     if (silent.length === 0) return
     const waiting = trx

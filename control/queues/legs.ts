@@ -6,6 +6,7 @@ import {
   type Failure,
   isFailure,
   isPublicAddress,
+  isUndecided,
   type PaymentPause,
 } from '../../media/protocol.ts'
 import { CODECS } from '../calls/codecs.ts'
@@ -73,7 +74,7 @@ async function driveOn(deps: CallCentreDeps, media: MediaPort, listed: Participa
   // Something has happened to it since the rows were read, and the run that follows knows.
   if (leg?.step !== listed.step) return
   const failure = await driveLeg(deps, media, leg)
-  if (failure === null || failure.failure === 'unavailable') return
+  if (failure === null || isUndecided(failure)) return
   deps.log.warn({ legId: leg.id, step: leg.step, ...failure }, 'media could not do it')
   if (leg.step === 'to_dial') await gone(leg, reasonOf(failure))
   if (failure.failure !== 'not_found') return

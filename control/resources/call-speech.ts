@@ -162,6 +162,7 @@ function refusalOf(reply: object): Problem | null {
   if (!isFailure(reply)) return null
   switch (reply.failure) {
     case 'unavailable':
+    case 'unanswered':
       return mediaUnavailable(reply.message)
     case 'not_found':
       return conflict('not_running', 'The call has ended.')

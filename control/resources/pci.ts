@@ -120,6 +120,7 @@ async function answer(
         conflictReason === 'already_paused' ? 'The call is paused already.' : 'The call is not paused.',
       )
     case 'unavailable':
+    case 'unanswered':
       return mediaUnavailable(reply.message)
     default:
       return notRunning()

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { type Failure, isFailure, type LegSnapshot } from '../../media/protocol.ts'
+import { type Failure, isFailure, isUndecided, type LegSnapshot } from '../../media/protocol.ts'
 import { type DialDeps, mediaUnavailable, placeCall } from '../calls/dial.ts'
 import { callsOf } from '../calls/records.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
@@ -141,7 +141,7 @@ export function roomParticipantRoutes(deps: RoomParticipantDeps): Route[] {
         if (isProblem(found)) return context.isResumed && found.problem === 'resource_conflict' ? removed : found
         const legId = found.participant.id
         const reply = await deps.media.request('leg.hangup', { legId, reason: 'api_hangup' })
-        if (isFailure(reply) && reply.failure === 'unavailable') return mediaUnavailable(reply.message)
+        if (isUndecided(reply)) return mediaUnavailable(reply.message)
         await deps.media.settled()
         return removed
       },
@@ -183,7 +183,7 @@ async function change(
   if (isProblem(found)) return found
   const reply = await changeAudio(deps.media, participantId, audio)
   if (isFailure(reply)) {
-    return reply.failure === 'unavailable'
+    return isUndecided(reply)
       ? mediaUnavailable(reply.message)
       : conflict('not_running', 'The participant has left.')
   }

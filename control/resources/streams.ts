@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { isFailure, type StreamSnapshot, type StreamTracks } from '../../media/protocol.ts'
+import { isFailure, isUndecided, type StreamSnapshot, type StreamTracks } from '../../media/protocol.ts'
 import { mediaUnavailable } from '../calls/dial.ts'
 import { applyStream } from '../calls/records.ts'
 import { type StreamDeps as StartDeps, startStream } from '../calls/streams.ts'
@@ -179,7 +179,9 @@ async function createStream(
   // A call that nobody has answered yet has no audio; the stream starts with it.
   if (made.call.answered_at === null) return toMediaStream(made.row)
   const reply = await startStream(store.db, deps, deps.media, made.call, made.row)
-  if (!isFailure(reply) || reply.failure === 'conflict') return toMediaStream(await reread(deps, context, made.row))
+  // Without an answer the next snapshot tells, and what does not run is started then.
+  if (!isFailure(reply) || reply.failure === 'conflict' || reply.failure === 'unanswered')
+    return toMediaStream(await reread(deps, context, made.row))
   await forTenant(store.db, context)
     .delete('media_streams')
     .where('id', '=', made.row.id)
@@ -230,7 +232,7 @@ async function stopStream(
     return context.isResumed ? toMediaStream(row) : conflict('not_running', 'The stream has ended.')
   }
   const reply = await deps.media.request('stream.stop', { streamId })
-  if (isFailure(reply) && reply.failure === 'unavailable') return mediaUnavailable(reply.message)
+  if (isUndecided(reply)) return mediaUnavailable(reply.message)
   await deps.media.settled()
   // Media does not know it: it waits for the call to be answered, or has ended just now.
   const end = isFailure(reply) ? stoppedUnstarted(row) : reply

@@ -203,5 +203,9 @@ export interface Failure {
 
 export const isFailure = (value: object): value is Failure => 'failure' in value
 
+/** It may have happened, or may happen when it is asked for again: no decision about what was asked for. */
+export const isUndecided = (value: object): value is Failure & { failure: 'unavailable' | 'unanswered' } =>
+  isFailure(value) && (value.failure === 'unavailable' || value.failure === 'unanswered')
+
 /** What was asked for was refused: it has not happened, and will not. */
-export const isRefused = (value: object): value is Failure => isFailure(value) && value.failure !== 'unanswered'
+export const isRefused = (value: object): boolean => isFailure(value) && value.failure !== 'unanswered'

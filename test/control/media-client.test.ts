@@ -53,10 +53,13 @@ function recorder(): Recorder {
       })
     },
     after: async seq => void handler.log.push(`after ${seq}`),
-    skip: async seq => {
+    faults: 0,
+    setAside: async ({ seq }) => {
       lastSeq = seq
       handler.log.push(`skip ${seq}`)
     },
+    faulted: async key => void handler.log.push(`ended ${key}`),
+    recheck: async ({ seq }, legIds) => void handler.log.push(`recheck ${[...legIds]} at ${seq}`),
     reconcile: async snapshot => void handler.log.push(`reconcile ${snapshot.seq}`),
   }
   return handler
@@ -157,22 +160,37 @@ test('when one of the events that came together cannot be handled, the others ar
   await close()
 })
 
-test('a request without a reply in time is unavailable', async () => {
-  const { media, client, close } = await connected()
+test('a request without a reply in time is unanswered, and nothing but a fact', async () => {
+  const { media, handler, client, close } = await connected()
   media.overrides.set('media.stats', () => 'silence')
   const reply = await client.request('media.stats', {}, 20)
-  assert.is((reply as { failure: string }).failure, 'unavailable')
+  assert.is((reply as { failure: string }).failure, 'unanswered')
   assert.is(client.counters.deadlines, 1)
+  assert.not.ok(handler.log.some(line => line.startsWith('recheck')), 'it has changed nothing')
   await close()
 })
 
-test('when the channel breaks all pending requests are unavailable, and the client comes back by itself', async () => {
+test('what became of a command without a reply is told by the next snapshot, after the events before it', async () => {
+  const { media, handler, client, close } = await connected()
+  media.overrides.set('leg.hold', () => 'silence')
+  const reply = await client.request('leg.hold', { legId: 'part_1', held: true, sources: [] }, 20)
+  assert.is((reply as { failure: string }).failure, 'unanswered')
+  media.emit('leg.ringing', { legId: 'part_2' })
+  await until(() => handler.log.some(line => line.startsWith('recheck')))
+  assert.equal(handler.log.slice(-1), ['recheck part_1 at 1'])
+  assert.ok(handler.log.indexOf('commit 1') > 0)
+  assert.is(client.state, 'ready', 'the channel is as it was')
+  assert.is(client.counters.connections, 1)
+  await close()
+})
+
+test('when the channel breaks all pending requests are unanswered, and the client comes back by itself', async () => {
   const { media, handler, client, close } = await connected()
   media.overrides.set('media.stats', () => 'silence')
   const pending = [client.request('media.stats', {}), client.request('media.stats', {})]
   await media.until(() => media.sent('media.stats').length === 2)
   media.disconnect()
-  for (const reply of await Promise.all(pending)) assert.is((reply as { failure: string }).failure, 'unavailable')
+  for (const reply of await Promise.all(pending)) assert.is((reply as { failure: string }).failure, 'unanswered')
   assert.is(client.state, 'disconnected')
   media.emit('leg.ringing', { legId: 'part_1' })
   await until(() => client.state === 'ready')
@@ -181,18 +199,19 @@ test('when the channel breaks all pending requests are unavailable, and the clie
   await close()
 })
 
-test('an event whose handling fails comes again; one that fails always is left out', async () => {
+test('an event whose handling fails is tried again; one that fails always is set aside, and the channel stays as it is', async () => {
   const { media, handler, client, close } = await connected()
   handler.failures = 1
   media.emit('leg.ringing', { legId: 'part_1' })
   await until(() => handler.log.includes('commit 1'))
-  handler.failures = 5
+  handler.failures = 3
   media.emit('leg.ringing', { legId: 'part_2' })
   await until(() => handler.log.includes('skip 2'))
   assert.is(client.counters.skipped, 1)
   await until(() => client.state === 'ready')
   media.emit('leg.ringing', { legId: 'part_3' })
   await until(() => handler.log.includes('commit 3'))
+  assert.is(client.counters.connections, 1)
   await close()
 })
 
@@ -243,9 +262,21 @@ test('a leg whose commands hang holds up itself alone: what follows the events o
   await close()
 })
 
-test('what follows an event and fails is found again: the channel begins anew', async () => {
+test('what follows an event and throws ends the call that it belongs to; what follows the events of others is done', async () => {
   const { media, handler, client, close } = await connected()
-  handler.after = () => Promise.reject(new Error('a bug'))
+  const after = handler.after
+  handler.after = (seq, legId) => (legId === 'part_1' ? Promise.reject(new Error('a bug')) : after(seq, legId))
+  media.emit('leg.ringing', { legId: 'part_1' })
+  media.emit('leg.ringing', { legId: 'part_2' })
+  await until(() => handler.log.includes('ended part_1') && handler.log.includes('after 2'))
+  assert.is(client.counters.connections, 1)
+  assert.is(client.state, 'ready')
+  await close()
+})
+
+test('what follows an event while the database is away is found again: the channel begins anew', async () => {
+  const { media, handler, client, close } = await connected()
+  handler.after = () => Promise.reject(Object.assign(new Error('disk full'), { code: 'SQLITE_FULL' }))
   media.emit('leg.ringing', { legId: 'part_1' })
   await until(() => client.counters.connections === 2 && client.state === 'ready')
   assert.is(handler.log.filter(line => line.startsWith('reconcile')).length, 2)

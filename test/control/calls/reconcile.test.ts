@@ -17,7 +17,10 @@ const dyingAt =
     return {
       position: () => driver.position(),
       booted: bootId => driver.booted(bootId),
-      skip: seq => driver.skip(seq),
+      faults: 0,
+      setAside: (numbered, media) => driver.setAside(numbered, media),
+      faulted: (key, media, error) => driver.faulted(key, media, error),
+      recheck: (snapshot, legIds, media) => driver.recheck(snapshot, legIds, media),
       reconcile: (snapshot, media) => driver.reconcile(snapshot, media),
       events: async (batch, media) => {
         const at = batch.findIndex(({ event }) => event.name === name)
