@@ -305,7 +305,7 @@ export function routes(parts: AppParts, requestLog: Pick<RequestLog, 'flush'>): 
   const dial = { store, vault, media, now, sipHost, allowedNetworks, loopback: loopbackOf(config) }
   const streams = { ...streamDeps(config), store, media, now, resolve: resolveHost }
   return atItsNode(store, [
-    ...callRoutes({ ...dial, streams: callStreams(streams) }),
+    ...callRoutes({ ...dial, streams: callStreams(streams), drive: () => centre.run(media) }),
     ...callHandlingRoutes({
       store,
       media,

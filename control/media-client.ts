@@ -15,7 +15,7 @@ import {
   type ToMedia,
 } from '../media/protocol.ts'
 import { type BatchSizes, type EventSink, type EventSource, MediaEvents, type MediaPort } from './media-events.ts'
-import { MediaRequests, unavailable } from './media-requests.ts'
+import { DEFAULT_DEADLINE_MS, MediaRequests, unavailable } from './media-requests.ts'
 
 const RECONNECT_MS = 100
 const HELLO_DEADLINE_MS = 2000
@@ -57,6 +57,7 @@ type Position = { bootId: string | null; lastSeq: number }
  */
 export class MediaClient implements MediaPort {
   readonly #path: string
+  readonly #deadlineMs: number
   readonly #handler: MediaHandler
   readonly #log: Logger
   readonly #requests = new MediaRequests()
@@ -79,8 +80,10 @@ export class MediaClient implements MediaPort {
   #retry: NodeJS.Timeout | undefined
   #bootId: string | null = null
 
-  constructor(path: string, handler: MediaHandler, log: Logger) {
+  /** `deadlineMs`: of requests that name none. */
+  constructor(path: string, handler: MediaHandler, log: Logger, deadlineMs = DEFAULT_DEADLINE_MS) {
     this.#path = path
+    this.#deadlineMs = deadlineMs
     this.#handler = handler
     this.#log = log
     this.#events = new MediaEvents(handler, this.#inner, log)
@@ -293,7 +296,7 @@ export class MediaClient implements MediaPort {
     const write = (id: number): void => this.#write({ type: 'request', id, name, body })
     // What is not even sent is found by the comparison too.
     const isSent = !this.#requests.isFull
-    return this.#requests.send(write, name, deadlineMs).then(reply => {
+    return this.#requests.send(write, name, deadlineMs ?? this.#deadlineMs).then(reply => {
       if (!isSent || (isFailure(reply) && reply.failure === 'unanswered')) this.#doubt(name, body)
       return reply
     })

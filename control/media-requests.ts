@@ -1,6 +1,7 @@
 import type { CommandName, Failure, Reply } from '../media/protocol.ts'
 
-const DEFAULT_DEADLINE_MS = 5000
+/** Of what control waits for at most, unless it says otherwise [ms]. */
+export const DEFAULT_DEADLINE_MS = 5000
 /** Requests that wait for a reply at most; more are answered `unavailable` at once and counted. */
 const MAX_PENDING = 2000
 
@@ -25,11 +26,7 @@ export class MediaRequests {
   }
 
   /** Sends one by `write`, which gets its ID, and resolves to its reply; never rejects. What was sent and has no reply is `unanswered`. */
-  send<N extends CommandName>(
-    write: (id: number) => void,
-    name: N,
-    deadlineMs = DEFAULT_DEADLINE_MS,
-  ): Promise<Reply<N> | Failure> {
+  send<N extends CommandName>(write: (id: number) => void, name: N, deadlineMs: number): Promise<Reply<N> | Failure> {
     if (this.isFull) {
       this.counters.refused++
       return Promise.resolve(unavailable('too many requests to the media process'))

@@ -1,5 +1,5 @@
 import type { Failure, SipParty } from '../../media/protocol.ts'
-import { outsideProblem, wayTo } from '../calls/dial.ts'
+import { isFull, outsideProblem, wayTo } from '../calls/dial.ts'
 import { isInHours, scoreOf } from '../calls/inbound.ts'
 import type { InboundRouteRow } from '../calls/tables.ts'
 import type { UserRow } from '../contact-centre/tables.ts'
@@ -46,8 +46,9 @@ export async function destinationOf(
     return { kind: 'outside', onward: { to: to.user, from: number ?? from.uri, connectionId: null } }
   }
   const way = await wayTo(db, tenant, { to: to.user, from: number }, { sipHost, vault })
-  if ('problem' in way) {
-    return { failure: way.problem === 'capacity_exhausted' ? 'capacity' : 'not_found', message: way.message }
+  if ('problem' in way) return { failure: 'not_found', message: way.message }
+  if (way.connection !== null && (await isFull(db, way.connection))) {
+    return { failure: 'capacity', message: 'The connection carries its `max_calls` already.' }
   }
   return { kind: 'outside', onward: { to: to.user, from: way.from, connectionId: way.connection?.id ?? null } }
 }

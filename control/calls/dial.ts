@@ -83,6 +83,7 @@ export async function placeCall(
   if ('problem' in way) return way
   const at = deps.now().toISOString()
   const placed = await deps.store.transaction(async trx => {
+    if (way.connection !== null && (await isFull(trx, way.connection))) return trunkFull()
     const rows = await insertParty(
       trx,
       caller,
@@ -110,6 +111,7 @@ export async function placeCall(
     await also(trx, rows)
     return rows
   })
+  if ('problem' in placed) return placed
   const reply = await deps.media.request('leg.dial', {
     legId,
     target: way.target,
@@ -117,8 +119,20 @@ export async function placeCall(
     affinity: affinityOf(placed.call),
     timeoutS: request.timeoutS,
   })
-  if (!isFailure(reply)) return placed
+  // Without an answer it may ring: the next snapshot tells, and who asks again calls nobody twice.
+  if (!isFailure(reply) || reply.failure === 'unanswered') {
+    await hangUpUnwanted(deps, legId)
+    return placed
+  }
   return refused(deps, legId, reply.failure, reply.message)
+}
+
+/** It was hung up before media knew of it. */
+async function hangUpUnwanted({ store, media }: DialDeps, legId: string): Promise<void> {
+  const leg = await store.db.selectFrom('participants').select('step').where('id', '=', legId).executeTakeFirst()
+  if (leg?.step === 'hanging_up' || leg?.step === 'ended') {
+    await media.request('leg.hangup', { legId, reason: 'api_hangup' })
+  }
 }
 
 /** Why a number or SIP URI is not called, whatever asks for it: the do-not-call list, and a test call that is to leave the sandbox. */
@@ -195,7 +209,6 @@ export async function wayTo(
         param: 'to',
       })
     }
-    if (await isFull(db, tenant, connection)) return busy('The connection carries its `max_calls` already.')
     return overTrunk(to, from, connection, vault)
   }
   if (!SIP_URI.test(to)) return malformed('to')
@@ -213,13 +226,17 @@ export async function wayTo(
 
 const busy = (message: string): Problem => problem('capacity_exhausted', message, { retryAfterS: BUSY_RETRY_S })
 
-async function isFull(db: Db, tenant: Tenant, connection: ConnectionRow): Promise<boolean> {
+const trunkFull = (): Problem => busy('The connection carries its `max_calls` already.')
+
+/** Whether a connection carries all that it may, besides this leg; who writes one more down asks in the same transaction. */
+export async function isFull(db: Db, connection: ConnectionRow, legId = ''): Promise<boolean> {
   if (connection.max_calls === null) return false
-  const running = await forTenant(db, tenant)
-    .select('calls')
+  const running = await db
+    .selectFrom('participants')
     .select('id')
     .where('connection_id', '=', connection.id)
-    .where('ended_at', 'is', null)
+    .where('step', '!=', 'ended')
+    .where('id', '!=', legId)
     .limit(connection.max_calls)
     .execute()
   return running.length >= connection.max_calls

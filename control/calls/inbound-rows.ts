@@ -65,14 +65,14 @@ export async function ownersOf(db: Db, { to }: Incoming): Promise<string[]> {
   return rows.map(row => row.organisation_id)
 }
 
-/** How many calls run on each of these connections that has a limit. */
+/** How many legs run on each of these connections that has a limit. */
 export async function runningOn(trx: Trx, connections: readonly ConnectionRow[]): Promise<ReadonlyMap<string, number>> {
   const ids = connections.flatMap(({ id, max_calls }) => (max_calls === null ? [] : [id]))
   if (ids.length === 0) return new Map()
   const counts = await trx
-    .selectFrom('calls')
+    .selectFrom('participants')
     .select(({ fn }) => ['connection_id', fn.countAll<number>().as('count')])
-    .where('ended_at', 'is', null)
+    .where('step', '!=', 'ended')
     .where('connection_id', 'in', ids)
     .groupBy('connection_id')
     .execute()

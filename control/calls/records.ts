@@ -124,6 +124,7 @@ export async function insertParty(
     ringing_at: party.direction === 'inbound' ? at : null,
     answered_at: null,
     ended_at: null,
+    duration_ms: null,
   }
   const participant: ParticipantRow = {
     ...columns,
@@ -140,6 +141,7 @@ export async function insertParty(
     ring_id: null,
     address: null,
     dial: party.dial ?? null,
+    connection_id: party.connectionId,
     on_hold: null,
     node_id: nodeOf(trx),
     muted: party.muted ? 1 : 0,

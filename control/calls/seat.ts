@@ -214,4 +214,5 @@ const newSession = ({ call }: LegRows, room: ConferenceRoomRow, at: string): Cal
   ringing_at: null,
   answered_at: null,
   ended_at: null,
+  duration_ms: null,
 })

@@ -89,6 +89,8 @@ export interface CallTable extends TenantColumns {
   answered_at: string | null
   /** Null exactly as long as the call is running. */
   ended_at: string | null
+  /** From the answer to the end, by the clock that no operator sets; null: not measured. */
+  duration_ms: Generated<number | null>
 }
 
 /**
@@ -145,6 +147,8 @@ export interface ParticipantTable extends TenantColumns {
   address: string | null
   /** JSON of whom to dial (`RingTarget`), in step `to_dial`. */
   dial: string | null
+  /** The connection that it runs over; null: none, or it is still to be dialled. */
+  connection_id: Generated<string | null>
   /** The node whose media process has the leg. */
   node_id: string | null
   /** We keep it on hold; null: we never did. */

@@ -28,6 +28,7 @@ import { inboundLookups } from './108-inbound-lookups.ts'
 import { transcriptFailures } from './108-transcript-failures.ts'
 import { dueCallbacks } from './109-due-callbacks.ts'
 import { paymentRings } from './110-payment-rings.ts'
+import { legConnections } from './140-leg-connections.ts'
 import { jobOwners } from './150-job-owners.ts'
 import { heartbeats } from './151-heartbeats.ts'
 import { registeredNodes } from './152-registered-nodes.ts'
@@ -65,6 +66,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '108-transcript-failures': transcriptFailures,
   '109-due-callbacks': dueCallbacks,
   '110-payment-rings': paymentRings,
+  '140-leg-connections': legConnections,
   '150-job-owners': jobOwners,
   '151-heartbeats': heartbeats,
   '152-registered-nodes': registeredNodes,

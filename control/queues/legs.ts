@@ -11,14 +11,14 @@ import {
 } from '../../media/protocol.ts'
 import { CODECS } from '../calls/codecs.ts'
 import { affinityOf, ownRoom } from '../calls/decide.ts'
-import { outsideProblem, wayTo } from '../calls/dial.ts'
+import { isFull, outsideProblem, wayTo } from '../calls/dial.ts'
 import { tenantOf } from '../calls/records.ts'
 import { sandboxTarget } from '../calls/sandbox.ts'
-import type { CallRow, ParticipantRow } from '../calls/tables.ts'
+import type { CallRow, ConnectionRow, ParticipantRow } from '../calls/tables.ts'
 import { nodeOf } from '../databases/node.ts'
 import type { MediaPort } from '../media-events.ts'
 import { settingsOf } from '../resources/queues/store.ts'
-import type { Db } from '../store.ts'
+import type { Db, Store } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { CallCentreDeps } from './deps.ts'
 import { holdAudio } from './hold-audio.ts'
@@ -255,7 +255,9 @@ async function dialTarget(
     }
     const from = target.from ?? (call === undefined ? null : ourNumber(call))
     const way = await wayTo(store.db, tenant, { to: target.to, from: from ?? undefined }, { sipHost, vault })
-    return 'problem' in way ? { failure: 'invalid', message: way.message } : way.target
+    if ('problem' in way) return { failure: 'invalid', message: way.message }
+    const isFree = way.connection === null || (await takeLine(store, leg, way.connection))
+    return isFree ? way.target : { failure: 'capacity', message: 'the connection carries its `max_calls` already' }
   }
   const caller =
     call === undefined || call.direction === 'outbound' ? (call?.to_address ?? 'tandem') : call.from_address
@@ -270,6 +272,15 @@ async function dialTarget(
     srtp: 'optional',
   }
 }
+
+/** A leg counts on the connection that it is dialled over. False: that carries all it may. */
+const takeLine = (store: Store, leg: ParticipantRow, connection: ConnectionRow): Promise<boolean> =>
+  store.transaction(async trx => {
+    if (await isFull(trx, connection, leg.id)) return false
+    const own = forTenant(trx, tenantOf(leg)).update('participants').set({ connection_id: connection.id })
+    await own.where('id', '=', leg.id).execute()
+    return true
+  })
 
 /** What a softphone shows while it rings. */
 async function shownOf(db: Db, tenant: Tenant, call: CallRow | undefined): Promise<Record<string, string>> {

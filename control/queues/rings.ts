@@ -129,6 +129,7 @@ async function insertLeg(
     id: target.kind === 'leg' ? target.legId : newId('participant'),
     call_id: row.call_id,
     session_call_id: null,
+    connection_id: null,
     step: 'to_dial',
     leave_prompt: null,
     leave_reason: null,

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { isFailure, type Quality } from '../../media/protocol.ts'
+import { type EndedReason, isFailure, isUndecided, type Quality } from '../../media/protocol.ts'
 import { type DialDeps, type DialedTarget, mediaUnavailable, placeCall } from '../calls/dial.ts'
 import { callsOf, legsOfSession, tenantOf } from '../calls/records.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
@@ -10,6 +10,7 @@ import { listOf, listParameters, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { idParams, input, metadata, oneOf } from '../http/schema.ts'
 import { wantTranscript } from '../live/transcripts.ts'
+import { hangUpLeg, mainLeg } from '../queues/rings.ts'
 import { CALL_STATUSES, type Call, callSchema, toCall } from '../schemas/call.ts'
 import { participantSchema, toParticipant } from '../schemas/participant.ts'
 import type { Db, Trx } from '../store.ts'
@@ -27,6 +28,8 @@ interface CallStreams {
 
 export interface CallDeps extends DialDeps {
   streams: CallStreams
+  /** Sends what the rows of calls call for. */
+  drive: () => Promise<void>
 }
 
 const targetId = (description: string) => Type.Optional(Type.String({ maxLength: 200, description }))
@@ -244,8 +247,21 @@ async function hangUp(deps: CallDeps, context: Context, id: string): Promise<Pro
       ? await deps.media.request('room.close', { roomId: call.id, reason })
       : await deps.media.request('leg.hangup', { legId: legs.find(leg => leg.ring_id === null)?.id ?? '', reason })
   if (!isFailure(reply)) return null
-  // It has ended meanwhile: the event that says so is on its way, or here.
-  return reply.failure === 'unavailable' ? mediaUnavailable(reply.message) : null
+  if (isUndecided(reply)) return mediaUnavailable(reply.message)
+  await deps.media.settled()
+  // It has ended meanwhile, or media is still to be told of it: then the wish is kept, and done when it can be.
+  if (call.kind === 'party') await wishItEnded(deps, context, call.id, reason)
+  return null
+}
+
+async function wishItEnded({ store, drive }: CallDeps, context: Context, callId: string, reason: EndedReason) {
+  const isWished = await store.transaction(async trx => {
+    const leg = await mainLeg(trx, context, callId)
+    const isRunning = leg !== undefined && leg.step !== 'ended'
+    if (isRunning) await hangUpLeg(trx, context, leg.id, reason)
+    return isRunning
+  })
+  if (isWished) await drive()
 }
 
 const legsOf = (db: Db, call: CallRow): Promise<ParticipantRow[]> =>

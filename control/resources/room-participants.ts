@@ -183,9 +183,7 @@ async function change(
   if (isProblem(found)) return found
   const reply = await changeAudio(deps.media, participantId, audio)
   if (isFailure(reply)) {
-    return isUndecided(reply)
-      ? mediaUnavailable(reply.message)
-      : conflict('not_running', 'The participant has left.')
+    return isUndecided(reply) ? mediaUnavailable(reply.message) : conflict('not_running', 'The participant has left.')
   }
   // Its own entry may be on the way still, and would undo what is written here.
   await deps.media.settled()

@@ -50,6 +50,8 @@ export interface Options {
   /** Replaces the driver by one that fails where the test wants it to. */
   devicesOf?: CallCentreDeps['devicesOf']
   handOver?: HandOver
+  /** Of commands to media [ms]. */
+  deadlineMs?: number
   wrap?: (driver: CallDriver, client: () => MediaClient) => MediaHandler
 }
 
@@ -75,13 +77,18 @@ export async function startControl(world: World, media: FakeMedia, options: Opti
     handOver: options.handOver ?? (async () => false),
   })
   const driver = new CallDriver({ store, now, log: silent, streams: startDeps, centre })
-  const client: MediaClient = new MediaClient(media.path, options.wrap?.(driver, () => client) ?? driver, silent)
+  const client: MediaClient = new MediaClient(
+    media.path,
+    options.wrap?.(driver, () => client) ?? driver,
+    silent,
+    options.deadlineMs,
+  )
   const allowedNetworks = [...EXAMPLE_NETWORKS, '127.0.0.0/8']
   const dial = { store, vault, media: client, now, sipHost: '127.0.0.1', allowedNetworks }
   const resolve = options.resolve ?? (async () => ['93.184.216.34'])
   const streams = { ...startDeps, store, media: client, now, resolve }
   const app = await serve(world, [
-    ...callRoutes({ ...dial, streams: callStreams(streams) }),
+    ...callRoutes({ ...dial, streams: callStreams(streams), drive: () => centre.run(client) }),
     ...callHandlingRoutes({
       store,
       media: client,

@@ -166,7 +166,10 @@ test('a request without a reply in time is unanswered, and nothing but a fact', 
   const reply = await client.request('media.stats', {}, 20)
   assert.is((reply as { failure: string }).failure, 'unanswered')
   assert.is(client.counters.deadlines, 1)
-  assert.not.ok(handler.log.some(line => line.startsWith('recheck')), 'it has changed nothing')
+  assert.not.ok(
+    handler.log.some(line => line.startsWith('recheck')),
+    'it has changed nothing',
+  )
   await close()
 })
 

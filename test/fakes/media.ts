@@ -87,6 +87,8 @@ export class FakeMedia {
   #clients = new Set<Socket>()
   #events: { seq: number; event: MediaEvent }[] = []
   #seq = 0
+  /** Legs that were dialled, running or not. */
+  readonly #known = new Set<string>()
   readonly #waiters: { done: () => boolean; resolve: () => void }[] = []
 
   constructor() {
@@ -105,7 +107,7 @@ export class FakeMedia {
     this.#server = null
     this.disconnect()
     await new Promise(resolve => server?.close(resolve) ?? resolve(null))
-    for (const state of [this.legs, this.rooms, this.streams, this.pauses, this.recordings]) state.clear()
+    for (const state of [this.legs, this.rooms, this.streams, this.pauses, this.recordings, this.#known]) state.clear()
     this.#events = []
     this.#seq = 0
     this.acked = 0
@@ -274,6 +276,11 @@ export class FakeMedia {
 
   // ------------------------------------------------------------------ the commands
 
+  /** Does what a command says, for an override that answers otherwise. */
+  carryOut(name: CommandName, body: unknown): object {
+    return this.#execute(name, body)
+  }
+
   #execute(name: CommandName, body: unknown): object {
     const handlers: { [N in CommandName]?: (body: Commands[N]['request']) => object } = {
       'leg.answer': ({ legId, room }) => this.#withLeg(legId, leg => this.#answer(leg, room)),
@@ -281,6 +288,8 @@ export class FakeMedia {
       'leg.reject': ({ legId, reason, sipCode }) => this.#withLeg(legId, () => this.hangUp(legId, reason, sipCode)),
       'leg.dial': request => {
         const { target } = request
+        if (this.#known.has(request.legId)) return { failure: 'conflict', message: 'the leg was dialled before' }
+        this.#known.add(request.legId)
         if ('browserId' in target) this.#leg(request.legId, 'outbound', party('', ''), party('', ''), 'browser')
         else this.#leg(request.legId, 'outbound', party(target.uri, ''), party(target.from.uri, ''))
         const leg = this.legs.get(request.legId)!
