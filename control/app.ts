@@ -284,7 +284,7 @@ export const lostNodes = (
   now,
   log,
   endAll: async (trx, at) => {
-    await endAll(trx, centre, { reason: 'node_lost', at })
+    await endAll(trx, centre, { reason: 'node_lost', at }, (_legId, run) => run(trx))
     await endLostPrograms(trx, at)
   },
 })

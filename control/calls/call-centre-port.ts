@@ -31,16 +31,11 @@ export interface CallCentrePort {
     at: string,
   ): Promise<void>
   owns(legId: string): Promise<boolean>
-<<<<<<< HEAD
-  reconcile(trx: Trx, snapshot: MediaSnapshot, at: string): Promise<void>
-  mediaDied(trx: Trx, end: { reason: EndedReason; at: string }): Promise<void>
-=======
   /** Legs that are rung for calls, or talk on them, and that media should have. */
   rungLegs(): Promise<string[]>
   /** After a reconnect: audio that was not started. */
   reconcile(trx: Trx, snapshot: MediaSnapshot): Promise<void>
-  mediaDied(trx: Trx, at: string): Promise<void>
->>>>>>> 1d6cd2f (wip: control isolates faults, unanswered is unknown)
+  mediaDied(trx: Trx, end: { reason: EndedReason; at: string }): Promise<void>
   run(media: MediaPort): Promise<void>
   /** Who takes legs into conference rooms. */
   seatBy(seats: Seats): void

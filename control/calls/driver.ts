@@ -15,11 +15,7 @@ import { onIncoming } from './incoming-call.ts'
 import { LegEvents } from './leg-events.ts'
 import { judgePins } from './pin-verdict.ts'
 import { type Position, readPosition, savePosition } from './position.ts'
-<<<<<<< HEAD
-import { endAll, endOfBoot, Reconciler } from './reconcile.ts'
-=======
-import { Reconciler } from './reconcile.ts'
->>>>>>> 1d6cd2f (wip: control isolates faults, unanswered is unknown)
+import { endAll, Reconciler } from './reconcile.ts'
 import { Seating } from './seat.ts'
 import { onRoomClosed, onRoomOpened } from './session-events.ts'
 import { onTranscriptReady } from './session-notes.ts'
@@ -85,20 +81,14 @@ export class CallDriver implements MediaHandler {
   }
 
   async booted(bootId: string): Promise<void> {
-<<<<<<< HEAD
-    await this.#deps.store.transaction(async trx => {
-      const now = this.#deps.now()
-      const seen = await lastSeen(trx, now)
-      // What died with the machine is not paid for until the machine is back.
-      if (seen === null) await endOfBoot(trx, this.#deps.centre, now.toISOString())
-      else await endAll(trx, this.#deps.centre, { reason: 'node_lost', at: seen })
-      await savePosition(trx, { bootId, lastSeq: 0 })
-    })
-=======
-    await this.#reconciler.endOfBoot()
+    const { store, centre } = this.#deps
+    const now = this.#deps.now()
+    const seen = await lastSeen(store.db, now)
+    // What died with the machine is not paid for until the machine is back.
+    const end = { reason: seen === null ? 'media_failed' : 'node_lost', at: seen ?? now.toISOString() } as const
+    await endAll(store.db, centre, end, (legId, run) => this.#faults.guard(legId, null, () => store.transaction(run)))
     // Last: whoever dies before it ends the rest again.
-    await this.#deps.store.transaction(trx => savePosition(trx, { bootId, lastSeq: 0 }))
->>>>>>> 1d6cd2f (wip: control isolates faults, unanswered is unknown)
+    await store.transaction(trx => savePosition(trx, { bootId, lastSeq: 0 }))
   }
 
   async events(batch: readonly NumberedEvent[], media: MediaPort): Promise<FollowUpTask[]> {

@@ -32,7 +32,6 @@ export interface ReconcilerDeps {
 }
 
 const LOST = { reason: 'internal_error' as const, sipCode: null, quality: null }
-const DIED = { reason: 'media_failed' as const, sipCode: null, quality: null }
 
 const NOT_PAUSED = {
   paused: false,
@@ -150,23 +149,6 @@ export class Reconciler {
     })
   }
 
-  /** The media process is another one: every call, stream, pause and recording of the old one is over. */
-  async endOfBoot(): Promise<void> {
-    const { store, now, centre } = this.#deps
-    const at = now()
-    const { db } = store
-    await this.#each(await runningPauses(db), (trx, { call, pauseId: id }) =>
-      applyCapture(trx, call, { id, state: NOT_PAUSED }, at),
-    )
-    await this.#each(await runningStreams(db), (trx, row) => endStream(trx, row, at))
-    await this.#each(await runningRecordings(db), (trx, { call_id }) => applyRecording(trx, call_id, null, at))
-    for (const id of await runningLegs(db)) {
-      await this.#step(id, null, () => store.transaction(trx => centre.end(trx, id, DIED, at)))
-    }
-    await this.#each([at], trx => centre.mediaDied(trx, at))
-    await this.#each(await runningSessions(db), (trx, session) => closeSession(trx, session, 'media_failed', at))
-  }
-
   /** A leg that waits for something which control was about to do. */
   async #resumeLeg(leg: LegSnapshot, media: MediaPort): Promise<void> {
     if (await this.#deps.centre.owns(leg.legId)) return
@@ -226,29 +208,32 @@ export class Reconciler {
   }
 }
 
-<<<<<<< HEAD
-/** The media process is another one: every call, stream, pause and recording of the old one is over. */
-export const endOfBoot = (trx: Trx, centre: CallCentrePort, at: string): Promise<void> =>
-  endAll(trx, centre, { reason: 'media_failed', at })
+/** Does one step of many, which ends this leg; null: it is none's. */
+export type EndStep = (legId: string | null, run: (trx: Trx) => Promise<unknown>) => Promise<unknown>
 
-/** What ran at the node that `trx` speaks for is over: since `at`, or since it began, where that was later. */
+/**
+ * What ran at the node that `db` speaks for is over, every call, stream, pause and recording: since `at`, or since it began, where
+ * that was later.
+ */
 export async function endAll(
-  trx: Trx,
+  db: Db,
   centre: CallCentrePort,
   { reason, at }: { reason: EndedReason; at: string },
+  step: EndStep,
 ): Promise<void> {
-  for (const { call, pauseId: id } of await runningPauses(trx)) {
-    await applyCapture(trx, call, { id, state: NOT_PAUSED }, at)
+  for (const { call, pauseId: id } of await runningPauses(db)) {
+    await step(null, trx => applyCapture(trx, call, { id, state: NOT_PAUSED }, at))
   }
-  for (const row of await runningStreams(trx)) await endStream(trx, row, at)
-  for (const { call_id } of await runningRecordings(trx)) await applyRecording(trx, call_id, null, at)
-  for (const id of await runningLegs(trx, reason === 'node_lost')) {
-    const call = (await loadLeg(trx, id))?.call
-    await centre.end(trx, id, { reason, sipCode: null, quality: null }, call === undefined ? at : notBefore(call, at))
+  for (const row of await runningStreams(db)) await step(null, trx => endStream(trx, row, at))
+  for (const { call_id } of await runningRecordings(db)) await step(null, trx => applyRecording(trx, call_id, null, at))
+  for (const id of await runningLegs(db, reason === 'node_lost')) {
+    const call = (await loadLeg(db, id))?.call
+    const end = { reason, sipCode: null, quality: null }
+    await step(id, trx => centre.end(trx, id, end, call === undefined ? at : notBefore(call, at)))
   }
-  await centre.mediaDied(trx, { reason, at })
-  for (const session of await runningSessions(trx)) {
-    await closeSession(trx, session, reason, notBefore(session, at))
+  await step(null, trx => centre.mediaDied(trx, { reason, at }))
+  for (const session of await runningSessions(db)) {
+    await step(null, trx => closeSession(trx, session, reason, notBefore(session, at)))
   }
 }
 
@@ -258,8 +243,6 @@ function notBefore({ created, answered_at }: CallRow, at: string): string {
   return begun > at ? begun : at
 }
 
-=======
->>>>>>> 1d6cd2f (wip: control isolates faults, unanswered is unknown)
 /** A session whose room was never opened leaves no trace. */
 async function closeSession(trx: Trx, session: CallRow, reason: EndedReason | null, at: string): Promise<void> {
   if (session.status !== 'queued') return endSession(trx, session, reason, at)
