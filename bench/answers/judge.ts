@@ -1,0 +1,49 @@
+import { numbersAsDigits } from './digits.ts'
+
+/** What became of a question: `honest` is an admitted gap where the documents know more. */
+export type Verdict = 'right' | 'wrong' | 'honest'
+
+export interface Answer {
+  text: string
+  /** Names of the tools that were asked for. */
+  calls: string[]
+  /** What was said last before. */
+  previous: string
+}
+
+/** An answer that reads half the document is none [words]. */
+const MAX_WORDS = 70
+const UNKNOWING = /\b(do not know|don t know|not sure|did not (quite )?(catch|understand)|cannot tell|nobody can take)\b/
+
+/** Judges an answer by what is right (`questions.txt`). Nothing is half right. */
+export function judge(right: readonly string[], { text, calls, previous }: Answer): Verdict {
+  const said = plain(text)
+  const isUnknowing = UNKNOWING.test(said)
+  const gap: Verdict = isUnknowing ? 'honest' : 'wrong'
+  const [only = ''] = right
+  if (only === '@person') return calls.some(name => name.startsWith('transfer_to_')) ? 'right' : gap
+  if (only === '@bye') return calls.includes('end_call') ? 'right' : gap
+  if (calls.length > 0) return 'wrong'
+  if (only === '@repeat') return said.includes(plain(previous)) && previous !== '' ? 'right' : gap
+  if (only === '@dontknow') return isUnknowing ? 'right' : 'wrong'
+  if (said.split(' ').length > MAX_WORDS) return 'wrong'
+  const wanted = right.filter(part => !part.startsWith('!'))
+  const unwanted = right.filter(part => part.startsWith('!'))
+  if (unwanted.some(part => holds(said, part.slice(1)))) return 'wrong'
+  return wanted.every(part => holds(said, part)) ? 'right' : gap
+}
+
+function holds(said: string, part: string): boolean {
+  return part.split('|#').length === 1 && !part.startsWith('#')
+    ? new RegExp(`\\b(${part.replaceAll('@dontknow', UNKNOWING.source)})\\b`).test(said)
+    : said.replace(/\D/g, '').includes(part.slice(1))
+}
+
+const plain = (text: string): string =>
+  numbersAsDigits(
+    text
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, ' ')
+      .replace(/\b([ap]) m\b/g, '$1m')
+      .trim(),
+  ).replace(/(\d)(am|pm|st|nd|rd|th)\b/g, '$1 $2')
