@@ -1,4 +1,6 @@
 import { writeFileSync } from 'node:fs'
+import { benchAnswers } from './answers/run.ts'
+import { formatAnswersReport } from './answers/table.ts'
 import { benchApi } from './api/run.ts'
 import { benchBusy } from './busy/run.ts'
 import { benchHearing } from './hearing/run.ts'
@@ -58,6 +60,13 @@ async function benchEar(options: BenchOptions): Promise<object> {
   return reports
 }
 
+/** `--answers`: what an assistant without a model knows to answer. */
+async function benchQuestions(options: BenchOptions): Promise<object> {
+  const report = await benchAnswers(['seen', 'unseen'])
+  show(options, report.startedAt, formatAnswersReport(report))
+  return report
+}
+
 /** `--kills`: what survives when control dies; the exit code says whether all did. */
 async function benchKills(options: BenchOptions): Promise<object> {
   const startedAt = new Date().toISOString()
@@ -67,10 +76,12 @@ async function benchKills(options: BenchOptions): Promise<object> {
   return report
 }
 
-function benchOf({ kills, hearing, turns, api, busy }: BenchOptions): (options: BenchOptions) => Promise<object> {
+function benchOf(options: BenchOptions): (options: BenchOptions) => Promise<object> {
+  const { kills, hearing, turns, api, busy, answers } = options
   if (kills > 0) return benchKills
   if (hearing > 0) return benchEar
   if (turns > 0) return benchTalk
+  if (answers) return benchQuestions
   if (api) return benchRest
   return busy ? benchTogether : benchAudio
 }

@@ -13,6 +13,7 @@ export const HELP = `npm run bench -- [options]
   --busy                instead: what a load of REST requests on the same cores does to the audio
   --turns N             instead: how soon we fall silent when a caller speaks, and how soon we answer, N times
   --hearing N           instead: N labelled calls of each condition through the hearing chain: which words are lost
+  --answers             instead: how an assistant without a model answers 200 questions of callers
   --kills N             instead: kills control with -9 N times under load and looks at what is left
   --no-yardstick        without the C program that the engine is compared with
   --quick               5 seconds each
@@ -28,6 +29,7 @@ export interface BenchOptions {
   yardstick: boolean
   api: boolean
   busy: boolean
+  answers: boolean
   /** 0: none. */
   turns: number
   /** 0: none. */
@@ -52,6 +54,7 @@ export function readOptions(args: string[]): BenchOptions | null {
       yardstick: { type: 'boolean', default: true },
       api: { type: 'boolean', default: false },
       busy: { type: 'boolean', default: false },
+      answers: { type: 'boolean', default: false },
       turns: { type: 'string', default: '0' },
       hearing: { type: 'string', default: '0' },
       kills: { type: 'string', default: '0' },
@@ -75,6 +78,7 @@ export function readOptions(args: string[]): BenchOptions | null {
     yardstick: values.yardstick,
     api: values.api,
     busy: values.busy,
+    answers: values.answers,
     turns: whole('turns', values.turns, 0, 10_000),
     hearing: whole('hearing', values.hearing, 0, 1000),
     kills: whole('kills', values.kills, 0, 100_000),

@@ -7,8 +7,9 @@ import { passageSearch } from './kb/passage-search.ts'
 import { acting } from './live/actions/act.ts'
 import type { CentreParts } from './live/actions/reach.ts'
 import { assistantPlay } from './live/assistant/assistant-play.ts'
-import { chatModels, passageFinder } from './live/assistant/model-choice.ts'
+import { chatModels } from './live/assistant/model-choice.ts'
 import { flowModels } from './live/assistant/node-reply.ts'
+import { passageFinder } from './live/assistant/passage-finder.ts'
 import { assistantSettings, voiceOf } from './live/assistant-settings.ts'
 import { flowPlay } from './live/flow-play.ts'
 import { LivePrograms } from './live/programs.ts'
@@ -108,7 +109,12 @@ export function buildPrograms({ store, vault, config, now, log, centre }: Progra
         ...http,
         ...calls,
         log,
-        modelsFor: chatModels(provider),
+        modelsFor: chatModels({
+          provider,
+          db: store.db,
+          now,
+          timezoneOf: async (db, tenant) => (await organisationSettings(db, tenant)).timezone,
+        }),
         passagesFor,
       }),
       voicemail: voicemailPlay,

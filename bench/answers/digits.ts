@@ -7,38 +7,26 @@ const ORDINALS = ['zeroth', 'first', 'second', 'third']
 
 /** A text in lower case with its number words as digits: `forty nine euros` as `49 euros`, `one eight five` as `1 8 5`. */
 export function numbersAsDigits(text: string): string {
-  const result: string[] = []
-  let open: { value: number; last: number } | null = null
-  const close = (): void => {
-    if (open !== null) result.push(String(open.value))
-    open = null
-  }
+  const result: (string | number)[] = []
+  let last = 0
   for (const word of text.split(' ')) {
-    const value = valueOf(word)
-    if (value === null) {
-      if (open !== null && (word === 'hundred' || word === 'thousand')) {
-        const times = word === 'hundred' ? 100 : 1000
-        open = { value: (open as { value: number }).value * times, last: times }
-        continue
-      }
-      close()
-      result.push(word)
-    } else if (open !== null && (open as { last: number }).last > value && joins((open as { last: number }).last)) {
-      open = { value: (open as { value: number }).value + value, last: value }
-    } else {
-      close()
-      open = { value, last: value }
-    }
+    const before = result.at(-1)
+    const times = word === 'hundred' ? 100 : word === 'thousand' ? 1000 : 0
+    const value = numberOf(word)
+    if (typeof before === 'number' && times > 0) result.splice(-1, 1, before * times)
+    else if (typeof before === 'number' && value !== null && value < last && joins(last))
+      result.splice(-1, 1, before + value)
+    else result.push(value ?? word)
+    last = times > 0 ? times : (value ?? 0)
   }
-  close()
   return result.join(' ')
 }
 
 const joins = (last: number): boolean => last >= 100 || (last >= 20 && last % 10 === 0)
 
-function valueOf(word: string): number | null {
-  const unit = UNITS.indexOf(word)
-  if (unit >= 0) return unit
+function numberOf(word: string): number | null {
+  const small = UNITS.indexOf(word)
+  if (small >= 0) return small
   const ten = TENS.indexOf(word)
   if (ten >= 2) return ten * 10
   const ordinal = ORDINALS.indexOf(word)

@@ -13,7 +13,8 @@ export interface Answer {
 
 /** An answer that reads half the document is none [words]. */
 const MAX_WORDS = 70
-const UNKNOWING = /\b(do not know|don t know|not sure|did not (quite )?(catch|understand)|cannot tell|nobody can take)\b/
+const UNKNOWING =
+  /\b(do not know|don t know|not sure|did not (quite )?(catch|understand)|cannot tell|nobody can take)\b/
 
 /** Judges an answer by what is right (`questions.txt`). Nothing is half right. */
 export function judge(right: readonly string[], { text, calls, previous }: Answer): Verdict {
@@ -46,4 +47,6 @@ const plain = (text: string): string =>
       .replace(/[^a-z0-9]+/g, ' ')
       .replace(/\b([ap]) m\b/g, '$1m')
       .trim(),
-  ).replace(/(\d)(am|pm|st|nd|rd|th)\b/g, '$1 $2')
+  )
+    .replace(/(\d)(am|pm|st|nd|rd|th)\b/g, '$1 $2')
+    .replace(/\b(since|in) (1[89]|20) (\d\d)\b/g, '$1 $2$3')

@@ -9,7 +9,18 @@ import { readQuestions, seeded } from './questions.ts'
  * Makes `heard.txt`: each question said with hesitations by a voice of flite, over a line that hisses, as the offline ear understands it.
  * `node --import tsx bench/answers/make-heard.ts`
  */
-const BEFORE = ['', '', '', 'um,', 'yeah, hi,', 'hello there,', 'so,', 'okay, so I was wondering,', 'sorry,', 'could you tell me,']
+const BEFORE = [
+  '',
+  '',
+  '',
+  'um,',
+  'yeah, hi,',
+  'hello there,',
+  'so,',
+  'okay, so I was wondering,',
+  'sorry,',
+  'could you tell me,',
+]
 const AFTER = ['', '', '', '', ', please', ', you know', ', thanks']
 const VOICES = ['slt', 'rms']
 /** The hiss of a line, well below a voice. */

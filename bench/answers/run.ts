@@ -5,7 +5,8 @@ import { addDocument } from '../../control/kb/add-document.ts'
 import { passageSearch } from '../../control/kb/passage-search.ts'
 import { passagesOf } from '../../control/kb/passages.ts'
 import type { ChatMessage, ChatTool } from '../../control/live/assistant/chat-model.ts'
-import { chatModels, passageFinder } from '../../control/live/assistant/model-choice.ts'
+import { chatModels } from '../../control/live/assistant/model-choice.ts'
+import { passageFinder } from '../../control/live/assistant/passage-finder.ts'
 import { openStore, type Store } from '../../control/store.ts'
 import type { Tenant } from '../../control/tenancy.ts'
 import { type Machine, thisCommit, thisMachine } from '../machine.ts'
@@ -109,7 +110,9 @@ class Desk {
   static async open(kb: KnowledgeBase): Promise<Desk> {
     const store = await openStore(':memory:')
     const search = passageSearch(store.engine)
-    const { organisationId } = await store.transaction(trx => addOrganisation(trx, { name: kb.name, pciEnabled: false, now: new Date() }))
+    const { organisationId } = await store.transaction(trx =>
+      addOrganisation(trx, { name: kb.name, pciEnabled: false, now: new Date() }),
+    )
     const tenant = { organisationId, livemode: true }
     const passages = passagesOf(kb.text)
     const row = {
@@ -129,10 +132,10 @@ class Desk {
   async ask(messages: ChatMessage[], localTime: string): Promise<{ text: string; calls: string[] }> {
     const question = messages.findLast(message => message.role === 'customer')
     const said = question?.role === 'customer' ? question.text : ''
-    const passages = await passageFinder(passageSearch(this.#store.engine))(this.#store.db, this.#tenant, [], said)
+    const known = await passageFinder(passageSearch(this.#store.engine))(this.#store.db, this.#tenant, [], said)
     const [model] = this.#models(localTime)
     const made = { text: '', calls: [] as string[] }
-    for await (const part of model!.chat({ instructions: '', messages, tools: TOOLS, passages }, never)) {
+    for await (const part of model!.chat({ instructions: '', messages, tools: TOOLS, ...known }, never)) {
       if (part.kind === 'text') made.text += part.text
       if (part.kind === 'call') made.calls.push(part.name)
     }
@@ -141,8 +144,9 @@ class Desk {
 
   #models(localTime: string) {
     const now = DateTime.fromISO(localTime, { zone: this.#kb.timezone }).toJSDate()
-    void now
-    return chatModels(null)(this.#tenant, {
+    const parts = { provider: null, db: this.#store.db, now: () => now, timezoneOf: async () => this.#kb.timezone }
+    return chatModels(parts)(this.#tenant, {
+      language: 'en',
       model: { model: 'default', fallback_model: null, temperature: null, api: 'chat' },
     })
   }

@@ -1,3 +1,4 @@
+import { remembered } from '../remembered.ts'
 import { plainWords } from './conditions.ts'
 
 /** A recogniser that mishears a word writes another that sounds like it: of so many words in a row at most. */
@@ -8,6 +9,9 @@ const MAX_DIFFERENCE = 1 / 3
 const MIN_SOUNDS = 4
 /** A short answer that is often another word: a caller who says it means this one. */
 const ALSO: Readonly<Record<string, string>> = { yeah: 'yes', yep: 'yes', yup: 'yes', nope: 'no', nah: 'no' }
+
+/** Words whose sound is not worked out again. */
+const MAX_REMEMBERED = 2000
 
 const DIGITS = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine']
 
@@ -33,13 +37,13 @@ const SPELLINGS: readonly (readonly [RegExp, string])[] = [
 ]
 
 /** A text as it sounds, roughly: consonants by their kind, all vowels as one. Empty where it is not written in Latin letters. */
-function soundOf(text: string): string {
+const soundOf = remembered(MAX_REMEMBERED, (text: string): string => {
   const words = plainWords(text).normalize('NFD').replace(/\p{M}/gu, '').split(' ')
   if (words.length > MAX_WORDS) return ''
   const spelled = words.map(word => ALSO[word] ?? DIGITS[/^\d$/.test(word) ? Number(word) : -1] ?? word)
   if (!spelled.every(word => /^[a-z]+$/.test(word))) return ''
   return spelled.map(word => SPELLINGS.reduce((sound, [letters, as]) => sound.replace(letters, as), word)).join('')
-}
+})
 
 /** How far what was said is from a phrase by its sound, 0: the same; null: it is another. */
 export function soundDistance(said: string, phrase: string): number | null {

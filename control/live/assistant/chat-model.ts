@@ -19,6 +19,8 @@ export interface ChatRequest {
   tools: readonly ChatTool[]
   /** Passages of the knowledge base that may hold the answer, best first. */
   passages: readonly string[]
+  /** Those that have words of like meaning, or all where there are few: for who reads them for nothing. */
+  more?: () => Promise<readonly string[]>
 }
 
 /** A piece of an answer as it comes. A failure is the last one. */

@@ -7,7 +7,7 @@ import type { Tenant } from '../../tenancy.ts'
 import type { HttpActionParts } from '../actions/http-action.ts'
 import { type AssistantSettings, assistantSettings } from '../assistant-settings.ts'
 import type { ChatTool } from './chat-model.ts'
-import { chatModels } from './model-choice.ts'
+import { providerModels } from './model-choice.ts'
 import { type ReplyParts, reply, spokenInstructions } from './reply.ts'
 import { ownTools, runTool, type ToolCall, type ToolResult } from './tools.ts'
 
@@ -50,7 +50,7 @@ export const flowModels =
     const settings = await assistantSettings(store.db, tenant, assistantId)
     return {
       judge: base.judge,
-      reply: (request, listener) => nodeReply(parts, { tenant, settings, signal }, request, listener),
+      reply: (request, listener) => nodeReply({ ...parts, provider }, { tenant, settings, signal }, request, listener),
     }
   }
 
@@ -61,13 +61,13 @@ interface Speaker {
 }
 
 async function nodeReply(
-  { store, provider, passagesFor, http }: FlowModelParts,
+  { store, provider, passagesFor, http }: FlowModelParts & { provider: NonNullable<FlowModelParts['provider']> },
   { tenant, settings, signal }: Speaker,
   request: ReplyRequest,
   listener: ReplyListener | undefined,
 ): Promise<ModelReply | ModelFailure> {
   const { prompt, tools, model } = settings ?? NOBODY
-  const models = chatModels(provider)(tenant, { model: { ...model, model: request.model ?? model.model } })
+  const models = providerModels(provider, { ...model, model: request.model ?? model.model })
   const said: string[] = []
   const used: NonNullable<ModelReply['tools']>[number][] = []
   const heard = listener === undefined ? signal : AbortSignal.any([signal, listener.signal])

@@ -1,97 +1,170 @@
+import type { DateTime } from 'luxon'
 import { plainWords } from '../../flows/conditions.ts'
-import { type ChatMessage, type ChatModel, type ChatPart, type ChatRequest, END_CALL } from './chat-model.ts'
+import { factsOf } from '../offline/knowledge.ts'
+import { knowledgeAnswer } from '../offline/knowledge-answer.ts'
+import { type Part, partsOf } from '../offline/question.ts'
+import { type Act, actOf } from '../offline/small-talk.ts'
+import { speakable, timeInWords } from '../offline/speakable.ts'
+import { answerByWords, call, spokenResult, text } from './answer-by-words.ts'
+import {
+  type ChatMessage,
+  type ChatModel,
+  type ChatPart,
+  type ChatRequest,
+  type ChatTool,
+  END_CALL,
+} from './chat-model.ts'
 
-/** Words that say nothing about what a question is about. */
-const STOP_WORDS = new Set(
-  'a about also am an and any are as at be been but by can could did do does for from get give had has have hello hey hi how i if in is it its just know like may me my need of on one or our please should so tell than that the their them then there these they this to us was we were what when where which who will with would you your'.split(
-    ' ',
-  ),
-)
+const TRANSFER = 'transfer_to_'
+const ANYTHING_ELSE = 'Is there anything else I can help you with?'
+const OFFER = 'Shall I put you through to somebody who can help?'
+const UNKNOWN = 'I am sorry, I do not know that.'
+const NOT_CAUGHT = 'I am sorry, I did not quite catch that. Could you say it again?'
+const NOBODY = 'I am sorry, nobody can take your call at the moment.'
 
-const GOODBYE = /\b(bye|goodbye|good bye|that s all|that is all|nothing else|no thank you|no thanks)\b/
-const THANKS = /\b(thanks|thank you)\b/
-const AGENT =
-  /\b(agent|human|operator|representative|real person|speak (to|with) (a person|someone|somebody)|talk (to|with) (a person|someone|somebody))\b/
-const GREETING = /^(hello|hi|hey|good (morning|afternoon|evening))( there)?$/
-/** The least share of a question's words that a sentence must have to be an answer. */
-const MIN_SCORE = 0.25
-/** Sentences of an answer: the best one, and the one behind it. */
-const MAX_SENTENCES = 2
-
-/**
- * The model of test keys and of a machine without a provider: reaches nobody. It greets, says goodbye, hands over to whom it may, and
- * answers questions with the sentence of the knowledge base that fits best. English.
- */
-export const offlineModel: ChatModel = {
-  name: 'offline',
-  async *chat(request) {
-    yield* answerTo(request)
-  },
+export interface OfflineSetting {
+  /** BCP 47. */
+  language: string
+  /** The time of day where the organisation is. */
+  localTime: () => Promise<DateTime>
 }
 
-function* answerTo({ messages, tools, passages }: ChatRequest): Generator<ChatPart> {
-  const last = messages.at(-1)
-  if (last?.role === 'result') return yield text(spokenResult(last.output))
-  const said = plainWords(lastOfCustomer(messages))
-  const handOver = tools.find(tool => tool.name.startsWith('transfer_to_'))
-  if (AGENT.test(said)) {
-    if (handOver === undefined) return yield text('I am sorry, nobody can take your call at the moment.')
-    yield text('One moment, I will put you through.')
-    return yield call(handOver.name)
+/**
+ * The model of test keys and of a machine without a provider: reaches nobody. It knows the small talk of the phone, hands over to whom
+ * it may, and answers questions with the sentences of the knowledge base that fit best, by their words and by their meaning; what
+ * these do not tell it does not know. English; in other languages it answers with the sentence that has most of the question's words.
+ */
+export const offlineModel = (setting: OfflineSetting): ChatModel => ({
+  name: 'offline',
+  async *chat(request) {
+    yield* isEnglish(setting.language) ? english(request, await setting.localTime()) : answerByWords(request)
+  },
+})
+
+const isEnglish = (language: string): boolean => language === '' || language.split('-')[0]!.toLowerCase() === 'en'
+
+const handOversOf = (tools: readonly ChatTool[]): ChatTool[] => tools.filter(({ name }) => name.startsWith(TRANSFER))
+
+const linesOf = (messages: readonly ChatMessage[], role: 'customer' | 'assistant'): string[] =>
+  messages.flatMap(message => (message.role === role ? [message.text] : []))
+
+/** What an answer is made from. */
+interface Scene {
+  said: string
+  /** What the assistant said last, and what the caller had said before. */
+  last: string
+  earlier: readonly string[]
+  request: ChatRequest
+  now: DateTime
+}
+
+async function* english(request: ChatRequest, now: DateTime): AsyncGenerator<ChatPart> {
+  const { messages } = request
+  const newest = messages.at(-1)
+  if (newest?.role === 'result') return yield text(spokenResult(newest.output))
+  const lines = linesOf(messages, 'customer')
+  const scene: Scene = {
+    said: lines.at(-1) ?? '',
+    last: linesOf(messages, 'assistant').at(-1) ?? '',
+    earlier: lines.slice(0, -1),
+    request,
+    now,
   }
-  if (GOODBYE.test(said)) {
+  const act = actOf(plainWords(scene.said))
+  if (act !== null) return yield* actDone(act, scene)
+  yield text(answerTo(scene, (await request.more?.()) ?? request.passages))
+}
+
+function* actDone(act: Act, scene: Scene): Generator<ChatPart> {
+  const isOffered = scene.last.includes(OFFER)
+  if (act === 'person' || (isOffered && act === 'yes')) return yield* handedOver(scene)
+  if (
+    act === 'goodbye' ||
+    act === 'nothing_else' ||
+    (act === 'no' && !isOffered && scene.last.includes('anything else'))
+  ) {
     yield text('Thank you for calling. Goodbye.')
     return yield call(END_CALL)
   }
-  if (GREETING.test(said)) return yield text('Hello. How can I help you?')
-  const answer = bestSentences(said, passages)
-  if (answer !== null) return yield text(answer)
-  if (THANKS.test(said)) return yield text('You are welcome. Is there anything else?')
-  yield text('I am sorry, I do not know that. Is there anything else I can help you with?')
+  yield text(REPLIES[act](scene))
 }
 
-const text = (words: string): ChatPart => ({ kind: 'text', text: words })
-const call = (name: string): ChatPart => ({ kind: 'call', id: `call-${name}`, name, input: {} })
-
-const lastOfCustomer = (messages: readonly ChatMessage[]): string =>
-  messages.reduce((found, message) => (message.role === 'customer' ? message.text : found), '')
-
-const spokenResult = (output: string): string =>
-  output.startsWith('failed') ? 'I am sorry, that did not work. Is there anything else?' : `The answer is: ${output}.`
-
-/** The sentences that have most of the question's words; null: none has enough. */
-export function bestSentences(question: string, passages: readonly string[]): string | null {
-  const wanted = new Set(contentWords(question))
-  if (wanted.size === 0) return null
-  let best: { score: number; words: string } | null = null
-  for (const passage of passages) {
-    const sentences = passage.split(/(?<=[.!?])\s+|\n+/).filter(sentence => sentence.trim() !== '')
-    for (const [at, sentence] of sentences.entries()) {
-      const has = new Set(contentWords(sentence))
-      const score = [...wanted].filter(word => has.has(word)).length / wanted.size
-      if (score >= MIN_SCORE && score > (best?.score ?? 0)) {
-        const isTitle = !/[.!?]$/.test(sentence.trim())
-        const words = sentences.slice(at, at + (isTitle ? MAX_SENTENCES : 1))
-        best = { score, words: words.map(part => part.replace(/^[#*\s-]+/, '').trim()).join(' ') }
-      }
-    }
-  }
-  return best?.words ?? null
+function* handedOver({ said, request: { tools } }: Scene): Generator<ChatPart> {
+  const words = new Set(plainWords(said).split(' '))
+  const handOvers = handOversOf(tools)
+  const named = handOvers.find(({ name }) =>
+    name
+      .slice(TRANSFER.length)
+      .toLowerCase()
+      .split(/[_-]/)
+      .some(part => words.has(part)),
+  )
+  const chosen = named ?? handOvers[0]
+  if (chosen === undefined) return yield text(NOBODY)
+  yield text('One moment, I will put you through.')
+  yield call(chosen.name)
 }
 
-/** A question without the words that are in every question. */
-export const tellingWords = (question: string): string[] =>
-  plainWords(question)
-    .split(' ')
-    .filter(word => word !== '' && !STOP_WORDS.has(word))
+const REPLIES: Readonly<Record<Act, (scene: Scene) => string>> = {
+  hello: () => 'Hello. How can I help you?',
+  how_are_you: () => 'I am fine, thank you. How can I help you?',
+  thanks: () => 'You are welcome. Is there anything else?',
+  goodbye: () => 'Goodbye.',
+  nothing_else: () => 'Goodbye.',
+  who: () => 'I am the automated assistant that answers this phone. What would you like to know?',
+  robot: ({ request }) =>
+    `I am an automated assistant, not a person.${handOversOf(request.tools).length > 0 ? ' I can put you through to somebody, just say so.' : ''}`,
+  person: () => NOBODY,
+  repeat: ({ last }) => (last === '' ? 'How can I help you?' : last),
+  slower: ({ last }) => (last === '' ? 'How can I help you?' : last),
+  can_hear: () => 'Yes, I am here. How can I help you?',
+  wait: () => 'Of course. Take your time.',
+  yes: () => 'Please go ahead.',
+  no: () => `All right. ${ANYTHING_ELSE}`,
+  help: () => 'Just ask me, for example when we are open, where we are or what something costs.',
+  clock: ({ now }) => `It is ${timeInWords(now.hour * 60 + now.minute)}.`,
+  date: ({ now }) => `It is ${now.setLocale('en').toFormat('cccc, d LLLL')}.`,
+  language: () => 'I am sorry, I only speak English.',
+  anger: ({ request }) =>
+    `I am sorry about that.${handOversOf(request.tools).length > 0 ? ` ${OFFER}` : ' Please ask me once more in other words.'}`,
+  praise: () => ANYTHING_ELSE,
+}
 
-const contentWords = (question: string): string[] => tellingWords(question).map(stem)
+/** All questions of what was said, each answered from the knowledge base. */
+function answerTo({ said, earlier, request, now }: Scene, passages: readonly string[]): string {
+  const facts = factsOf(passages)
+  const parts = withContext(partsOf(said), earlier)
+  const asked = parts.filter(({ words, wants }) => words.length > 0 || wants !== null)
+  if (asked.length === 0) return NOT_CAUGHT
+  const answers = [...new Set(asked.map(part => knowledgeAnswer(part, facts, now)))]
+  const known = answers.filter(answer => answer !== null).map(speakable)
+  const offer = handOversOf(request.tools).length > 0 ? OFFER : ANYTHING_ELSE
+  if (known.length === 0) return `${UNKNOWN} ${offer}`
+  return known.length === answers.length ? known.join(' ') : `${known.join(' ')} The rest I do not know. ${offer}`
+}
 
-/** Enough to find `opening` by `open` and `deliveries` by `delivery`. */
-const stem = (word: string): string =>
-  word.length <= 3
-    ? word
-    : word
-        .replace(/ies$/, 'y')
-        .replace(/(ing|ed|es|s)$/, '')
-        .replace(/e$/, '')
+const LEANS = /\b(it|that|this|they|them|one)\b|^(and|what about|how about|or)\b/
+/** `Where are you?` is whole. */
+const OF_ITS_OWN = /\byour?\b/
+/** A question of so many words leans on none before it. */
+const LEAN_WORDS = 2
+
+/** `And on Sundays?`, `how much is it?`: what it is about was said before. */
+function withContext(parts: Part[], earlier: readonly string[]): Part[] {
+  let before = earlier.length === 0 ? null : (partsOf(earlier.at(-1)!).at(-1) ?? null)
+  return parts.map(part => {
+    const leans =
+      before !== null &&
+      part.words.length < LEAN_WORDS &&
+      (part.words.length === 0 ? !OF_ITS_OWN.test(part.plain) : LEANS.test(part.plain))
+    const whole = leans
+      ? {
+          plain: part.plain,
+          words: [...new Set([...part.words, ...before!.words])],
+          wants: part.wants ?? before!.wants,
+        }
+      : part
+    before = whole
+    return whole
+  })
+}

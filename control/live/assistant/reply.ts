@@ -2,6 +2,7 @@ import type { ToolUse } from '../../flows/model.ts'
 import type { Db } from '../../store.ts'
 import type { Tenant } from '../../tenancy.ts'
 import { type ChatMessage, type ChatModel, type ChatTool, chatWithFallback } from './chat-model.ts'
+import type { PassageFinder } from './passage-finder.ts'
 import { SentenceCutter } from './sentences.ts'
 import { shownInput, type ToolCall, type ToolResult } from './tools.ts'
 
@@ -20,7 +21,7 @@ export interface ReplyParts {
   /** The assistant's model, and the one for when that fails. */
   models: readonly ChatModel[]
   /** Passages of the knowledge base that fit, best first. */
-  passagesFor: (db: Db, tenant: Tenant, documentIds: string[], question: string) => Promise<string[]>
+  passagesFor: PassageFinder
   db: Db
 }
 
@@ -63,13 +64,13 @@ export async function reply<After>(
 ): Promise<Reply<After>> {
   const { tenant, documentIds, signal } = request
   const question = request.messages.filter(message => message.role === 'customer').at(-1)
-  const passages =
+  const known =
     question?.role === 'customer' && documentIds !== null
       ? await parts.passagesFor(parts.db, tenant, documentIds, question.text)
-      : []
+      : { passages: [] }
   const added: ChatMessage[] = []
   for (let round = 0; round < MAX_ROUNDS && !signal.aborted; round++) {
-    const made = await oneAnswer(parts, request, passages, added, hooks)
+    const made = await oneAnswer(parts, request, known, added, hooks)
     if (made.failed !== null) return { after: null, messages: added, failed: made.failed }
     const after = made.calls.map(request.conclude).find(one => one !== null) ?? null
     if (after !== null || made.calls.length === 0) return { after, messages: added, failed: null }
@@ -87,14 +88,14 @@ export async function reply<After>(
 async function oneAnswer(
   parts: ReplyParts,
   { instructions, tools, messages, signal }: ReplyRequest<unknown>,
-  passages: readonly string[],
+  known: Awaited<ReturnType<PassageFinder>>,
   added: readonly ChatMessage[],
   hooks: ReplyHooks,
 ): Promise<{ said: string; calls: ToolCall[]; failed: string | null }> {
   const cutter = new SentenceCutter()
   const calls: ToolCall[] = []
   let said = ''
-  const request = { instructions, messages: [...messages, ...added], tools, passages }
+  const request = { instructions, messages: [...messages, ...added], tools, ...known }
   const options = { signal, firstPartMs: FIRST_PART_MS, used: hooks.model }
   for await (const part of chatWithFallback(parts.models, request, options)) {
     if (signal.aborted) break

@@ -28,7 +28,7 @@ export function toolsOf(settings: AssistantSettings): ChatTool[] {
   const { hand_overs: handOvers = [] } = settings
   return [
     { name: END_CALL, description: 'Ends the call, after goodbye.', parameters: NOTHING },
-    ...handOvers.map(({ name, description }) => ({
+    ...queuesFirst(handOvers).map(({ name, description }) => ({
       name: transferName(name),
       description: `Gives the call to ${description === '' ? name : description}.`,
       parameters: NOTHING,
@@ -36,6 +36,10 @@ export function toolsOf(settings: AssistantSettings): ChatTool[] {
     ...ownTools(settings),
   ]
 }
+
+/** Who knows no better takes the first: a queue rings whoever is free. */
+const queuesFirst = (handOvers: readonly HandOver[]): HandOver[] =>
+  handOvers.toSorted((a, b) => Number(b.target.type === 'queue') - Number(a.target.type === 'queue'))
 
 /** The assistant's own tools. */
 export const ownTools = ({ tools }: Pick<AssistantSettings, 'tools'>): ChatTool[] =>

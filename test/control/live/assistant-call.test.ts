@@ -81,6 +81,38 @@ test('an assistant greets, answers from its knowledge base, and says goodbye, wi
   await world.close()
 })
 
+test('without a model: "are you open now?" goes by the time zone of the organisation, and the offer of somebody leads to the queue', async () => {
+  const world = await makeLiveWorld()
+  // Saturday, 10:00 UTC.
+  const zone = await world.ask('PATCH /v1/organisation', { timezone: 'Pacific/Auckland' })
+  assert.is(zone.status, 200)
+  const queue = await world.make('/queues', { name: 'Support', overflow: { when_no_agents: false } })
+  const document = await world.make('/kb/documents', { text: 'We are open on Saturday from ten to two.' })
+  await makeAssistant(world, {
+    kb_document_ids: [document],
+    hand_overs: [
+      { name: 'phone', description: '', target: { type: 'number', id: '+15550100' } },
+      { name: 'support', description: '', target: { type: 'queue', id: queue } },
+    ],
+  })
+  const { media } = world
+  media.dialIn('part_1', '3000')
+  const callId = await callOf(world, 'part_1')
+  await until(() => saidTo(world, 'part_1').length === 1)
+  media.utter('part_1', 'Are you open now?')
+  await until(() => saidTo(world, 'part_1').length >= 2)
+  assert.match(saidTo(world, 'part_1')[1]!, /^No, we are closed now/)
+  media.utter('part_1', 'Do you repair violins?')
+  await until(() => saidTo(world, 'part_1').some(text => text.startsWith('Shall I put you through')))
+  media.utter('part_1', 'Yes please.')
+  await until(() => saidTo(world, 'part_1').includes('One moment, I will put you through.'))
+  await media.command('leg.stop_listen', 'part_1')
+  await until(() => world.programs.running === 0)
+  const { body: waiting } = await world.ask(`GET /v1/queues/${queue}/calls`)
+  assert.is(waiting.data[0].call_id, callId)
+  await world.close()
+})
+
 test('who talks over the assistant stops it, and the history keeps only what was heard', async () => {
   const world = await makeLiveWorld()
   await makeAssistant(world)

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
+import { bestSentences } from '../../../control/live/assistant/answer-by-words.ts'
 import { type ChatModel, type ChatPart, chatWithFallback } from '../../../control/live/assistant/chat-model.ts'
-import { bestSentences } from '../../../control/live/assistant/offline-model.ts'
 import { openAiChat } from '../../../control/live/assistant/openai-chat.ts'
 import { reply } from '../../../control/live/assistant/reply.ts'
 import { heardPart, SentenceCutter } from '../../../control/live/assistant/sentences.ts'
@@ -171,7 +171,7 @@ test('a model that says anything is bounded: sentences in length, an answer in w
       filler: '',
       signal: never,
     }
-    const models = { models: [saying('m', parts)], passagesFor: async () => [], db: null as never }
+    const models = { models: [saying('m', parts)], passagesFor: async () => ({ passages: [] }), db: null as never }
     const made = await reply(models, request, { ...hooks, say: async sentence => void said.push(sentence) })
     return { said: said.join(' '), ran, made }
   }

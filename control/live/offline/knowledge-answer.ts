@@ -1,0 +1,87 @@
+import type { DateTime } from 'luxon'
+import { dayAsked } from './day-question.ts'
+import { hoursAnswer } from './hours-answer.ts'
+import type { Fact, Kind } from './knowledge.ts'
+import type { Part } from './question.ts'
+import { isOfKind, type Ranked, rank } from './ranking.ts'
+
+/** The least that a sentence must speak of what was asked; more where it does not tell what was asked for. */
+const MIN_COVERAGE = 0.5
+const MIN_COVERAGE_OTHER_KIND = 0.75
+/** The same of the word that tells most. */
+const MIN_HEAD = 0.45
+/** With so much of it spoken of, one strange word is left aside. */
+const MIN_COVERAGE_WITHOUT_HEAD = 0.55
+const TIME_BONUS = 0.1
+/** A second sentence that fits nearly as well is said too. */
+const NEARLY = 0.95
+/** A sentence that begins so needs the one before it, and the other way round. */
+const GOES_ON = /^(it|they|this|that|these|those|there|then|otherwise|after that|in that case|he|she)\b/i
+
+/** The least for a number or an address of the kind that was asked for: there are few. */
+const MIN_COVERAGE_CONTACT = 0.3
+/** The business, by whatever name. */
+const ITSELF = /^(shop|store|place|practice|office|clinic|restaurant|hotel|business|company|exactly|based|now)$/
+
+/** Where what is asked for stands when nothing else is asked: `what's your number`, `where are you`. */
+const CONTACT: Readonly<Partial<Record<Kind, RegExp>>> = {
+  place: /\b(address|find us|located|situated|we are (at|in|on))\b/i,
+  phone: /\b(phone|telephone|call|reach)\b/i,
+  email: /@/,
+}
+
+/** The sentences that answer a question; null: the documents do not. */
+export function knowledgeAnswer(part: Part, facts: readonly Fact[], now: DateTime): string | null {
+  const hours = hoursAnswer(part, facts, now)
+  if (hours !== null) return hours
+  const contact = contactAnswer(part, facts)
+  if (contact !== null) return contact
+  const isTimed = part.wants === null && dayAsked(part.plain, now) !== null
+  const ranked = rank(part, facts)
+  if (isTimed) ranked.sort((a, b) => timedScore(b) - timedScore(a))
+  const [best] = ranked
+  if (best === undefined || !fits(best, part)) return null
+  return withNeighbours(best, ranked, part, facts)
+}
+
+/** Where a time is named, sentences with times come first, of those that speak as much of it. */
+const timedScore = ({ fact, score }: Ranked): number => score + (fact.kinds.has('time') ? TIME_BONUS : 0)
+
+function fits({ fact, coverage, head }: Ranked, { wants }: Part): boolean {
+  if (wants !== null && !isOfKind(fact.kinds, wants)) return coverage >= MIN_COVERAGE_OTHER_KIND && head >= MIN_HEAD
+  return coverage >= (head >= MIN_HEAD ? MIN_COVERAGE : MIN_COVERAGE_WITHOUT_HEAD)
+}
+
+function withNeighbours(best: Ranked, ranked: readonly Ranked[], part: Part, facts: readonly Fact[]): string {
+  const chosen = [best.fact]
+  const at = facts.indexOf(best.fact)
+  const isNext = (fact: Fact | undefined): fact is Fact => fact !== undefined && fact.paragraph === best.fact.paragraph
+  const [before, after] = [facts[at - 1], facts[at + 1]]
+  if (GOES_ON.test(best.fact.text) && isNext(before)) chosen.unshift(before)
+  else if (isNext(after) && GOES_ON.test(after.text)) chosen.push(after)
+  const [, second] = ranked
+  if (
+    second !== undefined &&
+    !chosen.includes(second.fact) &&
+    second.score >= best.score * NEARLY &&
+    fits(second, part)
+  ) {
+    chosen.push(second.fact)
+  }
+  return chosen.map(({ text }) => text).join(' ')
+}
+
+/** Of the business itself, or the one of its addresses and numbers that speaks of what was asked. */
+function contactAnswer(part: Part, facts: readonly Fact[]): string | null {
+  const { wants, words } = part
+  const pattern = wants === null ? undefined : CONTACT[wants]
+  if (wants === null || pattern === undefined) return null
+  const found = facts.filter(({ kinds }) => kinds.has(wants))
+  const about = words.filter(word => !ITSELF.test(word))
+  if (about.length === 0) {
+    return (found.find(({ text }) => pattern.test(text)) ?? (wants === 'place' ? undefined : found[0]))?.text ?? null
+  }
+  if (wants === 'place') return null
+  const [best] = rank({ ...part, words: about, wants: null }, facts).filter(({ fact }) => found.includes(fact))
+  return best !== undefined && best.coverage >= MIN_COVERAGE_CONTACT ? best.fact.text : null
+}

@@ -1,0 +1,134 @@
+import { soundDistance } from '../../flows/sounds.ts'
+import { areSame, isApart, stem } from './english.ts'
+import type { Fact, Kind } from './knowledge.ts'
+import type { Part } from './question.ts'
+import { nearness, rankOf } from './word-vectors.ts'
+
+/** Words this near in meaning begin to count, and count fully at the other end. */
+const NEAR = { from: 0.42, to: 0.95 }
+/** What a match counts that is not the word itself. */
+const COUNTS = { stem: 1, same: 0.9, near: 0.75, sound: 0.7, heading: 0.75, before: 0.35 }
+/** Two words that sound as alike as this are one, misheard. */
+const ALIKE = 0.2
+/** Verbs of every offer and every wish: they tell little. */
+const LIGHT = new Set(
+  'safe offer provide sell buy use work take taken make find know see look bring want need help start put try keep arrive visit people place shop store company business practice service hotel day time call accept allow allowed send sent welcome answer per last next week night morning afternoon evening today tomorrow tonight now weekend minute hour part normal regular standard whole different special available offer pm am euro dollar pound buck money monday tuesday wednesday thursday friday saturday sunday'.split(
+    ' ',
+  ),
+)
+/** Numbers, as digits or in words, are rarely what a question is about. */
+const NUMBER =
+  /^(\d+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand)$/
+const LIGHT_WEIGHT = 0.25
+const UNKNOWN_WEIGHT = 0.9
+/** What the kind of answer that was asked for is worth. */
+const KIND_BONUS = 0.25
+const KIND_MALUS = 0.3
+
+export interface Ranked {
+  fact: Fact
+  /** How much of the question the sentence speaks of, 0 to 1. */
+  coverage: number
+  /** The same for the word that tells most. */
+  head: number
+  score: number
+}
+
+/** A word of the question: what it is worth, and what it has in common with each word of the documents. */
+interface Wanted {
+  word: string
+  weight: number
+  /** Filled as words are met. */
+  matches: Map<string, number>
+  /** It stands in the documents, so it was not misheard. */
+  isKnown: boolean
+}
+
+/** The sentences, best answer first. */
+export function rank(part: Part, facts: readonly Fact[]): Ranked[] {
+  const frequency = (word: string): number => {
+    const root = stem(word)
+    return facts.filter(({ stems }) => stems.has(root)).length
+  }
+  const wanted = joined(part.words, facts).map((word): Wanted => {
+    const found = frequency(word)
+    return { word, weight: weightOf(word, found), matches: new Map(), isKnown: found > 0 }
+  })
+  const sum = wanted.reduce((total, { weight }) => total + weight, 0)
+  const heaviest = Math.max(0, ...wanted.map(({ weight }) => weight))
+  return facts
+    .map((fact, at) => {
+      const before = facts[at - 1]?.paragraph === fact.paragraph ? facts[at - 1]! : null
+      const matches = wanted.map(word => ({ weight: word.weight, match: matchOf(word, fact, before) }))
+      const coverage = sum === 0 ? 0 : matches.reduce((total, { weight, match }) => total + weight * match, 0) / sum
+      const head = Math.max(0, ...matches.filter(({ weight }) => weight === heaviest).map(({ match }) => match))
+      return { fact, coverage, head, score: coverage + kindScore(part, fact) }
+    })
+    .sort((a, b) => b.score - a.score)
+}
+
+/** Two words that are one in the documents, as a recogniser writes them apart: `in plants`. */
+function joined(words: readonly string[], facts: readonly Fact[]): string[] {
+  const known = new Set(facts.flatMap(({ words }) => words))
+  const result: string[] = []
+  for (let at = 0; at < words.length; at++) {
+    const both = `${words[at]}${words[at + 1] ?? ''}`
+    if (words[at + 1] !== undefined && known.has(both)) {
+      result.push(both)
+      at++
+    } else result.push(words[at]!)
+  }
+  return result
+}
+
+/** A rare word tells more than a frequent one, in the language and in these documents. */
+function weightOf(word: string, frequency: number): number {
+  if (LIGHT.has(word) || LIGHT.has(stem(word)) || NUMBER.test(word)) return LIGHT_WEIGHT
+  const at = rankOf(word)
+  const general = at === null ? UNKNOWN_WEIGHT : Math.min(1, Math.max(0.35, Math.log10(at + 10) / 4))
+  return general / (1 + 0.08 * Math.max(0, frequency - 1))
+}
+
+function matchOf(wanted: Wanted, fact: Fact, before: Fact | null): number {
+  const { word } = wanted
+  if (fact.stems.has(stem(word))) return COUNTS.stem
+  const own = Math.max(0, ...fact.words.map(other => wordMatch(wanted, other)))
+  if (own >= COUNTS.heading) return own
+  const heading = COUNTS.heading * exactMatch(word, fact.headingWords)
+  const context = before === null ? 0 : COUNTS.before * exactMatch(word, before.words)
+  return Math.max(own, heading, context)
+}
+
+const exactMatch = (word: string, words: readonly string[]): number =>
+  words.some(other => other === word || stem(other) === stem(word) || areSame(other, word)) ? 1 : 0
+
+function wordMatch({ word, matches, isKnown }: Wanted, other: string): number {
+  const known = matches.get(other)
+  if (known !== undefined) return known
+  const match = areSame(word, other)
+    ? COUNTS.same
+    : Math.max(nearMatch(word, other), isKnown ? 0 : soundMatch(word, other))
+  matches.set(other, match)
+  return match
+}
+
+function nearMatch(word: string, other: string): number {
+  if (isApart(word) || isApart(other)) return 0
+  const near = nearness(word, other) ?? 0
+  return near <= NEAR.from ? 0 : COUNTS.near * Math.min(1, (near - NEAR.from) / (NEAR.to - NEAR.from))
+}
+
+function soundMatch(word: string, other: string): number {
+  if (word.length < 4 || other.length < 4) return 0
+  const distance = soundDistance(word, other)
+  return distance !== null && distance <= ALIKE ? COUNTS.sound * (1 - distance) : 0
+}
+
+function kindScore({ wants }: Part, { kinds }: Fact): number {
+  if (wants === null) return 0
+  return isOfKind(kinds, wants) ? KIND_BONUS : -KIND_MALUS
+}
+
+/** `When is it ready?`: `in five days` tells as much as `on Monday`. */
+export const isOfKind = (kinds: ReadonlySet<Kind>, wants: Kind): boolean =>
+  kinds.has(wants) || (wants === 'time' && kinds.has('duration'))
