@@ -1,6 +1,6 @@
 import { answerOffer, applyAnswer, type Capabilities, createOffer, type NegotiatedMedia } from '../sip/offer-answer.ts'
 import type { Body } from '../sip/user-agent.ts'
-import { capabilitiesOf, type Described, isOver, type Line, legMediaOf } from './line.ts'
+import { capabilitiesOf, type Described, isOver, type Line, legMediaOf, type MayReach } from './line.ts'
 import type { EndedReason, EventName, Events, Failure } from './protocol.ts'
 import { isFailure } from './protocol.ts'
 import type { SipEndpoint } from './sip-endpoint.ts'
@@ -11,6 +11,8 @@ export interface DescriptionsOptions {
   /** The address in our descriptions. */
   advertisedHost: string
   sip: () => SipEndpoint
+  /** The policy of SIP for the hosts of descriptions. */
+  mayReach: MayReach
   hangup: (line: Line, reason: EndedReason) => void
   emit: <N extends EventName>(name: N, body: Events[N]) => void
 }
@@ -120,17 +122,18 @@ export class Descriptions {
   /** Starts the audio by what was agreed on, or changes it. */
   async connect(line: Line, media: NegotiatedMedia): Promise<object | Failure> {
     const enter = line.room
+    const agreed = legMediaOf(media, line, this.#options.mayReach)
     line.room = null
     if (enter !== null) {
       this.#options.emit('leg.answered', {
         legId: line.legId,
-        codec: legMediaOf(media, line.dtmf).codec,
+        codec: agreed.codec,
         roomId: enter.roomId,
       })
     }
     const connected = await line.engine!.request('leg.connect', {
       legId: line.legId,
-      media: legMediaOf(media, line.dtmf),
+      media: agreed,
       enter,
     })
     if (!isFailure(connected) && media.held !== line.held) {

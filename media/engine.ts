@@ -154,9 +154,9 @@ export class Engine implements LegHooks {
           this.#broke(leg.id, error)
         }
       },
-      rtcp: bytes => {
+      rtcp: (bytes, host) => {
         try {
-          leg.rtcp(bytes, this.#options.now())
+          leg.rtcp(bytes, host, this.#options.now())
         } catch (error) {
           this.#broke(leg.id, error)
         }

@@ -1,42 +1,106 @@
 /** After this long without a packet from the latched source another one may take its place [ms]. */
 const RELATCH_AFTER_MS = 3000
+/** Packets in sequence that the other one has to send first. */
+const SEVERAL = 4
+
+/** What signalling says of where a leg's packets come from. */
+export interface Described {
+  host: string
+  port: number
+  /** Where its signalling comes from; behind a NAT its audio does too. */
+  signallingHost: string | null
+  /** False: the address policy lets us send nothing there (a private address that somebody outside has named). */
+  isReachable: boolean
+}
 
 /**
  * Where a leg's packets are sent, and from where they are accepted: "symmetric RTP" (RFC 4961).
  *
- * Media goes to the address of the description until the first packet comes; from then on to where packets really come
- * from, as behind a NAT. One source holds the latch until it has been silent for three seconds or a new description
- * names another address; packets of anyone else are refused. The described address itself is never refused: who
- * guessed the port and spoke first loses the latch to it.
+ * Media goes to the address of the description until the first packet comes; from then on to where packets really come from, as
+ * behind a NAT. The first packet must come from the described or the signalling host: whoever else finds the port is no party. One
+ * source holds the latch until it has been silent for three seconds or a new description names another address. Then another port of
+ * those hosts may take its place, or another host that goes on with the same SSRC (a NAT has moved it), in either case with several
+ * packets in sequence. Packets of anyone else are refused; those of the described address never are.
  */
 export class SourceLatch {
   host = ''
+  /** 0: nothing may be sent yet. */
   port = 0
-  /** Packets refused because another source holds the latch. */
+  /** Packets refused because they are nobody's, or another source holds the latch. */
   refused = 0
-  #describedHost = ''
-  #describedPort = 0
-  #latchedAt = Number.NEGATIVE_INFINITY
+  #described: Described = { host: '', port: 0, signallingHost: null, isReachable: true }
+  #isLatched = false
+  #latchedAt = 0
+  #ssrc = -1
+  readonly #candidate = { host: '', port: 0, ssrc: -1, sequence: -1, inSequence: 0 }
 
   /** A description (SDP) named this address; the same one again changes nothing. */
-  describe(host: string, port: number): void {
-    if (host === this.#describedHost && port === this.#describedPort) return
-    this.#describedHost = this.host = host
-    this.#describedPort = this.port = port
-    this.#latchedAt = Number.NEGATIVE_INFINITY
+  describe(described: Described): void {
+    const before = this.#described
+    this.#described = described
+    if (described.host === before.host && described.port === before.port) return
+    this.host = described.isReachable ? described.host : ''
+    this.port = described.isReachable ? described.port : 0
+    this.#isLatched = false
+  }
+
+  /** Whether a host is the party's own, as signalling and its audio have shown so far. */
+  isParty(host: string): boolean {
+    return (this.#isLatched && host === this.host) || this.#isNamed(host)
   }
 
   /** Whether a valid packet from this source is taken; latches onto it where allowed. `now` [ms]. */
-  accept(host: string, port: number, now: number): boolean {
-    const isCurrent = port === this.port && host === this.host
-    const isDescribed = port === this.#describedPort && host === this.#describedHost
-    if (!isCurrent && !isDescribed && now - this.#latchedAt < RELATCH_AFTER_MS) {
+  accept(host: string, port: number, ssrc: number, sequence: number, now: number): boolean {
+    const isCurrent = this.#isLatched && port === this.port && host === this.host
+    if (!isCurrent && !this.#mayTake(host, port, ssrc, sequence, now)) {
       this.refused++
       return false
     }
     this.host = host
     this.port = port
+    this.#ssrc = ssrc
+    this.#isLatched = true
     this.#latchedAt = now
     return true
   }
+
+  #mayTake(host: string, port: number, ssrc: number, sequence: number, now: number): boolean {
+    const isNamed = this.#isNamed(host)
+    const { isReachable, host: describedHost, port: describedPort } = this.#described
+    if (isReachable && port === describedPort && isSame(host, describedHost)) return true
+    if (!this.#isLatched) return isNamed
+    if (now - this.#latchedAt < RELATCH_AFTER_MS) return false
+    if (!isNamed && host !== this.host && ssrc !== this.#ssrc) return false
+    return this.#isSteady(host, port, ssrc, sequence)
+  }
+
+  /** Whether the one who wants the latch has sent several packets in sequence. */
+  #isSteady(host: string, port: number, ssrc: number, sequence: number): boolean {
+    const candidate = this.#candidate
+    const goesOn =
+      host === candidate.host &&
+      port === candidate.port &&
+      ssrc === candidate.ssrc &&
+      sequence === ((candidate.sequence + 1) & 0xffff)
+    candidate.inSequence = goesOn ? candidate.inSequence + 1 : 1
+    candidate.host = host
+    candidate.port = port
+    candidate.ssrc = ssrc
+    candidate.sequence = sequence
+    return candidate.inSequence >= SEVERAL
+  }
+
+  #isNamed(host: string): boolean {
+    const { host: describedHost, signallingHost, isReachable } = this.#described
+    return (isReachable && isSame(host, describedHost)) || (signallingHost !== null && isSame(host, signallingHost))
+  }
 }
+
+const MAPPED = '::ffff:'
+
+/** IPv4 addresses come as IPv6 ones where a socket takes both. */
+const isSame = (a: string, b: string): boolean =>
+  a === b || (a.length === b.length + MAPPED.length ? isMapped(a, b) : isMapped(b, a))
+
+const isMapped = (long: string, short: string): boolean =>
+  long.length === short.length + MAPPED.length && long.startsWith(MAPPED) && long.endsWith(short)

@@ -78,7 +78,14 @@ export const capabilitiesOf = (line: Described, host: string): Capabilities => (
 })
 
 /** What SDP agreed on, in the engine's words. */
-export const legMediaOf = (media: NegotiatedMedia, dtmf: DtmfMode): LegMedia => ({
+/** Whether this peer may have us send to a host. */
+export type MayReach = (peer: Peer | null, host: string) => boolean
+
+export const legMediaOf = (
+  media: NegotiatedMedia,
+  { dtmf, peer }: Pick<Line, 'dtmf' | 'peer'>,
+  mayReach: MayReach,
+): LegMedia => ({
   codec: media.codec.name as CodecName,
   payloadType: media.payloadType,
   receivePayloadTypes: media.receivePayloadTypes,
@@ -89,6 +96,9 @@ export const legMediaOf = (media: NegotiatedMedia, dtmf: DtmfMode): LegMedia => 
     rtcpHost: media.remoteRtcpHost,
     rtcpPort: media.remoteRtcpPort,
     rtcpMux: media.rtcpMux,
+    signallingHost: peer?.host ?? null,
+    isReachable: mayReach(peer, media.remoteHost),
+    isRtcpReachable: mayReach(peer, media.remoteRtcpHost),
   },
   direction: media.direction,
   dtmf,

@@ -28,7 +28,18 @@ export interface LegMedia {
   payloadType: number
   receivePayloadTypes: number[]
   telephoneEvent: { send: number | null; receive: number | null }
-  remote: { host: string; port: number; rtcpHost: string; rtcpPort: number; rtcpMux: boolean }
+  remote: {
+    host: string
+    port: number
+    rtcpHost: string
+    rtcpPort: number
+    rtcpMux: boolean
+    /** Where its signalling comes from. */
+    signallingHost: string | null
+    /** Whether the address policy lets us send to `host`, and to `rtcpHost`. */
+    isReachable: boolean
+    isRtcpReachable: boolean
+  }
   /** Ours: `sendonly` means that we do not listen. */
   direction: 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
   dtmf: DtmfMode
@@ -95,7 +106,7 @@ export class RtpLeg extends Leg {
       this.#law = law
       this.#jitter = new JitterBuffer({ frameBytes: LEG_SAMPLES, frameMs: FRAME_MS, silenceByte: law.silence })
     }
-    this.latch.describe(media.remote.host, media.remote.port)
+    this.latch.describe(media.remote)
     this.#lastPacketAt = now
   }
 
@@ -134,7 +145,7 @@ export class RtpLeg extends Leg {
     const media = this.#media
     if (media === null) return
     if (isRtcp(datagram)) {
-      this.rtcp(datagram, now)
+      this.rtcp(datagram, host, now)
       return
     }
     const bytes = this.#srtp === null ? datagram : this.#srtp.openRtp(datagram)
@@ -146,7 +157,10 @@ export class RtpLeg extends Leg {
     const isEvent = packet.payloadType === media.telephoneEvent.receive
     const isAudio = media.receivePayloadTypes.includes(packet.payloadType)
     // Payload type 13 is comfort noise (RFC 3389): nothing to hear, but a sign of life.
-    if ((!isAudio && !isEvent && packet.payloadType !== 13) || !this.latch.accept(host, port, now)) {
+    if (
+      (!isAudio && !isEvent && packet.payloadType !== 13) ||
+      !this.latch.accept(host, port, packet.ssrc, packet.sequence, now)
+    ) {
       this.#refused++
       return
     }
@@ -173,9 +187,14 @@ export class RtpLeg extends Leg {
     this.keyDown(lastsUntil + EVENT_TIMEOUT_MS + this.#jitter!.currentDelayMs)
   }
 
-  /** A datagram on the RTCP port. */
-  rtcp(datagram: Uint8Array, now: number): void {
+  /** A datagram on the RTCP port. Of strangers it is no sign of life, and no report. */
+  rtcp(datagram: Uint8Array, host: string, now: number): void {
     if (this.#media === null) return
+    const { rtcpHost, isRtcpReachable } = this.#media.remote
+    if (!(isRtcpReachable && host === rtcpHost) && !this.latch.isParty(host)) {
+      this.#refused++
+      return
+    }
     const bytes = this.#srtp === null ? datagram : this.#srtp.openRtcp(datagram)
     if (bytes !== null && this.#reports.receive(bytes, now)) this.#lastPacketAt = now
     else this.#refused++
@@ -283,7 +302,14 @@ export class RtpLeg extends Leg {
     if (length === 0) return
     // "c=0.0.0.0" is how an old phone asks to be left alone (RFC 3264 §8.4).
     if (UNSPECIFIED.includes(media.remote.host)) return
-    if (media.remote.rtcpMux) this.#out.sendRtp(this.#reports.packet, length, this.latch.host, this.latch.port)
-    else this.#out.sendRtcp(this.#reports.packet, length, media.remote.rtcpHost, media.remote.rtcpPort)
+    this.#sendReport(media.remote, length)
+  }
+
+  #sendReport({ rtcpMux, rtcpHost, rtcpPort, isRtcpReachable }: LegMedia['remote'], length: number): void {
+    const { host, port } = this.latch
+    if (rtcpMux && port !== 0) this.#out.sendRtp(this.#reports.packet, length, host, port)
+    else if (!rtcpMux && isRtcpReachable) this.#out.sendRtcp(this.#reports.packet, length, rtcpHost, rtcpPort)
+    // Behind a NAT it is beside the audio, if anywhere (RFC 3550 §11).
+    else if (!rtcpMux && port !== 0) this.#out.sendRtcp(this.#reports.packet, length, host, port + 1)
   }
 }

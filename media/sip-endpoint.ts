@@ -137,6 +137,11 @@ export class SipEndpoint {
     this.#gate.know(networks)
   }
 
+  /** Whether this peer may have our audio sent to a host that its description names. */
+  mayReach(peer: Peer | null, host: string): boolean {
+    return this.#reach.allows({ publicOnly: peer?.publicOnly ?? false, host })
+  }
+
   /** A phone at this address has registered. */
   meet(host: string): void {
     this.#gate.meet(host, performance.now())

@@ -72,6 +72,7 @@ export class Switchboard {
     this.#descriptions = new Descriptions({
       advertisedHost: options.advertisedHost,
       sip: () => this.#sip,
+      mayReach: (peer, host) => this.#sip.mayReach(peer, host),
       hangup: ({ legId }, reason) => void this.hangup({ legId, reason }),
       emit: (name, body) => this.#emit(name, body),
     })
@@ -117,12 +118,14 @@ export class Switchboard {
         }
         break
       case 'answered':
+        line.peer = event.peer
         this.#beside(line, this.#descriptions.answered(line, event.body))
         break
       case 'confirmed':
         this.#confirmed(line, event.body)
         break
       case 'reinvite':
+        line.peer = event.peer
         this.#beside(line, this.#descriptions.reinvited(line, event.offer))
         break
       case 'reinviteConfirmed':

@@ -73,7 +73,7 @@ test('what has not the key is counted, and neither heard nor answered', () => {
   for (let tick = 1; tick < TICKS; tick++) {
     plain.speak(toneFrame(900, tick), 10_000 + tick * 20)
     leg.rtp(replayed, STRANGER, 5000, 10_000 + tick * 20)
-    leg.rtcp(replayed, 10_000 + tick * 20)
+    leg.rtcp(replayed, STRANGER, 10_000 + tick * 20)
   }
   assert.is(leg.packetsRefused, 3 * (TICKS - 1), 'plain, sent again, and no report')
   assert.equal([leg.latch.host, leg.latch.port], [HOST, PORT])
