@@ -1,5 +1,5 @@
 import { randomFillSync } from 'node:crypto'
-import { monotonicFactory } from 'ulid'
+import { encodeTime, monotonicFactory } from 'ulid'
 
 /** The prefix of each object's ID (specification, "General rules"). */
 export const PREFIXES = {
@@ -58,3 +58,9 @@ const nextUlid = monotonicFactory(randomFraction)
 
 /** A new ID, for example `call_01kah3…`: IDs of one kind sort by the time they were made. */
 export const newId = (kind: IdKind): string => `${PREFIXES[kind]}_${nextUlid().toLowerCase()}`
+
+const CHANCE_LENGTH = 16
+
+/** The least ID that could have been made at this time [ms]. */
+export const idAt = (kind: IdKind, atMs: number): string =>
+  `${PREFIXES[kind]}_${encodeTime(Math.max(0, atMs)).toLowerCase()}${'0'.repeat(CHANCE_LENGTH)}`

@@ -82,6 +82,8 @@ export interface EventTable extends TenantColumns {
   idempotency_key: string | null
   /** The call that the event is about, for `GET /calls/{id}/events`. */
   call_id: string | null
+  /** `id` of `data.object`; of an agent's presence the user, of what has no ID of its own the call. */
+  object_id: string | null
 }
 
 export interface IdempotencyKeyTable extends TenantColumns {

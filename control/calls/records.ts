@@ -16,6 +16,7 @@ import { toParticipant } from '../schemas/participant.ts'
 import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { TenantColumns } from '../tenant-columns.ts'
+import { insertCallKeys } from './call-keys.ts'
 import { CODECS } from './codecs.ts'
 import { type Decision, type LegRows, onEnded } from './decide.ts'
 import type { CallRow, CallTarget, CapturePauseRow, MediaStreamRow, ParticipantRow, RecordingRow } from './tables.ts'
@@ -153,6 +154,7 @@ export async function insertParty(
   }
   const scoped = forTenant(trx, tenant)
   await scoped.insert('calls', call)
+  await insertCallKeys(trx, tenant, call)
   await scoped.insert('participants', participant)
   await appendEvent(trx, tenant, {
     type: 'call.created',

@@ -24,6 +24,14 @@ export interface CallTables {
   connections: ConnectionTable
   connection_networks: ConnectionNetworkTable
   session_states: SessionStateTable
+  call_keys: CallKeyTable
+}
+
+/** A pair that a call is found by (`call-keys.ts`). */
+export interface CallKeyTable extends TenantColumns {
+  name: string
+  value: string
+  call_id: string
 }
 
 /** What a conference session has beyond its call. */

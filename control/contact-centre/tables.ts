@@ -9,6 +9,7 @@ export interface ContactCentreTables {
   agent_statuses: AgentStatusTable
   queues: QueueTable
   queue_calls: QueueCallTable
+  queue_visits: QueueVisitTable
   assistants: AssistantTable
   client_tokens: ClientTokenTable
   copilot_profiles: CopilotProfileTable
@@ -85,6 +86,16 @@ export interface QueueTable extends TenantColumns {
 }
 
 /** A call that waits in a queue. */
+/** A call that has left a queue. */
+export interface QueueVisitTable extends TenantColumns {
+  queue_id: string
+  call_id: string
+  /** `outcome` of its `queue.call.left` or `.overflowed`. */
+  outcome: string
+  wait_ms: number
+  left_at: string
+}
+
 export interface QueueCallTable extends TenantColumns {
   /** The call's ID. */
   id: string

@@ -20,6 +20,9 @@ export interface NewEvent {
   onlyEndpointId?: string
 }
 
+const objectId = (object: { id?: string; user_id?: string; call_id?: string }): string | null =>
+  object.id ?? object.user_id ?? object.call_id ?? null
+
 /**
  * Writes an event and its webhook deliveries in the transaction that caused it, so that none exists without the others.
  * Returns the event's ID.
@@ -36,6 +39,7 @@ export async function appendEvent(trx: Trx, tenant: Tenant, event: NewEvent): Pr
     request_id: event.request?.requestId ?? null,
     idempotency_key: event.request?.idempotencyKey ?? null,
     call_id: event.callId ?? null,
+    object_id: objectId(event.object),
   })
   const queued = { id, type: event.type }
   if (event.onlyEndpointId === undefined) await enqueueEvent(trx, tenant, queued, event.at)

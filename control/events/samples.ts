@@ -37,6 +37,8 @@ const queuedCall: Call = {
   to: 'sip:alice@example.com',
   from: '+15550100100',
   room_id: ROOM_ID,
+  queue_id: null,
+  user_id: null,
   connection_id: null,
   record: false,
   ended_reason: null,

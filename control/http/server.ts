@@ -16,6 +16,7 @@ import { RateLimiter } from './limits.ts'
 import { acceptMultipart, readMultipart, tooLarge, uploadBodyLimit } from './multipart.ts'
 import { type OlderRoute, olderVersionsOf } from './older-versions.ts'
 import { describedSchema, openApiDescription, routeSchema } from './openapi.ts'
+import { readQuery } from './query-string.ts'
 import { loggedPath, type RequestLog } from './request-log.ts'
 import { isRaw, type Route, type Upload } from './route.ts'
 import { compileSerializer } from './serialization.ts'
@@ -361,16 +362,6 @@ function readBodies(app: FastifyInstance): void {
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) =>
     bytes.length === 0 ? done(null, undefined) : done(new UnreadableBody(NOT_JSON.message)),
   )
-}
-
-/** A parameter sent twice becomes a list, which no schema takes for a single value. */
-function readQuery(text: string): Record<string, string | string[]> {
-  const query: Record<string, string | string[]> = Object.create(null)
-  for (const [name, value] of new URLSearchParams(text)) {
-    const before = query[name]
-    query[name] = before === undefined ? value : [before, value].flat()
-  }
-  return query
 }
 
 const pathOf = (request: FastifyRequest): string => request.url.split('?', 1)[0] ?? ''

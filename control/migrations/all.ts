@@ -34,6 +34,9 @@ import { heartbeats } from './151-heartbeats.ts'
 import { registeredNodes } from './152-registered-nodes.ts'
 import { connectionNetworks } from './160-connection-networks.ts'
 import { revokedInvitations } from './170-revoked-invitations.ts'
+import { callKeys } from './171-call-keys.ts'
+import { queueVisits } from './172-queue-visits.ts'
+import { eventObjects } from './173-event-objects.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -72,4 +75,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '152-registered-nodes': registeredNodes,
   '160-connection-networks': connectionNetworks,
   '170-revoked-invitations': revokedInvitations,
+  '171-call-keys': callKeys,
+  '172-queue-visits': queueVisits,
+  '173-event-objects': eventObjects,
 }

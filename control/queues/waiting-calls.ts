@@ -75,6 +75,9 @@ export async function leaveQueue(
   const row = await scoped.find('queue_calls', callId)
   if (row === undefined) return null
   await scoped.delete('queue_calls').where('id', '=', callId).execute()
+  const waitMs = Math.max(0, Date.parse(at) - Date.parse(row.joined_at))
+  const visit = { queue_id: row.queue_id, call_id: callId, outcome, wait_ms: waitMs, left_at: at }
+  await scoped.insert('queue_visits', visit)
   const isOverflow = outcome === 'disabled' || outcome === 'no_agents' || outcome === 'max_wait'
   await tell(trx, tenant, row, { type: isOverflow ? 'queue.call.overflowed' : 'queue.call.left', at, outcome })
   return row

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { type EndedReason, isFailure, isUndecided, type Quality } from '../../media/protocol.ts'
+import { searchCalls } from '../calls/call-search.ts'
 import { type DialDeps, type DialedTarget, mediaUnavailable, placeCall } from '../calls/dial.ts'
 import { callsOf, legsOfSession, tenantOf } from '../calls/records.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
@@ -8,7 +9,7 @@ import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
-import { idParams, input, metadata, oneOf } from '../http/schema.ts'
+import { idParams, input, metadata, oneOf, partialInput, timestamp } from '../http/schema.ts'
 import { wantTranscript } from '../live/transcripts.ts'
 import { hangUpLeg, mainLeg } from '../queues/rings.ts'
 import { CALL_STATUSES, type Call, callSchema, toCall } from '../schemas/call.ts'
@@ -61,12 +62,31 @@ const createBody = (stream: Type.TSchema) =>
     streams: Type.Optional(Type.Array(stream, { maxItems: 4 })),
   })
 
+const only = (maxLength: number, which: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength, description: `Only calls ${which}.` }))
+const moment = timestamp('Only calls made then: `created[gte]=2026-11-01T00:00:00Z`.')
+
 const callListQuery = Type.Object(
   {
     ...listParameters,
     status: Type.Optional(oneOf([...CALL_STATUSES])),
     kind: Type.Optional(oneOf(['party', 'conference'])),
-    room_id: Type.Optional(Type.String({ maxLength: 200 })),
+    direction: Type.Optional(oneOf(['inbound', 'outbound'])),
+    number: only(512, 'from or to this number or SIP address; of an address the user part will do'),
+    to: only(512, 'to it'),
+    from: only(512, 'from it'),
+    room_id: only(200, 'of this conference room'),
+    user_id: only(200, 'that this member had last'),
+    queue_id: only(200, 'that came by this queue'),
+    assistant_id: only(200, 'that this assistant led last'),
+    ended_reason: only(100, 'that ended so'),
+    answered: Type.Optional(Type.Boolean({ description: 'Only calls that were answered, or were not.' })),
+    created: Type.Optional(partialInput({ gte: moment, gt: moment, lte: moment, lt: moment })),
+    metadata: Type.Optional({
+      ...metadata,
+      maxProperties: 5,
+      description: 'Only calls with these pairs: `metadata[order]=7`.',
+    }),
   },
   { additionalProperties: false },
 )
@@ -98,11 +118,8 @@ export function callRoutes(deps: CallDeps): Route[] {
       status: 200,
       reply: listOf(callSchema),
       handler: async (context, { query }) => {
-        let rows = forTenant(store.db, context).select('calls').selectAll()
-        if (query.status !== undefined) rows = rows.where('status', '=', query.status)
-        if (query.kind !== undefined) rows = rows.where('kind', '=', query.kind)
-        if (query.room_id !== undefined) rows = rows.where('room_id', '=', query.room_id)
-        const list = await page(rows, query, '/v1/calls', row => row)
+        const { rows, ordering } = searchCalls(store.db, context, query)
+        const list = await page(rows, query, '/v1/calls', row => row, ordering)
         return isProblem(list) ? list : { ...list, data: await toCalls(deps, list.data) }
       },
     }),

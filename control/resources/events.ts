@@ -31,14 +31,21 @@ export function eventRoutes(deps: { store: Store }): Route[] {
         {
           ...listParameters,
           type: Type.Optional(Type.String({ maxLength: 100, description: 'Only events of this type.' })),
+          object_id: Type.Optional(
+            Type.String({
+              maxLength: 200,
+              description: 'Only events whose `data.object` has this ID; of presence, the user.',
+            }),
+          ),
         },
         { additionalProperties: false },
       ),
       status: 200,
       reply: listOf(eventSchema),
       handler: (context, { query }) => {
-        const all = forTenant(store.db, context).select('events').selectAll()
-        const rows = query.type === undefined ? all : all.where('type', '=', query.type)
+        let rows = forTenant(store.db, context).select('events').selectAll()
+        if (query.type !== undefined) rows = rows.where('type', '=', query.type)
+        if (query.object_id !== undefined) rows = rows.where('object_id', '=', query.object_id)
         return page(rows, query, '/v1/events', shownTo(context))
       },
     }),

@@ -52,7 +52,18 @@ const isPage = (node: RootOperationNode): boolean =>
 /** Filters that lists are asked for most. */
 const FILTERS: Record<string, string[]> = {
   '/callbacks': ['status=pending'],
-  '/calls': ['status=in_progress'],
+  '/calls': [
+    'status=in_progress',
+    'number=%2B15551234567',
+    'to=1000&direction=inbound',
+    'user_id=usr_1',
+    'queue_id=q_1&answered=false',
+    'assistant_id=asst_1',
+    'ended_reason=busy',
+    'metadata[order]=7&number=1000&assistant_id=asst_1',
+    'created[gte]=2026-11-01T00:00:00Z&created[lt]=2026-11-02T00:00:00Z',
+  ],
+  '/events': ['object_id=call_1', 'object_id=call_1&type=call.ended'],
   '/webhook_deliveries': ['status=failed'],
 }
 

@@ -1,0 +1,34 @@
+import type { Trx } from '../store.ts'
+import type { Tenant } from '../tenancy.ts'
+
+/** A pair that calls are found by: `number` and what was dialled or who called, `metadata.KEY` and its value. */
+export interface CallKey {
+  name: string
+  value: string
+}
+
+export interface KeyedCall {
+  to_address: string
+  from_address: string
+  metadata: string
+}
+
+const SIP_USER = /^sips?:([^@;]+)@/i
+
+/** A SIP address is found by its user part as well: who looks for a number knows nothing of hosts. */
+export function keysOf({ to_address, from_address, metadata }: KeyedCall): CallKey[] {
+  const numbers = [to_address, from_address].flatMap(address => [address, SIP_USER.exec(address)?.[1] ?? address])
+  const pairs = Object.entries(JSON.parse(metadata) as Record<string, string>)
+  return [
+    ...[...new Set(numbers)].map(value => ({ name: 'number', value })),
+    ...pairs.map(([key, value]) => ({ name: metadataKey(key), value })),
+  ]
+}
+
+export const metadataKey = (key: string): string => `metadata.${key}`
+
+export async function insertCallKeys(trx: Trx, tenant: Tenant, call: KeyedCall & { id: string }): Promise<void> {
+  const whose = { organisation_id: tenant.organisationId, livemode: tenant.livemode ? 1 : 0, call_id: call.id }
+  const rows = keysOf(call).map(key => ({ ...whose, ...key }))
+  await trx.insertInto('call_keys').values(rows).execute()
+}

@@ -1,0 +1,55 @@
+import type { Kysely, Migration } from 'kysely'
+import { type KeyedCall, keysOf } from '../calls/call-keys.ts'
+
+interface Old {
+  calls: KeyedCall & { id: string; organisation_id: string; livemode: number; kind: string }
+  call_keys: { organisation_id: string; livemode: number; name: string; value: string; call_id: string }
+}
+
+const BATCH = 500
+
+/** What calls are looked for by: their numbers and metadata; and by who had them, in the order of the list. */
+export const callKeys: Migration = {
+  async up(db: Kysely<unknown>): Promise<void> {
+    await db.schema
+      .createTable('call_keys')
+      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
+      .addColumn('livemode', 'integer', column => column.notNull())
+      .addColumn('name', 'text', column => column.notNull())
+      .addColumn('value', 'text', column => column.notNull())
+      .addColumn('call_id', 'text', column => column.notNull().references('calls.id').onDelete('cascade'))
+      .addPrimaryKeyConstraint('call_keys_pk', ['organisation_id', 'livemode', 'name', 'value', 'call_id'])
+      .execute()
+    await db.schema.createIndex('call_keys_of_call').on('call_keys').columns(['call_id']).execute()
+    const index = (table: string, column: string) =>
+      db.schema
+        .createIndex(`${table}_of_${column}`)
+        .on(table)
+        .columns(['organisation_id', 'livemode', column, 'id'])
+        .execute()
+    for (const column of ['user_id', 'queue_id', 'ended_reason']) await index('calls', column)
+    await index('call_programs', 'assistant_id')
+    await keyOld(db as Kysely<Old>)
+  },
+}
+
+/** The calls that were there before. */
+async function keyOld(db: Kysely<Old>): Promise<void> {
+  for (let after = ''; ; ) {
+    const calls = await db.selectFrom('calls').selectAll().where('id', '>', after).orderBy('id').limit(BATCH).execute()
+    const last = calls.at(-1)
+    if (last === undefined) return
+    after = last.id
+    const keys = calls
+      .filter(({ kind }) => kind === 'party')
+      .flatMap(call =>
+        keysOf(call).map(key => ({
+          ...key,
+          organisation_id: call.organisation_id,
+          livemode: call.livemode,
+          call_id: call.id,
+        })),
+      )
+    for (const row of keys) await db.insertInto('call_keys').values(row).execute()
+  }
+}
