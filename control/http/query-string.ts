@@ -16,7 +16,10 @@ export function readQuery(text: string): Query {
     const [, whole, part] = PART.exec(name) ?? []
     const inner = whole === undefined ? undefined : (query[whole] ?? Object.create(null))
     if (whole === undefined || part === undefined || !isQuery(inner)) put(query, name, value)
-    else put((query[whole] = inner), part, value)
+    else {
+      query[whole] = inner
+      put(inner, part, value)
+    }
   }
   return query
 }
