@@ -28,6 +28,7 @@ import { routesLeadingTo } from './contact-centre/route-uses.ts'
 import { StreamSlots } from './http/event-stream.ts'
 import { ATTEMPT_LEASE_MS, renewAttempts } from './http/idempotency.ts'
 import { DEFAULT_RATE } from './http/limits.ts'
+import type { LiveParts } from './http/live-answer.ts'
 import { existsIn, type UsesOf } from './http/references.ts'
 import { RequestLog } from './http/request-log.ts'
 import { measureRequests } from './http/request-metrics.ts'
@@ -81,6 +82,7 @@ import { organisationRoutes, organisationSettings } from './resources/organisati
 import { pciRoutes } from './resources/pci.ts'
 import { phoneNumberRoutes } from './resources/phone-numbers.ts'
 import { queueRoutes } from './resources/queues/routes.ts'
+import { queueStatsRoutes } from './resources/queues/stats.ts'
 import { queuesUsing, removeTeam } from './resources/queues/store.ts'
 import { recordingRoutes } from './resources/recordings.ts'
 import { reportRoutes } from './resources/reports/routes.ts'
@@ -96,7 +98,8 @@ import { leaveTeam, memberCounts, userRoutes } from './resources/users.ts'
 import { voicemailRoutes } from './resources/voicemails.ts'
 import { webhookDeliveryRoutes } from './resources/webhook-deliveries.ts'
 import { webhookEndpointRoutes } from './resources/webhook-endpoints/routes.ts'
-import type { Store } from './store.ts'
+import type { Db, Store } from './store.ts'
+import type { Tenant } from './tenancy.ts'
 import type { Vault } from './vault.ts'
 import { queueSunsetMails } from './versions/sunset-mails.ts'
 import { WebhookDispatcher } from './webhooks/dispatcher.ts'
@@ -151,7 +154,10 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const app = await createServer({ log, version: VERSION })
   const registry = measureRequests(app)
   const requestLog = new RequestLog({ store, now, log })
-  await mountOperations(app, routes(parts, requestLog), { store, now, log, rate, requestLog })
+  const live = { streams: new StreamSlots() }
+  // Those that end by themselves only would keep the server from closing.
+  app.addHook('preClose', async () => live.streams.close())
+  await mountOperations(app, routes(parts, requestLog, live), { store, now, log, rate, requestLog })
   app.addHook('onClose', () => requestLog.flush())
   const counters = (): Counters => ({ ...parts.counters?.(), request_logs: requestLog.counters })
   serveHealth(app, { store, media, registry, now, counters })
@@ -296,7 +302,11 @@ const loopbackOf = ({ sipHost, sipPort }: AppParts['config']): { host: string; p
 })
 
 /** Every operation of the API, in the order of its documentation. */
-export function routes(parts: AppParts, requestLog: Pick<RequestLog, 'flush'>): Route[] {
+export function routes(
+  parts: AppParts,
+  requestLog: Pick<RequestLog, 'flush'>,
+  live: LiveParts = { streams: new StreamSlots() },
+): Route[] {
   const { store, media, config, vault, now, centre = buildCallCentre(parts) } = parts
   const sipHost = sipHostOf(config)
   const serveQueues = (): void => void centre.run(media)
@@ -334,9 +344,9 @@ export function routes(parts: AppParts, requestLog: Pick<RequestLog, 'flush'>): 
     ...inboundRouteRoutes({ store, now }),
     ...phoneNumberRoutes({ store, now }),
     ...connectionRoutes({ store, vault, now, allowedNetworks }),
-    ...contactCentre({ store, vault, now, config, serveQueues }, publicUrl),
+    ...contactCentre({ store, vault, now, config, serveQueues, live }, publicUrl),
     ...content({ store, now, config }),
-    ...flows({ store, now, config }, publicUrl),
+    ...flows({ store, now, config, live }, publicUrl),
     ...eventRoutes({ store }),
     ...webhookEndpointRoutes({ store, vault, now, resolve: resolveHost, allowedNetworks }),
     ...webhookDeliveryRoutes({ store, now }),
@@ -351,10 +361,10 @@ export function routes(parts: AppParts, requestLog: Pick<RequestLog, 'flush'>): 
 
 /** People, their queues, and who answers for them. */
 function contactCentre(
-  parts: Pick<AppParts, 'store' | 'vault' | 'now' | 'config'> & { serveQueues: () => void },
+  parts: Pick<AppParts, 'store' | 'vault' | 'now' | 'config'> & { serveQueues: () => void; live: LiveParts },
   publicUrl: string,
 ): Route[] {
-  const { store, vault, now, config, serveQueues } = parts
+  const { store, vault, now, config, serveQueues, live } = parts
   const exists = {
     user: existsIn('users'),
     team: existsIn('teams'),
@@ -366,7 +376,8 @@ function contactCentre(
     flow: callerFlow,
     kbDocument: existsIn('kb_documents'),
   }
-  const agents = { store, now, onChange: serveQueues }
+  const agents = { store, now, live, onChange: serveQueues }
+  const timezoneOf = async (db: Db, tenant: Tenant) => (await organisationSettings(db, tenant)).timezone
   return [
     ...teamRoutes({
       store,
@@ -410,6 +421,7 @@ function contactCentre(
       usesOf: queuesUsing,
     }),
     ...queueRoutes({ store, now, exists, usesOf: usersOf(queuesUsing, callbacksUsing, routesLeadingTo) }),
+    ...queueStatsRoutes({ store, now, live, timezoneOf }),
     ...callbackRoutes({ store, now, exists, settings: organisationSettings }),
     ...doNotCallRoutes({ store, now, settings: organisationSettings }),
   ]
@@ -431,7 +443,10 @@ function content({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'confi
 }
 
 /** Flows, their trials, and the models that speak in them. */
-function flows({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'config'>, publicUrl: string): Route[] {
+function flows(
+  { store, now, config, live }: Pick<AppParts, 'store' | 'now' | 'config'> & { live: LiveParts },
+  publicUrl: string,
+): Route[] {
   return flowRoutes({
     store,
     now,
@@ -447,7 +462,7 @@ function flows({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'config'
       passagesFor: passageFinder(passageSearch(store.engine)),
       http: null,
     }),
-    streams: new StreamSlots(),
+    streams: live.streams,
   })
 }
 

@@ -1,12 +1,32 @@
 import type { Kysely, Migration } from 'kysely'
-import { type KeyedCall, keysOf } from '../calls/call-keys.ts'
+
+interface OldCall {
+  id: string
+  organisation_id: string
+  livemode: number
+  kind: string
+  to_address: string
+  from_address: string
+  metadata: string
+}
 
 interface Old {
-  calls: KeyedCall & { id: string; organisation_id: string; livemode: number; kind: string }
+  calls: OldCall
   call_keys: { organisation_id: string; livemode: number; name: string; value: string; call_id: string }
 }
 
 const BATCH = 500
+const SIP_USER = /^sips?:([^@;]+)@/i
+
+/** As `calls/call-keys.ts` had it when this was written. */
+function keysOf({ to_address, from_address, metadata }: OldCall): { name: string; value: string }[] {
+  const numbers = [to_address, from_address].flatMap(address => [address, SIP_USER.exec(address)?.[1] ?? address])
+  const pairs = Object.entries(JSON.parse(metadata) as Record<string, string>)
+  return [
+    ...[...new Set(numbers)].map(value => ({ name: 'number', value })),
+    ...pairs.map(([key, value]) => ({ name: `metadata.${key}`, value })),
+  ]
+}
 
 /** What calls are looked for by: their numbers and metadata; and by who had them, in the order of the list. */
 export const callKeys: Migration = {

@@ -1,6 +1,6 @@
 import type { AgentStatusRow, AgentWish, UserRow } from '../contact-centre/tables.ts'
 import { appendEvent } from '../events/log.ts'
-import { queuesAnsweredBy } from '../resources/queues/store.ts'
+import { allQueues, answeredBy } from '../resources/queues/store.ts'
 import type { AgentStatus } from '../schemas/agent-status.ts'
 import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
@@ -39,28 +39,39 @@ async function rowOf(
 }
 
 export async function agentStatusOf(db: Db, tenant: Tenant, user: UserRow): Promise<AgentStatus> {
-  const row = await rowOf(db, tenant, user.id)
-  const ring = await forTenant(db, tenant)
-    .select('rings')
-    .selectAll()
-    .where('open_user', '=', user.id)
-    .executeTakeFirst()
-  const call = ring?.state === 'talking' ? await forTenant(db, tenant).find('calls', ring.call_id) : undefined
-  const team = { id: user.id, teamId: user.team_id }
-  return {
-    object: 'agent_status',
-    livemode: tenant.livemode,
-    user_id: user.id,
-    status: row.status,
-    since: row.since ?? user.created,
-    ringing: ring?.state === 'ringing',
-    queue_ids: user.status === 'active' ? await queuesAnsweredBy(db, tenant, team) : [],
-    call:
-      ring === undefined || call === undefined
-        ? null
-        : { call_id: call.id, direction: call.direction, queue_id: ring.queue_id, started: ring.started_at },
-    wrap_up_until: row.wrap_up_until,
-  }
+  const [status] = await agentStatusesOf(db, tenant, [user])
+  return status as AgentStatus
+}
+
+/** The presence of each of these, in their order: four queries however many they are. */
+export async function agentStatusesOf(db: Db, tenant: Tenant, users: readonly UserRow[]): Promise<AgentStatus[]> {
+  if (users.length === 0) return []
+  const scoped = forTenant(db, tenant)
+  const ids = users.map(({ id }) => id)
+  const rows = await scoped.select('agent_statuses').selectAll().where('id', 'in', ids).execute()
+  const rings = await scoped.select('rings').selectAll().where('open_user', 'in', ids).execute()
+  const talks = rings.filter(ring => ring.state === 'talking').map(ring => ring.call_id)
+  const calls = talks.length === 0 ? [] : await scoped.select('calls').selectAll().where('id', 'in', talks).execute()
+  const queues = await allQueues(db, tenant)
+  return users.map((user): AgentStatus => {
+    const row = rows.find(({ id }) => id === user.id)
+    const ring = rings.find(({ open_user }) => open_user === user.id)
+    const call = ring?.state === 'talking' ? calls.find(({ id }) => id === ring.call_id) : undefined
+    return {
+      object: 'agent_status',
+      livemode: tenant.livemode,
+      user_id: user.id,
+      status: row?.status ?? 'offline',
+      since: row?.since ?? user.created,
+      ringing: ring?.state === 'ringing',
+      queue_ids: user.status === 'active' ? answeredBy(queues, { id: user.id, teamId: user.team_id }) : [],
+      call:
+        ring === undefined || call === undefined
+          ? null
+          : { call_id: call.id, direction: call.direction, queue_id: ring.queue_id, started: ring.started_at },
+      wrap_up_until: row?.wrap_up_until ?? null,
+    }
+  })
 }
 
 /** What the agent sets: at once, or when the call is over. It ends a wrap-up. */

@@ -1,26 +1,56 @@
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
 import { forgetDevices } from '../agents/shut-out.ts'
 import type { Context } from '../http/context.ts'
-import { conflict, missing, type Problem } from '../http/errors.ts'
+import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { EVENT_STREAM } from '../http/event-stream.ts'
+import { listOf, listParameters, page } from '../http/list.ts'
+import { LIVE, type LiveParts, liveAnswer } from '../http/live-answer.ts'
 import { type Route, route } from '../http/route.ts'
 import { input, oneOf } from '../http/schema.ts'
-import { agentStatusOf, setWish } from '../queues/agent-status.ts'
-import { type AgentStatus, agentStatusSchema } from '../schemas/agent-status.ts'
-import type { Store, Trx } from '../store.ts'
+import { agentStatusesOf, agentStatusOf, setWish } from '../queues/agent-status.ts'
+import { AGENT_STATES, type AgentStatus, agentStatusSchema } from '../schemas/agent-status.ts'
+import type { Db, Store, Trx } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
+import { settingsOf } from './queues/store.ts'
 
 export interface AgentDeps {
   store: Store
   now: () => Date
+  live: LiveParts
   /** Somebody may be free now: who waits shall not wait for the next round. */
   onChange: () => void
 }
+
+const agentListQuery = Type.Object(
+  {
+    ...listParameters,
+    status: Type.Optional(oneOf([...AGENT_STATES])),
+    queue_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only who answers this queue.' })),
+    team_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only members of this team.' })),
+  },
+  { additionalProperties: false },
+)
 
 const params = Type.Object({ id: Type.String({ pattern: '^usr_[A-Za-z0-9]+$', maxLength: 200 }) })
 
 export function agentRoutes(deps: AgentDeps): Route[] {
   const { store, now, onChange } = deps
   return [
+    route({
+      method: 'GET',
+      path: '/agents',
+      id: 'listAgents',
+      summary: "List all agents' presence",
+      description: `Of every active member, the newest first. ${LIVE}`,
+      tag: 'Agents',
+      scope: 'agents:read',
+      query: agentListQuery,
+      status: 200,
+      reply: listOf(agentStatusSchema),
+      streamType: EVENT_STREAM,
+      handler: (context, { query, headers }) =>
+        liveAnswer(deps.live, context, headers.accept, () => presence(store.db, context, query)),
+    }),
     route({
       method: 'GET',
       path: '/agents/:id/status',
@@ -67,8 +97,38 @@ export function agentRoutes(deps: AgentDeps): Route[] {
   ]
 }
 
+/** Who has no row of presence has never been anything but offline. */
+async function presence(db: Db, context: Context, query: Static<typeof agentListQuery>) {
+  let users = forTenant(db, context).select('users').selectAll().where('status', '=', 'active')
+  if (query.team_id !== undefined) users = users.where('team_id', '=', query.team_id)
+  if (query.status !== undefined) {
+    const { status } = query
+    users = users.where(({ eb, exists, not, or, selectFrom }) => {
+      const rows = selectFrom('agent_statuses')
+        .select('agent_statuses.id')
+        .whereRef('agent_statuses.id', '=', 'users.id')
+      const fits = exists(rows.where('agent_statuses.status', '=', status))
+      return status === 'offline' ? or([fits, not(exists(rows))]) : eb.and([fits])
+    })
+  }
+  if (query.queue_id !== undefined) {
+    const queue = await forTenant(db, context).find('queues', query.queue_id)
+    if (queue === undefined)
+      return problem('parameter_invalid', `No such queue: ${query.queue_id}`, { param: 'queue_id' })
+    const { member_user_ids: userIds, member_team_ids: teamIds } = settingsOf(queue)
+    users = users.where(({ eb, or }) => or([eb('id', 'in', ['', ...userIds]), eb('team_id', 'in', ['', ...teamIds])]))
+  }
+  const list = await page(users, query, '/v1/agents', row => row)
+  return isProblem(list) ? list : { ...list, data: await agentStatusesOf(db, context, list.data) }
+}
+
 /** Puts a member offline, who may have been so before, and takes from it what it can be reached at. */
-export async function signOut({ now }: AgentDeps, trx: Trx, context: Context, userId: string): Promise<void> {
+export async function signOut(
+  { now }: Pick<AgentDeps, 'now'>,
+  trx: Trx,
+  context: Context,
+  userId: string,
+): Promise<void> {
   await setWish(trx, context, userId, { wish: 'offline', at: now().toISOString(), request: context })
   await forgetDevices(trx, context, userId)
 }

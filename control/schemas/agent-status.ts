@@ -2,12 +2,14 @@ import Type, { type Static } from 'typebox'
 import type { AgentState } from '../contact-centre/tables.ts'
 import { nullable, oneOf, timestamp } from '../http/schema.ts'
 
+export const AGENT_STATES = ['available', 'busy', 'wrap_up', 'away', 'offline'] as const satisfies AgentState[]
+
 /** Specification, "AgentStatus". */
 export const agentStatusSchema = Type.Object({
   object: Type.Literal('agent_status'),
   livemode: Type.Boolean(),
   user_id: Type.String(),
-  status: oneOf<AgentState[]>(['available', 'busy', 'wrap_up', 'away', 'offline']),
+  status: oneOf<AgentState[]>([...AGENT_STATES]),
   since: timestamp(),
   ringing: Type.Boolean({ description: "The agent's phone rings." }),
   queue_ids: Type.Array(Type.String(), { description: 'Queues that the user answers, by name or through the team.' }),

@@ -63,6 +63,7 @@ const FILTERS: Record<string, string[]> = {
     'metadata[order]=7&number=1000&assistant_id=asst_1',
     'created[gte]=2026-11-01T00:00:00Z&created[lt]=2026-11-02T00:00:00Z',
   ],
+  '/agents': ['status=available', 'status=offline&team_id=team_1'],
   '/events': ['object_id=call_1', 'object_id=call_1&type=call.ended'],
   '/webhook_deliveries': ['status=failed'],
 }
@@ -122,6 +123,21 @@ test('what is due is found by its time, what runs by its state: jobs, deliveries
     store.db.selectFrom('recordings').select('call_id').where('status', '=', 'recording'),
   ]
   for (const query of due) assert.not.match(await planOf(store, query.compile()), SLOW)
+  await store.close()
+})
+
+test("a queue's statistics are read off an index: who waits, and who has left since", async () => {
+  const { store, ours } = await makeWorld()
+  const ids = ['q_1', 'q_2']
+  const of = { organisation_id: ours.organisationId, livemode: 1 }
+  const tables = ['queue_calls', 'queue_visits'] as const
+  for (const table of tables) {
+    const rows = store.db.selectFrom(table).select('queue_id').where('organisation_id', '=', of.organisation_id)
+    const query = rows.where('livemode', '=', of.livemode).where('queue_id', 'in', ids)
+    const since = table === 'queue_visits' ? query.where('left_at' as never, '>=', '2026' as never) : query
+    assert.match(await planOf(store, since.compile()), /index/i)
+    assert.not.match(await planOf(store, since.compile()), /Seq Scan|SCAN queue/)
+  }
   await store.close()
 })
 

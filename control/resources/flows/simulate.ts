@@ -166,7 +166,7 @@ async function* events({
 async function drained(run: Run): Promise<FlowSimulation> {
   let last: StreamEvent | undefined
   for await (const event of events(run)) last = event
-  return last?.data as FlowSimulation
+  return (last !== undefined && 'data' in last ? last.data : {}) as FlowSimulation
 }
 
 /** A failure has no status any more once the stream has begun: it is the last event. */

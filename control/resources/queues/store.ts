@@ -26,14 +26,9 @@ export const queuesUsing: UsesOf = async (db, tenant, id) => {
   return users.map(row => ({ object: 'queue', id: row.id, name: row.name }))
 }
 
-/** The queues that a user answers, as a member or through the team. */
-export async function queuesAnsweredBy(
-  db: Db,
-  tenant: Tenant,
-  user: { id: string; teamId: string | null },
-): Promise<string[]> {
-  return (await allQueues(db, tenant)).filter(row => isAnsweredBy(settingsOf(row), user)).map(row => row.id)
-}
+/** Of these queues, those that a user answers, as a member or through the team. */
+export const answeredBy = (queues: readonly QueueRow[], user: { id: string; teamId: string | null }): string[] =>
+  queues.filter(row => isAnsweredBy(settingsOf(row), user)).map(row => row.id)
 
 /** Takes a team that is being deleted out of every queue. */
 export async function removeTeam(trx: Trx, tenant: Tenant, teamId: string): Promise<void> {
