@@ -27,8 +27,10 @@ const get = async (path: string, query: Record<string, string | number>, asker =
   return world.ask(`GET /v1${path}?${new URLSearchParams(pairs)}`, { key: asker })
 }
 
-type Page = { data: { id: string }[]; has_more: boolean; next_cursor: string | null }
-const idsOf = (page: Page): string[] => page.data.map(({ id }) => id)
+/** Presence has no ID of its own: it is a member's. */
+type Item = { id: string; user_id?: never } | { id?: never; user_id: string }
+type Page = { data: Item[]; has_more: boolean; next_cursor: string | null }
+const idsOf = (page: Page): string[] => page.data.map(({ id, user_id }) => id ?? user_id)
 
 /** Every page in one direction, each with what it begins at. */
 async function walk(path: string, limit: number, direction: 'starting_after' | 'ending_before', from?: string) {
