@@ -2,10 +2,10 @@ import type { Frame } from './audio.ts'
 import { goertzelCoefficient, goertzelPower } from './goertzel.ts'
 
 /**
- * How many frames the output of `DtmfMask` lies behind its input: 100 ms. A tone's leading edge needs 40, and who says by other means
+ * How many frames the output of `DtmfMask` lies behind its input: 120 ms. A tone's leading edge needs 40, and who says by other means
  * that a key is down is told of it after its tone has begun.
  */
-export const DELAY_FRAMES = 5
+export const DELAY_FRAMES = 6
 
 const RATE_HZ = 8000
 const FRAME = 160
@@ -21,7 +21,7 @@ const NEWEST = BLOCKS - BLOCKS_PER_FRAME
 /** Blocks blanked before and after each look in which a tone was suspected: 30 ms. */
 const GUARD = 6
 /** The same where it is sure that it was a key: 90 ms, for scraps of it that a bad network has torn off. */
-const SURE_GUARD = NEWEST - (LOOK_BLOCKS - 1)
+const SURE_GUARD = 18
 
 /** Weakest sine that raises suspicion [amplitude]: below it G.711 has no more than a step or two left of a sine. */
 const MIN_AMPLITUDE = 12
@@ -51,11 +51,19 @@ const SINE_ENERGY = HANN.reduce((sum, w) => sum + w * w, 0) / 2
  */
 export class DtmfMask {
   readonly #line = new Int16Array(LINE)
+  /** What is let out of it. */
+  readonly #voice = new Int16Array(LINE)
+  readonly #voiceAt: number
   /** One mark per block of the line: 1 is to be blanked. */
   readonly #marks = new Uint8Array(BLOCKS)
   readonly #window = new Float64Array(WINDOW)
   /** Blocks that are still to be blanked after the last suspicion. */
   #hold = 0
+
+  /** @param voiceLag what is let out is another signal than what is looked at, and comes so many frames late */
+  constructor(voiceLag = 0) {
+    this.#voiceAt = LINE - (1 + voiceLag) * FRAME
+  }
 
   /** Whether a tone sounds, or something of one is still to come out: a pause must not end while this is true. */
   get tonePresent(): boolean {
@@ -64,16 +72,18 @@ export class DtmfMask {
 
   /**
    * Takes the next frame and gives the one DELAY_FRAMES before it, without its tones. They may be the same array. `isDown`: a key is
-   * known to be down, so that nothing is let out of all that is held.
+   * known to be down, so that nothing is let out of all that is held. `voice`: what may be let out.
    */
-  process(input: Frame, output: Frame, isDown = false): void {
+  process(input: Frame, output: Frame, isDown = false, voice = input): void {
     this.#line.copyWithin(0, FRAME)
     this.#line.set(input, LINE - FRAME)
+    this.#voice.copyWithin(0, FRAME)
+    this.#voice.set(voice, this.#voiceAt)
     this.#marks.copyWithin(0, BLOCKS_PER_FRAME)
     this.#marks.fill(0, NEWEST)
     for (let block = NEWEST; block < BLOCKS; block++) this.#judge(block)
     if (isDown) this.#marks.fill(1)
-    for (let i = 0; i < FRAME; i++) output[i] = this.#marks[Math.floor(i / BLOCK)] === 1 ? 0 : this.#line[i]!
+    for (let i = 0; i < FRAME; i++) output[i] = this.#marks[Math.floor(i / BLOCK)] === 1 ? 0 : this.#voice[i]!
   }
 
   /** Looks at the window that ends with `block` and marks what it makes suspect. */

@@ -1,5 +1,6 @@
 import type { Frame } from '../codecs/audio.ts'
 import { DtmfMask } from '../codecs/dtmf-mask.ts'
+import { KeypadStop, STOP_DELAY_FRAMES } from '../codecs/keypad-stop.ts'
 import type { Events } from './protocol.ts'
 
 /**
@@ -21,13 +22,16 @@ const GRACE_MS: Record<Events['leg.dtmf']['source'], number> = { rfc4733: 1000, 
 /**
  * What one leg types and sounds like in a card-payment pause (api-additions.md, "Card-payment pause"): takes the keypad tones out of
  * its audio, and knows which keys are of the payment. While engaged the clean audio runs behind by the mask's look-ahead, so that a
- * tone's leading edge can be removed too. Pure: `now` is monotonic [ms].
+ * tone's leading edge can be removed too, and lacks the frequencies of keypads: what is too faint under a voice to be found is not in it.
+ * Pure: `now` is monotonic [ms].
  */
 export class CardMask {
   /** The audio without tones, silence included; valid after `process` while engaged. */
   readonly clean: Frame
   readonly #silence: Frame
+  readonly #voice: Frame
   #mask: DtmfMask | null = null
+  #stop: KeypadStop | null = null
   #tail = 0
   #framesSincePause = 0
   /** A pause was on at this time. */
@@ -38,6 +42,7 @@ export class CardMask {
   constructor(samples: number) {
     this.clean = new Int16Array(samples)
     this.#silence = new Int16Array(samples)
+    this.#voice = new Int16Array(samples)
   }
 
   /** Tones are being removed, or the tail of a pause runs. */
@@ -66,10 +71,13 @@ export class CardMask {
     if (paused) this.paused(now)
     if (this.#mask === null) {
       if (!paused) return
-      this.#mask = new DtmfMask()
+      this.#mask = new DtmfMask(STOP_DELAY_FRAMES)
+      this.#stop = new KeypadStop()
     }
     const isDown = now < this.#downUntil
-    this.#mask.process(frame ?? this.#silence, this.clean, isDown)
+    const heard = frame ?? this.#silence
+    this.#stop?.process(heard, this.#voice)
+    this.#mask.process(heard, this.clean, isDown, this.#voice)
     this.#framesSincePause = paused ? 0 : this.#framesSincePause + 1
     this.#tail = paused || isDown || this.#mask.tonePresent ? TAIL_FRAMES : this.#tail - 1
     // What the look-ahead still holds is dropped, never let out.

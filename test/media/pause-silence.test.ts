@@ -56,8 +56,9 @@ async function heardOf(
   return agent.received.heard()
 }
 
+/** Silence is no trace. */
 const differences = (one: Int16Array, other: Int16Array): number =>
-  one.filter((sample, i) => sample !== other[i]).length
+  one.filter((sample, i) => sample !== 0 && sample !== other[i]).length
 const audible = (samples: Int16Array): number => samples.filter(sample => Math.abs(sample) > 100).length
 
 test('without a pause the same tones are heard: the measurement is awake', async () => {
@@ -88,7 +89,7 @@ for (const [name, way, delayOf] of [
         const presses = typed(way, ticks, gap)
         const withTones = await heardOf(presses, toneDb, { delayOf })
         const without = await heardOf(presses, null, { delayOf })
-        assert.is(differences(withTones, without), 0, 'what the agent hears is the same without the tones')
+        assert.is(differences(withTones, without), 0, 'what the agent hears would be heard without the tones too')
         assert.ok(audible(withTones) > 2000, 'the agent hears the caller before and after the keys')
       }
     })

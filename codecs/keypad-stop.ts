@@ -1,0 +1,75 @@
+import type { Frame } from './audio.ts'
+
+const RATE_HZ = 8000
+const FRAME = 160
+/** Odd, so that the delay is whole: half of it is one frame. */
+const TAPS = 2 * FRAME + 1
+/** What keypads use with 2.5 % to each side, and half of a flank [Hz]. */
+const FLANK_HZ = 45
+const BANDS_HZ = [
+  [697 * 0.975 - FLANK_HZ, 941 * 1.025 + FLANK_HZ],
+  [1209 * 0.975 - FLANK_HZ, 1633 * 1.025 + FLANK_HZ],
+] as const
+/** Of the Kaiser window: some 60 dB. */
+const BETA = 5.65
+/** Comfort noise that what is left of a tone drowns in, where the listener's codec adds none of its own: ± so much, -77 dBov. */
+const NOISE = 8
+/** What is softer is the idle noise of a codec, and stays as it is. */
+const IDLE = 16
+
+/** The output of `KeypadStop` lies so many frames behind its input. */
+export const STOP_DELAY_FRAMES = 1
+
+/**
+ * Takes the frequencies of keypads out of a voice: what is left is understood, and holds no key, however faint one is under the voice.
+ * Linear phase, one frame of delay; 8 kHz, 20 ms frames.
+ */
+export class KeypadStop {
+  readonly #line = new Float64Array(TAPS - 1 + FRAME)
+  #noise = 1
+
+  /** They may be the same array. */
+  process(input: Frame, output: Frame): void {
+    const line = this.#line
+    line.copyWithin(0, FRAME)
+    for (let i = 0; i < FRAME; i++) line[TAPS - 1 + i] = input[i]!
+    for (let i = 0; i < FRAME; i++) {
+      let sum = COEFFICIENTS[TAPS >> 1]! * line[i + (TAPS >> 1)]!
+      // Symmetric: two samples share a factor.
+      for (let n = 0, last = TAPS - 1; n < last; n++, last--) sum += COEFFICIENTS[n]! * (line[i + n]! + line[i + last]!)
+      const noise = this.#nextNoise()
+      output[i] = Math.max(-32_768, Math.min(32_767, Math.round(Math.abs(sum) < IDLE ? sum : sum + noise)))
+    }
+  }
+
+  #nextNoise(): number {
+    this.#noise = (Math.imul(this.#noise, 1_664_525) + 1_013_904_223) | 0
+    return (NOISE * this.#noise) / 2 ** 31
+  }
+}
+
+/** A band stop: everything less two band passes, windowed (Kaiser). */
+const COEFFICIENTS = Float64Array.from({ length: TAPS }, (_, n) => {
+  const at = n - (TAPS >> 1)
+  const passed = BANDS_HZ.reduce((sum, [low, high]) => sum + lowPass(high, at) - lowPass(low, at), 0)
+  return ((at === 0 ? 1 : 0) - passed) * kaiser((2 * at) / (TAPS - 1))
+})
+
+function lowPass(hz: number, at: number): number {
+  const cutoff = (2 * hz) / RATE_HZ
+  return at === 0 ? cutoff : Math.sin(Math.PI * cutoff * at) / (Math.PI * at)
+}
+
+function kaiser(x: number): number {
+  return bessel(BETA * Math.sqrt(Math.max(0, 1 - x * x))) / bessel(BETA)
+}
+
+/** The modified Bessel function of order zero. */
+function bessel(x: number): number {
+  let [sum, term] = [1, 1]
+  for (let k = 1; k < 40; k++) {
+    term *= (x / (2 * k)) ** 2
+    sum += term
+  }
+  return sum
+}
