@@ -116,8 +116,8 @@ async function pause(): Promise<void> {
   await anna.call.press(INFO, { as: 'info' })
   await line.heard.next(INFO.length * 200)
   // The last tone still sounds when the pause ends: its rest is a key of the payment too.
-  const held = cleo.call.press('5', { as: 'inband', toneMs: 400 })
-  await cleo.call.heard.next(150)
+  const held = cleo.call.press('5', { as: 'inband', toneMs: 800 })
+  await cleo.call.heard.next(400)
   await product.ok('POST', `/calls/${anna.callId}/pci`, { action: 'resume' })
   await held
   await anna.call.heard.next(600)
