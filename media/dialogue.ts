@@ -45,7 +45,7 @@ export class Dialogue {
     this.#leg = leg
     this.#options = options
     this.#hooks = hooks
-    this.#playback = new LegPlayback(options.prompts)
+    this.#playback = new LegPlayback(options.prompts, () => ({ legId: leg.id, callId: options.hearing.callId() }))
     this.#hearing = new Hearing(
       leg,
       options.hearing,

@@ -63,7 +63,7 @@ export interface EngineOptions {
   dialler: StreamDialler
   prompts: Prompts
   /** What a leg that is listened to needs beside the clock. */
-  hearing: Omit<HearingTools, 'now'>
+  hearing: Omit<HearingTools, 'now' | 'callId'>
   clock: EngineClock
   /** Monotonic [ms]. */
   now: () => number
@@ -179,9 +179,10 @@ export class Engine implements LegHooks {
 
   #add(leg: Leg, disconnect: () => void): void {
     const { prompts, hearing, now, end } = this.#options
+    const callId = (): string | null => this.#members.get(leg.id)?.room?.spec.roomId ?? null
     const dialogue = new Dialogue(
       leg,
-      { prompts, now, hearing: { ...hearing, now }, counters: this.#heard },
+      { prompts, now, hearing: { ...hearing, now, callId }, counters: this.#heard },
       { emit: (name, body) => this.#emit(name, body), end },
     )
     this.#members.set(leg.id, {

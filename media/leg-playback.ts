@@ -6,6 +6,7 @@ import type { Prompts } from './prompts.ts'
 import type { Events, PlaySource } from './protocol.ts'
 import type { Source } from './source.ts'
 import { piecesOf } from './speech/sentences.ts'
+import type { SpeechOwner } from './speech/speech-engines.ts'
 
 /** Plays that may wait behind the one that is heard; a further one is refused. */
 const MAX_WAITING_PLAYS = 100
@@ -46,12 +47,15 @@ interface Play {
  */
 export class LegPlayback implements Source {
   readonly #prompts: Prompts
+  readonly #owner: () => SpeechOwner
   /** The first is heard. */
   readonly #plays: Play[] = []
   #isPaused = false
 
-  constructor(prompts: Prompts) {
+  /** @param owner for whom speech is made */
+  constructor(prompts: Prompts, owner: () => SpeechOwner) {
     this.#prompts = prompts
+    this.#owner = owner
   }
 
   get playing(): boolean {
@@ -124,7 +128,7 @@ export class LegPlayback implements Source {
   /** Adds what is at hand, or the next sentence. */
   async #loadNext(play: Play): Promise<{ error: string } | null> {
     if (addClips(play) || play.parts.length === 0 || play.over) return null
-    const clip = await this.#prompts.load(play.parts.shift() as PlaySource)
+    const clip = await this.#prompts.load(play.parts.shift() as PlaySource, this.#owner())
     if ('error' in clip) return clip
     play.player.add(clip)
     return null

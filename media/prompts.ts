@@ -6,7 +6,7 @@ import type { ClipAnswer, ClipJob } from './clip-worker.ts'
 import type { Clip } from './player.ts'
 import type { PlaySource } from './protocol.ts'
 import { piecesOf } from './speech/sentences.ts'
-import { NO_TEXT_TO_SPEECH, type TextToSpeech } from './speech/speech-engines.ts'
+import { NO_TEXT_TO_SPEECH, type SpeechOwner, type TextToSpeech } from './speech/speech-engines.ts'
 import { workerEntry } from './worker-entry.ts'
 import { WorkerJobs } from './worker-jobs.ts'
 
@@ -96,7 +96,7 @@ export class Prompts {
   }
 
   /** Never rejects: a missing or damaged file, a bad name or a bad length is `{ error }`. */
-  load(source: PlaySource): Promise<Clip | { error: string }> {
+  load(source: PlaySource, owner?: SpeechOwner): Promise<Clip | { error: string }> {
     switch (source.kind) {
       case 'prompt':
         if (!PROMPT_NAME.test(source.name)) return this.#fail(`no prompt is named ${JSON.stringify(source.name)}`)
@@ -110,7 +110,7 @@ export class Prompts {
           clipOf(renderTone(TONES[source.name], this.#sampleRateHz)),
         )
       case 'speech':
-        return this.#speak(source)
+        return this.#speak(source, owner)
       case 'silence':
         if (!(source.ms >= 0 && source.ms <= MAX_SILENCE_MS)) return this.#fail(`silence of ${source.ms} ms`)
         return Promise.resolve({
@@ -152,9 +152,12 @@ export class Prompts {
   }
 
   /** A phrase that was said lately is not made again. */
-  #speak({ text, voice, language }: Extract<PlaySource, { kind: 'speech' }>): Promise<Clip | { error: string }> {
+  #speak(
+    { text, voice, language }: Extract<PlaySource, { kind: 'speech' }>,
+    owner?: SpeechOwner,
+  ): Promise<Clip | { error: string }> {
     return this.#cached(`speech ${JSON.stringify([voice, language, text])}`, async () => {
-      const spoken = await this.#tts.speak(text, voice, language)
+      const spoken = await this.#tts.speak(text, voice, language, owner)
       return 'error' in spoken ? this.#fail(spoken.error) : clipOf(spoken.samples)
     })
   }

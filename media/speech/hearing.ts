@@ -40,6 +40,8 @@ export interface HearingTools {
   stt: SpeechToText
   /** Monotonic [ms]. */
   now: () => number
+  /** Of the call that the leg is in now; null: none. */
+  callId: () => string | null
 }
 
 export interface HearingHooks {
@@ -162,7 +164,8 @@ export class Hearing {
     }
     this.#listener = new Listener(rules, this.#tools.createVoiceDetector(), {
       started: () => {
-        this.#utterance = new Utterance(this.#tools.stt, this.#language)
+        const owner = { legId: this.#leg.id, callId: this.#tools.callId() }
+        this.#utterance = new Utterance(this.#tools.stt, this.#language, owner)
         this.#bargedIn = this.#listen !== null && this.#hooks.started(this.#listen)
       },
       grew: samples => this.#utterance?.grow(samples),

@@ -2,6 +2,7 @@ import type { MessagePort } from 'node:worker_threads'
 import {
   type Following,
   isEnglish,
+  type SpeechOwner,
   type SpeechToText,
   type Spoken,
   type TextToSpeech,
@@ -41,8 +42,13 @@ export class SpeechClient implements TextToSpeech, SpeechToText {
     this.#tell({ kind: 'prepare', id: 0 })
   }
 
-  speak(text: string, voice: string | null, language: string | null): Promise<Spoken | { error: string }> {
-    const question: SpeechQuestion = { id: this.#nextId++, kind: 'speak', text, voice, language }
+  speak(
+    text: string,
+    voice: string | null,
+    language: string | null,
+    owner?: SpeechOwner,
+  ): Promise<Spoken | { error: string }> {
+    const question: SpeechQuestion = { id: this.#nextId++, kind: 'speak', text, voice, language, ...given(owner) }
     return this.#ask(question, []) as Promise<Spoken | { error: string }>
   }
 
@@ -50,11 +56,12 @@ export class SpeechClient implements TextToSpeech, SpeechToText {
     samples: Int16Array<ArrayBuffer>,
     language: string | null,
     isGuess = false,
+    owner?: SpeechOwner,
   ): Promise<Understood | { error: string }> {
-    return this.#transcribe(this.#nextId++, samples, language, isGuess)
+    return this.#transcribe(this.#nextId++, samples, language, isGuess, owner)
   }
 
-  follow(language: string | null): Following | null {
+  follow(language: string | null, owner?: SpeechOwner): Following | null {
     if (this.#abilities.early !== 'stream') return null
     const id = this.#nextId++
     let at = 0
@@ -64,13 +71,19 @@ export class SpeechClient implements TextToSpeech, SpeechToText {
         this.#tell({ kind: 'append', id, at, samples: own, language }, [own.buffer])
         at += samples.length
       },
-      end: samples => this.#transcribe(id, samples, language, false),
+      end: samples => this.#transcribe(id, samples, language, false, owner),
       drop: () => this.#tell({ kind: 'drop', id }),
     }
   }
 
-  #transcribe(id: number, samples: Int16Array<ArrayBuffer>, language: string | null, isGuess: boolean) {
-    const question: SpeechQuestion = { id, kind: 'transcribe', samples, language, isGuess }
+  #transcribe(
+    id: number,
+    samples: Int16Array<ArrayBuffer>,
+    language: string | null,
+    isGuess: boolean,
+    owner: SpeechOwner | undefined,
+  ) {
+    const question: SpeechQuestion = { id, kind: 'transcribe', samples, language, isGuess, ...given(owner) }
     return this.#ask(question, [samples.buffer]) as Promise<Understood | { error: string }>
   }
 
@@ -89,3 +102,5 @@ export class SpeechClient implements TextToSpeech, SpeechToText {
     this.#port.postMessage(request, moved)
   }
 }
+
+const given = (owner: SpeechOwner | undefined) => (owner === undefined ? {} : { owner })

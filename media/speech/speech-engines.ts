@@ -1,10 +1,21 @@
+/** Whose speech it is, for the log. `callId`: the room that the leg is in, which is named by its call. */
+export interface SpeechOwner {
+  legId: string
+  callId: string | null
+}
+
 /** Makes speech out of text. */
 export interface TextToSpeech {
   /**
    * One sentence, mono at 8 kHz. `voice`: a name of the engine's, null: its default. `language`: BCP 47, null: English.
    * `{ error }` when it cannot be spoken: another language, too much to do, a provider that fails. Never rejects.
    */
-  speak(text: string, voice: string | null, language: string | null): Promise<Spoken | { error: string }>
+  speak(
+    text: string,
+    voice: string | null,
+    language: string | null,
+    owner?: SpeechOwner,
+  ): Promise<Spoken | { error: string }>
 }
 
 /** Where there is no engine. */
@@ -30,9 +41,10 @@ export interface SpeechToText {
     samples: Int16Array<ArrayBuffer>,
     language: string | null,
     isGuess?: boolean,
+    owner?: SpeechOwner,
   ): Promise<Understood | { error: string }>
   /** Takes an utterance while it is said; null: it wants each as a whole, by `transcribe`. */
-  follow(language: string | null): Following | null
+  follow(language: string | null, owner?: SpeechOwner): Following | null
 }
 
 /** An utterance on its way to an engine. Exactly one `end` or `drop` follows what was appended. */

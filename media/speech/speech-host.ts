@@ -114,7 +114,7 @@ export class SpeechHost {
 
   #told(message: FromSpeech): void {
     if (message.kind === 'answer') this.#answer(message.id, message.answer)
-    else if (message.kind === 'used') this.#count(message.use)
+    else if (message.kind === 'used') this.#count(message.use, message.id)
     else if (message.kind === 'memory') this.#memory = message.bytes
     else if (message.kind === 'failed')
       this.#log.warn({ engine: message.engine, error: message.error }, 'speech.failed')
@@ -158,17 +158,18 @@ export class SpeechHost {
     }
   }
 
-  /** The text itself is in no line: it may hold what the caller said. */
-  #count(use: SpeechUse): void {
+  /** The text itself is in no line: it may hold what the caller said. The call is, so that it can be found. */
+  #count(use: SpeechUse, id: number | null): void {
+    const line = { ...this.#open.get(id ?? -1)?.request.owner, ...use }
     this.#uses.characters += use.characters
     this.#uses.seconds += use.seconds
     if (use.error === null) {
       this.#uses[use.kind]++
       this.#uses[`${use.kind}Ms`] += use.tookMs
-      this.#log.info(use, 'speech.used')
+      this.#log.info(line, 'speech.used')
     } else {
       this.#uses.failed++
-      this.#log.warn(use, 'speech.failed')
+      this.#log.warn(line, 'speech.failed')
     }
   }
 

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { workInBackground } from './background.ts'
 import { Flite } from './flite.ts'
 import { Followings } from './followings.ts'
@@ -28,10 +29,12 @@ function serve(config: SpeechConfig): (request: SpeechRequest) => void {
   const service = new SpeechService({
     tts: [...remoteTextToSpeech(config.tts), { name: 'flite', engine: flite }],
     stt: [...remoteSpeechToText(config.stt), { name: 'moonshine', engine: moonshine }],
-    used: use => tell({ kind: 'used', use }),
+    used: use => tell({ kind: 'used', id: asked.getStore() ?? null, use }),
     now: () => performance.now(),
   })
   const followings = new Followings(service)
+  /** The number of the request that is being answered. */
+  const asked = new AsyncLocalStorage<number>()
   let open = 0
 
   // What came over the channel is a view of memory that holds the whole message: an engine gets samples of its own.
@@ -64,7 +67,7 @@ function serve(config: SpeechConfig): (request: SpeechRequest) => void {
     else if (kind === 'drop') followings.drop(id)
     else {
       open++
-      tell({ kind: 'answer', id, answer: await answer(request) })
+      tell({ kind: 'answer', id, answer: await asked.run(id, () => answer(request)) })
       open--
     }
   }

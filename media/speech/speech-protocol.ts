@@ -1,4 +1,4 @@
-import type { Spoken, Understood } from './speech-engines.ts'
+import type { SpeechOwner, Spoken, Understood } from './speech-engines.ts'
 
 /** Where speech is made and understood by a provider that speaks OpenAI's API; all null: offline. */
 export interface RemoteSpeech {
@@ -19,9 +19,15 @@ export interface SpeechConfig {
 
 /** What an engine thread asks of the speech process, through the main thread, which gives the request an `id` of its own. */
 export type SpeechRequest = { id: number } & (
-  | { kind: 'speak'; text: string; voice: string | null; language: string | null }
+  | { kind: 'speak'; text: string; voice: string | null; language: string | null; owner?: SpeechOwner }
   /** Ends what was appended under this `id`, if something was: `samples` are all of it. */
-  | { kind: 'transcribe'; samples: Int16Array<ArrayBuffer>; language: string | null; isGuess: boolean }
+  | {
+      kind: 'transcribe'
+      samples: Int16Array<ArrayBuffer>
+      language: string | null
+      isGuess: boolean
+      owner?: SpeechOwner
+    }
   | SpeechNotice
 )
 
@@ -72,7 +78,8 @@ export interface SpeechUse {
 
 export type FromSpeech =
   | ({ kind: 'answer' } & SpeechReply)
-  | { kind: 'used'; use: SpeechUse }
+  /** `id`: of the request that it was for. */
+  | { kind: 'used'; id: number | null; use: SpeechUse }
   | { kind: 'loaded'; engine: string; tookMs: number }
   | { kind: 'failed'; engine: string; error: string }
   /** What the process holds [bytes], now and then. */

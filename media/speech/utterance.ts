@@ -1,4 +1,4 @@
-import type { Following, SpeechToText, Understood } from './speech-engines.ts'
+import type { Following, SpeechOwner, SpeechToText, Understood } from './speech-engines.ts'
 import { isWordless } from './words.ts'
 
 /** Longer ones are not guessed at: each pause in them would cost as much again [samples at 8 kHz]. */
@@ -13,6 +13,7 @@ type Answer = Understood | { error: string }
 export class Utterance {
   readonly #stt: SpeechToText
   readonly #language: string | null
+  readonly #owner: SpeechOwner
   readonly #following: Following | null
   /** Samples that were given to it. */
   #given = 0
@@ -21,10 +22,11 @@ export class Utterance {
   #isAsked = false
   #guess: { length: number; answer: Promise<Answer> } | null = null
 
-  constructor(stt: SpeechToText, language: string | null) {
+  constructor(stt: SpeechToText, language: string | null, owner: SpeechOwner) {
     this.#stt = stt
     this.#language = language
-    this.#following = stt.follow(language)
+    this.#owner = owner
+    this.#following = stt.follow(language, owner)
   }
 
   /** More was said; `samples` is all of it so far, borrowed. */
@@ -40,7 +42,7 @@ export class Utterance {
     const samples = said()
     if (samples.length > MAX_GUESSED) return
     const { length } = samples
-    this.#guess = { length, answer: this.#stt.transcribe(samples, this.#language, true) }
+    this.#guess = { length, answer: this.#ask(samples, true) }
   }
 
   /**
@@ -50,7 +52,7 @@ export class Utterance {
   async isNoise(said: () => Int16Array<ArrayBuffer>, isWorthAsking: boolean): Promise<boolean> {
     if (this.#isSpeech !== null || this.#isAsked || !(this.#stt.guesses || isWorthAsking)) return false
     this.#isAsked = true
-    const answer = await this.#stt.transcribe(said(), this.#language, this.#stt.guesses)
+    const answer = await this.#ask(said(), this.#stt.guesses)
     this.#isAsked = false
     if (!('error' in answer)) this.#isSpeech = !isWordless(answer.text)
     return this.#isSpeech === false
@@ -66,7 +68,11 @@ export class Utterance {
       const guessed = await this.#guess.answer
       if (!('error' in guessed)) return guessed
     }
-    return this.#stt.transcribe(samples, this.#language)
+    return this.#ask(samples, false)
+  }
+
+  #ask(samples: Int16Array<ArrayBuffer>, isGuess: boolean): Promise<Answer> {
+    return this.#stt.transcribe(samples, this.#language, isGuess, this.#owner)
   }
 
   /** It is none, or a secret: what the engine has of it is forgotten. */

@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert'
 import { readWav } from '../../../codecs/wav.ts'
 import { Prompts } from '../../../media/prompts.ts'
 import { SpeechClient } from '../../../media/speech/speech-client.ts'
+import type { SpeechOwner } from '../../../media/speech/speech-engines.ts'
 import { SpeechHost } from '../../../media/speech/speech-host.ts'
 import { abilitiesOf, OFFLINE_SPEECH, type SpeechUse } from '../../../media/speech/speech-protocol.ts'
 import { TestEngine } from '../../fakes/engine.ts'
@@ -14,9 +15,10 @@ const LEG = 'part_a'
 /** Loading a model of 28 MB on a busy machine. */
 const LOADING = { timeoutMs: 60_000 }
 
-const lines: { message: string; fields: SpeechUse }[] = []
+type Line = SpeechUse & SpeechOwner
+const lines: { message: string; fields: Line }[] = []
 const note = (fields: object, message: string): void => {
-  lines.push({ message, fields: fields as SpeechUse })
+  lines.push({ message, fields: fields as Line })
 }
 const host = new SpeechHost(OFFLINE_SPEECH, { info: note, warn: note } as never)
 const client = new SpeechClient(host.port(), abilitiesOf(OFFLINE_SPEECH))
@@ -53,6 +55,8 @@ test(
     assert.is(words(utterance.text), 'please wait for the moderator')
     assert.is(utterance.engine, 'moonshine')
     await engine.close()
+    const understood = lines.map(({ fields }) => fields).find(({ kind }) => kind === 'transcribe')
+    assert.equal([understood?.legId, understood?.callId], [LEG, 'call_room'], 'the line carries the call')
   },
   LOADING,
 )
@@ -86,6 +90,7 @@ test(
     )
     assert.ok(uses.some(({ kind, seconds }) => kind === 'transcribe' && seconds > 1))
     assert.is(host.counters.speech_characters_total, 72)
+    for (const use of spoken) assert.equal([use.legId, use.callId], [LEG, 'call_room'])
     assert.not(JSON.stringify(lines).includes('calling'), 'no line holds what was said')
   },
   LOADING,
