@@ -160,7 +160,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   await mountOperations(app, routes(parts, requestLog, live), { store, now, log, rate, requestLog })
   app.addHook('onClose', () => requestLog.flush())
   const counters = (): Counters => ({ ...parts.counters?.(), request_logs: requestLog.counters })
-  serveHealth(app, { store, media, registry, now, counters })
+  serveHealth(app, { store, media, registry, now, counters, speechPreload: parts.config.speechPreload ?? true })
   serveDocs(app, now)
   serveInvitations(app, { store, now })
   servePages(app, {

@@ -23,6 +23,7 @@ export function banner(config: Config, ready: ControlReady, version: string): st
     ['REST', `${http}/v1`],
     ['Web', `${wsUrlOf(config)} (calls of browsers)`],
     ['Docs', `${http}/docs`],
+    ['Voice', voiceLine(config)],
     ...keyLines(ready.keys),
     ['Try', tryLine(http, config, ready)],
     ['Stop', `Ctrl-C (running calls may finish for ${config.drainSeconds} s; twice: at once)`],
@@ -30,6 +31,12 @@ export function banner(config: Config, ready: ControlReady, version: string): st
   const text = lines.map(([label, value]) => `  ${label.padEnd(6)}${value}`.trimEnd())
   return `\nTandem ${version} is ready.\n\n${text.join('\n')}\n\n`
 }
+
+/** Calls are answered before. */
+const voiceLine = ({ speechPreload }: Config): string =>
+  speechPreload
+    ? 'callers are understood in some seconds: a line below says when, and /readyz'
+    : 'callers are understood some seconds after the first word (TANDEM_SPEECH_PRELOAD=no)'
 
 function keyLines(keys: ControlReady['keys']): [string, string][] {
   const lines: [string, string][] = []

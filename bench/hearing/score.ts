@@ -1,8 +1,15 @@
-/** Lower case, without punctuation; numbers as digits are words of their own. */
+/** The same word, as some write it. */
+const SPELLINGS: readonly [RegExp, string][] = [
+  [/[’']/g, ''],
+  [/good[- ]bye?/g, 'goodbye'],
+  ...['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten', 'eleven', 'twelve'].map(
+    (word, i): [RegExp, string] => [new RegExp(`\\b${i + 1}\\b`, 'g'), word],
+  ),
+]
+
+/** Lower case, without punctuation. */
 export const wordsOf = (text: string): string[] =>
-  text
-    .toLowerCase()
-    .replace(/[’']/g, '')
+  SPELLINGS.reduce((spelt, [as, word]) => spelt.replace(as, word), text.toLowerCase())
     .split(/[^\p{L}\p{N}]+/u)
     .filter(word => word !== '')
 

@@ -1,3 +1,5 @@
+import { phrasesOf } from '../../control/phrases.ts'
+import { TEXTS } from '../../fixtures/prompts/texts.ts'
 import { Flite, VOICES } from '../../media/speech/flite.ts'
 import { Moonshine } from '../../media/speech/moonshine.ts'
 import { table } from '../tables.ts'
@@ -15,7 +17,7 @@ export interface VoiceResult {
 export async function benchVoices(say: (line: string) => void): Promise<VoiceResult[]> {
   const flite = new Flite(1)
   const ear = new Moonshine()
-  const texts = [...SENTENCES.build, ...SENTENCES.held, ...ANSWERS, ...BABBLE]
+  const texts = [...SENTENCES.build, ...SENTENCES.held, ...ANSWERS, ...BABBLE, ...ownWords()]
   const results: VoiceResult[] = []
   try {
     for (const voice of VOICES) {
@@ -35,6 +37,13 @@ export async function benchVoices(say: (line: string) => void): Promise<VoiceRes
     await Promise.all([flite.close(), ear.close()])
   }
   return results
+}
+
+/** What the product says by itself. */
+function ownWords(): string[] {
+  const { filler, stillThere, goodbye, apology, leaveMessage, next, position } = phrasesOf('en')
+  const places = [2, 3, 4, 5, 7, 12].map(position)
+  return [...Object.values(TEXTS.en!).map(String), filler, stillThere, goodbye, apology, leaveMessage, next, ...places]
 }
 
 export const formatVoices = (results: readonly VoiceResult[]): string[] => [

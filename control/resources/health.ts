@@ -25,6 +25,8 @@ export interface HealthParts {
   registry: Registry
   now: () => Date
   counters: () => Counters
+  /** The offline engines are loaded at the start, not with the first word. */
+  speechPreload: boolean
 }
 
 /** `/healthz`, `/readyz` and `/metrics`: without a key, for load balancers and collectors. */
@@ -36,7 +38,8 @@ export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
     const [isStoreUp, isMediaUp] = [await answers(store), media.state === 'ready']
     const ready = isStoreUp && isMediaUp
     const status = ready ? 'ready' : 'not_ready'
-    return reply.code(ready ? 200 : 503).send({ status, store: isStoreUp, media: isMediaUp })
+    const speech = isMediaUp ? await speechState(deps) : null
+    return reply.code(ready ? 200 : 503).send({ status, store: isStoreUp, media: isMediaUp, speech })
   })
   app.get('/metrics', async (_request, reply) => {
     const stats = media.state === 'ready' ? await media.request('media.stats', {}) : null
@@ -56,6 +59,14 @@ export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
     ]
     return reply.type('text/plain; version=0.0.4; charset=utf-8').send(parts.join(''))
   })
+}
+
+/** `loading`: who speaks is understood in some seconds; `on_demand`: with the first word. It keeps no call from being answered. */
+async function speechState({ media, speechPreload }: HealthParts): Promise<'ready' | 'loading' | 'on_demand' | null> {
+  const stats = await media.request('media.stats', {})
+  if ('failure' in stats) return null
+  if (stats.gauges.speech_ready === 1) return 'ready'
+  return speechPreload ? 'loading' : 'on_demand'
 }
 
 async function answers(store: Store): Promise<boolean> {

@@ -41,11 +41,16 @@ export class SpeechHost {
   readonly #ports: MessagePort[] = []
   readonly #sweep: NodeJS.Timeout
   #memory = 0
+  /** Whoever speaks is understood at once. A provider needs nothing loaded; the voice takes no time to speak of. */
+  #isReady: boolean
   #isPrepared = false
+  readonly #isRemote: boolean
 
   /** @param loaded an engine is ready: its name */
   constructor(config: SpeechConfig, log: Pick<Logger, 'info' | 'warn'>, loaded: (engine: string) => void = () => {}) {
     this.#log = log
+    this.#isRemote = config.stt.url !== null
+    this.#isReady = this.#isRemote
     this.#loaded = loaded
     this.#child = new SpeechChild(config, {
       told: message => this.#told(message),
@@ -74,7 +79,11 @@ export class SpeechHost {
   }
 
   get gauges(): Record<string, number> {
-    return { speech_waiting: this.#open.size, speech_memory_bytes: this.#memory }
+    return {
+      speech_waiting: this.#open.size,
+      speech_memory_bytes: this.#memory,
+      speech_ready: this.#isReady ? 1 : 0,
+    }
   }
 
   /** Of the speech process; null: it does not run. */
@@ -120,6 +129,7 @@ export class SpeechHost {
       this.#log.warn({ engine: message.engine, error: message.error }, 'speech.failed')
     else {
       this.#log.info({ engine: message.engine, tookMs: message.tookMs }, 'speech.loaded')
+      if (message.engine === 'moonshine') this.#isReady = true
       this.#loaded(message.engine)
     }
   }
@@ -138,6 +148,7 @@ export class SpeechHost {
 
   #died(exit: { code: number | null; signal: NodeJS.Signals | null }, waitMs: number): void {
     this.#memory = 0
+    this.#isReady = this.#isRemote
     this.#log.warn({ ...exit, waitMs, open: this.#open.size }, 'speech.died')
     if (this.#isPrepared && waitMs === 0) this.#child.send({ id: 0, kind: 'prepare' })
     for (const [id, open] of [...this.#open]) {

@@ -48,6 +48,14 @@ function serve(config: SpeechConfig): (request: SpeechRequest) => void {
     const startedAt = performance.now()
     await flite.warmUp()
     tell({ kind: 'loaded', engine: 'flite', tookMs: Math.round(performance.now() - startedAt) })
+    await loadEar()
+  }
+
+  let isEarAsked = false
+  /** Tells of it once, whoever wants it first. */
+  async function loadEar(): Promise<void> {
+    if (isEarAsked) return
+    isEarAsked = true
     const tookMs = await moonshine.warmUp()
     if (typeof tookMs === 'number') tell({ kind: 'loaded', engine: 'moonshine', tookMs })
     else tell({ kind: 'failed', engine: 'moonshine', error: tookMs.error })
@@ -62,8 +70,10 @@ function serve(config: SpeechConfig): (request: SpeechRequest) => void {
 
   return async request => {
     const { id, kind } = request
-    if (kind === 'prepare') service.prepare()
-    else if (kind === 'append') followings.append(id, request.at, request.samples, request.language)
+    if (kind === 'prepare') {
+      service.prepare()
+      if (config.stt.url === null) void loadEar()
+    } else if (kind === 'append') followings.append(id, request.at, request.samples, request.language)
     else if (kind === 'drop') followings.drop(id)
     else {
       open++

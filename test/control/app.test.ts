@@ -146,12 +146,20 @@ test('the doc_url of every error leads to a line of its own', async () => {
 
 test('/readyz answers 200 only when the store and media are there', async () => {
   assert.is((await ask(app, 'GET /healthz')).status, 200)
-  assert.equal((await ask(app, 'GET /readyz')).body, { status: 'ready', store: true, media: true })
+  assert.equal((await ask(app, 'GET /readyz')).body, { status: 'ready', store: true, media: true, speech: 'loading' })
   media.state = 'disconnected'
   const away = await ask(app, 'GET /readyz')
   assert.is(away.status, 503)
-  assert.equal(away.body, { status: 'not_ready', store: true, media: false })
+  assert.equal(away.body, { status: 'not_ready', store: true, media: false, speech: null })
   media.state = 'ready'
+})
+
+test('/readyz says when speech is ready, and is ready for calls before', async () => {
+  STATS.gauges.speech_ready = 1
+  assert.is((await ask(app, 'GET /readyz')).body.speech, 'ready')
+  delete STATS.gauges.speech_ready
+  const { status, body } = await ask(app, 'GET /readyz')
+  assert.equal([status, body.speech], [200, 'loading'])
 })
 
 test('/metrics has the durations of requests and the numbers of media', async () => {
