@@ -21,7 +21,7 @@ const BIAS_DB = 2
 const LEARNT_DB = 3
 const MAX_LEARNT_DB = 9
 /** Peaks are those of the last seconds [dB per frame]. */
-const PEAK_FALL_DB = 0.1
+const PEAK_FALL_DB = 0.03
 /** That is forgotten bit by bit: 1 dB in a second [dB per frame]. */
 const FORGOTTEN_DB = 0.02
 

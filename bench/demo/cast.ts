@@ -2,15 +2,14 @@ import { memberNamed } from '../members.ts'
 import { Phone, type SipAddress } from '../phone.ts'
 import type { MediaOptions, PhoneCall } from '../phone-call.ts'
 import type { RestClient } from '../rest-client.ts'
-import { silence, tone } from '../voices.ts'
 
 export const DEMO_NUMBER = '1000'
 export const DEMO_PIN = '1234'
 
-/** One who takes part: a phone, its tone, and how it presses keys. */
+/** One who takes part: a phone, a voice of flite's, and how it presses keys. */
 export interface Caller {
   name: string
-  hz: number
+  voice: string
   pressesAs: 'rfc4733' | 'inband'
   phone: Phone
   call: PhoneCall
@@ -20,10 +19,10 @@ export interface Caller {
   callId: string
 }
 
-const ROLES: { name: string; hz: number; pressesAs: Caller['pressesAs']; media: MediaOptions }[] = [
-  { name: 'Anna', hz: 330, pressesAs: 'rfc4733', media: { codecs: ['PCMU'] } },
-  { name: 'Ben', hz: 440, pressesAs: 'rfc4733', media: { codecs: ['PCMA'] } },
-  { name: 'Cleo', hz: 550, pressesAs: 'inband', media: { codecs: ['PCMU'], telephoneEvent: false } },
+const ROLES: { name: string; voice: string; pressesAs: Caller['pressesAs']; media: MediaOptions }[] = [
+  { name: 'Anna', voice: 'slt', pressesAs: 'rfc4733', media: { codecs: ['PCMU'] } },
+  { name: 'Ben', voice: 'rms', pressesAs: 'rfc4733', media: { codecs: ['PCMA'] } },
+  { name: 'Cleo', voice: 'awb', pressesAs: 'inband', media: { codecs: ['PCMU'], telephoneEvent: false } },
 ]
 
 /** The conference room behind the demo number. */
@@ -38,10 +37,10 @@ export async function demoRoom(rest: RestClient): Promise<string> {
 /** Three phones dial the room and enter its PIN. */
 export async function enterRoom(rest: RestClient, sip: SipAddress, roomId: string): Promise<Caller[]> {
   const callers: Caller[] = []
-  for (const { name, hz, pressesAs, media } of ROLES) {
+  for (const { name, voice, pressesAs, media } of ROLES) {
     const phone = await Phone.open(name.toLowerCase())
     const call = await phone.call(DEMO_NUMBER, sip, media)
-    callers.push({ name, hz, pressesAs, phone, call, participantId: '', callId: '' })
+    callers.push({ name, voice, pressesAs, phone, call, participantId: '', callId: '' })
   }
   // The greeting asks for the PIN; who knows it need not hear it out.
   await Promise.all(callers.map(({ call }) => call.heard.next(500)))
@@ -52,9 +51,4 @@ export async function enterRoom(rest: RestClient, sip: SipAddress, roomId: strin
     caller.callId = member.call_id
   }
   return callers
-}
-
-/** Everybody says the own tone, or nothing. */
-export function speak(callers: readonly Caller[], isLoud: boolean): void {
-  for (const { call, hz } of callers) call.say(isLoud ? tone(hz) : silence)
 }

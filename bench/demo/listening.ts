@@ -1,29 +1,42 @@
-import { levelAt } from '../spectrum.ts'
 import type { Caller } from './cast.ts'
 import type { Show } from './show.ts'
+import { type Line, likeness, type Speech } from './voices.ts'
 
-/** Nobody may hear himself louder than this [dBov]. */
-const SILENT_DBOV = -40
-/** A caller's tone is sent at -15 dBov. */
-const LOUD_DBOV = -20
+/** What is more alike is what was said; the rest is chance. */
+export const HEARD = 0.9
+export const UNHEARD = 0.5
 
-/** One second of what each hears: who is in it and who is not. */
-export async function listen(callers: readonly Caller[], show: Show): Promise<void> {
-  const seconds = await Promise.all(callers.map(({ call }) => call.heard.next(1000, 300)))
-  const levels = seconds.map(samples => callers.map(({ hz }) => levelAt(hz, samples)))
-  show.title('Who heard whom, over one whole second [dBov]')
+const GREETINGS = [
+  'Hello, this is Anna. Can the two of you hear me?',
+  'Ben is here too. I can hear you well, Anna.',
+  'And this is Cleo. I can hear both of you.',
+]
+
+/** Each says a line, one after the other: who hears it, and who does not. */
+export async function greet(callers: readonly Caller[], speech: Speech, show: Show): Promise<Line[]> {
+  const lines: Line[] = []
+  const heard: Int16Array[][] = []
+  for (const [i, caller] of callers.entries()) {
+    const from = callers.map(({ call }) => call.heard.length)
+    lines.push(await speech.say(caller, GREETINGS[i]!))
+    show.step(`${caller.name}: ${GREETINGS[i]}`)
+    heard.push(callers.map(({ call }, j) => call.heard.samples(from[j])))
+  }
+  const matrix = callers.map((_, listener) => lines.map(({ samples }, i) => likeness(samples, heard[i]![listener]!)))
+  show.title('Who heard whom: how much of what was said is in what was heard (1: all of it)')
   show.table([
-    ['', ...callers.map(({ name, hz }) => `${name}'s ${hz} Hz`)],
-    ...callers.map(({ name }, i) => [`${name} heard`, ...levels[i]!.map(level => level.toFixed(1))]),
+    ['', ...callers.map(({ name }) => `${name}'s line`)],
+    ...callers.map(({ name }, i) => [`${name} heard`, ...matrix[i]!.map(part => part.toFixed(2))]),
   ])
   show.line()
   for (const [i, { name }] of callers.entries()) {
-    const others = levels[i]!.filter((_, j) => j !== i)
+    const others = matrix[i]!.filter((_, j) => j !== i)
     show.check(
-      others.every(level => level > LOUD_DBOV),
+      others.every(part => part > HEARD),
       `${name} hears the others`,
     )
   }
-  const own = Math.max(...callers.map((_, i) => levels[i]![i]!))
-  show.check(own < SILENT_DBOV, 'nobody hears himself', `${own.toFixed(1)} dBov at most, must be below ${SILENT_DBOV}`)
+  const own = Math.max(...callers.map((_, i) => matrix[i]![i]!))
+  show.check(own < UNHEARD, 'nobody hears himself', `${own.toFixed(2)} at most`)
+  return lines
 }

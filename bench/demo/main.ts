@@ -6,18 +6,18 @@ import { durationMs } from '../keypad.ts'
 import { memberNamed, untilQuiet } from '../members.ts'
 import { Phone } from '../phone.ts'
 import type { RestClient } from '../rest-client.ts'
-import { levelAt } from '../spectrum.ts'
 import { audioOf, type ReceivedStream, StreamReceiver } from '../stream-receiver.ts'
-import { type Caller, DEMO_NUMBER, DEMO_PIN, demoRoom, enterRoom, speak } from './cast.ts'
+import { type Caller, DEMO_NUMBER, DEMO_PIN, demoRoom, enterRoom } from './cast.ts'
 import { findHost, type Host } from './host.ts'
-import { listen } from './listening.ts'
+import { greet, HEARD } from './listening.ts'
 import { findLeaks, pay } from './payment.ts'
 import { Show } from './show.ts'
+import { type Line, likeness, Speech } from './voices.ts'
 
 const OUT = resolve('demo-out')
-const SPOKEN_DBOV = -20
 const show = new Show(text => process.stdout.write(text))
 const startedAt = performance.now()
+const speech = new Speech()
 
 interface Recording {
   channels: Int16Array[]
@@ -63,26 +63,19 @@ function checkStream(stream: ReceivedStream, counts: { frames_sent: number; fram
   show.check(stream.stopped, 'the receiver was told that the call ended')
 }
 
-function checkRecording(recording: Recording, callers: readonly Caller[]): void {
+function checkRecording(recording: Recording, lines: readonly Line[]): void {
   show.title('The recording: a channel for each participant')
-  for (const { name, hz, participantId } of callers) {
-    const channel = recording.channels[recording.participantIds.indexOf(participantId)] ?? new Int16Array(0)
-    const level = loudestSecond(hz, channel)
+  for (const { caller, samples } of lines) {
+    const channel = recording.channels[recording.participantIds.indexOf(caller.participantId)] ?? new Int16Array(0)
+    const part = likeness(samples, channel)
     show.check(
-      level > SPOKEN_DBOV,
-      `${name}'s channel holds ${hz} Hz`,
-      `${level.toFixed(1)} dBov, ${durationMs(channel) / 1000} s`,
+      part > HEARD,
+      `${caller.name}'s channel holds what ${caller.name} said`,
+      `${part.toFixed(2)}, ${durationMs(channel) / 1000} s`,
     )
   }
   const segments = recording.segments.map(({ from_ms, to_ms }) => `${from_ms / 1000} to ${to_ms / 1000} s`)
   show.check(segments.length === 1, 'one pause, kept as silence', segments.join(', '))
-}
-
-function loudestSecond(hz: number, samples: Int16Array): number {
-  let loudest = -120
-  for (let at = 0; at + 8000 <= samples.length; at += 4000)
-    loudest = Math.max(loudest, levelAt(hz, samples, at, at + 8000))
-  return loudest
 }
 
 /** The whole performance in one room. */
@@ -91,7 +84,7 @@ async function perform({ rest, sip }: Host, receiver: StreamReceiver): Promise<v
   const callers = await enterRoom(rest, sip, roomId)
   show.step(`Anna, Ben and Cleo called ${DEMO_NUMBER} and typed ${DEMO_PIN}`, 'PCMU, PCMA, PCMU with keys as tones')
   const calls = callers.map(({ call }) => call)
-  const [anna] = callers as [Caller, ...Caller[]]
+  const [anna, ben] = callers as [Caller, Caller, ...Caller[]]
   const session = (await memberNamed(rest, roomId, 'anna')).session_call_id
   const asked = { url: receiver.url, tracks: 'both', format: 'mulaw_8000' }
   const { id: streamId } = await rest.ok('POST', `/calls/${anna.callId}/streams`, asked).catch((error: Error) => {
@@ -101,23 +94,24 @@ async function perform({ rest, sip }: Host, receiver: StreamReceiver): Promise<v
   show.step('A WebSocket receiver gets the call of Anna', 'mulaw_8000, both tracks')
 
   await untilQuiet(calls)
-  speak(callers, true)
-  await listen(callers, show)
-  speak(callers, false)
+  const lines = await greet(callers, speech, show)
   await untilQuiet(calls)
 
   const terminal = await Phone.open('terminal')
+  await speech.say(ben, 'Anna, I pause the recording now. Please type your card number.')
   const payment = await pay(rest, roomId, callers, stream, terminal, show)
-  speak(callers, true)
-  await Promise.all(callers.map(({ call }) => call.heard.next(1000)))
+  await speech.say(anna, 'That is my card. Thank you for your help, and goodbye.')
   await Promise.all([...callers.map(({ phone }) => phone), terminal].map(phone => phone.close()))
   await receiver.until(() => (stream.stopped ? true : undefined))
-  const counts = await rest.ok('GET', `/calls/${anna.callId}/streams/${streamId}`)
+  const counts = await rest.until('the stream has ended', async () => {
+    const shown = await rest.ok('GET', `/calls/${anna.callId}/streams/${streamId}`)
+    return shown.status === 'stopped' ? shown : null
+  })
   const recording = await fetchRecording(rest, session)
 
   await findLeaks(payment, callers, stream, rest, recording, show)
   checkStream(stream, counts)
-  checkRecording(recording, callers)
+  checkRecording(recording, lines)
   for (const { name, call } of callers) writeWav(`${name.toLowerCase()}-heard.wav`, [call.heard.samples()])
   writeWav('payment-line-heard.wav', [payment.line.heard.samples()])
   writeWav('stream.wav', tracksOf(stream))
@@ -144,6 +138,7 @@ try {
 }
 await Phone.closeAll()
 await host?.leave()
+await speech.close()
 await receiver.close()
 const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
 show.line()

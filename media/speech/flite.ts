@@ -4,10 +4,10 @@ import { WorkerJobs } from '../worker-jobs.ts'
 import type { FliteAnswer, FliteJob } from './flite-worker.ts'
 import { isEnglish, type Spoken, type TextToSpeech } from './speech-engines.ts'
 
-/** `slt`: a woman; `awb`, `rms`, `kal16`: men; `kal` is the plainest and the quickest. */
+/** `slt`: a woman; `rms`, `awb`, `kal16`: men; `kal` is the plainest and the quickest. */
 export const VOICES = ['slt', 'rms', 'awb', 'kal16', 'kal']
 /** Of whose words the recogniser takes the fewest for others, over a telephone (`bench/RESULTS.md`). */
-const DEFAULT_VOICE = 'awb'
+const DEFAULT_VOICE = 'rms'
 
 /** Sentences that may wait for one thread: some seconds of work; a further one fails. */
 const MAX_WAITING = 50
