@@ -35,12 +35,13 @@ const MAX_TRIES_TAKEN = 3
 const MAX_WAIT_MS = 400
 
 /**
- * Opens the database, a `postgres://` URL or a file of SQLite's (or `:memory:`), and brings its tables up to date. `node`: who
+ * Opens the database, a `postgres://` URL or a file of SQLite's (or `:memory:`, or the image of a file), and brings its tables up to date. `node`: who
  * asks, where several nodes share a database.
  */
-export async function openStore(target: string, node = ONLY_NODE): Promise<Store> {
-  const engine = isPostgres(target) ? 'postgres' : 'sqlite'
-  const db = isPostgres(target) ? postgresDatabase<Database>(target, node) : sqliteDatabase<Database>(target, node)
+export async function openStore(target: string | Buffer, node = ONLY_NODE): Promise<Store> {
+  const isServer = typeof target === 'string' && isPostgres(target)
+  const engine = isServer ? 'postgres' : 'sqlite'
+  const db = isServer ? postgresDatabase<Database>(target, node) : sqliteDatabase<Database>(target, node)
   try {
     const problem = engine === 'postgres' ? await serverProblem(db) : null
     if (problem !== null) throw new Error(problem)
@@ -50,7 +51,7 @@ export async function openStore(target: string, node = ONLY_NODE): Promise<Store
     throw error
   }
   // PostgreSQL syncs with each commit, and many at once, by itself.
-  const log = engine === 'sqlite' && target !== ':memory:' ? new WalSync(target) : null
+  const log = engine === 'sqlite' && typeof target === 'string' && target !== ':memory:' ? new WalSync(target) : null
   return {
     engine,
     db,

@@ -19,11 +19,11 @@ class Dialect extends SqliteDialect {
 }
 
 /**
- * The database in `file`, or a new one in `:memory:`.
+ * The database in `file`, or one in memory: a new one, `:memory:`, or one that begins as the image of a file.
  *
  * `synchronous = NORMAL`: a commit is not synced by itself; what we acknowledge is, by `WalSync`, before the answer.
  */
-export function sqliteDatabase<DB>(file: string, node: string): Kysely<DB> {
+export function sqliteDatabase<DB>(file: string | Buffer, node: string): Kysely<DB> {
   const sqlite = new BetterSqlite3(file)
   sqlite.pragma('journal_mode = WAL')
   sqlite.pragma('synchronous = NORMAL')
