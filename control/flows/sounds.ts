@@ -11,7 +11,7 @@ const MIN_SOUNDS = 4
 const ALSO: Readonly<Record<string, string>> = { yeah: 'yes', yep: 'yes', yup: 'yes', nope: 'no', nah: 'no' }
 
 /** Words whose sound is not worked out again. */
-const MAX_REMEMBERED = 2000
+const MAX_REMEMBERED = 10_000
 
 const DIGITS = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine']
 

@@ -15,6 +15,8 @@ import {
   END_CALL,
 } from './chat-model.ts'
 
+/** The last of what a caller says at once, and what is looked for [characters]. */
+const MAX_SAID = 400
 const TRANSFER = 'transfer_to_'
 const ANYTHING_ELSE = 'Is there anything else I can help you with?'
 const OFFER = 'Shall I put you through to somebody who can help?'
@@ -64,7 +66,7 @@ async function* english(request: ChatRequest, now: DateTime): AsyncGenerator<Cha
   if (newest?.role === 'result') return yield text(spokenResult(newest.output))
   const lines = linesOf(messages, 'customer')
   const scene: Scene = {
-    said: lines.at(-1) ?? '',
+    said: (lines.at(-1) ?? '').slice(-MAX_SAID),
     last: linesOf(messages, 'assistant').at(-1) ?? '',
     earlier: lines.slice(0, -1),
     request,
@@ -159,7 +161,7 @@ function withContext(parts: Part[], earlier: readonly string[]): Part[] {
       (part.words.length === 0 ? !OF_ITS_OWN.test(part.plain) : LEANS.test(part.plain))
     const whole = leans
       ? {
-          plain: part.plain,
+          ...part,
           words: [...new Set([...part.words, ...before!.words])],
           wants: part.wants ?? before!.wants,
         }

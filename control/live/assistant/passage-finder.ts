@@ -8,7 +8,7 @@ import type { ChatRequest } from './chat-model.ts'
 
 const PASSAGES = 4
 /** A knowledge base of so few passages is read as a whole. */
-const WHOLE = 40
+const WHOLE = 24
 /** Passages that have the question's words, or words of like meaning. */
 const RELATED = 24
 /** Words that stand for one of the question's, and how near their meaning is. */

@@ -16,7 +16,11 @@ export interface AskedDay {
 
 const PARTS_OF_DAY: readonly (readonly [RegExp, number])[] = [
   [/\b(at night|in the night|overnight)\b/, 23 * 60],
-  [/\b(this|in the) evening\b/, 19 * 60],
+  [/\b(midnight)\b/, 24 * 60 - 1],
+  [/\bnoon\b/, 12 * 60],
+  [/\bmornings?\b/, 10 * 60],
+  [/\bafternoons?\b/, 15 * 60],
+  [/\bevenings?\b/, 19 * 60],
 ]
 const NUMBERS = 'one two three four five six seven eight nine ten eleven twelve'.split(' ')
 const CLOCK = new RegExp(

@@ -1,11 +1,11 @@
 import { plainWords } from '../../flows/conditions.ts'
 import { remembered } from '../../remembered.ts'
 
-const MAX_REMEMBERED = 5000
+const MAX_REMEMBERED = 20_000
 
 /** Words that say nothing about what a question is about. */
 const STOP_WORDS = new Set(
-  'a about all am an and any anything are as at be been being but by can could did do does doing don t for from had has have having hello hey hi how i if in into is isn it its just ll m me may might much my no not of oh ok okay on one or our out please re s shall should so some something somebody someone such sure tell than that the their them then there these they thing things this those to too u us very ve was we well were what when where whether which while who whom whose why will with would yeah yes yet you your yours yourself really actually maybe kind like also need want know wondering get got give going go come say let here also many long often far exactly roughly about around think guys ask question bit lot sorry thank thanks possible exist happen able another other usually normally still already'.split(
+  'a about all am an and any anything are as at be been being but by can could did do does doing don t for from had has have having hello hey hi how i if in into is isn it its just ll m me may might much my no not of oh ok okay on one or our out please re s shall should so some something somebody someone such sure tell than that the their them then there these they thing things this those to too u us very ve was we well were what when where whether which while who whom whose why will with would yeah yes yet you your yours yourself really actually maybe kind like also need want know wondering get got give going go come say let here also many long often far exactly roughly about around think guys ask question bit lot sorry thank thanks possible exist happen able another other usually normally still already anybody anyone everybody everyone nobody somewhere anywhere everything each per'.split(
     ' ',
   ),
 )
@@ -16,7 +16,7 @@ const PHRASES: readonly (readonly [RegExp, string])[] = [
   [/\be (bike|mail)(s?)\b/g, 'e$1$2'],
   [/\bcheck(ing|ed)? (in|out|up)(s?)\b/g, 'check$2$3'],
   [/\b(front desk|receptionist)\b/g, 'reception'],
-  [/\b(bring|give|take|send|get|money|brought|sent)( \w+)? back\b/g, 'return'],
+  [/\b(bring|bringing|give|giving|take|taking|send|sending|get|money|brought|sent)( \w+){0,2} back\b/g, 'return'],
   [/\bpart exchange\b/g, 'tradein old'],
   [/\btrade in\b/g, 'tradein'],
   [/\bair con(ditioning|ditioner)?\b/g, 'aircon'],
@@ -39,6 +39,10 @@ const PHRASES: readonly (readonly [RegExp, string])[] = [
   [/\bcar park\b|\bpark (my|the|our|a) car\b/g, 'parking'],
   [/\bright now\b|\bat the moment\b|\bcurrently\b/g, 'now'],
   [/\bhow old\b/g, 'age older'],
+  [/\bpick(ed|ing)?( \w+){0,2} up\b|\bpick(ed|ing)? up\b/g, 'collect'],
+  [/\bhouse calls?\b/g, 'home visit'],
+  [/\b(show|turns?|showing|turning) up\b|\b(don t|do not|doesn t|does not|didn t) (come|appear)\b/g, 'noshow'],
+  [/\bcosts? (anything )?extra\b|\bextra (cost|charge|fee)\b/g, 'included'],
   [/\btext message\b/g, 'textmessage message'],
 ]
 
@@ -51,13 +55,45 @@ const SAME = [
   'park parking garage carpark',
   'lift elevator',
   'cheque check',
-  'child children kid kids toddler baby babies infant son daughter boy girl year-old',
+  'child children kid kids toddler baby babies infant son daughter boy girl',
+  'woman women womens lady ladies female',
+  'man men mens gentleman gentlemen gents male',
+  'colour color colouring coloring coloured dye dyed dyeing tint highlights',
+  'haircut cut trim haircuts',
+  'entry entrance admission ticket tickets enter',
+  'giftcard giftcards voucher vouchers coupon coupons',
+  'eat meal meals lunch dinner snack snacks cafe soup sandwich sandwiches dishes hungry',
+  'christmas xmas december holiday holidays',
+  'easter holiday holidays',
+  'noshow miss missed',
+  'remind reminder reminders',
+  'school class classes pupils teacher',
+  'photo photos picture pictures photographs photograph camera filming',
+  'leave left store',
+  'senior seniors pensioner pensioners retired elderly',
+  'toilet toilets restroom bathroom washroom loo',
+  'stay overnight sleep',
+  'medicine medication prescription drugs tablets',
+  'tour tours guided guide',
+  'shop store buy souvenir souvenirs',
+  'quiet noise noisy',
+  'bill check tab',
+  'join member membership sign-up register registration',
+  'hygienist cleaning',
+  'website online internet webpage homepage',
+  'replace replacement swap exchange',
+  'size sizes big large small',
+  'hot warm heating',
+  'cold cool aircon',
+  'doctor physician gp',
+  'result results',
+  'appointment slot visit',
   'warranty guarantee guaranteed',
   'return refund returned refunded exchange unused',
   'cancel cancellation cancelling call-off',
   'bill invoice bills invoices billing',
   'reception lobby desk',
-  'luggage bags bag suitcase suitcases baggage',
+  'luggage bags bag suitcase suitcases baggage backpack rucksack coat coats',
   'pet pets dog dogs cat cats animal animals puppy',
   'wifi wireless internet',
   'taxi cab uber',
@@ -67,7 +103,7 @@ const SAME = [
   'complaint complain complaints unhappy',
   'phone telephone call ring landline',
   'email mail write',
-  'instalment installment instalments installments',
+  'instalment installment instalments installments plan plans',
   'reservation book booking reserve appointment booked reservations reserved appointments',
   'alcohol beer wine liquor alcoholic drinks cocktail cocktails spirits',
   'dessert desserts sweets tiramisu cake',
@@ -101,7 +137,7 @@ const SAME = [
   'cleaning clean cleaned hygienist',
   'whitening whiten bleaching whiter',
   'xray xrays rays',
-  'insurance insured insurer',
+  'insurance insured insurer coverage cover',
   'party event birthday private celebration',
   'meeting conference seminar',
   'allergy allergic allergies nuts nut allergen allergens',
@@ -113,7 +149,7 @@ const SAME = [
   'free gratis complimentary',
   'include included includes including inclusive',
   'staff team people employees',
-  'boss manager owner responsible leads leader director',
+  'boss manager owner responsible leads leader director own owns owned',
   'ready finished done complete',
   'test try trial',
   'helmet lock',
@@ -124,15 +160,14 @@ const SAME = [
   'old age older aged',
   'minimum least smallest',
   'maximum most largest',
-  'wheelchair accessible disabled lift',
+  'wheelchair accessible disabled lift ramp stairs steps stroller pram',
   'towel towels',
-  'charge charged charging electric',
   'number digits',
   'password passcode key',
   'start starts begin begins',
   'month monthly months',
   'student students',
-  'discount reduction cheaper half',
+  'discount reduction cheaper half off percent concession',
   'restaurant dinner eat dining',
   'bring carry',
   'new first',
@@ -191,7 +226,10 @@ export const sameWords = (word: string): string[] =>
 
 /** A text as plain words, with phrases of one meaning as one word. */
 export const phrased = (text: string): string =>
-  PHRASES.reduce((words, [from, to]) => words.replace(from, to), plainWords(text))
+  PHRASES.reduce(
+    (words, [from, to]) => words.replace(from, to),
+    plainWords(text.normalize('NFD').replace(/\p{M}/gu, '').replaceAll('%', ' percent ')),
+  )
     .replace(/ +/g, ' ')
     .trim()
 

@@ -9,22 +9,26 @@ import { timeInWords } from './speakable.ts'
 
 /** Words of every question about when somebody is there. */
 const ABOUT_HOURS =
-  /\b(open|opens|opened|opening|close|closes|closed|closing|shut|hours|until when|till when|how late|are you (guys )?(there|here|in)|anybody (there|here|in)|is (anybody|anyone|somebody)|still there|come (by|in|over|tomorrow|today)|staffed)\b/
+  /\b(open|opens|opened|opening|close|closes|closed|closing|shut|hours|until when|till when|how late|are you (guys )?(there|here|in)|anybody (there|here|in)|is (anybody|anyone|somebody)|still there|come (by|in|over|tomorrow|today)|staffed|(visit|come in|get in|enter)\b.*\b(now|today|tonight|tomorrow|(mon|tues|wednes|thurs|fri|satur|sun)days?))\b/
 const NOT_A_TOPIC =
-  /^(open|opens|opened|opening|close|closes|closed|closing|shut|hours?|business|shop|store|place|practice|office|clinic|today|tonight|tomorrow|now|night|morning|afternoon|evening|weekends?|weekdays?|(mon|tues|wednes|thurs|fri|satur|sun)days?|day|time|time|week|late|early|until|when|always|currently|still|call|reach|people|drop|by|pm|am|\d+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|noon|clock|usually|normally|stop|person|personally|visit|see|around|already)$/
+  /^(open|opens|opened|opening|close|closes|closed|closing|shut|hours?|business|shop|store|place|practice|office|clinic|salon|museum|studio|gallery|bakery|pharmacy|library|branch|visit|come|today|tonight|tomorrow|now|night|morning|afternoon|evening|weekends?|weekdays?|(mon|tues|wednes|thurs|fri|satur|sun)days?|day|time|time|week|late|early|until|when|always|currently|still|call|reach|people|drop|by|pm|am|\d+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|noon|midnight|clock|usually|normally|stop|person|personally|visit|see|around|already)$/
 const YES_NO =
   /^(is|are|do|does|can|could|will|would|may|so you|you)\b|^(?!when|what|how|until).*\bopen (on|at|today|now|tomorrow)\b/
 /** Who asks so means this moment. */
 const OPEN_NOW = /^(is|are) (you|the|this|your)( \w+){0,3} open$/
+/** Where a business opens that has no hours of its own. */
+const FRONT = /^(reception|desk|customer|counter|surgery|office|support|team)$/
 /** A topic is at home in these hours when they speak of so much of it. */
 const MIN_TOPIC = 0.5
+/** Another sentence may speak of them this much more. */
+const SLACK = 0.03
 const MAX_SENTENCES = 3
 
 /** Sentences that tell the hours of one thing. */
 interface Hours {
   /** Empty: of the business itself. */
   topic: string[]
-  facts: { fact: Fact; rules: DayRule[] }[]
+  facts: { fact: Fact; rules: readonly DayRule[] }[]
 }
 
 /** An answer out of opening hours; null: the question is not about them, or they do not tell. */
@@ -36,7 +40,7 @@ export function hoursAnswer(part: Part, facts: readonly Fact[], now: DateTime): 
   const hours = hoursOf(topic, part, facts)
   if (hours === null) return null
   if (asked === null) return verbatim(hours.facts.map(({ fact }) => fact))
-  return dayAnswer(hours, asked, { isYesNo: YES_NO.test(part.plain), now })
+  return dayAnswer(hours, asked, { isYesNo: YES_NO.test(part.plain), now, facts })
 }
 
 const verbatim = (facts: readonly Fact[]): string =>
@@ -50,6 +54,7 @@ function hoursOf(topic: string[], part: Part, facts: readonly Fact[]): Hours | n
   if (topic.length === 0) {
     return (
       all.find(({ topic: of }) => of.length === 0) ??
+      all.find(({ topic: of }) => of.some(word => FRONT.test(word))) ??
       all.find(
         ({ facts: [first] }) => (first?.rules.length ?? 0) > 1 && first?.rules.every(({ days }) => days.length < 7),
       ) ??
@@ -58,7 +63,7 @@ function hoursOf(topic: string[], part: Part, facts: readonly Fact[]): Hours | n
   }
   const ranked = rank({ ...part, words: topic, wants: null }, facts)
   const best = ranked.find(({ fact }) => all.some(hours => hours.facts.some(entry => entry.fact === fact)))
-  if (best === undefined || best.coverage < MIN_TOPIC || best.coverage < (ranked[0]?.coverage ?? 0) - 0.1) return null
+  if (best === undefined || best.coverage < MIN_TOPIC || best.coverage < (ranked[0]?.coverage ?? 0) - SLACK) return null
   return all.find(hours => hours.facts.some(({ fact }) => fact === best.fact)) ?? null
 }
 
@@ -99,6 +104,7 @@ function topicOf(text: string): string[] {
 }
 
 interface Manner {
+  facts: readonly Fact[]
   isYesNo: boolean
   now: DateTime
 }
@@ -106,7 +112,7 @@ interface Manner {
 function dayAnswer(hours: Hours, asked: AskedDay, manner: Manner): string | null {
   const rules = hours.facts.flatMap(entry => entry.rules)
   const told = asked.days.map(day => ({ day, spans: spansOn(rules, day) })).filter(({ spans }) => spans !== null)
-  if (told.length === 0) return verbatim(hours.facts.map(({ fact }) => fact))
+  if (told.length === 0) return undecided(hours, asked, manner.facts)
   const isOurs = hours.topic.length === 0
   if (told.every(({ spans }) => spans!.length === 0)) return closedAnswer(hours, rules, asked, manner)
   const sentences = verbatim(
@@ -116,7 +122,7 @@ function dayAnswer(hours: Hours, asked: AskedDay, manner: Manner): string | null
       )
       .map(({ fact }) => fact),
   )
-  if (asked.minutes !== null && asked.days.length === 1) {
+  if (manner.isYesNo && asked.minutes !== null && asked.days.length === 1) {
     const inside = isWithin(told[0]!.spans!, asked.minutes)
     if (inside === null) return sentences
     if (!inside) return asked.isNow || !isOurs ? notNow(hours, rules, asked, manner, sentences) : `No. ${sentences}`
@@ -139,6 +145,13 @@ function dayAnswer(hours: Hours, asked: AskedDay, manner: Manner): string | null
       )
   }
   return `${manner.isYesNo ? 'Yes. ' : ''}${sentences}`
+}
+
+/** Hours that say nothing of the day: what else is told of it, or the hours as they stand. */
+function undecided(hours: Hours, asked: AskedDay, facts: readonly Fact[]): string {
+  const names = asked.days.map(day => DAY_NAMES[day]!)
+  const naming = facts.filter(({ text }) => names.some(name => text.includes(name)))
+  return verbatim(naming.length > 0 ? naming.slice(0, 2) : hours.facts.map(({ fact }) => fact))
 }
 
 const ruleFor = (rules: readonly DayRule[], day: number): DayRule | null => {

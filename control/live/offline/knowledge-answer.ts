@@ -10,22 +10,28 @@ const MIN_COVERAGE = 0.5
 const MIN_COVERAGE_OTHER_KIND = 0.75
 /** The same of the word that tells most. */
 const MIN_HEAD = 0.45
+/** Where no word is the same, the likeness must be greater. */
+const MIN_STRONGEST = 0.68
+const MIN_COVERAGE_BY_LIKENESS = 0.58
 /** With so much of it spoken of, one strange word is left aside. */
 const MIN_COVERAGE_WITHOUT_HEAD = 0.55
 const TIME_BONUS = 0.1
+/** Who asks how much wants a number. */
+const STRICT: ReadonlySet<Kind> = new Set<Kind>(['money', 'number', 'distance', 'duration', 'time'])
 /** A second sentence that fits nearly as well is said too. */
-const NEARLY = 0.95
+const NEARLY = 0.9
 /** A sentence that begins so needs the one before it, and the other way round. */
 const GOES_ON = /^(it|they|this|that|these|those|there|then|otherwise|after that|in that case|he|she)\b/i
 
 /** The least for a number or an address of the kind that was asked for: there are few. */
 const MIN_COVERAGE_CONTACT = 0.3
 /** The business, by whatever name. */
-const ITSELF = /^(shop|store|place|practice|office|clinic|restaurant|hotel|business|company|exactly|based|now)$/
+const ITSELF =
+  /^(shop|store|place|practice|office|clinic|restaurant|hotel|business|company|salon|museum|studio|school|gallery|cafe|bar|bakery|pharmacy|garage|gym|library|theatre|cinema|bank|building|branch|firm|agency|surgery|exactly|based|now)$/
 
 /** Where what is asked for stands when nothing else is asked: `what's your number`, `where are you`. */
 const CONTACT: Readonly<Partial<Record<Kind, RegExp>>> = {
-  place: /\b(address|find us|located|situated|we are (at|in|on))\b/i,
+  place: /\b([Aa]ddress|[Ff]ind us|located|situated|[Ww]e are (at|in|on)\b|(is|are) (at|in|on) (the )?[A-Z\d])/,
   phone: /\b(phone|telephone|call|reach)\b/i,
   email: /@/,
 }
@@ -47,8 +53,10 @@ export function knowledgeAnswer(part: Part, facts: readonly Fact[], now: DateTim
 /** Where a time is named, sentences with times come first, of those that speak as much of it. */
 const timedScore = ({ fact, score }: Ranked): number => score + (fact.kinds.has('time') ? TIME_BONUS : 0)
 
-function fits({ fact, coverage, head }: Ranked, { wants }: Part): boolean {
-  if (wants !== null && !isOfKind(fact.kinds, wants)) return coverage >= MIN_COVERAGE_OTHER_KIND && head >= MIN_HEAD
+function fits({ fact, coverage, head, strongest }: Ranked, { wants }: Part): boolean {
+  if (wants !== null && !isOfKind(fact.kinds, wants))
+    return !STRICT.has(wants) && coverage >= MIN_COVERAGE_OTHER_KIND && head >= MIN_HEAD
+  if (strongest < MIN_STRONGEST && coverage < MIN_COVERAGE_BY_LIKENESS) return false
   return coverage >= (head >= MIN_HEAD ? MIN_COVERAGE : MIN_COVERAGE_WITHOUT_HEAD)
 }
 

@@ -25,18 +25,18 @@ const KINDS: readonly (readonly [Kind, RegExp])[] = [
   [
     'money',
     new RegExp(
-      String.raw`[€$£]\s?\d|${NUMBER}\s(euros?|dollars?|pounds?|cents?|pence|bucks|percent)\b|\bfree\b|\bpay half\b|\bcosts?\b.*${NUMBER}|\bno charge\b`,
+      String.raw`[€$£]\s?\d|${NUMBER}\s(euros?|dollars?|pounds?|cents?|pence|bucks|percent)\b|\bfree\b|\bpay half\b|\d ?%|\bcosts?\b.*${NUMBER}|\bno charge\b`,
       'i',
     ),
   ],
   [
     'time',
-    /\b\d{1,2}(:\d\d)? ?([ap]\.?m\b)|\b\d{1,2}:\d\d\b|\b(mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(noon|midnight|closed|hours|daily|weekdays|weekends?|open|opens|morning|evening|day and night|around the clock)\b|\bthird of\b|\buntil\b|\b(before|after)\b/i,
+    /\b\d{1,2}(:\d\d)? ?([ap]\.?m\b)|\b\d{1,2}:\d\d\b|\b(mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(noon|midnight|closed|hours|daily|weekdays|weekends?|open|opens|morning|evening|day and night|around the clock)\b|\bthird of\b|\buntil\b|\b(before|after|on the day|due)\b/i,
   ],
   [
     'duration',
     new RegExp(
-      String.raw`${NUMBER}[- ](to ${NUMBER} )?(working |business )?(minutes?|hours?|days?|weeks?|months?|years?)\b|\b(same day|immediately|while you wait|at once|since \d{4})\b`,
+      String.raw`${NUMBER}[- ](to ${NUMBER} )?(working |business )?(minutes?|hours?|days?|weeks?|months?|years?)\b|\b(an? (hour|day|week|month|year)|half an hour|same day|immediately|while you wait|at once|since \d{4})\b`,
       'i',
     ),
   ],
@@ -46,7 +46,7 @@ const KINDS: readonly (readonly [Kind, RegExp])[] = [
   ],
   ['phone', /(?:\+|\b|\()\d[\d ()-]{6,}\d\b/],
   ['email', /@/],
-  ['person', /\b(Dr|Mr|Mrs|Ms)\.|\b(manager|owner|our hygienist|team|doctor)\b|\bis [A-Z][a-z]+\b/],
+  ['person', /\b(Dr|Mr|Mrs|Ms)\.|\b(manager|owner|our hygienist|team|doctor)\b|\b(is|are) [A-Z][a-z]+\b/],
   ['distance', /\b(miles?|kilomet\w+|km|minutes? (on foot|walk|drive)|minute walk)\b/i],
   ['number', new RegExp(String.raw`\b${NUMBER}\b`, 'i')],
 ]

@@ -1,4 +1,7 @@
-import { plainWords } from '../../flows/conditions.ts'
+import { remembered } from '../../remembered.ts'
+
+/** Sentences that are not read again. */
+const MAX_REMEMBERED = 2000
 
 export const DAY_NAMES = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'] as const
 const WEEKDAYS = [0, 1, 2, 3, 4]
@@ -26,7 +29,8 @@ const HOURS: Readonly<Record<string, number>> = Object.fromEntries(
 )
 const TIME = String.raw`(?:(\d{1,2}|${Object.keys(HOURS).join('|')})(?: ?[:.] ?(\d\d)| (thirty|fifteen|forty-five))?(?: o'?clock)?(?: ?([ap])\.?m\b\.?| in the (morning|afternoon|evening)| at (night))?|(noon|midday|midnight))`
 const DAY = String.raw`(mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?s?\b\.?`
-const ALWAYS = /\b(day and night|around the clock|24 hours|24\/7|twenty-four hours)\b/
+const ALWAYS =
+  /\b(day and night|around the clock|(open|here) (24|twenty-four) hours|(24|twenty-four) hours a day|24\/7|at any hour)\b/
 const PATTERNS: readonly (readonly [RegExp, (found: RegExpExecArray) => Token | null])[] = [
   [ALWAYS, () => ({ kind: 'span', span: { from: 0, to: MIDNIGHT } })],
   [
@@ -119,11 +123,18 @@ function tokensOf(text: string): Token[] {
   return tokens
 }
 
+/** Hours of a part of the year are read out, not worked with. */
+const SEASON =
+  /\b(January|February|March|April|June|July|August|September|October|November|December|in summer|in winter|school holidays)\b/
+const ONCE_A_MONTH =
+  /(,? (and|but) )?(until [^,]+ |from [^,]+ )?on the (first|second|third|fourth|last) \w+ (of|in) (the|each|every) month/i
+
 /** The opening hours that a sentence tells; empty: none. */
-export function hoursIn(sentence: string): DayRule[] {
+export const hoursIn = remembered(MAX_REMEMBERED, (sentence): readonly DayRule[] => {
   // One clause after the other: `… from ten to six; it does not work on Saturdays`.
-  return sentence.split(/;/).flatMap(clause => rulesOf(tokensOf(clause)))
-}
+  if (SEASON.test(sentence)) return []
+  return sentence.split(/;/).flatMap(clause => rulesOf(tokensOf(clause.replace(ONCE_A_MONTH, ''))))
+})
 
 function rulesOf(tokens: Token[]): DayRule[] {
   const rules: DayRule[] = []
@@ -145,6 +156,8 @@ function rulesOf(tokens: Token[]): DayRule[] {
     if (token.kind === 'days') {
       open = hasRule ? token.days : [...open, ...token.days]
       hasRule = false
+    } else if (token.kind === 'closed' && open.length === 0) {
+      // `Closed for renovation`, `closed on 24 December`: no day of the week.
     } else {
       add(open.length === 0 ? EVERY_DAY : open, token)
       hasRule = true
@@ -162,5 +175,3 @@ export function spansOn(rules: readonly DayRule[], day: number): Span[] | null {
   const fewest = Math.min(...naming.map(({ days: list }) => list.length))
   return naming.findLast(({ days: list }) => list.length === fewest)!.spans
 }
-
-export const isClosedWord = (said: string): boolean => /\b(close|closes|closed|closing|shut)\b/.test(plainWords(said))

@@ -7,9 +7,14 @@ export interface Part {
   plain: string
   /** What it is about. */
   words: string[]
+  /** Those of `words` that were said before the question itself: `my flight lands late, can I …`. */
+  remark: ReadonlySet<string>
   /** The kind of answer that is asked for; null: any. */
   wants: Kind | null
 }
+
+/** Each is held against each word of the documents. */
+const MAX_WORDS = 12
 
 const FILLERS =
   /\b(um+|uh+|erm?|ah+|hmm+|you know|i mean|i was wondering( if| whether)?|i just wanted to (know|ask)|i wanted to (know|ask)|i d like to know|i would like to know|(can|could|would) you (please )?tell me|(please )?tell me|do you know|i have a question|quick question|if you don t mind|excuse me|yeah hi|by the way|for like|like for|kind of|sort of|just|actually|basically|please)\b/g
@@ -43,7 +48,7 @@ const WANTS: readonly (readonly [RegExp, Kind])[] = [
     /^(and )?where\b|\bwhere (is|are|exactly|can|do|s|abouts)\b|\bwhat (is|s) (the|your) address\b|\bwhich floor\b|\byour address\b|\bhow do i (get|find)\b|\blocated\b|\bdirections\b/,
     'place',
   ],
-  [/^who\b|\bwho (is|does|can|s|do)\b/, 'person'],
+  [/^what (is|are|s) .*\b(called|names?)\b|^who\b|\bwho (is|does|can|s|do)\b/, 'person'],
   [/\bhow (many|old|big|large|much)\b/, 'number'],
 ]
 
@@ -69,7 +74,7 @@ const MARKERS: Readonly<Partial<Record<Kind, readonly string[]>>> = {
   duration: ['quickly', 'soon', 'fast', 'quick', 'take', 'takes', 'time'],
   time: ['time', 'late', 'early', 'until', 'latest', 'day'],
   place: ['find', 'located', 'location', 'address', 'situated', 'directions'],
-  person: ['responsible'],
+  person: ['responsible', 'called', 'name', 'names'],
   distance: ['away'],
   number: ['many', 'much'],
 }
@@ -115,5 +120,16 @@ function partOf(plain: string): Part {
   const wants = WANTS.find(([pattern]) => pattern.test(plain))?.[1] ?? null
   const markers = wants === null ? [] : (MARKERS[wants] ?? [])
   const words = tellingWords(plain).filter(word => !markers.includes(word) && !isStopWord(word))
-  return { plain, words: [...new Set(words)], wants }
+  return { plain, words: [...new Set(words)].slice(0, MAX_WORDS), remark: remarkOf(plain, words), wants }
+}
+
+/** The words before the last place where a question begins; none where the question has no words of its own. */
+function remarkOf(plain: string, words: readonly string[]): ReadonlySet<string> {
+  const begins = plain.search(
+    new RegExp(String.raw`(?<=^(?:i|my|we|our|there|the|it)\b.* )${STARTS} (?:i|you|we|it|the|that|they|there)\b`),
+  )
+  if (begins < 0) return new Set()
+  const own = tellingWords(plain.slice(begins))
+  const before = words.filter(word => !own.includes(word))
+  return new Set(before.length === words.length ? [] : before)
 }

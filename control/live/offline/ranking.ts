@@ -7,7 +7,7 @@ import { nearness, rankOf } from './word-vectors.ts'
 /** Words this near in meaning begin to count, and count fully at the other end. */
 const NEAR = { from: 0.42, to: 0.95 }
 /** What a match counts that is not the word itself. */
-const COUNTS = { stem: 1, same: 0.9, near: 0.75, sound: 0.7, heading: 0.75, before: 0.35 }
+const COUNTS = { stem: 1, same: 0.9, near: 0.75, sound: 0.7, heading: 0.85, before: 0.35, pronoun: 0.8, compound: 0.6 }
 /** Two words that sound as alike as this are one, misheard. */
 const ALIKE = 0.2
 /** Verbs of every offer and every wish: they tell little. */
@@ -20,7 +20,16 @@ const LIGHT = new Set(
 const NUMBER =
   /^(\d+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand)$/
 const LIGHT_WEIGHT = 0.25
+const REMARK_WEIGHT = 0.5
 const UNKNOWN_WEIGHT = 0.9
+/** A match of a word in the sentence itself, not in its heading. */
+const MIN_OWN = 0.4
+/** A sentence in the middle of a paragraph that only the heading speaks for. */
+const ONLY_BY_HEADING = 0.6
+const ALIEN_WEIGHT = 0.6
+const ALIEN_MALUS = 0.07
+/** Of two sentences that speak as much of it, the one that speaks of little else. */
+const PRECISION = 0.15
 /** What the kind of answer that was asked for is worth. */
 const KIND_BONUS = 0.25
 const KIND_MALUS = 0.3
@@ -31,6 +40,8 @@ export interface Ranked {
   coverage: number
   /** The same for the word that tells most. */
   head: number
+  /** The best that any word of the question has in common with it. */
+  strongest: number
   score: number
 }
 
@@ -52,17 +63,28 @@ export function rank(part: Part, facts: readonly Fact[]): Ranked[] {
   }
   const wanted = joined(part.words, facts).map((word): Wanted => {
     const found = frequency(word)
-    return { word, weight: weightOf(word, found), matches: new Map(), isKnown: found > 0 }
+    const weight = weightOf(word, found) * (part.remark.has(word) ? REMARK_WEIGHT : 1)
+    return { word, weight, matches: new Map(), isKnown: found > 0 }
   })
   const sum = wanted.reduce((total, { weight }) => total + weight, 0)
   const heaviest = Math.max(0, ...wanted.map(({ weight }) => weight))
+  const aliens = wanted.filter(word => word.weight >= ALIEN_WEIGHT && isAlien(word, facts)).length
   return facts
     .map((fact, at) => {
       const before = facts[at - 1]?.paragraph === fact.paragraph ? facts[at - 1]! : null
       const matches = wanted.map(word => ({ weight: word.weight, match: matchOf(word, fact, before) }))
-      const coverage = sum === 0 ? 0 : matches.reduce((total, { weight, match }) => total + weight * match, 0) / sum
+      const spoken = sum === 0 ? 0 : matches.reduce((total, { weight, match }) => total + weight * match, 0) / sum
+      const isLead = before === null || PRONOUN.test(fact.text) || wanted.some(word => ownMatch(word, fact) >= MIN_OWN)
+      const coverage = (isLead ? spoken : spoken * ONLY_BY_HEADING) - ALIEN_MALUS * aliens
       const head = Math.max(0, ...matches.filter(({ weight }) => weight === heaviest).map(({ match }) => match))
-      return { fact, coverage, head, score: coverage + kindScore(part, fact) }
+      const strongest = Math.max(0, ...matches.map(({ match }) => match))
+      return {
+        fact,
+        coverage,
+        head,
+        strongest,
+        score: coverage + kindScore(part, fact) + PRECISION * precision(wanted, fact),
+      }
     })
     .sort((a, b) => b.score - a.score)
 }
@@ -86,16 +108,34 @@ function weightOf(word: string, frequency: number): number {
   if (LIGHT.has(word) || LIGHT.has(stem(word)) || NUMBER.test(word)) return LIGHT_WEIGHT
   const at = rankOf(word)
   const general = at === null ? UNKNOWN_WEIGHT : Math.min(1, Math.max(0.35, Math.log10(at + 10) / 4))
-  return general / (1 + 0.08 * Math.max(0, frequency - 1))
+  return general / (1 + 0.15 * Math.max(0, frequency - 1))
 }
+
+/** A known word that nothing in the documents comes near: they are about something else. */
+const isAlien = (wanted: Wanted, facts: readonly Fact[]): boolean =>
+  rankOf(wanted.word) !== null &&
+  facts.every(fact => ownMatch(wanted, fact) < MIN_OWN && exactMatch(wanted.word, fact.headingWords) === 0)
+
+/** How much of the sentence was asked for. */
+const precision = (wanted: readonly Wanted[], fact: Fact): number =>
+  fact.words.filter(other => wanted.some(word => wordMatch(word, other) >= MIN_OWN)).length /
+  Math.max(4, fact.words.length)
+
+function ownMatch(wanted: Wanted, fact: Fact): number {
+  if (fact.stems.has(stem(wanted.word))) return COUNTS.stem
+  return Math.max(0, ...fact.words.map(other => wordMatch(wanted, other)))
+}
+
+/** A sentence that begins so speaks of what stands before it. */
+const PRONOUN = /^(it|they|this|these|he|she)\b/i
 
 function matchOf(wanted: Wanted, fact: Fact, before: Fact | null): number {
   const { word } = wanted
-  if (fact.stems.has(stem(word))) return COUNTS.stem
-  const own = Math.max(0, ...fact.words.map(other => wordMatch(wanted, other)))
+  const own = ownMatch(wanted, fact)
   if (own >= COUNTS.heading) return own
   const heading = COUNTS.heading * exactMatch(word, fact.headingWords)
-  const context = before === null ? 0 : COUNTS.before * exactMatch(word, before.words)
+  const near = PRONOUN.test(fact.text) ? COUNTS.pronoun : COUNTS.before
+  const context = before === null ? 0 : near * exactMatch(word, before.words)
   return Math.max(own, heading, context)
 }
 
@@ -107,9 +147,18 @@ function wordMatch({ word, matches, isKnown }: Wanted, other: string): number {
   if (known !== undefined) return known
   const match = areSame(word, other)
     ? COUNTS.same
-    : Math.max(nearMatch(word, other), isKnown ? 0 : soundMatch(word, other))
+    : stem(word) === stem(other)
+      ? COUNTS.stem
+      : Math.max(compoundMatch(word, other), nearMatch(word, other), isKnown ? 0 : soundMatch(word, other))
   matches.set(other, match)
   return match
+}
+
+/** `hair` in `hairdressers`. */
+function compoundMatch(word: string, other: string): number {
+  const [a, b] = [stem(word), stem(other)]
+  if (Math.min(a.length, b.length) < 4) return 0
+  return b.startsWith(a) || a.startsWith(b) || b.endsWith(a) ? COUNTS.compound : 0
 }
 
 function nearMatch(word: string, other: string): number {
@@ -119,9 +168,10 @@ function nearMatch(word: string, other: string): number {
 }
 
 function soundMatch(word: string, other: string): number {
-  if (word.length < 4 || other.length < 4) return 0
+  if (word.length < 4 || other.length < 4 || Math.abs(word.length - other.length) > 2) return 0
   const distance = soundDistance(word, other)
-  return distance !== null && distance <= ALIKE ? COUNTS.sound * (1 - distance) : 0
+  if (distance === null || distance > ALIKE || (distance > 0 && word[0] !== other[0])) return 0
+  return COUNTS.sound * (1 - distance)
 }
 
 function kindScore({ wants }: Part, { kinds }: Fact): number {

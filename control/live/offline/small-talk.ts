@@ -103,7 +103,13 @@ const FILLER = /\b(um+|uh+|erm?|ah|oh|well|so|okay|ok|please|just|like|you know|
 
 /** What is done by these plain words; null: something is asked or told. */
 export function actOf(plain: string): Act | null {
-  const tries = [plain, strip(plain.replace(FILLER, ' ')), strip(plain.replace(FILLER, ' ').replace(POLITE, ' '))]
+  const short = strip(plain.replace(FILLER, ' '))
+  const tries = [
+    plain,
+    short,
+    strip(short.replace(POLITE, ' ')),
+    strip(short.replace(POLITE, ' ').replace(PLEASED, ' ')),
+  ]
   for (const words of tries) {
     if (words === '') continue
     const found = ACTS.find(([pattern]) => pattern.test(words))
@@ -113,4 +119,5 @@ export function actOf(plain: string): Act | null {
 }
 
 const POLITE = /\b(hello|hi|hey|sorry|thanks|thank you|there|very much|hm+|yes|yeah)\b/g
+const PLEASED = /\b(great|perfect|cheers|alright|right|good|lovely|wonderful|fine)\b/g
 const strip = (words: string): string => words.replace(/ +/g, ' ').trim()

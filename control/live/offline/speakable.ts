@@ -67,7 +67,7 @@ const SPOKEN: readonly (readonly [RegExp, (...found: string[]) => string])[] = [
   ],
   [/(\d|[ap]m)\s?[-–—]\s?(?=[€$£]?\d)/gi, (_, before = '') => `${before} to `],
   [
-    /\b(\d{1,2}):(\d\d)\s?([aApP])\.?[mM]\b(?:\.(?=\s[a-z]))?/g,
+    /\b(\d{1,2})[:.](\d\d)\s?([aApP])\.?[mM]\b(?:\.(?=\s[a-z]))?/g,
     (_, hour = '', minute = '', half = '') => clockInWords(hour, minute, half),
   ],
   [/\b(\d{1,2})\s?([aApP])\.?[mM]\b(?:\.(?=\s[a-z]))?/g, (_, hour = '', half = '') => clockInWords(hour, '00', half)],
