@@ -4,6 +4,8 @@ const RATE_HZ = 8000
 const FRAME = 160
 /** Odd, so that the delay is whole: half of it is one frame. */
 const TAPS = 2 * FRAME + 1
+/** What the line holds, begun frames included. */
+const LINE_FRAMES = Math.ceil((TAPS - 1 + FRAME) / FRAME)
 /** What keypads use with 2.5 % to each side, and half of a flank [Hz]. */
 const FLANK_HZ = 45
 const BANDS_HZ = [
@@ -27,12 +29,24 @@ export const STOP_DELAY_FRAMES = 1
 export class KeypadStop {
   readonly #line = new Float64Array(TAPS - 1 + FRAME)
   #noise = 1
+  /** Frames of digital silence in a row. */
+  #silent = LINE_FRAMES
 
   /** They may be the same array. */
   process(input: Frame, output: Frame): void {
     const line = this.#line
     line.copyWithin(0, FRAME)
-    for (let i = 0; i < FRAME; i++) line[TAPS - 1 + i] = input[i]!
+    let isSilent = true
+    for (let i = 0; i < FRAME; i++) {
+      line[TAPS - 1 + i] = input[i]!
+      if (input[i] !== 0) isSilent = false
+    }
+    this.#silent = isSilent ? this.#silent + 1 : 0
+    // Most of those in a room say nothing most of the time.
+    if (this.#silent >= LINE_FRAMES) {
+      output.fill(0)
+      return
+    }
     for (let i = 0; i < FRAME; i++) {
       let sum = COEFFICIENTS[TAPS >> 1]! * line[i + (TAPS >> 1)]!
       // Symmetric: two samples share a factor.

@@ -22,7 +22,7 @@ const RESUME = 260
 /** So late nothing is a key of the payment any more. */
 const CALM = RESUME + 150
 const END = CALM + 60
-const SEEDS = 20
+const SEEDS = 10
 
 const test = suite('media/engine: keys of a pause')
 
@@ -157,5 +157,40 @@ for (const [name, consumer] of Object.entries(CONSUMERS)) {
     { timeoutMs: 120_000 },
   )
 }
+
+/** A key that begins so long before the resume, and takes so long to come, ends a menu that waits, or does not. */
+async function lateKey(way: Way, beforeMs: number, delayMs: number): Promise<{ keys: string; collected: string }> {
+  const world = await makeWorld(1, () => null)
+  const { engine, farEnds } = world
+  const press: Press = { key: '7', from: RESUME - beforeMs / 20, ticks: 5, way }
+  const typist = new Typist(engine, CALLER, farEnds[CALLER]!, [press])
+  typist.delayOf = (_tick, what) => (what === 'audio' ? 30 : delayMs)
+  await engine.engine.collect(entry(CALLER, { maxDigits: 1, firstDigitTimeoutMs: 60_000 }))
+  play({ ...world, typists: [typist] })
+  const keys = engine.of('leg.dtmf').map(({ key }) => key)
+  await engine.close()
+  rmSync(world.dir, { recursive: true })
+  return {
+    keys: keys.join(''),
+    collected: engine
+      .of('leg.collected')
+      .map(({ digits }) => digits)
+      .join(''),
+  }
+}
+
+test('a key of the pause that comes long after the resume is masked, and nobody gets it', async () => {
+  for (const delayMs of [290, 450, 900, 2000]) {
+    assert.equal(await lateKey('event', 100, delayMs), { keys: '*', collected: '' }, `event, ${delayMs} ms`)
+  }
+  for (const delayMs of [290, 600, 1600]) {
+    assert.equal(await lateKey('info', 100, delayMs), { keys: '*', collected: '' }, `INFO, ${delayMs} ms`)
+  }
+})
+
+test('a key that is pressed a while after the pause is a key again', async () => {
+  assert.equal(await lateKey('event', -1200, 60), { keys: '7', collected: '7' })
+  assert.equal(await lateKey('info', -2200, 60), { keys: '7', collected: '7' })
+})
 
 test.run()

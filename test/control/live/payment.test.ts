@@ -5,6 +5,7 @@ import { until } from '../calls-world.ts'
 import { callOf, type LiveWorld, makeFlow, makeLiveWorld } from './live-world.ts'
 
 const test = suite('control/live/payment')
+const SLOW = { timeoutMs: 60_000 }
 
 const to = (next: string, value?: string) => ({
   condition: value === undefined ? { kind: 'always' } : { kind: 'outcome', value },
@@ -77,53 +78,57 @@ test('a payment line is connected and capture is paused by one command, whoever 
   await world.close()
 })
 
-test('whenever control dies, the payment line is never with the caller without its pause', async () => {
-  // Before the line answers; after it has, with the command lost; with the command done and its reply lost; while they talk.
-  const deaths: ((paying: Paying) => Promise<void>)[] = [
-    async ({ world, line }) => {
-      await world.restart()
-      world.media.pickUp(line)
-    },
-    async ({ world, line }) => {
-      world.media.overrides.set('leg.move', () => 'silence')
-      world.media.pickUp(line)
-      await world.media.command('leg.move', line)
-      world.media.overrides.clear()
-      await world.restart()
-    },
-    async ({ world, line }) => {
-      const { media } = world
-      media.overrides.set('leg.move', () => {
-        media.overrides.clear()
-        void world.restart()
-        return undefined
-      })
-      media.pickUp(line)
-    },
-    async paying => {
-      paying.world.media.pickUp(paying.line)
+test(
+  'whenever control dies, the payment line is never with the caller without its pause',
+  async () => {
+    // Before the line answers; after it has, with the command lost; with the command done and its reply lost; while they talk.
+    const deaths: ((paying: Paying) => Promise<void>)[] = [
+      async ({ world, line }) => {
+        await world.restart()
+        world.media.pickUp(line)
+      },
+      async ({ world, line }) => {
+        world.media.overrides.set('leg.move', () => 'silence')
+        world.media.pickUp(line)
+        await world.media.command('leg.move', line)
+        world.media.overrides.clear()
+        await world.restart()
+      },
+      async ({ world, line }) => {
+        const { media } = world
+        media.overrides.set('leg.move', () => {
+          media.overrides.clear()
+          void world.restart()
+          return undefined
+        })
+        media.pickUp(line)
+      },
+      async paying => {
+        paying.world.media.pickUp(paying.line)
+        await until(() => isConnected(paying))
+        await paying.world.restart()
+      },
+    ]
+    for (const death of deaths) {
+      const paying = await payingCall()
+      let wasBare = false
+      const watch = setInterval(() => {
+        wasBare ||= isConnected(paying) && !isPaused(paying)
+      }, 1)
+      await death(paying)
       await until(() => isConnected(paying))
-      await paying.world.restart()
-    },
-  ]
-  for (const death of deaths) {
-    const paying = await payingCall()
-    let wasBare = false
-    const watch = setInterval(() => {
-      wasBare ||= isConnected(paying) && !isPaused(paying)
-    }, 1)
-    await death(paying)
-    await until(() => isConnected(paying))
-    await paying.world.media.committed()
-    assert.ok(isPaused(paying))
-    assert.ok(movesOf(paying).every(({ payment }) => payment !== undefined))
-    clearInterval(watch)
-    assert.not(wasBare)
-    paying.world.media.hangUp(paying.line)
-    assert.is(await endOf(paying), 'paid')
-    await paying.world.close()
-  }
-})
+      await paying.world.media.committed()
+      assert.ok(isPaused(paying))
+      assert.ok(movesOf(paying).every(({ payment }) => payment !== undefined))
+      clearInterval(watch)
+      assert.not(wasBare)
+      paying.world.media.hangUp(paying.line)
+      assert.is(await endOf(paying), 'paid')
+      await paying.world.close()
+    }
+  },
+  SLOW,
+)
 
 test('a payment that its pause has run out on, or that broke off, has failed', async () => {
   for (const reason of ['max_duration', 'rtp_timeout'] as const) {
