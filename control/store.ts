@@ -14,6 +14,18 @@ export type Trx = Transaction<Database>
 
 export type Engine = 'sqlite' | 'postgres'
 
+/** Something that a transaction has written and told of: an event's type and object. */
+export interface Fact {
+  type: string
+  object: object
+}
+
+/** What each transaction under way has told of so far. */
+const FACTS = new WeakMap<object, Fact[]>()
+
+/** To be told to `store.committed` once the transaction has committed; what is rolled back is told to nobody. */
+export const noteFact = (trx: Trx, fact: Fact): void => void FACTS.get(trx)?.push(fact)
+
 export interface Store {
   readonly engine: Engine
   readonly db: Kysely<Database>
@@ -23,6 +35,8 @@ export interface Store {
    * had, `run` is rolled back and called again, so it does nothing but query.
    */
   transaction<T>(run: (trx: Trx) => Promise<T>): Promise<T>
+  /** Who hears what transactions of this process have committed; must not throw. */
+  readonly committed: Set<(facts: readonly Fact[]) => void>
   /** Resolves when everything committed before the call outlives a power cut; to be awaited before a write is acknowledged. */
   durable(): Promise<void>
   close(): Promise<void>
@@ -52,14 +66,23 @@ export async function openStore(target: string | Buffer, node = ONLY_NODE): Prom
   }
   // PostgreSQL syncs with each commit, and many at once, by itself.
   const log = engine === 'sqlite' && typeof target === 'string' && target !== ':memory:' ? new WalSync(target) : null
+  const committed: Store['committed'] = new Set()
   return {
     engine,
     db,
+    committed,
     transaction: run =>
-      retrying(() => {
+      retrying(async () => {
         const transaction = db.transaction()
+        const facts: Fact[] = []
         // SQLite has one writer at a time, so all of its transactions are serializable.
-        return (engine === 'sqlite' ? transaction : transaction.setIsolationLevel('serializable')).execute(run)
+        const isolated = engine === 'sqlite' ? transaction : transaction.setIsolationLevel('serializable')
+        const result = await isolated.execute(trx => {
+          FACTS.set(trx, facts)
+          return run(trx)
+        })
+        if (facts.length > 0) for (const listener of committed) listener(facts)
+        return result
       }),
     durable: async () => log?.sync(),
     close: async () => {

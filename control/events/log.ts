@@ -1,6 +1,6 @@
 import { CURRENT_VERSION } from '../http/version.ts'
 import { newId } from '../ids.ts'
-import type { Trx } from '../store.ts'
+import { noteFact, type Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import { enqueueEvent, enqueueFor } from '../webhooks/outbox.ts'
 import type { EventType } from './catalog.ts'
@@ -41,6 +41,7 @@ export async function appendEvent(trx: Trx, tenant: Tenant, event: NewEvent): Pr
     call_id: event.callId ?? null,
     object_id: objectId(event.object),
   })
+  noteFact(trx, { type: event.type, object: event.object })
   const queued = { id, type: event.type }
   if (event.onlyEndpointId === undefined) await enqueueEvent(trx, tenant, queued, event.at)
   else await enqueueFor(trx, tenant, event.onlyEndpointId, [queued], event.at)

@@ -1,9 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import type { Failure, MediaStats } from '../../media/protocol.ts'
+import { CallMetrics } from '../metrics/call-metrics.ts'
+import { counterLines, gaugeLines, histogramLines, namedCounterLines, type Sizes } from '../metrics/metrics-text.ts'
+import { StoreGauges } from '../metrics/store-gauges.ts'
 import type { Store } from '../store.ts'
 import { BacklogReader } from './backlog.ts'
-import { counterLines, gaugeLines, histogramLines, namedCounterLines, type Sizes } from './metrics-text.ts'
 
 /** What health needs of the media process. */
 export interface MediaHealth {
@@ -33,6 +35,9 @@ export interface HealthParts {
 export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
   const { store, media, registry, now, counters } = deps
   const backlog = new BacklogReader(store.db, now)
+  const gauges = new StoreGauges(registry, store.db, now)
+  const unwatch = new CallMetrics(registry).watch(store)
+  app.addHook('onClose', async () => unwatch())
   app.get('/healthz', async () => ({ status: 'ok' }))
   app.get('/readyz', async (_request, reply) => {
     const [isStoreUp, isMediaUp] = [await answers(store), media.state === 'ready']
@@ -45,6 +50,7 @@ export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
     const stats = media.state === 'ready' ? await media.request('media.stats', {}) : null
     const theirs = stats === null || 'failure' in stats ? null : stats
     const waiting = await backlog.read()
+    await gauges.refresh()
     const parts = [
       await registry.metrics(),
       '\n',

@@ -1,5 +1,7 @@
 /** Numbers in the text format of Prometheus (its "Exposition formats"); names in camel case become snake case. */
 
+import { helpOf } from './help.ts'
+
 type Numbers = Readonly<Record<string, number>>
 
 const snake = (name: string): string => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
@@ -8,7 +10,7 @@ const lines = (type: 'counter' | 'gauge', prefix: string, suffix: string, values
   Object.entries(values)
     .map(([name, value]) => [`${prefix}_${snake(name)}${suffix}`, value] as const)
     .filter(([name, value]) => /^[a-z_][a-z0-9_]*$/.test(name) && Number.isFinite(value))
-    .map(([name, value]) => `# TYPE ${name} ${type}\n${name} ${value}\n`)
+    .map(([name, value]) => `# HELP ${name} ${helpOf(name)}\n# TYPE ${name} ${type}\n${name} ${value}\n`)
     .join('')
 
 export const counterLines = (prefix: string, values: Numbers): string => lines('counter', prefix, '_total', values)
@@ -33,5 +35,5 @@ export function histogramLines(name: string, { bounds, counts, sum, count }: Siz
     below += counts[n] ?? 0
     return `${name}_bucket{le="${bound}"} ${below}\n`
   })
-  return `# TYPE ${name} histogram\n${buckets.join('')}${name}_bucket{le="+Inf"} ${count}\n${name}_sum ${sum}\n${name}_count ${count}\n`
+  return `# HELP ${name} ${helpOf(name)}\n# TYPE ${name} histogram\n${buckets.join('')}${name}_bucket{le="+Inf"} ${count}\n${name}_sum ${sum}\n${name}_count ${count}\n`
 }

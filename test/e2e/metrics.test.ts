@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs'
+import * as assert from 'uvu/assert'
+import { Product } from '../../bench/product.ts'
+import { suite } from '../harness.ts'
+import { curtain } from './scene.ts'
+
+const test = suite('e2e/metrics')
+
+const file = (name: string): string => readFileSync(new URL(`../../deploy/${name}`, import.meta.url), 'utf8')
+
+/** The series that an expression names. */
+const namesIn = (expression: string): string[] => [...expression.matchAll(/\btandem_[a-z0-9_]+/g)].map(([name]) => name)
+
+let product: Product
+let text: string
+test.before(async () => {
+  product = await Product.start()
+  text = await product.until('media answers', async () => {
+    const metrics = await (await fetch(`${product.baseUrl}/metrics`)).text()
+    return metrics.includes('tandem_media_up 1') ? metrics : null
+  })
+})
+test.after(() => curtain(product))
+
+/** The names of what `/metrics` holds: of a histogram those of its parts. */
+function series(): Set<string> {
+  const types = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => [name!, type!] as const)
+  return new Set(
+    types.flatMap(([name, type]) =>
+      type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+    ),
+  )
+}
+
+test('every metric of a running Tandem has a HELP line, once', () => {
+  const names = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name!)
+  assert.ok(names.length > 80, `${names.length}`)
+  assert.is(new Set(names).size, names.length)
+  const helped = [...text.matchAll(/^# HELP (\S+) (\S.*)$/gm)].map(([, name]) => name!)
+  assert.equal(
+    names.filter(name => !helped.includes(name)),
+    [],
+  )
+})
+
+test('every series of the Grafana dashboard and of the alert rules is one of /metrics', () => {
+  const known = series()
+  const dashboard = JSON.parse(file('grafana-dashboard.json'))
+  const expressions: string[] = [
+    ...dashboard.panels.flatMap(({ targets }: { targets: { expr: string }[] }) => targets.map(({ expr }) => expr)),
+    ...dashboard.templating.list.map(({ query }: { query: string | { query: string } }) =>
+      typeof query === 'string' ? '' : query.query,
+    ),
+    ...file('prometheus-alerts.yml')
+      .split(/^ {6}- alert: /m)
+      .map(rule => rule.split(/^ {8}labels:/m)[0]!),
+  ]
+  const names = [...new Set(expressions.flatMap(namesIn))]
+  assert.ok(names.length > 25, `${names.length}`)
+  assert.equal(
+    names.filter(name => !known.has(name)),
+    [],
+  )
+})
+
+test('calls by outcome, set-up time, queue wait, agents, turns, jitter, loss, MOS and trunks are metrics', () => {
+  const known = series()
+  for (const name of [
+    'tandem_calls_ended_total',
+    'tandem_calls_running',
+    'tandem_call_setup_seconds_bucket',
+    'tandem_queue_wait_seconds_bucket',
+    'tandem_agents',
+    'tandem_turn_latency_seconds_bucket',
+    'tandem_leg_jitter_seconds_bucket',
+    'tandem_leg_loss_ratio_bucket',
+    'tandem_leg_mos_bucket',
+    'tandem_trunk_up',
+  ])
+    assert.ok(known.has(name), name)
+})
+
+test.run()
