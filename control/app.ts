@@ -9,6 +9,7 @@ import { servePages } from './browsers/pages.ts'
 import { CallDriver, type CallPrograms } from './calls/driver.ts'
 import { atItsNode } from './calls/other-node.ts'
 import { endAll } from './calls/reconcile.ts'
+import type { RunningCalls } from './calls/running-calls.ts'
 import { notesHandler } from './calls/session-notes.ts'
 import type { StreamDeps } from './calls/streams.ts'
 import type { Config } from './config.ts'
@@ -146,6 +147,8 @@ export interface AppParts {
   counters?: () => Counters
   /** The one that the driver has too; absent: one of its own, for tests without calls. */
   centre?: CallCentre
+  /** Calls that can be ended while the store is away; absent: none. */
+  running?: Pick<RunningCalls, 'find'>
 }
 
 /** Builds and wires the whole HTTP side; listens to nothing, so that tests inject requests. */
@@ -315,7 +318,12 @@ export function routes(
   const dial = { store, vault, media, now, sipHost, allowedNetworks, loopback: loopbackOf(config) }
   const streams = { ...streamDeps(config), store, media, now, resolve: resolveHost }
   return atItsNode(store, [
-    ...callRoutes({ ...dial, streams: callStreams(streams), drive: () => centre.run(media) }),
+    ...callRoutes({
+      ...dial,
+      streams: callStreams(streams),
+      drive: () => centre.run(media),
+      running: parts.running ?? NO_CALLS,
+    }),
     ...callHandlingRoutes({
       store,
       media,
@@ -358,6 +366,8 @@ export function routes(
     ...apiKeyRoutes({ store, now }),
   ])
 }
+
+const NO_CALLS = { find: () => undefined }
 
 /** People, their queues, and who answers for them. */
 function contactCentre(

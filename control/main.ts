@@ -10,6 +10,7 @@ import {
   lostNodes,
 } from './app.ts'
 import type { ControlReady } from './banner.ts'
+import { RunningCalls } from './calls/running-calls.ts'
 import { StrayLegs } from './calls/stray-legs.ts'
 import { type Config, readConfig } from './config.ts'
 import { openConfiguredStore } from './configured-store.ts'
@@ -37,6 +38,8 @@ const POLL_MS = 20
 const QUEUES_MS = 500
 /** How soon media hears of a changed connection. */
 const CONNECTIONS_MS = 1000
+/** A call that is younger than this cannot be ended while the store is away. */
+const RUNNING_MS = 2000
 /** Half of the time that a leg whose call has ended may be left over. */
 const STRAYS_MS = 15_000
 
@@ -81,7 +84,8 @@ const programs = buildPrograms({ ...parts, centre: centreOf(centre, () => void c
 const keeper = buildKeeper(parts)
 const media = new MediaClient(mediaSocketPath(config.dataDir), buildDriver({ ...parts, centre, programs, keeper }), log)
 const counters = () => ({ webhooks: dispatcher.counters, jobs: jobs.counters })
-const app = await buildApp({ ...parts, centre, media, counters })
+const running = new RunningCalls(store)
+const app = await buildApp({ ...parts, centre, media, counters, running })
 const connections = new Periodic({ name: 'connections', everyMs: CONNECTIONS_MS, run: () => keeper.run(media), log })
 const strays = new StrayLegs({ store, log })
 const lost = lostNodes(parts, centre)
@@ -94,6 +98,7 @@ async function heartbeat(): Promise<void> {
 const nodes = [
   new Periodic({ name: 'heartbeat', everyMs: BEAT_MS, firstMs: 0, run: heartbeat, log }),
   new Periodic({ name: 'lost nodes', everyMs: BEAT_MS, run: () => endLostNodes(lost), log }),
+  new Periodic({ name: 'running calls', everyMs: RUNNING_MS, run: () => running.refresh(), log }),
   new Periodic({ name: 'stray legs', everyMs: STRAYS_MS, run: () => strays.run(media), log }),
 ]
 const queues = new Periodic({ name: 'queues', everyMs: QUEUES_MS, run: () => centre.run(media), log })

@@ -16,8 +16,11 @@ import {
 } from '../media/protocol.ts'
 import { type BatchSizes, type EventSink, type EventSource, MediaEvents, type MediaPort } from './media-events.ts'
 import { DEFAULT_DEADLINE_MS, MediaRequests, unavailable } from './media-requests.ts'
+import { StoreOutage } from './store-outage.ts'
 
 const RECONNECT_MS = 100
+/** While the store is away [ms]. */
+const RECONNECT_STORELESS_MS = 1000
 const HELLO_DEADLINE_MS = 2000
 /** After a snapshot that could not be asked for [ms]. */
 const LOOK_AGAIN_MS = 500
@@ -70,6 +73,7 @@ export class MediaClient implements MediaPort {
   /** What commands without an answer were about. */
   #doubts = new Set<string>()
   #isLooking = false
+  readonly #outage: StoreOutage
   #connections = 0
   #eventsLost = 0
   #state: MediaState = 'disconnected'
@@ -87,13 +91,15 @@ export class MediaClient implements MediaPort {
     this.#handler = handler
     this.#log = log
     this.#events = new MediaEvents(handler, this.#inner, log)
+    this.#outage = new StoreOutage(log)
   }
 
   /** What has happened on the channel so far. */
   get counters(): Readonly<Record<string, number>> {
     const [connections, eventsLost] = [this.#connections, this.#eventsLost]
     const faults = this.#handler.faults
-    return { ...this.#requests.counters, ...this.#events.counters, connections, eventsLost, faults }
+    const { storeOutages } = this.#events
+    return { ...this.#requests.counters, ...this.#events.counters, storeOutages, connections, eventsLost, faults }
   }
 
   get state(): MediaState {
@@ -134,7 +140,8 @@ export class MediaClient implements MediaPort {
   }
 
   settled(): Promise<void> {
-    if (this.#state !== 'ready' || (this.#events.isEmpty && !this.#isPumping)) return Promise.resolve()
+    const isIdle = this.#events.isEmpty && !this.#isPumping
+    if (this.#state !== 'ready' || isIdle || this.#events.isStuck) return Promise.resolve()
     const settled = this.#events.mark()
     this.#pump()
     return settled
@@ -148,7 +155,9 @@ export class MediaClient implements MediaPort {
     await this.#events.idle()
     if (this.#closed) return
     const position = await this.#handler.position().catch((error: unknown) => {
-      this.#log.error({ err: error }, 'cannot read how far the media events were committed')
+      if (!this.#outage.note(error)) {
+        this.#log.error({ err: error }, 'cannot read how far the media events were committed')
+      }
       return null
     })
     if (position === null) {
@@ -194,7 +203,8 @@ export class MediaClient implements MediaPort {
   }
 
   #retryLater(): void {
-    if (!this.#closed) this.#retry = setTimeout(() => void this.#connect(), RECONNECT_MS)
+    const waitMs = this.#outage.isOn ? RECONNECT_STORELESS_MS : RECONNECT_MS
+    if (!this.#closed) this.#retry = setTimeout(() => void this.#connect(), waitMs)
   }
 
   #receive(socket: Socket, message: Record<string, unknown>, position: Position): void {
@@ -238,10 +248,11 @@ export class MediaClient implements MediaPort {
       await this.#handler.reconcile(snapshot, this.#inner)
       if (this.#socket !== socket) return
       this.#state = 'ready'
+      this.#outage.over()
       this.#log.info({ bootId, legs: snapshot.legs.length }, 'connected to media')
       void this.#look()
     } catch (error) {
-      this.#log.error({ err: error }, 'cannot resume with media')
+      if (!this.#outage.note(error)) this.#log.error({ err: error }, 'cannot resume with media')
       socket.destroy()
     }
   }

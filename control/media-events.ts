@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { CommandName, Failure, MediaEvent, Reply, Request } from '../media/protocol.ts'
+import { CallersRefused } from './calls/callers-refused.ts'
 import { isStoreOutage } from './databases/faults.ts'
 import { FollowUps, type FollowUpTask } from './follow-ups.ts'
+import { isOutage, StoreOutage } from './store-outage.ts'
 
 /** Events that wait for their turn at most; when more come the channel is closed, and media sends them again. */
 const MAX_WAITING = 100_000
@@ -14,6 +16,9 @@ const SIZE_BOUNDS = [1, 2, 4, 8, 16, MAX_BATCH]
 const MAX_ATTEMPTS = 3
 /** Between its attempts [ms]. */
 const RETRY_MS = 50
+/** Between two tries while the store is away; the first is sooner, for what was only a moment [ms]. */
+const FIRST_STORELESS_MS = 200
+const STORELESS_MS = 1000
 
 /** Asks the media process for something. What it cannot do, and that it cannot be reached, are values. */
 export interface MediaPort {
@@ -38,6 +43,8 @@ export interface EventSink {
   setAside(numbered: NumberedEvent, media: MediaPort): Promise<void>
   /** What follows an event of this key has thrown: the call that it belongs to is ended for it. */
   faulted(key: string, media: MediaPort, error: unknown): Promise<void>
+  /** Whether the store answers: how far the events are committed. */
+  position(): Promise<unknown>
 }
 
 /** The connection that the events came over. */
@@ -78,12 +85,28 @@ export class MediaEvents {
   readonly #log: Logger
   #jobs: Job[] = []
   readonly #followUps = new FollowUps()
+  readonly #outage: StoreOutage
+  readonly #callers: CallersRefused
+  /** What follows some event could not be done while the store was away. */
+  #isOwed = false
 
   /** At most `MAX_WAITING` events wait. */
   constructor(sink: EventSink, media: MediaPort, log: Logger) {
     this.#sink = sink
     this.#media = media
     this.#log = log
+    this.#outage = new StoreOutage(log)
+    this.#callers = new CallersRefused(media)
+  }
+
+  /** How often the store went away. */
+  get storeOutages(): number {
+    return this.#outage.counters.storeOutages
+  }
+
+  /** The store is away: what has come waits, and so would who waits for it. */
+  get isStuck(): boolean {
+    return this.#outage.isOn
   }
 
   /** How many events were committed together, and how often. */
@@ -99,6 +122,7 @@ export class MediaEvents {
   push(numbered: NumberedEvent): boolean {
     if (this.#jobs.length >= MAX_WAITING) return false
     this.#jobs.push({ kind: 'event', ...numbered })
+    if (this.#outage.isOn) this.#callers.refuse(numbered.event)
     return true
   }
 
@@ -123,9 +147,57 @@ export class MediaEvents {
     while (source.isOpen) {
       const { events, marks } = this.#take(through)
       if (events.length === 0 && marks.length === 0) return
-      if (events.length > 0) await this.#deliver(source, events)
+      if (events.length > 0) await this.#untilTaken(source, events, marks)
       for (const resolve of marks) resolve()
     }
+  }
+
+  /** While the store is away nothing is given up but the waiting for it: the events are tried until it takes them. */
+  async #untilTaken(source: EventSource, events: readonly NumberedEvent[], marks: (() => void)[]): Promise<void> {
+    for (let tries = 0; source.isOpen; tries++) {
+      try {
+        await this.#deliver(source, events)
+        this.#recovered(source)
+        return
+      } catch (error) {
+        if (!this.#outage.note(error, { waiting: this.#jobs.length + events.length })) throw error
+      }
+      if (tries > 0) this.#refuse(events, marks)
+      await sleep(tries === 0 ? FIRST_STORELESS_MS : STORELESS_MS)
+    }
+  }
+
+  #refuse(events: readonly NumberedEvent[], marks: (() => void)[]): void {
+    for (const { event } of events) if (nameOf(event) !== null) this.#callers.refuse(event)
+    for (const job of this.#jobs) {
+      if (job.kind === 'mark') job.resolve()
+      else if (nameOf(job.event) !== null) this.#callers.refuse(job.event)
+    }
+    this.#jobs = this.#jobs.filter(job => job.kind === 'event')
+    for (const resolve of marks.splice(0)) resolve()
+  }
+
+  #recovered(source: EventSource): void {
+    this.#outage.over()
+    this.#callers.forget()
+    if (!this.#isOwed) return
+    this.#isOwed = false
+    source.fail()
+  }
+
+  /** Something could not be done while the store was away: once it is back, the rows are compared with what media does. */
+  async #owe(source: EventSource): Promise<void> {
+    if (this.#isOwed) return
+    this.#isOwed = true
+    while (source.isOpen && this.#isOwed) {
+      await sleep(STORELESS_MS)
+      const isBack = await this.#sink.position().then(
+        () => true,
+        (error: unknown) => !isOutage(error),
+      )
+      if (isBack && this.#isOwed) this.#recovered(source)
+    }
+    this.#isOwed = false
   }
 
   /** What is next: events to be committed together, and the marks that stand before, between and right behind them. */
@@ -173,9 +245,9 @@ export class MediaEvents {
     const name = nameOf(event)
     for (let attempt = 1; name !== null && attempt <= MAX_ATTEMPTS; attempt++) {
       const followUps = await this.#sink.events([numbered], this.#media).catch((error: unknown) => {
-        this.#log.error({ err: error, event: name, attempt }, 'a media event could not be handled')
         // A full or failing disk is not the event's fault: it is tried until the store takes it.
         if (isStoreOutage(error)) throw error
+        this.#log.error({ err: error, event: name, attempt }, 'a media event could not be handled')
         return null
       })
       if (followUps !== null) return this.#conclude(source, [numbered], followUps)
@@ -210,6 +282,7 @@ export class MediaEvents {
   }
 
   async #failed(source: EventSource, key: string, error: unknown): Promise<void> {
+    if (this.#outage.note(error)) return this.#owe(source)
     if (!isStoreOutage(error)) {
       try {
         return await this.#sink.faulted(key, this.#media, error)

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { StoreOutage } from './store-outage.ts'
 
 export interface PeriodicParts {
   /** For the log. */
@@ -19,9 +20,11 @@ export class Periodic {
   #forget: () => void = () => {}
   #running: Promise<void> = Promise.resolve()
   #closed = false
+  readonly #outage: StoreOutage
 
   constructor(parts: PeriodicParts) {
     this.#parts = parts
+    this.#outage = new StoreOutage(parts.log)
   }
 
   start(): void {
@@ -40,8 +43,9 @@ export class Periodic {
     const { name, everyMs, run, log } = this.#parts
     try {
       await run()
+      this.#outage.over({ duty: name })
     } catch (error) {
-      log.error({ err: error, duty: name }, 'a periodic duty failed')
+      if (!this.#outage.note(error, { duty: name })) log.error({ err: error, duty: name }, 'a periodic duty failed')
     }
     if (!this.#closed) this.#runIn(everyMs)
   }

@@ -3,6 +3,7 @@ import type { Context } from '../http/context.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import type { Route } from '../http/route.ts'
 import type { Db, Store } from '../store.ts'
+import { isOutage } from '../store-outage.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 
 /**
@@ -58,7 +59,11 @@ export const atItsNode = (store: Store, routes: readonly Route[]): Route[] =>
     const place = placeOf(route)
     if (place === null) return route
     const handler: Route['handler'] = async (context: Context, input) => {
-      const node = await place(store.db, context, input.params as Record<string, string>)
+      // Without the store the operation knows its own calls, or fails for the same reason.
+      const node = await place(store.db, context, input.params as Record<string, string>).catch((error: unknown) => {
+        if (route.withoutStore === true && isOutage(error)) return null
+        throw error
+      })
       return node == null || node === nodeOf(store.db) ? route.handler(context, input) : otherNode(node)
     }
     return { ...route, errors: [...new Set([...(route.errors ?? []), 409])].sort(), handler }

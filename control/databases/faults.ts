@@ -12,6 +12,8 @@ const FAULTS: [RegExp, DatabaseFault][] = [
   [/^(23505|SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY))$/, 'taken'],
   [/^(08...|53...|57P0.|25P03|58...|SQLITE_(FULL|IOERR.*|READONLY.*|CANTOPEN.*))$/, 'outage'],
   [/^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/, 'outage'],
+  // Of the log's file, when it is synced.
+  [/^(ENOSPC|EDQUOT|EIO|EROFS)$/, 'outage'],
 ]
 
 /** `pg` gives these no code. */

@@ -1,16 +1,41 @@
 import BetterSqlite3 from 'better-sqlite3'
-import { Kysely, SqliteDialect, type SqliteDialectConfig } from 'kysely'
+import {
+  type DatabaseConnection,
+  type Driver,
+  Kysely,
+  SqliteDialect,
+  type SqliteDialectConfig,
+  SqliteDriver,
+} from 'kysely'
 import { SqliteNode } from './node.ts'
 import { PreparedStatements } from './prepared-statements.ts'
 
 const BUSY_TIMEOUT_MS = 5000
 
+/**
+ * After a full or failing disk SQLite has rolled the transaction back by itself (https://sqlite.org/lang_transaction.html), and a
+ * ROLLBACK fails. Its error must not take the place of the one that tells why.
+ */
+class CausalDriver extends SqliteDriver {
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    await super.rollbackTransaction(connection).catch((error: Error) => {
+      if (!/no transaction is active/.test(error.message)) throw error
+    })
+  }
+}
+
 class Dialect extends SqliteDialect {
+  readonly #config: SqliteDialectConfig
   readonly #node: string
 
   constructor(config: SqliteDialectConfig, node: string) {
     super(config)
+    this.#config = config
     this.#node = node
+  }
+
+  override createDriver(): Driver {
+    return new CausalDriver(this.#config)
   }
 
   override createAdapter(): SqliteNode {

@@ -13,6 +13,8 @@ export interface Identity {
   scopes: readonly Scope[] | null
   /** The version that the key is pinned to. */
   apiVersion: string
+  /** Null: never. */
+  expiresAt: string | null
 }
 
 const SECRET = '[A-Za-z0-9_-]{1,300}'
@@ -47,6 +49,7 @@ export async function authenticate(store: Store, header: string | undefined, now
     livemode: key.livemode === 1,
     scopes: key.scopes === null ? null : JSON.parse(key.scopes),
     apiVersion: key.api_version,
+    expiresAt: key.expires_at,
   }
 }
 

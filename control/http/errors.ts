@@ -86,6 +86,11 @@ export const ERRORS = {
     'api_error',
     'The media engine is being restarted; retry with the same `Idempotency-Key` after `Retry-After` seconds.',
   ),
+  store_unavailable: entry(
+    503,
+    'api_error',
+    'The database cannot be reached or written; nothing is known to have been done. Retry with the same `Idempotency-Key` after `Retry-After` seconds. Running calls can still be hung up.',
+  ),
 } as const satisfies Record<string, CatalogueEntry>
 
 export type ErrorCode = keyof typeof ERRORS

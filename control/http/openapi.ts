@@ -6,7 +6,7 @@ import type { Route } from './route.ts'
 import { input } from './schema.ts'
 import { VERSIONS } from './version.ts'
 
-const EVERYWHERE = [400, 401, 403, 429, 500]
+const EVERYWHERE = [400, 401, 403, 429, 500, 503]
 
 const errorSchema = Type.Object({
   error: Type.Object(

@@ -51,7 +51,9 @@ interface RouteShape<P extends TSchema, Q extends TSchema, B extends TSchema, R 
   rawType?: string
   /** The content type of a `RawAnswer` that clients may ask for in place of JSON. */
   streamType?: string
-  /** Statuses beyond 400, 401, 403, 429 and 500, which every operation has. */
+  /** It does its best while the store is away: with a key that is remembered, and without an attempt's memory. */
+  withoutStore?: true
+  /** Statuses beyond 400, 401, 403, 429, 500 and 503, which every operation has. */
   errors?: number[]
 }
 

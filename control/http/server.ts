@@ -5,6 +5,7 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import type { Logger } from 'pino'
 import { newId } from '../ids.ts'
 import type { Store } from '../store.ts'
+import { isOutage, StoreOutage } from '../store-outage.ts'
 import { deprecationHeaders, deprecationOf } from '../versions/deprecation.ts'
 import { AllowedMethods } from './allowed-methods.ts'
 import { authenticate, type Identity, refusal } from './auth.ts'
@@ -12,6 +13,7 @@ import { contentProblem } from './content.ts'
 import { type Asking, contextOf } from './context.ts'
 import { ERRORS, type ErrorCode, envelope, isProblem, type Problem, problem } from './errors.ts'
 import { type Attempt, beginAttempt, type Entry, endAttempt, MAX_KEY_LENGTH, type Outcome } from './idempotency.ts'
+import { KnownKeys } from './known-keys.ts'
 import { RateLimiter } from './limits.ts'
 import { acceptMultipart, readMultipart, tooLarge, uploadBodyLimit } from './multipart.ts'
 import { type OlderRoute, olderVersionsOf } from './older-versions.ts'
@@ -77,9 +79,12 @@ export async function createServer(parts: { log: Logger; version: string }): Pro
   })
   readBodies(app)
   await acceptMultipart(app)
+  const outage = new StoreOutage(parts.log)
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const failure = translate(error, request.routeOptions?.config?.upload)
-    if (failure.problem === 'internal_error') parts.log.error({ err: error, requestId: request.id }, 'request failed')
+    const isBug = failure.problem === 'internal_error'
+    if (isBug) parts.log.error({ err: error, requestId: request.id }, 'request failed')
+    else outage.note(error)
     return sendProblem(request, reply, failure)
   })
   const allowed = new AllowedMethods()
@@ -116,13 +121,19 @@ const identify = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
  */
 export async function mountOperations(app: FastifyInstance, routes: Route[], parts: PipelineParts): Promise<void> {
   const limiter = new RateLimiter(parts.rate)
+  const keys = new KnownKeys()
   const add = async (v1: FastifyInstance): Promise<void> => {
-    for (const route of routes) addOperation(v1, route, limiter, parts)
+    for (const route of routes) addOperation(v1, route, { limiter, keys }, parts)
   }
   await app.register(add, { prefix: '/v1' })
 }
 
-function addOperation(v1: FastifyInstance, route: Route, limiter: RateLimiter, parts: PipelineParts): void {
+interface Doors {
+  limiter: RateLimiter
+  keys: KnownKeys
+}
+
+function addOperation(v1: FastifyInstance, route: Route, doors: Doors, parts: PipelineParts): void {
   const versions = olderVersionsOf(route)
   v1.route({
     method: route.method,
@@ -134,7 +145,7 @@ function addOperation(v1: FastifyInstance, route: Route, limiter: RateLimiter, p
       swaggerTransform: ({ url }) => ({ schema: describedSchema(route), url }),
       ...(route.upload === undefined ? {} : { upload: route.upload }),
     },
-    onRequest: (request, reply) => admit(parts, limiter, route, request, reply),
+    onRequest: (request, reply) => admit(parts, doors, route, request, reply),
     preValidation: [
       (request, reply) => enterAttempt(parts, route, request, reply),
       (request, reply) => readOlder(versions, request, reply),
@@ -151,15 +162,21 @@ const hasEmptyPart = (path: string): boolean => path.split('/').slice(1).include
 /** Key, mode, scope, rate, version. */
 async function admit(
   parts: PipelineParts,
-  limiter: RateLimiter,
+  { limiter, keys }: Doors,
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<unknown> {
   if (hasEmptyPart(pathOf(request))) return sendProblem(request, reply, problem('resource_missing', EMPTY_PART))
   const now = parts.now()
-  const identity = await authenticate(parts.store, request.headers.authorization, now)
+  const { authorization } = request.headers
+  const identity = await authenticate(parts.store, authorization, now).catch((error: unknown) => {
+    const known = route.withoutStore === true && isOutage(error) ? keys.find(authorization, now) : undefined
+    if (known === undefined) throw error
+    return known
+  })
   if (isProblem(identity)) return sendProblem(request, reply, identity)
+  keys.remember(authorization, identity, now)
   request.identity = identity
   const refused = refusal(identity, route)
   if (refused !== null) return sendProblem(request, reply, refused)
@@ -204,7 +221,12 @@ async function enterAttempt(
   }
   const attempt = { tenant: request.context, method: route.method, path: pathOf(request), key }
   const parameters = { version: request.context.apiVersion, query: request.query, body: request.body }
-  const earlier = await beginAttempt(parts.store, attempt, parameters, parts.now())
+  const earlier = await beginAttempt(parts.store, attempt, parameters, parts.now()).catch((error: unknown) => {
+    if (route.withoutStore === true && isOutage(error)) return null
+    throw error
+  })
+  // What is done twice without harm needs no memory of the first time.
+  if (earlier === null) return
   if (earlier === 'first' || earlier === 'resumed') {
     request.attempt = { ...attempt, entry: earlier }
     return
@@ -243,7 +265,7 @@ async function leaveAttempt(
 
 /** A refusal of ours is to be tried again, and so is what has begun to stream; of what broke nobody knows how far it came. */
 function outcomeOf({ failure }: FastifyRequest, { statusCode: status }: FastifyReply, payload: unknown): Outcome {
-  if (failure === 'internal_error') return 'broken'
+  if (failure === 'internal_error' || failure === 'store_unavailable') return 'broken'
   if (status >= 500 || status === 429 || payload instanceof Readable) return 'forgotten'
   return { status, body: String(payload) }
 }
@@ -339,8 +361,14 @@ function translate(error: FastifyError, upload?: Upload): Problem {
   if (error instanceof UnreadableBody || error.code?.startsWith('FST_ERR_CTP_') || error.statusCode === 400) {
     return problem('invalid_json', error.message)
   }
+  if (isOutage(error)) {
+    return problem('store_unavailable', 'The database cannot be reached or written.', { retryAfterS: STORE_RETRY_S })
+  }
   return problem('internal_error', 'Something failed on our side.')
 }
+
+/** [s] */
+const STORE_RETRY_S = 5
 
 const NOT_JSON = problem('invalid_json', 'Send the body as JSON with "Content-Type: application/json".')
 

@@ -7,6 +7,7 @@ import type { ParticipantRow } from '../calls/tables.ts'
 import { nodeOf } from '../databases/node.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Trx } from '../store.ts'
+import { StoreOutage } from '../store-outage.ts'
 import type { Tenant } from '../tenancy.ts'
 import { callAnswered, callEnded } from './call-events.ts'
 import { changeSupervision, type Handling } from './call-handling.ts'
@@ -39,11 +40,13 @@ export class CallCentre implements CallCentrePort {
   #running: Promise<void> = Promise.resolve()
   #next: Promise<void> | null = null
   #seats: Seats | null = null
+  readonly #outage: StoreOutage
   /** Legs that were led to a conference room and have not been seated yet; after a crash the reconciliation finds them. */
   readonly #toSeat = new Set<string>()
 
   constructor(deps: CallCentreDeps) {
     this.#deps = deps
+    this.#outage = new StoreOutage(deps.log)
   }
 
   /** Leads an answered call to a target, in this transaction: for programs that have done their part. */
@@ -233,7 +236,7 @@ export class CallCentre implements CallCentrePort {
     this.#next ??= this.#running.then(() => {
       this.#next = null
       this.#running = this.#runOnce(media).catch((error: unknown) => {
-        this.#deps.log.warn({ err: error }, 'the queues could not be served')
+        if (!this.#outage.note(error)) this.#deps.log.warn({ err: error }, 'the queues could not be served')
       })
       return this.#running
     })
@@ -268,6 +271,7 @@ export class CallCentre implements CallCentrePort {
     await patiently(driveLegs(this.#deps, media, gone, this.#driving))
     await closeSoftphones(store.db, media, at)
     this.#deps.led?.wake()
+    this.#outage.over()
   }
 }
 

@@ -3,6 +3,7 @@ import { type EndedReason, isFailure, isUndecided, type Quality } from '../../me
 import { searchCalls } from '../calls/call-search.ts'
 import { type DialDeps, type DialedTarget, mediaUnavailable, placeCall } from '../calls/dial.ts'
 import { callsOf, legsOfSession, tenantOf } from '../calls/records.ts'
+import type { RunningCall, RunningCalls } from '../calls/running-calls.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
 import { callerFault } from '../flows/caller-fault.ts'
 import type { Context } from '../http/context.ts'
@@ -11,10 +12,12 @@ import { listOf, listParameters, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { idParams, input, metadata, oneOf, partialInput, timestamp } from '../http/schema.ts'
 import { wantTranscript } from '../live/transcripts.ts'
+import type { MediaPort } from '../media-events.ts'
 import { hangUpLeg, mainLeg } from '../queues/rings.ts'
 import { CALL_STATUSES, type Call, callSchema, toCall } from '../schemas/call.ts'
 import { participantSchema, toParticipant } from '../schemas/participant.ts'
 import type { Db, Trx } from '../store.ts'
+import { isOutage } from '../store-outage.ts'
 import { forTenant } from '../tenancy.ts'
 
 /** How long a list may wait for the quality of its running calls [ms]. */
@@ -31,6 +34,8 @@ export interface CallDeps extends DialDeps {
   streams: CallStreams
   /** Sends what the rows of calls call for. */
   drive: () => Promise<void>
+  /** Those that can be ended while the store is away. */
+  running: Pick<RunningCalls, 'find'>
 }
 
 const targetId = (description: string) => Type.Optional(Type.String({ maxLength: 200, description }))
@@ -141,7 +146,9 @@ export function callRoutes(deps: CallDeps): Route[] {
       path: '/calls/:id/hangup',
       id: 'hangUpCall',
       summary: 'Hang up a call',
-      description: 'Of a conference session: every leg in it. 409 when the call has ended.',
+      description:
+        'Of a conference session: every leg in it. 409 when the call has ended. While the database is away a running call is ended all the same; the answer shows it as it was last known.',
+      withoutStore: true,
       tag: 'Calls',
       scope: 'calls:write',
       params: idParams,
@@ -149,10 +156,18 @@ export function callRoutes(deps: CallDeps): Route[] {
       reply: callSchema,
       errors: [404, 409, 503],
       handler: async (context, { params }) => {
-        const refused = await hangUp(deps, context, params.id)
-        if (refused !== null) return refused
-        await media.settled()
-        return retrieve(deps, context, params.id)
+        const known = deps.running.find(context, params.id)
+        try {
+          const refused = await hangUp(deps, context, params.id)
+          if (refused !== null) return refused
+          await media.settled()
+          return await retrieve(deps, context, params.id)
+        } catch (error) {
+          if (known === undefined || !isOutage(error)) throw error
+          const reply = await endLine(media, known)
+          if (isFailure(reply) && isUndecided(reply)) return mediaUnavailable(reply.message)
+          return toCall(known.call, known.legs)
+        }
       },
     }),
     route({
@@ -257,18 +272,21 @@ async function hangUp(deps: CallDeps, context: Context, id: string): Promise<Pro
   const call = await forTenant(deps.store.db, context).find('calls', id)
   if (call === undefined) return missing('call', id)
   if (call.ended_at !== null) return context.isResumed ? null : conflict('not_running', 'The call has ended.')
-  const reason = 'api_hangup' as const
-  const legs = await legsOf(deps.store.db, call)
-  const reply =
-    call.kind === 'conference'
-      ? await deps.media.request('room.close', { roomId: call.id, reason })
-      : await deps.media.request('leg.hangup', { legId: legs.find(leg => leg.ring_id === null)?.id ?? '', reason })
+  const reply = await endLine(deps.media, { call, legs: await legsOf(deps.store.db, call) })
   if (!isFailure(reply)) return null
   if (isUndecided(reply)) return mediaUnavailable(reply.message)
   await deps.media.settled()
   // It has ended meanwhile, or media is still to be told of it: then the wish is kept, and done when it can be.
-  if (call.kind === 'party') await wishItEnded(deps, context, call.id, reason)
+  if (call.kind === 'party') await wishItEnded(deps, context, call.id, 'api_hangup')
   return null
+}
+
+/** Has media end the call. */
+function endLine(media: MediaPort, { call, legs }: RunningCall): Promise<object> {
+  const reason = 'api_hangup' as const
+  return call.kind === 'conference'
+    ? media.request('room.close', { roomId: call.id, reason })
+    : media.request('leg.hangup', { legId: legs.find(leg => leg.ring_id === null)?.id ?? '', reason })
 }
 
 async function wishItEnded({ store, drive }: CallDeps, context: Context, callId: string, reason: EndedReason) {

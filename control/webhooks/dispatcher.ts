@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import type { Logger } from 'pino'
 import { customerAddresses } from '../http/url-policy.ts'
 import type { Store } from '../store.ts'
+import { StoreOutage } from '../store-outage.ts'
 import type { Vault } from '../vault.ts'
 import { type Attempted, deliveryRequest, recordAttempt } from './attempt.ts'
 import { type ClaimedDelivery, claimDue, forgetClosed, settle } from './claims.ts'
@@ -57,6 +58,7 @@ export class WebhookDispatcher {
   readonly #running = new Set<Promise<void>>()
   readonly #shares: DeliveryShares
   readonly #abort = new AbortController()
+  readonly #outage: StoreOutage
   #timer: NodeJS.Timeout | null = null
   #looking: Promise<void> | null = null
   /** An attempt ended while we looked: there may be room for more. */
@@ -69,6 +71,7 @@ export class WebhookDispatcher {
     this.#parts = parts
     this.#bounds = { ...DEFAULTS, ...parts.bounds }
     this.#shares = new DeliveryShares(this.#bounds.atOnce, this.#bounds.perEndpoint)
+    this.#outage = new StoreOutage(parts.log)
     // One for each attempt, which are bounded: Node would take more than ten for a leak.
     setMaxListeners(0, this.#abort.signal)
   }
@@ -109,9 +112,10 @@ export class WebhookDispatcher {
         while (!this.#closed && (await this.#claim()) > 0);
       } while (this.#lookAgain && !this.#closed)
       await this.#sweep()
+      this.#outage.over()
     } catch (error) {
       this.counters.broken += 1
-      this.#parts.log.error({ err: error }, 'webhook outbox cannot be read')
+      if (!this.#outage.note(error)) this.#parts.log.error({ err: error }, 'webhook outbox cannot be read')
     }
     this.#looking = null
     if (!this.#closed) this.#lookIn(this.#lookAgain ? 0 : this.#bounds.pollMs)

@@ -61,9 +61,9 @@ export interface World {
   theirs: { organisationId: string; keys: KeyPair }
 }
 
-/** A database in memory with two organisations. */
-export async function makeWorld(): Promise<World> {
-  const store = await openTestStore()
+/** Two organisations, in a database in memory when no other is given. */
+export async function makeWorld(opened?: Store): Promise<World> {
+  const store = opened ?? (await openTestStore())
   const clock = makeClock()
   const add = (name: string) =>
     store.transaction(trx => addOrganisation(trx, { name, pciEnabled: false, now: clock.now() }))

@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
 import { CallDriver } from '../../control/calls/driver.ts'
+import { RunningCalls } from '../../control/calls/running-calls.ts'
 import type { StreamDeps } from '../../control/calls/streams.ts'
 import { insertConnection } from '../../control/connections/networks.ts'
 import { callerFlow } from '../../control/contact-centre/flow-users.ts'
@@ -32,6 +34,7 @@ import { EXAMPLE_NETWORKS, VAULT } from './whole-app.ts'
 export interface Control {
   client: MediaClient
   app: FastifyInstance
+  running: RunningCalls
   /** A request with the live key of our organisation. */
   ask(line: string, body?: unknown, asked?: Asked): Promise<Answer>
   stop(): Promise<void>
@@ -44,6 +47,10 @@ export interface CallsWorld extends World {
 }
 
 export interface Options {
+  /** Absent: one in memory. */
+  world?: World
+  /** Of the channel to media; absent: silent. */
+  log?: Logger
   dataDir?: string
   allowedNetworks?: string[]
   resolve?: (host: string) => Promise<string[]>
@@ -80,15 +87,16 @@ export async function startControl(world: World, media: FakeMedia, options: Opti
   const client: MediaClient = new MediaClient(
     media.path,
     options.wrap?.(driver, () => client) ?? driver,
-    silent,
+    options.log ?? silent,
     options.deadlineMs,
   )
   const allowedNetworks = [...EXAMPLE_NETWORKS, '127.0.0.0/8']
   const dial = { store, vault, media: client, now, sipHost: '127.0.0.1', allowedNetworks }
   const resolve = options.resolve ?? (async () => ['93.184.216.34'])
   const streams = { ...startDeps, store, media: client, now, resolve }
+  const running = new RunningCalls(store)
   const app = await serve(world, [
-    ...callRoutes({ ...dial, streams: callStreams(streams), drive: () => centre.run(client) }),
+    ...callRoutes({ ...dial, streams: callStreams(streams), drive: () => centre.run(client), running }),
     ...callHandlingRoutes({
       store,
       media: client,
@@ -121,6 +129,7 @@ export async function startControl(world: World, media: FakeMedia, options: Opti
   return {
     client,
     app,
+    running,
     ask: (line, body, asked) =>
       ask(app, line, { key: world.ours.keys.live, ...(body === undefined ? {} : { body }), ...asked }),
     stop: async () => {
@@ -134,7 +143,7 @@ export async function startControl(world: World, media: FakeMedia, options: Opti
 export async function makeCallsWorld(
   options: Options = {},
 ): Promise<CallsWorld & { pinRoom: string; openRoom: string }> {
-  const world = await makeWorld()
+  const world = options.world ?? (await makeWorld())
   const { pinRoom, openRoom } = await seed(world)
   const media = new FakeMedia()
   await media.listen()
