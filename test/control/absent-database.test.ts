@@ -12,9 +12,10 @@ const test = suite('control/absent database')
 /** Stands between a store and its server, and can be gone for a while. */
 async function makeWire(target: string) {
   const url = new URL(target)
+  const upstream = { port: Number(url.port || 5432), host: url.hostname }
   const sockets = new Set<Socket>()
   const server = createServer(socket => {
-    const far = connect(Number(url.port || 5432), url.hostname)
+    const far = connect(upstream)
     for (const [one, other] of [
       [socket, far],
       [far, socket],

@@ -215,7 +215,7 @@ test('what the state of an object does not allow answers 409', async () => {
 })
 
 test(
-  'too many requests answer 429, a failure of ours 500, a media process that is away 503',
+  'too many requests answer 429, a failure of ours 500, a media process or a database that is away 503',
   async () => {
     const hurried = await serve(world, routes, { burst: 0, perSecond: 1 })
     const broken = await serve(
@@ -224,6 +224,16 @@ test(
         ...route,
         handler: async () => {
           throw new Error('broken on purpose')
+        },
+      })),
+      UNLIMITED,
+    )
+    const storeless = await serve(
+      world,
+      routes.map(route => ({
+        ...route,
+        handler: async () => {
+          throw Object.assign(new Error('full on purpose'), { code: 'SQLITE_FULL' })
         },
       })),
       UNLIMITED,
@@ -240,12 +250,16 @@ test(
       const body = route.method === 'GET' ? {} : { body: await bodyFor(route.id, shapeOf(route), maker) }
       const failed = await see(route, {}, { key: keyOf(maker), ...body }, broken)
       if (failed.status !== 500) faults.push(`${name(route)}: ${failed.text}, not 500`)
-      if (failed.text.includes('on purpose')) faults.push(`${name(route)} tells what broke`)
+      const waits = await see(route, {}, { key: keyOf(maker), ...body }, storeless)
+      if (waits.status !== 503 || waits.body.error.code !== 'store_unavailable') {
+        faults.push(`${name(route)}: ${waits.text}, not 503 store_unavailable`)
+      }
+      if ((failed.text + waits.text).includes('on purpose')) faults.push(`${name(route)} tells what broke`)
       if (!route.errors?.includes(503)) continue
       const away = await succeed(route, {}, alone)
       if (away.status !== 503) faults.push(`${name(route)}: ${away.status} ${away.text}, not 503`)
     }
-    for (const app of [hurried, broken, alone]) await app.close()
+    for (const app of [hurried, broken, storeless, alone]) await app.close()
     none()
   },
   { timeoutMs: 60_000 },
