@@ -221,7 +221,7 @@ test('an event whose handling fails is tried again; one that fails always is set
 test('an event that finds the disk full is never left out: it comes again until the store takes it', async () => {
   const { media, handler, client, close } = await connected()
   handler.failure = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
-  handler.failures = 8
+  handler.failures = 4
   media.emit('leg.ringing', { legId: 'part_1' })
   await until(() => handler.log.includes('commit 1'))
   assert.is(client.counters.skipped, 0)
