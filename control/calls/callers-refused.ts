@@ -1,15 +1,18 @@
-import type { MediaEvent } from '../../media/protocol.ts'
-import type { MediaPort } from '../media-events.ts'
+import type { MediaEvent, Request } from '../../media/protocol.ts'
+
+interface Rejecting {
+  request(name: 'leg.reject', body: Request<'leg.reject'>): Promise<object>
+}
 
 /** After which callers may try again [s]. */
 const RETRY_AFTER_S = 10
 
 /** While the store is away nobody who calls can be taken: each is told so at once, and once. What is told is written when it is back. */
 export class CallersRefused {
-  readonly #media: MediaPort
+  readonly #media: Rejecting
   readonly #refused = new Set<string>()
 
-  constructor(media: MediaPort) {
+  constructor(media: Rejecting) {
     this.#media = media
   }
 
