@@ -9,6 +9,8 @@ import { servePages } from './browsers/pages.ts'
 import { CallDriver, type CallPrograms } from './calls/driver.ts'
 import { atItsNode } from './calls/other-node.ts'
 import { endAll } from './calls/reconcile.ts'
+import { sweepRecordings } from './calls/recording-files.ts'
+import type { RetentionDuty } from './calls/retention.ts'
 import type { RunningCalls } from './calls/running-calls.ts'
 import { notesHandler } from './calls/session-notes.ts'
 import type { StreamDeps } from './calls/streams.ts'
@@ -79,19 +81,21 @@ import { invitationRoutes } from './resources/invitations.ts'
 import { kbDocumentRoutes } from './resources/kb-documents.ts'
 import { kbSearchRoutes } from './resources/kb-search.ts'
 import { languageRoutes } from './resources/languages.ts'
+import { keptDataRoutes } from './resources/kept-data.ts'
 import { organisationRoutes, organisationSettings } from './resources/organisation.ts'
 import { pciRoutes } from './resources/pci.ts'
 import { phoneNumberRoutes } from './resources/phone-numbers.ts'
 import { queueRoutes } from './resources/queues/routes.ts'
 import { queueStatsRoutes } from './resources/queues/stats.ts'
 import { queuesUsing, removeTeam } from './resources/queues/store.ts'
+import { recordingControlRoutes } from './resources/recording-control.ts'
 import { recordingRoutes } from './resources/recordings.ts'
 import { reportRoutes } from './resources/reports/routes.ts'
 import { requestLogRoutes } from './resources/request-logs.ts'
 import { roomHistoryRoutes } from './resources/room-history.ts'
 import { roomParticipantRoutes } from './resources/room-participants.ts'
 import { sipCredentialRoutes } from './resources/sip-credentials.ts'
-import { callStreams, streamRoutes } from './resources/streams.ts'
+import { type StreamsProblem, streamRoutes, streamsProblem } from './resources/streams.ts'
 import { teamRoutes } from './resources/teams.ts'
 import { testHelperRoutes } from './resources/test-helpers.ts'
 import { usageRoutes } from './resources/usage.ts'
@@ -269,7 +273,10 @@ export function buildJobs({ store, config, vault, now, log }: Omit<AppParts, 'me
 }
 
 /** What comes again and again by itself; to be started, and closed before the store. */
-export function buildDuties({ store, config, vault, now, log }: Omit<AppParts, 'media'>): Periodic[] {
+export function buildDuties(
+  { store, config, vault, now, log }: Omit<AppParts, 'media'>,
+  retention: Pick<RetentionDuty, 'run'>,
+): Periodic[] {
   const { dataDir } = config
   const duty = (name: string, everyMs: number, run: () => Promise<unknown>) =>
     new Periodic({ name, everyMs, firstMs: Math.min(everyMs, SHORT_DUTY_MS), run, log })
@@ -279,6 +286,8 @@ export function buildDuties({ store, config, vault, now, log }: Omit<AppParts, '
     duty('callback expiry', SHORT_DUTY_MS, () => expireCallbacks(store, now())),
     duty('report schedules', SHORT_DUTY_MS, () => startScheduledRuns(store, now())),
     duty('report files', LONG_DUTY_MS, () => sweepReports({ store, now })),
+    duty('retention', LONG_DUTY_MS, () => retention.run()),
+    duty('recording files', LONG_DUTY_MS, () => sweepRecordings(store.db, dataDir, now())),
     duty('audio files', LONG_DUTY_MS, () => sweepAudio(store.db, dataDir, now())),
     ...(mailerOf(config) === null ? [] : [duty('sunset mails', LONG_DUTY_MS, () => queueSunsetMails(sunset))]),
   ]
@@ -317,10 +326,11 @@ export function routes(
   const allowedNetworks = config.allowPrivateUrls
   const dial = { store, vault, media, now, sipHost, allowedNetworks, loopback: loopbackOf(config) }
   const streams = { ...streamDeps(config), store, media, now, resolve: resolveHost }
+  const fits = streamsProblem(streams)
   return atItsNode(store, [
     ...callRoutes({
       ...dial,
-      streams: callStreams(streams),
+      streamsProblem: fits,
       drive: () => centre.run(media),
       running: parts.running ?? NO_CALLS,
     }),
@@ -343,23 +353,25 @@ export function routes(
       pciOf: async (db, tenant) => (await organisationSettings(db, tenant)).pci,
     }),
     ...recordingRoutes({ store, dataDir: config.dataDir }),
+    ...recordingControlRoutes({ store, media, now }),
+    ...keptDataRoutes({ store, dataDir: config.dataDir }),
     ...callProgramRoutes({ store, vault }),
     ...callSpeechRoutes({ store, media, dataDir: config.dataDir }),
     ...voicemailRoutes({ store, dataDir: config.dataDir }),
     ...conferenceRoomRoutes({ store, now, publicUrl, usesOf: routesLeadingTo }),
     ...roomHistoryRoutes({ store, now }),
     ...roomParticipantRoutes({ ...dial, seat: (roomId, id) => centre.seat(roomId, id, media) }),
-    ...inboundRouteRoutes({ store, now }),
+    ...inboundRouteRoutes({ store, now, streamsProblem: fits }),
     ...phoneNumberRoutes({ store, now }),
     ...connectionRoutes({ store, vault, now, allowedNetworks }),
-    ...contactCentre({ store, vault, now, config, serveQueues, live }, publicUrl),
+    ...contactCentre({ store, vault, now, config, serveQueues, live, fits }, publicUrl),
     ...content({ store, now, config }),
-    ...flows({ store, now, config, live }, publicUrl),
+    ...flows({ store, now, config, live, fits }, publicUrl),
     ...eventRoutes({ store }),
     ...webhookEndpointRoutes({ store, vault, now, resolve: resolveHost, allowedNetworks }),
     ...webhookDeliveryRoutes({ store, now }),
     ...testHelperRoutes({ now }),
-    ...organisationRoutes({ store, now }),
+    ...organisationRoutes({ store, now, streamsProblem: fits }),
     ...usageRoutes({ store, now }),
     ...languageRoutes({ config }),
     ...requestLogRoutes({ store, written: () => requestLog.flush() }),
@@ -371,10 +383,10 @@ const NO_CALLS = { find: () => undefined }
 
 /** People, their queues, and who answers for them. */
 function contactCentre(
-  parts: Pick<AppParts, 'store' | 'vault' | 'now' | 'config'> & { serveQueues: () => void; live: LiveParts },
+  parts: Pick<AppParts, 'store' | 'vault' | 'now' | 'config'> & { serveQueues: () => void; live: LiveParts; fits: StreamsProblem },
   publicUrl: string,
 ): Route[] {
-  const { store, vault, now, config, serveQueues, live } = parts
+  const { store, vault, now, config, serveQueues, live, fits } = parts
   const exists = {
     user: existsIn('users'),
     team: existsIn('teams'),
@@ -420,6 +432,7 @@ function contactCentre(
       now,
       exists,
       urlProblem: serverUrlsOf(config),
+      streamsProblem: fits,
       usesOf: usersOf(queuesUsing, callbacksUsing, routesLeadingTo),
     }),
     ...clientTokenRoutes({ store, vault, now, exists, wsUrl: wsUrlOf(config) }),
@@ -430,7 +443,13 @@ function contactCentre(
       hasVersion,
       usesOf: queuesUsing,
     }),
-    ...queueRoutes({ store, now, exists, usesOf: usersOf(queuesUsing, callbacksUsing, routesLeadingTo) }),
+    ...queueRoutes({
+      store,
+      now,
+      exists,
+      streamsProblem: fits,
+      usesOf: usersOf(queuesUsing, callbacksUsing, routesLeadingTo),
+    }),
     ...queueStatsRoutes({ store, now, live, timezoneOf }),
     ...callbackRoutes({ store, now, exists, settings: organisationSettings }),
     ...doNotCallRoutes({ store, now, settings: organisationSettings }),
@@ -454,11 +473,12 @@ function content({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'confi
 
 /** Flows, their trials, and the models that speak in them. */
 function flows(
-  { store, now, config, live }: Pick<AppParts, 'store' | 'now' | 'config'> & { live: LiveParts },
+  { store, now, config, live, fits }: Pick<AppParts, 'store' | 'now' | 'config'> & { live: LiveParts; fits: StreamsProblem },
   publicUrl: string,
 ): Route[] {
   return flowRoutes({
     store,
+    streamsProblem: fits,
     now,
     publicUrl,
     assistantsOf,

@@ -10,6 +10,7 @@ import {
   lostNodes,
 } from './app.ts'
 import type { ControlReady } from './banner.ts'
+import { RetentionDuty } from './calls/retention.ts'
 import { RunningCalls } from './calls/running-calls.ts'
 import { StrayLegs } from './calls/stray-legs.ts'
 import { type Config, readConfig } from './config.ts'
@@ -75,7 +76,8 @@ const parts = { store, config, now, log, vault: await vaultOrFail() }
 await sealStoredPasswords(store, parts.vault)
 const dispatcher = buildDispatcher(parts)
 const jobs = buildJobs(parts)
-const duties = buildDuties(parts)
+const retention = new RetentionDuty({ ...parts, dataDir: config.dataDir })
+const duties = buildDuties(parts, retention)
 const centre = buildCallCentre(
   parts,
   ledBy(() => programs),
@@ -83,7 +85,7 @@ const centre = buildCallCentre(
 const programs = buildPrograms({ ...parts, centre: centreOf(centre, () => void centre.run(media)) })
 const keeper = buildKeeper(parts)
 const media = new MediaClient(mediaSocketPath(config.dataDir), buildDriver({ ...parts, centre, programs, keeper }), log)
-const counters = () => ({ webhooks: dispatcher.counters, jobs: jobs.counters })
+const counters = () => ({ webhooks: dispatcher.counters, jobs: jobs.counters, retention: retention.counters })
 const running = new RunningCalls(store)
 const app = await buildApp({ ...parts, centre, media, counters, running })
 const connections = new Periodic({ name: 'connections', everyMs: CONNECTIONS_MS, run: () => keeper.run(media), log })

@@ -1,3 +1,4 @@
+import type { Generated } from 'kysely'
 import type { DeviceTables } from './agents/tables.ts'
 import type { CallTables } from './calls/tables.ts'
 import type { ContactCentreTables } from './contact-centre/tables.ts'
@@ -53,6 +54,11 @@ export interface OrganisationTable {
   business_hours: string | null
   /** JSON of the callback settings that differ from the defaults, or null. */
   callbacks: string | null
+  /** JSON of `CaptureSettings`, or null. */
+  capture: string | null
+  /** JSON of `Retention`, or null. */
+  retention: string | null
+  encrypt_recordings: Generated<number>
   created: string
   updated: string
 }

@@ -11,6 +11,7 @@ import type {
   ListenSpec,
   PlaySource,
   Request,
+  RoomCapture,
   RoomSpec,
   SrtpPolicy,
   Target,
@@ -78,12 +79,20 @@ const dtmfMode: Shape<DtmfMode> = oneOf('auto', 'rfc4733', 'inband', 'info')
 const srtp: Shape<SrtpPolicy> = oneOf('off', 'optional', 'required')
 const codecs: Shape<CodecName[]> = list(oneOf('PCMU', 'PCMA'), 10)
 
+const maybe = <T>(shape: Shape<T>): Shape<T> => optional(shape) as Shape<T>
+
+const capture: Shape<RoomCapture> = object<RoomCapture>({
+  recordingId: nullable(id),
+  transcript: nullable(object({ transcriptId: id, language: nullable(line(35)) })),
+})
+
 const room: Shape<RoomSpec> = object<RoomSpec>({
   roomId: id,
   kind: oneOf('call', 'conference', 'echo'),
   chimes: boolean,
   musicWhenAlone: boolean,
   maxMembers: integer(1, MAX_MEMBERS),
+  capture: maybe(capture),
 })
 
 const sources: Shape<PlaySource[]> = list(
@@ -144,7 +153,6 @@ const listen: Shape<ListenSpec> = object<ListenSpec>({
 })
 
 const hearing = optional(nullable(list(id, MAX_MEMBERS))) as Shape<string[] | null>
-const maybe = <T>(shape: Shape<T>): Shape<T> => optional(shape) as Shape<T>
 const jsonObject: Shape<Record<string, unknown>> = (value): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
@@ -238,6 +246,8 @@ export const COMMAND_SHAPES: { [N in CommandName]: Shape<Request<N>> } = {
   'stream.stop': object({ streamId: id }),
   'stream.read': object({ streamIds: list(id, MAX_IDS) }),
   'recording.start': object({ recordingId: id, target }),
+  'recording.pause': object({ recordingId: id }),
+  'recording.resume': object({ recordingId: id }),
   'recording.stop': object({ recordingId: id }),
   'transcript.start': object({ transcriptId: id, target, language: nullable(line(35)) }),
   'transcript.stop': object({ transcriptId: id }),

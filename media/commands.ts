@@ -93,8 +93,10 @@ export class CommandTable {
       'stream.start': toStart('stream.start', request => request.streamId),
       'stream.stop': toNamed('stream.stop', request => request.streamId),
       'stream.read': request => this.#readStreams(request.streamIds),
-      'recording.start': toStart('recording.start', request => request.recordingId),
-      'recording.stop': toNamed('recording.stop', request => request.recordingId),
+      'recording.start': toStart('recording.start', request => recordingKey(request.recordingId)),
+      'recording.pause': toNamed('recording.pause', request => recordingKey(request.recordingId)),
+      'recording.resume': toNamed('recording.resume', request => recordingKey(request.recordingId)),
+      'recording.stop': toNamed('recording.stop', request => recordingKey(request.recordingId)),
       'transcript.start': toStart('transcript.start', request => transcriptKey(request.transcriptId)),
       'transcript.stop': toNamed('transcript.stop', request => transcriptKey(request.transcriptId)),
       'sip.register_check': request => registrar.check(request),
@@ -129,7 +131,7 @@ export class CommandTable {
     if (event.name === 'room.opened') this.#threads.set(event.body.roomId, thread)
     else if (event.name === 'room.closed') this.#threads.delete(event.body.roomId)
     else if (event.name === 'recording.ready' || event.name === 'recording.failed') {
-      this.#threads.delete(event.body.recordingId)
+      this.#threads.delete(recordingKey(event.body.recordingId))
     } else if (event.name === 'transcript.ready') this.#threads.delete(transcriptKey(event.body.transcriptId))
     else if (event.name === 'stream.changed' && event.body.endedReason !== null) {
       this.#threads.delete(event.body.streamId)
@@ -177,7 +179,8 @@ export class CommandTable {
     request: Commands[N]['request'] & { target: Target },
     id: string,
   ): Promise<object> {
-    const thread = this.#threadOfTarget(request.target)
+    // Its room may be gone while it goes on.
+    const thread = this.#threads.get(id) ?? this.#threadOfTarget(request.target)
     const isNew = !this.#threads.has(id)
     if (isNew && thread !== undefined) this.#threads.set(id, thread)
     const reply = await this.#forward(name, request, thread)
@@ -276,5 +279,6 @@ export class CommandTable {
   }
 }
 
-/** A transcript has its call's ID, as its recording has. */
+/** A call's recording and its transcript have the ID of its room. */
+const recordingKey = (recordingId: string): string => `recording ${recordingId}`
 const transcriptKey = (transcriptId: string): string => `transcript ${transcriptId}`

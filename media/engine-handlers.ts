@@ -25,6 +25,8 @@ export const engineHandlers = (engine: Engine, closed: () => Promise<void>): Eng
   'stream.stop': request => engine.stopStream(request.streamId),
   'stream.read': request => ({ streams: engine.readStreams(request.streamIds) }),
   'recording.start': request => engine.startRecording(request),
+  'recording.pause': request => engine.pauseRecording(request.recordingId),
+  'recording.resume': request => engine.resumeRecording(request.recordingId),
   'recording.stop': request => engine.stopRecording(request.recordingId),
   'transcript.start': request => engine.startTranscript(request),
   'transcript.stop': request => engine.stopTranscript(request.transcriptId),

@@ -120,6 +120,7 @@ export class Engine implements LegHooks {
       emit: (name, body) => this.#emit(name, body),
       entered: (member, room) => this.#entered(member, room),
       leaving: member => this.#leaving(member),
+      opened: room => this.#roomOpened(room),
       changed: room => this.#syncPause(room),
       closed: roomId => this.#roomClosed(roomId),
     })
@@ -214,8 +215,8 @@ export class Engine implements LegHooks {
     const refused = payment === undefined ? null : this.#pauseFor(legId, payment)
     if (refused !== null) return refused
     if (isThere) return this.#read(member)
-    this.#rooms.leave(member)
     member.dialogue.leaveRoom()
+    this.#rooms.leave(member)
     member.leg.muted = muted
     member.leg.heardBy = null
     member.leg.hears = null
@@ -292,11 +293,13 @@ export class Engine implements LegHooks {
     this.#packetsRefused += leg.packetsRefused
     const now = this.#options.now()
     this.#allOf(
+      // What was heard of our last words is still written down.
+      () => member.dialogue.leaveRoom(),
       () => this.#rooms.leave(member),
       () => this.#captures.drop({ legId }),
-      () => this.#recordings.drop({ legId }),
-      () => this.#transcripts.drop({ legId }, now),
+      () => this.#recordings.closed(leg),
       () => member.dialogue.close(),
+      () => this.#transcripts.closed(legId, now),
       () => leg.close(),
       disconnect,
     )
@@ -343,6 +346,15 @@ export class Engine implements LegHooks {
 
   // ------------------------------------------------------------------ rooms
 
+  /** What is kept of it begins with its first sample; what cannot be is told to whoever asks for it once more. */
+  #roomOpened({ spec: { roomId, capture } }: Room): void {
+    const target = { roomId }
+    const { recordingId = null, transcript = null } = capture ?? {}
+    if (recordingId !== null) this.#recordings.start({ recordingId, target })
+    if (transcript === null || !this.#options.hearing.stt.understands(transcript.language)) return
+    this.#transcripts.start({ ...transcript, target }, this.#options.now())
+  }
+
   #entered(member: Member, room: Room): void {
     this.#recordings.enter(member.leg, room)
     this.#transcripts.enter(transcribed(member))
@@ -355,8 +367,8 @@ export class Engine implements LegHooks {
 
   #roomClosed(roomId: string): void {
     this.#captures.drop({ roomId })
-    this.#recordings.drop({ roomId })
-    this.#transcripts.drop({ roomId }, this.#options.now())
+    this.#recordings.roomClosed(roomId)
+    this.#transcripts.roomClosed(roomId, this.#options.now())
   }
 
   playInRoom({ roomId, sources, loop }: Request<'room.play'>): Promise<Ok | Failure> {
@@ -496,11 +508,11 @@ export class Engine implements LegHooks {
       roomId,
       room.legs.map(leg => leg.id),
     )
-    this.#recordings.pauseChanged(room, room.pause)
-    if (room.pause === null) return
+    this.#recordings.pauseChanged(room)
+    const isPaused = room.pause !== null
     for (const leg of room.legs) {
-      leg.paused(this.#options.now())
-      this.#members.get(leg.id)?.dialogue.paused()
+      if (isPaused) leg.paused(this.#options.now())
+      this.#members.get(leg.id)?.dialogue.paused(isPaused)
     }
   }
 
@@ -520,13 +532,20 @@ export class Engine implements LegHooks {
 
   startRecording(request: Request<'recording.start'>): Ok | Failure {
     const { target } = request
-    if (!this.#exists(target)) return { failure: 'not_found', message: 'the call is not here' }
-    const room = 'roomId' in target ? this.#rooms.get(target.roomId)! : this.#members.get(target.legId)!.room
-    const started = this.#recordings.start(request, room?.pause ?? null)
-    if (!isFailure(started) && room !== null) {
-      for (const leg of room.legs) this.#recordings.enter(leg, room)
-    }
+    const isHere = this.#exists(target) || this.#recordings.has(request.recordingId)
+    if (!isHere) return { failure: 'not_found', message: 'the call is not here' }
+    const started = this.#recordings.start(request)
+    if (isFailure(started)) return started
+    for (const { leg, room } of this.#members.values()) if (room !== null) this.#recordings.enter(leg, room)
     return started
+  }
+
+  pauseRecording(recordingId: string): Ok | Failure {
+    return this.#recordings.pause(recordingId)
+  }
+
+  resumeRecording(recordingId: string): Ok | Failure {
+    return this.#recordings.resume(recordingId)
   }
 
   stopRecording(recordingId: string): Ok | Failure {
@@ -536,7 +555,8 @@ export class Engine implements LegHooks {
   /** Its times count from where the recording of the same target began, if there is one. */
   startTranscript(request: Request<'transcript.start'>): Ok | Failure {
     const { target, language } = request
-    if (!this.#exists(target)) return { failure: 'not_found', message: 'the call is not here' }
+    const isHere = this.#exists(target) || this.#transcripts.has(request.transcriptId)
+    if (!isHere) return { failure: 'not_found', message: 'the call is not here' }
     if (!this.#options.hearing.stt.understands(language)) {
       return { failure: 'invalid', message: `no engine here understands ${language}` }
     }
@@ -611,7 +631,7 @@ export class Engine implements LegHooks {
 
 const transcribed = ({ leg, room, dialogue }: Member): Transcribed => ({
   legId: leg.id,
-  roomId: room?.spec.roomId ?? null,
+  room: room?.spec ?? null,
   dialogue,
 })
 

@@ -1,7 +1,7 @@
 import type { Frame } from '../codecs/audio.ts'
 import { FRAME_MS } from '../codecs/audio.ts'
 import { LEG_SAMPLES } from './leg.ts'
-import { type Clip, Player } from './player.ts'
+import { type Clip, type ClipWatcher, Player } from './player.ts'
 import type { Prompts } from './prompts.ts'
 import type { Events, PlaySource } from './protocol.ts'
 import type { Source } from './source.ts'
@@ -48,14 +48,16 @@ interface Play {
 export class LegPlayback implements Source {
   readonly #prompts: Prompts
   readonly #owner: () => SpeechOwner
+  readonly #watcher: ClipWatcher
   /** The first is heard. */
   readonly #plays: Play[] = []
   #isPaused = false
 
   /** @param owner for whom speech is made */
-  constructor(prompts: Prompts, owner: () => SpeechOwner) {
+  constructor(prompts: Prompts, owner: () => SpeechOwner, watcher: ClipWatcher) {
     this.#prompts = prompts
     this.#owner = owner
+    this.#watcher = watcher
   }
 
   get playing(): boolean {
@@ -80,7 +82,7 @@ export class LegPlayback implements Source {
     else if (this.#plays.length > MAX_WAITING_PLAYS) return { error: 'too many plays wait' }
     const play: Play = {
       parts: sources.flatMap(piecesOf),
-      player: new Player([], { loop: options.loop, frameSamples: LEG_SAMPLES, open: true }),
+      player: new Player([], { loop: options.loop, frameSamples: LEG_SAMPLES, open: true, watcher: this.#watcher }),
       hooks,
       frames: 0,
       loading: true,
@@ -206,5 +208,6 @@ function acceptInTime(play: Play): void {
 
 function end(play: Play, ended: PlayEnded): void {
   play.over = true
+  play.player.stop()
   play.hooks.finished(ended, play.frames * FRAME_MS)
 }

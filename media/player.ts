@@ -6,6 +6,15 @@ export interface Clip {
   readonly samples: Int16Array
   /** Length [samples]; what `samples` does not reach is silence. */
   readonly length: number
+  /** What is said in it, where it is speech that was made of a text. */
+  readonly text?: string
+}
+
+/** Told of each clip that is heard. */
+export interface ClipWatcher {
+  began(clip: Clip): void
+  /** @param heard how much of it was given out [samples] */
+  ended(clip: Clip, heard: number): void
 }
 
 export interface PlayerOptions {
@@ -14,6 +23,7 @@ export interface PlayerOptions {
   frameSamples: number
   /** More clips come by `add`, until `complete`. Absent: these are all. */
   open?: boolean
+  watcher?: ClipWatcher
 }
 
 /**
@@ -24,6 +34,7 @@ export class Player implements Source {
   readonly #clips: Clip[]
   readonly #loop: boolean
   readonly #frame: Frame
+  readonly #watcher: ClipWatcher | null
   #clip = 0
   #at = 0
   #isOpen: boolean
@@ -34,6 +45,7 @@ export class Player implements Source {
     this.#clips = clips.filter(clip => clip.length > 0)
     this.#loop = options.loop
     this.#frame = new Int16Array(options.frameSamples)
+    this.#watcher = options.watcher ?? null
     this.#isOpen = options.open === true
     this.#isOver = this.#clips.length === 0 && !this.#isOpen
   }
@@ -64,6 +76,7 @@ export class Player implements Source {
     let filled = 0
     while (filled < frame.length && !this.#isOver && this.#clip < this.#clips.length) {
       const clip = this.#clips[this.#clip]!
+      if (this.#at === 0) this.#watcher?.began(clip)
       const count = Math.min(frame.length - filled, clip.length - this.#at)
       copy(clip.samples, this.#at, frame, filled, count)
       filled += count
@@ -76,10 +89,14 @@ export class Player implements Source {
 
   /** Ends at once: the next pull gives null. Idempotent. */
   stop(): void {
+    const clip = this.#clips[this.#clip]
+    if (!this.#isOver && this.#at > 0 && clip !== undefined) this.#watcher?.ended(clip, this.#at)
     this.#isOver = true
   }
 
   #next(): void {
+    const clip = this.#clips[this.#clip]!
+    this.#watcher?.ended(clip, clip.length)
     this.#at = 0
     this.#clip++
     if (this.#clip >= this.#clips.length && !this.#isOpen) this.#wrap()

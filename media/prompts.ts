@@ -158,7 +158,7 @@ export class Prompts {
   ): Promise<Clip | { error: string }> {
     return this.#cached(`speech ${JSON.stringify([voice, language, text])}`, async () => {
       const spoken = await this.#tts.speak(text, voice, language, owner)
-      return 'error' in spoken ? this.#fail(spoken.error) : clipOf(spoken.samples)
+      return 'error' in spoken ? this.#fail(spoken.error) : { ...clipOf(spoken.samples), text }
     })
   }
 

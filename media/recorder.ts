@@ -31,7 +31,7 @@ export interface RecorderOptions {
 }
 
 /**
- * Records one leg or room: a channel for each participant, all on one timeline that `tick` counts. Whoever comes late starts at
+ * Records one leg or room: a channel for each participant and one for the product, all on one timeline that `tick` counts. Whoever comes late starts at
  * the right sample, whoever is away is silent. Frames are copied into chunks that are written behind the call's back; when
  * the disk stalls they are dropped and counted, and the timeline stays.
  */
@@ -45,6 +45,9 @@ export class Recorder {
   readonly #channels: Channel[] = []
   readonly #byLeg = new Map<string, Channel>()
   readonly #segments: RecordedSegment[] = []
+  /** What the product plays. */
+  #product: Channel | null = null
+  #isMuted = false
   #frames = 0
   #length: number | null = null
   #finished: Promise<RecordingInfo | { error: string }> | null = null
@@ -86,12 +89,36 @@ export class Recorder {
       this.participantsRefused++
       return null
     }
+    const channel = this.#makeChannel(legId)
+    channel.isMuted = this.#isMuted
+    this.#byLeg.set(legId, channel)
+    return channel
+  }
+
+  #makeChannel(legId: string | null): Channel {
     this.#queue.grow(MAX_WAITING_CHUNKS + 1, 2)
     const channel = new Channel(this.#queue, this.#channels.length, { legId, startFrame: this.#frames })
     this.#channels.push(channel)
-    this.#byLeg.set(legId, channel)
     this.#note()
     return channel
+  }
+
+  /** A channel for what the product plays from now on; the file has it behind the participants. Idempotent. */
+  trackProduct(): void {
+    if (this.#length !== null || this.#product !== null) return
+    this.#product = this.#makeChannel(null)
+    this.#product.open()
+  }
+
+  /** What the product plays in this tick; several at once are heard together. */
+  played(frame: Frame): void {
+    if (!this.#isMuted) this.#product?.add(frame)
+  }
+
+  /** Silence in all channels from now on; the timeline goes on. */
+  mute(isMuted: boolean): void {
+    this.#isMuted = isMuted
+    for (const channel of this.#channels) channel.isMuted = isMuted
   }
 
   /** 20 ms have passed, for all channels; call it after the sinks were written. */
@@ -162,6 +189,7 @@ class Channel implements Sink {
   #frame = 0
   #chunksPassed = 0
   #isOpen = false
+  isMuted = false
 
   constructor(queue: ChunkQueue, number: number, place: RecordedChannel) {
     this.#queue = queue
@@ -178,10 +206,26 @@ class Channel implements Sink {
   }
 
   write(track: Track, frame: Frame): void {
-    if (track !== 'inbound' || !this.#isOpen) return
+    if (track !== 'inbound' || !this.#isOpen || this.isMuted) return
     this.#chunk ??= this.#queue.take()
     if (this.#chunk === null) this.framesDropped++
     else this.#chunk.samples.set(frame, this.#frame * RECORDING_FRAME_SAMPLES)
+  }
+
+  /** Adds to what this tick has already. */
+  add(frame: Frame): void {
+    if (!this.#isOpen) return
+    this.#chunk ??= this.#queue.take()
+    if (this.#chunk === null) {
+      this.framesDropped++
+      return
+    }
+    const { samples } = this.#chunk
+    const from = this.#frame * RECORDING_FRAME_SAMPLES
+    for (let i = 0; i < RECORDING_FRAME_SAMPLES; i++) {
+      const sum = samples[from + i]! + frame[i]!
+      samples[from + i] = sum > 32_767 ? 32_767 : sum < -32_768 ? -32_768 : sum
+    }
   }
 
   tick(): void {

@@ -22,6 +22,7 @@ import {
   RECORDING_FRAME_MS,
   RECORDING_FRAME_SAMPLES,
   RECORDING_RATE_HZ,
+  type RecordedChannel,
   type RecordingManifest,
   recordingFile,
   recordingsDir,
@@ -42,7 +43,7 @@ interface RawChannel {
 
 /**
  * Makes the file of a recording from its raw channels and removes them: 16-bit PCM, a channel for each participant in order of
- * first join, RF64 above 4 GiB. Blocks, so it runs on a thread of its own; holds a second of each channel at a time. Can be
+ * first join, behind them the product's, RF64 above 4 GiB. Blocks, so it runs on a thread of its own; holds a second of each channel at a time. Can be
  * run again after a crash at any point. `{ error }` leaves the raw channels where they are, but for a recording of nobody.
  */
 export function makeRecording(dataDir: string, recordingId: string): RecordingInfo | { error: string } {
@@ -51,7 +52,7 @@ export function makeRecording(dataDir: string, recordingId: string): RecordingIn
   try {
     const manifest = parseManifest(readFileSync(join(dir, MANIFEST_FILE), 'utf8'))
     if (manifest === null) return { error: 'the manifest is damaged' }
-    if (manifest.channels.length === 0) {
+    if (manifest.channels.every(({ legId }) => legId === null)) {
       rmSync(dir, { recursive: true, force: true })
       return { error: 'nobody was recorded' }
     }
@@ -70,8 +71,8 @@ function writeRecording(dir: string, manifest: RecordingManifest): { path: strin
   const opened: number[] = []
   const path = join(dir, 'recording.wav')
   try {
-    const raws = manifest.channels.map(({ startFrame }, n): RawChannel => {
-      const fd = openRaw(join(dir, channelFile(n)))
+    const raws = inFileOrder(manifest).map(({ startFrame, number }): RawChannel => {
+      const fd = openRaw(join(dir, channelFile(number)))
       if (fd !== null) opened.push(fd)
       return { fd, startFrame, samples: fd === null ? 0 : Math.floor(fstatSync(fd).size / SAMPLE_BYTES) }
     })
@@ -88,6 +89,12 @@ function writeRecording(dir: string, manifest: RecordingManifest): { path: strin
   } finally {
     for (const fd of opened) closeSync(fd)
   }
+}
+
+/** The participants by when they came, then the product; `number`: of the raw channel. */
+const inFileOrder = ({ channels }: RecordingManifest): (RecordedChannel & { number: number })[] => {
+  const numbered = channels.map((channel, number) => ({ ...channel, number }))
+  return [...numbered.filter(({ legId }) => legId !== null), ...numbered.filter(({ legId }) => legId === null)]
 }
 
 /** Copies block by block. A block that no channel reaches is left out: the file system reads it as zeros. */
@@ -150,7 +157,7 @@ function syncDir(dir: string): void {
 
 function infoOf(
   recordingId: string,
-  { channels, segments }: RecordingManifest,
+  manifest: RecordingManifest,
   { frames, bytes }: { frames: number; bytes: number },
 ): RecordingInfo {
   return {
@@ -159,8 +166,8 @@ function infoOf(
     sampleRateHz: RECORDING_RATE_HZ,
     durationMs: frames * RECORDING_FRAME_MS,
     sizeBytes: bytes,
-    channels: channels.map(({ legId }) => ({ legId })),
-    segments: segments.flatMap(({ fromFrame, toFrame, reason }) => {
+    channels: inFileOrder(manifest).map(({ legId }) => ({ legId })),
+    segments: manifest.segments.flatMap(({ fromFrame, toFrame, reason }) => {
       // After a crash the timeline may be shorter than what the manifest has already noted.
       const end = Math.min(toFrame ?? frames, frames)
       return fromFrame < end ? [{ fromMs: fromFrame * RECORDING_FRAME_MS, toMs: end * RECORDING_FRAME_MS, reason }] : []

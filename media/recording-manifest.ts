@@ -5,11 +5,12 @@ export const RECORDING_FRAME_SAMPLES = 160
 export const RECORDING_RATE_HZ = 8000
 export const RECORDING_FRAME_MS = 20
 
-/** Participants of one recording; WAV would allow more, an operator's disk would not. */
+/** Channels of one recording; WAV would allow more, an operator's disk would not. */
 export const MAX_RECORDING_CHANNELS = 256
 
 export interface RecordedChannel {
-  legId: string
+  /** Null: what the product itself played. */
+  legId: string | null
   /** Position on the recording's timeline at which this channel's file begins [frames]. */
   startFrame: number
 }
@@ -68,7 +69,7 @@ function isManifest(value: unknown): value is RecordingManifest {
 }
 
 const isChannel = (value: unknown): boolean =>
-  isRecord(value) && typeof value.legId === 'string' && isCount(value.startFrame)
+  isRecord(value) && (value.legId === null || typeof value.legId === 'string') && isCount(value.startFrame)
 
 const isSegment = (value: unknown): boolean =>
   isRecord(value) &&

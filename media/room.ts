@@ -17,8 +17,11 @@ export interface RoomPause {
   reason: string
 }
 
-/** Counts ticks of what it belongs to: a recorder's timeline. */
-export interface Ticker {
+/** Hears what the product itself plays in a room, and counts the ticks: a recorder's timeline. */
+export interface RoomTap {
+  /** To one leg alone, or to all (null). Nothing of a card-payment pause. The frame is borrowed. */
+  played(frame: Frame, leg: Leg | null): void
+  /** At the end of each tick. */
   tick(): void
 }
 
@@ -30,7 +33,7 @@ export class Room {
   readonly spec: RoomSpec
   readonly legs: Leg[] = []
   readonly sinks: Sink[] = []
-  readonly tickers: Ticker[] = []
+  readonly taps: RoomTap[] = []
   /** Music for a member who is alone; loaded by the owner. */
   music: Source | null = null
   /** Set by the owner when a pause begins or ends. */
@@ -77,13 +80,16 @@ export class Room {
     this.turn = null
     const announced = this.#pullAnnouncement()
     this.#tap(announced)
-    if (announced !== null) mixer.add(announced)
+    if (announced !== null) {
+      mixer.add(announced)
+      this.#tapPlayed(announced, null)
+    }
     for (const leg of legs) {
       this.turn = leg
       this.#serve(leg, now, hasRoutes ? announced : null, hasRoutes)
     }
     this.turn = null
-    for (const ticker of this.tickers) ticker.tick()
+    for (const tap of this.taps) tap.tick()
   }
 
   #pullAnnouncement(): Frame | null {
@@ -110,11 +116,17 @@ export class Room {
   /** Mixes for one member, sends, and taps. */
   #serve(leg: Leg, now: number, announced: Frame | null, hasRoutes: boolean): void {
     const own = leg.player?.pull() ?? (leg.onHold ? (leg.holdAudio?.pull() ?? null) : this.#musicFor(leg))
+    if (own !== null) this.#tapPlayed(own, leg)
     const hears = !leg.deaf && !leg.onHold
     const frame = hears && hasRoutes ? this.#routeFor(leg, own, announced) : hears ? this.#mixFor(leg, own) : own
     const isShared = frame === this.#shared.frame
     leg.send(frame, isShared ? this.#shared.encoded(leg.codec ?? 'PCMU') : null, now)
     leg.tapHeard(frame, this.pause !== null)
+  }
+
+  #tapPlayed(frame: Frame, leg: Leg | null): void {
+    if (this.pause !== null) return
+    for (const tap of this.taps) tap.played(frame, leg)
   }
 
   #musicFor(leg: Leg): Frame | null {

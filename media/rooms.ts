@@ -17,6 +17,8 @@ export interface RoomsOptions<Member extends Occupant> {
   prompts: Prompts
   clock: EngineClock
   emit: <N extends EventName>(name: N, body: Events[N]) => void
+  /** The first is about to enter. */
+  opened: (room: Room) => void
   /** The member is in its room; nobody has been told yet. */
   entered: (member: Member, room: Room) => void
   /** The member is about to leave its room. */
@@ -70,6 +72,7 @@ export class Rooms<Member extends Occupant> {
     this.#rooms.set(spec.roomId, room)
     this.#slots.reduce((least, slot) => (slot.length < least.length ? slot : least)).push(room)
     if (spec.musicWhenAlone) void this.#loadMusic(room)
+    this.#options.opened(room)
     this.#options.clock.start()
     this.#options.emit('room.opened', { roomId: spec.roomId })
     return room

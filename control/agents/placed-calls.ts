@@ -6,6 +6,7 @@ import { newId } from '../ids.ts'
 import { insertProgram } from '../live/records.ts'
 import { becomeBusy } from '../queues/agent-status.ts'
 import { holdLine, type RingTarget, startRing } from '../queues/rings.ts'
+import { captureOf } from '../schemas/capture-settings.ts'
 import type { Store, Trx } from '../store.ts'
 import type { Tenant } from '../tenancy.ts'
 import type { Vault } from '../vault.ts'
@@ -106,13 +107,13 @@ async function callInside(
     ...targetOf(found),
     dial: JSON.stringify({ ...device, timeoutS: DEVICE_TIMEOUT_S }),
     connectionId: null,
-    record: false,
     metadata: {},
     role: 'member',
     muted: false,
   }
-  await insertParty(trx, tenant, party, at)
   const program = found.kind === 'route' ? programOf(found.route) : null
+  const capture = found.kind === 'route' ? [captureOf(found.route.capture)] : []
+  await insertParty(trx, tenant, { ...party, capture, program: program ?? {} }, at)
   if (program !== null) await insertProgram(trx, tenant, party, program, at)
   await becomeBusy(trx, tenant, user.id, at)
   return true

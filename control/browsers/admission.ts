@@ -141,7 +141,7 @@ const partyOf = (token: Redemption['token'], guest: Guest | null, legId: string)
   target: guest !== null ? 'room' : token.assistant_id !== null ? 'assistant' : 'park',
   roomId: guest?.room_id ?? null,
   connectionId: null,
-  record: false,
+  program: token.assistant_id === null ? {} : { assistantId: token.assistant_id },
   metadata: JSON.parse(token.metadata) as Record<string, string>,
   role: guest?.role ?? 'member',
   muted: false,

@@ -145,7 +145,6 @@ async function dialPerson(trx: Trx, tenant: Tenant, row: CallbackRow, callId: st
       userId: row.offered_to,
       dial: JSON.stringify(target),
       connectionId: null,
-      record: false,
       metadata: { callback_id: row.id },
       role: 'member',
       muted: false,

@@ -4,7 +4,7 @@ import type { Store, Trx } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
 import type { Of } from './event-handler.ts'
 import { applyCapture, applyRecording, applyStream, callOfTarget, targetId, tenantOf } from './records.ts'
-import { type StreamDeps, startStream, targetOf, unstartedStreams } from './streams.ts'
+import { type StreamDeps, startStream, unstartedStreams } from './streams.ts'
 import type { CallRow, MediaStreamRow } from './tables.ts'
 
 export interface CallAudioDeps {
@@ -37,9 +37,8 @@ export class CallAudio {
 
   async #startRecording(call: CallRow, media: MediaPort): Promise<void> {
     const { store, log, now } = this.#deps
-    const target = await targetOf(store.db, call)
-    if (target === null) return
-    const reply = await media.request('recording.start', { recordingId: call.id, target })
+    // Its room, or a session's: all who are ever in it, and what the product plays there.
+    const reply = await media.request('recording.start', { recordingId: call.id, target: { roomId: call.id } })
     if (!isFailure(reply) || isRunningOrUnknown(reply)) return
     // The call may have ended by now: nothing was recorded, and media will not tell of it.
     log.warn({ callId: call.id, ...reply }, 'a recording could not be started')

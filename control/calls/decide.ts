@@ -9,6 +9,7 @@ import type {
   SrtpPolicy,
 } from '../../media/protocol.ts'
 import type { EventType } from '../events/catalog.ts'
+import { type CallCapture, callCaptureOf, roomCapture } from './call-capture.ts'
 import { isJoinable } from './join-window.ts'
 import { scheduleOf, settingsOf } from './settings.ts'
 import type { CallRow, CallStatus, ConferenceRoomRow, ParticipantRow } from './tables.ts'
@@ -212,6 +213,8 @@ export function commandFor(rows: LegRows): LegCommand | 'seat' | null {
       return call.target === 'echo' && participant.prompted === 0 ? play(rows, ['echo']) : null
     case 'announcing':
       return play(rows, ['announcement'], 'assistant_ended')
+    case 'consent':
+      return { name: 'leg.collect', body: consentCollect(participant.id, callCaptureOf(call)) }
     case 'pin':
       return collect(rows)
     case 'waiting':
@@ -278,6 +281,31 @@ const waitingMusic = ({ participant, room }: LegRows): LegCommand => ({
   },
 })
 
+/** The collection that tells, or asks, whether something is kept of the call. */
+export const CONSENT = 'consent'
+
+const consentText = ({ announcement, consent }: CallCapture): string =>
+  announcement !== '' ? announcement : `This call may be recorded. Press ${consent?.key ?? ''} to agree.`
+
+export function consentCollect(legId: string, capture: CallCapture | null): Commands['leg.collect']['request'] {
+  const consent = capture?.consent ?? null
+  const language = capture?.language ?? null
+  return {
+    legId,
+    collectId: CONSENT,
+    prompts: capture === null ? [] : [{ kind: 'speech', text: consentText(capture), voice: null, language }],
+    // Who is only told may press what he likes: it changes nothing.
+    maxDigits: consent === null ? MAX_IDLE_KEYS : 1,
+    terminators: '',
+    firstDigitTimeoutMs: consent === null ? 0 : consent.timeoutS * 1000,
+    interDigitTimeoutMs: 0,
+    sensitive: false,
+    playThrough: consent === null,
+  }
+}
+
+const MAX_IDLE_KEYS = 1000
+
 function collect({ participant, room }: LegRows): LegCommand {
   const prompt = promptOf(room)
   return {
@@ -312,6 +340,7 @@ export const ownRoom = (call: CallRow): RoomSpec => ({
   chimes: false,
   musicWhenAlone: call.target === 'park',
   maxMembers: PARTY_ROOM_MEMBERS,
+  capture: roomCapture(call),
 })
 
 /** The room of a conference session. */
@@ -323,6 +352,10 @@ export function sessionRoom(sessionId: string, room: ConferenceRoomRow): RoomSpe
     chimes: settings.announce,
     musicWhenAlone: true,
     maxMembers: settings.max_participants,
+    capture: {
+      recordingId: settings.record ? sessionId : null,
+      transcript: settings.transcribe ? { transcriptId: sessionId, language: settings.language } : null,
+    },
   }
 }
 

@@ -9,6 +9,7 @@ import { newId } from '../ids.ts'
 import { endProgram, insertProgram, type ProgramTarget, programOfLeg } from '../live/records.ts'
 import { endUnbegun } from '../live/transcripts.ts'
 import type { MediaPort } from '../media-events.ts'
+import type { CaptureSettings } from '../schemas/capture-settings.ts'
 import type { Db, Store, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { Vault } from '../vault.ts'
@@ -36,7 +37,8 @@ export interface DialRequest {
   /** What it is connected with once it is answered; null: music, until it is told more. */
   target: DialedTarget | null
   timeoutS: number
-  record: boolean
+  /** What is kept of it. */
+  capture: Partial<CaptureSettings>
   metadata: Record<string, string>
   role: 'member' | 'moderator'
   muted: boolean
@@ -84,6 +86,7 @@ export async function placeCall(
   const at = deps.now().toISOString()
   const placed = await deps.store.transaction(async trx => {
     if (way.connection !== null && (await isFull(trx, way.connection))) return trunkFull()
+    const led = programOf(request)
     const rows = await insertParty(
       trx,
       caller,
@@ -98,7 +101,8 @@ export async function placeCall(
         queueId: idOf(request, 'queue'),
         userId: idOf(request, 'user'),
         connectionId: way.connection?.id ?? null,
-        record: request.record,
+        capture: [request.capture],
+        program: led ?? {},
         metadata: request.metadata,
         role: request.role,
         muted: request.muted,
@@ -106,7 +110,6 @@ export async function placeCall(
       at,
       caller,
     )
-    const led = programOf(request)
     if (led !== null) await insertProgram(trx, caller, { callId: rows.call.id, legId }, led, at)
     await also(trx, rows)
     return rows

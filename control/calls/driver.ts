@@ -7,6 +7,7 @@ import { lastSeen } from '../nodes/heartbeat.ts'
 import type { Store, Trx } from '../store.ts'
 import { CallAudio } from './call-audio.ts'
 import type { CallCentrePort } from './call-centre-port.ts'
+import { passConsent } from './consent.ts'
 import { type Decision, type LegRows, onHeld, onLeft, onPlayFinished, onRinging, type PinVerdict } from './decide.ts'
 import type { DevicePort } from './device-port.ts'
 import type { EventHandler, EventHandlers, FollowUp } from './event-handler.ts'
@@ -106,10 +107,13 @@ export class CallDriver implements MediaHandler {
     const position = await readPosition(trx)
     const followUps: { key: string; run: FollowUp }[] = []
     let { lastSeq } = position
-    for (const { seq, event } of batch) {
+    for (const { seq, event: told } of batch) {
       // Delivered again, since the acknowledgement was lost.
       if (seq <= lastSeq) continue
       lastSeq = seq
+      const { event, followUp: asking } = await passConsent(trx, told)
+      if (asking !== null) followUps.push({ key: keyOf(told), run: asking })
+      if (event === null) continue
       const handler = this.#handlers[event.name] as EventHandler<never> | undefined
       const followUp = (await handler?.(trx, event as never, pins.get(seq))) ?? null
       const key = keyOf(event)

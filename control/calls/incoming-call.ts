@@ -1,6 +1,7 @@
 import { newId } from '../ids.ts'
 import { insertProgram, type ProgramTarget } from '../live/records.ts'
 import type { MediaPort } from '../media-events.ts'
+import { captureOf } from '../schemas/capture-settings.ts'
 import type { Trx } from '../store.ts'
 import type { CallCentrePort } from './call-centre-port.ts'
 import type { FollowUp, Of } from './event-handler.ts'
@@ -43,7 +44,8 @@ export async function onIncoming(
   const { connection, route } = decision.accept
   const party = partyOf(body, connection, route)
   const tenant = tenantOf(route)
-  await insertParty(trx, tenant, party, at)
+  const led = programOf(route)
+  await insertParty(trx, tenant, { ...party, program: led ?? {} }, at)
   const { callId, queueId = null } = party
   if (queueId !== null && (await centre.refuses(trx, tenant, { callId, legId, queueId, at }))) {
     return async media => {
@@ -51,7 +53,6 @@ export async function onIncoming(
       await media.request('leg.reject', { legId, sipCode: 486, reason: 'busy', retryAfterS: null })
     }
   }
-  const led = programOf(route)
   if (led !== null) await insertProgram(trx, tenant, party, led, at)
   return media => {
     log.info({ callId: party.callId, legId, sipCallId, routeId: route.id }, 'incoming call')
@@ -80,7 +81,7 @@ const partyOf = (
   queueId: route.target === 'queue' ? route.target_id : null,
   userId: route.target === 'user' ? route.target_id : null,
   connectionId: connection.id,
-  record: false,
+  capture: [captureOf(route.capture)],
   metadata: {},
   role: 'member',
   muted: false,

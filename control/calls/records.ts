@@ -11,11 +11,13 @@ import { appendEvent } from '../events/log.ts'
 import { toCall } from '../schemas/call.ts'
 import { toCallPci } from '../schemas/call-pci.ts'
 import { toCallRecording } from '../schemas/call-recording.ts'
+import type { CaptureSettings } from '../schemas/capture-settings.ts'
 import { toMediaStream } from '../schemas/media-stream.ts'
 import { toParticipant } from '../schemas/participant.ts'
 import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { TenantColumns } from '../tenant-columns.ts'
+import { decideCapture, insertCapture } from './call-capture.ts'
 import { insertCallKeys } from './call-keys.ts'
 import { CODECS } from './codecs.ts'
 import { type Decision, type LegRows, onEnded } from './decide.ts'
@@ -86,7 +88,10 @@ export interface NewParty {
   /** Whom the driver is to dial, when who writes this does not do it himself. */
   dial?: string
   connectionId: string | null
-  record: boolean
+  /** What is kept of it, as far as the call itself or its route says; the strongest first. */
+  capture?: readonly Partial<CaptureSettings>[]
+  /** What leads it. */
+  program?: { flowId?: string; assistantId?: string }
   metadata: Record<string, string>
   role: 'member' | 'moderator'
   muted: boolean
@@ -103,6 +108,8 @@ export async function insertParty(
   request?: Request,
 ): Promise<{ call: CallRow; participant: ParticipantRow }> {
   const columns = { organisation_id: tenant.organisationId, livemode: tenant.livemode ? 1 : 0 }
+  const { queueId = null, roomId, program } = party
+  const decided = await decideCapture(trx, tenant, { asked: party.capture ?? [], queueId, roomId, ...program })
   const call: CallRow = {
     ...columns,
     id: party.callId,
@@ -113,11 +120,12 @@ export async function insertParty(
     from_address: party.from,
     target: party.target,
     room_id: party.roomId,
-    queue_id: party.queueId ?? null,
+    queue_id: queueId,
     user_id: party.userId ?? null,
     connection_id: party.connectionId,
     node_id: nodeOf(trx),
-    record: party.record ? 1 : 0,
+    record: decided.record ? 1 : 0,
+    capture: decided.capture === null ? null : JSON.stringify(decided.capture),
     metadata: JSON.stringify(party.metadata),
     ended_reason: null,
     sip_code: null,
@@ -156,6 +164,7 @@ export async function insertParty(
   await scoped.insert('calls', call)
   await insertCallKeys(trx, tenant, call)
   await scoped.insert('participants', participant)
+  await insertCapture(trx, tenant, call, at)
   await appendEvent(trx, tenant, {
     type: 'call.created',
     at,

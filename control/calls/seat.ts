@@ -207,6 +207,7 @@ const newSession = ({ call }: LegRows, room: ConferenceRoomRow, at: string): Cal
   connection_id: null,
   node_id: call.node_id,
   record: (JSON.parse(room.settings) as { record?: boolean }).record === true ? 1 : 0,
+  capture: null,
   metadata: '{}',
   ended_reason: null,
   sip_code: null,

@@ -89,6 +89,8 @@ export interface CallTable extends TenantColumns {
   /** The node whose media process has it. */
   node_id: string | null
   record: number
+  /** JSON of `CallCapture`, or null: nothing more than `record` says. */
+  capture: Generated<string | null>
   metadata: string
   ended_reason: EndedReason | null
   sip_code: number | null
@@ -110,6 +112,8 @@ export type LegStep =
   | 'dialing'
   | 'settled'
   | 'announcing'
+  /** Is told that the call is recorded, or asked whether it may be. */
+  | 'consent'
   | 'pin'
   | 'waiting'
   | 'joining'
@@ -206,6 +210,10 @@ export interface RecordingTable extends TenantColumns {
   channels: string
   segments: string
   created: string
+  /** By command: silence until it is resumed. */
+  paused: Generated<number>
+  /** The file is, by a key of the vault. */
+  encrypted: Generated<number>
 }
 
 export interface ConferenceRoomTable extends TenantColumns {
@@ -235,6 +243,8 @@ export interface InboundRouteTable extends TenantColumns {
   target_id: string | null
   /** JSON of `RouteHours`, or null: at all times. */
   hours: string | null
+  /** JSON of `CaptureSettings`, or null. */
+  capture: Generated<string | null>
   priority: number
   created: string
   updated: string

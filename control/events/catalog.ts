@@ -5,7 +5,7 @@ import { callDtmfSchema } from '../schemas/call-dtmf.ts'
 import { callPciSchema } from '../schemas/call-pci.ts'
 import { callRecordingSchema } from '../schemas/call-recording.ts'
 import { callProgramSchema, callStepSchema } from '../schemas/call-step.ts'
-import { callTranscriptSchema } from '../schemas/call-transcript.ts'
+import { callTranscriptSchema, callTranscriptSegmentSchema } from '../schemas/call-transcript.ts'
 import { callbackSchema } from '../schemas/callback.ts'
 import { conferenceSessionSchema } from '../schemas/conference-session.ts'
 import { connectionSchema } from '../schemas/connection.ts'
@@ -50,12 +50,15 @@ export const EVENTS = {
   'call.stream.reconnecting': of(mediaStreamSchema, SAMPLES.reconnectingStream),
   'call.stream.stopped': of(mediaStreamSchema, SAMPLES.stoppedStream),
   'call.stream.failed': of(mediaStreamSchema, SAMPLES.failedStream),
+  'call.recording.paused': of(callRecordingSchema, SAMPLES.pausedRecording),
+  'call.recording.resumed': of(callRecordingSchema, SAMPLES.runningRecording),
   'call.recording.ready': of(callRecordingSchema, SAMPLES.recording),
   'call.recording.failed': of(callRecordingSchema, SAMPLES.failedRecording),
   'queue.call.joined': of(queueCallSchema, SAMPLES.queueCall),
   'queue.call.offered': of(queueCallSchema, SAMPLES.offeredQueueCall),
   'queue.call.left': of(queueCallSchema, SAMPLES.leftQueueCall),
   'queue.call.overflowed': of(queueCallSchema, SAMPLES.overflowedQueueCall),
+  'call.transcript.segment': of(callTranscriptSegmentSchema, SAMPLES.transcriptSegment),
   'call.transcript.ready': of(callTranscriptSchema, SAMPLES.transcript),
   'call.transcript.failed': of(callTranscriptSchema, SAMPLES.failedTranscript),
   'agent.status.changed': of(agentStatusSchema, SAMPLES.agentStatus),

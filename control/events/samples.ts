@@ -4,8 +4,9 @@ import type { CallDtmf } from '../schemas/call-dtmf.ts'
 import type { CallPci } from '../schemas/call-pci.ts'
 import type { CallRecording } from '../schemas/call-recording.ts'
 import type { CallProgram, CallStep } from '../schemas/call-step.ts'
-import type { CallTranscript } from '../schemas/call-transcript.ts'
+import type { CallTranscript, CallTranscriptSegment } from '../schemas/call-transcript.ts'
 import type { Callback } from '../schemas/callback.ts'
+import { NO_CAPTURE } from '../schemas/capture-settings.ts'
 import type { ConferenceSession } from '../schemas/conference-session.ts'
 import type { Connection } from '../schemas/connection.ts'
 import type { FlowObject } from '../schemas/flow.ts'
@@ -147,7 +148,10 @@ const recording: CallRecording = {
   sample_rate: 8000,
   duration_ms: 150_000,
   size_bytes: 2_400_044,
-  channels: [{ participant_id: PARTICIPANT_ID }],
+  channels: [
+    { kind: 'participant', participant_id: PARTICIPANT_ID },
+    { kind: 'product', participant_id: null },
+  ],
   segments: [{ from_ms: 56_000, to_ms: 80_000, reason: 'payment' }],
   created: ANSWERED,
 }
@@ -246,6 +250,7 @@ const endpoint: WebhookEndpoint = {
 }
 
 const flow: FlowObject = {
+  ...NO_CAPTURE,
   id: 'flow_01k9000000000000000000000f',
   object: 'flow',
   livemode: false,
@@ -377,12 +382,40 @@ const transcript: CallTranscript = {
   failed_reason: null,
   language: 'en',
   duration_ms: 150_000,
-  segments: [{ participant_id: PARTICIPANT_ID, text: 'When are you open?', start_ms: 4200, end_ms: 5600 }],
+  segments: [
+    {
+      speaker: 'participant',
+      participant_id: PARTICIPANT_ID,
+      text: 'When are you open?',
+      start_ms: 4200,
+      end_ms: 5600,
+    },
+    {
+      speaker: 'product',
+      participant_id: PARTICIPANT_ID,
+      text: 'We are open from nine to five.',
+      start_ms: 6300,
+      end_ms: 8100,
+    },
+  ],
   created: ANSWERED,
+}
+
+const transcriptSegment: CallTranscriptSegment = {
+  object: 'call_transcript_segment',
+  id: 'seg_01k90000000000000000000021',
+  call_id: CALL_ID,
+  livemode: false,
+  speaker: 'product',
+  participant_id: PARTICIPANT_ID,
+  text: 'We are open from nine to five.',
+  start_ms: 6300,
+  end_ms: 8100,
 }
 
 export const SAMPLES = {
   transcript,
+  transcriptSegment,
   failedTranscript: {
     ...transcript,
     status: 'failed',
@@ -494,6 +527,26 @@ export const SAMPLES = {
   stoppedStream: { ...stream, status: 'stopped', frames_sent: 15_000, ended_reason: 'call_ended' },
   failedStream: { ...stream, status: 'failed', ended_reason: 'connect_failed' },
   recording,
+  pausedRecording: {
+    ...recording,
+    status: 'paused',
+    sample_rate: null,
+    duration_ms: null,
+    size_bytes: null,
+    channels: [],
+    segments: [],
+  },
+
+  runningRecording: {
+    ...recording,
+    status: 'recording',
+    sample_rate: null,
+    duration_ms: null,
+    size_bytes: null,
+    channels: [],
+    segments: [],
+  },
+
   failedRecording: {
     ...recording,
     status: 'failed',

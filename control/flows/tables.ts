@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import type { Generated, Selectable } from 'kysely'
 import type { TenantColumns } from '../tenant-columns.ts'
 import type { FlowKind } from './graph.ts'
 
@@ -20,6 +20,8 @@ export interface FlowTable extends TenantColumns {
   /** JSON of the draft's graph. */
   draft: string
   template_id: string | null
+  /** JSON of `CaptureSettings`, or null. */
+  capture: Generated<string | null>
   created: string
   updated: string
 }

@@ -5,6 +5,7 @@ export const SCOPES = [
   'streams:write',
   'pci:write',
   'recordings:read',
+  'recordings:write',
   'queues:read',
   'queues:write',
   'agents:read',

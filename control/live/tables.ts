@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import type { Generated, Selectable } from 'kysely'
 import type { TenantColumns } from '../tenant-columns.ts'
 
 /** Tables of what leads a call: a flow or an assistant. */
@@ -69,6 +69,8 @@ export interface VoicemailTable extends TenantColumns {
   /** File name inside the data directory's `recordings/`. */
   file: string | null
   duration_ms: number | null
+  /** The file is, by a key of the vault. */
+  encrypted: Generated<number>
   created: string
 }
 
@@ -86,7 +88,9 @@ export interface TranscriptTable extends TenantColumns {
 export interface TranscriptSegmentTable extends TenantColumns {
   id: string
   call_id: string
+  /** Who said it; of the product: to whom. */
   participant_id: string
+  speaker: Generated<'participant' | 'product'>
   text: string
   start_ms: number
   end_ms: number

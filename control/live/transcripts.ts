@@ -1,4 +1,4 @@
-import { isFailure, isUndecided, type MediaEvent, type Target } from '../../media/protocol.ts'
+import { isFailure, isUndecided, type MediaEvent } from '../../media/protocol.ts'
 import type { FollowUp } from '../calls/event-handler.ts'
 import { tenantOf } from '../calls/records.ts'
 import { wantNotes } from '../calls/session-notes.ts'
@@ -7,30 +7,16 @@ import { nodeOf } from '../databases/node.ts'
 import { appendEvent } from '../events/log.ts'
 import { newId } from '../ids.ts'
 import type { MediaPort } from '../media-events.ts'
-import { type CallTranscript, toCallTranscript } from '../schemas/call-transcript.ts'
+import { type CallTranscript, toCallTranscript, toCallTranscriptSegment } from '../schemas/call-transcript.ts'
 import type { Db, Store, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
-import type { TranscriptRow } from './tables.ts'
+import type { TranscriptRow, TranscriptSegmentRow } from './tables.ts'
+import { wantTranscript } from './transcript-rows.ts'
 
 /** The segments of a transcript that are shown; the longest call has fewer. */
 const MAX_SEGMENTS = 20_000
 
 const UNANSWERED = { status: 'failed', failed_reason: 'The call was not answered.' } as const
-
-/** Asks for a call's transcript; it begins once the call is answered. */
-export const wantTranscript = (
-  trx: Trx,
-  tenant: Tenant,
-  call: { id: string; language: string | null; at: string },
-): Promise<void> =>
-  forTenant(trx, tenant).insert('transcripts', {
-    id: call.id,
-    status: 'wanted',
-    language: call.language,
-    failed_reason: null,
-    duration_ms: null,
-    created: call.at,
-  })
 
 /** A call's transcript as it is now; undefined when none was asked for. */
 export async function readTranscript(db: Db, tenant: Tenant, callId: string): Promise<CallTranscript | undefined> {
@@ -39,7 +25,7 @@ export async function readTranscript(db: Db, tenant: Tenant, callId: string): Pr
   if (row === undefined) return undefined
   const segments = await scoped
     .select('transcript_segments')
-    .select(['participant_id', 'text', 'start_ms', 'end_ms'])
+    .select(['speaker', 'participant_id', 'text', 'start_ms', 'end_ms'])
     .where('call_id', '=', callId)
     .orderBy('start_ms')
     .orderBy('id')
@@ -65,7 +51,7 @@ export async function onTranscriptEvent(parts: TranscriptParts, trx: Trx, event:
       await endUnbegun(trx, event.body.legId, event.at)
       return null
     case 'transcript.segment':
-      await addSegment(trx, event.body)
+      await addSegment(trx, event.body, event.at)
       return null
     case 'transcript.ready': {
       const row = await runningTranscript(trx, event.body.transcriptId)
@@ -79,7 +65,7 @@ export async function onTranscriptEvent(parts: TranscriptParts, trx: Trx, event:
 
 async function ofLeg(parts: TranscriptParts, trx: Trx, legId: string): Promise<FollowUp | null> {
   const row = await wantedOf(trx, legId)
-  return row === undefined ? null : start(parts, trx, row, { legId })
+  return row === undefined ? null : start(parts, trx, row)
 }
 
 /** Of the call whose own leg this is. */
@@ -114,13 +100,13 @@ async function ofSession(parts: TranscriptParts, trx: Trx, callId: string, at: s
   if ((await forTenant(trx, tenant).find('transcripts', callId)) !== undefined) return null
   await wantTranscript(trx, tenant, { id: callId, language: settingsOf(room).language, at })
   const row = await forTenant(trx, tenant).find('transcripts', callId)
-  return row === undefined ? null : start(parts, trx, row, { roomId: callId })
+  return row === undefined ? null : start(parts, trx, row)
 }
 
-async function start(parts: TranscriptParts, trx: Trx, row: TranscriptRow, target: Target): Promise<FollowUp> {
+async function start(parts: TranscriptParts, trx: Trx, row: TranscriptRow): Promise<FollowUp> {
   const transcripts = forTenant(trx, tenantOf(row)).update('transcripts')
   await transcripts.set({ status: 'running' }).where('id', '=', row.id).execute()
-  return media => begin(parts, media, row, target)
+  return media => begin(parts, media, row)
 }
 
 /** A transcript that media refuses has failed; one that media cannot be asked for now is begun at the next connection. */
@@ -128,9 +114,9 @@ async function begin(
   { store, now }: TranscriptParts,
   media: MediaPort,
   { id, language }: Pick<TranscriptRow, 'id' | 'language'>,
-  target: Target,
 ): Promise<void> {
-  const reply = await media.request('transcript.start', { transcriptId: id, target, language })
+  // A call's room, or a session's: all who are ever in it.
+  const reply = await media.request('transcript.start', { transcriptId: id, target: { roomId: id }, language })
   if (!isFailure(reply) || reply.failure === 'conflict' || isUndecided(reply)) return
   await store.transaction(async trx => {
     const row = await runningTranscript(trx, id)
@@ -144,18 +130,26 @@ const runningTranscript = (trx: Trx, id: string): Promise<TranscriptRow | undefi
 
 async function addSegment(
   trx: Trx,
-  { transcriptId, legId, text, startMs, endMs }: (MediaEvent & { name: 'transcript.segment' })['body'],
+  { transcriptId, legId, speaker, text, startMs, endMs }: (MediaEvent & { name: 'transcript.segment' })['body'],
+  at: string,
 ): Promise<void> {
   const row = await runningTranscript(trx, transcriptId)
   if (row === undefined) return
-  await forTenant(trx, tenantOf(row)).insert('transcript_segments', {
+  const segment: TranscriptSegmentRow = {
     id: newId('transcript_segment'),
+    organisation_id: row.organisation_id,
+    livemode: row.livemode,
     call_id: row.id,
     participant_id: legId,
+    speaker: speaker === 'product' ? 'product' : 'participant',
     text,
     start_ms: Math.round(startMs),
     end_ms: Math.round(endMs),
-  })
+  }
+  const tenant = tenantOf(row)
+  await forTenant(trx, tenant).insert('transcript_segments', segment)
+  const object = toCallTranscriptSegment(segment)
+  await appendEvent(trx, tenant, { type: 'call.transcript.segment', at, object, callId: row.id })
 }
 
 const endTranscript = (trx: Trx, row: TranscriptRow, durationMs: number | null, at: string): Promise<void> =>
@@ -183,18 +177,12 @@ export async function resumeTranscripts(parts: TranscriptParts, media: MediaPort
   const rows = await db
     .selectFrom('transcripts')
     .innerJoin('calls', 'calls.id', 'transcripts.id')
-    .leftJoin('participants', join =>
-      join.onRef('participants.call_id', '=', 'calls.id').on('participants.ring_id', 'is', null),
-    )
-    .select(['transcripts.id', 'transcripts.language', 'calls.kind', 'participants.id as leg_id'])
+    .select(['transcripts.id', 'transcripts.language'])
     .where('transcripts.status', '=', 'running')
     .where('calls.node_id', '=', nodeOf(db))
     .where('calls.ended_at', 'is', null)
     .execute()
-  for (const { id, language, kind, leg_id: legId } of rows) {
-    const target = kind === 'conference' ? { roomId: id } : legId === null ? null : { legId }
-    if (target !== null) await begin(parts, media, { id, language }, target)
-  }
+  for (const row of rows) await begin(parts, media, row)
 }
 
 /** Ends the transcripts whose calls are over and of which media will not tell any more. */

@@ -28,6 +28,9 @@ import { inboundLookups } from './108-inbound-lookups.ts'
 import { transcriptFailures } from './108-transcript-failures.ts'
 import { dueCallbacks } from './109-due-callbacks.ts'
 import { paymentRings } from './110-payment-rings.ts'
+import { transcriptSpeakers } from './130-transcript-speakers.ts'
+import { captureSettings } from './131-capture-settings.ts'
+import { keptData } from './132-kept-data.ts'
 import { legConnections } from './140-leg-connections.ts'
 import { jobOwners } from './150-job-owners.ts'
 import { heartbeats } from './151-heartbeats.ts'
@@ -69,6 +72,9 @@ export const MIGRATIONS: Record<string, Migration> = {
   '108-transcript-failures': transcriptFailures,
   '109-due-callbacks': dueCallbacks,
   '110-payment-rings': paymentRings,
+  '130-transcript-speakers': transcriptSpeakers,
+  '131-capture-settings': captureSettings,
+  '132-kept-data': keptData,
   '140-leg-connections': legConnections,
   '150-job-owners': jobOwners,
   '151-heartbeats': heartbeats,

@@ -131,7 +131,6 @@ const placed: Purpose = {
           timeoutS: OUT_TIMEOUT_S,
         }),
         connectionId,
-        record: false,
         metadata: {},
         role: 'member',
         muted: false,

@@ -9,8 +9,10 @@ import { type Route, route } from '../http/route.ts'
 import { idParams, input, nullable, oneOf, partialInput, timestamp } from '../http/schema.ts'
 import { firstUrlProblem, type ServerUrlProblem } from '../http/url-policy.ts'
 import { newId } from '../ids.ts'
+import { captureFields, NO_CAPTURE } from '../schemas/capture-settings.ts'
 import type { Store, Trx } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
+import type { StreamsProblem } from './streams.ts'
 
 export interface AssistantDeps {
   store: Store
@@ -20,6 +22,7 @@ export interface AssistantDeps {
   urlProblem: ServerUrlProblem
   /** Who keeps an assistant from being deleted. */
   usesOf: UsesOf
+  streamsProblem: StreamsProblem
 }
 
 const model = {
@@ -70,6 +73,7 @@ const fields = {
     description: 'Documents the assistant may answer from; empty: all.',
   }),
   flow_id: nullable(Type.String({ maxLength: 200, description: 'Flow that leads its calls.' })),
+  ...captureFields,
 }
 const settings = { ...fields, model: Type.Object(model), voice: Type.Object(voice), turn: Type.Object(turn) }
 const settingsSchema = Type.Object(settings)
@@ -100,6 +104,7 @@ export const ASSISTANT_DEFAULTS: Settings = {
   hand_overs: [],
   kb_document_ids: [],
   flow_id: null,
+  ...NO_CAPTURE,
   model: { model: 'default', fallback_model: null, temperature: 0.4, api: 'chat' },
   voice: { voice: '', speed: 1 },
   turn: { silence_ms: 700, no_response_ms: 8000, interruptible: true },
@@ -159,6 +164,8 @@ async function create(
   context: Context,
   body: Static<typeof createBody>,
 ): Promise<Assistant | Problem> {
+  const unfit = await deps.streamsProblem(body.streams)
+  if (unfit !== null) return unfit
   const { name, ...sent } = body
   const misled = await toolsProblem(deps, sent)
   if (misled !== null) return misled
@@ -179,6 +186,8 @@ async function change(
   id: string,
   body: Static<typeof changeBody>,
 ): Promise<Assistant | Problem> {
+  const unfit = await deps.streamsProblem(body.streams)
+  if (unfit !== null) return unfit
   const { name, ...sent } = body
   const misled = await toolsProblem(deps, sent)
   if (misled !== null) return misled
@@ -218,6 +227,7 @@ const toAssistant = (row: AssistantRow): Assistant => ({
   object: 'assistant',
   livemode: row.livemode === 1,
   name: row.name,
+  ...NO_CAPTURE,
   ...(JSON.parse(row.settings) as Settings),
   created: row.created,
   updated: row.updated,

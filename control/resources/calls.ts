@@ -11,27 +11,21 @@ import { conflict, isProblem, missing, type Problem, problem } from '../http/err
 import { listOf, listParameters, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { idParams, input, metadata, oneOf, partialInput, timestamp } from '../http/schema.ts'
-import { wantTranscript } from '../live/transcripts.ts'
 import type { MediaPort } from '../media-events.ts'
 import { hangUpLeg, mainLeg } from '../queues/rings.ts'
 import { CALL_STATUSES, type Call, callSchema, toCall } from '../schemas/call.ts'
+import { captureFields } from '../schemas/capture-settings.ts'
 import { participantSchema, toParticipant } from '../schemas/participant.ts'
-import type { Db, Trx } from '../store.ts'
+import type { Db } from '../store.ts'
 import { isOutage } from '../store-outage.ts'
 import { forTenant } from '../tenancy.ts'
+import type { StreamsProblem } from './streams.ts'
 
 /** How long a list may wait for the quality of its running calls [ms]. */
 const QUALITY_DEADLINE_MS = 500
 
-/** A stream that is asked for together with the call; what it is, `streams.ts` knows. */
-interface CallStreams {
-  schema: Type.TSchema
-  check: (streams: unknown[]) => Promise<Problem | null>
-  insert: (trx: Trx, context: Context, call: CallRow, streams: unknown[]) => Promise<void>
-}
-
 export interface CallDeps extends DialDeps {
-  streams: CallStreams
+  streamsProblem: StreamsProblem
   /** Sends what the rows of calls call for. */
   drive: () => Promise<void>
   /** Those that can be ended while the store is away. */
@@ -55,17 +49,14 @@ const TARGETS = {
   user_id: { type: 'user', table: 'users' },
 } as const
 
-const createBody = (stream: Type.TSchema) =>
-  input({
-    to: Type.String({ minLength: 1, maxLength: 512, description: 'A number in E.164, or a SIP URI.' }),
-    from: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
-    ...targetParameters,
-    timeout_s: Type.Optional(Type.Integer({ minimum: 5, maximum: 180, default: 45 })),
-    record: Type.Optional(Type.Boolean({ default: false })),
-    transcribe: Type.Optional(Type.Boolean({ default: false, description: 'Write down what is said.' })),
-    metadata: Type.Optional(metadata),
-    streams: Type.Optional(Type.Array(stream, { maxItems: 4 })),
-  })
+const createBody = input({
+  to: Type.String({ minLength: 1, maxLength: 512, description: 'A number in E.164, or a SIP URI.' }),
+  from: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
+  ...targetParameters,
+  timeout_s: Type.Optional(Type.Integer({ minimum: 5, maximum: 180, default: 45 })),
+  ...partialInput(captureFields).properties,
+  metadata: Type.Optional(metadata),
+})
 
 const only = (maxLength: number, which: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength, description: `Only calls ${which}.` }))
@@ -106,7 +97,7 @@ export function callRoutes(deps: CallDeps): Route[] {
       summary: 'Place a call',
       tag: 'Calls',
       scope: 'calls:write',
-      body: createBody(deps.streams.schema),
+      body: createBody,
       status: 201,
       reply: callSchema,
       errors: [409, 503],
@@ -197,15 +188,10 @@ export function callRoutes(deps: CallDeps): Route[] {
   ]
 }
 
-async function createCall(
-  deps: CallDeps,
-  context: Context,
-  body: Static<ReturnType<typeof createBody>>,
-): Promise<Call | Problem> {
+async function createCall(deps: CallDeps, context: Context, body: Static<typeof createBody>): Promise<Call | Problem> {
   const target = await targetOf(deps.store.db, context, body)
   if (isProblem(target)) return target
-  const streams = body.streams ?? []
-  const refused = await deps.streams.check(streams)
+  const refused = await deps.streamsProblem(body.streams, 'call')
   if (refused !== null) return refused
   const placed = await placeCall(
     deps,
@@ -215,15 +201,12 @@ async function createCall(
       from: body.from,
       target,
       timeoutS: body.timeout_s ?? 45,
-      record: body.record ?? false,
+      capture: body,
       metadata: body.metadata ?? {},
       role: 'member',
       muted: false,
     },
     async (trx, { call, participant }) => {
-      await deps.streams.insert(trx, context, call, streams)
-      if (body.transcribe === true)
-        await wantTranscript(trx, context, { id: call.id, language: null, at: call.created })
       await context.keep(trx, toCall(call, [participant]))
     },
   )

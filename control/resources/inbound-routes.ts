@@ -9,9 +9,11 @@ import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain
 import { type Route, route } from '../http/route.ts'
 import { idParams, input, nullable, oneOf, partialInput, timestamp } from '../http/schema.ts'
 import { newId } from '../ids.ts'
+import { captureFields, captureOf, changedCapture } from '../schemas/capture-settings.ts'
 import { businessHours, changedHours } from '../schemas/organisation-hours.ts'
 import type { Db, Store } from '../store.ts'
 import { forTenant, type TableWithId, type Tenant } from '../tenancy.ts'
+import type { StreamsProblem } from './streams.ts'
 
 const pattern = (what: string) =>
   nullable(
@@ -53,6 +55,7 @@ export const inboundRouteSchema = Type.Object({
   }),
   hours: nullable(Type.Object(hours, { description: HOURS })),
   priority: Type.Integer(),
+  ...captureFields,
   created: timestamp(),
   updated: timestamp(),
 })
@@ -67,20 +70,22 @@ const createBody = input({
   target: input({ type: target.type, id: Type.Optional(target.id) }),
   hours: Type.Optional(nullable(partialInput(hours))),
   priority: Type.Optional(priority),
+  ...partialInput(captureFields).properties,
 })
 const changeBody = input({
   match: Type.Optional(matchInput),
   target: Type.Optional(input({ type: Type.Optional(target.type), id: Type.Optional(target.id) })),
   hours: Type.Optional(nullable(partialInput(hours))),
   priority: Type.Optional(priority),
+  ...partialInput(captureFields).properties,
 })
 
 type Columns = Pick<
   InboundRouteRow,
-  'match_to' | 'match_from' | 'match_connection_id' | 'target' | 'target_id' | 'hours' | 'priority'
+  'match_to' | 'match_from' | 'match_connection_id' | 'target' | 'target_id' | 'hours' | 'priority' | 'capture'
 >
 
-export function inboundRouteRoutes(deps: { store: Store; now: () => Date }): Route[] {
+export function inboundRouteRoutes(deps: { store: Store; now: () => Date; streamsProblem: StreamsProblem }): Route[] {
   const { store, now } = deps
   const plain: Plain<'inbound_routes', typeof inboundRouteSchema> = {
     store,
@@ -103,7 +108,8 @@ export function inboundRouteRoutes(deps: { store: Store; now: () => Date }): Rou
       body: createBody,
       status: 201,
       reply: inboundRouteSchema,
-      handler: (context, { body }) =>
+      handler: async (context, { body }) =>
+        (await deps.streamsProblem(body.streams)) ??
         context.transaction(async trx => {
           const columns = await columnsOf(trx, context, EMPTY, body)
           if (isProblem(columns)) return columns
@@ -127,7 +133,8 @@ export function inboundRouteRoutes(deps: { store: Store; now: () => Date }): Rou
       status: 200,
       reply: inboundRouteSchema,
       errors: [404],
-      handler: (context, { params, body }) =>
+      handler: async (context, { params, body }) =>
+        (await deps.streamsProblem(body.streams)) ??
         store.transaction(async trx => {
           const row = await forTenant(trx, context).find('inbound_routes', params.id)
           if (row === undefined) return missing('inbound_route', params.id)
@@ -159,6 +166,7 @@ const EMPTY: Columns = {
   target_id: null,
   hours: null,
   priority: 0,
+  capture: null,
 }
 
 const base = (context: Context) => ({
@@ -201,6 +209,7 @@ function merge(row: Columns, body: Omit<Change, 'hours'>): Columns {
     target_id: aim.id === undefined ? keptId : aim.id,
     hours: row.hours,
     priority: body.priority ?? row.priority,
+    capture: changedCapture(row.capture, body),
   }
 }
 
@@ -233,6 +242,7 @@ const toInboundRoute = (row: InboundRouteRow): Static<typeof inboundRouteSchema>
   target: { type: row.target, id: row.target_id },
   hours: row.hours === null ? null : JSON.parse(row.hours),
   priority: row.priority,
+  ...captureOf(row.capture),
   created: row.created,
   updated: row.updated,
 })

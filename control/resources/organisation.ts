@@ -1,11 +1,13 @@
-import type { Selectable } from 'kysely'
+import type { Selectable, Updateable } from 'kysely'
 import { isSupportedCountry } from 'libphonenumber-js'
 import Type, { type Static } from 'typebox'
+import { retentionOf } from '../calls/retention.ts'
 import type { BusinessHours, OpeningHours } from '../contact-centre/business-hours.ts'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { input, nullable, partialInput, timestamp } from '../http/schema.ts'
 import { newId } from '../ids.ts'
+import { captureFields, captureOf, changedCapture } from '../schemas/capture-settings.ts'
 import {
   businessHours,
   type CallbackSettings,
@@ -17,6 +19,7 @@ import { newSecret } from '../secrets.ts'
 import type { Db, Store } from '../store.ts'
 import type { OrganisationTable } from '../tables.ts'
 import type { Tenant } from '../tenancy.ts'
+import type { StreamsProblem } from './streams.ts'
 
 const pci = {
   enabled: Type.Boolean({ description: 'Card-payment pauses may be used.' }),
@@ -28,6 +31,9 @@ const country = nullable(
   Type.String({ pattern: '^[A-Z]{2}$', description: 'Whose local phone numbers are meant; null: E.164 only.' }),
 )
 
+const days = nullable(Type.Integer({ minimum: 1, maximum: 36_500, description: 'Days; null: until it is deleted.' }))
+const retention = { recordings_days: days, transcripts_days: days, voicemails_days: days, calls_days: days }
+
 export const organisationSchema = Type.Object({
   id: Type.String(),
   object: Type.Literal('organisation'),
@@ -38,6 +44,9 @@ export const organisationSchema = Type.Object({
   business_hours: nullable(Type.Object(businessHours, { description: 'Null: always open.' })),
   callbacks: Type.Object(callbackSettings),
   pci: Type.Object(pci),
+  ...captureFields,
+  retention: Type.Object(retention, { description: 'How long what is kept of calls is kept; then it is deleted.' }),
+  encrypt_recordings: Type.Boolean({ description: 'Recordings and voicemails are encrypted on the disk.' }),
   stream_signing_secret: Type.String({ description: 'Verifies the signature of media stream upgrades in this mode.' }),
   created: timestamp(),
   updated: timestamp(),
@@ -56,9 +65,12 @@ const change = input({
       max_seconds: Type.Optional(pci.max_seconds),
     }),
   ),
+  ...partialInput(captureFields).properties,
+  retention: Type.Optional(partialInput(retention)),
+  encrypt_recordings: Type.Optional(Type.Boolean()),
 })
 
-export function organisationRoutes(deps: { store: Store; now: () => Date }): Route[] {
+export function organisationRoutes(deps: { store: Store; now: () => Date; streamsProblem: StreamsProblem }): Route[] {
   const { store, now } = deps
   return [
     route({
@@ -84,6 +96,8 @@ export function organisationRoutes(deps: { store: Store; now: () => Date }): Rou
       status: 200,
       reply: organisationSchema,
       handler: async (context, { body }) => {
+        const unfit = await deps.streamsProblem(body.streams)
+        if (unfit !== null) return unfit
         if (body.timezone !== undefined && !isTimezone(body.timezone)) {
           return problem('parameter_invalid', `There is no time zone ${body.timezone}.`, { param: 'timezone' })
         }
@@ -137,8 +151,11 @@ const callbacksOf = (row: Row): CallbackSettings => ({
 })
 
 /** The columns that hold JSON, as far as a change touches them. */
-function toDocuments(row: Row, body: Static<typeof change>): Partial<OrganisationTable> | Problem {
-  const documents: Partial<OrganisationTable> = {}
+function toDocuments(row: Row, body: Static<typeof change>): Partial<Row> | Problem {
+  const documents: Partial<Row> = {
+    capture: changedCapture(row.capture, body),
+    ...(body.retention && { retention: JSON.stringify({ ...retentionOf(row.retention), ...body.retention }) }),
+  }
   if (body.callbacks !== undefined) documents.callbacks = JSON.stringify({ ...callbacksOf(row), ...body.callbacks })
   if (body.business_hours === undefined) return documents
   const hours = changedHours(hoursOf(row), body.business_hours)
@@ -162,6 +179,8 @@ export async function insertOrganisation(
       pci_enabled: organisation.pciEnabled ? 1 : 0,
       pci_mask_dtmf: 1,
       pci_max_seconds: 300,
+      capture: null,
+      retention: null,
       live_stream_secret: newSigningSecret(),
       test_stream_secret: newSigningSecret(),
       created: at,
@@ -177,12 +196,13 @@ const newSigningSecret = (): string => `whsec_${Buffer.from(newSecret('').slice(
 const organisationRow = (db: Db, tenant: Tenant): Promise<Row> =>
   db.selectFrom('organisations').selectAll().where('id', '=', tenant.organisationId).executeTakeFirstOrThrow()
 
-function toColumns(body: Static<typeof change>): Partial<OrganisationTable> {
+function toColumns(body: Static<typeof change>): Updateable<OrganisationTable> {
   const flag = (value: boolean | undefined): number | undefined => (value === undefined ? undefined : Number(value))
   return {
     name: body.name,
     timezone: body.timezone,
     country: body.country,
+    encrypt_recordings: flag(body.encrypt_recordings),
     pci_enabled: flag(body.pci?.enabled),
     pci_mask_dtmf: flag(body.pci?.mask_dtmf),
     pci_max_seconds: body.pci?.max_seconds,
@@ -208,6 +228,9 @@ const toOrganisation = (row: Row, tenant: Tenant): Static<typeof organisationSch
   business_hours: hoursOf(row),
   callbacks: callbacksOf(row),
   pci: { enabled: row.pci_enabled === 1, mask_dtmf: row.pci_mask_dtmf === 1, max_seconds: row.pci_max_seconds },
+  ...captureOf(row.capture),
+  retention: retentionOf(row.retention),
+  encrypt_recordings: row.encrypt_recordings === 1,
   stream_signing_secret: tenant.livemode ? row.live_stream_secret : row.test_stream_secret,
   created: row.created,
   updated: row.updated,

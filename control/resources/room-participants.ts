@@ -92,7 +92,7 @@ export function roomParticipantRoutes(deps: RoomParticipantDeps): Route[] {
           from: body.from,
           target: { type: 'room' as const, id: room.id },
           timeoutS: body.timeout_s ?? 45,
-          record: false,
+          capture: {},
           metadata: body.metadata ?? {},
           role: body.role ?? 'member',
           muted: body.muted ?? false,

@@ -1,18 +1,19 @@
-import Type, { type Static } from 'typebox'
+import Type from 'typebox'
 import { isFailure, isUndecided, type StreamSnapshot, type StreamTracks } from '../../media/protocol.ts'
+import { insertStream } from '../calls/call-capture.ts'
 import { mediaUnavailable } from '../calls/dial.ts'
 import { applyStream } from '../calls/records.ts'
 import { type StreamDeps as StartDeps, startStream } from '../calls/streams.ts'
-import type { CallRow, MediaStreamRow } from '../calls/tables.ts'
+import type { MediaStreamRow } from '../calls/tables.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
-import { idParams, input, oneOf } from '../http/schema.ts'
+import { idParams } from '../http/schema.ts'
 import { customerAddresses, type Resolve, urlProblem } from '../http/url-policy.ts'
-import { newId } from '../ids.ts'
 import type { MediaPort } from '../media-events.ts'
 import { type MediaStream, mediaStreamSchema, toMediaStream } from '../schemas/media-stream.ts'
+import { type StreamInput, streamInput } from '../schemas/stream-input.ts'
 import type { Store, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 
@@ -26,28 +27,6 @@ export interface StreamDeps extends StartDeps {
 const MAX_TRACKS = 4
 const READ_DEADLINE_MS = 500
 const RETRY_AFTER_S = 5
-
-const customParameters = Type.Unsafe<Record<string, string>>({
-  type: 'object',
-  maxProperties: 50,
-  propertyNames: { maxLength: 100 },
-  additionalProperties: { type: 'string', maxLength: 500 },
-  description: 'Handed to the receiver in `start.customParameters`; up to 50 pairs.',
-})
-
-const createBody = input({
-  url: Type.String({ minLength: 1, maxLength: 2048, description: "The receiver's WebSocket: ws:// or wss://." }),
-  tracks: Type.Optional(
-    oneOf(['inbound', 'outbound', 'both'], {
-      default: 'inbound',
-      description:
-        'inbound: what the party says; outbound: what it hears. `both` counts as two of the 4 tracks of a call.',
-    }),
-  ),
-  format: Type.Optional(oneOf(['mulaw_8000', 'l16_16000', 'l16_8000'], { default: 'mulaw_8000' })),
-  custom_parameters: Type.Optional(customParameters),
-})
-type CreateBody = Static<typeof createBody>
 
 const streamParams = Type.Object({
   id: Type.String({ minLength: 1, maxLength: 200 }),
@@ -66,7 +45,7 @@ export function streamRoutes(deps: StreamDeps): Route[] {
       tag: 'Media streams',
       scope: 'streams:write',
       params: idParams,
-      body: createBody,
+      body: streamInput,
       status: 201,
       reply: mediaStreamSchema,
       errors: [404, 409, 503],
@@ -128,38 +107,42 @@ export function streamRoutes(deps: StreamDeps): Route[] {
   ]
 }
 
-/** What `POST /calls` needs to take streams along; `app.ts` passes it. */
-export const callStreams = (deps: StreamDeps) => ({
-  schema: createBody,
-  check: (streams: unknown[]): Promise<Problem | null> => checkAll(deps, streams as CreateBody[]),
-  insert: async (trx: Trx, context: Context, call: CallRow, streams: unknown[]): Promise<void> => {
-    for (const stream of streams as CreateBody[]) await insertStream(trx, context, call, stream, deps.now())
-  },
-})
+/** Why a call, or what leads calls, cannot have these streams. */
+export type StreamsProblem = (
+  streams: readonly StreamInput[] | null | undefined,
+  of?: 'settings' | 'call',
+) => Promise<Problem | null>
 
-async function checkAll(deps: StreamDeps, streams: CreateBody[]): Promise<Problem | null> {
-  for (const [index, stream] of streams.entries()) {
-    const refused = await checkUrl(deps, stream, `streams[${index}].url`)
-    if (refused !== null) return refused
+export const streamsProblem =
+  (deps: Pick<StreamDeps, 'allowedNetworks' | 'resolve'>): StreamsProblem =>
+  async (streams, of = 'settings') => {
+    for (const [index, stream] of (streams ?? []).entries()) {
+      const refused = await checkUrl(deps, stream, `streams[${index}].url`)
+      if (refused !== null) return refused
+    }
+    if (tracksOf(streams ?? []) <= MAX_TRACKS) return null
+    return of === 'call' ? tooManyTracks() : problem('parameter_invalid', TOO_MANY, { param: 'streams' })
   }
-  return tracksOf(streams) > MAX_TRACKS ? tooManyTracks() : null
-}
 
-const checkUrl = (deps: StreamDeps, body: CreateBody, param = 'url'): Promise<Problem | null> =>
+const checkUrl = (
+  deps: Pick<StreamDeps, 'allowedNetworks' | 'resolve'>,
+  body: StreamInput,
+  param = 'url',
+): Promise<Problem | null> =>
   urlProblem(body.url, ['ws:', 'wss:'], customerAddresses(deps.allowedNetworks), deps.resolve, param)
 
 const tracksOf = (streams: readonly { tracks?: StreamTracks }[]): number =>
   streams.reduce((sum, { tracks }) => sum + (tracks === 'both' ? 2 : 1), 0)
 
-const tooManyTracks = (): Problem =>
-  conflict('too_many_tracks', `A call has at most ${MAX_TRACKS} stream tracks; \`both\` counts two.`)
+const TOO_MANY = `A call has at most ${MAX_TRACKS} stream tracks; \`both\` counts two.`
+const tooManyTracks = (): Problem => conflict('too_many_tracks', TOO_MANY)
 const hasEnded = (): Problem => conflict('not_running', 'The call has ended.')
 
 async function createStream(
   deps: StreamDeps,
   context: Context,
   callId: string,
-  body: CreateBody,
+  body: StreamInput,
 ): Promise<MediaStream | Problem> {
   const { store } = deps
   if ((await forTenant(store.db, context).find('calls', callId)) === undefined) return missing('call', callId)
@@ -171,7 +154,7 @@ async function createStream(
     if (call.ended_at !== null) return hasEnded()
     const running = await runningStreams(trx, context, callId)
     if (tracksOf(running) + tracksOf([body]) > MAX_TRACKS) return tooManyTracks()
-    const row = await insertStream(trx, context, call, body, deps.now())
+    const row = await insertStream(trx, context, call.id, body, deps.now().toISOString())
     await context.keep(trx, toMediaStream(row))
     return { call, row }
   })
@@ -192,32 +175,6 @@ async function createStream(
   }
   if (reply.failure === 'invalid') return problem('parameter_invalid', reply.message, { param: 'url' })
   return reply.failure === 'not_found' ? hasEnded() : mediaUnavailable(reply.message)
-}
-
-async function insertStream(
-  trx: Trx,
-  tenant: Tenant,
-  call: CallRow,
-  body: CreateBody,
-  now: Date,
-): Promise<MediaStreamRow> {
-  const row: MediaStreamRow = {
-    id: newId('media_stream'),
-    organisation_id: tenant.organisationId,
-    livemode: tenant.livemode ? 1 : 0,
-    call_id: call.id,
-    url: body.url,
-    tracks: body.tracks ?? 'inbound',
-    format: body.format ?? 'mulaw_8000',
-    custom_parameters: JSON.stringify(body.custom_parameters ?? {}),
-    status: 'connecting',
-    frames_sent: 0,
-    frames_dropped: 0,
-    ended_reason: null,
-    created: now.toISOString(),
-  }
-  await forTenant(trx, tenant).insert('media_streams', row)
-  return row
 }
 
 async function stopStream(

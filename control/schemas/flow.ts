@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { flowKind, graphSchema } from '../flows/graph.ts'
 import { nullable, oneOf, timestamp } from '../http/schema.ts'
+import { captureFields } from './capture-settings.ts'
 
 const flowFields = {
   id: Type.String(),
@@ -16,6 +17,7 @@ const flowFields = {
   assistant_id: nullable(Type.String()),
   template_id: nullable(Type.String()),
   node_count: Type.Integer(),
+  ...captureFields,
   updated: timestamp(),
 }
 

@@ -1,4 +1,4 @@
-import { renamed, revalued } from './shape.ts'
+import { listed, renamed, revalued } from './shape.ts'
 import { type ApiVersion, added, changed, deprecated } from './version.ts'
 
 /** The middle of what each word stood for. */
@@ -23,6 +23,18 @@ export const version20261101: ApiVersion = {
           up: word => PRIORITIES[word],
           down: priority => (priority <= 3 ? 'low' : priority <= 6 ? 'normal' : priority <= 9 ? 'high' : 'urgent'),
         }),
+      },
+    ),
+    changed(
+      "A recording's `channels` have a `kind`, and name the product's own channel, the file's last; they named the participants only.",
+      { objects: ['call_recording'], operations: [], shape: listed('channels', 'kind', 'participant') },
+    ),
+    changed(
+      "A transcript's `segments` have a `speaker`, and hold what the product said; they held the participants only.",
+      {
+        objects: ['call_transcript'],
+        operations: [],
+        shape: listed('segments', 'speaker', 'participant'),
       },
     ),
     deprecated('Version `2026-05-01`. It works until its sunset, and is translated to and from this one until then.', {

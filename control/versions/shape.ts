@@ -70,6 +70,29 @@ export function revalued<Older, Newer>(
   }
 }
 
+/** A list whose entries had no `kind`, since all of them were `only`. */
+export function listed(field: string, kind: string, only: string): Shape {
+  const entries = (object: Json, change: (entry: Json) => Json[]): Json =>
+    Array.isArray(object[field]) ? { ...object, [field]: (object[field] as Json[]).flatMap(change) } : object
+  return {
+    schema: schema => {
+      const list = schema.properties?.[field]
+      if (list?.items === undefined) return schema
+      const { [kind]: _, ...properties } = list.items.properties ?? {}
+      const items = {
+        ...list.items,
+        properties,
+        ...(list.items.required && { required: list.items.required.filter(name => name !== kind) }),
+      }
+      return { ...schema, properties: { ...schema.properties, [field]: { ...list, items } } }
+    },
+    up: object => entries(object, entry => [{ [kind]: only, ...entry }]),
+    down: object =>
+      entries(object, ({ [kind]: value, ...entry }) => (value === undefined || value === only ? [entry] : [])),
+    param: path => path,
+  }
+}
+
 const sameNullability = (newer: Schema, older: Schema): Schema =>
   newer.anyOf?.some(branch => branch.type === 'null') ? { anyOf: [older, { type: 'null' }] } : older
 

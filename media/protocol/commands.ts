@@ -147,9 +147,16 @@ export interface Commands {
   /** Flushes, sends `stop`, closes; replies with the last counters. */
   'stream.stop': { request: { streamId: string }; reply: StreamSnapshot }
   'stream.read': { request: { streamIds: string[] }; reply: { streams: StreamSnapshot[] } }
+  /**
+   * A leg alone; or a room: a channel for each who is or comes there, and one for what the product plays. Who was in a call's room
+   * stays on it when it is moved. It ends with the last of them.
+   */
   'recording.start': { request: { recordingId: string; target: Target }; reply: Ok }
+  /** Silence in every channel until `recording.resume`; the timeline goes on. Failure `conflict` when so it is already. */
+  'recording.pause': { request: { recordingId: string }; reply: Ok }
+  'recording.resume': { request: { recordingId: string }; reply: Ok }
   'recording.stop': { request: { recordingId: string }; reply: Ok }
-  /** Writes down what each party of the target says: `transcript.segment`. */
+  /** Writes down what each party of the target says, and the product to it: `transcript.segment`. Whose it is, as of recordings. */
   'transcript.start': { request: { transcriptId: string; target: Target; language: string | null }; reply: Ok }
   /** Ends with `transcript.ready` once the last words are written. */
   'transcript.stop': { request: { transcriptId: string }; reply: Ok }

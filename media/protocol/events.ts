@@ -65,8 +65,18 @@ export interface Events {
   'stream.changed': StreamSnapshot
   'recording.ready': RecordingInfo
   'recording.failed': { recordingId: string; message: string }
-  /** Of the leg's own words, from where the recording of the same target began, else from `transcript.start`. */
-  'transcript.segment': { transcriptId: string; legId: string; text: string; startMs: number; endMs: number }
+  /**
+   * Words of the leg, or of the product to the leg, as far as they were heard; from where the recording of the same target began,
+   * else from `transcript.start`.
+   */
+  'transcript.segment': {
+    transcriptId: string
+    legId: string
+    speaker: 'party' | 'product'
+    text: string
+    startMs: number
+    endMs: number
+  }
   'transcript.ready': { transcriptId: string; durationMs: number }
   /**
    * A REGISTER with a digest answer to a fresh challenge of ours (without one, media challenges and tells nothing). Control

@@ -79,6 +79,14 @@ export interface RoomSpec {
   /** A member who is alone hears music on hold. */
   musicWhenAlone: boolean
   maxMembers: number
+  /** Begins with the room, from its first sample on. Absent: nothing does. */
+  capture?: RoomCapture
+}
+
+/** What is kept of a room from its first sample on. */
+export interface RoomCapture {
+  recordingId: string | null
+  transcript: { transcriptId: string; language: string | null } | null
 }
 
 /** Something that can be heard. */
@@ -234,9 +242,9 @@ export interface RecordingInfo {
   sampleRateHz: number
   durationMs: number
   sizeBytes: number
-  /** One channel for each participant, in the file's order. */
-  channels: { legId: string }[]
-  /** Stretches of silence put there by a capture pause. */
+  /** One channel for each participant, in the file's order; null: what the product itself played. */
+  channels: { legId: string | null }[]
+  /** Stretches of silence put there by a capture pause, or by `recording.pause`. */
   segments: { fromMs: number; toMs: number; reason: string }[]
 }
 

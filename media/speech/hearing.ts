@@ -21,14 +21,19 @@ export interface Scribe {
   expect(): void
   /** `words` null: nothing to write. */
   heard(legId: string, words: HeardWords | null): void
+  /** What the product itself said to a leg. */
+  told(legId: string, words: Words): void
 }
 
-export interface HeardWords {
+export interface Words {
   text: string
-  engine: string
   /** Of the first and the last voice, in ms of the engine's clock. */
   startMs: number
   endMs: number
+}
+
+export interface HeardWords extends Words {
+  engine: string
   /** From the last voice until the end was declared, and what the transcription took after that [ms]. */
   endpointMs: number
   transcribeMs: number
@@ -117,6 +122,11 @@ export class Hearing {
     this.#cut()
     this.#scribes.delete(scribe)
     this.#attach()
+  }
+
+  /** What the product said to the party. */
+  told(words: Words): void {
+    for (const scribe of this.#scribes) scribe.told(this.#leg.id, words)
   }
 
   /** A card-payment pause begins: what is being said is dropped. */

@@ -1,6 +1,5 @@
-import { targetId } from '../captures.ts'
-import type { Events, Failure, Request, Target } from '../protocol.ts'
-import type { HeardWords, Scribe } from './hearing.ts'
+import type { Events, Failure, Request, RoomSpec, Target } from '../protocol.ts'
+import type { HeardWords, Scribe, Words } from './hearing.ts'
 
 export interface TranscriptsHooks {
   segment(segment: Events['transcript.segment']): void
@@ -10,13 +9,16 @@ export interface TranscriptsHooks {
 /** A leg as a transcript needs it. */
 export interface Transcribed {
   legId: string
-  roomId: string | null
+  room: Pick<RoomSpec, 'roomId' | 'kind'> | null
   dialogue: { addScribe(scribe: Scribe): void; removeScribe(scribe: Scribe): void }
 }
 
 type Ok = Record<string, never>
 
-/** The transcripts of one engine thread: of a leg, or of a room with each who was ever in it as a speaker. */
+/**
+ * The transcripts of one engine thread: of a leg, or of a room with each who was ever in it as a speaker. Who has been in a call's
+ * room stays on the call's transcript wherever it is moved, as on its recording.
+ */
 export class Transcripts {
   readonly #running = new Map<string, Transcript>()
   /** Stopped, with words on their way. */
@@ -35,6 +37,10 @@ export class Transcripts {
     if (this.#running.has(transcriptId)) return { failure: 'conflict', message: 'is being transcribed already' }
     this.#running.set(transcriptId, new Transcript(transcriptId, target, language, originMs, this.#hooks))
     return {}
+  }
+
+  has(transcriptId: string): boolean {
+    return this.#running.has(transcriptId)
   }
 
   /** A leg came to a room, or the transcript of one began. */
@@ -58,10 +64,15 @@ export class Transcripts {
     return {}
   }
 
-  /** The leg or room is gone: so ends what was written of it. */
-  drop(target: Target, now: number): void {
-    for (const [transcriptId, transcript] of this.#running) {
-      if (targetId(transcript.target) === targetId(target)) this.stop(transcriptId, now)
+  /** The leg is gone: so ends what it was the last of. */
+  closed(legId: string, now: number): void {
+    for (const [transcriptId, transcript] of this.#running) if (transcript.closed(legId)) this.stop(transcriptId, now)
+  }
+
+  /** The room is gone, and what was written of it, unless somebody of the call is elsewhere. */
+  roomClosed(roomId: string, now: number): void {
+    for (const [transcriptId, { target, hasLegs }] of this.#running) {
+      if ('roomId' in target && target.roomId === roomId && !hasLegs) this.stop(transcriptId, now)
     }
   }
 
@@ -79,6 +90,8 @@ class Transcript implements Scribe {
   readonly #originMs: number
   readonly #hooks: TranscriptsHooks
   readonly #legs = new Map<string, Transcribed['dialogue']>()
+  /** Between two rooms. */
+  readonly #moving = new Set<string>()
   #expected = 0
   #settled: (() => void) | null = null
 
@@ -90,14 +103,33 @@ class Transcript implements Scribe {
     this.#hooks = hooks
   }
 
-  enter({ legId, roomId, dialogue }: Transcribed): void {
-    if ('legId' in this.target ? this.target.legId !== legId : this.target.roomId !== roomId) return
+  get hasLegs(): boolean {
+    return this.#legs.size + this.#moving.size > 0
+  }
+
+  enter(leg: Transcribed): void {
+    const { legId, dialogue } = leg
+    const wasMoving = this.#moving.delete(legId)
+    if (!(wasMoving || this.#isOf(leg)) || this.#legs.has(legId)) return
     this.#legs.set(legId, dialogue)
     dialogue.addScribe(this)
   }
 
-  leave({ legId, dialogue }: Transcribed): void {
-    if (this.#legs.delete(legId)) dialogue.removeScribe(this)
+  #isOf({ legId, room }: Transcribed): boolean {
+    return 'legId' in this.target ? this.target.legId === legId : this.target.roomId === room?.roomId
+  }
+
+  leave(leg: Transcribed): void {
+    const { legId, room, dialogue } = leg
+    if (!this.#legs.delete(legId)) return
+    dialogue.removeScribe(this)
+    if (!('roomId' in this.target && room?.kind === 'conference' && this.#isOf(leg))) this.#moving.add(legId)
+  }
+
+  /** Returns whether nobody is left of whom it is. */
+  closed(legId: string): boolean {
+    if ('legId' in this.target) return this.target.legId === legId
+    return this.#moving.delete(legId) && !this.hasLegs
   }
 
   expect(): void {
@@ -106,12 +138,18 @@ class Transcript implements Scribe {
 
   heard(legId: string, words: HeardWords | null): void {
     this.#expected--
-    if (words !== null) {
-      const at = (ms: number): number => Math.max(0, Math.round(ms - this.#originMs))
-      const { text, startMs, endMs } = words
-      this.#hooks.segment({ transcriptId: this.#id, legId, text, startMs: at(startMs), endMs: at(endMs) })
-    }
+    if (words !== null) this.#write(legId, 'party', words)
     if (this.#expected === 0) this.#settled?.()
+  }
+
+  told(legId: string, words: Words): void {
+    this.#write(legId, 'product', words)
+  }
+
+  #write(legId: string, speaker: 'party' | 'product', { text, startMs, endMs }: Words): void {
+    const at = (ms: number): number => Math.max(0, Math.round(ms - this.#originMs))
+    const times = { startMs: at(startMs), endMs: at(endMs) }
+    this.#hooks.segment({ transcriptId: this.#id, legId, speaker, text, ...times })
   }
 
   async finish(now: number): Promise<void> {

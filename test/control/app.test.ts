@@ -64,7 +64,6 @@ async function makeCall(): Promise<string> {
         target: 'park',
         roomId: null,
         connectionId: null,
-        record: false,
         metadata: {},
         role: 'member',
         muted: false,

@@ -23,7 +23,7 @@ import { phoneNumberRoutes } from '../../control/resources/phone-numbers.ts'
 import { recordingRoutes } from '../../control/resources/recordings.ts'
 import { roomHistoryRoutes } from '../../control/resources/room-history.ts'
 import { roomParticipantRoutes } from '../../control/resources/room-participants.ts'
-import { callStreams, streamRoutes } from '../../control/resources/streams.ts'
+import { streamRoutes, streamsProblem } from '../../control/resources/streams.ts'
 import { hashPin } from '../../control/secrets.ts'
 import { forTenant } from '../../control/tenancy.ts'
 import { FakeMedia } from '../fakes/media.ts'
@@ -96,7 +96,7 @@ export async function startControl(world: World, media: FakeMedia, options: Opti
   const streams = { ...startDeps, store, media: client, now, resolve }
   const running = new RunningCalls(store)
   const app = await serve(world, [
-    ...callRoutes({ ...dial, streams: callStreams(streams), drive: () => centre.run(client), running }),
+    ...callRoutes({ ...dial, streamsProblem: streamsProblem(streams), drive: () => centre.run(client), running }),
     ...callHandlingRoutes({
       store,
       media: client,
@@ -119,11 +119,11 @@ export async function startControl(world: World, media: FakeMedia, options: Opti
     ...conferenceRoomRoutes({ store, now, publicUrl: 'http://tandem.test', usesOf: routesLeadingTo }),
     ...roomHistoryRoutes({ store, now }),
     ...roomParticipantRoutes({ ...dial, seat: (roomId, id) => centre.seat(roomId, id, client) }),
-    ...inboundRouteRoutes({ store, now }),
+    ...inboundRouteRoutes({ store, now, streamsProblem: streamsProblem(streams) }),
     ...phoneNumberRoutes({ store, now }),
     ...connectionRoutes({ store, vault, now, allowedNetworks }),
     ...eventRoutes({ store }),
-    ...organisationRoutes({ store, now }),
+    ...organisationRoutes({ store, now, streamsProblem: streamsProblem(streams) }),
   ])
   client.start()
   return {

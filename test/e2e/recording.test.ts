@@ -16,7 +16,12 @@ const ALIGNED_WITHIN = 8 * 60
 const test = suite('e2e/recording')
 let product: Product
 let seated: Seated[]
-let recording: { channels: { participant_id: string }[]; duration_ms: number; segments: unknown[]; sample_rate: number }
+let recording: {
+  channels: { kind: string; participant_id: string | null }[]
+  duration_ms: number
+  segments: unknown[]
+  sample_rate: number
+}
 let wav: Wav
 let file: Buffer
 let contentPath: string
@@ -52,13 +57,13 @@ function onsetOf(channel: Int16Array): number {
 }
 
 test(
-  'a recording is a WAV file with one channel per participant, as long as it says',
+  'a recording is a WAV file with one channel per participant and one for the product, as long as it says',
   () => {
-    assert.is(wav.channels, 3)
-    assert.equal(
-      recording.channels.map(channel => channel.participant_id),
-      seated.map(({ participantId }) => participantId),
-    )
+    assert.is(wav.channels, 4)
+    assert.equal(recording.channels, [
+      ...seated.map(({ participantId }) => ({ kind: 'participant', participant_id: participantId })),
+      { kind: 'product', participant_id: null },
+    ])
     assert.is(wav.sampleRateHz, recording.sample_rate)
     assert.is(Math.round((wav.samples[0]!.length / wav.sampleRateHz) * 1000), recording.duration_ms)
     assert.equal(recording.segments, [])
@@ -67,7 +72,7 @@ test(
 )
 
 test('each channel holds its participant and nobody else, over a whole second', () => {
-  for (const [i, channel] of wav.samples.entries()) {
+  for (const [i, channel] of wav.samples.slice(0, 3).entries()) {
     const from = onsetOf(channel) + 4000
     for (const [j, hz] of HZ.entries()) {
       const level = levelAt(hz, channel, from, from + 8000)
@@ -77,12 +82,12 @@ test('each channel holds its participant and nobody else, over a whole second', 
 })
 
 test('the channels are aligned: what was said at once stands at one place, also of who came late', () => {
-  const onsets = wav.samples.map(onsetOf)
+  const onsets = wav.samples.slice(0, 3).map(onsetOf)
   assert.ok(Math.max(...onsets) - Math.min(...onsets) <= ALIGNED_WITHIN, `tones begin at ${onsets}`)
 })
 
 test('a tone of two seconds is two seconds long in the recording', () => {
-  for (const channel of wav.samples) {
+  for (const channel of wav.samples.slice(0, 3)) {
     const from = onsetOf(channel)
     const to = channel.findLastIndex(sample => Math.abs(sample) > 1000)
     assert.ok(Math.abs(to - from - 16_000) < 800, `${(to - from) / 8} ms`)

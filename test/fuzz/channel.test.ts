@@ -148,6 +148,8 @@ const bodies = (legId: string, n: number): { [N in CommandName]: Request<N> } =>
   'stream.stop': { streamId: `stream_${n}` },
   'stream.read': { streamIds: [`stream_${n}`] },
   'recording.start': { recordingId: `call_fuzz${n}`, target: { legId } },
+  'recording.pause': { recordingId: `call_fuzz${n}` },
+  'recording.resume': { recordingId: `call_fuzz${n}` },
   'recording.stop': { recordingId: `call_fuzz${n}` },
   'leg.hold': { legId, held: true, sources: [{ kind: 'music' }] },
   'leg.listen': { legId, listen },

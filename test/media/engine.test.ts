@@ -131,7 +131,7 @@ test('a party that sends nothing for a minute is to be ended as rtp_timeout', as
   assert.equal(engine.ends, [{ legId: 'part_a', reason: 'rtp_timeout' }])
 })
 
-test('a recording has one channel for each participant and keeps its timeline through a pause', async () => {
+test('a recording has one channel for each participant and one for the product, and keeps its timeline through a pause', async () => {
   const a = await engine.join('part_a')
   engine.engine.startRecording({ recordingId: 'call_rec', target: { roomId: 'call_room' } })
   const speakA = (tick: number): void => a.speaker.speak(toneFrame(440, tick), engine.now)
@@ -157,7 +157,7 @@ test('a recording has one channel for each participant and keeps its timeline th
   await engine.engine.shutdown()
   const [ready] = engine.of('recording.ready')
   assert.is(ready?.durationMs, 4000)
-  assert.equal(ready?.channels, [{ legId: 'part_a' }, { legId: 'part_bb' }])
+  assert.equal(ready?.channels, [{ legId: 'part_a' }, { legId: 'part_bb' }, { legId: null }])
   assert.equal(ready?.segments, [{ fromMs: 2000, toMs: 3000, reason: 'payment' }])
   const wav = readWav(readFileSync(join(dataDir, 'recordings', ready!.file)))
   if ('error' in wav) throw new Error(wav.error)

@@ -38,7 +38,7 @@ const test = suite('media/leg-playback')
 test.beforeEach(() => {
   voice = new SlowVoice()
   prompts = new Prompts({ sampleRateHz: 8000, tts: voice })
-  playback = new LegPlayback(prompts, () => ({ legId: 'part_a', callId: null }))
+  playback = new LegPlayback(prompts, () => ({ legId: 'part_a', callId: null }), { began: () => {}, ended: () => {} })
   told = []
 })
 test.afterEach(() => prompts.close())

@@ -9,10 +9,12 @@ import { conflict, missing, type Problem, problem } from '../../http/errors.ts'
 import { type UsesOf, usedProblem } from '../../http/references.ts'
 import { firstUrlProblem, type ServerUrlProblem } from '../../http/url-policy.ts'
 import { newId } from '../../ids.ts'
+import { captureOf, changedCapture } from '../../schemas/capture-settings.ts'
 import type { FlowObject, FlowVersionObject } from '../../schemas/flow.ts'
 import type { Db, Store, Trx } from '../../store.ts'
 import { forTenant, type Tenant } from '../../tenancy.ts'
-import type { createBody, draftBody, duplicateBody, publishBody, validateBody } from './schema.ts'
+import type { StreamsProblem } from '../streams.ts'
+import type { changeBody, createBody, draftBody, duplicateBody, publishBody, validateBody } from './schema.ts'
 
 export interface FlowDeps {
   store: Store
@@ -31,6 +33,7 @@ export interface FlowDeps {
   urlProblem: ServerUrlProblem
   /** The assistants and copilot profiles that keep a flow from being deleted. */
   usesOf: UsesOf
+  streamsProblem: StreamsProblem
 }
 
 export type FlowWithGraph = FlowObject & { graph: Graph }
@@ -46,7 +49,15 @@ export async function createFlow(
   const refused = kindProblem(kind, body.graph) ?? (await actionsProblem(deps, body.graph))
   if (refused !== null) return refused
   const graph = body.graph === undefined ? emptyGraph(kind) : mergeGraph(emptyGraph(kind), body.graph)
-  const row = newRow(deps, context, { name: body.name, description: body.description ?? '', kind, draft: graph })
+  const row = newRow(deps, context, {
+    name: body.name,
+    description: body.description ?? '',
+    kind,
+    draft: graph,
+    capture: changedCapture(null, body),
+  })
+  const unfit = await deps.streamsProblem(body.streams)
+  if (unfit !== null) return unfit
   return context.transaction(async trx => {
     await forTenant(trx, context).insert('flows', row)
     return { ...toFlow(row, null), graph }
@@ -56,7 +67,7 @@ export async function createFlow(
 function newRow(
   { now }: FlowDeps,
   context: Context,
-  flow: Pick<FlowRow, 'name' | 'description' | 'kind'> & { draft: Graph },
+  flow: Pick<FlowRow, 'name' | 'description' | 'kind' | 'capture'> & { draft: Graph },
 ): FlowRow {
   const at = now().toISOString()
   return {
@@ -100,6 +111,25 @@ async function withGraph(deps: FlowDeps, db: Db, tenant: Tenant, row: FlowRow): 
 
 export async function shown(deps: FlowDeps, db: Db, tenant: Tenant, row: FlowRow): Promise<FlowObject> {
   return toFlow(row, (await deps.assistantsOf(db, tenant, [row.id])).get(row.id) ?? null)
+}
+
+/** What is kept of its calls; versions have nothing of it, so it holds for the next call. */
+export async function changeFlow(
+  deps: FlowDeps,
+  context: Context,
+  id: string,
+  body: Static<typeof changeBody>,
+): Promise<FlowObject | Problem> {
+  const unfit = await deps.streamsProblem(body.streams)
+  if (unfit !== null) return unfit
+  return deps.store.transaction(async trx => {
+    const flows = forTenant(trx, context)
+    const row = await flows.find('flows', id)
+    if (row === undefined) return missing('flow', id)
+    const change = { capture: changedCapture(row.capture, body), updated: deps.now().toISOString() }
+    await flows.update('flows').set(change).where('id', '=', id).execute()
+    return shown(deps, trx, context, { ...row, ...change })
+  })
 }
 
 const stale = (row: FlowRow): Problem =>
@@ -203,6 +233,7 @@ export async function duplicateFlow(
     if (original === undefined) return missing('flow', id)
     const { description, kind } = original
     const row = newRow(deps, context, {
+      capture: original.capture,
       name: body.name ?? copyName(original.name),
       description,
       kind,
@@ -268,6 +299,7 @@ export const toFlow = (row: FlowRow, assistantId: string | null): FlowObject => 
   assistant_id: assistantId,
   template_id: row.template_id,
   node_count: graphOf(row).nodes.length,
+  ...captureOf(row.capture),
   updated: row.updated,
 })
 

@@ -7,6 +7,7 @@ import { flowSchema, flowVersionSchema, flowWithGraphSchema } from '../../schema
 import { forTenant } from '../../tenancy.ts'
 import { archiveFlow, unarchiveFlow } from './archive.ts'
 import {
+  changeFlow,
   createFlow,
   deleteFlow,
   duplicateFlow,
@@ -18,6 +19,7 @@ import {
   writeDraft,
 } from './flow.ts'
 import {
+  changeBody,
   createBody,
   draftBody,
   duplicateBody,
@@ -83,6 +85,17 @@ function flowOperations(deps: SimulateDeps): Route[] {
       scope: 'flows:read',
       reply: flowWithGraphSchema,
       handler: (context, { params }) => getFlow(deps, context, params.id),
+    }),
+    route({
+      ...common,
+      method: 'PATCH',
+      path: '/flows/:id',
+      id: 'updateFlow',
+      summary: "Change what is kept of a flow's calls",
+      description: 'Its graph is changed by the draft. Holds for calls that begin from now on, in every version.',
+      scope: 'flows:write',
+      body: changeBody,
+      handler: (context, { params, body }) => changeFlow(deps, context, params.id, body),
     }),
     route({
       ...common,

@@ -2,7 +2,8 @@ import Type from 'typebox'
 import { flowKind, graphInput, variables } from '../../flows/graph.ts'
 import { ISSUE_SEVERITY } from '../../flows/validation.ts'
 import { listParameters } from '../../http/list.ts'
-import { input, nullable, oneOf } from '../../http/schema.ts'
+import { input, nullable, oneOf, partialInput } from '../../http/schema.ts'
+import { captureFields } from '../../schemas/capture-settings.ts'
 import { actionSchema, pathEntrySchema, scalarsSchema, turnSchema } from '../../schemas/flow-step.ts'
 
 const name = Type.String({ minLength: 1, maxLength: 200 })
@@ -23,7 +24,10 @@ export const createBody = input({
   description: optional(description),
   kind: optional(flowKind),
   graph: optional(graphInput),
+  ...partialInput(captureFields).properties,
 })
+
+export const changeBody = partialInput(captureFields)
 
 export const draftBody = input({
   base_rev: Type.Integer({

@@ -1,4 +1,5 @@
 import { type Problem, problem } from '../../http/errors.ts'
+import { NO_CAPTURE } from '../../schemas/capture-settings.ts'
 import type { QueueSettings } from './schema.ts'
 
 export const DEFAULT_SETTINGS: QueueSettings = {
@@ -36,6 +37,7 @@ export const DEFAULT_SETTINGS: QueueSettings = {
   },
   voice_assistant_id: null,
   copilot_profile_id: null,
+  ...NO_CAPTURE,
 }
 
 /** Where each action of the overflow finds what it acts on. */

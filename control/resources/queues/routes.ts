@@ -12,6 +12,7 @@ import { newId } from '../../ids.ts'
 import { queueCallSchema, toQueueCall } from '../../schemas/queue-call.ts'
 import type { Store, Trx } from '../../store.ts'
 import { forTenant } from '../../tenancy.ts'
+import type { StreamsProblem } from '../streams.ts'
 import { DEFAULT_SETTINGS, overflowsIntoItself, settingsProblem } from './queue.ts'
 import { changeBody, createBody, type Queue, type QueueSettings, queueSchema } from './schema.ts'
 import { allQueues, saveSettings, settingsOf, toQueue, waitingIn } from './store.ts'
@@ -22,6 +23,7 @@ export interface QueueDeps {
   exists: { user: Exists; team: Exists; assistant: Exists; copilotProfile: Exists; audioAsset: Exists }
   /** Who keeps a queue from being deleted: its open callbacks. */
   usesOf: UsesOf
+  streamsProblem: StreamsProblem
 }
 
 const common = { tag: 'Queues', status: 200, reply: queueSchema } as const
@@ -100,7 +102,9 @@ export function queueRoutes(deps: QueueDeps): Route[] {
   ]
 }
 
-function create(deps: QueueDeps, context: Context, body: Static<typeof createBody>): Promise<Queue | Problem> {
+async function create(deps: QueueDeps, context: Context, body: Static<typeof createBody>): Promise<Queue | Problem> {
+  const unfit = await deps.streamsProblem(body.streams)
+  if (unfit !== null) return unfit
   const { name, ...sent } = body
   const settings = merge(DEFAULT_SETTINGS, sent)
   const at = deps.now().toISOString()
@@ -121,12 +125,14 @@ function create(deps: QueueDeps, context: Context, body: Static<typeof createBod
   })
 }
 
-function change(
+async function change(
   deps: QueueDeps,
   context: Context,
   id: string,
   body: Static<typeof changeBody>,
 ): Promise<Queue | Problem> {
+  const unfit = await deps.streamsProblem(body.streams)
+  if (unfit !== null) return unfit
   const { name, ...sent } = body
   return context.transaction(async trx => {
     const row = await forTenant(trx, context).find('queues', id)

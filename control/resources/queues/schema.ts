@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { input, nullable, oneOf, partialInput, timestamp } from '../../http/schema.ts'
+import { captureFields } from '../../schemas/capture-settings.ts'
 
 const reference = (description: string) => nullable(Type.String({ maxLength: 200, description }))
 const members = (pattern: string, description: string) =>
@@ -50,6 +51,7 @@ const plain = {
   away_on_missed: Type.Boolean({ description: 'An agent who misses a call is set to away.' }),
   voice_assistant_id: reference("Assistant whose voice speaks the queue's announcements."),
   copilot_profile_id: reference('`cop_…`'),
+  ...captureFields,
 }
 
 const settings = {

@@ -1,11 +1,12 @@
 import type { QueueRow } from '../../contact-centre/tables.ts'
 import type { UsesOf } from '../../http/references.ts'
+import { NO_CAPTURE } from '../../schemas/capture-settings.ts'
 import type { Db, Trx } from '../../store.ts'
 import { forTenant, type Tenant } from '../../tenancy.ts'
 import { isAnsweredBy, useOf } from './queue.ts'
 import type { Queue, QueueSettings } from './schema.ts'
 
-export const settingsOf = (row: QueueRow): QueueSettings => JSON.parse(row.settings)
+export const settingsOf = (row: QueueRow): QueueSettings => ({ ...NO_CAPTURE, ...JSON.parse(row.settings) })
 
 export const toQueue = (row: QueueRow): Queue => ({
   id: row.id,

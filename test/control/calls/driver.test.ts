@@ -291,7 +291,7 @@ test('a room that records starts a recording of the session when it opens, told 
   await media.committed()
   const recording = (await control.ask(`GET /v1/calls/${room.roomId}/recording`)).body
   assert.is(recording.status, 'ready')
-  assert.equal(recording.channels, [{ participant_id: 'part_1' }])
+  assert.equal(recording.channels, [{ kind: 'participant', participant_id: 'part_1' }])
   assert.equal(recording.segments, [{ from_ms: 100, to_ms: 200, reason: 'payment' }])
   assert.ok((await eventTypes(world, room.roomId)).includes('call.recording.ready'))
   await world.close()

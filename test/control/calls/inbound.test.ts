@@ -37,6 +37,7 @@ const route = (id: string, match_to: string | null, more: Partial<InboundRouteRo
   target: 'echo',
   target_id: null,
   hours: null,
+  capture: null,
   priority: 0,
   ...more,
 })

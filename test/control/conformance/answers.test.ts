@@ -67,7 +67,7 @@ const shapeOf = (route: Route): Shape => (route.body ?? input({})) as Shape
 
 async function succeed(route: Route, headers: Record<string, string> = {}, app = world.app): Promise<Answer> {
   const maker = makerFor(route)
-  const ids = await idsFor(route.path, maker)
+  const ids = await idsFor(route.path, maker, route.method)
   const body = route.method === 'GET' ? {} : { body: await bodyFor(route.id, shapeOf(route), maker) }
   return see(route, ids, { key: keyOf(maker), ...body, headers }, app)
 }
@@ -131,7 +131,7 @@ test(
   async () => {
     for (const route of routes.filter(one => one.path.includes(':'))) {
       const maker = makerFor(route)
-      const ids = await idsFor(route.path, maker)
+      const ids = await idsFor(route.path, maker, route.method)
       const body = route.method === 'GET' ? {} : { body: await bodyFor(route.id, shapeOf(route), maker) }
       const otherMode = maker === live ? inTest : live
       for (const stranger of [makerOf(world, 'theirs', maker.tenant.livemode), otherMode]) {
@@ -186,7 +186,7 @@ test(
   async () => {
     for (const route of routes.filter(takesIdempotencyKey)) {
       const maker = makerFor(route)
-      const ids = await idsFor(route.path, maker)
+      const ids = await idsFor(route.path, maker, route.method)
       const body = await bodyFor(route.id, shapeOf(route), maker)
       const asked = { key: keyOf(maker), body, headers: { 'idempotency-key': `key of ${route.id}` } }
       const first = await see(route, ids, asked)

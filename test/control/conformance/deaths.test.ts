@@ -31,6 +31,9 @@ const REPEATABLE: CommandName[] = [
   'stream.stop',
   'capture.pause',
   'capture.resume',
+  'recording.pause',
+  'recording.resume',
+  'recording.stop',
 ]
 
 const NEVER = new Promise<never>(() => {})
@@ -89,7 +92,7 @@ function requestOf(route: Route, maker: Maker, ids: Ids, body: object): Request 
 
 async function goodRequest(route: Route): Promise<Request> {
   const maker = route.mode === 'test' ? inTest : live
-  const ids = await idsFor(route.path, maker)
+  const ids = await idsFor(route.path, maker, route.method)
   return requestOf(route, maker, ids, await bodyFor(route.id, (route.body ?? input({})) as Shape, maker))
 }
 

@@ -90,7 +90,7 @@ test(
     assert.is((await get('/teams', {})).body.data.length, 20)
     const cursor = idsOf((await get('/teams', { limit: 1 })).body)[0]!
     for (const route of lists) {
-      const ids = await idsFor(route.path, live)
+      const ids = await idsFor(route.path, live, route.method)
       const path = route.path.replace(/:([a-z_]+)/g, (_, name) => ids[name] ?? '')
       for (const limit of [1, 100]) assert.is((await get(path, { limit })).status, 200, `${path} ${limit}`)
       const refused: [Record<string, string | number>, string][] = [

@@ -62,7 +62,6 @@ export async function makeCall(
       target,
       roomId,
       connectionId: null,
-      record: false,
       metadata: {},
       role: 'member' as const,
       muted: false,
@@ -118,7 +117,7 @@ export async function makeAgent(maker: Maker): Promise<string> {
   return id
 }
 
-async function makeRecording(maker: Maker, status: 'ready' | 'recording'): Promise<Ids> {
+async function makeRecording(maker: Maker, status: 'ready' | 'recording', paused = 0): Promise<Ids> {
   const { id = '' } = await makeCall(maker)
   const folder = join(maker.world.dataDir, 'recordings')
   mkdirSync(folder, { recursive: true })
@@ -132,6 +131,7 @@ async function makeRecording(maker: Maker, status: 'ready' | 'recording'): Promi
     size_bytes: WAV.length,
     channels: '[]',
     segments: '[]',
+    paused,
     created: START.toISOString(),
   })
   return { id }
@@ -258,6 +258,7 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
     withId(maker.ask('POST /v1/reports', { name: 'Calls', kind: 'calls', recipients: ['ann@example.com'] })),
   '/api_keys/:id': maker => withId(maker.ask('POST /v1/api_keys', {})),
   '/calls/:id': makeCall,
+  'DELETE /calls/:id': maker => makeCall(maker, { ended: true }),
   '/calls/:id/unhold': async maker => {
     const { id = '' } = await makeCall(maker)
     await maker.ask(`POST /v1/calls/${id}/hold`)
@@ -270,6 +271,10 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
   '/calls/:id/transcript': makeTranscript,
   '/voicemails/:id': maker => makeVoicemail(maker, 'ready'),
   '/calls/:id/recording': maker => makeRecording(maker, 'ready'),
+  '/calls/:id/recording/start': makeCall,
+  '/calls/:id/recording/pause': maker => makeRecording(maker, 'recording'),
+  '/calls/:id/recording/resume': maker => makeRecording(maker, 'recording', 1),
+  '/calls/:id/recording/stop': maker => makeRecording(maker, 'recording'),
   '/conference_rooms/:id': maker => withId(maker.ask('POST /v1/conference_rooms', { name: 'Room' })),
   '/conference_rooms/:id/participants': makeRoomWithGuest,
   '/connections/:id': makeTrunk,
@@ -297,7 +302,9 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
 }
 
 /** A fresh object for the path of an operation. */
-export async function idsFor(path: string, maker: Maker): Promise<Ids> {
+export async function idsFor(path: string, maker: Maker, method = 'GET'): Promise<Ids> {
+  const special = MAKERS[`${method} ${path}`]
+  if (special !== undefined) return special(maker)
   if (!path.includes(':')) return {}
   const base = Object.keys(MAKERS)
     .filter(one => path === one || path.startsWith(`${one}/`))

@@ -29,6 +29,7 @@ const CHANGES: Record<string, (maker: Maker) => Promise<[Json, Json]> | [Json, J
   updateConferenceRoom: () => [{ settings: { record: true } }, { settings: { announce: false } }],
   updateConnection: () => [{ max_calls: 5 }, { name: 'Second' }],
   updateCopilotProfile: () => [{ coaching: { wpm_max: 190 } }, { coaching: { wpm_min: 90 } }],
+  updateFlow: () => [{ record: true }, { transcribe: true }],
   updateInboundRoute: () => [{ priority: 3 }, { match: { from: '+14155550123' } }],
   updateOrganisation: () => [{ pci: { mask_dtmf: false } }, { pci: { max_seconds: 60 } }],
   updatePhoneNumber: async maker => [{ connection_id: (await makeTrunk(maker)).id }, { payment_line: true }],
@@ -52,7 +53,7 @@ test('every operation that changes an object is in the table of two changes at o
 for (const route of patches) {
   test(`of two PATCHes at once neither is lost: ${route.path}`, async () => {
     const maker = makerOf(world)
-    const ids = await idsFor(route.path, maker)
+    const ids = await idsFor(route.path, maker, route.method)
     const line = lineOf(route, ids)
     const changes = await CHANGES[route.id]!(maker)
     const key = world.ours.keys.live

@@ -96,7 +96,7 @@ test(
         fc.string(),
       )
       const query = fc.dictionary(fc.constantFrom(...names, 'no_such_parameter'), value, { maxKeys: 3 })
-      const path = await idsFor(route.path, live)
+      const path = await idsFor(route.path, live, route.method)
       const before = await dump(world.store)
       for (const sent of fc.sample(query, { seed: SEED + i, numRuns: FITTING })) {
         const line = `${lineOf(route, path)}?${new URLSearchParams(sent).toString()}`
@@ -124,7 +124,7 @@ test(
         ...fc.sample(fitting(shape, known), { seed: SEED + i, numRuns: FITTING }),
         ...fc.sample(broken(shape, known), { seed: SEED + i, numRuns: BROKEN }),
       ]
-      let path = await idsFor(route.path, maker)
+      let path = await idsFor(route.path, maker, route.method)
       let before = await dump(world.store)
       for (const body of bodies) {
         const answer = await ask(world.app, lineOf(route, path), {
@@ -134,7 +134,7 @@ test(
         })
         before = await judge(route, answer, before, body)
         if (route.method !== 'DELETE' || answer.status !== 200) continue
-        path = await idsFor(route.path, maker)
+        path = await idsFor(route.path, maker, route.method)
         before = await dump(world.store)
       }
     }

@@ -441,7 +441,7 @@ test('a transcript whose beginning was lost with its process is begun by the nex
   await media.committed()
   await world.restart()
   await until(() => media.sent('transcript.start').length === 2)
-  const again = { transcriptId: callId, target: { legId }, language: null }
+  const again = { transcriptId: callId, target: { roomId: callId }, language: null }
   assert.equal(media.sent('transcript.start')[1], again)
   await world.close()
 })
@@ -472,15 +472,24 @@ test('a transcript has who said what and when, and is told when it is whole', as
   assert.is((await world.ask(`GET /v1/calls/${callId}/transcript`)).body.status, 'wanted')
   media.pickUp(legId)
   const started = await media.command('transcript.start')
-  assert.equal(started.target, { legId })
-  const segment = { transcriptId: callId, legId, text: 'Hello there.', startMs: 1200, endMs: 1900 }
+  assert.equal(started.target, { roomId: callId })
+  const segment = {
+    transcriptId: callId,
+    legId,
+    speaker: 'party' as const,
+    text: 'Hello there.',
+    startMs: 1200,
+    endMs: 1900,
+  }
   media.emit('transcript.segment', segment)
   media.hangUp(legId)
   media.emit('transcript.ready', { transcriptId: callId, durationMs: 4000 })
   await media.committed()
   const { body } = await world.ask(`GET /v1/calls/${callId}/transcript`)
   assert.is(body.status, 'ready')
-  assert.equal(body.segments, [{ participant_id: legId, text: 'Hello there.', start_ms: 1200, end_ms: 1900 }])
+  assert.equal(body.segments, [
+    { participant_id: legId, speaker: 'participant', text: 'Hello there.', start_ms: 1200, end_ms: 1900 },
+  ])
   const { body: events } = await world.ask(`GET /v1/calls/${callId}/events?limit=100`)
   assert.ok(events.data.some(({ type }: { type: string }) => type === 'call.transcript.ready'))
   await world.close()

@@ -158,7 +158,6 @@ export async function makeQueueWorld(more: Partial<CallCentreDeps> = {}, livemod
             roomId: null,
             queueId,
             connectionId: null,
-            record: false,
             metadata: {},
             role: 'member',
             muted: false,

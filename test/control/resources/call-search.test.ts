@@ -24,7 +24,6 @@ async function call(more: Partial<NewParty> = {}, row: object = {}, whose = tena
     target: 'echo',
     roomId: null,
     connectionId: null,
-    record: false,
     metadata: {},
     role: 'member',
     muted: false,

@@ -6,7 +6,10 @@ import { ask, makeWorld, serve } from '../app-harness.ts'
 const test = suite('control/resources/organisation')
 
 const world = await makeWorld()
-const app = await serve(world, organisationRoutes({ store: world.store, now: world.clock.now }))
+const app = await serve(
+  world,
+  organisationRoutes({ store: world.store, now: world.clock.now, streamsProblem: async () => null }),
+)
 const { live, test: testKey } = world.ours.keys
 const patch = (body: object) => ask(app, 'PATCH /v1/organisation', { key: live, body })
 

@@ -26,7 +26,6 @@ async function join({ store, ours, clock }: WholeApp, queueId: string, livemode 
         target: 'queue',
         roomId: null,
         connectionId: null,
-        record: false,
         metadata: {},
         role: 'member',
         muted: false,

@@ -89,7 +89,6 @@ async function addCall(world: WholeApp, at: string, from: string): Promise<strin
         target: 'park',
         roomId: null,
         connectionId: null,
-        record: false,
         metadata: {},
         role: 'member',
         muted: false,

@@ -1,0 +1,172 @@
+import type { Store, Trx } from '../store.ts'
+import type { Tenant } from '../tenancy.ts'
+import { removeRecordingFiles } from './recording-files.ts'
+import { removeCall, removeRecording, removeTranscript, removeVoicemail } from './removal.ts'
+
+/** How long what is kept of calls is kept [days]; null: until it is deleted. JSON of `organisations.retention`. */
+export interface Retention {
+  recordings_days: number | null
+  transcripts_days: number | null
+  voicemails_days: number | null
+  calls_days: number | null
+}
+
+export const KEPT_FOR_EVER: Retention = {
+  recordings_days: null,
+  transcripts_days: null,
+  voicemails_days: null,
+  calls_days: null,
+}
+
+export const retentionOf = (json: string | null): Retention => ({
+  ...KEPT_FOR_EVER,
+  ...(json === null ? {} : (JSON.parse(json) as Partial<Retention>)),
+})
+
+const DAY_MS = 86_400_000
+/** Rows that one transaction takes. */
+const BATCH = 100
+
+type Due = { id: string; organisation_id: string; livemode: number }
+
+interface Kind {
+  days: keyof Retention
+  /** What has been kept since before `until`, oldest first. */
+  due: (trx: Trx, organisationId: string, until: string) => Promise<Due[]>
+  remove: (trx: Trx, tenant: Tenant, id: string) => Promise<unknown>
+  hasFiles: boolean
+}
+
+const KINDS = {
+  recordings: {
+    days: 'recordings_days',
+    due: (trx, organisationId, until) =>
+      trx
+        .selectFrom('recordings')
+        .select(['call_id as id', 'organisation_id', 'livemode'])
+        .where('organisation_id', '=', organisationId)
+        .where('created', '<', until)
+        .where('status', '!=', 'recording')
+        .orderBy('created')
+        .limit(BATCH)
+        .execute(),
+    remove: removeRecording,
+    hasFiles: true,
+  },
+  transcripts: {
+    days: 'transcripts_days',
+    due: (trx, organisationId, until) =>
+      trx
+        .selectFrom('transcripts')
+        .select(['id', 'organisation_id', 'livemode'])
+        .where('organisation_id', '=', organisationId)
+        .where('created', '<', until)
+        .where('status', 'in', ['ready', 'failed'])
+        .orderBy('created')
+        .limit(BATCH)
+        .execute(),
+    remove: removeTranscript,
+    hasFiles: false,
+  },
+  voicemails: {
+    days: 'voicemails_days',
+    due: (trx, organisationId, until) =>
+      trx
+        .selectFrom('voicemails')
+        .select(['id', 'organisation_id', 'livemode'])
+        .where('organisation_id', '=', organisationId)
+        .where('created', '<', until)
+        .where('status', '!=', 'recording')
+        .orderBy('created')
+        .limit(BATCH)
+        .execute(),
+    remove: removeVoicemail,
+    hasFiles: true,
+  },
+  calls: {
+    days: 'calls_days',
+    due: (trx, organisationId, until) =>
+      trx
+        .selectFrom('calls')
+        .select(['id', 'organisation_id', 'livemode'])
+        .where('organisation_id', '=', organisationId)
+        .where('ended_at', '<', until)
+        .where(({ not, exists, selectFrom }) =>
+          not(
+            exists(
+              selectFrom('recordings')
+                .select('call_id')
+                .whereRef('recordings.call_id', '=', 'calls.id')
+                .where('status', '=', 'recording'),
+            ),
+          ),
+        )
+        .where(({ not, exists, selectFrom }) =>
+          not(
+            exists(
+              selectFrom('transcripts')
+                .select('transcripts.id')
+                .whereRef('transcripts.id', '=', 'calls.id')
+                .where('transcripts.status', 'in', ['wanted', 'running']),
+            ),
+          ),
+        )
+        .orderBy('ended_at')
+        .limit(BATCH)
+        .execute(),
+    remove: removeCall,
+    hasFiles: true,
+  },
+} satisfies Record<string, Kind>
+
+export interface RetentionParts {
+  store: Store
+  dataDir: string
+  now: () => Date
+  log: { info(fields: object, message: string): void }
+}
+
+/** Deletes what an organisation does not want to keep any longer, files and rows. */
+export class RetentionDuty {
+  /** What was deleted, by kind. */
+  readonly counters = { recordingsDeleted: 0, transcriptsDeleted: 0, voicemailsDeleted: 0, callsDeleted: 0 }
+  readonly #parts: RetentionParts
+
+  constructor(parts: RetentionParts) {
+    this.#parts = parts
+  }
+
+  async run(): Promise<void> {
+    const organisations = this.#parts.store.db.selectFrom('organisations').select(['id', 'retention'])
+    for (const { id, retention } of await organisations.where('retention', 'is not', null).execute()) {
+      const days = retentionOf(retention)
+      for (const kind of Object.keys(KINDS) as (keyof typeof KINDS)[]) {
+        const kept = days[KINDS[kind].days]
+        if (kept !== null) await this.#removeAll(kind, id, kept)
+      }
+    }
+  }
+
+  async #removeAll(kind: keyof typeof KINDS, organisationId: string, days: number): Promise<void> {
+    const { store, log, now } = this.#parts
+    const until = new Date(now().getTime() - days * DAY_MS).toISOString()
+    let count = 0
+    for (let removed = BATCH; removed === BATCH; count += removed)
+      removed = await this.#removeSome(kind, organisationId, until)
+    if (count === 0) return
+    await store.durable()
+    log.info({ organisationId, kind, count, days }, 'what was kept long enough was deleted')
+  }
+
+  async #removeSome(kind: keyof typeof KINDS, organisationId: string, until: string): Promise<number> {
+    const { due, remove, hasFiles } = KINDS[kind]
+    const rows = await this.#parts.store.transaction(async trx => {
+      const found = await due(trx, organisationId, until)
+      for (const { id, livemode } of found) await remove(trx, { organisationId, livemode: livemode === 1 }, id)
+      return found
+    })
+    if (hasFiles) for (const { id } of rows) await removeRecordingFiles(this.#parts.dataDir, id)
+    this.counters[`${kind}Deleted`] += rows.length
+    return rows.length
+  }
+}

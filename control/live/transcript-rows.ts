@@ -1,0 +1,17 @@
+import type { Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+
+/** Asks for a call's transcript; it begins once the call is answered. */
+export const wantTranscript = (
+  trx: Trx,
+  tenant: Tenant,
+  call: { id: string; language: string | null; at: string },
+): Promise<void> =>
+  forTenant(trx, tenant).insert('transcripts', {
+    id: call.id,
+    status: 'wanted',
+    language: call.language,
+    failed_reason: null,
+    duration_ms: null,
+    created: call.at,
+  })

@@ -1,0 +1,137 @@
+import * as assert from 'uvu/assert'
+import { suite } from '../../harness.ts'
+import { until } from '../calls-world.ts'
+import { type LiveWorld, makeLiveWorld } from '../live/live-world.ts'
+
+const test = suite('control/calls/consent')
+const LIMIT = { timeoutMs: 60_000 }
+
+let world: LiveWorld
+let calls = 0
+test.before(async () => {
+  world = await makeLiveWorld({ allowPrivateUrls: ['127.0.0.0/8'] })
+})
+test.after(() => world.close())
+
+/** Somebody calls a number, and is answered by its announcement. */
+async function asked(number: string) {
+  const { media } = world
+  const legId = `part_consent${++calls}`
+  media.dialIn(legId, number)
+  const { room } = await media.command('leg.answer', legId)
+  const collect = await media.command('leg.collect', legId)
+  const { body: call } = await world.ask(`GET /v1/calls/${room.roomId}`)
+  assert.is(call.answered_at, null, 'nothing else has begun')
+  return { legId, room, collect, callId: room.roomId }
+}
+
+const end = (legId: string, collectId: string, digits: string): Promise<void> => {
+  world.media.emit('leg.collected', { legId, collectId, digits, ended: 'timeout', utterance: null })
+  return world.media.committed()
+}
+
+const route = (to: string, more: object) =>
+  world.make('/inbound_routes', { match: { to }, target: { type: 'echo' }, record: true, transcribe: true, ...more })
+
+test(
+  'an announcement is heard before anything else, recorded itself; then the call goes on as answered',
+  async () => {
+    await route('1', { recording_announcement: 'Calls are recorded.' })
+    const { legId, room, collect, callId } = await asked('1')
+    assert.is(room.capture?.recordingId, callId)
+    assert.is(room.capture?.transcript?.transcriptId, callId)
+    assert.equal(
+      collect.prompts.map(source => ('text' in source ? source.text : source.kind)),
+      ['Calls are recorded.'],
+    )
+    await end(legId, collect.collectId, '')
+    await until(() => world.media.sent('leg.play').some(body => body.legId === legId))
+    assert.is((await world.ask(`GET /v1/calls/${callId}`)).body.status, 'in_progress')
+    assert.is((await world.ask(`GET /v1/calls/${callId}/recording`)).body.status, 'recording')
+    world.media.hangUp(legId)
+  },
+  LIMIT,
+)
+
+test(
+  'with a consent key nothing is kept before it is pressed, all of it after; of who presses another, nothing, and the call goes on',
+  async () => {
+    const streams = [{ url: 'ws://127.0.0.1:9/' }]
+    await route('2', { recording_consent: { key: '1', timeout_s: 5 }, streams })
+    const first = await asked('2')
+    assert.equal(first.room.capture, { recordingId: null, transcript: null })
+    assert.is(first.collect.firstDigitTimeoutMs, 5000)
+    await end(first.legId, first.collect.collectId, '1')
+    await until(() => world.media.sent('recording.start').some(({ recordingId }) => recordingId === first.callId))
+    await until(() => world.media.sent('transcript.start').some(({ transcriptId }) => transcriptId === first.callId))
+    await until(() => world.media.sent('stream.start').some(({ callSid }) => callSid === first.callId))
+    world.media.hangUp(first.legId)
+
+    for (const digits of ['', '2']) {
+      const { legId, collect, callId } = await asked('2')
+      await end(legId, collect.collectId, digits)
+      await until(() => world.media.sent('leg.play').some(body => body.legId === legId))
+      assert.is((await world.ask(`GET /v1/calls/${callId}`)).body.status, 'in_progress')
+      assert.is((await world.ask(`GET /v1/calls/${callId}/recording`)).status, 404)
+      assert.is((await world.ask(`GET /v1/calls/${callId}/transcript`)).body.status, 'failed')
+      const { body } = await world.ask(`GET /v1/calls/${callId}/streams`)
+      assert.equal(
+        body.data.map(({ status }: { status: string }) => status),
+        ['stopped'],
+      )
+      assert.not(world.media.sent('recording.start').some(({ recordingId }) => recordingId === callId))
+      assert.not(world.media.sent('stream.start').some(({ callSid }) => callSid === callId))
+      world.media.hangUp(legId)
+      await world.media.committed()
+    }
+  },
+  LIMIT,
+)
+
+test(
+  'who does not agree is hung up where that is wanted',
+  async () => {
+    await route('3', { recording_consent: { key: '#', otherwise: 'hang_up' } })
+    const { legId, collect, callId } = await asked('3')
+    await end(legId, collect.collectId, '')
+    const { reason } = await world.media.command('leg.hangup', legId)
+    assert.is(reason, 'rejected')
+    await world.media.committed()
+    const { body } = await world.ask(`GET /v1/calls/${callId}`)
+    assert.is(body.status, 'completed')
+  },
+  LIMIT,
+)
+
+test(
+  'a restart of control in the middle of the question loses neither it nor its answer',
+  async () => {
+    await route('4', { recording_consent: { key: '1' } })
+    const { legId, collect, callId } = await asked('4')
+    await world.restart()
+    await end(legId, collect.collectId, '1')
+    await until(() => world.media.sent('recording.start').some(({ recordingId }) => recordingId === callId))
+    world.media.hangUp(legId)
+  },
+  LIMIT,
+)
+
+test(
+  'of a call whose announcement nobody here can say nothing is kept, and it goes on',
+  async () => {
+    await route('5', { recording_announcement: 'Calls are recorded.' })
+    const { media } = world
+    media.overrides.set('leg.collect', () => ({ failure: 'invalid', message: 'no voice' }))
+    media.dialIn('part_unheard', '5')
+    const { room } = await media.command('leg.answer', 'part_unheard')
+    await until(() => media.sent('leg.collect').some(({ collectId }) => collectId === 'consent-unheard'))
+    media.overrides.delete('leg.collect')
+    await end('part_unheard', 'consent-unheard', '')
+    await until(() => media.sent('leg.play').some(({ legId }) => legId === 'part_unheard'))
+    assert.is((await world.ask(`GET /v1/calls/${room.roomId}/recording`)).status, 404)
+    media.hangUp('part_unheard')
+  },
+  LIMIT,
+)
+
+test.run()
