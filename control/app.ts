@@ -80,8 +80,8 @@ import { serveInvitations } from './resources/invitation-pages.ts'
 import { invitationRoutes } from './resources/invitations.ts'
 import { kbDocumentRoutes } from './resources/kb-documents.ts'
 import { kbSearchRoutes } from './resources/kb-search.ts'
-import { languageRoutes } from './resources/languages.ts'
 import { keptDataRoutes } from './resources/kept-data.ts'
+import { languageRoutes } from './resources/languages.ts'
 import { organisationRoutes, organisationSettings } from './resources/organisation.ts'
 import { pciRoutes } from './resources/pci.ts'
 import { phoneNumberRoutes } from './resources/phone-numbers.ts'
@@ -383,7 +383,11 @@ const NO_CALLS = { find: () => undefined }
 
 /** People, their queues, and who answers for them. */
 function contactCentre(
-  parts: Pick<AppParts, 'store' | 'vault' | 'now' | 'config'> & { serveQueues: () => void; live: LiveParts; fits: StreamsProblem },
+  parts: Pick<AppParts, 'store' | 'vault' | 'now' | 'config'> & {
+    serveQueues: () => void
+    live: LiveParts
+    fits: StreamsProblem
+  },
   publicUrl: string,
 ): Route[] {
   const { store, vault, now, config, serveQueues, live, fits } = parts
@@ -473,7 +477,13 @@ function content({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'confi
 
 /** Flows, their trials, and the models that speak in them. */
 function flows(
-  { store, now, config, live, fits }: Pick<AppParts, 'store' | 'now' | 'config'> & { live: LiveParts; fits: StreamsProblem },
+  {
+    store,
+    now,
+    config,
+    live,
+    fits,
+  }: Pick<AppParts, 'store' | 'now' | 'config'> & { live: LiveParts; fits: StreamsProblem },
   publicUrl: string,
 ): Route[] {
   return flowRoutes({
