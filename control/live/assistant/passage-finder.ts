@@ -1,7 +1,7 @@
 import type { PassageSearch } from '../../kb/search.ts'
 import type { Db } from '../../store.ts'
 import { forTenant, type Tenant } from '../../tenancy.ts'
-import { sameWords } from '../offline/english.ts'
+import { sameWords, stem } from '../offline/english.ts'
 import { neighbours } from '../offline/word-vectors.ts'
 import { tellingWords } from './answer-by-words.ts'
 import type { ChatRequest } from './chat-model.ts'
@@ -11,8 +11,9 @@ const PASSAGES = 4
 const WHOLE = 24
 /** Passages that have the question's words, or words of like meaning. */
 const RELATED = 24
-/** Words that stand for one of the question's, and how near their meaning is. */
-const SYNONYMS = 3
+/** Words of like meaning that are looked for, and for each of the question's at least; how near their meaning is. */
+const SYNONYMS = 24
+const SYNONYMS_EACH = 3
 const MIN_NEARNESS = 0.62
 
 export type PassageFinder = (
@@ -34,14 +35,23 @@ export const passageFinder =
     const more = async (): Promise<string[]> => {
       const few = await firstPassages(db, tenant, documentIds)
       if (few.length <= WHOLE) return few
-      const related = words.flatMap(word => [
-        ...sameWords(word).slice(0, SYNONYMS),
-        ...neighbours(word, SYNONYMS, MIN_NEARNESS),
-      ])
+      const related = relatedTo(words)
       return textsOf(db, tenant, [...(await find(words, RELATED)), ...(await find(related, RELATED))])
     }
     return { passages: await textsOf(db, tenant, await find(words, PASSAGES)), more }
   }
+
+/** Words that stand for those of a question, each of its forms once: the search knows the others by it. */
+function relatedTo(words: readonly string[]): string[] {
+  const each = Math.max(SYNONYMS_EACH, Math.floor(SYNONYMS / Math.max(1, words.length)))
+  return words.flatMap(word => {
+    const forms = new Map<string, string>()
+    for (const other of [...sameWords(word), ...neighbours(word, each, MIN_NEARNESS)]) {
+      if (stem(other) !== stem(word) && !forms.has(stem(other))) forms.set(stem(other), other)
+    }
+    return [...forms.values()].slice(0, each)
+  })
+}
 
 async function firstPassages(db: Db, tenant: Tenant, documentIds: string[]): Promise<string[]> {
   const all = forTenant(db, tenant).select('kb_passages')
