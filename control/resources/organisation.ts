@@ -23,7 +23,10 @@ import type { StreamsProblem } from './streams.ts'
 
 const pci = {
   enabled: Type.Boolean({ description: 'Card-payment pauses may be used.' }),
-  mask_dtmf: Type.Boolean({ description: 'During a pause, keys reach the payment line and nobody else.' }),
+  mask_dtmf: Type.Boolean({
+    description:
+      'During a pause, keys reach the payment line and nobody else; all others hear voices without the frequencies of keypads.',
+  }),
   max_seconds: Type.Integer({ minimum: 1, maximum: 3600, description: 'The longest pause, and the default.' }),
 }
 

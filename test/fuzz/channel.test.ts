@@ -105,7 +105,13 @@ const bodies = (legId: string, n: number): { [N in CommandName]: Request<N> } =>
     timeoutS: 1,
   },
   'leg.hangup': { legId, reason: 'api_hangup' },
-  'leg.move': { legId, room, mustExist: false, muted: false },
+  'leg.move': {
+    legId,
+    room,
+    mustExist: false,
+    muted: false,
+    payment: { maxSeconds: 60, reason: 'payment', maskDtmf: true },
+  },
   'leg.update': { legId, muted: true, deaf: false },
   'leg.read': { legIds: [legId] },
   'leg.play': {
