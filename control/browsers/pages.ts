@@ -2,15 +2,15 @@ import { readFileSync } from 'node:fs'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type Static } from 'typebox'
 import { clientAddress, clientNetwork } from '../../media/protocol.ts'
+import { beginTry, guestLimits, wasRight } from '../calls/pin-tries.ts'
+import { tenantOf } from '../calls/records.ts'
 import { readOrigin } from '../contact-centre/client-token.ts'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { RateLimiter } from '../http/limits.ts'
 import { sendProblem } from '../http/server.ts'
 import { PACKAGE_ROOT } from '../package.ts'
-import { sha256 } from '../secrets.ts'
 import { guestPage, missingLinkPage, softphonePage, webCallPage } from '../web/calls/pages.ts'
 import { admitGuest, type GuestDeps, guestState, opennessOf, roomOfLink } from './guests.ts'
-import { PinTries } from './pin-tries.ts'
 
 export interface PageDeps extends GuestDeps {
   /** Where browsers find the call WebSocket; no slash at its end. */
@@ -63,14 +63,13 @@ function serveAssets(app: FastifyInstance): void {
 function serveGuests(app: FastifyInstance, deps: PageDeps): void {
   const { store, now, wsUrl } = deps
   const limiter = new RateLimiter(FORM_RATE)
-  const tries = new PinTries()
   app.get('/join/:token', async (request: LinkRequest, reply) => {
     const room = await roomOfLink(store.db, request.params.token)
     if (room === undefined) return sendPage(reply.code(404), missingLinkPage(), wsUrl)
     return sendPage(reply, guestPage(room, opennessOf(room, now())), wsUrl)
   })
   app.post('/join/:token', { schema: { body: guestBody } }, async (request: LinkRequest, reply) => {
-    const answer = await join(deps, limiter, tries, request)
+    const answer = await join(deps, limiter, request)
     if (isProblem(answer)) return sendProblem(request, reply, answer)
     return reply.code(201).header('Cache-Control', 'no-store').send(answer)
   })
@@ -85,12 +84,10 @@ function serveGuests(app: FastifyInstance, deps: PageDeps): void {
 
 const NO_LINK = problem('resource_missing', 'The link does not work any more; ask for a new one.')
 
-async function join(
-  deps: PageDeps,
-  limiter: RateLimiter,
-  tries: PinTries,
-  request: LinkRequest,
-): Promise<object | Problem> {
+/** Who types no PIN guesses none. */
+const NO_TRY = { lockedS: 0, left: 0 }
+
+async function join(deps: PageDeps, limiter: RateLimiter, request: LinkRequest): Promise<object | Problem> {
   const now = deps.now().getTime()
   const forwardedFor = String(request.headers['x-forwarded-for'] ?? '')
   const address = clientNetwork(clientAddress(request.ip, forwardedFor, deps.trustedProxies))
@@ -100,8 +97,10 @@ async function join(
   const room = await roomOfLink(deps.store.db, token)
   if (room === undefined) return NO_LINK
   const { name, pin = '' } = request.body
-  const key = `${sha256(token)} ${address}`
-  const lockedS = pin === '' ? 0 : tries.begin(key, now)
+  const limits = guestLimits(room.id, token, address)
+  const tenant = tenantOf(room)
+  const { lockedS, left } =
+    pin === '' ? NO_TRY : await deps.store.transaction(trx => beginTry(trx, tenant, limits, new Date(now)))
   if (lockedS > 0) {
     const message = 'Too many wrong PINs; wait a little before you try again.'
     return problem('rate_limited', message, { param: 'pin', retryAfterS: lockedS })
@@ -109,11 +108,11 @@ async function join(
   const origin = readOrigin(String(request.headers.origin ?? ''))
   const admitted = await admitGuest(deps, room, { name: name.trim(), pin, origin })
   if (isProblem(admitted)) {
-    return admitted.param === 'pin' && pin !== '' ? { ...admitted, details: { tries_left: tries.left(key) } } : admitted
+    return admitted.param === 'pin' && pin !== '' ? { ...admitted, details: { tries_left: left } } : admitted
   }
   // Who knows the members' PIN, or needs none, is not to guess the moderator's between two of his own.
-  if (admitted.role === 'moderator' || room.moderator_pin_hash === null) tries.right(key)
-  else if (pin !== '') tries.undo(key)
+  const forgives = admitted.role === 'moderator' || room.moderator_pin_hash === null
+  if (pin !== '') await deps.store.transaction(trx => wasRight(trx, tenant, limits, { forgives }))
   return { call_id: admitted.callId, client_token: admitted.token, ws_url: `${deps.wsUrl}/v1/web_calls` }
 }
 

@@ -114,6 +114,12 @@ export function onPin({ participant }: LegRows, verdict: PinVerdict): Decision {
   return { ...NOTHING, participant: { pin_tries: tries, ...leaving('too-many-tries', 'rejected') } }
 }
 
+/** Too many wrong PINs, over calls: this one is not looked at. */
+export const onLocked = ({ participant }: LegRows): Decision =>
+  participant.step === 'pin'
+    ? { ...NOTHING, participant: { pin_tries: participant.pin_tries + 1, ...leaving('too-many-tries', 'rejected') } }
+    : NOTHING
+
 export function onJoined({ participant }: LegRows, body: Events['leg.joined'], at: string): Decision {
   if (body.roomId !== participant.session_call_id || participant.joined_at !== null) return NOTHING
   return {

@@ -3,8 +3,9 @@ import type { CallDtmf } from '../schemas/call-dtmf.ts'
 import type { Trx } from '../store.ts'
 import type { CallAudio } from './call-audio.ts'
 import type { PinVerdict } from './decide.ts'
-import { collectId, type Decision, type LegRows, onAnswered, onJoined, onPin } from './decide.ts'
+import { collectId, type Decision, type LegRows, onAnswered, onJoined, onLocked, onPin } from './decide.ts'
 import type { FollowUp, Of } from './event-handler.ts'
+import { beginTry, callerLimits, wasRight } from './pin-tries.ts'
 import { applyToLeg, endLeg, insertRecording, loadLeg, tenantOf } from './records.ts'
 import type { Seating } from './seat.ts'
 
@@ -100,8 +101,21 @@ export class LegEvents {
     const rows = await loadLeg(trx, body.legId)
     if (rows === null || verdict === undefined) return null
     if (rows.participant.step !== 'pin' || body.collectId !== collectId(rows.participant)) return null
-    await applyToLeg(trx, rows, onPin(rows, verdict), at)
+    const isLocked = body.digits !== '' && (await this.#isLocked(trx, rows, verdict, at))
+    await applyToLeg(trx, rows, isLocked ? onLocked(rows) : onPin(rows, verdict), at)
     return media => this.#deps.seating.drive(body.legId, media)
+  }
+
+  /** Whether the caller has guessed too often, in this call and in those before it. */
+  async #isLocked(trx: Trx, { call, room }: LegRows, verdict: PinVerdict, at: string): Promise<boolean> {
+    if (room === null) return false
+    const tenant = tenantOf(call)
+    const limits = callerLimits(room.id, call.from_address)
+    const { lockedS } = await beginTry(trx, tenant, limits, new Date(at))
+    if (lockedS === 0 && verdict !== 'wrong') {
+      await wasRight(trx, tenant, limits, { forgives: verdict === 'moderator' || room.moderator_pin_hash === null })
+    }
+    return lockedS > 0
   }
 
   async ended(trx: Trx, { body, at }: Of<'leg.ended'>): Promise<FollowUp | null> {

@@ -25,6 +25,7 @@ export interface CallTables {
   connection_networks: ConnectionNetworkTable
   session_states: SessionStateTable
   call_keys: CallKeyTable
+  pin_tries: PinTryTable
 }
 
 /** A pair that a call is found by (`call-keys.ts`). */
@@ -32,6 +33,15 @@ export interface CallKeyTable extends TenantColumns {
   name: string
   value: string
   call_id: string
+}
+
+/** Wrong PINs that are counted together. */
+export interface PinTryTable extends TenantColumns {
+  /** A hash of whom or what they are counted by. */
+  guesser: string
+  count: number
+  /** Forgotten then. */
+  until: string
 }
 
 /** What a conference session has beyond its call. */

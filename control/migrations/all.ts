@@ -36,6 +36,7 @@ import { jobOwners } from './150-job-owners.ts'
 import { heartbeats } from './151-heartbeats.ts'
 import { registeredNodes } from './152-registered-nodes.ts'
 import { connectionNetworks } from './160-connection-networks.ts'
+import { pinTries } from './161-pin-tries.ts'
 import { revokedInvitations } from './170-revoked-invitations.ts'
 import { callKeys } from './171-call-keys.ts'
 import { queueVisits } from './172-queue-visits.ts'
@@ -80,6 +81,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '151-heartbeats': heartbeats,
   '152-registered-nodes': registeredNodes,
   '160-connection-networks': connectionNetworks,
+  '161-pin-tries': pinTries,
   '170-revoked-invitations': revokedInvitations,
   '171-call-keys': callKeys,
   '172-queue-visits': queueVisits,

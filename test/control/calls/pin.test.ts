@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { beginTry, callerLimits } from '../../../control/calls/pin-tries.ts'
 import { suite } from '../../harness.ts'
 import { type CallsWorld, makeCallsWorld } from '../calls-world.ts'
 
@@ -75,6 +76,54 @@ test('an answer to an earlier question is stale', async () => {
   media.emit('leg.collected', { legId: 'part_1', collectId: 'pin-0', digits: '2222', ended: 'length', utterance: null })
   await media.committed()
   assert.is((await leg(world)).pin_tries, 1)
+  await world.close()
+})
+
+/** One call, in which these are pressed one after the other; what it hears in the end, or `move` when it is seated. */
+async function callWith(world: CallsWorld, legId: string, from: string, presses: string[]): Promise<string> {
+  const { media } = world
+  media.dialIn(legId, '1000', from)
+  for (const [index, digits] of presses.entries()) {
+    await media.command('leg.collect', legId, index + 1)
+    media.press(legId, digits)
+    await media.committed()
+    if (media.sent('leg.play').some(play => play.legId === legId && play.hangupAfter === 'rejected')) return 'refused'
+  }
+  await media.command('leg.move', legId)
+  return 'seated'
+}
+
+test('a redial is no fresh start: after six wrong PINs a caller waits for ten minutes, whatever he types', async () => {
+  const world = await makeCallsWorld()
+  const wrong = ['1111', '2222', '3333']
+  assert.is(await callWith(world, 'part_1', 'eve', wrong), 'refused')
+  assert.is(await callWith(world, 'part_2', 'eve', wrong), 'refused')
+  assert.is(await callWith(world, 'part_3', 'eve', ['1234']), 'refused', 'the right one, too late')
+  assert.is(await callWith(world, 'part_4', 'bob', ['1234']), 'seated', 'somebody else')
+  // Ten minutes later.
+  await world.store.db.updateTable('pin_tries').set({ until: '2026-11-21T08:00:00.000Z' }).execute()
+  assert.is(await callWith(world, 'part_5', 'eve', ['1234']), 'seated')
+  assert.not.match(JSON.stringify(await world.store.db.selectFrom('pin_tries').selectAll().execute()), /eve|bob|1234/)
+  await world.close()
+})
+
+test('callers who take turns are limited by their room', async () => {
+  const world = await makeCallsWorld()
+  const tenant = { organisationId: world.ours.organisationId, livemode: true }
+  await world.store.transaction(async trx => {
+    for (let n = 0; n < 29; n++) await beginTry(trx, tenant, callerLimits(world.pinRoom, `eve${n}`), world.clock.now())
+  })
+  assert.is(await callWith(world, 'part_1', 'eve', ['1111', '1234']), 'refused')
+  assert.is(await callWith(world, 'part_99', 'mallory', ['1234']), 'refused')
+  await world.close()
+})
+
+test('the right PIN forgives, but not while a moderator PIN may be being guessed', async () => {
+  const world = await makeCallsWorld()
+  assert.is(await callWith(world, 'part_1', 'eve', ['1111', '2222', '1234']), 'seated')
+  assert.is(await callWith(world, 'part_2', 'eve', ['1111', '2222', '1234']), 'seated')
+  assert.is(await callWith(world, 'part_3', 'eve', ['1111', '98765']), 'seated', 'the last try that was left')
+  assert.is(await callWith(world, 'part_4', 'eve', ['1111', '2222', '1234']), 'seated', 'a moderator is forgiven')
   await world.close()
 })
 
