@@ -158,7 +158,7 @@ export interface AppParts {
 /** Builds and wires the whole HTTP side; listens to nothing, so that tests inject requests. */
 export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const { store, media, now, log, rate = DEFAULT_RATE } = parts
-  const app = await createServer({ log, version: VERSION })
+  const app = await createServer({ log, version: VERSION, trustedProxies: parts.config.trustedProxies ?? [] })
   const registry = measureRequests(app)
   const requestLog = new RequestLog({ store, now, log })
   const live = { streams: new StreamSlots() }

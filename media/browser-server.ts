@@ -3,11 +3,13 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ulid } from 'ulid'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { clientAddress, clientNetwork, type Events } from './protocol.ts'
+import { clientAddress, clientNetwork, type Events, Newcomers } from './protocol.ts'
 import { RateLimit } from './rate-limit.ts'
 
 /** A longer message closes with 1009 [bytes]. */
 const MAX_MESSAGE_BYTES = 64 * 1024
+/** Of them, those of one client's network whose token nobody has judged yet. */
+const MAX_NEWCOMERS = 100
 /** Connections at once, those included that have said nothing yet: they must not take the sockets of calls. Further ones are closed. */
 const MAX_CONNECTIONS = 10_000
 /** How long control may take to say what becomes of a page that connects [ms]; then 503. */
@@ -72,17 +74,27 @@ export class BrowserServer {
   })
   readonly #pending = new Map<string, Pending>()
   readonly #addresses = new Map<string, Address>()
+  readonly #newcomers: Newcomers
 
   constructor(options: BrowserServerOptions) {
     this.#options = options
-    this.#http = createServer({ requestTimeout: 10_000, maxHeaderSize: 16 * 1024 }, (request, response) => {
-      request.resume()
-      const [status, code] = pathOf(request) in PATHS ? ([426, 'parameter_invalid'] as const) : NOT_FOUND
-      const body = JSON.stringify(errorBody(code, 'This is the port of the call WebSocket.', ''))
-      response.writeHead(status, { 'content-type': 'application/json', connection: 'close' }).end(body)
-    })
+    this.#newcomers = new Newcomers(MAX_NEWCOMERS, options.trustedProxies)
+    this.#http = createServer(
+      { requestTimeout: 10_000, connectionsCheckingInterval: 5_000, maxHeaderSize: 16 * 1024 },
+      (request, response) => {
+        request.resume()
+        const [status, code] = pathOf(request) in PATHS ? ([426, 'parameter_invalid'] as const) : NOT_FOUND
+        const body = JSON.stringify(errorBody(code, 'This is the port of the call WebSocket.', ''))
+        response.writeHead(status, { 'content-type': 'application/json', connection: 'close' }).end(body)
+      },
+    )
     this.#http.maxConnections = options.maxConnections ?? MAX_CONNECTIONS
     this.#http.on('drop', () => this.counters.refused++)
+    this.#http.on('connection', socket => {
+      if (this.#newcomers.enter(socket)) return
+      this.counters.refused++
+      socket.destroy()
+    })
     this.#http.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
   }
 
@@ -156,6 +168,7 @@ export class BrowserServer {
     const pending = this.#take(browserId)
     if (pending === null) return false
     const { request, socket, head } = pending
+    this.#newcomers.known(socket as Socket)
     let isOpen = false
     this.#ws.handleUpgrade(request, socket, head, ws => {
       isOpen = true

@@ -51,6 +51,8 @@ export class StreamConnection {
   #openedAt = 0
   #tries = 0
   #giveUpAt = Infinity
+  /** When trying to connect again ends; a connection that does not last is no end of the trouble. */
+  #reconnectBy = Infinity
   #retryAt = Infinity
   #handshakeBy = Infinity
   #pingAt = Infinity
@@ -99,11 +101,15 @@ export class StreamConnection {
     this.#pongBy = Infinity
   }
 
-  /** An open connection broke: from now on there are 30 s to make another. */
+  /** An open connection broke: there are 30 s to make another, since the last one that lasted. */
   broke(): void {
     const now = this.#ports.now()
-    if (now - this.#openedAt >= CONNECTION_TIMERS.stable) this.#tries = 0
-    this.#giveUpAt = now + CONNECTION_TIMERS.reconnect
+    if (now - this.#openedAt >= CONNECTION_TIMERS.stable) {
+      this.#tries = 0
+      this.#reconnectBy = Infinity
+    }
+    if (this.#reconnectBy === Infinity) this.#reconnectBy = now + CONNECTION_TIMERS.reconnect
+    this.#giveUpAt = this.#reconnectBy
   }
 
   /**

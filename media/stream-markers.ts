@@ -13,12 +13,13 @@
  * | markers under way | 1 | |
  * | frames of a track from one marker to the next | 5 | 100 ms; each is a ping and a pong to handle |
  * | round trips that the window follows | the shorter of the last 2 | a stall makes one pong late, a longer path makes all |
+ * | of them in the socket, besides | what the receiver reads in 1 s, from 5 on | what it reads slowly is old when it is read; the faster of the last 2 rates counts |
  *
  * In consequence:
  * - A stall of 5 s drops 150 frames of each track, and up to 4 more that were read but that no marker had confirmed when it began.
  * - Behind a stall a receiver finds what stood in the socket when it began, 10 frames on a short path, then audio of the last 2 s.
  * - Nothing is lost on a path with a round trip of up to 900 ms, nor when it rises from 10 to 600 ms.
- * - A receiver that keeps reading too slowly looks like a long path: the window opens up to 90, the loss remains the same.
+ * - A receiver that keeps reading too slowly looks like a long path by its pongs, but not by its rate: it gets few frames, and young ones.
  */
 import { FRAME_MS } from '../codecs/audio.ts'
 
@@ -28,6 +29,8 @@ const NARROWEST = 10
 const WIDEST = 90
 const FRAMES_PER_MARKER = 5
 const ROUND_TRIPS = 2.5
+/** Of what the receiver reads, this much may be in the socket [ms]. */
+const MAX_UNREAD_MS = 1000
 const MARGIN = 5
 
 /** The read markers of one connection after the other. */
@@ -39,10 +42,17 @@ export class ReadMarkers {
   #sentAt = 0
   #lastMs = 0
   #lastButOneMs = 0
+  /** Frames a millisecond that the receiver has read between the last pongs; Infinity: not known yet. */
+  #rate = Infinity
+  #lastRate = Infinity
+  #answeredAt = 0
 
   /** A connection has opened. `roundTripMs`: a first estimate. */
   reset(roundTripMs: number): void {
     this.#under = 0
+    this.#rate = Infinity
+    this.#lastRate = Infinity
+    this.#answeredAt = Number.NEGATIVE_INFINITY
     this.#lastMs = roundTripMs
     this.#measured(roundTripMs)
   }
@@ -59,12 +69,16 @@ export class ReadMarkers {
   }
 
   /**
-   * Whether the pong answers the marker. A later ping's does too: a receiver that finds several pings may answer the last one only.
+   * Whether the pong answers the marker. `read`: the most frames of a track that it confirms. A later ping's does too: a receiver that finds several pings may answer the last one only.
    * A receiver that makes up numbers claims to have read more than it has, at its own cost.
    */
-  answered(ping: number, now: number): boolean {
+  answered(ping: number, read: number, now: number): boolean {
     if (this.#under === 0 || ping < this.#under) return false
     this.#under = 0
+    this.#lastRate = this.#rate
+    // Of a receiver that waits for us nothing is learnt but that it was fast enough.
+    this.#rate = read / Math.max(1, now - Math.max(this.#sentAt, this.#answeredAt))
+    this.#answeredAt = now
     this.#measured(now - this.#sentAt)
     return true
   }
@@ -73,6 +87,7 @@ export class ReadMarkers {
     this.#lastButOneMs = this.#lastMs
     this.#lastMs = roundTripMs
     const frames = Math.ceil((ROUND_TRIPS * Math.min(this.#lastMs, this.#lastButOneMs)) / FRAME_MS) + MARGIN
-    this.window = Math.max(NARROWEST, Math.min(WIDEST, frames))
+    const readable = Math.max(FRAMES_PER_MARKER, Math.floor(Math.max(this.#rate, this.#lastRate) * MAX_UNREAD_MS))
+    this.window = Math.min(readable, Math.max(NARROWEST, Math.min(WIDEST, frames)))
   }
 }

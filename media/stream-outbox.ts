@@ -64,7 +64,7 @@ export class StreamOutbox {
       this.#slot++
     }
     to.slot = this.#slot
-    to.write(frame, ++this.#order, this.#slot * FRAME_MS)
+    to.write(frame, ++this.#order, this.#slot * FRAME_MS, this.#ports.now())
     if (this.#slotComplete()) this.pump()
   }
 
@@ -103,7 +103,8 @@ export class StreamOutbox {
 
   /** The receiver has answered the ping of this number. */
   pong(ping: number): void {
-    if (!this.#markers.answered(ping, this.#ports.now())) return
+    const read = Math.max(this.#inbound?.confirmable ?? 0, this.#outbound?.confirmable ?? 0)
+    if (!this.#markers.answered(ping, read, this.#ports.now())) return
     this.#inbound?.read()
     this.#outbound?.read()
   }
@@ -112,6 +113,8 @@ export class StreamOutbox {
   pump(): boolean {
     const wire = this.#wire
     if (wire === null) return false
+    this.#inbound?.expire(this.#ports.now())
+    this.#outbound?.expire(this.#ports.now())
     while (wire.buffered() === 0) {
       this.#inbound?.taken()
       this.#outbound?.taken()

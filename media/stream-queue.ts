@@ -1,5 +1,7 @@
 /** Frames that may wait for a receiver, per track: 2 s. */
 export const MAX_WAITING_FRAMES = 100
+/** How long they may wait [ms]. */
+export const MAX_AGE_MS = 2000
 
 /**
  * The encoded frames of one track that wait to be sent: a ring whose memory is allocated once. When it is full, the oldest frame
@@ -12,6 +14,7 @@ export class FrameQueue {
   readonly #orders = new Float64Array(MAX_WAITING_FRAMES)
   readonly #chunks = new Float64Array(MAX_WAITING_FRAMES)
   readonly #timestamps = new Float64Array(MAX_WAITING_FRAMES)
+  readonly #writtenAt = new Float64Array(MAX_WAITING_FRAMES)
   #head = 0
   #length = 0
 
@@ -38,16 +41,22 @@ export class FrameQueue {
     return this.#timestamps[this.#head]!
   }
 
+  /** Monotonic [ms]. */
+  get headWrittenAt(): number {
+    return this.#writtenAt[this.#head]!
+  }
+
   get headOffset(): number {
     return this.#head * this.payloadBytes
   }
 
   /** Appends a copy of `payload`; the caller has made room. */
-  push(order: number, chunk: number, timestampMs: number, payload: Uint8Array): void {
+  push(order: number, chunk: number, timestampMs: number, now: number, payload: Uint8Array): void {
     const at = (this.#head + this.#length) % MAX_WAITING_FRAMES
     this.#orders[at] = order
     this.#chunks[at] = chunk
     this.#timestamps[at] = timestampMs
+    this.#writtenAt[at] = now
     this.bytes.set(payload, at * this.payloadBytes)
     this.#length++
   }

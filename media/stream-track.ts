@@ -5,7 +5,7 @@ import { encodeUlaw } from '../codecs/ulaw.ts'
 import type { StreamFormat } from './protocol.ts'
 import type { Track } from './sink.ts'
 import { MediaMessageWriter, PAYLOAD_BYTES } from './stream-messages.ts'
-import { FrameQueue, MAX_WAITING_FRAMES } from './stream-queue.ts'
+import { FrameQueue, MAX_AGE_MS, MAX_WAITING_FRAMES } from './stream-queue.ts'
 
 type Encode = (frame: Frame, payload: Uint8Array) => void
 
@@ -61,19 +61,32 @@ export class StreamTrack {
     return this.#handed - this.#read
   }
 
+  /** Frames that the last read marker confirms. */
+  get confirmable(): number {
+    return this.#marked - this.#read
+  }
+
   /** Frames in the socket behind the last read marker. */
   get unmarked(): number {
     return this.#handed - this.#marked
   }
 
   /** Takes the next frame of the track. `order`: its place among all messages of the stream. `timestampMs`: since it began. */
-  write(frame: Frame, order: number, timestampMs: number): void {
+  write(frame: Frame, order: number, timestampMs: number, now: number): void {
     this.#encode(frame, this.#payload)
     if (this.#queue.length + this.unread >= MAX_WAITING_FRAMES) {
       this.#queue.shift()
       this.dropped++
     }
-    this.#queue.push(order, ++this.#produced, timestampMs, this.#payload)
+    this.#queue.push(order, ++this.#produced, timestampMs, now, this.#payload)
+  }
+
+  /** Drops what has waited for more than two seconds at `now` [ms], monotonic: nobody wants to hear it. */
+  expire(now: number): void {
+    while (this.#queue.length > 0 && now - this.#queue.headWrittenAt > MAX_AGE_MS) {
+      this.#queue.shift()
+      this.dropped++
+    }
   }
 
   /** The message of the oldest waiting frame, which counts as handed to the wire. Borrowed: valid until the next call. */

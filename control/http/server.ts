@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import swagger from '@fastify/swagger'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import { Newcomers } from '../../media/protocol.ts'
 import { newId } from '../ids.ts'
 import type { Store } from '../store.ts'
 import { isOutage, StoreOutage } from '../store-outage.ts'
@@ -49,12 +50,29 @@ declare module 'fastify' {
 }
 
 const MAX_BODY_BYTES = 1024 * 1024
+/** A request is whole by then, its header sooner, or its connection is closed; it is looked at this often [ms]. */
+const REQUEST_MS = 45_000
+const HEADERS_MS = 20_000
+const CHECK_MS = 5_000
+/** Connections of one client's network of which none has brought a valid key. */
+const MAX_NEWCOMERS = 200
 const JSON_TYPE = 'application/json'
 const CONTEXT_OF_NOBODY = 'a handler runs only behind authentication'
 
 /** An HTTP server without operations: request IDs, bodies, and every failure in the envelope. `version` is the product's. */
-export async function createServer(parts: { log: Logger; version: string }): Promise<FastifyInstance> {
+export async function createServer(parts: {
+  log: Logger
+  version: string
+  /** Who brings the connections of others (CIDR). */
+  trustedProxies?: readonly string[]
+  /** Instead of those of the product [ms]. */
+  requestMs?: number
+  checkMs?: number
+}): Promise<FastifyInstance> {
+  const { requestMs = REQUEST_MS, checkMs = CHECK_MS } = parts
   const app = Fastify({
+    requestTimeout: requestMs,
+    http: { headersTimeout: Math.min(HEADERS_MS, requestMs), connectionsCheckingInterval: checkMs },
     bodyLimit: MAX_BODY_BYTES,
     exposeHeadRoutes: false,
     genReqId: () => newId('request'),
@@ -68,6 +86,7 @@ export async function createServer(parts: { log: Logger; version: string }): Pro
         problem('resource_missing', 'No such operation.'),
       ),
   })
+  limitNewcomers(app, new Newcomers(MAX_NEWCOMERS, parts.trustedProxies ?? []))
   app.decorateRequest('identity', null)
   app.decorateRequest('context', null)
   app.decorateRequest('attempt', null)
@@ -96,6 +115,17 @@ export async function createServer(parts: { log: Logger; version: string }): Pro
 
 const EMPTY_PART =
   'A part of the path is empty. Of a list, remove the slash at the end; of one object, the ID before it is missing.'
+
+/** Nobody who has no key takes all connections that there are. */
+function limitNewcomers(app: FastifyInstance, newcomers: Newcomers): void {
+  app.server.on('connection', socket => {
+    if (!newcomers.enter(socket)) socket.destroy()
+  })
+  // The first hook behind the one that knows the key.
+  app.addHook('preParsing', async request => {
+    if (request.identity !== null) newcomers.known(request.raw.socket)
+  })
+}
 
 function noOperation(request: FastifyRequest, allowed: AllowedMethods): Problem {
   const path = pathOf(request)

@@ -27,6 +27,10 @@ export class FakeWire implements Wire {
   reads = true
   /** From a ping to its pong, when the receiver reads [ms]. */
   roundTripMs = 0
+  /** What the receiver takes for each message that it reads [ms]. */
+  msPerMessage = 0
+  /** When it has read each of the messages [ms]. */
+  readonly readAt: number[] = []
   /** Of the pings that it finds together, the receiver answers the last one only (RFC 6455 §5.5.3). */
   answersLastOnly = false
   readonly #now: () => number
@@ -39,6 +43,7 @@ export class FakeWire implements Wire {
 
   send(text: Buffer): void {
     this.messages.push(JSON.parse(text.toString('utf8')))
+    this.readAt.push(Math.max(this.#now(), this.readAt.at(-1) ?? 0) + this.msPerMessage)
     if (this.stalled) this.#buffered += text.length
   }
 
@@ -50,7 +55,7 @@ export class FakeWire implements Wire {
   }
 
   ping(): number {
-    const at = this.#now() + this.roundTripMs
+    const at = Math.max(this.#now(), this.msPerMessage === 0 ? 0 : (this.readAt.at(-1) ?? 0)) + this.roundTripMs
     this.#pongs.push({ ping: ++this.pings, at: Math.max(at, this.#pongs.at(-1)?.at ?? 0) })
     return this.pings
   }

@@ -148,15 +148,31 @@ test('A ping that is not answered within 10 s is a dropped receiver', () => {
   assert.ok(bench.wires[0]?.terminated)
 })
 
-test('A receiver that accepts and hangs up is dialled ever more slowly', () => {
+test('A receiver that accepts and dies after a second is dialled ever more slowly, and given up 30 s after the first break', () => {
   const bench = new ForkBench().open()
-  for (let i = 0; i < 8; i++) {
+  bench.wait(1000)
+  const broke = bench.now
+  bench.break()
+  while (!bench.fork.ended) {
+    bench.wait(Math.max(0, bench.fork.deadline - bench.now))
+    if (bench.fork.ended) break
+    bench.open()
+    bench.wait(1000)
+    bench.break()
+  }
+  assert.is(bench.status, 'stopped/receiver_closed')
+  assert.ok(bench.now - broke <= 31_000, `${bench.now - broke} ms`)
+})
+
+test('A connection that has lasted for 5 s begins the retries and their 30 s anew', () => {
+  const bench = new ForkBench().open()
+  for (let i = 0; i < 5; i++) {
     bench.wait(1000)
     bench.break()
     bench.wait(bench.fork.deadline - bench.now)
     bench.open()
   }
-  assert.equal(waits(bench, 0).slice(-3), [5000, 5000, 5000])
+  assert.equal(waits(bench, 0).slice(-2), [3000, 5000])
   bench.wait(5000)
   const dropped = bench.now
   bench.break()

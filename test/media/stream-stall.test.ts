@@ -90,6 +90,24 @@ test('What comes behind what stood in the socket is at most 2 s old', () => {
   assert.ok(late.every(({ timestamp }) => 270 * 20 - timestamp <= 2000))
 })
 
+for (const perSecond of [40, 20, 10, 5])
+  test(`A receiver that reads ${perSecond} frames a second gets none that is older than 3.5 s, and is told what it missed`, () => {
+    const bench = new ForkBench({ tracks: 'inbound' }).open()
+    const began = bench.now
+    bench.wire.msPerMessage = 1000 / perSecond
+    bench.run(3000)
+    const ages = bench.wire.messages.flatMap(({ media }, index) =>
+      media === undefined ? [] : [bench.wire.readAt[index]! - began - Number(media.timestamp)],
+    )
+    // The first seconds are those in which it is not known yet how slow it is.
+    const oldest = Math.max(...ages.slice(Math.floor(ages.length / 4)))
+    assert.ok(oldest <= 3500, `${oldest} ms old when it was read`)
+    const media = bench.wire.media('inbound')
+    assert.ok(media.length > 60 * perSecond * 0.8, `${media.length} were read in a minute`)
+    const told = media.length + dropped(bench)
+    assert.ok(told > 2890 && told <= 3000, `${told} were sent or counted as dropped, the others wait`)
+  })
+
 test('A socket that takes nothing for 5 s holds one frame of each track, and drops as many', () => {
   const bench = new ForkBench().open()
   bench.run(10)

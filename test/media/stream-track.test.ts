@@ -20,7 +20,7 @@ test('Silence is 0xFF for mu-law and zeros for L16', async () => {
   ] as const) {
     const resampler = format === 'l16_16000' ? createResampler(8000, 16000) : null
     const track = new StreamTrack('ms_1', 'inbound', format, resampler)
-    track.write(new Int16Array(160), 1, 0)
+    track.write(new Int16Array(160), 1, 0, 0)
     assert.equal([...payloadOf(track.next(2))], new Array(bytes).fill(octet))
     track.close()
   }
@@ -29,13 +29,13 @@ test('Silence is 0xFF for mu-law and zeros for L16', async () => {
 test('mulaw_8000 carries G.711, l16_8000 the samples themselves in little-endian order', () => {
   const frame = tone(440, 0)
   const ulaw = new StreamTrack('ms_1', 'inbound', 'mulaw_8000', null)
-  ulaw.write(frame, 1, 0)
+  ulaw.write(frame, 1, 0, 0)
   const decoded = new Int16Array(160)
   decodeUlaw(payloadOf(ulaw.next(2)), decoded)
   assert.ok(decoded.every((sample, i) => Math.abs(sample - frame[i]!) <= 256))
 
   const linear = new StreamTrack('ms_1', 'inbound', 'l16_8000', null)
-  linear.write(frame, 1, 0)
+  linear.write(frame, 1, 0, 0)
   const payload = payloadOf(linear.next(2))
   assert.equal(
     [...frame.keys()].map(i => payload.readInt16LE(2 * i)),
@@ -47,7 +47,7 @@ test('l16_16000 carries the same tone at twice the rate, 640 bytes a frame from 
   const track = new StreamTrack('ms_1', 'inbound', 'l16_16000', (await loadResampler())(8000, 16000))
   const samples: number[] = []
   for (let n = 0; n < 50; n++) {
-    track.write(tone(1000, n), n, 20 * n)
+    track.write(tone(1000, n), n, 20 * n, 0)
     const payload = payloadOf(track.next(n))
     assert.is(payload.length, 640)
     for (let i = 0; i < 640; i += 2) samples.push(payload.readInt16LE(i))

@@ -1,98 +1,81 @@
-import Type from 'typebox'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 import * as assert from 'uvu/assert'
-import { type Route, route } from '../../../control/http/route.ts'
-import { idParams, input } from '../../../control/http/schema.ts'
+import { createServer } from '../../../control/http/server.ts'
+import { Newcomers } from '../../../media/protocol.ts'
 import { suite } from '../../harness.ts'
-import { ask, makeWorld, serve } from '../app-harness.ts'
+import { silent } from '../app-harness.ts'
 
 const test = suite('control/http/newcomers')
 
-const reply = Type.Object({ id: Type.String() })
-const common = { tag: 'T', summary: 'S', status: 200, reply, scope: 'calls:read' } as const
-const routes: Route[] = [
-  route({
-    ...common,
-    method: 'GET',
-    path: '/things',
-    id: 'listThings',
-    query: Type.Object({ room_id: Type.Optional(Type.String()) }, { additionalProperties: false }),
-    handler: async () => ({ id: 'list' }),
-  }),
-  route({
-    ...common,
-    method: 'GET',
-    path: '/things/:id',
-    id: 'getThing',
-    params: idParams,
-    handler: async (_, { params }) => ({ id: params.id }),
-  }),
-  route({
-    ...common,
-    method: 'POST',
-    path: '/things',
-    id: 'createThing',
-    body: input({
-      timeout_s: Type.Optional(Type.Integer()),
-      metadata: Type.Optional(Type.Object({})),
-      overflow: Type.Optional(input({ audio_asset_id: Type.Optional(Type.String()) })),
-    }),
-    handler: async () => ({ id: 'made' }),
-  }),
-]
+async function listening(more: object = {}) {
+  const app = await createServer({ log: silent, version: '0.0.0', ...more })
+  app.post('/echo', async request => request.body)
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as { port: number }
+  const sockets: Socket[] = []
+  const dial = async (localAddress: string): Promise<Socket> => {
+    const socket = connect({ host: '127.0.0.1', port, localAddress })
+    sockets.push(socket)
+    socket.on('error', () => {})
+    await once(socket, 'connect')
+    return socket
+  }
+  const close = async (): Promise<void> => {
+    for (const socket of sockets) socket.destroy()
+    app.server.closeAllConnections()
+    await app.close()
+  }
+  return { dial, close }
+}
 
-const world = await makeWorld()
-const app = await serve(world, routes)
-const { live } = world.ours.keys
-test.after(async () => {
-  await app.close()
-  await world.store.close()
+test('a body that drips is given up, and its connection closed', async () => {
+  const { dial, close } = await listening({ requestMs: 200, checkMs: 50 })
+  const socket = await dial('127.0.0.2')
+  let got = ''
+  socket.on('data', bytes => (got += bytes))
+  socket.write('POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{')
+  const drip = setInterval(() => socket.write(' '), 20)
+  await once(socket, 'close')
+  clearInterval(drip)
+  assert.match(got, /^HTTP\/1\.1 408 |^$/)
+  await close()
 })
 
-const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` })
-
-test('curl -u KEY: authenticates: the key is the user name of HTTP basic authentication', async () => {
-  assert.is((await ask(app, 'GET /v1/things', { headers: basic(`${live}:`) })).status, 200)
-  assert.is((await ask(app, 'GET /v1/things', { headers: basic(live) })).status, 200)
-  for (const text of ['sk_live_wrong:', ':', `:${live}`, '', `${live} :`, '\u0000:']) {
-    const { status, body } = await ask(app, 'GET /v1/things', { headers: basic(text) })
-    assert.equal([status, body.error.code], [401, 'api_key_invalid'], text)
-  }
-  const { status } = await ask(app, 'GET /v1/things', { headers: { authorization: 'Basic !!!' } })
-  assert.is(status, 401)
+test('one address that brings no key has 200 connections, and another finds room beside it', async () => {
+  const { dial, close } = await listening()
+  const closed: Promise<unknown>[] = []
+  for (let n = 0; n < 200; n++) await dial('127.0.0.2')
+  for (let n = 0; n < 5; n++) closed.push(once(await dial('127.0.0.2'), 'close'))
+  await Promise.all(closed)
+  const other = await dial('127.0.0.3')
+  other.write('POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}')
+  const [answer] = await once(other, 'data')
+  assert.match(String(answer), /^HTTP\/1\.1 200 /)
+  await close()
 })
 
-test('an unknown parameter that is nearly a known one is answered with the one that was meant', async () => {
-  const said = async (line: string, body?: unknown) => (await ask(app, line, { key: live, body })).body.error
-  for (const [sent, param, meant] of [
-    [{ timeot_s: 1 }, 'timeot_s', 'timeout_s'],
-    [{ timeoutS: 1 }, 'timeoutS', 'timeout_s'],
-    [{ timeout: 1 }, 'timeout', 'timeout_s'],
-    [{ time: 1 }, 'time', 'timeout_s'],
-    [{ meta_data: {} }, 'meta_data', 'metadata'],
-    [{ overflow: { audio_asset: 'x' } }, 'overflow.audio_asset', 'overflow.audio_asset_id'],
-  ] as const) {
-    const error = await said('POST /v1/things', sent)
-    assert.equal([error.code, error.param], ['parameter_unknown', param])
-    assert.is(error.message, `Unknown parameter: ${param}. Did you mean ${meant}?`)
+test('who has shown a key, or is gone, counts no more; proxies are not counted', () => {
+  const newcomers = new Newcomers(2, ['10.0.0.0/8'])
+  const make = (remoteAddress: string) => {
+    const listeners: (() => void)[] = []
+    const socket = { remoteAddress, once: (_: 'close', listener: () => void) => listeners.push(listener) }
+    return { socket, close: () => listeners.forEach(listener => listener()) }
   }
-  assert.match((await said('GET /v1/things?roomid=1')).message, /Did you mean room_id\?$/)
-  for (const stranger of ['colour', 'x', '']) {
-    assert.is((await said('POST /v1/things', { [stranger]: 1 })).message, `Unknown parameter: ${stranger}.`)
-  }
-})
-
-test('a trailing slash is no empty ID: 404 says so', async () => {
-  for (const line of [
-    'GET /v1/things/',
-    'GET /v1/things/?room_id=1',
-    'GET /v1/things/a/',
-    'GET /v1//things',
-    'POST /v1/things/',
-  ]) {
-    const { status, body } = await ask(app, line, { key: live })
-    assert.equal([status, body.error.code], [404, 'resource_missing'], line)
-    assert.match(body.error.message, /slash|empty/, line)
-  }
+  const [a, b, c] = [make('2001:db8::1'), make('2001:db8::2'), make('2001:db8::3')]
+  assert.equal(
+    [a, b, c].map(({ socket }) => newcomers.enter(socket)),
+    [true, true, false],
+    'of one /64',
+  )
+  newcomers.known(a.socket)
+  assert.ok(newcomers.enter(c.socket))
+  a.close()
+  b.close()
+  assert.ok(newcomers.enter(make('2001:db8::4').socket))
+  assert.not(newcomers.enter(make('2001:db8::5').socket))
+  for (let n = 0; n < 10; n++) assert.ok(newcomers.enter(make('10.0.0.1').socket))
+  assert.is(newcomers.refused, 2)
 })
 
 test.run()
