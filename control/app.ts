@@ -10,6 +10,7 @@ import { CallDriver, type CallPrograms } from './calls/driver.ts'
 import { atItsNode } from './calls/other-node.ts'
 import { endAll } from './calls/reconcile.ts'
 import { sweepRecordings } from './calls/recording-files.ts'
+import { RecordingForms } from './calls/recording-forms.ts'
 import type { RetentionDuty } from './calls/retention.ts'
 import type { RunningCalls } from './calls/running-calls.ts'
 import { notesHandler } from './calls/session-notes.ts'
@@ -352,7 +353,7 @@ export function routes(
       media,
       pciOf: async (db, tenant) => (await organisationSettings(db, tenant)).pci,
     }),
-    ...recordingRoutes({ store, dataDir: config.dataDir }),
+    ...recordingRoutes({ store, dataDir: config.dataDir, forms: new RecordingForms(config.dataDir) }),
     ...recordingControlRoutes({ store, media, now }),
     ...keptDataRoutes({ store, dataDir: config.dataDir }),
     ...callProgramRoutes({ store, vault }),

@@ -15,8 +15,7 @@ export const recordingPath = (dataDir: string, id: string): string => join(folde
 export const formPath = (dataDir: string, id: string, form: string): string =>
   join(formsFolder(dataDir), `${id}.${form}`)
 
-export const FORMS = ['mono.wav', 'stereo.wav', 'all.ogg', 'mono.ogg', 'stereo.ogg'] as const
-export type Form = (typeof FORMS)[number]
+const FORMS = ['mono.wav', 'stereo.wav', 'mono.ogg', 'stereo.ogg']
 
 /** Idempotent. On another node's disk the sweep of that node finds it. */
 export async function removeRecordingFiles(dataDir: string, id: string): Promise<void> {

@@ -1,11 +1,12 @@
 import { basename, join } from 'node:path'
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
+import type { FormOf, RecordingForms } from '../calls/recording-forms.ts'
 import type { RecordingRow } from '../calls/tables.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, fileMissing, isProblem, type Problem, problem } from '../http/errors.ts'
 import { fileAnswer } from '../http/file-answer.ts'
 import { type RawAnswer, type Route, route } from '../http/route.ts'
-import { idParams } from '../http/schema.ts'
+import { idParams, oneOf } from '../http/schema.ts'
 import { callRecordingSchema, toCallRecording } from '../schemas/call-recording.ts'
 import type { Store } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
@@ -13,7 +14,25 @@ import { forTenant } from '../tenancy.ts'
 export interface RecordingDeps {
   store: Store
   dataDir: string
+  /** Makes the mixes. */
+  forms: RecordingForms
 }
+
+const contentQuery = Type.Object(
+  {
+    channels: Type.Optional(
+      oneOf(['all', 'mono', 'stereo'], {
+        default: 'all',
+        description:
+          "all: as it was recorded; mono: everybody mixed; stereo: the call's own party on the left, everybody else and the product on the right.",
+      }),
+    ),
+    format: Type.Optional(
+      oneOf(['wav', 'ogg'], { default: 'wav', description: 'ogg: Opus in Ogg, of `channels` mono or stereo.' }),
+    ),
+  },
+  { additionalProperties: false },
+)
 
 export function recordingRoutes(deps: RecordingDeps): Route[] {
   return [
@@ -38,15 +57,17 @@ export function recordingRoutes(deps: RecordingDeps): Route[] {
       path: '/calls/:id/recording/content',
       id: 'getRecordingContent',
       summary: "Download a call's recording",
-      description: 'A WAV file, one channel for each participant. `Range: bytes=…` gives a part of it.',
+      description:
+        'As it was recorded: WAV, a channel for each participant and one for the product. `channels` mixes it, `format=ogg` compresses a mix (Ogg Opus). `Range: bytes=…` gives a part of any of them.',
       tag: 'Recordings',
       scope: 'recordings:read',
       params: idParams,
+      query: contentQuery,
       status: 200,
       reply: Type.String({ format: 'binary' }),
       rawType: 'audio/wav',
-      errors: [404, 409, 416],
-      handler: (context, { params, headers }) => content(deps, context, params.id, headers.range),
+      errors: [404, 409, 416, 429],
+      handler: (context, { params, query, headers }) => content(deps, context, params.id, query, headers.range),
     }),
   ]
 }
@@ -64,6 +85,7 @@ async function content(
   deps: RecordingDeps,
   context: Context,
   callId: string,
+  { channels = 'all', format = 'wav' }: Static<typeof contentQuery>,
   range: string | string[] | undefined,
 ): Promise<RawAnswer | Problem> {
   const row = await findRecording(deps, context, callId)
@@ -74,6 +96,24 @@ async function content(
       row.status === 'failed' ? 'The recording failed.' : 'The call is still being recorded.',
     )
   }
+  if (channels !== 'all') return mixed(deps, callId, { layout: channels, format }, range)
+  if (format === 'ogg') {
+    return problem('parameter_invalid', 'Ogg Opus has one channel or two: ask for a mix.', { param: 'channels' })
+  }
   const path = join(deps.dataDir, 'recordings', basename(row.file))
   return (await fileAnswer(path, 'audio/wav', range)) ?? fileMissing('recording', callId)
+}
+
+async function mixed(
+  { forms }: RecordingDeps,
+  callId: string,
+  form: FormOf,
+  range: string | string[] | undefined,
+): Promise<RawAnswer | Problem> {
+  const made = await forms.file(callId, form)
+  if (made === 'busy') return problem('capacity_exhausted', 'Too many recordings are being mixed.', { retryAfterS: 10 })
+  if (made === 'later') return conflict('being_made', 'It is being made: ask again in a while.')
+  const type = form.format === 'ogg' ? 'audio/ogg' : 'audio/wav'
+  const answer = made === null ? null : await fileAnswer(made.path, type, range)
+  return answer ?? fileMissing('recording', callId)
 }

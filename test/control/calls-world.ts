@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { CallDriver } from '../../control/calls/driver.ts'
+import { RecordingForms } from '../../control/calls/recording-forms.ts'
 import { RunningCalls } from '../../control/calls/running-calls.ts'
 import type { StreamDeps } from '../../control/calls/streams.ts'
 import { insertConnection } from '../../control/connections/networks.ts'
@@ -115,7 +116,11 @@ export async function startControl(world: World, media: FakeMedia, options: Opti
       media: client,
       pciOf: async (db, tenant) => (await organisationSettings(db, tenant)).pci,
     }),
-    ...recordingRoutes({ store, dataDir: options.dataDir ?? '/nowhere' }),
+    ...recordingRoutes({
+      store,
+      dataDir: options.dataDir ?? '/nowhere',
+      forms: new RecordingForms(options.dataDir ?? '/nowhere'),
+    }),
     ...conferenceRoomRoutes({ store, now, publicUrl: 'http://tandem.test', usesOf: routesLeadingTo }),
     ...roomHistoryRoutes({ store, now }),
     ...roomParticipantRoutes({ ...dial, seat: (roomId, id) => centre.seat(roomId, id, client) }),
