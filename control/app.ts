@@ -53,6 +53,7 @@ import { VERSION } from './package.ts'
 import { Periodic } from './periodic.ts'
 import { CallCentre } from './queues/call-centre.ts'
 import type { CallCentreDeps } from './queues/deps.ts'
+import { followDevices } from './queues/presence.ts'
 import { reportRunHandler } from './reports/run-job.ts'
 import { startScheduledRuns } from './reports/schedule.ts'
 import { sweepReports } from './reports/sweep.ts'
@@ -195,6 +196,7 @@ export function buildCallCentre(
     sipHost: sipHostOf(config),
     loopback: loopbackOf(config),
     devicesOf,
+    followDevices,
     businessHoursOf: async (db, tenant) => (await organisationSettings(db, tenant)).businessHours,
     booking: { now, settings: organisationSettings },
     assetFile: id => audioPath(config.dataDir, id),

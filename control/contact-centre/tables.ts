@@ -69,6 +69,8 @@ export interface AgentStatusTable extends TenantColumns {
   /** After a call that was not taken nothing rings until then. */
   rest_until: string | null
   last_offered_at: string | null
+  /** Since when no device of the agent's is there; null: one is, or it was not looked at. */
+  deviceless_since: string | null
 }
 
 /** What an agent can set; the rest comes of calls. */

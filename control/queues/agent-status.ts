@@ -34,6 +34,7 @@ async function rowOf(
       wrap_up_until: null,
       rest_until: null,
       last_offered_at: null,
+      deviceless_since: null,
     }
   )
 }
@@ -89,6 +90,7 @@ export async function setWish(
     wanted: wish,
     wrap_up_until: null,
     rest_until: null,
+    deviceless_since: null,
     ...(isBack ? { idle_since: at } : {}),
   }
   await save(trx, tenant, row, change, at, request)
@@ -142,6 +144,26 @@ export async function endWrapUps(trx: Trx, at: string): Promise<number> {
     await save(trx, tenant, row, { status, wrap_up_until: null, idle_since: row.wrap_up_until }, at)
   }
   return rows.length
+}
+
+const tenantOfRow = (row: AgentStatusRow): Tenant => ({
+  organisationId: row.organisation_id,
+  livemode: row.livemode === 1,
+})
+
+/** No device of the agent's is there from now on. */
+export const noteDeviceless = (trx: Trx, row: AgentStatusRow, at: string): Promise<void> =>
+  save(trx, tenantOfRow(row), row, { deviceless_since: at }, at)
+
+/** It has had no device for a while. What was set is kept for when it has one again. */
+export const goWithout = (trx: Trx, row: AgentStatusRow, at: string): Promise<void> =>
+  save(trx, tenantOfRow(row), row, { status: 'offline', wanted: row.wanted ?? (row.status as AgentWish) }, at)
+
+/** It has a device again, and is what was set: that can be `offline`. */
+export function comeBack(trx: Trx, row: AgentStatusRow, at: string): Promise<void> {
+  const isBack = row.status === 'offline' && row.wanted !== null
+  const back = isBack ? { status: row.wanted as AgentWish, idle_since: at } : {}
+  return save(trx, tenantOfRow(row), row, { ...back, deviceless_since: null }, at)
 }
 
 /** Writes the row; another status is an event. */

@@ -253,7 +253,12 @@ export class CallCentre implements CallCentrePort {
     const { store, now } = this.#deps
     const at = now()
     await store.transaction(trx =>
-      doDuties(trx, at, (ring, reason) => ringFailed(this.#deps, trx, ring, reason, at.toISOString())),
+      doDuties(
+        trx,
+        at,
+        (ring, reason) => ringFailed(this.#deps, trx, ring, reason, at.toISOString()),
+        this.#deps.followDevices,
+      ),
     )
     for (const tenant of await tenantsWaiting(store.db, at.toISOString())) {
       for (let i = 0; i < MAX_ROUNDS; i++) {

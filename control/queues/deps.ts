@@ -43,6 +43,8 @@ export interface CallCentreDeps {
   /** Where our own SIP is reached from this machine, for sandbox numbers. */
   loopback?: { host: string; port: number }
   devicesOf: (db: Db, tenant: Tenant, userId: string, now: Date) => Promise<Device[]>
+  /** Has presence follow devices; absent: it is as it was set, whatever is there. */
+  followDevices?: (trx: Trx, now: Date) => Promise<void>
   businessHoursOf: (db: Db, tenant: Tenant) => Promise<BusinessHours>
   booking: BookingDeps
   /** Where an audio asset lies. */

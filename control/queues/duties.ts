@@ -9,9 +9,11 @@ export async function doDuties(
   trx: Trx,
   now: Date,
   fail: (ring: RingRow, reason: EndedReason) => Promise<void>,
+  presence: (trx: Trx, now: Date) => Promise<void> = async () => {},
 ): Promise<void> {
   const at = now.toISOString()
   await endWrapUps(trx, at)
+  await presence(trx, now)
   await announcePlaces(trx, at)
   const late = trx.selectFrom('rings').selectAll().where('state', '=', 'ringing').where('deadline', '<=', at)
   // Media ends what rings too long: this is for what it never got to know, and nobody missed that.

@@ -56,7 +56,8 @@ export function agentRoutes(deps: AgentDeps): Route[] {
       path: '/agents/:id/status',
       id: 'getAgentStatus',
       summary: "Retrieve an agent's presence",
-      description: "A user's presence as a human agent, and the queues they answer.",
+      description:
+        "A user's presence as a human agent, and the queues they answer. Without a registered phone and an open softphone it is `offline` after 20 s.",
       tag: 'Agents',
       scope: 'agents:read',
       params,
