@@ -189,6 +189,12 @@ function addOperation(v1: FastifyInstance, route: Route, doors: Doors, parts: Pi
 /** `/v1/calls/` is neither the list of calls nor a call without an ID. */
 const hasEmptyPart = (path: string): boolean => path.split('/').slice(1).includes('')
 
+/** Specification, "Authentication" 3: the page under `/docs` sends this header. */
+const playgroundProblem = ({ headers }: FastifyRequest, { livemode }: Identity): Problem | null =>
+  livemode && headers['service-playground'] !== undefined
+    ? problem('test_key_required', 'The playground takes test keys only.')
+    : null
+
 /** Key, mode, scope, rate, version. */
 async function admit(
   parts: PipelineParts,
@@ -208,7 +214,7 @@ async function admit(
   if (isProblem(identity)) return sendProblem(request, reply, identity)
   keys.remember(authorization, identity, now)
   request.identity = identity
-  const refused = refusal(identity, route)
+  const refused = playgroundProblem(request, identity) ?? refusal(identity, route)
   if (refused !== null) return sendProblem(request, reply, refused)
   const waitS = limiter.take(identity.apiKeyId, now.getTime())
   if (waitS > 0) {

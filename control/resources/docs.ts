@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import { problem } from '../http/errors.ts'
 import { baseUrlOf, sendProblem } from '../http/server.ts'
 import { CURRENT_VERSION, VERSIONS } from '../http/version.ts'
+import { PACKAGE_ROOT } from '../package.ts'
 import { deprecationOf } from '../versions/deprecation.ts'
 import { documentOf } from '../versions/openapi.ts'
 import { samplesOf } from '../versions/samples.ts'
@@ -11,6 +13,11 @@ import { publishedDocument } from '../web/openapi-document.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 const HTML = 'text/html; charset=utf-8'
+
+const TRY_SCRIPT = readFileSync(new URL('control/web/docs-try.js', PACKAGE_ROOT), 'utf8')
+/** A page in which keys are typed loads nothing from elsewhere, and sends nothing there. */
+const DOCS_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** `/` (to the docs), `/openapi.json`, `/docs`, `/docs/errors`, `/changelog` and its feeds: without a key, made of the routes and the version files. */
 export function serveDocs(app: FastifyInstance, now: () => Date): void {
@@ -41,7 +48,13 @@ export function serveDocs(app: FastifyInstance, now: () => Date): void {
   app.get('/', async (_request, reply) => reply.redirect('/docs'))
   // Every browser asks for one.
   app.get('/favicon.ico', async (_request, reply) => reply.code(204).send())
-  app.get('/docs', async (request, reply) => reply.type(HTML).send(docsPage(document(), baseUrlOf(request))))
+  app.get('/docs', async (request, reply) =>
+    reply
+      .type(HTML)
+      .header('Content-Security-Policy', DOCS_POLICY)
+      .send(docsPage(document(), baseUrlOf(request))),
+  )
+  app.get('/docs/try.js', async (_request, reply) => reply.type('text/javascript; charset=utf-8').send(TRY_SCRIPT))
   app.get('/docs/errors', async (_request, reply) => reply.type(HTML).send(errors))
   app.get('/changelog', async (_request, reply) => reply.type(HTML).send(changelog))
   app.get('/changelog.xml', async (request, reply) =>

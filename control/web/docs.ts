@@ -2,6 +2,7 @@ import { ERRORS } from '../http/errors.ts'
 import { exampleOf } from './example.ts'
 import { escapeHtml, htmlPage, prose } from './html.ts'
 import { type Schema, schemaTable } from './schema-table.ts'
+import { KEY_FIELD, tryForm } from './try-it.ts'
 
 interface Parameter {
   name: string
@@ -52,8 +53,10 @@ export function docsPage(document: OpenApiDocument, baseUrl: string): string {
 ${prose(document.info.description ?? '')}
 <p>Base address <code>${escapeHtml(baseUrl)}/v1</code>. Send <code>Authorization: Bearer &lt;key&gt;</code>.
 Machine-readable: <a href="/openapi.json">openapi.json</a>. Failures: <a href="/docs/errors">errors</a>. Versions and what changed: <a href="/changelog">changelog</a>.</p>
+${KEY_FIELD}
 <nav><ul>${menu.join('\n')}</ul></nav>
-${grouped.map(group => `<h2>${escapeHtml(group.tag)}</h2>${group.entries.map(entry => section(entry, baseUrl)).join('\n')}`).join('\n')}`,
+${grouped.map(group => `<h2>${escapeHtml(group.tag)}</h2>${group.entries.map(entry => section(entry, baseUrl)).join('\n')}`).join('\n')}
+<script src="/docs/try.js" type="module"></script>`,
   )
 }
 
@@ -72,6 +75,7 @@ ${parameterTable(operation.parameters ?? [])}
 ${bodyTable === '' ? '' : `<h4>Body</h4>${bodyTable}`}
 <pre>${escapeHtml(curl(method, path, baseUrl, bodyTable === '' ? null : body))}</pre>
 ${replyTable === '' || reply === null ? '' : `<details><summary>Answer ${status}</summary>${replyTable}<pre>${escapeHtml(pretty(exampleOf(reply, 'all')))}</pre></details>`}
+${tryForm({ id: operation.operationId, method, path }, operation.parameters ?? [], bodyTable === '' || body === null ? null : pretty(exampleOf(body, 'required')))}
 <p>Errors: ${fails.map(code => `<a href="/docs/errors#status-${code}">${code}</a>`).join(', ')}</p>
 </section>`
 }
