@@ -127,7 +127,10 @@ test('/docs shows every operation and loads nothing from elsewhere', async () =>
   assert.is(status, 200)
   assert.match(String(headers['content-type']), 'text/html')
   for (const { operation } of operations) assert.match(text, `id="${operation.operationId}"`)
-  assert.not.match(text, /<(script|link|img|iframe)|@import|url\(/)
+  assert.not.match(text, /<(link|img|iframe)|@import|url\(/)
+  assert.equal(text.match(/<script[^>]*>/g), ['<script src="/docs/try.js" type="module">'])
+  assert.match(String(headers['content-security-policy']), "default-src 'none'; script-src 'self'")
+  assert.match((await ask(app, 'GET /docs/try.js')).text, "'Service-Playground'")
 })
 
 test('who opens the address in a browser is led to /docs', async () => {

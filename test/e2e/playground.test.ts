@@ -49,9 +49,12 @@ pageTest('/docs tries operations with a test key, and loads nothing from elsewhe
   const id = /team_\w+/.exec(made)?.[0] ?? ''
   assert.match(await attempt(page, 'listTeams', { 'query.limit': '1' }), id)
   const got = await attempt(page, 'getTeam', { 'path.id': id })
-  assert.match(got, /^200 [\s\S]*"Night <b>shift<\/b>"[\s\S]*"livemode": false|"livemode": false[\s\S]*Night <b>/)
+  for (const part of [/^200 /, /"name": "Night <b>shift<\/b>"/, /"livemode": false/]) assert.match(got, part)
   assert.is(await page.locator('output b').count(), 0, 'an answer is text')
-  assert.match(await attempt(page, 'createTeam', { body: '{"name": "x", "nam": "y"}' }), /^400 [\s\S]*Did you mean name/)
+  assert.match(
+    await attempt(page, 'createTeam', { body: '{"name": "x", "nam": "y"}' }),
+    /^400 [\s\S]*Did you mean name/,
+  )
   // A browser tells of each answer of 4xx; that is no fault of the page.
   assert.equal(
     faults.filter(fault => !/status of 4/.test(fault)),
