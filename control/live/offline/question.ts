@@ -21,7 +21,7 @@ const FILLERS =
 const POLITE_BEFORE =
   /^((hello|hi|hey|yes|yeah|so|okay|ok|oh|well|sorry|right|alright|all right|and|but|good (morning|afternoon|evening|day)|there|you guys|thanks|thank you) )+(?=\S)/
 const POLITE_AFTER = / (thanks|thank you|thank you very much|then|bye|hanks|hank|thence|please|though|right)$/
-const STARTS = String.raw`(?:what|when|where|how|who|which|why|do|does|is|are|can|could|may|will|would|until when|since when)`
+const STARTS = '(?:what|when|where|how|who|which|why|do|does|is|are|can|could|may|will|would|until when|since when)'
 
 /** The kinds of answers, by how one asks for them; the first that fits. */
 const WANTS: readonly (readonly [RegExp, Kind])[] = [
