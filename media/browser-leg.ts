@@ -78,7 +78,7 @@ export class BrowserLeg extends Leg {
       lossPct: round(lossPct),
       jitterMs: round(Atomics.load(this.#facts, FACTS.jitterUs) / 1000),
       roundTripMs: roundTripUs < 0 ? null : round(roundTripUs / 1000),
-      mos: mosOf(delayMs, lossPct),
+      mos: received === 0 ? null : mosOf(delayMs, lossPct),
     }
   }
 

@@ -57,6 +57,7 @@ const reason: Shape<EndedReason> = oneOf(
   'agent_hangup',
   'api_hangup',
   'assistant_ended',
+  'announcement_ended',
   'transfer_completed',
   'answered_elsewhere',
   'no_answer',

@@ -1,4 +1,5 @@
 import { answerOffer, applyAnswer, type Capabilities, createOffer, type NegotiatedMedia } from '../sip/offer-answer.ts'
+import { bracketed } from '../sip/uri.ts'
 import type { Body } from '../sip/user-agent.ts'
 import { capabilitiesOf, type Described, isOver, type Line, legMediaOf, type MayReach } from './line.ts'
 import type { EndedReason, EventName, Events, Failure } from './protocol.ts'
@@ -64,7 +65,9 @@ export class Descriptions {
     const direction = directionOf(line)
     const negotiated = this.answer(line, offer)
     if ('error' in negotiated) {
-      this.#options.sip().do((agent, now) => agent.rejectReinvite(sessionId, 488, now))
+      this.#options
+        .sip()
+        .do((agent, now) => agent.rejectReinvite(sessionId, 488, now, [incompatible(this.#options.advertisedHost)]))
       return
     }
     line.description = negotiated.answer
@@ -161,6 +164,12 @@ export class Descriptions {
     return createOffer(this.#capabilities(line), directionOf(line), sessionOf(line))
   }
 }
+
+/** Why a description is refused (RFC 3261 §20.43). */
+export const incompatible = (host: string): [string, string] => [
+  'Warning',
+  `305 ${bracketed(host)} "Incompatible media format"`,
+]
 
 const directionOf = (line: Line): Line['told'] => (line.onHold ? 'sendonly' : 'sendrecv')
 const sessionOf = (line: Line) => ({ id: line.sdpId, previous: line.description })

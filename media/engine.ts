@@ -300,6 +300,7 @@ export class Engine implements LegHooks {
       () => this.#recordings.closed(leg),
       () => member.dialogue.close(),
       () => this.#transcripts.closed(legId, now),
+      () => leg.goodbye(now),
       () => leg.close(),
       disconnect,
     )

@@ -3,7 +3,15 @@ import type { JitterBuffer } from './jitter.ts'
 import { mosOf } from './mos.ts'
 import type { CodecName, Quality } from './protocol.ts'
 import { ReceptionStats } from './reception-stats.ts'
-import { parseRtcp, RTCP_BUFFER_BYTES, RtcpCompound, roundTripMs, rtcpIntervalMs, writeReport } from './rtcp.ts'
+import {
+  parseRtcp,
+  RTCP_BUFFER_BYTES,
+  RtcpCompound,
+  roundTripMs,
+  rtcpIntervalMs,
+  writeBye,
+  writeReport,
+} from './rtcp.ts'
 import type { RtpPacket, RtpSender } from './rtp.ts'
 
 /** One leg's RTCP: what it received, what the far end says it received, and when the next report is due. */
@@ -64,6 +72,12 @@ export class LegReports {
     )
   }
 
+  /** Writes the last report, with a goodbye, into `packet` (RFC 3550 §6.6). @returns its length [bytes] */
+  goodbye(now: number): number {
+    this.#dueAt = now
+    return writeBye(this.packet, this.due(now), this.#sender.ssrc)
+  }
+
   quality(codec: CodecName | null, jitter: JitterBuffer | null): Quality {
     const lossPct = this.#stats.lossPercent
     const delayMs = (this.#roundTripMs ?? 0) / 2 + (jitter?.currentDelayMs ?? 0) + FRAME_MS
@@ -75,7 +89,8 @@ export class LegReports {
       lossPct: round(lossPct),
       jitterMs: round(this.#stats.jitterMs),
       roundTripMs: this.#roundTripMs === null ? null : round(this.#roundTripMs),
-      mos: mosOf(delayMs, lossPct),
+      // Who has heard nothing has no opinion.
+      mos: this.#stats.received === 0 ? null : mosOf(delayMs, lossPct),
     }
   }
 }

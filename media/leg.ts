@@ -67,6 +67,8 @@ export abstract class Leg {
    * somebody has encoded it already.
    */
   abstract send(frame: Frame | null, encoded: Uint8Array | null, now: number): void
+  /** Tells the far end that it goes, as far as its audio is concerned. Before `close`. */
+  goodbye(_now: number): void {}
   /** Queues a key to be sent; false when it is none or too many wait. */
   abstract sendKey(key: string, durationMs?: number): boolean
 

@@ -132,5 +132,5 @@ export const NO_QUALITY: Quality = {
   lossPct: 0,
   jitterMs: 0,
   roundTripMs: null,
-  mos: 1,
+  mos: null,
 }

@@ -295,6 +295,12 @@ export class RtpLeg extends Leg {
     return true
   }
 
+  override goodbye(now: number): void {
+    const { remote } = this.#media ?? {}
+    if (remote === undefined || UNSPECIFIED.includes(remote.host)) return
+    this.#sendReport(remote, this.#reports.goodbye(now))
+  }
+
   #report(now: number): void {
     const media = this.#media
     if (media === null) return

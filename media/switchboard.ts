@@ -5,7 +5,7 @@ import { peerOfUri } from '../sip/dialog.ts'
 import { DTMF_RELAY, formatDtmfInfo, parseDtmfInfo } from '../sip/dtmf-info.ts'
 import type { Body, HeaderFields, Peer, UaEvent } from '../sip/user-agent.ts'
 import { threadOf } from './affinity.ts'
-import { Descriptions, SDP } from './descriptions.ts'
+import { Descriptions, incompatible, SDP } from './descriptions.ts'
 import type { EngineThread } from './engine-client.ts'
 import type { FarEnds } from './far-ends.ts'
 import { isOver, type Line, NO_QUALITY, partyOf, reasonOfStatus } from './line.ts'
@@ -211,6 +211,7 @@ export class Switchboard {
 
   #refuse(sessionId: string, status: number, retryAfterS: number | null): void {
     const headers: [string, string][] = retryAfterS === null ? [] : [['Retry-After', String(retryAfterS)]]
+    if (status === NOT_ACCEPTABLE_HERE) headers.push(incompatible(this.#options.advertisedHost))
     this.#sip.do((agent, now) => agent.reject(sessionId, status, now, { headers }))
   }
 

@@ -139,16 +139,18 @@ function lineEndFrom(head: string, at: number): number {
   return end < 0 ? head.length : end
 }
 
-const CONTROL = /[\r\n\0]/
+const CONTROL = /[\r\n\0]+/g
 
 function readHeader(line: string, headers: Headers): boolean {
   const colon = line.indexOf(':')
-  if (colon <= 0 || CONTROL.test(line)) return false
+  if (colon <= 0) return false
   let name = line.slice(0, colon)
   if (isSpace(name.charCodeAt(name.length - 1))) name = name.trimEnd()
   if (!isToken(name)) return false
-  headers.push(canonicalName(name), trimSpaces(line, colon + 1))
-  return true
+  // What a NUL stands in is refused, but it names whom to tell: it is read without.
+  const clean = line.replace(CONTROL, ' ')
+  headers.push(canonicalName(name), trimSpaces(clean, colon + 1))
+  return clean === line
 }
 
 function trimSpaces(line: string, from: number): string {

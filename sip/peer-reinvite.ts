@@ -73,9 +73,14 @@ export function acceptReinvite(core: AgentCore, session: Session, body: Body, no
 }
 
 /** Refuses the re-INVITE or UPDATE that waits; the session goes on as it was (RFC 3261 §14.2). */
-export function rejectReinvite(core: AgentCore, session: Session, status: number, now: number): void {
+export function rejectReinvite(
+  core: AgentCore,
+  session: Session,
+  parts: { status: number; headers: HeaderFields },
+  now: number,
+): void {
   const transaction = session.peerReinvite
-  if (transaction === null || status < 300 || status > 699) return
+  if (transaction === null || parts.status < 300 || parts.status > 699) return
   session.peerReinvite = null
-  core.respond(transaction, { status }, now)
+  core.respond(transaction, parts, now)
 }

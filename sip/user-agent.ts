@@ -168,8 +168,9 @@ export class UserAgent {
   }
 
   /** Refuses the re-INVITE that an event brought; the call goes on as it was. */
-  rejectReinvite(sessionId: string, status: number, now: number): Action[] {
-    return this.#with(sessionId, session => rejectReinvite(this.#core, session, status, now))
+  rejectReinvite(sessionId: string, status: number, now: number, fields: HeaderFields = []): Action[] {
+    const headers = ownFields(fields)
+    return this.#with(sessionId, session => rejectReinvite(this.#core, session, { status, headers }, now))
   }
 
   /** The answer to an offer that came in a 2xx, in our ACK. */

@@ -218,7 +218,7 @@ export function commandFor(rows: LegRows): LegCommand | 'seat' | null {
     case 'settled':
       return call.target === 'echo' && participant.prompted === 0 ? play(rows, ['echo']) : null
     case 'announcing':
-      return play(rows, ['announcement'], 'assistant_ended')
+      return play(rows, ['announcement'], 'announcement_ended')
     case 'consent':
       return { name: 'leg.collect', body: consentCollect(participant.id, callCaptureOf(call)) }
     case 'pin':

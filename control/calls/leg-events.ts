@@ -1,5 +1,6 @@
 import { appendEvent } from '../events/log.ts'
 import type { CallDtmf } from '../schemas/call-dtmf.ts'
+import type { CallOneWay } from '../schemas/call-one-way.ts'
 import type { Trx } from '../store.ts'
 import type { CallAudio } from './call-audio.ts'
 import type { PinVerdict } from './decide.ts'
@@ -121,9 +122,31 @@ export class LegEvents {
   async ended(trx: Trx, { body, at }: Of<'leg.ended'>): Promise<FollowUp | null> {
     const rows = await loadLeg(trx, body.legId)
     if (rows === null) return null
+    await tellOneWay(trx, rows, body, at)
     await endLeg(trx, rows, { reason: body.reason, sipCode: body.sipCode, quality: JSON.stringify(body.quality) }, at)
     return async () => {
       this.#deps.log.info({ callId: rows.call.id, legId: body.legId, reason: body.reason }, 'call ended')
     }
   }
+}
+
+/** Packets of 20 ms that a party was sent before its silence is a fault of the network: five seconds. */
+const ONE_WAY_PACKETS = 250
+
+/** Not one packet came of a party that we have sent audio to: somebody should look at its network. */
+async function tellOneWay(
+  trx: Trx,
+  { call }: LegRows,
+  { legId, quality }: Of<'leg.ended'>['body'],
+  at: string,
+): Promise<void> {
+  if (call.answered_at === null || quality.packetsReceived > 0 || quality.packetsSent < ONE_WAY_PACKETS) return
+  const object: CallOneWay = {
+    object: 'call_one_way',
+    call_id: call.id,
+    participant_id: legId,
+    livemode: call.livemode === 1,
+    packets_sent: quality.packetsSent,
+  }
+  await appendEvent(trx, tenantOf(call), { type: 'call.audio.one_way', at, object, callId: call.id })
 }

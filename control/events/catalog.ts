@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox'
 import { agentStatusSchema } from '../schemas/agent-status.ts'
 import { callSchema } from '../schemas/call.ts'
 import { callDtmfSchema } from '../schemas/call-dtmf.ts'
+import { callOneWaySchema } from '../schemas/call-one-way.ts'
 import { callPciSchema } from '../schemas/call-pci.ts'
 import { callRecordingSchema } from '../schemas/call-recording.ts'
 import { callProgramSchema, callStepSchema } from '../schemas/call-step.ts'
@@ -44,6 +45,7 @@ export const EVENTS = {
   'call.flow.action': of(callStepSchema, SAMPLES.actionStep),
   'call.flow.ended': of(callProgramSchema, SAMPLES.endedProgram),
   'call.dtmf': of(callDtmfSchema, SAMPLES.dtmf),
+  'call.audio.one_way': of(callOneWaySchema, SAMPLES.oneWay),
   'call.pci.paused': of(callPciSchema, SAMPLES.paused),
   'call.pci.resumed': of(callPciSchema, SAMPLES.running),
   'call.stream.started': of(mediaStreamSchema, SAMPLES.stream),

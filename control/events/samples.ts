@@ -1,6 +1,7 @@
 import type { AgentStatus } from '../schemas/agent-status.ts'
 import type { Call } from '../schemas/call.ts'
 import type { CallDtmf } from '../schemas/call-dtmf.ts'
+import type { CallOneWay } from '../schemas/call-one-way.ts'
 import type { CallPci } from '../schemas/call-pci.ts'
 import type { CallRecording } from '../schemas/call-recording.ts'
 import type { CallProgram, CallStep } from '../schemas/call-step.ts'
@@ -93,6 +94,14 @@ const participant: Participant = {
   joined_at: ANSWERED,
   left_at: null,
   created: CREATED,
+}
+
+const oneWay: CallOneWay = {
+  object: 'call_one_way',
+  call_id: CALL_ID,
+  participant_id: PARTICIPANT_ID,
+  livemode: false,
+  packets_sent: 750,
 }
 
 const dtmf: CallDtmf = {
@@ -514,6 +523,7 @@ export const SAMPLES = {
   participant,
   leftParticipant: { ...participant, status: 'left', left_at: '2026-11-01T09:02:34.000Z' },
   dtmf,
+  oneWay,
   registeredConnection,
   reachableConnection,
   unreachableConnection,

@@ -16,6 +16,7 @@ export class CallMetrics {
   readonly #jitter: Histogram
   readonly #loss: Histogram
   readonly #mos: Histogram
+  readonly #oneWay: Counter
 
   constructor(registry: Registry) {
     const registers = [registry]
@@ -25,6 +26,11 @@ export class CallMetrics {
       name: 'tandem_calls_ended_total',
       help: 'Calls that have ended, by direction, status and reason',
       labelNames: ['direction', 'outcome', 'reason'],
+      registers,
+    })
+    this.#oneWay = new Counter({
+      name: 'tandem_one_way_legs_total',
+      help: 'Legs that were sent audio and of which none came',
       registers,
     })
     this.#setUp = histogram('call_setup_seconds', 'From the beginning of a call to its answer', SECONDS, ['direction'])
@@ -69,6 +75,7 @@ export class CallMetrics {
 
   #take({ type, object }: Fact): void {
     if (type === 'call.ended') this.#callEnded(object as Call)
+    else if (type === 'call.audio.one_way') this.#oneWay.inc()
     else if (type === 'call.turn') this.#turned(object as CallStep)
     else if (type === 'queue.call.left' || type === 'queue.call.overflowed') this.#left(object as QueueCall)
   }

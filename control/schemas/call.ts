@@ -24,7 +24,7 @@ const legQuality = Type.Object({
   loss_pct: Type.Number(),
   jitter_ms: Type.Number({ description: 'Interarrival jitter, RFC 3550 §6.4.1.' }),
   round_trip_ms: nullable(Type.Number()),
-  mos: Type.Number({ description: 'Estimate by the E-model, 1 to 4.5.' }),
+  mos: nullable(Type.Number({ description: 'Estimate by the E-model, 1 to 4.5; null: nothing was heard.' })),
 })
 
 export const callSchema = Type.Object({

@@ -6,6 +6,8 @@ export type EndedReason =
   | 'agent_hangup'
   | 'api_hangup'
   | 'assistant_ended'
+  /** It was played to its end. */
+  | 'announcement_ended'
   | 'transfer_completed'
   /** Of one of several devices that rang at once: another was first. */
   | 'answered_elsewhere'
@@ -158,8 +160,8 @@ export interface Quality {
   jitterMs: number
   /** From RTCP; null before the first report with a round trip in it [ms]. */
   roundTripMs: number | null
-  /** Estimate by the E-model, 1 to 4.5. */
-  mos: number
+  /** Estimate by the E-model, 1 to 4.5; null: nothing was heard. */
+  mos: number | null
 }
 
 /** What a leg is connected by: SIP and RTP, or the call WebSocket. */

@@ -143,7 +143,7 @@ for (const codec of ['PCMU', 'PCMA'] as const) {
       } else assert.ok(loudness(call.heard.samples()) > -40, 'somebody speaks')
       const ended = await endedCall(product, (await callFrom(product, phone.name)).id)
       assert.is(ended.status, 'completed')
-      assert.is(ended.ended_reason, 'assistant_ended')
+      assert.is(ended.ended_reason, 'announcement_ended')
       await phone.close()
     },
     SLOW,

@@ -59,7 +59,7 @@ test('what is lost of the far end stands in the report block and in the quality'
   const quality = reports.quality('PCMU', null)
   assert.is(quality.packetsLost, 4)
   assert.ok(quality.lossPct > 3.5 && quality.lossPct < 4.5, `${quality.lossPct} %`)
-  assert.ok(quality.mos < 4.3 && quality.mos > 3, `${quality.mos}`)
+  assert.ok(quality.mos !== null && quality.mos < 4.3 && quality.mos > 3, `${quality.mos}`)
 })
 
 test('the round trip is what the far end did not hold the report for', () => {

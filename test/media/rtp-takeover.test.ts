@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import * as assert from 'uvu/assert'
 import type { Frame } from '../../codecs/audio.ts'
 import { PortPool } from '../../media/port-pool.ts'
-import { RTCP_BUFFER_BYTES, writeReport } from '../../media/rtcp.ts'
+import { parseRtcp, RTCP_BUFFER_BYTES, RtcpCompound, writeReport } from '../../media/rtcp.ts'
 import { RtpLeg } from '../../media/rtp-leg.ts'
 import { RtpSocket } from '../../media/rtp-socket.ts'
 import { suite } from '../harness.ts'
@@ -136,6 +136,21 @@ test('RTCP of a stranger is no sign of life', async () => {
     assert.is(world.timeOuts(), lives ? 0 : 1, who)
     world.close()
   }
+})
+
+test('a leg that ends says goodbye by RTCP, and one that heard nothing has no opinion of the sound', async () => {
+  const { leg, phone, say, close } = await scene()
+  assert.is(leg.quality.mos, null)
+  await phone.speak(5)
+  await say()
+  assert.ok((leg.quality.mos ?? 0) > 4)
+  const last = once(phone.socket, 'message')
+  leg.goodbye(0)
+  const [bytes] = await last
+  const compound = new RtcpCompound()
+  assert.ok(parseRtcp(bytes, compound))
+  assert.is(compound.bye, true)
+  close()
 })
 
 test.run()

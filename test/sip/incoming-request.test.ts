@@ -307,4 +307,13 @@ test('malformed, oversized and unmatched messages are counted', () => {
   assert.is(statusOf(bob.sent.map(({ text }) => text)), 400)
 })
 
+test('a quoted NUL is refused with 400, wherever it stands, and does not go out again', () => {
+  for (const to of ['"a\\\0b" <sip:bob@192.0.2.2>', '<sip:bob@192.0.2.2>;x="\\\0"']) {
+    const answers = feed(party(), raw('OPTIONS', { to }))
+    assert.is(statusOf(answers), 400)
+    assert.not.match(answers.at(-1)!, '\0')
+  }
+  assert.is(statusOf(feed(party(), raw('OPTIONS', { extra: ['Subject: "\\\0"'] }))), 400)
+})
+
 test.run()

@@ -49,7 +49,7 @@ test('an announcement is played and the call hung up with its end', async () => 
   world.media.dialIn('part_1', '1003')
   const play = await world.media.command('leg.play', 'part_1')
   assert.equal(play.sources, [{ kind: 'prompt', name: 'announcement' }])
-  assert.is(play.hangupAfter, 'assistant_ended')
+  assert.is(play.hangupAfter, 'announcement_ended')
   await world.close()
 })
 
