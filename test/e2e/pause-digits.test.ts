@@ -87,20 +87,27 @@ const typeEvents = async (call: PhoneCall): Promise<void> => {
 }
 const typeTones = (call: PhoneCall): Promise<void> => call.press(TONES, { as: 'inband', toneMs: 80 })
 
+async function streamOf(callId: string): Promise<ReceivedStream> {
+  const { id } = await product.ok('POST', `/calls/${callId}/streams`, { url: streams.url, tracks: 'both' })
+  return streams.stream(id)
+}
+
 /** Streamed, and in the list of those who type. */
 async function payer(name: string, call: PhoneCall, callId: string, types = typeEvents): Promise<Payer> {
-  const { id } = await product.ok('POST', `/calls/${callId}/streams`, { url: streams.url, tracks: 'both' })
-  const one = { name, call, callId, stream: await streams.stream(id), types }
+  const one: Payer = { name, call, callId, stream: await streamOf(callId), types }
   payers.push(one)
   return one
 }
 
-async function dialIn(name: string, number: string, telephoneEvent = true): Promise<void> {
+/** Calls to the routes to flows and queues are recorded. */
+async function dialIn(name: string, number: string, telephoneEvent = true): Promise<Payer> {
   const phone = await Phone.open(name)
   const call = await phone.call(number, product.sip, telephoneEvent ? {} : { telephoneEvent: false })
   const { id } = await callFrom(product, name)
-  await payer(name, call, id, telephoneEvent ? typeEvents : typeTones)
+  return payer(name, call, id, telephoneEvent ? typeEvents : typeTones)
 }
+
+const KEPT = { record: true, recording_announcement: '' }
 
 async function flowOf(graph: object): Promise<string> {
   const { id } = await product.ok('POST', '/flows', { name: 'Asks', kind: 'ivr', graph })
@@ -122,10 +129,11 @@ async function calledOut(name: string, flowId: string): Promise<Payer> {
 async function consumers(): Promise<void> {
   for (const [index, [name, graph]] of Object.entries(FLOWS).entries()) {
     const id = await flowOf(graph)
-    await product.ok('POST', '/inbound_routes', { match: { to: `510${index}` }, target: { type: 'flow', id } })
+    const target = { type: 'flow', id }
+    await product.ok('POST', '/inbound_routes', { match: { to: `510${index}` }, target, ...KEPT })
     if (name !== 'menu') await calledOut(name, id)
-    else await dialIn(name, `510${index}`)
-    await dialIn(`${name}-tones`, `510${index}`, false)
+    else recorded.push((await dialIn(name, `510${index}`)).callId)
+    recorded.push((await dialIn(`${name}-tones`, `510${index}`, false)).callId)
   }
   const withPin = await newRoom(product, { pin: '31415' })
   await dialIn('pin', withPin.number)
@@ -134,8 +142,12 @@ async function consumers(): Promise<void> {
     name: 'Waits',
     wait_keys: { callback: '4', voicemail: '9' },
   })
-  await product.ok('POST', '/inbound_routes', { match: { to: '5200' }, target: { type: 'queue', id: queueId } })
-  await dialIn('queue', '5200')
+  await product.ok('POST', '/inbound_routes', {
+    match: { to: '5200' },
+    target: { type: 'queue', id: queueId },
+    ...KEPT,
+  })
+  recorded.push((await dialIn('queue', '5200')).callId)
 }
 
 /** A conference: two who type, a browser that types, one who only listens, and the payment line. */
@@ -146,7 +158,7 @@ async function conference(): Promise<void> {
     ['member-tones', { telephoneEvent: false }],
   ] as const) {
     const { call, callId, sessionId } = await seat(product, room, name, options)
-    recorded[0] = sessionId
+    if (!recorded.includes(sessionId)) recorded.push(sessionId)
     await payer(name, call, callId, name === 'member' ? typeEvents : typeTones)
   }
   agent = await seat(product, room, 'agent')
