@@ -84,6 +84,7 @@ const maybe = <T>(shape: Shape<T>): Shape<T> => optional(shape) as Shape<T>
 
 const capture: Shape<RoomCapture> = object<RoomCapture>({
   recordingId: nullable(id),
+  encrypted: maybe(boolean),
   transcript: nullable(object({ transcriptId: id, language: nullable(line(35)) })),
 })
 
@@ -246,7 +247,7 @@ export const COMMAND_SHAPES: { [N in CommandName]: Shape<Request<N>> } = {
   }),
   'stream.stop': object({ streamId: id }),
   'stream.read': object({ streamIds: list(id, MAX_IDS) }),
-  'recording.start': object({ recordingId: id, target }),
+  'recording.start': object<Request<'recording.start'>>({ recordingId: id, target, encrypted: maybe(boolean) }),
   'recording.pause': object({ recordingId: id }),
   'recording.resume': object({ recordingId: id }),
   'recording.stop': object({ recordingId: id }),

@@ -350,8 +350,8 @@ export class Engine implements LegHooks {
   /** What is kept of it begins with its first sample; what cannot be is told to whoever asks for it once more. */
   #roomOpened({ spec: { roomId, capture } }: Room): void {
     const target = { roomId }
-    const { recordingId = null, transcript = null } = capture ?? {}
-    if (recordingId !== null) this.#recordings.start({ recordingId, target })
+    const { recordingId = null, transcript = null, encrypted = false } = capture ?? {}
+    if (recordingId !== null) this.#recordings.start({ recordingId, target, encrypted })
     if (transcript === null || !this.#options.hearing.stt.understands(transcript.language)) return
     this.#transcripts.start({ ...transcript, target }, this.#options.now())
   }

@@ -26,6 +26,8 @@ export interface RecorderOptions {
   recordingId: string
   store: RecordingStore
   finisher: RecordingFinisher
+  /** Its file is to be encrypted. */
+  encrypted?: boolean
   /** Told once, when the disk fails; the call goes on, and `finish` gives the same message. */
   onFailed: (message: string) => void
 }
@@ -42,6 +44,7 @@ export class Recorder {
 
   readonly #queue: ChunkQueue
   readonly #finisher: RecordingFinisher
+  readonly #isEncrypted: boolean
   readonly #channels: Channel[] = []
   readonly #byLeg = new Map<string, Channel>()
   readonly #segments: RecordedSegment[] = []
@@ -55,6 +58,7 @@ export class Recorder {
   constructor(options: RecorderOptions) {
     this.recordingId = options.recordingId
     this.#finisher = options.finisher
+    this.#isEncrypted = options.encrypted === true
     this.#queue = new ChunkQueue(options.store, CHUNK_SAMPLES, options.onFailed)
   }
 
@@ -169,7 +173,13 @@ export class Recorder {
   #note(): void {
     this.#queue.putManifest(() => {
       const channels = this.#channels.map(channel => channel.place)
-      const manifest: RecordingManifest = { version: 1, frames: this.#length, channels, segments: this.#segments }
+      const manifest: RecordingManifest = {
+        version: 1,
+        frames: this.#length,
+        channels,
+        segments: this.#segments,
+        ...(this.#isEncrypted && { encrypted: true }),
+      }
       return JSON.stringify(manifest)
     })
   }

@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { WAV_HEADER_BYTES, wavHeader } from '../codecs/wav.ts'
-import type { RecordingInfo } from './protocol.ts'
+import { type RecordingInfo, recordingKey, sealFile } from './protocol.ts'
 import {
   channelFile,
   isRecordingId,
@@ -58,7 +58,7 @@ export function makeRecording(dataDir: string, recordingId: string): RecordingIn
     }
     const finished = join(recordingsDir(dataDir), recordingFile(recordingId))
     const written = writeRecording(dir, manifest)
-    renameSync(written.path, finished)
+    renameSync(manifest.encrypted === true ? sealed(dataDir, recordingId, written.path) : written.path, finished)
     syncDir(recordingsDir(dataDir))
     rmSync(dir, { recursive: true, force: true })
     return infoOf(recordingId, manifest, written)
@@ -89,6 +89,13 @@ function writeRecording(dir: string, manifest: RecordingManifest): { path: strin
   } finally {
     for (const fd of opened) closeSync(fd)
   }
+}
+
+/** What lies on the disk once the call is over is encrypted; while it goes on its raw channels are not. */
+function sealed(dataDir: string, recordingId: string, path: string): string {
+  const copy = `${path}.sealed`
+  sealFile(path, copy, recordingKey(dataDir, recordingId))
+  return copy
 }
 
 /** The participants by when they came, then the product; `number`: of the raw channel. */
@@ -166,6 +173,7 @@ function infoOf(
     sampleRateHz: RECORDING_RATE_HZ,
     durationMs: frames * RECORDING_FRAME_MS,
     sizeBytes: bytes,
+    ...(manifest.encrypted === true && { encrypted: true }),
     channels: inFileOrder(manifest).map(({ legId }) => ({ legId })),
     segments: manifest.segments.flatMap(({ fromFrame, toFrame, reason }) => {
       // After a crash the timeline may be shorter than what the manifest has already noted.

@@ -29,6 +29,8 @@ export interface RecordingManifest {
   frames: number | null
   channels: RecordedChannel[]
   segments: RecordedSegment[]
+  /** The file is to be encrypted. */
+  encrypted?: boolean
 }
 
 /** IDs become file names, so nothing else may be in them. */

@@ -21,10 +21,10 @@ export class RecordingWriter implements RecordingFinisher {
   }
 
   /** A recorder, or `{ error }` when the ID cannot be a file name. Nothing is written before a participant is tracked. */
-  open(recordingId: string, onFailed: (message: string) => void): Recorder | { error: string } {
+  open(recordingId: string, onFailed: (message: string) => void, encrypted = false): Recorder | { error: string } {
     if (!isRecordingId(recordingId)) return { error: `not a recording ID: ${JSON.stringify(recordingId)}` }
     const store = new PartialFiles(this.#dataDir, recordingId)
-    return new Recorder({ recordingId, store, finisher: this, onFailed })
+    return new Recorder({ recordingId, store, finisher: this, onFailed, encrypted })
   }
 
   /** Makes the file of a recording whose raw channels are on the disk. Never rejects. */

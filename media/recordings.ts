@@ -25,9 +25,9 @@ export class Recordings {
   }
 
   /** Starts to record; the caller calls `enter` for the legs that are there already. */
-  start({ recordingId, target }: Request<'recording.start'>): Ok | Failure {
+  start({ recordingId, target, encrypted = false }: Request<'recording.start'>): Ok | Failure {
     if (this.#entries.has(recordingId)) return { failure: 'conflict', message: 'is being recorded already' }
-    const recorder = this.#writer.open(recordingId, message => this.#fail(recordingId, message))
+    const recorder = this.#writer.open(recordingId, message => this.#fail(recordingId, message), encrypted)
     if ('error' in recorder) return { failure: 'invalid', message: recorder.error }
     this.#entries.set(recordingId, new RecordedCall(target, recorder))
     return {}

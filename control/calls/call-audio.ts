@@ -2,6 +2,7 @@ import { type Failure, isFailure, isUndecided } from '../../media/protocol.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Store, Trx } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
+import { encryptsRecordings } from './call-capture.ts'
 import type { Of } from './event-handler.ts'
 import { applyCapture, applyRecording, applyStream, callOfTarget, targetId, tenantOf } from './records.ts'
 import { type StreamDeps, startStream, unstartedStreams } from './streams.ts'
@@ -38,7 +39,11 @@ export class CallAudio {
   async #startRecording(call: CallRow, media: MediaPort): Promise<void> {
     const { store, log, now } = this.#deps
     // Its room, or a session's: all who are ever in it, and what the product plays there.
-    const reply = await media.request('recording.start', { recordingId: call.id, target: { roomId: call.id } })
+    const reply = await media.request('recording.start', {
+      recordingId: call.id,
+      target: { roomId: call.id },
+      encrypted: await encryptsRecordings(store.db, tenantOf(call)),
+    })
     if (!isFailure(reply) || isRunningOrUnknown(reply)) return
     // The call may have ended by now: nothing was recorded, and media will not tell of it.
     log.warn({ callId: call.id, ...reply }, 'a recording could not be started')

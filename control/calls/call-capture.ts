@@ -37,6 +37,8 @@ export interface CallCapture {
   askedAt?: string
   /** Said to be so for this call: what it is led to later changes nothing. */
   isFixed: boolean
+  /** The organisation wants its recordings encrypted. */
+  encrypted?: boolean
 }
 
 export interface Decided {
@@ -46,9 +48,9 @@ export interface Decided {
 
 export async function decideCapture(db: Db, tenant: Tenant, sources: CaptureSources): Promise<Decided> {
   const led = await settingsOfLed(db, tenant, sources)
-  const { capture } = await db
+  const { capture, encrypt_recordings } = await db
     .selectFrom('organisations')
-    .select('capture')
+    .select(['capture', 'encrypt_recordings'])
     .where('id', '=', tenant.organisationId)
     .executeTakeFirstOrThrow()
   const layers = [...sources.asked, ...led.layers, ...(sources.roomId == null ? [captureOf(capture)] : [])]
@@ -74,6 +76,7 @@ export async function decideCapture(db: Db, tenant: Tenant, sources: CaptureSour
       streams,
       asked: null,
       isFixed,
+      encrypted: encrypt_recordings === 1,
     },
   }
 }
@@ -86,6 +89,13 @@ const NOTHING: CallCapture = {
   streams: [],
   asked: null,
   isFixed: false,
+}
+
+/** Whether the files of new recordings are to be encrypted. */
+export async function encryptsRecordings(db: Db, tenant: Tenant): Promise<boolean> {
+  const organisations = db.selectFrom('organisations').select('encrypt_recordings')
+  const row = await organisations.where('id', '=', tenant.organisationId).executeTakeFirst()
+  return row?.encrypt_recordings === 1
 }
 
 /** Of what a call is led to; `language`: of the assistant that it talks with. */
@@ -127,6 +137,7 @@ export function roomCapture(call: Pick<CallRow, 'id' | 'record' | 'capture'>): R
   if (capture?.consent != null && capture.asked !== 'agreed') return { recordingId: null, transcript: null }
   return {
     recordingId: call.record === 1 ? call.id : null,
+    ...(capture?.encrypted === true && { encrypted: true }),
     transcript: capture?.transcribe === true ? { transcriptId: call.id, language: capture.language } : null,
   }
 }

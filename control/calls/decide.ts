@@ -350,7 +350,7 @@ export const ownRoom = (call: CallRow): RoomSpec => ({
 })
 
 /** The room of a conference session. */
-export function sessionRoom(sessionId: string, room: ConferenceRoomRow): RoomSpec {
+export function sessionRoom(sessionId: string, room: ConferenceRoomRow, encrypted = false): RoomSpec {
   const settings = settingsOf(room)
   return {
     roomId: sessionId,
@@ -360,6 +360,7 @@ export function sessionRoom(sessionId: string, room: ConferenceRoomRow): RoomSpe
     maxMembers: settings.max_participants,
     capture: {
       recordingId: settings.record ? sessionId : null,
+      ...(encrypted && { encrypted }),
       transcript: settings.transcribe ? { transcriptId: sessionId, language: settings.language } : null,
     },
   }

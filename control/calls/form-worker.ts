@@ -1,9 +1,10 @@
-import { closeSync, fstatSync, mkdirSync, openSync, readSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parentPort } from 'node:worker_threads'
 import { Application, createEncoder } from 'libopus-wasm'
 import { OggOpusWriter } from '../../codecs/ogg-opus.ts'
 import { WAV_HEADER_BYTES, wavHeader } from '../../codecs/wav.ts'
+import { openRandom, type RandomFile, sealFile } from '../../media/protocol.ts'
 
 /** What is made of a recording. */
 export interface FormJob {
@@ -11,6 +12,8 @@ export interface FormJob {
   target: string
   layout: 'mono' | 'stereo'
   format: 'wav' | 'ogg'
+  /** Of the recording, and of what is made of it; null: they are not encrypted. */
+  key: Uint8Array | null
 }
 
 /** As media writes them. */
@@ -25,14 +28,14 @@ const COMPLEXITY = 5
 /** A recording's channels, mixed frame by frame. */
 class Mix {
   readonly out: Int16Array
-  readonly #fd: number
+  readonly #file: RandomFile
   readonly #inputs: number
   readonly #outputs: 1 | 2
   readonly #frame: Int16Array
   #at = 0
 
-  constructor(fd: number, inputs: number, outputs: 1 | 2) {
-    this.#fd = fd
+  constructor(file: RandomFile, inputs: number, outputs: 1 | 2) {
+    this.#file = file
     this.#inputs = inputs
     this.#outputs = outputs
     this.#frame = new Int16Array(FRAME_SAMPLES * inputs)
@@ -43,10 +46,7 @@ class Mix {
   next(): number {
     const bytes = new Uint8Array(this.#frame.buffer)
     this.#frame.fill(0)
-    let read = 0
-    for (let n = -1; n !== 0 && read < bytes.length; read += n) {
-      n = readSync(this.#fd, bytes, read, bytes.length - read, WAV_HEADER_BYTES + this.#at + read)
-    }
+    const read = this.#file.read(bytes, WAV_HEADER_BYTES + this.#at)
     this.#at += read
     const samples = Math.floor(read / (2 * this.#inputs))
     for (let i = 0; i < FRAME_SAMPLES; i++) this.#mixSample(i)
@@ -69,27 +69,26 @@ class Mix {
 
 const clamp = (sum: number): number => Math.max(-32_768, Math.min(32_767, sum))
 
-async function make({ source, target, layout, format }: FormJob): Promise<void> {
-  const input = openSync(source, 'r')
+async function make({ source, target, layout, format, key }: FormJob): Promise<void> {
+  const input = openRandom(source, key)
   const draft = `${target}.new`
   mkdirSync(dirname(target), { recursive: true, mode: 0o700 })
   const output = openSync(draft, 'w', 0o600)
   try {
     const header = new Uint8Array(WAV_HEADER_BYTES)
-    readSync(input, header, 0, WAV_HEADER_BYTES, 0)
+    input.read(header, 0)
     const inputs = new DataView(header.buffer).getUint16(FMT_CHANNELS_AT, true)
     const channels = layout === 'mono' ? 1 : 2
-    const samples = Math.floor((fstatSync(input).size - WAV_HEADER_BYTES) / (2 * inputs))
+    const samples = Math.floor((input.size - WAV_HEADER_BYTES) / (2 * inputs))
     const mix = new Mix(input, inputs, channels)
     if (format === 'wav') writeWav(output, mix, { channels, samples })
     else await writeOgg(output, mix, { channels, samples })
     closeSync(output)
-    renameSync(draft, target)
-  } catch (error) {
-    rmSync(draft, { force: true })
-    throw error
+    if (key !== null) sealFile(draft, `${target}.sealed`, key)
+    renameSync(key === null ? draft : `${target}.sealed`, target)
   } finally {
-    closeSync(input)
+    rmSync(draft, { force: true })
+    input.close()
   }
 }
 

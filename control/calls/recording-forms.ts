@@ -1,5 +1,6 @@
 import { access } from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
+import { recordingKey } from '../../media/protocol.ts'
 import type { FormJob } from './form-worker.ts'
 import { formPath, recordingPath } from './recording-files.ts'
 
@@ -22,14 +23,19 @@ export class RecordingForms {
   }
 
   /** The file of a form; `busy`: too many wait; `later`: it is being made; null: it cannot be, its recording is not here. */
-  async file(id: string, { layout, format }: FormOf): Promise<{ path: string } | 'busy' | 'later' | null> {
+  async file(
+    id: string,
+    { layout, format }: FormOf,
+    encrypted = false,
+  ): Promise<{ path: string } | 'busy' | 'later' | null> {
     const target = formPath(this.#dataDir, id, `${layout}.${format}`)
     if (!this.#making.has(target)) {
       if (await exists(target)) return { path: target }
       if (this.#making.size >= MAX_WAITING) return 'busy'
       const source = recordingPath(this.#dataDir, id)
       if (!(await exists(source))) return null
-      this.#make({ source, target, layout, format })
+      const key = encrypted ? recordingKey(this.#dataDir, id) : null
+      this.#make({ source, target, layout, format, key })
     }
     const made = await within(this.#making.get(target) ?? Promise.resolve(null), PATIENCE_MS)
     if (made === 'late') return 'later'

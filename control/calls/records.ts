@@ -360,6 +360,7 @@ const readyColumns = (info: RecordingInfo): Partial<RecordingRow> => ({
   sample_rate: info.sampleRateHz,
   duration_ms: info.durationMs,
   size_bytes: info.sizeBytes,
+  encrypted: info.encrypted === true ? 1 : 0,
   channels: JSON.stringify(info.channels.map(channel => ({ participant_id: channel.legId }))),
   segments: JSON.stringify(
     info.segments.map(segment => ({ from_ms: segment.fromMs, to_ms: segment.toMs, reason: segment.reason })),

@@ -4,6 +4,7 @@ import { newId } from '../ids.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Db, Store } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
+import { encryptsRecordings } from './call-capture.ts'
 import { admission, commandFor, joinsMuted, type LegRows, leavingBecause, promptOf, sessionRoom } from './decide.ts'
 import { applyToLeg, loadLeg, tenantOf } from './records.ts'
 import { isLocked } from './session-state.ts'
@@ -121,7 +122,7 @@ export class Seating {
     const muted = joinsMuted(rows)
     const reply = await media.request('leg.move', {
       legId,
-      room: sessionRoom(session.id, room),
+      room: sessionRoom(session.id, room, await encryptsRecordings(this.#store.db, tenantOf(rows.call))),
       mustExist: running !== undefined,
       muted,
     })

@@ -146,7 +146,14 @@ export async function endVoicemail(
   const row = await trx.selectFrom('voicemails').selectAll().where('id', '=', id).executeTakeFirst()
   if (row === undefined || row.status === 'ready') return null
   const change: Partial<VoicemailRow> =
-    info === null ? { status: 'failed' } : { status: 'ready', file: info.file, duration_ms: info.durationMs }
+    info === null
+      ? { status: 'failed' }
+      : {
+          status: 'ready',
+          file: info.file,
+          duration_ms: info.durationMs,
+          encrypted: info.encrypted === true ? 1 : 0,
+        }
   const tenant = tenantOf(row)
   await forTenant(trx, tenant).update('voicemails').set(change).where('id', '=', id).execute()
   if (info === null) return null

@@ -1,4 +1,5 @@
 import { isFailure } from '../../media/protocol.ts'
+import { encryptsRecordings } from '../calls/call-capture.ts'
 import { mediaUnavailable } from '../calls/dial.ts'
 import { insertRecording } from '../calls/records.ts'
 import type { CallRow, RecordingRow } from '../calls/tables.ts'
@@ -97,7 +98,8 @@ async function start(deps: RecordingControlDeps, context: Context, id: string): 
     return toCallRecording(row)
   })
   if (isProblem(made)) return made
-  const reply = await media.request('recording.start', { recordingId: id, target: { roomId: id } })
+  const encrypted = await encryptsRecordings(store.db, context)
+  const reply = await media.request('recording.start', { recordingId: id, target: { roomId: id }, encrypted })
   // Of `unavailable` nobody knows; the next snapshot tells.
   if (!isFailure(reply) || reply.failure === 'conflict') return made
   if (reply.failure === 'unavailable') return mediaUnavailable(reply.message)

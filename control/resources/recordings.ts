@@ -4,9 +4,9 @@ import type { FormOf, RecordingForms } from '../calls/recording-forms.ts'
 import type { RecordingRow } from '../calls/tables.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, fileMissing, isProblem, type Problem, problem } from '../http/errors.ts'
-import { fileAnswer } from '../http/file-answer.ts'
 import { type RawAnswer, type Route, route } from '../http/route.ts'
 import { idParams, oneOf } from '../http/schema.ts'
+import { recordingAnswer } from '../http/sealed-answer.ts'
 import { callRecordingSchema, toCallRecording } from '../schemas/call-recording.ts'
 import type { Store } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
@@ -96,24 +96,28 @@ async function content(
       row.status === 'failed' ? 'The recording failed.' : 'The call is still being recorded.',
     )
   }
-  if (channels !== 'all') return mixed(deps, callId, { layout: channels, format }, range)
+  if (channels !== 'all') return mixed(deps, row, { layout: channels, format }, range)
   if (format === 'ogg') {
     return problem('parameter_invalid', 'Ogg Opus has one channel or two: ask for a mix.', { param: 'channels' })
   }
   const path = join(deps.dataDir, 'recordings', basename(row.file))
-  return (await fileAnswer(path, 'audio/wav', range)) ?? fileMissing('recording', callId)
+  const encrypted = row.encrypted === 1
+  const file = { dataDir: deps.dataDir, id: callId, path, encrypted }
+  return (await recordingAnswer(file, 'audio/wav', range)) ?? fileMissing('recording', callId)
 }
 
 async function mixed(
-  { forms }: RecordingDeps,
-  callId: string,
+  { forms, dataDir }: RecordingDeps,
+  { call_id: callId, encrypted: sealed }: RecordingRow,
   form: FormOf,
   range: string | string[] | undefined,
 ): Promise<RawAnswer | Problem> {
-  const made = await forms.file(callId, form)
+  const encrypted = sealed === 1
+  const made = await forms.file(callId, form, encrypted)
   if (made === 'busy') return problem('capacity_exhausted', 'Too many recordings are being mixed.', { retryAfterS: 10 })
   if (made === 'later') return conflict('being_made', 'It is being made: ask again in a while.')
   const type = form.format === 'ogg' ? 'audio/ogg' : 'audio/wav'
-  const answer = made === null ? null : await fileAnswer(made.path, type, range)
+  const answer =
+    made === null ? null : await recordingAnswer({ dataDir, id: callId, path: made.path, encrypted }, type, range)
   return answer ?? fileMissing('recording', callId)
 }

@@ -1,10 +1,10 @@
 import { basename, join } from 'node:path'
 import Type from 'typebox'
 import { conflict, fileMissing, missing } from '../http/errors.ts'
-import { fileAnswer } from '../http/file-answer.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { idParams } from '../http/schema.ts'
+import { recordingAnswer } from '../http/sealed-answer.ts'
 import { toVoicemail, voicemailSchema } from '../schemas/voicemail.ts'
 import type { Store } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
@@ -66,7 +66,8 @@ export function voicemailRoutes({ store, dataDir }: { store: Store; dataDir: str
           )
         }
         const path = join(dataDir, 'recordings', basename(row.file))
-        return (await fileAnswer(path, 'audio/wav', headers.range)) ?? fileMissing('voicemail', params.id)
+        const file = { dataDir, id: row.id, path, encrypted: row.encrypted === 1 }
+        return (await recordingAnswer(file, 'audio/wav', headers.range)) ?? fileMissing('voicemail', params.id)
       },
     }),
   ]

@@ -151,7 +151,7 @@ export interface Commands {
    * A leg alone; or a room: a channel for each who is or comes there, and one for what the product plays. Who was in a call's room
    * stays on it when it is moved. It ends with the last of them.
    */
-  'recording.start': { request: { recordingId: string; target: Target }; reply: Ok }
+  'recording.start': { request: { recordingId: string; target: Target; encrypted?: boolean }; reply: Ok }
   /** Silence in every channel until `recording.resume`; the timeline goes on. Failure `conflict` when so it is already. */
   'recording.pause': { request: { recordingId: string }; reply: Ok }
   'recording.resume': { request: { recordingId: string }; reply: Ok }

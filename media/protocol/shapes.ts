@@ -88,6 +88,8 @@ export interface RoomSpec {
 /** What is kept of a room from its first sample on. */
 export interface RoomCapture {
   recordingId: string | null
+  /** The recording's file is encrypted. */
+  encrypted?: boolean
   transcript: { transcriptId: string; language: string | null } | null
 }
 
@@ -243,7 +245,9 @@ export interface RecordingInfo {
   file: string
   sampleRateHz: number
   durationMs: number
+  /** Of the WAV file, also where what lies on the disk is encrypted. */
   sizeBytes: number
+  encrypted?: boolean
   /** One channel for each participant, in the file's order; null: what the product itself played. */
   channels: { legId: string | null }[]
   /** Stretches of silence put there by a capture pause, or by `recording.pause`. */

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone.ts'
 import type { PhoneCall } from '../../bench/phone-call.ts'
@@ -111,6 +112,68 @@ test(
       assert.ok(alone >= seconds - 2, `channel ${i} holds nobody else: ${alone} of ${seconds} s`)
     }
     await Promise.all([first.close(), agent.close(), other.close()])
+  },
+  LIMIT,
+)
+
+test(
+  'a running call is recorded, paused, resumed and stopped by REST; encrypted on the disk it is downloaded in parts and mixed as any; DELETE takes its files',
+  async () => {
+    await product.ok('PATCH', '/organisation', { encrypt_recordings: true })
+    const phone = await Phone.open('rec-control')
+    const ringing = phone.next()
+    const { id } = await product.ok('POST', '/calls', { to: phone.uri })
+    const caller = await ringing
+    caller.answer()
+    caller.say(tone(CALLER_HZ))
+    await product.until('it is answered', async () =>
+      (await product.ok('GET', `/calls/${id}`)).status === 'in_progress' ? true : null,
+    )
+    const path = `/calls/${id}/recording`
+    assert.is((await product.ok('POST', `${path}/start`, {})).status, 'recording')
+    await caller.heard.next(1500)
+    assert.is((await product.ok('POST', `${path}/pause`, {})).status, 'paused')
+    await caller.heard.next(1500)
+    assert.is((await product.ok('POST', `${path}/resume`, {})).status, 'recording')
+    await caller.heard.next(1500)
+    await product.ok('POST', `${path}/stop`, {})
+    const { channels, info } = await recordingOf(id)
+    assert.is((await product.ok('GET', `/calls/${id}`)).status, 'in_progress', 'the call goes on')
+    const [pause] = info.segments as { from_ms: number; to_ms: number; reason: string }[]
+    assert.is(pause!.reason, 'paused')
+    for (const channel of channels) {
+      assert.ok(channel.subarray(pause!.from_ms * 8, pause!.to_ms * 8).every(sample => sample === 0))
+    }
+    const level = (from: number) => levelAt(CALLER_HZ, channels[0]!, from, from + SECOND)
+    assert.ok(level(2400) > HEARD_DBOV && level(pause!.to_ms * 8 + 2400) > HEARD_DBOV)
+
+    const file = await product.download(`${path}/content`)
+    const onDisk = readFileSync(`${product.dataDir}/recordings/${id}.wav`)
+    assert.is(onDisk.length, file.length + 16)
+    assert.not.ok(onDisk.includes(file.subarray(0, 16)), 'nothing of it is readable')
+    const range = { authorization: `Bearer ${product.liveKey}`, range: 'bytes=101-40002' }
+    const part = await fetch(`${product.baseUrl}/v1${path}/content`, { headers: range })
+    assert.is(part.status, 206)
+    assert.ok(Buffer.from(await part.arrayBuffer()).equals(file.subarray(101, 40_003)))
+    const mono = readWav(await product.download(`${path}/content?channels=mono`))
+    if ('error' in mono) throw new Error(mono.error)
+    assert.ok(levelAt(CALLER_HZ, mono.samples[0]!, 2400, 2400 + SECOND) > HEARD_DBOV)
+    const ogg = await product.download(`${path}/content?channels=stereo&format=ogg`)
+    assert.is(ogg.toString('latin1', 0, 4), 'OggS')
+
+    await product.ok('DELETE', path)
+    assert.equal(
+      readdirSync(`${product.dataDir}/recordings`, { recursive: true }).filter(name => String(name).includes(id)),
+      [],
+    )
+    await caller.hangup()
+    await endedCall(product, id)
+    await product.ok('DELETE', `/calls/${id}`)
+    assert.equal(
+      (await product.all('/calls')).filter(call => call.id === id),
+      [],
+    )
+    await phone.close()
   },
   LIMIT,
 )

@@ -1,4 +1,5 @@
 import { isFailure, type PlaySource } from '../../../media/protocol.ts'
+import { encryptsRecordings } from '../../calls/call-capture.ts'
 import { newId } from '../../ids.ts'
 import { phrasesOf } from '../../phrases.ts'
 import { forTenant } from '../../tenancy.ts'
@@ -51,6 +52,7 @@ export async function takeMessage(
 ): Promise<'recorded' | 'empty' | 'failed'> {
   const { legId, call, tenant } = stage
   const voicemailId = id ?? newId('voicemail')
+  let encrypted = false
   if (id === null) {
     const row = {
       id: voicemailId,
@@ -63,14 +65,19 @@ export async function takeMessage(
       duration_ms: null,
       created: stage.now().toISOString(),
     }
-    await remember(voicemailId, { also: trx => forTenant(trx, tenant).insert('voicemails', row) })
+    await remember(voicemailId, {
+      also: async trx => {
+        encrypted = await encryptsRecordings(trx, tenant)
+        await forTenant(trx, tenant).insert('voicemails', row)
+      },
+    })
   }
   const ready =
     (kind: 'collected' | 'recorded') => (input: { kind: string; collectId?: string; recordingId?: string }) =>
       input.kind === kind && (input.collectId ?? input.recordingId) === voicemailId ? input : null
   const early = id === null ? null : await stage.poll(ready('collected'))
   if (early === null && !(id !== null && stage.resumed?.collecting === true)) {
-    const started = await stage.request('recording.start', { recordingId: voicemailId, target: { legId } })
+    const started = await stage.request('recording.start', { recordingId: voicemailId, target: { legId }, encrypted })
     // A conflict: it runs since before a restart.
     if (isFailure(started) && started.failure !== 'conflict') return refused(stage, voicemailId)
     const asked = await stage.request('leg.collect', {
