@@ -324,4 +324,32 @@ test('a key is an event, masked while the call is paused or the key belongs to a
   await world.close()
 })
 
+test('a party that was sent audio for five seconds and sent none is told of as one-way audio; one that spoke is not', async () => {
+  const world = await makeCallsWorld()
+  const { media } = world
+  const heard = { codec: 'PCMU' as const, packetsLost: 0, lossPct: 0, jitterMs: 0, roundTripMs: null, mos: null }
+  for (const [legId, packetsReceived, packetsSent] of [
+    ['part_1', 0, 300],
+    ['part_2', 1, 300],
+    ['part_3', 0, 200],
+  ] as const) {
+    media.dialIn(legId, '1002')
+    await media.command('leg.answer', legId)
+    await media.committed()
+    const quality = { ...heard, packetsReceived, packetsSent }
+    media.emit('leg.ended', { legId, reason: 'caller_hangup', sipCode: null, quality })
+    await media.committed()
+  }
+  const told = await world.store.db
+    .selectFrom('events')
+    .select('data')
+    .where('type', '=', 'call.audio.one_way')
+    .execute()
+  assert.equal(
+    told.map(({ data }) => JSON.parse(data).object.participant_id),
+    ['part_1'],
+  )
+  await world.close()
+})
+
 test.run()
