@@ -57,6 +57,7 @@ export class MediaProcess {
       allowedNetworks: ['127.0.0.0/8'],
       wsPort: await freePort(HOST),
       trustedProxies: [],
+      publicUrl: 'http://127.0.0.1:8080',
       publicIp: null,
       rtpPorts: { first: 30_000, last: 31_999 },
       engineThreads: 1,

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { publicUrlOf } from './addresses.ts'
 import { banner, type ControlReady } from './banner.ts'
 import type { Config } from './config.ts'
 import { lockDataDir, mediaSocketPath, prepareDataDir } from './data-dir.ts'
@@ -74,6 +75,7 @@ const mediaConfig = (config: Config) => ({
   allowedNetworks: config.allowPrivateUrls,
   wsPort: config.wsPort,
   trustedProxies: config.trustedProxies,
+  publicUrl: publicUrlOf(config),
   publicIp: config.publicIp,
   rtpPorts: config.rtpPorts,
   engineThreads: config.engineThreads,

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Kysely, Migrator, type Transaction } from 'kysely'
+import { following } from './databases/after-commit.ts'
 import { faultOf } from './databases/faults.ts'
 import { ONLY_NODE } from './databases/node.ts'
 import { postgresDatabase, serverProblem } from './databases/postgres.ts'
@@ -32,7 +33,7 @@ export interface Store {
   /**
    * All or nothing; what `run` returns is committed, what it throws is rolled back. Transactions do not nest, and behave as if
    * one ran after the other, whichever process they are of: what `run` has read is still so when it commits. Where that cannot be
-   * had, `run` is rolled back and called again, so it does nothing but query.
+   * had, `run` is rolled back and called again, so it does nothing but query; what follows from it is left to `afterCommit`.
    */
   transaction<T>(run: (trx: Trx) => Promise<T>): Promise<T>
   /** Who hears what transactions of this process have committed; must not throw. */
@@ -75,13 +76,17 @@ export async function openStore(target: string | Buffer, node = ONLY_NODE): Prom
       retrying(async () => {
         const transaction = db.transaction()
         const facts: Fact[] = []
+        let follow = (): void => {}
         // SQLite has one writer at a time, so all of its transactions are serializable.
         const isolated = engine === 'sqlite' ? transaction : transaction.setIsolationLevel('serializable')
-        const result = await isolated.execute(trx => {
+        const result = await isolated.execute(raw => {
+          const { trx, run: then } = following(raw)
+          follow = then
           FACTS.set(trx, facts)
           return run(trx)
         })
         if (facts.length > 0) for (const listener of committed) listener(facts)
+        follow()
         return result
       }),
     durable: async () => log?.sync(),

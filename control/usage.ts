@@ -81,8 +81,11 @@ export async function measureUsage(store: Store, tenant: Tenant, range: Range): 
   return used
 }
 
-/** How long a call lasted [ms]; null unless it was answered and has ended. Times are text: each engine has its own way. */
+/**
+ * How long a call lasted [ms]; null unless it was answered and has ended. As measured; of calls from before that was so, by the times
+ * of day, which are text: each engine has its own way.
+ */
 const lengthMs = (engine: Engine): RawBuilder<number> =>
   engine === 'sqlite'
-    ? sql`(julianday(ended_at) - julianday(answered_at)) * 86400000`
-    : sql`extract(epoch from (ended_at::timestamptz - answered_at::timestamptz)) * 1000`
+    ? sql`coalesce(duration_ms, max(0, (julianday(ended_at) - julianday(answered_at)) * 86400000))`
+    : sql`coalesce(duration_ms, greatest(0, extract(epoch from (ended_at::timestamptz - answered_at::timestamptz)) * 1000))`

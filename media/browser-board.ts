@@ -223,6 +223,7 @@ export class BrowserBoard {
       affinity: '',
       audio: null,
       timer: undefined,
+      answeredMs: null,
       ending: null,
     }
     browser.line = line
@@ -327,6 +328,7 @@ export class BrowserBoard {
     if (isFailure(opened)) return this.#failed(line, opened)
     if (this.#isOver(line)) return noLeg(legId)
     audio.start()
+    line.answeredMs = this.#options.now()
     this.#emit('leg.answered', { legId, codec: codecOf(format), roomId: room.roomId })
     this.#startPump()
     const connected = await engine.request('leg.connect', { legId, media: null, enter: room })
@@ -374,6 +376,7 @@ export class BrowserBoard {
 
   async #end(line: BrowserLine, reason: EndedReason, sipCode: number | null): Promise<void> {
     const { browser, audio, engine, legId } = line
+    const endedMs = this.#options.now()
     line.state = 'ended'
     this.#over.add(legId)
     clearTimeout(line.timer)
@@ -388,7 +391,9 @@ export class BrowserBoard {
     const closed = engine === null ? null : await engine.request('leg.close', { legId })
     this.lines.delete(legId)
     const quality = closed === null || isFailure(closed) ? NO_QUALITY : closed.quality
-    this.#emit('leg.ended', { legId, reason, sipCode, quality })
+    const { answeredMs } = line
+    const measured = answeredMs === null ? {} : { durationMs: Math.round(endedMs - answeredMs) }
+    this.#emit('leg.ended', { legId, reason, sipCode, quality, ...measured })
   }
 
   #emit<N extends EventName>(name: N, body: Events[N]): void {

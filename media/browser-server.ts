@@ -35,9 +35,11 @@ export interface BrowserServerOptions {
   port: number
   /** Who is believed about X-Forwarded-For (CIDR). */
   trustedProxies: readonly string[]
+  /** Where the API's pages are, for `doc_url`; no slash at its end. */
+  publicUrl: string
   /** Monotonic [ms]. */
   now: () => number
-  /** Whether one more page may connect now; else 503. */
+  /** Whether one more page may connect now; else 429. */
   hasRoom: () => boolean
   connecting: (page: Events['browser.connecting']) => void
   /** Instead of `MAX_CONNECTIONS`. */
@@ -84,7 +86,8 @@ export class BrowserServer {
       (request, response) => {
         request.resume()
         const [status, code] = pathOf(request) in PATHS ? ([426, 'parameter_invalid'] as const) : NOT_FOUND
-        const body = JSON.stringify(errorBody(code, 'This is the port of the call WebSocket.', ''))
+        const message = 'This is the port of the call WebSocket.'
+        const body = JSON.stringify(errorBody({ code, message, requestId: '', publicUrl: options.publicUrl }))
         response.writeHead(status, { 'content-type': 'application/json', connection: 'close' }).end(body)
       },
     )
@@ -122,7 +125,7 @@ export class BrowserServer {
     const browserId = `brw_${ulid().toLowerCase()}`
     const refuse = (status: number, code: string, message: string): void => {
       this.counters.refused++
-      answer(socket, status, errorBody(code, message, browserId))
+      answer(socket, status, errorBody({ code, message, requestId: browserId, publicUrl: this.#options.publicUrl }))
     }
     const use = PATHS[pathOf(request)]
     const token = tokenOf(request)
@@ -137,7 +140,7 @@ export class BrowserServer {
       this.counters.rateLimited++
       refuse(429, 'rate_limited', 'Too many connections from this address; wait a little.')
     } else if (this.#pending.size >= MAX_PENDING || !this.#options.hasRoom()) {
-      refuse(503, 'media_unavailable', 'No call capacity right now.')
+      refuse(429, 'capacity_exhausted', 'No call capacity right now.')
     } else if (token === null) refuse(401, 'client_token_invalid', 'Add `?client_token=` to the address.')
     else {
       const timer = setTimeout(() => {
@@ -240,17 +243,23 @@ const formatOf = (request: IncomingMessage): PageFormat =>
 const TYPES: Record<string, string> = {
   client_token_invalid: 'authentication_error',
   rate_limited: 'rate_limit_error',
+  capacity_exhausted: 'rate_limit_error',
   media_unavailable: 'api_error',
 }
 
 /** The API's error envelope, for what is refused before control is asked. */
-const errorBody = (code: string, message: string, requestId: string): object => ({
+const errorBody = ({
+  code,
+  message,
+  requestId,
+  publicUrl,
+}: Record<'code' | 'message' | 'requestId' | 'publicUrl', string>) => ({
   error: {
     type: TYPES[code] ?? 'invalid_request_error',
     code,
     message,
     param: null,
-    doc_url: `/docs/errors#${code}`,
+    doc_url: `${publicUrl}/docs/errors#${code}`,
     request_id: requestId,
   },
 })

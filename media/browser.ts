@@ -42,6 +42,8 @@ export interface BrowserLine {
   affinity: string
   audio: BrowserAudio | null
   timer: NodeJS.Timeout | undefined
+  /** When its answer was told, on the monotonic clock [ms]; null: it never was. */
+  answeredMs: number | null
   /** Resolves once its end is told; null: it has not ended. */
   ending: Promise<void> | null
 }

@@ -128,6 +128,7 @@ export class Descriptions {
     const agreed = legMediaOf(media, line, this.#options.mayReach)
     line.room = null
     if (enter !== null) {
+      line.answeredMs = performance.now()
       this.#options.emit('leg.answered', {
         legId: line.legId,
         codec: agreed.codec,

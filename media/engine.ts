@@ -117,6 +117,7 @@ export class Engine implements LegHooks {
     this.#rooms = new Rooms<Member>({
       prompts: options.prompts,
       clock: options.clock,
+      now: options.now,
       emit: (name, body) => this.#emit(name, body),
       entered: (member, room) => this.#entered(member, room),
       leaving: member => this.#leaving(member),

@@ -58,6 +58,8 @@ export interface Line {
   /** Why we ended it, when we did. */
   endReason: EndedReason | null
   timer: NodeJS.Timeout | undefined
+  /** When its answer was told, on the monotonic clock [ms]; null: it never was. */
+  answeredMs: number | null
   /** Resolves once its end is told; null: it has not ended. */
   ending: Promise<void> | null
 }

@@ -108,6 +108,7 @@ const doors = new BrowserServer({
   host: config.sipHost,
   port: config.wsPort,
   trustedProxies: config.trustedProxies,
+  publicUrl: config.publicUrl,
   now,
   hasRoom: () => !switchboard.draining && legCount() < config.maxCalls,
   connecting: body => emit({ name: 'browser.connecting', at: new Date().toISOString(), body }),

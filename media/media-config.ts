@@ -15,6 +15,8 @@ export interface MediaConfig {
   wsPort: number
   /** Who is believed about X-Forwarded-For on it (CIDR). */
   trustedProxies: string[]
+  /** Where the API's pages are; no slash at its end. */
+  publicUrl: string
   publicIp: string | null
   rtpPorts: { first: number; last: number }
   engineThreads: number

@@ -16,6 +16,8 @@ export interface Occupant {
 export interface RoomsOptions<Member extends Occupant> {
   prompts: Prompts
   clock: EngineClock
+  /** Monotonic [ms]. */
+  now: () => number
   emit: <N extends EventName>(name: N, body: Events[N]) => void
   /** The first is about to enter. */
   opened: (room: Room) => void
@@ -33,6 +35,8 @@ export interface RoomsOptions<Member extends Occupant> {
 export class Rooms<Member extends Occupant> {
   readonly #options: RoomsOptions<Member>
   readonly #rooms = new Map<string, Room>()
+  /** When each was opened, on the engine's clock [ms]. */
+  readonly #openedMs = new Map<string, number>()
   readonly #slots: Room[][] = Array.from({ length: SLOTS }, () => [])
 
   constructor(options: RoomsOptions<Member>) {
@@ -70,6 +74,7 @@ export class Rooms<Member extends Occupant> {
   #open(spec: RoomSpec): Room {
     const room = new Room(spec)
     this.#rooms.set(spec.roomId, room)
+    this.#openedMs.set(spec.roomId, this.#options.now())
     this.#slots.reduce((least, slot) => (slot.length < least.length ? slot : least)).push(room)
     if (spec.musicWhenAlone) void this.#loadMusic(room)
     this.#options.opened(room)
@@ -106,7 +111,9 @@ export class Rooms<Member extends Occupant> {
     this.#options.closed(roomId)
     room.close()
     if (this.#rooms.size === 0) this.#options.clock.stop()
-    this.#options.emit('room.closed', { roomId })
+    const durationMs = Math.round(this.#options.now() - (this.#openedMs.get(roomId) ?? 0))
+    this.#openedMs.delete(roomId)
+    this.#options.emit('room.closed', { roomId, durationMs })
   }
 
   /** Plays to all who are in a room. */

@@ -235,6 +235,7 @@ export class Switchboard {
       asked: null,
       endReason: null,
       timer: undefined,
+      answeredMs: null,
       ending: null,
     }
     this.lines.set(line.legId, line)
@@ -505,6 +506,7 @@ export class Switchboard {
   }
 
   async #end(line: Line, reason: EndedReason, sipCode: number | null): Promise<void> {
+    const endedMs = performance.now()
     line.state = 'ended'
     this.#over.add(line.legId)
     clearTimeout(line.timer)
@@ -512,7 +514,9 @@ export class Switchboard {
     const closed = line.engine === null ? null : await line.engine.request('leg.close', { legId: line.legId })
     this.lines.delete(line.legId)
     const quality = closed === null || isFailure(closed) ? NO_QUALITY : closed.quality
-    this.#emit('leg.ended', { legId: line.legId, reason, sipCode, quality })
+    const { legId, answeredMs } = line
+    const measured = answeredMs === null ? {} : { durationMs: Math.round(endedMs - answeredMs) }
+    this.#emit('leg.ended', { legId, reason, sipCode, quality, ...measured })
   }
 
   #emit<N extends EventName>(name: N, body: Events[N]): void {

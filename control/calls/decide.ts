@@ -139,20 +139,34 @@ export function onLeft({ participant }: LegRows, roomId: string, at: string): De
 export const onPlayFinished = ({ participant }: LegRows, playId: string): Decision =>
   playId === participant.step ? { ...NOTHING, participant: { prompted: 1 } } : NOTHING
 
-export function onEnded(
-  rows: LegRows,
-  end: { reason: EndedReason; sipCode: number | null; quality: string | null },
-  at: string,
-): Decision {
+/** How a leg has ended. `quality`: JSON. `durationMs`: since its answer, as media has measured it. */
+export interface LegEnd {
+  reason: EndedReason
+  sipCode: number | null
+  quality: string | null
+  durationMs?: number | undefined
+}
+
+export function onEnded(rows: LegRows, end: LegEnd, at: string): Decision {
   const { call, participant } = rows
   if (call.ended_at !== null) return NOTHING
   const wasSeated = participant.joined_at !== null && participant.left_at === null
   return {
-    call: { status: finalStatus(call, end.reason), ended_reason: end.reason, sip_code: end.sipCode, ended_at: at },
+    call: {
+      status: finalStatus(call, end.reason),
+      ended_reason: end.reason,
+      sip_code: end.sipCode,
+      ended_at: at,
+      duration_ms: durationOf({ ...call, duration_ms: end.durationMs ?? null }, at),
+    },
     participant: { step: 'ended', left_at: participant.left_at ?? at, quality: end.quality },
     events: wasSeated ? ['conference.participant.left', 'call.ended'] : ['call.ended'],
   }
 }
+
+/** As measured. What nobody measured, since media died for example, by the times of day, which an operator may have set back. */
+export const durationOf = (call: Pick<CallRow, 'answered_at' | 'duration_ms'>, at: string): number =>
+  call.answered_at === null ? 0 : (call.duration_ms ?? Math.max(0, Date.parse(at) - Date.parse(call.answered_at)))
 
 function finalStatus(call: CallRow, reason: EndedReason): CallStatus {
   if (call.answered_at !== null) return 'completed'
@@ -173,15 +187,19 @@ function finalStatus(call: CallRow, reason: EndedReason): CallStatus {
 
 export type Admission = 'join' | 'wait' | { leave: string; reason: EndedReason }
 
-/** Whether a leg may sit down in its room now. Whoever was dialled from within is let in by the one who dialled. */
+/**
+ * Whether a leg may sit down in its room now. Whoever was dialled from within is let in by the one who dialled; whom else we have
+ * called waits for no moderator, but a lock keeps it out.
+ */
 export function admission(
   { call, participant, room }: LegRows,
   session: { isRunning: boolean; hasModerator: boolean; isLocked: boolean },
 ): Admission {
   if (room === null || room.active === 0) return { leave: 'room-closed', reason: 'rejected' }
-  if (call.direction === 'outbound' || participant.role === 'moderator') return 'join'
+  const isCalled = call.direction === 'outbound'
+  if ((isCalled && participant.admitted === 1) || participant.role === 'moderator') return 'join'
   const settings = settingsOf(room)
-  if (settings.wait_for_moderator && !session.hasModerator) return 'wait'
+  if (!isCalled && settings.wait_for_moderator && !session.hasModerator) return 'wait'
   if (session.isRunning && session.isLocked) return { leave: 'room-locked', reason: 'rejected' }
   return 'join'
 }

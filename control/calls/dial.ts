@@ -42,6 +42,8 @@ export interface DialRequest {
   metadata: Record<string, string>
   role: 'member' | 'moderator'
   muted: boolean
+  /** Into a room, by somebody who is in it: neither PIN nor lock keeps it out. */
+  isInvited?: boolean
 }
 
 export interface DialDeps {
@@ -106,6 +108,7 @@ export async function placeCall(
         metadata: request.metadata,
         role: request.role,
         muted: request.muted,
+        admitted: request.isInvited === true,
       },
       at,
       caller,

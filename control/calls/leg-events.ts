@@ -123,7 +123,8 @@ export class LegEvents {
     const rows = await loadLeg(trx, body.legId)
     if (rows === null) return null
     await tellOneWay(trx, rows, body, at)
-    await endLeg(trx, rows, { reason: body.reason, sipCode: body.sipCode, quality: JSON.stringify(body.quality) }, at)
+    const { reason, sipCode, durationMs } = body
+    await endLeg(trx, rows, { reason, sipCode, quality: JSON.stringify(body.quality), durationMs }, at)
     return async () => {
       this.#deps.log.info({ callId: rows.call.id, legId: body.legId, reason: body.reason }, 'call ended')
     }

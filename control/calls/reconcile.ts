@@ -245,7 +245,7 @@ function notBefore({ created, answered_at }: CallRow, at: string): string {
 
 /** A session whose room was never opened leaves no trace. */
 async function closeSession(trx: Trx, session: CallRow, reason: EndedReason | null, at: string): Promise<void> {
-  if (session.status !== 'queued') return endSession(trx, session, reason, at)
+  if (session.status !== 'queued') return endSession(trx, session, { reason, at })
   const scoped = forTenant(trx, tenantOf(session))
   await scoped.delete('calls').where('id', '=', session.id).execute()
   await scoped.update('participants').set({ session_call_id: null }).where('session_call_id', '=', session.id).execute()

@@ -20,7 +20,7 @@ import type { TenantColumns } from '../tenant-columns.ts'
 import { decideCapture, insertCapture } from './call-capture.ts'
 import { insertCallKeys } from './call-keys.ts'
 import { CODECS } from './codecs.ts'
-import { type Decision, type LegRows, onEnded } from './decide.ts'
+import { type Decision, durationOf, type LegEnd, type LegRows, onEnded } from './decide.ts'
 import type { CallRow, CallTarget, CapturePauseRow, MediaStreamRow, ParticipantRow, RecordingRow } from './tables.ts'
 
 /**
@@ -176,12 +176,7 @@ export async function insertParty(
 }
 
 /** Ends a leg's call, and the streams of it that media never heard of. Does nothing when it has ended. */
-export async function endLeg(
-  trx: Trx,
-  rows: LegRows,
-  end: { reason: EndedReason; sipCode: number | null; quality: string | null },
-  at: string,
-): Promise<LegRows> {
+export async function endLeg(trx: Trx, rows: LegRows, end: LegEnd, at: string): Promise<LegRows> {
   const wasAnswered = rows.call.answered_at !== null
   const ended = await applyToLeg(trx, rows, onEnded(rows, end, at), at)
   if (!wasAnswered) await endStreams(trx, rows.call, at)
@@ -189,10 +184,15 @@ export async function endLeg(
 }
 
 /** The end of a conference session. */
-export async function endSession(trx: Trx, session: CallRow, reason: EndedReason | null, at: string): Promise<void> {
+export async function endSession(
+  trx: Trx,
+  session: CallRow,
+  { reason, at, durationMs }: { reason: EndedReason | null; at: string; durationMs?: number | undefined },
+): Promise<void> {
   if (session.ended_at !== null) return
   const tenant = tenantOf(session)
-  const change = { status: 'completed' as const, ended_reason: reason, ended_at: at }
+  const duration_ms = durationOf({ ...session, duration_ms: durationMs ?? null }, at)
+  const change = { status: 'completed' as const, ended_reason: reason, ended_at: at, duration_ms }
   await forTenant(trx, tenant).update('calls').set(change).where('id', '=', session.id).execute()
   const object = toCall({ ...session, ...change }, await legsOfSession(trx, session))
   await appendEvent(trx, tenant, { type: 'conference.ended', at, object, callId: session.id })

@@ -4,6 +4,7 @@ import { newId } from '../ids.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Db, Store } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
+import { Turns } from '../turns.ts'
 import { encryptsRecordings } from './call-capture.ts'
 import { admission, commandFor, joinsMuted, type LegRows, leavingBecause, promptOf, sessionRoom } from './decide.ts'
 import { applyToLeg, loadLeg, tenantOf } from './records.ts'
@@ -12,16 +13,21 @@ import type { CallRow, ConferenceRoomRow, ParticipantRow } from './tables.ts'
 
 type Log = { warn(fields: object, message: string): void }
 
+/** What follows a decision about a room and keeps its next one waiting no more. */
+type Then = () => Promise<unknown>
+
+const NOTHING: Then = async () => {}
+
 /**
- * Sends what a leg's row calls for, one leg after the other: which of two parties opens a session and which one joins it is
- * decided without a race.
+ * Sends what a leg's row calls for. What concerns one leg is done in order. Whom a room takes in is decided one leg after the other,
+ * so that of two parties one opens the session and one joins it; a leg or a room that is slow keeps no other waiting.
  */
 export class Seating {
   readonly #store: Store
   readonly #now: () => string
   readonly #log: Log
-  /** What runs now, and after it what comes next. */
-  #last: Promise<void> = Promise.resolve()
+  /** By leg, and by room. */
+  readonly #turns = new Turns()
 
   constructor(store: Store, now: () => string, log: Log) {
     this.#store = store
@@ -31,13 +37,7 @@ export class Seating {
 
   /** Does the next thing for a leg. Idempotent: what was done already is done by media no second time, or does no harm. */
   drive(legId: string, media: MediaPort): Promise<void> {
-    return this.#inTurn(() => this.#drive(legId, media))
-  }
-
-  #inTurn(run: () => Promise<void>): Promise<void> {
-    const turn = this.#last.then(run)
-    this.#last = turn.catch(() => {})
-    return turn
+    return this.#turns.take(legId, () => this.#drive(legId, media))
   }
 
   async #drive(legId: string, media: MediaPort): Promise<void> {
@@ -45,17 +45,22 @@ export class Seating {
     if (rows === null) return
     const next = commandFor(rows)
     if (next === null) return
-    if (next === 'seat') return this.#seat(rows, media)
+    if (next === 'seat') {
+      const then = await this.#turns.take(rows.call.room_id ?? legId, () => this.#seatNow(legId, media))
+      await then()
+      return
+    }
     const reply = await media.request(next.name, next.body as never)
     if (isFailure(reply)) this.#log.warn({ legId, command: next.name, ...reply }, 'media could not do it')
   }
 
   /** Those who wait for a moderator in this room are looked at again. */
   driveWaiting(roomId: string, media: MediaPort): Promise<void> {
-    return this.#inTurn(() => this.#driveWaiting(roomId, media))
+    const decided = this.#turns.take(roomId, () => this.#decideWaiting(roomId, media))
+    return decided.then(async thens => void (await Promise.all(thens.map(then => then()))))
   }
 
-  async #driveWaiting(roomId: string, media: MediaPort): Promise<void> {
+  async #decideWaiting(roomId: string, media: MediaPort): Promise<Then[]> {
     const waiting = await this.#store.db
       .selectFrom('participants')
       .innerJoin('calls', 'calls.id', 'participants.call_id')
@@ -66,39 +71,41 @@ export class Seating {
       .where('participants.left_at', 'is', null)
       .orderBy('participants.id')
       .execute()
-    for (const { id } of waiting) {
-      const rows = await loadLeg(this.#store.db, id)
-      if (rows !== null) await this.#seat(rows, media)
-    }
+    const thens: Then[] = []
+    for (const { id } of waiting) thens.push(await this.#seatNow(id, media))
+    return thens
   }
 
-  async #seat(rows: LegRows, media: MediaPort): Promise<void> {
+  /** As it is when its room's turn comes. */
+  async #seatNow(legId: string, media: MediaPort): Promise<Then> {
+    const rows = await loadLeg(this.#store.db, legId)
+    const isDue = rows !== null && (rows.participant.step === 'waiting' || commandFor(rows) === 'seat')
+    return isDue ? this.#seat(rows, media) : NOTHING
+  }
+
+  async #seat(rows: LegRows, media: MediaPort): Promise<Then> {
     const { room, participant } = rows
     const session = room === null ? undefined : await ownSession(this.#store.db, room)
     const hasModerator = session !== undefined && (await isModerated(this.#store.db, session))
     const locked = room !== null && session !== undefined && (await isLocked(this.#store.db, session, room))
     const verdict = admission(rows, { isRunning: session !== undefined, hasModerator, isLocked: locked })
     if (room === null || typeof verdict === 'object') {
-      await this.#leave(rows, typeof verdict === 'object' ? verdict.leave : 'room-closed', media)
-      return
+      return this.#leave(rows, typeof verdict === 'object' ? verdict.leave : 'room-closed', media)
     }
-    if (verdict === 'wait') {
-      await this.#wait(rows, media)
-      return
-    }
+    if (verdict === 'wait') return this.#wait(rows, media)
     if (participant.step === 'waiting') await media.request('leg.stop_play', { legId: participant.id })
-    await this.#move(rows, room, session, media)
+    return this.#move(rows, room, session, media)
   }
 
-  async #wait(rows: LegRows, media: MediaPort): Promise<void> {
-    if (rows.participant.step === 'waiting') return
+  async #wait(rows: LegRows, media: MediaPort): Promise<Then> {
+    if (rows.participant.step === 'waiting') return NOTHING
     await this.#change(rows, { step: 'waiting', prompted: 0 })
-    await this.#drive(rows.participant.id, media)
+    return () => this.#drive(rows.participant.id, media)
   }
 
-  async #leave(rows: LegRows, prompt: string, media: MediaPort, reason?: 'capacity'): Promise<void> {
+  async #leave(rows: LegRows, prompt: string, media: MediaPort, reason?: 'capacity'): Promise<Then> {
     await this.#change(rows, leavingBecause({ leave: prompt, reason: reason ?? 'rejected' }))
-    await this.#drive(rows.participant.id, media)
+    return () => this.#drive(rows.participant.id, media)
   }
 
   #change(rows: LegRows, participant: Partial<ParticipantRow>): Promise<LegRows> {
@@ -107,7 +114,7 @@ export class Seating {
   }
 
   /** Into the session that runs, or into a new one when none does or the one we knew has just closed. */
-  async #move(rows: LegRows, room: ConferenceRoomRow, running: CallRow | undefined, media: MediaPort): Promise<void> {
+  async #move(rows: LegRows, room: ConferenceRoomRow, running: CallRow | undefined, media: MediaPort): Promise<Then> {
     const legId = rows.participant.id
     const session = running ?? newSession(rows, room, this.#now())
     await this.#store.transaction(async trx => {
@@ -127,20 +134,18 @@ export class Seating {
       muted,
     })
     if (!isFailure(reply)) {
-      if (muted) await this.#tell(legId, promptOf(room)('muted'), media)
-      else if (running === undefined) await this.#tell(legId, promptOf(room)('first-in-room'), media)
-      return
+      if (muted) return () => this.#tell(legId, promptOf(room)('muted'), media)
+      return running === undefined ? () => this.#tell(legId, promptOf(room)('first-in-room'), media) : NOTHING
     }
-    if (isUndecided(reply)) return
+    if (isUndecided(reply)) return NOTHING
     if (running === undefined) await this.#discard(session)
     // The session is closing, its end is on the way as an event; or the leg is gone, and the next attempt finds that out.
     else if (reply.failure === 'not_found') return this.#move(rows, room, undefined, media)
     await this.#forget(legId)
-    if (reply.failure === 'capacity') await this.#leave(rows, 'room-full', media, 'capacity')
-    else if (reply.failure !== 'not_found') {
-      this.#log.warn({ legId, ...reply }, 'the leg cannot be moved into its room')
-      await media.request('leg.hangup', { legId, reason: 'internal_error' })
-    }
+    if (reply.failure === 'capacity') return this.#leave(rows, 'room-full', media, 'capacity')
+    if (reply.failure === 'not_found') return NOTHING
+    this.#log.warn({ legId, ...reply }, 'the leg cannot be moved into its room')
+    return () => media.request('leg.hangup', { legId, reason: 'internal_error' })
   }
 
   async #tell(legId: string, prompt: PlaySource, media: MediaPort): Promise<void> {

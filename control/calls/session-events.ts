@@ -27,7 +27,7 @@ export async function onRoomOpened(
 
 export async function onRoomClosed(trx: Trx, { body, at }: Of<'room.closed'>): Promise<null> {
   const session = await runningConference(trx, body.roomId)
-  if (session !== undefined) await endSession(trx, session, null, at)
+  if (session !== undefined) await endSession(trx, session, { reason: null, at, durationMs: body.durationMs })
   return null
 }
 

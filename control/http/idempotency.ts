@@ -10,8 +10,29 @@ const WINDOW_MS = 24 * 60 * 60 * 1000
 export const MAX_KEY_LENGTH = 255
 /** How long the attempt of a dead node holds its key. */
 export const ATTEMPT_LEASE_MS = 60_000
-/** No request takes as long. */
-const LONGEST_ATTEMPT_MS = 60 * 60 * 1000
+
+/** Answers that could not be written are tried again so many at once at most; of others a retry waits for the lease to run out. */
+const MAX_UNWRITTEN = 1000
+
+/** What this process has under way, and what it could not write at the end of it. */
+interface Ledger {
+  /** The hashes of their keys, by attempt. */
+  running: Map<string, string>
+  unwritten: { attempt: Attempt; outcome: Outcome }[]
+}
+
+const ledgers = new WeakMap<Store['db'], Ledger>()
+
+const nameOf = ({ tenant, method, path, key }: Attempt): string =>
+  JSON.stringify([tenant.organisationId, tenant.livemode, method, path, key])
+
+function ledgerOf(db: Store['db']): Ledger {
+  const known = ledgers.get(db)
+  if (known !== undefined) return known
+  const ledger: Ledger = { running: new Map(), unwritten: [] }
+  ledgers.set(db, ledger)
+  return ledger
+}
 
 /** One request under an `Idempotency-Key`; keys are scoped to organisation, mode, method and path. */
 export interface Attempt {
@@ -59,7 +80,10 @@ export async function beginAttempt(
   }
   const inserting = store.db.insertInto('idempotency_keys').values({ ...row, status: null, body: null })
   const entered = await inserting.onConflict(conflict => conflict.doNothing()).executeTakeFirst()
-  if (entered.numInsertedOrUpdatedRows === 1n) return 'first'
+  if (entered.numInsertedOrUpdatedRows === 1n) {
+    ledgerOf(store.db).running.set(nameOf(attempt), row.key)
+    return 'first'
+  }
   const rows = forTenant(store.db, tenant).select('idempotency_keys').selectAll()
   const before = await matching(rows, attempt).executeTakeFirst()
   if (before !== undefined && before.fingerprint !== fingerprint) {
@@ -69,7 +93,10 @@ export async function beginAttempt(
   if (!isRunning && before.status !== null && before.body !== null) {
     return { status: before.status, body: unseal(before.body, key) }
   }
-  if (!isRunning && (await takeOver(store, attempt, now))) return 'resumed'
+  if (!isRunning && (await takeOver(store, attempt, now))) {
+    ledgerOf(store.db).running.set(nameOf(attempt), row.key)
+    return 'resumed'
+  }
   return problem('idempotency_key_in_use', 'The first request with this Idempotency-Key is still running.')
 }
 
@@ -95,8 +122,22 @@ export async function keepAnswer(trx: Trx, attempt: Attempt, { status, body }: R
 /** What became of an attempt: its answer; or it is to be tried again as if it had not been; or it broke, nobody knows how far. */
 export type Outcome = Replay | 'forgotten' | 'broken'
 
-/** The answer that is sent is the one that a retry gets. What broke has the answer that was kept with its effect, or none. */
+/**
+ * The answer that is sent is the one that a retry gets. What broke has the answer that was kept with its effect, or none. What cannot
+ * be written now is written later; a retry until then is told that the first request runs, for as long as its lease at most.
+ */
 export async function endAttempt({ db }: Store, attempt: Attempt, outcome: Outcome): Promise<void> {
+  const { running, unwritten } = ledgerOf(db)
+  running.delete(nameOf(attempt))
+  try {
+    await writeOutcome(db, attempt, outcome)
+  } catch (error) {
+    if (unwritten.length < MAX_UNWRITTEN) unwritten.push({ attempt, outcome })
+    throw error
+  }
+}
+
+async function writeOutcome(db: Db, attempt: Attempt, outcome: Outcome): Promise<void> {
   const node = nodeOf(db)
   if (outcome === 'forgotten') {
     const forgotten = matching(forTenant(db, attempt.tenant).delete('idempotency_keys'), attempt)
@@ -111,13 +152,20 @@ export async function endAttempt({ db }: Store, attempt: Attempt, outcome: Outco
 
 const RELEASED = { lease: null, leased_until: null }
 
-/** Keeps the attempts under way in this process from being taken for dead; to be called well within `ATTEMPT_LEASE_MS`. */
+/**
+ * Keeps the attempts under way in this process from being taken for dead, and writes the ends that could not be written; to be called
+ * well within `ATTEMPT_LEASE_MS`.
+ */
 export async function renewAttempts({ db }: Store, now: Date): Promise<void> {
+  const { running, unwritten } = ledgerOf(db)
+  for (const late of unwritten.splice(0))
+    await writeOutcome(db, late.attempt, late.outcome).catch(() => unwritten.push(late))
+  if (running.size === 0) return
   await db
     .updateTable('idempotency_keys')
     .set({ leased_until: leaseFrom(now) })
     .where('lease', '=', nodeOf(db))
-    .where('created', '>', new Date(now.getTime() - LONGEST_ATTEMPT_MS).toISOString())
+    .where('key', 'in', [...running.values()])
     .execute()
 }
 

@@ -293,7 +293,10 @@ async function leaveAttempt(
   const attempt = request.attempt
   if (attempt !== null) {
     request.attempt = null
-    await endAttempt(parts.store, attempt, outcomeOf(request, reply, payload))
+    // Its effect is committed: who asked gets the answer, whatever becomes of our note of it.
+    await endAttempt(parts.store, attempt, outcomeOf(request, reply, payload)).catch((error: unknown) => {
+      parts.log.error({ err: error, requestId: request.id }, 'the answer of a request could not be kept')
+    })
   }
   if (request.method !== 'GET' && request.method !== 'HEAD') await parts.store.durable()
   return payload

@@ -3,6 +3,7 @@ import type { LegSnapshot, MediaEvent, MediaSnapshot, RecordingInfo } from '../.
 import type { Guard } from '../calls/driver.ts'
 import type { FollowUp } from '../calls/event-handler.ts'
 import { tenantOf } from '../calls/records.ts'
+import { afterCommit } from '../databases/after-commit.ts'
 import { nodeOf } from '../databases/node.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { LedRing } from '../queues/deps.ts'
@@ -45,9 +46,6 @@ export interface ProgramsParts extends StageParts {
   drive: () => void
 }
 
-/** How soon, and how often, a taken call is looked for after its transaction. */
-const ADOPTION_MS = 10
-const ADOPTION_TRIES = 100
 /** How often a node looks for calls that others have given a program [ms]. */
 const LOOK_MS = 500
 /** A call is given on from program to program so often at most. */
@@ -93,21 +91,12 @@ export class LivePrograms {
     const leg = await scoped.find('participants', legId)
     const row = await scoped.find('call_programs', callId)
     if (row === undefined || leg?.node_id !== nodeOf(trx)) return
-    await start(trx, row, at)
-    this.#adopt(tenant, callId)
-  }
-
-  /** Begins a taken call once its transaction is committed; one that is not has no row. */
-  #adopt(tenant: Tenant, callId: string, tries = ADOPTION_TRIES): void {
-    const look = async (): Promise<void> => {
-      const row = await forTenant(this.#parts.store.db, tenant).find('call_programs', callId)
+    const running = await start(trx, row, at)
+    // Without a connection to media the next one begins it, from its row.
+    afterCommit(trx, () => {
       const media = this.#media
-      if (row?.status === 'running' && media !== null) await this.#beginTaken(row, media)
-      else if (tries > 0) this.#adopt(tenant, callId, tries - 1)
-    }
-    this.#parts.later(() => {
-      look().catch(error => this.#parts.log.error({ err: error, callId }, 'a call could not be taken'))
-    }, ADOPTION_MS)
+      if (running !== null && media !== null) void this.#beginTaken(running, media)
+    })
   }
 
   /** Applies an event to the program that it concerns, beside what the driver makes of it. */
@@ -256,9 +245,10 @@ export class LivePrograms {
         await media.request('leg.hangup', { legId: row.leg_id, reason: 'internal_error' })
       }
     }
-    this.#runs
-      .begin(row.id, open, lead)
-      .catch(error => log.error({ err: error, callId: row.id }, 'a call could not be led'))
+    this.#runs.begin(row.id, open, lead).catch(error => {
+      log.error({ err: error, callId: row.id }, 'a call could not be led')
+      return media.request('leg.hangup', { legId: row.leg_id, reason: 'internal_error' })
+    })
   }
 
   async #lead(stage: Stage): Promise<void> {

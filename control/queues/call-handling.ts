@@ -1,4 +1,5 @@
 import { outsideProblem } from '../calls/dial.ts'
+import { roomProblem } from '../calls/room-door.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
 import type { MediaPort } from '../media-events.ts'
@@ -85,6 +86,11 @@ export async function transferBlind(
 /** Whom nobody can be given to. */
 async function targetProblem(handling: Handling, target: Target): Promise<Problem | null> {
   if (target.type === 'user') return unreachable(handling, target.id)
+  if (target.type === 'room') {
+    const room = await forTenant(handling.trx, handling.tenant).find('conference_rooms', target.id)
+    const now = new Date(handling.at)
+    return room === undefined ? null : roomProblem(handling.trx, room, { now, isInvited: false })
+  }
   return target.type === 'number' ? outsideProblem(handling.trx, handling.tenant, target.to) : null
 }
 

@@ -1,4 +1,5 @@
 import type { EndedReason } from '../../media/protocol.ts'
+import type { LegEnd } from '../calls/decide.ts'
 import { tenantOf } from '../calls/records.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
 import type { Trx } from '../store.ts'
@@ -9,13 +10,6 @@ import { finishRing, hangUpLeg, legsOfRing, setLeg } from './rings.ts'
 import type { RingRow } from './tables.ts'
 
 /** What happens to those who are rung: the first to answer is it, the others ring no more. */
-
-/** How a leg has ended. `quality`: JSON. */
-export interface LegEnd {
-  reason: EndedReason
-  sipCode: number | null
-  quality: string | null
-}
 
 export async function ringAnswered(deps: CallCentreDeps, trx: Trx, leg: ParticipantRow, at: string): Promise<void> {
   const tenant = tenantOf(leg)

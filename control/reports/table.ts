@@ -1,3 +1,4 @@
+import { durationOf } from '../calls/decide.ts'
 import type { CallRow } from '../calls/tables.ts'
 import type { ReportRow } from '../content/tables.ts'
 import type { Db } from '../store.ts'
@@ -53,7 +54,7 @@ const cellsOf = (call: CallRow): string[] => [
   call.to_address,
   call.status,
   call.ended_reason ?? '',
-  call.answered_at === null || call.ended_at === null ? '' : seconds(call.answered_at, call.ended_at),
+  call.answered_at === null || call.ended_at === null ? '' : String(Math.round(durationOf(call, call.ended_at) / 1000)),
 ]
 
 /** One row for each queue there was before the period's end: the calls that wait in it now and joined in the period. */
@@ -86,5 +87,3 @@ async function* queueRows(db: Db, tenant: Tenant, { from, to }: Period): AsyncGe
     last = ids.at(-1)!
   }
 }
-
-const seconds = (from: string, to: string): string => String(Math.round((Date.parse(to) - Date.parse(from)) / 1000))

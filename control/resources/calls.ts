@@ -3,6 +3,7 @@ import { type EndedReason, isFailure, isUndecided, type Quality } from '../../me
 import { searchCalls } from '../calls/call-search.ts'
 import { type DialDeps, type DialedTarget, mediaUnavailable, placeCall } from '../calls/dial.ts'
 import { callsOf, legsOfSession, tenantOf } from '../calls/records.ts'
+import { roomProblem } from '../calls/room-door.ts'
 import type { RunningCall, RunningCalls } from '../calls/running-calls.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
 import { callerFault } from '../flows/caller-fault.ts'
@@ -189,7 +190,7 @@ export function callRoutes(deps: CallDeps): Route[] {
 }
 
 async function createCall(deps: CallDeps, context: Context, body: Static<typeof createBody>): Promise<Call | Problem> {
-  const target = await targetOf(deps.store.db, context, body)
+  const target = await targetOf(deps, context, body)
   if (isProblem(target)) return target
   const refused = await deps.streamsProblem(body.streams, 'call')
   if (refused !== null) return refused
@@ -213,9 +214,9 @@ async function createCall(deps: CallDeps, context: Context, body: Static<typeof 
   return 'problem' in placed ? placed : toCall(placed.call, [placed.participant])
 }
 
-/** The one object that the call is led to, or null; 404 and 409 for what cannot take it. */
+/** The one object that the call is led to, or null; 400 for one that is not there, 409 for one that cannot take it now. */
 async function targetOf(
-  db: Db,
+  { store: { db }, now }: CallDeps,
   context: Context,
   body: Partial<Record<keyof typeof TARGETS, string>>,
 ): Promise<DialedTarget | Problem | null> {
@@ -229,11 +230,11 @@ async function targetOf(
   const id = body[param] ?? ''
   const scoped = forTenant(db, context)
   if ((await scoped.find(table, id)) === undefined) {
-    return { ...missing(type === 'room' ? 'conference_room' : type, id), param }
+    return problem('parameter_invalid', `No such ${type === 'room' ? 'conference room' : type}: ${id}`, { param })
   }
-  if (type === 'room' && (await scoped.find('conference_rooms', id))?.active === 0) {
-    return conflict('room_inactive', 'The conference room is switched off.')
-  }
+  const room = type === 'room' ? await scoped.find('conference_rooms', id) : undefined
+  const shut = room === undefined ? null : await roomProblem(db, room, { now: now(), isInvited: false })
+  if (shut !== null) return shut
   if (type === 'flow') {
     const flow = await scoped.find('flows', id)
     if (flow?.status === 'archived') return conflict('archived', 'The flow is archived.')

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox'
 import { type Failure, isFailure, isUndecided, type LegSnapshot } from '../../media/protocol.ts'
 import { type DialDeps, mediaUnavailable, placeCall } from '../calls/dial.ts'
 import { callsOf } from '../calls/records.ts'
+import { roomProblem } from '../calls/room-door.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem } from '../http/errors.ts'
@@ -86,7 +87,8 @@ export function roomParticipantRoutes(deps: RoomParticipantDeps): Route[] {
       handler: async (context, { params, body }) => {
         const room = await findRoom(store.db, context, params.id)
         if (room === undefined) return missing('conference_room', params.id)
-        if (room.active === 0) return conflict('room_inactive', 'The conference room is switched off.')
+        const shut = await roomProblem(store.db, room, { now: deps.now(), isInvited: true })
+        if (shut !== null) return shut
         const asked = {
           to: body.to,
           from: body.from,
@@ -96,6 +98,7 @@ export function roomParticipantRoutes(deps: RoomParticipantDeps): Route[] {
           metadata: body.metadata ?? {},
           role: body.role ?? 'member',
           muted: body.muted ?? false,
+          isInvited: true,
         }
         const placed = await placeCall(deps, context, asked, (trx, { call, participant }) =>
           context.keep(trx, toParticipant(participant, call)),

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { Quality } from '../../media/protocol.ts'
+import { durationOf } from '../calls/decide.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
 import { metadata, nullable, timestamp } from '../http/schema.ts'
 
@@ -100,5 +101,5 @@ export function toCall(row: CallRow, legs: readonly ParticipantRow[], live?: Rea
 
 function durationMs(row: CallRow): number | null {
   if (row.ended_at === null) return null
-  return row.answered_at === null ? 0 : Math.max(0, Date.parse(row.ended_at) - Date.parse(row.answered_at))
+  return durationOf(row, row.ended_at)
 }

@@ -31,7 +31,7 @@ export function toSession(row: CallRow, participants: number, notes: SessionNote
     object: 'conference_session',
     livemode: row.livemode === 1,
     started_at: startedAt,
-    duration_ms: Math.max(0, end - Date.parse(startedAt)),
+    duration_ms: row.duration_ms ?? Math.max(0, end - Date.parse(startedAt)),
     participants,
     status: row.ended_at === null ? 'in_progress' : 'ended',
     notes,

@@ -48,7 +48,14 @@ export interface Events {
    */
   'leg.speech_started': { legId: string; listenId: string; bargedIn: boolean }
   'leg.utterance': { legId: string; listenId: string; utterance: Utterance }
-  'leg.ended': { legId: string; reason: EndedReason; sipCode: number | null; quality: Quality }
+  /** `durationMs`: since its answer, by a clock that nobody sets; absent: it was never answered. */
+  'leg.ended': {
+    legId: string
+    reason: EndedReason
+    sipCode: number | null
+    quality: Quality
+    durationMs?: number
+  }
   /** The first frame of it is on its way: the first sound of a turn. */
   'play.started': { legId: string; playId: string }
   /** `interrupted`: by a key, a voice or another play. `heardMs`: how much of it was sent. */
@@ -59,7 +66,8 @@ export interface Events {
     heardMs: number
   }
   'room.opened': { roomId: string }
-  'room.closed': { roomId: string }
+  /** `durationMs`: since it was opened, by a clock that nobody sets. */
+  'room.closed': { roomId: string; durationMs?: number }
   /** A pause began or ended, by a command or by its own deadline. */
   'capture.changed': { target: Target; state: CaptureState; by: 'command' | 'deadline' | 'ended' }
   'stream.changed': StreamSnapshot

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
+import { afterCommit } from '../../control/databases/after-commit.ts'
 import { openStore, type Store } from '../../control/store.ts'
 import { suite } from '../harness.ts'
 import { makeDatabase, openTestStore, testEngine } from './database.ts'
@@ -55,6 +56,31 @@ test('of those who look at once and find nothing one adds the row, and the other
   const outcomes = await Promise.all(Array.from({ length: 10 }, (_, i) => addOnce(stores[i % 2]!)))
   assert.is(outcomes.filter(outcome => outcome === 'added').length, 1)
   await close()
+})
+
+test('what is to follow a transaction follows its commit, in order and once; a transaction that throws is followed by nothing', async () => {
+  const store = await openTestStore()
+  const told: string[] = []
+  let tries = 0
+  const rows = () => store.db.selectFrom('settings').select('name').execute()
+  await store.transaction(async trx => {
+    tries++
+    afterCommit(trx, () => void told.push('first'))
+    afterCommit(trx, () => void rows().then(found => told.push(`sees ${found.length}`)))
+    await trx.insertInto('settings').values({ name: 'followed', value: '' }).execute()
+    assert.equal(told, [], 'not before the commit')
+    if (tries === 1) throw Object.assign(new Error('in the way'), { code: 'SQLITE_BUSY' })
+  })
+  while (told.length < 2) await new Promise(resolve => setImmediate(resolve))
+  assert.equal(told, ['first', 'sees 1'])
+  const failing = store.transaction(async trx => {
+    afterCommit(trx, () => void told.push('never'))
+    throw new Error('no')
+  })
+  await failing.catch(() => {})
+  assert.is(told.length, 2)
+  assert.throws(() => afterCommit(store.db, () => {}), /outside a transaction/)
+  await store.close()
 })
 
 test('what throws in a transaction leaves nothing behind, and is thrown once', async () => {

@@ -138,6 +138,7 @@ export class BareMedia {
       sipTls: null,
       allowedNetworks: [],
       trustedProxies: [],
+      publicUrl: 'http://127.0.0.1:8080',
       publicIp: null,
       rtpPorts: { first: 30_000, last: 31_999 },
       engineThreads: 1,

@@ -10,13 +10,15 @@ const test = suite('media/browser-server')
 async function serverWith(
   connecting: (server: BrowserServer, browserId: string) => void,
   maxConnections?: number,
+  hasRoom = true,
 ): Promise<BrowserServer> {
   const server: BrowserServer = new BrowserServer({
     host: '127.0.0.1',
     port: 0,
     trustedProxies: ['127.0.0.0/8'],
+    publicUrl: 'https://tandem.test',
     now: () => performance.now(),
-    hasRoom: () => true,
+    hasRoom: () => hasRoom,
     connecting: ({ browserId }) => connecting(server, browserId),
     ...(maxConnections === undefined ? {} : { maxConnections }),
   })
@@ -40,6 +42,20 @@ async function statusOf(socket: Socket): Promise<string> {
   const [bytes] = (await once(socket, 'data')) as [Buffer]
   return bytes.toString('latin1').split(' ')[1]!
 }
+
+test('a page for which there is no call capacity is refused with 429, and with the address of what that means', async () => {
+  const server = await serverWith(() => {}, undefined, false)
+  const page = await knock(server, '/v1/web_calls?client_token=t', KEY)
+  const [bytes] = (await once(page, 'data')) as [Buffer]
+  const [head = '', body = ''] = bytes.toString('latin1').split('\r\n\r\n')
+  assert.match(head, /^HTTP\/1\.1 429 /)
+  assert.match(head, /Retry-After: 5/)
+  const { error } = JSON.parse(body)
+  assert.equal([error.type, error.code], ['rate_limit_error', 'capacity_exhausted'])
+  assert.is(error.doc_url, 'https://tandem.test/docs/errors#capacity_exhausted')
+  page.destroy()
+  server.close()
+})
 
 test('what is no WebSocket is not admitted, though its token is right: nothing would ever end its leg', async () => {
   const seen: { opened: number; admitted: boolean[] } = { opened: 0, admitted: [] }

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { QUALITY } from '../../fakes/media.ts'
 import { suite } from '../../harness.ts'
 import { makeCallsWorld } from '../calls-world.ts'
 
@@ -22,6 +23,81 @@ test('a locked session lets only moderators and those in who are dialled from wi
   assert.is((await lock(false)).body.live.locked, false)
   media.dialIn('part_3', '1001')
   await media.command('leg.move', 'part_3')
+  await world.close()
+})
+
+test('nobody is rung for a room that is locked, or outside its join window', async () => {
+  const world = await makeCallsWorld()
+  const { media, control, openRoom } = world
+  media.dialIn('part_1', '1001')
+  await media.command('leg.move', 'part_1')
+  media.dialIn('part_2', '1002')
+  await media.command('leg.play', 'part_2')
+  await media.committed()
+  const callId = media.sent('leg.answer')[1]!.room.roomId
+  const reasonOf = async (line: string, body: object): Promise<unknown> => {
+    const { status, body: answer } = await control.ask(line, body)
+    return [status, answer.error?.details?.reason]
+  }
+  const calls = ['POST /v1/calls', { to: 'sip:bob@192.0.2.1', room_id: openRoom }] as const
+  const invites = [`POST /v1/conference_rooms/${openRoom}/participants`, { to: 'sip:bob@192.0.2.1' }] as const
+  const transfers = [`POST /v1/calls/${callId}/transfer`, { room_id: openRoom }] as const
+  await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { locked: true })
+  assert.equal(await reasonOf(...calls), [409, 'room_locked'])
+  assert.equal(await reasonOf(...transfers), [409, 'room_locked'])
+  await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, {
+    locked: false,
+    schedule: { start_at: '2027-01-01T10:00:00.000Z', end_at: null, recurrence: 'none', timezone: 'UTC' },
+  })
+  for (const [line, body] of [calls, invites, transfers]) {
+    assert.equal(await reasonOf(line, body), [409, 'room_closed'])
+  }
+  assert.equal(media.sent('leg.dial'), [])
+  await world.close()
+})
+
+test('who was called into a room that was locked meanwhile is not let in', async () => {
+  const world = await makeCallsWorld()
+  const { media, control, openRoom } = world
+  media.dialIn('part_1', '1001')
+  await media.command('leg.move', 'part_1')
+  await media.committed()
+  await control.ask('POST /v1/calls', { to: 'sip:bob@192.0.2.1', room_id: openRoom })
+  const { legId } = await media.command('leg.dial')
+  await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { locked: true })
+  media.pickUp(legId)
+  assert.equal((await media.command('leg.play', legId)).sources[0], { kind: 'prompt', name: 'room-locked' })
+  await world.close()
+})
+
+test('a leg whose commands are slow keeps nobody else out of another room', async () => {
+  const world = await makeCallsWorld()
+  const { media } = world
+  media.overrides.set('leg.collect', () => 'silence')
+  media.dialIn('part_1', '1000')
+  await media.command('leg.collect', 'part_1')
+  media.dialIn('part_2', '1001')
+  await media.command('leg.move', 'part_2')
+  assert.is(world.control.client.counters.deadlines, 0, 'the first still waits')
+  await world.close()
+})
+
+test('a call and a session last as long as media has measured, whatever the clock on the wall is set to meanwhile', async () => {
+  const world = await makeCallsWorld()
+  const { media, control } = world
+  media.dialIn('part_1', '1001')
+  const { room } = await media.command('leg.move', 'part_1')
+  await media.committed()
+  const own = media.sent('leg.answer')[0]!.room.roomId
+  const anHourBefore = '2026-11-21T09:00:06.000Z'
+  media.legs.delete('part_1')
+  const { quality } = { quality: QUALITY }
+  media.emit('room.closed', { roomId: room.roomId, durationMs: 5000 }, anHourBefore)
+  const end = { legId: 'part_1', reason: 'caller_hangup' as const, sipCode: null, quality, durationMs: 6000 }
+  media.emit('leg.ended', end, anHourBefore)
+  await media.committed()
+  const durationOf = async (id: string): Promise<number> => (await control.ask(`GET /v1/calls/${id}`)).body.duration_ms
+  assert.equal([await durationOf(own), await durationOf(room.roomId)], [6000, 5000])
   await world.close()
 })
 

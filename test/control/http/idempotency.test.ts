@@ -288,6 +288,38 @@ test('a request that takes longer than a lease keeps its key while its process l
   assert.is((await first).status, 201)
 })
 
+test('a key whose answer could not be written is not blocked: who asked has the answer, and a retry gets it once it can be', async () => {
+  const { db } = world.store
+  const update = db.updateTable
+  const whole = { outcome: 'commit' }
+  const fail = (isBroken: boolean): void => {
+    db.updateTable = isBroken
+      ? (((table: string) => {
+          if (table === 'idempotency_keys') throw new Error('the disk is full')
+          return (update as (name: string) => unknown).call(db, table)
+        }) as unknown as typeof update)
+      : update
+  }
+  const before = acted
+  fail(true)
+  const [kept, lost] = [fresh(), fresh()]
+  const first = await post(kept)
+  assert.is(first.status, 201)
+  fail(false)
+  assert.is((await post(kept)).body.error.code, 'idempotency_key_in_use')
+  await renewAttempts(world.store, world.clock.now())
+  assert.equal((await post(kept)).body, first.body)
+  assert.is(acted, before + 1)
+  // Where that fails too, its lease runs out.
+  fail(true)
+  await post(lost)
+  await renewAttempts(world.store, world.clock.now())
+  fail(false)
+  world.clock.advance(ATTEMPT_LEASE_MS)
+  assert.is((await post(lost, whole)).body.error?.code, 'idempotency_key_reused')
+  assert.is((await post(lost)).status, 201)
+})
+
 test('equal parameters give equal text, whatever the order of their names', () => {
   assert.is(canonicalJson({ b: [{ d: 1, c: null }], a: 'x' }), canonicalJson({ a: 'x', b: [{ c: null, d: 1 }] }))
   assert.is.not(canonicalJson({ a: [1, 2] }), canonicalJson({ a: [2, 1] }))

@@ -1,0 +1,18 @@
+/** Does things of one key one after the other, and those of different keys at once. */
+export class Turns {
+  /** The last of each key. */
+  readonly #last = new Map<string, Promise<unknown>>()
+
+  /** Resolves, or rejects, as `run` does when its turn has come. */
+  take<T>(key: string, run: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key)
+    const turn = before === undefined ? run() : before.then(run)
+    const done: Promise<unknown> = turn
+      .catch(() => {})
+      .finally(() => {
+        if (this.#last.get(key) === done) this.#last.delete(key)
+      })
+    this.#last.set(key, done)
+    return turn
+  }
+}
