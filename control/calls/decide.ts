@@ -10,6 +10,7 @@ import type {
 } from '../../media/protocol.ts'
 import type { EventType } from '../events/catalog.ts'
 import { type CallCapture, callCaptureOf, roomCapture } from './call-capture.ts'
+import { durationOf } from './duration.ts'
 import { isJoinable } from './join-window.ts'
 import { scheduleOf, settingsOf } from './settings.ts'
 import type { CallRow, CallStatus, ConferenceRoomRow, ParticipantRow } from './tables.ts'
@@ -163,10 +164,6 @@ export function onEnded(rows: LegRows, end: LegEnd, at: string): Decision {
     events: wasSeated ? ['conference.participant.left', 'call.ended'] : ['call.ended'],
   }
 }
-
-/** As measured. What nobody measured, since media died for example, by the times of day, which an operator may have set back. */
-export const durationOf = (call: Pick<CallRow, 'answered_at' | 'duration_ms'>, at: string): number =>
-  call.answered_at === null ? 0 : (call.duration_ms ?? Math.max(0, Date.parse(at) - Date.parse(call.answered_at)))
 
 function finalStatus(call: CallRow, reason: EndedReason): CallStatus {
   if (call.answered_at !== null) return 'completed'

@@ -20,7 +20,8 @@ import type { TenantColumns } from '../tenant-columns.ts'
 import { decideCapture, insertCapture } from './call-capture.ts'
 import { insertCallKeys } from './call-keys.ts'
 import { CODECS } from './codecs.ts'
-import { type Decision, durationOf, type LegEnd, type LegRows, onEnded } from './decide.ts'
+import { type Decision, type LegEnd, type LegRows, onEnded } from './decide.ts'
+import { durationOf } from './duration.ts'
 import type { CallRow, CallTarget, CapturePauseRow, MediaStreamRow, ParticipantRow, RecordingRow } from './tables.ts'
 
 /**

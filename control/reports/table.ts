@@ -1,4 +1,4 @@
-import { durationOf } from '../calls/decide.ts'
+import { durationOf } from '../calls/duration.ts'
 import type { CallRow } from '../calls/tables.ts'
 import type { ReportRow } from '../content/tables.ts'
 import type { Db } from '../store.ts'
