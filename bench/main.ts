@@ -5,6 +5,7 @@ import { benchApi } from './api/run.ts'
 import { benchBusy } from './busy/run.ts'
 import { benchHearing } from './hearing/run.ts'
 import { formatHearing } from './hearing/table.ts'
+import { benchVoices, formatVoices } from './hearing/voices.ts'
 import { describeKills, runKills } from './kills/run.ts'
 import { thisCommit, thisMachine } from './machine.ts'
 import { type BenchOptions, HELP, readOptions } from './options.ts'
@@ -56,8 +57,10 @@ async function benchTalk(options: BenchOptions): Promise<object> {
 async function benchEar(options: BenchOptions): Promise<object> {
   const startedAt = new Date().toISOString()
   const reports = [await benchHearing('build', options.hearing, say), await benchHearing('held', options.hearing, say)]
-  show(options, startedAt, [machineLine(thisCommit(), thisMachine()), '', ...formatHearing(reports)].join('\n'))
-  return reports
+  const voices = await benchVoices(say)
+  const lines = [machineLine(thisCommit(), thisMachine()), '', ...formatHearing(reports), '', ...formatVoices(voices)]
+  show(options, startedAt, lines.join('\n'))
+  return { reports, voices }
 }
 
 /** `--answers`: what an assistant without a model knows to answer. */

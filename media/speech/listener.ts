@@ -6,10 +6,10 @@ import { EchoGuard } from './echo-guard.ts'
 import { Endpointer, type EndpointRules } from './endpointer.ts'
 
 /**
- * Kept of what was before the first voice, and behind the last: soft consonants are no voice to the detector. No more, since
- * silence around a short word makes recognisers miss it [frames].
+ * Kept of what was before the first voice, and behind the last: soft consonants are no voice to the detector. With less the recogniser
+ * loses first and last words of soft voices, with more than that it wins nothing (`npm run bench -- --hearing`) [frames].
  */
-const MARGIN_FRAMES = 6
+const MARGIN_FRAMES = 10
 const MARGIN_SAMPLES = MARGIN_FRAMES * LEG_SAMPLES
 /** Silence of this length may be the end. By then the margin is full, so that what was said is as it will be at the end [ms]. */
 const PAUSE_MS = 200
