@@ -1,15 +1,17 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { Prompts } from '../../media/prompts.ts'
 import { Moonshine } from '../../media/speech/moonshine.ts'
-import { hear, overTheLine } from './chain.ts'
+import { type Heard, hear, overTheLine } from './chain.ts'
 import { CallMaker, CONDITIONS, type Condition, EMPTY_CONDITIONS, type LabelledCall } from './labelled-calls.ts'
 import { compare, wordsOf } from './score.ts'
 import type { Half } from './sentences.ts'
 
 /** Around what is cut out by hand [samples]. */
 const BY_HAND_MARGIN = 1600
+const SAMPLES_PER_MS = NARROWBAND_HZ / 1000
 
 /** What became of the calls of one condition. */
 export interface ConditionResult {
@@ -26,6 +28,19 @@ export interface ConditionResult {
   lostAtEnd: number
   /** Calls of which nothing was heard. */
   unheard: number
+  /** What of the voice itself is in no utterance, in the worst call: at its beginning, at its end [ms]. */
+  cutAtBeginMs: number
+  cutAtEndMs: number
+}
+
+/** What of the voice of a call is in no utterance; of one that was not heard at all, nothing is told [ms]. */
+export function cutOf(call: LabelledCall, { utterances }: Heard): { beginMs: number; endMs: number } {
+  const over = utterances.filter(({ from, to }) => from < call.to && to > call.from)
+  if (over.length === 0) return { beginMs: 0, endMs: 0 }
+  return {
+    beginMs: Math.max(0, (over[0]!.from - call.from) / SAMPLES_PER_MS),
+    endMs: Math.max(0, (call.to - over.at(-1)!.to) / SAMPLES_PER_MS),
+  }
 }
 
 /** Nobody speaks. */
@@ -86,6 +101,8 @@ async function heardOf(condition: Condition, count: number, maker: CallMaker, to
     lostAtBegin: 0,
     lostAtEnd: 0,
     unheard: 0,
+    cutAtBeginMs: 0,
+    cutAtEndMs: 0,
   }
   for (let number = 0; number < count; number++) {
     const call = await maker.make(condition, number)
@@ -99,6 +116,9 @@ async function heardOf(condition: Condition, count: number, maker: CallMaker, to
     result.lostAtBegin += Math.max(0, byChain.missingAtBegin - byHand.missingAtBegin)
     result.lostAtEnd += Math.max(0, byChain.missingAtEnd - byHand.missingAtEnd)
     if (heard.text === '') result.unheard++
+    const { beginMs, endMs } = cutOf(call, heard)
+    result.cutAtBeginMs = Math.max(result.cutAtBeginMs, beginMs)
+    result.cutAtEndMs = Math.max(result.cutAtEndMs, endMs)
   }
   return result
 }

@@ -8,7 +8,15 @@ export function formatHearing(reports: readonly HearingReport[]): string[] {
     ...table([
       [
         '',
-        ...reports.flatMap(({ half }) => [`${half}: words`, 'wrong', 'by hand', 'lost at begin', 'at end', 'unheard']),
+        ...reports.flatMap(({ half }) => [
+          `${half}: words`,
+          'wrong',
+          'by hand',
+          'lost at begin',
+          'at end',
+          'unheard',
+          'cut',
+        ]),
       ],
       ...reports[0]!.conditions.map(({ name }, i) => [
         name,
@@ -16,10 +24,11 @@ export function formatHearing(reports: readonly HearingReport[]): string[] {
       ]),
     ]),
     'wrong: word errors of the whole chain; by hand: of the same recogniser, given what was said cut out by its label; lost: words that',
-    'are missing before the first and behind the last that was heard right, beyond those missing by hand; unheard: calls without a word.',
+    'are missing before the first and behind the last that was heard right, beyond those missing by hand; unheard: calls without a word;',
+    'cut: what of the voice itself never came to the recogniser, at the beginning and at the end of the worst call [ms].',
     ...reports.map(
       ({ half, conditions }) =>
-        `${half}: in quiet ${quietLoss(conditions)} of all words were lost at beginnings and ends.`,
+        `${half}: in quiet ${quietLoss(conditions)} of all words were lost at beginnings and ends, ${quietCut(conditions)} ms of voice were cut.`,
     ),
     '',
     'nobody speaks, an announcement of 6 s is played at once, half a minute',
@@ -33,13 +42,23 @@ export function formatHearing(reports: readonly HearingReport[]): string[] {
 
 const percent = (part: number, whole: number): string => `${((100 * part) / Math.max(1, whole)).toFixed(1)} %`
 
-const cellsOf = ({ words, errors, errorsByHand, lostAtBegin, lostAtEnd, unheard }: ConditionResult): string[] => [
+const cellsOf = ({
+  words,
+  errors,
+  errorsByHand,
+  lostAtBegin,
+  lostAtEnd,
+  unheard,
+  cutAtBeginMs,
+  cutAtEndMs,
+}: ConditionResult): string[] => [
   String(words),
   percent(errors, words),
   percent(errorsByHand, words),
   String(lostAtBegin),
   String(lostAtEnd),
   String(unheard),
+  `${cutAtBeginMs}+${cutAtEndMs}`,
 ]
 
 const emptyCells = ({ declared, heardShare, tookShare, words }: EmptyResult): string[] => [
@@ -57,3 +76,10 @@ function quietLoss(conditions: readonly ConditionResult[]): string {
     quiet.reduce((sum, { words }) => sum + words, 0),
   )
 }
+
+const quietCut = (conditions: readonly ConditionResult[]): number =>
+  Math.max(
+    ...conditions
+      .filter(({ isQuiet }) => isQuiet)
+      .flatMap(({ cutAtBeginMs, cutAtEndMs }) => [cutAtBeginMs, cutAtEndMs]),
+  )
