@@ -17,6 +17,8 @@ export interface BrowserSessionTable extends TenantColumns {
   user_id: string
   /** Whose media process holds its WebSocket. */
   node: string
+  /** The website that its token was bound to; null: none. */
+  origin: string | null
   connected_at: string
 }
 

@@ -107,6 +107,7 @@ export class BrowserAdmission {
       id: page.browserId,
       user_id: token.agent_user_id ?? '',
       node: nodeOf(trx),
+      origin: token.origin,
       connected_at: at,
     }
     await forTenant(trx, tenant).insert('browser_sessions', row)

@@ -31,6 +31,7 @@ const ASSETS: Record<string, string> = {
   'guest.js': 'text/javascript; charset=utf-8',
   'web-call.js': 'text/javascript; charset=utf-8',
   'softphone.js': 'text/javascript; charset=utf-8',
+  'kept-tokens.js': 'text/javascript; charset=utf-8',
 }
 
 const guestBody = Type.Object(

@@ -2,6 +2,7 @@ import type { Events } from '../../media/protocol.ts'
 import { type PlacingDeps, placeMembersCall } from '../agents/placed-calls.ts'
 import type { BrowserSessionRow } from '../agents/tables.ts'
 import { tenantOf } from '../calls/records.ts'
+import { clientTokenKey, insertClientToken, signClientToken } from '../contact-centre/client-token.ts'
 import type { AgentWish } from '../contact-centre/tables.ts'
 import { conflict, isProblem, type Problem, problem } from '../http/errors.ts'
 import { newId } from '../ids.ts'
@@ -12,12 +13,16 @@ import { type Handling, hold, type PartyTarget, transferBlind } from '../queues/
 import { isCaller } from '../queues/rings.ts'
 import type { Side } from '../queues/sides.ts'
 import { forTenant } from '../tenancy.ts'
+import type { Vault } from '../vault.ts'
 
 export interface SoftphoneDeps extends PlacingDeps {
+  vault: Vault
   log: { warn(fields: object, message: string): void }
   centre: Pick<CallCentre, 'handle' | 'run'>
 }
 
+/** How long a softphone may be gone and come back by itself [s]. */
+const RENEWED_S = 3600
 const WISHES: readonly unknown[] = ['available', 'away', 'offline'] satisfies AgentWish[]
 const E164 = /^\+[1-9][0-9]{1,14}$/
 const EXTENSION = /^[0-9]{2,8}$/
@@ -28,6 +33,7 @@ const DIALLED = /^\+?[A-Za-z0-9._-]{1,64}$/
 type Said =
   | { type: 'status'; status: string }
   | { type: 'hold'; held: boolean }
+  | { type: 'token'; token: string }
   | { type: 'done' | 'refused'; message: string }
 
 /** What an agent wants from the softphone, beyond accepting and hanging up: status, hold, transfer. */
@@ -57,6 +63,8 @@ export class Softphones {
     switch (body.type) {
       case 'status':
         return this.#status(session, body.status, media)
+      case 'renew':
+        return this.#renew(session)
       case 'hold':
       case 'unhold': {
         const held = body.type === 'hold'
@@ -74,6 +82,15 @@ export class Softphones {
       default:
         return problem('parameter_invalid', 'The softphone has no such message.', { param: 'type' })
     }
+  }
+
+  /** A token that opens this softphone once more: after a reload, or when the network was gone. */
+  async #renew({ user_id: agent_user_id, origin, ...session }: BrowserSessionRow): Promise<Said> {
+    const { store, vault, now } = this.#deps
+    const key = await clientTokenKey(store, vault)
+    const fields = { assistant_id: null, agent_user_id, origin, metadata: '{}', ttlS: RENEWED_S }
+    const row = await store.transaction(trx => insertClientToken(trx, tenantOf(session), fields, now()))
+    return { type: 'token', token: await signClientToken(row, key) }
   }
 
   /** Sets it, when one is given that can be set; answers what it is. */

@@ -103,6 +103,46 @@ softphoneTest(
   },
 )
 
+softphoneTest('a softphone survives a reload and a lost network: its agent stays available, and it rings', async () => {
+  const { userId, token } = await newAgent()
+  const { page } = await chromium!.open(`${product.baseUrl}/softphone#client_token=${token}`, async page => {
+    await page.addInitScript(`globalThis.opened = []
+      globalThis.WebSocket = class extends WebSocket {
+        constructor(...to) { super(...to); opened.push(this) }
+      }`)
+  })
+  const statusOf = async (): Promise<string> => (await product.ok('GET', `/agents/${userId}/status`)).status
+  const isAvailable = () =>
+    product.until('the agent is available', async () => ((await statusOf()) === 'available' ? true : null))
+  await page.click('#start')
+  await page.waitForSelector('#idle:not([hidden])')
+  await page.selectOption('#status', 'available')
+  await isAvailable()
+  const kept = () => page.evaluate('sessionStorage.getItem("tandem-softphone-tokens")')
+  await product.until('it has a token for the next time', async () => ((await kept()) === null ? null : true))
+  await page.reload()
+  // Without a click.
+  await page.waitForSelector('#idle:not([hidden])')
+  await product.until('the page shows what was set', async () =>
+    (await page.inputValue('#status')) === 'available' ? true : null,
+  )
+  await page.evaluate('opened.at(-1).close()')
+  await product.until('it has connected again', async () =>
+    (await page.evaluate('opened.length')) === 2 ? true : null,
+  )
+  await product.until('the page shows it again', async () =>
+    (await page.inputValue('#status')) === 'available' ? true : null,
+  )
+  const types = (await product.all('/events?type=agent.status.changed')).filter(
+    ({ data }) => data.object.user_id === userId,
+  )
+  assert.is(types.length, 1, 'set once, and never changed by what happened to the page')
+  const { phone } = await callFor(userId)
+  await page.waitForSelector('#ringing:not([hidden])')
+  await phone.close()
+  await page.close()
+})
+
 softphoneTest('the softphone dials a colleague by the extension, and hangs up', async () => {
   const callee = await newAgent()
   await product.ok('PATCH', `/users/${callee.userId}`, { extension: '310' })

@@ -40,7 +40,10 @@ export class Chromium {
   }
 
   /** A page of its own, on a telephone's screen; what it loads from elsewhere, and its errors, are told. */
-  async open(url: string): Promise<{ page: Page; faults: string[] }> {
+  async open(
+    url: string,
+    before: (page: Page) => Promise<void> = async () => {},
+  ): Promise<{ page: Page; faults: string[] }> {
     const context = await this.#browser.newContext({
       viewport: { width: 412, height: 860 },
       permissions: ['microphone'],
@@ -56,6 +59,7 @@ export class Chromium {
       const target = new URL(request.url())
       if (target.protocol.startsWith('http') && target.host !== host) faults.push(`loads ${request.url()}`)
     })
+    await before(page)
     await page.goto(url)
     return { page, faults }
   }

@@ -1,3 +1,5 @@
+import { CallLine } from './call-line.js'
+import { forgetTokens, keepToken, keptTokens } from './kept-tokens.js'
 import { $, keypad, say, show, startClock, toggle } from './page.js'
 import { startWithToken } from './token-start.js'
 
@@ -6,29 +8,65 @@ let line = null
 let stopClock = () => {}
 let stopRinging = () => {}
 let statusTimer
+let renewTimer
 
 startWithToken((openLine, openSound) => {
-  line = openLine
   sound = openSound
+  use(openLine)
+}, keptTokens()[0])
+
+/** From now on this is the line; it renews the token that opens the next one. */
+function use(openLine) {
+  line = openLine
   line.addEventListener('ring', ({ detail }) => ring(detail))
   line.addEventListener('start', inCall)
   line.addEventListener('stop', ({ detail }) => idle(ENDS[detail?.reason] ?? 'The call is over.'))
   line.addEventListener('control', ({ detail }) => told(detail))
-  line.addEventListener('closed', () => {
-    clearInterval(statusTimer)
-    stopRinging()
-    stopClock()
-    sound.close()
-    show('ready')
-    $('start').hidden = true
-    say('The softphone is disconnected. Ask for a new link to connect again.', true)
-  })
+  line.addEventListener('closed', ({ detail }) => lost(detail))
+  line.control({ type: 'renew' })
   // A wrap-up ends by itself.
   statusTimer = setInterval(() => line.control({ type: 'status' }), STATUS_MS)
+  renewTimer = setInterval(() => line.control({ type: 'renew' }), RENEW_MS)
   idle('')
-})
+}
+
+function lost({ code }) {
+  clearInterval(statusTimer)
+  clearInterval(renewTimer)
+  stopRinging()
+  stopClock()
+  if (code === NO_LONGER_WELCOME || keptTokens().length === 0) return disconnected()
+  show('idle')
+  say('The connection is lost. Connecting again…', true)
+  connectAgain(performance.now() + AWAY_MS, 0)
+}
+
+/** Again and again, with the tokens in turn, for as long as they are valid. */
+async function connectAgain(until, tries) {
+  const tokens = keptTokens()
+  try {
+    use(await CallLine.open(document.body.dataset.wsUrl, tokens[tries % tokens.length], sound))
+  } catch {
+    if (performance.now() > until) return disconnected()
+    setTimeout(() => connectAgain(until, tries + 1), Math.min(500 * 2 ** Math.min(tries, 4), MAX_WAIT_MS))
+  }
+}
+
+function disconnected() {
+  forgetTokens()
+  sound.close()
+  show('ready')
+  $('start').hidden = true
+  say('The softphone is disconnected. Ask for a new link to connect again.', true)
+}
 
 const STATUS_MS = 10_000
+const RENEW_MS = 300_000
+/** How long the tokens are valid. */
+const AWAY_MS = 3_600_000
+const MAX_WAIT_MS = 5000
+/** WebSocket close code: the member is no longer active. */
+const NO_LONGER_WELCOME = 1008
 const ENDS = { no_answer: 'Missed call.', api_hangup: 'The caller has gone.' }
 
 function idle(text) {
@@ -69,9 +107,10 @@ function inCall() {
 }
 
 /** What control says: the agent's status, that something was done, or could not be. */
-function told({ type, status, held, message }) {
+function told({ type, status, held, message, token }) {
   if (type === 'status') $('status').value = status
   else if (type === 'hold') $('hold').setAttribute('aria-pressed', String(held))
+  else if (type === 'token') keepToken(token)
   else if (type === 'done') say(message)
   else if (type === 'refused') say(message, true)
 }

@@ -112,6 +112,7 @@ export async function makeAgent(maker: Maker): Promise<string> {
     id: `browser-${another()}`,
     user_id: id,
     node: nodeOf(maker.world.store.db),
+    origin: null,
     connected_at: START.toISOString(),
   })
   return id

@@ -21,6 +21,7 @@ const connect = ({ store, tenant, clock }: QueueWorld, userId: string): Promise<
     id: 'browser_1',
     user_id: userId,
     node: 'node',
+    origin: null,
     connected_at: clock.now().toISOString(),
   })
 
