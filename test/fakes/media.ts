@@ -340,11 +340,12 @@ export class FakeMedia {
       'leg.stop_listen': ({ legId }) => this.#withLeg(legId, () => {}),
       'transcript.start': () => ({}),
       'recording.stop': ({ recordingId }) => {
-        this.recordings.delete(recordingId)
+        if (!this.recordings.delete(recordingId)) return notFound(recordingId)
         this.emit('recording.ready', { ...RECORDED, recordingId, file: `${recordingId}.wav` })
         return {}
       },
-      'recording.start': ({ recordingId }) => {
+      'recording.start': ({ recordingId, target }) => {
+        if (!this.#isHere(target)) return notFound(recordingId)
         this.recordings.add(recordingId)
         return {}
       },
@@ -441,6 +442,7 @@ export class FakeMedia {
 
   #pause({ target, maxSeconds, reason, maskDtmf, destinationLegId }: Commands['capture.pause']['request']): object {
     const key = JSON.stringify(target)
+    if (!this.#isHere(target)) return notFound(key)
     if (this.pauses.has(key)) return { failure: 'conflict', message: 'paused already' }
     const state: CaptureState = {
       paused: true,
@@ -453,6 +455,10 @@ export class FakeMedia {
     this.pauses.set(key, state)
     this.emit('capture.changed', { target, state, by: 'command' })
     return state
+  }
+
+  #isHere(target: Target): boolean {
+    return 'legId' in target ? this.legs.has(target.legId) : this.rooms.has(target.roomId)
   }
 
   /** Ends a pause, by a command or as its deadline does. */
