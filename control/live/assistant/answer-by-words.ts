@@ -8,7 +8,7 @@ const STOP_WORDS = new Set(
   ),
 )
 
-const GOODBYE = /\b(bye|goodbye|good bye|that s all|that is all|nothing else|no thank you|no thanks)\b/
+const GOODBYE = /\b(bye|goodbye|good bye?|that s all|that is all|nothing else|no thank you|no thanks)\b/
 const THANKS = /\b(thanks|thank you)\b/
 const AGENT =
   /\b(agent|human|operator|representative|real person|speak (to|with) (a person|someone|somebody)|talk (to|with) (a person|someone|somebody))\b/

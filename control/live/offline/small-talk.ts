@@ -52,7 +52,7 @@ const ACTS: readonly (readonly [RegExp, Act])[] = [
     'nothing_else',
   ],
   [
-    /^((no|okay|ok|great|perfect|alright|all right|thank you|thanks|very much|so much|for your help|that s all|that s it|i m good|well|then|cheers) )*(good ?bye|bye|bye bye|see you( later| soon)?|have a (nice|good|great) (day|one|evening|weekend|night)|talk to you later|take care|good night|so long|cheerio|i (have|need|ve got) to go)( (then|now|goodbye|bye))*$/,
+    /^((no|okay|ok|great|perfect|alright|all right|thank you|thanks|very much|so much|for your help|that s all|that s it|i m good|well|then|cheers) )*(good ?bye?|bye|bye bye|see you( later| soon)?|have a (nice|good|great) (day|one|evening|weekend|night)|talk to you later|take care|good night|so long|cheerio|i (have|need|ve got) to go)( (then|now|goodbye|bye))*$/,
     'goodbye',
   ],
   [
