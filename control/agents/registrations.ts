@@ -5,6 +5,7 @@ import type { MediaPort } from '../media-events.ts'
 import type { Store, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { Vault } from '../vault.ts'
+import { noteLogin } from './logins.ts'
 import type { SipCredentialRow, SipRegistrationRow } from './tables.ts'
 
 /** The shortest time that is taken, and the longest that is given [s]. */
@@ -100,6 +101,9 @@ async function keep(trx: Trx, account: SipCredentialRow, register: Register, at:
   if (rest.length + fresh.length > MAX_CONTACTS) return refuse(403)
   await forget(trx, tenant, account.id, touched, at)
   for (const row of fresh) await forTenant(trx, tenant).insert('sip_registrations', row)
+  // A phone says every some minutes that it is still there: that is no login.
+  const isNew = fresh.some(row => !known.some(one => one.contact === row.contact))
+  if (isNew) await noteLogin(trx, tenant, account.id, at.toISOString())
   return { sipCode: 200, contacts: [...rest, ...fresh] }
 }
 

@@ -1,4 +1,5 @@
 import { isFailure } from '../../media/protocol.ts'
+import { noteLogin } from '../agents/logins.ts'
 import type { DeviceTables } from '../agents/tables.ts'
 import type { Drive } from '../calls/device-port.ts'
 import type { FollowUp, Of } from '../calls/event-handler.ts'
@@ -111,6 +112,7 @@ export class BrowserAdmission {
       connected_at: at,
     }
     await forTenant(trx, tenant).insert('browser_sessions', row)
+    await noteLogin(trx, tenant, row.user_id, at)
   }
 
   /** The page did not wait. */

@@ -37,7 +37,6 @@ export interface UserTable extends TenantColumns {
   status: UserStatus
   team_id: string | null
   extension: string | null
-  billing: number
   takes_seat: number
   last_login: string | null
   created: string

@@ -43,6 +43,7 @@ import { revokedInvitations } from './170-revoked-invitations.ts'
 import { callKeys } from './171-call-keys.ts'
 import { queueVisits } from './172-queue-visits.ts'
 import { eventObjects } from './173-event-objects.ts'
+import { billing } from './174-billing.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -90,4 +91,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '171-call-keys': callKeys,
   '172-queue-visits': queueVisits,
   '173-event-objects': eventObjects,
+  '174-billing': billing,
 }

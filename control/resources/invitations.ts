@@ -62,7 +62,6 @@ const invitationBody = input({
   role: Type.Optional(userRole),
   team_id: Type.Optional(userFields.team_id),
   extension: Type.Optional(userFields.extension),
-  billing: Type.Optional(userFields.billing),
   takes_seat: Type.Optional(userFields.takes_seat),
 })
 
@@ -162,7 +161,6 @@ async function invite(deps: InvitationDeps, context: Context, body: Static<typeo
     status: 'invited',
     team_id: body.team_id ?? null,
     extension: body.extension ?? null,
-    billing: (body.billing ?? body.role === 'owner') ? 1 : 0,
     takes_seat: (body.takes_seat ?? true) ? 1 : 0,
     last_login: null,
     created,

@@ -5,6 +5,7 @@ import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { oneOf, timestamp } from '../http/schema.ts'
 import type { Store } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
 import { type Amounts, measureUsage, NOTHING } from '../usage.ts'
 
 export interface UsageDeps {
@@ -31,6 +32,7 @@ export const usageSchema = Type.Object({
   from: timestamp(),
   to: timestamp('Not in it any more.'),
   granularity: oneOf(['day', 'month']),
+  seats: Type.Integer({ description: 'Active members with `takes_seat`, now.' }),
   data: Type.Array(Type.Object({ from: timestamp(), to: timestamp(), ...amounts }), {
     description: 'One entry for each day or month of UTC, oldest first, also where nothing was used.',
   }),
@@ -80,7 +82,13 @@ async function usage(
     ...period,
     ...shown(used.get(name) ?? NOTHING),
   }))
-  return { object: 'usage', livemode: context.livemode, ...range, granularity, data }
+  const seats = await seatsTaken(store, context)
+  return { object: 'usage', livemode: context.livemode, ...range, granularity, seats, data }
+}
+
+async function seatsTaken({ db }: Store, tenant: Tenant): Promise<number> {
+  const seated = forTenant(db, tenant).select('users').where('status', '=', 'active').where('takes_seat', '=', 1)
+  return Number((await seated.select(({ fn }) => fn.countAll<number | string>().as('n')).executeTakeFirst())?.n ?? 0)
 }
 
 const startOf = (at: Date, unit: 'day' | 'month'): Date =>

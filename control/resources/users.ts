@@ -27,7 +27,6 @@ const changeBody = input({
   status: Type.Optional(oneOf(['active', 'deactivated'], { description: '`active` also admits an invited member.' })),
   team_id: Type.Optional(userFields.team_id),
   extension: Type.Optional(userFields.extension),
-  billing: Type.Optional(userFields.billing),
   takes_seat: Type.Optional(userFields.takes_seat),
 })
 
@@ -120,9 +119,8 @@ async function change(deps: UserDeps, context: Context, id: string, body: Static
   const answer = await deps.store.transaction(async (trx): Promise<User | Problem> => {
     const row = await forTenant(trx, context).find('users', id)
     if (row === undefined) return missing('user', id)
-    const { billing, takes_seat, ...same } = body
+    const { takes_seat, ...same } = body
     const flags = {
-      ...(billing === undefined ? {} : { billing: billing ? 1 : 0 }),
       ...(takes_seat === undefined ? {} : { takes_seat: takes_seat ? 1 : 0 }),
     }
     const changed: UserRow = { ...row, ...same, ...flags }

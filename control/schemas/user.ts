@@ -9,8 +9,7 @@ export const userFields = {
   name: Type.String({ maxLength: 200 }),
   team_id: nullable(Type.String({ maxLength: 200 })),
   extension: nullable(Type.String({ pattern: '^[0-9]{2,8}$', description: '2 to 8 digits, of one member only.' })),
-  billing: Type.Boolean({ description: 'Sees and pays the bills.' }),
-  takes_seat: Type.Boolean({ description: 'Counts as a paid seat.' }),
+  takes_seat: Type.Boolean({ description: 'Counts in `seats` of `GET /usage`, while active.' }),
 }
 
 /** Specification, "User". */
@@ -25,9 +24,9 @@ export const userSchema = Type.Object({
   status: oneOf(['active', 'deactivated', 'invited']),
   team_id: userFields.team_id,
   extension: userFields.extension,
-  billing: userFields.billing,
+  billing: Type.Boolean({ description: 'Has to do with the bills: the owners do.' }),
   takes_seat: userFields.takes_seat,
-  last_login: nullable(timestamp()),
+  last_login: nullable(timestamp('When a softphone of the member last connected, or a phone registered anew.')),
   created: timestamp(),
 })
 export type User = Static<typeof userSchema>
@@ -43,7 +42,7 @@ export const toUser = (row: UserRow): User => ({
   status: row.status,
   team_id: row.team_id,
   extension: row.extension,
-  billing: row.billing === 1,
+  billing: row.role === 'owner',
   takes_seat: row.takes_seat === 1,
   last_login: row.last_login,
   created: row.created,

@@ -70,7 +70,7 @@ async function agentAt(nodes: Nodes, store: Store, callId: string): Promise<stri
     const scoped = forTenant(trx, nodes.tenant)
     await scoped.insert('users', {
       ...{ id, name: 'Ann', email: 'ann@example.com', email_verified: 1, role: 'agent', status: 'active' },
-      ...{ team_id: null, extension: null, billing: 0, takes_seat: 1, last_login: null, created: at(nodes) },
+      ...{ team_id: null, extension: null, takes_seat: 1, last_login: null, created: at(nodes) },
     })
     await scoped.insert('sip_registrations', {
       ...{ user_id: id, contact: 'sip:ann@192.0.2.7', node: 'a', call_id: 'r', cseq: 1, host: '192.0.2.7', port: 5060 },

@@ -108,7 +108,6 @@ async function memberWith(world: LiveWorld, phones: number): Promise<string> {
     status: 'active',
     team_id: null,
     extension: null,
-    billing: 0,
     takes_seat: 1,
     last_login: null,
     created: at,

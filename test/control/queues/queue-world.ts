@@ -128,7 +128,6 @@ export async function makeQueueWorld(more: Partial<CallCentreDeps> = {}, livemod
         status: 'active',
         team_id: null,
         extension: null,
-        billing: 0,
         takes_seat: 1,
         last_login: null,
         created: HOUR.created,

@@ -67,7 +67,6 @@ test('two control processes on one database never dial twice, and no agent gets 
       status: 'active',
       team_id: null,
       extension: null,
-      billing: 0,
       takes_seat: 1,
       last_login: null,
       created: at,

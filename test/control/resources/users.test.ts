@@ -67,11 +67,8 @@ test('a member is changed by what is sent; an extension belongs to one member', 
   const ann = await addMember(live, 'ann@example.com', { extension: '201' })
   const bob = await addMember(live, 'bob@example.com')
   const team_id = (await live('POST /v1/teams', { name: 'Support' })).body.id
-  const changed = await live(`PATCH /v1/users/${bob}`, { team_id, extension: '202', billing: true, takes_seat: false })
-  assert.equal(
-    [changed.body.team_id, changed.body.extension, changed.body.billing, changed.body.takes_seat],
-    [team_id, '202', true, false],
-  )
+  const changed = await live(`PATCH /v1/users/${bob}`, { team_id, extension: '202', takes_seat: false })
+  assert.equal([changed.body.team_id, changed.body.extension, changed.body.takes_seat], [team_id, '202', false])
   assert.is((await live(`PATCH /v1/users/${bob}`, { name: 'Bob' })).body.extension, '202')
   assert.is((await live(`PATCH /v1/users/${bob}`, { extension: null })).body.extension, null)
   assert.equal(refusal(await live(`PATCH /v1/users/${bob}`, { extension: '201' })), [409, null, 'extension_taken'])
@@ -80,6 +77,25 @@ test('a member is changed by what is sent; an extension belongs to one member', 
   assert.equal(refusal(await live(`PATCH /v1/users/${bob}`, { status: 'invited' })), [400, 'status', undefined])
   assert.equal(refusal(await live(`PATCH /v1/users/${bob}`, { email: 'x@y.z' })), [400, 'email', undefined])
   assert.is((await live('PATCH /v1/users/usr_none', {})).status, 404)
+  await close()
+})
+
+test('`billing` follows from the role and cannot be set; `takes_seat` counts in the usage while the member is active', async () => {
+  const { live, close } = await makeWholeApp()
+  const ann = await addMember(live, 'ann@example.com')
+  assert.equal(refusal(await live(`PATCH /v1/users/${ann}`, { billing: true })).slice(0, 2), [400, 'billing'])
+  const invited = await live('POST /v1/invitations', { email: 'bob@example.com', billing: true })
+  assert.equal(refusal(invited).slice(0, 2), [400, 'billing'])
+  assert.is((await live(`GET /v1/users/${ann}`)).body.billing, false)
+  assert.is((await live(`PATCH /v1/users/${ann}`, { role: 'owner' })).body.billing, true)
+  const seats = async () => (await live('GET /v1/usage')).body.seats
+  const cid = await addMember(live, 'cid@example.com')
+  await live('POST /v1/invitations', { email: 'not-yet@example.com' })
+  assert.is(await seats(), 2)
+  await live(`PATCH /v1/users/${cid}`, { takes_seat: false })
+  assert.is(await seats(), 1)
+  await live(`PATCH /v1/users/${ann}`, { status: 'deactivated' })
+  assert.is(await seats(), 0)
   await close()
 })
 
