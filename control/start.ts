@@ -8,8 +8,8 @@ import { makeLog } from './log.ts'
 import { PACKAGE_ROOT, VERSION } from './package.ts'
 import { Supervisor } from './supervisor.ts'
 
-/** An answer may wait until the frames of the calls are sent. At this distance a thread of media gets the processor at once. */
-const CONTROL_NICE = 10
+/** An answer may wait until the frames of the calls are sent. No more, or a machine that is busy with other things takes minutes to start it. */
+const CONTROL_NICE = 5
 
 const built = (path: string): string => fileURLToPath(new URL(`dist/${path}`, PACKAGE_ROOT))
 

@@ -22,7 +22,7 @@ test('every thread of control stands behind media, after a restart too', async (
   await product.until('the first screen', async () => (product.output.includes('Tandem') ? true : null))
   // A request makes the thread pool start its threads.
   await product.ok('GET', '/calls')
-  assert.equal(nicesOf(product.pids.control), [ours + 10])
+  assert.equal(nicesOf(product.pids.control), [ours + 5])
   const killed = product.pids.control
   process.kill(killed, 'SIGKILL')
   await product.until('control is back', async () => {
@@ -30,7 +30,7 @@ test('every thread of control stands behind media, after a restart too', async (
     return control > 0 && control !== killed ? true : null
   })
   await product.ready()
-  assert.equal(nicesOf(product.pids.control), [ours + 10])
+  assert.equal(nicesOf(product.pids.control), [ours + 5])
   await product.stop()
 })
 
