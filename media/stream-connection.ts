@@ -35,6 +35,8 @@ export const CONNECTION_TIMERS = {
   stable: 5_000,
   ping: 20_000,
   pong: 10_000,
+  /** A receiver that leaves a ping unanswered for so long is told of as `stalled`: half of what ends the connection. */
+  stalled: 5_000,
 } as const
 
 const CONNECT_TRIES = 3
@@ -99,6 +101,11 @@ export class StreamConnection {
   /** Any pong is a sign of life. */
   pong(): void {
     this.#pongBy = Infinity
+  }
+
+  /** Since when a ping that watches over the connection has not been answered [ms]; Infinity: none is under way. */
+  get unansweredSince(): number {
+    return this.#pongBy - CONNECTION_TIMERS.pong
   }
 
   /** An open connection broke: there are 30 s to make another, since the last one that lasted. */

@@ -1,7 +1,7 @@
 import type { Frame } from '../codecs/audio.ts'
 import type { StreamEndedReason, StreamSnapshot, StreamStatus } from './protocol.ts'
 import type { Sink, Track } from './sink.ts'
-import { type ConnectionPorts, StreamConnection, type Wire } from './stream-connection.ts'
+import { CONNECTION_TIMERS, type ConnectionPorts, StreamConnection, type Wire } from './stream-connection.ts'
 import type { StreamIdentity } from './stream-messages.ts'
 import { type OutboxPorts, StreamOutbox } from './stream-outbox.ts'
 import { type StreamInput, streamMove } from './stream-status.ts'
@@ -86,7 +86,9 @@ export class StreamFork implements Sink {
 
   /** Takes one frame of 20 ms at 8 kHz; a track that the stream does not carry is ignored. */
   write(track: Track, frame: Frame): void {
-    if (this.#stopping === null && !this.ended) this.#outbox.write(track, frame)
+    if (this.#stopping !== null || this.ended) return
+    this.#outbox.write(track, frame)
+    if (this.#status === 'streaming' && this.#isStalled()) this.#apply('unanswered')
   }
 
   /** A key that the caller pressed, in order with the audio. Not called during a card-payment pause. */
@@ -113,7 +115,7 @@ export class StreamFork implements Sink {
 
   /** The upgrade was answered 101. Reports of a wire that has been given up are ignored, here and below. */
   opened(wire: Wire): void {
-    if (wire !== this.#connection.wire || this.#status === 'streaming') return
+    if (wire !== this.#connection.wire || this.#isOpen) return
     const again = this.#status === 'reconnecting'
     this.#connection.opened()
     this.#outbox.attach(wire, again, this.#connection.roundTripMs)
@@ -145,6 +147,7 @@ export class StreamFork implements Sink {
     this.#connection.pong()
     this.#outbox.pong(ping)
     this.#pump()
+    if (this.#status === 'stalled' && !this.#isStalled()) this.#apply('answered')
   }
 
   received(wire: Wire): void {
@@ -153,7 +156,9 @@ export class StreamFork implements Sink {
 
   /** The kernel has taken what was sent. */
   drained(wire: Wire): void {
-    if (wire === this.#connection.wire) this.#pump()
+    if (wire !== this.#connection.wire) return
+    this.#pump()
+    if (this.#status === 'stalled' && !this.#isStalled()) this.#apply('answered')
   }
 
   // ------------------------------------------------------------------------------------------------ time
@@ -169,10 +174,20 @@ export class StreamFork implements Sink {
     else if (outcome === 'gave up') this.#end(this.#stopping ?? 'unreachable')
   }
 
+  get #isOpen(): boolean {
+    return this.#status === 'streaming' || this.#status === 'stalled'
+  }
+
+  /** Judged with each frame, since one goes out every 20 ms for as long as the stream runs: no timer is set for it. */
+  #isStalled(): boolean {
+    const since = Math.min(this.#outbox.unreadSince, this.#connection.unansweredSince)
+    return this.#ports.now() - since >= CONNECTION_TIMERS.stalled
+  }
+
   #disconnected(code: number): void {
     this.#outbox.detach()
     if (this.#stopping !== null) this.#end(this.#stopping)
-    else if (this.#status === 'streaming') this.#closedOpen(code)
+    else if (this.#isOpen) this.#closedOpen(code)
     else if (!this.#connection.retry()) this.#end('unreachable')
   }
 
@@ -195,7 +210,7 @@ export class StreamFork implements Sink {
   /** The flush is over, because all is sent, because its time is up, or because there is nobody to send to. */
   #finish(): void {
     const { wire } = this.#connection
-    if (wire !== null && this.#status === 'streaming') {
+    if (wire !== null && this.#isOpen) {
       this.#outbox.finish()
       wire.close(NORMAL_CLOSURE)
       this.#connection.forget()

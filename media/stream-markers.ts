@@ -47,6 +47,11 @@ export class ReadMarkers {
   #lastRate = Infinity
   #answeredAt = 0
 
+  /** Since when the marker that is under way has not been answered [ms]; Infinity: none is. */
+  get unansweredSince(): number {
+    return this.#under === 0 ? Infinity : this.#sentAt
+  }
+
   /** A connection has opened. `roundTripMs`: a first estimate. */
   reset(roundTripMs: number): void {
     this.#under = 0

@@ -32,6 +32,8 @@ export class StreamOutbox {
   readonly #keys: { key: string; order: number }[] = []
   readonly #markers = new ReadMarkers()
   #wire: Wire | null = null
+  /** Since when the kernel takes nothing [ms]; Infinity: it does. */
+  #fullSince = Infinity
   #sequence = 0
   #order = 0
   #slot = 0
@@ -52,6 +54,11 @@ export class StreamOutbox {
 
   get framesDropped(): number {
     return (this.#inbound?.dropped ?? 0) + (this.#outbound?.dropped ?? 0)
+  }
+
+  /** Since when the receiver has not read what it was sent [ms]; Infinity: it has. */
+  get unreadSince(): number {
+    return this.#wire === null ? Infinity : Math.min(this.#markers.unansweredSince, this.#fullSince)
   }
 
   /** Takes one frame of 20 ms at 8 kHz; a track that the stream does not carry is ignored. */
@@ -87,6 +94,7 @@ export class StreamOutbox {
   attach(wire: Wire, again: boolean, roundTripMs: number): void {
     this.#wire = wire
     this.#sequence = 0
+    this.#fullSince = Infinity
     this.#markers.reset(roundTripMs)
     wire.cork()
     wire.send(connectedMessage())
@@ -116,6 +124,7 @@ export class StreamOutbox {
     this.#inbound?.expire(this.#ports.now())
     this.#outbound?.expire(this.#ports.now())
     while (wire.buffered() === 0) {
+      this.#fullSince = Infinity
       this.#inbound?.taken()
       this.#outbound?.taken()
       if (this.#nextOrder() === Infinity) return true
@@ -126,6 +135,7 @@ export class StreamOutbox {
       if (this.#isHeldUp()) this.#mark(wire)
       wire.uncork()
     }
+    if (this.#fullSince === Infinity) this.#fullSince = this.#ports.now()
     return false
   }
 

@@ -276,6 +276,7 @@ export async function applyCapture(
 const EVENT_OF_STREAM = {
   connecting: null,
   streaming: 'call.stream.started',
+  stalled: 'call.stream.stalled',
   reconnecting: 'call.stream.reconnecting',
   stopped: 'call.stream.stopped',
   failed: 'call.stream.failed',
@@ -292,7 +293,7 @@ export async function applyStream(trx: Trx, row: MediaStreamRow, now: StreamSnap
     ended_reason: now.endedReason,
   }
   await forTenant(trx, tenant).update('media_streams').set(change).where('id', '=', row.id).execute()
-  // Back from `reconnecting` is no second start.
+  // Back from `stalled` or `reconnecting` is no second start.
   const isStart = now.status === 'streaming' && row.status !== 'connecting'
   const type = now.status === row.status || isStart ? null : EVENT_OF_STREAM[now.status]
   if (type === null) return

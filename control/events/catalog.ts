@@ -49,6 +49,7 @@ export const EVENTS = {
   'call.pci.paused': of(callPciSchema, SAMPLES.paused),
   'call.pci.resumed': of(callPciSchema, SAMPLES.running),
   'call.stream.started': of(mediaStreamSchema, SAMPLES.stream),
+  'call.stream.stalled': of(mediaStreamSchema, SAMPLES.stalledStream),
   'call.stream.reconnecting': of(mediaStreamSchema, SAMPLES.reconnectingStream),
   'call.stream.stopped': of(mediaStreamSchema, SAMPLES.stoppedStream),
   'call.stream.failed': of(mediaStreamSchema, SAMPLES.failedStream),

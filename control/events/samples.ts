@@ -533,6 +533,7 @@ export const SAMPLES = {
   paused,
   running,
   stream,
+  stalledStream: { ...stream, status: 'stalled', frames_sent: 1500 },
   reconnectingStream: { ...stream, status: 'reconnecting', frames_sent: 1500 },
   stoppedStream: { ...stream, status: 'stopped', frames_sent: 15_000, ended_reason: 'call_ended' },
   failedStream: { ...stream, status: 'failed', ended_reason: 'connect_failed' },

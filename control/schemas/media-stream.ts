@@ -16,7 +16,10 @@ export const mediaStreamSchema = Type.Object({
     type: 'object',
     additionalProperties: { type: 'string' },
   }),
-  status: Type.String({ description: 'connecting, streaming, reconnecting, stopped, failed' }),
+  status: Type.String({
+    description:
+      'connecting, streaming, stalled (the receiver answers no pings, or does not read), reconnecting, stopped, failed',
+  }),
   frames_sent: Type.Integer({ description: '20 ms frames sent so far, all tracks.' }),
   frames_dropped: Type.Integer({ description: 'Frames dropped because the receiver did not keep up.' }),
   ended_reason: nullable(Type.String({ description: 'call_ended, stopped, receiver_closed, connect_failed' })),

@@ -37,6 +37,18 @@ export const version20261101: ApiVersion = {
         shape: listed('segments', 'speaker', 'participant'),
       },
     ),
+    changed(
+      "A media stream's `status` may be `stalled`, while its receiver answers no pings or does not read; it was `streaming`.",
+      {
+        objects: ['media_stream'],
+        operations: [],
+        shape: revalued<string, string>('status', {
+          schema: { type: 'string', description: 'connecting, streaming, reconnecting, stopped, failed' },
+          up: status => status,
+          down: status => (status === 'stalled' ? 'streaming' : status),
+        }),
+      },
+    ),
     deprecated('Version `2026-05-01`. It works until its sunset, and is translated to and from this one until then.', {
       version: '2026-05-01',
       sunset: '2027-12-01',

@@ -211,7 +211,7 @@ export type Target = { legId: string } | { roomId: string }
 
 export type StreamTracks = 'inbound' | 'outbound' | 'both'
 export type StreamFormat = 'mulaw_8000' | 'l16_8000' | 'l16_16000'
-export type StreamStatus = 'connecting' | 'streaming' | 'reconnecting' | 'stopped' | 'failed'
+export type StreamStatus = 'connecting' | 'streaming' | 'stalled' | 'reconnecting' | 'stopped' | 'failed'
 export type StreamEndedReason = 'call_ended' | 'stopped' | 'receiver_closed' | 'connect_failed'
 
 export interface StreamSnapshot {

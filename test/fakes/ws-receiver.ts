@@ -9,6 +9,8 @@ export type Behaviour =
   | 'reads'
   /** Takes the upgrade and never reads from the socket; `resume` makes it read again. */
   | 'never reads'
+  /** Reads everything and answers no ping. */
+  | 'answers no pings'
   /** Resets the connection after a few messages. */
   | 'resets'
   /** Resets the connection instead of answering the upgrade. */
@@ -46,6 +48,7 @@ export class WsReceiver {
   readonly #http: Server
   readonly #sockets = new Set<Socket>()
   readonly #upgrader = new WebSocketServer({ noServer: true, perMessageDeflate: true })
+  readonly #silent = new WebSocketServer({ noServer: true, autoPong: false })
   readonly #watchers = new Set<() => void>()
   #latest: Socket | null = null
   #paused: Socket | null = null
@@ -126,8 +129,10 @@ export class WsReceiver {
     else if (behaviour === 'answers 302')
       socket.end(`HTTP/1.1 302 Found\r\nLocation: ${this.url}\r\nContent-Length: 0\r\n\r\n`)
     else if (behaviour === 'answers 500') socket.end('HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n')
-    else if (behaviour !== 'hangs in the handshake')
-      this.#upgrader.handleUpgrade(request, socket, head, ws => this.#accept(ws, request, socket, behaviour))
+    else if (behaviour !== 'hangs in the handshake') {
+      const upgrader = behaviour === 'answers no pings' ? this.#silent : this.#upgrader
+      upgrader.handleUpgrade(request, socket, head, ws => this.#accept(ws, request, socket, behaviour))
+    }
     this.#moved()
   }
 

@@ -16,12 +16,15 @@ const immediate = (): Promise<void> => new Promise(resolve => setImmediate(resol
 
 interface Running extends RunningStream {
   changes: StreamSnapshot[]
+  /** Its clock goes on by so much [ms]. */
+  later(ms: number): void
   until(condition: (snapshot: StreamSnapshot) => boolean): Promise<void>
 }
 
 function start(url: string, spec: Partial<StreamSpec> = {}): Running {
   const changes: StreamSnapshot[] = []
   const watchers = new Set<() => void>()
+  let skewMs = 0
   const stream = dialler.startStream(
     {
       streamId: 'ms_1',
@@ -37,7 +40,7 @@ function start(url: string, spec: Partial<StreamSpec> = {}): Running {
       ...spec,
     },
     {
-      now: () => performance.now(),
+      now: () => performance.now() + skewMs,
       changed: snapshot => {
         changes.push(snapshot)
         for (const watcher of [...watchers]) watcher()
@@ -56,6 +59,9 @@ function start(url: string, spec: Partial<StreamSpec> = {}): Running {
     })
   return {
     changes,
+    later: ms => {
+      skewMs += ms
+    },
     until,
     sink: stream.sink,
     dtmf: key => stream.dtmf(key),
@@ -166,6 +172,43 @@ test('A receiver that never reads again does not hold up the end of its stream f
   assert.ok(performance.now() - before > 990)
   assert.is(status, 'stopped')
   assert.ok(framesDropped > 180)
+  await receiver.close()
+})
+
+for (const behaviour of ['never reads', 'answers no pings'] as Behaviour[]) {
+  test(`A receiver that ${behaviour} for 5 s has a stalled stream, which is told`, async () => {
+    const receiver = await WsReceiver.listen(behaviour)
+    const stream = start(receiver.url)
+    await stream.until(streaming)
+    await speak(stream, 20)
+    assert.is(stream.snapshot().status, 'streaming')
+    stream.later(5000)
+    await speak(stream, 1)
+    assert.equal(
+      stream.changes.map(({ status }) => status),
+      ['streaming', 'stalled'],
+    )
+    await stream.stop('stopped')
+    await receiver.close()
+  })
+}
+
+test('A receiver that reads again, and answers, streams again', async () => {
+  const receiver = await WsReceiver.listen('never reads')
+  const stream = start(receiver.url)
+  await stream.until(streaming)
+  await speak(stream, 20)
+  stream.later(5000)
+  await speak(stream, 1)
+  assert.is(stream.snapshot().status, 'stalled')
+  receiver.resume()
+  await stream.until(streaming)
+  assert.equal(
+    stream.changes.map(({ status }) => status),
+    ['streaming', 'stalled', 'streaming'],
+  )
+  await speak(stream, 10)
+  await stream.stop('stopped')
   await receiver.close()
 })
 

@@ -108,6 +108,67 @@ for (const perSecond of [40, 20, 10, 5])
     assert.ok(told > 2890 && told <= 3000, `${told} were sent or counted as dropped, the others wait`)
   })
 
+test('A receiver that leaves pings unanswered for less than 5 s is streaming, then stalled, and streaming as soon as it answers', () => {
+  const bench = new ForkBench().open()
+  bench.wire.reads = false
+  // The fifth frame has a marker behind it.
+  bench.run(5 + 249)
+  assert.is(bench.status, 'streaming')
+  bench.run(1)
+  assert.is(bench.status, 'stalled')
+  bench.fork.pong(bench.wire, 0)
+  assert.is(bench.status, 'stalled', 'a pong that nobody asked for proves no reading')
+  resume(bench)
+  assert.is(bench.status, 'streaming')
+})
+
+test('A socket that takes nothing for 5 s is stalled, and streaming when it does again', () => {
+  const bench = new ForkBench().open()
+  bench.run(10)
+  bench.wire.stalled = true
+  bench.run(FIVE_SECONDS + 5)
+  assert.is(bench.status, 'stalled')
+  bench.release()
+  assert.is(bench.status, 'streaming')
+})
+
+for (const perSecond of [40, 20, 10, 5])
+  test(`A receiver that reads ${perSecond} frames a second is slow, and not stalled`, () => {
+    const bench = new ForkBench().open()
+    bench.wire.msPerMessage = 1000 / perSecond
+    bench.run(3000)
+    assert.is(bench.changes.length, 1)
+  })
+
+test('A stalled stream can be stopped, and ends with its call or its receiver', () => {
+  const stalled = (): ForkBench => {
+    const bench = new ForkBench().open()
+    bench.wire.reads = false
+    bench.run(300)
+    assert.is(bench.status, 'stalled')
+    return bench
+  }
+  const ends = (end: (bench: ForkBench) => void): string => {
+    const bench = stalled()
+    end(bench)
+    bench.wait(1000)
+    return bench.status
+  }
+  assert.is(
+    ends(bench => bench.fork.stop('stopped')),
+    'stopped/stopped',
+  )
+  assert.is(
+    ends(bench => bench.fork.close()),
+    'stopped/call_ended',
+  )
+  assert.is(
+    ends(bench => bench.break(1000)),
+    'stopped/receiver_closed',
+  )
+  assert.is(stalled().wires.length, 1)
+})
+
 test('A socket that takes nothing for 5 s holds one frame of each track, and drops as many', () => {
   const bench = new ForkBench().open()
   bench.run(10)

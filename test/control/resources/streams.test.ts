@@ -100,18 +100,38 @@ test("an operator's setting allows named networks", async () => {
   await world.close()
 })
 
+test('a stream whose receiver does not answer is `stalled`; version 2026-05-01 does not know the word and reads `streaming`', async () => {
+  const world = await makeCallsWorld()
+  const { control, media } = world
+  const id = await echoCall(world)
+  const { body } = await control.ask(`POST /v1/calls/${id}/streams`, { url: URL })
+  const stalled = { ...media.streams.get(body.id)!, status: 'stalled' as const }
+  media.streams.set(body.id, stalled)
+  media.emit('stream.changed', stalled)
+  await media.committed()
+  const shown = async (version: string) => {
+    const headers = { 'service-version': version }
+    return (await control.ask(`GET /v1/calls/${id}/streams/${body.id}`, undefined, { headers })).body.status
+  }
+  assert.equal([await shown('2026-11-01'), await shown('2026-05-01')], ['stalled', 'streaming'])
+  await world.close()
+})
+
 test('each change of a stream is told once', async () => {
   const world = await makeCallsWorld()
   const { control, media } = world
   const id = await echoCall(world)
   const { body } = await control.ask(`POST /v1/calls/${id}/streams`, { url: URL })
   const at = { streamId: body.id, framesSent: 1, framesDropped: 0, endedReason: null }
+  media.emit('stream.changed', { ...at, status: 'stalled' })
+  await media.committed()
+  media.emit('stream.changed', { ...at, status: 'streaming' })
   media.emit('stream.changed', { ...at, status: 'reconnecting' })
   media.emit('stream.changed', { ...at, status: 'streaming' })
   media.emit('stream.changed', { ...at, status: 'stopped', endedReason: 'receiver_closed' })
   await media.committed()
   const told = (await eventTypes(world, id)).filter(type => type.startsWith('call.stream.'))
-  assert.equal(told, ['call.stream.started', 'call.stream.reconnecting', 'call.stream.stopped'])
+  assert.equal(told, ['call.stream.started', 'call.stream.stalled', 'call.stream.reconnecting', 'call.stream.stopped'])
   await world.close()
 })
 
