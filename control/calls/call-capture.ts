@@ -131,6 +131,10 @@ export function isToBeAsked(call: Pick<CallRow, 'capture'>): boolean {
   return capture !== null && (capture.announcement !== '' || capture.consent !== null) && capture.asked === null
 }
 
+/** The caller is being told, or asked: connected, though for everybody else the call is answered only when that is over. */
+export const isBeingAsked = (call: Pick<CallRow, 'capture' | 'answered_at' | 'ended_at'>): boolean =>
+  call.answered_at === null && call.ended_at === null && callCaptureOf(call)?.asked === 'asking'
+
 /** What is kept from the first sample on; nothing while the caller is to agree first. */
 export function roomCapture(call: Pick<CallRow, 'id' | 'record' | 'capture'>): RoomCapture {
   const capture = callCaptureOf(call)

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { type CaptureState, type Failure, isFailure } from '../../media/protocol.ts'
+import { isBeingAsked } from '../calls/call-capture.ts'
 import { mediaUnavailable } from '../calls/dial.ts'
 import { pausesOf, targetId } from '../calls/records.ts'
 import { targetOf } from '../calls/streams.ts'
@@ -68,7 +69,8 @@ async function setPci(
   const settings = await deps.pciOf(store.db, context)
   if (!settings.enabled) return problem('pci_not_enabled', "The organisation's card-payment mode is off.")
   const target = await targetOf(store.db, call)
-  if (call.ended_at !== null || call.answered_at === null || target === null) return notRunning()
+  const isConnected = call.ended_at === null && (call.answered_at !== null || isBeingAsked(call))
+  if (!isConnected || target === null) return notRunning()
   const others = (await pausesOf(store.db, context, call.id)).filter(({ id }) => id !== targetId(target))
   if (body.action === 'resume') {
     const reply = await media.request('capture.resume', { target })

@@ -89,6 +89,41 @@ test(
 )
 
 test(
+  'while the caller is asked, capture can be paused: what is typed is masked, and is no answer; resumed, the question stands',
+  async () => {
+    await world.ask('PATCH /v1/organisation', { pci: { enabled: true } })
+    for (const [to, more] of [
+      ['6', { recording_consent: { key: '1' } }],
+      ['7', { recording_announcement: 'Calls are recorded.' }],
+    ] as const) {
+      await route(to, more)
+      const { legId, collect, callId } = await asked(to)
+      const paused = await world.ask(`POST /v1/calls/${callId}/pci`, { action: 'pause' })
+      assert.equal([paused.status, paused.body.paused], [200, true], paused.text)
+      assert.equal(world.media.sent('capture.pause').at(-1)?.target, { legId })
+      // Media masks; control does so again.
+      for (const key of '4111') world.media.emit('leg.dtmf', { legId, key, masked: false, source: 'rfc4733' })
+      await world.media.committed()
+      const { body: events } = await world.ask(`GET /v1/events?type=call.dtmf&limit=100`)
+      const keys = events.data
+        .map((event: { data: { object: { call_id: string; digit: string } } }) => event.data.object)
+        .filter((object: { call_id: string }) => object.call_id === callId)
+      assert.equal(
+        keys.map(({ digit }: { digit: string }) => digit),
+        ['*', '*', '*', '*'],
+      )
+      const resumed = await world.ask(`POST /v1/calls/${callId}/pci`, { action: 'resume' })
+      assert.equal([resumed.status, resumed.body.paused], [200, false], resumed.text)
+      await end(legId, collect.collectId, to === '6' ? '1' : '')
+      assert.is((await world.ask(`GET /v1/calls/${callId}`)).body.status, 'in_progress')
+      world.media.hangUp(legId)
+      await world.media.committed()
+    }
+  },
+  LIMIT,
+)
+
+test(
   'who does not agree is hung up where that is wanted',
   async () => {
     await route('3', { recording_consent: { key: '#', otherwise: 'hang_up' } })
