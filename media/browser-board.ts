@@ -324,7 +324,7 @@ export class BrowserBoard {
     const { createResampler, now } = this.#options
     const audio = new BrowserAudio(browser.socket, { identity, createResampler, now })
     line.audio = audio
-    const opened = await engine.request('leg.open_browser', { legId, pipe: audio.pipe })
+    const opened = await engine.request('leg.open_browser', { legId, pipe: audio.pipe, affinity: line.affinity })
     if (isFailure(opened)) return this.#failed(line, opened)
     if (this.#isOver(line)) return noLeg(legId)
     audio.start()

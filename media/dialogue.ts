@@ -49,7 +49,7 @@ export class Dialogue {
     this.#leg = leg
     this.#options = options
     this.#hooks = hooks
-    this.#playback = new LegPlayback(options.prompts, () => ({ legId: leg.id, callId: options.hearing.callId() }), {
+    this.#playback = new LegPlayback(options.prompts, options.hearing.owner, {
       began: clip => this.#clipBegan(clip),
       ended: (clip, heard) => this.#clipEnded(clip, heard),
     })

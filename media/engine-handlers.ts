@@ -3,8 +3,8 @@ import type { EngineHandlers } from './engine-protocol.ts'
 
 /** What each command of an engine thread does. `closed`: frees what the engine was given. */
 export const engineHandlers = (engine: Engine, closed: () => Promise<void>): EngineHandlers => ({
-  'leg.open': request => engine.open(request.legId),
-  'leg.open_browser': request => engine.openBrowser(request.legId, request.pipe),
+  'leg.open': request => engine.open(request.legId, request.affinity),
+  'leg.open_browser': request => engine.openBrowser(request.legId, request.pipe, request.affinity),
   'leg.connect': request => engine.connect(request.legId, request.media, request.enter),
   'leg.read': request => engine.read(request.legId),
   'leg.close': request => engine.close(request.legId),

@@ -45,9 +45,9 @@ export interface EngineLeg {
 /** What the main thread asks of an engine thread: the forwarded commands, and the audio half of a leg's life. */
 export interface EngineCommands extends Omit<Pick<Commands, ForwardedCommand>, 'leg.update' | 'leg.move'> {
   /** Opens sockets for a leg. Failure `capacity` when no port is left. */
-  'leg.open': { request: { legId: string }; reply: { port: number } }
+  'leg.open': { request: { legId: string; affinity: string }; reply: { port: number } }
   /** Makes the leg of a browser. */
-  'leg.open_browser': { request: { legId: string; pipe: BrowserPipe }; reply: { port: number } }
+  'leg.open_browser': { request: { legId: string; pipe: BrowserPipe; affinity: string }; reply: { port: number } }
   /** Starts or changes the audio by what SDP agreed on; null for a browser's leg. `enter`: the room that the leg enters with it. */
   'leg.connect': { request: { legId: string; media: LegMedia | null; enter: RoomSpec | null }; reply: EngineLeg }
   'leg.update': { request: Commands['leg.update']['request']; reply: EngineLeg }

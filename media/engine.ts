@@ -63,7 +63,7 @@ export interface EngineOptions {
   dialler: StreamDialler
   prompts: Prompts
   /** What a leg that is listened to needs beside the clock. */
-  hearing: Omit<HearingTools, 'now' | 'callId'>
+  hearing: Omit<HearingTools, 'now' | 'owner'>
   clock: EngineClock
   /** Monotonic [ms]. */
   now: () => number
@@ -133,7 +133,8 @@ export class Engine implements LegHooks {
 
   // ------------------------------------------------------------------ legs
 
-  async open(legId: string): Promise<{ port: number } | Failure> {
+  /** @param affinity whose leg it is */
+  async open(legId: string, affinity = ''): Promise<{ port: number } | Failure> {
     if (this.#has(legId)) return conflict('a leg with this ID exists')
     const opening = { isGivenUp: false }
     this.#opening.set(legId, opening)
@@ -164,7 +165,7 @@ export class Engine implements LegHooks {
         }
       },
     })
-    this.#add(leg, () => socket.close())
+    this.#add(leg, affinity, () => socket.close())
     return { port: socket.port }
   }
 
@@ -173,18 +174,20 @@ export class Engine implements LegHooks {
   }
 
   /** A leg whose frames come and go through memory that the main thread shares. */
-  openBrowser(legId: string, pipe: BrowserPipe): { port: number } | Failure {
+  openBrowser(legId: string, pipe: BrowserPipe, affinity = ''): { port: number } | Failure {
     if (this.#has(legId)) return conflict('a leg with this ID exists')
-    this.#add(new BrowserLeg(legId, pipe, this, key => this.#options.sendKey(legId, key, KEY_MS)), () => {})
+    const leg = new BrowserLeg(legId, pipe, this, key => this.#options.sendKey(legId, key, KEY_MS))
+    this.#add(leg, affinity, () => {})
     return { port: 0 }
   }
 
-  #add(leg: Leg, disconnect: () => void): void {
+  #add(leg: Leg, affinity: string, disconnect: () => void): void {
     const { prompts, hearing, now, end } = this.#options
     const callId = (): string | null => this.#members.get(leg.id)?.room?.spec.roomId ?? null
+    const owner = () => ({ legId: leg.id, callId: callId(), affinity })
     const dialogue = new Dialogue(
       leg,
-      { prompts, now, hearing: { ...hearing, now, callId }, counters: this.#heard },
+      { prompts, now, hearing: { ...hearing, now, owner }, counters: this.#heard },
       { emit: (name, body) => this.#emit(name, body), end },
     )
     this.#members.set(leg.id, {

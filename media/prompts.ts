@@ -151,12 +151,12 @@ export class Prompts {
     })
   }
 
-  /** A phrase that was said lately is not made again. */
+  /** A phrase that was said lately to somebody of the same organisation is not made again. Another one's may wait for its turn. */
   #speak(
     { text, voice, language }: Extract<PlaySource, { kind: 'speech' }>,
     owner?: SpeechOwner,
   ): Promise<Clip | { error: string }> {
-    return this.#cached(`speech ${JSON.stringify([voice, language, text])}`, async () => {
+    return this.#cached(`speech ${JSON.stringify([owner?.affinity, voice, language, text])}`, async () => {
       const spoken = await this.#tts.speak(text, voice, language, owner)
       return 'error' in spoken ? this.#fail(spoken.error) : { ...clipOf(spoken.samples), text }
     })

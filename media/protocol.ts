@@ -12,6 +12,7 @@ export const PROTOCOL_VERSION = 2
 export * from './protocol/addresses.ts'
 export * from './protocol/commands.ts'
 export * from './protocol/events.ts'
+export * from './protocol/fair-shares.ts'
 export * from './protocol/messages.ts'
 export * from './protocol/newcomers.ts'
 export * from './protocol/sealed-file.ts'

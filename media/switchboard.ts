@@ -447,7 +447,7 @@ export class Switchboard {
   async #openAudio(line: Line, affinity: string): Promise<object | Failure> {
     const engine = threadOf(this.#options.engines, affinity)
     line.engine = engine
-    const opened = await engine.request('leg.open', { legId: line.legId })
+    const opened = await engine.request('leg.open', { legId: line.legId, affinity })
     if (!isFailure(opened)) line.port = opened.port
     return opened
   }

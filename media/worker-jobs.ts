@@ -1,4 +1,5 @@
 import { type TransferListItem as Transferable, Worker } from 'node:worker_threads'
+import { FairQueue } from './fair-queue.ts'
 import type { WorkerEntry } from './worker-entry.ts'
 
 /** Jobs that may wait unless the owner says otherwise; a further one is refused. */
@@ -16,62 +17,95 @@ export interface JobReply<A> {
   answer: A
 }
 
-/** Runs jobs one after the other on a thread of its own, started with the first job. When the thread dies, the next job starts another. */
+interface Waiting<Q, A> {
+  job: Q
+  moved: readonly Transferable[]
+  resolve: (answer: A | { error: string }) => void
+}
+
+/**
+ * Runs jobs one after the other on a thread of its own, started with the first job; of those who have jobs waiting each has its turn.
+ * A job that the thread dies of fails alone: the next one starts another thread.
+ */
 export class WorkerJobs<Q, A> {
-  /** Jobs that found the queue full, or whose thread died. */
+  /** Jobs that found the queue full, or left it for one of somebody who had fewer, or whose thread died. */
   lost = 0
 
   readonly #entry: WorkerEntry
-  readonly #maxWaiting: number
   readonly #maxJobMs: (() => number) | null
   /** Runs while a job does. */
   #watch: NodeJS.Timeout | undefined
-  readonly #pending = new Map<number, (answer: A | { error: string }) => void>()
+  readonly #queue: FairQueue<Waiting<Q, A>>
+  #running: Waiting<Q, A> | null = null
   #worker: Worker | null = null
-  #nextId = 1
+  #id = 0
   #isClosed = false
 
   /**
    * @param entry module that answers every `JobRequest` by a `JobReply`
-   * @param options `maxJobMs`: asked for each job; a thread that takes longer is ended, and those that wait for it fail [ms]
+   * @param options `maxWaiting`: with the one that is being done; `maxJobMs`: asked for each job; a thread that takes longer is
+   *   ended, and its job fails [ms]
    */
   constructor(entry: WorkerEntry, options: { maxWaiting?: number; maxJobMs?: () => number } = {}) {
     this.#entry = entry
     this.#maxJobMs = options.maxJobMs ?? null
-    this.#maxWaiting = options.maxWaiting ?? DEFAULT_MAX_WAITING
+    this.#queue = new FairQueue((options.maxWaiting ?? DEFAULT_MAX_WAITING) - 1)
   }
 
   /** Jobs that were not answered yet. */
   get waiting(): number {
-    return this.#pending.size
+    return this.#queue.size + (this.#running === null ? 0 : 1)
   }
 
-  /** `moved`: memory that is handed over with the job. What the job answered; `{ error }` when it could not be run. Never rejects. */
-  run(job: Q, moved: readonly Transferable[] = []): Promise<A | { error: string }> {
+  /**
+   * What the job answered; `{ error }` when it could not be run. Never rejects.
+   * @param moved memory that is handed over with the job
+   * @param share whose job it is: nobody's turn waits for more than one job of another
+   */
+  run(job: Q, moved: readonly Transferable[] = [], share = ''): Promise<A | { error: string }> {
     if (this.#isClosed) return Promise.resolve({ error: 'closed' })
-    if (this.#pending.size >= this.#maxWaiting) {
-      this.lost++
-      return Promise.resolve({ error: 'too many jobs wait' })
-    }
     return new Promise(resolve => {
-      const id = this.#nextId++
-      this.#pending.set(id, resolve)
-      this.#worker ??= this.#start()
-      this.#worker.ref()
-      this.#worker.postMessage({ id, job } satisfies JobRequest<Q>, moved)
-      if (this.#pending.size === 1) this.#watchJob(this.#worker)
+      const waiting = { job, moved, resolve }
+      if (this.#running === null) {
+        this.#queue.skip(share)
+        this.#begin(waiting)
+        return
+      }
+      const left = this.#queue.push(share, waiting)
+      if (left === null) return
+      this.lost++
+      left.resolve({ error: 'too many jobs wait' })
     })
   }
 
-  #watchJob(worker: Worker): void {
+  #begin(next: Waiting<Q, A>): void {
+    this.#running = next
+    this.#worker ??= this.#start()
+    const worker = this.#worker
+    worker.ref()
+    worker.postMessage({ id: ++this.#id, job: next.job } satisfies JobRequest<Q>, next.moved)
+    if (this.#maxJobMs !== null) this.#watch = setTimeout(() => void worker.terminate(), this.#maxJobMs()).unref()
+  }
+
+  #next(): void {
+    const next = this.#running === null ? this.#queue.shift() : undefined
+    if (next !== undefined) this.#begin(next)
+  }
+
+  #answer(answer: A | { error: string }): void {
     clearTimeout(this.#watch)
-    if (this.#maxJobMs === null || this.#pending.size === 0) return
-    this.#watch = setTimeout(() => void worker.terminate(), this.#maxJobMs()).unref()
+    const done = this.#running
+    this.#running = null
+    done?.resolve(answer)
   }
 
   /** Ends the thread; jobs that wait are answered by `{ error }`. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true
+    for (const { resolve } of this.#queue.clear()) {
+      this.lost++
+      resolve({ error: 'closed' })
+    }
     await this.#worker?.terminate()
   }
 
@@ -82,21 +116,21 @@ export class WorkerJobs<Q, A> {
     })
     let reason = 'the thread ended'
     worker.on('message', ({ id, answer }: JobReply<A>) => {
-      this.#pending.get(id)?.(answer)
-      this.#pending.delete(id)
-      this.#watchJob(worker)
+      if (worker !== this.#worker || id !== this.#id) return
+      this.#answer(answer)
+      this.#next()
       // An idle thread must not keep the process alive.
-      if (this.#pending.size === 0) worker.unref()
+      if (this.#running === null) worker.unref()
     })
     worker.on('error', error => {
       reason = error.message
     })
     worker.on('exit', () => {
-      clearTimeout(this.#watch)
       this.#worker = null
-      this.lost += this.#pending.size
-      for (const resolve of this.#pending.values()) resolve({ error: reason })
-      this.#pending.clear()
+      if (this.#running !== null) this.lost++
+      this.#answer({ error: reason })
+      // Whoever asked is told first: how long the next job may take can depend on it.
+      queueMicrotask(() => this.#next())
     })
     return worker
   }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { FairShares } from '../fair-shares.ts'
+import type { FairShares } from '../../media/protocol.ts'
 import type { Db } from '../store.ts'
 import type { JobRow } from './tables.ts'
 

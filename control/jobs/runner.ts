@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { FairShares } from '../fair-shares.ts'
+import { FairShares } from '../../media/protocol.ts'
 import { Periodic, type PeriodicParts } from '../periodic.ts'
 import type { Store, Trx } from '../store.ts'
 import {

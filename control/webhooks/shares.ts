@@ -1,4 +1,4 @@
-import { FairShares } from '../fair-shares.ts'
+import { FairShares } from '../../media/protocol.ts'
 
 /** Whose attempt it would be. */
 export interface Claimant {

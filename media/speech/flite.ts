@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import { workerEntry } from '../worker-entry.ts'
 import { WorkerJobs } from '../worker-jobs.ts'
 import type { FliteAnswer, FliteJob } from './flite-worker.ts'
-import { isEnglish, type Spoken, type TextToSpeech } from './speech-engines.ts'
+import { isEnglish, type SpeechOwner, type Spoken, shareOf, type TextToSpeech } from './speech-engines.ts'
 
 /** `slt`: a woman; `rms`, `awb`, `kal16`: men; `kal` is the plainest and the quickest. */
 export const VOICES = ['slt', 'rms', 'awb', 'kal16', 'kal']
@@ -28,13 +28,16 @@ export class Flite implements TextToSpeech {
   }
 
   /** A voice that it does not have, that of a remote provider for example, is its default. */
-  speak(text: string, voice: string | null, language: string | null): Promise<Spoken | { error: string }> {
+  speak(
+    text: string,
+    voice: string | null,
+    language: string | null,
+    owner?: SpeechOwner,
+  ): Promise<Spoken | { error: string }> {
     if (!isEnglish(language)) return Promise.resolve({ error: `the offline voice speaks English, not ${language}` })
     const least = this.#threads.reduce((a, b) => (b.waiting < a.waiting ? b : a))
-    return least.run({
-      text: text.replaceAll('\0', ' '),
-      voice: voice !== null && VOICES.includes(voice) ? voice : DEFAULT_VOICE,
-    })
+    const known = voice !== null && VOICES.includes(voice) ? voice : DEFAULT_VOICE
+    return least.run({ text: text.replaceAll('\0', ' '), voice: known }, [], shareOf(owner))
   }
 
   /** Starts its threads, so that the first sentence does not wait for them. */

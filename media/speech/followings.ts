@@ -1,4 +1,4 @@
-import type { Following, SpeechToText } from './speech-engines.ts'
+import type { Following, SpeechOwner, SpeechToText } from './speech-engines.ts'
 
 /** Utterances that are being said to a provider; a further one goes to it as a whole. */
 const MAX_OPEN = 1000
@@ -26,8 +26,8 @@ export class Followings {
   }
 
   /** @param at samples of the utterance before these */
-  append(id: number, at: number, samples: Int16Array, language: string | null): void {
-    const open = this.#open.get(id) ?? (at === 0 ? this.#begin(id, language) : null)
+  append(id: number, at: number, samples: Int16Array, language: string | null, owner?: SpeechOwner): void {
+    const open = this.#open.get(id) ?? (at === 0 ? this.#begin(id, language, owner) : null)
     if (open === null) return
     if (at !== open.given) {
       this.drop(id)
@@ -37,8 +37,8 @@ export class Followings {
     open.following.append(samples)
   }
 
-  #begin(id: number, language: string | null): Open | null {
-    const following = this.#open.size < MAX_OPEN ? this.#stt.follow(language) : null
+  #begin(id: number, language: string | null, owner?: SpeechOwner): Open | null {
+    const following = this.#open.size < MAX_OPEN ? this.#stt.follow(language, owner) : null
     if (following === null) return null
     const open = { following, given: 0 }
     this.#open.set(id, open)

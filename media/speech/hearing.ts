@@ -3,7 +3,7 @@ import type { Leg } from '../leg.ts'
 import type { ListenSpec } from '../protocol.ts'
 import type { EndpointRules } from './endpointer.ts'
 import { Listener, type SaidAudio } from './listener.ts'
-import type { SpeechToText } from './speech-engines.ts'
+import type { SpeechOwner, SpeechToText } from './speech-engines.ts'
 import { Utterance } from './utterance.ts'
 
 /** Utterances of one leg that may wait to be understood; a further one is dropped, as one without words. */
@@ -45,8 +45,8 @@ export interface HearingTools {
   stt: SpeechToText
   /** Monotonic [ms]. */
   now: () => number
-  /** Of the call that the leg is in now; null: none. */
-  callId: () => string | null
+  /** The leg, the call that it is in now, and whose they are. */
+  owner: () => SpeechOwner
 }
 
 export interface HearingHooks {
@@ -174,8 +174,7 @@ export class Hearing {
     }
     this.#listener = new Listener(rules, this.#tools.createVoiceDetector(), {
       started: () => {
-        const owner = { legId: this.#leg.id, callId: this.#tools.callId() }
-        this.#utterance = new Utterance(this.#tools.stt, this.#language, owner)
+        this.#utterance = new Utterance(this.#tools.stt, this.#language, this.#tools.owner())
         this.#bargedIn = this.#listen !== null && this.#hooks.started(this.#listen)
       },
       grew: samples => this.#utterance?.grow(samples),

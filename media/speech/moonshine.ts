@@ -1,7 +1,14 @@
 import { workerEntry } from '../worker-entry.ts'
 import { WorkerJobs } from '../worker-jobs.ts'
 import type { MoonshineAnswer, MoonshineJob } from './moonshine-worker.ts'
-import { type Following, isEnglish, type SpeechToText, type Understood } from './speech-engines.ts'
+import {
+  type Following,
+  isEnglish,
+  type SpeechOwner,
+  type SpeechToText,
+  shareOf,
+  type Understood,
+} from './speech-engines.ts'
 
 /** Utterances that may wait: what waits longer is of no use to a caller who waits for an answer. A further one fails. */
 const MAX_WAITING = 10
@@ -29,10 +36,11 @@ export class Moonshine implements SpeechToText {
     samples: Int16Array<ArrayBuffer>,
     language: string | null,
     isGuess = false,
+    owner?: SpeechOwner,
   ): Promise<Understood | { error: string }> {
     if (!isEnglish(language)) return { error: `the offline engine understands English, not ${language}` }
     if (isGuess && this.#thread.waiting > 0) return { error: 'busy' }
-    const answer = await this.#thread.run({ samples }, [samples.buffer])
+    const answer = await this.#thread.run({ samples }, [samples.buffer], shareOf(owner))
     // A thread that died took the model along.
     this.#isLoaded = !('error' in answer)
     return 'error' in answer ? answer : { text: answer.text, engine: 'moonshine' }

@@ -1,19 +1,27 @@
-import { askProvider, fromRemote, type HttpProvider } from './remote-audio.ts'
-import type { Spoken, TextToSpeech } from './speech-engines.ts'
+import type { FairGate } from './fair-gate.ts'
+import { askProvider, fromRemote, type HttpProvider, newGate } from './remote-audio.ts'
+import { type SpeechOwner, type Spoken, shareOf, type TextToSpeech } from './speech-engines.ts'
 
 /** A provider's voice: `POST /audio/speech` of OpenAI's API, raw audio back. Any language; the text says which. */
 export class OpenAiSpeech implements TextToSpeech {
   readonly #provider: HttpProvider & { voice: string }
+  readonly #gate: FairGate
 
   /** `voice`: the one where none is asked for. */
   constructor(provider: HttpProvider & { voice: string }) {
     this.#provider = provider
+    this.#gate = newGate(provider)
   }
 
-  async speak(text: string, voice: string | null): Promise<Spoken | { error: string }> {
+  async speak(
+    text: string,
+    voice: string | null,
+    _language?: string | null,
+    owner?: SpeechOwner,
+  ): Promise<Spoken | { error: string }> {
     const { model, voice: defaultVoice } = this.#provider
     const body = JSON.stringify({ model, input: text, voice: voice ?? defaultVoice, response_format: 'pcm' })
-    const audio = await askProvider(this.#provider, '/audio/speech', body)
+    const audio = await this.#gate.run(shareOf(owner), () => askProvider(this.#provider, '/audio/speech', body))
     if ('error' in audio) return audio
     return audio.length < 2 ? { error: '/audio/speech: no audio' } : { samples: await fromRemote(audio) }
   }

@@ -1,10 +1,14 @@
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { type CreateResampler, loadResampler } from '../../codecs/resample.ts'
+import { FairShares } from '../protocol.ts'
 import { type Answer, type RealtimeProvider, RealtimeSession } from './realtime-session.ts'
-import type { Following, SpeechToText } from './speech-engines.ts'
+import { type Following, type SpeechOwner, type SpeechToText, shareOf } from './speech-engines.ts'
 
-/** Utterances that may be on their way at a time, each over a connection of its own; a further one fails. */
-const MAX_SESSIONS = 50
+/**
+ * Utterances that may be on their way at a time, each over a connection of its own, half of them by one organisation alone; a further
+ * one fails.
+ */
+const MAX_SESSIONS = 100
 /** A connection that nobody speaks over is kept for the next utterance so long [ms]. */
 const IDLE_MS = 60_000
 /** Providers end a session after an hour, in the middle of a word if need be [ms]. */
@@ -22,6 +26,7 @@ export class RealtimeTranscription implements SpeechToText {
   readonly guesses = false
   readonly #provider: RealtimeProvider
   readonly #idle: Idle[] = []
+  readonly #shares = new FairShares(MAX_SESSIONS)
   /** All, with when they were opened [ms]. */
   readonly #sessions = new Map<RealtimeSession, number>()
   readonly #resampler: Promise<CreateResampler> = loadResampler()
@@ -38,14 +43,21 @@ export class RealtimeTranscription implements SpeechToText {
 
   prepare(): void {}
 
-  async transcribe(samples: Int16Array<ArrayBuffer>, language: string | null): Promise<Answer> {
+  async transcribe(
+    samples: Int16Array<ArrayBuffer>,
+    language: string | null,
+    _isGuess?: boolean,
+    owner?: SpeechOwner,
+  ): Promise<Answer> {
     await this.#load()
-    return this.follow(language)?.end(samples) ?? { error: 'realtime: too many utterances wait' }
+    return this.follow(language, owner)?.end(samples) ?? { error: 'realtime: too many utterances wait' }
   }
 
-  follow(language: string | null): Following | null {
-    const session = this.#take()
+  follow(language: string | null, owner?: SpeechOwner): Following | null {
+    const share = shareOf(owner)
+    const session = this.#shares.mayTake(share) ? this.#take() : null
     if (session === null) return null
+    this.#shares.take(share)
     session.begin(language)
     let given = 0
     const append = (samples: Int16Array): void => {
@@ -58,12 +70,12 @@ export class RealtimeTranscription implements SpeechToText {
       end: async samples => {
         append(samples.subarray(given))
         const answer = await session.commit()
-        this.#release(session)
+        this.#release(session, share)
         return answer
       },
       drop: () => {
         session.clear()
-        this.#release(session)
+        this.#release(session, share)
       },
     }
   }
@@ -86,7 +98,8 @@ export class RealtimeTranscription implements SpeechToText {
     return session
   }
 
-  #release(session: RealtimeSession): void {
+  #release(session: RealtimeSession, share: string): void {
+    this.#shares.giveBack(share)
     const openedAt = this.#sessions.get(session)
     if (openedAt === undefined) return
     if (performance.now() - openedAt > MAX_AGE_MS) session.break('closed')

@@ -1,5 +1,6 @@
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { resampleAll } from '../../codecs/resample.ts'
+import { FairGate } from './fair-gate.ts'
 
 /** Rate of the raw audio that OpenAI's API speaks and hears, 16-bit little-endian mono [Hz]. */
 export const REMOTE_HZ = 24_000
@@ -16,6 +17,14 @@ export interface HttpProvider {
   /** For one answer, all of it [ms]. */
   timeoutMs: number
 }
+
+/** Requests to one provider at once, and behind them; providers limit both. */
+const MAX_AT_ONCE = 50
+const MAX_WAITING = 200
+
+/** Whose turn it is at a provider. What waits for longer than an answer may take fails, so that the next engine is asked. */
+export const newGate = ({ timeoutMs }: HttpProvider): FairGate =>
+  new FairGate({ atOnce: MAX_AT_ONCE, waiting: MAX_WAITING, maxWaitMs: timeoutMs })
 
 /**
  * One request to a provider. `{ error }` for whatever goes wrong: no connection, another status than 2xx, too slow, too long. The

@@ -1,17 +1,19 @@
 import type { MessagePort } from 'node:worker_threads'
+import { FairShares } from '../protocol.ts'
 import {
   type Following,
   isEnglish,
   type SpeechOwner,
   type SpeechToText,
   type Spoken,
+  shareOf,
   type TextToSpeech,
   type Understood,
 } from './speech-engines.ts'
 import type { SpeechAbilities, SpeechQuestion, SpeechReply, SpeechRequest } from './speech-protocol.ts'
 
-/** Requests of one engine thread that may be open; a further one fails at once. */
-const MAX_OPEN = 1000
+/** Requests of one engine thread that may be open, half of them by one organisation alone; a further one fails at once. */
+const MAX_OPEN = 2000
 
 /** An engine thread's way to the speech process: nothing is computed here. */
 export class SpeechClient implements TextToSpeech, SpeechToText {
@@ -19,6 +21,7 @@ export class SpeechClient implements TextToSpeech, SpeechToText {
   readonly #port: MessagePort
   readonly #abilities: SpeechAbilities
   readonly #open = new Map<number, (answer: SpeechReply['answer']) => void>()
+  readonly #shares = new FairShares(MAX_OPEN)
   #nextId = 1
   #isPrepared = false
 
@@ -68,7 +71,7 @@ export class SpeechClient implements TextToSpeech, SpeechToText {
     return {
       append: samples => {
         const own = samples.slice()
-        this.#tell({ kind: 'append', id, at, samples: own, language }, [own.buffer])
+        this.#tell({ kind: 'append', id, at, samples: own, language, ...given(owner) }, [own.buffer])
         at += samples.length
       },
       end: samples => this.#transcribe(id, samples, language, false, owner),
@@ -88,12 +91,17 @@ export class SpeechClient implements TextToSpeech, SpeechToText {
   }
 
   #ask(question: SpeechQuestion, moved: ArrayBuffer[]): Promise<SpeechReply['answer']> {
-    if (this.#open.size >= MAX_OPEN) {
+    const share = shareOf(question.owner)
+    if (!this.#shares.mayTake(share)) {
       this.#tell({ kind: 'drop', id: question.id })
       return Promise.resolve({ error: 'too much speech waits' })
     }
+    this.#shares.take(share)
     return new Promise(resolve => {
-      this.#open.set(question.id, resolve)
+      this.#open.set(question.id, answer => {
+        this.#shares.giveBack(share)
+        resolve(answer)
+      })
       this.#tell(question, moved)
     })
   }

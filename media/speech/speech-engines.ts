@@ -1,8 +1,13 @@
-/** Whose speech it is, for the log. `callId`: the room that the leg is in, which is named by its call. */
+/** Whose speech it is. `callId`: the room that the leg is in, which is named by its call. */
 export interface SpeechOwner {
   legId: string
   callId: string | null
+  /** Of the leg: organisation and mode. One's speech does not wait for all that another one asks for. */
+  affinity: string
 }
+
+/** Whose turn it is that a request waits for. */
+export const shareOf = (owner: SpeechOwner | undefined): string => owner?.affinity ?? ''
 
 /** Makes speech out of text. */
 export interface TextToSpeech {

@@ -1,6 +1,8 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { Logger } from 'pino'
+import { FairShares } from '../protocol.ts'
 import { SpeechChild } from './speech-child.ts'
+import { shareOf } from './speech-engines.ts'
 import type {
   FromSpeech,
   SpeechConfig,
@@ -10,8 +12,8 @@ import type {
   SpeechUse,
 } from './speech-protocol.ts'
 
-/** Requests of all engine threads that may be open; a further one fails at once. */
-const MAX_OPEN = 1000
+/** Requests of all engine threads that may be open, half of them by one organisation alone; a further one fails at once. */
+const MAX_OPEN = 2000
 /** Longer than the models take to load on a busy machine; nobody waits longer, whatever hangs [ms]. */
 const DEADLINE_MS = 60_000
 const SWEEP_MS = 1000
@@ -37,6 +39,7 @@ export class SpeechHost {
   readonly #child: SpeechChild
   readonly #loaded: (engine: string) => void
   readonly #open = new Map<number, Open>()
+  readonly #shares = new FairShares(MAX_OPEN)
   readonly #uses = { speak: 0, transcribe: 0, failed: 0, characters: 0, seconds: 0, speakMs: 0, transcribeMs: 0 }
   readonly #ports: MessagePort[] = []
   readonly #sweep: NodeJS.Timeout
@@ -107,14 +110,15 @@ export class SpeechHost {
       return
     }
     const open = { request: { ...request, id }, port, id: request.id, since: performance.now(), isSecondTry: false }
-    const problem =
-      this.#open.size >= MAX_OPEN
-        ? 'too much speech waits'
-        : this.#child.send(open.request)
-          ? null
-          : 'the speech process is being started again'
-    if (problem === null) this.#open.set(id, open)
-    else {
+    const problem = !this.#shares.mayTake(shareOf(request.owner))
+      ? 'too much speech waits'
+      : this.#child.send(open.request)
+        ? null
+        : 'the speech process is being started again'
+    if (problem === null) {
+      this.#shares.take(shareOf(request.owner))
+      this.#open.set(id, open)
+    } else {
       // What was appended of it waits for its end no longer.
       this.#child.send({ id, kind: 'drop' })
       port.postMessage({ id: request.id, answer: { error: problem } } satisfies SpeechReply)
@@ -138,6 +142,7 @@ export class SpeechHost {
     const open = this.#open.get(id)
     if (open === undefined) return
     this.#open.delete(id)
+    this.#shares.giveBack(shareOf(open.request.owner))
     // Out of the memory of the whole message, which is not copied along then.
     const own = 'samples' in answer ? { samples: answer.samples.slice() } : answer
     open.port.postMessage(
@@ -171,7 +176,8 @@ export class SpeechHost {
 
   /** The text itself is in no line: it may hold what the caller said. The call is, so that it can be found. */
   #count(use: SpeechUse, id: number | null): void {
-    const line = { ...this.#open.get(id ?? -1)?.request.owner, ...use }
+    const owner = this.#open.get(id ?? -1)?.request.owner
+    const line = { ...(owner === undefined ? {} : { legId: owner.legId, callId: owner.callId }), ...use }
     this.#uses.characters += use.characters
     this.#uses.seconds += use.seconds
     if (use.error === null) {

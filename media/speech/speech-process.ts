@@ -39,9 +39,11 @@ function serve(config: SpeechConfig): (request: SpeechRequest) => void {
 
   // What came over the channel is a view of memory that holds the whole message: an engine gets samples of its own.
   async function answer(question: SpeechQuestion): Promise<SpeechReply['answer']> {
-    if (question.kind === 'speak') return service.speak(question.text, question.voice, question.language)
-    const { id, samples, language, isGuess } = question
-    return followings.take(id)?.end(samples.slice()) ?? service.transcribe(samples.slice(), language, isGuess)
+    if (question.kind === 'speak') {
+      return service.speak(question.text, question.voice, question.language, question.owner)
+    }
+    const { id, samples, language, isGuess, owner } = question
+    return followings.take(id)?.end(samples.slice()) ?? service.transcribe(samples.slice(), language, isGuess, owner)
   }
 
   async function preload(): Promise<void> {
@@ -73,7 +75,7 @@ function serve(config: SpeechConfig): (request: SpeechRequest) => void {
     if (kind === 'prepare') {
       service.prepare()
       if (config.stt.url === null) void loadEar()
-    } else if (kind === 'append') followings.append(id, request.at, request.samples, request.language)
+    } else if (kind === 'append') followings.append(id, request.at, request.samples, request.language, request.owner)
     else if (kind === 'drop') followings.drop(id)
     else {
       open++

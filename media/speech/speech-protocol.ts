@@ -35,7 +35,7 @@ export type SpeechRequest = { id: number } & (
 export type SpeechNotice =
   | { kind: 'prepare' }
   /** A part of an utterance that is being said, named by `id`; `at`: samples of it before this part. */
-  | { kind: 'append'; at: number; samples: Int16Array<ArrayBuffer>; language: string | null }
+  | { kind: 'append'; at: number; samples: Int16Array<ArrayBuffer>; language: string | null; owner?: SpeechOwner }
   | { kind: 'drop' }
 
 /** A request that an answer follows. */

@@ -1,5 +1,5 @@
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
-import type { Following, SpeechToText, Spoken, TextToSpeech, Understood } from './speech-engines.ts'
+import type { Following, SpeechOwner, SpeechToText, Spoken, TextToSpeech, Understood } from './speech-engines.ts'
 import type { SpeechUse } from './speech-protocol.ts'
 
 /** An engine with the name that the log knows it by. */
@@ -16,6 +16,12 @@ export interface SpeechServiceOptions {
   used: (use: SpeechUse) => void
   /** Monotonic [ms]. */
   now: () => number
+}
+
+interface Said {
+  samples: Int16Array<ArrayBuffer>
+  language: string | null
+  owner: SpeechOwner | undefined
 }
 
 /** Speaks and understands with the first engine that can, and tells what each use cost. */
@@ -35,9 +41,14 @@ export class SpeechService implements TextToSpeech, SpeechToText {
     this.#options.stt[0]?.engine.prepare()
   }
 
-  async speak(text: string, voice: string | null, language: string | null): Promise<Spoken | { error: string }> {
+  async speak(
+    text: string,
+    voice: string | null,
+    language: string | null,
+    owner?: SpeechOwner,
+  ): Promise<Spoken | { error: string }> {
     const use = { kind: 'speak' as const, characters: text.length, seconds: 0 }
-    return this.#first(this.#options.tts, use, engine => engine.speak(text, voice, language))
+    return this.#first(this.#options.tts, use, engine => engine.speak(text, voice, language, owner))
   }
 
   /** Of a guess: whether the first engine does. */
@@ -49,18 +60,24 @@ export class SpeechService implements TextToSpeech, SpeechToText {
     samples: Int16Array<ArrayBuffer>,
     language: string | null,
     isGuess = false,
+    owner?: SpeechOwner,
   ): Promise<Understood | { error: string }> {
     const able = this.#able(language)
-    if (isGuess) return this.#guess(able[0], samples, language)
-    return this.#transcribe(able, samples, language, null)
+    if (isGuess) return this.#guess(able[0], samples, language, owner)
+    return this.#transcribe(able, { samples, language, owner }, null)
   }
 
   /** One that is refused cost nothing and failed nobody: it is not told of. */
-  async #guess(able: Named<SpeechToText> | undefined, samples: Int16Array<ArrayBuffer>, language: string | null) {
+  async #guess(
+    able: Named<SpeechToText> | undefined,
+    samples: Int16Array<ArrayBuffer>,
+    language: string | null,
+    owner: SpeechOwner | undefined,
+  ) {
     if (able === undefined) return { error: 'no engine knows this language' }
     const startedAt = this.#options.now()
     const seconds = samples.length / NARROWBAND_HZ
-    const answer = await able.engine.transcribe(samples, language, true)
+    const answer = await able.engine.transcribe(samples, language, true, owner)
     const tookMs = Math.round(this.#options.now() - startedAt)
     const use = { kind: 'transcribe' as const, engine: able.name, characters: 0, seconds, tookMs, error: null }
     if (!('error' in answer)) this.#options.used(use)
@@ -68,12 +85,12 @@ export class SpeechService implements TextToSpeech, SpeechToText {
   }
 
   /** By the first engine, if that takes it so; when it fails in the end the next gets the whole. */
-  follow(language: string | null): Following | null {
+  follow(language: string | null, owner?: SpeechOwner): Following | null {
     const able = this.#able(language)
-    const following = able[0]?.engine.follow(language) ?? null
+    const following = able[0]?.engine.follow(language, owner) ?? null
     return following === null
       ? null
-      : { ...following, end: samples => this.#transcribe(able, samples, language, following) }
+      : { ...following, end: samples => this.#transcribe(able, { samples, language, owner }, following) }
   }
 
   #able(language: string | null): Named<SpeechToText>[] {
@@ -82,15 +99,16 @@ export class SpeechService implements TextToSpeech, SpeechToText {
 
   #transcribe(
     able: Named<SpeechToText>[],
-    samples: Int16Array<ArrayBuffer>,
-    language: string | null,
+    { samples, language, owner }: Said,
     following: Following | null,
   ): Promise<Understood | { error: string }> {
     const use = { kind: 'transcribe' as const, characters: 0, seconds: samples.length / NARROWBAND_HZ }
     return this.#first(able, use, (engine, isLast) => {
       // An engine takes the samples for itself; the last one may have the original.
       const own = isLast ? samples : samples.slice()
-      return following !== null && engine === able[0]?.engine ? following.end(own) : engine.transcribe(own, language)
+      return following !== null && engine === able[0]?.engine
+        ? following.end(own)
+        : engine.transcribe(own, language, false, owner)
     })
   }
 

@@ -80,7 +80,7 @@ export class TestEngine {
     const host = `192.0.2.${legId.length}`
     const farEnd = new FarEnd(host)
     this.#opening = farEnd
-    await this.engine.open(legId)
+    await this.engine.open(legId, 'org_test:live')
     this.#opening = null
     this.engine.connect(legId, mediaOf(host, options), {
       roomId: 'call_room',

@@ -1,9 +1,11 @@
-import type { Following, SpeechToText, Understood } from '../../media/speech/speech-engines.ts'
+import type { Following, SpeechOwner, SpeechToText, Understood } from '../../media/speech/speech-engines.ts'
 
 /** An engine that understands what the test says, when the test says so: for what depends on the words and on their time. */
 export class ScriptedEar implements SpeechToText {
   /** The utterances that it was given. */
   readonly heard: Int16Array[] = []
+  /** Whose they were. */
+  readonly owners: (SpeechOwner | undefined)[] = []
   readonly #waiting: ((answer: Understood | { error: string }) => void)[] = []
   prepared = 0
   /** What it is given before an utterance has ended. */
@@ -20,7 +22,13 @@ export class ScriptedEar implements SpeechToText {
     this.prepared++
   }
 
-  transcribe(samples: Int16Array<ArrayBuffer>): Promise<Understood | { error: string }> {
+  transcribe(
+    samples: Int16Array<ArrayBuffer>,
+    _language?: string | null,
+    _isGuess?: boolean,
+    owner?: SpeechOwner,
+  ): Promise<Understood | { error: string }> {
+    this.owners.push(owner)
     this.heard.push(samples)
     return new Promise(resolve => this.#waiting.push(resolve))
   }

@@ -38,7 +38,10 @@ const test = suite('media/leg-playback')
 test.beforeEach(() => {
   voice = new SlowVoice()
   prompts = new Prompts({ sampleRateHz: 8000, tts: voice })
-  playback = new LegPlayback(prompts, () => ({ legId: 'part_a', callId: null }), { began: () => {}, ended: () => {} })
+  playback = new LegPlayback(prompts, () => ({ legId: 'part_a', callId: null, affinity: '' }), {
+    began: () => {},
+    ended: () => {},
+  })
   told = []
 })
 test.afterEach(() => prompts.close())

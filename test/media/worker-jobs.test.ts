@@ -22,14 +22,14 @@ test('jobs are answered, each by its own answer', async () => {
   await jobs.close()
 })
 
-test('when the thread dies, what waits is answered by an error, and the next job starts another thread', async () => {
+test('a job that the thread dies of fails alone: what waits is done by another thread', async () => {
   const jobs = new WorkerJobs<number, Answer>(entry)
   assert.equal(await Promise.all([jobs.run(1), jobs.run(13), jobs.run(2)]), [
     { doubled: 2 },
     { error: 'unlucky' },
-    { error: 'unlucky' },
+    { doubled: 4 },
   ])
-  assert.is(jobs.lost, 2)
+  assert.is(jobs.lost, 1)
   assert.equal(await jobs.run(4), { doubled: 8 })
   await jobs.close()
 })
@@ -39,6 +39,34 @@ test('a job that finds the queue full is refused at once, and counted', async ()
   const answers = [1, 2, 3].map(n => jobs.run(n))
   assert.is(jobs.waiting, 2)
   assert.equal(await Promise.all(answers), [{ doubled: 2 }, { doubled: 4 }, { error: 'too many jobs wait' }])
+  assert.is(jobs.lost, 1)
+  await jobs.close()
+})
+
+test('one who has 200 jobs waiting holds nobody up: the job of another one is next', async () => {
+  const jobs = new WorkerJobs<number, Answer>(entry)
+  const order: string[] = []
+  const run = (who: string, n: number) => jobs.run(n, [], who).then(() => order.push(who))
+  const all = Array.from({ length: 200 }, (_, n) => run('many', n + 100))
+  all.push(run('one', 1), run('other', 2))
+  await Promise.all(all)
+  assert.is(order.length, 202)
+  assert.equal(order.slice(0, 5), ['many', 'one', 'other', 'many', 'many'])
+  await jobs.close()
+})
+
+test('where the queue is full of one, the job of another takes the place of its last', async () => {
+  const jobs = new WorkerJobs<number, Answer>(entry, { maxWaiting: 4 })
+  const many = [1, 2, 3, 4].map(n => jobs.run(n, [], 'many'))
+  const one = jobs.run(5, [], 'one')
+  assert.is(jobs.waiting, 4)
+  assert.equal(await one, { doubled: 10 })
+  assert.equal(await Promise.all(many), [
+    { doubled: 2 },
+    { doubled: 4 },
+    { doubled: 6 },
+    { error: 'too many jobs wait' },
+  ])
   assert.is(jobs.lost, 1)
   await jobs.close()
 })

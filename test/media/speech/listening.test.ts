@@ -74,6 +74,12 @@ function pressKey(code: number): void {
   engine.run(1)
 }
 
+test('what a leg says is understood for its organisation, in its call', () => {
+  collect()
+  engine.say(caller, VOICE, 30)
+  assert.equal(ear.owners[0], { legId: CALLER, callId: 'call_room', affinity: 'org_test:live' })
+})
+
 test('what a party says is an utterance, with the times of its first and last voice', async () => {
   assert.equal(engine.engine.listen({ legId: CALLER, listen: LISTEN }), {})
   assert.is(ear.prepared, 1)
