@@ -457,8 +457,12 @@ export class FakeMedia {
     return state
   }
 
+  /** A call's own room is there with its answered leg, and nobody is told of it. */
   #isHere(target: Target): boolean {
-    return 'legId' in target ? this.legs.has(target.legId) : this.rooms.has(target.roomId)
+    if ('legId' in target) return this.legs.has(target.legId)
+    const { roomId } = target
+    const hasLeg = [...this.legs.values()].some(leg => leg.roomId === roomId && leg.state === 'answered')
+    return hasLeg || this.rooms.has(roomId)
   }
 
   /** Ends a pause, by a command or as its deadline does. */

@@ -278,7 +278,7 @@ test('a room that records starts a recording of the session when it opens, told 
   media.dialIn('part_1', '1001')
   const { room } = await media.command('leg.move', 'part_1')
   const started = await media.command('recording.start')
-  assert.equal(started, { recordingId: room.roomId, target: { roomId: room.roomId } })
+  assert.equal(started, { recordingId: room.roomId, target: { roomId: room.roomId }, encrypted: false })
   media.emit('recording.ready', {
     recordingId: room.roomId,
     file: 'a.wav',

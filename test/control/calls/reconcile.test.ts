@@ -197,7 +197,8 @@ test('streams that were asked for and never started are started', async () => {
   assert.equal(media.sent('stream.start'), [])
   await restart(world)
   assert.is((await media.command('stream.start')).callSid, call.id)
-  assert.equal(await media.command('recording.start'), { recordingId: call.id, target: { roomId: call.id } })
+  const target = { roomId: call.id }
+  assert.equal(await media.command('recording.start'), { recordingId: call.id, target, encrypted: false })
   await world.close()
 })
 

@@ -40,6 +40,8 @@ export function faultsOf(schema: object, value: unknown): string[] {
 const IDS_OF: Record<string, string> = { conference_session: 'call', test_event: 'evt' }
 /** Names of templates and nodes are not IDs of objects. */
 const NO_IDS = ['template_id', 'site_id', 'sim_id']
+/** Objects that are known by a code of another standard. */
+const BY_CODE = ['language']
 
 function idFaults(value: unknown, path: string): string[] {
   if (typeof value !== 'object' || value === null) return []
@@ -47,7 +49,7 @@ function idFaults(value: unknown, path: string): string[] {
   const object = (value as { object?: unknown }).object
   return Object.entries(value).flatMap(([name, part]) => {
     const at = `${path}/${name}`
-    if (name === 'metadata' || name === 'graph') return []
+    if (name === 'metadata' || name === 'graph' || (name === 'id' && BY_CODE.includes(String(object)))) return []
     if (typeof part !== 'string' || !(name === 'id' || name.endsWith('_id')) || NO_IDS.includes(name))
       return idFaults(part, at)
     const [, prefix = ''] = /^([a-z]+)_[0-9a-z]{26}$/.exec(part) ?? []

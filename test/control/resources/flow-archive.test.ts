@@ -9,8 +9,8 @@ const world = await makeWholeApp()
 const { live } = world
 test.after(() => world.close())
 
-async function makeFlow(published = true): Promise<string> {
-  const { body } = await live('POST /v1/flows', { name: 'Front desk' })
+async function makeFlow(published = true, kind = 'voice'): Promise<string> {
+  const { body } = await live('POST /v1/flows', { name: 'Front desk', kind })
   if (published) await live(`POST /v1/flows/${body.id}/publish`)
   return body.id
 }
@@ -47,15 +47,21 @@ test('archiving an archived flow, and unarchiving one that is not, answer 409', 
 test('a flow in use is not archived: 409 lists its users', async () => {
   const id = await makeFlow()
   const { body: assistant } = await live('POST /v1/assistants', { name: 'Ann', flow_id: id })
-  const { body: profile } = await live('POST /v1/copilot_profiles', { name: 'Sales', script: { flow_id: id } })
   const { body: route } = await live('POST /v1/inbound_routes', { match: { to: '7' }, target: { type: 'flow', id } })
-  const answer = await archive(id)
-  assert.equal(refusal(answer), [409, null, 'in_use'])
-  assert.equal(
-    answer.body.error.details.used_by.map((user: { id: string }) => user.id),
-    [assistant.id, profile.id, route.id],
-  )
-  assert.is((await live(`GET /v1/flows/${id}`)).body.status, 'published')
+  const script = await makeFlow(true, 'agent_script')
+  const { body: profile } = await live('POST /v1/copilot_profiles', { name: 'Sales', script: { flow_id: script } })
+  for (const [flow, users] of [
+    [id, [assistant.id, route.id]],
+    [script, [profile.id]],
+  ]) {
+    const answer = await archive(flow)
+    assert.equal(refusal(answer), [409, null, 'in_use'])
+    assert.equal(
+      answer.body.error.details.used_by.map((user: { id: string }) => user.id),
+      users,
+    )
+    assert.is((await live(`GET /v1/flows/${flow}`)).body.status, 'published')
+  }
 })
 
 test('an archived flow is neither changed nor published', async () => {

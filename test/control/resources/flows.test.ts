@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { NO_CAPTURE } from '../../../control/schemas/capture-settings.ts'
 import { suite } from '../../harness.ts'
 import { ask } from '../app-harness.ts'
 import { makeWholeApp, refusal } from '../whole-app.ts'
@@ -49,6 +50,7 @@ test('a new flow is an unpublished draft of revision 1, linked to no assistant',
     assistant_id: null,
     template_id: null,
     node_count: 3,
+    ...NO_CAPTURE,
   })
 })
 

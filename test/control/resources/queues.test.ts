@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { NO_CAPTURE } from '../../../control/schemas/capture-settings.ts'
 import { forTenant } from '../../../control/tenancy.ts'
 import { suite } from '../../harness.ts'
 import { addMember, makeWholeApp, refusal, type WholeApp } from '../whole-app.ts'
@@ -57,6 +58,7 @@ test('a queue needs a name; every other field has a default', async () => {
     },
     created: '2026-11-21T10:00:00.000Z',
     updated: '2026-11-21T10:00:00.000Z',
+    ...NO_CAPTURE,
   })
   assert.equal((await live(`GET /v1/queues/${made.body.id}`)).body, made.body)
   assert.equal((await live('GET /v1/queues')).body.data, [made.body])
