@@ -304,10 +304,11 @@ export const lostNodes = (
   store,
   now,
   log,
-  endAll: async (trx, at) => {
-    await endAll(trx, centre, { reason: 'node_lost', at }, (_legId, run) => run(trx))
-    await endLostPrograms(trx, at)
+  endAll: async (db, at, step) => {
+    await endAll(db, centre, { reason: 'node_lost', at }, step)
+    await step(null, trx => endLostPrograms(trx, at))
   },
+  guard: (legId, at, run) => centre.faults.endingAt(at).guard(legId, null, run),
 })
 
 /** Where our own SIP is reached from this machine. */

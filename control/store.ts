@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Kysely, Migrator, type Transaction } from 'kysely'
-import { following } from './databases/after-commit.ts'
+import { type Fact, following } from './databases/after-commit.ts'
 import { faultOf } from './databases/faults.ts'
 import { ONLY_NODE } from './databases/node.ts'
 import { postgresDatabase, serverProblem } from './databases/postgres.ts'
@@ -15,18 +15,6 @@ export type Trx = Transaction<Database>
 
 export type Engine = 'sqlite' | 'postgres'
 
-/** Something that a transaction has written and told of: an event's type and object. */
-export interface Fact {
-  type: string
-  object: object
-}
-
-/** What each transaction under way has told of so far. */
-const FACTS = new WeakMap<object, Fact[]>()
-
-/** To be told to `store.committed` once the transaction has committed; what is rolled back is told to nobody. */
-export const noteFact = (trx: Trx, fact: Fact): void => void FACTS.get(trx)?.push(fact)
-
 export interface Store {
   readonly engine: Engine
   readonly db: Kysely<Database>
@@ -36,8 +24,8 @@ export interface Store {
    * had, `run` is rolled back and called again, so it does nothing but query; what follows from it is left to `afterCommit`.
    */
   transaction<T>(run: (trx: Trx) => Promise<T>): Promise<T>
-  /** Who hears what transactions of this process have committed; must not throw. */
-  readonly committed: Set<(facts: readonly Fact[]) => void>
+  /** Who hears what transactions of this process have committed. */
+  readonly committed: Set<(fact: Fact) => void>
   /** Resolves when everything committed before the call outlives a power cut; to be awaited before a write is acknowledged. */
   durable(): Promise<void>
   close(): Promise<void>
@@ -75,17 +63,14 @@ export async function openStore(target: string | Buffer, node = ONLY_NODE): Prom
     transaction: run =>
       retrying(async () => {
         const transaction = db.transaction()
-        const facts: Fact[] = []
         let follow = (): void => {}
         // SQLite has one writer at a time, so all of its transactions are serializable.
         const isolated = engine === 'sqlite' ? transaction : transaction.setIsolationLevel('serializable')
         const result = await isolated.execute(raw => {
-          const { trx, run: then } = following(raw)
+          const { trx, run: then } = following(raw, committed)
           follow = then
-          FACTS.set(trx, facts)
           return run(trx)
         })
-        if (facts.length > 0) for (const listener of committed) listener(facts)
         follow()
         return result
       }),

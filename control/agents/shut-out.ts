@@ -25,8 +25,8 @@ export async function forgetDevices(trx: Trx, tenant: Tenant, userId: string): P
 }
 
 /** Rings that have nobody to answer them any more, and supervisors who listen on. */
-export const ringsOfShutOut = (trx: Trx): Promise<RingRow[]> =>
-  trx
+export const ringsOfShutOut = (db: Db): Promise<RingRow[]> =>
+  db
     .selectFrom('rings')
     .innerJoin('users', 'users.id', 'rings.user_id')
     .selectAll('rings')

@@ -3,6 +3,7 @@ import type { MediaPort } from '../media-events.ts'
 import type { Trx } from '../store.ts'
 import type { Tenant } from '../tenancy.ts'
 import type { FollowUp, Of } from './event-handler.ts'
+import type { CallFaults } from './faults.ts'
 
 type Own = () => Promise<FollowUp | null>
 
@@ -13,6 +14,8 @@ export interface Seats {
 
 /** Queues, agents and those who are rung for a call, as far as the driver knows them. `own`: what happens to a call's own leg. */
 export interface CallCentrePort {
+  /** What becomes of what throws, here and where calls are driven. */
+  readonly faults: CallFaults
   onAnswered(trx: Trx, event: Of<'leg.answered'>, own: Own): Promise<FollowUp | null>
   onEnded(trx: Trx, event: Of<'leg.ended'>, own: Own): Promise<FollowUp | null>
   onKey(trx: Trx, event: Of<'leg.dtmf'>, own: Own, drive: (media: MediaPort) => Promise<void>): Promise<FollowUp | null>

@@ -11,7 +11,7 @@ import { passConsent } from './consent.ts'
 import { type Decision, type LegRows, onHeld, onLeft, onPlayFinished, onRinging, type PinVerdict } from './decide.ts'
 import type { DevicePort } from './device-port.ts'
 import type { EventHandler, EventHandlers, FollowUp } from './event-handler.ts'
-import { CallFaults, legOfEvent } from './faults.ts'
+import { type CallFaults, legOfEvent } from './faults.ts'
 import { onIncoming } from './incoming-call.ts'
 import { LegEvents } from './leg-events.ts'
 import { judgePins } from './pin-verdict.ts'
@@ -67,8 +67,8 @@ export class CallDriver implements MediaHandler {
     deps.centre.seatBy(seating)
     const audio = new CallAudio({ store, now, log, streams })
     const resume = (call: CallRow, media: MediaPort) => audio.start(call, media)
-    this.#faults = new CallFaults({ store, now, log, centre: deps.centre })
-    const faults = this.#faults
+    const { faults } = deps.centre
+    this.#faults = faults
     this.#reconciler = new Reconciler({ store, now, log, seating, centre: deps.centre, resume, faults })
     this.#handlers = handlers(deps, seating, audio)
   }
@@ -87,7 +87,8 @@ export class CallDriver implements MediaHandler {
     const seen = await lastSeen(store.db, now)
     // What died with the machine is not paid for until the machine is back.
     const end = { reason: seen === null ? 'media_failed' : 'node_lost', at: seen ?? now.toISOString() } as const
-    await endAll(store.db, centre, end, (legId, run) => this.#faults.guard(legId, null, () => store.transaction(run)))
+    const faults = this.#faults.endingAt(end.at)
+    await endAll(store.db, centre, end, (legId, run) => faults.guard(legId, null, () => store.transaction(run)))
     // Last: whoever dies before it ends the rest again.
     await store.transaction(trx => savePosition(trx, { bootId, lastSeq: 0 }))
   }

@@ -1,28 +1,38 @@
 import type { MediaEvent } from '../../media/protocol.ts'
 import { isStoreOutage } from '../databases/faults.ts'
 import type { MediaPort } from '../media-events.ts'
-import type { Store } from '../store.ts'
+import type { Store, Trx } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
-import type { CallCentrePort } from './call-centre-port.ts'
+import type { LegEnd } from './decide.ts'
 import { loadLeg, tenantOf } from './records.ts'
 
 export interface FaultDeps {
   store: Store
   now: () => string
   log: { error(fields: object, message: string): void }
-  centre: Pick<CallCentrePort, 'end'>
+  centre: { end(trx: Trx, legId: string, end: LegEnd, at: string): Promise<void> }
 }
 
 const END = { reason: 'internal_error' as const, sipCode: null, quality: null }
 
 /** What throws where a call is served ends that call, is counted and logged, and nothing else comes to a stop for it. */
 export class CallFaults {
-  /** Since the start of the process. */
-  count = 0
   readonly #deps: FaultDeps
+  readonly #tally: { count: number }
 
-  constructor(deps: FaultDeps) {
+  constructor(deps: FaultDeps, tally = { count: 0 }) {
     this.#deps = deps
+    this.#tally = tally
+  }
+
+  /** Since the start of the process. */
+  get count(): number {
+    return this.#tally.count
+  }
+
+  /** The same, for what was over at a time that has passed. */
+  endingAt(at: string): CallFaults {
+    return new CallFaults({ ...this.#deps, now: () => at }, this.#tally)
   }
 
   /** Does one step of many; what it throws ends the leg, or is only told of where it is none's. Throws for an absent database alone. */
@@ -37,7 +47,7 @@ export class CallFaults {
 
   /** Ends the call of a leg for what was thrown. `media` null: it has no such leg any more. */
   async end(legId: string | null, media: MediaPort | null, error: unknown): Promise<void> {
-    this.count++
+    this.#tally.count++
     this.#deps.log.error({ err: error, legId }, legId === null ? 'a fault' : 'a fault ends a call')
     if (legId === null) return
     const reply = await media?.request('leg.hangup', { legId, reason: END.reason })

@@ -32,7 +32,7 @@ export class PostgresNode extends PostgresAdapter {
   }
 }
 
-/** Makes a transaction speak for another node; queries stay as they are. */
+/** Makes queries speak for another node; queries stay as they are. */
 class InPlaceOf implements KyselyPlugin {
   readonly node: string
   constructor(node: string) {
@@ -46,9 +46,12 @@ class InPlaceOf implements KyselyPlugin {
   }
 }
 
-/** The same transaction, asking in place of a node that cannot ask any more. */
-export const inPlaceOf = <DB>(trx: Transaction<DB>, node: string): Transaction<DB> =>
-  trx.withPlugin(new InPlaceOf(node))
+/** The same, asking in place of a node that cannot ask any more. */
+export function inPlaceOf<DB>(db: Transaction<DB>, node: string): Transaction<DB>
+export function inPlaceOf<DB>(db: Kysely<DB>, node: string): Kysely<DB>
+export function inPlaceOf<DB>(db: Kysely<DB>, node: string): Kysely<DB> {
+  return db.withPlugin(new InPlaceOf(node))
+}
 
 /** The node that asks. */
 export function nodeOf<DB>(db: Kysely<DB>): string {

@@ -1,6 +1,7 @@
+import { noteFact } from '../databases/after-commit.ts'
 import { CURRENT_VERSION } from '../http/version.ts'
 import { newId } from '../ids.ts'
-import { noteFact, type Trx } from '../store.ts'
+import type { Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import { enqueueEvent, enqueueFor } from '../webhooks/outbox.ts'
 import type { EventType } from './catalog.ts'

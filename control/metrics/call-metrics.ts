@@ -1,8 +1,9 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
+import type { Fact } from '../databases/after-commit.ts'
 import type { Call } from '../schemas/call.ts'
 import type { CallStep } from '../schemas/call-step.ts'
 import type { QueueCall } from '../schemas/queue-call.ts'
-import type { Fact, Store } from '../store.ts'
+import type { Store } from '../store.ts'
 
 const SECONDS = [0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120, 300, 600]
 
@@ -66,9 +67,7 @@ export class CallMetrics {
 
   /** Counts what is committed from now on; returns how to stop. */
   watch(store: Pick<Store, 'committed'>): () => void {
-    const listener = (facts: readonly Fact[]): void => {
-      for (const fact of facts) this.#take(fact)
-    }
+    const listener = (fact: Fact): void => this.#take(fact)
     store.committed.add(listener)
     return () => store.committed.delete(listener)
   }

@@ -11,6 +11,8 @@ import type { NodeRow } from './tables.ts'
 export const BEAT_MS = 5000
 /** Longer than control or media takes to be started again, or to be replaced by a new version [ms]. */
 export const LOST_AFTER_MS = 60_000
+/** Longer than it takes to end all calls of a node [ms]. */
+const ENDING_MS = 300_000
 
 const isOld = (seenAt: string, now: Date): boolean => now.getTime() - Date.parse(seenAt) > LOST_AFTER_MS
 
@@ -35,14 +37,25 @@ export async function lastSeen(db: Db, now: Date): Promise<string | null> {
   return row !== undefined && isOld(row.seen_at, now) ? row.seen_at : null
 }
 
-/** Takes another node for lost; null: there is none to take. Of several that look at once one gets it, by its transaction. */
+/**
+ * Takes another node for lost, or one whose calls somebody began to end and did not; null: there is none to take. Of several that look
+ * at once one gets it, by its transaction.
+ */
 export async function takeLost(trx: Trx, now: Date): Promise<NodeRow | null> {
+  const running = trx.selectFrom('calls').select('node_id').where('ended_at', 'is', null)
   const rows = await trx
     .selectFrom('nodes')
     .selectAll()
     .where('id', '!=', nodeOf(trx))
-    .where('lost_at', 'is', null)
-    .where('seen_at', '<', new Date(now.getTime() - LOST_AFTER_MS).toISOString())
+    .where(({ and, or, eb }) =>
+      or([
+        and([eb('lost_at', 'is', null), eb('seen_at', '<', new Date(now.getTime() - LOST_AFTER_MS).toISOString())]),
+        and([
+          eb('lost_at', '<', new Date(now.getTime() - ENDING_MS).toISOString()),
+          eb('id', 'in', running.$castTo<{ node_id: string }>()),
+        ]),
+      ]),
+    )
     .orderBy('id')
     .limit(1)
     .execute()
@@ -50,4 +63,10 @@ export async function takeLost(trx: Trx, now: Date): Promise<NodeRow | null> {
   if (row === undefined) return null
   await trx.updateTable('nodes').set({ lost_at: now.toISOString() }).where('id', '=', row.id).execute()
   return row
+}
+
+/** Whether a node is still away. */
+export async function isLost(trx: Trx, id: string): Promise<boolean> {
+  const row = await trx.selectFrom('nodes').select('lost_at').where('id', '=', id).executeTakeFirst()
+  return row !== undefined && row.lost_at !== null
 }

@@ -1,35 +1,44 @@
 import { inPlaceOf } from '../databases/node.ts'
-import type { Store, Trx } from '../store.ts'
-import { takeLost } from './heartbeat.ts'
+import type { Db, Store, Trx } from '../store.ts'
+import { isLost, takeLost } from './heartbeat.ts'
+
+/** Does one step of many in a transaction; what it throws ends this leg, if it is one's, and nothing else. */
+export type LostStep = (legId: string | null, run: (trx: Trx) => Promise<unknown>) => Promise<void>
 
 export interface LostNodeParts {
   store: Store
   now: () => Date
   log: { warn(fields: object, message: string): void }
-  /** Ends what ran at the node that `trx` speaks for, at the time when it was last seen. */
-  endAll: (trx: Trx, at: string) => Promise<void>
+  /** Ends what ran at the node that `db` and the steps speak for, at the time when it was last seen. */
+  endAll: (db: Db, at: string, step: LostStep) => Promise<void>
+  /** Does one step; see `LostStep`. */
+  guard: (legId: string | null, at: string, run: () => Promise<unknown>) => Promise<void>
 }
 
 /** Ends the calls of nodes that are lost, and frees whom they held. Returns how many nodes there were. */
-export async function endLostNodes({ store, now, log, endAll }: LostNodeParts): Promise<number> {
+export async function endLostNodes(parts: LostNodeParts): Promise<number> {
+  const { store, now, log } = parts
   for (let count = 0; ; count++) {
-    const lost = await store.transaction(async trx => {
-      const node = await takeLost(trx, now())
-      if (node !== null) await endLost(inPlaceOf(trx, node.id), node, endAll)
-      return node
-    })
+    const lost = await store.transaction(trx => takeLost(trx, now()))
     if (lost === null) return count
+    await endLost(parts, lost)
     log.warn({ node: lost.id, seenAt: lost.seen_at }, 'a node is lost: its calls have ended')
   }
 }
 
 async function endLost(
-  trx: Trx,
+  { store, endAll, guard }: LostNodeParts,
   { id, seen_at }: { id: string; seen_at: string },
-  endAll: LostNodeParts['endAll'],
 ): Promise<void> {
-  await endAll(trx, seen_at)
+  const step: LostStep = (legId, run) =>
+    guard(legId, seen_at, () =>
+      // It may have come back meanwhile: what still runs there goes on.
+      store.transaction(async trx => {
+        if (await isLost(trx, id)) await run(inPlaceOf(trx, id))
+      }),
+    )
+  await endAll(inPlaceOf(store.db, id), seen_at, step)
   // Phones and softphones that nobody reaches any more; they come back at another node, or at this one.
-  await trx.deleteFrom('browser_sessions').where('node', '=', id).execute()
-  await trx.deleteFrom('sip_registrations').where('node', '=', id).execute()
+  await step(null, trx => trx.deleteFrom('browser_sessions').where('node', '=', id).execute())
+  await step(null, trx => trx.deleteFrom('sip_registrations').where('node', '=', id).execute())
 }

@@ -135,15 +135,17 @@ export async function missedRing(
 export const markOffered = async (trx: Trx, tenant: Tenant, userId: string, at: string): Promise<void> =>
   save(trx, tenant, await rowOf(trx, tenant, userId), { last_offered_at: at }, at)
 
-/** Ends the wrap-ups whose time has come, of all organisations; returns how many. */
-export async function endWrapUps(trx: Trx, at: string): Promise<number> {
-  const rows = await trx.selectFrom('agent_statuses').selectAll().where('wrap_up_until', '<=', at).execute()
-  for (const row of rows) {
-    const tenant = { organisationId: row.organisation_id, livemode: row.livemode === 1 }
-    const status = row.wanted ?? 'available'
-    await save(trx, tenant, row, { status, wrap_up_until: null, idle_since: row.wrap_up_until }, at)
-  }
-  return rows.length
+/** Whose wrap-up is over, of all organisations. */
+export const wrapUpsOver = (db: Db, at: string): Promise<AgentStatusRow[]> =>
+  db.selectFrom('agent_statuses').selectAll().where('wrap_up_until', '<=', at).execute()
+
+/** Ends a wrap-up; what has changed meanwhile stays. */
+export async function endWrapUp(trx: Trx, { id, ...of }: AgentStatusRow, at: string): Promise<void> {
+  const tenant = tenantOfRow({ id, ...of })
+  const row = await rowOf(trx, tenant, id)
+  if (row.wrap_up_until === null || row.wrap_up_until > at) return
+  const status = row.wanted ?? 'available'
+  await save(trx, tenant, row, { status, wrap_up_until: null, idle_since: row.wrap_up_until }, at)
 }
 
 const tenantOfRow = (row: AgentStatusRow): Tenant => ({

@@ -3,22 +3,23 @@ import { closeSoftphones } from '../agents/shut-out.ts'
 import type { CallCentrePort, Seats } from '../calls/call-centre-port.ts'
 import type { LegEnd } from '../calls/decide.ts'
 import type { FollowUp, Of } from '../calls/event-handler.ts'
+import { CallFaults } from '../calls/faults.ts'
 import { endLeg, loadLeg, tenantOf } from '../calls/records.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
 import { nodeOf } from '../databases/node.ts'
 import type { MediaPort } from '../media-events.ts'
-import type { Trx } from '../store.ts'
+import type { Db, Trx } from '../store.ts'
 import { StoreOutage } from '../store-outage.ts'
 import type { Tenant } from '../tenancy.ts'
 import { callAnswered, callEnded } from './call-events.ts'
 import { changeSupervision, type Handling } from './call-handling.ts'
-import type { CallCentreDeps } from './deps.ts'
+import type { CallCentreDeps, Step } from './deps.ts'
 import { doDuties } from './duties.ts'
 import { driveLegs } from './legs.ts'
 import { takeOver } from './purposes.ts'
 import { ringAnswered, ringFailed, ringLegEnded } from './ring-events.ts'
 import { hangUpLeg, mainRing } from './rings.ts'
-import { round, tenantsWaiting } from './rounds.ts'
+import { DecisionFault, round, tenantsWaiting } from './rounds.ts'
 import { refuseWhenShut } from './shut.ts'
 import type { RingRow } from './tables.ts'
 import { type Led, leadTo, type RungParty, ringParty, type Target } from './targets.ts'
@@ -26,6 +27,9 @@ import { pressWhileWaiting } from './wait-keys.ts'
 
 /** One decision may lead to the next (an overflow into another queue); more than this wait for the next run. */
 const MAX_ROUNDS = 5
+
+/** Callbacks, and calls that could not even be ended, whose turn throws: so many are left out at most, the oldest come back. */
+const MAX_APART = 1000
 
 /** What calls wait for is waited for so long; who takes longer holds up nobody else [ms]. */
 const PATIENCE_MS = 500
@@ -44,9 +48,13 @@ export class CallCentre implements CallCentrePort {
   readonly #outage: StoreOutage
   /** Legs that were led to a conference room and have not been seated yet; after a crash the reconciliation finds them. */
   readonly #toSeat = new Set<string>()
+  readonly #apart = new Set<string>()
+  readonly faults: CallFaults
 
   constructor(deps: CallCentreDeps) {
     this.#deps = deps
+    const { store, log, now } = deps
+    this.faults = new CallFaults({ store, log, now: () => now().toISOString(), centre: this })
     this.#outage = new StoreOutage(deps.log)
   }
 
@@ -253,32 +261,62 @@ export class CallCentre implements CallCentrePort {
   async #runOnce(media: MediaPort): Promise<void> {
     const { store, now } = this.#deps
     const at = now()
-    await store.transaction(trx =>
-      doDuties(
-        trx,
-        at,
-        (ring, reason) => ringFailed(this.#deps, trx, ring, reason, at.toISOString()),
-        this.#deps.followDevices,
-      ),
+    const { faults } = this
+    const step: Step = async (callId, run) => {
+      const legId = callId === null ? null : await ownLegOf(store.db, callId)
+      await faults.guard(legId, legId === null ? null : media, () => store.transaction(run))
+    }
+    await doDuties(store.db, at, step, (trx, ring, reason) =>
+      ringFailed(this.#deps, trx, ring, reason, at.toISOString()),
     )
+    await faults.guard(null, null, async () => this.#deps.followDevices?.(store.db, at, step))
     for (const tenant of await tenantsWaiting(store.db, at.toISOString())) {
-      for (let i = 0; i < MAX_ROUNDS; i++) {
-        if ((await store.transaction(trx => round(this.#deps, trx, tenant, at))) === 0) break
-      }
+      await faults.guard(null, null, () => this.#rounds(tenant, at, media))
     }
     for (const legId of this.#toSeat) {
       this.#toSeat.delete(legId)
-      await this.#seats?.drive(legId, media)
+      await faults.guard(legId, media, async () => this.#seats?.drive(legId, media))
     }
     const gone = async (leg: ParticipantRow, reason: EndedReason): Promise<void> => {
       const end = { reason, sipCode: null, quality: null }
       await store.transaction(trx => this.end(trx, leg.id, end, now().toISOString()))
     }
     await patiently(driveLegs(this.#deps, media, gone, this.#driving))
-    await closeSoftphones(store.db, media, at)
+    await faults.guard(null, null, () => closeSoftphones(store.db, media, at))
     this.#deps.led?.wake()
     this.#outage.over()
   }
+
+  /**
+   * Decides for an organisation until nothing is left to decide. Whose turn throws is set apart, and ends if it is a call; the round is
+   * done anew.
+   */
+  async #rounds(tenant: Tenant, now: Date, media: MediaPort): Promise<void> {
+    const { store } = this.#deps
+    for (let rounds = 0; rounds < MAX_ROUNDS; ) {
+      try {
+        const decided = await store.transaction(trx => round(this.#deps, trx, tenant, { now, apart: this.#apart }))
+        if (decided === 0) return
+        rounds++
+      } catch (error) {
+        if (!(error instanceof DecisionFault)) throw error
+        this.#setApart(error.of)
+        await this.faults.end(await ownLegOf(store.db, error.of), media, error)
+      }
+    }
+  }
+
+  #setApart(id: string): void {
+    const [oldest] = this.#apart
+    if (this.#apart.size >= MAX_APART && oldest !== undefined) this.#apart.delete(oldest)
+    this.#apart.add(id)
+  }
+}
+
+/** The leg of a call's own; null: it has none, or is none. */
+async function ownLegOf(db: Db, callId: string): Promise<string | null> {
+  const legs = db.selectFrom('participants').select('id').where('call_id', '=', callId).where('ring_id', 'is', null)
+  return (await legs.where('step', '!=', 'ended').executeTakeFirst())?.id ?? null
 }
 
 const OWN_STEPS: readonly string[] = ['queued', 'calling', 'connected', 'to_dial', 'bridging', 'bridged', 'hanging_up']

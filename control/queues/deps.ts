@@ -32,10 +32,13 @@ export interface LedCalls {
   wake(): void
 }
 
+/** Does one step of many in a transaction of its own; what it throws ends this call, if it is one's, and nothing else. */
+export type Step = (callId: string | null, run: (trx: Trx) => Promise<unknown>) => Promise<void>
+
 export interface CallCentreDeps {
   store: Store
   now: () => Date
-  log: { warn(fields: object, message: string): void }
+  log: { warn(fields: object, message: string): void; error(fields: object, message: string): void }
   /** The host of our own SIP address. */
   sipHost: string
   /** Opens the passwords of connections. */
@@ -44,7 +47,7 @@ export interface CallCentreDeps {
   loopback?: { host: string; port: number }
   devicesOf: (db: Db, tenant: Tenant, userId: string, now: Date) => Promise<Device[]>
   /** Has presence follow devices; absent: it is as it was set, whatever is there. */
-  followDevices?: (trx: Trx, now: Date) => Promise<void>
+  followDevices?: (db: Db, now: Date, step: Step) => Promise<void>
   businessHoursOf: (db: Db, tenant: Tenant) => Promise<BusinessHours>
   booking: BookingDeps
   /** Where an audio asset lies. */

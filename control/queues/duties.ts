@@ -1,34 +1,54 @@
 import type { EndedReason } from '../../media/protocol.ts'
 import { ringsOfShutOut } from '../agents/shut-out.ts'
-import type { Trx } from '../store.ts'
-import { endWrapUps } from './agent-status.ts'
+import type { Db, Trx } from '../store.ts'
+import { endWrapUp, wrapUpsOver } from './agent-status.ts'
+import type { Step } from './deps.ts'
 import type { RingRow } from './tables.ts'
 
 /** What becomes due by the clock alone: its time stands in the database, so that no restart loses it. */
 export async function doDuties(
-  trx: Trx,
+  db: Db,
   now: Date,
-  fail: (ring: RingRow, reason: EndedReason) => Promise<void>,
-  presence: (trx: Trx, now: Date) => Promise<void> = async () => {},
+  step: Step,
+  fail: (trx: Trx, ring: RingRow, reason: EndedReason) => Promise<void>,
 ): Promise<void> {
   const at = now.toISOString()
-  await endWrapUps(trx, at)
-  await presence(trx, now)
-  await announcePlaces(trx, at)
-  const late = trx.selectFrom('rings').selectAll().where('state', '=', 'ringing').where('deadline', '<=', at)
+  for (const row of await wrapUpsOver(db, at)) await step(null, trx => endWrapUp(trx, row, at))
+  if (await isPlaceDue(db, at)) await step(null, trx => announcePlaces(trx, at))
   // Media ends what rings too long: this is for what it never got to know, and nobody missed that.
-  for (const ring of await late.orderBy('id').execute()) await fail(ring, 'media_failed')
-  for (const ring of await unwanted(trx)) await fail(ring, 'api_hangup')
-  for (const ring of await ringsOfShutOut(trx)) await fail(ring, 'api_hangup')
+  await failAll(await lateRings(db, at), 'media_failed', step, fail)
+  await failAll(await unwanted(db), 'api_hangup', step, fail)
+  await failAll(await ringsOfShutOut(db), 'api_hangup', step, fail)
 }
 
-/** Callers whose place in line is to be told again. */
-async function announcePlaces(trx: Trx, at: string): Promise<void> {
-  const due = trx
+/** Each in a step of its own, as it is by then. */
+async function failAll(
+  rings: readonly RingRow[],
+  reason: EndedReason,
+  step: Step,
+  fail: (trx: Trx, ring: RingRow, reason: EndedReason) => Promise<void>,
+): Promise<void> {
+  for (const { id, state, call_id } of rings) {
+    await step(call_id, async trx => {
+      const ring = await trx.selectFrom('rings').selectAll().where('id', '=', id).executeTakeFirst()
+      if (ring?.state === state) await fail(trx, ring, reason)
+    })
+  }
+}
+
+const placesDue = (db: Db, at: string) =>
+  db
     .selectFrom('queue_calls')
     .select('leg_id')
     .where('announce_at', '<=', at)
     .whereRef('announce_at', '!=', 'joined_at')
+
+const isPlaceDue = async (db: Db, at: string): Promise<boolean> =>
+  (await placesDue(db, at).limit(1).executeTakeFirst()) !== undefined
+
+/** Callers whose place in line is to be told again. */
+async function announcePlaces(trx: Trx, at: string): Promise<void> {
+  const due = placesDue(trx, at)
   await trx
     .updateTable('participants')
     .set({ prompted: 0 })
@@ -38,9 +58,12 @@ async function announcePlaces(trx: Trx, at: string): Promise<void> {
     .execute()
 }
 
+const lateRings = (db: Db, at: string): Promise<RingRow[]> =>
+  db.selectFrom('rings').selectAll().where('state', '=', 'ringing').where('deadline', '<=', at).orderBy('id').execute()
+
 /** Of callbacks that were cancelled, completed or expired while the agent's phone rang. */
-const unwanted = (trx: Trx): Promise<RingRow[]> =>
-  trx
+const unwanted = (db: Db): Promise<RingRow[]> =>
+  db
     .selectFrom('rings')
     .innerJoin('callbacks', 'callbacks.id', 'rings.callback_id')
     .selectAll('rings')

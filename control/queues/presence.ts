@@ -1,6 +1,7 @@
 import type { AgentStatusRow } from '../contact-centre/tables.ts'
-import type { Trx } from '../store.ts'
+import type { Db } from '../store.ts'
 import { comeBack, goWithout, noteDeviceless } from './agent-status.ts'
+import type { Step } from './deps.ts'
 
 /**
  * Presence follows devices: who has no registered phone and no open softphone, at any node, is offline after a moment, long enough for
@@ -9,37 +10,49 @@ import { comeBack, goWithout, noteDeviceless } from './agent-status.ts'
 
 export const GRACE_MS = 20_000
 
-/** In the transaction of the duties; of all organisations. */
-export async function followDevices(trx: Trx, now: Date): Promise<void> {
+/** Of all organisations; each agent in a step of its own, as it is by then. */
+export async function followDevices(db: Db, now: Date, step: Step): Promise<void> {
   const at = now.toISOString()
   const lost = new Date(now.getTime() - GRACE_MS).toISOString()
-  for (const row of await without(trx, at)) {
-    if (row.deviceless_since === null) await noteDeviceless(trx, row, at)
-    else if (row.deviceless_since <= lost) await goWithout(trx, row, at)
+  const isDue = (row: AgentStatusRow): boolean => row.deviceless_since === null || row.deviceless_since <= lost
+  for (const before of (await without(db, at)).filter(isDue)) {
+    await step(null, async trx => {
+      const row = sameOf(await without(trx, at), before)
+      if (row?.deviceless_since === null) await noteDeviceless(trx, row, at)
+      else if (row !== undefined && isDue(row)) await goWithout(trx, row, at)
+    })
   }
-  for (const row of await withAgain(trx, at)) await comeBack(trx, row, at)
+  for (const before of await withAgain(db, at)) {
+    await step(null, async trx => {
+      const row = sameOf(await withAgain(trx, at), before)
+      if (row !== undefined) await comeBack(trx, row, at)
+    })
+  }
 }
 
+const sameOf = (rows: readonly AgentStatusRow[], { id, livemode }: AgentStatusRow): AgentStatusRow | undefined =>
+  rows.find(row => row.id === id && row.livemode === livemode)
+
 /** Signed in, in no call, and nothing to ring. */
-const without = (trx: Trx, at: string): Promise<AgentStatusRow[]> =>
-  trx
+const without = (db: Db, at: string): Promise<AgentStatusRow[]> =>
+  db
     .selectFrom('agent_statuses as s')
     .selectAll('s')
     .where('s.status', 'in', ['available', 'away'])
-    .where(({ not, or, exists }) => not(or([exists(phonesOf(trx, at)), exists(softphonesOf(trx))])))
+    .where(({ not, or, exists }) => not(or([exists(phonesOf(db, at)), exists(softphonesOf(db))])))
     .execute()
 
 /** With a device, who had none. */
-const withAgain = (trx: Trx, at: string): Promise<AgentStatusRow[]> =>
-  trx
+const withAgain = (db: Db, at: string): Promise<AgentStatusRow[]> =>
+  db
     .selectFrom('agent_statuses as s')
     .selectAll('s')
     .where('s.deviceless_since', 'is not', null)
-    .where(({ or, exists }) => or([exists(phonesOf(trx, at)), exists(softphonesOf(trx))]))
+    .where(({ or, exists }) => or([exists(phonesOf(db, at)), exists(softphonesOf(db))]))
     .execute()
 
-const phonesOf = (trx: Trx, at: string) =>
-  trx
+const phonesOf = (db: Db, at: string) =>
+  db
     .selectFrom('sip_registrations as r')
     .select('r.user_id')
     .whereRef('r.organisation_id', '=', 's.organisation_id' as never)
@@ -47,8 +60,8 @@ const phonesOf = (trx: Trx, at: string) =>
     .whereRef('r.user_id', '=', 's.id' as never)
     .where('r.expires_at', '>', at)
 
-const softphonesOf = (trx: Trx) =>
-  trx
+const softphonesOf = (db: Db) =>
+  db
     .selectFrom('browser_sessions as b')
     .select('b.user_id')
     .whereRef('b.organisation_id', '=', 's.organisation_id' as never)

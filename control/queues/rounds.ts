@@ -2,6 +2,7 @@ import { triedOf as callbackTried, dialForAssistant, offerCallback } from '../ca
 import { tenantOf } from '../calls/records.ts'
 import { nextOpen } from '../contact-centre/business-hours.ts'
 import type { AgentStatusRow, CallbackRow, QueueCallRow, QueueRow, UserRow } from '../contact-centre/tables.ts'
+import { faultOf } from '../databases/faults.ts'
 import { nodeOf } from '../databases/node.ts'
 import { newId } from '../ids.ts'
 import { allQueues, settingsOf } from '../resources/queues/store.ts'
@@ -40,25 +41,52 @@ export async function tenantsWaiting(db: Db, at: string): Promise<Tenant[]> {
   return [...new Map(tenants.map(tenant => [`${tenant.organisationId} ${tenant.livemode}`, tenant])).values()]
 }
 
-/** Returns how many decisions were carried out. */
-export async function round(deps: CallCentreDeps, trx: Trx, tenant: Tenant, now: Date): Promise<number> {
+/** What was decided for a call or a callback could not be carried out, by a bug; `of`: its ID. */
+export class DecisionFault extends Error {
+  readonly of: string
+  constructor(of: string, cause: unknown) {
+    super(`what was decided for ${of} could not be done`, { cause })
+    this.of = of
+  }
+}
+
+/** Returns how many decisions were carried out. `apart`: whose could not, and who are left out. Throws `DecisionFault`. */
+export async function round(
+  deps: CallCentreDeps,
+  trx: Trx,
+  tenant: Tenant,
+  { now, apart }: { now: Date; apart: ReadonlySet<string> },
+): Promise<number> {
   const at = now.toISOString()
   const rows = await readRows(trx, tenant)
   const agents = await agentsOf(deps, trx, tenant, { rows, now })
   const queues = rows.queues.map(row => rulesOf(row, rows.users))
   const callbacks = await callbacksNow(deps, trx, tenant, { queues, agents, now })
-  const waiting = [
-    ...rows.calls.map(waitingCall),
-    ...callbacks.filter(row => row.route !== 'assistant').map(waitingCallback),
-  ]
+  const waiting: Waiting[] = []
+  for (const row of rows.calls.filter(({ id }) => !apart.has(id))) {
+    waiting.push(await blamed(row.id, async () => waitingCall(row)))
+  }
+  for (const row of callbacks.filter(({ id, route }) => route !== 'assistant' && !apart.has(id))) {
+    waiting.push(await blamed(row.id, async () => waitingCallback(row)))
+  }
   let done = 0
   for (const row of callbacks) {
-    if (row.route === 'assistant' && (await dialForAssistant(trx, tenant, row, at)) !== null) done++
+    if (row.route !== 'assistant' || apart.has(row.id)) continue
+    if (await blamed(row.id, async () => (await dialForAssistant(trx, tenant, row, at)) !== null)) done++
   }
   for (const decision of distribute({ queues, waiting, agents, now: now.getTime() })) {
-    if (await apply(deps, trx, tenant, { decision, rows, callbacks, at })) done++
+    if (await blamed(decision.id, () => apply(deps, trx, tenant, { decision, rows, callbacks, at }))) done++
   }
   return done
+}
+
+async function blamed<T>(id: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    // The database's own are its affair: such a round is tried again.
+    throw faultOf(error) === null ? new DecisionFault(id, error) : error
+  }
 }
 
 /** The callbacks that somebody could take now: none outside business hours. */

@@ -6,7 +6,7 @@ import { StrayLegs } from '../../control/calls/stray-legs.ts'
 import { addOrganisation } from '../../control/first-start.ts'
 import { newId } from '../../control/ids.ts'
 import type { MediaPort } from '../../control/media-events.ts'
-import { beat } from '../../control/nodes/heartbeat.ts'
+import { beat, takeLost } from '../../control/nodes/heartbeat.ts'
 import { endLostNodes } from '../../control/nodes/lost-nodes.ts'
 import { becomeBusy, setWish } from '../../control/queues/agent-status.ts'
 import { startRing } from '../../control/queues/rings.ts'
@@ -113,6 +113,45 @@ test('the calls of a node that stays away end as node_lost at the time when it w
   assert.equal(await b.db.selectFrom('rings').selectAll().execute(), [])
   assert.equal(await b.db.selectFrom('sip_registrations').selectAll().execute(), [])
   assert.is(await nodes.look(), 0, 'once')
+  await nodes.close()
+})
+
+test('a call of a lost node that throws ends alone, when the node was last seen; what is told of the others is told here', async () => {
+  const nodes = await makeNodes()
+  const { a, b, clock } = nodes
+  const [broken, sound] = [await callAt(nodes, a), await callAt(nodes, a)]
+  await a.db.updateTable('calls').set({ metadata: 'no JSON' }).where('id', '=', broken.callId).execute()
+  await beat(a, clock.now())
+  const seen = at(nodes)
+  const told: string[] = []
+  b.committed.add(({ type, object }) => void told.push(`${type} ${(object as { id: string }).id}`))
+  clock.advance(10 * MINUTE)
+  assert.is(await nodes.look(), 1)
+  const ends = [await callOf(nodes, broken.callId), await callOf(nodes, sound.callId)]
+  assert.equal(
+    ends.map(call => [call?.ended_reason, call?.ended_at]),
+    [
+      ['internal_error', seen],
+      ['node_lost', seen],
+    ],
+  )
+  assert.ok(told.includes(`call.ended ${sound.callId}`), told.join())
+  assert.is(await nodes.look(), 0)
+  await nodes.close()
+})
+
+test('who dies while it ends the calls of a lost node leaves the rest to another', async () => {
+  const nodes = await makeNodes()
+  const { a, b, clock } = nodes
+  const { callId } = await callAt(nodes, a)
+  await beat(a, clock.now())
+  clock.advance(2 * MINUTE)
+  await b.transaction(trx => takeLost(trx, clock.now()))
+  assert.is(await nodes.look(), 0, 'somebody is at it')
+  clock.advance(10 * MINUTE)
+  assert.is(await nodes.look(), 1)
+  assert.is((await callOf(nodes, callId))?.ended_reason, 'node_lost')
+  assert.is(await nodes.look(), 0)
   await nodes.close()
 })
 

@@ -54,7 +54,7 @@ export async function makeQueueWorld(more: Partial<CallCentreDeps> = {}, livemod
     const centre = new CallCentre({
       store,
       now: clock.now,
-      log: { warn: () => {} },
+      log: { warn: () => {}, error: () => {} },
       sipHost: 'tandem.test',
       vault: VAULT,
       devicesOf: async (_db, _tenant, userId) => devices.get(userId) ?? [],

@@ -33,7 +33,7 @@ function makeNode(store: Store) {
   const centre = new CallCentre({
     store,
     now: clock.now,
-    log: { warn: () => {} },
+    log: { warn: () => {}, error: () => {} },
     sipHost: 'tandem.test',
     vault: VAULT,
     devicesOf: async (_db, _tenant, userId) => [{ kind: 'sip', uri: `sip:${userId}@phones`, via }],

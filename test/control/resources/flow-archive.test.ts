@@ -53,7 +53,7 @@ test('a flow in use is not archived: 409 lists its users', async () => {
   for (const [flow, users] of [
     [id, [assistant.id, route.id]],
     [script, [profile.id]],
-  ]) {
+  ] as const) {
     const answer = await archive(flow)
     assert.equal(refusal(answer), [409, null, 'in_use'])
     assert.equal(
