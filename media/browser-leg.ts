@@ -4,6 +4,7 @@ import { FrameRing } from './frame-ring.ts'
 import { LEG_SAMPLES, Leg, type LegHooks } from './leg.ts'
 import { LivePlayout } from './live-playout.ts'
 import { mosOf } from './mos.ts'
+import { OneWayWatch } from './one-way-watch.ts'
 import type { CodecName, Quality } from './protocol.ts'
 
 /** Memory that the main thread, which owns the WebSocket, shares with the leg's engine thread. */
@@ -27,6 +28,9 @@ export const FACTS = {
   count: 3,
 } as const
 
+/** A page may listen for long before it says its first word; one that never does has no microphone [ms]. */
+const MUTE_PAGE_MS = 60_000
+
 const KEY = /^[0-9A-D*#]$/
 
 /** A party on the call WebSocket: frames come and go through two rings of shared memory. */
@@ -39,11 +43,14 @@ export class BrowserLeg extends Leg {
   readonly #frame: Frame = new Int16Array(LEG_SAMPLES)
   readonly #playout = new LivePlayout()
   readonly #plc = new Plc()
+  readonly #oneWay = new OneWayWatch(MUTE_PAGE_MS)
+  readonly #hooks: LegHooks
   #sent = 0
 
   /** @param sendKey tells the page of a key that another party pressed */
   constructor(id: string, pipe: BrowserPipe, hooks: LegHooks, sendKey: (key: string) => void) {
     super(id, hooks)
+    this.#hooks = hooks
     this.#codec = pipe.codec
     this.#fromPage = new FrameRing(pipe.fromPage)
     this.#toPage = new FrameRing(pipe.toPage)
@@ -82,8 +89,15 @@ export class BrowserLeg extends Leg {
     }
   }
 
-  protected receive(): Frame | null {
+  protected receive(now: number): Frame | null {
+    this.#watch(now)
     return Atomics.load(this.#facts, FACTS.live) === 1 ? this.#live() : this.#queued()
+  }
+
+  #watch(now: number): void {
+    if (this.#fromPage.written > 0) this.#oneWay.fellSilent()
+    else if (this.#sent === 0 || this.isUnheard) this.#oneWay.expect(now)
+    else if (this.#oneWay.isDue(now)) this.#hooks.oneWay(this)
   }
 
   #queued(): Frame | null {

@@ -399,6 +399,11 @@ export class Engine implements LegHooks {
     if (slot === 0) this.#allOf(() => this.#captures.advance(now))
   }
 
+  /** None of the far end's audio comes, or no more. */
+  oneWay({ id, quality: { packetsReceived, packetsSent } }: Leg): void {
+    this.#emit('leg.one_way', { legId: id, packetsReceived, packetsSent })
+  }
+
   /** Nothing came from the far end for a minute. */
   timedOut(leg: Leg): void {
     this.#options.end(leg.id, 'rtp_timeout')

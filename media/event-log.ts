@@ -13,6 +13,7 @@ const LOGGED: { [N in EventName]?: (body: Extract<MediaEvent, { name: N }>['body
   'leg.answered': body => body,
   'leg.joined': body => body,
   'leg.left': body => body,
+  'leg.one_way': body => body,
   'leg.ended': body => body,
   'capture.changed': ({ target, state, by }) => ({ target, paused: state.paused, by }),
   'stream.changed': body => body,

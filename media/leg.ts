@@ -15,6 +15,8 @@ export type KeySource = 'rfc4733' | 'inband' | 'info'
 export interface LegHooks {
   /** A key was pressed, at `pressedAt` of our clock as far as its sender tells [ms]. */
   key(leg: Leg, key: DtmfKey, source: KeySource, pressedAt: number): void
+  /** None of its audio comes, or no more, although it should; told once until some comes again. */
+  oneWay(leg: Leg): void
   /** No packet for a minute. */
   timedOut(leg: Leg): void
 }
@@ -112,7 +114,7 @@ export abstract class Leg {
   tapSaid(paused: boolean): void {
     for (const sink of this.sinks) {
       if (paused && sink.onPause === 'nothing') continue
-      sink.write('inbound', paused || this.said === null || this.#isUnheard ? SILENCE : this.said)
+      sink.write('inbound', paused || this.said === null || this.isUnheard ? SILENCE : this.said)
     }
   }
 
@@ -125,7 +127,7 @@ export abstract class Leg {
   }
 
   /** Nobody in the room hears it: muted, on hold, or a monitor. */
-  get #isUnheard(): boolean {
+  protected get isUnheard(): boolean {
     return this.muted || this.onHold || this.heardBy?.size === 0
   }
 

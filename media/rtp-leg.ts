@@ -8,6 +8,7 @@ import { isKey, KEY_MS, KeySender } from './key-sender.ts'
 import { SourceLatch } from './latch.ts'
 import { LEG_SAMPLES, Leg, type LegHooks } from './leg.ts'
 import { LegReports } from './leg-reports.ts'
+import { OneWayWatch } from './one-way-watch.ts'
 import type { PacketOut } from './packet-out.ts'
 import type { CodecName, DtmfMode, Quality } from './protocol.ts'
 import { isRtcp, parseRtp, RTP_HEADER_BYTES, RtpPacket, RtpSender } from './rtp.ts'
@@ -61,6 +62,7 @@ export class RtpLeg extends Leg {
   readonly #plc = new Plc()
   readonly #keys = new DtmfEventReader()
   readonly #clock = new SenderClock()
+  readonly #oneWay = new OneWayWatch()
   readonly #keySender = new KeySender()
   readonly #sender: RtpSender
   readonly #reports: LegReports
@@ -99,7 +101,9 @@ export class RtpLeg extends Leg {
 
   /** A description was agreed on: the first one starts the audio, later ones change it (hold, other codec or address). */
   connect(media: LegMedia, now: number): void {
+    const listened = this.#listens
     this.#media = media
+    if (this.#listens && !listened) this.#oneWay.expect(now)
     this.#encrypt(media.srtp)
     const law = LAWS[media.codec]
     if (this.#jitter === null || law !== this.#law) {
@@ -167,6 +171,8 @@ export class RtpLeg extends Leg {
     this.#lastPacketAt = now
     if (packet.ssrc !== this.#sourceSsrc) this.#newSource(packet.ssrc)
     this.#reports.received(packet, now)
+    if (isAudio || isEvent) this.#oneWay.heard(now, packet.marker && isAudio)
+    else this.#oneWay.fellSilent()
     if (isAudio) {
       this.#clock.observe(packet.timestamp, now)
       this.#jitter!.push(packet.sequence, packet.timestamp, bytes, packet.payloadOffset, packet.payloadLength, now)
@@ -216,6 +222,7 @@ export class RtpLeg extends Leg {
       this.#lastPacketAt = now
       this.#hooks.timedOut(this)
     }
+    if (this.#listens && this.#oneWay.isDue(now)) this.#hooks.oneWay(this)
     return frame
   }
 

@@ -195,6 +195,7 @@ function handlers({ log, centre, devices }: DriverDeps, seating: Seating, audio:
     'leg.left': (trx, event) => change(trx, event, rows => onLeft(rows, event.body.roomId, event.at)),
     'leg.held': (trx, event) => change(trx, event, rows => onHeld(rows, true)),
     'leg.resumed': (trx, event) => change(trx, event, rows => onHeld(rows, false)),
+    'leg.one_way': (trx, event) => legs.oneWay(trx, event),
     'leg.dtmf': (trx, event) =>
       centre.onKey(
         trx,

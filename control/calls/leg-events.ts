@@ -93,6 +93,22 @@ export class LegEvents {
     return null
   }
 
+  async oneWay(trx: Trx, { body, at }: Of<'leg.one_way'>): Promise<null> {
+    const rows = await loadLeg(trx, body.legId)
+    if (rows === null || rows.participant.step === 'ended') return null
+    const { call } = rows
+    const object: CallOneWay = {
+      object: 'call_one_way',
+      call_id: call.id,
+      participant_id: body.legId,
+      livemode: call.livemode === 1,
+      packets_sent: body.packetsSent,
+      packets_received: body.packetsReceived,
+    }
+    await appendEvent(trx, tenantOf(call), { type: 'call.audio.one_way', at, object, callId: call.id })
+    return null
+  }
+
   /** `verdict`: of the digits as a PIN; undefined: they are an answer to a collection that was none of a PIN. */
   async collected(
     trx: Trx,
@@ -122,32 +138,10 @@ export class LegEvents {
   async ended(trx: Trx, { body, at }: Of<'leg.ended'>): Promise<FollowUp | null> {
     const rows = await loadLeg(trx, body.legId)
     if (rows === null) return null
-    await tellOneWay(trx, rows, body, at)
     const { reason, sipCode, durationMs } = body
     await endLeg(trx, rows, { reason, sipCode, quality: JSON.stringify(body.quality), durationMs }, at)
     return async () => {
       this.#deps.log.info({ callId: rows.call.id, legId: body.legId, reason: body.reason }, 'call ended')
     }
   }
-}
-
-/** Packets of 20 ms that a party was sent before its silence is a fault of the network: five seconds. */
-const ONE_WAY_PACKETS = 250
-
-/** Not one packet came of a party that we have sent audio to: somebody should look at its network. */
-async function tellOneWay(
-  trx: Trx,
-  { call }: LegRows,
-  { legId, quality }: Of<'leg.ended'>['body'],
-  at: string,
-): Promise<void> {
-  if (call.answered_at === null || quality.packetsReceived > 0 || quality.packetsSent < ONE_WAY_PACKETS) return
-  const object: CallOneWay = {
-    object: 'call_one_way',
-    call_id: call.id,
-    participant_id: legId,
-    livemode: call.livemode === 1,
-    packets_sent: quality.packetsSent,
-  }
-  await appendEvent(trx, tenantOf(call), { type: 'call.audio.one_way', at, object, callId: call.id })
 }

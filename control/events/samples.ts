@@ -102,6 +102,7 @@ const oneWay: CallOneWay = {
   participant_id: PARTICIPANT_ID,
   livemode: false,
   packets_sent: 750,
+  packets_received: 0,
 }
 
 const dtmf: CallDtmf = {

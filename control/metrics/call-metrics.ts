@@ -31,7 +31,7 @@ export class CallMetrics {
     })
     this.#oneWay = new Counter({
       name: 'tandem_one_way_legs_total',
-      help: 'Legs that were sent audio and of which none came',
+      help: 'Times that no audio came of a leg, or no more, although it should',
       registers,
     })
     this.#setUp = histogram('call_setup_seconds', 'From the beginning of a call to its answer', SECONDS, ['direction'])

@@ -32,6 +32,8 @@ export interface Events {
   /** The far end has put us on hold, or taken us back. */
   'leg.held': { legId: string }
   'leg.resumed': { legId: string }
+  /** None of its audio comes, or no more, although it should: told once until some comes again. Packets: so far. */
+  'leg.one_way': { legId: string; packetsReceived: number; packetsSent: number }
   /** `key` is `*` and `masked` true during a card-payment pause that masks keys. */
   'leg.dtmf': { legId: string; key: string; masked: boolean; source: 'rfc4733' | 'inband' | 'info' }
   'leg.collected': {

@@ -27,6 +27,7 @@ const EVENTS = [
   'leg.left',
   'leg.held',
   'leg.resumed',
+  'leg.one_way',
   'leg.dtmf',
   'leg.collected',
   'leg.ended',

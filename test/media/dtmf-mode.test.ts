@@ -24,6 +24,7 @@ function legOf(options: { telephoneEvent?: boolean; dtmf?: LegMedia['dtmf'] }) {
   }
   const hooks = {
     key: (_leg: unknown, key: DtmfKey, source: string) => heard.push(`${source} ${key}`),
+    oneWay: () => {},
     timedOut: () => {},
   }
   const leg = new RtpLeg('part_1', out as never, hooks, seeded(1), (key, ms) => infos.push(`${key} ${ms}`))

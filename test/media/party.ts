@@ -110,7 +110,7 @@ export class Party {
     this.leg = new RtpLeg(
       id,
       out,
-      { key: () => {}, timedOut: () => {} },
+      { key: () => {}, oneWay: () => {}, timedOut: () => {} },
       seeded(id.charCodeAt(id.length - 1)),
       () => {},
     )

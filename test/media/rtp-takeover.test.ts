@@ -55,7 +55,7 @@ async function scene(more: object = {}) {
   assert.ok(socket)
   let now = 0
   let timedOut = 0
-  const hooks = { key: () => {}, timedOut: () => timedOut++ }
+  const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => timedOut++ }
   const leg = new RtpLeg(
     'part_1',
     socket,

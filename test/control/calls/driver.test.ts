@@ -1,4 +1,6 @@
+import { Registry } from 'prom-client'
 import * as assert from 'uvu/assert'
+import { CallMetrics } from '../../../control/metrics/call-metrics.ts'
 import { suite } from '../../harness.ts'
 import { eventTypes, makeCallsWorld } from '../calls-world.ts'
 
@@ -324,31 +326,36 @@ test('a key is an event, masked while the call is paused or the key belongs to a
   await world.close()
 })
 
-test('a party that was sent audio for five seconds and sent none is told of as one-way audio; one that spoke is not', async () => {
+test('a party of which no audio comes is told of while its call runs, and counted; of one that is gone nothing is', async () => {
   const world = await makeCallsWorld()
-  const { media } = world
-  const heard = { codec: 'PCMU' as const, packetsLost: 0, lossPct: 0, jitterMs: 0, roundTripMs: null, mos: null }
-  for (const [legId, packetsReceived, packetsSent] of [
-    ['part_1', 0, 300],
-    ['part_2', 1, 300],
-    ['part_3', 0, 200],
-  ] as const) {
-    media.dialIn(legId, '1002')
-    await media.command('leg.answer', legId)
-    await media.committed()
-    const quality = { ...heard, packetsReceived, packetsSent }
-    media.emit('leg.ended', { legId, reason: 'caller_hangup', sipCode: null, quality })
-    await media.committed()
-  }
-  const told = await world.store.db
-    .selectFrom('events')
-    .select('data')
-    .where('type', '=', 'call.audio.one_way')
-    .execute()
+  const { control, media } = world
+  const registry = new Registry()
+  new CallMetrics(registry).watch(world.store)
+  media.dialIn('part_1', '1002')
+  const { room } = await media.command('leg.answer', 'part_1')
+  await media.committed()
+  media.emit('leg.one_way', { legId: 'part_1', packetsReceived: 0, packetsSent: 250 })
+  await media.committed()
+  assert.is((await control.ask(`GET /v1/calls/${room.roomId}`)).body.status, 'in_progress')
+  media.hangUp('part_1')
+  await media.committed()
+  media.emit('leg.one_way', { legId: 'part_1', packetsReceived: 0, packetsSent: 300 })
+  await media.committed()
+  const { body } = await control.ask('GET /v1/events?type=call.audio.one_way')
   assert.equal(
-    told.map(({ data }) => JSON.parse(data).object.participant_id),
-    ['part_1'],
+    body.data.map(({ data }: { data: { object: object } }) => data.object),
+    [
+      {
+        object: 'call_one_way',
+        call_id: room.roomId,
+        participant_id: 'part_1',
+        livemode: true,
+        packets_sent: 250,
+        packets_received: 0,
+      },
+    ],
   )
+  assert.match(await registry.metrics(), /^tandem_one_way_legs_total 1$/m)
   await world.close()
 })
 

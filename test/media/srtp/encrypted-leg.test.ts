@@ -35,7 +35,7 @@ function scene() {
     },
     sendRtcp: () => {},
   }
-  const leg = new RtpLeg('part_1', out, { key: () => {}, timedOut: () => {} }, seeded(1), () => {})
+  const leg = new RtpLeg('part_1', out, { key: () => {}, oneWay: () => {}, timedOut: () => {} }, seeded(1), () => {})
   leg.connect(mediaOf(HOST, { srtp: keys }), 0)
   const speaker = new Speaker((packet, now) => {
     far.sendRtp(packet, packet.length, HOST, PORT)
