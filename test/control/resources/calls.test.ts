@@ -80,6 +80,65 @@ test('a number in E.164 needs an enabled connection of kind trunk, and goes out 
   await world.close()
 })
 
+const trunkOfOne = (control: CallsWorld['control']) =>
+  control.ask('POST /v1/connections', {
+    name: 'Carrier',
+    kind: 'trunk',
+    host: '198.51.100.7',
+    port: 5070,
+    max_calls: 1,
+  })
+
+test('of calls that are placed at once a connection carries its `max_calls` and no more', async () => {
+  const world = await makeCallsWorld()
+  const { control, media } = world
+  await trunkOfOne(control)
+  const calls = Array.from({ length: 6 }, () => control.ask('POST /v1/calls', { to: '+15551234567' }))
+  const statuses = (await Promise.all(calls)).map(({ status }) => status)
+  assert.equal(statuses.sort(), [201, 429, 429, 429, 429, 429])
+  assert.is(media.sent('leg.dial').length, 1)
+  await world.close()
+})
+
+test('calls that are transferred over a connection at once count for its `max_calls`, as a call does that is placed then', async () => {
+  const world = await makeCallsWorld()
+  const { control, media } = world
+  await trunkOfOne(control)
+  for (const legId of ['part_1', 'part_2']) {
+    media.dialIn(legId, '1002')
+    await media.command('leg.play', legId)
+  }
+  await media.committed()
+  const transfer = (id: string) => control.ask(`POST /v1/calls/${id}/transfer`, { to: '+15551234567' })
+  const answers = await Promise.all(media.sent('leg.answer').map(({ room }) => transfer(room.roomId)))
+  assert.ok(
+    answers.some(({ status }) => status === 200),
+    answers.map(({ text }) => text).join(),
+  )
+  await media.command('leg.dial')
+  assert.is((await control.ask('POST /v1/calls', { to: '+15551234567' })).status, 429)
+  await media.committed()
+  assert.is(media.sent('leg.dial').length, 1)
+  await world.close()
+})
+
+test('a call to a target that does not exist is refused with 400, naming the field, and nobody is dialled', async () => {
+  const world = await makeCallsWorld()
+  const { control, media } = world
+  for (const [field, id] of [
+    ['room_id', 'room_00000000000000000000000000'],
+    ['assistant_id', 'asst_00000000000000000000000000'],
+    ['flow_id', 'flow_00000000000000000000000000'],
+    ['queue_id', 'q_00000000000000000000000000'],
+    ['user_id', 'usr_00000000000000000000000000'],
+  ] as const) {
+    const { status, body } = await control.ask('POST /v1/calls', { to: 'sip:bob@192.0.2.1', [field]: id })
+    assert.equal([status, body.error?.code, body.error?.param], [400, 'parameter_invalid', field])
+  }
+  assert.equal(media.sent('leg.dial'), [])
+  await world.close()
+})
+
 test('a live call to a SIP address of a private network is refused, but for those that an operator allows', async () => {
   const world = await makeCallsWorld()
   for (const to of [
