@@ -28,7 +28,7 @@ export class BrowserAudio {
   readonly #facts: Int32Array
   readonly #outbox: StreamOutbox
   readonly #frame = new Int16Array(LEG_SAMPLES)
-  readonly #wire: Wire
+  #wire: Wire | null
 
   constructor(wire: Wire, options: BrowserAudioOptions) {
     const { identity, createResampler, now } = options
@@ -63,12 +63,25 @@ export class BrowserAudio {
 
   /** Says `connected` and `start`. */
   start(): void {
-    this.#outbox.attach(this.#wire, false, 0)
+    if (this.#wire !== null) this.#outbox.attach(this.#wire, false, 0)
+  }
+
+  /** The page is gone, and may come back: what it would hear is passed over. */
+  detach(): void {
+    this.#wire = null
+    this.#outbox.detach()
+  }
+
+  /** It is back, on another connection. */
+  attach(wire: Wire): void {
+    this.#wire = wire
+    this.page.restart()
+    this.#outbox.attach(wire, true, 0)
   }
 
   /** What the engine has made goes to the page, what the page has said to the engine. To be called every 20 ms or oftener. */
   pump(): void {
-    while (this.#toPage.take(this.#frame)) this.#outbox.write('outbound', this.#frame)
+    while (this.#toPage.take(this.#frame)) if (this.#wire !== null) this.#outbox.write('outbound', this.#frame)
     this.answerMarks(this.page.pump())
   }
 

@@ -7,6 +7,7 @@ import { BrowserAudio, codecOf } from './browser-audio.ts'
 import { controlMessage, type PageMessage, parsePageMessage, ringMessage, ringStopMessage } from './browser-messages.ts'
 import { BrowserSocket } from './browser-socket.ts'
 import type { EngineThread } from './engine-client.ts'
+import { KeptCalls } from './kept-calls.ts'
 import { KEY_MS } from './key-sender.ts'
 import { NO_QUALITY } from './line.ts'
 import {
@@ -30,6 +31,8 @@ const DECISION_MS = 4000
 const NORMAL = 1000
 const GOING_AWAY = 1001
 const POLICY = 1008
+/** Nothing was said at the end: the network is gone, or the machine. */
+const ABNORMAL = 1006
 const INTERNAL = 1011
 /** A refused leg closes with this and the SIP code. */
 const REFUSED = 4000
@@ -45,6 +48,8 @@ export interface BrowserBoardOptions {
   createResampler: CreateResampler
   /** Monotonic [ms]. */
   now: () => number
+  /** How long the running call of a softphone that is gone is kept, if not as long as usual [ms]. */
+  graceMs?: number
 }
 
 /** An upgrade that waits for control's word. */
@@ -65,11 +70,13 @@ export class BrowserBoard {
   readonly #options: BrowserBoardOptions
   readonly #over = new RecentIds(MAX_RECENT)
   readonly #browsers = new Map<string, Browser>()
+  readonly #kept: KeptCalls
   #doors!: Doors
   #pump: NodeJS.Timeout | undefined
 
   constructor(options: BrowserBoardOptions) {
     this.#options = options
+    this.#kept = new KeptCalls((line, reason) => void this.#finish(line, reason, null), options.graceMs)
   }
 
   /** The server needs the board's room to exist, so it comes second. */
@@ -83,17 +90,33 @@ export class BrowserBoard {
 
   // ------------------------------------------------------------------ pages
 
-  admit({ browserId, as, legId, accountSid }: Request<'browser.admit'>): Reply<'browser.admit'> | Failure {
+  admit({ browserId, as, legId, accountSid, phone }: Request<'browser.admit'>): Reply<'browser.admit'> | Failure {
     if ((as === 'call') !== (legId !== null))
       return { failure: 'invalid', message: 'a call has a leg, a phone has none' }
     if (legId !== null && this.lines.has(legId)) return conflict('a leg with this ID exists')
     const isOpen = this.#doors.admit(browserId, (ws, socket, format) => {
-      const browser = newBrowser({ id: browserId, as, accountSid, format }, this.#socketOf(browserId, ws, socket))
+      const browser = newBrowser(
+        { id: browserId, as, accountSid, format, phone },
+        this.#socketOf(browserId, ws, socket),
+      )
       this.#browsers.set(browserId, browser)
       this.#emit('browser.connected', { browserId })
+      this.#goOn(browser)
       if (legId !== null) this.#expectAnswer(this.#newLine(browser, { legId, direction: 'inbound', state: 'incoming' }))
     })
     return isOpen ? {} : gone(browserId)
+  }
+
+  /** A softphone that is back replaces the connection that it had, missed or not, and is in the call that it was in. */
+  #goOn(page: Browser): void {
+    const { phone } = page
+    if (phone === null) return
+    const isBefore = (one: Browser): boolean =>
+      one !== page && one.phone?.device === phone.device && one.phone.agent === phone.agent
+    const predecessor = [...this.#browsers.values()].find(isBefore) ?? null
+    const line = this.#kept.of(page, predecessor)
+    if (line !== null) this.#kept.takeUp(line, page, this.#options.now())
+    predecessor?.socket.close(NORMAL, 'replaced')
   }
 
   refuse({ browserId, status, body }: Request<'browser.refuse'>): Reply<'browser.refuse'> | Failure {
@@ -129,17 +152,19 @@ export class BrowserBoard {
         text: text => this.#said(browserId, text),
         pong: (ping, roundTripMs) => audio()?.pong(ping, roundTripMs),
         drained: () => audio()?.drained(),
-        closed: abnormal => this.#closed(browserId, abnormal),
+        closed: code => this.#closed(browserId, code),
       },
       this.#options.now,
     )
   }
 
-  #closed(browserId: string, abnormal: boolean): void {
+  #closed(browserId: string, code: number): void {
     const browser = this.#browsers.get(browserId)
     if (browser === undefined) return
     this.#browsers.delete(browserId)
-    if (browser.line !== null) void this.#finish(browser.line, abnormal ? 'rtp_timeout' : 'caller_hangup', null)
+    const reason = code === ABNORMAL ? 'rtp_timeout' : 'caller_hangup'
+    const { line } = browser
+    if (line !== null && !this.#kept.keep(line, code, reason)) void this.#finish(line, reason, null)
     this.counters.messagesRefused += browser.socket.refused
     this.#emit('browser.closed', { browserId })
   }
@@ -223,6 +248,8 @@ export class BrowserBoard {
       affinity: '',
       audio: null,
       timer: undefined,
+      info: {},
+      held: false,
       answeredMs: null,
       ending: null,
     }
@@ -264,6 +291,7 @@ export class BrowserBoard {
     const line = this.#newLine(browser, { legId, direction: 'outbound', state: 'ringing' })
     line.room = room
     line.affinity = affinity
+    line.info = target.info ?? {}
     line.timer = setTimeout(() => void this.#finish(line, 'no_answer', null), timeoutS * 1000)
     browser.socket.send(ringMessage(legId, target.info ?? {}))
     queueMicrotask(() => this.#emit('leg.ringing', { legId }))
@@ -287,7 +315,10 @@ export class BrowserBoard {
 
   /** A page is told what its leg hears anyway. */
   hold(legId: string, held: boolean): void {
-    this.lines.get(legId)?.browser.socket.send(controlMessage({ type: 'hold', held }))
+    const line = this.lines.get(legId)
+    if (line === undefined) return
+    line.held = held
+    line.browser.socket.send(controlMessage({ type: 'hold', held }))
   }
 
   hangupAll(reason: EndedReason): void {
@@ -380,6 +411,7 @@ export class BrowserBoard {
     line.state = 'ended'
     this.#over.add(legId)
     clearTimeout(line.timer)
+    this.#kept.forget(line)
     if (browser.line === line) browser.line = null
     if (audio === null) browser.socket.send(ringStopMessage(legId, reason))
     else {

@@ -12,8 +12,8 @@ export interface BrowserSocketEvents {
   text(text: string): void
   pong(ping: number, roundTripMs: number): void
   drained(): void
-  /** Once. `abnormal`: it did not say goodbye. */
-  closed(abnormal: boolean): void
+  /** Once. `code`: 1006 when it did not say goodbye. */
+  closed(code: number): void
 }
 
 /** An accepted call WebSocket as what a stream is sent on, with the pings that find a page that is gone. */
@@ -54,7 +54,7 @@ export class BrowserSocket implements Wire {
     ws.on('error', () => {})
     ws.on('close', code => {
       clearTimeout(this.#timer)
-      events.closed(code === 1006)
+      events.closed(code)
     })
     this.#timer = setTimeout(() => this.#watch(), PING_EVERY_MS)
   }

@@ -3,7 +3,7 @@ import type { BrowserSocket } from './browser-socket.ts'
 import type { EngineThread } from './engine-client.ts'
 import type { EngineLeg } from './engine-protocol.ts'
 import { NO_QUALITY } from './line.ts'
-import type { LegSnapshot, RoomSpec, SipParty, StreamFormat } from './protocol.ts'
+import type { LegSnapshot, PhoneIdentity, RoomSpec, SipParty, StreamFormat } from './protocol.ts'
 import { RateLimit } from './rate-limit.ts'
 
 /** Messages of a page: live audio is 50 a second, a bot sends whole sentences at once. */
@@ -20,6 +20,8 @@ export interface Browser {
   /** A `phone` waits for calls and has one at a time; a `call` is one. */
   readonly as: 'phone' | 'call'
   readonly accountSid: string
+  /** Null: a `call`. */
+  readonly phone: PhoneIdentity | null
   readonly format: Extract<StreamFormat, 'mulaw_8000' | 'l16_16000'>
   readonly socket: BrowserSocket
   readonly messages: RateLimit
@@ -32,7 +34,8 @@ export interface Browser {
 /** The signalling half of a browser's leg. */
 export interface BrowserLine {
   readonly legId: string
-  readonly browser: Browser
+  /** Another one when it came back. */
+  browser: Browser
   readonly direction: 'inbound' | 'outbound'
   state: LegSnapshot['state']
   /** The thread of its audio, once it has some. */
@@ -42,6 +45,9 @@ export interface BrowserLine {
   affinity: string
   audio: BrowserAudio | null
   timer: NodeJS.Timeout | undefined
+  /** What control has its page show. */
+  info: object
+  held: boolean
   /** When its answer was told, on the monotonic clock [ms]; null: it never was. */
   answeredMs: number | null
   /** Resolves once its end is told; null: it has not ended. */
@@ -49,7 +55,7 @@ export interface BrowserLine {
 }
 
 export const newBrowser = (
-  known: Pick<Browser, 'id' | 'as' | 'accountSid' | 'format'>,
+  known: Pick<Browser, 'id' | 'as' | 'accountSid' | 'format' | 'phone'>,
   socket: BrowserSocket,
 ): Browser => ({
   ...known,

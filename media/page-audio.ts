@@ -79,6 +79,11 @@ export class PageAudio {
     }
   }
 
+  /** Another connection, with timestamps of its own. */
+  restart(): void {
+    this.#lastTransitMs = Number.NaN
+  }
+
   #push(): void {
     const isLive = Atomics.load(this.#facts, FACTS.live) === 1
     if (isLive && this.#waiting.length === 0) {

@@ -19,6 +19,8 @@ export interface BrowserSessionTable extends TenantColumns {
   node: string
   /** The website that its token was bound to; null: none. */
   origin: string | null
+  /** The first of the connections that it has had, one after the other by renewed tokens; null: this one. */
+  device: string | null
   connected_at: string
 }
 

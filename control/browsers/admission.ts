@@ -89,6 +89,7 @@ export class BrowserAdmission {
       as: page.use,
       legId,
       accountSid: tenant.organisationId,
+      phone: phoneOf(admitted, browserId),
     })
     if (isFailure(reply)) await this.#gone(browserId, legId)
     else if (legId !== null) await drive(legId, media)
@@ -109,6 +110,7 @@ export class BrowserAdmission {
       user_id: token.agent_user_id ?? '',
       node: nodeOf(trx),
       origin: token.origin,
+      device: deviceOf(token),
       connected_at: at,
     }
     await forTenant(trx, tenant).insert('browser_sessions', row)
@@ -125,6 +127,21 @@ export class BrowserAdmission {
     })
   }
 }
+
+/** The first connection of a softphone that is back by a renewed token; null: it is new. */
+function deviceOf({ metadata }: Redemption['token']): string | null {
+  const { device } = JSON.parse(metadata) as { device?: unknown }
+  return typeof device === 'string' ? device : null
+}
+
+/** Whose running call it may go on with. */
+const phoneOf = ({ tenant, token }: Redemption, browserId: string) =>
+  token.agent_user_id === null
+    ? null
+    : {
+        agent: `${tenant.organisationId}:${tenant.livemode}:${token.agent_user_id}`,
+        device: deviceOf(token) ?? browserId,
+      }
 
 const refusal = (browserId: string, problem: Problem, publicUrl: string) => ({
   browserId,

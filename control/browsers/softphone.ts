@@ -5,6 +5,7 @@ import { tenantOf } from '../calls/records.ts'
 import { clientTokenKey, insertClientToken, signClientToken } from '../contact-centre/client-token.ts'
 import type { AgentWish } from '../contact-centre/tables.ts'
 import { conflict, isProblem, type Problem, problem } from '../http/errors.ts'
+import { RateLimiter } from '../http/limits.ts'
 import { newId } from '../ids.ts'
 import type { MediaPort } from '../media-events.ts'
 import { agentStatusOf, setWish } from '../queues/agent-status.ts'
@@ -23,6 +24,8 @@ export interface SoftphoneDeps extends PlacingDeps {
 
 /** How long a softphone may be gone and come back by itself [s]. */
 const RENEWED_S = 3600
+/** Tokens of one member: each connection asks for one, and every five minutes for the next. */
+const RENEWALS = { burst: 20, perSecond: 1 / 15 }
 const WISHES: readonly unknown[] = ['available', 'away', 'offline'] satisfies AgentWish[]
 const E164 = /^\+[1-9][0-9]{1,14}$/
 const EXTENSION = /^[0-9]{2,8}$/
@@ -39,6 +42,7 @@ type Said =
 /** What an agent wants from the softphone, beyond accepting and hanging up: status, hold, transfer. */
 export class Softphones {
   readonly #deps: SoftphoneDeps
+  readonly #renewals = new RateLimiter(RENEWALS)
 
   constructor(deps: SoftphoneDeps) {
     this.#deps = deps
@@ -85,10 +89,14 @@ export class Softphones {
   }
 
   /** A token that opens this softphone once more: after a reload, or when the network was gone. */
-  async #renew({ user_id: agent_user_id, origin, ...session }: BrowserSessionRow): Promise<Said> {
+  async #renew({ user_id: agent_user_id, origin, ...session }: BrowserSessionRow): Promise<Said | Problem> {
     const { store, vault, now } = this.#deps
     const key = await clientTokenKey(store, vault)
-    const fields = { assistant_id: null, agent_user_id, origin, metadata: '{}', ttlS: RENEWED_S }
+    if (this.#renewals.take(agent_user_id, now().getTime()) > 0) {
+      return problem('rate_limited', 'Too many tokens; wait a little.')
+    }
+    const metadata = JSON.stringify({ device: session.device ?? session.id })
+    const fields = { assistant_id: null, agent_user_id, origin, metadata, ttlS: RENEWED_S }
     const row = await store.transaction(trx => insertClientToken(trx, tenantOf(session), fields, now()))
     return { type: 'token', token: await signClientToken(row, key) }
   }

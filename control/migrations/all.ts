@@ -37,6 +37,7 @@ import { heartbeats } from './151-heartbeats.ts'
 import { registeredNodes } from './152-registered-nodes.ts'
 import { devicelessAgents } from './153-deviceless-agents.ts'
 import { softphoneOrigins } from './154-softphone-origins.ts'
+import { softphoneDevices } from './155-softphone-devices.ts'
 import { connectionNetworks } from './160-connection-networks.ts'
 import { pinTries } from './161-pin-tries.ts'
 import { revokedInvitations } from './170-revoked-invitations.ts'
@@ -85,6 +86,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '152-registered-nodes': registeredNodes,
   '153-deviceless-agents': devicelessAgents,
   '154-softphone-origins': softphoneOrigins,
+  '155-softphone-devices': softphoneDevices,
   '160-connection-networks': connectionNetworks,
   '161-pin-tries': pinTries,
   '170-revoked-invitations': revokedInvitations,

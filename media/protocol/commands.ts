@@ -11,6 +11,7 @@ import type {
   MediaSnapshot,
   MediaStats,
   PaymentPause,
+  PhoneIdentity,
   PlaySource,
   RoomSpec,
   SrtpPolicy,
@@ -183,10 +184,17 @@ export interface Commands {
   'browser.refuse': { request: { browserId: string; status: number; body: Record<string, unknown> }; reply: Ok }
   /**
    * Admits a browser that is connecting. A `phone` can be dialled from now on. A `call` has one leg, `legId`, which is incoming
-   * from now on: it is answered by `leg.answer`, like any other. `accountSid`: what `start` says of the organisation.
+   * from now on: it is answered by `leg.answer`, like any other. `accountSid`: what `start` says of the organisation. `phone`: whose
+   * it is; it goes on with the running call of the connection that the same device had before, or with one that its agent has lost.
    */
   'browser.admit': {
-    request: { browserId: string; as: 'phone' | 'call'; legId: string | null; accountSid: string }
+    request: {
+      browserId: string
+      as: 'phone' | 'call'
+      legId: string | null
+      accountSid: string
+      phone: PhoneIdentity | null
+    }
     reply: Ok
   }
   /** A message for the page, sent as it is: `{event: "control", …}`. */

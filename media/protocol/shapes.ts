@@ -63,6 +63,12 @@ export interface DialTarget {
   srtp?: SrtpPolicy
 }
 
+/** A softphone: whose it is, and what stays the same when it comes back. */
+export interface PhoneIdentity {
+  agent: string
+  device: string
+}
+
 /** `browser`: the softphone or page that is connected under this ID (`browser.connected`); it rings there. */
 export interface BrowserTarget {
   browserId: string

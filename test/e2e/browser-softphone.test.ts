@@ -5,6 +5,7 @@ import type { PhoneCall } from '../../bench/phone-call.ts'
 import { Product } from '../../bench/product.ts'
 import { RestClient } from '../../bench/rest-client.ts'
 import { loudness } from '../../bench/spectrum.ts'
+import { tone } from '../../bench/voices.ts'
 import { readWav } from '../../codecs/wav.ts'
 import { suite } from '../harness.ts'
 import { Bot } from './bot.ts'
@@ -139,6 +140,36 @@ softphoneTest('a softphone survives a reload and a lost network: its agent stays
   assert.is(types.length, 1, 'set once, and never changed by what happened to the page')
   const { phone } = await callFor(userId)
   await page.waitForSelector('#ringing:not([hidden])')
+  await phone.close()
+  await page.close()
+})
+
+softphoneTest('a reload in mid-call: the caller stays, and both hear each other again', async () => {
+  const { userId, token } = await newAgent()
+  const { page } = await chromium!.open(`${product.baseUrl}/softphone#client_token=${token}`)
+  await page.click('#start')
+  await page.waitForSelector('#idle:not([hidden])')
+  await product.until('it has a token for the next time', async () =>
+    (await page.evaluate('sessionStorage.getItem("tandem-softphone-tokens")')) === null ? null : true,
+  )
+  const { phone, call, callId } = await callFor(userId)
+  await page.waitForSelector('#ringing:not([hidden])')
+  const caller = await page.textContent('#caller')
+  await page.click('#accept')
+  assert.ok(await hearsSpeech(call), 'the caller hears the agent')
+  await page.reload()
+  // Without a click.
+  await page.waitForSelector('#call:not([hidden])')
+  assert.is(await page.textContent('#with'), caller)
+  assert.ok(await hearsSpeech(call), 'the caller hears the agent again')
+  call.say(tone(700))
+  await product.until('the agent hears the caller', async () =>
+    Number(await page.evaluate('document.getElementById("heard").value')) > 0.3 ? true : null,
+  )
+  assert.is((await product.ok('GET', `/calls/${callId}`)).status, 'in_progress')
+  await page.click('#leave')
+  await page.waitForSelector('#idle:not([hidden])')
+  await endedCall(product, callId)
   await phone.close()
   await page.close()
 })

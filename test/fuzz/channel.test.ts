@@ -185,7 +185,7 @@ const bodies = (legId: string, n: number): { [N in CommandName]: Request<N> } =>
   },
   'browser.close': { browserId: 'web_1', code: 1000, reason: 'over' },
   'browser.refuse': { browserId: 'web_1', status: 401, body: { error: {} } },
-  'browser.admit': { browserId: 'web_1', as: 'call', legId: `web_${n}`, accountSid: 'org_1' },
+  'browser.admit': { browserId: 'web_1', as: 'call', legId: `web_${n}`, accountSid: 'org_1', phone: null },
   'browser.send': { browserId: 'web_1', body: { event: 'control' } },
   'media.snapshot': {},
   'media.stats': {},

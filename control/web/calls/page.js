@@ -24,9 +24,9 @@ export function toggle(button, change) {
   })
 }
 
-/** The duration of a call, and the levels of both sides, until the function that it returns is called. */
-export function startClock(sound) {
-  const began = performance.now()
+/** The duration of a call that has lasted so long, and the levels of both sides, until the function that it returns is called. */
+export function startClock(sound, seconds = 0) {
+  const began = performance.now() - seconds * 1000
   const [own, others] = [$('level'), $('heard')]
   const clock = $('clock')
   const timer = setInterval(() => {

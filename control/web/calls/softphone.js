@@ -7,6 +7,8 @@ let sound = null
 let line = null
 let stopClock = () => {}
 let stopRinging = () => {}
+/** The running call that this connection goes on with, as media tells of it; null: none. */
+let goesOn = null
 let statusTimer
 let renewTimer
 
@@ -18,6 +20,7 @@ startWithToken((openLine, openSound) => {
 /** From now on this is the line; it renews the token that opens the next one. */
 function use(openLine) {
   line = openLine
+  const wasMuted = sessionStorage.getItem(MUTED) !== null
   line.addEventListener('ring', ({ detail }) => ring(detail))
   line.addEventListener('start', inCall)
   line.addEventListener('stop', ({ detail }) => idle(ENDS[detail?.reason] ?? 'The call is over.'))
@@ -28,6 +31,7 @@ function use(openLine) {
   statusTimer = setInterval(() => line.control({ type: 'status' }), STATUS_MS)
   renewTimer = setInterval(() => line.control({ type: 'renew' }), RENEW_MS)
   idle('')
+  if (wasMuted) sessionStorage.setItem(MUTED, 'yes')
 }
 
 function lost({ code }) {
@@ -35,7 +39,7 @@ function lost({ code }) {
   clearInterval(renewTimer)
   stopRinging()
   stopClock()
-  if (code === NO_LONGER_WELCOME || keptTokens().length === 0) return disconnected()
+  if (code === NO_LONGER_WELCOME || code === REPLACED || keptTokens().length === 0) return disconnected()
   show('idle')
   say('The connection is lost. Connecting again…', true)
   connectAgain(performance.now() + AWAY_MS, 0)
@@ -60,6 +64,8 @@ function disconnected() {
   say('The softphone is disconnected. Ask for a new link to connect again.', true)
 }
 
+/** A call that goes on after a reload is muted as it was. */
+const MUTED = 'tandem-softphone-muted'
 const STATUS_MS = 10_000
 const RENEW_MS = 300_000
 /** How long the tokens are valid. */
@@ -67,6 +73,8 @@ const AWAY_MS = 3_600_000
 const MAX_WAIT_MS = 5000
 /** WebSocket close code: the member is no longer active. */
 const NO_LONGER_WELCOME = 1008
+/** The same softphone is connected elsewhere, by a tab that was duplicated. */
+const REPLACED = 1000
 const ENDS = { no_answer: 'Missed call.', api_hangup: 'The caller has gone.' }
 
 function idle(text) {
@@ -77,6 +85,7 @@ function idle(text) {
   line.control({ type: 'status' })
   for (const id of ['mute', 'hold']) $(id).setAttribute('aria-pressed', 'false')
   sound.muted = false
+  sessionStorage.removeItem(MUTED)
   say(text)
 }
 
@@ -102,14 +111,29 @@ function inCall() {
   document.title = 'Softphone'
   $('with').textContent = $('caller').textContent
   $('state').textContent = $('queue').textContent
-  stopClock = startClock(sound)
+  stopClock()
+  stopClock = startClock(sound, goesOn?.seconds)
+  if (goesOn === null) sessionStorage.removeItem(MUTED)
+  goesOn = null
   show('call')
 }
 
+/** The connection was lost in the middle of this call; it starts again at once. */
+function goOn(call) {
+  goesOn = call
+  $('caller').textContent = call.dialled ?? call.caller ?? 'Unknown caller'
+  $('queue').textContent = call.dialled === undefined ? (call.queue ?? '') : 'Calling'
+  $('hold').setAttribute('aria-pressed', String(call.held))
+  sound.muted = sessionStorage.getItem(MUTED) !== null
+  $('mute').setAttribute('aria-pressed', String(sound.muted))
+}
+
 /** What control says: the agent's status, that something was done, or could not be. */
-function told({ type, status, held, message, token }) {
+function told(control) {
+  const { type, status, held, message, token } = control
   if (type === 'status') $('status').value = status
   else if (type === 'hold') $('hold').setAttribute('aria-pressed', String(held))
+  else if (type === 'call') goOn(control)
   else if (type === 'token') keepToken(token)
   else if (type === 'done') say(message)
   else if (type === 'refused') say(message, true)
@@ -120,6 +144,8 @@ $('decline').addEventListener('click', () => line.stop())
 $('leave').addEventListener('click', () => line.stop())
 toggle($('mute'), isOn => {
   sound.muted = isOn
+  if (isOn) sessionStorage.setItem(MUTED, 'yes')
+  else sessionStorage.removeItem(MUTED)
 })
 $('hold').addEventListener('click', () => {
   line.control({ type: $('hold').getAttribute('aria-pressed') === 'true' ? 'unhold' : 'hold' })

@@ -113,6 +113,7 @@ export async function makeAgent(maker: Maker): Promise<string> {
     user_id: id,
     node: nodeOf(maker.world.store.db),
     origin: null,
+    device: null,
     connected_at: START.toISOString(),
   })
   return id

@@ -22,6 +22,7 @@ const connect = ({ store, tenant, clock }: QueueWorld, userId: string): Promise<
     user_id: userId,
     node: 'node',
     origin: null,
+    device: null,
     connected_at: clock.now().toISOString(),
   })
 
