@@ -11,11 +11,12 @@ async function serverWith(
   connecting: (server: BrowserServer, browserId: string) => void,
   maxConnections?: number,
   hasRoom = true,
+  trustedProxies = ['127.0.0.0/8'],
 ): Promise<BrowserServer> {
   const server: BrowserServer = new BrowserServer({
     host: '127.0.0.1',
     port: 0,
-    trustedProxies: ['127.0.0.0/8'],
+    trustedProxies,
     publicUrl: 'https://tandem.test',
     now: () => performance.now(),
     hasRoom: () => hasRoom,
@@ -99,6 +100,45 @@ test('there are so many connections, silent ones included; a further one is clos
   await once(further, 'close')
   assert.is(server.counters.refused, 1)
   for (const socket of silent) socket.destroy()
+  server.close()
+})
+
+test('one network has 100 connections whose token nobody has judged; another network is let in, and so is it behind one that is admitted', async () => {
+  let admits = false
+  const judge = (at: BrowserServer, id: string): void => {
+    if (admits) at.admit(id, () => {})
+  }
+  const server = await serverWith(judge, undefined, true, [])
+  const from = (localAddress: string): Socket => {
+    const socket = connect({ host: '127.0.0.1', port: server.port, localAddress })
+    socket.on('error', () => {})
+    return socket
+  }
+  const open = async (localAddress: string): Promise<Socket> => {
+    const socket = from(localAddress)
+    await once(socket, 'connect')
+    return socket
+  }
+  const isLetIn = async (socket: Socket): Promise<boolean> => {
+    socket.write(
+      `GET /v1/web_calls?client_token=t HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${KEY}\r\n\r\n`,
+    )
+    return Promise.race([
+      once(socket, 'data').then(([bytes]) => String(bytes).includes(' 101 ')),
+      once(socket, 'close').then(() => false),
+    ])
+  }
+  const silent: Socket[] = []
+  for (let n = 0; n < 100; n++) silent.push(await open('127.0.0.1'))
+  admits = true
+  const further = from('127.0.0.1')
+  await once(further, 'close')
+  const other = await open('127.0.0.2')
+  assert.ok(await isLetIn(other), 'another network')
+  assert.ok(await isLetIn(silent[0]!), 'it was in before')
+  const next = await open('127.0.0.1')
+  assert.ok(await isLetIn(next), 'who was admitted makes room')
+  for (const socket of [...silent, other, next]) socket.destroy()
   server.close()
 })
 
