@@ -328,7 +328,16 @@ export function routes(
   const serveQueues = (): void => void centre.run(media)
   const publicUrl = publicUrlOf(config)
   const allowedNetworks = config.allowPrivateUrls
-  const dial = { store, vault, media, now, sipHost, allowedNetworks, loopback: loopbackOf(config) }
+  const dial = {
+    store,
+    vault,
+    media,
+    now,
+    sipHost,
+    allowedNetworks,
+    loopback: loopbackOf(config),
+    streams: streamDeps(config),
+  }
   const streams = { ...streamDeps(config), store, media, now, resolve: resolveHost }
   const fits = streamsProblem(streams)
   return atItsNode(store, [

@@ -15,6 +15,7 @@ import type {
   RoomCapture,
   RoomSpec,
   SrtpPolicy,
+  StreamSpec,
   Target,
 } from './protocol.ts'
 import {
@@ -40,6 +41,8 @@ const MAX_MEMBERS = 10_000
 const MAX_IDS = 10_000
 /** Far ends that are kept up with. */
 const MAX_CONNECTIONS = 10_000
+/** That begin with a room. */
+const MAX_ROOM_STREAMS = 100
 const MAX_NETWORKS = 100_000
 /** Characters of a text that is spoken. */
 const MAX_SPOKEN = 10_000
@@ -83,10 +86,29 @@ const codecs: Shape<CodecName[]> = list(oneOf('PCMU', 'PCMA'), 10)
 
 const maybe = <T>(shape: Shape<T>): Shape<T> => optional(shape) as Shape<T>
 
+const target: Shape<Target> = (value): value is Target =>
+  object<{ legId: string }>({ legId: id })(value) || object<{ roomId: string }>({ roomId: id })(value)
+
+const addresses: Shape<AddressPolicy> = object<AddressPolicy>({ publicOnly: boolean, allowed: list(line(100), 1000) })
+
+const stream: Shape<StreamSpec> = object<StreamSpec>({
+  streamId: id,
+  target,
+  url: text(4096),
+  tracks: oneOf('inbound', 'outbound', 'both'),
+  format: oneOf('mulaw_8000', 'l16_8000', 'l16_16000'),
+  customParameters: record(text(10_000), 1000),
+  accountSid: text(200),
+  callSid: text(200),
+  signingSecret: line(1000),
+  addresses,
+})
+
 const capture: Shape<RoomCapture> = object<RoomCapture>({
   recordingId: nullable(id),
   encrypted: maybe(boolean),
   transcript: nullable(object({ transcriptId: id, language: nullable(line(35)) })),
+  streams: maybe(list(stream, MAX_ROOM_STREAMS)),
 })
 
 const room: Shape<RoomSpec> = object<RoomSpec>({
@@ -115,9 +137,6 @@ const sources: Shape<PlaySource[]> = list(
   100,
 )
 
-const target: Shape<Target> = (value): value is Target =>
-  object<{ legId: string }>({ legId: id })(value) || object<{ roomId: string }>({ roomId: id })(value)
-
 const via = object({ host, port: integer(1, 65_535), transport: oneOf('udp', 'tcp', 'tls') })
 const credentials = nullable(object({ username: line(200), password: line(200) }))
 
@@ -144,8 +163,6 @@ const dialTarget: Shape<DialTarget> = object<DialTarget>({
 
 const dialOrBrowser: Shape<DialTarget | BrowserTarget> = (value): value is DialTarget | BrowserTarget =>
   dialTarget(value) || object<BrowserTarget>({ browserId: id, info: maybe(jsonObject) })(value)
-
-const addresses: Shape<AddressPolicy> = object<AddressPolicy>({ publicOnly: boolean, allowed: list(line(100), 1000) })
 
 const listen: Shape<ListenSpec> = object<ListenSpec>({
   listenId: text(200),
@@ -222,6 +239,7 @@ export const COMMAND_SHAPES: { [N in CommandName]: Shape<Request<N>> } = {
     sensitive: boolean,
     speech: maybe(nullable(listen)) as Shape<ListenSpec | null>,
     playThrough: maybe(boolean),
+    agreement: maybe(object({ digits: nullable(line(1000)), capture })),
   }),
   'leg.send_dtmf': object({ legId: id, digits: text(1000), durationMs: integer(20, 10_000) }),
   'room.play': object({ roomId: id, sources, loop: boolean }),
@@ -234,18 +252,7 @@ export const COMMAND_SHAPES: { [N in CommandName]: Shape<Request<N>> } = {
     destinationLegId: nullable(id),
   }),
   'capture.resume': object({ target }),
-  'stream.start': object({
-    streamId: id,
-    target,
-    url: text(4096),
-    tracks: oneOf('inbound', 'outbound', 'both'),
-    format: oneOf('mulaw_8000', 'l16_8000', 'l16_16000'),
-    customParameters: record(text(10_000), 1000),
-    accountSid: text(200),
-    callSid: text(200),
-    signingSecret: line(1000),
-    addresses,
-  }),
+  'stream.start': stream,
   'stream.stop': object({ streamId: id }),
   'stream.read': object({ streamIds: list(id, MAX_IDS) }),
   'recording.start': object<Request<'recording.start'>>({ recordingId: id, target, encrypted: maybe(boolean) }),

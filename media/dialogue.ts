@@ -3,7 +3,7 @@ import type { Leg } from './leg.ts'
 import { LegPlayback, type PlayEnded } from './leg-playback.ts'
 import type { Clip } from './player.ts'
 import type { Prompts } from './prompts.ts'
-import type { EndedReason, EventName, Events, Failure, ListenSpec, Request } from './protocol.ts'
+import type { EndedReason, EventName, Events, Failure, ListenSpec, Request, RoomCapture } from './protocol.ts'
 import { type HeardWords, Hearing, type HearingCounters, type HearingTools, type Scribe } from './speech/hearing.ts'
 import { isBackChannel, isWordless } from './speech/words.ts'
 
@@ -11,6 +11,8 @@ export interface DialogueHooks {
   emit<N extends EventName>(name: N, body: Events[N]): void
   /** The leg is to be ended by signalling. */
   end(legId: string, reason: EndedReason): void
+  /** The keys that it was asked for have come: this is kept of its room from now on. */
+  agreed(capture: RoomCapture): void
 }
 
 export interface DialogueOptions {
@@ -115,7 +117,10 @@ export class Dialogue {
       { loop: false },
       { finished: (ended: PlayEnded) => ended !== 'interrupted' && keys.promptEnded(this.#options.now()) },
     )
-    if (problem === null) return {}
+    if (problem === null) {
+      if (request.agreement?.digits === null) this.#hooks.agreed(request.agreement.capture)
+      return {}
+    }
     if (this.#collect === collect) this.#dropCollect()
     return { failure: 'invalid', message: problem.error }
   }
@@ -150,9 +155,10 @@ export class Dialogue {
     utterance: Events['leg.collected']['utterance'],
   ): void {
     if (this.#collect === null) return
-    const { legId, collectId } = this.#collect.request
+    const { legId, collectId, agreement } = this.#collect.request
     this.#dropCollect()
     this.#playback.stop()
+    if (agreement !== undefined && agreement.digits === result.digits) this.#hooks.agreed(agreement.capture)
     this.#hooks.emit('leg.collected', { legId, collectId, utterance, ...result })
   }
 

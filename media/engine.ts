@@ -18,6 +18,7 @@ import type {
   MediaEvent,
   PaymentPause,
   Request,
+  RoomCapture,
   RoomSpec,
   StreamSnapshot,
   Target,
@@ -188,7 +189,7 @@ export class Engine implements LegHooks {
     const dialogue = new Dialogue(
       leg,
       { prompts, now, hearing: { ...hearing, now, owner }, counters: this.#heard },
-      { emit: (name, body) => this.#emit(name, body), end },
+      { emit: (name, body) => this.#emit(name, body), end, agreed: capture => this.#agreed(leg.id, capture) },
     )
     this.#members.set(leg.id, {
       leg,
@@ -353,11 +354,28 @@ export class Engine implements LegHooks {
 
   /** What is kept of it begins with its first sample; what cannot be is told to whoever asks for it once more. */
   #roomOpened({ spec: { roomId, capture } }: Room): void {
+    if (capture !== undefined) this.#keep(roomId, capture)
+  }
+
+  #keep(roomId: string, { recordingId, transcript, encrypted = false, streams = [] }: RoomCapture): void {
     const target = { roomId }
-    const { recordingId = null, transcript = null, encrypted = false } = capture ?? {}
     if (recordingId !== null) this.#recordings.start({ recordingId, target, encrypted })
+    for (const stream of streams) this.startStream(stream)
     if (transcript === null || !this.#options.hearing.stt.understands(transcript.language)) return
     this.#transcripts.start({ ...transcript, target }, this.#options.now())
+  }
+
+  /** The party has pressed the key by which it agrees: from here on, not from when control has heard of it. */
+  #agreed(legId: string, capture: RoomCapture): void {
+    const room = this.#members.get(legId)?.room ?? null
+    if (room === null) return
+    this.#keep(room.spec.roomId, capture)
+    this.#enterAll()
+  }
+
+  /** Who is in a room already comes onto what has just begun. */
+  #enterAll(): void {
+    for (const member of this.#members.values()) if (member.room !== null) this.#entered(member, member.room)
   }
 
   #entered(member: Member, room: Room): void {
@@ -546,7 +564,7 @@ export class Engine implements LegHooks {
     if (!isHere) return { failure: 'not_found', message: 'the call is not here' }
     const started = this.#recordings.start(request)
     if (isFailure(started)) return started
-    for (const { leg, room } of this.#members.values()) if (room !== null) this.#recordings.enter(leg, room)
+    this.#enterAll()
     return started
   }
 
@@ -573,7 +591,7 @@ export class Engine implements LegHooks {
     const recordedMs = (this.#recordings.framesOf(target) ?? 0) * FRAME_MS
     const started = this.#transcripts.start(request, this.#options.now() - recordedMs)
     if (isFailure(started)) return started
-    for (const member of this.#members.values()) if (member.room !== null) this.#transcripts.enter(transcribed(member))
+    this.#enterAll()
     return started
   }
 

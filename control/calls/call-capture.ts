@@ -135,10 +135,22 @@ export function isToBeAsked(call: Pick<CallRow, 'capture'>): boolean {
 export const isBeingAsked = (call: Pick<CallRow, 'capture' | 'answered_at' | 'ended_at'>): boolean =>
   call.answered_at === null && call.ended_at === null && callCaptureOf(call)?.asked === 'asking'
 
-/** What is kept from the first sample on; nothing while the caller is to agree first. */
-export function roomCapture(call: Pick<CallRow, 'id' | 'record' | 'capture'>): RoomCapture {
+type CapturedCall = Pick<CallRow, 'id' | 'record' | 'capture'>
+
+/** Nothing may be kept before the caller was told, or has agreed. */
+export function awaitsConsent(call: Pick<CallRow, 'capture'>): boolean {
   const capture = callCaptureOf(call)
-  if (capture?.consent != null && capture.asked !== 'agreed') return { recordingId: null, transcript: null }
+  if (capture === null || (capture.announcement === '' && capture.consent === null)) return false
+  return capture.asked !== 'told' && capture.asked !== 'agreed'
+}
+
+/** What is kept from the first sample on; nothing while the caller is to be told, or to agree, first. */
+export const roomCapture = (call: CapturedCall): RoomCapture =>
+  awaitsConsent(call) ? { recordingId: null, transcript: null } : agreedCapture(call)
+
+/** What is kept of whoever has nothing against it. */
+export function agreedCapture(call: CapturedCall): RoomCapture {
+  const capture = callCaptureOf(call)
   return {
     recordingId: call.record === 1 ? call.id : null,
     ...(capture?.encrypted === true && { encrypted: true }),

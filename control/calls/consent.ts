@@ -1,16 +1,17 @@
-import { isFailure, type MediaEvent } from '../../media/protocol.ts'
+import type { MediaEvent } from '../../media/protocol.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Trx } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
-import { type CallCapture, callCaptureOf, isToBeAsked } from './call-capture.ts'
-import { CONSENT, consentCollect, type LegRows } from './decide.ts'
+import { callCaptureOf, isToBeAsked } from './call-capture.ts'
+import { CONSENT, UNHEARD } from './consent-question.ts'
+import type { LegRows } from './decide.ts'
 import type { FollowUp } from './event-handler.ts'
 import { endStreams, loadLeg, tenantOf } from './records.ts'
 
-/** What is asked when the announcement itself could not be said: it ends at once, and nothing is kept. */
-const UNHEARD = 'consent-unheard'
-
 const REFUSED = 'The caller did not agree to be recorded.'
+
+/** Does what the leg's row calls for: it asks. */
+type Ask = (legId: string, media: MediaPort) => Promise<void>
 
 /** An event on its way to those who handle it, or null: they do not get it. */
 export interface Passed {
@@ -22,14 +23,14 @@ export interface Passed {
  * Whoever is told that the call is recorded, or asked whether it may be, hears that before anything else: the answer is passed on to
  * flows, queues and rooms when that is over, as if the call had been answered only then.
  */
-export async function passConsent(trx: Trx, event: MediaEvent): Promise<Passed> {
-  if (event.name === 'leg.answered') return onAnswered(trx, event)
+export async function passConsent(trx: Trx, event: MediaEvent, ask: Ask): Promise<Passed> {
+  if (event.name === 'leg.answered') return onAnswered(trx, event, ask)
   if (event.name === 'leg.collected' && [CONSENT, UNHEARD].includes(event.body.collectId))
     return onCollected(trx, event)
   return { event, followUp: null }
 }
 
-async function onAnswered(trx: Trx, event: MediaEvent & { name: 'leg.answered' }): Promise<Passed> {
+async function onAnswered(trx: Trx, event: MediaEvent & { name: 'leg.answered' }, ask: Ask): Promise<Passed> {
   const rows = await loadLeg(trx, event.body.legId)
   const isAsked =
     rows !== null &&
@@ -40,15 +41,7 @@ async function onAnswered(trx: Trx, event: MediaEvent & { name: 'leg.answered' }
   if (!isAsked) return { event, followUp: null }
   const capture = { ...callCaptureOf(rows.call), asked: 'asking', askedAt: event.at }
   await change(trx, rows, { capture: JSON.stringify(capture) }, 'consent')
-  return { event: null, followUp: media => ask(media, event.body.legId, capture as CallCapture) }
-}
-
-async function ask(media: MediaPort, legId: string, capture: CallCapture): Promise<void> {
-  const reply = await media.request('leg.collect', consentCollect(legId, capture))
-  if (!isFailure(reply) || reply.failure !== 'invalid') return
-  // Nobody here can say it: it is not kept, and the call goes on.
-  const unheard = { ...consentCollect(legId, capture), collectId: UNHEARD, prompts: [], firstDigitTimeoutMs: 0 }
-  await media.request('leg.collect', unheard)
+  return { event: null, followUp: media => ask(event.body.legId, media) }
 }
 
 async function onCollected(trx: Trx, event: MediaEvent & { name: 'leg.collected' }): Promise<Passed> {

@@ -9,7 +9,8 @@ import type {
   SrtpPolicy,
 } from '../../media/protocol.ts'
 import type { EventType } from '../events/catalog.ts'
-import { type CallCapture, callCaptureOf, roomCapture } from './call-capture.ts'
+import { roomCapture } from './call-capture.ts'
+import { consentCollect } from './consent-question.ts'
 import { durationOf } from './duration.ts'
 import { isJoinable } from './join-window.ts'
 import { scheduleOf, settingsOf } from './settings.ts'
@@ -235,7 +236,7 @@ export function commandFor(rows: LegRows): LegCommand | 'seat' | null {
     case 'announcing':
       return play(rows, ['announcement'], 'announcement_ended')
     case 'consent':
-      return { name: 'leg.collect', body: consentCollect(participant.id, callCaptureOf(call)) }
+      return { name: 'leg.collect', body: consentCollect(call, participant.id) }
     case 'pin':
       return collect(rows)
     case 'waiting':
@@ -301,31 +302,6 @@ const waitingMusic = ({ participant, room }: LegRows): LegCommand => ({
     hangupAfter: null,
   },
 })
-
-/** The collection that tells, or asks, whether something is kept of the call. */
-export const CONSENT = 'consent'
-
-const consentText = ({ announcement, consent }: CallCapture): string =>
-  announcement !== '' ? announcement : `This call may be recorded. Press ${consent?.key ?? ''} to agree.`
-
-export function consentCollect(legId: string, capture: CallCapture | null): Commands['leg.collect']['request'] {
-  const consent = capture?.consent ?? null
-  const language = capture?.language ?? null
-  return {
-    legId,
-    collectId: CONSENT,
-    prompts: capture === null ? [] : [{ kind: 'speech', text: consentText(capture), voice: null, language }],
-    // Who is only told may press what he likes: it changes nothing.
-    maxDigits: consent === null ? MAX_IDLE_KEYS : 1,
-    terminators: '',
-    firstDigitTimeoutMs: consent === null ? 0 : consent.timeoutS * 1000,
-    interDigitTimeoutMs: 0,
-    sensitive: false,
-    playThrough: consent === null,
-  }
-}
-
-const MAX_IDLE_KEYS = 1000
 
 function collect({ participant, room }: LegRows): LegCommand {
   const prompt = promptOf(room)

@@ -1,4 +1,4 @@
-import type { DialTarget } from '../../media/protocol.ts'
+import type { DialTarget, RoomSpec } from '../../media/protocol.ts'
 import { isFailure } from '../../media/protocol.ts'
 import { doNotCallProblem } from '../callbacks/do-not-call.ts'
 import { credentialsOf } from '../connections/account.ts'
@@ -13,10 +13,13 @@ import type { CaptureSettings } from '../schemas/capture-settings.ts'
 import type { Db, Store, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { Vault } from '../vault.ts'
+import { awaitsConsent, roomCapture } from './call-capture.ts'
 import { CODECS } from './codecs.ts'
 import { affinityOf, ownRoom } from './decide.ts'
+import { withStreams } from './first-streams.ts'
 import { endLeg, insertParty, loadLeg } from './records.ts'
 import { isSandboxNumber, sandboxTarget } from './sandbox.ts'
+import type { StreamDeps } from './streams.ts'
 import type { CallRow, ConnectionRow, ParticipantRow } from './tables.ts'
 
 /** Who asks for a call: a tenant, and the request for the events. A `Context` is one. */
@@ -56,6 +59,7 @@ export interface DialDeps {
   vault: Vault
   /** CIDR blocks beyond the public network that an operator lets through. */
   allowedNetworks: string[]
+  streams: StreamDeps
   /** Where our own SIP is reached from this machine, for sandbox numbers. */
   loopback?: { host: string; port: number }
 }
@@ -121,7 +125,7 @@ export async function placeCall(
   const reply = await deps.media.request('leg.dial', {
     legId,
     target: way.target,
-    room: ownRoom(placed.call),
+    room: await roomOf(deps, placed),
     affinity: affinityOf(placed.call),
     timeoutS: request.timeoutS,
   })
@@ -131,6 +135,12 @@ export async function placeCall(
     return placed
   }
   return refused(deps, legId, reply.failure, reply.message)
+}
+
+/** With all that is kept of it from the answer on. */
+async function roomOf({ store, streams }: DialDeps, { call, participant }: Placed): Promise<RoomSpec> {
+  if (awaitsConsent(call)) return ownRoom(call)
+  return { ...ownRoom(call), capture: await withStreams(store.db, streams, call, participant.id, roomCapture(call)) }
 }
 
 /** It was hung up before media knew of it. */

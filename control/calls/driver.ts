@@ -58,12 +58,14 @@ export class CallDriver implements MediaHandler {
   readonly #reconciler: Reconciler
   readonly #handlers: EventHandlers
   readonly #faults: CallFaults
+  readonly #seating: Seating
 
   constructor(deps: DriverDeps) {
     const { store, log, streams } = deps
     const now = (): string => deps.now().toISOString()
     this.#deps = deps
-    const seating = new Seating(store, now, log)
+    this.#seating = new Seating(store, now, log, streams)
+    const seating = this.#seating
     deps.centre.seatBy(seating)
     const audio = new CallAudio({ store, now, log, streams })
     const resume = (call: CallRow, media: MediaPort) => audio.start(call, media)
@@ -112,7 +114,9 @@ export class CallDriver implements MediaHandler {
       // Delivered again, since the acknowledgement was lost.
       if (seq <= lastSeq) continue
       lastSeq = seq
-      const { event, followUp: asking } = await passConsent(trx, told)
+      const { event, followUp: asking } = await passConsent(trx, told, (legId, media) =>
+        this.#seating.drive(legId, media),
+      )
       if (asking !== null) followUps.push({ key: keyOf(told), run: asking })
       if (event === null) continue
       const handler = this.#handlers[event.name] as EventHandler<never> | undefined

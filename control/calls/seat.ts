@@ -1,14 +1,26 @@
-import { isFailure, isUndecided, type PlaySource } from '../../media/protocol.ts'
+import { isFailure, isUndecided, type PlaySource, type RoomCapture } from '../../media/protocol.ts'
 import { nodeOf } from '../databases/node.ts'
 import { newId } from '../ids.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Db, Store } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
 import { Turns } from '../turns.ts'
-import { encryptsRecordings } from './call-capture.ts'
-import { admission, commandFor, joinsMuted, type LegRows, leavingBecause, promptOf, sessionRoom } from './decide.ts'
+import { awaitsConsent, encryptsRecordings, roomCapture } from './call-capture.ts'
+import { CONSENT, unheardCollect } from './consent-question.ts'
+import {
+  admission,
+  commandFor,
+  joinsMuted,
+  type LegCommand,
+  type LegRows,
+  leavingBecause,
+  promptOf,
+  sessionRoom,
+} from './decide.ts'
+import { withStreams } from './first-streams.ts'
 import { applyToLeg, loadLeg, tenantOf } from './records.ts'
 import { isLocked } from './session-state.ts'
+import type { StreamDeps } from './streams.ts'
 import type { CallRow, ConferenceRoomRow, ParticipantRow } from './tables.ts'
 
 type Log = { warn(fields: object, message: string): void }
@@ -26,10 +38,12 @@ export class Seating {
   readonly #store: Store
   readonly #now: () => string
   readonly #log: Log
+  readonly #streams: StreamDeps
   /** By leg, and by room. */
   readonly #turns = new Turns()
 
-  constructor(store: Store, now: () => string, log: Log) {
+  constructor(store: Store, now: () => string, log: Log, streams: StreamDeps) {
+    this.#streams = streams
     this.#store = store
     this.#now = now
     this.#log = log
@@ -50,8 +64,24 @@ export class Seating {
       await then()
       return
     }
-    const reply = await media.request(next.name, next.body as never)
+    const body = await this.#complete(rows, next)
+    let reply = await media.request(next.name, body as never)
+    if (next.name === 'leg.collect' && next.body.collectId === CONSENT && isFailure(reply)) {
+      // Nobody here can say it: nothing is kept, and the call goes on.
+      if (reply.failure === 'invalid') reply = await media.request('leg.collect', unheardCollect(next.body))
+    }
     if (isFailure(reply)) this.#log.warn({ legId, command: next.name, ...reply }, 'media could not do it')
+  }
+
+  /** With what of a command needs more than the leg's rows. */
+  async #complete({ call, participant }: LegRows, { name, body }: LegCommand): Promise<LegCommand['body']> {
+    const { db } = this.#store
+    const whole = (capture: RoomCapture) => withStreams(db, this.#streams, call, participant.id, capture)
+    if (name === 'leg.answer' && !awaitsConsent(call)) {
+      return { ...body, room: { ...body.room, capture: await whole(roomCapture(call)) } }
+    }
+    if (name !== 'leg.collect' || body.agreement === undefined) return body
+    return { ...body, agreement: { ...body.agreement, capture: await whole(body.agreement.capture) } }
   }
 
   /** Those who wait for a moderator in this room are looked at again. */

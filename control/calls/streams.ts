@@ -1,4 +1,4 @@
-import type { Failure, StreamSnapshot, Target } from '../../media/protocol.ts'
+import type { Failure, StreamSnapshot, StreamSpec, Target } from '../../media/protocol.ts'
 import { customerAddresses } from '../http/url-policy.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Db } from '../store.ts'
@@ -37,8 +37,17 @@ export async function startStream(
 ): Promise<StreamSnapshot | Failure> {
   const target = await targetOf(db, call)
   if (target === null) return { failure: 'not_found', message: `call ${call.id} has no leg` }
-  const tenant = tenantOf(row)
-  return media.request('stream.start', {
+  return media.request('stream.start', await streamSpec(db, deps, call, target, row))
+}
+
+export async function streamSpec(
+  db: Db,
+  deps: StreamDeps,
+  call: CallRow,
+  target: Target,
+  row: MediaStreamRow,
+): Promise<StreamSpec> {
+  return {
     streamId: row.id,
     target,
     url: row.url,
@@ -47,9 +56,9 @@ export async function startStream(
     customParameters: JSON.parse(row.custom_parameters) as Record<string, string>,
     accountSid: row.organisation_id,
     callSid: call.id,
-    signingSecret: await deps.signingSecret(db, tenant),
+    signingSecret: await deps.signingSecret(db, tenantOf(row)),
     addresses: customerAddresses(deps.allowedNetworks),
-  })
+  }
 }
 
 /** Streams that were asked for and of which media has not told anything yet. */

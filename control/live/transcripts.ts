@@ -133,7 +133,9 @@ async function addSegment(
   { transcriptId, legId, speaker, text, startMs, endMs }: (MediaEvent & { name: 'transcript.segment' })['body'],
   at: string,
 ): Promise<void> {
-  const row = await runningTranscript(trx, transcriptId)
+  // Media has begun it by itself; the announcement is a line of it before the call counts as answered.
+  const begun = trx.selectFrom('transcripts').selectAll().where('id', '=', transcriptId)
+  const row = await begun.where('status', 'in', ['wanted', 'running']).executeTakeFirst()
   if (row === undefined) return
   const segment: TranscriptSegmentRow = {
     id: newId('transcript_segment'),

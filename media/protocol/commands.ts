@@ -13,6 +13,7 @@ import type {
   PaymentPause,
   PhoneIdentity,
   PlaySource,
+  RoomCapture,
   RoomSpec,
   SrtpPolicy,
   StreamSnapshot,
@@ -124,6 +125,11 @@ export interface Commands {
       speech?: ListenSpec | null
       /** Keys do not silence the prompts. Absent: they do. */
       playThrough?: boolean
+      /**
+       * Kept of the leg's room from the moment on in which these keys end the collection, so that the first word after them is there;
+       * `digits` null: from the beginning of the prompts, if they can be played.
+       */
+      agreement?: { digits: string | null; capture: RoomCapture }
     }
     reply: Ok
   }

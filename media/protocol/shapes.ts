@@ -97,6 +97,7 @@ export interface RoomCapture {
   /** The recording's file is encrypted. */
   encrypted?: boolean
   transcript: { transcriptId: string; language: string | null } | null
+  streams?: StreamSpec[]
 }
 
 /** Something that can be heard. */

@@ -92,7 +92,7 @@ export async function startControl(world: World, media: FakeMedia, options: Opti
     options.deadlineMs,
   )
   const allowedNetworks = [...EXAMPLE_NETWORKS, '127.0.0.0/8']
-  const dial = { store, vault, media: client, now, sipHost: '127.0.0.1', allowedNetworks }
+  const dial = { store, vault, media: client, now, sipHost: '127.0.0.1', allowedNetworks, streams: startDeps }
   const resolve = options.resolve ?? (async () => ['93.184.216.34'])
   const streams = { ...startDeps, store, media: client, now, resolve }
   const running = new RunningCalls(store)

@@ -38,8 +38,10 @@ test(
   async () => {
     await route('1', { recording_announcement: 'Calls are recorded.' })
     const { legId, room, collect, callId } = await asked('1')
-    assert.is(room.capture?.recordingId, callId)
-    assert.is(room.capture?.transcript?.transcriptId, callId)
+    assert.equal(room.capture, { recordingId: null, transcript: null }, 'nothing before it')
+    assert.is(collect.agreement?.digits, null, 'with its first sample')
+    assert.is(collect.agreement?.capture.recordingId, callId)
+    assert.is(collect.agreement?.capture.transcript?.transcriptId, callId)
     assert.equal(
       collect.prompts.map(source => ('text' in source ? source.text : source.kind)),
       ['Calls are recorded.'],
@@ -61,6 +63,13 @@ test(
     const first = await asked('2')
     assert.equal(first.room.capture, { recordingId: null, transcript: null })
     assert.is(first.collect.firstDigitTimeoutMs, 5000)
+    const { digits, capture } = first.collect.agreement!
+    assert.is(digits, '1')
+    assert.equal([capture.recordingId, capture.transcript?.transcriptId], [first.callId, first.callId])
+    assert.equal(
+      capture.streams?.map(({ url, target }) => [url, target]),
+      [['ws://127.0.0.1:9/', { legId: first.legId }]],
+    )
     await end(first.legId, first.collect.collectId, '1')
     await until(() => world.media.sent('recording.start').some(({ recordingId }) => recordingId === first.callId))
     await until(() => world.media.sent('transcript.start').some(({ transcriptId }) => transcriptId === first.callId))
@@ -160,6 +169,9 @@ test(
     media.dialIn('part_unheard', '5')
     const { room } = await media.command('leg.answer', 'part_unheard')
     await until(() => media.sent('leg.collect').some(({ collectId }) => collectId === 'consent-unheard'))
+    assert.equal(room.capture, { recordingId: null, transcript: null })
+    const unheard = media.sent('leg.collect').find(({ collectId }) => collectId === 'consent-unheard')
+    assert.is(unheard?.agreement, undefined, 'not even for the moment of trying')
     media.overrides.delete('leg.collect')
     await end('part_unheard', 'consent-unheard', '')
     await until(() => media.sent('leg.play').some(({ legId }) => legId === 'part_unheard'))

@@ -1,0 +1,44 @@
+import type { Commands } from '../../media/protocol.ts'
+import { agreedCapture, type CallCapture, callCaptureOf } from './call-capture.ts'
+import type { CallRow } from './tables.ts'
+
+type Collect = Commands['leg.collect']['request']
+
+/** The collection that tells, or asks, whether something is kept of the call. */
+export const CONSENT = 'consent'
+
+/** The same when nobody here can say it: it ends at once, and nothing is kept. */
+export const UNHEARD = 'consent-unheard'
+
+/** Keys that nobody presses in the time of an announcement. */
+const MAX_IDLE_KEYS = 1000
+
+/** What is kept begins in media: with the announcement, or with the key that agrees. */
+export function consentCollect(call: CallRow, legId: string): Collect {
+  const capture = callCaptureOf(call)
+  const consent = capture?.consent ?? null
+  const language = capture?.language ?? null
+  return {
+    legId,
+    collectId: CONSENT,
+    prompts: capture === null ? [] : [{ kind: 'speech', text: consentText(capture), voice: null, language }],
+    // Who is only told may press what he likes: it changes nothing.
+    maxDigits: consent === null ? MAX_IDLE_KEYS : 1,
+    terminators: '',
+    firstDigitTimeoutMs: consent === null ? 0 : consent.timeoutS * 1000,
+    interDigitTimeoutMs: 0,
+    sensitive: false,
+    playThrough: consent === null,
+    agreement: { digits: consent?.key ?? null, capture: agreedCapture(call) },
+  }
+}
+
+const consentText = ({ announcement, consent }: CallCapture): string =>
+  announcement !== '' ? announcement : `This call may be recorded. Press ${consent?.key ?? ''} to agree.`
+
+export const unheardCollect = ({ agreement: _, ...collect }: Collect): Collect => ({
+  ...collect,
+  collectId: UNHEARD,
+  prompts: [],
+  firstDigitTimeoutMs: 0,
+})

@@ -1,0 +1,22 @@
+import type { RoomCapture, StreamSpec } from '../../media/protocol.ts'
+import type { Db } from '../store.ts'
+import { type StreamDeps, streamSpec, unstartedStreams } from './streams.ts'
+import type { CallRow } from './tables.ts'
+
+/**
+ * What media begins by itself, from the first sample on, with the streams that the call's settings want: commanded after the answer
+ * they would miss the first word.
+ */
+export async function withStreams(
+  db: Db,
+  deps: StreamDeps,
+  call: CallRow,
+  legId: string,
+  capture: RoomCapture,
+): Promise<RoomCapture> {
+  const rows = await unstartedStreams(db, call)
+  if (rows.length === 0) return capture
+  const streams: StreamSpec[] = []
+  for (const row of rows) streams.push(await streamSpec(db, deps, call, { legId }, row))
+  return { ...capture, streams }
+}
