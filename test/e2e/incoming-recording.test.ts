@@ -175,7 +175,7 @@ test(
     const stream = await receiver.until(() => receiver.streams.find(({ callId }) => callId === id))
     await call.heard.next(1000)
     call.say(samplesOf(sentence))
-    await untilWritten(id, /ticket/i)
+    await untilWritten(id, /order/i)
     await call.hangup()
     await endedCall(product, id)
     const streamed = audioOf(stream, stream.tracks.inbound)
@@ -194,7 +194,7 @@ test(
       )
     }
     const { segments } = await product.ok('GET', `/calls/${id}/transcript`)
-    assert.match(segments.map(({ text }: { text: string }) => text.toLowerCase()).join(' '), /ticket/)
+    assert.match(segments.map(({ text }: { text: string }) => text.toLowerCase()).join(' '), /good morning/)
     await phone.close()
   },
   LOADING,
