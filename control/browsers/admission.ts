@@ -12,11 +12,12 @@ import {
   verifyClientToken,
 } from '../contact-centre/client-token.ts'
 import { nodeOf } from '../databases/node.ts'
-import { ERRORS, envelope, isProblem, type Problem } from '../http/errors.ts'
+import { ERRORS, envelope, isProblem, type Problem, problem } from '../http/errors.ts'
 import { newId } from '../ids.ts'
 import { insertProgram } from '../live/records.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Store, Trx } from '../store.ts'
+import { isOutage } from '../store-outage.ts'
 import { forTenant } from '../tenancy.ts'
 import type { Vault } from '../vault.ts'
 
@@ -44,7 +45,17 @@ export class BrowserAdmission {
 
   /** Nothing is written with the event: should this process die, the page is told to come again and its token is unused. */
   connecting({ body }: Of<'browser.connecting'>, drive: Drive): FollowUp {
-    return media => this.#judge(body, media, drive)
+    return async media => {
+      try {
+        await this.#judge(body, media, drive)
+      } catch (error) {
+        if (isOutage(error)) {
+          const away = problem('store_unavailable', 'The database cannot be reached or written.')
+          await media.request('browser.refuse', refusal(body.browserId, away, this.#deps.publicUrl))
+        }
+        throw error
+      }
+    }
   }
 
   async closed(trx: Trx, { body }: Of<'browser.closed'>): Promise<null> {

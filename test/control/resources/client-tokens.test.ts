@@ -70,6 +70,34 @@ test('the call can be followed before it starts: its events are a list that is e
   await app.close()
 })
 
+test('a page that comes while the store is away is refused with 503 at once, and its token is not used up', async () => {
+  const app = await makeWholeApp()
+  const { token } = (await app.live('POST /v1/client_tokens', {})).body
+  const asked: [string, { status?: number; body?: object }][] = []
+  const media = {
+    request: async (name: string, body: object) => {
+      asked.push([name, body])
+      return {}
+    },
+  } as unknown as MediaPort
+  const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
+  const store = Object.assign(Object.create(app.store), { transaction: () => Promise.reject(full) })
+  const deps = { vault: VAULT, now: app.clock.now, log: silent, publicUrl: 'http://127.0.0.1:8080' }
+  const page = { browserId: 'browser_1', use: 'call', token, origin: null, host: '192.0.2.1' } as const
+  const knock = (at: typeof store) =>
+    new BrowserAdmission({ ...deps, store: at }).connecting({ at: '', body: page }, async () => {})(media)
+  const thrown = await knock(store).then(
+    () => null,
+    (error: unknown) => error,
+  )
+  assert.is(thrown, full, 'the outage is known to who waits for its end')
+  assert.equal([asked[0]?.[0], asked[0]?.[1].status], ['browser.refuse', 503])
+  assert.match(JSON.stringify(asked[0]?.[1].body), 'store_unavailable')
+  await knock(app.store)
+  assert.is(asked[1]?.[0], 'browser.admit')
+  await app.close()
+})
+
 test('the call that a browser starts with the token has its ID, its assistant and its metadata as they were sent', async () => {
   const app = await makeWholeApp()
   const assistant_id = (await app.live('POST /v1/assistants', { name: 'a' })).body.id
