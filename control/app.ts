@@ -6,6 +6,7 @@ import { audioConverter } from './audio/convert.ts'
 import { audioPath, sweepAudio } from './audio/files.ts'
 import { Devices } from './browsers/devices.ts'
 import { servePages } from './browsers/pages.ts'
+import { summaryHandler } from './callbacks/summary.ts'
 import { CallDriver, type CallPrograms } from './calls/driver.ts'
 import { atItsNode } from './calls/other-node.ts'
 import { endAll } from './calls/reconcile.ts'
@@ -225,6 +226,7 @@ export function buildDriver(
   const { store, vault, now, log, config, centre = buildCallCentre(parts), programs, keeper } = parts
   const devices = new Devices({
     ...{ store, vault, now, log, centre },
+    booking: { now, settings: organisationSettings },
     sipHost: sipHostOf(config),
     publicUrl: publicUrlOf(config),
   })
@@ -258,6 +260,7 @@ export function buildJobs({ store, config, vault, now, log }: Omit<AppParts, 'me
     now,
     log,
     handlers: {
+      'callback.summary': summaryHandler({ store, now, writerFor: writerChooser(providerOf(config)) }),
       'conference.notes': notesHandler({
         store,
         now,

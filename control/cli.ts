@@ -7,6 +7,7 @@ import { addOrganisation } from './first-start.ts'
 import { VERSION } from './package.ts'
 import { start } from './start.ts'
 import type { Store } from './store.ts'
+import { listenForStreams } from './stream-listener.ts'
 
 const HELP = `tandem ${VERSION}: a telephony media engine
 
@@ -15,6 +16,7 @@ const HELP = `tandem ${VERSION}: a telephony media engine
   tandem org list      the organisations, with their IDs
   ${KEY_USAGE}
                        makes a key and prints it once; also while it runs. For who has lost all others
+  tandem listen PORT   receives media streams on this machine and prints what comes, until Ctrl-C
   tandem --help        this
   tandem --version     the version
 
@@ -78,6 +80,13 @@ function runKey(words: string[]): number | Promise<number> {
   return withConfig(config => withStore(config, store => newKey(store, wanted, new Date())))
 }
 
+async function runListen([port = '', ...more]: string[]): Promise<number> {
+  const isPort = /^[1-9][0-9]{0,4}$/.test(port) && Number(port) <= 65_535 && more.length === 0
+  if (!isPort) return refuse('Say: tandem listen PORT (1 to 65535).')
+  const problem = await listenForStreams(Number(port), line => void print(`${line}\n`))
+  return problem === null ? 0 : refuse(problem)
+}
+
 function run(args: string[]): number | Promise<number> {
   const [command, ...rest] = args
   if (command === undefined || command === '--help' || command === 'help' || command === '-h') return print(HELP)
@@ -85,6 +94,7 @@ function run(args: string[]): number | Promise<number> {
   if (command === 'start' && rest.length === 0) return withConfig(config => start(config, process.env))
   if (command === 'org') return runOrg(rest)
   if (command === 'key') return runKey(rest)
+  if (command === 'listen') return runListen(rest)
   return refuse(`There is no command "${args.join(' ')}"; see tandem --help.`)
 }
 

@@ -91,15 +91,15 @@ export function buildPrograms({ store, vault, config, now, log, centre }: Progra
           ...http,
           ...calls,
           pciOf: async (db, tenant) => (await organisationSettings(db, tenant)).pci,
-          bookCallback: (tenant, { phone, callId, queueId, note }) =>
+          bookCallback: (tenant, { source, phone, callId, queueId, note }) =>
             store.transaction(async trx => {
               const booked = await bookCallback({ now, settings: organisationSettings }, trx, tenant, {
                 phone,
                 call_id: callId,
                 ...(queueId === null ? {} : { queue_id: queueId, route: 'agent_queue' as const }),
                 ...(note === null ? {} : { note }),
-                source: 'flow',
-                author: 'flow',
+                source,
+                author: source === 'ai' ? 'assistant' : 'flow',
               })
               return !isProblem(booked)
             }),

@@ -13,19 +13,25 @@ import type { CallCentre } from '../queues/call-centre.ts'
 import { type Handling, hold, type PartyTarget, transferBlind } from '../queues/call-handling.ts'
 import { isCaller } from '../queues/rings.ts'
 import type { Side } from '../queues/sides.ts'
+import type { RingRow } from '../queues/tables.ts'
+import type { BookingDeps } from '../resources/callbacks/booking.ts'
 import { forTenant } from '../tenancy.ts'
 import type { Vault } from '../vault.ts'
+import { bookForAgent } from './agent-callback.ts'
 
 export interface SoftphoneDeps extends PlacingDeps {
   vault: Vault
   log: { warn(fields: object, message: string): void }
   centre: Pick<CallCentre, 'handle' | 'run'>
+  booking: BookingDeps
 }
 
 /** How long a softphone may be gone and come back by itself [s]. */
 const RENEWED_S = 3600
 /** Tokens of one member: each connection asks for one, and every five minutes for the next. */
 const RENEWALS = { burst: 20, perSecond: 1 / 15 }
+/** Of a note to a callback [characters]. */
+const MAX_NOTE = 500
 const WISHES: readonly unknown[] = ['available', 'away', 'offline'] satisfies AgentWish[]
 const E164 = /^\+[1-9][0-9]{1,14}$/
 const EXTENSION = /^[0-9]{2,8}$/
@@ -39,7 +45,7 @@ type Said =
   | { type: 'token'; token: string }
   | { type: 'done' | 'refused'; message: string }
 
-/** What an agent wants from the softphone, beyond accepting and hanging up: status, hold, transfer. */
+/** What an agent wants from the softphone, beyond accepting and hanging up: status, hold, transfer, a callback. */
 export class Softphones {
   readonly #deps: SoftphoneDeps
   readonly #renewals = new RateLimiter(RENEWALS)
@@ -81,6 +87,8 @@ export class Softphones {
       }
       case 'dial':
         return this.#dial(session, String(body.to ?? '').trim(), media)
+      case 'callback':
+        return this.#callback(session, body)
       case 'transfer':
         return this.#transfer(session, String(body.to ?? ''), media)
       default:
@@ -141,6 +149,23 @@ export class Softphones {
     return refused ?? { type: 'done', message: `Transferred to ${to}.` }
   }
 
+  /** Books one to whom the agent talks with. */
+  async #callback(session: BrowserSessionRow, { note }: Record<string, unknown>): Promise<Said | Problem> {
+    const ring = await this.#talking(session)
+    if (isProblem(ring)) return ring
+    const { store, booking } = this.#deps
+    const text = typeof note === 'string' ? note.trim().slice(0, MAX_NOTE) : ''
+    const booked = await store.transaction(trx =>
+      bookForAgent(booking, trx, {
+        tenant: tenantOf(session),
+        userId: session.user_id,
+        callId: ring.call_id,
+        note: text,
+      }),
+    )
+    return isProblem(booked) ? booked : { type: 'done', message: `A callback to ${booked.phone} is booked.` }
+  }
+
   /** A number, or the extension of a member: as by dialling, no SIP address of a stranger is reached. */
   async #target(session: BrowserSessionRow, to: string): Promise<PartyTarget | Problem> {
     if (E164.test(to)) return { type: 'number', to }
@@ -155,15 +180,23 @@ export class Softphones {
     return problem('parameter_invalid', 'That is no number or extension.', { param: 'to' })
   }
 
-  /** The call that the agent talks in. */
+  /** Acts on the call that the agent talks in. */
   async #withCall(
     session: BrowserSessionRow,
     media: MediaPort,
     act: (handling: Handling, side: Side) => Promise<Problem | null>,
   ): Promise<Problem | null> {
-    const { store, centre } = this.#deps
-    const tenant = tenantOf(session)
-    const ring = await forTenant(store.db, tenant)
+    const ring = await this.#talking(session)
+    if (isProblem(ring)) return ring
+    const side = isCaller(ring) ? 'caller' : 'answerer'
+    const request = { requestId: newId('request'), idempotencyKey: null }
+    const call = { tenant: tenantOf(session), callId: ring.call_id, request }
+    return this.#deps.centre.handle(media, call, handling => act(handling, side))
+  }
+
+  /** The call that the agent is a party of. */
+  async #talking(session: BrowserSessionRow): Promise<RingRow | Problem> {
+    const ring = await forTenant(this.#deps.store.db, tenantOf(session))
       .select('rings')
       .selectAll()
       .where('open_user', '=', session.user_id)
@@ -171,9 +204,6 @@ export class Softphones {
       .executeTakeFirst()
     // Who listens in, or is asked, has no say.
     const isParty = ring !== undefined && (ring.open_call !== null || isCaller(ring))
-    if (!isParty) return conflict('not_running', 'You are in no call.')
-    const side = isCaller(ring) ? 'caller' : 'answerer'
-    const request = { requestId: newId('request'), idempotencyKey: null }
-    return centre.handle(media, { tenant, callId: ring.call_id, request }, handling => act(handling, side))
+    return isParty ? ring : conflict('not_running', 'You are in no call.')
   }
 }

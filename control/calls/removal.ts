@@ -1,3 +1,4 @@
+import { forgetSummary } from '../callbacks/want-summary.ts'
 import { conflict, type Problem } from '../http/errors.ts'
 import type { Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
@@ -31,6 +32,7 @@ export async function removeTranscript(trx: Trx, tenant: Tenant, callId: string)
   await scoped.delete('transcript_segments').where('call_id', '=', callId).execute()
   await scoped.delete('transcripts').where('id', '=', callId).execute()
   await scoped.delete('call_steps').where('call_id', '=', callId).where('kind', '=', 'turn').execute()
+  await forgetSummary(trx, tenant, callId)
   await scoped
     .delete('events')
     .where('call_id', '=', callId)
@@ -59,6 +61,7 @@ export async function removeCall(trx: Trx, tenant: Tenant, id: string): Promise<
   for (const table of ['media_streams', 'capture_pauses', 'call_inputs', 'call_steps', 'call_keys'] as const) {
     await scoped.delete(table).where('call_id', '=', id).execute()
   }
+  await forgetSummary(trx, tenant, id)
   await scoped.delete('rings').where('call_id', '=', id).execute()
   await scoped.delete('queue_calls').where('id', '=', id).execute()
   await scoped.delete('call_programs').where('id', '=', id).execute()

@@ -57,6 +57,8 @@ export function validationProblem(errors: ErrorObject[]): Problem {
   const malformed = codeWithin(at)
   const params = error.params as Record<string, unknown>
   if (error.keyword === 'required') {
+    const misspelt = misspeltIn(error, at)
+    if (misspelt !== null) return misspelt
     const param = join(at, String(params.missingProperty))
     return problem(malformed ?? 'parameter_missing', `Missing required parameter: ${param}.`, { param })
   }
@@ -67,6 +69,20 @@ export function validationProblem(errors: ErrorObject[]): Problem {
   const param = error.propertyName === undefined ? at : join(at, error.propertyName)
   const allowed = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : ''
   return invalidAt(param, `${faultOf(error)}${allowed}`)
+}
+
+/** Where one is missing, another that is there may have been meant for it, or for one that is not required. */
+function misspeltIn({ parentSchema, data }: ErrorObject, at: string): Problem | null {
+  if (parentSchema?.additionalProperties !== false) return null
+  const known = Object.keys((parentSchema.properties as object | undefined) ?? {})
+  for (const name of Object.keys((data ?? {}) as object)) {
+    if (known.includes(name)) continue
+    const [param, meant] = [join(at, name), didYouMean(name, known)]
+    if (meant === null) continue
+    const message = `Unknown parameter: ${param}. Did you mean ${join(at, meant)}?`
+    return problem('parameter_unknown', message, { param })
+  }
+  return null
 }
 
 /** The parameter that was likely meant, as a sentence after another. */

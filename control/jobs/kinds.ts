@@ -1,3 +1,4 @@
+import type { SummaryJob } from '../callbacks/want-summary.ts'
 import type { NotesJob } from '../calls/notes-job.ts'
 import type { MailJob } from '../mail-payload.ts'
 import type { ReportRunJob } from '../reports/job.ts'
@@ -7,6 +8,7 @@ import type { ReportRunJob } from '../reports/job.ts'
  * outlives a release: fields are added as optional, and none changes its meaning.
  */
 export interface JobPayloads {
+  'callback.summary': SummaryJob
   'conference.notes': NotesJob
   mail: MailJob
   'report.run': ReportRunJob

@@ -36,6 +36,8 @@ export interface ActionScene {
   stage: Stage
   request: ActionRequest
   assistantId: string | null
+  /** Of the flow that asks; null: an assistant asks itself. */
+  flowKind: Graph['kind'] | null
   language: string | null
   /** Says what is pending and waits until it has been heard. */
   flush: (more?: PlaySource[]) => Promise<void>
@@ -96,6 +98,7 @@ class FlowPlay implements FlowEffects {
   readonly #parts: FlowPlayParts
   readonly #stage: Stage
   readonly #flow: CompiledFlow
+  readonly #kind: Graph['kind']
   readonly #voice: { voice: string | null; language: string | null }
   readonly #progress: FlowProgress
   /** What the row said when this process took it up: it may be under way in media. Null: all of it is ours. */
@@ -117,6 +120,7 @@ class FlowPlay implements FlowEffects {
     this.#parts = parts
     this.#stage = stage
     this.#flow = compileFlow(graph)
+    this.#kind = graph.kind
     this.#voice = { ...voice, language: graph.settings.language ?? voice.language }
     const stored = stage.state<FlowProgress>()
     this.#left = stored && { collectId: stored.collectId, ended: stored.flow.phase === 'ended' }
@@ -301,6 +305,7 @@ class FlowPlay implements FlowEffects {
       stage: this.#stage,
       request,
       assistantId: this.#stage.row.assistant_id,
+      flowKind: this.#kind,
       language: this.#voice.language,
       memo,
       remember: async (memo, commit) => {

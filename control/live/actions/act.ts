@@ -8,6 +8,7 @@ import { transfer } from './transfer.ts'
 import { voicemail } from './voicemail.ts'
 
 export interface CallbackWish {
+  source: 'ivr' | 'flow' | 'ai'
   phone: string
   callId: string
   queueId: string | null
@@ -64,6 +65,7 @@ async function callback({ store, bookCallback }: ActParts, scene: ActionScene): 
   const isGone = queueId !== null && (await forTenant(store.db, stage.tenant).find('queues', queueId)) === undefined
   if (isGone) return { status: 'failed', outcome: 'failed', output: null }
   const booked = await bookCallback(stage.tenant, {
+    source: bookedBy(scene),
     phone: String(phone ?? caller),
     callId: call.id,
     queueId,
@@ -71,3 +73,7 @@ async function callback({ store, bookCallback }: ActParts, scene: ActionScene): 
   })
   return { status: booked ? 'succeeded' : 'failed', outcome: booked ? 'booked' : 'failed', output: null }
 }
+
+/** A phone menu is one whoever it belongs to; another flow may be what an assistant says. */
+const bookedBy = ({ flowKind, assistantId }: ActionScene): CallbackWish['source'] =>
+  flowKind === 'ivr' ? 'ivr' : assistantId === null ? 'flow' : 'ai'

@@ -70,6 +70,7 @@ async function handOver(
       node: { key: 'assistant', type: 'transfer', target },
     },
     assistantId: stage.row.assistant_id,
+    flowKind: null,
     language: settings.language,
     memo,
     remember: async (memo, commit) => {

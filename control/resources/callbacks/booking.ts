@@ -1,5 +1,6 @@
 import type { Static } from 'typebox'
 import { doNotCallProblem } from '../../callbacks/do-not-call.ts'
+import { wantSummary } from '../../callbacks/want-summary.ts'
 import type { BusinessHours } from '../../contact-centre/business-hours.ts'
 import type { CallbackRow } from '../../contact-centre/tables.ts'
 import { appendEvent } from '../../events/log.ts'
@@ -74,6 +75,8 @@ export async function bookCallback(
   }
   if (call_id !== undefined) {
     await forTenant(trx, tenant).insert('callback_requests', { origin_call_id: call_id, callback_id: row.id })
+    // A call that is going on has its summary written when it is over.
+    await wantSummary(trx, tenant, call_id, deps.now().toISOString())
   }
   return toCallback(row)
 }

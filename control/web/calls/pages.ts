@@ -108,6 +108,8 @@ const statusSelect = `<label>Status <select id="status">${Object.entries(STATUSE
 
 const TRANSFER = `<form id="transfer"><label>Transfer to <input id="to" inputmode="tel" placeholder="+15551234567" required maxlength="200"></label><button type="submit">Transfer</button></form>`
 
+const CALLBACK = `<form id="callback"><label>Call back later <input id="note" placeholder="Note" maxlength="500"></label><button type="submit">Book a callback</button></form>`
+
 const DIAL = `<form id="dial"><label>Call <input id="number" inputmode="tel" placeholder="+15551234567, or an extension" autocomplete="off" required maxlength="64"></label>
 ${keys('dialpad')}
 <button type="submit" class="good">Call</button></form>`
@@ -130,6 +132,6 @@ ${callSection({
   leave: 'Hang up',
   head: '<p class="caller" id="with"></p>',
   more: '<button type="button" id="hold" aria-pressed="false">Hold</button>',
-  rest: `${keypad}<details><summary>Transfer</summary>${TRANSFER}</details>`,
+  rest: `${keypad}<details><summary>Transfer</summary>${TRANSFER}</details><details><summary>Call back</summary>${CALLBACK}</details>`,
 })}`,
   })

@@ -155,6 +155,11 @@ $('transfer').addEventListener('submit', event => {
   event.preventDefault()
   line.control({ type: 'transfer', to: $('to').value.trim() })
 })
+$('callback').addEventListener('submit', event => {
+  event.preventDefault()
+  line.control({ type: 'callback', note: $('note').value })
+  $('note').value = ''
+})
 $('dial').addEventListener('submit', event => {
   event.preventDefault()
   line.control({ type: 'dial', to: $('number').value.trim() })

@@ -2,9 +2,12 @@ import * as assert from 'uvu/assert'
 import { type SoftphoneDeps, Softphones } from '../../../control/browsers/softphone.ts'
 import { nodeOf } from '../../../control/databases/node.ts'
 import type { MediaPort } from '../../../control/media-events.ts'
+import { holdLine } from '../../../control/queues/rings.ts'
+import { organisationSettings } from '../../../control/resources/organisation.ts'
 import { forTenant } from '../../../control/tenancy.ts'
 import { suite } from '../../harness.ts'
 import { makeWorld } from '../app-harness.ts'
+import { makeCallsWorld } from '../calls-world.ts'
 
 const test = suite('control/browsers/softphone')
 
@@ -24,6 +27,45 @@ test('an agent transfers to whom it could dial: a number or an extension, and no
   const nobody = { type: 'refused', message: 'That is no number or extension.' }
   assert.equal(told, [nobody, nobody, { type: 'refused', message: 'You are in no call.' }])
   await store.close()
+})
+
+test('an agent books a callback to whom it talks with: its source is manual, and its note has the agent as author', async () => {
+  const world = await makeCallsWorld()
+  const { store, ours, clock, media } = world
+  const tenant = { organisationId: ours.organisationId, livemode: true }
+  const at = clock.now().toISOString()
+  const own = forTenant(store.db, tenant)
+  const user = { id: 'usr_1', name: 'Ann', email: 'ann@example.com', email_verified: 1, role: 'agent' as const }
+  const seat = {
+    status: 'active' as const,
+    team_id: null,
+    extension: null,
+    takes_seat: 1,
+    last_login: null,
+    created: at,
+  }
+  await own.insert('users', { ...user, ...seat })
+  await own.insert('browser_sessions', { id: 'brw_1', user_id: 'usr_1', node: nodeOf(store.db), connected_at: at })
+  media.dialIn('part_1', '1001', '+15550100199')
+  const callId = (await media.command('leg.answer', 'part_1')).room.roomId
+  const told: unknown[] = []
+  const port = {
+    request: async (_name: string, { body }: { body: unknown }) => told.push(body),
+  } as unknown as MediaPort
+  const booking = { now: clock.now, settings: organisationSettings }
+  const deps = { store, now: clock.now, booking, log: { warn: (fields: object) => told.push(fields) } }
+  const softphones = new Softphones(deps as unknown as SoftphoneDeps)
+  const wish = { browserId: 'brw_1', body: { type: 'callback', note: ' Wants an offer. ' } }
+  await softphones.handle(wish, port)
+  assert.equal(told.pop(), { type: 'refused', message: 'You are in no call.' })
+  await store.transaction(trx => holdLine(trx, tenant, { userId: 'usr_1', callId, legId: 'part_1', at }))
+  await softphones.handle(wish, port)
+  assert.equal(told, [{ type: 'done', message: 'A callback to +15550100199 is booked.' }])
+  const row = await own.select('callbacks').selectAll().executeTakeFirstOrThrow()
+  const { source, phone, notes, origin_call_id } = row
+  assert.equal([source, phone, origin_call_id], ['manual', '+15550100199', callId])
+  assert.match(notes, /, Ann\] Wants an offer\.$/)
+  await world.close()
 })
 
 test.run()

@@ -269,11 +269,31 @@ test('a flow books a callback for its caller', async () => {
     { phone, source, queue_id, origin_call_id },
     {
       phone: '+15550100199',
-      source: 'flow',
+      source: 'ivr',
       queue_id: queue,
       origin_call_id: callId,
     },
   )
+  await world.close()
+})
+
+test('a callback says who booked it: a phone menu, another flow, or an assistant that a flow leads', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  const queue = await world.make('/queues', { name: 'Sales' })
+  const graph = acting({ type: 'callback', target: { type: 'queue', id: queue } }, ['booked'])
+  await makeFlow(world, graph, '2000')
+  await makeFlow(world, { ...graph, kind: 'voice' }, '2001')
+  const led = await makeFlow(world, { ...graph, kind: 'voice' }, '2002')
+  const assistant = await world.make('/assistants', { name: 'Desk', flow_id: led })
+  await world.make('/inbound_routes', { match: { to: '2003' }, target: { type: 'assistant', id: assistant } })
+  const sources: string[] = []
+  for (const [index, number] of ['2000', '2001', '2003'].entries()) {
+    media.dialIn(`part_${index}`, number, `+1555010019${index}`)
+    await runOf(world, await callOf(world, `part_${index}`))
+    sources.push((await world.ask('GET /v1/callbacks?limit=1')).body.data[0].source)
+  }
+  assert.equal(sources, ['ivr', 'flow', 'ai'])
   await world.close()
 })
 

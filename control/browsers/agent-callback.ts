@@ -1,0 +1,33 @@
+import { type Problem, problem } from '../http/errors.ts'
+import { type BookingDeps, bookCallback } from '../resources/callbacks/booking.ts'
+import type { Callback } from '../schemas/callback.ts'
+import type { Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+
+interface Wish {
+  tenant: Tenant
+  userId: string
+  /** Whom the agent talks with. */
+  callId: string
+  note: string
+}
+
+/** Books a callback to the other party of an agent's call; the agent is who says so in its notes. */
+export async function bookForAgent(
+  deps: BookingDeps,
+  trx: Trx,
+  { tenant, userId, callId, note }: Wish,
+): Promise<Callback | Problem> {
+  const scoped = forTenant(trx, tenant)
+  const call = await scoped.find('calls', callId)
+  const user = await scoped.find('users', userId)
+  if (call === undefined || user === undefined) return problem('resource_missing', 'The call is gone.')
+  return bookCallback(deps, trx, tenant, {
+    phone: call.direction === 'inbound' ? call.from_address : call.to_address,
+    call_id: call.id,
+    ...(call.queue_id === null ? {} : { queue_id: call.queue_id }),
+    ...(note === '' ? {} : { note }),
+    source: 'manual',
+    author: user.name === '' ? user.email : user.name,
+  })
+}

@@ -1,0 +1,110 @@
+import Type from 'typebox'
+import { isModelFailure } from '../flows/model.ts'
+import type { JobHandler } from '../jobs/runner.ts'
+import { assistantSettings } from '../live/assistant-settings.ts'
+import type { Db, Store } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import type { WriterFor } from '../writing/writer-choice.ts'
+import { callbackOfOrigin, type SummaryJob } from './want-summary.ts'
+
+export interface SummaryDeps {
+  store: Store
+  now: () => Date
+  writerFor: WriterFor
+}
+
+const MAX_ATTEMPTS = 5
+const BACKOFF_MS = 10_000
+/** What a model is asked to read at most; callers say at the end what they want to be called for. */
+const MAX_TEXT = 20_000
+const MAX_SUMMARY = 1000
+
+const INSTRUCTIONS =
+  'A caller has asked to be called back. Say for who calls back what the caller wants, from what was said and nothing else.'
+
+const summarySchema = Type.Object(
+  { summary: Type.String({ description: 'What the caller wants, in two sentences at most.' }) },
+  { additionalProperties: false },
+)
+
+/**
+ * Fills the summary of a callback from the call that asked for it: by a model, without one, or when it fails for good, with what the
+ * caller said, word by word. Where nothing was written down there is no summary.
+ */
+export const summaryHandler = ({ store, now, writerFor }: SummaryDeps): JobHandler<SummaryJob> => ({
+  maxAttempts: MAX_ATTEMPTS,
+  backoffMs: BACKOFF_MS,
+  run: async ({ tenant, call_id: callId }, { attempt, signal, finish }) => {
+    const { lines, language } = await saidIn(store.db, tenant, callId)
+    const words = lines.flatMap(({ isCaller, text }) => (isCaller ? [text] : []))
+    if (words.length === 0) return
+    const writer = writerFor(tenant, signal)
+    const text = lines.map(line => `${line.isCaller ? 'Caller' : 'We'}: ${line.text}`).join('\n')
+    const task = { name: 'callback_summary', schema: summarySchema, instructions: INSTRUCTIONS, language }
+    const written = await writer?.write({ ...task, text: text.slice(-MAX_TEXT) })
+    const isFailed = written !== undefined && isModelFailure(written)
+    if (isFailed && attempt < MAX_ATTEMPTS) throw new Error(`no summary: ${written.message}`)
+    const plain = words.join(' ')
+    const summary = written === undefined || isFailed ? plain : (written.value?.summary ?? written.text)
+    await store.transaction(async trx => {
+      const callback = await callbackOfOrigin(trx, tenant, callId)
+      if (callback !== undefined) {
+        const change = { summary: shortened(summary), updated: now().toISOString() }
+        await forTenant(trx, tenant).update('callbacks').set(change).where('id', '=', callback.id).execute()
+      }
+      await finish(trx)
+    })
+  },
+})
+
+interface SaidLine {
+  isCaller: boolean
+  text: string
+}
+
+/** What was written down of a call: its transcript, else the turns of the flow or assistant that led it. */
+async function saidIn(db: Db, tenant: Tenant, callId: string): Promise<{ lines: SaidLine[]; language: string }> {
+  const scoped = forTenant(db, tenant)
+  const own = await scoped
+    .select('participants')
+    .select('id')
+    .where('call_id', '=', callId)
+    .orderBy('created')
+    .execute()
+  const segments = await scoped
+    .select('transcript_segments')
+    .select(['speaker', 'participant_id', 'text'])
+    .where('call_id', '=', callId)
+    .orderBy('start_ms')
+    .orderBy('id')
+    .execute()
+  const language = await languageOf(db, tenant, callId)
+  if (segments.length > 0) {
+    const isCaller = (said: (typeof segments)[number]): boolean =>
+      said.speaker === 'participant' && said.participant_id === own[0]?.id
+    const lines = segments.map(said => ({ isCaller: isCaller(said), text: said.text }))
+    return { lines, language }
+  }
+  const turns = scoped.select('call_steps').select('entry').where('call_id', '=', callId).where('kind', '=', 'turn')
+  const steps = await turns.orderBy('id').execute()
+  const entries = steps.map(({ entry }) => JSON.parse(entry) as { role: string; source: string; text: string })
+  // Keys are no words.
+  const said = entries.filter(({ role, source, text }) => text !== '' && !(role === 'customer' && source === 'dtmf'))
+  return { lines: said.map(({ role, text }) => ({ isCaller: role === 'customer', text })), language }
+}
+
+/** Its transcript's, else the assistant's who led it. */
+async function languageOf(db: Db, tenant: Tenant, callId: string): Promise<string> {
+  const scoped = forTenant(db, tenant)
+  const spoken = (await scoped.find('transcripts', callId))?.language
+  if (spoken != null) return spoken
+  const { assistant_id: assistantId = null } = (await scoped.find('call_programs', callId)) ?? {}
+  return (await assistantSettings(db, tenant, assistantId))?.language ?? 'en'
+}
+
+/** Cut between words. */
+function shortened(text: string): string {
+  const trimmed = text.trim()
+  if (trimmed.length <= MAX_SUMMARY) return trimmed
+  return `${trimmed.slice(0, MAX_SUMMARY - 1).replace(/\s+\S*$/, '')}…`
+}

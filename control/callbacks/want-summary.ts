@@ -1,0 +1,40 @@
+import type { CallbackRow } from '../contact-centre/tables.ts'
+import { enqueue } from '../jobs/queue.ts'
+import type { Db, Trx } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+
+/** What was said in the call that asked for a callback is to be summed up. */
+export interface SummaryJob {
+  tenant: Tenant
+  /** The call that asked. */
+  call_id: string
+}
+
+/** The callback that a call was the first to ask for: one that it was merged into is summed up from its own. */
+export async function callbackOfOrigin(db: Db, tenant: Tenant, callId: string): Promise<CallbackRow | undefined> {
+  const scoped = forTenant(db, tenant)
+  const requests = scoped.select('callback_requests').select('callback_id').where('origin_call_id', '=', callId)
+  const request = await requests.executeTakeFirst()
+  const callback = request === undefined ? undefined : await scoped.find('callbacks', request.callback_id)
+  return callback?.origin_call_id === callId ? callback : undefined
+}
+
+/** Has the summary written once the call is over and its transcript, where there is one, is whole; whoever comes last asks. */
+export async function wantSummary(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<void> {
+  const callback = await callbackOfOrigin(trx, tenant, callId)
+  if (callback === undefined || callback.summary !== null) return
+  const call = await forTenant(trx, tenant).find('calls', callId)
+  if (call === undefined || call.ended_at === null) return
+  const transcript = await forTenant(trx, tenant).find('transcripts', callId)
+  if (transcript !== undefined && transcript.status !== 'ready' && transcript.status !== 'failed') return
+  const job: SummaryJob = { tenant, call_id: callId }
+  const options = { now: new Date(at), organisationId: tenant.organisationId, key: callId }
+  await enqueue(trx, 'callback.summary', job, options)
+}
+
+/** What was said is deleted: what was made of it as well. */
+export async function forgetSummary(trx: Trx, tenant: Tenant, callId: string): Promise<void> {
+  const callback = await callbackOfOrigin(trx, tenant, callId)
+  if (callback === undefined) return
+  await forTenant(trx, tenant).update('callbacks').set({ summary: null }).where('id', '=', callback.id).execute()
+}
