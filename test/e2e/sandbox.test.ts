@@ -1,7 +1,10 @@
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import * as assert from 'uvu/assert'
+import { freePort } from '../../bench/free-port.ts'
 import { Phone } from '../../bench/phone.ts'
 import { Product } from '../../bench/product.ts'
 import { missingPrograms, suite } from '../harness.ts'
@@ -97,25 +100,42 @@ test('a test key reaches nobody else, and nobody else reaches a sandbox number',
 
 const missing = missingPrograms('bash', 'curl', 'jq')
 const readmeTest = (sentence: string, run: () => unknown): void =>
-  missing === null ? test(sentence, run, { timeoutMs: 30_000 }) : test.skip(sentence, missing)
+  missing === null ? test(sentence, run, { timeoutMs: 90_000 }) : test.skip(sentence, missing)
 
 readmeTest('the commands of README work as they stand there, one after the other, during a call', async () => {
   const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+  const port = await freePort()
+  const folder = mkdtempSync(join(tmpdir(), 'tandem-test-'))
+  const heard = join(folder, 'heard')
+  const listen = `node dist/control/cli.js listen ${port} > ${heard} & LISTENER=$!
+until grep -q Listening ${heard}; do sleep 0.1; done`
+  const untilHeard = `until grep -q 'inbound: [0-9]* frames' ${heard}; do sleep 0.1; done; kill $LISTENER`
   const blocks = [...readme.matchAll(/^ *```sh\n(.*?)^ *```$/gms)].map(([, block]) => block!)
   assert.ok(blocks.length >= 6, `only ${blocks.length} blocks`)
   const script = blocks
     .join('')
     .replaceAll('http://127.0.0.1:8080', product.baseUrl)
     .replace('sk_live_…', product.liveKey)
+    .replace('npx tandem listen 9000 & sleep 3', listen)
+    .replace('127.0.0.1:9000', `127.0.0.1:${port}`)
+  // A call that is over is none that can be streamed, however new it is.
+  const before = await Phone.open('before')
   const phone = await Phone.open('reader')
   await phone.call('1002', product.sip)
-  const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script])
+  await before.call('1002', product.sip)
+  await before.close()
+  await product.until('the later call is over', async () => {
+    const [newest] = (await product.ok('GET', '/calls?limit=1')).data
+    return newest.status === 'completed' ? newest : null
+  })
+  const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', `${script}${untilHeard}`])
   const links = stdout.match(/^http.*$/gm) ?? []
   assert.is(links.length, 3, stdout)
   for (const link of links) assert.is((await fetch(link)).status, 200, link)
   await phone.call('1004', product.sip)
   const [waiting] = (await product.ok('GET', '/calls?limit=1')).data
   assert.match(waiting.to, 'sip:1004@')
+  rmSync(folder, { recursive: true })
 })
 
 test.run()
