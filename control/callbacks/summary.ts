@@ -5,7 +5,8 @@ import { assistantSettings } from '../live/assistant-settings.ts'
 import type { Db, Store } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { WriterFor } from '../writing/writer-choice.ts'
-import { callbackOfOrigin, type SummaryJob } from './want-summary.ts'
+import type { SummaryJob } from './summary-job.ts'
+import { callbackOfOrigin } from './want-summary.ts'
 
 export interface SummaryDeps {
   store: Store

@@ -2,13 +2,7 @@ import type { CallbackRow } from '../contact-centre/tables.ts'
 import { enqueue } from '../jobs/queue.ts'
 import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
-
-/** What was said in the call that asked for a callback is to be summed up. */
-export interface SummaryJob {
-  tenant: Tenant
-  /** The call that asked. */
-  call_id: string
-}
+import type { SummaryJob } from './summary-job.ts'
 
 /** The callback that a call was the first to ask for: one that it was merged into is summed up from its own. */
 export async function callbackOfOrigin(db: Db, tenant: Tenant, callId: string): Promise<CallbackRow | undefined> {

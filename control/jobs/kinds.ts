@@ -1,4 +1,4 @@
-import type { SummaryJob } from '../callbacks/want-summary.ts'
+import type { SummaryJob } from '../callbacks/summary-job.ts'
 import type { NotesJob } from '../calls/notes-job.ts'
 import type { MailJob } from '../mail-payload.ts'
 import type { ReportRunJob } from '../reports/job.ts'

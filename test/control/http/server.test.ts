@@ -168,6 +168,7 @@ const REFUSED: [string, unknown, string, string | null][] = [
   ['an absent body', undefined, 'parameter_missing', 'name'],
   ['an unknown parameter', { name: 'a', nam: 'b' }, 'parameter_unknown', 'nam'],
   ['an unknown inner parameter', { name: 'a', overflow: { action: 'busy', x: 1 } }, 'parameter_unknown', 'overflow.x'],
+  ['a misspelt one beside a missing one', { nam: 'b' }, 'parameter_unknown', 'nam'],
   ['a missing inner parameter', { name: 'a', overflow: {} }, 'parameter_missing', 'overflow.action'],
   ['a wrong inner value', { name: 'a', overflow: { action: 'fly' } }, 'parameter_invalid', 'overflow.action'],
   ['a wrong list item', { name: 'a', member_user_ids: ['usr_1', 'x'] }, 'parameter_invalid', 'member_user_ids[1]'],
