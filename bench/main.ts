@@ -4,6 +4,7 @@ import { formatAnswersReport } from './answers/table.ts'
 import { benchApi } from './api/run.ts'
 import { benchBusy } from './busy/run.ts'
 import { benchHearing } from './hearing/run.ts'
+import { SETS } from './hearing/sentences.ts'
 import { formatHearing } from './hearing/table.ts'
 import { benchVoices, formatVoices } from './hearing/voices.ts'
 import { describeKills, runKills } from './kills/run.ts'
@@ -53,10 +54,11 @@ async function benchTalk(options: BenchOptions): Promise<object> {
   return report
 }
 
-/** `--hearing`: labelled calls through the hearing chain, both halves of them. */
+/** `--hearing`: labelled calls through the hearing chain, all sets of them. */
 async function benchEar(options: BenchOptions): Promise<object> {
   const startedAt = new Date().toISOString()
-  const reports = [await benchHearing('build', options.hearing, say), await benchHearing('held', options.hearing, say)]
+  const reports = []
+  for (const set of SETS) reports.push(await benchHearing(set, options.hearing, say))
   const voices = await benchVoices(say)
   const lines = [machineLine(thisCommit(), thisMachine()), '', ...formatHearing(reports), '', ...formatVoices(voices)]
   show(options, startedAt, lines.join('\n'))

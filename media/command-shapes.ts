@@ -132,6 +132,7 @@ const sources: Shape<PlaySource[]> = list(
       text: text(MAX_SPOKEN),
       voice: nullable(line(100)),
       language: nullable(line(35)),
+      recorded: maybe(list(line(200), 10)),
     }),
   }),
   100,

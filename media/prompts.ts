@@ -151,15 +151,24 @@ export class Prompts {
     })
   }
 
-  /** A phrase that was said lately to somebody of the same organisation is not made again. Another one's may wait for its turn. */
-  #speak(
-    { text, voice, language }: Extract<PlaySource, { kind: 'speech' }>,
+  /**
+   * A phrase that was said lately to somebody of the same organisation is not made again: another one's may wait for its turn. One that is
+   * recorded needs no voice.
+   */
+  async #speak(
+    { text, voice, language, recorded }: Extract<PlaySource, { kind: 'speech' }>,
     owner?: SpeechOwner,
   ): Promise<Clip | { error: string }> {
-    return this.#cached(`speech ${JSON.stringify([owner?.affinity, voice, language, text])}`, async () => {
+    const clip = await this.#cached(`speech ${JSON.stringify([owner?.affinity, voice, language, text])}`, async () => {
       const spoken = await this.#tts.speak(text, voice, language, owner)
-      return 'error' in spoken ? this.#fail(spoken.error) : { ...clipOf(spoken.samples), text }
+      return 'error' in spoken ? spoken : { ...clipOf(spoken.samples), text }
     })
+    if (!('error' in clip)) return clip
+    if (recorded === undefined) return this.#fail(clip.error)
+    const parts = await this.loadAll(
+      recorded.map(name => ({ kind: 'prompt' as const, name, language: language ?? ENGLISH })),
+    )
+    return 'error' in parts ? parts : { ...clipOf(joined(parts)), text }
   }
 
   #cached(key: string, load: () => Promise<Clip | { error: string }>): Promise<Clip | { error: string }> {
@@ -194,6 +203,16 @@ export class Prompts {
     this.failures++
     return Promise.resolve({ error })
   }
+}
+
+function joined(clips: readonly Clip[]): Int16Array {
+  const all = new Int16Array(clips.reduce((sum, { samples }) => sum + samples.length, 0))
+  let at = 0
+  for (const { samples } of clips) {
+    all.set(samples, at)
+    at += samples.length
+  }
+  return all
 }
 
 const exists = (path: string): Promise<boolean> =>

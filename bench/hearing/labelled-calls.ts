@@ -1,7 +1,7 @@
 import { clamp16, NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { Flite } from '../../media/speech/flite.ts'
 import { activeRms, atLevel, type NoiseKind, noiseOf, speechSpan } from './noises.ts'
-import { ANSWERS, BABBLE, type Half, SENTENCES, VOICES } from './sentences.ts'
+import { ANSWERS, BABBLE, SENTENCES, type SentenceSet, VOICES } from './sentences.ts'
 
 /** How a call of a condition sounds. */
 export interface Condition {
@@ -81,18 +81,21 @@ const TAIL = 2 * SECOND
 /** A call in which nothing is said. */
 const EMPTY_CALL = 30 * SECOND
 
-/** Makes labelled calls: the same for the same half, condition and number. */
+/** Each set has noises of its own. */
+const SEEDS: Record<SentenceSet, number> = { build: 1, held: 5_000_011, third: 11_000_027 }
+
+/** Makes labelled calls: the same for the same set, condition and number. */
 export class CallMaker {
   readonly #flite = new Flite(1)
   readonly #spoken = new Map<string, Promise<Int16Array>>()
-  readonly #half: Half
+  readonly #set: SentenceSet
 
-  constructor(half: Half) {
-    this.#half = half
+  constructor(set: SentenceSet) {
+    this.#set = set
   }
 
   async make(condition: Condition, number: number): Promise<LabelledCall> {
-    const seed = (this.#half === 'build' ? 1 : 5_000_011) + 7919 * number
+    const seed = SEEDS[this.#set] + 7919 * number
     const answer = condition.speaks === 'alone' ? null : await this.#answer(number)
     const said = condition.voiceDb === null ? null : await this.#said(number, condition.voiceDb)
     const begins = {
@@ -118,7 +121,7 @@ export class CallMaker {
   }
 
   async #said(number: number, levelDb: number) {
-    const sentences = SENTENCES[this.#half]
+    const sentences = SENTENCES[this.#set]
     const text = sentences[number % sentences.length]!
     const samples = speaking(await this.#speak(text, VOICES[number % VOICES.length]!))
     return { text, samples: atLevel(samples, levelDb, activeRms(samples)) }

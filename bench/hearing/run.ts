@@ -7,7 +7,7 @@ import { Moonshine } from '../../media/speech/moonshine.ts'
 import { type Heard, hear, overTheLine } from './chain.ts'
 import { CallMaker, CONDITIONS, type Condition, EMPTY_CONDITIONS, type LabelledCall } from './labelled-calls.ts'
 import { compare, wordsOf } from './score.ts'
-import type { Half } from './sentences.ts'
+import type { SentenceSet } from './sentences.ts'
 
 /** Around what is cut out by hand [samples]. */
 const BY_HAND_MARGIN = 1600
@@ -55,25 +55,30 @@ export interface EmptyResult {
 }
 
 export interface HearingReport {
-  half: Half
+  set: SentenceSet
   conditions: ConditionResult[]
   empty: EmptyResult[]
 }
 
-/** Labelled calls through the hearing chain, `count` of each condition. */
-export async function benchHearing(half: Half, count: number, say: (line: string) => void): Promise<HearingReport> {
+/** Labelled calls through the hearing chain, `count` of each condition that is wanted. */
+export async function benchHearing(
+  set: SentenceSet,
+  count: number,
+  say: (line: string) => void,
+  only: (condition: Condition) => boolean = () => true,
+): Promise<HearingReport> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tandem-hearing-'))
-  const maker = new CallMaker(half)
+  const maker = new CallMaker(set)
   const tools = { dataDir, prompts: new Prompts({ sampleRateHz: 8000 }), ear: new Moonshine() }
-  const report: HearingReport = { half, conditions: [], empty: [] }
+  const report: HearingReport = { set, conditions: [], empty: [] }
   try {
     await tools.ear.warmUp()
-    for (const condition of CONDITIONS) {
+    for (const condition of CONDITIONS.filter(only)) {
       const result = await heardOf(condition, count, maker, tools)
       report.conditions.push(result)
       say(`${result.name}: lost ${result.lostAtBegin} + ${result.lostAtEnd} of ${result.words} words`)
     }
-    for (const condition of EMPTY_CONDITIONS) {
+    for (const condition of EMPTY_CONDITIONS.filter(only)) {
       report.empty.push(await emptyOf(condition, maker, tools))
       say(`${condition.name}: declared ${report.empty.at(-1)!.declared}`)
     }

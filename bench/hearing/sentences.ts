@@ -1,10 +1,11 @@
 /**
- * What callers say, in two halves: `build` is what the hearing chain was tuned on, `held` was run when that was over. A sentence
- * stands in one of them alone.
+ * What callers say, in sets: `build` is what the hearing chain was tuned on, `held` was run when that was over, `third` once more after
+ * what `held` had shown was mended. A sentence stands in one of them alone.
  */
-export type Half = 'build' | 'held'
+export const SETS = ['build', 'held', 'third'] as const
+export type SentenceSet = (typeof SETS)[number]
 
-export const SENTENCES: Record<Half, readonly string[]> = {
+export const SENTENCES: Record<SentenceSet, readonly string[]> = {
   build: [
     'What is the capital of France?',
     'When are you open on Saturday?',
@@ -56,6 +57,32 @@ export const SENTENCES: Record<Half, readonly string[]> = {
     'Thanks, that is all I wanted to know.',
     'Somebody left a blue bag on the bus.',
     'First I want to know what it costs.',
+  ],
+  third: [
+    'Do you sell bread without salt?',
+    'The lift in our building is out of order.',
+    'I have lost the key to my room.',
+    'When does the next bus leave for the station?',
+    'Please send the bill to my new address.',
+    'Can somebody look at my washing machine?',
+    'We would like to stay until Sunday.',
+    'Is the swimming pool open for children?',
+    'They sold me the wrong size of boots.',
+    'How far is it from the hotel to the beach?',
+    'Why was my card refused this morning?',
+    'I need a copy of the last letter.',
+    'Could you put me through to the kitchen?',
+    'My brother will pick up the keys.',
+    'There are no towels in the bathroom.',
+    'What happens if I arrive after midnight?',
+    'Three of us do not eat any meat.',
+    'Have my glasses been found in the garden?',
+    'Who can help me with the new computer?',
+    'It has been raining through the roof.',
+    'Fill in the form for me, please.',
+    'Which of the doors leads to the car park?',
+    'He said that you would call before noon.',
+    'Does the ticket include the boat?',
   ],
 }
 

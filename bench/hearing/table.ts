@@ -1,15 +1,15 @@
 import { table } from '../tables.ts'
 import type { ConditionResult, EmptyResult, HearingReport } from './run.ts'
 
-/** The two halves side by side, and what is to be quoted: the worse. */
+/** The sets side by side, and what is to be quoted: the worse. */
 export function formatHearing(reports: readonly HearingReport[]): string[] {
   return [
-    `labelled calls, ${reports[0]!.conditions[0]!.calls} of each condition in each half; build: those the chain was tuned on, held: the others`,
+    `labelled calls, ${reports[0]!.conditions[0]!.calls} of each condition in each set; build: those the chain was tuned on; held, third: the others`,
     ...table([
       [
         '',
-        ...reports.flatMap(({ half }) => [
-          `${half}: words`,
+        ...reports.flatMap(({ set }) => [
+          `${set}: words`,
           'wrong',
           'by hand',
           'lost at begin',
@@ -27,13 +27,13 @@ export function formatHearing(reports: readonly HearingReport[]): string[] {
     'are missing before the first and behind the last that was heard right, beyond those missing by hand; unheard: calls without a word;',
     'cut: what of the voice itself never came to the recogniser, at the beginning and at the end of the worst call [ms].',
     ...reports.map(
-      ({ half, conditions }) =>
-        `${half}: in quiet ${quietLoss(conditions)} of all words were lost at beginnings and ends, ${quietCut(conditions)} ms of voice were cut.`,
+      ({ set, conditions }) =>
+        `${set}: in quiet ${quietLoss(conditions)} of all words were lost at beginnings and ends, ${quietCut(conditions)} ms of voice were cut.`,
     ),
     '',
     'nobody speaks, an announcement of 6 s is played at once, half a minute',
     ...table([
-      ['', ...reports.flatMap(({ half }) => [`${half}: declared`, 'heard', 'took', 'words'])],
+      ['', ...reports.flatMap(({ set }) => [`${set}: declared`, 'heard', 'took', 'words'])],
       ...reports[0]!.empty.map(({ name }, i) => [name, ...reports.flatMap(({ empty }) => emptyCells(empty[i]!))]),
     ]),
     'declared: times that speech was declared; heard: of the announcement; took: of its length; words: that the recogniser made of it.',

@@ -17,7 +17,7 @@ export interface VoiceResult {
 export async function benchVoices(say: (line: string) => void): Promise<VoiceResult[]> {
   const flite = new Flite(1)
   const ear = new Moonshine()
-  const texts = [...SENTENCES.build, ...SENTENCES.held, ...ANSWERS, ...BABBLE, ...ownWords()]
+  const texts = [...Object.values(SENTENCES).flat(), ...ANSWERS, ...BABBLE, ...ownWords()]
   const results: VoiceResult[] = []
   try {
     for (const voice of VOICES) {

@@ -9,6 +9,7 @@ import type {
   SrtpPolicy,
 } from '../../media/protocol.ts'
 import type { EventType } from '../events/catalog.ts'
+import { phraseNamed } from '../phrases.ts'
 import { roomCapture } from './call-capture.ts'
 import { consentCollect } from './consent-question.ts'
 import { durationOf } from './duration.ts'
@@ -232,9 +233,9 @@ export function commandFor(rows: LegRows): LegCommand | 'seat' | null {
         },
       }
     case 'settled':
-      return call.target === 'echo' && participant.prompted === 0 ? play(rows, ['echo']) : null
+      return call.target === 'echo' && participant.prompted === 0 ? play(rows, [promptOf(rows.room)('echo')]) : null
     case 'announcing':
-      return play(rows, ['announcement'], 'announcement_ended')
+      return play(rows, [promptOf(rows.room)('announcement')], 'announcement_ended')
     case 'consent':
       return { name: 'leg.collect', body: consentCollect(call, participant.id) }
     case 'pin':
@@ -244,7 +245,7 @@ export function commandFor(rows: LegRows): LegCommand | 'seat' | null {
     case 'joining':
       return 'seat'
     case 'leaving':
-      return play(rows, [...leavingWords(participant), 'goodbye'], participant.leave_reason ?? 'rejected')
+      return play(rows, leavingWords(rows), participant.leave_reason ?? 'rejected')
     case 'hanging_up':
       return { name: 'leg.hangup', body: { legId: participant.id, reason: participant.leave_reason ?? 'api_hangup' } }
     // Who is rung and who waits is driven by `queues/legs.ts`.
@@ -262,31 +263,30 @@ export function commandFor(rows: LegRows): LegCommand | 'seat' | null {
   }
 }
 
-/** `say:` stands before words that are no recorded phrase. */
-const SAY = 'say:'
-
-const leavingWords = ({ leave_prompt }: ParticipantRow): string[] =>
-  leave_prompt === '' ? [] : [leave_prompt ?? 'room-closed']
+/** Why the caller must go, and goodbye in the same language. */
+function leavingWords({ participant: { leave_prompt }, room }: LegRows): PlaySource[] {
+  const said = phraseNamed(leave_prompt ?? '')
+  const goodbye = promptOf(room)('goodbye') as Extract<PlaySource, { kind: 'prompt' }>
+  if (said !== null) return [said.source, said.language === null ? goodbye : { ...goodbye, language: said.language }]
+  return leave_prompt === '' ? [goodbye] : [promptOf(room)(leave_prompt ?? 'room-closed'), goodbye]
+}
 
 /** In the language of the room that the caller is for; without one in English. */
 export const promptOf =
   (room: ConferenceRoomRow | null) =>
-  (name: string): PlaySource =>
-    name.startsWith(SAY)
-      ? { kind: 'speech', text: name.slice(SAY.length), voice: null, language: null }
-      : { kind: 'prompt', name, ...languageOf(room) }
+  (name: string): PlaySource => ({ kind: 'prompt', name, ...languageOf(room) })
 
 function languageOf(room: ConferenceRoomRow | null): { language?: string } {
   const language = room === null ? 'en' : settingsOf(room).language
   return language === 'en' ? {} : { language }
 }
 
-const play = ({ participant, room }: LegRows, names: string[], hangupAfter: EndedReason | null = null): LegCommand => ({
+const play = ({ participant }: LegRows, sources: PlaySource[], hangupAfter: EndedReason | null = null): LegCommand => ({
   name: 'leg.play',
   body: {
     legId: participant.id,
     playId: participant.step,
-    sources: names.map(promptOf(room)),
+    sources,
     loop: false,
     hangupAfter,
   },

@@ -11,7 +11,7 @@ import type { FlowModel, ModelFailure, ModelReply, ReplyRequest } from '../flows
 import { sampleVariables } from '../flows/simulation.ts'
 import { type FlowState, newState } from '../flows/state.ts'
 import type { FlowStep } from '../flows/steps.ts'
-import { phrasesOf } from '../phrases.ts'
+import { phrase } from '../phrases.ts'
 import type { TurnTiming } from '../schemas/call-step.ts'
 import type { Db, Store } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
@@ -184,7 +184,7 @@ class FlowPlay implements FlowEffects {
     await this.#stage.commit({ state, steps, change: { end_reason: reason } })
     // Nobody is hung up on without a word.
     if (reason === 'error' && pending.length === 0) {
-      pending.push({ kind: 'speech', text: phrasesOf(this.#voice.language).apology, ...this.#voice })
+      pending.push(phrase('apology', this.#voice))
     }
     const { legId } = this.#stage
     const isHeard = this.#left?.ended === true && this.#stage.resumed?.playing === true

@@ -1,4 +1,5 @@
-import { phrasesOf } from '../phrases.ts'
+import type { PlaySource } from '../../media/protocol.ts'
+import { phrase } from '../phrases.ts'
 import { takeMessage } from './actions/voicemail.ts'
 import { flushedOf } from './collect.ts'
 import type { Ending, Play } from './programs.ts'
@@ -14,13 +15,14 @@ export const voicemailPlay: Play = async (stage): Promise<Ending> => {
   const progress = stage.state<Progress>()
   if (progress === null) throw new Error('a voicemail has no mailbox')
   const { greeting, language, mailbox } = progress
-  const phrases = phrasesOf(language)
-  const text = greeting === '' ? phrases.leaveMessage : greeting
+  const speaker = { voice: null, language }
+  const words: PlaySource =
+    greeting === '' ? phrase('leaveMessage', speaker) : { kind: 'speech', text: greeting, ...speaker }
   if (progress.voicemailId === undefined) {
     const isNew = progress.greeted !== true
     progress.greeted = true
     if (isNew) await stage.commit({ state: progress })
-    await flushedOf(stage, 'greeting', [{ kind: 'speech', text, voice: null, language }], !isNew)
+    await flushedOf(stage, 'greeting', [words], !isNew)
   }
   await takeMessage(stage, mailbox, progress.voicemailId ?? null, async (memo, commit) => {
     progress.voicemailId = memo as string
@@ -28,7 +30,7 @@ export const voicemailPlay: Play = async (stage): Promise<Ending> => {
   })
   await stage.commit({ change: { end_reason: 'voicemail' } })
   const { legId } = stage
-  const bye = { kind: 'speech' as const, text: phrases.goodbye, voice: null, language }
+  const bye = phrase('goodbye', speaker)
   const play = { legId, playId: 'bye', sources: [bye], loop: false, hangupAfter: 'assistant_ended' as const }
   if ('failure' in (await stage.request('leg.play', play))) {
     await stage.request('leg.hangup', { legId, reason: 'assistant_ended' })

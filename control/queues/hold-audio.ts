@@ -1,5 +1,5 @@
 import type { PlaySource } from '../../media/protocol.ts'
-import { phrasesOf } from '../phrases.ts'
+import { placePhrase } from '../phrases.ts'
 import type { QueueSettings } from '../resources/queues/schema.ts'
 
 /** What a caller in line hears: once `said`, and then `loop` for as long as it takes. */
@@ -23,8 +23,7 @@ export function holdAudio({ hold }: Pick<QueueSettings, 'hold'>, listener: Liste
   const { voice, language } = listener
   const speech = (text: string): PlaySource => ({ kind: 'speech', text, voice, language })
   const said = listener.isNew && hold.announcement !== '' ? [speech(hold.announcement)] : []
-  const { next, position } = phrasesOf(language)
-  if (hold.announce_position) said.push(speech(listener.position === 1 ? next : position(listener.position)))
+  if (hold.announce_position) said.push(placePhrase(listener.position, { voice, language }))
   return { said, loop: [loopOf(hold.audio, listener.assetFile)] }
 }
 

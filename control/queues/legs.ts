@@ -23,6 +23,7 @@ import { forTenant, type Tenant } from '../tenancy.ts'
 import type { CallCentreDeps } from './deps.ts'
 import { holdAudio } from './hold-audio.ts'
 import { BUSY_TONE, findLeg, findRing, type Onward, type RingTarget, ringsOf } from './rings.ts'
+import { speakerOf } from './speaker.ts'
 import { findCall, positionOf } from './waiting-calls.ts'
 
 /**
@@ -351,27 +352,19 @@ async function hold(
   const queue = row === undefined ? undefined : await scoped.find('queues', row.queue_id)
   if (row === undefined || queue === undefined) return {}
   const settings = settingsOf(queue)
-  const assistant =
-    settings.voice_assistant_id === null ? undefined : await scoped.find('assistants', settings.voice_assistant_id)
-  const speaker = assistant === undefined ? null : (JSON.parse(assistant.settings) as Speaker)
   const { audio_asset_id: asset } = settings.hold
   const { said, loop: sources } = holdAudio(settings, {
     position: await positionOf(db, tenant, row),
     isNew: row.announce_at === null || row.announce_at === row.joined_at,
-    voice: speaker?.voice.voice || null,
-    language: speaker?.language ?? null,
+    ...(await speakerOf(scoped, settings)),
     assetFile: asset === null ? null : assetFile(asset),
   })
-  let isSaid = said.length > 0
-  if (isSaid) {
-    const reply = await media.request('leg.play', {
-      legId: leg.id,
-      playId: 'hold-said',
-      sources: said,
-      loop: false,
-      hangupAfter: null,
-    })
-    // What cannot be spoken, in a language that no voice has for example, is left out: the caller hears the hold audio all the same.
+  let isSaid = false
+  // What cannot be spoken, in a language that no voice has for example, is left out: the caller hears what is recorded all the same.
+  for (const rest of [said, said.filter(source => source.kind === 'speech' && source.recorded !== undefined)]) {
+    if (isSaid || rest.length === 0) continue
+    const saying = { legId: leg.id, playId: 'hold-said', sources: rest, loop: false, hangupAfter: null }
+    const reply = await media.request('leg.play', saying)
     if (isFailure(reply) && reply.failure !== 'invalid') return reply
     isSaid = !isFailure(reply)
   }
@@ -388,5 +381,3 @@ async function hold(
     ...(isSaid ? { append: true } : {}),
   })
 }
-
-type Speaker = { voice: { voice: string }; language: string }

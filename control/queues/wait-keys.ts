@@ -1,12 +1,14 @@
 import type { ParticipantRow } from '../calls/tables.ts'
 import type { QueueRow } from '../contact-centre/tables.ts'
 import { isProblem } from '../http/errors.ts'
+import { namedPhrase } from '../phrases.ts'
 import { bookCallback } from '../resources/callbacks/booking.ts'
 import { settingsOf } from '../resources/queues/store.ts'
 import type { Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { CallCentreDeps } from './deps.ts'
 import { finishRing, mainRing, setLeg } from './rings.ts'
+import { speakerOf } from './speaker.ts'
 import { findCall, leaveQueue } from './waiting-calls.ts'
 
 /** The keys that a caller in line may press (specification, "Queue": `wait_keys`). False: the key means nothing. */
@@ -62,7 +64,8 @@ async function toCallback(
   })
   if (isProblem(booked)) return false
   await stopWaiting(trx, tenant, call.id, { outcome: 'callback', at })
-  const leave_prompt = 'say:We will call you back.'
+  const { language } = await speakerOf(forTenant(trx, tenant), settingsOf(queue))
+  const leave_prompt = namedPhrase('callBack', language)
   await setLeg(trx, tenant, leg.id, { step: 'leaving', leave_prompt, leave_reason: 'assistant_ended' })
   return true
 }

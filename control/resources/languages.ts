@@ -17,7 +17,10 @@ export const languageSchema = Type.Object({
   object: Type.Literal('language'),
   livemode: Type.Boolean(),
   name: Type.String(),
-  prompts_spoken_by: Type.String({ description: 'Whose voice recorded the prompts of rooms: `flite`, `espeak-ng`.' }),
+  prompts_spoken_by: Type.String({
+    description:
+      'Whose voice recorded the prompts of rooms, and what the product says by itself in queues, voicemail and flows for where nobody speaks the language: `flite`, `espeak-ng`.',
+  }),
   spoken_by: engine('What speaks other text: the model of the configured provider, or `flite` offline.'),
   understood_by: engine('What understands callers: the model of the configured provider, or `moonshine` offline.'),
 })
@@ -31,7 +34,7 @@ export const languageRoutes = ({ config }: LanguageDeps): Route[] => [
     id: 'listLanguages',
     summary: 'List the languages',
     description:
-      'Which voice the prompts of each language are recorded in, and who speaks and understands the rest. A provider is given any text; the offline engines know English.',
+      'Which voice the prompts and phrases of each language are recorded in, and who speaks and understands the rest. A provider is given any text; the offline engines know English.',
     tag: 'Organisation',
     scope: 'organisation:read',
     status: 200,

@@ -115,8 +115,9 @@ export type PlaySource =
   /**
    * Text to speech, sentence by sentence. `voice`: a name of the engine's; null, or one that it does not have: its default.
    * `language`: BCP 47, null: English.
+   * `recorded`: prompts that say the same, one after the other, for when no engine speaks it.
    */
-  | { kind: 'speech'; text: string; voice: string | null; language: string | null }
+  | { kind: 'speech'; text: string; voice: string | null; language: string | null; recorded?: string[] }
 
 /** How a leg is listened to: voice activity, and what was said. Nothing is heard in a card-payment pause. */
 export interface ListenSpec {

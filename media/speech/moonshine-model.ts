@@ -18,9 +18,17 @@ const SPARE_TOKENS = 4
  * measured on both; what comes here was held for a voice already.
  */
 const SILENCE_MARGIN = 3
-const MODEL_HZ = 16_000
+export const MODEL_HZ = 16_000
 /** The encoder's first layers swallow this much; shorter audio is filled up with silence [samples]. */
 const MIN_SAMPLES = MODEL_HZ / 2
+
+/** What the model made of it. */
+export interface Transcription {
+  /** Empty when there are no words. */
+  text: string
+  /** How sure it was of each of its tokens, on the average: their log probability, 0 at the most. */
+  confidence: number
+}
 
 /** Moonshine tiny (English), quantised to 8 bits, on the WebAssembly runtime of ONNX: one thread, greedy decoding. */
 export class MoonshineModel {
@@ -40,20 +48,21 @@ export class MoonshineModel {
     return new MoonshineModel(encoder!, decoder!)
   }
 
-  /** @param samples mono at 16 kHz, -1 to 1 @returns empty when there are no words */
-  async transcribe(samples: Float32Array): Promise<string> {
+  /** @param samples mono at 16 kHz, -1 to 1 */
+  async transcribe(samples: Float32Array): Promise<Transcription> {
     const audio = samples.length >= MIN_SAMPLES ? samples : new Float32Array(MIN_SAMPLES)
     if (audio !== samples) audio.set(samples)
     const { last_hidden_state: states } = await this.#encoder.run({
       input_values: new Tensor('float32', audio, [1, audio.length]),
     })
     const limit = Math.ceil((audio.length / MODEL_HZ) * TOKENS_PER_SECOND) + SPARE_TOKENS
-    const tokens = await this.#decode(states!, limit)
-    return tokenizer.decode([START_TOKEN, ...tokens]).trim()
+    const { tokens, confidence } = await this.#decode(states!, limit)
+    return { text: tokenizer.decode([START_TOKEN, ...tokens]).trim(), confidence }
   }
 
-  async #decode(states: Tensor, limit: number): Promise<number[]> {
+  async #decode(states: Tensor, limit: number): Promise<{ tokens: number[]; confidence: number }> {
     const tokens: number[] = []
+    let [sum, steps] = [0, 0]
     const past = emptyPast()
     for (let last = START_TOKEN; tokens.length < limit; tokens.push(last)) {
       const isFirst = tokens.length === 0
@@ -63,14 +72,17 @@ export class MoonshineModel {
         use_cache_branch: new Tensor('bool', [!isFirst]),
         ...past,
       })
-      last = indexOfLargest(step.logits!.data as Float32Array, isFirst ? SILENCE_MARGIN : 0)
+      const logits = step.logits!.data as Float32Array
+      last = indexOfLargest(logits, isFirst ? SILENCE_MARGIN : 0)
+      sum += logProbability(logits, last)
+      steps++
       if (last === END_TOKEN) break
       for (const name of Object.keys(past)) {
         // The encoder's half is computed once, with the first token.
         if (isFirst || name.includes('.decoder.')) past[name] = step[name.replace('past_key_values', 'present')]!
       }
     }
-    return tokens
+    return { tokens, confidence: sum / steps }
   }
 }
 
@@ -91,6 +103,15 @@ function emptyPast(): Record<string, Tensor> {
     }
   }
   return past
+}
+
+/** Of one token among all. */
+function logProbability(logits: Float32Array, token: number): number {
+  let largest = Number.NEGATIVE_INFINITY
+  for (let i = 0; i < logits.length; i++) if (logits[i]! > largest) largest = logits[i]!
+  let sum = 0
+  for (let i = 0; i < logits.length; i++) sum += Math.exp(logits[i]! - largest)
+  return logits[token]! - largest - Math.log(sum)
 }
 
 /** The end is taken only when it leads by more than `endMargin`. */

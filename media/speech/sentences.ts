@@ -40,6 +40,8 @@ function cut(sentence: string): string[] {
   return rest === '' ? pieces : [...pieces, rest]
 }
 
-/** A source as the pieces that are loaded one by one. */
+/** A source as the pieces that are loaded one by one. What was recorded as a whole is spoken as one. */
 export const piecesOf = (source: PlaySource): PlaySource[] =>
-  source.kind === 'speech' ? sentencesOf(source.text).map(text => ({ ...source, text })) : [source]
+  source.kind === 'speech' && source.recorded === undefined
+    ? sentencesOf(source.text).map(text => ({ ...source, text }))
+    : [source]

@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { wavHeader } from '../../codecs/wav.ts'
+import { PHRASE_TEXTS } from '../../fixtures/prompts/phrase-texts.ts'
 import { TEXTS } from '../../fixtures/prompts/texts.ts'
 import type { Clip } from '../../media/player.ts'
 import { Prompts } from '../../media/prompts.ts'
+import type { TextToSpeech } from '../../media/speech/speech-engines.ts'
 import { suite } from '../harness.ts'
 
 const test = suite('media/prompts')
@@ -83,16 +85,52 @@ test('every prompt of the product is recorded in every language', async () => {
   const product = new Prompts({ sampleRateHz: 8000 })
   const english = new Map<string, Int16Array>()
   assert.equal(Object.keys(TEXTS), ['en', 'he', 'es', 'fr', 'de', 'pt', 'it'])
-  for (const [language, texts] of Object.entries(TEXTS)) {
-    for (const name of Object.keys(TEXTS.en!)) {
+  for (const [language, ofRooms] of Object.entries(TEXTS)) {
+    const texts = { ...ofRooms, ...PHRASE_TEXTS[language] }
+    for (const name of Object.keys({ ...TEXTS.en, ...PHRASE_TEXTS.en })) {
       assert.ok(name in texts, `${language} ${name}`)
       const { samples } = clip(await product.load({ kind: 'prompt', name, language }))
-      assert.ok(samples.length > 2000 && samples.length < 100_000, `${language} ${name}: ${samples.length}`)
+      assert.ok(samples.length > 1500 && samples.length < 100_000, `${language} ${name}: ${samples.length}`)
       if (language === 'en') english.set(name, samples)
       else assert.not.equal(samples, english.get(name), `${language} ${name} is English`)
     }
   }
   await product.close()
+})
+
+const place = (language: string, recorded: string[]) => ({
+  kind: 'speech' as const,
+  text: 'Sie sind auf Platz 3 der Warteschlange. Bitte warten.',
+  voice: null,
+  language,
+  recorded,
+})
+
+test('what no voice can speak is heard as it was recorded, its parts one after the other; what one can, from the voice', async () => {
+  await prompts.close()
+  const asked: string[] = []
+  const tts: TextToSpeech = {
+    speak: async (text, _, language) => {
+      asked.push(text)
+      return language === 'fr' ? { samples: ramp(10, 500) } : { error: 'the offline voice speaks English' }
+    },
+  }
+  prompts = new Prompts({ sampleRateHz: 8000, fixturesDir: dir, tts })
+  mkdirSync(join(dir, 'prompts', 'de'))
+  write('prompts/de/place-before.wav', [ramp(10, 100)])
+  write('prompts/de/place-3.wav', [ramp(10, 200)])
+  write('prompts/place-behind.wav', [ramp(10, 300)])
+  const parts = ['place-before', 'place-3', 'place-behind']
+  const [said, ...more] = (await prompts.loadAll([place('de', parts)])) as Clip[]
+  assert.equal([...said!.samples], [...ramp(10, 100), ...ramp(10, 200), ...ramp(10, 300)])
+  assert.is(said!.text, place('de', parts).text)
+  assert.equal(more, [])
+  assert.is(prompts.failures, 0)
+  assert.equal(clip(await prompts.load(place('fr', parts))).samples, ramp(10, 500))
+  assert.match(errorOf(await prompts.load(place('de', ['place-4']))), /place-4\.wav/)
+  assert.match(errorOf(await prompts.load({ kind: 'speech', text: 'Hallo.', voice: null, language: 'de' })), /English/)
+  assert.is(prompts.failures, 2)
+  assert.equal(asked.length, 4)
 })
 
 test('a file of another rate is as long, and has the same tone, at the rate of the room', async () => {

@@ -1,7 +1,7 @@
-import { isFailure, type PlaySource } from '../../../media/protocol.ts'
+import { isFailure } from '../../../media/protocol.ts'
 import { encryptsRecordings } from '../../calls/call-capture.ts'
 import { newId } from '../../ids.ts'
-import { phrasesOf } from '../../phrases.ts'
+import { phrase } from '../../phrases.ts'
 import { forTenant } from '../../tenancy.ts'
 import type { ActionOutcome, ActionScene } from '../flow-play.ts'
 import { endVoicemail } from '../records.ts'
@@ -34,8 +34,7 @@ export function mailboxOf({ request }: ActionScene): Mailbox {
 export async function voicemail(scene: ActionScene): Promise<ActionOutcome> {
   const { stage, request, language, memo, remember } = scene
   const hasGreeting = (request.node.script ?? '') !== '' || (request.node.asset_id ?? null) !== null
-  const greeting: PlaySource = { kind: 'speech', text: phrasesOf(language).leaveMessage, voice: null, language }
-  await scene.flush(hasGreeting ? [] : [greeting])
+  await scene.flush(hasGreeting ? [] : [phrase('leaveMessage', { voice: null, language })])
   const outcome = await takeMessage(stage, mailboxOf(scene), memo as string | null, remember)
   return { status: outcome === 'recorded' ? 'succeeded' : 'failed', outcome, output: null }
 }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { PlaySource } from '../../../media/protocol.ts'
+import { phraseOf } from '../../phrases.ts'
 import type { ProgramInput } from '../input.ts'
 import type { Stage } from '../stage.ts'
 import type { Turn } from './turn.ts'
@@ -26,7 +27,7 @@ export class Speaking {
   /** Says one more sentence of a turn: at once, or behind those before it. `save` stores it before it is sent. */
   async say(turn: Turn, text: string, save: () => Promise<void>, append = !turn.isSilent): Promise<void> {
     const { voice } = this.#parts
-    return this.play(turn, text, [{ kind: 'speech', text, ...voice }], save, append)
+    return this.play(turn, text, [phraseOf(text, voice) ?? { kind: 'speech', text, ...voice }], save, append)
   }
 
   /** The same for what has been said by others; `text`: the model's part of it. */

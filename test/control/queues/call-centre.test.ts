@@ -23,6 +23,15 @@ async function withAgents(
   }
   return { world, queue, agents }
 }
+/** An assistant who speaks German. */
+async function klara(world: QueueWorld): Promise<string> {
+  const id = newId('assistant')
+  const settings = JSON.stringify({ language: 'de', voice: { voice: 'klara' } })
+  const times = { created: world.clock.now().toISOString(), updated: world.clock.now().toISOString() }
+  await forTenant(world.store.db, world.tenant).insert('assistants', { id, name: 'Klara', settings, ...times })
+  return id
+}
+
 const types = async (world: QueueWorld, prefix: string): Promise<string[]> =>
   (await world.events()).map(event => event.type).filter(type => type.startsWith(prefix))
 
@@ -291,10 +300,7 @@ test('hold.announce_position: callers are told their place when they come, and a
 
 test("voice_assistant_id: the queue's announcements are spoken by the voice of that assistant, in its language", async () => {
   const world = await makeQueueWorld()
-  const id = newId('assistant')
-  const settings = JSON.stringify({ language: 'de', voice: { voice: 'klara' } })
-  const times = { created: world.clock.now().toISOString(), updated: world.clock.now().toISOString() }
-  await forTenant(world.store.db, world.tenant).insert('assistants', { id, name: 'Klara', settings, ...times })
+  const id = await klara(world)
   const hold = { ...DEFAULT_SETTINGS.hold, announcement: 'Willkommen.', announce_position: true }
   await world.call(await world.addQueue({ hold, voice_assistant_id: id }))
   await world.settle()
@@ -302,7 +308,7 @@ test("voice_assistant_id: the queue's announcements are spoken by the voice of t
   const voice = { kind: 'speech', voice: 'klara', language: 'de' }
   assert.equal(said.sources, [
     { ...voice, text: 'Willkommen.' },
-    { ...voice, text: phrasesOf('de').next },
+    { ...voice, text: phrasesOf('de').next, recorded: ['next-in-line'] },
   ])
   await world.close()
 })
@@ -317,6 +323,42 @@ test('overflow.action voicemail: the caller may leave a message for the queue; s
     const { legId, program } = world.handed.at(-1)!
     assert.equal([legId, program], [caller, { type: 'voicemail', queueId: queue, userId: null }], action)
   }
+  await world.close()
+})
+
+test("a caller who will be called back hears so in the language of the queue's assistant, recorded where no voice speaks it", async () => {
+  const world = await makeQueueWorld()
+  const queue = await world.addQueue({
+    wait_keys: { voicemail: '', callback: '1' },
+    voice_assistant_id: await klara(world),
+  })
+  const caller = await world.call(queue, '+15550100077')
+  await world.settle()
+  world.media.emit('leg.dtmf', { legId: caller, key: '1', masked: false, source: 'rfc4733' })
+  await world.settle()
+  const said = world.media.sent.filter(({ name }) => name === 'leg.play').at(-1)!.body as { sources: object[] }
+  const speech = { kind: 'speech', text: 'Wir rufen Sie zurück.', voice: null, language: 'de', recorded: ['call-back'] }
+  assert.equal(said.sources, [speech, { kind: 'prompt', name: 'goodbye', language: 'de' }])
+  await world.close()
+})
+
+test('an announcement that no voice can speak leaves the recorded place in line', async () => {
+  const hold = { ...DEFAULT_SETTINGS.hold, announcement: 'Willkommen.', announce_position: true }
+  const world = await makeQueueWorld()
+  const request = world.media.request.bind(world.media) as (name: string, body: object) => Promise<object>
+  const mute = async (name: string, body: object) =>
+    JSON.stringify(body).includes('Willkommen') ? { failure: 'invalid', message: 'no voice' } : request(name, body)
+  Object.assign(world.media, { request: mute })
+  await world.call(await world.addQueue({ hold, voice_assistant_id: await klara(world) }))
+  await world.settle()
+  const plays = world.media.sent.filter(({ name }) => name === 'leg.play').map(({ body }) => body)
+  const [said] = (plays as { playId: string; sources: { text: string }[] }[]).filter(
+    play => play.playId === 'hold-said',
+  )
+  assert.equal(
+    said!.sources.map(({ text }) => text),
+    [phrasesOf('de').next],
+  )
   await world.close()
 })
 
