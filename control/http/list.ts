@@ -48,11 +48,8 @@ export async function page<Row extends { id: string }, Item>(
   toObject: (row: Row) => Item,
   ordering = 'id',
 ): Promise<List<Item> | Problem> {
-  if (query.starting_after !== undefined && query.ending_before !== undefined) {
-    return problem('parameter_invalid', 'Send starting_after or ending_before, not both.', { param: 'ending_before' })
-  }
   const backwards = query.ending_before !== undefined
-  const from = readCursor(query)
+  const from = readCursor(query, id => ID.test(id))
   if (from !== null && typeof from === 'object') return from
   const limit = query.limit ?? DEFAULT_LIMIT
   const after = from === null ? rows : rows.where(ordering, backwards ? '>' : '<', from)
@@ -60,6 +57,29 @@ export async function page<Row extends { id: string }, Item>(
     .orderBy(ordering, backwards ? 'asc' : 'desc')
     .limit(limit + 1)
     .execute()
+  return envelope(found, { limit, backwards, url }, toObject)
+}
+
+/** One page of a list that is the product's own, in its order. */
+export function pageOfAll<Item extends { id: string }>(
+  items: readonly Item[],
+  query: ListQuery,
+  url: string,
+): List<Item> | Problem {
+  const backwards = query.ending_before !== undefined
+  const from = readCursor(query, id => items.some(item => item.id === id))
+  if (from !== null && typeof from === 'object') return from
+  const all = backwards ? items.toReversed() : items
+  const after = all.slice(from === null ? 0 : all.findIndex(item => item.id === from) + 1)
+  return envelope(after, { limit: query.limit ?? DEFAULT_LIMIT, backwards, url }, item => item)
+}
+
+/** `found`: what is after the cursor, in the direction asked for; more than `limit` when there is more. */
+function envelope<Row extends { id: string }, Item>(
+  found: readonly Row[],
+  { limit, backwards, url }: { limit: number; backwards: boolean; url: string },
+  toObject: (row: Row) => Item,
+): List<Item> {
   const hasMore = found.length > limit
   const data = found.slice(0, limit)
   const last = data.at(-1)
@@ -74,12 +94,15 @@ export async function page<Row extends { id: string }, Item>(
 
 const makeCursor = (id: string): string => CURSOR_PREFIX + Buffer.from(id).toString('base64url')
 
-function readCursor(query: ListQuery): string | null | Problem {
+function readCursor(query: ListQuery, isId: (text: string) => boolean): string | null | Problem {
+  if (query.starting_after !== undefined && query.ending_before !== undefined) {
+    return problem('parameter_invalid', 'Send starting_after or ending_before, not both.', { param: 'ending_before' })
+  }
   const param = query.ending_before === undefined ? 'starting_after' : 'ending_before'
   const text = query[param]
   if (text === undefined) return null
   const id = text.startsWith(CURSOR_PREFIX)
     ? Buffer.from(text.slice(CURSOR_PREFIX.length), 'base64url').toString('utf8')
     : text
-  return ID.test(id) ? id : problem('parameter_invalid', `${param} is neither a cursor nor an ID.`, { param })
+  return isId(id) ? id : problem('parameter_invalid', `${param} is neither a cursor nor an ID.`, { param })
 }

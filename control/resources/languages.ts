@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { Config } from '../config.ts'
-import { listOf } from '../http/list.ts'
+import { listOf, listQuery, pageOfAll } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { nullable } from '../http/schema.ts'
 import { LANGUAGE_CODES, LANGUAGES, type LanguageCode } from '../languages.ts'
@@ -37,15 +37,13 @@ export const languageRoutes = ({ config }: LanguageDeps): Route[] => [
       'Which voice the prompts and phrases of each language are recorded in, and who speaks and understands the rest. A provider is given any text; the offline engines know English.',
     tag: 'Organisation',
     scope: 'organisation:read',
+    query: listQuery,
     status: 200,
     reply: listOf(languageSchema),
-    handler: async ({ livemode }) => ({
-      object: 'list' as const,
-      data: LANGUAGE_CODES.map(code => languageOf(code, livemode, config)),
-      has_more: false,
-      next_cursor: null,
-      url: '/v1/languages',
-    }),
+    handler: async ({ livemode }, { query }) => {
+      const all = LANGUAGE_CODES.map(code => languageOf(code, livemode, config))
+      return pageOfAll(all, query, '/v1/languages')
+    },
   }),
 ]
 

@@ -1,3 +1,5 @@
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import * as assert from 'uvu/assert'
 import { untilQuiet } from '../../bench/members.ts'
 import { Phone } from '../../bench/phone.ts'
@@ -28,6 +30,38 @@ test('a number that no route matches is answered 404', async () => {
 test('an INVITE that offers no codec of ours is answered 488', async () => {
   const call = await phone.dial('1002', product.sip, { codecs: [] })
   assert.is((await call.outcome).status, 488)
+})
+
+test('a 488 says by a Warning why (RFC 3261 §21.4.26)', async () => {
+  const socket = createSocket('udp4')
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  const { port } = socket.address()
+  const sdp = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 9\r\n'
+  const invite = [
+    `INVITE sip:1002@${product.sip.host} SIP/2.0`,
+    `Via: SIP/2.0/UDP 127.0.0.1:${port};branch=z9hG4bKwarned`,
+    'Max-Forwards: 70',
+    'From: <sip:warned@127.0.0.1>;tag=1',
+    `To: <sip:1002@${product.sip.host}>`,
+    'Call-ID: warned@127.0.0.1',
+    'CSeq: 1 INVITE',
+    `Contact: <sip:warned@127.0.0.1:${port}>`,
+    'Content-Type: application/sdp',
+    `Content-Length: ${sdp.length}`,
+    '',
+    sdp,
+  ].join('\r\n')
+  const refused = new Promise<string>(resolve => {
+    socket.on('message', bytes => {
+      if (/^SIP\/2\.0 [3-6]/.test(bytes.toString())) resolve(bytes.toString())
+    })
+  })
+  socket.send(invite, product.sip.port, product.sip.host)
+  const answer = await refused
+  assert.match(answer, /^SIP\/2\.0 488 /)
+  assert.match(answer, /^Warning: 305 \S+ "Incompatible media format"\r$/m)
+  socket.close()
 })
 
 test('an INVITE that is cancelled ends with 487, or with a BYE when the answer was faster', async () => {
