@@ -31,6 +31,7 @@ import { playerOf, Rooms } from './rooms.ts'
 import { type LegMedia, RtpLeg } from './rtp-leg.ts'
 import type { RtpReceiver } from './rtp-socket.ts'
 import { type HearingTools, newHearingCounters } from './speech/hearing.ts'
+import type { SpeechOwner } from './speech/speech-engines.ts'
 import { type Transcribed, Transcripts } from './speech/transcripts.ts'
 import type { StreamDialler } from './stream-socket.ts'
 import { Streams } from './streams.ts'
@@ -77,6 +78,8 @@ interface Member {
   leg: Leg
   /** Closes what connects it. */
   disconnect: () => void
+  /** In whose turn speech is made and understood. */
+  owner: () => SpeechOwner
   room: Room | null
   dialogue: Dialogue
   keyRate: RateLimit
@@ -194,6 +197,7 @@ export class Engine implements LegHooks {
     this.#members.set(leg.id, {
       leg,
       disconnect,
+      owner,
       room: null,
       dialogue,
       keyRate: new RateLimit(KEY_BURST, KEYS_PER_SECOND),
@@ -256,8 +260,10 @@ export class Engine implements LegHooks {
   }
 
   async hold({ legId, held, sources }: Request<'leg.hold'>): Promise<EngineLeg | Failure> {
-    const loaded = held ? await this.#options.prompts.loadAll(sources) : []
+    const owner = this.#members.get(legId)?.owner()
+    const loaded = held ? await this.#options.prompts.loadAll(sources, owner) : []
     if ('error' in loaded) return { failure: 'invalid', message: loaded.error }
+    // It may have ended meanwhile.
     const member = this.#members.get(legId)
     if (member === undefined) return noLeg(legId)
     member.leg.onHold = held
@@ -395,7 +401,8 @@ export class Engine implements LegHooks {
   }
 
   playInRoom({ roomId, sources, loop }: Request<'room.play'>): Promise<Ok | Failure> {
-    return this.#rooms.play(roomId, sources, loop)
+    const anybody = [...this.#members.values()].find(({ room }) => room?.spec.roomId === roomId)
+    return this.#rooms.play(roomId, sources, loop, anybody?.owner())
   }
 
   /** One slot of the clock: a 20 ms frame for each room that belongs to it. `now` is the slot's deadline [ms]. */

@@ -6,7 +6,7 @@ import type { ClipAnswer, ClipJob } from './clip-worker.ts'
 import type { Clip } from './player.ts'
 import type { PlaySource } from './protocol.ts'
 import { piecesOf } from './speech/sentences.ts'
-import { NO_TEXT_TO_SPEECH, type SpeechOwner, type TextToSpeech } from './speech/speech-engines.ts'
+import { NO_TEXT_TO_SPEECH, type SpeechOwner, shareOf, type TextToSpeech } from './speech/speech-engines.ts'
 import { workerEntry } from './worker-entry.ts'
 import { WorkerJobs } from './worker-jobs.ts'
 
@@ -73,9 +73,9 @@ export class Prompts {
     return this.#cachedBytes
   }
 
-  /** All sources in their order, or the first error. Never rejects. */
-  async loadAll(sources: readonly PlaySource[]): Promise<Clip[] | { error: string }> {
-    const loaded = await Promise.all(sources.map(source => this.#loadPieces(source)))
+  /** All sources in their order, or the first error. Never rejects. `owner`: in whose turn speech is made. */
+  async loadAll(sources: readonly PlaySource[], owner?: SpeechOwner): Promise<Clip[] | { error: string }> {
+    const loaded = await Promise.all(sources.map(source => this.#loadPieces(source, owner)))
     const clips: Clip[] = []
     for (const pieces of loaded) {
       if ('error' in pieces) return pieces
@@ -85,10 +85,10 @@ export class Prompts {
   }
 
   /** Speech sentence by sentence, so that a long text leaves room for those of others. */
-  async #loadPieces(source: PlaySource): Promise<Clip[] | { error: string }> {
+  async #loadPieces(source: PlaySource, owner: SpeechOwner | undefined): Promise<Clip[] | { error: string }> {
     const clips: Clip[] = []
     for (const piece of piecesOf(source)) {
-      const clip = await this.load(piece)
+      const clip = await this.load(piece, owner)
       if ('error' in clip) return clip
       clips.push(clip)
     }
@@ -159,7 +159,7 @@ export class Prompts {
     { text, voice, language, recorded }: Extract<PlaySource, { kind: 'speech' }>,
     owner?: SpeechOwner,
   ): Promise<Clip | { error: string }> {
-    const clip = await this.#cached(`speech ${JSON.stringify([owner?.affinity, voice, language, text])}`, async () => {
+    const clip = await this.#cached(`speech ${JSON.stringify([shareOf(owner), voice, language, text])}`, async () => {
       const spoken = await this.#tts.speak(text, voice, language, owner)
       return 'error' in spoken ? spoken : { ...clipOf(spoken.samples), text }
     })

@@ -6,6 +6,7 @@ import { type Clip, Player } from './player.ts'
 import type { Prompts } from './prompts.ts'
 import type { EventName, Events, Failure, PlaySource, RoomSpec } from './protocol.ts'
 import { Room } from './room.ts'
+import type { SpeechOwner } from './speech/speech-engines.ts'
 
 /** Who can be in a room. */
 export interface Occupant {
@@ -116,9 +117,14 @@ export class Rooms<Member extends Occupant> {
     this.#options.emit('room.closed', { roomId, durationMs })
   }
 
-  /** Plays to all who are in a room. */
-  async play(roomId: string, sources: PlaySource[], loop: boolean): Promise<Record<string, never> | Failure> {
-    const loaded = await this.#options.prompts.loadAll(sources)
+  /** Plays to all who are in a room. `owner`: in whose turn speech is made. */
+  async play(
+    roomId: string,
+    sources: PlaySource[],
+    loop: boolean,
+    owner?: SpeechOwner,
+  ): Promise<Record<string, never> | Failure> {
+    const loaded = await this.#options.prompts.loadAll(sources, owner)
     if ('error' in loaded) return { failure: 'invalid', message: loaded.error }
     const room = this.#rooms.get(roomId)
     if (room === undefined) return { failure: 'not_found', message: `no room ${roomId}` }

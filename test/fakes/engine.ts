@@ -36,6 +36,9 @@ export interface Given {
   openSocket?: () => Promise<LegSocket | null>
 }
 
+/** Of all its legs. */
+const AFFINITY = 'org_test:live'
+
 /** An engine on a virtual clock with its sockets in memory; everything else is real. */
 export class TestEngine {
   readonly engine: Engine
@@ -80,7 +83,7 @@ export class TestEngine {
     const host = `192.0.2.${legId.length}`
     const farEnd = new FarEnd(host)
     this.#opening = farEnd
-    await this.engine.open(legId, 'org_test:live')
+    await this.engine.open(legId, AFFINITY)
     this.#opening = null
     this.engine.connect(legId, mediaOf(host, options), {
       roomId: 'call_room',
@@ -130,7 +133,7 @@ export class TestEngine {
 
   /** Waits until the audio of these sources is loaded, so that playing begins without delay. */
   async preload(...sources: PlaySource[]): Promise<void> {
-    await this.prompts.loadAll(sources)
+    await this.prompts.loadAll(sources, { legId: '', callId: null, affinity: AFFINITY })
   }
 
   async close(): Promise<void> {
