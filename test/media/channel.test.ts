@@ -166,7 +166,7 @@ test('a command that fails by a bug is answered, and the channel goes on', async
   client.send({ type: 'request', id: 2, name: 'media.stats', body: {} })
   await client.until(() => client.received.filter(message => message.type === 'reply').length === 2)
   const replies = client.received.filter(message => message.type === 'reply')
-  assert.is((replies[0]!.body as { failure: string }).failure, 'unavailable')
+  assert.is((replies[0]!.body as { failure: string }).failure, 'unanswered', 'how far it came nobody knows')
 })
 
 test('the event buffer is bounded: the oldest is dropped and counted', async () => {

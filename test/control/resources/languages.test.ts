@@ -32,7 +32,7 @@ test('a configured provider speaks and understands every language', async () => 
     sttModel: 'e',
   }
   const [route] = languageRoutes({ config })
-  const { data } = (await route!.handler({ livemode: true } as never, {} as never)) as { data: Shown[] }
+  const { data } = (await route!.handler({ livemode: true } as never, { query: {} } as never)) as { data: Shown[] }
   assert.equal(data.map(row).slice(0, 2), [
     ['en', 'flite', 'v', 'e'],
     ['he', 'espeak-ng', 'v', 'e'],

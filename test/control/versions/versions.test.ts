@@ -74,7 +74,7 @@ test('a request in an older version is checked in the words of that version', as
   const refused = async (body: object) => refusal(await book(body, inOld))
   assert.equal(await refused({}), [400, 'phone_number', undefined])
   assert.equal(await refused({ phone_number: 7 }), [400, 'phone_number', undefined])
-  assert.equal(await refused({ phone: '+15550100104' }), [400, 'phone_number', undefined])
+  assert.equal(await refused({ phone: '+15550100104' }), [400, 'phone', undefined], 'a word of another version')
   assert.equal(await refused({ phone_number: '+15550100104', phone: '1' }), [400, 'phone', undefined])
   assert.equal(await refused({ phone_number: '+15550100104', priority: 8 }), [400, 'priority', undefined])
   // What the handler alone can find out.
