@@ -14,24 +14,28 @@ const nicesOf = (pid: number): number[] => [
   ...new Set(readdirSync(`/proc/${pid}/task`).map(thread => getPriority(Number(thread)))),
 ]
 
-test('every thread of control stands behind media, after a restart too', async () => {
-  const product = await Product.start()
-  const ours = getPriority()
-  assert.equal(nicesOf(product.pids.media), [ours], 'media is as we are')
-  // One that dies before the supervisor has heard that it serves is not started again.
-  await product.until('the first screen', async () => (product.output.includes('Tandem') ? true : null))
-  // A request makes the thread pool start its threads.
-  await product.ok('GET', '/calls')
-  assert.equal(nicesOf(product.pids.control), [ours + 5])
-  const killed = product.pids.control
-  process.kill(killed, 'SIGKILL')
-  await product.until('control is back', async () => {
-    const { control } = product.pids
-    return control > 0 && control !== killed ? true : null
-  })
-  await product.ready()
-  assert.equal(nicesOf(product.pids.control), [ours + 5])
-  await product.stop()
-})
+test(
+  'every thread of control stands behind media, after a restart too',
+  async () => {
+    const product = await Product.start()
+    const ours = getPriority()
+    assert.equal(nicesOf(product.pids.media), [ours], 'media is as we are')
+    // One that dies before the supervisor has heard that it serves is not started again.
+    await product.until('the first screen', async () => (product.output.includes('Tandem') ? true : null))
+    // A request makes the thread pool start its threads.
+    await product.ok('GET', '/calls')
+    assert.equal(nicesOf(product.pids.control), [ours + 5])
+    const killed = product.pids.control
+    process.kill(killed, 'SIGKILL')
+    await product.until('control is back', async () => {
+      const { control } = product.pids
+      return control > 0 && control !== killed ? true : null
+    })
+    await product.ready()
+    assert.equal(nicesOf(product.pids.control), [ours + 5])
+    await product.stop()
+  },
+  { timeoutMs: 40_000 },
+)
 
 test.run()
