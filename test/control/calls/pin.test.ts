@@ -79,15 +79,19 @@ test('an answer to an earlier question is stale', async () => {
   await world.close()
 })
 
-/** One call, in which these are pressed one after the other; what it hears in the end, or `move` when it is seated. */
+/** One call, in which these are pressed one after the other; how it ends: `refused` or `seated`. */
 async function callWith(world: CallsWorld, legId: string, from: string, presses: string[]): Promise<string> {
   const { media } = world
+  const refused = () => media.sent('leg.play').some(play => play.legId === legId && play.hangupAfter === 'rejected')
+  const seated = () => media.sent('leg.move').some(move => move.legId === legId)
+  const asked = () => media.sent('leg.collect').filter(collect => collect.legId === legId).length
   media.dialIn(legId, '1000', from)
   for (const [index, digits] of presses.entries()) {
     await media.command('leg.collect', legId, index + 1)
     media.press(legId, digits)
-    await media.committed()
-    if (media.sent('leg.play').some(play => play.legId === legId && play.hangupAfter === 'rejected')) return 'refused'
+    // Not for the commit alone: what follows from a press is sent after it.
+    await media.until(() => refused() || seated() || asked() > index + 1)
+    if (refused()) return 'refused'
   }
   await media.command('leg.move', legId)
   return 'seated'

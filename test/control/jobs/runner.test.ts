@@ -184,7 +184,9 @@ test('a job that takes its process down is given up after as many attempts', asy
   await note(world, 'a')
   const dead = () => new Promise<void>(() => {})
   for (let attempt = 1; attempt <= 3; attempt++) {
-    void runnerOf(world, dead).runDue()
+    // The clock of a dead process stands still: it must not look once more after the minute, and take the job again.
+    const diedAt = world.clock.now()
+    void runnerOf(world, dead, { now: () => diedAt }).runDue()
     while ((await rowsOf(world))[0]?.attempts !== attempt) await new Promise(resolve => setImmediate(resolve))
     world.clock.advance(MINUTE)
   }
