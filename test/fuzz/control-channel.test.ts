@@ -11,6 +11,7 @@ import {
   encodeMessage,
   MAX_MESSAGE_BYTES,
   type MediaSnapshot,
+  type MediaStats,
   MessageReader,
   PROTOCOL_VERSION,
 } from '../../media/protocol.ts'
@@ -74,7 +75,14 @@ const snapshot: MediaSnapshot = {
   recordings: [],
   browserIds: [],
 }
+const stats: MediaStats = { counters: {}, gauges: {} }
 const sockets = new Set<Socket>()
+
+/** `/readyz` asks for the stats at every look; what else control asks has no answer to be read. */
+function answerTo(command: unknown): object {
+  if (command === 'media.snapshot') return snapshot
+  return command === 'media.stats' ? stats : {}
+}
 
 /** A media process that keeps to the protocol up to the point where its script begins. */
 function play(socket: Socket): void {
@@ -88,8 +96,8 @@ function play(socket: Socket): void {
   socket.on('data', bytes => {
     const result = reader.read(bytes)
     if ('error' in result) throw new Error(`control sent what cannot be read: ${result.error}`)
-    for (const { type, id } of result.messages) {
-      if (type === 'request') socket.write(encodeMessage({ type: 'reply', id: id as number, body: snapshot }))
+    for (const { type, id, name } of result.messages) {
+      if (type === 'request') socket.write(encodeMessage({ type: 'reply', id: id as number, body: answerTo(name) }))
     }
     for (const part of script.splice(0)) socket.write(part)
     if (scripts.length > 0) setTimeout(() => socket.destroy(), 150)
