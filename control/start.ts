@@ -33,7 +33,7 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
       name: 'control',
       entry: built('control/main.js'),
       nice: CONTROL_NICE,
-      env: { UV_THREADPOOL_SIZE, ...env, ...(httpPort === null ? {} : { TANDEM_HTTP_PORT: String(httpPort) }) },
+      env: { ...THREADS, ...env, ...(httpPort === null ? {} : { TANDEM_HTTP_PORT: String(httpPort) }) },
     }),
     onReady: ready => process.stdout.write(banner(config, ready as unknown as ControlReady, VERSION)),
     log: makeLog(config.logLevel, 'supervisor'),
@@ -53,7 +53,11 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
  * Threads of control. Names are looked up on half of them: more than one organisation's webhooks may hold at once (`DeliveryShares`),
  * so that names whose servers do not answer hold up nobody else's.
  */
-const UV_THREADPOOL_SIZE = '96'
+const THREADS = {
+  UV_THREADPOOL_SIZE: '96',
+  // The hash of a PIN takes 16 MiB: glibc gives them back at once as long as this stands, else each thread keeps its own.
+  MALLOC_MMAP_THRESHOLD_: String(1024 * 1024),
+}
 
 /** It comes some seconds behind the banner: the models take long to load, and calls need not wait for them. */
 const SPEECH_READY = '  Speech is ready: callers are understood and spoken to.\n\n'
