@@ -99,7 +99,8 @@ async function assertRecording(callId: string, members: Record<string, { id: str
   assert.not('error' in wav)
   if ('error' in wav) return
   const end = wav.samples[0]!.length - (MARGIN_MS / 1000) * NARROWBAND_HZ
-  assert.is(ready.channels.length, NAMES.length)
+  const kinds = ready.channels.map(({ kind }: { kind: string }) => kind)
+  assert.equal(kinds, [...NAMES.map(() => 'participant'), 'product'], 'theirs, and the chimes')
   for (const name of NAMES) {
     const channel = ready.channels.findIndex(
       ({ participant_id }: { participant_id: string }) => participant_id === members[name]!.id,
