@@ -36,14 +36,14 @@ async function spoken(text: string): Promise<Int16Array> {
   return made.samples
 }
 
-/** Waits until what was heard, understood as words, holds this one: a turn is told while its answer is still being spoken. */
-async function isHeard(word: string, heard: () => Int16Array): Promise<void> {
+/** Waits until what was heard, understood as words, holds this: a turn is told while its answer is still being spoken. */
+async function isHeard(word: string | RegExp, heard: () => Int16Array): Promise<void> {
   const texts: string[] = []
   await product
     .until('what was said is heard', async () => {
       const made = await caller.transcribe(heard() as Int16Array<ArrayBuffer>, null)
       texts.push('error' in made ? made.error : made.text.toLowerCase())
-      return texts.at(-1)!.includes(word) ? true : null
+      return texts.at(-1)!.search(word) >= 0 ? true : null
     })
     .catch(() => assert.unreachable(`no ${word} in ${JSON.stringify(texts.at(-1))}`))
 }
@@ -154,9 +154,9 @@ test(
     const first = await (await Phone.open('first')).call('1010', product.sip)
     await callFrom(product, 'first')
     const second = await (await Phone.open('second')).call('1010', product.sip)
-    // Our own ear takes "line" for "wine" now and then.
+    // Our own ear takes "line" for "wine" now and then, and "two" for its homophones.
     await isHeard('next in', () => first.heard.samples())
-    await isHeard('number two in', () => second.heard.samples())
+    await isHeard(/number (two|to|too)\b/, () => second.heard.samples())
     await isHeard('harbour shop', () => second.heard.samples())
     await Promise.all([first.hangup(), second.hangup()])
   },
