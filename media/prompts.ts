@@ -156,15 +156,21 @@ export class Prompts {
    * recorded needs no voice.
    */
   async #speak(
-    { text, voice, language, recorded }: Extract<PlaySource, { kind: 'speech' }>,
+    source: Extract<PlaySource, { kind: 'speech' }>,
     owner?: SpeechOwner,
   ): Promise<Clip | { error: string }> {
+    const { text, voice, language, recorded } = source
+    // A voice that does not know the language is not asked, or its refusal would be counted as a failure.
+    if (recorded !== undefined && !this.#tts.speaks(language)) return this.#joinRecorded(text, recorded, language)
     const clip = await this.#cached(`speech ${JSON.stringify([shareOf(owner), voice, language, text])}`, async () => {
       const spoken = await this.#tts.speak(text, voice, language, owner)
       return 'error' in spoken ? spoken : { ...clipOf(spoken.samples), text }
     })
     if (!('error' in clip)) return clip
-    if (recorded === undefined) return this.#fail(clip.error)
+    return recorded === undefined ? this.#fail(clip.error) : this.#joinRecorded(text, recorded, language)
+  }
+
+  async #joinRecorded(text: string, recorded: string[], language: string | null): Promise<Clip | { error: string }> {
     const parts = await this.loadAll(
       recorded.map(name => ({ kind: 'prompt' as const, name, language: language ?? ENGLISH })),
     )

@@ -27,6 +27,10 @@ export class Flite implements TextToSpeech {
     )
   }
 
+  speaks(language: string | null): boolean {
+    return isEnglish(language)
+  }
+
   /** A voice that it does not have, that of a remote provider for example, is its default. */
   speak(
     text: string,
@@ -34,7 +38,7 @@ export class Flite implements TextToSpeech {
     language: string | null,
     owner?: SpeechOwner,
   ): Promise<Spoken | { error: string }> {
-    if (!isEnglish(language)) return Promise.resolve({ error: `the offline voice speaks English, not ${language}` })
+    if (!this.speaks(language)) return Promise.resolve({ error: `the offline voice speaks English, not ${language}` })
     const least = this.#threads.reduce((a, b) => (b.waiting < a.waiting ? b : a))
     const known = voice !== null && VOICES.includes(voice) ? voice : DEFAULT_VOICE
     return least.run({ text: text.replaceAll('\0', ' '), voice: known }, [], shareOf(owner))

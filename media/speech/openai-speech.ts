@@ -13,6 +13,10 @@ export class OpenAiSpeech implements TextToSpeech {
     this.#gate = newGate(provider)
   }
 
+  speaks(): boolean {
+    return true
+  }
+
   async speak(
     text: string,
     voice: string | null,

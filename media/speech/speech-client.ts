@@ -35,6 +35,10 @@ export class SpeechClient implements TextToSpeech, SpeechToText {
     })
   }
 
+  speaks(language: string | null): boolean {
+    return this.#abilities.speaksAll || isEnglish(language)
+  }
+
   understands(language: string | null): boolean {
     return this.#abilities.understandsAll || isEnglish(language)
   }

@@ -11,6 +11,8 @@ export const shareOf = (owner: SpeechOwner | undefined): string => owner?.affini
 
 /** Makes speech out of text. */
 export interface TextToSpeech {
+  /** Whether it knows this language (BCP 47; null: English). */
+  speaks(language: string | null): boolean
   /**
    * One sentence, mono at 8 kHz. `voice`: a name of the engine's, null: its default. `language`: BCP 47, null: English.
    * `{ error }` when it cannot be spoken: another language, too much to do, a provider that fails. Never rejects.
@@ -24,7 +26,10 @@ export interface TextToSpeech {
 }
 
 /** Where there is no engine. */
-export const NO_TEXT_TO_SPEECH: TextToSpeech = { speak: async () => ({ error: 'no speech engine is here' }) }
+export const NO_TEXT_TO_SPEECH: TextToSpeech = {
+  speaks: () => false,
+  speak: async () => ({ error: 'no speech engine is here' }),
+}
 
 export interface Spoken {
   samples: Int16Array

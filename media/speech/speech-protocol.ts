@@ -44,12 +44,14 @@ export type SpeechQuestion = Extract<SpeechRequest, { kind: 'speak' | 'transcrib
 /** What the engine threads need to know of the engines. */
 export interface SpeechAbilities {
   /** A remote engine takes every language. */
+  speaksAll: boolean
   understandsAll: boolean
   /** What the first engine does with an utterance before it has ended. */
   early: 'stream' | 'guess' | 'nothing'
 }
 
-export const abilitiesOf = ({ stt: { url } }: SpeechConfig): SpeechAbilities => ({
+export const abilitiesOf = ({ tts, stt: { url } }: SpeechConfig): SpeechAbilities => ({
+  speaksAll: tts.url !== null,
   understandsAll: url !== null,
   // A provider that is asked over HTTP would be paid for each guess.
   early: url === null ? 'guess' : isRealtime(url) ? 'stream' : 'nothing',

@@ -32,6 +32,10 @@ export class SpeechService implements TextToSpeech, SpeechToText {
     this.#options = options
   }
 
+  speaks(language: string | null): boolean {
+    return this.#options.tts.some(({ engine }) => engine.speaks(language))
+  }
+
   understands(language: string | null): boolean {
     return this.#options.stt.some(({ engine }) => engine.understands(language))
   }
@@ -41,6 +45,7 @@ export class SpeechService implements TextToSpeech, SpeechToText {
     this.#options.stt[0]?.engine.prepare()
   }
 
+  /** An engine that does not know the language has not failed; where none knows it, the last one says so. */
   async speak(
     text: string,
     voice: string | null,
@@ -48,7 +53,9 @@ export class SpeechService implements TextToSpeech, SpeechToText {
     owner?: SpeechOwner,
   ): Promise<Spoken | { error: string }> {
     const use = { kind: 'speak' as const, characters: text.length, seconds: 0 }
-    return this.#first(this.#options.tts, use, engine => engine.speak(text, voice, language, owner))
+    const able = this.#options.tts.filter(({ engine }) => engine.speaks(language))
+    const engines = able.length > 0 ? able : this.#options.tts.slice(-1)
+    return this.#first(engines, use, engine => engine.speak(text, voice, language, owner))
   }
 
   /** Of a guess: whether the first engine does. */

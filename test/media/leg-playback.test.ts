@@ -10,6 +10,10 @@ class SlowVoice implements TextToSpeech {
   readonly asked: string[] = []
   readonly #made: (() => void)[] = []
 
+  speaks(): boolean {
+    return true
+  }
+
   speak(text: string): Promise<Spoken | { error: string }> {
     this.asked.push(text)
     const loudness = this.asked.length

@@ -110,9 +110,10 @@ test('what no voice can speak is heard as it was recorded, its parts one after t
   await prompts.close()
   const asked: string[] = []
   const tts: TextToSpeech = {
+    speaks: language => language === 'fr' || language === 'es',
     speak: async (text, _, language) => {
       asked.push(text)
-      return language === 'fr' ? { samples: ramp(10, 500) } : { error: 'the offline voice speaks English' }
+      return language === 'fr' ? { samples: ramp(10, 500) } : { error: 'the provider fails' }
     },
   }
   prompts = new Prompts({ sampleRateHz: 8000, fixturesDir: dir, tts })
@@ -126,11 +127,19 @@ test('what no voice can speak is heard as it was recorded, its parts one after t
   assert.is(said!.text, place('de', parts).text)
   assert.equal(more, [])
   assert.is(prompts.failures, 0)
+  assert.equal(asked, [], 'who cannot speak it is not asked')
   assert.equal(clip(await prompts.load(place('fr', parts))).samples, ramp(10, 500))
   assert.match(errorOf(await prompts.load(place('de', ['place-4']))), /place-4\.wav/)
-  assert.match(errorOf(await prompts.load({ kind: 'speech', text: 'Hallo.', voice: null, language: 'de' })), /English/)
+  assert.match(errorOf(await prompts.load({ kind: 'speech', text: 'Hallo.', voice: null, language: 'de' })), /fails/)
   assert.is(prompts.failures, 2)
-  assert.equal(asked.length, 4)
+  assert.equal(asked.length, 2)
+  const [kept] = (await prompts.loadAll([place('es', ['place-behind'])])) as Clip[]
+  assert.equal(
+    [...kept!.samples],
+    [...ramp(10, 300)],
+    'a voice that should speak it and fails is no reason for silence',
+  )
+  assert.equal(asked.length, 3)
 })
 
 test('a file of another rate is as long, and has the same tone, at the rate of the room', async () => {

@@ -114,6 +114,16 @@ test('a language that the offline engines do not know is a clear failure', async
   assert.ok(client.understands('en-US') && client.understands(null))
 })
 
+test('a phrase that is recorded in a language that the offline voice does not know is no failure of speech', async () => {
+  const failed = () => lines.filter(({ message }) => message === 'speech.failed').length
+  const [linesBefore, failedBefore] = [failed(), host.counters.speech_failed_total!]
+  const phrase = { kind: 'speech' as const, text: 'Auf Wiederhören.', voice: null, language: 'de-DE' }
+  assert.not('error' in (await prompts.load({ ...phrase, recorded: ['goodbye'] })))
+  // Comes after whatever was asked for the first.
+  assert.ok('error' in (await prompts.load(phrase)))
+  assert.equal([failed(), host.counters.speech_failed_total], [linesBefore + 1, failedBefore + 1])
+})
+
 test('text that looks like options or a file is spoken as text', async () => {
   for (const text of ['-o /tmp/x --help', '/etc/passwd', '\0\0a', '<speak>hello</speak>']) {
     const spoken = await client.speak(text, null, null)
