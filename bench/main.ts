@@ -4,7 +4,6 @@ import { formatAnswersReport } from './answers/table.ts'
 import { benchApi } from './api/run.ts'
 import { benchBusy } from './busy/run.ts'
 import { benchHearing } from './hearing/run.ts'
-import { SETS } from './hearing/sentences.ts'
 import { formatHearing } from './hearing/table.ts'
 import { benchVoices, formatVoices } from './hearing/voices.ts'
 import { describeKills, runKills } from './kills/run.ts'
@@ -58,8 +57,9 @@ async function benchTalk(options: BenchOptions): Promise<object> {
 async function benchEar(options: BenchOptions): Promise<object> {
   const startedAt = new Date().toISOString()
   const reports = []
-  for (const set of SETS) reports.push(await benchHearing(set, options.hearing, say))
-  const voices = await benchVoices(say)
+  const isWanted = ({ name }: { name: string }): boolean => options.only.test(name)
+  for (const set of options.sets) reports.push(await benchHearing(set, options.hearing, say, isWanted))
+  const voices = options.only.source === '(?:)' ? await benchVoices(say) : []
   const lines = [machineLine(thisCommit(), thisMachine()), '', ...formatHearing(reports), '', ...formatVoices(voices)]
   show(options, startedAt, lines.join('\n'))
   return { reports, voices }

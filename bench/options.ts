@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import type { StreamFormat } from '../media/protocol.ts'
+import { SETS, type SentenceSet } from './hearing/sentences.ts'
 
 const FORMATS: readonly StreamFormat[] = ['mulaw_8000', 'l16_8000', 'l16_16000']
 
@@ -13,6 +14,8 @@ export const HELP = `npm run bench -- [options]
   --busy                instead: what a load of REST requests on the same cores does to the audio
   --turns N             instead: how soon we fall silent when a caller speaks, and how soon we answer, N times
   --hearing N           instead: N labelled calls of each condition through the hearing chain: which words are lost
+  --sets LIST           of those calls: ${SETS.join(',')}
+  --only PATTERN        of those calls: only conditions whose name matches, as "quiet|answer"
   --answers             instead: how an assistant without a model answers 200 questions of callers
   --kills N             instead: kills control with -9 N times under load and looks at what is left
   --no-yardstick        without the C program that the engine is compared with
@@ -34,6 +37,9 @@ export interface BenchOptions {
   turns: number
   /** 0: none. */
   hearing: number
+  sets: SentenceSet[]
+  /** Of the conditions' names. */
+  only: RegExp
   /** 0: none. */
   kills: number
   json: string | null
@@ -57,6 +63,8 @@ export function readOptions(args: string[]): BenchOptions | null {
       answers: { type: 'boolean', default: false },
       turns: { type: 'string', default: '0' },
       hearing: { type: 'string', default: '0' },
+      sets: { type: 'string', default: SETS.join(',') },
+      only: { type: 'string', default: '' },
       kills: { type: 'string', default: '0' },
       quick: { type: 'boolean', default: false },
       json: { type: 'string' },
@@ -68,11 +76,7 @@ export function readOptions(args: string[]): BenchOptions | null {
   return {
     rooms: list(values.rooms).map(size => whole('rooms', size, 2, 500)),
     legs: whole('legs', values.legs, 2, 4000),
-    streams: list(values.streams).map(format => {
-      const known = FORMATS.find(name => name === format)
-      if (known === undefined) throw new Error(`--streams: there is no format ${format}`)
-      return known
-    }),
+    streams: known('streams', values.streams, FORMATS),
     streamLegs: whole('stream-legs', values['stream-legs'], 1, 1000),
     seconds: whole('seconds', values.seconds ?? (values.quick ? '5' : '60'), 3, 3600),
     yardstick: values.yardstick,
@@ -81,6 +85,8 @@ export function readOptions(args: string[]): BenchOptions | null {
     answers: values.answers,
     turns: whole('turns', values.turns, 0, 10_000),
     hearing: whole('hearing', values.hearing, 0, 1000),
+    sets: known('sets', values.sets, SETS),
+    only: new RegExp(values.only),
     kills: whole('kills', values.kills, 0, 100_000),
     json: values.json ?? null,
     record: values.record,
@@ -88,6 +94,13 @@ export function readOptions(args: string[]): BenchOptions | null {
 }
 
 const list = (text: string): string[] => (text === 'none' ? [] : text.split(','))
+
+const known = <T extends string>(name: string, text: string, all: readonly T[]): T[] =>
+  list(text).map(wanted => {
+    const found = all.find(one => one === wanted)
+    if (found === undefined) throw new Error(`--${name}: there is no ${wanted}, only ${all.join(', ')}`)
+    return found
+  })
 
 function whole(name: string, text: string, least: number, most: number): number {
   const value = Number(text)

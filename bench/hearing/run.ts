@@ -74,9 +74,11 @@ export async function benchHearing(
   try {
     await tools.ear.warmUp()
     for (const condition of CONDITIONS.filter(only)) {
-      const result = await heardOf(condition, count, maker, tools)
+      const result = await heardOf(condition, count, maker, tools, say)
       report.conditions.push(result)
-      say(`${result.name}: lost ${result.lostAtBegin} + ${result.lostAtEnd} of ${result.words} words`)
+      const { name, words, lostAtBegin, lostAtEnd, unheard, cutAtBeginMs, cutAtEndMs } = result
+      const cut = `${cutAtBeginMs}+${cutAtEndMs} ms cut`
+      say(`${set}, ${name}: lost ${lostAtBegin} + ${lostAtEnd} of ${words} words, ${unheard} unheard, ${cut}`)
     }
     for (const condition of EMPTY_CONDITIONS.filter(only)) {
       report.empty.push(await emptyOf(condition, maker, tools))
@@ -95,7 +97,13 @@ interface Tools {
   ear: Moonshine
 }
 
-async function heardOf(condition: Condition, count: number, maker: CallMaker, tools: Tools): Promise<ConditionResult> {
+async function heardOf(
+  condition: Condition,
+  count: number,
+  maker: CallMaker,
+  tools: Tools,
+  say: (line: string) => void,
+): Promise<ConditionResult> {
   const result: ConditionResult = {
     name: condition.name,
     isQuiet: condition.isQuiet,
@@ -114,14 +122,20 @@ async function heardOf(condition: Condition, count: number, maker: CallMaker, to
     const heard = await hear(call, tools)
     const said = wordsOf(call.text)
     const byChain = compare(said, wordsOf(heard.text))
-    const byHand = compare(said, wordsOf(await hearByHand(call, heard.sent, tools.ear)))
+    const heardByHand = await hearByHand(call, heard.sent, tools.ear)
+    const byHand = compare(said, wordsOf(heardByHand))
+    const lostAtBegin = Math.max(0, byChain.missingAtBegin - byHand.missingAtBegin)
+    const lostAtEnd = Math.max(0, byChain.missingAtEnd - byHand.missingAtEnd)
     result.words += said.length
     result.errors += byChain.errors
     result.errorsByHand += byHand.errors
-    result.lostAtBegin += Math.max(0, byChain.missingAtBegin - byHand.missingAtBegin)
-    result.lostAtEnd += Math.max(0, byChain.missingAtEnd - byHand.missingAtEnd)
+    result.lostAtBegin += lostAtBegin
+    result.lostAtEnd += lostAtEnd
     if (heard.text === '') result.unheard++
     const { beginMs, endMs } = cutOf(call, heard)
+    if (lostAtBegin + lostAtEnd + beginMs + endMs > 0) {
+      say(`  call ${number}: said "${call.text}", heard "${heard.text}", by hand "${heardByHand}"`)
+    }
     result.cutAtBeginMs = Math.max(result.cutAtBeginMs, beginMs)
     result.cutAtEndMs = Math.max(result.cutAtEndMs, endMs)
   }
