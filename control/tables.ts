@@ -1,34 +1,11 @@
 import type { Generated } from 'kysely'
-import type { DeviceTables } from './agents/tables.ts'
-import type { CallTables } from './calls/tables.ts'
-import type { ContactCentreTables } from './contact-centre/tables.ts'
-import type { ContentTables } from './content/tables.ts'
-import type { FlowTables } from './flows/tables.ts'
-import type { JobTables } from './jobs/tables.ts'
-import type { LiveTables } from './live/tables.ts'
-import type { NodeTables } from './nodes/tables.ts'
-import type { RingTables } from './queues/tables.ts'
 import type { TenantColumns } from './tenant-columns.ts'
-import type { WebhookTables } from './webhooks/tables.ts'
 
 /**
  * The database as Kysely sees it. Types that SQLite and PostgreSQL share: text, integer, JSON as text, booleans as 0 and 1,
- * times as ISO-8601 UTC text.
+ * times as ISO-8601 UTC text. Each noun adds its own tables, where it describes them (`declare module`).
  */
-export interface Database
-  extends FrameTables,
-    CallTables,
-    ContactCentreTables,
-    ContentTables,
-    WebhookTables,
-    FlowTables,
-    LiveTables,
-    DeviceTables,
-    JobTables,
-    NodeTables,
-    RingTables {}
-
-export interface FrameTables {
+export interface Database {
   organisations: OrganisationTable
   api_keys: ApiKeyTable
   events: EventTable

@@ -3,6 +3,10 @@ import type { SipTransport } from '../../media/protocol.ts'
 import type { TenantColumns } from '../tenant-columns.ts'
 
 /** Tables of what agents can be reached at, and of guests who come by a link. */
+declare module '../tables.ts' {
+  interface Database extends DeviceTables {}
+}
+
 export interface DeviceTables {
   browser_sessions: BrowserSessionTable
   browser_guests: BrowserGuestTable

@@ -12,6 +12,10 @@ import type {
 import type { TenantColumns } from '../tenant-columns.ts'
 
 /** Tables of calls, rooms, routes, numbers and connections. */
+declare module '../tables.ts' {
+  interface Database extends CallTables {}
+}
+
 export interface CallTables {
   calls: CallTable
   participants: ParticipantTable

@@ -2,6 +2,10 @@ import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../tenant-columns.ts'
 
 /** Tables of people, queues, assistants, copilot profiles and callbacks. Columns named for a JSON document hold its text. */
+declare module '../tables.ts' {
+  interface Database extends ContactCentreTables {}
+}
+
 export interface ContactCentreTables {
   teams: TeamTable
   users: UserTable

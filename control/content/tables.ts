@@ -2,6 +2,10 @@ import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../tenant-columns.ts'
 
 /** Tables of audio assets, the knowledge base and reports. */
+declare module '../tables.ts' {
+  interface Database extends ContentTables {}
+}
+
 export interface ContentTables {
   audio_assets: AudioAssetTable
   kb_documents: KbDocumentTable

@@ -2,6 +2,10 @@ import type { Generated, Selectable } from 'kysely'
 import type { TenantColumns } from '../tenant-columns.ts'
 import type { FlowKind } from './graph.ts'
 
+declare module '../tables.ts' {
+  interface Database extends FlowTables {}
+}
+
 export interface FlowTables {
   flows: FlowTable
   flow_versions: FlowVersionTable

@@ -1,5 +1,9 @@
 import type { Selectable } from 'kysely'
 
+declare module '../tables.ts' {
+  interface Database extends JobTables {}
+}
+
 export interface JobTables {
   jobs: JobTable
 }

@@ -2,6 +2,10 @@ import type { Generated, Selectable } from 'kysely'
 import type { TenantColumns } from '../tenant-columns.ts'
 
 /** Tables of what leads a call: a flow or an assistant. */
+declare module '../tables.ts' {
+  interface Database extends LiveTables {}
+}
+
 export interface LiveTables {
   call_programs: CallProgramTable
   call_inputs: CallInputTable

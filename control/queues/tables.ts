@@ -1,6 +1,10 @@
 import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../tenant-columns.ts'
 
+declare module '../tables.ts' {
+  interface Database extends RingTables {}
+}
+
 export interface RingTables {
   rings: RingTable
 }

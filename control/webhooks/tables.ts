@@ -2,6 +2,10 @@ import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../tenant-columns.ts'
 import type { Algorithm } from './sign.ts'
 
+declare module '../tables.ts' {
+  interface Database extends WebhookTables {}
+}
+
 export interface WebhookTables {
   webhook_endpoints: WebhookEndpointTable
   webhook_deliveries: WebhookDeliveryTable
