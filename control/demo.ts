@@ -1,6 +1,6 @@
-import { CODECS } from './calls/codecs.ts'
-import type { InboundRouteRow } from './calls/tables.ts'
+import { CODECS } from './connections/codecs.ts'
 import { insertConnection } from './connections/networks.ts'
+import type { InboundRouteRow } from './connections/tables.ts'
 import { seedAssistant } from './demo-assistant.ts'
 import { newId } from './ids.ts'
 import type { PassageSearch } from './kb/search.ts'

@@ -1,5 +1,6 @@
 import type { EndedReason } from '../../media/protocol.ts'
 import { insertParty } from '../calls/records.ts'
+import { isListed } from '../connections/do-not-call.ts'
 import { type BusinessHours, nextOpen } from '../contact-centre/business-hours.ts'
 import type { CallbackRow } from '../contact-centre/tables.ts'
 import type { EventType } from '../events/catalog.ts'
@@ -9,7 +10,6 @@ import type { RingTarget } from '../queues/rings.ts'
 import { toCallback } from '../schemas/callback.ts'
 import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
-import { isListed } from './do-not-call.ts'
 
 /** What happens to a callback while it is returned (api-additions.md, "Callback states"). Each step is taken from its state alone. */
 

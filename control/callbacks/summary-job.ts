@@ -1,5 +1,11 @@
 import type { Tenant } from '../tenancy.ts'
 
+declare module '../jobs/kinds.ts' {
+  interface JobPayloads {
+    'callback.summary': SummaryJob
+  }
+}
+
 /** What was said in the call that asked for a callback is to be summed up. */
 export interface SummaryJob {
   tenant: Tenant

@@ -1,10 +1,10 @@
 import Type from 'typebox'
-import { isModelFailure } from '../flows/model.ts'
 import type { JobHandler } from '../jobs/runner.ts'
 import { assistantSettings } from '../live/assistant-settings.ts'
+import { isModelFailure } from '../models/model.ts'
+import type { WriterFor } from '../models/writer-choice.ts'
 import type { Db, Store } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
-import type { WriterFor } from '../writing/writer-choice.ts'
 import type { SummaryJob } from './summary-job.ts'
 import { callbackOfOrigin } from './want-summary.ts'
 

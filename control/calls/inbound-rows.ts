@@ -1,7 +1,7 @@
 import { blocksAround, type Events } from '../../media/protocol.ts'
+import { namesOf } from '../connections/inbound.ts'
+import type { ConnectionRow, InboundRouteRow } from '../connections/tables.ts'
 import type { Db, Trx } from '../store.ts'
-import { namesOf } from './inbound.ts'
-import type { ConnectionRow, InboundRouteRow } from './tables.ts'
 
 /** The rows that decide about an incoming call. Live ones: the telephone network knows no test mode. */
 

@@ -1,16 +1,16 @@
+import { captureOf } from '../capture/settings.ts'
+import { addressOf, claimOf, isInHours, routeInbound } from '../connections/inbound.ts'
+import type { ConnectionRow, InboundRouteRow } from '../connections/tables.ts'
 import { newId } from '../ids.ts'
 import { insertProgram, type ProgramTarget } from '../live/records.ts'
 import type { MediaPort } from '../media-events.ts'
-import { captureOf } from '../schemas/capture-settings.ts'
 import type { Trx } from '../store.ts'
 import type { CallCentrePort } from './call-centre-port.ts'
 import type { FollowUp, Of } from './event-handler.ts'
-import { addressOf, claimOf, isInHours, routeInbound } from './inbound.ts'
 import { connectionsFor, ownersOf, routesFor, runningOn } from './inbound-rows.ts'
 import { insertParty, type NewParty, tenantOf } from './records.ts'
 import { onSandboxCall } from './sandbox.ts'
 import type { Seating } from './seat.ts'
-import type { ConnectionRow, InboundRouteRow } from './tables.ts'
 
 export interface IncomingDeps {
   log: { info(fields: object, message: string): void }

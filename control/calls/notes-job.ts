@@ -1,5 +1,11 @@
 import type { Tenant } from '../tenancy.ts'
 
+declare module '../jobs/kinds.ts' {
+  interface JobPayloads {
+    'conference.notes': NotesJob
+  }
+}
+
 /** The notes of a conference session are to be written. */
 export interface NotesJob {
   tenant: Tenant

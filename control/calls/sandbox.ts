@@ -1,7 +1,7 @@
 import type { DialTarget, EndedReason, LegSnapshot, PlaySource, SipParty } from '../../media/protocol.ts'
+import { CODECS } from '../connections/codecs.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Db } from '../store.ts'
-import { CODECS } from './codecs.ts'
 import type { FollowUp, Of } from './event-handler.ts'
 
 /** How long `+15005550004` lets it ring [ms]. */

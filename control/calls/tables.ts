@@ -1,17 +1,8 @@
 import type { Generated, Insertable, Selectable } from 'kysely'
-import type {
-  DtmfMode,
-  EndedReason,
-  SipTransport,
-  SrtpPolicy,
-  StreamEndedReason,
-  StreamFormat,
-  StreamStatus,
-  StreamTracks,
-} from '../../media/protocol.ts'
+import type { EndedReason, StreamEndedReason, StreamFormat, StreamStatus, StreamTracks } from '../../media/protocol.ts'
 import type { TenantColumns } from '../tenant-columns.ts'
 
-/** Tables of calls, rooms, routes, numbers and connections. */
+/** Tables of calls and rooms. */
 declare module '../tables.ts' {
   interface Database extends CallTables {}
 }
@@ -23,10 +14,6 @@ export interface CallTables {
   capture_pauses: CapturePauseTable
   recordings: RecordingTable
   conference_rooms: ConferenceRoomTable
-  inbound_routes: InboundRouteTable
-  phone_numbers: PhoneNumberTable
-  connections: ConnectionTable
-  connection_networks: ConnectionNetworkTable
   session_states: SessionStateTable
   call_keys: CallKeyTable
   pin_tries: PinTryTable
@@ -248,71 +235,10 @@ export interface ConferenceRoomTable extends TenantColumns {
   updated: string
 }
 
-export interface InboundRouteTable extends TenantColumns {
-  id: string
-  match_to: string | null
-  match_from: string | null
-  match_connection_id: string | null
-  target: 'room' | 'flow' | 'assistant' | 'queue' | 'user' | 'echo' | 'announcement'
-  target_id: string | null
-  /** JSON of `RouteHours`, or null: at all times. */
-  hours: string | null
-  /** JSON of `CaptureSettings`, or null. */
-  capture: Generated<string | null>
-  priority: number
-  created: string
-  updated: string
-}
-
-export interface PhoneNumberTable extends TenantColumns {
-  id: string
-  number: string
-  connection_id: string | null
-  payment_line: number
-  created: string
-  updated: string
-}
-
-export interface ConnectionTable extends TenantColumns {
-  id: string
-  name: string
-  kind: 'trunk' | 'registration' | 'peer'
-  host: string | null
-  port: number
-  transport: SipTransport
-  auth_username: string | null
-  /** Sealed (`connections/account.ts`), for a digest needs it in clear. Never returned, never logged. */
-  auth_password: string | null
-  allowed_ips: string
-  codecs: string
-  max_calls: number | null
-  enabled: number
-  dtmf_mode: Generated<DtmfMode>
-  srtp: Generated<SrtpPolicy>
-  /** What media has said of the far end; null: nothing yet. */
-  status: Generated<'registered' | 'reachable' | 'unreachable' | null>
-  sip_code: Generated<number | null>
-  /** The node that keeps up with it, and until when it has the right to. */
-  kept_by: Generated<string | null>
-  kept_until: Generated<string | null>
-  created: string
-  updated: string
-}
-
-/** A network whose calls a connection lets in; what stands in `allowed_ips`, for an index. */
-export interface ConnectionNetworkTable extends TenantColumns {
-  connection_id: string
-  /** A canonical CIDR block. */
-  network: string
-}
-
 export type CallRow = Selectable<CallTable>
 export type ParticipantRow = Selectable<ParticipantTable>
 export type MediaStreamRow = Selectable<MediaStreamTable>
 export type CapturePauseRow = Selectable<CapturePauseTable>
 export type RecordingRow = Selectable<RecordingTable>
 export type ConferenceRoomRow = Selectable<ConferenceRoomTable>
-export type InboundRouteRow = Selectable<InboundRouteTable>
-export type PhoneNumberRow = Selectable<PhoneNumberTable>
-export type ConnectionRow = Selectable<ConnectionTable>
 export type NewCallRow = Insertable<CallTable>

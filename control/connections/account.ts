@@ -1,6 +1,6 @@
-import type { ConnectionRow } from '../calls/tables.ts'
 import type { Store } from '../store.ts'
 import type { Vault } from '../vault.ts'
+import type { ConnectionRow } from './tables.ts'
 
 /** Tells a sealed password from one that an early version stored as it was. */
 const SEALED = 'sealed:'

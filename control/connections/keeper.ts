@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ConnectionSpec } from '../../media/protocol.ts'
 import { isFailure, isUndecided } from '../../media/protocol.ts'
-import type { ConnectionRow } from '../calls/tables.ts'
 import { nodeOf } from '../databases/node.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Db, Store } from '../store.ts'
@@ -9,6 +8,7 @@ import type { Vault } from '../vault.ts'
 import { credentialsOf } from './account.ts'
 import { addressOfRecord, sipHost } from './address.ts'
 import { knownNetworks } from './sources.ts'
+import type { ConnectionRow } from './tables.ts'
 
 /** How long a node keeps up with a far end without saying so again; it says so at half of it [ms]. */
 const LEASE_MS = 60_000

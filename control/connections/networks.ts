@@ -1,10 +1,10 @@
 import { isIP } from 'node:net'
 import type { Insertable } from 'kysely'
 import { canonicalBlock } from '../../media/protocol.ts'
-import type { ConnectionTable } from '../calls/tables.ts'
 import type { Db } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { TenantColumns } from '../tenant-columns.ts'
+import type { ConnectionTable } from './tables.ts'
 
 type NewConnection = Omit<Insertable<ConnectionTable>, keyof TenantColumns>
 type Source = Pick<NewConnection, 'id' | 'kind' | 'host' | 'allowed_ips'>

@@ -1,9 +1,9 @@
 import type { Events } from '../../media/protocol.ts'
-import type { ConnectionRow } from '../calls/tables.ts'
 import { appendEvent } from '../events/log.ts'
 import { toConnection } from '../schemas/connection.ts'
 import type { Trx } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
+import type { ConnectionRow } from './tables.ts'
 
 /** Writes what media says of a far end, and tells of a change. What is disabled or gone by now is left alone. */
 export async function applyConnectionReport(

@@ -1,8 +1,8 @@
+import { isModelFailure } from '../models/model.ts'
 import type { CompiledFlow, Exit } from './compiled-flow.ts'
 import { type Facts, holds } from './conditions.ts'
 import type { FlowEffects } from './effects.ts'
 import type { FlowNode } from './graph.ts'
-import { isModelFailure } from './model.ts'
 import { soundDistance } from './sounds.ts'
 import type { FlowState } from './state.ts'
 

@@ -1,6 +1,7 @@
+import type { ModelFailure } from '../models/model.ts'
 import type { CallerInput } from './conditions.ts'
 import type { FlowNode, FlowValue } from './graph.ts'
-import type { FlowModel, ModelFailure, ModelReply, ReplyRequest } from './model.ts'
+import type { FlowModel, ModelReply, ReplyRequest } from './model.ts'
 
 /** What is said to the caller, with its real words: what may be shown of them stands in the engine's steps. */
 export interface Line {

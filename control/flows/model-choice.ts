@@ -1,8 +1,8 @@
+import type { ModelProvider } from '../models/openai-ask.ts'
 import type { Store } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import { mockModel } from './mock-model.ts'
 import { type FlowModel, type ModelSettings, noModel } from './model.ts'
-import type { ModelProvider } from './openai-ask.ts'
 import { openAiModel } from './openai-model.ts'
 
 /** How an assistant names the model that the operator has chosen. */

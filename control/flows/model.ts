@@ -1,3 +1,4 @@
+import type { ModelFailure, ModelLine } from '../models/model.ts'
 import type { FlowValue } from './graph.ts'
 
 /** What the engine asks of a language model. Texts have been redacted; whoever implements it may log nothing of them. */
@@ -6,11 +7,6 @@ export interface FlowModel {
   reply(request: ReplyRequest, listener?: ReplyListener): Promise<ModelReply | ModelFailure>
   /** Which of the intents the caller's line expresses. */
   judge(request: JudgeRequest): Promise<Judgement | ModelFailure>
-}
-
-export interface ModelLine {
-  role: 'assistant' | 'customer'
-  text: string
 }
 
 /** Who hears a line while it is made. */
@@ -63,13 +59,6 @@ export interface Judgement {
   /** Index into `intents`; null: none of them. */
   intent: number | null
 }
-
-export interface ModelFailure {
-  failure: 'unavailable' | 'timeout' | 'bad_answer'
-  message: string
-}
-
-export const isModelFailure = (value: object): value is ModelFailure => 'failure' in value
 
 /** An assistant's `model` (api-additions.md, "Operations to add"). */
 export interface ModelSettings {

@@ -1,15 +1,7 @@
-import type {
-  FlowModel,
-  Judgement,
-  JudgeRequest,
-  ModelFailure,
-  ModelLine,
-  ModelReply,
-  ModelSettings,
-  ReplyRequest,
-} from './model.ts'
-import { isModelFailure } from './model.ts'
-import { askText, type Fetch, jsonIn, type ModelProvider, type Question } from './openai-ask.ts'
+import type { ModelFailure, ModelLine } from '../models/model.ts'
+import { isModelFailure } from '../models/model.ts'
+import { askText, type Fetch, jsonIn, type ModelProvider, type Question } from '../models/openai-ask.ts'
+import type { FlowModel, Judgement, JudgeRequest, ModelReply, ModelSettings, ReplyRequest } from './model.ts'
 
 interface Prompt {
   instructions: string

@@ -1,4 +1,4 @@
-import type { ModelLine } from './model.ts'
+import type { ModelLine } from '../models/model.ts'
 import type { FlowVariables } from './template.ts'
 
 export type EndReason =

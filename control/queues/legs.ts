@@ -9,12 +9,13 @@ import {
   isUndecided,
   type PaymentPause,
 } from '../../media/protocol.ts'
-import { CODECS } from '../calls/codecs.ts'
 import { affinityOf, ownRoom } from '../calls/decide.ts'
 import { isFull, outsideProblem, wayTo } from '../calls/dial.ts'
 import { tenantOf } from '../calls/records.ts'
 import { sandboxTarget } from '../calls/sandbox.ts'
-import type { CallRow, ConnectionRow, ParticipantRow } from '../calls/tables.ts'
+import type { CallRow, ParticipantRow } from '../calls/tables.ts'
+import { CODECS } from '../connections/codecs.ts'
+import type { ConnectionRow } from '../connections/tables.ts'
 import { nodeOf } from '../databases/node.ts'
 import type { MediaPort } from '../media-events.ts'
 import { settingsOf } from '../resources/queues/store.ts'

@@ -1,5 +1,11 @@
 import type { Tenant } from '../tenancy.ts'
 
+declare module '../jobs/kinds.ts' {
+  interface JobPayloads {
+    'report.run': ReportRunJob
+  }
+}
+
 /** What a job of kind `report.run` carries. */
 export interface ReportRunJob {
   tenant: Tenant

@@ -1,4 +1,6 @@
 import Type, { type Static } from 'typebox'
+import { captureFields, NO_CAPTURE } from '../capture/settings.ts'
+import type { StreamsProblem } from '../capture/streams-problem.ts'
 import type { AssistantRow } from '../contact-centre/tables.ts'
 import type { Context } from '../http/context.ts'
 import { missing, type Problem } from '../http/errors.ts'
@@ -9,10 +11,8 @@ import { type Route, route } from '../http/route.ts'
 import { idParams, input, nullable, oneOf, partialInput, timestamp } from '../http/schema.ts'
 import { firstUrlProblem, type ServerUrlProblem } from '../http/url-policy.ts'
 import { newId } from '../ids.ts'
-import { captureFields, NO_CAPTURE } from '../schemas/capture-settings.ts'
 import type { Store, Trx } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
-import type { StreamsProblem } from './streams.ts'
 
 export interface AssistantDeps {
   store: Store

@@ -6,6 +6,8 @@ import { callsOf, legsOfSession, tenantOf } from '../calls/records.ts'
 import { roomProblem } from '../calls/room-door.ts'
 import type { RunningCall, RunningCalls } from '../calls/running-calls.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
+import { captureFields } from '../capture/settings.ts'
+import type { StreamsProblem } from '../capture/streams-problem.ts'
 import { callerFault } from '../flows/caller-fault.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
@@ -15,12 +17,10 @@ import { idParams, input, metadata, oneOf, partialInput, timestamp } from '../ht
 import type { MediaPort } from '../media-events.ts'
 import { hangUpLeg, mainLeg } from '../queues/rings.ts'
 import { CALL_STATUSES, type Call, callSchema, toCall } from '../schemas/call.ts'
-import { captureFields } from '../schemas/capture-settings.ts'
 import { participantSchema, toParticipant } from '../schemas/participant.ts'
 import type { Db } from '../store.ts'
 import { isOutage } from '../store-outage.ts'
 import { forTenant } from '../tenancy.ts'
-import type { StreamsProblem } from './streams.ts'
 
 /** How long a list may wait for the quality of its running calls [ms]. */
 const QUALITY_DEADLINE_MS = 500

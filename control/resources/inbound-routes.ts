@@ -1,7 +1,9 @@
 import { IANAZone } from 'luxon'
 import Type, { type Static } from 'typebox'
-import type { RouteHours } from '../calls/inbound.ts'
-import type { InboundRouteRow } from '../calls/tables.ts'
+import { captureFields, captureOf, changedCapture } from '../capture/settings.ts'
+import type { StreamsProblem } from '../capture/streams-problem.ts'
+import type { RouteHours } from '../connections/inbound.ts'
+import type { InboundRouteRow } from '../connections/tables.ts'
 import { callerFault } from '../flows/caller-fault.ts'
 import type { Context } from '../http/context.ts'
 import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
@@ -9,11 +11,9 @@ import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain
 import { type Route, route } from '../http/route.ts'
 import { idParams, input, nullable, oneOf, partialInput, timestamp } from '../http/schema.ts'
 import { newId } from '../ids.ts'
-import { captureFields, captureOf, changedCapture } from '../schemas/capture-settings.ts'
 import { businessHours, changedHours } from '../schemas/organisation-hours.ts'
 import type { Db, Store } from '../store.ts'
 import { forTenant, type TableWithId, type Tenant } from '../tenancy.ts'
-import type { StreamsProblem } from './streams.ts'
 
 const pattern = (what: string) =>
   nullable(

@@ -2,12 +2,13 @@ import type { Selectable, Updateable } from 'kysely'
 import { isSupportedCountry } from 'libphonenumber-js'
 import Type, { type Static } from 'typebox'
 import { retentionOf } from '../calls/retention.ts'
+import { captureFields, captureOf, changedCapture } from '../capture/settings.ts'
+import type { StreamsProblem } from '../capture/streams-problem.ts'
 import type { BusinessHours, OpeningHours } from '../contact-centre/business-hours.ts'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { input, nullable, partialInput, timestamp } from '../http/schema.ts'
 import { newId } from '../ids.ts'
-import { captureFields, captureOf, changedCapture } from '../schemas/capture-settings.ts'
 import {
   businessHours,
   type CallbackSettings,
@@ -19,7 +20,6 @@ import { newSecret } from '../secrets.ts'
 import type { Db, Store } from '../store.ts'
 import type { OrganisationTable } from '../tables.ts'
 import type { Tenant } from '../tenancy.ts'
-import type { StreamsProblem } from './streams.ts'
 
 const pci = {
   enabled: Type.Boolean({ description: 'Card-payment pauses may be used.' }),

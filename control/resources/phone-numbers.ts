@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import type { PhoneNumberRow } from '../calls/tables.ts'
+import type { PhoneNumberRow } from '../connections/tables.ts'
 import { appendEvent } from '../events/log.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'

@@ -1,19 +1,20 @@
 import Type from 'typebox'
-import { isFailure, isUndecided, type StreamSnapshot, type StreamTracks } from '../../media/protocol.ts'
+import { isFailure, isUndecided, type StreamSnapshot } from '../../media/protocol.ts'
 import { insertStream } from '../calls/call-capture.ts'
 import { mediaUnavailable } from '../calls/dial.ts'
 import { applyStream } from '../calls/records.ts'
 import { type StreamDeps as StartDeps, startStream } from '../calls/streams.ts'
 import type { MediaStreamRow } from '../calls/tables.ts'
+import { type StreamInput, streamInput } from '../capture/stream-input.ts'
+import { MAX_TRACKS, streamUrlProblem, tooManyTracks, tracksOf } from '../capture/streams-problem.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { idParams } from '../http/schema.ts'
-import { customerAddresses, type Resolve, urlProblem } from '../http/url-policy.ts'
+import type { Resolve } from '../http/url-policy.ts'
 import type { MediaPort } from '../media-events.ts'
 import { type MediaStream, mediaStreamSchema, toMediaStream } from '../schemas/media-stream.ts'
-import { type StreamInput, streamInput } from '../schemas/stream-input.ts'
 import type { Store, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 
@@ -24,7 +25,6 @@ export interface StreamDeps extends StartDeps {
   resolve: Resolve
 }
 
-const MAX_TRACKS = 4
 const READ_DEADLINE_MS = 500
 const RETRY_AFTER_S = 5
 
@@ -107,35 +107,6 @@ export function streamRoutes(deps: StreamDeps): Route[] {
   ]
 }
 
-/** Why a call, or what leads calls, cannot have these streams. */
-export type StreamsProblem = (
-  streams: readonly StreamInput[] | null | undefined,
-  of?: 'settings' | 'call',
-) => Promise<Problem | null>
-
-export const streamsProblem =
-  (deps: Pick<StreamDeps, 'allowedNetworks' | 'resolve'>): StreamsProblem =>
-  async (streams, of = 'settings') => {
-    for (const [index, stream] of (streams ?? []).entries()) {
-      const refused = await checkUrl(deps, stream, `streams[${index}].url`)
-      if (refused !== null) return refused
-    }
-    if (tracksOf(streams ?? []) <= MAX_TRACKS) return null
-    return of === 'call' ? tooManyTracks() : problem('parameter_invalid', TOO_MANY, { param: 'streams' })
-  }
-
-const checkUrl = (
-  deps: Pick<StreamDeps, 'allowedNetworks' | 'resolve'>,
-  body: StreamInput,
-  param = 'url',
-): Promise<Problem | null> =>
-  urlProblem(body.url, ['ws:', 'wss:'], customerAddresses(deps.allowedNetworks), deps.resolve, param)
-
-const tracksOf = (streams: readonly { tracks?: StreamTracks }[]): number =>
-  streams.reduce((sum, { tracks }) => sum + (tracks === 'both' ? 2 : 1), 0)
-
-const TOO_MANY = `A call has at most ${MAX_TRACKS} stream tracks; \`both\` counts two.`
-const tooManyTracks = (): Problem => conflict('too_many_tracks', TOO_MANY)
 const hasEnded = (): Problem => conflict('not_running', 'The call has ended.')
 
 async function createStream(
@@ -146,7 +117,7 @@ async function createStream(
 ): Promise<MediaStream | Problem> {
   const { store } = deps
   if ((await forTenant(store.db, context).find('calls', callId)) === undefined) return missing('call', callId)
-  const refused = await checkUrl(deps, body)
+  const refused = await streamUrlProblem(deps, body)
   if (refused !== null) return refused
   const made = await store.transaction(async trx => {
     const call = await forTenant(trx, context).find('calls', callId)

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import type { ConnectionRow } from '../calls/tables.ts'
+import type { ConnectionRow } from '../connections/tables.ts'
 import { nullable, oneOf, timestamp } from '../http/schema.ts'
 
 export const dtmfMode = oneOf(['auto', 'rfc4733', 'inband', 'info'], {

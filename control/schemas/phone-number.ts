@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import type { PhoneNumberRow } from '../calls/tables.ts'
+import type { PhoneNumberRow } from '../connections/tables.ts'
 import { nullable, timestamp } from '../http/schema.ts'
 
 export const phoneNumberSchema = Type.Object({

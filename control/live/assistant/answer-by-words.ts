@@ -1,5 +1,5 @@
 import { plainWords } from '../../flows/conditions.ts'
-import { type ChatMessage, type ChatPart, type ChatRequest, END_CALL } from './chat-model.ts'
+import { type ChatMessage, type ChatPart, type ChatRequest, END_CALL } from '../../models/chat-model.ts'
 
 /** Words that say nothing about what a question is about. */
 const STOP_WORDS = new Set(

@@ -1,3 +1,4 @@
+import type { ChatModel } from '../../models/chat-model.ts'
 import type { Tenant } from '../../tenancy.ts'
 import type { CentreParts } from '../actions/reach.ts'
 import { transfer } from '../actions/transfer.ts'
@@ -5,7 +6,6 @@ import { type AssistantSettings, assistantSettings } from '../assistant-settings
 import type { ActionScene } from '../flow-play.ts'
 import type { Ending, Play } from '../programs.ts'
 import type { Stage } from '../stage.ts'
-import type { ChatModel } from './chat-model.ts'
 import { Talk, type TalkParts, type TalkProgress } from './talk.ts'
 import { handOverOf } from './tools.ts'
 

@@ -1,11 +1,11 @@
 import { DateTime } from 'luxon'
-import type { ModelProvider } from '../../flows/openai-ask.ts'
+import type { ChatModel } from '../../models/chat-model.ts'
+import type { ModelProvider } from '../../models/openai-ask.ts'
+import { openAiChat } from '../../models/openai-chat.ts'
 import type { Db } from '../../store.ts'
 import type { Tenant } from '../../tenancy.ts'
 import type { AssistantSettings } from '../assistant-settings.ts'
-import type { ChatModel } from './chat-model.ts'
 import { offlineModel } from './offline-model.ts'
-import { openAiChat } from './openai-chat.ts'
 
 /** How an assistant names the model that the operator has chosen. */
 const OPERATORS_CHOICE = 'default'

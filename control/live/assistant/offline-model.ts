@@ -1,11 +1,5 @@
 import type { DateTime } from 'luxon'
 import { plainWords } from '../../flows/conditions.ts'
-import { factsOf } from '../offline/knowledge.ts'
-import { knowledgeAnswer } from '../offline/knowledge-answer.ts'
-import { type Part, partsOf } from '../offline/question.ts'
-import { type Act, actOf } from '../offline/small-talk.ts'
-import { speakable, timeInWords } from '../offline/speakable.ts'
-import { answerByWords, call, spokenResult, text } from './answer-by-words.ts'
 import {
   type ChatMessage,
   type ChatModel,
@@ -13,7 +7,13 @@ import {
   type ChatRequest,
   type ChatTool,
   END_CALL,
-} from './chat-model.ts'
+} from '../../models/chat-model.ts'
+import { factsOf } from '../offline/knowledge.ts'
+import { knowledgeAnswer } from '../offline/knowledge-answer.ts'
+import { type Part, partsOf } from '../offline/question.ts'
+import { type Act, actOf } from '../offline/small-talk.ts'
+import { speakable, timeInWords } from '../offline/speakable.ts'
+import { answerByWords, call, spokenResult, text } from './answer-by-words.ts'
 
 /** The last of what a caller says at once, and what is looked for [characters]. */
 const MAX_SAID = 400

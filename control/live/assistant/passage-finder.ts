@@ -1,10 +1,10 @@
 import type { PassageSearch } from '../../kb/search.ts'
+import type { ChatRequest } from '../../models/chat-model.ts'
 import type { Db } from '../../store.ts'
 import { forTenant, type Tenant } from '../../tenancy.ts'
 import { sameWords, stem } from '../offline/english.ts'
 import { neighbours } from '../offline/word-vectors.ts'
 import { tellingWords } from './answer-by-words.ts'
-import type { ChatRequest } from './chat-model.ts'
 
 const PASSAGES = 4
 /** A knowledge base of so few passages is read as a whole. */

@@ -1,7 +1,7 @@
 import type { ToolUse } from '../../flows/model.ts'
+import { type ChatMessage, type ChatModel, type ChatTool, chatWithFallback } from '../../models/chat-model.ts'
 import type { Db } from '../../store.ts'
 import type { Tenant } from '../../tenancy.ts'
-import { type ChatMessage, type ChatModel, type ChatTool, chatWithFallback } from './chat-model.ts'
 import type { PassageFinder } from './passage-finder.ts'
 import { SentenceCutter } from './sentences.ts'
 import { shownInput, type ToolCall, type ToolResult } from './tools.ts'

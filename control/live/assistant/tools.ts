@@ -2,9 +2,9 @@ import { Ajv } from 'ajv'
 import type { RegExpEngine, RegExpLike } from 'ajv/dist/types/index.js'
 import type { FlowValue } from '../../flows/graph.ts'
 import { compilePattern } from '../../flows/pattern.ts'
+import { type ChatTool, END_CALL } from '../../models/chat-model.ts'
 import { type HttpActionParts, postAction } from '../actions/http-action.ts'
 import type { AssistantSettings, HandOver } from '../assistant-settings.ts'
-import { type ChatTool, END_CALL } from './chat-model.ts'
 
 /** What a tool's answer may take of the model's attention [characters]. */
 const MAX_OUTPUT = 4000

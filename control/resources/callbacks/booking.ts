@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
-import { doNotCallProblem } from '../../callbacks/do-not-call.ts'
 import { wantSummary } from '../../callbacks/want-summary.ts'
+import { doNotCallProblem } from '../../connections/do-not-call.ts'
 import type { BusinessHours } from '../../contact-centre/business-hours.ts'
 import type { CallbackRow } from '../../contact-centre/tables.ts'
 import { appendEvent } from '../../events/log.ts'

@@ -1,4 +1,6 @@
 import type { Static } from 'typebox'
+import { captureOf, changedCapture } from '../../capture/settings.ts'
+import type { StreamsProblem } from '../../capture/streams-problem.ts'
 import { appendEvent } from '../../events/log.ts'
 import { emptyGraph, type FlowKind, type FlowNode, type Graph, type GraphInput, mergeGraph } from '../../flows/graph.ts'
 import type { FlowRow, FlowVersionRow } from '../../flows/tables.ts'
@@ -9,11 +11,9 @@ import { conflict, missing, type Problem, problem } from '../../http/errors.ts'
 import { type UsesOf, usedProblem } from '../../http/references.ts'
 import { firstUrlProblem, type ServerUrlProblem } from '../../http/url-policy.ts'
 import { newId } from '../../ids.ts'
-import { captureOf, changedCapture } from '../../schemas/capture-settings.ts'
 import type { FlowObject, FlowVersionObject } from '../../schemas/flow.ts'
 import type { Db, Store, Trx } from '../../store.ts'
 import { forTenant, type Tenant } from '../../tenancy.ts'
-import type { StreamsProblem } from '../streams.ts'
 import type { changeBody, createBody, draftBody, duplicateBody, publishBody, validateBody } from './schema.ts'
 
 export interface FlowDeps {

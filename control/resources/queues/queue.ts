@@ -1,5 +1,5 @@
+import { NO_CAPTURE } from '../../capture/settings.ts'
 import { type Problem, problem } from '../../http/errors.ts'
-import { NO_CAPTURE } from '../../schemas/capture-settings.ts'
 import type { QueueSettings } from './schema.ts'
 
 export const DEFAULT_SETTINGS: QueueSettings = {

@@ -1,6 +1,6 @@
+import { NO_CAPTURE } from '../../capture/settings.ts'
 import type { QueueRow } from '../../contact-centre/tables.ts'
 import type { UsesOf } from '../../http/references.ts'
-import { NO_CAPTURE } from '../../schemas/capture-settings.ts'
 import type { Db, Trx } from '../../store.ts'
 import { forTenant, type Tenant } from '../../tenancy.ts'
 import { isAnsweredBy, useOf } from './queue.ts'

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { summaryHandler } from '../../../control/callbacks/summary.ts'
 import { JobRunner } from '../../../control/jobs/runner.ts'
-import type { Writer } from '../../../control/writing/writer.ts'
+import type { Writer } from '../../../control/models/writer.ts'
 import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
 import { until } from '../calls-world.ts'

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { addressOf, isInHours, routeInbound } from '../../../control/calls/inbound.ts'
-import type { ConnectionRow, InboundRouteRow } from '../../../control/calls/tables.ts'
+import { addressOf, isInHours, routeInbound } from '../../../control/connections/inbound.ts'
+import type { ConnectionRow, InboundRouteRow } from '../../../control/connections/tables.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('control/calls/inbound')

@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
-import { askText } from '../../../control/flows/openai-ask.ts'
-import { openAiChat } from '../../../control/live/assistant/openai-chat.ts'
+import { askText } from '../../../control/models/openai-ask.ts'
+import { openAiChat } from '../../../control/models/openai-chat.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('control/flows/model-redirect')

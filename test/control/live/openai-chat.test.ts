@@ -1,10 +1,10 @@
 import * as assert from 'uvu/assert'
 import { bestSentences } from '../../../control/live/assistant/answer-by-words.ts'
-import { type ChatModel, type ChatPart, chatWithFallback } from '../../../control/live/assistant/chat-model.ts'
-import { openAiChat } from '../../../control/live/assistant/openai-chat.ts'
 import { reply } from '../../../control/live/assistant/reply.ts'
 import { heardPart, SentenceCutter } from '../../../control/live/assistant/sentences.ts'
 import { runTool } from '../../../control/live/assistant/tools.ts'
+import { type ChatModel, type ChatPart, chatWithFallback } from '../../../control/models/chat-model.ts'
+import { openAiChat } from '../../../control/models/openai-chat.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('control/live/openai-chat')

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { NO_CAPTURE } from '../../../control/schemas/capture-settings.ts'
+import { NO_CAPTURE } from '../../../control/capture/settings.ts'
 import { suite } from '../../harness.ts'
 import { ask } from '../app-harness.ts'
 import { makeWholeApp, refusal } from '../whole-app.ts'

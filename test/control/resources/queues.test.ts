@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { NO_CAPTURE } from '../../../control/schemas/capture-settings.ts'
+import { NO_CAPTURE } from '../../../control/capture/settings.ts'
 import { forTenant } from '../../../control/tenancy.ts'
 import { suite } from '../../harness.ts'
 import { addMember, makeWholeApp, refusal, type WholeApp } from '../whole-app.ts'

@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon'
 import * as assert from 'uvu/assert'
-import { type ChatMessage, END_CALL } from '../../../../control/live/assistant/chat-model.ts'
 import { offlineModel } from '../../../../control/live/assistant/offline-model.ts'
+import { type ChatMessage, END_CALL } from '../../../../control/models/chat-model.ts'
 import { suite } from '../../../harness.ts'
 
 const test = suite('control/live/offline/offline-model')

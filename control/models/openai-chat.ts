@@ -1,6 +1,6 @@
-import type { ModelFailure } from '../../flows/model.ts'
-import type { Fetch, ModelProvider } from '../../flows/openai-ask.ts'
 import type { ChatMessage, ChatModel, ChatPart, ChatRequest } from './chat-model.ts'
+import type { ModelFailure } from './model.ts'
+import type { Fetch, ModelProvider } from './openai-ask.ts'
 import { sseEvents } from './sse.ts'
 
 export interface ChatSettings {

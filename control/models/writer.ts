@@ -1,14 +1,7 @@
 import type { Static, TSchema } from 'typebox'
 import { Check, Errors } from 'typebox/value'
-import { isModelFailure, type ModelFailure, type ModelLine } from '../flows/model.ts'
-import {
-  type AnswerFormat,
-  type AskFailure,
-  askText,
-  type Fetch,
-  jsonIn,
-  type ModelProvider,
-} from '../flows/openai-ask.ts'
+import { isModelFailure, type ModelFailure, type ModelLine } from './model.ts'
+import { type AnswerFormat, type AskFailure, askText, type Fetch, jsonIn, type ModelProvider } from './openai-ask.ts'
 
 /** Something to be written from what was said: notes of a meeting, the summary of a call. */
 export interface Task<T extends TSchema = TSchema> {

@@ -1,5 +1,5 @@
-import type { ModelProvider } from '../flows/openai-ask.ts'
 import type { Tenant } from '../tenancy.ts'
+import type { ModelProvider } from './openai-ask.ts'
 import { mockWriter, openAiWriter, type Writer } from './writer.ts'
 
 /** Nobody is on the line while something is written, and a long meeting takes long to read [ms]. */

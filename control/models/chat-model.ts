@@ -1,4 +1,4 @@
-import type { ModelFailure } from '../../flows/model.ts'
+import type { ModelFailure } from './model.ts'
 
 /** What was said and done in a call so far, as a model gets to see it. */
 export type ChatMessage =
