@@ -1,5 +1,9 @@
-import type { Events, MediaEvent, Utterance } from '../../media/protocol.ts'
-import type { LedRing } from '../queues/deps.ts'
+import type { EndedReason, Events, MediaEvent, Utterance } from '../../media/protocol.ts'
+
+/** How it went with whom a program had rung: nobody answered; or who had answered is gone. */
+export type LedRing =
+  | { kind: 'ring_answered'; ringId: string; legId: string }
+  | { kind: 'ring_ended'; ringId: string; reason: EndedReason; talked: boolean }
 
 /** What happens to a call that a program leads, as the program gets to know it. Times are ISO-8601 UTC. */
 export type ProgramInput =

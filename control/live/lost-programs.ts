@@ -1,7 +1,8 @@
 import { nodeOf } from '../databases/node.ts'
 import type { Trx } from '../store.ts'
-import { endLostVoicemails, endProgram } from './records.ts'
+import { endProgram } from './records.ts'
 import { endLostTranscripts } from './transcripts.ts'
+import { endLostVoicemails } from './voicemail-records.ts'
 
 /** What led the calls of the node that `trx` speaks for, once they have ended: nobody there will end it any more. */
 export async function endLostPrograms(trx: Trx, at: string): Promise<void> {

@@ -6,15 +6,13 @@ import { tenantOf } from '../calls/records.ts'
 import { afterCommit } from '../databases/after-commit.ts'
 import { nodeOf } from '../databases/node.ts'
 import type { MediaPort } from '../media-events.ts'
-import type { LedRing } from '../queues/deps.ts'
 import type { Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
+import type { LedRing } from './input.ts'
 import { inputOfEvent, type ProgramInput } from './input.ts'
 import {
   columnsOf,
-  endLostVoicemails,
   endProgram,
-  endVoicemail,
   insertProgram,
   type MessageTarget,
   type ProgramTarget,
@@ -23,8 +21,10 @@ import {
 } from './records.ts'
 import { Runs } from './runs.ts'
 import { insertInput, isLed, Stage, type StageParts, Stopped } from './stage.ts'
-import type { CallProgramRow, ProgramKind, VoicemailRow } from './tables.ts'
+import type { CallProgramRow, ProgramKind } from './tables.ts'
 import { endLostTranscripts, onTranscriptEvent, resumeTranscripts } from './transcripts.ts'
+import { endLostVoicemails, endVoicemail } from './voicemail-records.ts'
+import type { VoicemailRow } from './voicemail-tables.ts'
 
 /** How a program leaves its call. */
 export type Ending =

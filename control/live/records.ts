@@ -1,15 +1,12 @@
-import type { RecordingInfo } from '../../media/protocol.ts'
 import { tenantOf } from '../calls/records.ts'
-import { nodeOf } from '../databases/node.ts'
 import { appendEvent } from '../events/log.ts'
 import { callerFault } from '../flows/caller-fault.ts'
 import type { FlowStep } from '../flows/steps.ts'
 import { newId } from '../ids.ts'
 import { type TurnTiming, toCallProgram, toCallStep } from '../schemas/call-step.ts'
-import { toVoicemail } from '../schemas/voicemail.ts'
 import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
-import type { CallProgramRow, CallStepRow, VoicemailRow } from './tables.ts'
+import type { CallProgramRow, CallStepRow } from './tables.ts'
 
 /** What a call is given to. */
 export type ProgramTarget = { flowId: string } | { assistantId: string }
@@ -131,47 +128,4 @@ export async function endProgram(trx: Trx, row: CallProgramRow, reason: string, 
   await scoped.delete('call_inputs').where('call_id', '=', row.id).execute()
   // A call that nobody answered was led by nobody.
   if (row.status !== 'waiting') await tellProgram(trx, { ...row, ...change }, 'call.flow.ended', at)
-}
-
-/**
- * Writes the end of a voicemail's recording; `info` null: it failed. Returns the message, when there is one. What was given up may
- * still be finished by the media process that comes after the one that recorded it.
- */
-export async function endVoicemail(
-  trx: Trx,
-  id: string,
-  info: RecordingInfo | null,
-  at: string,
-): Promise<VoicemailRow | null> {
-  const row = await trx.selectFrom('voicemails').selectAll().where('id', '=', id).executeTakeFirst()
-  if (row === undefined || row.status === 'ready') return null
-  const change: Partial<VoicemailRow> =
-    info === null
-      ? { status: 'failed' }
-      : {
-          status: 'ready',
-          file: info.file,
-          duration_ms: info.durationMs,
-          encrypted: info.encrypted === true ? 1 : 0,
-        }
-  const tenant = tenantOf(row)
-  await forTenant(trx, tenant).update('voicemails').set(change).where('id', '=', id).execute()
-  if (info === null) return null
-  const message = { ...row, ...change }
-  const object = toVoicemail(message)
-  await appendEvent(trx, tenant, { type: 'voicemail.created', at, object, callId: row.call_id })
-  return message
-}
-
-/** Gives up the messages whose calls are over and which nobody records: the command for it was lost. */
-export async function endLostVoicemails(trx: Trx, recordings: ReadonlySet<string>, at: string): Promise<void> {
-  const rows = await trx
-    .selectFrom('voicemails')
-    .innerJoin('calls', 'calls.id', 'voicemails.call_id')
-    .select('voicemails.id')
-    .where('voicemails.status', '=', 'recording')
-    .where('calls.node_id', '=', nodeOf(trx))
-    .where('calls.ended_at', 'is not', null)
-    .execute()
-  for (const { id } of rows) if (!recordings.has(id)) await endVoicemail(trx, id, null, at)
 }

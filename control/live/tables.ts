@@ -1,7 +1,7 @@
 import type { Generated, Selectable } from 'kysely'
 import type { TenantColumns } from '../tenant-columns.ts'
 
-/** Tables of what leads a call: a flow or an assistant. */
+/** Tables of what leads a call, a flow or an assistant, and of what is said in it. */
 declare module '../tables.ts' {
   interface Database extends LiveTables {}
 }
@@ -10,7 +10,6 @@ export interface LiveTables {
   call_programs: CallProgramTable
   call_inputs: CallInputTable
   call_steps: CallStepTable
-  voicemails: VoicemailTable
   transcripts: TranscriptTable
   transcript_segments: TranscriptSegmentTable
 }
@@ -63,21 +62,6 @@ export interface CallStepTable extends TenantColumns {
   at: string
 }
 
-export interface VoicemailTable extends TenantColumns {
-  id: string
-  call_id: string
-  queue_id: string | null
-  user_id: string | null
-  from_address: string
-  status: 'recording' | 'ready' | 'failed'
-  /** File name inside the data directory's `recordings/`. */
-  file: string | null
-  duration_ms: number | null
-  /** The file is, by a key of the vault. */
-  encrypted: Generated<number>
-  created: string
-}
-
 export interface TranscriptTable extends TenantColumns {
   /** The call's ID. */
   id: string
@@ -104,4 +88,3 @@ export type TranscriptRow = Selectable<TranscriptTable>
 export type TranscriptSegmentRow = Selectable<TranscriptSegmentTable>
 export type CallProgramRow = Selectable<CallProgramTable>
 export type CallStepRow = Selectable<CallStepTable>
-export type VoicemailRow = Selectable<VoicemailTable>

@@ -1,6 +1,6 @@
-import type { EndedReason } from '../../media/protocol.ts'
 import type { Device } from '../agents/devices.ts'
 import type { BusinessHours } from '../contact-centre/business-hours.ts'
+import type { LedRing } from '../live/input.ts'
 import type { BookingDeps } from '../resources/callbacks/booking.ts'
 import type { Db, Store, Trx } from '../store.ts'
 import type { Tenant } from '../tenancy.ts'
@@ -18,11 +18,6 @@ export type HandOver = (
   tenant: Tenant,
   given: { callId: string; legId: string; program: Program; at: string },
 ) => Promise<boolean>
-
-/** How it went with whom a program had rung: nobody answered; or who had answered is gone. */
-export type LedRing =
-  | { kind: 'ring_answered'; ringId: string; legId: string }
-  | { kind: 'ring_ended'; ringId: string; reason: EndedReason; talked: boolean }
 
 /** The programs that lead calls, as far as queues know them. */
 export interface LedCalls {

@@ -1,12 +1,13 @@
 import type { EndedReason } from '../../media/protocol.ts'
 import type { LegEnd } from '../calls/decide.ts'
+import { hangUpLeg, setLeg } from '../calls/legs.ts'
 import { tenantOf } from '../calls/records.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
 import type { Trx } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
 import type { CallCentreDeps } from './deps.ts'
 import { agentFree, PURPOSES } from './purposes.ts'
-import { finishRing, hangUpLeg, legsOfRing, setLeg } from './rings.ts'
+import { finishRing, legsOfRing } from './rings.ts'
 import type { RingRow } from './tables.ts'
 
 /** What happens to those who are rung: the first to answer is it, the others ring no more. */

@@ -1,4 +1,5 @@
 import type { EndedReason, PaymentPause, SipTransport } from '../../media/protocol.ts'
+import { hangUpLeg, mainLeg } from '../calls/legs.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
 import { nodeOf } from '../databases/node.ts'
 import { newId } from '../ids.ts'
@@ -40,9 +41,6 @@ export interface NewRing {
   /** Of a payment line. */
   payment?: PaymentPause | undefined
 }
-
-/** In `leave_prompt`: what is heard before the call ends. */
-export const BUSY_TONE = 'busy-tone'
 
 /** Beyond the time that media rings by itself. */
 const GRACE_MS = 10_000
@@ -160,18 +158,6 @@ export const ringsOf = (db: Db, tenant: Tenant, callId: string): Promise<RingRow
 export const mainRing = (db: Db, tenant: Tenant, callId: string): Promise<RingRow | undefined> =>
   forTenant(db, tenant).select('rings').selectAll().where('open_call', '=', callId).executeTakeFirst()
 
-/** The leg that the call is about. */
-export const mainLeg = (db: Db, tenant: Tenant, callId: string): Promise<ParticipantRow | undefined> =>
-  forTenant(db, tenant)
-    .select('participants')
-    .selectAll()
-    .where('call_id', '=', callId)
-    .where('ring_id', 'is', null)
-    .executeTakeFirst()
-
-export const findLeg = (db: Db, tenant: Tenant, id: string): Promise<ParticipantRow | undefined> =>
-  forTenant(db, tenant).find('participants', id)
-
 /** The legs of a ring that have not ended. */
 export const legsOfRing = (db: Db, tenant: Tenant, ringId: string): Promise<ParticipantRow[]> =>
   forTenant(db, tenant)
@@ -181,37 +167,6 @@ export const legsOfRing = (db: Db, tenant: Tenant, ringId: string): Promise<Part
     .where('step', '!=', 'ended')
     .orderBy('id')
     .execute()
-
-/** What a leg is to do next; its command is sent by the next drive. One that has ended stays so. */
-export async function setLeg(
-  trx: Trx,
-  tenant: Tenant,
-  legId: string,
-  change: Partial<
-    Pick<
-      ParticipantRow,
-      'step' | 'leave_reason' | 'leave_prompt' | 'prompted' | 'left_at' | 'role' | 'quality' | 'dial' | 'on_hold'
-    >
-  >,
-): Promise<void> {
-  await forTenant(trx, tenant)
-    .update('participants')
-    .set({ prompted: 0, ...change })
-    .where('id', '=', legId)
-    .where('step', '!=', 'ended')
-    .execute()
-}
-
-export const hangUpLeg = (trx: Trx, tenant: Tenant, legId: string, reason: EndedReason): Promise<void> =>
-  setLeg(trx, tenant, legId, { step: 'hanging_up', leave_reason: reason, leave_prompt: null })
-
-/** Ends a caller who has been answered by us and reaches nobody: for `busy` it hears the tone first, as a telephone exchange has it. */
-export const turnAway = (trx: Trx, tenant: Tenant, legId: string, reason: EndedReason): Promise<void> =>
-  setLeg(trx, tenant, legId, {
-    step: 'hanging_up',
-    leave_reason: reason,
-    leave_prompt: reason === 'busy' ? BUSY_TONE : null,
-  })
 
 /** Ends a ring: all its legs but `keep` are hung up, and its agent is free for the next one. */
 export async function finishRing(

@@ -1,8 +1,9 @@
+import { findLeg, mainLeg, setLeg } from '../calls/legs.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
 import { conflict, type Problem } from '../http/errors.ts'
 import type { Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
-import { findLeg, isCaller, mainLeg, mainRing, ringsOf, setLeg } from './rings.ts'
+import { isCaller, mainRing, ringsOf } from './rings.ts'
 
 /**
  * Who of the two wants something of a call. `answerer`: who has answered it, or called somebody outside; the other is the call's own

@@ -1,3 +1,4 @@
+import { setLeg } from '../calls/legs.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
 import type { QueueRow } from '../contact-centre/tables.ts'
 import { isProblem } from '../http/errors.ts'
@@ -7,7 +8,7 @@ import { settingsOf } from '../resources/queues/store.ts'
 import type { Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { CallCentreDeps } from './deps.ts'
-import { finishRing, mainRing, setLeg } from './rings.ts'
+import { finishRing, mainRing } from './rings.ts'
 import { speakerOf } from './speaker.ts'
 import { findCall, leaveQueue } from './waiting-calls.ts'
 

@@ -1,3 +1,4 @@
+import { setLeg } from '../calls/legs.ts'
 import type { CallRow } from '../calls/tables.ts'
 import type { QueueCallRow } from '../contact-centre/tables.ts'
 import { appendEvent } from '../events/log.ts'
@@ -5,7 +6,6 @@ import { settingsOf } from '../resources/queues/store.ts'
 import { toQueueCall } from '../schemas/queue-call.ts'
 import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
-import { setLeg } from './rings.ts'
 
 /** The line of callers: rows of `queue_calls`, and the events that tell of them. */
 

@@ -1,10 +1,10 @@
 import type { EndedReason, PaymentPause } from '../../../media/protocol.ts'
 import { ownRoom } from '../../calls/decide.ts'
 import { newId } from '../../ids.ts'
-import type { LedRing } from '../../queues/deps.ts'
 import type { Store, Trx } from '../../store.ts'
 import type { Tenant } from '../../tenancy.ts'
 import type { ActionScene } from '../flow-play.ts'
+import type { LedRing } from '../input.ts'
 
 /** Somebody who can be rung. `to`: a number or SIP URI. */
 export type Party = { type: 'user'; id: string } | { type: 'number'; to: string }

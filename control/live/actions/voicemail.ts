@@ -4,8 +4,8 @@ import { newId } from '../../ids.ts'
 import { phrase } from '../../phrases.ts'
 import { forTenant } from '../../tenancy.ts'
 import type { ActionOutcome, ActionScene } from '../flow-play.ts'
-import { endVoicemail } from '../records.ts'
 import type { Stage } from '../stage.ts'
+import { endVoicemail } from '../voicemail-records.ts'
 
 const MAX_SECONDS = 120
 /** Less than this is no message [ms]. */
