@@ -7,6 +7,7 @@ import { audioPath, sweepAudio } from './audio/files.ts'
 import { Devices } from './browsers/devices.ts'
 import { servePages } from './browsers/pages.ts'
 import { summaryHandler } from './callbacks/summary.ts'
+import { onCallTold } from './callbacks/want-summary.ts'
 import { CallDriver, type CallPrograms } from './calls/driver.ts'
 import { atItsNode } from './calls/other-node.ts'
 import { endAll } from './calls/reconcile.ts'
@@ -190,6 +191,7 @@ export function buildCallCentre(
   { store, vault, now, log, config }: Pick<AppParts, 'store' | 'vault' | 'config' | 'now' | 'log'>,
   led: Pick<CallCentreDeps, 'handOver' | 'led'> = { handOver: async () => false },
 ): CallCentre {
+  store.within.add(onCallTold)
   return new CallCentre({
     store,
     vault,

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { CommandName, Failure, MediaEvent, Reply, Request } from '../media/protocol.ts'
-import { CallersRefused } from './calls/callers-refused.ts'
 import { isStoreOutage } from './databases/faults.ts'
 import { FollowUps, type FollowUpTask } from './follow-ups.ts'
+import { CallersRefused } from './media-callers-refused.ts'
 import { isOutage, StoreOutage } from './store-outage.ts'
 
 /** Events that wait for their turn at most; when more come the channel is closed, and media sends them again. */

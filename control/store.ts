@@ -24,6 +24,8 @@ export interface Store {
    * had, `run` is rolled back and called again, so it does nothing but query; what follows from it is left to `afterCommit`.
    */
   transaction<T>(run: (trx: Trx) => Promise<T>): Promise<T>
+  /** Who writes more in the transaction of an event: a noun above the one that the event is of. */
+  readonly within: Set<(trx: Trx, fact: Fact) => Promise<void>>
   /** Who hears what transactions of this process have committed. */
   readonly committed: Set<(fact: Fact) => void>
   /** Resolves when everything committed before the call outlives a power cut; to be awaited before a write is acknowledged. */
@@ -55,10 +57,12 @@ export async function openStore(target: string | Buffer, node = ONLY_NODE): Prom
   }
   // PostgreSQL syncs with each commit, and many at once, by itself.
   const log = engine === 'sqlite' && typeof target === 'string' && target !== ':memory:' ? new WalSync(target) : null
+  const within: Store['within'] = new Set()
   const committed: Store['committed'] = new Set()
   return {
     engine,
     db,
+    within,
     committed,
     transaction: run =>
       retrying(async () => {
@@ -67,7 +71,7 @@ export async function openStore(target: string | Buffer, node = ONLY_NODE): Prom
         // SQLite has one writer at a time, so all of its transactions are serializable.
         const isolated = engine === 'sqlite' ? transaction : transaction.setIsolationLevel('serializable')
         const result = await isolated.execute(raw => {
-          const { trx, run: then } = following(raw, committed)
+          const { trx, run: then } = following(raw, { within, committed })
           follow = then
           return run(trx)
         })

@@ -1,5 +1,8 @@
 import type { CallbackRow } from '../contact-centre/tables.ts'
+import type { Fact } from '../databases/after-commit.ts'
 import { enqueue } from '../jobs/queue.ts'
+import type { Call } from '../schemas/call.ts'
+import type { CallTranscript } from '../schemas/call-transcript.ts'
 import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { SummaryJob } from './summary-job.ts'
@@ -24,6 +27,14 @@ export async function wantSummary(trx: Trx, tenant: Tenant, callId: string, at: 
   const job: SummaryJob = { tenant, call_id: callId }
   const options = { now: new Date(at), organisationId: tenant.organisationId, key: callId }
   await enqueue(trx, 'callback.summary', job, options)
+}
+
+/** Within the transaction that ends a call or its transcript (`store.within`). */
+export async function onCallTold(trx: Trx, { type, object, tenant, at }: Fact): Promise<void> {
+  if (type === 'call.ended') await wantSummary(trx, tenant, (object as Call).id, at)
+  if (type === 'call.transcript.ready' || type === 'call.transcript.failed') {
+    await wantSummary(trx, tenant, (object as CallTranscript).call_id, at)
+  }
 }
 
 /** What was said is deleted: what was made of it as well. */

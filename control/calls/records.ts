@@ -6,7 +6,6 @@ import type {
   StreamSnapshot,
   Target,
 } from '../../media/protocol.ts'
-import { wantSummary } from '../callbacks/want-summary.ts'
 import type { CaptureSettings } from '../capture/settings.ts'
 import { CODECS } from '../connections/codecs.ts'
 import { nodeOf } from '../databases/node.ts'
@@ -182,7 +181,6 @@ export async function endLeg(trx: Trx, rows: LegRows, end: LegEnd, at: string): 
   const wasAnswered = rows.call.answered_at !== null
   const ended = await applyToLeg(trx, rows, onEnded(rows, end, at), at)
   if (!wasAnswered) await endStreams(trx, rows.call, at)
-  await wantSummary(trx, tenantOf(rows.call), rows.call.id, at)
   return ended
 }
 

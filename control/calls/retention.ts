@@ -1,27 +1,8 @@
+import { type Retention, retentionOf } from '../organisation/retention.ts'
 import type { Store, Trx } from '../store.ts'
 import type { Tenant } from '../tenancy.ts'
 import { removeRecordingFiles } from './recording-files.ts'
 import { removeCall, removeRecording, removeTranscript, removeVoicemail } from './removal.ts'
-
-/** How long what is kept of calls is kept [days]; null: until it is deleted. JSON of `organisations.retention`. */
-export interface Retention {
-  recordings_days: number | null
-  transcripts_days: number | null
-  voicemails_days: number | null
-  calls_days: number | null
-}
-
-export const KEPT_FOR_EVER: Retention = {
-  recordings_days: null,
-  transcripts_days: null,
-  voicemails_days: null,
-  calls_days: null,
-}
-
-export const retentionOf = (json: string | null): Retention => ({
-  ...KEPT_FOR_EVER,
-  ...(json === null ? {} : (JSON.parse(json) as Partial<Retention>)),
-})
 
 const DAY_MS = 86_400_000
 /** Rows that one transaction takes. */

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { input, nullable, oneOf } from '../http/schema.ts'
+import { input, nullable, oneOf } from '../schema.ts'
 import { streamInput } from './stream-input.ts'
 
 const INHERITED = 'null: as what stands behind it says (`docs/recording.md`).'

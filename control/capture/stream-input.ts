@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { input, oneOf } from '../http/schema.ts'
+import { input, oneOf } from '../schema.ts'
 
 const customParameters = Type.Unsafe<Record<string, string>>({
   type: 'object',

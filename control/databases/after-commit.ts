@@ -1,19 +1,25 @@
 import type { Kysely, KyselyPlugin, PluginTransformQueryArgs, PluginTransformResultArgs, Transaction } from 'kysely'
 
-/** Something that a transaction has written and told of: an event's type and object. */
+/** Something that a transaction has written and told of: an event's type and object, of whom, and when (ISO-8601 UTC). */
 export interface Fact {
   type: string
   object: object
+  tenant: { organisationId: string; livemode: boolean }
+  at: string
 }
 
-/** Who hears what transactions have committed. */
-export type Listeners = ReadonlySet<(fact: Fact) => void>
+export interface Listeners<DB> {
+  /** Write what follows of a fact into its own transaction. */
+  readonly within: ReadonlySet<(trx: Transaction<DB>, fact: Fact) => Promise<void>>
+  /** Hear what transactions have committed. */
+  readonly committed: ReadonlySet<(fact: Fact) => void>
+}
 
 /** Carries what is to follow a transaction; queries stay as they are. */
-class Following implements KyselyPlugin {
+class Following<DB> implements KyselyPlugin {
   readonly tasks: (() => void)[] = []
-  readonly listeners: Listeners
-  constructor(listeners: Listeners) {
+  readonly listeners: Listeners<DB>
+  constructor(listeners: Listeners<DB>) {
     this.listeners = listeners
   }
   transformQuery({ node }: PluginTransformQueryArgs) {
@@ -25,7 +31,10 @@ class Following implements KyselyPlugin {
 }
 
 /** A transaction that `afterCommit` may be asked for, and what does all that was asked once it is committed. */
-export function following<DB>(trx: Transaction<DB>, listeners: Listeners): { trx: Transaction<DB>; run: () => void } {
+export function following<DB>(
+  trx: Transaction<DB>,
+  listeners: Listeners<DB>,
+): { trx: Transaction<DB>; run: () => void } {
   const plugin = new Following(listeners)
   const run = (): void => {
     for (const task of plugin.tasks) {
@@ -43,15 +52,16 @@ export function following<DB>(trx: Transaction<DB>, listeners: Listeners): { trx
 /** Runs `task` once this transaction is committed; never, when it is rolled back. What it begins handles its own failures. */
 export const afterCommit = <DB>(trx: Kysely<DB>, task: () => void): void => void followingOf(trx).tasks.push(task)
 
-/** To be told to `store.committed` once this transaction is committed; what is rolled back is told to nobody. */
-export function noteFact<DB>(trx: Kysely<DB>, fact: Fact): void {
+/** Told to `store.within` now, to `store.committed` once this transaction is committed; what is rolled back is told to nobody. */
+export async function noteFact<DB>(trx: Transaction<DB>, fact: Fact): Promise<void> {
   const { tasks, listeners } = followingOf(trx)
+  for (const listener of listeners.within) await listener(trx, fact)
   tasks.push(() => {
-    for (const listener of listeners) listener(fact)
+    for (const listener of listeners.committed) listener(fact)
   })
 }
 
-function followingOf<DB>(trx: Kysely<DB>): Following {
+function followingOf<DB>(trx: Kysely<DB>): Following<DB> {
   const plugin = trx.getExecutor().plugins.find(one => one instanceof Following)
   if (!(plugin instanceof Following)) throw new Error('outside a transaction of the store')
   return plugin

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import Type, { type Static } from 'typebox'
-import { nullable, timestamp } from '../http/schema.ts'
+import { nullable, timestamp } from '../schema.ts'
 import type { EventTable } from '../tables.ts'
 import { EVENT_TYPES } from './catalog.ts'
 

@@ -1,10 +1,10 @@
 import { noteFact } from '../databases/after-commit.ts'
-import { CURRENT_VERSION } from '../http/version.ts'
 import { newId } from '../ids.ts'
 import type { Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
-import { enqueueEvent, enqueueFor } from '../webhooks/outbox.ts'
+import { CURRENT_VERSION } from '../versions/current.ts'
 import type { EventType } from './catalog.ts'
+import { enqueueEvent, enqueueFor } from './outbox.ts'
 
 export interface NewEvent {
   type: EventType
@@ -42,9 +42,9 @@ export async function appendEvent(trx: Trx, tenant: Tenant, event: NewEvent): Pr
     call_id: event.callId ?? null,
     object_id: objectId(event.object),
   })
-  noteFact(trx, { type: event.type, object: event.object })
   const queued = { id, type: event.type }
   if (event.onlyEndpointId === undefined) await enqueueEvent(trx, tenant, queued, event.at)
   else await enqueueFor(trx, tenant, event.onlyEndpointId, [queued], event.at)
+  await noteFact(trx, { type: event.type, object: event.object, tenant, at: event.at })
   return id
 }

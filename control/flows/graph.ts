@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { input, nullable, oneOf } from '../http/schema.ts'
+import { input, nullable, oneOf } from '../schema.ts'
 
 /**
  * A flow graph as clients write it (api-additions.md, "Flow graph"). Shapes are checked by these schemas; what the graph

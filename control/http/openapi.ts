@@ -1,10 +1,10 @@
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import type { FastifySchema } from 'fastify'
 import Type from 'typebox'
+import { input } from '../schema.ts'
+import { VERSIONS } from '../versions/current.ts'
 import { ERRORS } from './errors.ts'
 import type { Route } from './route.ts'
-import { input } from './schema.ts'
-import { VERSIONS } from './version.ts'
 
 const EVERYWHERE = [400, 401, 403, 429, 500, 503]
 

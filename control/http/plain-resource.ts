@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely'
 import type { Static, TSchema } from 'typebox'
+import { deletedObject, idParams } from '../schema.ts'
 import type { Store, Trx } from '../store.ts'
 import type { Database } from '../tables.ts'
 import { forTenant, type TableWithId } from '../tenancy.ts'
@@ -8,7 +9,6 @@ import { missing, type Problem } from './errors.ts'
 import { listOf, listQuery, page } from './list.ts'
 import { type UsesOf, usedProblem } from './references.ts'
 import { type Route, route } from './route.ts'
-import { deletedObject, idParams } from './schema.ts'
 import type { Scope } from './scopes.ts'
 
 type Area = Scope extends infer S ? (S extends `${infer A}:read` ? A : never) : never

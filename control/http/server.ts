@@ -7,6 +7,7 @@ import { Newcomers } from '../../media/protocol.ts'
 import { newId } from '../ids.ts'
 import type { Store } from '../store.ts'
 import { isOutage, StoreOutage } from '../store-outage.ts'
+import { CURRENT_VERSION, VERSIONS } from '../versions/current.ts'
 import { deprecationHeaders, deprecationOf } from '../versions/deprecation.ts'
 import { AllowedMethods } from './allowed-methods.ts'
 import { authenticate, type Identity, refusal } from './auth.ts'
@@ -24,7 +25,6 @@ import { loggedPath, type RequestLog } from './request-log.ts'
 import { isRaw, type Route, type Upload } from './route.ts'
 import { compileSerializer } from './serialization.ts'
 import { compileValidator, validationProblem } from './validation.ts'
-import { CURRENT_VERSION, VERSIONS } from './version.ts'
 
 export interface PipelineParts {
   store: Store

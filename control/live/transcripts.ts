@@ -1,5 +1,4 @@
 import { isFailure, isUndecided, type MediaEvent } from '../../media/protocol.ts'
-import { wantSummary } from '../callbacks/want-summary.ts'
 import type { FollowUp } from '../calls/event-handler.ts'
 import { tenantOf } from '../calls/records.ts'
 import { wantNotes } from '../calls/session-notes.ts'
@@ -169,7 +168,6 @@ async function end(
   const object = await readTranscript(trx, tenant, row.id)
   if (object === undefined) return
   await appendEvent(trx, tenant, { type: `call.transcript.${change.status}`, at, object, callId: row.id })
-  await wantSummary(trx, tenant, row.id, at)
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { createSearchTable } from '../kb/search-table.ts'
+import { createSearchTable } from './kb-search-table.ts'
 
 type Column = 'text' | 'integer' | 'text?'
 

@@ -4,14 +4,14 @@ import type { Context } from '../http/context.ts'
 import { conflict, missing, type Problem, problem } from '../http/errors.ts'
 import { listOf, listQuery, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
-import { deletedObject, idParams, input, nullable, oneOf, timestamp } from '../http/schema.ts'
 import { SCOPES, type Scope } from '../http/scopes.ts'
-import { CURRENT_VERSION } from '../http/version.ts'
 import { newId } from '../ids.ts'
+import { deletedObject, idParams, input, nullable, oneOf, timestamp } from '../schema.ts'
 import { hintOf, newSecret, sha256 } from '../secrets.ts'
 import type { Db, Store } from '../store.ts'
 import type { ApiKeyTable } from '../tables.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
+import { CURRENT_VERSION } from '../versions/current.ts'
 
 export const apiKeySchema = Type.Object({
   id: Type.String(),

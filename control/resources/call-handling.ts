@@ -3,7 +3,6 @@ import type { Context } from '../http/context.ts'
 import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
-import { idParams, input, oneOf } from '../http/schema.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { CallCentre } from '../queues/call-centre.ts'
 import {
@@ -15,6 +14,7 @@ import {
   transferBlind,
 } from '../queues/call-handling.ts'
 import type { Target } from '../queues/targets.ts'
+import { idParams, input, oneOf } from '../schema.ts'
 import { type Call, callSchema, toCall } from '../schemas/call.ts'
 import type { Db, Store } from '../store.ts'
 import { forTenant } from '../tenancy.ts'

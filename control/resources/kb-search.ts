@@ -1,8 +1,8 @@
 import Type from 'typebox'
 import { type Exists, listReferences, referenceProblem } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
-import { input } from '../http/schema.ts'
 import type { PassageSearch } from '../kb/search.ts'
+import { input } from '../schema.ts'
 import type { Store } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
 

@@ -2,8 +2,8 @@ import Type, { type Static } from 'typebox'
 import type { Config } from '../config.ts'
 import { listOf, listQuery, pageOfAll } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
-import { nullable } from '../http/schema.ts'
 import { LANGUAGE_CODES, LANGUAGES, type LanguageCode } from '../languages.ts'
+import { nullable } from '../schema.ts'
 
 export interface LanguageDeps {
   /** Without an address: offline. */

@@ -1,14 +1,14 @@
 import type { Selectable, Updateable } from 'kysely'
 import { isSupportedCountry } from 'libphonenumber-js'
 import Type, { type Static } from 'typebox'
-import { retentionOf } from '../calls/retention.ts'
 import { captureFields, captureOf, changedCapture } from '../capture/settings.ts'
 import type { StreamsProblem } from '../capture/streams-problem.ts'
 import type { BusinessHours, OpeningHours } from '../contact-centre/business-hours.ts'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
-import { input, nullable, partialInput, timestamp } from '../http/schema.ts'
 import { newId } from '../ids.ts'
+import { retentionOf } from '../organisation/retention.ts'
+import { input, nullable, partialInput, timestamp } from '../schema.ts'
 import {
   businessHours,
   type CallbackSettings,

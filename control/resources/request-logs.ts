@@ -3,7 +3,7 @@ import { missing } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import type { RequestLogRow } from '../http/request-log.ts'
 import { type Route, route } from '../http/route.ts'
-import { idParams, nullable, oneOf, timestamp } from '../http/schema.ts'
+import { idParams, nullable, oneOf, timestamp } from '../schema.ts'
 import type { Store } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
 

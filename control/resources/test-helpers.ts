@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { EVENT_TYPES, EVENTS } from '../events/catalog.ts'
 import { appendEvent } from '../events/log.ts'
 import { type Route, route } from '../http/route.ts'
-import { input, oneOf } from '../http/schema.ts'
+import { input, oneOf } from '../schema.ts'
 
 /** Specification, "TestHelperEvent". */
 const testEventSchema = Type.Object(

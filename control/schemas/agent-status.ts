@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { AgentState } from '../contact-centre/tables.ts'
-import { nullable, oneOf, timestamp } from '../http/schema.ts'
+import { nullable, oneOf, timestamp } from '../schema.ts'
 
 export const AGENT_STATES = ['available', 'busy', 'wrap_up', 'away', 'offline'] as const satisfies AgentState[]
 

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { CapturePauseRow } from '../calls/tables.ts'
-import { nullable, timestamp } from '../http/schema.ts'
+import { nullable, timestamp } from '../schema.ts'
 
 /** Specification, "CallPci". */
 export const callPciSchema = Type.Object({

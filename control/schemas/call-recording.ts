@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { RecordingRow } from '../calls/tables.ts'
-import { nullable, timestamp } from '../http/schema.ts'
+import { nullable, timestamp } from '../schema.ts'
 
 export const callRecordingSchema = Type.Object({
   object: Type.Literal('call_recording'),

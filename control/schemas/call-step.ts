@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { nullable, timestamp } from '../http/schema.ts'
 import type { CallProgramRow, CallStepRow } from '../live/tables.ts'
+import { nullable, timestamp } from '../schema.ts'
 import { actionSchema, END_REASONS, pathEntrySchema, turnSchema } from './flow-step.ts'
 
 const ms = (description: string) => nullable(Type.Integer({ description: `${description} [ms]` }))

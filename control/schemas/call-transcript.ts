@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { nullable, timestamp } from '../http/schema.ts'
 import type { TranscriptRow, TranscriptSegmentRow } from '../live/tables.ts'
+import { nullable, timestamp } from '../schema.ts'
 
 const SPEAKER = 'participant; product: the assistant, or whatever else the product says'
 

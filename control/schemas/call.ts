@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import type { Quality } from '../../media/protocol.ts'
 import { durationOf } from '../calls/duration.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
-import { metadata, nullable, timestamp } from '../http/schema.ts'
+import { metadata, nullable, timestamp } from '../schema.ts'
 
 export const CALL_STATUSES = [
   'queued',

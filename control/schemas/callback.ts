@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { CallbackRoute, CallbackRow, CallbackStatus } from '../contact-centre/tables.ts'
-import { metadata, nullable, oneOf, timestamp } from '../http/schema.ts'
+import { metadata, nullable, oneOf, timestamp } from '../schema.ts'
 
 export const CALLBACK_STATUSES: CallbackStatus[] = [
   'pending',

@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox'
 import { scheduleOf, settingsOf } from '../calls/settings.ts'
 import type { ConferenceRoomRow } from '../calls/tables.ts'
-import { nullable, oneOf, timestamp } from '../http/schema.ts'
 import { LANGUAGE_CODES } from '../languages.ts'
+import { nullable, oneOf, timestamp } from '../schema.ts'
 
 export const roomSettings = {
   record: Type.Boolean({ description: 'Record sessions.' }),

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import type { SessionNotes } from '../calls/session-state.ts'
 import type { CallRow } from '../calls/tables.ts'
-import { oneOf, timestamp } from '../http/schema.ts'
+import { oneOf, timestamp } from '../schema.ts'
 
 /** Specification, "ConferenceSession". */
 export const conferenceSessionSchema = Type.Object({

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { ConnectionRow } from '../connections/tables.ts'
-import { nullable, oneOf, timestamp } from '../http/schema.ts'
+import { nullable, oneOf, timestamp } from '../schema.ts'
 
 export const dtmfMode = oneOf(['auto', 'rfc4733', 'inband', 'info'], {
   description:

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { nullable } from '../http/schema.ts'
+import { nullable } from '../schema.ts'
 
 /** What a run of a flow reports, in a simulation as in a call. */
 

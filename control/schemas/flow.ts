@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { captureFields } from '../capture/settings.ts'
 import { flowKind, graphSchema } from '../flows/graph.ts'
-import { nullable, oneOf, timestamp } from '../http/schema.ts'
+import { nullable, oneOf, timestamp } from '../schema.ts'
 
 const flowFields = {
   id: Type.String(),

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { KbDocumentRow } from '../content/tables.ts'
-import { metadata, nullable, oneOf, timestamp } from '../http/schema.ts'
+import { metadata, nullable, oneOf, timestamp } from '../schema.ts'
 
 export const kbDocumentSchema = Type.Object({
   id: Type.String(),

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { DAYS, type OpeningHours } from '../contact-centre/business-hours.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import { merge } from '../http/merge.ts'
-import { input, oneOf } from '../http/schema.ts'
+import { input, oneOf } from '../schema.ts'
 
 /** What an organisation sets for its callbacks, and when it is there. */
 

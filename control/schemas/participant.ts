@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
-import { nullable, timestamp } from '../http/schema.ts'
+import { nullable, timestamp } from '../schema.ts'
 
 export const participantSchema = Type.Object({
   id: Type.String(),

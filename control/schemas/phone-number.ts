@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { PhoneNumberRow } from '../connections/tables.ts'
-import { nullable, timestamp } from '../http/schema.ts'
+import { nullable, timestamp } from '../schema.ts'
 
 export const phoneNumberSchema = Type.Object({
   id: Type.String(),

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { QueueCallRow } from '../contact-centre/tables.ts'
-import { nullable, timestamp } from '../http/schema.ts'
+import { nullable, timestamp } from '../schema.ts'
 
 /** A call that waits in a queue, or has left it. */
 export const queueCallSchema = Type.Object({

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { ReportRunRow } from '../content/tables.ts'
-import { nullable, oneOf, timestamp } from '../http/schema.ts'
+import { nullable, oneOf, timestamp } from '../schema.ts'
 
 const deliverySchema = Type.Object({
   email: Type.String(),

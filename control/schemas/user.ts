@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { UserRow } from '../contact-centre/tables.ts'
-import { nullable, oneOf, timestamp } from '../http/schema.ts'
+import { nullable, oneOf, timestamp } from '../schema.ts'
 
 export const userRole = oneOf(['owner', 'admin', 'supervisor', 'agent'])
 

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { nullable, timestamp } from '../http/schema.ts'
 import type { VoicemailRow } from '../live/voicemail-tables.ts'
+import { nullable, timestamp } from '../schema.ts'
 
 /** A message that a caller left; its audio is `GET /voicemails/{id}/content`. */
 export const voicemailSchema = Type.Object({

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { nullable, timestamp } from '../http/schema.ts'
+import { nullable, timestamp } from '../schema.ts'
 import type { WebhookDeliveryRow } from '../webhooks/tables.ts'
 
 export const webhookDeliverySchema = Type.Object({

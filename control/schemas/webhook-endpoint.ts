@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { metadata, nullable, timestamp } from '../http/schema.ts'
+import { metadata, nullable, timestamp } from '../schema.ts'
 import type { WebhookEndpointRow } from '../webhooks/tables.ts'
 
 export const webhookEndpointSchema = Type.Object({

@@ -1,5 +1,5 @@
 import { EVENTS } from '../events/catalog.ts'
-import { CURRENT_VERSION } from '../http/version.ts'
+import { CURRENT_VERSION } from './current.ts'
 import type { Json } from './shape.ts'
 import { renderEvent } from './translate.ts'
 

@@ -1,5 +1,5 @@
-import { CURRENT_VERSION } from '../http/version.ts'
 import { PREFIXES } from '../ids.ts'
+import { CURRENT_VERSION } from '../versions/current.ts'
 import type { Schema } from './schema-table.ts'
 
 /** What fields of these names hold, where their schema does not tell by itself. */

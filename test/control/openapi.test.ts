@@ -1,7 +1,7 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import * as assert from 'uvu/assert'
-import { VERSIONS } from '../../control/http/version.ts'
+import { VERSIONS } from '../../control/versions/current.ts'
 import { suite } from '../harness.ts'
 import { makeWholeApp } from './whole-app.ts'
 

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { AudioAssetRow } from '../../content/tables.ts'
-import { input, oneOf, timestamp } from '../../http/schema.ts'
+import { input, oneOf, timestamp } from '../../schema.ts'
 
 export const MAX_UPLOAD_BYTES = 20 * 1024 * 1024
 

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { listParameters } from '../../http/list.ts'
-import { input, metadata, nullable, oneOf } from '../../http/schema.ts'
+import { input, metadata, nullable, oneOf } from '../../schema.ts'
 import { CALLBACK_STATUSES, callbackRoute } from '../../schemas/callback.ts'
 
 const reference = (description: string) => Type.String({ maxLength: 200, description })

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { input, nullable, partialInput } from '../../http/schema.ts'
+import { input, nullable, partialInput } from '../../schema.ts'
 import { roomSchedule, roomSettings } from '../../schemas/conference-room.ts'
 
 const pin = (description: string) => Type.String({ pattern: '^[0-9]{4,8}$', description })

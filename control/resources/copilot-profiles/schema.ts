@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { input, nullable, oneOf, partialInput, timestamp } from '../../http/schema.ts'
+import { input, nullable, oneOf, partialInput, timestamp } from '../../schema.ts'
 
 /** Item fields have defaults, so that what is stored and answered is whole: lists are replaced, never merged. */
 const text = (maxLength: number, description = '') =>

@@ -3,7 +3,7 @@ import { captureFields } from '../../capture/settings.ts'
 import { flowKind, graphInput, variables } from '../../flows/graph.ts'
 import { ISSUE_SEVERITY } from '../../flows/validation.ts'
 import { listParameters } from '../../http/list.ts'
-import { input, nullable, oneOf, partialInput } from '../../http/schema.ts'
+import { input, nullable, oneOf, partialInput } from '../../schema.ts'
 import { actionSchema, pathEntrySchema, scalarsSchema, turnSchema } from '../../schemas/flow-step.ts'
 
 const name = Type.String({ minLength: 1, maxLength: 200 })

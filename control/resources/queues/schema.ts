@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { captureFields } from '../../capture/settings.ts'
-import { input, nullable, oneOf, partialInput, timestamp } from '../../http/schema.ts'
+import { input, nullable, oneOf, partialInput, timestamp } from '../../schema.ts'
 
 const reference = (description: string) => nullable(Type.String({ maxLength: 200, description }))
 const members = (pattern: string, description: string) =>

@@ -7,7 +7,7 @@ import { EVENT_STREAM } from '../../http/event-stream.ts'
 import { listOf, listParameters, page } from '../../http/list.ts'
 import { LIVE, type LiveParts, liveAnswer } from '../../http/live-answer.ts'
 import { type Route, route } from '../../http/route.ts'
-import { idParams, nullable, timestamp } from '../../http/schema.ts'
+import { idParams, nullable, timestamp } from '../../schema.ts'
 import type { Db, Store } from '../../store.ts'
 import { forTenant, type Tenant } from '../../tenancy.ts'
 

@@ -1,6 +1,6 @@
 import { listRoute, type Plain, retrieveRoute } from '../../http/plain-resource.ts'
 import { type Route, route } from '../../http/route.ts'
-import { deletedObject, idParams } from '../../http/schema.ts'
+import { deletedObject, idParams } from '../../schema.ts'
 import { reportRunSchema } from '../../schemas/report-run.ts'
 import { changeReport, createReport, deleteReport, type ReportDeps, runNow } from './report.ts'
 import { reportRunRoutes } from './runs.ts'

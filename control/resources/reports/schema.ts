@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { ReportRow } from '../../content/tables.ts'
-import { input, nullable, oneOf, timestamp } from '../../http/schema.ts'
+import { input, nullable, oneOf, timestamp } from '../../schema.ts'
 
 const MAX_RECIPIENTS = 20
 

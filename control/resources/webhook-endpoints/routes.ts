@@ -4,10 +4,9 @@ import { conflict, isProblem, missing, type Problem, problem } from '../../http/
 import { mergedMetadata } from '../../http/metadata.ts'
 import { listRoute, type Plain, retrieveRoute } from '../../http/plain-resource.ts'
 import { type Route, route } from '../../http/route.ts'
-import { deletedObject, idParams } from '../../http/schema.ts'
 import { customerAddresses, type Resolve, urlProblem } from '../../http/url-policy.ts'
-import { VERSIONS } from '../../http/version.ts'
 import { newId } from '../../ids.ts'
+import { deletedObject, idParams } from '../../schema.ts'
 import {
   toWebhookEndpoint,
   webhookEndpointSchema,
@@ -16,6 +15,7 @@ import {
 import type { Store, Trx } from '../../store.ts'
 import { forTenant, type Tenant } from '../../tenancy.ts'
 import type { Vault } from '../../vault.ts'
+import { VERSIONS } from '../../versions/current.ts'
 import { abandonPending } from '../../webhooks/endpoint-state.ts'
 import { newSigningKey } from '../../webhooks/sign.ts'
 import type { WebhookEndpointRow } from '../../webhooks/tables.ts'

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { EVENT_TYPES } from '../../events/catalog.ts'
-import { input, metadata, nullable, oneOf, timestamp } from '../../http/schema.ts'
+import { input, metadata, nullable, oneOf, timestamp } from '../../schema.ts'
 import { ALGORITHMS } from '../../webhooks/sign.ts'
 
 const DAY_S = 24 * 60 * 60

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { problem } from '../../../control/http/errors.ts'
 import type { Route } from '../../../control/http/route.ts'
-import { input } from '../../../control/http/schema.ts'
+import { input } from '../../../control/schema.ts'
 import { exampleOf } from '../../../control/web/example.ts'
 import type { Schema } from '../../../control/web/schema-table.ts'
 import { suite } from '../../harness.ts'

@@ -9,8 +9,8 @@ import {
   renewAttempts,
 } from '../../../control/http/idempotency.ts'
 import { type Route, route } from '../../../control/http/route.ts'
-import { idParams, input } from '../../../control/http/schema.ts'
 import { newId } from '../../../control/ids.ts'
+import { idParams, input } from '../../../control/schema.ts'
 import { sha256 } from '../../../control/secrets.ts'
 import { forTenant } from '../../../control/tenancy.ts'
 import { suite } from '../../harness.ts'

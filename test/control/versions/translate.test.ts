@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import * as assert from 'uvu/assert'
-import { nullable } from '../../../control/http/schema.ts'
+import { nullable } from '../../../control/schema.ts'
 import { deprecationHeaders, deprecationOf } from '../../../control/versions/deprecation.ts'
 import { renamed, revalued } from '../../../control/versions/shape.ts'
 import { olderOperation, renderEvent } from '../../../control/versions/translate.ts'

@@ -1,4 +1,4 @@
-import type { MediaEvent, Request } from '../../media/protocol.ts'
+import type { MediaEvent, Request } from '../media/protocol.ts'
 
 interface Rejecting {
   request(name: 'leg.reject', body: Request<'leg.reject'>): Promise<object>

@@ -1,4 +1,4 @@
-import { API_VERSIONS } from '../versions/all.ts'
+import { API_VERSIONS } from './all.ts'
 
 /** The dates of the versions that work, oldest first. */
 export const VERSIONS: readonly string[] = API_VERSIONS.map(version => version.date)

@@ -1,0 +1,19 @@
+/** How long what is kept of calls is kept [days]; null: until it is deleted. JSON of `organisations.retention`. */
+export interface Retention {
+  recordings_days: number | null
+  transcripts_days: number | null
+  voicemails_days: number | null
+  calls_days: number | null
+}
+
+export const KEPT_FOR_EVER: Retention = {
+  recordings_days: null,
+  transcripts_days: null,
+  voicemails_days: null,
+  calls_days: null,
+}
+
+export const retentionOf = (json: string | null): Retention => ({
+  ...KEPT_FOR_EVER,
+  ...(json === null ? {} : (JSON.parse(json) as Partial<Retention>)),
+})
