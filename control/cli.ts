@@ -1,9 +1,7 @@
 #!/usr/bin/env node
-import { KEY_USAGE, listOrganisations, newKey, readKeyWords } from './cli-keys.ts'
+import type { Said } from './cli-store.ts'
+import { KEY_USAGE, readKeyWords } from './cli-words.ts'
 import { type Config, configHelp, readConfig } from './config.ts'
-import { openConfiguredStore } from './configured-store.ts'
-import { prepareDataDir } from './data-dir.ts'
-import { addOrganisation } from './first-start.ts'
 import { VERSION } from './package.ts'
 import { start } from './start.ts'
 import type { Store } from './store.ts'
@@ -40,44 +38,27 @@ async function withConfig(run: (config: Config) => Promise<number>): Promise<num
   return 'errors' in read ? refuse(read.errors.join('\n')) : run(read.config)
 }
 
-/** What the command has to say, once the store holds what it wrote. */
-async function withStore(
-  config: Config,
-  command: (store: Store) => Promise<{ text: string } | { error: string }>,
-): Promise<number> {
-  const prepared = prepareDataDir(config.dataDir)
-  if (prepared !== null) return refuse(prepared.error)
-  const store = await openConfiguredStore(config).catch((error: Error) => error)
-  if (store instanceof Error) return refuse(store.message)
-  try {
-    const said = await command(store)
-    await store.durable()
-    return 'error' in said ? refuse(said.error) : print(said.text)
-  } finally {
-    await store.close()
-  }
-}
+type Commands = typeof import('./cli-store.ts')
 
-async function addOrg(store: Store, name: string): Promise<{ text: string }> {
-  const organisation = { name, pciEnabled: false, now: new Date() }
-  const { organisationId, keys } = await store.transaction(trx => addOrganisation(trx, organisation))
-  const secrets = `live ${keys.live}\ntest ${keys.test}\n`
-  return { text: `${name} (${organisationId})\n${secrets}Keep them: they are shown only now.\n` }
-}
+/** Runs one of the commands that open the store; the exit code. */
+const onStore = (command: (commands: Commands, store: Store) => Promise<Said>): Promise<number> =>
+  withConfig(async config => {
+    const commands = await import('./cli-store.ts')
+    const said = await commands.withStore(config, store => command(commands, store))
+    return 'error' in said ? refuse(said.error) : print(said.text)
+  })
 
 function runOrg([verb, name, ...more]: string[]): number | Promise<number> {
-  if (verb === 'list' && name === undefined) {
-    return withConfig(config => withStore(config, async store => ({ text: await listOrganisations(store) })))
-  }
+  if (verb === 'list' && name === undefined) return onStore(({ listOrganisations }, store) => listOrganisations(store))
   const isGood = verb === 'add' && name !== undefined && name.trim() !== '' && name.length <= 200 && more.length === 0
-  if (isGood) return withConfig(config => withStore(config, store => addOrg(store, name)))
+  if (isGood) return onStore(({ addOrg }, store) => addOrg(store, name))
   return refuse('Say: tandem org list, or tandem org add NAME (up to 200 characters; quote a name with spaces).')
 }
 
 function runKey(words: string[]): number | Promise<number> {
   const wanted = readKeyWords(words)
   if (wanted === null) return refuse(`Say: ${KEY_USAGE} (ORGANISATION: an ID or a name).`)
-  return withConfig(config => withStore(config, store => newKey(store, wanted, new Date())))
+  return onStore(({ newKey }, store) => newKey(store, wanted, new Date()))
 }
 
 async function runListen([port = '', ...more]: string[]): Promise<number> {

@@ -12,13 +12,13 @@ import { suite } from '../harness.ts'
 
 const test = suite('control/cli')
 
-const cli = fileURLToPath(new URL('../../control/cli.ts', import.meta.url))
+const cli = fileURLToPath(new URL('../../dist/control/cli.js', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'tandem-test-'))
 test.after(() => rmSync(folder, { recursive: true }))
 
 function tandem(args: string[], env: Record<string, string> = {}) {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('TANDEM_')))
-  const result = spawnSync(process.execPath, ['--import', 'tsx', cli, ...args], {
+  const result = spawnSync(process.execPath, [cli, ...args], {
     env: { ...inherited, TANDEM_DATA_DIR: folder, ...env },
     encoding: 'utf8',
   })
