@@ -56,7 +56,7 @@ import type { LostNodeParts } from './nodes/lost-nodes.ts'
 import { VERSION } from './package.ts'
 import { Periodic } from './periodic.ts'
 import { CallCentre } from './queues/call-centre.ts'
-import type { CallCentreDeps } from './queues/deps.ts'
+import type { CallCentreParts } from './queues/deps.ts'
 import { followDevices } from './queues/presence.ts'
 import { reportRunHandler } from './reports/run-job.ts'
 import { startScheduledRuns } from './reports/schedule.ts'
@@ -189,7 +189,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
 /** Queues, agents and callbacks; `run` is to be called now and then, for what becomes due by the clock alone. */
 export function buildCallCentre(
   { store, vault, now, log, config }: Pick<AppParts, 'store' | 'vault' | 'config' | 'now' | 'log'>,
-  led: Pick<CallCentreDeps, 'handOver' | 'led'> = { handOver: async () => false },
+  led: Pick<CallCentreParts, 'handOver' | 'led'> = { handOver: async () => false },
 ): CallCentre {
   store.within.add(onCallTold)
   return new CallCentre({

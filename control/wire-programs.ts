@@ -11,11 +11,11 @@ import { flowModels } from './live/assistant/node-reply.ts'
 import { passageFinder } from './live/assistant/passage-finder.ts'
 import { assistantSettings, voiceOf } from './live/assistant-settings.ts'
 import { flowPlay } from './live/flow-play.ts'
-import { LivePrograms } from './live/programs.ts'
+import { LivePrograms, type ProgramsParts } from './live/programs.ts'
 import { voicemailPlay } from './live/voicemail-play.ts'
 import type { ModelProvider } from './models/openai-ask.ts'
 import type { CallCentre } from './queues/call-centre.ts'
-import type { CallCentreDeps, HandOver } from './queues/deps.ts'
+import type { CallCentreParts, HandOver } from './queues/deps.ts'
 import { bookCallback } from './resources/callbacks/booking.ts'
 import { organisationSettings } from './resources/organisation.ts'
 import { settingsOf } from './resources/queues/store.ts'
@@ -35,7 +35,7 @@ export interface ProgramParts {
   config: Pick<Config, 'allowPrivateUrls' | 'dataDir'> & Partial<Pick<Config, 'modelKey' | 'modelName' | 'modelUrl'>>
   now: () => Date
   log: Logger
-  centre: Omit<CentreParts, 'store'>
+  centre: Omit<CentreParts, 'store'> & Pick<ProgramsParts, 'asksFirst'>
 }
 
 /** The operator's provider of language models, or null. */
@@ -61,6 +61,7 @@ export function buildPrograms({ store, vault, config, now, log, centre }: Progra
     log,
     later,
     drive: centre.drive,
+    asksFirst: centre.asksFirst,
     onMessage: async (trx, voicemail) => {
       const tenant = tenantOf(voicemail)
       const { queue_id: queueId, from_address: phone, call_id: callId } = voicemail
@@ -125,15 +126,24 @@ export function buildPrograms({ store, vault, config, now, log, centre }: Progra
 /** The call centre as programs use it; `drive` sends what they wrote. */
 export const centreOf = (centre: CallCentre, drive: () => void): ProgramParts['centre'] => ({
   leadTo: (...led) => centre.leadTo(...led),
+  asksFirst: (trx, tenant, led, target) => {
+    const [type, id] =
+      'flowId' in target ? (['flow', target.flowId] as const) : (['assistant', target.assistantId] as const)
+    return centre.asksFirst(trx, tenant, led, { type, id })
+  },
   ring: (...ring) => centre.ringLed(...ring),
   putThrough: (...led) => centre.putThrough(...led),
   drive,
 })
 
 /** Programs as the call centre uses them, which is made before they are. */
-export const ledBy = (programs: () => LivePrograms): Pick<CallCentreDeps, 'handOver' | 'led'> => ({
+export const ledBy = (programs: () => LivePrograms): Pick<CallCentreParts, 'handOver' | 'led'> => ({
   handOver: (...given) => programTaker(programs())(...given),
-  led: { told: (...told) => programs().told(...told), wake: () => programs().wake() },
+  led: {
+    told: (...told) => programs().told(...told),
+    wake: () => programs().wake(),
+    letGo: (...given) => programs().letGo(...given),
+  },
 })
 
 /** Takes calls over from queues: an assistant or a flow leads them on, or a message is taken as the queue says. */

@@ -112,7 +112,7 @@ async function callInside(
     muted: false,
   }
   const program = found.kind === 'route' ? programOf(found.route) : null
-  const capture = found.kind === 'route' ? [captureOf(found.route.capture)] : []
+  const capture = found.kind === 'route' ? { route: captureOf(found.route.capture) } : {}
   await insertParty(trx, tenant, { ...party, capture, program: program ?? {} }, at)
   if (program !== null) await insertProgram(trx, tenant, party, program, at)
   await becomeBusy(trx, tenant, user.id, at)

@@ -1,8 +1,9 @@
 import { type Failure, isFailure, isUndecided } from '../../media/protocol.ts'
+import { beginTranscript, runningTranscript } from '../live/transcripts.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Store, Trx } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
-import { encryptsRecordings } from './call-capture.ts'
+import { callCaptureOf, encryptsRecordings } from './call-capture.ts'
 import type { Of } from './event-handler.ts'
 import { applyCapture, applyRecording, applyStream, callOfTarget, targetId, tenantOf } from './records.ts'
 import { type StreamDeps, startStream, unstartedStreams } from './streams.ts'
@@ -23,8 +24,20 @@ export class CallAudio {
     this.#deps = deps
   }
 
+  /** All that the rows of a running call say is kept of it; what runs already answers a conflict. */
+  async keep(callId: string, media: MediaPort): Promise<void> {
+    const { store, now } = this.#deps
+    const call = await store.db.selectFrom('calls').selectAll().where('id', '=', callId).executeTakeFirst()
+    if (call === undefined || call.answered_at === null || call.ended_at !== null) return
+    await this.start(call, media)
+    const transcript = await runningTranscript(store.db, callId)
+    if (transcript !== undefined) await beginTranscript({ store, now: () => new Date(now()) }, media, transcript)
+  }
+
   /** Starts the recording and the streams that a call's rows ask for; what runs already answers a conflict. */
   async start(call: CallRow, media: MediaPort): Promise<void> {
+    // What he is asked for begins by itself when he has heard it, or has agreed.
+    if (callCaptureOf(call)?.asked === 'asking') return
     const { db } = this.#deps.store
     const wanted = await forTenant(db, tenantOf(call))
       .select('recordings')

@@ -1,5 +1,5 @@
 import type { RoomCapture } from '../../media/protocol.ts'
-import { type CaptureSettings, captureOf, NO_CAPTURE } from '../capture/settings.ts'
+import { type CaptureSettings, captureOf, firstSaid, NO_CAPTURE, saidIn } from '../capture/settings.ts'
 import type { StreamInput } from '../capture/stream-input.ts'
 import { newId } from '../ids.ts'
 import { wantTranscript } from '../live/transcript-rows.ts'
@@ -8,19 +8,47 @@ import { forTenant, type Tenant } from '../tenancy.ts'
 import type { CallRow, MediaStreamRow } from './tables.ts'
 
 /**
- * What is kept of a call: decided once, when it begins, field by field. What was asked for with the call wins, then the inbound
- * route, then what it is led to (flow, assistant, queue), then the organisation (docs/recording.md).
+ * What is kept of a call, decided when it begins, field by field. What was asked for with the call wins, then the inbound
+ * route, then what it is led to (flow, assistant, queue), then the organisation (docs/recording.md). What leads it later: `later-capture.ts`.
  */
 
-/** What may say something about a call. */
-export interface CaptureSources {
-  /** The strongest first. */
-  asked: readonly Partial<CaptureSettings>[]
+/** Of those who lead calls some say what is kept of them. */
+export interface Leader {
   flowId?: string | null
   assistantId?: string | null
   queueId?: string | null
+}
+
+/** Who has said something before anything leads the call: `POST /calls`, the inbound route. */
+export interface SaidOfCall {
+  call?: Partial<CaptureSettings>
+  route?: Partial<CaptureSettings>
+}
+
+/** What may say something about a call. */
+export interface CaptureSources extends Leader, SaidOfCall {
   /** A conference room's own settings say what is kept of its sessions. */
   roomId?: string | null
+}
+
+export interface Consent {
+  key: string
+  timeoutS: number
+  otherwise: 'continue' | 'hang_up'
+}
+
+/** What is begun of a running call once its caller was told, or has agreed. */
+export interface Later {
+  record: boolean
+  encrypted: boolean
+  transcribe: boolean
+  language: string | null
+  /** Their rows are there. */
+  streamIds: string[]
+  announcement: string
+  consent: Consent | null
+  /** Where it is led then, in the words of who leads it. */
+  then: string
 }
 
 /** JSON of `calls.capture`. */
@@ -28,17 +56,21 @@ export interface CallCapture {
   transcribe: boolean
   language: string | null
   announcement: string
-  consent: { key: string; timeoutS: number; otherwise: 'continue' | 'hang_up' } | null
+  consent: Consent | null
   /** What is begun once the caller has agreed. */
   streams: StreamInput[]
   /** The caller hears the announcement, or is asked; then how it went. Null: nothing was said. */
   asked: 'asking' | 'told' | 'agreed' | 'refused' | null
   /** When the call was answered, while it is asked. */
   askedAt?: string
-  /** Said to be so for this call: what it is led to later changes nothing. */
-  isFixed: boolean
   /** The organisation wants its recordings encrypted. */
   encrypted?: boolean
+  /** Said of this very call: that stays so, whatever leads it later. */
+  own?: Partial<CaptureSettings>
+  /** What its route wants to be said, whatever is kept. */
+  route?: Partial<CaptureSettings>
+  /** Being asked for in the middle of the call. */
+  later?: Later
 }
 
 export interface Decided {
@@ -48,47 +80,64 @@ export interface Decided {
 
 export async function decideCapture(db: Db, tenant: Tenant, sources: CaptureSources): Promise<Decided> {
   const led = await settingsOfLed(db, tenant, sources)
-  const { capture, encrypt_recordings } = await db
-    .selectFrom('organisations')
-    .select(['capture', 'encrypt_recordings'])
-    .where('id', '=', tenant.organisationId)
-    .executeTakeFirstOrThrow()
-  const layers = [...sources.asked, ...led.layers, ...(sources.roomId == null ? [captureOf(capture)] : [])]
-  const first = <K extends keyof CaptureSettings>(name: K): CaptureSettings[K] =>
-    layers.find(layer => (layer[name] ?? null) !== null)?.[name] ?? null
-  const record = first('record') ?? false
-  const transcribe = first('transcribe') ?? false
-  const streams = first('streams') ?? []
-  const isFixed = sources.asked.some(({ record }) => record === false)
+  const { capture, encrypt_recordings } = await capturingOf(db, tenant)
+  const { call = {}, route = {} } = sources
+  const layers = [call, route, ...led.layers, ...(sources.roomId == null ? [capture] : [])]
+  const record = firstSaid(layers, 'record') ?? false
+  const transcribe = firstSaid(layers, 'transcribe') ?? false
+  const streams = firstSaid(layers, 'streams') ?? []
+  const { recording_announcement, recording_consent } = route
+  const own = saidIn(call)
+  const ofRoute = saidIn({
+    recording_announcement: recording_announcement ?? null,
+    recording_consent: recording_consent ?? null,
+  })
+  const said = { ...(own !== null && { own }), ...(ofRoute !== null && { route: ofRoute }) }
   if (!record && !transcribe && streams.length === 0)
-    return { record, capture: isFixed ? { ...NOTHING, isFixed } : null }
-  const consent = first('recording_consent')
+    return { record, capture: own === null && ofRoute === null ? null : { ...NOTHING, ...said } }
   return {
     record,
     capture: {
+      ...NOTHING,
+      ...said,
+      ...wordsOf(layers),
       transcribe,
       language: led.language,
-      announcement: first('recording_announcement') ?? '',
-      consent:
-        consent === null
-          ? null
-          : { key: consent.key, timeoutS: consent.timeout_s ?? 8, otherwise: consent.otherwise ?? 'continue' },
       streams,
-      asked: null,
-      isFixed,
       encrypted: encrypt_recordings === 1,
     },
   }
 }
 
-const NOTHING: CallCapture = {
+/** What is said, and asked, where anything is kept. */
+export function wordsOf(layers: readonly Partial<CaptureSettings>[]): Pick<CallCapture, 'announcement' | 'consent'> {
+  const consent = firstSaid(layers, 'recording_consent')
+  return {
+    announcement: firstSaid(layers, 'recording_announcement') ?? '',
+    consent:
+      consent === null
+        ? null
+        : { key: consent.key, timeoutS: consent.timeout_s ?? 8, otherwise: consent.otherwise ?? 'continue' },
+  }
+}
+
+/** The defaults of an organisation. */
+export async function capturingOf(
+  db: Db,
+  tenant: Tenant,
+): Promise<{ capture: CaptureSettings; encrypt_recordings: number }> {
+  const organisations = db.selectFrom('organisations').select(['capture', 'encrypt_recordings'])
+  const row = await organisations.where('id', '=', tenant.organisationId).executeTakeFirstOrThrow()
+  return { ...row, capture: captureOf(row.capture) }
+}
+
+export const NOTHING: CallCapture = {
   transcribe: false,
   language: null,
   announcement: '',
   consent: null,
   streams: [],
   asked: null,
-  isFixed: false,
 }
 
 /** Whether the files of new recordings are to be encrypted. */
@@ -99,10 +148,10 @@ export async function encryptsRecordings(db: Db, tenant: Tenant): Promise<boolea
 }
 
 /** Of what a call is led to; `language`: of the assistant that it talks with. */
-async function settingsOfLed(
+export async function settingsOfLed(
   db: Db,
   tenant: Tenant,
-  { flowId, assistantId, queueId }: CaptureSources,
+  { flowId, assistantId, queueId }: Leader,
 ): Promise<{ layers: CaptureSettings[]; language: string | null }> {
   const scoped = forTenant(db, tenant)
   const layers: CaptureSettings[] = []

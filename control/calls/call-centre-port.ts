@@ -9,6 +9,8 @@ type Own = () => Promise<FollowUp | null>
 
 export interface Seats {
   drive(legId: string, media: MediaPort): Promise<void>
+  /** Begins what the rows of a running call say is kept of it. */
+  keep(callId: string, media: MediaPort): Promise<void>
   driveWaiting(roomId: string, media: MediaPort): Promise<void>
 }
 
@@ -26,6 +28,8 @@ export interface CallCentrePort {
     call: { callId: string; legId: string; queueId: string; at: string },
   ): Promise<boolean>
   ofOwn(trx: Trx, legId: string, own: Own): Promise<FollowUp | null>
+  /** Leads a call to where it was to be led before its caller was told, or asked, that it is recorded. */
+  leadOn(trx: Trx, tenant: Tenant, led: { callId: string; legId: string; at: string }, then: string): Promise<void>
   /** Ends a leg that media does not have, and what hangs on it. */
   end(
     trx: Trx,

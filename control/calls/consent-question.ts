@@ -1,5 +1,5 @@
-import type { Commands } from '../../media/protocol.ts'
-import { agreedCapture, type CallCapture, callCaptureOf } from './call-capture.ts'
+import type { Commands, RoomCapture } from '../../media/protocol.ts'
+import { agreedCapture, type CallCapture, callCaptureOf, type Later, NOTHING } from './call-capture.ts'
 import type { CallRow } from './tables.ts'
 
 type Collect = Commands['leg.collect']['request']
@@ -15,13 +15,13 @@ const MAX_IDLE_KEYS = 1000
 
 /** What is kept begins in media: with the announcement, or with the key that agrees. */
 export function consentCollect(call: CallRow, legId: string): Collect {
-  const capture = callCaptureOf(call)
-  const consent = capture?.consent ?? null
-  const language = capture?.language ?? null
+  const { later, ...capture } = callCaptureOf(call) ?? NOTHING
+  const asked = later ?? capture
+  const { consent, language } = asked
   return {
     legId,
     collectId: CONSENT,
-    prompts: capture === null ? [] : [{ kind: 'speech', text: consentText(capture), voice: null, language }],
+    prompts: [{ kind: 'speech', text: consentText(asked), voice: null, language }],
     // Who is only told may press what he likes: it changes nothing.
     maxDigits: consent === null ? MAX_IDLE_KEYS : 1,
     terminators: '',
@@ -29,11 +29,21 @@ export function consentCollect(call: CallRow, legId: string): Collect {
     interDigitTimeoutMs: 0,
     sensitive: false,
     playThrough: consent === null,
-    agreement: { digits: consent?.key ?? null, capture: agreedCapture(call) },
+    agreement: {
+      digits: consent?.key ?? null,
+      capture: later === undefined ? agreedCapture(call) : laterCapture(call, later),
+    },
   }
 }
 
-const consentText = ({ announcement, consent }: CallCapture): string =>
+/** Only what is new: what was there before goes on by itself, or was stopped. */
+const laterCapture = ({ id }: CallRow, { record, encrypted, transcribe, language }: Later): RoomCapture => ({
+  recordingId: record ? id : null,
+  ...(encrypted && { encrypted }),
+  transcript: transcribe ? { transcriptId: id, language } : null,
+})
+
+const consentText = ({ announcement, consent }: Pick<CallCapture, 'announcement' | 'consent'>): string =>
   announcement !== '' ? announcement : `This call may be recorded. Press ${consent?.key ?? ''} to agree.`
 
 export const unheardCollect = ({ agreement: _, ...collect }: Collect): Collect => ({

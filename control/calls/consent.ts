@@ -3,15 +3,19 @@ import type { MediaPort } from '../media-events.ts'
 import type { Trx } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
 import { callCaptureOf, isToBeAsked } from './call-capture.ts'
+import type { CallCentrePort } from './call-centre-port.ts'
 import { CONSENT, UNHEARD } from './consent-question.ts'
 import type { LegRows } from './decide.ts'
 import type { FollowUp } from './event-handler.ts'
+import { laterAnswered, UNAGREED } from './later-capture.ts'
 import { endStreams, loadLeg, tenantOf } from './records.ts'
 
-const REFUSED = 'The caller did not agree to be recorded.'
-
-/** Does what the leg's row calls for: it asks. */
-type Ask = (legId: string, media: MediaPort) => Promise<void>
+export interface Asking {
+  /** Does what the leg's row calls for: it asks. */
+  ask: (legId: string, media: MediaPort) => Promise<void>
+  /** Who leads on a call that was asked in the middle. */
+  centre: Pick<CallCentrePort, 'leadOn' | 'run'>
+}
 
 /** An event on its way to those who handle it, or null: they do not get it. */
 export interface Passed {
@@ -21,16 +25,17 @@ export interface Passed {
 
 /**
  * Whoever is told that the call is recorded, or asked whether it may be, hears that before anything else: the answer is passed on to
- * flows, queues and rooms when that is over, as if the call had been answered only then.
+ * flows, queues and rooms when that is over, as if the call had been answered only then. Where something is to be kept only later, what
+ * leads the call then gets it when that is over.
  */
-export async function passConsent(trx: Trx, event: MediaEvent, ask: Ask): Promise<Passed> {
-  if (event.name === 'leg.answered') return onAnswered(trx, event, ask)
+export async function passConsent(trx: Trx, event: MediaEvent, asking: Asking): Promise<Passed> {
+  if (event.name === 'leg.answered') return onAnswered(trx, event, asking)
   if (event.name === 'leg.collected' && [CONSENT, UNHEARD].includes(event.body.collectId))
-    return onCollected(trx, event)
+    return onCollected(trx, event, asking)
   return { event, followUp: null }
 }
 
-async function onAnswered(trx: Trx, event: MediaEvent & { name: 'leg.answered' }, ask: Ask): Promise<Passed> {
+async function onAnswered(trx: Trx, event: MediaEvent & { name: 'leg.answered' }, { ask }: Asking): Promise<Passed> {
   const rows = await loadLeg(trx, event.body.legId)
   const isAsked =
     rows !== null &&
@@ -44,36 +49,51 @@ async function onAnswered(trx: Trx, event: MediaEvent & { name: 'leg.answered' }
   return { event: null, followUp: media => ask(event.body.legId, media) }
 }
 
-async function onCollected(trx: Trx, event: MediaEvent & { name: 'leg.collected' }): Promise<Passed> {
+async function onCollected(
+  trx: Trx,
+  event: MediaEvent & { name: 'leg.collected' },
+  { centre }: Asking,
+): Promise<Passed> {
   const { legId, collectId, digits } = event.body
   const rows = await loadLeg(trx, legId)
   const capture = rows === null ? null : callCaptureOf(rows.call)
   if (rows === null || capture?.asked !== 'asking' || rows.participant.step !== 'consent') {
     return { event: null, followUp: null }
   }
-  const { consent, askedAt } = capture
+  const { askedAt, later } = capture
+  const { consent } = later ?? capture
   const isRefused = collectId === UNHEARD || (consent !== null && digits !== consent.key)
   const asked = isRefused ? 'refused' : consent === null ? 'told' : 'agreed'
+  const isHungUp = isRefused && consent?.otherwise === 'hang_up'
+  const then = await laterAnswered(trx, rows.call, capture, { asked, at: event.at })
+  if (then !== null) {
+    if (isHungUp) await change(trx, rows, {}, 'hanging_up')
+    else await centre.leadOn(trx, tenantOf(rows.call), { callId: rows.call.id, legId, at: event.at }, then)
+    return { event: null, followUp: isHungUp ? hangUp(legId) : media => centre.run(media) }
+  }
   const stored = JSON.stringify({ ...capture, asked })
   if (!isRefused) await change(trx, rows, { capture: stored }, 'answering')
   else await keepNothing(trx, rows, stored, event.at)
   const at = askedAt ?? event.at
-  if (isRefused && consent?.otherwise === 'hang_up') {
+  if (isHungUp) {
     await change(trx, rows, { status: 'in_progress', answered_at: at }, 'hanging_up')
-    const hangUp = async (media: MediaPort): Promise<void> => {
-      await media.request('leg.hangup', { legId, reason: 'rejected' })
-    }
-    return { event: null, followUp: hangUp }
+    return { event: null, followUp: hangUp(legId) }
   }
   return { event: { name: 'leg.answered', at, body: { legId, codec: 'PCMU', roomId: rows.call.id } }, followUp: null }
 }
+
+const hangUp =
+  (legId: string): FollowUp =>
+  async media => {
+    await media.request('leg.hangup', { legId, reason: 'rejected' })
+  }
 
 async function keepNothing(trx: Trx, rows: LegRows, capture: string, at: string): Promise<void> {
   const { call } = rows
   await change(trx, rows, { capture, record: 0 }, 'answering')
   await endStreams(trx, call, at)
   const transcripts = forTenant(trx, tenantOf(call)).update('transcripts').where('id', '=', call.id)
-  await transcripts.set({ status: 'failed', failed_reason: REFUSED }).execute()
+  await transcripts.set(UNAGREED).execute()
 }
 
 async function change(
@@ -83,6 +103,6 @@ async function change(
   step: LegRows['participant']['step'],
 ): Promise<void> {
   const scoped = forTenant(trx, tenantOf(call))
-  await scoped.update('calls').set(changed).where('id', '=', call.id).execute()
+  if (Object.keys(changed).length > 0) await scoped.update('calls').set(changed).where('id', '=', call.id).execute()
   await scoped.update('participants').set({ step }).where('id', '=', participant.id).execute()
 }

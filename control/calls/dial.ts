@@ -108,7 +108,7 @@ export async function placeCall(
         queueId: idOf(request, 'queue'),
         userId: idOf(request, 'user'),
         connectionId: way.connection?.id ?? null,
-        capture: [request.capture],
+        capture: { call: request.capture },
         program: led ?? {},
         metadata: request.metadata,
         role: request.role,

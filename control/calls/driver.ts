@@ -66,8 +66,12 @@ export class CallDriver implements MediaHandler {
     this.#deps = deps
     this.#seating = new Seating(store, now, log, streams)
     const seating = this.#seating
-    deps.centre.seatBy(seating)
     const audio = new CallAudio({ store, now, log, streams })
+    deps.centre.seatBy({
+      drive: (legId, media) => seating.drive(legId, media),
+      driveWaiting: (roomId, media) => seating.driveWaiting(roomId, media),
+      keep: (callId, media) => audio.keep(callId, media),
+    })
     const resume = (call: CallRow, media: MediaPort) => audio.start(call, media)
     const { faults } = deps.centre
     this.#faults = faults
@@ -114,9 +118,8 @@ export class CallDriver implements MediaHandler {
       // Delivered again, since the acknowledgement was lost.
       if (seq <= lastSeq) continue
       lastSeq = seq
-      const { event, followUp: asking } = await passConsent(trx, told, (legId, media) =>
-        this.#seating.drive(legId, media),
-      )
+      const ask = (legId: string, media: MediaPort) => this.#seating.drive(legId, media)
+      const { event, followUp: asking } = await passConsent(trx, told, { ask, centre: this.#deps.centre })
       if (asking !== null) followUps.push({ key: keyOf(told), run: asking })
       if (event === null) continue
       const handler = this.#handlers[event.name] as EventHandler<never> | undefined

@@ -5,7 +5,7 @@ import type { CallRow } from './tables.ts'
 
 /**
  * What media begins by itself, from the first sample on, with the streams that the call's settings want: commanded after the answer
- * they would miss the first word.
+ * they would miss the first word. `only`: of these alone.
  */
 export async function withStreams(
   db: Db,
@@ -13,8 +13,10 @@ export async function withStreams(
   call: CallRow,
   legId: string,
   capture: RoomCapture,
+  only?: readonly string[],
 ): Promise<RoomCapture> {
-  const rows = await unstartedStreams(db, call)
+  const unstarted = await unstartedStreams(db, call)
+  const rows = only === undefined ? unstarted : unstarted.filter(({ id }) => only.includes(id))
   if (rows.length === 0) return capture
   const streams: StreamSpec[] = []
   for (const row of rows) streams.push(await streamSpec(db, deps, call, { legId }, row))

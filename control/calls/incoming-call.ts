@@ -81,7 +81,7 @@ const partyOf = (
   queueId: route.target === 'queue' ? route.target_id : null,
   userId: route.target === 'user' ? route.target_id : null,
   connectionId: connection.id,
-  capture: [captureOf(route.capture)],
+  capture: { route: captureOf(route.capture) },
   metadata: {},
   role: 'member',
   muted: false,

@@ -6,7 +6,6 @@ import type {
   StreamSnapshot,
   Target,
 } from '../../media/protocol.ts'
-import type { CaptureSettings } from '../capture/settings.ts'
 import { CODECS } from '../connections/codecs.ts'
 import { nodeOf } from '../databases/node.ts'
 import { appendEvent } from '../events/log.ts'
@@ -18,7 +17,7 @@ import { toParticipant } from '../schemas/participant.ts'
 import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { TenantColumns } from '../tenant-columns.ts'
-import { decideCapture, insertCapture } from './call-capture.ts'
+import { decideCapture, insertCapture, type SaidOfCall } from './call-capture.ts'
 import { insertCallKeys } from './call-keys.ts'
 import { type Decision, type LegEnd, type LegRows, onEnded } from './decide.ts'
 import { durationOf } from './duration.ts'
@@ -89,8 +88,8 @@ export interface NewParty {
   /** Whom the driver is to dial, when who writes this does not do it himself. */
   dial?: string
   connectionId: string | null
-  /** What is kept of it, as far as the call itself or its route says; the strongest first. */
-  capture?: readonly Partial<CaptureSettings>[]
+  /** What is kept of it, as far as the call itself or its route says. */
+  capture?: SaidOfCall
   /** What leads it. */
   program?: { flowId?: string; assistantId?: string }
   metadata: Record<string, string>
@@ -110,7 +109,7 @@ export async function insertParty(
 ): Promise<{ call: CallRow; participant: ParticipantRow }> {
   const columns = { organisation_id: tenant.organisationId, livemode: tenant.livemode ? 1 : 0 }
   const { queueId = null, roomId, program } = party
-  const decided = await decideCapture(trx, tenant, { asked: party.capture ?? [], queueId, roomId, ...program })
+  const decided = await decideCapture(trx, tenant, { ...party.capture, queueId, roomId, ...program })
   const call: CallRow = {
     ...columns,
     id: party.callId,
@@ -326,9 +325,12 @@ export const endStream = (trx: Trx, row: MediaStreamRow, at: string): Promise<vo
     at,
   )
 
-/** A recording begins: the row that says that one is wanted. */
+/** A recording begins: the row that says that one is wanted. Idempotent. */
 export async function insertRecording(trx: Trx, call: CallRow, at: string): Promise<void> {
-  await forTenant(trx, tenantOf(call)).insert('recordings', {
+  const scoped = forTenant(trx, tenantOf(call))
+  const there = scoped.select('recordings').select('call_id').where('call_id', '=', call.id)
+  if ((await there.executeTakeFirst()) !== undefined) return
+  await scoped.insert('recordings', {
     call_id: call.id,
     status: 'recording',
     file: null,

@@ -5,7 +5,7 @@ import type { MediaPort } from '../media-events.ts'
 import type { Db, Store } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
 import { Turns } from '../turns.ts'
-import { awaitsConsent, encryptsRecordings, roomCapture } from './call-capture.ts'
+import { awaitsConsent, callCaptureOf, encryptsRecordings, roomCapture } from './call-capture.ts'
 import { CONSENT, unheardCollect } from './consent-question.ts'
 import {
   admission,
@@ -59,12 +59,16 @@ export class Seating {
     if (rows === null) return
     const next = commandFor(rows)
     if (next === null) return
+    // What it was transferred to finds it off hold.
+    if (rows.participant.on_hold === 0) await media.request('leg.hold', { legId, held: false, sources: [] })
     if (next === 'seat') {
       const then = await this.#turns.take(rows.call.room_id ?? legId, () => this.#seatNow(legId, media))
       await then()
       return
     }
     const body = await this.#complete(rows, next)
+    // What led the call before may have listened.
+    if (next.name === 'leg.collect' && rows.call.answered_at !== null) await media.request('leg.stop_listen', { legId })
     let reply = await media.request(next.name, body as never)
     if (next.name === 'leg.collect' && next.body.collectId === CONSENT && isFailure(reply)) {
       // Nobody here can say it: nothing is kept, and the call goes on.
@@ -76,7 +80,8 @@ export class Seating {
   /** With what of a command needs more than the leg's rows. */
   async #complete({ call, participant }: LegRows, { name, body }: LegCommand): Promise<LegCommand['body']> {
     const { db } = this.#store
-    const whole = (capture: RoomCapture) => withStreams(db, this.#streams, call, participant.id, capture)
+    const only = callCaptureOf(call)?.later?.streamIds
+    const whole = (capture: RoomCapture) => withStreams(db, this.#streams, call, participant.id, capture, only)
     if (name === 'leg.answer' && !awaitsConsent(call)) {
       return { ...body, room: { ...body.room, capture: await whole(roomCapture(call)) } }
     }

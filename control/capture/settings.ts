@@ -49,6 +49,18 @@ export const captureOf = (json: string | null): CaptureSettings => ({
   ...(json === null ? {} : (JSON.parse(json) as Partial<CaptureSettings>)),
 })
 
+type Field = keyof CaptureSettings
+
+/** What the first who says something about a field says; the strongest in front. */
+export const firstSaid = <K extends Field>(layers: readonly Partial<CaptureSettings>[], name: K): CaptureSettings[K] =>
+  layers.find(layer => (layer[name] ?? null) !== null)?.[name] ?? null
+
+/** The fields that something is said about, of an object that may hold others; null: about none. */
+export function saidIn(settings: Partial<CaptureSettings>): Partial<CaptureSettings> | null {
+  const said = (Object.keys(NO_CAPTURE) as Field[]).filter(name => (settings[name] ?? null) !== null)
+  return said.length === 0 ? null : Object.fromEntries(said.map(name => [name, settings[name]]))
+}
+
 /** What is stored with a change; lists and `recording_consent` replace what was there. */
 export function changedCapture(json: string | null, sent: Partial<CaptureSettings>): string | null {
   const changed = captureOf(json)

@@ -44,6 +44,13 @@ export interface ProgramsParts extends StageParts {
   onMessage: (trx: Trx, voicemail: VoicemailRow) => Promise<void>
   /** Sends what was written for a call that was given away. */
   drive: () => void
+  /** A program is to be followed by this one. True: its caller is told, or asked, first that the call is recorded. */
+  asksFirst: (
+    trx: Trx,
+    tenant: Tenant,
+    led: { callId: string; legId: string; at: string },
+    target: ProgramTarget,
+  ) => Promise<boolean>
 }
 
 /** How often a node looks for calls that others have given a program [ms]. */
@@ -226,7 +233,10 @@ export class LivePrograms {
   /** An assistant that had the call before may have listened. */
   async #beginTaken(row: CallProgramRow, media: MediaPort): Promise<void> {
     this.#runs.stop(row.id)
-    await media.request('leg.stop_listen', { legId: row.leg_id })
+    const legId = row.leg_id
+    await media.request('leg.stop_listen', { legId })
+    const leg = await forTenant(this.#parts.store.db, tenantOf(row)).find('participants', legId)
+    if (leg?.on_hold === 0) await media.request('leg.hold', { legId, held: false, sources: [] })
     this.#begin(row, null, media)
   }
 
@@ -273,9 +283,30 @@ export class LivePrograms {
         await stage.request('leg.hangup', { legId: stage.legId, reason: 'assistant_ended' })
         return
       }
-      const columns = await columnsOf(this.#parts.store.db, stage.tenant, target)
-      await stage.commit({ change: { ...columns, state: null, hops: stage.row.hops + 1 } })
+      if (await this.#giveOn(stage, target)) return
     }
+  }
+
+  /** True: the caller is asked something first, and the next program takes the call when that is over. */
+  async #giveOn(stage: Stage, target: ProgramTarget): Promise<boolean> {
+    const { store, asksFirst, drive } = this.#parts
+    const { row, tenant, legId } = stage
+    const led = { callId: row.id, legId, at: stage.now().toISOString() }
+    const isAsked = await store.transaction(
+      async trx => (await isLed(trx, row)) && (await asksFirst(trx, tenant, led, target)),
+    )
+    const columns = await columnsOf(store.db, tenant, target)
+    if (!isAsked) await stage.commit({ change: { ...columns, state: null, hops: row.hops + 1 } })
+    drive()
+    return isAsked
+  }
+
+  /** Something else leads the call from now on, in this transaction. */
+  async letGo(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<void> {
+    const row = await forTenant(trx, tenant).find('call_programs', callId)
+    if (row === undefined || row.status === 'ended') return
+    await endProgram(trx, row, 'transfer', at)
+    afterCommit(trx, () => this.#runs.stop(callId))
   }
 
   /** After a reconnect: every run begins again from its row. `legIds`: those of these legs alone, whose commands were not answered. */

@@ -1,15 +1,15 @@
 import type { Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 
-/** Asks for a call's transcript; it begins once the call is answered. */
+/** Asks for a call's transcript; it begins once the call is answered. `running`: it is, and this begins now. */
 export const wantTranscript = (
   trx: Trx,
   tenant: Tenant,
-  call: { id: string; language: string | null; at: string },
+  call: { id: string; language: string | null; at: string; status?: 'wanted' | 'running' },
 ): Promise<void> =>
   forTenant(trx, tenant).insert('transcripts', {
     id: call.id,
-    status: 'wanted',
+    status: call.status ?? 'wanted',
     language: call.language,
     failed_reason: null,
     duration_ms: null,

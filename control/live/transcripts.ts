@@ -1,4 +1,5 @@
 import { isFailure, isUndecided, type MediaEvent } from '../../media/protocol.ts'
+import { callCaptureOf } from '../calls/call-capture.ts'
 import type { FollowUp } from '../calls/event-handler.ts'
 import { tenantOf } from '../calls/records.ts'
 import { wantNotes } from '../calls/session-notes.ts'
@@ -106,11 +107,11 @@ async function ofSession(parts: TranscriptParts, trx: Trx, callId: string, at: s
 async function start(parts: TranscriptParts, trx: Trx, row: TranscriptRow): Promise<FollowUp> {
   const transcripts = forTenant(trx, tenantOf(row)).update('transcripts')
   await transcripts.set({ status: 'running' }).where('id', '=', row.id).execute()
-  return media => begin(parts, media, row)
+  return media => beginTranscript(parts, media, row)
 }
 
 /** A transcript that media refuses has failed; one that media cannot be asked for now is begun at the next connection. */
-async function begin(
+export async function beginTranscript(
   { store, now }: TranscriptParts,
   media: MediaPort,
   { id, language }: Pick<TranscriptRow, 'id' | 'language'>,
@@ -125,7 +126,7 @@ async function begin(
   })
 }
 
-const runningTranscript = (trx: Trx, id: string): Promise<TranscriptRow | undefined> =>
+export const runningTranscript = (trx: Db, id: string): Promise<TranscriptRow | undefined> =>
   trx.selectFrom('transcripts').selectAll().where('id', '=', id).where('status', '=', 'running').executeTakeFirst()
 
 async function addSegment(
@@ -179,12 +180,15 @@ export async function resumeTranscripts(parts: TranscriptParts, media: MediaPort
   const rows = await db
     .selectFrom('transcripts')
     .innerJoin('calls', 'calls.id', 'transcripts.id')
-    .select(['transcripts.id', 'transcripts.language'])
+    .select(['transcripts.id', 'transcripts.language', 'calls.capture'])
     .where('transcripts.status', '=', 'running')
     .where('calls.node_id', '=', nodeOf(db))
     .where('calls.ended_at', 'is', null)
     .execute()
-  for (const row of rows) await begin(parts, media, row)
+  for (const row of rows) {
+    // What he is asked for begins by itself when he has heard it.
+    if (callCaptureOf(row)?.asked !== 'asking') await beginTranscript(parts, media, row)
+  }
 }
 
 /** Ends the transcripts whose calls are over and of which media will not tell any more. */

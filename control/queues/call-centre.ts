@@ -7,6 +7,7 @@ import { CallFaults } from '../calls/faults.ts'
 import { hangUpLeg } from '../calls/legs.ts'
 import { endLeg, loadLeg, tenantOf } from '../calls/records.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
+import { afterCommit } from '../databases/after-commit.ts'
 import { nodeOf } from '../databases/node.ts'
 import type { MediaPort } from '../media-events.ts'
 import type { Db, Trx } from '../store.ts'
@@ -14,7 +15,7 @@ import { StoreOutage } from '../store-outage.ts'
 import type { Tenant } from '../tenancy.ts'
 import { callAnswered, callEnded } from './call-events.ts'
 import { changeSupervision, type Handling } from './call-handling.ts'
-import type { CallCentreDeps, Step } from './deps.ts'
+import type { CallCentreDeps, CallCentreParts, Program, Step } from './deps.ts'
 import { doDuties } from './duties.ts'
 import { driveLegs } from './legs.ts'
 import { takeOver } from './purposes.ts'
@@ -23,7 +24,7 @@ import { mainRing } from './rings.ts'
 import { DecisionFault, round, tenantsWaiting } from './rounds.ts'
 import { refuseWhenShut } from './shut.ts'
 import type { RingRow } from './tables.ts'
-import { type Led, leadTo, type RungParty, ringParty, type Target } from './targets.ts'
+import { asksFirst, type Led, leadTo, type RungParty, ringParty, type Target, type Then } from './targets.ts'
 import { pressWhileWaiting } from './wait-keys.ts'
 
 /** One decision may lead to the next (an overflow into another queue); more than this wait for the next run. */
@@ -49,11 +50,13 @@ export class CallCentre implements CallCentrePort {
   readonly #outage: StoreOutage
   /** Legs that were led to a conference room and have not been seated yet; after a crash the reconciliation finds them. */
   readonly #toSeat = new Set<string>()
+  /** Calls of which something is to be begun; after a crash the reconciliation finds them. */
+  readonly #toKeep = new Set<string>()
   readonly #apart = new Set<string>()
   readonly faults: CallFaults
 
-  constructor(deps: CallCentreDeps) {
-    this.#deps = deps
+  constructor(deps: CallCentreParts) {
+    this.#deps = { ...deps, drive: legId => this.#toSeat.add(legId), keep: callId => this.#toKeep.add(callId) }
     const { store, log, now } = deps
     this.faults = new CallFaults({ store, log, now: () => now().toISOString(), centre: this })
     this.#outage = new StoreOutage(deps.log)
@@ -63,6 +66,18 @@ export class CallCentre implements CallCentrePort {
   leadTo(trx: Trx, tenant: Tenant, led: Led, target: Target): Promise<void> {
     if (target.type === 'room') this.#toSeat.add(led.legId)
     return leadTo(this.#deps, trx, tenant, led, target)
+  }
+
+  async leadOn(trx: Trx, tenant: Tenant, led: Led, then: string): Promise<void> {
+    const { target, purpose } = JSON.parse(then) as Then
+    afterCommit(trx, () => this.#deps.keep(led.callId))
+    if (target.type === 'room') this.#toSeat.add(led.legId)
+    await leadTo(this.#deps, trx, tenant, led, target, purpose)
+  }
+
+  /** A program gives its call on to another. True: its caller is told, or asked, first that it is recorded, and that leads it then. */
+  asksFirst(trx: Trx, tenant: Tenant, led: Led, target: Program): Promise<boolean> {
+    return asksFirst(this.#deps, trx, tenant, led, { target, purpose: 'direct' })
   }
 
   /** Rings somebody for a call that a program leads, in this transaction; the program is told how it goes. */
@@ -277,6 +292,10 @@ export class CallCentre implements CallCentrePort {
     for (const legId of this.#toSeat) {
       this.#toSeat.delete(legId)
       await faults.guard(legId, media, async () => this.#seats?.drive(legId, media))
+    }
+    for (const callId of this.#toKeep) {
+      this.#toKeep.delete(callId)
+      await faults.guard(null, null, async () => this.#seats?.keep(callId, media))
     }
     const gone = async (leg: ParticipantRow, reason: EndedReason): Promise<void> => {
       const end = { reason, sipCode: null, quality: null }

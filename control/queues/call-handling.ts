@@ -46,6 +46,9 @@ async function findLeadable({ trx, tenant, callId }: Handling): Promise<Found | 
   const call = await findCall(trx, tenant, callId)
   if (call === undefined) return missing('call', callId)
   const leg = await mainLeg(trx, tenant, callId)
+  if (leg?.step === 'consent' && call.ended_at === null) {
+    return conflict('being_asked', 'The caller is being told, or asked, that the call is recorded.')
+  }
   if (call.ended_at !== null || leg === undefined || !LEADABLE.includes(leg.step)) {
     return conflict('not_running', 'The call is not in progress, or is a conference.')
   }

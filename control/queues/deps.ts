@@ -25,12 +25,15 @@ export interface LedCalls {
   told(trx: Trx, tenant: Tenant, callId: string, what: LedRing): Promise<void>
   /** After a commit: programs that ring somebody look at what they were told. */
   wake(): void
+  /** A call is led by something else from now on, in this transaction. */
+  letGo(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<void>
 }
 
 /** Does one step of many in a transaction of its own; what it throws ends this call, if it is one's, and nothing else. */
 export type Step = (callId: string | null, run: (trx: Trx) => Promise<unknown>) => Promise<void>
 
-export interface CallCentreDeps {
+/** What the call centre is made of. */
+export interface CallCentreParts {
   store: Store
   now: () => Date
   log: { warn(fields: object, message: string): void; error(fields: object, message: string): void }
@@ -50,4 +53,12 @@ export interface CallCentreDeps {
   handOver: HandOver
   /** Absent: no program rings anybody. */
   led?: LedCalls
+}
+
+/** What its parts need of one another. */
+export interface CallCentreDeps extends CallCentreParts {
+  /** After a commit: what this leg's step calls for is sent. */
+  drive: (legId: string) => void
+  /** After a commit: what the call's rows say is kept of it is begun. */
+  keep: (callId: string) => void
 }

@@ -1,5 +1,7 @@
 import type { EndedReason, PaymentPause } from '../../media/protocol.ts'
+import { joinCapture } from '../calls/later-capture.ts'
 import { hangUpLeg, mainLeg, setLeg, turnAway } from '../calls/legs.ts'
+import { afterCommit } from '../databases/after-commit.ts'
 import type { EventType } from '../events/catalog.ts'
 import { appendEvent } from '../events/log.ts'
 import { settingsOf } from '../resources/queues/store.ts'
@@ -33,6 +35,35 @@ export interface Led {
   at: string
 }
 
+/** JSON of what follows once the caller was told, or asked. */
+export interface Then {
+  target: Target
+  purpose: RingPurpose
+}
+
+/**
+ * What a call is led to may want something kept of it from now on. True: the caller is told, or asked, first, and then the call is led on
+ * by `leadOn`.
+ */
+export async function asksFirst(
+  { drive, keep, led: programs }: CallCentreDeps,
+  trx: Trx,
+  tenant: Tenant,
+  led: Led,
+  then: Then,
+): Promise<boolean> {
+  const { target } = then
+  if (!(target.type === 'queue' || target.type === 'assistant' || target.type === 'flow')) return false
+  const leader = { [`${target.type}Id`]: target.id }
+  const joined = await joinCapture(trx, tenant, led, leader, JSON.stringify(then))
+  if (joined === 'begun') afterCommit(trx, () => keep(led.callId))
+  if (joined !== 'asking') return false
+  // Whatever else it may be about to say, the question is heard.
+  await programs?.letGo(trx, tenant, led.callId, led.at)
+  afterCommit(trx, () => drive(led.legId))
+  return true
+}
+
 /** Leads a call to a target. What the target cannot do ends it in voicemail, or with a reason. */
 export async function leadTo(
   deps: CallCentreDeps,
@@ -42,6 +73,7 @@ export async function leadTo(
   target: Target,
   purpose: RingPurpose = 'direct',
 ): Promise<void> {
+  if (await asksFirst(deps, trx, tenant, led, { target, purpose })) return
   switch (target.type) {
     case 'queue':
       return joinQueue(trx, tenant, { ...led, queueId: target.id })

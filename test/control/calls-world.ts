@@ -12,7 +12,7 @@ import { existsIn } from '../../control/http/references.ts'
 import { newId } from '../../control/ids.ts'
 import { MediaClient, type MediaHandler } from '../../control/media-client.ts'
 import { CallCentre } from '../../control/queues/call-centre.ts'
-import type { CallCentreDeps, HandOver } from '../../control/queues/deps.ts'
+import type { CallCentreParts, HandOver } from '../../control/queues/deps.ts'
 import { callHandlingRoutes } from '../../control/resources/call-handling.ts'
 import { callRoutes } from '../../control/resources/calls.ts'
 import { conferenceRoomRoutes } from '../../control/resources/conference-rooms/routes.ts'
@@ -57,7 +57,7 @@ export interface Options {
   allowedNetworks?: string[]
   resolve?: (host: string) => Promise<string[]>
   /** Replaces the driver by one that fails where the test wants it to. */
-  devicesOf?: CallCentreDeps['devicesOf']
+  devicesOf?: CallCentreParts['devicesOf']
   handOver?: HandOver
   /** Of commands to media [ms]. */
   deadlineMs?: number

@@ -5,7 +5,7 @@ import { newId } from '../../../control/ids.ts'
 import type { MediaPort } from '../../../control/media-events.ts'
 import { setWish } from '../../../control/queues/agent-status.ts'
 import { CallCentre } from '../../../control/queues/call-centre.ts'
-import type { CallCentreDeps, HandOver } from '../../../control/queues/deps.ts'
+import type { CallCentreParts, HandOver } from '../../../control/queues/deps.ts'
 import { DEFAULT_SETTINGS } from '../../../control/resources/queues/queue.ts'
 import type { QueueSettings } from '../../../control/resources/queues/schema.ts'
 import { forTenant, type Tenant } from '../../../control/tenancy.ts'
@@ -43,7 +43,7 @@ export interface QueueWorld extends World {
   close(): Promise<void>
 }
 
-export async function makeQueueWorld(more: Partial<CallCentreDeps> = {}, livemode = true): Promise<QueueWorld> {
+export async function makeQueueWorld(more: Partial<CallCentreParts> = {}, livemode = true): Promise<QueueWorld> {
   const world = await makeWorld()
   const { store, clock } = world
   const tenant: Tenant = { organisationId: world.ours.organisationId, livemode }
