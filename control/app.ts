@@ -1,3 +1,4 @@
+import './event-catalog.ts'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { publicUrlOf, reachableHost, sipAddressOf, wsUrlOf } from './addresses.ts'

@@ -2,24 +2,25 @@ import type { Selectable } from 'kysely'
 import Type, { type Static } from 'typebox'
 import { nullable, timestamp } from '../schema.ts'
 import type { EventTable } from '../tables.ts'
-import { EVENT_TYPES } from './catalog.ts'
+import { eventTypes } from './catalog.ts'
 
 const openObject = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true })
 
 /** Also what webhooks carry (api-additions.md, "Events and webhooks"). */
-export const eventSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('event'),
-  type: Type.String({ description: EVENT_TYPES.join(', ') }),
-  timestamp: timestamp('When it happened.'),
-  livemode: Type.Boolean(),
-  api_version: Type.String(),
-  data: Type.Object({ object: openObject, previous_attributes: Type.Optional(openObject) }),
-  request: nullable(Type.Object({ id: Type.String(), idempotency_key: nullable(Type.String()) })),
-})
+export const eventSchema = () =>
+  Type.Object({
+    id: Type.String(),
+    object: Type.Literal('event'),
+    type: Type.String({ description: eventTypes().join(', ') }),
+    timestamp: timestamp('When it happened.'),
+    livemode: Type.Boolean(),
+    api_version: Type.String(),
+    data: Type.Object({ object: openObject, previous_attributes: Type.Optional(openObject) }),
+    request: nullable(Type.Object({ id: Type.String(), idempotency_key: nullable(Type.String()) })),
+  })
 
 /** An event as the API and webhooks show it. */
-export const toEvent = (row: Selectable<EventTable>): Static<typeof eventSchema> => ({
+export const toEvent = (row: Selectable<EventTable>): Static<ReturnType<typeof eventSchema>> => ({
   id: row.id,
   object: 'event',
   type: row.type,

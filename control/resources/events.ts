@@ -41,7 +41,7 @@ export function eventRoutes(deps: { store: Store }): Route[] {
         { additionalProperties: false },
       ),
       status: 200,
-      reply: listOf(eventSchema),
+      reply: listOf(eventSchema()),
       handler: (context, { query }) => {
         let rows = forTenant(store.db, context).select('events').selectAll()
         if (query.type !== undefined) rows = rows.where('type', '=', query.type)
@@ -58,7 +58,7 @@ export function eventRoutes(deps: { store: Store }): Route[] {
       scope: 'events:read',
       params: idParams,
       status: 200,
-      reply: eventSchema,
+      reply: eventSchema(),
       errors: [404],
       handler: async (context, { params }) => {
         const row = await forTenant(store.db, context).find('events', params.id)
@@ -76,7 +76,7 @@ export function eventRoutes(deps: { store: Store }): Route[] {
       params: idParams,
       query: listQuery,
       status: 200,
-      reply: listOf(eventSchema),
+      reply: listOf(eventSchema()),
       errors: [404],
       handler: async (context, { params, query }) => {
         const tables = forTenant(store.db, context)

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { EVENT_TYPES, EVENTS } from '../events/catalog.ts'
+import { eventTypes, kindOfEvent } from '../events/catalog.ts'
 import { appendEvent } from '../events/log.ts'
 import { type Route, route } from '../http/route.ts'
 import { input, oneOf } from '../schema.ts'
@@ -27,12 +27,12 @@ export function testHelperRoutes({ now }: { now: () => Date }): Route[] {
       tag: 'Test helpers',
       scope: 'test_helpers:write',
       mode: 'test',
-      body: input({ type: oneOf([...EVENT_TYPES], { description: 'An event type of the catalogue.' }) }),
+      body: input({ type: oneOf(eventTypes(), { description: 'An event type of the catalogue.' }) }),
       status: 201,
       reply: testEventSchema,
       errors: [409],
       handler: async (context, { body: { type } }) => {
-        const event = { type, at: now().toISOString(), object: EVENTS[type].sample, request: context }
+        const event = { type, at: now().toISOString(), object: kindOfEvent(type)!.sample, request: context }
         return context.transaction(async trx => {
           const id = await appendEvent(trx, context, event)
           return { object: 'test_event' as const, id, type, livemode: context.livemode }

@@ -1,4 +1,4 @@
-import { EVENTS } from '../events/catalog.ts'
+import { eventTypes, kindOfEvent } from '../events/catalog.ts'
 import { CURRENT_VERSION } from './current.ts'
 import type { Json } from './shape.ts'
 import { renderEvent } from './translate.ts'
@@ -6,8 +6,8 @@ import { renderEvent } from './translate.ts'
 /** The fullest sample of each kind of object that events tell of, by its `object`, as a version shows it. */
 export function samplesOf(version: string): Map<string, Json> {
   const samples = new Map<string, Json>()
-  for (const [type, { sample }] of Object.entries(EVENTS)) {
-    const event = { type, api_version: CURRENT_VERSION, data: { object: sample as Json } }
+  for (const type of eventTypes()) {
+    const event = { type, api_version: CURRENT_VERSION, data: { object: kindOfEvent(type)?.sample as Json } }
     const { object } = renderEvent(event, version).data
     const known = samples.get(String(object.object))
     if (known === undefined || blanks(object) < blanks(known)) samples.set(String(object.object), object)

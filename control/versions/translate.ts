@@ -1,4 +1,4 @@
-import { EVENTS } from '../events/catalog.ts'
+import { kindOfEvent } from '../events/catalog.ts'
 import { API_VERSIONS } from './all.ts'
 import type { Json, Schema, Shape } from './shape.ts'
 import type { ApiVersion, Change } from './version.ts'
@@ -62,7 +62,7 @@ export function renderEvent<E extends VersionedEvent>(
   version: string,
   versions: readonly ApiVersion[] = API_VERSIONS,
 ): E {
-  const schema = (EVENTS as Record<string, { object: object }>)[event.type]?.object as Schema | undefined
+  const schema = kindOfEvent(event.type)?.object as Schema | undefined
   if (schema === undefined) return { ...event, api_version: version }
   const { up } = chain(schema, stepsSince(event.api_version, versions))
   const { down } = chain(schema, stepsSince(version, versions))

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import * as assert from 'uvu/assert'
 import { buildDriver } from '../../control/app.ts'
+import { CALL_SAMPLES } from '../../control/calls/events.ts'
 import { insertParty } from '../../control/calls/records.ts'
 import { appendEvent } from '../../control/events/log.ts'
-import { SAMPLES } from '../../control/events/samples.ts'
 import { addOrganisation, firstStart } from '../../control/first-start.ts'
 import { newId } from '../../control/ids.ts'
 import { enqueue } from '../../control/jobs/queue.ts'
@@ -103,7 +103,11 @@ test('each event is delivered once, whichever node gets to it', async () => {
   const endpoint = await nodes[0].post('/webhook_endpoints', { url: `${receiver.url}/hook` })
   assert.is(endpoint.status, 201)
   await nodes[0].store.transaction(async trx => {
-    const event = { type: 'call.ended' as const, at: nodes[0].clock.now().toISOString(), object: SAMPLES.endedCall }
+    const event = {
+      type: 'call.ended' as const,
+      at: nodes[0].clock.now().toISOString(),
+      object: CALL_SAMPLES.endedCall,
+    }
     for (let i = 0; i < 30; i++) await appendEvent(trx, tenantOf(nodes[0]), event)
   })
   const dispatchers = nodes.map(node => dispatcherOf(node, { vault: VAULT }))

@@ -43,7 +43,7 @@ export function deliveryRoutes(deps: DeliverDeps): Route[] {
       tag: 'Webhooks',
       scope: 'webhooks:write',
       params: idParams,
-      body: replayBody,
+      body: replayBody(),
       status: 200,
       reply: replaySchema,
       errors: [404, 409],

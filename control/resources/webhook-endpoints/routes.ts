@@ -57,7 +57,7 @@ export function webhookEndpointRoutes(deps: WebhookEndpointDeps): Route[] {
       description: `Of its mode's events, from now on. The answer alone shows the secret. At most ${MAX_ENDPOINTS} in each mode: 409 \`endpoint_limit\`.`,
       tag: TAG,
       scope: 'webhooks:write',
-      body: createBody,
+      body: createBody(),
       status: 201,
       reply: webhookEndpointWithSecretSchema,
       errors: [409],
@@ -74,7 +74,7 @@ export function webhookEndpointRoutes(deps: WebhookEndpointDeps): Route[] {
       tag: TAG,
       scope: 'webhooks:write',
       params: idParams,
-      body: changeBody,
+      body: changeBody(),
       status: 200,
       reply: webhookEndpointSchema,
       errors: [404],
@@ -99,7 +99,7 @@ export function webhookEndpointRoutes(deps: WebhookEndpointDeps): Route[] {
   ]
 }
 
-async function create(deps: WebhookEndpointDeps, context: Context, body: Static<typeof createBody>) {
+async function create(deps: WebhookEndpointDeps, context: Context, body: Static<ReturnType<typeof createBody>>) {
   const refused = await bodyProblem(deps, body)
   if (refused !== null) return refused
   const id = newId('webhook_endpoint')

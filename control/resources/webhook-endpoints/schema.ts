@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { EVENT_TYPES } from '../../events/catalog.ts'
+import { eventTypes } from '../../events/catalog.ts'
 import { input, metadata, nullable, oneOf, timestamp } from '../../schema.ts'
 import { ALGORITHMS } from '../../webhooks/sign.ts'
 
@@ -9,35 +9,39 @@ export const DEFAULT_OVERLAP_S = DAY_S
 
 const url = Type.String({ minLength: 1, maxLength: 2048, description: 'http:// or https://; gets the POST requests.' })
 const description = nullable(Type.String({ maxLength: 500 }))
-const eventTypes = Type.Array(oneOf(['*', ...EVENT_TYPES]), {
-  minItems: 1,
-  maxItems: 200,
-  uniqueItems: true,
-  description: 'Event types to subscribe to; `*` stands for every type, future ones too.',
-})
+/** Of all nouns: known when the routes are built. */
+const subscribed = () =>
+  Type.Array(oneOf(['*', ...eventTypes()]), {
+    minItems: 1,
+    maxItems: 200,
+    uniqueItems: true,
+    description: 'Event types to subscribe to; `*` stands for every type, future ones too.',
+  })
 const algorithm = (text: string) => oneOf([...ALGORITHMS], { description: text })
 const apiVersion = Type.String({ maxLength: 40, description: 'The version that payloads follow.' })
 
-export const createBody = input({
-  url,
-  description: Type.Optional(description),
-  event_types: Type.Optional(eventTypes),
-  algorithm: Type.Optional(algorithm('hmac: `v1` signatures, the default; ed25519: `v1a` signatures.')),
-  api_version: Type.Optional(apiVersion),
-  metadata: Type.Optional(metadata),
-})
+export const createBody = () =>
+  input({
+    url,
+    description: Type.Optional(description),
+    event_types: Type.Optional(subscribed()),
+    algorithm: Type.Optional(algorithm('hmac: `v1` signatures, the default; ed25519: `v1a` signatures.')),
+    api_version: Type.Optional(apiVersion),
+    metadata: Type.Optional(metadata),
+  })
 
-export const changeBody = input({
-  url: Type.Optional(url),
-  description: Type.Optional(description),
-  event_types: Type.Optional(eventTypes),
-  status: Type.Optional(
-    oneOf(['enabled', 'disabled'], { description: 'Disabling gives up what waits for the endpoint.' }),
-  ),
-  api_version: Type.Optional(apiVersion),
-  metadata: Type.Optional(metadata),
-})
-export type ChangeBody = Static<typeof changeBody>
+export const changeBody = () =>
+  input({
+    url: Type.Optional(url),
+    description: Type.Optional(description),
+    event_types: Type.Optional(subscribed()),
+    status: Type.Optional(
+      oneOf(['enabled', 'disabled'], { description: 'Disabling gives up what waits for the endpoint.' }),
+    ),
+    api_version: Type.Optional(apiVersion),
+    metadata: Type.Optional(metadata),
+  })
+export type ChangeBody = Static<ReturnType<typeof changeBody>>
 
 export const rotateBody = input({
   algorithm: Type.Optional(algorithm("Switches the endpoint to the other algorithm; absent: the endpoint's own.")),
@@ -51,15 +55,16 @@ export const rotateBody = input({
   ),
 })
 
-export const replayBody = input({
-  since: timestamp('Events that happened at this time or later.'),
-  until: Type.Optional(timestamp('Events that happened before this time; absent: now.')),
-  event_types: Type.Optional(eventTypes),
-  undelivered_only: Type.Optional(
-    Type.Boolean({ default: false, description: 'Leaves out events that this endpoint has taken (2xx).' }),
-  ),
-})
-export type ReplayBody = Static<typeof replayBody>
+export const replayBody = () =>
+  input({
+    since: timestamp('Events that happened at this time or later.'),
+    until: Type.Optional(timestamp('Events that happened before this time; absent: now.')),
+    event_types: Type.Optional(subscribed()),
+    undelivered_only: Type.Optional(
+      Type.Boolean({ default: false, description: 'Leaves out events that this endpoint has taken (2xx).' }),
+    ),
+  })
+export type ReplayBody = Static<ReturnType<typeof replayBody>>
 
 export const replaySchema = Type.Object({
   object: Type.Literal('webhook_replay'),

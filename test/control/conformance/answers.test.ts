@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
-import { EVENTS } from '../../../control/events/catalog.ts'
+import '../../../control/event-catalog.ts'
+import { kindOfEvent } from '../../../control/events/catalog.ts'
 import { isProblem } from '../../../control/http/errors.ts'
 import { failureStatuses, takesIdempotencyKey } from '../../../control/http/openapi.ts'
 import { isRaw, type Route } from '../../../control/http/route.ts'
@@ -278,7 +279,7 @@ test("what events tell is an object as its event type's schema has it", async ()
   const rows = await world.store.db.selectFrom('events').select(['type', 'data']).execute()
   for (const { type, data } of rows) {
     const { object } = JSON.parse(data)
-    faults.push(...faultsOf(EVENTS[type as keyof typeof EVENTS].object, object).map(fault => `${type}: ${fault}`))
+    faults.push(...faultsOf(kindOfEvent(type)!.object, object).map(fault => `${type}: ${fault}`))
   }
   assert.ok(rows.length > 50, `only ${rows.length}`)
   none()

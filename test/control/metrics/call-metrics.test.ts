@@ -1,7 +1,9 @@
 import * as assert from 'uvu/assert'
+import { CALL_SAMPLES } from '../../../control/calls/events.ts'
 import { appendEvent } from '../../../control/events/log.ts'
-import { SAMPLES } from '../../../control/events/samples.ts'
+import { PROGRAM_SAMPLES } from '../../../control/live/program-events.ts'
 import { helpOf } from '../../../control/metrics/help.ts'
+import { QUEUE_SAMPLES } from '../../../control/queues/events.ts'
 import { forTenant } from '../../../control/tenancy.ts'
 import { suite } from '../../harness.ts'
 import { ask } from '../app-harness.ts'
@@ -20,7 +22,7 @@ const tell = (type: 'call.ended' | 'call.turn' | 'queue.call.left', object: obje
 
 test('a call that has ended is counted by direction, outcome and reason, with its set-up time and the quality of its legs', async () => {
   await tell('call.ended', {
-    ...SAMPLES.endedCall,
+    ...CALL_SAMPLES.endedCall,
     direction: 'inbound',
     status: 'completed',
     ended_reason: 'caller_hangup',
@@ -48,10 +50,10 @@ test('a call that has ended is counted by direction, outcome and reason, with it
 })
 
 test('queue wait and turn latency are measured where a queue is left and a turn is answered', async () => {
-  await tell('queue.call.left', { ...SAMPLES.leftQueueCall, outcome: 'abandoned', wait_ms: 7000 })
-  const timing = { ...SAMPLES.turnStep.timing, first_audio_ms: 900 }
-  await tell('call.turn', { ...SAMPLES.turnStep, timing })
-  await tell('call.turn', { ...SAMPLES.turnStep, timing: null })
+  await tell('queue.call.left', { ...QUEUE_SAMPLES.leftQueueCall, outcome: 'abandoned', wait_ms: 7000 })
+  const timing = { ...PROGRAM_SAMPLES.turnStep.timing, first_audio_ms: 900 }
+  await tell('call.turn', { ...PROGRAM_SAMPLES.turnStep, timing })
+  await tell('call.turn', { ...PROGRAM_SAMPLES.turnStep, timing: null })
   const lines = await metrics()
   for (const line of [
     'tandem_queue_wait_seconds_sum{outcome="abandoned"} 7',
@@ -65,7 +67,11 @@ test('what is rolled back is not counted', async () => {
   const before = (await metrics()).filter(line => line.startsWith('tandem_calls_ended_total{'))
   await store
     .transaction(async trx => {
-      await appendEvent(trx, tenant, { type: 'call.ended', at: clock.now().toISOString(), object: SAMPLES.endedCall })
+      await appendEvent(trx, tenant, {
+        type: 'call.ended',
+        at: clock.now().toISOString(),
+        object: CALL_SAMPLES.endedCall,
+      })
       throw new Error('never mind')
     })
     .catch(() => {})

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
+import { CALL_SAMPLES } from '../../../control/calls/events.ts'
 import { appendEvent } from '../../../control/events/log.ts'
-import { SAMPLES } from '../../../control/events/samples.ts'
 import type { PostOutcome } from '../../../control/webhooks/http-post.ts'
 import { suite } from '../../harness.ts'
 import { until } from '../calls-world.ts'
@@ -261,7 +261,7 @@ test(`60 endpoints of one organisation that never answer: another organisation's
     appendEvent(
       trx,
       { organisationId: world.theirs.organisationId, livemode: true },
-      { type: 'call.ended', at: world.clock.now().toISOString(), object: SAMPLES.endedCall },
+      { type: 'call.ended', at: world.clock.now().toISOString(), object: CALL_SAMPLES.endedCall },
     ),
   )
   await until(() => dispatcher.counters.succeeded === 1)

@@ -2,8 +2,9 @@
  * The part of a control process that makes and delivers events, to be killed at any moment: started with a database, an
  * organisation's ID, a number of events and the dispatcher's bounds, it commits events without a pause and tells each committed one's ID to its parent, while it delivers.
  */
+
+import { CALL_SAMPLES } from '../../../control/calls/events.ts'
 import { appendEvent } from '../../../control/events/log.ts'
-import { SAMPLES } from '../../../control/events/samples.ts'
 import { openStore } from '../../../control/store.ts'
 import { WebhookDispatcher } from '../../../control/webhooks/dispatcher.ts'
 import { httpPost } from '../../../control/webhooks/http-post.ts'
@@ -27,7 +28,7 @@ dispatcher.start()
 const tenant = { organisationId, livemode: true }
 for (let made = 0; made < Number(makes); made++) {
   const id = await store.transaction(trx =>
-    appendEvent(trx, tenant, { type: 'call.ended', at: now().toISOString(), object: SAMPLES.endedCall }),
+    appendEvent(trx, tenant, { type: 'call.ended', at: now().toISOString(), object: CALL_SAMPLES.endedCall }),
   )
   process.send?.(id)
   await new Promise(resolve => setTimeout(resolve, 2))

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
+import { CALL_SAMPLES } from '../../../control/calls/events.ts'
 import { appendEvent } from '../../../control/events/log.ts'
-import { SAMPLES } from '../../../control/events/samples.ts'
 import { eventRoutes } from '../../../control/resources/events.ts'
 import { testHelperRoutes } from '../../../control/resources/test-helpers.ts'
 import { webhookDeliveryRoutes } from '../../../control/resources/webhook-deliveries.ts'
@@ -76,7 +76,7 @@ const emitOn = ({ store, clock, ours }: World, livemode: boolean): Promise<strin
     appendEvent(
       trx,
       { organisationId: ours.organisationId, livemode },
-      { type: 'call.ended', at: clock.now().toISOString(), object: SAMPLES.endedCall },
+      { type: 'call.ended', at: clock.now().toISOString(), object: CALL_SAMPLES.endedCall },
     ),
   )
 

@@ -1,0 +1,202 @@
+import { type EventKind, eventKind as of } from '../events/catalog.ts'
+import { ANSWERED, CALL_ID, CREATED, PARTICIPANT_ID, ROOM_ID } from '../events/sample-call.ts'
+import { type Call, callSchema } from '../schemas/call.ts'
+import { type CallDtmf, callDtmfSchema } from '../schemas/call-dtmf.ts'
+import { type CallOneWay, callOneWaySchema } from '../schemas/call-one-way.ts'
+import { type CallPci, callPciSchema } from '../schemas/call-pci.ts'
+import { type CallRecording, callRecordingSchema } from '../schemas/call-recording.ts'
+import { type MediaStream, mediaStreamSchema } from '../schemas/media-stream.ts'
+
+export const queuedCall: Call = {
+  id: CALL_ID,
+  object: 'call',
+  livemode: false,
+  kind: 'party',
+  status: 'queued',
+  direction: 'outbound',
+  to: 'sip:alice@example.com',
+  from: '+15550100100',
+  room_id: ROOM_ID,
+  queue_id: null,
+  user_id: null,
+  connection_id: null,
+  record: false,
+  ended_reason: null,
+  sip_code: null,
+  quality: [],
+  duration_ms: null,
+  metadata: { order: '42' },
+  created: CREATED,
+  ringing_at: null,
+  answered_at: null,
+  ended_at: null,
+}
+
+export const ringingCall: Call = { ...queuedCall, status: 'ringing', ringing_at: '2026-11-01T09:00:01.000Z' }
+
+export const answeredCall: Call = { ...ringingCall, status: 'in_progress', answered_at: ANSWERED }
+
+export const endedCall: Call = {
+  ...answeredCall,
+  status: 'completed',
+  ended_reason: 'caller_hangup',
+  ended_at: '2026-11-01T09:02:34.000Z',
+  duration_ms: 150_000,
+  quality: [
+    {
+      participant_id: PARTICIPANT_ID,
+      codec: 'PCMU',
+      packets_received: 7500,
+      packets_sent: 7500,
+      packets_lost: 3,
+      loss_pct: 0.04,
+      jitter_ms: 1.2,
+      round_trip_ms: 24,
+      mos: 4.4,
+    },
+  ],
+}
+
+const oneWay: CallOneWay = {
+  object: 'call_one_way',
+  call_id: CALL_ID,
+  participant_id: PARTICIPANT_ID,
+  livemode: false,
+  packets_sent: 750,
+  packets_received: 0,
+}
+
+const dtmf: CallDtmf = {
+  object: 'call_dtmf',
+  call_id: CALL_ID,
+  participant_id: PARTICIPANT_ID,
+  livemode: false,
+  digit: '5',
+  masked: false,
+}
+
+const running: CallPci = {
+  object: 'call_pci',
+  call_id: CALL_ID,
+  livemode: false,
+  paused: false,
+  reason: null,
+  paused_at: null,
+  resumes_at: null,
+  destination_participant_id: null,
+}
+
+const paused: CallPci = {
+  ...running,
+  paused: true,
+  reason: 'payment',
+  paused_at: '2026-11-01T09:01:00.000Z',
+  resumes_at: '2026-11-01T09:06:00.000Z',
+}
+
+const stream: MediaStream = {
+  id: 'ms_01k90000000000000000000005',
+  object: 'media_stream',
+  livemode: false,
+  call_id: CALL_ID,
+  mode: 'fork',
+  url: 'wss://receiver.example.com/audio',
+  tracks: 'both',
+  format: 'mulaw_8000',
+  custom_parameters: {},
+  status: 'streaming',
+  frames_sent: 0,
+  frames_dropped: 0,
+  ended_reason: null,
+  created: ANSWERED,
+}
+
+const recording: CallRecording = {
+  object: 'call_recording',
+  call_id: CALL_ID,
+  livemode: false,
+  status: 'ready',
+  content_type: 'audio/wav',
+  sample_rate: 8000,
+  duration_ms: 150_000,
+  size_bytes: 2_400_044,
+  channels: [
+    { kind: 'participant', participant_id: PARTICIPANT_ID },
+    { kind: 'product', participant_id: null },
+  ],
+  segments: [{ from_ms: 56_000, to_ms: 80_000, reason: 'payment' }],
+  created: ANSWERED,
+}
+
+export const CALL_SAMPLES = {
+  queuedCall,
+  ringingCall,
+  answeredCall,
+  heldCall: { ...answeredCall, status: 'held' },
+  endedCall,
+  dtmf,
+  oneWay,
+  paused,
+  running,
+  stream,
+  stalledStream: { ...stream, status: 'stalled', frames_sent: 1500 },
+  reconnectingStream: { ...stream, status: 'reconnecting', frames_sent: 1500 },
+  stoppedStream: { ...stream, status: 'stopped', frames_sent: 15_000, ended_reason: 'call_ended' },
+  failedStream: { ...stream, status: 'failed', ended_reason: 'connect_failed' },
+  pausedRecording: {
+    ...recording,
+    status: 'paused',
+    sample_rate: null,
+    duration_ms: null,
+    size_bytes: null,
+    channels: [],
+    segments: [],
+  },
+  runningRecording: {
+    ...recording,
+    status: 'recording',
+    sample_rate: null,
+    duration_ms: null,
+    size_bytes: null,
+    channels: [],
+    segments: [],
+  },
+  recording,
+  failedRecording: {
+    ...recording,
+    status: 'failed',
+    sample_rate: null,
+    duration_ms: null,
+    size_bytes: null,
+    channels: [],
+    segments: [],
+  },
+} as const satisfies Record<string, object>
+
+/** The events of this noun (`docs` shows them from here). */
+export const callEvents = {
+  'call.created': of(callSchema, CALL_SAMPLES.queuedCall),
+  'call.ringing': of(callSchema, CALL_SAMPLES.ringingCall),
+  'call.answered': of(callSchema, CALL_SAMPLES.answeredCall),
+  'call.held': of(callSchema, CALL_SAMPLES.heldCall),
+  'call.resumed': of(callSchema, CALL_SAMPLES.answeredCall),
+  'call.transferred': of(callSchema, CALL_SAMPLES.answeredCall),
+  'call.ended': of(callSchema, CALL_SAMPLES.endedCall),
+  'call.dtmf': of(callDtmfSchema, CALL_SAMPLES.dtmf),
+  'call.audio.one_way': of(callOneWaySchema, CALL_SAMPLES.oneWay),
+  'call.pci.paused': of(callPciSchema, CALL_SAMPLES.paused),
+  'call.pci.resumed': of(callPciSchema, CALL_SAMPLES.running),
+  'call.stream.started': of(mediaStreamSchema, CALL_SAMPLES.stream),
+  'call.stream.stalled': of(mediaStreamSchema, CALL_SAMPLES.stalledStream),
+  'call.stream.reconnecting': of(mediaStreamSchema, CALL_SAMPLES.reconnectingStream),
+  'call.stream.stopped': of(mediaStreamSchema, CALL_SAMPLES.stoppedStream),
+  'call.stream.failed': of(mediaStreamSchema, CALL_SAMPLES.failedStream),
+  'call.recording.paused': of(callRecordingSchema, CALL_SAMPLES.pausedRecording),
+  'call.recording.resumed': of(callRecordingSchema, CALL_SAMPLES.runningRecording),
+  'call.recording.ready': of(callRecordingSchema, CALL_SAMPLES.recording),
+  'call.recording.failed': of(callRecordingSchema, CALL_SAMPLES.failedRecording),
+} as const satisfies Record<string, EventKind>
+
+declare module '../events/catalog.ts' {
+  interface EventTypes extends Record<keyof typeof callEvents, true> {}
+}

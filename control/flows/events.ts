@@ -1,0 +1,38 @@
+import { NO_CAPTURE } from '../capture/settings.ts'
+import { type EventKind, eventKind as of } from '../events/catalog.ts'
+import { CREATED } from '../events/sample-call.ts'
+import { type FlowObject, flowSchema } from '../schemas/flow.ts'
+
+const flow: FlowObject = {
+  ...NO_CAPTURE,
+  id: 'flow_01k9000000000000000000000f',
+  object: 'flow',
+  livemode: false,
+  name: 'Front desk',
+  description: '',
+  kind: 'voice',
+  status: 'published',
+  published_version: 1,
+  latest_version: 1,
+  draft_rev: 3,
+  assistant_id: null,
+  template_id: null,
+  node_count: 5,
+  updated: CREATED,
+}
+
+export const FLOW_SAMPLES = {
+  flow,
+  archivedFlow: { ...flow, status: 'archived' },
+} as const satisfies Record<string, object>
+
+/** The events of this noun (`docs` shows them from here). */
+export const flowEvents = {
+  'flow.published': of(flowSchema, FLOW_SAMPLES.flow),
+  'flow.archived': of(flowSchema, FLOW_SAMPLES.archivedFlow),
+  'flow.unarchived': of(flowSchema, FLOW_SAMPLES.flow),
+} as const satisfies Record<string, EventKind>
+
+declare module '../events/catalog.ts' {
+  interface EventTypes extends Record<keyof typeof flowEvents, true> {}
+}

@@ -1,0 +1,49 @@
+import { type EventKind, eventKind as of } from '../events/catalog.ts'
+import { CALL_ID, CREATED } from '../events/sample-call.ts'
+import { type AgentStatus, agentStatusSchema } from '../schemas/agent-status.ts'
+import { type QueueCall, queueCallSchema } from '../schemas/queue-call.ts'
+
+const queueCall: QueueCall = {
+  object: 'queue_call',
+  call_id: CALL_ID,
+  livemode: false,
+  queue_id: 'q_01k9000000000000000000000b',
+  position: 2,
+  joined_at: CREATED,
+  wait_ms: 0,
+  offered_to: null,
+  outcome: null,
+}
+
+const agentStatus: AgentStatus = {
+  object: 'agent_status',
+  livemode: false,
+  user_id: 'usr_01k9000000000000000000000a',
+  status: 'available',
+  since: CREATED,
+  ringing: false,
+  queue_ids: ['q_01k9000000000000000000000b'],
+  call: null,
+  wrap_up_until: null,
+}
+
+export const QUEUE_SAMPLES = {
+  queueCall,
+  offeredQueueCall: { ...queueCall, position: 1, wait_ms: 21_000, offered_to: 'usr_01k9000000000000000000000a' },
+  leftQueueCall: { ...queueCall, position: 0, wait_ms: 26_000, outcome: 'answered' },
+  overflowedQueueCall: { ...queueCall, position: 0, wait_ms: 300_000, outcome: 'max_wait' },
+  agentStatus,
+} as const satisfies Record<string, object>
+
+/** The events of this noun (`docs` shows them from here). */
+export const queueEvents = {
+  'queue.call.joined': of(queueCallSchema, QUEUE_SAMPLES.queueCall),
+  'queue.call.offered': of(queueCallSchema, QUEUE_SAMPLES.offeredQueueCall),
+  'queue.call.left': of(queueCallSchema, QUEUE_SAMPLES.leftQueueCall),
+  'queue.call.overflowed': of(queueCallSchema, QUEUE_SAMPLES.overflowedQueueCall),
+  'agent.status.changed': of(agentStatusSchema, QUEUE_SAMPLES.agentStatus),
+} as const satisfies Record<string, EventKind>
+
+declare module '../events/catalog.ts' {
+  interface EventTypes extends Record<keyof typeof queueEvents, true> {}
+}

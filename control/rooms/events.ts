@@ -1,0 +1,63 @@
+import { answeredCall, endedCall } from '../calls/events.ts'
+import { type EventKind, eventKind as of } from '../events/catalog.ts'
+import { ANSWERED, CALL_ID, CREATED, PARTICIPANT_ID, ROOM_ID, SESSION_ID } from '../events/sample-call.ts'
+import { type Call, callSchema } from '../schemas/call.ts'
+import { type ConferenceSession, conferenceSessionSchema } from '../schemas/conference-session.ts'
+import { type Participant, participantSchema } from '../schemas/participant.ts'
+
+const session: Call = { ...answeredCall, id: SESSION_ID, kind: 'conference', direction: 'inbound' }
+
+const participant: Participant = {
+  id: PARTICIPANT_ID,
+  object: 'participant',
+  livemode: false,
+  call_id: CALL_ID,
+  session_call_id: SESSION_ID,
+  room_id: ROOM_ID,
+  status: 'joined',
+  role: 'member',
+  address: 'sip:alice@example.com',
+  direction: 'outbound',
+  muted: false,
+  deaf: false,
+  held: false,
+  joined_at: ANSWERED,
+  left_at: null,
+  created: CREATED,
+}
+
+const conferenceSession: ConferenceSession = {
+  id: SESSION_ID,
+  object: 'conference_session',
+  livemode: false,
+  started_at: CREATED,
+  duration_ms: 1_800_000,
+  participants: 4,
+  status: 'ended',
+  notes: {
+    summary: 'The team agreed on the date of the release.',
+    decisions: ['Release on Thursday.'],
+    action_items: ['Ann writes the announcement.'],
+  },
+}
+
+export const CONFERENCE_SAMPLES = {
+  session,
+  participant,
+  leftParticipant: { ...participant, status: 'left', left_at: '2026-11-01T09:02:34.000Z' },
+  endedSession: { ...endedCall, id: SESSION_ID, kind: 'conference', direction: 'inbound', ended_reason: null },
+  conferenceSession,
+} as const satisfies Record<string, object>
+
+/** The events of this noun (`docs` shows them from here). */
+export const conferenceEvents = {
+  'conference.started': of(callSchema, CONFERENCE_SAMPLES.session),
+  'conference.participant.joined': of(participantSchema, CONFERENCE_SAMPLES.participant),
+  'conference.participant.left': of(participantSchema, CONFERENCE_SAMPLES.leftParticipant),
+  'conference.ended': of(callSchema, CONFERENCE_SAMPLES.endedSession),
+  'conference.notes.ready': of(conferenceSessionSchema, CONFERENCE_SAMPLES.conferenceSession),
+} as const satisfies Record<string, EventKind>
+
+declare module '../events/catalog.ts' {
+  interface EventTypes extends Record<keyof typeof conferenceEvents, true> {}
+}

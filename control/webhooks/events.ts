@@ -1,0 +1,44 @@
+import { type EventKind, eventKind as of } from '../events/catalog.ts'
+import { CREATED } from '../events/sample-call.ts'
+import { type WebhookEndpoint, webhookEndpointSchema } from '../schemas/webhook-endpoint.ts'
+
+const endpoint: WebhookEndpoint = {
+  id: 'we_01k9000000000000000000000c',
+  object: 'webhook_endpoint',
+  livemode: false,
+  url: 'https://example.com/webhooks',
+  description: 'Call log',
+  event_types: ['call.ended', 'call.recording.ready'],
+  status: 'enabled',
+  disabled_reason: null,
+  failing_since: null,
+  algorithm: 'ed25519',
+  previous_algorithm: null,
+  previous_expires_at: null,
+  api_version: '2026-11-01',
+  metadata: {},
+  created: CREATED,
+  updated: CREATED,
+}
+
+export const WEBHOOK_SAMPLES = {
+  disabledEndpoint: {
+    ...endpoint,
+    status: 'disabled',
+    disabled_reason: 'failing',
+    failing_since: '2026-11-01T09:00:05.000Z',
+    updated: '2026-11-06T09:30:00.000Z',
+  },
+  endpoint,
+} as const satisfies Record<string, object>
+
+/** The events of this noun (`docs` shows them from here). */
+export const webhookEvents = {
+  'webhook_endpoint.disabled': of(webhookEndpointSchema, WEBHOOK_SAMPLES.disabledEndpoint),
+  /** Says that a webhook endpoint can be reached; to that one alone. */
+  ping: of(webhookEndpointSchema, WEBHOOK_SAMPLES.endpoint),
+} as const satisfies Record<string, EventKind>
+
+declare module '../events/catalog.ts' {
+  interface EventTypes extends Record<keyof typeof webhookEvents, true> {}
+}
