@@ -5,17 +5,16 @@ import { insertParty, loadLeg } from '../../control/calls/records.ts'
 import { StrayLegs } from '../../control/calls/stray-legs.ts'
 import { addOrganisation } from '../../control/first-start.ts'
 import { newId } from '../../control/ids.ts'
-import type { MediaPort } from '../../control/media-events.ts'
 import { beat, takeLost } from '../../control/nodes/heartbeat.ts'
 import { endLostNodes } from '../../control/nodes/lost-nodes.ts'
 import { becomeBusy, setWish } from '../../control/queues/agent-status.ts'
 import { startRing } from '../../control/queues/rings.ts'
 import { openStore, type Store } from '../../control/store.ts'
 import { forTenant, type Tenant } from '../../control/tenancy.ts'
+import { PocketMedia } from '../fakes/pocket-media.ts'
 import { suite } from '../harness.ts'
 import { makeClock, silent } from './app-harness.ts'
 import { makeDatabase } from './database.ts'
-import { PocketMedia } from './queues/pocket-media.ts'
 import { APP_CONFIG, VAULT } from './whole-app.ts'
 
 const test = suite('control/lost nodes')
@@ -212,20 +211,16 @@ test('a leg whose call has ended meanwhile is hung up, and one whose call runs i
   const nodes = await makeNodes()
   const { a, clock, tenant } = nodes
   const media = new PocketMedia(clock.now)
-  const port: MediaPort = {
-    settled: async () => {},
-    request: async (name, body) => (name === 'media.snapshot' ? media.snapshot() : media.request(name, body)) as never,
-  }
   const [stray, running] = [await callAt(nodes, a), await callAt(nodes, a)]
-  for (const { legId } of [stray, running]) media.incoming(legId)
+  for (const { legId, callId } of [stray, running]) media.incoming(legId, callId)
   const strays = new StrayLegs({ store: a, log: silent })
   const ended = { status: 'completed' as const, ended_at: at(nodes) }
   await forTenant(a.db, tenant).update('calls').set(ended).where('id', '=', stray.callId).execute()
-  await strays.run(port)
+  await strays.run(media)
   assert.is(media.legs.has(stray.legId), true, 'its end may be on its way')
-  await strays.run(port)
+  await strays.run(media)
   assert.is(strays.counters.hungUp, 1)
-  const hungUp = media.sent
+  const hungUp = media.handled
     .filter(({ name }) => name === 'leg.hangup')
     .map(({ body }) => (body as { legId: string }).legId)
   assert.equal(hungUp, [stray.legId])

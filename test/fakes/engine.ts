@@ -34,6 +34,8 @@ export interface Given {
   createVoiceDetector?: CreateVoiceDetector
   /** In place of the far ends of `join`. */
   openSocket?: () => Promise<LegSocket | null>
+  /** Gets its events too. */
+  emit?: (event: MediaEvent) => void
 }
 
 /** Of all its legs. */
@@ -59,7 +61,10 @@ export class TestEngine {
     this.#ownsPrompts = prompts === undefined
     this.engine = new Engine({
       dataDir,
-      emit: event => this.events.push(event),
+      emit: event => {
+        this.events.push(event)
+        given.emit?.(event)
+      },
       end: (legId, reason) => this.ends.push({ legId, reason }),
       fault: (error, legIds) => this.faults.push({ error, legIds }),
       sendKey: () => {},

@@ -1,68 +1,62 @@
 import type { MediaPort } from '../../control/media-events.ts'
-import type { CaptureState, CommandName, Commands, Failure, LegSnapshot, SipParty } from '../../media/protocol.ts'
-import { QUALITY } from './media.ts'
+import type { CommandName, Failure, Target } from '../../media/protocol.ts'
+import { MediaDouble } from './media-double.ts'
 
-const party = (user: string): SipParty => ({ uri: `sip:${user}@127.0.0.1`, user, host: '127.0.0.1', displayName: null })
+/** What commands can be about. */
+interface About {
+  legId?: string | null
+  legIds?: string[]
+  target?: Target
+  roomId?: string
+  room?: { roomId: string }
+  recordingId?: string
+  streamId?: string
+  streamIds?: string[]
+}
 
-const leg = (legId: string, more: Partial<LegSnapshot> = {}): LegSnapshot => ({
-  legId,
-  kind: 'sip',
-  direction: 'outbound',
-  state: 'answered',
-  to: party('1000'),
-  from: party('2000'),
-  roomId: null,
-  muted: false,
-  deaf: false,
-  held: false,
-  onHold: false,
-  collecting: false,
-  playing: false,
-  quality: QUALITY,
-  ...more,
-})
+/** The double of media in which all that is asked for is there: for what the API answers, where the calls themselves do not matter. */
+class WillingDouble extends MediaDouble {
+  /** Brings about what a command is about. */
+  prepare(name: CommandName, body: About): void {
+    if (name === 'leg.dial') return
+    const { legId, legIds = [], target, roomId, room, recordingId, streamId, streamIds = [] } = body
+    for (const id of typeof legId === 'string' ? [legId, ...legIds] : legIds) this.#answered(id)
+    for (const one of [target, roomId === undefined ? undefined : { roomId }, room]) if (one) this.#target(one)
+    if (recordingId !== undefined && name !== 'recording.start') this.recordings.add(recordingId)
+    if (name !== 'stream.start') for (const id of streamId ? [streamId] : streamIds) this.#stream(id)
+    if (name === 'capture.pause') this.resume(target!, 'command')
+    const pause = { maxSeconds: 300, reason: 'payment', maskDtmf: true, destinationLegId: null }
+    if (name === 'capture.resume') this.pause({ ...pause, target: target! })
+  }
 
-const capture = (paused: boolean): CaptureState => ({
-  paused,
-  reason: paused ? 'payment' : null,
-  pausedAt: paused ? '2026-11-21T10:00:00.000Z' : null,
-  resumesAt: paused ? '2026-11-21T10:05:00.000Z' : null,
-  destinationLegId: null,
-  maskDtmf: true,
-})
+  #answered(legId: string): void {
+    if (!this.legs.has(legId)) this.incoming(legId, `call_of_${legId}`)
+  }
 
-const stream = (streamId: string, status: 'connecting' | 'stopped') => ({
-  streamId,
-  status,
-  framesSent: 0,
-  framesDropped: 0,
-  endedReason: status === 'stopped' ? ('stopped' as const) : null,
-})
+  #target(target: Target): void {
+    if ('legId' in target) this.#answered(target.legId)
+    else if (!this.rooms.has(target.roomId)) this.incoming(`leg_of_${target.roomId}`, target.roomId)
+  }
 
-type Handlers = { [N in CommandName]?: (body: Commands[N]['request']) => Commands[N]['reply'] }
-
-const HANDLERS: Handlers = {
-  'leg.dial': ({ legId }) => leg(legId, { state: 'dialing' }),
-  'leg.update': ({ legId, muted = false, deaf = false }) => leg(legId, { muted, deaf }),
-  'leg.hold': ({ legId, held }) => leg(legId, { onHold: held }),
-  'leg.move': ({ legId, room, muted }) => leg(legId, { roomId: room.roomId, muted }),
-  'leg.read': ({ legIds }) => ({ legs: legIds.map(legId => leg(legId)) }),
-  'capture.pause': () => capture(true),
-  'capture.resume': () => capture(false),
-  'stream.start': ({ streamId }) => stream(streamId, 'connecting'),
-  'stream.stop': ({ streamId }) => stream(streamId, 'stopped'),
-  'stream.read': ({ streamIds }) => ({ streams: streamIds.map(streamId => stream(streamId, 'connecting')) }),
+  #stream(streamId: string): void {
+    const snapshot = { streamId, status: 'connecting' as const, framesSent: 0, framesDropped: 0, endedReason: null }
+    if (!this.streams.has(streamId)) this.streams.set(streamId, snapshot)
+  }
 }
 
 export type WillingMedia = MediaPort & { state: 'ready'; counters: { eventsLost: number } }
 
-/** A media process with which all goes well at once: for what the API answers, where the calls themselves do not matter. */
+/** A media process with which all goes well at once. */
 export function willingMedia(): WillingMedia {
+  const double = new WillingDouble()
   return {
     state: 'ready',
     counters: { eventsLost: 0 },
     settled: async () => {},
-    request: async (name, body) => (HANDLERS[name] as ((body: unknown) => never) | undefined)?.(body) ?? ({} as never),
+    request: async (name, body) => {
+      double.prepare(name, body as About)
+      return double.carryOut(name, body)
+    },
   }
 }
 

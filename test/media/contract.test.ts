@@ -1,53 +1,109 @@
+import { once } from 'node:events'
+import { createConnection } from 'node:net'
 import * as assert from 'uvu/assert'
+import { MediaRequests } from '../../control/media-requests.ts'
 import type { CommandName, Commands, MediaEvent } from '../../media/protocol.ts'
-import { isFailure } from '../../media/protocol.ts'
+import { encodeMessage, isFailure, MessageReader } from '../../media/protocol.ts'
 import { FakeMedia } from '../fakes/media.ts'
+import type { MediaDouble } from '../fakes/media-double.ts'
+import { PocketMedia } from '../fakes/pocket-media.ts'
 import { suite } from '../harness.ts'
-import { LocalMedia, RawPhone } from './local-media.ts'
+import { LocalMedia, MAX_CALLS, RawPhone } from './local-media.ts'
 
 const test = suite('media/contract')
 
 /** Media as control sees it. */
 interface Party {
   run<N extends CommandName>(name: N, body: Commands[N]['request']): Promise<object>
-  /** The legs whose end was told, and why. */
-  ends(): [string, string][]
+  events(): MediaEvent[]
+  /** Somebody calls; the leg's ID. */
+  callIn(): Promise<string>
+  /** From now on the engine does what it is told, and its answers come too late. */
+  fallSilent(isSilent: boolean): void
   port: number
   close(): Promise<void>
 }
 
 async function real(): Promise<Party> {
   const media = await LocalMedia.open()
-  const phone = await RawPhone.open(media)
+  const phones = [await RawPhone.open(media)]
+  const callIn = async (): Promise<string> => {
+    const phone = await RawPhone.open(media)
+    phones.push(phone)
+    const before = media.of('leg.incoming').length
+    await phone.call()
+    await media.engine.until(() => media.of('leg.incoming').length > before)
+    return media.of('leg.incoming').at(-1)!.legId
+  }
   const close = async (): Promise<void> => {
     await media.close()
-    phone.close()
+    for (const phone of phones) phone.close()
   }
-  const ends = () => media.of('leg.ended').map(({ legId, reason }): [string, string] => [legId, reason])
-  return { run: (name, body) => media.run(name, body), ends, port: phone.port, close }
-}
-
-async function double(): Promise<Party> {
-  const media = new FakeMedia()
-  const events: MediaEvent[] = []
-  const emit = media.emit.bind(media)
-  media.emit = (name, body, at) => {
-    events.push({ name, at: at ?? '', body } as MediaEvent)
-    emit(name, body, at)
+  const fallSilent = (isSilent: boolean): void => {
+    media.thread.isSilent = isSilent
   }
   return {
-    run: async (name, body) => media.carryOut(name, body),
-    ends: () => events.flatMap(({ name, body }) => (name === 'leg.ended' ? [[body.legId, body.reason]] : [])),
-    port: 5060,
-    close: () => media.close(),
+    run: (name, body) => media.run(name, body),
+    events: () => media.events,
+    callIn,
+    fallSilent,
+    port: phones[0]!.port,
+    close,
   }
+}
+
+/** The one double, as each of its two doors gives it. */
+function double(media: MediaDouble, run: Party['run'], close: () => Promise<void>): Party {
+  media.maxCalls = MAX_CALLS
+  let calls = 0
+  const callIn = async (): Promise<string> => {
+    const legId = `part_in_${++calls}`
+    media.dialIn(legId, '1000')
+    return legId
+  }
+  const fallSilent = (isSilent: boolean): void => {
+    media.isSilent = isSilent
+  }
+  return { run, events: () => media.unacknowledged.map(({ event }) => event), callIn, fallSilent, port: 5060, close }
+}
+
+/** Over its Unix socket, as control's tests ask it. */
+async function overSocket(): Promise<Party> {
+  const media = new FakeMedia()
+  await media.listen()
+  const requests = new MediaRequests()
+  const socket = createConnection(media.path)
+  const reader = new MessageReader()
+  socket.on('data', bytes => {
+    const read = reader.read(bytes)
+    for (const message of 'error' in read ? [] : read.messages) {
+      if (message.type === 'reply') requests.replied(message.id as number, message.body)
+    }
+  })
+  await once(socket, 'connect')
+  const run: Party['run'] = (name, body) =>
+    requests.send(id => void socket.write(encodeMessage({ type: 'request', id, name, body })), name, 5000)
+  return double(media, run, async () => {
+    socket.destroy()
+    await media.close()
+  })
+}
+
+/** In control's own process, as models ask it. */
+async function inProcess(): Promise<Party> {
+  const media = new PocketMedia(() => new Date())
+  return double(
+    media,
+    (name, body) => media.request(name, body),
+    async () => {},
+  )
 }
 
 const room = { roomId: 'call_1', kind: 'call' as const, chimes: false, musicWhenAlone: false, maxMembers: 8 }
 
-const dial = ({ run, port }: Party): Promise<object> =>
+const dial = ({ run, port }: Party, legId = 'part_1'): Promise<object> =>
   run('leg.dial', {
-    legId: 'part_1',
+    legId,
     target: {
       uri: `sip:callee@127.0.0.1:${port}`,
       from: { uri: 'sip:tandem@192.0.2.1', displayName: null },
@@ -62,12 +118,33 @@ const dial = ({ run, port }: Party): Promise<object> =>
   })
 
 const failureOf = (reply: object): string | null => (isFailure(reply) ? reply.failure : null)
-const hangup = (party: Party): Promise<object> => party.run('leg.hangup', { legId: 'part_1', reason: 'api_hangup' })
+const hangup = (party: Party, legId = 'part_1'): Promise<object> =>
+  party.run('leg.hangup', { legId, reason: 'api_hangup' })
+/** A caller in a room. */
+async function answered(party: Party, roomId: string, maxMembers = 8): Promise<string> {
+  const legId = await party.callIn()
+  const reply = await party.run('leg.answer', {
+    legId,
+    room: { ...room, roomId, maxMembers },
+    affinity: 'org',
+    codecs: ['PCMU'],
+  })
+  assert.is(failureOf(reply), null)
+  return legId
+}
+const snapshotOf = async (party: Party) =>
+  (await party.run('media.snapshot', {})) as Commands['media.snapshot']['reply']
+/** Of which legs the end was told, and why. */
+const ends = (party: Party): [string, string][] =>
+  party.events().flatMap(({ name, body }) => (name === 'leg.ended' ? [[body.legId, body.reason]] : []))
+/** What was told of rooms and legs, in order. */
+const told = (party: Party): string[] => party.events().map(({ name }) => name)
 
 // What control relies on, of the media process's own parts and of the double that its tests use.
 for (const [name, open] of [
   ['the real one', real],
-  ['the double', double],
+  ['the double over its socket', overSocket],
+  ['the double in process', inProcess],
 ] as const) {
   const proves = (sentence: string, run: (party: Party) => Promise<void>): void =>
     test(`${name}: ${sentence}`, async () => {
@@ -85,19 +162,19 @@ for (const [name, open] of [
 
   proves('a snapshot has every leg that was dialled before it', async party => {
     void dial(party)
-    const snapshot = (await party.run('media.snapshot', {})) as Commands['media.snapshot']['reply']
+    const snapshot = await snapshotOf(party)
     assert.equal(
-      snapshot.legs.map(({ legId, state }) => [legId, state]),
-      [['part_1', 'dialing']],
+      snapshot.legs.map(({ legId, state, roomId }) => [legId, state, roomId]),
+      [['part_1', 'dialing', null]],
     )
   })
 
   proves('a hang-up is answered after the one event that tells of the end', async party => {
     await dial(party)
     assert.is(failureOf(await hangup(party)), null)
-    assert.equal(party.ends(), [['part_1', 'api_hangup']])
+    assert.equal(ends(party), [['part_1', 'api_hangup']])
     assert.is(failureOf(await hangup(party)), 'not_found')
-    assert.is(party.ends().length, 1)
+    assert.is(ends(party).length, 1)
   })
 
   proves('what is not there is not found', async party => {
@@ -116,6 +193,103 @@ for (const [name, open] of [
     assert.is(failureOf(await party.run('recording.start', { recordingId: 'call_1', target })), 'not_found')
     const pause = { maxSeconds: 9, reason: 'payment', maskDtmf: true, destinationLegId: null }
     assert.is(failureOf(await party.run('capture.pause', { target, ...pause })), 'not_found')
+  })
+
+  proves('an answer is told of before its room, and that before who enters', async party => {
+    const legId = await answered(party, 'call_1')
+    assert.equal(told(party), ['leg.incoming', 'leg.answered', 'room.opened', 'leg.joined'])
+    const { legs, rooms } = await snapshotOf(party)
+    assert.equal([legs[0]?.state, legs[0]?.roomId], ['answered', 'call_1'])
+    assert.equal([rooms[0]?.roomId, rooms[0]?.legIds], ['call_1', [legId]])
+    assert.is(
+      failureOf(await party.run('leg.reject', { legId, sipCode: 486, retryAfterS: null, reason: 'busy' })),
+      'conflict',
+    )
+  })
+
+  proves('the last to leave closes the room, and with it its pause, before the end of the leg is told', async party => {
+    const legId = await answered(party, 'call_1')
+    const pause = { maxSeconds: 9, reason: 'payment', maskDtmf: true, destinationLegId: null }
+    assert.is(failureOf(await party.run('capture.pause', { target: { roomId: 'call_1' }, ...pause })), null)
+    assert.is(failureOf(await party.run('capture.pause', { target: { roomId: 'call_1' }, ...pause })), 'conflict')
+    await hangup(party, legId)
+    assert.equal(told(party).slice(4), ['capture.changed', 'leg.left', 'capture.changed', 'room.closed', 'leg.ended'])
+    assert.is(failureOf(await party.run('capture.resume', { target: { roomId: 'call_1' } })), 'not_found')
+  })
+
+  proves('what is not paused cannot be resumed', async party => {
+    const legId = await answered(party, 'call_1')
+    assert.is(failureOf(await party.run('capture.resume', { target: { legId } })), 'conflict')
+  })
+
+  proves(
+    'capacity: the leg that is one too many is not dialled, nothing is told of it, and it is dialled when there is room',
+    async party => {
+      for (let i = 1; i <= MAX_CALLS; i++) assert.is(failureOf(await dial(party, `part_${i}`)), null)
+      assert.is(failureOf(await dial(party, 'part_more')), 'capacity')
+      assert.is((await snapshotOf(party)).legs.length, MAX_CALLS)
+      assert.equal(ends(party), [])
+      await hangup(party)
+      assert.is(failureOf(await dial(party, 'part_more')), null)
+    },
+  )
+
+  proves(
+    'capacity: a room that is full takes nobody more, who stays where he is; who is in it is in it',
+    async party => {
+      const [first, second] = [await answered(party, 'call_1', 1), await answered(party, 'call_2')]
+      // Its limit is of who has opened it.
+      const full = { room, mustExist: false, muted: false }
+      const before = told(party).length
+      assert.is(failureOf(await party.run('leg.move', { legId: second, ...full })), 'capacity')
+      assert.is(failureOf(await party.run('leg.move', { legId: first, ...full })), null)
+      assert.is(told(party).length, before, 'nobody has come or gone')
+      const { rooms } = await snapshotOf(party)
+      assert.equal(rooms.map(({ roomId, legIds }) => [roomId, legIds]).sort(), [
+        ['call_1', [first]],
+        ['call_2', [second]],
+      ])
+    },
+  )
+
+  proves('unanswered: it may have been done, and the next snapshot tells', async party => {
+    const [first, second] = [await answered(party, 'call_1'), await answered(party, 'call_2')]
+    party.fallSilent(true)
+    assert.is(
+      failureOf(await party.run('leg.move', { legId: second, room, mustExist: true, muted: false })),
+      'unanswered',
+    )
+    assert.is(failureOf(await party.run('media.snapshot', {})), 'unanswered')
+    party.fallSilent(false)
+    const { rooms } = await snapshotOf(party)
+    assert.equal(
+      rooms.map(({ roomId, legIds }) => [roomId, legIds]),
+      [['call_1', [first, second]]],
+    )
+  })
+
+  proves('unanswered: who cannot be given audio in time is not dialled, and nothing is left of it', async party => {
+    party.fallSilent(true)
+    assert.is(failureOf(await dial(party)), 'unavailable')
+    party.fallSilent(false)
+    assert.equal([(await snapshotOf(party)).legs, ends(party)], [[], []])
+    assert.is(failureOf(await dial(party)), null, 'it can be asked for again')
+  })
+
+  proves('unanswered: a caller who cannot be given audio in time is refused', async party => {
+    const legId = await party.callIn()
+    party.fallSilent(true)
+    const answer = party.run('leg.answer', { legId, room, affinity: 'org', codecs: ['PCMU'] })
+    assert.is(failureOf(await answer), 'unanswered')
+    await hangup(party, legId)
+    assert.equal(ends(party), [[legId, 'internal_error']])
+  })
+
+  proves('unanswered: a hang-up is a hang-up, whatever the engine says', async party => {
+    const legId = await answered(party, 'call_1')
+    party.fallSilent(true)
+    assert.is(failureOf(await hangup(party, legId)), null)
+    assert.equal(ends(party), [[legId, 'api_hangup']])
   })
 }
 

@@ -16,6 +16,7 @@ import { FarEnd, type Given, socketOf, TestEngine } from '../fakes/engine.ts'
 import { offer, RawSocket, request } from '../fuzz/raw-caller.ts'
 
 const HOST = '127.0.0.1'
+export const MAX_CALLS = 10
 const room = (roomId: string) => ({
   roomId,
   kind: 'call' as const,
@@ -26,6 +27,8 @@ const room = (roomId: string) => ({
 
 /** An engine, asked as a thread of its own is. */
 class LocalThread implements EngineThread {
+  /** It does what it is told, and its answers come too late. */
+  isSilent = false
   readonly #engine: TestEngine
 
   constructor(engine: TestEngine) {
@@ -38,7 +41,8 @@ class LocalThread implements EngineThread {
   ): Promise<EngineCommands[N]['reply'] | Failure> {
     const { engine } = this.#engine
     const handler = engineHandlers(engine, async () => {})[name] as (request: typeof body) => object
-    return engine.guard(body, () => handler(body)) as Promise<EngineCommands[N]['reply'] | Failure>
+    const reply = await (engine.guard(body, () => handler(body)) as Promise<EngineCommands[N]['reply'] | Failure>)
+    return this.isSilent ? { failure: 'unanswered', message: `${name}: too late` } : reply
   }
 }
 
@@ -47,6 +51,7 @@ export class LocalMedia {
   readonly events: MediaEvent[] = []
   readonly faults: unknown[] = []
   readonly engine: TestEngine
+  readonly thread: LocalThread
   readonly switchboard: Switchboard
   readonly commands: CommandTable
   /** Those whose sockets are open or were. */
@@ -65,12 +70,17 @@ export class LocalMedia {
       this.farEnds.push(farEnd)
       return socketOf(farEnd)
     }
-    this.engine = new TestEngine(this.#dir, { openSocket, ...given })
     const emit = (event: MediaEvent): void => void this.events.push(event)
     const fault = (error: unknown): void => void this.faults.push(error)
-    const engines = [new LocalThread(this.engine)]
+    const fromEngine = (event: MediaEvent): void => {
+      this.commands.note(event, this.thread)
+      emit(event)
+    }
+    this.engine = new TestEngine(this.#dir, { openSocket, emit: fromEngine, ...given })
+    this.thread = new LocalThread(this.engine)
+    const engines = [this.thread]
     const farEnds = new FarEnds({ emit })
-    this.switchboard = new Switchboard({ engines, advertisedHost: HOST, maxCalls: 10, farEnds, emit, fault })
+    this.switchboard = new Switchboard({ engines, advertisedHost: HOST, maxCalls: MAX_CALLS, farEnds, emit, fault })
     this.#sip = new SipEndpoint({
       host: HOST,
       port: sipPort,

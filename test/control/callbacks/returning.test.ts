@@ -2,8 +2,8 @@ import * as assert from 'uvu/assert'
 import { bookCallback } from '../../../control/resources/callbacks/booking.ts'
 import { expireCallbacks } from '../../../control/resources/callbacks/store.ts'
 import { forTenant } from '../../../control/tenancy.ts'
+import type { ModelLeg } from '../../fakes/media-model.ts'
 import { suite } from '../../harness.ts'
-import type { PocketLeg } from '../queues/pocket-media.ts'
 import { makeQueueWorld, type QueueWorld } from '../queues/queue-world.ts'
 
 const test = suite('control/callbacks')
@@ -19,7 +19,7 @@ interface Back {
   // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
   row(id: string): Promise<any>
   /** The leg of the person who is called back. */
-  person(): PocketLeg | undefined
+  person(): ModelLeg | undefined
   types(): Promise<string[]>
 }
 
@@ -59,7 +59,7 @@ async function backs(hours: { hours: object | null; timezone: string } = ALWAYS)
       return (booked as { id: string }).id
     },
     row: id => scoped.find('callbacks', id),
-    person: () => [...world.media.legs.values()].find(leg => leg.to.includes('+14155550100')),
+    person: () => [...world.media.legs.values()].find(leg => leg.dialled.includes('+14155550100')),
     types: async () => (await world.events()).map(event => event.type).filter(type => type.startsWith('callback.')),
   }
 }
@@ -73,17 +73,17 @@ test('pending, due, route agent_queue, an agent is free: offered, the agent is r
   await world.settle()
   assert.is((await row(id)).status, 'offered')
   assert.is((await row(id)).attempts, 0)
-  world.media.answer(world.ringing(ann)[0]!.legId)
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
   await world.settle()
   const dialing = await row(id)
   assert.equal([dialing.status, dialing.attempts, await world.status(ann)], ['dialing', 1, 'busy'])
   assert.ok(dialing.last_attempt_at !== null)
-  assert.is(world.legOf(ann)!.playing, 'calling', 'the agent hears that it rings')
-  world.media.answer(person()!.legId)
+  assert.is(world.legOf(ann)!.playId, 'calling', 'the agent hears that it rings')
+  world.media.pickUp(person()!.legId)
   await world.settle()
   assert.equal([(await row(id)).status, (await row(id)).last_result], ['connected', 'answered'])
   assert.is(world.legOf(ann)!.roomId, person()!.roomId)
-  assert.is(world.legOf(ann)!.playing, null)
+  assert.is(world.legOf(ann)!.playId, null)
   world.media.hangUp(person()!.legId)
   await world.settle()
   const done = await row(id)
@@ -126,7 +126,7 @@ test('a number that is listed as not to be called while it is dialled is not tri
   await world.setStatus(ann, 'available')
   const id = await book()
   await world.settle()
-  world.media.answer(world.ringing(ann)[0]!.legId)
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
   await world.settle()
   const listed = { id: 'dnc_1', phone: '+14155550100', reason: '', created: world.clock.now().toISOString() }
   await forTenant(world.store.db, world.tenant).insert('do_not_call', listed)
@@ -146,7 +146,7 @@ test('a callback that is cancelled in the moment in which the agent accepts call
   const [ring] = world.ringing(ann)
   const callbacks = forTenant(world.store.db, world.tenant).update('callbacks')
   await callbacks.set({ status: 'cancelled', open_phone: null }).where('id', '=', id).execute()
-  world.media.answer(ring!.legId)
+  world.media.pickUp(ring!.legId)
   await world.settle()
   assert.is(person(), undefined)
   assert.is(world.legOf(ann), undefined)
@@ -167,7 +167,7 @@ test('dialing, busy or no answer, attempts left: pending again after 5 minutes, 
     ['busy', 0],
   ] as const) {
     await world.later(6000)
-    world.media.answer(world.ringing(ann)[0]!.legId)
+    world.media.pickUp(world.ringing(ann)[0]!.legId)
     await world.settle()
     world.media.hangUp(person()!.legId, reason)
     await world.settle()
@@ -207,7 +207,7 @@ test('route agent waits for that agent; route assistant dials the person, and th
   const other = await book({ route: 'assistant', assistant_id: 'asst_1' })
   await world.settle()
   assert.is((await row(other)).status, 'dialing')
-  world.media.answer(person()!.legId)
+  world.media.pickUp(person()!.legId)
   await world.settle()
   assert.is((await row(other)).status, 'connected')
   assert.equal(world.handed[0]!.program, { type: 'assistant', id: 'asst_1' })
@@ -255,7 +255,7 @@ test('higher priority is returned sooner; a caller on the line comes before both
   const caller = await world.call(queue)
   await world.setStatus(ann, 'available')
   await world.settle()
-  assert.is(world.media.legs.get(caller)!.playing, 'hold')
+  assert.is(world.media.legs.get(caller)!.playId, 'hold')
   assert.equal([(await row(low)).status, (await row(high)).status], ['pending', 'pending'])
   world.media.hangUp(caller)
   await world.later(10_000)
@@ -287,9 +287,9 @@ test(
       const id = await book()
       world.killAfter(commands)
       await world.settle()
-      world.media.answer(world.ringing(ann)[0]!.legId)
+      world.media.pickUp(world.ringing(ann)[0]!.legId)
       await world.settle()
-      world.media.answer(person()!.legId)
+      world.media.pickUp(person()!.legId)
       await world.settle()
       assert.is((await row(id)).status, 'connected')
       assert.is((await row(id)).attempts, 1)

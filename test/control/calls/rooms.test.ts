@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { QUALITY } from '../../fakes/media.ts'
+import { QUALITY } from '../../fakes/media-model.ts'
 import { suite } from '../../harness.ts'
 import { makeCallsWorld } from '../calls-world.ts'
 

@@ -40,12 +40,12 @@ test('a caller waits with hold music until an agent answers; then both are in on
   const [ann] = agents as [string]
   const caller = await world.call(queue)
   await world.settle()
-  assert.is(world.media.legs.get(caller)!.playing, 'hold')
+  assert.is(world.media.legs.get(caller)!.playId, 'hold')
   const [ring] = world.ringing(ann)
-  world.media.answer(ring!.legId)
+  world.media.pickUp(ring!.legId)
   await world.settle()
   assert.is(world.legOf(ann)!.roomId, world.media.legs.get(caller)!.roomId)
-  assert.is(world.media.legs.get(caller)!.playing, null)
+  assert.is(world.media.legs.get(caller)!.playId, null)
   assert.is(await world.status(ann), 'busy')
   world.media.hangUp(caller)
   await world.settle()
@@ -71,7 +71,7 @@ test("an agent's status tells whether the phone rings, which call is talked on, 
   await world.settle()
   const rung = await status()
   assert.equal([rung.status, rung.ringing, rung.call, rung.queue_ids], ['available', true, null, [queue]])
-  world.media.answer(world.ringing(ann)[0]!.legId)
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
   await world.settle()
   const talking = await status()
   const { call_id, direction, queue_id } = talking.call!
@@ -98,8 +98,8 @@ test('a leg that cannot be driven keeps no other from being driven', async () =>
   const whole = await world.call(await world.addQueue())
   assert.ok(broken < whole, 'the broken one comes first')
   await world.settle()
-  assert.is(world.media.legs.get(broken)!.playing, null)
-  assert.is(world.media.legs.get(whole)!.playing, 'hold')
+  assert.is(world.media.legs.get(broken)!.playId, null)
+  assert.is(world.media.legs.get(whole)!.playId, 'hold')
   await world.close()
 })
 
@@ -110,7 +110,7 @@ test('an agent rings on all devices at once; the first that answers is it, and t
   await world.call(queue)
   await world.settle()
   const [desk, browser] = world.ringing(ann)
-  world.media.answer(browser!.legId)
+  world.media.pickUp(browser!.legId)
   await world.settle()
   assert.is(world.media.legs.has(desk!.legId), false)
   assert.is(world.legOf(ann)!.legId, browser!.legId)
@@ -123,7 +123,7 @@ test('two devices that answer in the same moment: one gets the caller, the other
   world.devices.get(ann)!.push({ kind: 'browser', browserId: `b-${ann}` })
   const caller = await world.call(queue)
   await world.settle()
-  for (const leg of world.ringing(ann)) world.media.answer(leg.legId)
+  for (const leg of world.ringing(ann)) world.media.pickUp(leg.legId)
   await world.settle()
   assert.is([...world.media.legs.keys()].length, 2)
   assert.is(world.legOf(ann)!.roomId, world.media.legs.get(caller)!.roomId)
@@ -163,7 +163,7 @@ test('either end that hangs up ends the call: the caller is told agent_hangup', 
   const [ann] = agents as [string]
   const caller = await world.call(queue)
   await world.settle()
-  world.media.answer(world.ringing(ann)[0]!.legId)
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
   await world.settle()
   world.media.hangUp(world.legOf(ann)!.legId)
   await world.settle()
@@ -227,22 +227,22 @@ test('overflow actions agent and busy', async () => {
   const busy = await world.addQueue({ overflow: { ...base, action: 'busy' } })
   const refused = await world.call(busy)
   await world.settle()
-  assert.is(world.media.legs.get(refused)!.playing, 'busy-tone', 'who was answered hears why')
-  const tone = world.media.sent.findLast(({ name }) => name === 'leg.play')!.body as {
+  assert.is(world.media.legs.get(refused)!.playId, 'busy-tone', 'who was answered hears why')
+  const tone = world.media.handled.findLast(({ name }) => name === 'leg.play')!.body as {
     hangupAfter: string
     loop: boolean
   }
   assert.equal([tone.hangupAfter, tone.loop], ['busy', false])
-  const sent = world.media.sent.length
+  const sent = world.media.handled.length
   await world.later(1000)
-  assert.is(world.media.sent.length, sent, 'once')
+  assert.is(world.media.handled.length, sent, 'once')
   world.media.hangUp(refused, 'busy')
   await world.settle()
   assert.is((await world.events('call.ended'))[0]!.object.ended_reason, 'busy')
   const caller = await world.call(toAgent)
   await world.settle()
-  assert.is(world.media.legs.get(caller)!.playing, 'calling')
-  world.media.answer(world.ringing(agents[0]!)[0]!.legId)
+  assert.is(world.media.legs.get(caller)!.playId, 'calling')
+  world.media.pickUp(world.ringing(agents[0]!)[0]!.legId)
   await world.settle()
   assert.is(world.legOf(agents[0]!)!.roomId, world.media.legs.get(caller)!.roomId)
   await world.close()
@@ -257,7 +257,7 @@ test('wait_keys.callback: the key books a callback of source queue and ends the 
   const [booked] = await world.events('callback.created')
   assert.equal([booked!.object.phone, booked!.object.source, booked!.object.queue_id], ['+15550100077', 'queue', queue])
   assert.is((await world.events('queue.call.left'))[0]!.object.outcome, 'callback')
-  assert.is(world.media.legs.get(caller)!.playing, 'leaving')
+  assert.is(world.media.legs.get(caller)!.playId, 'leaving')
   await world.close()
 })
 
@@ -283,7 +283,7 @@ test('hold.announce_position: callers are told their place when they come, and a
   }
   const { world, queue } = await withAgents({ hold })
   const said = (legId: string) =>
-    world.media.sent
+    world.media.handled
       .filter(one => one.name === 'leg.play' && (one.body as { legId: string }).legId === legId)
       .map(one =>
         (one.body as { sources: { kind: string; text?: string }[] }).sources.map(source => source.text ?? source.kind),
@@ -304,7 +304,7 @@ test("voice_assistant_id: the queue's announcements are spoken by the voice of t
   const hold = { ...DEFAULT_SETTINGS.hold, announcement: 'Willkommen.', announce_position: true }
   await world.call(await world.addQueue({ hold, voice_assistant_id: id }))
   await world.settle()
-  const said = world.media.sent.find(({ name }) => name === 'leg.play')!.body as { sources: object[] }
+  const said = world.media.handled.find(({ name }) => name === 'leg.play')!.body as { sources: object[] }
   const voice = { kind: 'speech', voice: 'klara', language: 'de' }
   assert.equal(said.sources, [
     { ...voice, text: 'Willkommen.' },
@@ -336,7 +336,7 @@ test("a caller who will be called back hears so in the language of the queue's a
   await world.settle()
   world.media.emit('leg.dtmf', { legId: caller, key: '1', masked: false, source: 'rfc4733' })
   await world.settle()
-  const said = world.media.sent.filter(({ name }) => name === 'leg.play').at(-1)!.body as { sources: object[] }
+  const said = world.media.handled.filter(({ name }) => name === 'leg.play').at(-1)!.body as { sources: object[] }
   const speech = { kind: 'speech', text: 'Wir rufen Sie zurück.', voice: null, language: 'de', recorded: ['call-back'] }
   assert.equal(said.sources, [speech, { kind: 'prompt', name: 'goodbye', language: 'de' }])
   await world.close()
@@ -351,7 +351,7 @@ test('an announcement that no voice can speak leaves the recorded place in line'
   Object.assign(world.media, { request: mute })
   await world.call(await world.addQueue({ hold, voice_assistant_id: await klara(world) }))
   await world.settle()
-  const plays = world.media.sent.filter(({ name }) => name === 'leg.play').map(({ body }) => body)
+  const plays = world.media.handled.filter(({ name }) => name === 'leg.play').map(({ body }) => body)
   const [said] = (plays as { playId: string; sources: { text: string }[] }[]).filter(
     play => play.playId === 'hold-said',
   )
@@ -373,8 +373,8 @@ test('an announcement that no voice can speak leaves the hold audio', async () =
   Object.assign(world.media, { request: mute })
   const caller = await world.call(queue)
   await world.settle()
-  assert.is(world.media.legs.get(caller)!.playing, 'hold')
-  const plays = world.media.sent.filter(one => one.name === 'leg.play').map(one => one.body as { append?: boolean })
+  assert.is(world.media.legs.get(caller)!.playId, 'hold')
+  const plays = world.media.handled.filter(one => one.name === 'leg.play').map(one => one.body as { append?: boolean })
   assert.equal(
     plays.map(play => play.append),
     [undefined],
@@ -387,7 +387,7 @@ test('what an agent sets during a call counts when it is over', async () => {
   const [ann] = agents as [string]
   const caller = await world.call(queue)
   await world.settle()
-  world.media.answer(world.ringing(ann)[0]!.legId)
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
   await world.settle()
   await world.setStatus(ann, 'away')
   assert.is(await world.status(ann), 'busy')
@@ -402,7 +402,7 @@ test('another media process: the waiting and the talking are over, and agents ar
   const [ann, bob] = agents as [string, string]
   await world.call(queue)
   await world.settle()
-  world.media.answer(world.ringing(ann)[0]!.legId)
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
   await world.settle()
   await world.call(queue)
   await world.settle()

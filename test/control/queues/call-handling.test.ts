@@ -35,9 +35,9 @@ async function talk(...how: Parameters<typeof makeQueueWorld>): Promise<Talk> {
   await world.setStatus(bob, 'available')
   const legId = await world.call(queue)
   await world.settle()
-  world.media.answer(world.ringing(ann)[0]!.legId)
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
   await world.settle()
-  const callId = world.media.legs.get(legId)!.roomId
+  const callId = world.media.legs.get(legId)!.roomId!
   const by = { tenant: world.tenant, callId, request: { requestId: 'req_1', idempotencyKey: null } }
   const act: Talk['act'] = async what => {
     const result = await world.centre().handle(world.media, by, what)
@@ -47,7 +47,7 @@ async function talk(...how: Parameters<typeof makeQueueWorld>): Promise<Talk> {
   return { world, queue, ann, bob, legId, callId, act }
 }
 const reason = (problem: unknown): string => (problem as { details?: { reason: string } }).details?.reason ?? 'none'
-const roomOf = (world: QueueWorld, userId: string): string | undefined => world.legOf(userId)?.roomId
+const roomOf = (world: QueueWorld, userId: string): string | null | undefined => world.legOf(userId)?.roomId
 const callTypes = async (world: QueueWorld): Promise<string[]> =>
   (await world.events()).map(event => event.type).filter(type => type.startsWith('call.'))
 
@@ -67,11 +67,11 @@ test('blind transfer to a member: the agent is free, the member rings and talks,
   assert.is(await act(handling => transferBlind(handling, { type: 'user', id: bob })), null)
   assert.is(world.legOf(ann), undefined)
   assert.is(await world.status(ann), 'wrap_up')
-  assert.is(world.media.legs.get(legId)!.playing, 'calling')
-  world.media.answer(world.ringing(bob)[0]!.legId)
+  assert.is(world.media.legs.get(legId)!.playId, 'calling')
+  world.media.pickUp(world.ringing(bob)[0]!.legId)
   await world.settle()
   assert.is(roomOf(world, bob), callId)
-  assert.is(world.media.legs.get(legId)!.playing, null)
+  assert.is(world.media.legs.get(legId)!.playId, null)
   assert.is((await callTypes(world)).at(-1), 'call.transferred')
   world.media.hangUp(legId)
   await world.settle()
@@ -82,13 +82,13 @@ test('blind transfer to a member: the agent is free, the member rings and talks,
 test('blind transfer to a queue, an assistant, a number', async () => {
   const { world, queue, legId, callId, act } = await talk()
   await act(handling => transferBlind(handling, { type: 'queue', id: queue }))
-  assert.is(world.media.legs.get(legId)!.playing, 'hold')
+  assert.is(world.media.legs.get(legId)!.playId, 'hold')
   await act(handling => transferBlind(handling, { type: 'assistant', id: 'asst_1' }))
   assert.equal(world.handed.at(-1)!.program, { type: 'assistant', id: 'asst_1' })
   assert.equal(await world.store.db.selectFrom('queue_calls').selectAll().execute(), [])
   await act(handling => transferBlind(handling, { type: 'number', to: 'sip:cid@192.0.2.9' }))
-  const dialled = [...world.media.legs.values()].find(leg => leg.to === 'sip:cid@192.0.2.9')
-  world.media.answer(dialled!.legId)
+  const dialled = [...world.media.legs.values()].find(leg => leg.dialled === 'sip:cid@192.0.2.9')
+  world.media.pickUp(dialled!.legId)
   await world.settle()
   assert.is(dialled!.roomId, callId)
   await world.close()
@@ -134,7 +134,7 @@ test('attended transfer: the caller is on hold while the agent asks; completed, 
   const { world, ann, bob, legId, callId, act } = await talk()
   assert.is(await act(handling => transferAttended(handling, { type: 'user', id: bob })), null)
   assert.is(world.media.legs.get(legId)!.onHold, true)
-  world.media.answer(world.ringing(bob)[0]!.legId)
+  world.media.pickUp(world.ringing(bob)[0]!.legId)
   await world.settle()
   assert.equal([roomOf(world, ann), roomOf(world, bob)], [callId, callId])
   assert.is(await act(handling => endConsultation(handling, 'complete')), null)
@@ -158,7 +158,7 @@ test('attended transfer: the agent who hangs up completes it; a cancelled or una
   await world.settle()
   assert.is(world.media.legs.get(legId)!.onHold, false)
   await act(handling => transferAttended(handling, { type: 'user', id: bob }))
-  world.media.answer(world.ringing(bob)[0]!.legId)
+  world.media.pickUp(world.ringing(bob)[0]!.legId)
   await world.settle()
   world.media.hangUp(world.legOf(ann)!.legId)
   await world.settle()
@@ -175,7 +175,7 @@ test('who listens in is on a call: no other is offered to a supervisor before th
   const both = JSON.stringify({ ...JSON.parse(settings), member_user_ids: [bob] })
   await queues.update('queues').set({ settings: both }).execute()
   await act(handling => supervise(handling, { mode: 'monitor', userId: bob }))
-  world.media.answer(world.ringing(bob)[0]!.legId)
+  world.media.pickUp(world.ringing(bob)[0]!.legId)
   await world.settle()
   const waiting = await world.call(queue)
   await world.settle()
@@ -183,7 +183,7 @@ test('who listens in is on a call: no other is offered to a supervisor before th
   world.media.hangUp(legId)
   await world.settle()
   assert.is(world.ringing(bob).length, 1)
-  assert.is(world.media.legs.get(waiting)!.playing, 'hold')
+  assert.is(world.media.legs.get(waiting)!.playId, 'hold')
   await world.close()
 })
 
@@ -195,7 +195,7 @@ test('supervise: monitor is heard by nobody, whisper by the agent, barge by all;
       return ring
     })
   await listen('monitor')
-  world.media.answer(world.ringing(bob)[0]!.legId)
+  world.media.pickUp(world.ringing(bob)[0]!.legId)
   await world.settle()
   assert.equal(world.legOf(bob)!.heardBy, [])
   assert.is(await world.status(bob), 'available')
@@ -220,7 +220,7 @@ async function deactivate({ store, tenant, settle }: QueueWorld, userId: string)
 }
 
 const closedSoftphones = ({ media }: QueueWorld): unknown[] =>
-  media.sent.filter(({ name }) => name === 'browser.close').map(({ body }) => body)
+  media.handled.filter(({ name }) => name === 'browser.close').map(({ body }) => body)
 
 test('a deactivated agent finishes the call that is under way; then the softphone is closed', async () => {
   const { world, ann, legId } = await talk()
@@ -254,7 +254,7 @@ test('what rings at an agent who is deactivated rings at the next one', async ()
 test('a supervisor who is deactivated listens no longer; the call goes on', async () => {
   const { world, bob, legId, act } = await talk()
   await act(handling => supervise(handling, { mode: 'monitor', userId: bob }))
-  world.media.answer(world.ringing(bob)[0]!.legId)
+  world.media.pickUp(world.ringing(bob)[0]!.legId)
   await world.settle()
   assert.ok(world.legOf(bob))
   await deactivate(world, bob)

@@ -53,14 +53,14 @@ const theHour = async () => {
   /** Each agent takes, declines or misses what rings, and hangs up after a while. */
   const work = (): void => {
     for (const leg of world.media.legs.values()) {
-      if (leg.inbound || leg.state !== 'dialing' || seen.has(leg.legId)) continue
+      if (leg.direction === 'inbound' || leg.state !== 'dialing' || seen.has(leg.legId)) continue
       seen.add(leg.legId)
       const { legId, timeoutS } = leg
       const chance = random()
       if (chance < 0.05) at(nowS() + timeoutS, () => world.media.hangUp(legId, 'no_answer'))
       else if (chance < 0.1) at(nowS() + 3, () => world.media.hangUp(legId, 'rejected'))
       else {
-        at(nowS() + between(1, 9), () => world.media.answer(legId))
+        at(nowS() + between(1, 9), () => world.media.pickUp(legId))
         at(nowS() + between(120, 360), () => world.media.hangUp(legId))
       }
     }

@@ -3,9 +3,9 @@ import * as assert from 'uvu/assert'
 import { bookCallback } from '../../../control/resources/callbacks/booking.ts'
 import { cancelCallbackTo } from '../../../control/resources/callbacks/store.ts'
 import { forTenant } from '../../../control/tenancy.ts'
+import type { ModelLeg } from '../../fakes/media-model.ts'
 import { suite } from '../../harness.ts'
 import { testEngine } from '../database.ts'
-import type { PocketLeg } from './pocket-media.ts'
 import { makeQueueWorld, type QueueWorld } from './queue-world.ts'
 
 /** `QUEUE_RUNS` for a longer search; over PostgreSQL's socket each step takes ten times as long. */
@@ -19,7 +19,7 @@ async function check(world: QueueWorld, agents: readonly string[]): Promise<void
   const legs = [...world.media.legs.values()]
   const rings = await db.selectFrom('rings').selectAll().execute()
   const waiting = await db.selectFrom('queue_calls').selectAll().execute()
-  const isAgents = (leg: PocketLeg, id: string): boolean => leg.to.includes(id)
+  const isAgents = (leg: ModelLeg, id: string): boolean => leg.dialled.includes(id)
   for (const id of agents) {
     const talking = legs.filter(leg => isAgents(leg, id) && leg.state === 'answered')
     assert.ok(talking.length <= 1, 'nobody talks on two calls')
@@ -31,13 +31,13 @@ async function check(world: QueueWorld, agents: readonly string[]): Promise<void
     assert.is((await world.status(id)) === 'busy', isTalking, 'busy is who talks')
     assert.is(talking.length === 1, isTalking, 'who talks has a leg')
   }
-  for (const leg of legs.filter(one => one.inbound)) {
+  for (const leg of legs.filter(one => one.direction === 'inbound')) {
     const together = legs.filter(other => other.roomId === leg.roomId && other !== leg)
     assert.ok(together.length <= 1, 'one agent for a caller')
     const row = waiting.find(one => one.leg_id === leg.legId)
     assert.is(row === undefined, together.length === 1, 'a caller waits or talks: none is lost')
-    if (row !== undefined) assert.ok(leg.playing !== null, 'who waits hears something')
-    else assert.is(leg.playing, null, 'who talks hears no music')
+    if (row !== undefined) assert.ok(leg.playing, 'who waits hears something')
+    else assert.is(leg.playId, null, 'who talks hears no music')
   }
   for (const row of waiting) {
     assert.ok(world.media.legs.has(row.leg_id ?? ''), 'who waits is on the line')
@@ -54,7 +54,7 @@ async function checkCallbacks(world: QueueWorld): Promise<void> {
   const rings = await db.selectFrom('rings').selectAll().where('callback_id', 'is not', null).execute()
   for (const row of await db.selectFrom('callbacks').selectAll().execute()) {
     const own = rings.filter(ring => ring.callback_id === row.id)
-    const persons = legs.filter(leg => leg.to.includes(row.phone))
+    const persons = legs.filter(leg => leg.dialled.includes(row.phone))
     const isRinging = row.status === 'offered' || (row.status === 'dialing' && own[0]?.state === 'ringing')
     const isCalling = row.status === 'connected' || (row.status === 'dialing' && !isRinging)
     assert.is(own.length, isRinging || isCalling ? 1 : 0, `${row.status}: one agent is reserved, or none`)
@@ -151,11 +151,11 @@ async function makeModel(agentCount: number) {
     const request = { requestId: 'req_1', idempotencyKey: null }
     await world.store.transaction(trx => cancelCallbackTo(trx, world.tenant, { phone, at, request }))
   }
-  const persons = (): PocketLeg[] => [...world.media.legs.values()].filter(leg => leg.to.includes('+1415555'))
+  const persons = (): ModelLeg[] => [...world.media.legs.values()].filter(leg => leg.dialled.includes('+1415555'))
   const of = <T>(list: readonly T[], n: number): T | undefined => list[n % Math.max(1, list.length)]
   const agent = (n: number): string => of(agents, n)!
-  const callers = (): PocketLeg[] => [...world.media.legs.values()].filter(leg => leg.inbound)
-  const end = (leg: PocketLeg | undefined, reason?: 'no_answer' | 'rejected'): void => {
+  const callers = (): ModelLeg[] => [...world.media.legs.values()].filter(leg => leg.direction === 'inbound')
+  const end = (leg: ModelLeg | undefined, reason?: 'no_answer' | 'rejected'): void => {
     if (leg !== undefined) world.media.hangUp(leg.legId, reason)
   }
   const acts: Record<string, (n: number) => unknown> = {
@@ -163,10 +163,10 @@ async function makeModel(agentCount: number) {
     callerHangsUp: n => end(of(callers(), n)),
     answer: n => {
       const leg = of(world.ringing(agent(n)), n)
-      if (leg !== undefined) world.media.answer(leg.legId)
+      if (leg !== undefined) world.media.pickUp(leg.legId)
     },
     answerAll: n => {
-      for (const leg of world.ringing(agent(n))) world.media.answer(leg.legId)
+      for (const leg of world.ringing(agent(n))) world.media.pickUp(leg.legId)
     },
     decline: n => end(of(world.ringing(agent(n)), n), 'rejected'),
     miss: n => {
@@ -184,7 +184,7 @@ async function makeModel(agentCount: number) {
     cancel,
     personAnswers: n => {
       const leg = of(persons(), n)
-      if (leg?.state === 'dialing') world.media.answer(leg.legId)
+      if (leg?.state === 'dialing') world.media.pickUp(leg.legId)
     },
     personHangsUp: n => end(of(persons(), n)),
     personIsAway: n => {

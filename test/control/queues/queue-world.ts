@@ -9,9 +9,10 @@ import type { CallCentreParts, HandOver } from '../../../control/queues/deps.ts'
 import { DEFAULT_SETTINGS } from '../../../control/resources/queues/queue.ts'
 import type { QueueSettings } from '../../../control/resources/queues/schema.ts'
 import { forTenant, type Tenant } from '../../../control/tenancy.ts'
+import type { ModelLeg } from '../../fakes/media-model.ts'
+import { Killed, PocketMedia } from '../../fakes/pocket-media.ts'
 import { makeWorld, silent, type World } from '../app-harness.ts'
 import { VAULT } from '../whole-app.ts'
-import { Killed, type PocketLeg, PocketMedia } from './pocket-media.ts'
 
 const HOUR = { created: '2026-11-21T09:00:00.000Z', updated: '2026-11-21T09:00:00.000Z' }
 
@@ -35,8 +36,8 @@ export interface QueueWorld extends World {
   mediaDies(): Promise<void>
   later(ms: number): Promise<void>
   /** The legs that ring at a user's devices. */
-  ringing(userId: string): PocketLeg[]
-  legOf(userId: string): PocketLeg | undefined
+  ringing(userId: string): ModelLeg[]
+  legOf(userId: string): ModelLeg | undefined
   // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
   events(type?: string): Promise<{ type: string; object: any; previous: any }[]>
   status(userId: string): Promise<string>
@@ -141,8 +142,6 @@ export async function makeQueueWorld(more: Partial<CallCentreParts> = {}, livemo
     call: async (queueId, from = '+15550100001') => {
       const legId = newId('participant')
       const callId = newId('call')
-      media.incoming(legId)
-      media.legs.get(legId)!.roomId = callId
       await store.transaction(trx =>
         insertParty(
           trx,
@@ -164,7 +163,7 @@ export async function makeQueueWorld(more: Partial<CallCentreParts> = {}, livemo
           clock.now().toISOString(),
         ),
       )
-      media.answer(legId)
+      media.incoming(legId, callId)
       return legId
     },
     settle: async () => {
@@ -172,10 +171,10 @@ export async function makeQueueWorld(more: Partial<CallCentreParts> = {}, livemo
         try {
           if (isDead) await restart()
           if (await deliver()) continue
-          const before = media.sent.length
+          const before = media.handled.length
           await control.centre.run(port)
           await control.centre.idle()
-          if (!media.isKilled && media.unacknowledged.length === 0 && media.sent.length === before) return
+          if (!media.isKilled && media.unacknowledged.length === 0 && media.handled.length === before) return
         } catch (error) {
           if (!(error instanceof Killed)) throw error
           isDead = true
@@ -211,4 +210,4 @@ export async function makeQueueWorld(more: Partial<CallCentreParts> = {}, livemo
   return whole
 }
 
-const isOf = (leg: PocketLeg, userId: string): boolean => leg.to.includes(userId)
+const isOf = (leg: ModelLeg, userId: string): boolean => leg.dialled.includes(userId)

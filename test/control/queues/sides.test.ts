@@ -4,9 +4,9 @@ import { type Handling, hold, transferBlind } from '../../../control/queues/call
 import type { Side } from '../../../control/queues/sides.ts'
 import type { Target } from '../../../control/queues/targets.ts'
 import { forTenant } from '../../../control/tenancy.ts'
+import type { ModelLeg } from '../../fakes/media-model.ts'
 import { suite } from '../../harness.ts'
 import { VAULT } from '../whole-app.ts'
-import type { PocketLeg } from './pocket-media.ts'
 import { makeQueueWorld } from './queue-world.ts'
 
 const test = suite('control/queues/sides')
@@ -25,12 +25,12 @@ async function inside() {
   const refused = await placeMembersCall(deps, { tenant, user, device, dialled: '310' })
   assert.is(refused, null)
   await world.settle()
-  const own = [...media.legs.values()].find(leg => leg.to === 'page')!
-  media.answer(own.legId)
+  const own = [...media.legs.values()].find(leg => leg.dialled === 'page')!
+  media.pickUp(own.legId)
   await world.settle()
-  media.answer(world.ringing(bob)[0]!.legId)
+  media.pickUp(world.ringing(bob)[0]!.legId)
   await world.settle()
-  const callId = own.roomId
+  const callId = own.roomId!
   const by = { tenant, callId, request: { requestId: 'req_1', idempotencyKey: null } }
   const act = async <T>(what: (handling: Handling) => Promise<T>): Promise<T> => {
     const result = await world.centre().handle(media, by, what)
@@ -41,7 +41,7 @@ async function inside() {
     world,
     ...{ ann, bob, cid, callId },
     /** Of Ann's page. */
-    own: () => media.legs.get(own.legId) as PocketLeg | undefined,
+    own: () => media.legs.get(own.legId) as ModelLeg | undefined,
     holds: (isHeld: boolean, side: Side) => act(handling => hold(handling, isHeld, side)),
     transfers: (target: Target, side: Side) => act(handling => transferBlind(handling, target, side)),
     call: () => users.find('calls', callId),
@@ -67,11 +67,11 @@ test('a member who called a colleague transfers him: the member is free, the col
   assert.is(await transfers({ type: 'user', id: cid }, 'caller'), null)
   assert.is(own(), undefined)
   assert.equal([await world.status(ann), await world.status(bob)], ['available', 'busy'])
-  assert.is(world.media.legs.get(atBob)!.playing, 'calling')
-  world.media.answer(world.ringing(cid)[0]!.legId)
+  assert.is(world.media.legs.get(atBob)!.playId, 'calling')
+  world.media.pickUp(world.ringing(cid)[0]!.legId)
   await world.settle()
   assert.equal([world.media.legs.get(atBob)!.roomId, world.legOf(cid)!.roomId], [callId, callId])
-  assert.is(world.media.legs.get(atBob)!.playing, null)
+  assert.is(world.media.legs.get(atBob)!.playId, null)
   world.media.hangUp(world.legOf(cid)!.legId)
   await world.settle()
   assert.is(world.media.legs.size, 0)

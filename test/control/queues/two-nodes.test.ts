@@ -7,11 +7,11 @@ import { bookCallback } from '../../../control/resources/callbacks/booking.ts'
 import { DEFAULT_SETTINGS } from '../../../control/resources/queues/queue.ts'
 import { openStore, type Store } from '../../../control/store.ts'
 import { forTenant } from '../../../control/tenancy.ts'
+import { PocketMedia } from '../../fakes/pocket-media.ts'
 import { suite } from '../../harness.ts'
 import { makeClock } from '../app-harness.ts'
 import { makeDatabase } from '../database.ts'
 import { VAULT } from '../whole-app.ts'
-import { PocketMedia } from './pocket-media.ts'
 
 const test = suite('control/queues: two nodes')
 
@@ -100,7 +100,7 @@ test('two control processes on one database never dial twice, and no agent gets 
   }
   const nodes = stores.map(makeNode)
   for (let i = 0; i < 3; i++) await Promise.all(nodes.map(node => node.run()))
-  const dialled = nodes.flatMap(({ media }) => [...media.legs.values()].map(leg => leg.to))
+  const dialled = nodes.flatMap(({ media }) => [...media.legs.values()].map(leg => leg.dialled))
   assert.equal(
     phones.filter((_, i) => i % 2 === 0).map(phone => dialled.filter(to => to.includes(phone)).length),
     [1, 1, 1, 1, 1, 1],

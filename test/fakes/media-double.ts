@@ -1,0 +1,219 @@
+import {
+  type CommandName,
+  type Commands,
+  type Failure,
+  isFailure,
+  type Reply,
+  type Request,
+  type StreamSnapshot,
+} from '../../media/protocol.ts'
+import { MediaModel, type ModelLeg, partyOf, snapshotOf } from './media-model.ts'
+
+const RECORDED = { sampleRateHz: 8000, durationMs: 5000, sizeBytes: 80_044, channels: [], segments: [] }
+
+type Handler<N extends CommandName> = (
+  model: MediaDouble,
+  body: Commands[N]['request'],
+) => Commands[N]['reply'] | Failure
+
+const notFound = (id: string): Failure => ({ failure: 'not_found', message: `no ${id} here` })
+const conflict = (message: string): Failure => ({ failure: 'conflict', message })
+const LATE: Failure = { failure: 'unanswered', message: 'no answer of the engine thread' }
+
+/** Does something with a leg that is there. */
+const toLeg =
+  <B extends { legId: string }>(act: (leg: ModelLeg, body: B, model: MediaModel) => unknown) =>
+  (model: MediaModel, body: B) => {
+    const leg = model.legs.get(body.legId)
+    if (leg === undefined) return notFound(body.legId)
+    act(leg, body, model)
+    return {}
+  }
+
+/** The same, and its reply is the leg. */
+const withLeg =
+  <B extends { legId: string }>(act: (leg: ModelLeg, body: B, model: MediaModel) => Failure | undefined) =>
+  (model: MediaModel, body: B) => {
+    const leg = model.legs.get(body.legId)
+    if (leg === undefined) return notFound(body.legId)
+    return act(leg, body, model) ?? snapshotOf(leg)
+  }
+
+const recording = (model: MediaModel, { recordingId }: { recordingId: string }) =>
+  model.recordings.has(recordingId) ? {} : notFound(recordingId)
+
+const browser = (model: MediaModel, { browserId }: { browserId: string }) =>
+  model.closedBrowsers.has(browserId) ? notFound(browserId) : {}
+
+/** One entry per command, so that a new one has its double. */
+const COMMANDS: { [N in CommandName]: Handler<N> } = {
+  'leg.answer': withLeg((leg, { room }, model) => {
+    if (leg.state !== 'incoming') return conflict('answered already')
+    leg.room = room
+    model.pickUp(leg.legId)
+    return undefined
+  }),
+  'leg.ring': toLeg(() => {}),
+  'leg.reject': (model, { legId, reason, sipCode }) => {
+    const leg = model.legs.get(legId)
+    if (leg === undefined) return notFound(legId)
+    if (leg.state !== 'incoming') return conflict('answered already')
+    model.hangUp(legId, reason, sipCode)
+    return {}
+  },
+  'leg.challenge': toLeg(({ legId }, _body, model) => model.hangUp(legId, 'rejected')),
+  'leg.check_caller': (model, { legId, ha1 }) => (model.legs.has(legId) ? { isRight: ha1 !== null } : notFound(legId)),
+  'leg.dial': (model, { legId, target, room, timeoutS }) => {
+    if (model.legs.size >= model.maxCalls) return { failure: 'capacity', message: 'no call capacity right now' }
+    if (model.known.has(legId)) return conflict('the leg was dialled before')
+    model.known.add(legId)
+    const asked = { direction: 'outbound' as const, state: 'dialing' as const, room, timeoutS }
+    const leg =
+      'browserId' in target
+        ? model.add(legId, { ...asked, dialled: target.browserId }, 'browser')
+        : model.add(legId, {
+            ...asked,
+            dialled: target.uri,
+            to: partyOf(target.uri, ''),
+            from: partyOf(target.from.uri, ''),
+          })
+    return snapshotOf(leg)
+  },
+  'leg.hangup': toLeg(({ legId }, { reason }, model) => model.hangUp(legId, reason)),
+  'leg.move': withLeg((leg, { room, mustExist, muted, payment }, model) => {
+    const isThere = leg.roomId === room.roomId
+    if (mustExist && !model.rooms.has(room.roomId)) return notFound(room.roomId)
+    if (!isThere && model.isFull(room.roomId)) return { failure: 'capacity', message: 'the room is full' }
+    const target = { legId: leg.legId }
+    if (payment !== undefined) model.pause({ ...payment, target, destinationLegId: leg.legId })
+    if (isThere) return undefined
+    Object.assign(leg, { muted, playing: false, playId: null, heardBy: null })
+    model.leave(leg)
+    model.enter(leg, room)
+    return undefined
+  }),
+  'leg.update': withLeg((leg, { muted, deaf, heardBy }) => {
+    leg.muted = muted ?? leg.muted
+    leg.deaf = deaf ?? leg.deaf
+    if (heardBy !== undefined) leg.heardBy = heardBy
+    return undefined
+  }),
+  'leg.hold': withLeg((leg, { held }) => {
+    leg.onHold = held
+    return undefined
+  }),
+  'leg.listen': toLeg(() => {}),
+  'leg.stop_listen': toLeg(() => {}),
+  'leg.read': (model, { legIds }) => ({ legs: legIds.flatMap(id => model.legs.get(id) ?? []).map(snapshotOf) }),
+  'leg.play': toLeg((leg, { playId, hangupAfter }, model) => {
+    Object.assign(leg, { playing: true, playId })
+    if (!model.playsAtOnce) return
+    model.emit('play.started', { legId: leg.legId, playId })
+    model.heard(leg.legId, playId)
+    if (hangupAfter !== null) model.hangUp(leg.legId, hangupAfter)
+  }),
+  'leg.stop_play': toLeg(leg => Object.assign(leg, { playing: false, playId: null })),
+  'leg.collect': toLeg(leg => Object.assign(leg, { collecting: true })),
+  'leg.send_dtmf': toLeg(() => {}),
+  'room.play': (model, { roomId }) => (model.rooms.has(roomId) ? {} : notFound(roomId)),
+  'room.close': (model, { roomId, reason }) => {
+    const members = model.rooms.get(roomId)
+    if (members === undefined) return notFound(roomId)
+    for (const legId of [...members]) model.hangUp(legId, reason)
+    return {}
+  },
+  'capture.pause': (model, request) => (model.isHere(request.target) ? model.pause(request) : notFound('target')),
+  'capture.resume': (model, { target }) =>
+    model.isHere(target) ? model.resume(target, 'command') : notFound('target'),
+  'stream.start': (model, { streamId, target }) => {
+    if (!model.isHere(target)) return notFound(streamId)
+    if (model.streams.has(streamId)) return conflict('it runs already')
+    const stream: StreamSnapshot = {
+      streamId,
+      status: 'streaming',
+      framesSent: 0,
+      framesDropped: 0,
+      endedReason: null,
+    }
+    model.streams.set(streamId, stream)
+    model.emit('stream.changed', { ...stream })
+    return stream
+  },
+  'stream.stop': (model, { streamId }) => {
+    const stream = model.streams.get(streamId)
+    if (stream === undefined) return notFound(streamId)
+    model.streams.delete(streamId)
+    const last: StreamSnapshot = { ...stream, status: 'stopped', endedReason: 'stopped' }
+    model.emit('stream.changed', last)
+    return last
+  },
+  'stream.read': (model, { streamIds }) => ({ streams: streamIds.flatMap(id => model.streams.get(id) ?? []) }),
+  'recording.start': (model, { recordingId, target }) => {
+    if (!model.isHere(target)) return notFound(recordingId)
+    if (model.recordings.has(recordingId)) return conflict('is being recorded already')
+    model.recordings.add(recordingId)
+    return {}
+  },
+  'recording.pause': recording,
+  'recording.resume': recording,
+  'recording.stop': (model, { recordingId }) => {
+    if (!model.recordings.delete(recordingId)) return notFound(recordingId)
+    model.emit('recording.ready', { ...RECORDED, recordingId, file: `${recordingId}.wav` })
+    return {}
+  },
+  'transcript.start': (model, { transcriptId, target }) => (model.isHere(target) ? {} : notFound(transcriptId)),
+  'transcript.stop': () => ({}),
+  'sip.register_check': (_model, { ha1 }) => ({ isRight: ha1 !== null }),
+  'sip.register_reply': () => ({}),
+  'connections.set': () => ({}),
+  'sources.set': () => ({}),
+  'browser.close': (model, body) => {
+    const reply = browser(model, body)
+    model.closedBrowsers.add(body.browserId)
+    return reply
+  },
+  'browser.refuse': browser,
+  'browser.admit': browser,
+  'browser.send': browser,
+  'media.snapshot': model => model.snapshot(),
+  'media.stats': () => ({ counters: {}, gauges: {} }),
+}
+
+/** Of these the main thread of media answers without an engine. */
+const WITHOUT_ENGINE: ReadonlySet<CommandName> = new Set([
+  'leg.ring',
+  'leg.reject',
+  'leg.challenge',
+  'leg.check_caller',
+  'leg.hangup',
+  'leg.read',
+  'sip.register_check',
+  'sip.register_reply',
+  'connections.set',
+  'sources.set',
+  'browser.close',
+  'browser.refuse',
+  'browser.admit',
+  'browser.send',
+  'media.stats',
+])
+
+/**
+ * The one double of media: it keeps legs, rooms, pauses and streams as the real one does, and raises its events. `test/media/contract.test.ts`
+ * holds it to the real one.
+ */
+export class MediaDouble extends MediaModel {
+  maxCalls = Number.POSITIVE_INFINITY
+  /** The engine does what it is told and answers nothing in time. */
+  isSilent = false
+
+  /** Does what a command says. */
+  carryOut<N extends CommandName>(name: N, body: Request<N>): Reply<N> | Failure {
+    // Without its audio nobody is called, and nothing is left of it.
+    if (this.isSilent && name === 'leg.dial') return { ...LATE, failure: 'unavailable' }
+    if (this.isSilent && name === 'leg.answer') this.hangUp((body as Request<'leg.answer'>).legId, 'internal_error')
+    const reply = COMMANDS[name](this, body)
+    if (!this.isSilent || WITHOUT_ENGINE.has(name)) return reply
+    return isFailure(reply) && name !== 'leg.answer' ? reply : LATE
+  }
+}

@@ -1,0 +1,287 @@
+import type {
+  CaptureState,
+  Commands,
+  EndedReason,
+  EventName,
+  Events,
+  Failure,
+  LegKind,
+  LegSnapshot,
+  MediaEvent,
+  MediaSnapshot,
+  Quality,
+  RoomSpec,
+  SipParty,
+  StreamSnapshot,
+  Target,
+  Utterance,
+} from '../../media/protocol.ts'
+
+export const QUALITY: Quality = {
+  codec: 'PCMU',
+  packetsReceived: 500,
+  packetsSent: 501,
+  packetsLost: 1,
+  lossPct: 0.2,
+  jitterMs: 1.5,
+  roundTripMs: 20,
+  mos: 4.3,
+}
+
+const AT = '2026-11-21T10:00:00.000Z'
+export const NOT_PAUSED: CaptureState = {
+  paused: false,
+  reason: null,
+  pausedAt: null,
+  resumesAt: null,
+  destinationLegId: null,
+  maskDtmf: false,
+}
+
+export const utteranceOf = (text: string): Utterance => ({
+  text,
+  startedAt: AT,
+  endedAt: AT,
+  endpointMs: 700,
+  transcribeMs: 120,
+  bargedIn: false,
+  resumed: false,
+  engine: 'moonshine',
+})
+
+/** A leg as control knows it, with what its tests ask for. */
+export interface ModelLeg extends LegSnapshot {
+  /** Whom it was dialled to: a SIP URI, or a browser's ID. */
+  dialled: string
+  timeoutS: number
+  /** The room that it enters when it is answered. */
+  room: RoomSpec | null
+  playId: string | null
+  heardBy: string[] | null
+}
+
+export interface NumberedEvent {
+  seq: number
+  event: MediaEvent
+}
+
+export const partyOf = (user: string, host = '127.0.0.1'): SipParty => ({
+  uri: `sip:${user}@${host}`,
+  user,
+  host,
+  displayName: null,
+})
+
+const callRoom = (roomId: string): RoomSpec => ({
+  roomId,
+  kind: 'call',
+  chimes: false,
+  musicWhenAlone: false,
+  maxMembers: 100,
+})
+
+/** What media holds, without audio, sockets and time. It numbers its events and keeps them until they are acknowledged. Tests decide what the parties do. */
+export class MediaModel {
+  readonly legs = new Map<string, ModelLeg>()
+  readonly rooms = new Map<string, Set<string>>()
+  /** How many each room takes, as who opened it has said. */
+  readonly #limits = new Map<string, number>()
+  readonly streams = new Map<string, StreamSnapshot>()
+  readonly pauses = new Map<string, CaptureState>()
+  readonly recordings = new Set<string>()
+  readonly closedBrowsers = new Set<string>()
+  /** Legs that were dialled, running or not. */
+  readonly known = new Set<string>()
+  bootId = 'boot-1'
+  /** What is played to a leg is heard to its end at once: for tests of what is said, not of when. */
+  playsAtOnce = false
+  #events: NumberedEvent[] = []
+  #seq = 0
+  readonly #at: () => string
+
+  /** @param at when events happen, ISO-8601 */
+  constructor(at: () => string = () => AT) {
+    this.#at = at
+  }
+
+  /** All it held is gone. */
+  forget(nextBootId: string): void {
+    for (const state of [this.legs, this.rooms, this.streams, this.pauses, this.recordings, this.known, this.#limits]) {
+      state.clear()
+    }
+    this.#events = []
+    this.#seq = 0
+    this.bootId = nextBootId
+  }
+
+  // ------------------------------------------------------------------ events
+
+  get seq(): number {
+    return this.#seq
+  }
+
+  get unacknowledged(): readonly NumberedEvent[] {
+    return this.#events
+  }
+
+  acknowledge(seq: number): void {
+    this.#events = this.#events.filter(numbered => numbered.seq > seq)
+  }
+
+  emit<N extends EventName>(name: N, body: Events[N], at = this.#at()): void {
+    const numbered = { seq: ++this.#seq, event: { name, at, body } as MediaEvent }
+    this.#events.push(numbered)
+    this.raised(numbered)
+  }
+
+  /** An event goes out. */
+  protected raised(_numbered: NumberedEvent): void {}
+
+  // ------------------------------------------------------------------ what the parties do
+
+  /** Somebody dials `to`. */
+  dialIn(legId: string, to: string, from = 'alice', host = '127.0.0.1'): void {
+    const leg = this.add(legId, { to: partyOf(to), from: partyOf(from, host) })
+    const source = { transport: 'udp' as const, host, port: 5062 }
+    this.emit('leg.incoming', { legId, to: leg.to, from: leg.from, source, sipCallId: `${legId}@test`, digest: null })
+  }
+
+  /** A caller whose call control has taken already, in a room of its own. */
+  incoming(legId: string, roomId: string): void {
+    this.add(legId, { room: callRoom(roomId) })
+    this.pickUp(legId)
+  }
+
+  /** Whoever was called answers. */
+  pickUp(legId: string): void {
+    const leg = this.legs.get(legId)
+    if (leg === undefined || leg.state === 'answered') return
+    const room = leg.room ?? callRoom('')
+    leg.state = 'answered'
+    leg.room = null
+    this.emit('leg.answered', { legId, codec: 'PCMU', roomId: room.roomId })
+    this.enter(leg, room)
+  }
+
+  hangUp(legId: string, reason: EndedReason = 'caller_hangup', sipCode: number | null = null): void {
+    const leg = this.legs.get(legId)
+    if (leg === undefined) return
+    this.leave(leg)
+    this.legs.delete(legId)
+    this.known.add(legId)
+    this.resume({ legId }, 'ended')
+    this.emit('leg.ended', { legId, reason, sipCode, quality: QUALITY })
+  }
+
+  /** What was sent to be played under this ID has been heard to its end. */
+  heard(legId: string, playId: string, ended: 'played' | 'interrupted' = 'played', heardMs = 1000): void {
+    Object.assign(this.legs.get(legId)!, { playing: false, playId: null })
+    this.emit('play.finished', { legId, playId, ended, heardMs })
+  }
+
+  // ------------------------------------------------------------------ legs and rooms
+
+  add(legId: string, more: Partial<ModelLeg> = {}, kind: LegKind = 'sip'): ModelLeg {
+    const leg: ModelLeg = {
+      legId,
+      kind,
+      onHold: false,
+      direction: 'inbound',
+      state: 'incoming',
+      to: partyOf(''),
+      from: partyOf(''),
+      roomId: null,
+      muted: false,
+      deaf: false,
+      held: false,
+      collecting: false,
+      playing: false,
+      quality: QUALITY,
+      dialled: '',
+      timeoutS: 0,
+      room: null,
+      playId: null,
+      heardBy: null,
+      ...more,
+    }
+    this.legs.set(legId, leg)
+    return leg
+  }
+
+  isFull(roomId: string): boolean {
+    return (this.rooms.get(roomId)?.size ?? 0) >= (this.#limits.get(roomId) ?? Number.POSITIVE_INFINITY)
+  }
+
+  enter(leg: ModelLeg, { roomId, maxMembers }: RoomSpec): void {
+    if (!this.rooms.has(roomId)) {
+      this.rooms.set(roomId, new Set())
+      this.#limits.set(roomId, maxMembers)
+      this.emit('room.opened', { roomId })
+    }
+    this.rooms.get(roomId)?.add(leg.legId)
+    leg.roomId = roomId
+    this.emit('leg.joined', { legId: leg.legId, roomId, muted: leg.muted })
+  }
+
+  leave(leg: ModelLeg): void {
+    const { legId, roomId } = leg
+    const members = roomId === null ? undefined : this.rooms.get(roomId)
+    if (roomId === null || members?.delete(legId) !== true) return
+    leg.roomId = null
+    this.emit('leg.left', { legId, roomId })
+    if (members.size > 0) return
+    this.rooms.delete(roomId)
+    this.#limits.delete(roomId)
+    this.resume({ roomId }, 'ended')
+    this.emit('room.closed', { roomId })
+  }
+
+  // ------------------------------------------------------------------ capture
+
+  pause(request: Commands['capture.pause']['request']): CaptureState | Failure {
+    const { target, maxSeconds, reason, maskDtmf, destinationLegId } = request
+    const key = JSON.stringify(target)
+    if (this.pauses.has(key)) return { failure: 'conflict', message: 'paused already' }
+    const pausedAt = this.#at()
+    const resumesAt = new Date(Date.parse(pausedAt) + maxSeconds * 1000).toISOString()
+    const state: CaptureState = { paused: true, reason, pausedAt, resumesAt, destinationLegId, maskDtmf }
+    this.pauses.set(key, state)
+    this.emit('capture.changed', { target, state, by: 'command' })
+    return state
+  }
+
+  /** Ends a pause, by a command or as its deadline does. */
+  resume(target: Target, by: Events['capture.changed']['by']): CaptureState | Failure {
+    if (!this.pauses.delete(JSON.stringify(target))) return { failure: 'conflict', message: 'not paused' }
+    this.emit('capture.changed', { target, state: NOT_PAUSED, by })
+    return NOT_PAUSED
+  }
+
+  isHere(target: Target): boolean {
+    return 'legId' in target ? this.legs.has(target.legId) : this.rooms.has(target.roomId)
+  }
+
+  snapshot(): MediaSnapshot {
+    const stateOf = (target: Target): CaptureState => this.pauses.get(JSON.stringify(target)) ?? NOT_PAUSED
+    return {
+      seq: this.#seq,
+      draining: false,
+      legs: [...this.legs.values()].map(snapshotOf),
+      rooms: [...this.rooms].map(([roomId, members]) => ({
+        roomId,
+        legIds: [...members],
+        capture: stateOf({ roomId }),
+      })),
+      captures: [...this.pauses].map(([key, state]) => ({ target: JSON.parse(key) as Target, state })),
+      streams: [...this.streams.values()],
+      recordings: [...this.recordings].map(recordingId => ({ recordingId })),
+      browserIds: [],
+    }
+  }
+}
+
+/** What the protocol tells of a leg. */
+export function snapshotOf(leg: ModelLeg): LegSnapshot {
+  const { dialled: _dialled, timeoutS: _timeoutS, room: _room, playId: _playId, heardBy: _heardBy, ...told } = leg
+  return told
+}
