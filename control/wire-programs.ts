@@ -1,7 +1,8 @@
 import type { Logger } from 'pino'
+import { bookInCall } from './callbacks/in-call.ts'
+import { returnedByQueue } from './callbacks/of-queue.ts'
 import { tenantOf } from './calls/records.ts'
 import type { Config } from './config.ts'
-import { isProblem } from './http/errors.ts'
 import { passageSearch } from './kb/passage-search.ts'
 import { acting } from './live/actions/act.ts'
 import type { CentreParts } from './live/actions/reach.ts'
@@ -54,6 +55,8 @@ export function buildPrograms({ store, vault, config, now, log, centre }: Progra
   const http = { post: httpPost, allowedNetworks }
   const calls = { store, ...centre }
   const passagesFor = passageFinder(passageSearch(store.engine))
+  const booking = { now, settings: organisationSettings }
+  const book = bookInCall({ store, ...booking })
   return new LivePrograms({
     store,
     vault,
@@ -67,15 +70,9 @@ export function buildPrograms({ store, vault, config, now, log, centre }: Progra
       const { queue_id: queueId, from_address: phone, call_id: callId } = voicemail
       const queue = queueId === null ? undefined : await forTenant(trx, tenant).find('queues', queueId)
       if (queueId === null || queue === undefined || !settingsOf(queue).callbacks.voicemail_to_callback) return
-      const { route, agent_id, assistant_id, priority } = settingsOf(queue).callbacks
-      await bookCallback({ now, settings: organisationSettings }, trx, tenant, {
-        phone,
-        call_id: callId,
-        queue_id: queueId,
-        route,
-        priority,
-        ...(agent_id === null ? {} : { agent_id }),
-        ...(assistant_id === null ? {} : { assistant_id }),
+      const returned = returnedByQueue(queue)
+      await bookCallback(booking, trx, tenant, {
+        ...{ phone, call_id: callId, ...returned },
         source: 'voicemail',
         author: 'voicemail',
       })
@@ -92,23 +89,13 @@ export function buildPrograms({ store, vault, config, now, log, centre }: Progra
           ...http,
           ...calls,
           pciOf: async (db, tenant) => (await organisationSettings(db, tenant)).pci,
-          bookCallback: (tenant, { source, phone, callId, queueId, note }) =>
-            store.transaction(async trx => {
-              const booked = await bookCallback({ now, settings: organisationSettings }, trx, tenant, {
-                phone,
-                call_id: callId,
-                ...(queueId === null ? {} : { queue_id: queueId, route: 'agent_queue' as const }),
-                ...(note === null ? {} : { note }),
-                source,
-                author: source === 'ai' ? 'assistant' : 'flow',
-              })
-              return !isProblem(booked)
-            }),
+          bookCallback: book,
         }),
       }),
       assistant: assistantPlay({
         ...http,
         ...calls,
+        bookCallback: book,
         log,
         modelsFor: chatModels({
           provider,

@@ -1,3 +1,4 @@
+import { returnedByQueue } from '../callbacks/of-queue.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import { type BookingDeps, bookCallback } from '../resources/callbacks/booking.ts'
 import type { Callback } from '../schemas/callback.ts'
@@ -22,10 +23,11 @@ export async function bookForAgent(
   const call = await scoped.find('calls', callId)
   const user = await scoped.find('users', userId)
   if (call === undefined || user === undefined) return problem('resource_missing', 'The call is gone.')
+  const queue = call.queue_id === null ? undefined : await scoped.find('queues', call.queue_id)
   return bookCallback(deps, trx, tenant, {
     phone: call.direction === 'inbound' ? call.from_address : call.to_address,
     call_id: call.id,
-    ...(call.queue_id === null ? {} : { queue_id: call.queue_id }),
+    ...(queue === undefined ? {} : returnedByQueue(queue)),
     ...(note === '' ? {} : { note }),
     source: 'manual',
     author: user.name === '' ? user.email : user.name,

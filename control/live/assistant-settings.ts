@@ -24,10 +24,12 @@ export interface AssistantSettings {
   tools: AssistantTool[]
   /** Absent in what older versions stored. */
   hand_overs?: HandOver[]
+  /** Absent in what older versions stored. */
+  callbacks?: { enabled: boolean; queue_id: string | null }
   kb_document_ids: string[]
   model: { model: string; fallback_model: string | null; temperature: number | null; api: 'chat' | 'responses' }
   voice: { voice: string; speed: number }
-  turn: { silence_ms: number; no_response_ms: number; interruptible: boolean; back_channels?: string[] }
+  turn: { silence_ms: number; no_response_ms: number; interruptible: boolean }
 }
 
 export async function assistantSettings(

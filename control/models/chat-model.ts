@@ -36,8 +36,9 @@ export interface ChatModel {
   chat(request: ChatRequest, signal: AbortSignal): AsyncIterable<ChatPart>
 }
 
-/** Names of what every assistant can do. */
+/** Names of what assistants can do by themselves. */
 export const END_CALL = 'end_call'
+export const BOOK_CALLBACK = 'book_callback'
 
 /**
  * Asks the first model; when it fails before its first word, or has none within `firstPartMs`, the next one. `used` names who answers.

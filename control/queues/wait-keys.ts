@@ -1,3 +1,4 @@
+import { returnedByQueue } from '../callbacks/of-queue.ts'
 import { setLeg } from '../calls/legs.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
 import type { QueueRow } from '../contact-centre/tables.ts'
@@ -51,15 +52,10 @@ async function toCallback(
 ): Promise<boolean> {
   const call = await findCall(trx, tenant, leg.call_id)
   if (call === undefined) return false
-  const { route, agent_id, assistant_id, priority } = settingsOf(queue).callbacks
   const booked = await bookCallback(deps.booking, trx, tenant, {
     phone: call.direction === 'inbound' ? call.from_address : call.to_address,
     call_id: call.id,
-    queue_id: queue.id,
-    route,
-    priority,
-    ...(agent_id === null ? {} : { agent_id }),
-    ...(assistant_id === null ? {} : { assistant_id }),
+    ...returnedByQueue(queue),
     source: 'queue',
     author: queue.name,
   })

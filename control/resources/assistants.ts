@@ -17,7 +17,7 @@ import { forTenant } from '../tenancy.ts'
 export interface AssistantDeps {
   store: Store
   now: () => Date
-  exists: { flow: Exists; kbDocument: Exists }
+  exists: { flow: Exists; queue: Exists; kbDocument: Exists }
   /** Judges where tools are called. */
   urlProblem: ServerUrlProblem
   /** Who keeps an assistant from being deleted. */
@@ -39,6 +39,16 @@ const turn = {
   silence_ms: Type.Integer({ minimum: 200, maximum: 5000, description: 'Silence that ends what the caller says.' }),
   no_response_ms: Type.Integer({ minimum: 1000, maximum: 60_000, description: 'Wait before asking again.' }),
   interruptible: Type.Boolean({ description: 'The caller may talk over the assistant.' }),
+}
+const callbacks = {
+  enabled: Type.Boolean({ description: 'The assistant may book callbacks for its callers.' }),
+  queue_id: nullable(
+    Type.String({
+      maxLength: 200,
+      description:
+        "The queue that returns them, as its `callbacks` say; null: the first queue of `hand_overs`, else as the organisation's are routed.",
+    }),
+  ),
 }
 const tool = input({
   name: Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$', description: 'As the model sees it.' }),
@@ -75,7 +85,13 @@ const fields = {
   flow_id: nullable(Type.String({ maxLength: 200, description: 'Flow that leads its calls.' })),
   ...captureFields,
 }
-const settings = { ...fields, model: Type.Object(model), voice: Type.Object(voice), turn: Type.Object(turn) }
+const settings = {
+  ...fields,
+  model: Type.Object(model),
+  voice: Type.Object(voice),
+  turn: Type.Object(turn),
+  callbacks: Type.Object(callbacks),
+}
 const settingsSchema = Type.Object(settings)
 type Settings = Static<typeof settingsSchema>
 
@@ -91,7 +107,13 @@ export const assistantSchema = Type.Object({
 type Assistant = Static<typeof assistantSchema>
 
 const name = Type.String({ minLength: 1, maxLength: 200 })
-const parts = { ...fields, model: partialInput(model), voice: partialInput(voice), turn: partialInput(turn) }
+const parts = {
+  ...fields,
+  model: partialInput(model),
+  voice: partialInput(voice),
+  turn: partialInput(turn),
+  callbacks: partialInput(callbacks),
+}
 const createBody = input({ name, ...partialInput(parts).properties })
 const changeBody = partialInput({ name, ...parts })
 
@@ -108,6 +130,7 @@ export const ASSISTANT_DEFAULTS: Settings = {
   model: { model: 'default', fallback_model: null, temperature: 0.4, api: 'chat' },
   voice: { voice: '', speed: 1 },
   turn: { silence_ms: 700, no_response_ms: 8000, interruptible: true },
+  callbacks: { enabled: true, queue_id: null },
 }
 
 const common = { tag: 'Assistants', status: 200, reply: assistantSchema } as const
@@ -196,7 +219,7 @@ async function change(
     if (row === undefined) return missing('assistant', id)
     const refused = await refusal(deps, trx, context, sent)
     if (refused !== null) return refused
-    const chosen = columns(merge<Settings>(JSON.parse(row.settings), sent))
+    const chosen = columns(merge<Settings>(settingsOf(row), sent))
     const changed = { name: name ?? row.name, ...chosen, updated: deps.now().toISOString() }
     await forTenant(trx, context).update('assistants').set(changed).where('id', '=', id).execute()
     return toAssistant({ ...row, ...changed })
@@ -219,16 +242,24 @@ const refusal = (
 ): Promise<Problem | null> =>
   referenceProblem(trx, context, [
     { param: 'flow_id', id: sent.flow_id, kind: 'flow', exists: exists.flow },
+    { param: 'callbacks.queue_id', id: sent.callbacks?.queue_id, kind: 'queue', exists: exists.queue },
     ...listReferences('kb_document_ids', sent.kb_document_ids ?? [], 'knowledge-base document', exists.kbDocument),
   ])
+
+/** What older versions stored lacks what came later. */
+const settingsOf = (row: AssistantRow): Settings => ({
+  ...NO_CAPTURE,
+  hand_overs: ASSISTANT_DEFAULTS.hand_overs,
+  callbacks: ASSISTANT_DEFAULTS.callbacks,
+  ...(JSON.parse(row.settings) as Omit<Settings, 'hand_overs' | 'callbacks'>),
+})
 
 const toAssistant = (row: AssistantRow): Assistant => ({
   id: row.id,
   object: 'assistant',
   livemode: row.livemode === 1,
   name: row.name,
-  ...NO_CAPTURE,
-  ...(JSON.parse(row.settings) as Settings),
+  ...settingsOf(row),
   created: row.created,
   updated: row.updated,
 })

@@ -1,6 +1,7 @@
 import type { DateTime } from 'luxon'
 import { plainWords } from '../../flows/conditions.ts'
 import {
+  BOOK_CALLBACK,
   type ChatMessage,
   type ChatModel,
   type ChatPart,
@@ -20,9 +21,12 @@ const MAX_SAID = 400
 const TRANSFER = 'transfer_to_'
 const ANYTHING_ELSE = 'Is there anything else I can help you with?'
 const OFFER = 'Shall I put you through to somebody who can help?'
+const OFFER_CALLBACK = 'Shall we call you back?'
 const UNKNOWN = 'I am sorry, I do not know that.'
 const NOT_CAUGHT = 'I am sorry, I did not quite catch that. Could you say it again?'
 const NOBODY = 'I am sorry, nobody can take your call at the moment.'
+const BOOKED = 'We will call you back.'
+const NOT_BOOKED = 'I am sorry, I cannot book a call back to your number.'
 
 export interface OfflineSetting {
   /** BCP 47. */
@@ -63,7 +67,7 @@ interface Scene {
 async function* english(request: ChatRequest, now: DateTime): AsyncGenerator<ChatPart> {
   const { messages } = request
   const newest = messages.at(-1)
-  if (newest?.role === 'result') return yield text(spokenResult(newest.output))
+  if (newest?.role === 'result') return yield text(resultTold(request, newest))
   const lines = linesOf(messages, 'customer')
   const scene: Scene = {
     said: (lines.at(-1) ?? '').slice(-MAX_SAID),
@@ -77,9 +81,23 @@ async function* english(request: ChatRequest, now: DateTime): AsyncGenerator<Cha
   yield text(answerTo(scene, (await request.more?.()) ?? request.passages))
 }
 
+/** What came of a tool, by what it was asked for. */
+function resultTold({ messages, tools }: ChatRequest, { id, output }: { id: string; output: string }): string {
+  const asked = messages.find(message => message.role === 'call' && message.id === id)
+  const name = asked?.role === 'call' ? asked.name : ''
+  const hasFailed = output.startsWith('failed')
+  if (name === BOOK_CALLBACK) return `${hasFailed ? NOT_BOOKED : BOOKED} ${ANYTHING_ELSE}`
+  if (name.startsWith(TRANSFER) && hasFailed && callsBack(tools)) return `${NOBODY} ${OFFER_CALLBACK}`
+  return spokenResult(output)
+}
+
+const callsBack = (tools: readonly ChatTool[]): boolean => tools.some(({ name }) => name === BOOK_CALLBACK)
+
 function* actDone(act: Act, scene: Scene): Generator<ChatPart> {
   const isOffered = scene.last.includes(OFFER)
-  if (act === 'person' || (isOffered && act === 'yes')) return yield* handedOver(scene)
+  const wantsCallback = act === 'call_back' || (act === 'yes' && scene.last.includes(OFFER_CALLBACK))
+  if (wantsCallback && callsBack(scene.request.tools)) return yield call(BOOK_CALLBACK)
+  if (act === 'person' || act === 'call_back' || (isOffered && act === 'yes')) return yield* handedOver(scene)
   if (
     act === 'goodbye' ||
     act === 'nothing_else' ||
@@ -102,7 +120,7 @@ function* handedOver({ said, request: { tools } }: Scene): Generator<ChatPart> {
       .some(part => words.has(part)),
   )
   const chosen = named ?? handOvers[0]
-  if (chosen === undefined) return yield text(NOBODY)
+  if (chosen === undefined) return yield text(callsBack(tools) ? `${NOBODY} ${OFFER_CALLBACK}` : NOBODY)
   yield text('One moment, I will put you through.')
   yield call(chosen.name)
 }
@@ -117,6 +135,7 @@ const REPLIES: Readonly<Record<Act, (scene: Scene) => string>> = {
   robot: ({ request }) =>
     `I am an automated assistant, not a person.${handOversOf(request.tools).length > 0 ? ' I can put you through to somebody, just say so.' : ''}`,
   person: () => NOBODY,
+  call_back: () => NOBODY,
   repeat: ({ last }) => (last === '' ? 'How can I help you?' : last),
   slower: ({ last }) => (last === '' ? 'How can I help you?' : last),
   can_hear: () => 'Yes, I am here. How can I help you?',
@@ -140,10 +159,14 @@ function answerTo({ said, earlier, request, now }: Scene, passages: readonly str
   if (asked.length === 0) return NOT_CAUGHT
   const answers = [...new Set(asked.map(part => knowledgeAnswer(part, facts, now)))]
   const known = answers.filter(answer => answer !== null).map(speakable)
-  const offer = handOversOf(request.tools).length > 0 ? OFFER : ANYTHING_ELSE
+  const offer = offerOf(request.tools)
   if (known.length === 0) return `${UNKNOWN} ${offer}`
   return known.length === answers.length ? known.join(' ') : `${known.join(' ')} The rest I do not know. ${offer}`
 }
+
+/** What is offered to who was not helped. */
+const offerOf = (tools: readonly ChatTool[]): string =>
+  handOversOf(tools).length > 0 ? OFFER : callsBack(tools) ? OFFER_CALLBACK : ANYTHING_ELSE
 
 const LEANS = /\b(it|that|this|they|them|one)\b|^(and|what about|how about|or)\b/
 /** `Where are you?` is whole. */

@@ -3,12 +3,14 @@ import type { Utterance } from '../../../media/protocol.ts'
 import { type ChatMessage, END_CALL } from '../../models/chat-model.ts'
 import { type Phrases, phrasesOf } from '../../phrases.ts'
 import { type TurnTiming, UNTIMED } from '../../schemas/call-step.ts'
+import type { BookCallback } from '../actions/callback.ts'
 import type { HttpActionParts } from '../actions/http-action.ts'
 import { type AssistantSettings, voiceOf } from '../assistant-settings.ts'
 import { BARGE_IN_AFTER_MS } from '../collect.ts'
 import type { ProgramInput } from '../input.ts'
 import type { TimedStep } from '../records.ts'
 import type { Stage } from '../stage.ts'
+import { bookByAssistant, isCallbackCall } from './callback-tool.ts'
 import { type ReplyParts, reply, spokenInstructions } from './reply.ts'
 import { BACK_CHANNELS, Speaking } from './speaking.ts'
 import { handOverOf, runTool, toolsOf } from './tools.ts'
@@ -40,6 +42,7 @@ const LONGEST_SPEECH_MS = 30_000
 
 export interface TalkParts extends ReplyParts, HttpActionParts {
   log: Logger
+  bookCallback: BookCallback
 }
 
 /**
@@ -103,11 +106,7 @@ export class Talk {
 
   /** False: nobody here understands the assistant's language. */
   async #listen(): Promise<boolean> {
-    const {
-      silence_ms: endOfSpeechMs,
-      interruptible,
-      back_channels: backChannels = BACK_CHANNELS,
-    } = this.#settings.turn
+    const { silence_ms: endOfSpeechMs, interruptible } = this.#settings.turn
     const reply = await this.#stage.request('leg.listen', {
       legId: this.#stage.legId,
       listen: {
@@ -115,7 +114,7 @@ export class Talk {
         language: this.#settings.language,
         endOfSpeechMs,
         maxUtteranceMs: MAX_UTTERANCE_MS,
-        bargeIn: interruptible ? { afterMs: BARGE_IN_AFTER_MS, resume: true, backChannels } : null,
+        bargeIn: interruptible ? { afterMs: BARGE_IN_AFTER_MS, resume: true, backChannels: BACK_CHANNELS } : null,
       },
     })
     if (!('failure' in reply)) return true
@@ -239,7 +238,9 @@ export class Talk {
         tools: toolsOf(settings),
         conclude: ({ name }) => conclusionOf(settings, name),
         run: called =>
-          runTool(this.#parts, settings, { ...called, key: `${call.id}-${turn.number}-${called.id}`, signal }),
+          isCallbackCall(settings, called.name)
+            ? bookByAssistant(this.#parts.bookCallback, this.#stage, settings, called.input)
+            : runTool(this.#parts, settings, { ...called, key: `${call.id}-${turn.number}-${called.id}`, signal }),
         filler: this.#phrases.filler,
         signal,
       },
@@ -256,7 +257,8 @@ export class Talk {
           timing.output_tokens = (timing.output_tokens ?? 0) + output
         },
         tool: ({ name, input, output, status }) => {
-          const entry = { node_key: NODE_KEY, kind: 'tool' as const, name, input, output, dry_run: false, status }
+          const kind = isCallbackCall(settings, name) ? ('callback' as const) : ('tool' as const)
+          const entry = { node_key: NODE_KEY, kind, name, input, output, dry_run: false, status }
           this.#steps.push({ step: 'action', entry, at: this.#stage.now().toISOString() })
         },
       },

@@ -7,6 +7,7 @@ export type Act =
   | 'who'
   | 'robot'
   | 'person'
+  | 'call_back'
   | 'repeat'
   | 'slower'
   | 'can_hear'
@@ -22,7 +23,9 @@ export type Act =
   | 'anger'
 
 const PERSON =
-  /\b((real|live|actual|human) (person|being|human|agent|operator|someone|somebody)|human( being)?|operator|representative|agent|colleague)\b|\b(speak|talk|speaking|talking) (to|with) (a |an |the )?(person|someone|somebody|manager|boss|supervisor|staff|anyone|anybody)\b|\b(put|patch|connect|transfer) me\b|\bcall me back\b/
+  /\b((real|live|actual|human) (person|being|human|agent|operator|someone|somebody)|human( being)?|operator|representative|agent|colleague)\b|\b(speak|talk|speaking|talking) (to|with) (a |an |the )?(person|someone|somebody|manager|boss|supervisor|staff|anyone|anybody)\b|\b(put|patch|connect|transfer) me\b/
+
+const CALL_BACK = /\b(call|ring|phone) me (back|later|again|tomorrow)\b|\b(a|get a|have a) (callback|call back)\b/
 
 /** The whole of what is said, without politeness; in this order. */
 const ACTS: readonly (readonly [RegExp, Act])[] = [
@@ -30,6 +33,7 @@ const ACTS: readonly (readonly [RegExp, Act])[] = [
     /^(are you|am i (talking|speaking) (to|with)|is this|is that) (a |an )?(real |actual |live )?(robot|machine|computer|bot|human( being)?|person|ai|recording|real|answering machine|machine or a human)( or a? ?(human|person|robot|machine))?$/,
     'robot',
   ],
+  [CALL_BACK, 'call_back'],
   [PERSON, 'person'],
   [
     /^(sorry |pardon |what )?((can|could|would|will) you )?(say|repeat|tell me|run) (that|it|this|what you said|the last (part|bit|one))( (again|once more|one more time|please|by me|past me))*( please)?$|^(again|once more|one more time|pardon( me)?|come again|what|what was that( again)?|huh|sorry|excuse me|what did you (just )?say|i (didn t|did not|couldn t|could not) (quite )?(hear|catch|get|understand) (that|you|it)|repeat|say again|see that again|i m sorry)$|\b(say|repeat|see) (that|it|this) (again|once more|one more time)\b|\b(repeat|again) (that|it|please)$|^can you repeat$/,

@@ -82,6 +82,28 @@ test('without a model the summary is what the caller said, and nothing is made u
   await world.close()
 })
 
+test('a callback that an assistant has booked has its summary too, of what its caller said', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  const id = await world.make('/assistants', { name: 'Desk' })
+  await world.make('/inbound_routes', { match: { to: '3000' }, target: { type: 'assistant', id } })
+  media.dialIn('part_1', '3000', '+15550100199')
+  await callOf(world, 'part_1')
+  await media.command('leg.listen', 'part_1')
+  media.utter('part_1', 'My fridge is broken, please call me back.')
+  const isTold = () =>
+    media.sent('leg.play').some(({ sources }) => sources.some(one => 'text' in one && /call you back/.test(one.text)))
+  await until(isTold)
+  media.utter('part_1', 'No thank you, goodbye.')
+  await until(() => !media.legs.has('part_1'))
+  await media.committed()
+  await run(world, null)
+  const { source, summary } = await callback(world)
+  assert.is(source, 'ai')
+  assert.match(summary, /My fridge is broken/)
+  await world.close()
+})
+
 test('a model that does not answer is asked again; at last the summary is what the caller said', async () => {
   const world = await makeLiveWorld()
   await asked(world)

@@ -289,4 +289,79 @@ test('a call that another node gives to an assistant is led by the node that has
   await world.close()
 })
 
+const CALLER = '+15550100199'
+
+/** Somebody whom an assistant with these settings has greeted. */
+async function greeted(settings: object) {
+  const world = await makeLiveWorld()
+  await makeAssistant(world, settings)
+  world.media.dialIn('part_1', '3000', CALLER)
+  const callId = await callOf(world, 'part_1')
+  await until(() => saidTo(world, 'part_1').length === 1)
+  const callbacks = async () => (await world.ask('GET /v1/callbacks')).body.data
+  return { world, callId, callbacks, hears: (text: string) => until(() => saidTo(world, 'part_1').includes(text)) }
+}
+
+test("an assistant books the callback that its caller asks for, with its queue's route and priority, and says so", async () => {
+  const { world, callId, callbacks, hears } = await greeted({})
+  const queue = await world.make('/queues', { name: 'Support', callbacks: { priority: 9 } })
+  const [{ id }] = (await world.ask('GET /v1/assistants')).body.data
+  const changed = await world.ask(`PATCH /v1/assistants/${id}`, { callbacks: { queue_id: queue } })
+  assert.equal(changed.body.callbacks, { enabled: true, queue_id: queue })
+  // The settings of a call are those of its beginning.
+  world.media.dialIn('part_2', '3000', '+15550100198')
+  const second = await callOf(world, 'part_2')
+  await until(() => saidTo(world, 'part_2').length === 1)
+  world.media.utter('part_2', 'Could you call me back tomorrow?')
+  await until(() => saidTo(world, 'part_2').includes('We will call you back.'))
+  world.media.utter('part_1', 'Please call me back.')
+  await hears('We will call you back.')
+  const shown = (await callbacks()).map((one: Record<string, unknown>) => [
+    one.phone,
+    one.source,
+    one.queue_id,
+    one.priority,
+    one.origin_call_id,
+  ])
+  assert.equal(shown, [
+    [CALLER, 'ai', null, 5, callId],
+    ['+15550100198', 'ai', queue, 9, second],
+  ])
+  const { body: run } = await world.ask(`GET /v1/calls/${second}/events?limit=100`)
+  const action = run.data.find(({ type }: { type: string }) => type === 'call.flow.action')
+  assert.is(action.data.object.action.kind, 'callback')
+  await world.close()
+})
+
+test('where nobody can be had, an assistant offers to call back, and books it on a yes', async () => {
+  const { world, callbacks, hears } = await greeted({})
+  world.media.utter('part_1', 'I want to speak to a person.')
+  await hears('Shall we call you back?')
+  assert.equal(await callbacks(), [])
+  world.media.utter('part_1', 'Yes please.')
+  await hears('We will call you back.')
+  assert.equal(
+    (await callbacks()).map(({ phone, source }: { phone: string; source: string }) => [phone, source]),
+    [[CALLER, 'ai']],
+  )
+  await world.close()
+})
+
+test('an assistant that may book no callbacks neither offers nor books one', async () => {
+  const { world, callbacks, hears } = await greeted({ callbacks: { enabled: false } })
+  world.media.utter('part_1', 'Please call me back.')
+  await hears('I am sorry, nobody can take your call at the moment.')
+  assert.equal(await callbacks(), [])
+  await world.close()
+})
+
+test('a callback that cannot be booked is not promised: the caller is told', async () => {
+  const { world, callbacks, hears } = await greeted({})
+  await world.make('/do_not_call', { phone: CALLER })
+  world.media.utter('part_1', 'Please call me back.')
+  await hears('I am sorry, I cannot book a call back to your number.')
+  assert.equal(await callbacks(), [])
+  await world.close()
+})
+
 test.run()

@@ -1,0 +1,17 @@
+import type { QueueRow } from '../contact-centre/tables.ts'
+import type { SourcedBooking } from '../resources/callbacks/booking.ts'
+import { settingsOf } from '../resources/queues/store.ts'
+
+/** Who returns a queue's callbacks, and how urgent they are (specification, "Queue": `callbacks`), as a booking says it. */
+export function returnedByQueue(
+  queue: QueueRow,
+): Pick<SourcedBooking, 'queue_id' | 'route' | 'priority' | 'agent_id' | 'assistant_id'> {
+  const { route, agent_id, assistant_id, priority } = settingsOf(queue).callbacks
+  return {
+    queue_id: queue.id,
+    route,
+    priority,
+    ...(agent_id === null ? {} : { agent_id }),
+    ...(assistant_id === null ? {} : { assistant_id }),
+  }
+}
