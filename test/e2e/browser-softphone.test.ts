@@ -144,6 +144,30 @@ softphoneTest('a softphone survives a reload and a lost network: its agent stays
   await page.close()
 })
 
+softphoneTest('a reload while it rings: it rings again for the same caller, who hears whoever accepts', async () => {
+  const { userId, token } = await newAgent()
+  const { page } = await chromium!.open(`${product.baseUrl}/softphone#client_token=${token}`)
+  await page.click('#start')
+  await page.waitForSelector('#idle:not([hidden])')
+  await product.until('it has a token for the next time', async () =>
+    (await page.evaluate('sessionStorage.getItem("tandem-softphone-tokens")')) === null ? null : true,
+  )
+  const { phone, call, callId } = await callFor(userId)
+  await page.waitForSelector('#ringing:not([hidden])')
+  const caller = await page.textContent('#caller')
+  await page.reload()
+  // Without a click.
+  await page.waitForSelector('#ringing:not([hidden])')
+  assert.is(await page.textContent('#caller'), caller)
+  await page.click('#accept')
+  assert.ok(await hearsSpeech(call), 'the caller hears the agent')
+  await page.click('#leave')
+  await page.waitForSelector('#idle:not([hidden])')
+  await endedCall(product, callId)
+  await phone.close()
+  await page.close()
+})
+
 softphoneTest('a reload in mid-call: the caller stays, and both hear each other again', async () => {
   const { userId, token } = await newAgent()
   const { page } = await chromium!.open(`${product.baseUrl}/softphone#client_token=${token}`)

@@ -136,6 +136,67 @@ const closed = async (page: Page): Promise<void> => {
   while (scene.named('browser.closed').length === before) await new Promise(resolve => setImmediate(resolve))
 }
 
+/** Rings a page; gives what it was told. */
+async function ringing(browserId: string, page: Page): Promise<Message> {
+  await scene.board.dial({
+    legId: 'part_1',
+    target: { browserId, info: { caller: 'sip:bob', call_id: 'call_1' } },
+    room: ROOM,
+    affinity: 'org_1:true',
+    timeoutS: 30,
+  })
+  return page.until(({ event }) => event === 'ring')
+}
+
+test('a softphone that is reloaded while it rings, rings again for the same caller, who is answered', async () => {
+  const before = await scene.connect('brw_1')
+  const told = await ringing('brw_1', before)
+  await closed(before)
+  const after = await scene.connect('brw_2')
+  assert.equal(await after.until(({ event }) => event === 'ring'), told)
+  assert.is(scene.reason, undefined)
+  after.say({ event: 'accept' })
+  await after.until(({ event }) => event === 'start')
+  assert.is(scene.named('leg.answered').length, 1)
+})
+
+test('a softphone that rings and has lost its network rings again before the loss was noticed', async () => {
+  const before = await scene.connect('brw_1')
+  await ringing('brw_1', before)
+  const after = await scene.connect('brw_2')
+  await after.until(({ event }) => event === 'ring')
+  await once(before.ws, 'close')
+  assert.is(scene.reason, undefined)
+  after.say({ event: 'stop' })
+  while (scene.reason === undefined) await new Promise(resolve => setImmediate(resolve))
+  assert.is(scene.reason, 'rejected')
+})
+
+test('a softphone that rings and is closed for good, or does not come back, rings no longer', async () => {
+  await scene.close()
+  scene = new Scene(30)
+  const gone = await scene.connect('brw_1')
+  await ringing('brw_1', gone)
+  await closed(gone)
+  while (scene.reason === undefined) await new Promise(resolve => setImmediate(resolve))
+  assert.is(scene.reason, 'caller_hangup')
+  const back = await scene.connect('brw_2')
+  await scene.board.send({ browserId: 'brw_2', body: { type: 'status' } })
+  await back.until(({ event }) => event === 'control')
+  assert.not.ok(back.messages.some(({ event }) => event === 'ring'))
+})
+
+test('what stops ringing while its softphone is away, rings no more when that is back', async () => {
+  const before = await scene.connect('brw_1')
+  await ringing('brw_1', before)
+  await closed(before)
+  await scene.board.hangup({ legId: 'part_1', reason: 'answered_elsewhere' })
+  const after = await scene.connect('brw_2')
+  await scene.board.send({ browserId: 'brw_2', body: { type: 'status' } })
+  await after.until(({ event }) => event === 'control')
+  assert.not.ok(after.messages.some(({ event }) => event === 'ring'))
+})
+
 test('a softphone that is reloaded in mid-call is in the same call again, is told of it, hears and is heard', async () => {
   const before = await scene.connect('brw_1')
   await scene.callTo('brw_1', before)
