@@ -10,7 +10,7 @@ import { BARGE_IN_AFTER_MS } from '../collect.ts'
 import type { ProgramInput } from '../input.ts'
 import type { TimedStep } from '../records.ts'
 import type { Stage } from '../stage.ts'
-import { bookByAssistant, isCallbackCall } from './callback-tool.ts'
+import { bookByAssistant, callbackTool, isCallbackCall } from './callback-tool.ts'
 import { type ReplyParts, reply, spokenInstructions } from './reply.ts'
 import { BACK_CHANNELS, Speaking } from './speaking.ts'
 import { handOverOf, runTool, toolsOf } from './tools.ts'
@@ -235,7 +235,7 @@ export class Talk {
         instructions: spokenInstructions(settings.language, 'Say goodbye before you end the call.', settings.prompt),
         documentIds: settings.kb_document_ids,
         messages: [...this.#progress.messages],
-        tools: toolsOf(settings),
+        tools: [...toolsOf(settings), ...callbackTool(settings)],
         conclude: ({ name }) => conclusionOf(settings, name),
         run: called =>
           isCallbackCall(settings, called.name)

@@ -5,7 +5,6 @@ import { compilePattern } from '../../flows/pattern.ts'
 import { type ChatTool, END_CALL } from '../../models/chat-model.ts'
 import { type HttpActionParts, postAction } from '../actions/http-action.ts'
 import type { AssistantSettings, HandOver } from '../assistant-settings.ts'
-import { callbackTool } from './callback-tool.ts'
 
 /** What a tool's answer may take of the model's attention [characters]. */
 const MAX_OUTPUT = 4000
@@ -24,7 +23,7 @@ function boundedPattern(): RegExpEngine {
   return Object.assign(engine, { code: 'boundedPattern' })
 }
 
-/** What the model may ask for: to end the call, to give it to somebody, to have it returned, and the assistant's own tools. */
+/** What the model may ask for: to end the call, to give it to somebody, and the assistant's own tools. */
 export function toolsOf(settings: AssistantSettings): ChatTool[] {
   const { hand_overs: handOvers = [] } = settings
   return [
@@ -34,7 +33,6 @@ export function toolsOf(settings: AssistantSettings): ChatTool[] {
       description: `Gives the call to ${description === '' ? name : description}.`,
       parameters: NOTHING,
     })),
-    ...callbackTool(settings),
     ...ownTools(settings),
   ]
 }
