@@ -68,6 +68,17 @@ export class CommandTable {
       <N extends ForwardedCommand>(name: N, idOf: (request: Commands[N]['request']) => string) =>
       (request: Commands[N]['request']) =>
         this.#forward(name, request, this.#threads.get(idOf(request)))
+    // What a room began by itself, when it was opened or its party agreed, has the room's ID and is on its thread.
+    const toKept =
+      <N extends ForwardedCommand>(
+        name: N,
+        idOf: (request: Commands[N]['request']) => string,
+        keyOf: (id: string) => string,
+      ) =>
+      (request: Commands[N]['request']) => {
+        const id = idOf(request)
+        return this.#forward(name, request, this.#threads.get(keyOf(id)) ?? this.#threads.get(id))
+      }
     this.#handlers = {
       'leg.answer': request => this.#boardOf(request.legId).answer(request),
       'leg.ring': ({ legId }) => this.#options.switchboard.ring(legId),
@@ -94,11 +105,11 @@ export class CommandTable {
       'stream.stop': toNamed('stream.stop', request => request.streamId),
       'stream.read': request => this.#readStreams(request.streamIds),
       'recording.start': toStart('recording.start', request => recordingKey(request.recordingId)),
-      'recording.pause': toNamed('recording.pause', request => recordingKey(request.recordingId)),
-      'recording.resume': toNamed('recording.resume', request => recordingKey(request.recordingId)),
-      'recording.stop': toNamed('recording.stop', request => recordingKey(request.recordingId)),
+      'recording.pause': toKept('recording.pause', request => request.recordingId, recordingKey),
+      'recording.resume': toKept('recording.resume', request => request.recordingId, recordingKey),
+      'recording.stop': toKept('recording.stop', request => request.recordingId, recordingKey),
       'transcript.start': toStart('transcript.start', request => transcriptKey(request.transcriptId)),
-      'transcript.stop': toNamed('transcript.stop', request => transcriptKey(request.transcriptId)),
+      'transcript.stop': toKept('transcript.stop', request => request.transcriptId, transcriptKey),
       'sip.register_check': request => registrar.check(request),
       'sip.register_reply': request => registrar.reply(request),
       'connections.set': request => farEnds.set(request),

@@ -17,7 +17,7 @@ import { toParticipant } from '../schemas/participant.ts'
 import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { TenantColumns } from '../tenant-columns.ts'
-import { decideCapture, insertCapture, type SaidOfCall } from './call-capture.ts'
+import { callCaptureOf, decideCapture, insertCapture, type SaidOfCall } from './call-capture.ts'
 import { insertCallKeys } from './call-keys.ts'
 import { type Decision, type LegEnd, type LegRows, onEnded } from './decide.ts'
 import { durationOf } from './duration.ts'
@@ -343,9 +343,20 @@ export async function insertRecording(trx: Trx, call: CallRow, at: string): Prom
   })
 }
 
+/** `isThere`: its file is, though nobody has noted that it had begun: the caller hung up while it was announced. */
+async function recordingRow(trx: Trx, callId: string, isThere: boolean, at: string): Promise<RecordingRow | undefined> {
+  const find = () => trx.selectFrom('recordings').selectAll().where('call_id', '=', callId).executeTakeFirst()
+  const row = await find()
+  if (row !== undefined || !isThere) return row
+  const call = await trx.selectFrom('calls').selectAll().where('id', '=', callId).executeTakeFirst()
+  if (call === undefined || callCaptureOf(call)?.asked !== 'asking') return undefined
+  await insertRecording(trx, call, at)
+  return find()
+}
+
 /** Writes a recording's end; `info` null: it failed. */
 export async function applyRecording(trx: Trx, callId: string, info: RecordingInfo | null, at: string): Promise<void> {
-  const row = await trx.selectFrom('recordings').selectAll().where('call_id', '=', callId).executeTakeFirst()
+  const row = await recordingRow(trx, callId, info !== null, at)
   if (row === undefined || row.status !== 'recording') return
   const tenant = tenantOf(row)
   const change = info === null ? { status: 'failed' as const } : readyColumns(info)

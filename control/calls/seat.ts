@@ -5,6 +5,7 @@ import type { MediaPort } from '../media-events.ts'
 import type { Db, Store } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
 import { Turns } from '../turns.ts'
+import { announced } from './announced.ts'
 import { awaitsConsent, callCaptureOf, encryptsRecordings, roomCapture } from './call-capture.ts'
 import { CONSENT, unheardCollect } from './consent-question.ts'
 import {
@@ -75,6 +76,8 @@ export class Seating {
       if (reply.failure === 'invalid') reply = await media.request('leg.collect', unheardCollect(next.body))
     }
     if (isFailure(reply)) this.#log.warn({ legId, command: next.name, ...reply }, 'media could not do it')
+    else if (isAnnouncement(next))
+      await announced({ store: this.#store, now: () => new Date(this.#now()) }, legId, media)
   }
 
   /** With what of a command needs more than the leg's rows. */
@@ -198,6 +201,10 @@ export class Seating {
     if (rows !== null) await this.#change(rows, { session_call_id: null })
   }
 }
+
+/** What is kept has begun with it: nobody has to agree. */
+const isAnnouncement = ({ name, body }: LegCommand): boolean =>
+  name === 'leg.collect' && body.collectId === CONSENT && body.agreement?.digits === null
 
 type RoomKey = Pick<ConferenceRoomRow, 'id' | 'organisation_id' | 'livemode'>
 

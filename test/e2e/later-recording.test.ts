@@ -5,7 +5,7 @@ import { levelAt, loudness } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
 import { readWav } from '../../codecs/wav.ts'
 import { suite } from '../harness.ts'
-import { callFrom, curtain, endedCall, HEARD_DBOV } from './scene.ts'
+import { callFrom, curtain, endedCall, HEARD_DBOV, UNHEARD_DBOV } from './scene.ts'
 
 /** What is kept of a call from a moment in its middle on: since something else leads it, or somebody asks for it. */
 const test = suite('e2e/later-recording')
@@ -32,7 +32,11 @@ async function recordingOf(id: string) {
   )
   const wav = readWav(await product.download(`/calls/${id}/recording/content`))
   if ('error' in wav) throw new Error(wav.error)
-  return { channels: wav.samples, kinds: info.channels.map(({ kind }: { kind: string }) => kind) }
+  return {
+    channels: wav.samples,
+    segments: info.segments,
+    kinds: info.channels.map(({ kind }: { kind: string }) => kind),
+  }
 }
 
 /** Somebody calls an echo, of which nothing is kept, and speaks. */
@@ -83,6 +87,44 @@ test(
     )
     const said = segments.filter(({ speaker }: { speaker: string }) => speaker === 'product')
     assert.is(said[0]?.text, recording_announcement)
+    await phone.close()
+  },
+  LOADING,
+)
+
+test(
+  'while it is announced that the call is recorded the recording can be paused; who hangs up then leaves a file that a row names',
+  async () => {
+    await product.ok('POST', '/inbound_routes', {
+      match: { to: '4202' },
+      target: { type: 'echo' },
+      record: true,
+      recording_announcement: 'This call is recorded, so that we can learn from it, and answer your questions better.',
+    })
+    const phone = await Phone.open('announced')
+    const call = await phone.call('4202', product.sip)
+    call.say(tone(CALLER_HZ))
+    const { id } = await callFrom(product, 'announced')
+    await product.until('it is recorded', async () => {
+      return (await product.api('GET', `/calls/${id}/recording`)).status === 200 ? true : null
+    })
+    await call.heard.next(500)
+    assert.is((await product.ok('POST', `/calls/${id}/recording/pause`)).status, 'paused')
+    await call.heard.next(500)
+    assert.is((await product.ok('POST', `/calls/${id}/recording/resume`)).status, 'recording')
+    await call.heard.next(300)
+    assert.is((await product.ok('GET', `/calls/${id}`)).answered_at, null, 'the announcement is still heard')
+    await call.hangup()
+    await endedCall(product, id)
+    const { channels, segments } = await recordingOf(id)
+    assert.equal(
+      segments.map(({ reason }: { reason: string }) => reason),
+      ['paused'],
+    )
+    const { from_ms, to_ms } = segments[0]
+    const level = (from: number, to: number): number => levelAt(CALLER_HZ, channels[0]!, from * 8, to * 8)
+    assert.ok(level(0, from_ms) > HEARD_DBOV)
+    assert.ok(level(from_ms + 20, to_ms) < UNHEARD_DBOV)
     await phone.close()
   },
   LOADING,

@@ -133,6 +133,57 @@ test(
 )
 
 test(
+  'while the announcement is heard the recording can be paused, resumed and stopped: it has begun',
+  async () => {
+    await route('8', { recording_announcement: 'Calls are recorded.' })
+    const { media } = world
+    for (const name of ['recording.pause', 'recording.resume'] as const) media.overrides.set(name, () => ({}))
+    const { legId, collect, callId } = await asked('8')
+    await until(() => media.sent('transcript.start').some(({ transcriptId }) => transcriptId === callId))
+    for (const [what, status] of [
+      ['pause', 'paused'],
+      ['resume', 'recording'],
+      ['pause', 'paused'],
+    ]) {
+      const done = await world.ask(`POST /v1/calls/${callId}/recording/${what}`)
+      assert.equal([done.status, done.body.status], [200, status], done.text)
+    }
+    await end(legId, collect.collectId, '')
+    const { body } = await world.ask(`GET /v1/calls/${callId}/recording`)
+    assert.is(body.status, 'paused', 'it stays so once the call goes on')
+    media.hangUp(legId)
+    await media.committed()
+  },
+  LIMIT,
+)
+
+test(
+  'who hangs up during the announcement leaves a recording and a transcript that are listed, not a file of nobody',
+  async () => {
+    const { media } = world
+    for (const isNoted of [true, false]) {
+      if (!isNoted) media.overrides.set('leg.collect', () => 'silence')
+      const { legId, callId } = await asked('8')
+      const read = (what: string) => world.ask(`GET /v1/calls/${callId}/${what}`)
+      if (isNoted) await until(() => media.sent('transcript.start').some(({ transcriptId }) => transcriptId === callId))
+      media.hangUp(legId)
+      media.emit('recording.ready', {
+        ...{ recordingId: callId, file: `${callId}.wav`, sampleRateHz: 8000, durationMs: 900, sizeBytes: 28_892 },
+        channels: [{ legId }],
+        segments: [],
+      })
+      media.emit('transcript.ready', { transcriptId: callId, durationMs: 900 })
+      await media.committed()
+      const { body } = await read('recording')
+      assert.equal([body.status, body.duration_ms], ['ready', 900])
+      if (isNoted) assert.is((await read('transcript')).body.status, 'ready')
+      media.overrides.delete('leg.collect')
+    }
+  },
+  LIMIT,
+)
+
+test(
   'who does not agree is hung up where that is wanted',
   async () => {
     await route('3', { recording_consent: { key: '#', otherwise: 'hang_up' } })

@@ -137,7 +137,7 @@ test(
     assert.is(asked.agreement?.digits, null, 'with its first sample')
     const { recordingId, transcript, streams } = asked.agreement!.capture
     assert.equal([recordingId, transcript?.transcriptId, streams?.length], [callId, callId, 1])
-    assert.equal(begun(callId), { recordings: 0, transcripts: 0, streams: 0 })
+    assert.equal([begun(callId).recordings, begun(callId).streams], [0, 0], 'media begins it by itself')
     assert.not(media.sent('leg.play').some(play => play.legId === legId && play.playId === 'hold'))
     const again = await world.ask(`POST /v1/calls/${callId}/transfer`, { queue_id: other })
     assert.equal([again.status, again.body.error.details.reason], [409, 'being_asked'])

@@ -1,0 +1,29 @@
+import { beginTranscript, runningTranscript, type TranscriptParts } from '../live/transcripts.ts'
+import type { MediaPort } from '../media-events.ts'
+import type { Trx } from '../store.ts'
+import { forTenant } from '../tenancy.ts'
+import { callCaptureOf } from './call-capture.ts'
+import { insertRecording, loadLeg, tenantOf } from './records.ts'
+
+/**
+ * A caller hears that the call is recorded, and what is kept has begun with that: from now on rows say so, and it can be paused and
+ * stopped. Who hangs up meanwhile leaves a recording that is somebody's.
+ */
+export async function announced(parts: TranscriptParts, legId: string, media: MediaPort): Promise<void> {
+  const callId = await parts.store.transaction(trx => noteBegun(trx, legId, parts.now().toISOString()))
+  const transcript = callId === null ? undefined : await runningTranscript(parts.store.db, callId)
+  // It runs, or media says why it cannot.
+  if (transcript !== undefined) await beginTranscript(parts, media, transcript)
+}
+
+async function noteBegun(trx: Trx, legId: string, at: string): Promise<string | null> {
+  const rows = await loadLeg(trx, legId)
+  const capture = rows === null ? null : callCaptureOf(rows.call)
+  if (rows === null || capture?.asked !== 'asking' || rows.call.ended_at !== null) return null
+  const { call } = rows
+  const { later } = capture
+  if (later === undefined ? call.record === 1 : later.record) await insertRecording(trx, call, at)
+  const transcripts = forTenant(trx, tenantOf(call)).update('transcripts').set({ status: 'running' })
+  await transcripts.where('id', '=', call.id).where('status', '=', 'wanted').execute()
+  return call.id
+}
