@@ -16,7 +16,7 @@ import { sweepRecordings } from './calls/recording-files.ts'
 import { RecordingForms } from './calls/recording-forms.ts'
 import type { RetentionDuty } from './calls/retention.ts'
 import type { RunningCalls } from './calls/running-calls.ts'
-import { notesHandler } from './calls/session-notes.ts'
+import { notesHandler, onTranscriptTold } from './calls/session-notes.ts'
 import type { StreamDeps } from './calls/streams.ts'
 import { type StreamsProblem, streamsProblem } from './capture/streams-problem.ts'
 import type { Config } from './config.ts'
@@ -192,7 +192,7 @@ export function buildCallCentre(
   { store, vault, now, log, config }: Pick<AppParts, 'store' | 'vault' | 'config' | 'now' | 'log'>,
   led: Pick<CallCentreParts, 'handOver' | 'led'> = { handOver: async () => false },
 ): CallCentre {
-  store.within.add(onCallTold)
+  store.within.add(onCallTold).add(onTranscriptTold)
   return new CallCentre({
     store,
     vault,

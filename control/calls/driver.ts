@@ -19,7 +19,6 @@ import { type Position, readPosition, savePosition } from './position.ts'
 import { endAll, Reconciler } from './reconcile.ts'
 import { Seating } from './seat.ts'
 import { onRoomClosed, onRoomOpened } from './session-events.ts'
-import { onTranscriptReady } from './session-notes.ts'
 import type { StreamDeps } from './streams.ts'
 import type { CallRow } from './tables.ts'
 
@@ -223,7 +222,7 @@ function handlers({ log, centre, devices }: DriverDeps, seating: Seating, audio:
     'leg.utterance': ignored,
     'play.started': ignored,
     'transcript.segment': ignored,
-    'transcript.ready': (trx, event) => onTranscriptReady(trx, event),
+    'transcript.ready': ignored,
     'sip.register': async (_trx, event) => devices?.register(event) ?? null,
     'connection.changed': async (trx, { body, at }) => {
       await applyConnectionReport(trx, body, at)

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import type { Fact } from '../databases/after-commit.ts'
 import { appendEvent } from '../events/log.ts'
 import { enqueue } from '../jobs/queue.ts'
 import type { JobHandler } from '../jobs/runner.ts'
@@ -6,10 +7,10 @@ import { isModelFailure } from '../models/model.ts'
 import { jsonIn } from '../models/openai-ask.ts'
 import type { Written } from '../models/writer.ts'
 import type { WriterFor } from '../models/writer-choice.ts'
+import type { CallTranscript } from '../schemas/call-transcript.ts'
 import type { Db, Store, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import { toConferenceSession } from './conference-session.ts'
-import type { Of } from './event-handler.ts'
 import type { NotesJob } from './notes-job.ts'
 import { tenantOf } from './records.ts'
 import { type SessionNotes, saveNotes } from './session-state.ts'
@@ -45,9 +46,9 @@ const notesSchema = Type.Object(
   { additionalProperties: false },
 )
 
-export async function onTranscriptReady(trx: Trx, { body, at }: Of<'transcript.ready'>): Promise<null> {
-  await wantNotes(trx, body.transcriptId, at)
-  return null
+/** Within the transaction that completes a transcript (`store.within`). */
+export async function onTranscriptTold(trx: Trx, { type, object, at }: Fact): Promise<void> {
+  if (type === 'call.transcript.ready') await wantNotes(trx, (object as CallTranscript).call_id, at)
 }
 
 /** A call's transcript is complete: notes are written, where it is the session of a room with a note taker. */

@@ -2,7 +2,6 @@ import { isFailure, isUndecided, type MediaEvent } from '../../media/protocol.ts
 import { callCaptureOf } from '../calls/call-capture.ts'
 import type { FollowUp } from '../calls/event-handler.ts'
 import { tenantOf } from '../calls/records.ts'
-import { wantNotes } from '../calls/session-notes.ts'
 import { settingsOf } from '../calls/settings.ts'
 import { nodeOf } from '../databases/node.ts'
 import { appendEvent } from '../events/log.ts'
@@ -207,6 +206,5 @@ export async function endLostTranscripts(trx: Trx, at: string): Promise<void> {
       continue
     }
     await endTranscript(trx, row, null, at)
-    await wantNotes(trx, row.id, at)
   }
 }

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
-import { notesHandler, onTranscriptReady } from '../../../control/calls/session-notes.ts'
+import { notesHandler, wantNotes } from '../../../control/calls/session-notes.ts'
 import { JobRunner } from '../../../control/jobs/runner.ts'
 import { type WriterFor, writerChooser } from '../../../control/models/writer-choice.ts'
 import { suite } from '../../harness.ts'
@@ -46,8 +46,7 @@ async function meeting(settings: object, writerFor: WriterFor, lines = ['part_1:
   const { room } = await media.command('leg.move', 'part_1')
   media.hangUp('part_1')
   await media.committed()
-  const body = { transcriptId: room.roomId, durationMs: 1000 }
-  await store.transaction(trx => onTranscriptReady(trx, { body, at: clock.now().toISOString() }))
+  await store.transaction(trx => wantNotes(trx, room.roomId, clock.now().toISOString()))
   const handler = notesHandler({ store, now: clock.now, log: silent, writerFor, transcriptOf: async () => lines })
   const jobs = new JobRunner({ store, now: clock.now, log: silent, handlers: { 'conference.notes': handler } })
   const history = async () => (await control.ask(`GET /v1/conference_rooms/${openRoom}/history`)).body.data[0].notes
