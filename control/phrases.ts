@@ -117,6 +117,8 @@ export const RECORDED_PLACES = 20
 export interface Speaker {
   voice: string | null
   language: string | null
+  /** Absent: 1, as the voice speaks. */
+  speed?: number
 }
 
 /** A phrase to be heard: spoken by the voice, else as it was recorded. */
@@ -131,10 +133,10 @@ export function placePhrase(place: number, speaker: Speaker): PlaySource {
 }
 
 /** A language that has no phrases hears English, and by an English voice. */
-const spoken = (text: string, recorded: string[], { voice, language }: Speaker): PlaySource => ({
+const spoken = (text: string, recorded: string[], { language, ...voice }: Speaker): PlaySource => ({
   kind: 'speech',
   text,
-  voice,
+  ...voice,
   language: language !== null && codeOf(language) === language.split('-')[0]!.toLowerCase() ? language : null,
   recorded,
 })

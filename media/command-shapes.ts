@@ -120,6 +120,8 @@ const room: Shape<RoomSpec> = object<RoomSpec>({
   capture: maybe(capture),
 })
 
+const speed: Shape<number> = (value): value is number => typeof value === 'number' && value >= 0.5 && value <= 2
+
 const sources: Shape<PlaySource[]> = list(
   variant<'kind', PlaySource>('kind', {
     prompt: object({ kind: oneOf('prompt'), name: line(200), language: optional(line(35)) as Shape<string> }),
@@ -132,6 +134,7 @@ const sources: Shape<PlaySource[]> = list(
       text: text(MAX_SPOKEN),
       voice: nullable(line(100)),
       language: nullable(line(35)),
+      speed: maybe(speed),
       recorded: maybe(list(line(200), 10)),
     }),
   }),

@@ -159,11 +159,12 @@ export class Prompts {
     source: Extract<PlaySource, { kind: 'speech' }>,
     owner?: SpeechOwner,
   ): Promise<Clip | { error: string }> {
-    const { text, voice, language, recorded } = source
+    const { text, voice, language, speed = 1, recorded } = source
     // A voice that does not know the language is not asked, or its refusal would be counted as a failure.
     if (recorded !== undefined && !this.#tts.speaks(language)) return this.#joinRecorded(text, recorded, language)
-    const clip = await this.#cached(`speech ${JSON.stringify([shareOf(owner), voice, language, text])}`, async () => {
-      const spoken = await this.#tts.speak(text, voice, language, owner)
+    const said = JSON.stringify([shareOf(owner), voice, language, speed, text])
+    const clip = await this.#cached(`speech ${said}`, async () => {
+      const spoken = await this.#tts.speak(text, voice, language, owner, speed)
       return 'error' in spoken ? spoken : { ...clipOf(spoken.samples), text }
     })
     if (!('error' in clip)) return clip

@@ -1,3 +1,4 @@
+import type { Speaker } from '../phrases.ts'
 import type { Db } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 
@@ -42,7 +43,8 @@ export async function assistantSettings(
 }
 
 /** How a line of this assistant is spoken. */
-export const voiceOf = (settings: AssistantSettings | null): { voice: string | null; language: string | null } => ({
-  voice: settings === null || settings.voice.voice === '' ? null : settings.voice.voice,
-  language: settings?.language ?? null,
-})
+export function voiceOf(settings: Pick<AssistantSettings, 'voice' | 'language'> | null): Speaker {
+  if (settings === null) return { voice: null, language: null }
+  const { voice, speed = 1 } = settings.voice
+  return { voice: voice === '' ? null : voice, language: settings.language, ...(speed === 1 ? {} : { speed }) }
+}

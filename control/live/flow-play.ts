@@ -12,7 +12,7 @@ import { sampleVariables } from '../flows/simulation.ts'
 import { type FlowState, newState } from '../flows/state.ts'
 import type { FlowStep } from '../flows/steps.ts'
 import type { ModelFailure } from '../models/model.ts'
-import { phrase } from '../phrases.ts'
+import { phrase, type Speaker } from '../phrases.ts'
 import type { TurnTiming } from '../schemas/call-step.ts'
 import type { Db, Store } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
@@ -58,7 +58,7 @@ export interface FlowPlayParts {
   dataDir: string
   businessHours: (db: Db, tenant: Tenant) => Promise<BusinessHours>
   modelFor: (tenant: Tenant, assistantId: string | null, signal: AbortSignal) => Promise<FlowModel>
-  voiceOf: (tenant: Tenant, assistantId: string | null) => Promise<{ voice: string | null; language: string | null }>
+  voiceOf: (tenant: Tenant, assistantId: string | null) => Promise<Speaker>
   act: (scene: ActionScene) => Promise<ActionOutcome>
   log: Logger
 }
@@ -100,7 +100,7 @@ class FlowPlay implements FlowEffects {
   readonly #stage: Stage
   readonly #flow: CompiledFlow
   readonly #kind: Graph['kind']
-  readonly #voice: { voice: string | null; language: string | null }
+  readonly #voice: Speaker
   readonly #progress: FlowProgress
   /** What the row said when this process took it up: it may be under way in media. Null: all of it is ours. */
   #left: { collectId: string | null; ended: boolean } | null
@@ -110,13 +110,7 @@ class FlowPlay implements FlowEffects {
   #ending: Ending | null = null
   readonly #talk: NodeTalk
 
-  constructor(
-    parts: FlowPlayParts,
-    stage: Stage,
-    graph: Graph,
-    model: FlowModel,
-    voice: { voice: string | null; language: string | null },
-  ) {
+  constructor(parts: FlowPlayParts, stage: Stage, graph: Graph, model: FlowModel, voice: Speaker) {
     this.model = model
     this.#parts = parts
     this.#stage = stage

@@ -1,5 +1,5 @@
 import type { PlaySource } from '../../media/protocol.ts'
-import { placePhrase } from '../phrases.ts'
+import { placePhrase, type Speaker } from '../phrases.ts'
 import type { QueueSettings } from '../resources/queues/schema.ts'
 
 /** What a caller in line hears: once `said`, and then `loop` for as long as it takes. */
@@ -12,18 +12,17 @@ export interface Listener {
   position: number
   /** It has just come: the queue's announcement is for it. */
   isNew: boolean
-  /** Of the assistant that speaks for the queue; null: the default voice. */
-  voice: string | null
-  language: string | null
+  /** The assistant that speaks for the queue, or the default voice. */
+  speaker: Speaker
   /** Where the hold audio's asset lies; null: it is not there, and music is played. */
   assetFile: string | null
 }
 
 export function holdAudio({ hold }: Pick<QueueSettings, 'hold'>, listener: Listener): HoldAudio {
-  const { voice, language } = listener
-  const speech = (text: string): PlaySource => ({ kind: 'speech', text, voice, language })
+  const { speaker } = listener
+  const speech = (text: string): PlaySource => ({ kind: 'speech', text, ...speaker })
   const said = listener.isNew && hold.announcement !== '' ? [speech(hold.announcement)] : []
-  if (hold.announce_position) said.push(placePhrase(listener.position, { voice, language }))
+  if (hold.announce_position) said.push(placePhrase(listener.position, speaker))
   return { said, loop: [loopOf(hold.audio, listener.assetFile)] }
 }
 

@@ -358,7 +358,7 @@ async function hold(
   const { said, loop: sources } = holdAudio(settings, {
     position: await positionOf(db, tenant, row),
     isNew: row.announce_at === null || row.announce_at === row.joined_at,
-    ...(await speakerOf(scoped, settings)),
+    speaker: await speakerOf(scoped, settings),
     assetFile: asset === null ? null : assetFile(asset),
   })
   let isSaid = false

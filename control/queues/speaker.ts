@@ -1,3 +1,4 @@
+import { voiceOf } from '../live/assistant-settings.ts'
 import type { Speaker } from '../phrases.ts'
 import type { QueueSettings } from '../resources/queues/schema.ts'
 import type { TenantDb } from '../tenancy.ts'
@@ -6,6 +7,5 @@ import type { TenantDb } from '../tenancy.ts'
 export async function speakerOf(scoped: TenantDb, { voice_assistant_id }: QueueSettings): Promise<Speaker> {
   const assistant = voice_assistant_id === null ? undefined : await scoped.find('assistants', voice_assistant_id)
   if (assistant === undefined) return { voice: null, language: null }
-  const { voice, language } = JSON.parse(assistant.settings) as { voice: { voice: string }; language: string }
-  return { voice: voice.voice || null, language }
+  return voiceOf(JSON.parse(assistant.settings))
 }

@@ -115,9 +115,17 @@ export type PlaySource =
   /**
    * Text to speech, sentence by sentence. `voice`: a name of the engine's; null, or one that it does not have: its default.
    * `language`: BCP 47, null: English.
+   * `speed`: 1, or absent: as the voice speaks; 2: twice as fast.
    * `recorded`: prompts that say the same, one after the other, for when no engine speaks it.
    */
-  | { kind: 'speech'; text: string; voice: string | null; language: string | null; recorded?: string[] }
+  | {
+      kind: 'speech'
+      text: string
+      voice: string | null
+      language: string | null
+      speed?: number
+      recorded?: string[]
+    }
 
 /** How a leg is listened to: voice activity, and what was said. Nothing is heard in a card-payment pause. */
 export interface ListenSpec {

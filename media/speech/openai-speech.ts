@@ -22,9 +22,14 @@ export class OpenAiSpeech implements TextToSpeech {
     voice: string | null,
     _language?: string | null,
     owner?: SpeechOwner,
+    speed = 1,
   ): Promise<Spoken | { error: string }> {
     const { model, voice: defaultVoice } = this.#provider
-    const body = JSON.stringify({ model, input: text, voice: voice ?? defaultVoice, response_format: 'pcm' })
+    const pace = speed === 1 ? {} : { speed }
+    const body = JSON.stringify({
+      ...{ model, input: text, voice: voice ?? defaultVoice, response_format: 'pcm' },
+      ...pace,
+    })
     const audio = await this.#gate.run(shareOf(owner), () => askProvider(this.#provider, '/audio/speech', body))
     if ('error' in audio) return audio
     return audio.length < 2 ? { error: '/audio/speech: no audio' } : { samples: await fromRemote(audio) }

@@ -54,8 +54,11 @@ export class SpeechClient implements TextToSpeech, SpeechToText {
     voice: string | null,
     language: string | null,
     owner?: SpeechOwner,
+    speed?: number,
   ): Promise<Spoken | { error: string }> {
-    const question: SpeechQuestion = { id: this.#nextId++, kind: 'speak', text, voice, language, ...given(owner) }
+    const id = this.#nextId++
+    const manner = { voice, language, ...(speed === undefined ? {} : { speed }) }
+    const question: SpeechQuestion = { id, kind: 'speak', text, ...manner, ...given(owner) }
     return this.#ask(question, []) as Promise<Spoken | { error: string }>
   }
 

@@ -14,7 +14,8 @@ export interface TextToSpeech {
   /** Whether it knows this language (BCP 47; null: English). */
   speaks(language: string | null): boolean
   /**
-   * One sentence, mono at 8 kHz. `voice`: a name of the engine's, null: its default. `language`: BCP 47, null: English.
+   * One sentence, mono at 8 kHz. `voice`: a name of the engine's, null: its default. `language`: BCP 47, null: English. `speed`: 0.5 to 2,
+   * absent: 1, as the voice speaks.
    * `{ error }` when it cannot be spoken: another language, too much to do, a provider that fails. Never rejects.
    */
   speak(
@@ -22,6 +23,7 @@ export interface TextToSpeech {
     voice: string | null,
     language: string | null,
     owner?: SpeechOwner,
+    speed?: number,
   ): Promise<Spoken | { error: string }>
 }
 

@@ -40,7 +40,8 @@ function serve(config: SpeechConfig): (request: SpeechRequest) => void {
   // What came over the channel is a view of memory that holds the whole message: an engine gets samples of its own.
   async function answer(question: SpeechQuestion): Promise<SpeechReply['answer']> {
     if (question.kind === 'speak') {
-      return service.speak(question.text, question.voice, question.language, question.owner)
+      const { text, voice, language, owner, speed } = question
+      return service.speak(text, voice, language, owner, speed)
     }
     const { id, samples, language, isGuess, owner } = question
     return followings.take(id)?.end(samples.slice()) ?? service.transcribe(samples.slice(), language, isGuess, owner)

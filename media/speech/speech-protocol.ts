@@ -19,7 +19,7 @@ export interface SpeechConfig {
 
 /** What an engine thread asks of the speech process, through the main thread, which gives the request an `id` of its own. */
 export type SpeechRequest = { id: number } & (
-  | { kind: 'speak'; text: string; voice: string | null; language: string | null; owner?: SpeechOwner }
+  | { kind: 'speak'; text: string; voice: string | null; language: string | null; speed?: number; owner?: SpeechOwner }
   /** Ends what was appended under this `id`, if something was: `samples` are all of it. */
   | {
       kind: 'transcribe'

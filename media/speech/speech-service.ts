@@ -51,11 +51,12 @@ export class SpeechService implements TextToSpeech, SpeechToText {
     voice: string | null,
     language: string | null,
     owner?: SpeechOwner,
+    speed?: number,
   ): Promise<Spoken | { error: string }> {
     const use = { kind: 'speak' as const, characters: text.length, seconds: 0 }
     const able = this.#options.tts.filter(({ engine }) => engine.speaks(language))
     const engines = able.length > 0 ? able : this.#options.tts.slice(-1)
-    return this.#first(engines, use, engine => engine.speak(text, voice, language, owner))
+    return this.#first(engines, use, engine => engine.speak(text, voice, language, owner, speed))
   }
 
   /** Of a guess: whether the first engine does. */

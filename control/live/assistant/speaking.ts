@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { PlaySource } from '../../../media/protocol.ts'
-import { phraseOf } from '../../phrases.ts'
+import { phraseOf, type Speaker } from '../../phrases.ts'
 import type { ProgramInput } from '../input.ts'
 import type { Stage } from '../stage.ts'
 import type { Turn } from './turn.ts'
@@ -13,7 +13,7 @@ export const BACK_CHANNELS = ['mm-hm', 'mhm', 'uh-huh', 'okay', 'ok', 'yeah', 'y
 export interface SpeakingParts {
   stage: Stage
   log: Logger
-  voice: { voice: string | null; language: string | null }
+  voice: Speaker
 }
 
 /** How the sentences of a turn are said, and how they are silenced. */

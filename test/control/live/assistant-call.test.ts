@@ -289,6 +289,25 @@ test('a call that another node gives to an assistant is led by the node that has
   await world.close()
 })
 
+test('an assistant speaks as fast as its voice says, its answers and what the product says for it', async () => {
+  const world = await makeLiveWorld()
+  await makeAssistant(world, { voice: { voice: 'rms', speed: 1.5 } })
+  const { media } = world
+  media.dialIn('part_1', '3000')
+  await callOf(world, 'part_1')
+  await until(() => saidTo(world, 'part_1').length === 1)
+  media.utter('part_1', 'When are you open on Monday?')
+  await until(() => saidTo(world, 'part_1').length === 2)
+  const manners = media
+    .sent('leg.play')
+    .flatMap(({ sources }) => sources.map(one => (one.kind === 'speech' ? [one.voice, one.speed] : null)))
+  assert.equal(manners, [
+    ['rms', 1.5],
+    ['rms', 1.5],
+  ])
+  await world.close()
+})
+
 const CALLER = '+15550100199'
 
 /** Somebody whom an assistant with these settings has greeted. */

@@ -107,6 +107,19 @@ test('noise and tones are no words, and a short word is one', async () => {
   assert.is((heard as { text: string }).text, 'Yes.')
 })
 
+test('the offline voice speaks as fast as it is told', async () => {
+  const said = 'We are open on Saturday from ten to two.'
+  const lengths: number[] = []
+  for (const speed of [1, 1.25, 0.8]) {
+    const spoken = await client.speak(said, null, null, undefined, speed)
+    if ('error' in spoken) throw new Error(spoken.error)
+    lengths.push(spoken.samples.length)
+  }
+  const [plain, fast, slow] = lengths.map(length => length / lengths[0]!)
+  assert.is(plain, 1)
+  assert.ok(Math.abs(fast! - 0.8) < 0.03 && Math.abs(slow! - 1.25) < 0.03, `${fast} ${slow}`)
+})
+
 test('a language that the offline engines do not know is a clear failure', async () => {
   const spoken = (await client.speak('Bonjour.', null, 'fr-FR')) as { error: string }
   assert.is(spoken.error, 'the offline voice speaks English, not fr-FR')

@@ -57,6 +57,12 @@ test('`/audio/speech` is asked for raw audio, which comes out at 8 kHz', async (
   })
 })
 
+test('how fast a voice shall speak is asked of the provider', async () => {
+  provider.audio = Buffer.from(tone(1000, 24_000, 1).buffer)
+  await new OpenAiSpeech(http()).speak('Shalom.', null, null, undefined, 1.5)
+  assert.is(JSON.parse(String(provider.requests[0]?.body)).speed, 1.5)
+})
+
 test('`/audio/transcriptions` gets a WAV file, the model and the language', async () => {
   provider.texts = ['Shalom.']
   const samples = tone(440, 8000, 1)
