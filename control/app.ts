@@ -105,6 +105,7 @@ import { sipCredentialRoutes } from './resources/sip-credentials.ts'
 import { streamRoutes } from './resources/streams.ts'
 import { teamRoutes } from './resources/teams.ts'
 import { testHelperRoutes } from './resources/test-helpers.ts'
+import { transcriptControlRoutes } from './resources/transcript-control.ts'
 import { usageRoutes } from './resources/usage.ts'
 import { leaveTeam, memberCounts, userRoutes } from './resources/users.ts'
 import { voicemailRoutes } from './resources/voicemails.ts'
@@ -374,6 +375,7 @@ export function routes(
     }),
     ...recordingRoutes({ store, dataDir: config.dataDir, forms: new RecordingForms(config.dataDir) }),
     ...recordingControlRoutes({ store, media, now }),
+    ...transcriptControlRoutes({ store, media, now }),
     ...keptDataRoutes({ store, dataDir: config.dataDir }),
     ...callProgramRoutes({ store, vault }),
     ...callSpeechRoutes({ store, media, dataDir: config.dataDir }),

@@ -42,3 +42,7 @@ export const deletedObject = (object: string) =>
     deleted: Type.Literal(true),
     livemode: Type.Boolean(),
   })
+
+/** BCP 47, as far as we look at it. */
+export const languageTag = (description: string) =>
+  Type.String({ pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$', description })

@@ -69,7 +69,7 @@ export function callProgramRoutes({ store, vault }: { store: Store; vault: Vault
       id: 'getCallTranscript',
       summary: "Retrieve a call's transcript",
       description:
-        'What each participant said, while the call runs too. 404 for a call that is not transcribed: ask with `transcribe` of `POST /calls`, or in the settings of a conference room.',
+        'What each participant said, while the call runs too. 404 for a call that is not transcribed: ask with `transcribe` of `POST /calls`, in the settings of what leads it, or by `POST …/transcript/start`.',
       tag: 'Recordings',
       scope: 'recordings:read',
       params: idParams,

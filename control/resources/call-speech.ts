@@ -8,7 +8,7 @@ import { conflict, isProblem, missing, type Problem, problem } from '../http/err
 import { type Route, route } from '../http/route.ts'
 import { newId } from '../ids.ts'
 import type { MediaPort } from '../media-events.ts'
-import { idParams, input } from '../schema.ts'
+import { idParams, input, languageTag } from '../schema.ts'
 import type { Store } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
 
@@ -25,9 +25,7 @@ const sayBody = input({
   voice: Type.Optional(
     Type.String({ minLength: 1, maxLength: 100, description: 'Absent: the default of the language.' }),
   ),
-  language: Type.Optional(
-    Type.String({ pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$', description: 'BCP 47; absent: English.' }),
-  ),
+  language: Type.Optional(languageTag('BCP 47; absent: English.')),
 })
 const playBody = input({
   audio_asset_id: Type.String({ minLength: 1, maxLength: 200 }),

@@ -1,8 +1,8 @@
-import { isFailure } from '../../media/protocol.ts'
+import { isFailure, isUndecided } from '../../media/protocol.ts'
 import { encryptsRecordings } from '../calls/call-capture.ts'
 import { mediaUnavailable } from '../calls/dial.ts'
 import { insertRecording } from '../calls/records.ts'
-import type { CallRow, RecordingRow } from '../calls/tables.ts'
+import type { RecordingRow } from '../calls/tables.ts'
 import { appendEvent } from '../events/log.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
@@ -12,6 +12,7 @@ import { idParams } from '../schema.ts'
 import { type CallRecording, callRecordingSchema, toCallRecording } from '../schemas/call-recording.ts'
 import type { Db, Store } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
+import { keepableCall } from './running-call.ts'
 
 export interface RecordingControlDeps {
   store: Store
@@ -70,21 +71,13 @@ export function recordingControlRoutes(deps: RecordingControlDeps): Route[] {
   ]
 }
 
-async function runningCall(db: Db, tenant: Tenant, id: string): Promise<CallRow | Problem> {
-  const call = await forTenant(db, tenant).find('calls', id)
-  if (call === undefined) return missing('call', id)
-  return call.ended_at === null && call.answered_at !== null
-    ? call
-    : conflict('not_running', 'The call is not in progress.')
-}
-
 const recordingOf = (db: Db, tenant: Tenant, callId: string): Promise<RecordingRow | undefined> =>
   forTenant(db, tenant).select('recordings').selectAll().where('call_id', '=', callId).executeTakeFirst()
 
 async function start(deps: RecordingControlDeps, context: Context, id: string): Promise<CallRecording | Problem> {
   const { store, media, now } = deps
   const made = await store.transaction(async trx => {
-    const call = await runningCall(trx, context, id)
+    const call = await keepableCall(trx, context, id)
     if (isProblem(call)) return call
     const existing = await recordingOf(trx, context, id)
     if (existing !== undefined) {
@@ -100,14 +93,15 @@ async function start(deps: RecordingControlDeps, context: Context, id: string): 
   if (isProblem(made)) return made
   const encrypted = await encryptsRecordings(store.db, context)
   const reply = await media.request('recording.start', { recordingId: id, target: { roomId: id }, encrypted })
-  // Of `unavailable` nobody knows; the next snapshot tells.
+  // Of what was not answered nobody knows; the next snapshot tells.
   if (!isFailure(reply) || reply.failure === 'conflict') return made
-  if (reply.failure === 'unavailable') return mediaUnavailable(reply.message)
+  if (isUndecided(reply)) return mediaUnavailable(reply.message)
   await forTenant(store.db, context)
     .delete('recordings')
     .where('call_id', '=', id)
     .where('status', '=', 'recording')
     .execute()
+  await forTenant(store.db, context).update('calls').set({ record: 0 }).where('id', '=', id).execute()
   return conflict('not_possible', `The call cannot be recorded: ${reply.message}.`)
 }
 
@@ -131,7 +125,7 @@ async function setPaused(
   if (isProblem(row)) return row
   const reply = await media.request(isPaused ? 'recording.pause' : 'recording.resume', { recordingId: id })
   if (isFailure(reply)) {
-    if (reply.failure === 'unavailable') return mediaUnavailable(reply.message)
+    if (isUndecided(reply)) return mediaUnavailable(reply.message)
     if (reply.failure === 'not_found') return conflict('not_running', 'The recording has ended.')
     if (!context.isResumed) {
       return isPaused
@@ -158,7 +152,7 @@ async function stop(deps: RecordingControlDeps, context: Context, id: string): P
     return ended === undefined ? row : toCallRecording(ended)
   }
   const reply = await media.request('recording.stop', { recordingId: id })
-  if (isFailure(reply) && reply.failure === 'unavailable') return mediaUnavailable(reply.message)
+  if (isFailure(reply) && isUndecided(reply)) return mediaUnavailable(reply.message)
   await media.settled()
   const current = (await recordingOf(store.db, context, id)) ?? row
   return context.transaction(async () => toCallRecording(current))

@@ -130,4 +130,37 @@ test(
   LOADING,
 )
 
+test(
+  'a transcript that is started in the middle of a call has what is said from then on, and nothing after its stop',
+  async () => {
+    const { phone, call, id } = await talking('later-words')
+    const say = async (text: string): Promise<void> => {
+      await product.ok('POST', `/calls/${id}/say`, { text })
+      await call.heard.next(3500)
+    }
+    await say('The shop is closed on Sunday.')
+    assert.is((await product.ok('POST', `/calls/${id}/transcript/start`)).status, 'running')
+    await say('We open on Monday morning.')
+    await product.ok('POST', `/calls/${id}/transcript/stop`)
+    await say('Thank you for calling us today.')
+    const { segments } = await product.until(
+      'the transcript is ready',
+      async () => {
+        const found = await product.ok('GET', `/calls/${id}/transcript`)
+        return found.status === 'ready' ? found : null
+      },
+      20_000,
+    )
+    assert.is((await product.ok('GET', `/calls/${id}`)).ended_at, null, 'the call goes on')
+    const said = segments.filter(({ speaker }: { speaker: string }) => speaker === 'product')
+    assert.equal(
+      said.map(({ text }: { text: string }) => text),
+      ['We open on Monday morning.'],
+    )
+    await call.hangup()
+    await phone.close()
+  },
+  LOADING,
+)
+
 test.run()

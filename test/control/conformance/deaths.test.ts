@@ -34,6 +34,7 @@ const REPEATABLE: CommandName[] = [
   'recording.pause',
   'recording.resume',
   'recording.stop',
+  'transcript.stop',
 ]
 
 const NEVER = new Promise<never>(() => {})

@@ -162,11 +162,11 @@ async function makeFlowRun(maker: Maker): Promise<Ids> {
 }
 
 /** A call of which one line was written down. */
-async function makeTranscript(maker: Maker): Promise<Ids> {
+async function makeTranscript(maker: Maker, status: 'ready' | 'running' = 'ready'): Promise<Ids> {
   const { id = '', participant_id = '' } = await makeCall(maker)
   const scoped = forTenant(maker.world.store.db, maker.tenant)
   const at = START.toISOString()
-  await scoped.insert('transcripts', { id, status: 'ready', language: 'en', duration_ms: 4000, created: at })
+  await scoped.insert('transcripts', { id, status, language: 'en', duration_ms: 4000, created: at })
   await scoped.insert('transcript_segments', {
     id: newId('transcript_segment'),
     call_id: id,
@@ -270,7 +270,9 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
   '/calls/:id/transfer/cancel': makeConsultation,
   '/calls/:id/streams/:stream_id': makeStream,
   '/calls/:id/flow_run': makeFlowRun,
-  '/calls/:id/transcript': makeTranscript,
+  '/calls/:id/transcript': maker => makeTranscript(maker),
+  '/calls/:id/transcript/start': makeCall,
+  '/calls/:id/transcript/stop': maker => makeTranscript(maker, 'running'),
   '/voicemails/:id': maker => makeVoicemail(maker, 'ready'),
   '/calls/:id/recording': maker => makeRecording(maker, 'ready'),
   '/calls/:id/recording/start': makeCall,

@@ -1,0 +1,17 @@
+import { callCaptureOf } from '../calls/call-capture.ts'
+import type { CallRow } from '../calls/tables.ts'
+import { conflict, missing, type Problem } from '../http/errors.ts'
+import type { Db } from '../store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+
+/** A call of which something can begin to be kept now. */
+export async function keepableCall(db: Db, tenant: Tenant, id: string): Promise<CallRow | Problem> {
+  const call = await forTenant(db, tenant).find('calls', id)
+  if (call === undefined) return missing('call', id)
+  if (call.ended_at === null && callCaptureOf(call)?.asked === 'asking') {
+    return conflict('being_asked', 'The caller is being told, or asked, that the call is recorded.')
+  }
+  return call.ended_at === null && call.answered_at !== null
+    ? call
+    : conflict('not_running', 'The call is not in progress.')
+}
