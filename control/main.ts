@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { publicUrlOf } from './addresses.ts'
 import {
   buildApp,
   buildCallCentre,
@@ -84,7 +85,12 @@ const centre = buildCallCentre(
 )
 const programs = buildPrograms({ ...parts, centre: centreOf(centre, () => void centre.run(media)) })
 const keeper = buildKeeper(parts)
-const media = new MediaClient(mediaSocketPath(config.dataDir), buildDriver({ ...parts, centre, programs, keeper }), log)
+const media = new MediaClient(
+  mediaSocketPath(config.dataDir),
+  buildDriver({ ...parts, centre, programs, keeper }),
+  log,
+  { publicUrl: publicUrlOf(config) },
+)
 const counters = () => ({ webhooks: dispatcher.counters, jobs: jobs.counters, retention: retention.counters })
 const running = new RunningCalls(store)
 const app = await buildApp({ ...parts, centre, media, counters, running })

@@ -16,11 +16,10 @@ import {
 } from '../media/protocol.ts'
 import { type BatchSizes, type EventSink, type EventSource, MediaEvents, type MediaPort } from './media-events.ts'
 import { DEFAULT_DEADLINE_MS, MediaRequests, unavailable } from './media-requests.ts'
-import { StoreOutage } from './store-outage.ts'
 
 const RECONNECT_MS = 100
-/** While the store is away [ms]. */
-const RECONNECT_STORELESS_MS = 1000
+/** Between two tries to begin while the store is away [ms]. */
+const STORELESS_MS = 1000
 const HELLO_DEADLINE_MS = 2000
 /** After a snapshot that could not be asked for [ms]. */
 const LOOK_AGAIN_MS = 500
@@ -54,6 +53,16 @@ function subjectOf(body: object): string | null {
 
 type Position = { bootId: string | null; lastSeq: number }
 
+/** What media has not been told is committed it sends once more. */
+const NOWHERE: Position = { bootId: null, lastSeq: 0 }
+
+export interface MediaClientOptions {
+  /** Of requests that name none [ms]. */
+  deadlineMs?: number
+  /** For `doc_url` of those who are refused; no slash at its end. */
+  publicUrl?: string
+}
+
 /**
  * Control's end of the channel to the media process: requests with deadlines, events in order, and a new connection whenever the
  * old one broke.
@@ -73,7 +82,6 @@ export class MediaClient implements MediaPort {
   /** What commands without an answer were about. */
   #doubts = new Set<string>()
   #isLooking = false
-  readonly #outage: StoreOutage
   #connections = 0
   #eventsLost = 0
   #state: MediaState = 'disconnected'
@@ -84,14 +92,12 @@ export class MediaClient implements MediaPort {
   #retry: NodeJS.Timeout | undefined
   #bootId: string | null = null
 
-  /** `deadlineMs`: of requests that name none. */
-  constructor(path: string, handler: MediaHandler, log: Logger, deadlineMs = DEFAULT_DEADLINE_MS) {
+  constructor(path: string, handler: MediaHandler, log: Logger, options: MediaClientOptions = {}) {
     this.#path = path
-    this.#deadlineMs = deadlineMs
+    this.#deadlineMs = options.deadlineMs ?? DEFAULT_DEADLINE_MS
     this.#handler = handler
     this.#log = log
-    this.#events = new MediaEvents(handler, this.#inner, log)
-    this.#outage = new StoreOutage(log)
+    this.#events = new MediaEvents(handler, this.#inner, log, options.publicUrl ?? '')
   }
 
   /** What has happened on the channel so far. */
@@ -155,9 +161,9 @@ export class MediaClient implements MediaPort {
     await this.#events.idle()
     if (this.#closed) return
     const position = await this.#handler.position().catch((error: unknown) => {
-      if (!this.#outage.note(error)) {
-        this.#log.error({ err: error }, 'cannot read how far the media events were committed')
-      }
+      // Who calls meanwhile hears at once that it is away.
+      if (this.#events.storeAway(error)) return NOWHERE
+      this.#log.error({ err: error }, 'cannot read how far the media events were committed')
       return null
     })
     if (position === null) {
@@ -184,7 +190,7 @@ export class MediaClient implements MediaPort {
       }
       for (const message of result.messages) {
         if (message.type === 'hello') clearTimeout(helloTimer)
-        this.#receive(socket, message, position)
+        this.#receive(socket, message)
       }
     })
   }
@@ -203,13 +209,12 @@ export class MediaClient implements MediaPort {
   }
 
   #retryLater(): void {
-    const waitMs = this.#outage.isOn ? RECONNECT_STORELESS_MS : RECONNECT_MS
-    if (!this.#closed) this.#retry = setTimeout(() => void this.#connect(), waitMs)
+    if (!this.#closed) this.#retry = setTimeout(() => void this.#connect(), RECONNECT_MS)
   }
 
-  #receive(socket: Socket, message: Record<string, unknown>, position: Position): void {
+  #receive(socket: Socket, message: Record<string, unknown>): void {
     if (this.#socket !== socket) return
-    if (message.type === 'hello') void this.#greeted(socket, message, position)
+    if (message.type === 'hello') void this.#greeted(socket, message)
     else if (message.type === 'reply' && typeof message.id === 'number')
       this.#requests.replied(message.id, message.body)
     else if (message.type === 'event' && Number.isSafeInteger(message.seq)) {
@@ -217,7 +222,7 @@ export class MediaClient implements MediaPort {
     }
   }
 
-  async #greeted(socket: Socket, hello: Record<string, unknown>, position: Position): Promise<void> {
+  async #greeted(socket: Socket, hello: Record<string, unknown>): Promise<void> {
     if (hello.version !== PROTOCOL_VERSION || typeof hello.bootId !== 'string') {
       this.#log.error({ ours: PROTOCOL_VERSION, theirs: hello.version }, 'media speaks another version of the protocol')
       socket.destroy()
@@ -227,34 +232,47 @@ export class MediaClient implements MediaPort {
     this.#bootId = hello.bootId
     this.#connections++
     this.#eventsLost = Number(hello.eventsLost ?? 0)
-    const opening = this.#open(socket, hello.bootId, position)
+    const opening = this.#open(socket, hello.bootId)
     this.#pumping = opening
     await opening
     if (this.#socket === socket && this.state === 'ready') this.#pump()
   }
 
-  /** What stands between hello and normal service: the old process's end, the events missed, the comparison. */
-  async #open(socket: Socket, bootId: string, position: Position): Promise<void> {
-    try {
-      if (position.bootId !== bootId) await this.#handler.booted(bootId)
-      const snapshot = await this.#send('media.snapshot', {})
-      if (this.#socket !== socket) return
-      if (isFailure(snapshot)) throw new Error(`no snapshot: ${snapshot.message}`)
-      // Later events wait: a leg that is younger than the snapshot must not be missed in it.
-      await this.#events.drain(this.#source(socket), snapshot.seq)
-      // What they have led to is seen by the comparison.
-      await this.#events.idle()
-      if (this.#socket !== socket) return
-      await this.#handler.reconcile(snapshot, this.#inner)
-      if (this.#socket !== socket) return
-      this.#state = 'ready'
-      this.#outage.over()
-      this.#log.info({ bootId, legs: snapshot.legs.length }, 'connected to media')
-      void this.#look()
-    } catch (error) {
-      if (!this.#outage.note(error)) this.#log.error({ err: error }, 'cannot resume with media')
-      socket.destroy()
+  /** Begins with what has come, as soon as the store lets it; until then who calls is refused. */
+  async #open(socket: Socket, bootId: string): Promise<void> {
+    while (this.#socket === socket) {
+      try {
+        await this.#begin(socket, bootId)
+        return
+      } catch (error) {
+        if (!this.#events.storeAway(error)) {
+          this.#log.error({ err: error }, 'cannot resume with media')
+          socket.destroy()
+          return
+        }
+      }
+      await sleep(STORELESS_MS)
     }
+  }
+
+  /** What stands between hello and normal service: the old process's end, the events missed, the comparison. */
+  async #begin(socket: Socket, bootId: string): Promise<void> {
+    const position = await this.#handler.position()
+    if (position.bootId !== bootId) await this.#handler.booted(bootId)
+    const snapshot = await this.#send('media.snapshot', {})
+    if (this.#socket !== socket) return
+    if (isFailure(snapshot)) throw new Error(`no snapshot: ${snapshot.message}`)
+    // Later events wait: a leg that is younger than the snapshot must not be missed in it.
+    await this.#events.drain(this.#source(socket), snapshot.seq)
+    // What they have led to is seen by the comparison.
+    await this.#events.idle()
+    if (this.#socket !== socket) return
+    await this.#handler.reconcile(snapshot, this.#inner)
+    if (this.#socket !== socket) return
+    this.#state = 'ready'
+    this.#events.storeBack()
+    this.#log.info({ bootId, legs: snapshot.legs.length }, 'connected to media')
+    void this.#look()
   }
 
   // ------------------------------------------------------------------ events

@@ -90,13 +90,13 @@ export class MediaEvents {
   /** What follows some event could not be done while the store was away. */
   #isOwed = false
 
-  /** At most `MAX_WAITING` events wait. */
-  constructor(sink: EventSink, media: MediaPort, log: Logger) {
+  /** At most `MAX_WAITING` events wait. @param publicUrl for `doc_url` */
+  constructor(sink: EventSink, media: MediaPort, log: Logger, publicUrl: string) {
     this.#sink = sink
     this.#media = media
     this.#log = log
     this.#outage = new StoreOutage(log)
-    this.#callers = new CallersRefused(media)
+    this.#callers = new CallersRefused(media, publicUrl)
   }
 
   /** How often the store went away. */
@@ -121,9 +121,30 @@ export class MediaEvents {
   /** False when too many are waiting. */
   push(numbered: NumberedEvent): boolean {
     if (this.#jobs.length >= MAX_WAITING) return false
-    this.#jobs.push({ kind: 'event', ...numbered })
-    if (this.#outage.isOn) this.#callers.refuse(numbered.event)
+    const { seq, event } = numbered
+    this.#jobs.push({ kind: 'event', seq, event: this.#outage.isOn ? this.#refused(event) : event })
     return true
+  }
+
+  /** Tells of an error that is the store's absence, and refuses who calls until it is back; false: it is another error. */
+  storeAway(error: unknown, fields: object = {}): boolean {
+    if (!this.#outage.note(error, { waiting: this.#jobs.length, ...fields })) return false
+    for (const job of this.#jobs) {
+      if (job.kind === 'mark') job.resolve()
+      else job.event = this.#refused(job.event)
+    }
+    this.#jobs = this.#jobs.filter(job => job.kind === 'event')
+    return true
+  }
+
+  /** Something was written. */
+  storeBack(): void {
+    this.#outage.over()
+    this.#callers.forget()
+  }
+
+  #refused(event: MediaEvent): MediaEvent {
+    return nameOf(event) === null ? event : this.#callers.refuse(event)
   }
 
   /** Resolves when all that was pushed before is dealt with, or given up. */
@@ -153,33 +174,29 @@ export class MediaEvents {
   }
 
   /** While the store is away nothing is given up but the waiting for it: the events are tried until it takes them. */
-  async #untilTaken(source: EventSource, events: readonly NumberedEvent[], marks: (() => void)[]): Promise<void> {
+  async #untilTaken(source: EventSource, batch: readonly NumberedEvent[], marks: (() => void)[]): Promise<void> {
+    let events = batch
     for (let tries = 0; source.isOpen; tries++) {
       try {
         await this.#deliver(source, events)
         this.#recovered(source)
         return
       } catch (error) {
-        if (!this.#outage.note(error, { waiting: this.#jobs.length + events.length })) throw error
+        if (!isOutage(error)) throw error
+        // What was only a moment costs no caller.
+        if (tries === 0) this.#outage.note(error, { waiting: this.#jobs.length + events.length })
+        else {
+          this.storeAway(error)
+          events = events.map(({ seq, event }) => ({ seq, event: this.#refused(event) }))
+          for (const resolve of marks.splice(0)) resolve()
+        }
       }
-      if (tries > 0) this.#refuse(events, marks)
       await sleep(tries === 0 ? FIRST_STORELESS_MS : STORELESS_MS)
     }
   }
 
-  #refuse(events: readonly NumberedEvent[], marks: (() => void)[]): void {
-    for (const { event } of events) if (nameOf(event) !== null) this.#callers.refuse(event)
-    for (const job of this.#jobs) {
-      if (job.kind === 'mark') job.resolve()
-      else if (nameOf(job.event) !== null) this.#callers.refuse(job.event)
-    }
-    this.#jobs = this.#jobs.filter(job => job.kind === 'event')
-    for (const resolve of marks.splice(0)) resolve()
-  }
-
   #recovered(source: EventSource): void {
-    this.#outage.over()
-    this.#callers.forget()
+    this.storeBack()
     if (!this.#isOwed) return
     this.#isOwed = false
     source.fail()

@@ -57,6 +57,8 @@ export interface Line {
   asked: { direction: Line['told']; before: Uint8Array | null } | null
   /** Why we ended it, when we did. */
   endReason: EndedReason | null
+  /** The status that we refused its INVITE with. */
+  refusedWith: number | null
   timer: NodeJS.Timeout | undefined
   /** When its answer was told, on the monotonic clock [ms]; null: it never was. */
   answeredMs: number | null

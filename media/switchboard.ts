@@ -146,7 +146,7 @@ export class Switchboard {
         void this.#finish(line, line.endReason ?? reasonOfStatus(event.status), event.status)
         break
       case 'ended':
-        void this.#finish(line, line.endReason ?? reasonOfEnd(event), null)
+        void this.#finish(line, line.endReason ?? reasonOfEnd(event), line.refusedWith)
         break
     }
   }
@@ -211,6 +211,8 @@ export class Switchboard {
 
   #refuse(sessionId: string, status: number, retryAfterS: number | null): void {
     const headers: [string, string][] = retryAfterS === null ? [] : [['Retry-After', String(retryAfterS)]]
+    const line = this.#bySession.get(sessionId)
+    if (line !== undefined) line.refusedWith = status
     if (status === NOT_ACCEPTABLE_HERE) headers.push(incompatible(this.#options.advertisedHost))
     this.#sip.do((agent, now) => agent.reject(sessionId, status, now, { headers }))
   }
@@ -234,6 +236,7 @@ export class Switchboard {
       told: 'sendrecv',
       asked: null,
       endReason: null,
+      refusedWith: null,
       timer: undefined,
       answeredMs: null,
       ending: null,

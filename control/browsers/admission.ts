@@ -12,7 +12,7 @@ import {
   verifyClientToken,
 } from '../contact-centre/client-token.ts'
 import { nodeOf } from '../databases/node.ts'
-import { ERRORS, envelope, isProblem, type Problem, problem } from '../http/errors.ts'
+import { ERRORS, envelope, isProblem, type Problem, storeUnavailable } from '../http/errors.ts'
 import { newId } from '../ids.ts'
 import { insertProgram } from '../live/records.ts'
 import type { MediaPort } from '../media-events.ts'
@@ -50,8 +50,7 @@ export class BrowserAdmission {
         await this.#judge(body, media, drive)
       } catch (error) {
         if (isOutage(error)) {
-          const away = problem('store_unavailable', 'The database cannot be reached or written.')
-          await media.request('browser.refuse', refusal(body.browserId, away, this.#deps.publicUrl))
+          await media.request('browser.refuse', refusal(body.browserId, storeUnavailable(), this.#deps.publicUrl))
         }
         throw error
       }

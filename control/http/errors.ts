@@ -129,6 +129,14 @@ export const conflict = (reason: string, message: string): Problem =>
 export const isProblem = (value: unknown): value is Problem =>
   typeof value === 'object' && value !== null && 'problem' in value
 
+/** It cannot be reached or written: no fault of what was asked. */
+export const storeUnavailable = (retryAfterS?: number): Problem =>
+  problem(
+    'store_unavailable',
+    'The database cannot be reached or written.',
+    retryAfterS === undefined ? {} : { retryAfterS },
+  )
+
 /** The JSON body of an error answer. */
 export function envelope(failure: Problem, requestId: string, baseUrl: string): object {
   return {

@@ -13,7 +13,7 @@ import { AllowedMethods } from './allowed-methods.ts'
 import { authenticate, type Identity, refusal } from './auth.ts'
 import { contentProblem } from './content.ts'
 import { type Asking, contextOf } from './context.ts'
-import { ERRORS, type ErrorCode, envelope, isProblem, type Problem, problem } from './errors.ts'
+import { ERRORS, type ErrorCode, envelope, isProblem, type Problem, problem, storeUnavailable } from './errors.ts'
 import { type Attempt, beginAttempt, type Entry, endAttempt, MAX_KEY_LENGTH, type Outcome } from './idempotency.ts'
 import { KnownKeys } from './known-keys.ts'
 import { RateLimiter } from './limits.ts'
@@ -400,9 +400,7 @@ function translate(error: FastifyError, upload?: Upload): Problem {
   if (error instanceof UnreadableBody || error.code?.startsWith('FST_ERR_CTP_') || error.statusCode === 400) {
     return problem('invalid_json', error.message)
   }
-  if (isOutage(error)) {
-    return problem('store_unavailable', 'The database cannot be reached or written.', { retryAfterS: STORE_RETRY_S })
-  }
+  if (isOutage(error)) return storeUnavailable(STORE_RETRY_S)
   return problem('internal_error', 'Something failed on our side.')
 }
 

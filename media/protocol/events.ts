@@ -50,7 +50,10 @@ export interface Events {
    */
   'leg.speech_started': { legId: string; listenId: string; bargedIn: boolean }
   'leg.utterance': { legId: string; listenId: string; utterance: Utterance }
-  /** `durationMs`: since its answer, by a clock that nobody sets; absent: it was never answered. */
+  /**
+   * `sipCode`: what its far end, or we, refused it with. `durationMs`: since its answer, by a clock that nobody sets; absent: it was
+   * never answered.
+   */
   'leg.ended': {
     legId: string
     reason: EndedReason

@@ -74,11 +74,16 @@ else {
       })
       assert.equal([hungUp.status, hungUp.body.id], [200, id])
       assert.is(media.legs.has('part_1'), false)
+      control.client.reconnect()
+      await until(() => control.client.counters.connections === 2)
+      media.dialIn('part_4', '1002')
+      assert.is((await media.command('leg.reject', 'part_4')).sipCode, 503)
       await wire.mend()
       await media.committed()
       const rows = await store.db.selectFrom('calls').select(['ended_reason', 'sip_code']).orderBy('id').execute()
       assert.equal(rows, [
         { ended_reason: 'api_hangup', sip_code: null },
+        { ended_reason: 'store_unavailable', sip_code: 503 },
         { ended_reason: 'store_unavailable', sip_code: 503 },
       ])
       assert.is(control.client.counters.skipped, 0)

@@ -65,7 +65,7 @@ export interface Options {
 }
 
 /** Starts a control process on this database and waits until it is ready. */
-export async function startControl(world: World, media: FakeMedia, options: Options = {}): Promise<Control> {
+export async function startControl(world: World, media: { path: string }, options: Options = {}): Promise<Control> {
   const { store } = world
   const now = world.clock.now
   const vault = VAULT
@@ -90,7 +90,7 @@ export async function startControl(world: World, media: FakeMedia, options: Opti
     media.path,
     options.wrap?.(driver, () => client) ?? driver,
     options.log ?? silent,
-    options.deadlineMs,
+    options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs },
   )
   const allowedNetworks = [...EXAMPLE_NETWORKS, '127.0.0.0/8']
   const dial = { store, vault, media: client, now, sipHost: '127.0.0.1', allowedNetworks, streams: startDeps }

@@ -150,7 +150,7 @@ async function makeTemplate(pool: pg.Pool, server: string): Promise<string> {
 function digestOfMigrations(): string {
   const root = fileURLToPath(new URL('../../control/', import.meta.url))
   const files = readdirSync(join(root, 'migrations')).map(name => join(root, 'migrations', name))
-  files.push(join(root, 'kb/search-table.ts'), join(root, 'databases/postgres.ts'))
+  files.push(join(root, 'databases/postgres.ts'))
   // The names that this process has loaded: the files may have changed since.
   const hash = createHash('sha256').update(Object.keys(MIGRATIONS).join())
   for (const file of files.sort()) hash.update(readFileSync(file))

@@ -9,8 +9,9 @@ import { faultOf } from '../../control/databases/faults.ts'
 import { openStore, type Store } from '../../control/store.ts'
 import type { Events } from '../../media/protocol.ts'
 import { suite } from '../harness.ts'
+import { LocalMedia, RawPhone } from '../media/local-media.ts'
 import { makeWorld } from './app-harness.ts'
-import { type CallsWorld, eventTypes, makeCallsWorld, until } from './calls-world.ts'
+import { type CallsWorld, eventTypes, makeCallsWorld, startControl, until } from './calls-world.ts'
 import { testEngine } from './database.ts'
 
 const test = suite('control/full disk')
@@ -202,6 +203,54 @@ diskTest(
     assert.equal([call?.status, call?.ended_reason, call?.sip_code], ['failed', 'store_unavailable', 503])
     media.dialIn('taken', '1002')
     await until(() => media.sent('leg.answer').some(({ legId }) => legId === 'taken'))
+    await world.close()
+  },
+)
+
+/** Writes small things until not even one fits. */
+async function fillStore(disk: Disk, { db }: Store): Promise<void> {
+  disk.fill()
+  for (let i = 0; i < 5000; i++) {
+    const row = { name: `filler ${i}`, value: 'x'.repeat(500) }
+    const isFull = await db
+      .insertInto('settings')
+      .values(row)
+      .execute()
+      .then(
+        () => false,
+        (error: unknown) => faultOf(error) === 'outage',
+      )
+    if (isFull) return
+  }
+  throw new Error('the disk is never full')
+}
+
+diskTest(
+  'a control process that comes to media while the disk is full: who calls hears 503 at once, and it is recorded as store_unavailable',
+  async disk => {
+    const { world } = await makeDiskWorld(disk)
+    await world.control.stop()
+    const media = await LocalMedia.open()
+    const door = await media.listen()
+    const [phone, another] = [await RawPhone.open(media), await RawPhone.open(media)]
+    await fillStore(disk, world.store)
+    await phone.call()
+    const control = await startControl(world, door)
+    // By itself media would say so after 4 s, and that they may come back after 5.
+    assert.match(await phone.expect('SIP/2.0 503'), /Retry-After: 10\r/)
+    await another.call()
+    assert.match(await another.expect('SIP/2.0 503'), /Retry-After: 10\r/)
+    assert.is(control.client.state, 'reconciling', 'the disk was not full: the test proves nothing')
+    disk.free()
+    await until(() => control.client.state === 'ready')
+    const rows = await world.store.db.selectFrom('calls').select(['ended_reason', 'sip_code']).execute()
+    assert.equal(rows, [
+      { ended_reason: 'store_unavailable', sip_code: 503 },
+      { ended_reason: 'store_unavailable', sip_code: 503 },
+    ])
+    for (const one of [phone, another]) one.close()
+    await control.stop()
+    await media.close()
     await world.close()
   },
 )

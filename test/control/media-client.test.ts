@@ -286,4 +286,57 @@ test('what follows an event while the database is away is found again: the chann
   await close()
 })
 
+/** What PostgreSQL's client says when nobody listens there. */
+const AWAY = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
+
+test('while it is not known how far events were committed, who calls and who knocks is refused at once, and all is taken up when it is', async () => {
+  const media = new FakeMedia()
+  await media.listen()
+  media.dialIn('part_1', '1000')
+  const handler = recorder()
+  const { position } = handler
+  handler.position = async () => {
+    throw AWAY
+  }
+  const client = new MediaClient(media.path, handler, silent, { publicUrl: 'http://tandem.test' })
+  client.start()
+  const refused = await media.command('leg.reject', 'part_1')
+  assert.equal([refused.sipCode, refused.reason], [503, 'store_unavailable'])
+  const knock = { use: 'call' as const, token: 'secret', origin: null, host: '192.0.2.1' }
+  media.emit('browser.connecting', { browserId: 'page_1', ...knock })
+  const { status, body } = await media.command('browser.refuse')
+  const { error } = body as { error: { code: string; doc_url: string } }
+  assert.equal([status, error.code], [503, 'store_unavailable'])
+  assert.is(error.doc_url, 'http://tandem.test/docs/errors#store_unavailable')
+  assert.equal([client.state, client.counters.connections, handler.log], ['reconciling', 1, []])
+  handler.position = position
+  await until(() => client.state === 'ready')
+  assert.is(client.counters.connections, 1, 'the channel stays')
+  assert.equal(handler.log.slice(0, 2), [
+    'booted boot-1',
+    // The caller has been told his end; the page is gone, and its token unused.
+    'begin leg.incoming 1, leg.ended 2, browser.closed 3',
+  ])
+  assert.is(media.sent('leg.reject').length, 1)
+  await client.close()
+  await media.close()
+})
+
+test('a page that knocks in an outage of a running channel is refused at once', async () => {
+  const { media, handler, close } = await connected()
+  handler.failure = AWAY
+  handler.failures = 2
+  media.emit('browser.connecting', {
+    browserId: 'page_1',
+    use: 'phone',
+    token: 'secret',
+    origin: null,
+    host: '192.0.2.1',
+  })
+  assert.is((await media.command('browser.refuse')).status, 503)
+  await media.committed()
+  assert.ok(handler.log.includes('begin browser.closed 1'))
+  await close()
+})
+
 test.run()

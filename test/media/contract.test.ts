@@ -177,6 +177,18 @@ for (const [name, open] of [
     assert.is(ends(party).length, 1)
   })
 
+  proves('who is refused ends once, and with the code that he was told', async party => {
+    const legId = await party.callIn()
+    const refusal = { legId, sipCode: 486, retryAfterS: null, reason: 'busy' as const }
+    assert.is(failureOf(await party.run('leg.reject', refusal)), null)
+    // Answered after its end.
+    await hangup(party, legId)
+    const codes = party
+      .events()
+      .flatMap(({ name, body }) => (name === 'leg.ended' ? [[body.reason, body.sipCode]] : []))
+    assert.equal(codes, [['busy', 486]])
+  })
+
   proves('what is not there is not found', async party => {
     assert.is(failureOf(await hangup(party)), 'not_found')
     const legId = 'part_1'

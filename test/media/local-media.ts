@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../../bench/free-port.ts'
 import { BrowserBoard } from '../../media/browser-board.ts'
+import { Channel } from '../../media/channel.ts'
 import { CommandTable } from '../../media/commands.ts'
 import type { EngineThread } from '../../media/engine-client.ts'
 import { engineHandlers } from '../../media/engine-handlers.ts'
@@ -58,6 +59,7 @@ export class LocalMedia {
   readonly farEnds: FarEnd[] = []
   #socketsOpen = Promise.resolve()
   readonly #sip: SipEndpoint
+  readonly #channel = new Channel('boot-local', (name, body) => this.commands.run(name, body))
   readonly #dir = mkdtempSync(join(tmpdir(), 'tandem-local-'))
 
   readonly sipPort: number
@@ -70,7 +72,10 @@ export class LocalMedia {
       this.farEnds.push(farEnd)
       return socketOf(farEnd)
     }
-    const emit = (event: MediaEvent): void => void this.events.push(event)
+    const emit = (event: MediaEvent): void => {
+      this.events.push(event)
+      this.#channel.emit(event)
+    }
     const fault = (error: unknown): void => void this.faults.push(error)
     const fromEngine = (event: MediaEvent): void => {
       this.commands.note(event, this.thread)
@@ -116,6 +121,13 @@ export class LocalMedia {
     const media = new LocalMedia(await freePort(), given)
     await media.#sip.listen()
     return media
+  }
+
+  /** Lets a control process connect, by a socket in this folder. */
+  async listen(): Promise<{ path: string }> {
+    const path = join(this.#dir, 'media.sock')
+    await this.#channel.listen(path)
+    return { path }
   }
 
   /** From now on no socket is opened; what it returns opens those that wait. */
@@ -166,6 +178,7 @@ export class LocalMedia {
     this.switchboard.hangupAll('media_failed')
     await this.engine.until(() => this.switchboard.lines.size === 0)
     this.#sip.close()
+    this.#channel.close()
     await this.engine.close()
     rmSync(this.#dir, { recursive: true })
   }
