@@ -64,6 +64,9 @@ const HELP: Readonly<Record<string, string>> = {
   tandem_media_speech_memory_bytes: 'Memory of the speech process',
 }
 
+/** Those that the list explains. */
+export const explainedMetrics = (): string[] => Object.keys(HELP)
+
 /** What a metric means: as the list above says, else the words of its name. */
 export function helpOf(name: string): string {
   const words = name

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { Product } from '../../bench/product.ts'
+import { explainedMetrics } from '../../control/metrics/help.ts'
 import { suite } from '../harness.ts'
 import { curtain } from './scene.ts'
 
@@ -31,6 +32,15 @@ function series(): Set<string> {
     ),
   )
 }
+
+test('every metric that is explained is one of a running Tandem', () => {
+  const told = series()
+  const parts = (name: string): string[] => [name, `${name}_count`]
+  assert.equal(
+    explainedMetrics().filter(name => !parts(name).some(part => told.has(part))),
+    [],
+  )
+})
 
 test('every metric of a running Tandem has a HELP line, once', () => {
   const names = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name!)
