@@ -114,4 +114,4 @@ export class BrowserAudio {
   }
 }
 
-export const codecOf = (format: StreamFormat): BrowserPipe['codec'] => (format === 'mulaw_8000' ? 'PCMU' : 'L16')
+const codecOf = (format: StreamFormat): BrowserPipe['codec'] => (format === 'mulaw_8000' ? 'PCMU' : 'L16')

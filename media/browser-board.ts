@@ -3,7 +3,7 @@ import type { WebSocket } from 'ws'
 import type { CreateResampler } from '../codecs/resample.ts'
 import { threadOf } from './affinity.ts'
 import { type Browser, type BrowserLine, newBrowser, snapshotOf } from './browser.ts'
-import { BrowserAudio, codecOf } from './browser-audio.ts'
+import { BrowserAudio } from './browser-audio.ts'
 import { controlMessage, type PageMessage, parsePageMessage, ringMessage, ringStopMessage } from './browser-messages.ts'
 import { BrowserSocket } from './browser-socket.ts'
 import type { EngineThread } from './engine-client.ts'
@@ -360,7 +360,7 @@ export class BrowserBoard {
     if (this.#isOver(line)) return noLeg(legId)
     audio.start()
     line.answeredMs = this.#options.now()
-    this.#emit('leg.answered', { legId, codec: codecOf(format), roomId: room.roomId })
+    this.#emit('leg.answered', { legId })
     this.#startPump()
     const connected = await engine.request('leg.connect', { legId, media: null, enter: room })
     return isFailure(connected) ? this.#failed(line, connected) : connected

@@ -70,9 +70,8 @@ const party = (browserId: string): SipParty => ({
   uri: `browser:${browserId}`,
   user: browserId,
   host: '',
-  displayName: null,
 })
-const US: SipParty = { uri: '', user: '', host: '', displayName: null }
+const US: SipParty = { uri: '', user: '', host: '' }
 
 /** `audio`: what the engine says of the leg, once it has it. */
 export function snapshotOf(
@@ -91,11 +90,8 @@ export function snapshotOf(
     quality: NO_QUALITY,
     ...audio,
     legId,
-    kind: 'browser',
     direction,
     state,
     to: direction === 'inbound' ? US : page,
-    from: direction === 'inbound' ? page : US,
-    held: false,
   }
 }

@@ -13,9 +13,6 @@ interface Entry {
 export const targetId = (target: Target): string =>
   'legId' in target ? `leg ${target.legId}` : `room ${target.roomId}`
 
-/** The state of what was never paused. */
-const RUNNING = new CapturePause().state
-
 /**
  * The card-payment pauses of one engine thread. A pause belongs to a leg's call or to a room's session; while one is on,
  * it covers the whole room that the leg is in, since whoever is in a conversation hears and captures all of it.
@@ -84,10 +81,6 @@ export class Captures {
       destinationLegId: states.find(state => state.destinationLegId !== null)?.destinationLegId ?? null,
       reason: states[0]!.reason ?? '',
     }
-  }
-
-  stateOf(target: Target): CaptureState {
-    return this.#entries.get(targetId(target))?.pause.state ?? RUNNING
   }
 
   list(): { target: Target; state: CaptureState }[] {

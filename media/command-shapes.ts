@@ -156,7 +156,7 @@ const connection: Shape<ConnectionSpec> = object<ConnectionSpec>({
 
 const dialTarget: Shape<DialTarget> = object<DialTarget>({
   uri: sipUri,
-  from: object({ uri: sipUri, displayName: nullable(line(200)) }),
+  from: object({ uri: sipUri }),
   via: nullable(via),
   publicOnly: boolean,
   credentials,

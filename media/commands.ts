@@ -267,7 +267,6 @@ export class CommandTable {
     const parts = replies.flatMap(reply => (isFailure(reply) ? [] : [reply]))
     return {
       seq,
-      draining: switchboard.draining,
       legs,
       rooms: parts.flatMap(part => part.rooms),
       captures: parts.flatMap(part => part.captures),

@@ -129,11 +129,7 @@ export class Descriptions {
     line.room = null
     if (enter !== null) {
       line.answeredMs = performance.now()
-      this.#options.emit('leg.answered', {
-        legId: line.legId,
-        codec: agreed.codec,
-        roomId: enter.roomId,
-      })
+      this.#options.emit('leg.answered', { legId: line.legId })
     }
     const connected = await line.engine!.request('leg.connect', {
       legId: line.legId,

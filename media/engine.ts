@@ -623,7 +623,6 @@ export class Engine implements LegHooks {
       rooms: [...this.#rooms.all()].map(room => ({
         roomId: room.spec.roomId,
         legIds: room.legs.map(leg => leg.id),
-        capture: this.#captures.stateOf({ roomId: room.spec.roomId }),
       })),
       captures: this.#captures.list(),
       streams: this.#streams.list(),

@@ -109,12 +109,12 @@ export const legMediaOf = (
   srtp: media.srtp,
 })
 
-/** A URI and display name as the channel writes them. */
-export function partyOf(uri: string, displayName: string | null): SipParty {
+/** A URI as the channel writes it. */
+export function partyOf(uri: string): SipParty {
   const parsed = parseUri(uri)
-  if ('error' in parsed || parsed.scheme === 'other') return { uri, user: '', host: '', displayName }
+  if ('error' in parsed || parsed.scheme === 'other') return { uri, user: '', host: '' }
   const host = parsed.scheme === 'tel' ? '' : parsed.host
-  return { uri, user: userOf(parsed) ?? '', host, displayName }
+  return { uri, user: userOf(parsed) ?? '', host }
 }
 
 /** Why our INVITE failed, out of its final status (RFC 3261 §21.4 to §21.6). */

@@ -32,7 +32,7 @@ export class Registrar {
     this.#sip = sip
   }
 
-  onRegister({ registerId, algorithm, peer, ...register }: RegisterEvent): void {
+  onRegister({ registerId, algorithm, peer, user, contacts, username, callId, cSeq }: RegisterEvent): void {
     // What we challenge with is MD5 and SHA-256 only.
     const max = peer.isKnown === true ? MAX_OPEN : MAX_OF_STRANGERS
     if (this.#open.size >= max || algorithm === 'SHA-512-256') {
@@ -41,7 +41,8 @@ export class Registrar {
     }
     const timer = setTimeout(() => this.#unavailable(registerId), DECISION_MS)
     this.#open.set(registerId, { timer, host: peer.host })
-    const body: Events['sip.register'] = { registerId, algorithm, source: sourceOf(peer), ...register }
+    const told = { user, contacts, username, callId, cSeq }
+    const body: Events['sip.register'] = { registerId, algorithm, source: sourceOf(peer), ...told }
     this.#options.emit({ name: 'sip.register', at: new Date().toISOString(), body })
   }
 

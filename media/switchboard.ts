@@ -168,15 +168,15 @@ export class Switchboard {
       this.#refuse(sessionId, 503, RETRY_AFTER_S)
       return
     }
-    const called = partyOf(event.requestUri, event.to.displayName)
+    const called = partyOf(event.requestUri)
     const connectionId = this.#options.farEnds.byContact(called.user)
     const line = this.#newLine({
       legId: `part_${ulid().toLowerCase()}`,
       sessionId,
       direction: 'inbound',
       state: 'incoming',
-      to: connectionId === undefined ? called : partyOf(event.to.uri, event.to.displayName),
-      from: partyOf(event.from.uri, event.from.displayName),
+      to: connectionId === undefined ? called : partyOf(event.to.uri),
+      from: partyOf(event.from.uri),
       offer: event.offer,
       peer: event.peer,
       digest: this.#callers.read(event.header('Proxy-Authorization'), event.requestUri),
@@ -190,11 +190,7 @@ export class Switchboard {
       legId: line.legId,
       to: line.to,
       from: line.from,
-      source: {
-        transport: event.peer.transport,
-        host: event.peer.host,
-        port: event.peer.port,
-      },
+      source: { host: event.peer.host },
       ...(connectionId === undefined ? {} : { connectionId }),
       sipCallId: event.callId,
       digest: claimOf(line),
@@ -357,8 +353,8 @@ export class Switchboard {
       sessionId: '',
       direction: 'outbound',
       state: 'dialing',
-      to: partyOf(target.uri, null),
-      from: partyOf(target.from.uri, target.from.displayName),
+      to: partyOf(target.uri),
+      from: partyOf(target.from.uri),
       offer: null,
       peer: null,
       digest: null,
@@ -393,7 +389,6 @@ export class Switchboard {
     line.invite = {
       to: target.uri,
       from: target.from.uri,
-      ...(target.from.displayName === null ? {} : { displayName: target.from.displayName }),
       ...(target.via === null ? {} : { target: target.via }),
       publicOnly: target.publicOnly,
       ...(target.credentials === null ? {} : { credentials: target.credentials }),
@@ -478,16 +473,11 @@ export class Switchboard {
       direction: line.direction,
       state: line.state,
       to: line.to,
-      from: line.from,
-      kind: 'sip',
-      held: line.held,
       ...audio,
     }
   }
 
-  async #audioOf(
-    line: Line,
-  ): Promise<Omit<LegSnapshot, 'legId' | 'kind' | 'direction' | 'state' | 'to' | 'from' | 'held'>> {
+  async #audioOf(line: Line): Promise<Omit<LegSnapshot, 'legId' | 'direction' | 'state' | 'to'>> {
     const none = {
       roomId: null,
       muted: false,

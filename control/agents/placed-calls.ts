@@ -64,7 +64,6 @@ const partyAt = (user: string, host: string): SipParty => ({
   uri: `sip:${user}@${host}`,
   user,
   host,
-  displayName: null,
 })
 
 async function callOutside(

@@ -79,7 +79,7 @@ async function onCollected(
     await change(trx, rows, { status: 'in_progress', answered_at: at }, 'hanging_up')
     return { event: null, followUp: hangUp(legId) }
   }
-  return { event: { name: 'leg.answered', at, body: { legId, codec: 'PCMU', roomId: rows.call.id } }, followUp: null }
+  return { event: { name: 'leg.answered', at, body: { legId } }, followUp: null }
 }
 
 const hangUp =

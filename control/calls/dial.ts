@@ -232,7 +232,7 @@ export async function wayTo(
   const caller = from ?? `sip:tandem@${sipHost}`
   const target = {
     uri: to,
-    from: { uri: E164.test(caller) ? `sip:${caller}@${sipHost}` : caller, displayName: null },
+    from: { uri: E164.test(caller) ? `sip:${caller}@${sipHost}` : caller },
     via: null,
     publicOnly: true,
     credentials: null,
@@ -268,7 +268,7 @@ function overTrunk(to: string, from: string | undefined, connection: ConnectionR
   const caller = from ?? accountOf(connection) ?? `sip:tandem@${host}`
   const target: DialTarget = {
     uri: `sip:${to}@${host}${port === 5060 ? '' : `:${port}`}`,
-    from: { uri: E164.test(caller) ? `sip:${caller}@${host}` : caller, displayName: null },
+    from: { uri: E164.test(caller) ? `sip:${caller}@${host}` : caller },
     via: { host, port, transport },
     publicOnly: true,
     credentials: credentialsOf(vault, connection),

@@ -41,7 +41,7 @@ export const isSandboxNumber = (number: string): boolean => behaviourOf(number) 
 /** The way to a sandbox number: to our own SIP address. Who calls it is named by the leg, so that nobody else can. */
 export const sandboxTarget = (number: string, legId: string, sip: { host: string; port: number }): DialTarget => ({
   uri: `sip:${number}@${sip.host}:${sip.port}`,
-  from: { uri: `sip:${legId}@${sip.host}`, displayName: null },
+  from: { uri: `sip:${legId}@${sip.host}` },
   via: null,
   publicOnly: false,
   credentials: null,

@@ -10,7 +10,7 @@ export type ProgramInput =
   | { kind: 'collected'; collectId: string; digits: string; utterance: Utterance | null }
   | { kind: 'play_started'; playId: string; at: string }
   | { kind: 'played'; playId: string; ended: Events['play.finished']['ended']; heardMs: number }
-  | { kind: 'speech_started'; bargedIn: boolean; at: string }
+  | { kind: 'speech_started'; at: string }
   | { kind: 'utterance'; utterance: Utterance }
   | LedRing
   | { kind: 'recorded'; recordingId: string; durationMs: number | null }
@@ -36,7 +36,7 @@ export function inputOfEvent(event: MediaEvent): ProgramInput | null {
       return { kind: 'played', playId, ended, heardMs }
     }
     case 'leg.speech_started':
-      return { kind: 'speech_started', bargedIn: event.body.bargedIn, at }
+      return { kind: 'speech_started', at }
     case 'leg.utterance':
       return { kind: 'utterance', utterance: clipped(event.body.utterance) }
     default:

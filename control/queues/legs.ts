@@ -266,7 +266,7 @@ async function dialTarget(
     call === undefined || call.direction === 'outbound' ? (call?.to_address ?? 'tandem') : call.from_address
   return {
     uri: target.uri,
-    from: { uri: caller.startsWith('sip:') ? caller : `sip:${caller}@${sipHost}`, displayName: null },
+    from: { uri: caller.startsWith('sip:') ? caller : `sip:${caller}@${sipHost}` },
     via: target.via,
     // A phone of our own network may name others of it; it has proved whose it is.
     publicOnly: target.via === null || isPublicAddress(target.via.host),

@@ -1,6 +1,5 @@
 import type {
   CaptureState,
-  CodecName,
   ConnectionReport,
   EndedReason,
   Quality,
@@ -17,7 +16,7 @@ export interface Events {
     legId: string
     to: SipParty
     from: SipParty
-    source: { transport: SipTransport; host: string; port: number }
+    source: { host: string }
     /** The registration whose contact was called: the To header, not the Request-URI, says which number. */
     connectionId?: string
     /** Call-ID header, for the operator's logs. */
@@ -26,7 +25,7 @@ export interface Events {
     digest: { username: string; algorithm: 'MD5' | 'SHA-256' } | null
   }
   'leg.ringing': { legId: string }
-  'leg.answered': { legId: string; codec: CodecName | 'L16'; roomId: string }
+  'leg.answered': { legId: string }
   'leg.joined': { legId: string; roomId: string; muted: boolean }
   'leg.left': { legId: string; roomId: string }
   /** The far end has put us on hold, or taken us back. */
@@ -98,14 +97,12 @@ export interface Events {
    */
   'sip.register': {
     registerId: string
-    /** The address-of-record's user and host. */
+    /** Of the address-of-record. */
     user: string
-    host: string
     /** Contacts with the time each asks for; `*` with 0 removes all. */
     contacts: { uri: string; expiresS: number }[]
     /** Who the digest says it is, and with which hash (RFC 7616 §3.4). */
     username: string
-    realm: string
     algorithm: 'MD5' | 'SHA-256'
     source: { transport: SipTransport; host: string; port: number }
     callId: string

@@ -33,7 +33,6 @@ export interface SipParty {
   uri: string
   user: string
   host: string
-  displayName: string | null
 }
 
 export type CodecName = 'PCMU' | 'PCMA'
@@ -50,7 +49,7 @@ export type SipTransport = 'udp' | 'tcp' | 'tls'
 export interface DialTarget {
   /** Request-URI, for example `sip:200@192.0.2.7:5070`. */
   uri: string
-  from: { uri: string; displayName: string | null }
+  from: { uri: string }
   /** Next hop when it is not the URI's own host. */
   via: { host: string; port: number; transport: SipTransport } | null
   /** Who named it may lead us to public addresses only, and to the private networks that an operator allows. */
@@ -182,22 +181,15 @@ export interface Quality {
   mos: number | null
 }
 
-/** What a leg is connected by: SIP and RTP, or the call WebSocket. */
-export type LegKind = 'sip' | 'browser'
-
 export interface LegSnapshot {
   legId: string
-  kind: LegKind
   direction: 'inbound' | 'outbound'
   /** `incoming`: waiting for `leg.answer` or `leg.reject`. */
   state: 'incoming' | 'dialing' | 'ringing' | 'answered' | 'ended'
   to: SipParty
-  from: SipParty
   roomId: string | null
   muted: boolean
   deaf: boolean
-  /** The far end has put us on hold. */
-  held: boolean
   /** We have put it on hold. */
   onHold: boolean
   collecting: boolean
@@ -298,9 +290,8 @@ export interface ConnectionReport {
 export interface MediaSnapshot {
   /** Events up to this number are already contained in the snapshot. */
   seq: number
-  draining: boolean
   legs: LegSnapshot[]
-  rooms: { roomId: string; legIds: string[]; capture: CaptureState }[]
+  rooms: { roomId: string; legIds: string[] }[]
   captures: { target: Target; state: CaptureState }[]
   streams: StreamSnapshot[]
   recordings: { recordingId: string }[]

@@ -70,12 +70,11 @@ const COMMANDS: { [N in CommandName]: Handler<N> } = {
     const asked = { direction: 'outbound' as const, state: 'dialing' as const, room, timeoutS }
     const leg =
       'browserId' in target
-        ? model.add(legId, { ...asked, dialled: target.browserId }, 'browser')
+        ? model.add(legId, { ...asked, dialled: target.browserId })
         : model.add(legId, {
             ...asked,
             dialled: target.uri,
             to: partyOf(target.uri, ''),
-            from: partyOf(target.from.uri, ''),
           })
     return snapshotOf(leg)
   },

@@ -5,7 +5,6 @@ import type {
   EventName,
   Events,
   Failure,
-  LegKind,
   LegSnapshot,
   MediaEvent,
   MediaSnapshot,
@@ -69,7 +68,6 @@ export const partyOf = (user: string, host = '127.0.0.1'): SipParty => ({
   uri: `sip:${user}@${host}`,
   user,
   host,
-  displayName: null,
 })
 
 const callRoom = (roomId: string): RoomSpec => ({
@@ -141,9 +139,16 @@ export class MediaModel {
 
   /** Somebody dials `to`. */
   dialIn(legId: string, to: string, from = 'alice', host = '127.0.0.1'): void {
-    const leg = this.add(legId, { to: partyOf(to), from: partyOf(from, host) })
-    const source = { transport: 'udp' as const, host, port: 5062 }
-    this.emit('leg.incoming', { legId, to: leg.to, from: leg.from, source, sipCallId: `${legId}@test`, digest: null })
+    const leg = this.add(legId, { to: partyOf(to) })
+    const caller = partyOf(from, host)
+    this.emit('leg.incoming', {
+      legId,
+      to: leg.to,
+      from: caller,
+      source: { host },
+      sipCallId: `${legId}@test`,
+      digest: null,
+    })
   }
 
   /** A caller whose call control has taken already, in a room of its own. */
@@ -159,7 +164,7 @@ export class MediaModel {
     const room = leg.room ?? callRoom('')
     leg.state = 'answered'
     leg.room = null
-    this.emit('leg.answered', { legId, codec: 'PCMU', roomId: room.roomId })
+    this.emit('leg.answered', { legId })
     this.enter(leg, room)
   }
 
@@ -181,19 +186,16 @@ export class MediaModel {
 
   // ------------------------------------------------------------------ legs and rooms
 
-  add(legId: string, more: Partial<ModelLeg> = {}, kind: LegKind = 'sip'): ModelLeg {
+  add(legId: string, more: Partial<ModelLeg> = {}): ModelLeg {
     const leg: ModelLeg = {
       legId,
-      kind,
       onHold: false,
       direction: 'inbound',
       state: 'incoming',
       to: partyOf(''),
-      from: partyOf(''),
       roomId: null,
       muted: false,
       deaf: false,
-      held: false,
       collecting: false,
       playing: false,
       quality: QUALITY,
@@ -265,7 +267,6 @@ export class MediaModel {
     const stateOf = (target: Target): CaptureState => this.pauses.get(JSON.stringify(target)) ?? NOT_PAUSED
     return {
       seq: this.#seq,
-      draining: false,
       legs: [...this.legs.values()].map(snapshotOf),
       rooms: [...this.rooms].map(([roomId, members]) => ({
         roomId,

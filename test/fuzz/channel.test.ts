@@ -94,7 +94,7 @@ const bodies = (legId: string, n: number): { [N in CommandName]: Request<N> } =>
     legId: `dialled_${n}`,
     target: {
       uri: 'sip:nobody@127.0.0.1:9',
-      from: { uri: 'sip:me@127.0.0.1', displayName: 'Me' },
+      from: { uri: 'sip:me@127.0.0.1' },
       via: { host: '127.0.0.1', port: 9, transport: 'udp' },
       publicOnly: false,
       credentials: { username: 'u', password: 'p' },

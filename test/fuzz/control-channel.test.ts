@@ -67,7 +67,6 @@ const scripts: Buffer[][] = []
 let connections = 0
 const snapshot: MediaSnapshot = {
   seq: 0,
-  draining: false,
   legs: [],
   rooms: [],
   captures: [],

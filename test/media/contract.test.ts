@@ -106,7 +106,7 @@ const dial = ({ run, port }: Party, legId = 'part_1'): Promise<object> =>
     legId,
     target: {
       uri: `sip:callee@127.0.0.1:${port}`,
-      from: { uri: 'sip:tandem@192.0.2.1', displayName: null },
+      from: { uri: 'sip:tandem@192.0.2.1' },
       via: null,
       publicOnly: false,
       credentials: null,

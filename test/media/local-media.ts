@@ -149,7 +149,7 @@ export class LocalMedia {
       legId,
       target: {
         uri: `sip:callee@${HOST}:${phone.port}`,
-        from: { uri: 'sip:tandem@192.0.2.1', displayName: null },
+        from: { uri: 'sip:tandem@192.0.2.1' },
         via: null,
         publicOnly: false,
         credentials: null,

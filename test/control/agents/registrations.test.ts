@@ -59,10 +59,8 @@ class Desk {
     const register: Register = {
       registerId: 'reg1',
       user: this.username,
-      host: '127.0.0.1',
       contacts,
       username: this.username,
-      realm: 'tandem',
       algorithm: 'MD5',
       source: { transport: 'udp', host: '198.51.100.7', port: 40_000 },
       callId: 'call1',

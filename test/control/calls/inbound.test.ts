@@ -41,7 +41,7 @@ const route = (id: string, match_to: string | null, more: Partial<InboundRouteRo
   priority: 0,
   ...more,
 })
-const party = (user: string) => ({ uri: `sip:${user}@pbx.test`, user, host: 'pbx.test', displayName: null })
+const party = (user: string) => ({ uri: `sip:${user}@pbx.test`, user, host: 'pbx.test' })
 
 function winner(to: string, routes: InboundRouteRow[], host = '192.0.2.5', connections = [connection('conn_1')]) {
   const source = { transport: 'udp' as const, host, port: 5060 }
