@@ -1,6 +1,9 @@
 /** How the test command runs a file: in a process of its own, or in one that runs many. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import { readFileSync } from 'node:fs'
+import { setPriority } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { END_OF_FILE, NO_MORE_FILES } from './worker.ts'
 
 const FILE_TIMEOUT_MS = 240_000
@@ -11,19 +14,56 @@ const CLOSE_TIMEOUT_MS = 60_000
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** What a file wrote. `problem`: why it counts as failed whatever it wrote; null: nothing. */
+/** What a file wrote. `problem`: why it counts as failed whatever it wrote; null: nothing. `cpuMs`: of itself and its children. */
 export interface FileRun {
   output: string
   problem: string | null
   ms: number
+  cpuMs: number
 }
 
-const start = (script: string, env: NodeJS.ProcessEnv, ...channel: 'ipc'[]): ChildProcess =>
-  spawn(process.execPath, ['--import', 'tsx', script], {
+/** Where and how files run. */
+export interface Stage {
+  /** The folder of the bundles. */
+  bundles: string
+  env: NodeJS.ProcessEnv
+  /** Of the processes; 0: as that of this one. */
+  nice: number
+}
+
+const builtFile = ({ bundles }: Stage, path: string): string => join(bundles, path.replace(/\.ts$/, '.js'))
+
+function start(path: string, stage: Stage, ...channel: 'ipc'[]): ChildProcess {
+  const child = spawn(process.execPath, ['--enable-source-maps', builtFile(stage, path)], {
     cwd: root,
-    env,
+    env: { ...stage.env, TANDEM_TEST_BUNDLES: stage.bundles },
     stdio: ['ignore', 'pipe', 'pipe', ...channel],
   })
+  if (stage.nice > 0 && child.pid !== undefined) setPriority(child.pid, stage.nice)
+  return child
+}
+
+const CLOCK_TICK_MS = 10
+
+/** What a process has used with the children that it has waited for, or these alone; 0 where the system does not tell (`proc(5)`). */
+function cpuMsOf(pid: number | 'self', who: 'both' | 'children'): number {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'latin1')
+      .replace(/^.*\) /s, '')
+      .split(' ')
+    return fields.slice(who === 'both' ? 11 : 13, 15).reduce((sum, ticks) => sum + Number(ticks) * CLOCK_TICK_MS, 0)
+  } catch {
+    return 0
+  }
+}
+
+let counted = cpuMsOf('self', 'children')
+/** What the children have used that ended since the last time. */
+function newlyCounted(): number {
+  const before = counted
+  counted = cpuMsOf('self', 'children')
+  return counted - before
+}
 
 /** Kills it when it is still there after `ms`; the returned function says whether that was so, and stops waiting. */
 function deadline(child: ChildProcess, ms: number): () => boolean {
@@ -41,31 +81,35 @@ function deadline(child: ChildProcess, ms: number): () => boolean {
 const stillRunning = (ms: number): string => `still running after ${ms / 1000} s, killed`
 
 /** Runs one test file, its path below `test/`, in a process of its own. */
-export function runAlone(path: string, env: NodeJS.ProcessEnv): Promise<FileRun> {
+export function runAlone(path: string, stage: Stage): Promise<FileRun> {
   return new Promise(resolve => {
     const started = Date.now()
-    const child = start(`test/${path}`, env)
+    const child = start(path, stage)
     let output = ''
+    let cpuMs = 0
     for (const stream of [child.stdout!, child.stderr!]) stream.on('data', data => (output += data))
     const wasKilled = deadline(child, FILE_TIMEOUT_MS)
+    child.on('exit', () => {
+      cpuMs = newlyCounted()
+    })
     child.on('close', code => {
       const problem = wasKilled() ? stillRunning(FILE_TIMEOUT_MS) : code === 0 ? null : `ended with code ${code}`
-      resolve({ output, problem, ms: Date.now() - started })
+      resolve({ output, problem, ms: Date.now() - started, cpuMs })
     })
   })
 }
 
 /** Runs files one after the other, as they are given, in processes that each serve many. */
 export class Worker {
-  readonly #env: NodeJS.ProcessEnv
+  readonly #stage: Stage
   #child: ChildProcess | null = null
   #files = 0
   #output = ''
   /** Called when the output has grown, or with the code when the process is gone. */
   #changed: (gone?: { code: number | null }) => void = () => {}
 
-  constructor(env: NodeJS.ProcessEnv) {
-    this.#env = env
+  constructor(stage: Stage) {
+    this.#stage = stage
   }
 
   /** A problem of the process that had to make way counts for the file that made it. */
@@ -73,10 +117,11 @@ export class Worker {
     const left = this.#files >= FILES_PER_WORKER ? await this.close() : null
     const child = this.#child ?? this.#start()
     const started = Date.now()
+    const cpuBefore = cpuMsOf(child.pid!, 'both')
     const wasKilled = deadline(child, FILE_TIMEOUT_MS)
     this.#files++
     this.#output = ''
-    child.send(path)
+    child.send(pathToFileURL(builtFile(this.#stage, path)).href)
     const problem = await new Promise<string | null>(resolve => {
       this.#changed = gone => {
         if (gone !== undefined) resolve(`its process ended with code ${gone.code}`)
@@ -88,17 +133,19 @@ export class Worker {
       output,
       problem: wasKilled() ? stillRunning(FILE_TIMEOUT_MS) : (problem ?? left),
       ms: Date.now() - started,
+      cpuMs: Math.max(cpuMsOf(child.pid!, 'both') - cpuBefore, 0),
     }
   }
 
   #start(): ChildProcess {
-    const child = start('test/worker.ts', this.#env, 'ipc')
+    const child = start('worker.ts', this.#stage, 'ipc')
     for (const stream of [child.stdout!, child.stderr!]) {
       stream.on('data', data => {
         this.#output += data
         this.#changed()
       })
     }
+    child.on('exit', newlyCounted)
     child.on('close', code => {
       this.#child = null
       this.#changed({ code })

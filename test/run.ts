@@ -1,32 +1,21 @@
 /**
- * The test command. First the unit tests, side by side, in processes that each run many files; those that open a store run on
- * SQLite, and again on the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`. Then what starts the product, each file in a process
- * of its own: three at a time what mostly waits, two at a time what takes a core, and one by one what judges audio by its timing.
- * `npm test -- PATTERN…` runs the files whose path holds a pattern.
+ * The test command. First the unit tests, side by side, in processes that each run many files. Then what starts the product, each
+ * file in a process of its own: four at a time what mostly waits, and behind them, with the time that they leave, the unit tests
+ * that open a store once more, on the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`; two at a time what takes a core, and one by
+ * one what judges audio by its timing. `npm test -- PATTERN…` runs the files whose path holds a pattern.
  */
-import { readdirSync, readFileSync } from 'node:fs'
+import { bundle } from './bundles.ts'
+import { FORKED, judgesTiming, onSqliteAlone, startsProduct, takesCore, testFiles, wantsOwnProcess } from './plan.ts'
 import { type FileRun, runAlone, Worker } from './processes.ts'
 import { dropDatabases, opensStore, serverProblem } from './stores.ts'
 
-const patterns = process.argv.slice(2)
-const folder = new URL('.', import.meta.url)
-const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  .filter(path => path.endsWith('.test.ts'))
-  .filter(path => patterns.length === 0 || patterns.some(pattern => path.includes(pattern)))
-  .sort()
-const startsProduct = (path: string): boolean => /^(e2e|interop|fuzz)\//.test(path)
-/** What only one database is asked for: their subject is the HTTP side of each operation. */
-const onSqliteAlone = (path: string): boolean => /^control\/conformance\/(parameters|properties)\.test/.test(path)
-/** A file says so in a comment, with the reason. */
-const wantsOwnProcess = (path: string): boolean => readFileSync(new URL(path, folder), 'utf8').includes('Own process:')
-/** Audio is judged by when it comes, or by what is understood of it: alone. */
-const judgesTiming = (path: string): boolean =>
-  /^(e2e\/(assistant|card-payment|control-killed|recording|streams)|fuzz\/http|interop\/(sipp-rate|three-makes))\.test/.test(
-    path,
-  )
-/** An attack, or one death after the other, takes a core: two at a time. */
-const takesCore = (path: string): boolean =>
-  /^(fuzz\/|e2e\/(bad-receivers|browser-wire|control-killed-often|media-killed|speech)\.)/.test(path)
+/** Files at a time. */
+const UNITS = 3
+const UNITS_BEHIND = 2
+const WAITING = 4
+const TAKING_CORE = 2
+/** Of the unit tests behind products: they have what is left. */
+const BEHIND = 10
 
 const totals = { passed: 0, failed: 0, skipped: 0 }
 const skips: string[] = []
@@ -34,7 +23,7 @@ const { TANDEM_TEST_DATABASE_URL: server, ...env } = process.env
 
 type Variables = Record<string, string>
 
-function report(label: string, { output, problem, ms }: FileRun): void {
+function report(label: string, { output, problem, ms, cpuMs }: FileRun): void {
   const count = (word: string): number =>
     [...output.matchAll(new RegExp(`^\\s+${word}:\\s+(\\d+)`, 'gm'))].reduce((sum, [, n]) => sum + Number(n), 0)
   const [total, passed, skipped] = [count('Total'), count('Passed'), count('Skipped')]
@@ -44,7 +33,9 @@ function report(label: string, { output, problem, ms }: FileRun): void {
   totals.failed += failed
   totals.skipped += skipped
   skips.push(...output.split('\n').filter(line => line.startsWith('SKIP ')))
-  console.log(`${(failed > 0 ? 'FAIL' : 'ok').padEnd(4)} ${label} (${passed} passed, ${skipped} skipped, ${ms} ms)`)
+  console.log(
+    `${(failed > 0 ? 'FAIL' : 'ok').padEnd(4)} ${label} (${passed} passed, ${skipped} skipped, ${ms} ms, ${cpuMs} ms of CPU)`,
+  )
   if (failed > 0) console.log(`${output.trimEnd()}\n${problem ?? ''}`.trimEnd().replace(/^/gm, '     '))
 }
 
@@ -63,13 +54,20 @@ async function sideBySide(paths: string[], width: number, run: (path: string, sl
 }
 
 const runProducts = (paths: string[], width: number): Promise<void> =>
-  sideBySide(paths, width, async path => report(path, await runAlone(path, env)))
+  sideBySide(paths, width, async path => report(path, await runAlone(path, { bundles, env, nice: 0 })))
 
-async function runUnits(paths: string[], label: string, variables: (slot: number) => Variables): Promise<void> {
-  const environments = [0, 1, 2].map(slot => ({ ...env, ...variables(slot) }))
-  const workers = environments.map(environment => new Worker(environment))
-  await sideBySide(paths, workers.length, async (path, slot) => {
-    const run = wantsOwnProcess(path) ? runAlone(path, environments[slot]!) : workers[slot]!.run(path)
+interface UnitStage {
+  label: string
+  width: number
+  nice: number
+  variables(slot: number): Variables
+}
+
+async function runUnits(paths: string[], { label, width, nice, variables }: UnitStage): Promise<void> {
+  const stages = Array.from({ length: width }, (_, slot) => ({ bundles, env: { ...env, ...variables(slot) }, nice }))
+  const workers = stages.map(stage => new Worker(stage))
+  await sideBySide(paths, width, async (path, slot) => {
+    const run = wantsOwnProcess(path) ? runAlone(path, stages[slot]!) : workers[slot]!.run(path)
     report(path + label, await run)
   })
   for (const worker of workers) {
@@ -93,20 +91,23 @@ async function runOnPostgres(paths: string[]): Promise<void> {
     TANDEM_TEST_DATABASE_URL: server,
     TANDEM_TEST_SLOT: `${run}_${slot}`,
   })
-  await runUnits(paths, ' on PostgreSQL', variables)
+  await runUnits(paths, { label: ' on PostgreSQL', width: UNITS_BEHIND, nice: BEHIND, variables })
   await dropDatabases(server, `tandem_test_${run}_`)
 }
 
+const files = testFiles(process.argv.slice(2))
+const bundles = await bundle([...files, ...FORKED, 'worker.ts'])
 const units = files.filter(path => !startsProduct(path))
 const products = files.filter(startsProduct)
-await runUnits(units, '', () => ({}))
-await runOnPostgres(units.filter(path => opensStore(path) && !onSqliteAlone(path)))
-const others = products.filter(path => !takesCore(path) && !judgesTiming(path))
-await runProducts(others, 3)
+await runUnits(units, { label: '', width: UNITS, nice: 0, variables: () => ({}) })
+const waiting = products.filter(path => !takesCore(path) && !judgesTiming(path))
+const onPostgres = runOnPostgres(units.filter(path => opensStore(path) && !onSqliteAlone(path)))
+await runProducts(waiting, WAITING)
 await runProducts(
   products.filter(path => takesCore(path) && !judgesTiming(path)),
-  2,
+  TAKING_CORE,
 )
+await onPostgres
 await runProducts(products.filter(judgesTiming), 1)
 if (skips.length > 0) console.log(`\nSkipped:\n${skips.join('\n')}`)
 console.log(`\n${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`)

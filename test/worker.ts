@@ -1,19 +1,19 @@
 /**
- * A process of the test command that runs test files as their paths come, one after the other: what they import is loaded once.
+ * A process of the test command that runs test files as their URLs come, one after the other: what they import is loaded once.
  * After each it writes `END_OF_FILE` on a line of its own.
  */
 
 /** On the standard output, after all that a file wrote. */
 export const END_OF_FILE = '\u0004'
 
-/** In place of a path. The process ends when nothing of a file is left that keeps it alive. */
+/** In place of a URL. The process ends when nothing of a file is left that keeps it alive. */
 export const NO_MORE_FILES = ''
 
-async function runFile(path: string): Promise<void> {
+async function runFile(url: string): Promise<void> {
   // uvu gathers the suites of what is imported here, and runs them when it is told to.
   Object.assign(globalThis, { UVU_DEFER: 1, UVU_INDEX: 0, UVU_QUEUE: [[null]] })
   try {
-    await import(new URL(path, import.meta.url).href)
+    await import(url)
     const { exec } = await import('uvu')
     await exec()
   } catch (error) {

@@ -1,16 +1,16 @@
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { enqueue } from '../../../control/jobs/queue.ts'
 import { openStore } from '../../../control/store.ts'
+import { forkFile } from '../../fork.ts'
 import { suite } from '../../harness.ts'
 import { makeDatabase } from '../database.ts'
 import './kinds.ts'
 
 const test = suite('control/jobs/killed')
 
-const ENTRY = fileURLToPath(new URL('killable-worker.ts', import.meta.url))
+const ENTRY = 'control/jobs/killable-worker.ts'
 const ROUNDS = 3
 const JOBS_PER_ROUND = 80
 
@@ -20,7 +20,7 @@ test(
     const { target, remove } = await makeDatabase()
     const store = await openStore(target)
     const start = async (): Promise<ChildProcess> => {
-      const worker = fork(ENTRY, [target], { execArgv: ['--import', 'tsx'] })
+      const worker = forkFile(ENTRY, [target])
       await once(worker, 'message')
       return worker
     }

@@ -1,12 +1,12 @@
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { addOrganisation } from '../../../control/first-start.ts'
 import { webhookEndpointRoutes } from '../../../control/resources/webhook-endpoints/routes.ts'
 import { openStore } from '../../../control/store.ts'
 import type { DispatcherBounds } from '../../../control/webhooks/dispatcher.ts'
 import { WebhookReceiver } from '../../fakes/webhook-receiver.ts'
+import { forkFile } from '../../fork.ts'
 import { suite } from '../../harness.ts'
 import { ask, makeClock, serve } from '../app-harness.ts'
 import { makeDatabase } from '../database.ts'
@@ -14,7 +14,7 @@ import { vault } from './webhook-world.ts'
 
 const test = suite('control/webhooks/killed')
 
-const ENTRY = fileURLToPath(new URL('killable-control.ts', import.meta.url))
+const ENTRY = 'control/webhooks/killable-control.ts'
 const ENDLESS = 1_000_000
 const PATIENCE_MS = 30_000
 
@@ -41,9 +41,7 @@ async function prepare(bounds: Partial<DispatcherBounds>) {
   await store.close()
   const acknowledged: string[] = []
   const run = (makes: number): ChildProcess => {
-    const child = fork(ENTRY, [target, organisationId, String(makes), JSON.stringify(bounds)], {
-      execArgv: ['--import', 'tsx'],
-    })
+    const child = forkFile(ENTRY, [target, organisationId, String(makes), JSON.stringify(bounds)])
     child.on('message', id => acknowledged.push(String(id)))
     return child
   }
@@ -70,7 +68,7 @@ test(
   'control is killed with -9 again and again under load, and every event that was committed is delivered',
   async () => {
     // A short lease, so that what a killed process had under way is due again soon.
-    const { receiver, acknowledged, run, close } = await prepare({ timeoutMs: 300, leaseMs: 500, pollMs: 10 })
+    const { receiver, acknowledged, run, close } = await prepare({ timeoutMs: 1500, leaseMs: 2000, pollMs: 10 })
     // Some answers are slow, so that a kill finds attempts under way; a few fail, so that it finds retries waiting.
     let count = 0
     receiver.answer = response => {

@@ -1,0 +1,73 @@
+/**
+ * The test files as plain JavaScript, for the test command: a process that loads the product from TypeScript, module by module,
+ * takes five times as long to begin. Modules that several files import are loaded once by a process, as if they were not bundled.
+ */
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { build, type Plugin } from 'esbuild'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+/** Below the root, so that packages are found; a run has a folder of its own there, named by its process. */
+const ALL_RUNS = join(root, '.test-run')
+const PRODUCT = /^(codecs|control|media|sip)\//
+/** Packages of hundreds of modules each; the others are loaded as they are. */
+const BUNDLED = /^(kysely|typebox)(\/|$)/
+
+/** A module of the product believes to be the built one, whose threads need no compiler; others are where their source is. */
+function urlOf(file: string): string {
+  const path = relative(root, file)
+  return pathToFileURL(PRODUCT.test(path) ? join(root, 'dist', path.replace(/\.ts$/, '.js')) : file).href
+}
+
+const modules: Plugin = {
+  name: 'modules',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^[^./]/ }, ({ path, kind }) =>
+      kind === 'entry-point' || BUNDLED.test(path) ? undefined : { path, external: true },
+    )
+    onLoad({ filter: /\.ts$/ }, async ({ path }) => ({
+      contents: (await readFile(path, 'utf8')).replaceAll('import.meta.url', JSON.stringify(urlOf(path))),
+      loader: 'ts',
+    }))
+  },
+}
+
+/** Bundles files, their paths below `test/`, for as long as this process runs; the folder in which they have the same paths. */
+export async function bundle(paths: string[]): Promise<string> {
+  removeLeftovers()
+  const folder = join(ALL_RUNS, String(process.pid))
+  await build({
+    entryPoints: paths.map(path => join(root, 'test', path)),
+    outbase: join(root, 'test'),
+    outdir: folder,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    sourcemap: true,
+    sourcesContent: false,
+    logLevel: 'warning',
+    plugins: [modules],
+  })
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** A run that was killed has left its folder. */
+function removeLeftovers(): void {
+  mkdirSync(ALL_RUNS, { recursive: true })
+  for (const name of readdirSync(ALL_RUNS)) {
+    if (!isRunning(Number(name))) rmSync(join(ALL_RUNS, name), { recursive: true, force: true })
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,12 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** Where the test command has put its bundles; absent: a test file is run by itself. */
+const BUNDLES = process.env.TANDEM_TEST_BUNDLES
+
+/** Starts a file of the tests (`FORKED`, its path below `test/`) as a process of its own. */
+export function forkFile(path: string, args: string[]): ChildProcess {
+  if (BUNDLES !== undefined) return fork(join(BUNDLES, path.replace(/\.ts$/, '.js')), args, { execArgv: [] })
+  return fork(fileURLToPath(new URL(path, import.meta.url)), args, { execArgv: ['--import', 'tsx'] })
+}

@@ -1,0 +1,74 @@
+/** What the test command knows of files before it runs them, by their paths below `test/`. */
+import { readdirSync, readFileSync } from 'node:fs'
+
+const folder = new URL('.', import.meta.url)
+
+/** What takes longest begins first, in this order, so that what begins last is short. */
+const LONG = [
+  'control/conformance/answers',
+  'control/conformance/properties',
+  'control/webhooks/killed',
+  'control/cli',
+  'control/conformance/deaths',
+  'media/speech/offline',
+  'control/resources/audio-assets',
+  'control/queues/hour',
+  'control/full-disk',
+  'control/conformance/parameters',
+  'control/openapi',
+  'control/jobs/killed',
+  'media/stream-stall-sockets',
+  'media/speech/labelled-calls',
+  'media/jitter',
+  'media/recording-writer',
+  'control/calls/pin',
+  'e2e/shutdown',
+  'e2e/incoming-recording',
+  'e2e/pin',
+  'e2e/room',
+  'e2e/queue-agents',
+  'e2e/browser-pages',
+  'e2e/browser-softphone',
+  'e2e/call-recording',
+  'e2e/led-call',
+  'e2e/control-killed-often',
+  'e2e/media-killed',
+  'fuzz/rtp',
+]
+
+const rank = (path: string): number => {
+  const at = LONG.findIndex(name => path.startsWith(`${name}.`))
+  return at < 0 ? LONG.length : at
+}
+
+const all = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()
+
+/** The test files whose path holds one of the patterns, in the order in which they are to begin. */
+export const testFiles = (patterns: string[]): string[] =>
+  all
+    .filter(path => path.endsWith('.test.ts'))
+    .filter(path => patterns.length === 0 || patterns.some(pattern => path.includes(pattern)))
+    .sort((a, b) => rank(a) - rank(b))
+
+/** What tests start as a process of its own (`fork.ts`). */
+export const FORKED = all.filter(path => /(^|\/)killable-[^/]+\.ts$/.test(path))
+
+export const startsProduct = (path: string): boolean => /^(e2e|interop|fuzz)\//.test(path)
+
+/** What only one database is asked for: their subject is the HTTP side of each operation. */
+export const onSqliteAlone = (path: string): boolean =>
+  /^control\/conformance\/(parameters|properties)\.test/.test(path)
+
+/** A file says so in a comment, with the reason. */
+export const wantsOwnProcess = (path: string): boolean =>
+  readFileSync(new URL(path, folder), 'utf8').includes('Own process:')
+
+/** Audio is judged by when it comes, or by what is understood of it: alone. */
+export const judgesTiming = (path: string): boolean =>
+  /^(e2e\/(assistant|card-payment|control-killed|recording|streams)|fuzz\/http|interop\/(sipp-rate|three-makes))\.test/.test(
+    path,
+  )
+
+/** An attack, or one death after the other, takes a core. */
+export const takesCore = (path: string): boolean =>
+  /^(fuzz\/|e2e\/(bad-receivers|browser-wire|control-killed-often|media-killed|speech)\.)/.test(path)
