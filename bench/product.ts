@@ -51,6 +51,8 @@ export class Product extends RestClient {
   output = ''
   readonly #child: ChildProcess
   readonly #exited: Promise<number | null>
+  /** It has said that it is up. To ask before would take of the time that it needs to get there. */
+  readonly #greeted: Promise<void>
   readonly #keepsData: boolean
   readonly #stopMs: number
   #hasExited = false
@@ -70,6 +72,7 @@ export class Product extends RestClient {
       stdio: ['pipe', 'pipe', 'pipe'],
     })
     this.#child.stdout!.on('data', text => (this.output += text))
+    this.#greeted = new Promise(resolve => this.#child.stdout!.once('data', () => resolve()))
     this.#child.stderr!.on('data', text => (this.output += text))
     this.#exited = new Promise(resolve =>
       this.#child.once('exit', code => {
@@ -104,6 +107,7 @@ export class Product extends RestClient {
       },
       dataDir !== undefined,
     )
+    await Promise.race([product.#greeted, product.#exited, sleep(READY_MS, undefined, { ref: false })])
     const ready = await product.#untilReady()
     if (ready) return product
     await product.stop()
