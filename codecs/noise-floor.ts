@@ -28,6 +28,16 @@ const FORGOTTEN_DB = 0.02
 /** How soon the mean follows: in a second [share of a frame]. */
 const FOLLOWING = 0.02
 
+/** Noise stands out of its own floor by this when nothing is known of it yet [dB]. */
+const FIRST_SWAY_DB = 2.8
+/** What stands out by more is no noise that sways [dB]. */
+const MAX_SWAY_DB = 8
+/** It rises by so much with a frame that is above it and falls by so little with each other one, that one in forty is [dB]. */
+const SWAY_STEP_DB = 0.1
+const SWAY_SHARE = 40
+/** At the beginning by more, so that it is found within seconds [dB frames]. */
+const SWAY_FIRST = 20
+
 /**
  * Follows the noise of a stream, band by band. Steady noise is the least level of the last two seconds (minimum statistics): it falls
  * at once and rises within two seconds, however far. Noise that sways, as other people's voices do, is the mean of what was there while
@@ -38,6 +48,12 @@ export class NoiseFloor {
   #frames = 0
   #empty = 0
   #aboveDb = 0
+  #swayDb = FIRST_SWAY_DB
+
+  /** The noise itself stands out of its floor by no more, but in one frame of forty [dB]. */
+  get swayDb(): number {
+    return this.#swayDb
+  }
 
   /** By how much the last frames stand out of the noise, in the band where they do most; not at all while too little was heard [dB]. */
   get aboveDb(): number {
@@ -56,6 +72,12 @@ export class NoiseFloor {
     for (let i = 0; i < this.#bands.length; i++)
       above = Math.max(above, this.#bands[i]!.write(frame, this.#frames, isSpeech))
     this.#aboveDb = this.#frames < LEAST_FRAMES ? 0 : above
+    if (!isSpeech && this.#frames >= LEAST_FRAMES && above < MAX_SWAY_DB) this.#followSway(above)
+  }
+
+  #followSway(above: number): void {
+    const step = Math.max(SWAY_STEP_DB, SWAY_FIRST / this.#frames)
+    this.#swayDb += above > this.#swayDb ? step : -step / SWAY_SHARE
   }
 
   /** What was taken for speech for the last second or more is noise. */
@@ -69,6 +91,7 @@ export class NoiseFloor {
     this.#frames = 0
     this.#empty = 0
     this.#aboveDb = 0
+    this.#swayDb = FIRST_SWAY_DB
   }
 }
 

@@ -11,10 +11,15 @@ const MODE = 2
 /** What is quieter is no voice, whatever its spectrum; the soft sounds of a soft voice are louder [dBov]. */
 const FLOOR_DBOV = -58
 
-/** A voice stands out of the noise by so much; the model by itself takes loud steady noise for one [dB]. */
-const ABOVE_NOISE_DB = 4
+/**
+ * A voice stands out of the noise by more than the noise itself does, by so much; the model by itself takes loud steady noise for one. A
+ * hum hardly sways, so that a voice no louder than it is heard; people in the same room do [dB].
+ */
+const ABOVE_SWAY_DB = 1.2
+const ABOVE_NOISE_DB = { least: 2, most: 6 }
 /** What stands out by so much may belong to one [dB]. */
-const PERHAPS_ABOVE_NOISE_DB = 2
+const PERHAPS_ABOVE_SWAY_DB = 0.6
+const PERHAPS_ABOVE_NOISE_DB = { least: 1.2, most: 4 }
 
 /** `perhaps`: too soft to begin by, and no silence either. */
 export type Voice = 'none' | 'perhaps' | 'voice'
@@ -44,6 +49,9 @@ export function loadVoiceDetector(): Promise<CreateVoiceDetector> {
   return loading
 }
 
+const within = ({ least, most }: { least: number; most: number }, value: number): number =>
+  Math.min(most, Math.max(least, value))
+
 /** One detector's state inside the shared WebAssembly memory. */
 class FvadDetector implements VoiceDetector {
   readonly #fvad: FvadModule
@@ -63,9 +71,10 @@ class FvadDetector implements VoiceDetector {
     this.#fvad.HEAP16.set(frame, this.#frame >> 1)
     const verdict = this.#fvad._fvad_process(this.#state, this.#frame, FRAME_SAMPLES)
     this.#noise.write(frame, isSpeech)
-    const { aboveDb } = this.#noise
-    if (verdict !== 1 || aboveDb <= PERHAPS_ABOVE_NOISE_DB || levelDbov(frame) <= FLOOR_DBOV) return 'none'
-    return aboveDb > ABOVE_NOISE_DB ? 'voice' : 'perhaps'
+    const { aboveDb, swayDb } = this.#noise
+    const perhapsDb = within(PERHAPS_ABOVE_NOISE_DB, swayDb + PERHAPS_ABOVE_SWAY_DB)
+    if (verdict !== 1 || aboveDb <= perhapsDb || levelDbov(frame) <= FLOOR_DBOV) return 'none'
+    return aboveDb > within(ABOVE_NOISE_DB, swayDb + ABOVE_SWAY_DB) ? 'voice' : 'perhaps'
   }
 
   learnNoise(): void {

@@ -1,7 +1,8 @@
 import { clamp16, NARROWBAND_HZ } from '../../codecs/audio.ts'
-import { Flite } from '../../media/speech/flite.ts'
+import { EspeakVoice } from '../../fixtures/prompts/espeak.ts'
+import { VOICES as FLITE_VOICES, Flite } from '../../media/speech/flite.ts'
 import { activeRms, atLevel, type NoiseKind, noiseOf, speechSpan } from './noises.ts'
-import { ANSWERS, BABBLE, SENTENCES, type SentenceSet, VOICES } from './sentences.ts'
+import { ANSWERS, BABBLE, BABBLE_VOICES, SENTENCES, type SentenceSet, VOICES } from './sentences.ts'
 
 /** How a call of a condition sounds. */
 export interface Condition {
@@ -38,7 +39,7 @@ export const CONDITIONS: readonly Condition[] = [
   condition('-36 dBov, 1 s after a loud answer', { voiceDb: -36, speaks: 'after_answer', echoDb: 26, isQuiet: true }),
   condition('-26 dBov over our answer, no echo', { speaks: 'over_answer', isQuiet: true }),
   condition('-26 dBov over our answer, echo 26 dB', { speaks: 'over_answer', echoDb: 26, isQuiet: true }),
-  condition('-36 dBov over our answer, echo 34 dB', { voiceDb: -36, speaks: 'over_answer', echoDb: 34 }),
+  condition('-36 dBov over our answer, echo 34 dB', { voiceDb: -36, speaks: 'over_answer', echoDb: 34, isQuiet: true }),
   ...(['white', 'car', 'fan', 'babble'] as const).flatMap(kind => [20, 10, 5, 0].map(snr => inNoise(kind, snr))),
 ]
 
@@ -81,12 +82,16 @@ const TAIL = 2 * SECOND
 /** A call in which nothing is said. */
 const EMPTY_CALL = 30 * SECOND
 
+/** Of eSpeak. */
+const WORDS_PER_MINUTE = 150
+
 /** Each set has noises of its own. */
-const SEEDS: Record<SentenceSet, number> = { build: 1, held: 5_000_011, third: 11_000_027 }
+const SEEDS: Record<SentenceSet, number> = { build: 1, held: 5_000_011, third: 11_000_027, fourth: 17_000_023 }
 
 /** Makes labelled calls: the same for the same set, condition and number. */
 export class CallMaker {
   readonly #flite = new Flite(1)
+  #espeak: Promise<EspeakVoice> | null = null
   readonly #spoken = new Map<string, Promise<Int16Array>>()
   readonly #set: SentenceSet
 
@@ -104,7 +109,7 @@ export class CallMaker {
       after_answer: (answer?.length ?? 0) + SECOND,
     }[condition.speaks]
     const length = said === null ? EMPTY_CALL : begins + said.samples.length + TAIL
-    const talkers = await Promise.all(BABBLE.map((text, i) => this.#speak(text, VOICES[i % VOICES.length]!)))
+    const talkers = await Promise.all(BABBLE.map((text, i) => this.#speak(text, voiceOf(BABBLE_VOICES, i))))
     const { kind, levelDb } = condition.noise ?? { kind: 'white' as const, levelDb: LINE_NOISE_DB }
     const line = noiseOf(kind, levelDb, length, seed, talkers.map(speaking))
     said?.samples.forEach((sample, i) => {
@@ -123,7 +128,7 @@ export class CallMaker {
   async #said(number: number, levelDb: number) {
     const sentences = SENTENCES[this.#set]
     const text = sentences[number % sentences.length]!
-    const samples = speaking(await this.#speak(text, VOICES[number % VOICES.length]!))
+    const samples = speaking(await this.#speak(text, voiceOf(VOICES[this.#set], number)))
     return { text, samples: atLevel(samples, levelDb, activeRms(samples)) }
   }
 
@@ -136,19 +141,29 @@ export class CallMaker {
     const key = `${voice} ${text}`
     let spoken = this.#spoken.get(key)
     if (spoken === undefined) {
-      spoken = this.#flite.speak(text, voice, null).then(made => {
-        if ('error' in made) throw new Error(made.error)
-        return made.samples as Int16Array
-      })
+      spoken = FLITE_VOICES.includes(voice) ? this.#byFlite(text, voice) : this.#byEspeak(text, voice)
       this.#spoken.set(key, spoken)
     }
     return spoken
+  }
+
+  async #byFlite(text: string, voice: string): Promise<Int16Array> {
+    const made = await this.#flite.speak(text, voice, null)
+    if ('error' in made) throw new Error(made.error)
+    return made.samples
+  }
+
+  async #byEspeak(text: string, voice: string): Promise<Int16Array> {
+    this.#espeak ??= EspeakVoice.load()
+    return (await this.#espeak).speak(text, voice, WORDS_PER_MINUTE, NARROWBAND_HZ)
   }
 
   close(): Promise<void> {
     return this.#flite.close()
   }
 }
+
+const voiceOf = (voices: readonly string[], number: number): string => voices[number % voices.length]!
 
 /** Without the silence around it. */
 function speaking(samples: Int16Array): Int16Array {

@@ -1,8 +1,9 @@
 /**
  * What callers say, in sets: `build` is what the hearing chain was tuned on, `held` was run when that was over, `third` once more after
- * what `held` had shown was mended. A sentence stands in one of them alone.
+ * what `held` had shown was mended, `fourth` at the end of all, said by voices that none of the others has. A sentence stands in one of them
+ * alone.
  */
-export const SETS = ['build', 'held', 'third'] as const
+export const SETS = ['build', 'held', 'third', 'fourth'] as const
 export type SentenceSet = (typeof SETS)[number]
 
 export const SENTENCES: Record<SentenceSet, readonly string[]> = {
@@ -84,6 +85,32 @@ export const SENTENCES: Record<SentenceSet, readonly string[]> = {
     'He said that you would call before noon.',
     'Does the ticket include the boat?',
   ],
+  fourth: [
+    'Why has nobody answered my letter?',
+    'The lamp in the hall is broken again.',
+    'Could I speak to the manager, please?',
+    'How do I get to your shop by bus?',
+    'My daughter has left her jacket with you.',
+    'Are dogs welcome in the restaurant?',
+    'I would like to change my seat.',
+    'Where should we put the empty bottles?',
+    'Please tell him that I will be late.',
+    'Is it possible to pay the rent next week?',
+    'The bread that you delivered was hard.',
+    'When can somebody bring the new sofa?',
+    'Has the price of the tickets gone up?',
+    "We have been waiting since eight o'clock.",
+    'You charged me for the same thing twice.',
+    'What is the name of the street?',
+    'There was no water in the house last night.',
+    'Her number has changed, can you write it down?',
+    'Which floor is the doctor on?',
+    'I think that I gave you the wrong date.',
+    'Do not send anything before I call you.',
+    'Should the forms be signed by both of us?',
+    'A friend of mine told me to ask for you.',
+    'That would be very kind of you.',
+  ],
 }
 
 /** What we say to the caller. */
@@ -102,4 +129,13 @@ export const BABBLE: readonly string[] = [
   'Did you see the game last night, the one that went on until after midnight.',
 ]
 
-export const VOICES: readonly string[] = ['slt', 'rms', 'awb', 'kal16']
+/** Of flite; those with a language in their names of eSpeak NG. */
+const SPEAKERS: readonly string[] = ['slt', 'rms', 'awb', 'kal16']
+export const VOICES: Record<SentenceSet, readonly string[]> = {
+  build: SPEAKERS,
+  held: SPEAKERS,
+  third: SPEAKERS,
+  fourth: ['kal', 'en-us', 'en-us+f2', 'en-us+m3'],
+}
+/** Of the others in the room. */
+export const BABBLE_VOICES = SPEAKERS

@@ -4,7 +4,7 @@ import type { ConditionResult, EmptyResult, HearingReport } from './run.ts'
 /** The sets side by side, and what is to be quoted: the worse. */
 export function formatHearing(reports: readonly HearingReport[]): string[] {
   return [
-    `labelled calls, ${reports[0]!.conditions[0]!.calls} of each condition in each set; build: those the chain was tuned on; held, third: the others`,
+    `labelled calls, ${reports[0]!.conditions[0]!.calls} of each condition in each set; build: those the chain was tuned on; fourth: by other voices, run when all was over`,
     ...table([
       [
         '',

@@ -11,26 +11,41 @@ const RETURN_LOSS_DB = 20
 const SWAY_DB = 6
 /** We say something [dBov]. */
 const AUDIBLE_DBOV = -45
-/** What a line gives back is known when we have spoken for a second, and is the most of the last two: parts of so many frames. */
+/** What is softer tells nothing of the echo but that it is soft: the line's own noise, and no voice to the detector [dBov]. */
+const HEARD_DBOV = -64
+const LEAST_RETURN_DB = -44
+/**
+ * What a line gives back is known when we have spoken for a second and a half, and is the most of the last three: parts of so many frames.
+ * The last part does not count yet, or the beginning of a voice would be taken for the line's echo.
+ */
 const PART_FRAMES = 25
-const PARTS = 4
-const KNOWN_PARTS = 2
+const PARTS = 6
+const KNOWN_PARTS = 3
+/** Echo is spread over its neighbours by the line and by where frames are cut [frames]. */
+const SPREAD = 1
+/** Delays whose limits differ by less explain the echo equally well [dB]. */
+const ALIKE_DB = 3
+/** So far below our loudest the echo of a soft word drowns in what still comes back of the loud ones before [dB]. */
+const LINGERS_DB = 15
 
 /**
  * Tells a voice from the echo of what we play, by its level alone (after Geigel's double-talk detector): a canceller is the far
  * end's business, not interrupting ourselves is ours.
+ *
+ * Echo is what is no louder than what the line gave back lately: against the loudest that can come back, and against what we said just
+ * the echo's delay ago, so that a soft voice is heard between our words.
  */
 export class EchoGuard {
   /** Levels of the last frames that were sent, as a ring [dBov]. As wide as what they are compared with: a rounded one never equals it. */
   readonly #sent = new Float64Array(REACH_FRAMES).fill(SILENCE_DBOV)
   #next = 0
   #loudest = SILENCE_DBOV
-  /** The most that came back in each part of what we said, against the loudest of that time, as a ring [dB]. */
-  readonly #returned = new Float64Array(PARTS)
-  #returnedNow = Number.NEGATIVE_INFINITY
+  readonly #ofLoudest = new Returns()
+  /** By the frames that it may be late. */
+  readonly #ofDelays = Array.from({ length: REACH_FRAMES }, () => new Returns())
+  /** Of all delays: the echo is as late as those of which it is about this [dB]. */
+  #leastLimitDb = Number.POSITIVE_INFINITY
   #frames = 0
-  /** What is below our loudest by this may be an echo [dB]. */
-  #limitDb = -RETURN_LOSS_DB
 
   /** What the party hears; one frame per tick. */
   sent(frame: Frame): void {
@@ -55,23 +70,69 @@ export class EchoGuard {
   /** What came in, one frame per tick; whether it can be an echo of that. */
   mayBeEcho(frame: Frame): boolean {
     if (this.isSilent) return false
-    const above = levelDbov(frame) - this.#loudest
-    const may = above < this.#limitDb
-    if (this.#loudest > AUDIBLE_DBOV) this.#learn(above)
+    const level = levelDbov(frame)
+    const may = level - this.#loudest < Math.min(-RETURN_LOSS_DB, this.#ofLoudest.limitDb) && this.#isExpected(level)
+    if (this.#loudest > AUDIBLE_DBOV) this.#learn(level)
     return may
   }
 
+  /** By one of the delays at least that explain what came back lately about as well as the best does. */
+  #isExpected(level: number): boolean {
+    for (let delay = 0; delay < REACH_FRAMES; delay++) {
+      const { limitDb } = this.#ofDelays[delay]!
+      if (limitDb <= this.#leastLimitDb + ALIKE_DB && level - this.#sentBefore(delay) < limitDb) return true
+    }
+    return false
+  }
+
+  /** The loudest that we sent about so many frames ago, and no less than what lingers of the loudest of all [dBov]. */
+  #sentBefore(delay: number): number {
+    let level = Math.max(AUDIBLE_DBOV, this.#loudest - LINGERS_DB)
+    for (let i = Math.max(0, delay - SPREAD); i <= Math.min(REACH_FRAMES - 1, delay + SPREAD); i++) {
+      const sent = this.#sent[(this.#next - 1 - i + 2 * REACH_FRAMES) % REACH_FRAMES]!
+      if (sent > level) level = sent
+    }
+    return level
+  }
+
   /** A line that gives back little lets soft voices through. */
-  #learn(above: number): void {
-    if (above > this.#returnedNow) this.#returnedNow = above
+  #learn(level: number): void {
+    if (level > HEARD_DBOV) {
+      this.#ofLoudest.add(level - this.#loudest)
+      for (let delay = 0; delay < REACH_FRAMES; delay++) this.#ofDelays[delay]!.add(level - this.#sentBefore(delay))
+    }
     this.#frames++
     if (this.#frames % PART_FRAMES > 0) return
-    const part = this.#frames / PART_FRAMES
-    this.#returned[part % PARTS] = this.#returnedNow
-    this.#returnedNow = Number.NEGATIVE_INFINITY
-    if (part < KNOWN_PARTS) return
+    this.#ofLoudest.endPart()
+    this.#leastLimitDb = Number.POSITIVE_INFINITY
+    for (const returns of this.#ofDelays) {
+      returns.endPart()
+      this.#leastLimitDb = Math.min(this.#leastLimitDb, returns.limitDb)
+    }
+  }
+}
+
+/** The most that came back lately, against one measure of what was sent. */
+class Returns {
+  /** Of each part, as a ring [dB]. */
+  readonly #parts = new Float64Array(PARTS)
+  #now = LEAST_RETURN_DB
+  #ended = 0
+  /** What is below this may be an echo; while nothing is known, all that other rules let be one [dB]. */
+  limitDb = Number.POSITIVE_INFINITY
+
+  add(returnedDb: number): void {
+    if (returnedDb > this.#now) this.#now = returnedDb
+  }
+
+  endPart(): void {
+    this.#parts[this.#ended % PARTS] = this.#now
+    this.#now = LEAST_RETURN_DB
+    this.#ended++
+    if (this.#ended < KNOWN_PARTS) return
     let most = Number.NEGATIVE_INFINITY
-    for (let i = 0; i < Math.min(PARTS, part); i++) most = Math.max(most, this.#returned[(part - i) % PARTS]!)
-    this.#limitDb = Math.min(-RETURN_LOSS_DB, most + SWAY_DB)
+    for (let i = this.#ended - 2; i >= Math.max(0, this.#ended - PARTS); i--)
+      most = Math.max(most, this.#parts[i % PARTS]!)
+    this.limitDb = most + SWAY_DB
   }
 }

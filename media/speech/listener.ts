@@ -82,8 +82,8 @@ export class Listener implements Sink {
     }
     this.#keep(frame)
     // Both follow every frame.
-    const voice = this.#detector.hear(frame, this.speaking)
     const mayBeEcho = this.#echo.mayBeEcho(frame)
+    const voice = this.#detector.hear(frame, this.speaking || mayBeEcho)
     this.#endpointer.rules = this.#echo.isSilent ? this.#rules.alone : this.#rules.playing
     const endpoint = this.#endpointer.frame(voice === 'voice' && mayBeEcho ? 'perhaps' : voice)
     if (endpoint === 'started') this.#hooks.started()

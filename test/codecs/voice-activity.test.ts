@@ -13,10 +13,17 @@ const speech = wav.samples[0]!
 
 /** Of how many of the frames it says that they are a voice. */
 function share(samples: Int16Array, detector = create()): number {
-  const frames = Math.floor(samples.length / 160)
   let voiced = 0
-  for (let i = 0; i < frames; i++)
-    if (detector.hear(samples.subarray(i * 160, (i + 1) * 160), false) === 'voice') voiced++
+  let inRow = 0
+  let isSpeech = false
+  const frames = Math.floor(samples.length / 160)
+  for (let i = 0; i < frames; i++) {
+    const isVoice = detector.hear(samples.subarray(i * 160, (i + 1) * 160), isSpeech) === 'voice'
+    inRow = isVoice ? inRow + 1 : 0
+    // As whoever listens says it.
+    isSpeech ||= inRow === 5
+    if (isVoice) voiced++
+  }
   detector.close()
   return voiced / frames
 }
