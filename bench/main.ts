@@ -3,6 +3,7 @@ import { benchAnswers } from './answers/run.ts'
 import { formatAnswersReport } from './answers/table.ts'
 import { benchApi } from './api/run.ts'
 import { benchBusy } from './busy/run.ts'
+import { benchLooks, formatLooks } from './hearing/looks-cost.ts'
 import { benchHearing } from './hearing/run.ts'
 import { formatHearing } from './hearing/table.ts'
 import { benchVoices, formatVoices } from './hearing/voices.ts'
@@ -59,10 +60,12 @@ async function benchEar(options: BenchOptions): Promise<object> {
   const reports = []
   const isWanted = ({ name }: { name: string }): boolean => options.only.test(name)
   for (const set of options.sets) reports.push(await benchHearing(set, options.hearing, say, isWanted))
+  const costs = await benchLooks(options.sets[0]!, options.hearing, say, isWanted)
   const voices = options.only.source === '(?:)' ? await benchVoices(say) : []
-  const lines = [machineLine(thisCommit(), thisMachine()), '', ...formatHearing(reports), '', ...formatVoices(voices)]
+  const head = machineLine(thisCommit(), thisMachine())
+  const lines = [head, '', ...formatHearing(reports), '', ...formatLooks(costs), '', ...formatVoices(voices)]
   show(options, startedAt, lines.join('\n'))
-  return { reports, voices }
+  return { reports, costs, voices }
 }
 
 /** `--answers`: what an assistant without a model knows to answer. */
