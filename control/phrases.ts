@@ -15,6 +15,11 @@ export interface Phrases {
   /** The place in line of who is next, and of the others. */
   next: string
   position: (place: number) => string
+  /** Asks a caller to agree to be recorded, by a key as it is called. */
+  consent: (key: string) => string
+  /** What the keys are called that are no digits. */
+  star: string
+  hash: string
 }
 
 const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
@@ -27,6 +32,9 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
     callBack: 'We will call you back.',
     next: 'You are next in line.',
     position: place => `You are number ${place} in line.`,
+    consent: key => `This call may be recorded. Press ${key} to agree.`,
+    star: 'star',
+    hash: 'hash',
   },
   he: {
     filler: 'רק רגע, בבקשה.',
@@ -37,6 +45,9 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
     callBack: 'נתקשר אליכם בחזרה.',
     next: 'אתם הבאים בתור.',
     position: place => `אתם במקום ${place} בתור.`,
+    consent: key => `ייתכן שהשיחה תוקלט. הקישו ${key} כדי להסכים.`,
+    star: 'כוכבית',
+    hash: 'סולמית',
   },
   es: {
     filler: 'Un momento, por favor.',
@@ -47,6 +58,9 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
     callBack: 'Le devolveremos la llamada.',
     next: 'Usted es el siguiente en la cola.',
     position: place => `Usted ocupa el lugar ${place} en la cola.`,
+    consent: key => `Esta llamada puede ser grabada. Pulse ${key} para aceptar.`,
+    star: 'asterisco',
+    hash: 'almohadilla',
   },
   fr: {
     filler: 'Un instant, s’il vous plaît.',
@@ -57,6 +71,9 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
     callBack: 'Nous vous rappellerons.',
     next: 'Votre appel est le prochain.',
     position: place => `Vous êtes en position ${place} dans la file d’attente.`,
+    consent: key => `Cet appel peut être enregistré. Appuyez sur ${key} pour accepter.`,
+    star: 'étoile',
+    hash: 'dièse',
   },
   de: {
     filler: 'Einen Moment, bitte.',
@@ -68,6 +85,9 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
     callBack: 'Wir rufen Sie zurück.',
     next: 'Sie sind als Nächster an der Reihe.',
     position: place => `Sie sind auf Platz ${place} der Warteschlange.`,
+    consent: key => `Dieser Anruf wird möglicherweise aufgezeichnet. Drücken Sie die ${key}, um zuzustimmen.`,
+    star: 'Sterntaste',
+    hash: 'Rautetaste',
   },
   pt: {
     filler: 'Um momento, por favor.',
@@ -78,6 +98,9 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
     callBack: 'Vamos ligar-lhe de volta.',
     next: 'A sua chamada é a próxima.',
     position: place => `Está na posição ${place} da fila.`,
+    consent: key => `Esta chamada pode ser gravada. Prima ${key} para aceitar.`,
+    star: 'asterisco',
+    hash: 'cardinal',
   },
   it: {
     filler: 'Un momento, per favore.',
@@ -88,6 +111,9 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
     callBack: 'La richiameremo.',
     next: 'Lei è il prossimo in coda.',
     position: place => `Lei è al numero ${place} della coda.`,
+    consent: key => `Questa chiamata può essere registrata. Prema ${key} per accettare.`,
+    star: 'asterisco',
+    hash: 'cancelletto',
   },
 }
 
@@ -130,6 +156,20 @@ export function placePhrase(place: number, speaker: Speaker): PlaySource {
   if (place === 1) return phrase('next', speaker)
   const recorded = place <= RECORDED_PLACES ? ['place-before', `place-${place}`, 'place-behind'] : ['place-far']
   return spoken(phrasesOf(speaker.language).position(place), recorded, speaker)
+}
+
+/** Asks whether a call may be recorded: the key agrees. */
+export function consentPhrase(key: string, speaker: Speaker): PlaySource {
+  const { consent, star, hash } = phrasesOf(speaker.language)
+  const name = key === '*' ? star : key === '#' ? hash : key
+  return spoken(consent(name), ['consent-before', recordedKey(key), 'consent-behind'], speaker)
+}
+
+/** Digits are recorded as places in line are. */
+function recordedKey(key: string): string {
+  if (key === '*') return 'key-star'
+  if (key === '#') return 'key-hash'
+  return key === '0' ? 'key-0' : `place-${key}`
 }
 
 /** A language that has no phrases hears English, and by an English voice. */

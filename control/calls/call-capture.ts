@@ -5,6 +5,7 @@ import { newId } from '../ids.ts'
 import { wantTranscript } from '../live/transcript-rows.ts'
 import type { Db, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
+import { settingsOf } from './settings.ts'
 import type { CallRow, MediaStreamRow } from './tables.ts'
 
 /**
@@ -102,7 +103,7 @@ export async function decideCapture(db: Db, tenant: Tenant, sources: CaptureSour
       ...said,
       ...wordsOf(layers),
       transcribe,
-      language: led.language,
+      language: led.language ?? (await roomLanguage(db, tenant, sources.roomId ?? null)),
       streams,
       encrypted: encrypt_recordings === 1,
     },
@@ -147,7 +148,7 @@ export async function encryptsRecordings(db: Db, tenant: Tenant): Promise<boolea
   return row?.encrypt_recordings === 1
 }
 
-/** Of what a call is led to; `language`: of the assistant that it talks with. */
+/** Of what a call is led to; `language`: of the assistant that it talks with, or that speaks there. */
 export async function settingsOfLed(
   db: Db,
   tenant: Tenant,
@@ -167,8 +168,29 @@ export async function settingsOfLed(
     language = settings.language ?? null
     if (row?.flow_id != null) layers.push(captureOf((await scoped.find('flows', row.flow_id))?.capture ?? null))
   }
-  if (queueId != null) layers.push(captureOf((await scoped.find('queues', queueId))?.settings ?? null))
-  return { layers, language }
+  const queue = queueId == null ? undefined : await scoped.find('queues', queueId)
+  if (queue !== undefined) layers.push(captureOf(queue.settings))
+  return { layers, language: language ?? (await languageThere(db, tenant, flowId ?? null, queue?.settings ?? null)) }
+}
+
+/** Of the assistant whose voice a flow or a queue has. */
+async function languageThere(
+  db: Db,
+  tenant: Tenant,
+  flowId: string | null,
+  queueSettings: string | null,
+): Promise<string | null> {
+  const { voice_assistant_id: voiceOf = null } = JSON.parse(queueSettings ?? '{}') as { voice_assistant_id?: string }
+  if (flowId === null && voiceOf === null) return null
+  const assistants = forTenant(db, tenant).select('assistants').select('settings')
+  const speaking = flowId === null ? assistants.where('id', '=', voiceOf) : assistants.where('flow_id', '=', flowId)
+  const row = await speaking.orderBy('id', 'desc').limit(1).executeTakeFirst()
+  return row === undefined ? null : ((JSON.parse(row.settings) as { language?: string }).language ?? null)
+}
+
+async function roomLanguage(db: Db, tenant: Tenant, roomId: string | null): Promise<string | null> {
+  const room = roomId === null ? undefined : await forTenant(db, tenant).find('conference_rooms', roomId)
+  return room === undefined ? null : settingsOf(room).language
 }
 
 export const callCaptureOf = ({ capture }: Pick<CallRow, 'capture'>): CallCapture | null =>

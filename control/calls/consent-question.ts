@@ -1,4 +1,5 @@
 import type { Commands, RoomCapture } from '../../media/protocol.ts'
+import { consentPhrase } from '../phrases.ts'
 import { agreedCapture, type CallCapture, callCaptureOf, type Later, NOTHING } from './call-capture.ts'
 import type { CallRow } from './tables.ts'
 
@@ -17,11 +18,11 @@ const MAX_IDLE_KEYS = 1000
 export function consentCollect(call: CallRow, legId: string): Collect {
   const { later, ...capture } = callCaptureOf(call) ?? NOTHING
   const asked = later ?? capture
-  const { consent, language } = asked
+  const { consent } = asked
   return {
     legId,
     collectId: CONSENT,
-    prompts: [{ kind: 'speech', text: consentText(asked), voice: null, language }],
+    prompts: [question(asked)],
     // Who is only told may press what he likes: it changes nothing.
     maxDigits: consent === null ? MAX_IDLE_KEYS : 1,
     terminators: '',
@@ -43,8 +44,13 @@ const laterCapture = ({ id }: CallRow, { record, encrypted, transcribe, language
   transcript: transcribe ? { transcriptId: id, language } : null,
 })
 
-const consentText = ({ announcement, consent }: Pick<CallCapture, 'announcement' | 'consent'>): string =>
-  announcement !== '' ? announcement : `This call may be recorded. Press ${consent?.key ?? ''} to agree.`
+/** Its own words, or ours, which are recorded for where no voice speaks the language. */
+function question({ announcement, consent, language }: Pick<CallCapture, 'announcement' | 'consent' | 'language'>) {
+  const speaker = { voice: null, language }
+  return announcement === '' && consent !== null
+    ? consentPhrase(consent.key, speaker)
+    : { kind: 'speech' as const, text: announcement, ...speaker }
+}
 
 export const unheardCollect = ({ agreement: _, ...collect }: Collect): Collect => ({
   ...collect,

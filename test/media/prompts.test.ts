@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { wavHeader } from '../../codecs/wav.ts'
+import { consentPhrase } from '../../control/phrases.ts'
+import { CONSENT_TEXTS } from '../../fixtures/prompts/consent-texts.ts'
 import { PHRASE_TEXTS } from '../../fixtures/prompts/phrase-texts.ts'
 import { TEXTS } from '../../fixtures/prompts/texts.ts'
 import type { Clip } from '../../media/player.ts'
@@ -86,8 +88,8 @@ test('every prompt of the product is recorded in every language', async () => {
   const english = new Map<string, Int16Array>()
   assert.equal(Object.keys(TEXTS), ['en', 'he', 'es', 'fr', 'de', 'pt', 'it'])
   for (const [language, ofRooms] of Object.entries(TEXTS)) {
-    const texts = { ...ofRooms, ...PHRASE_TEXTS[language] }
-    for (const name of Object.keys({ ...TEXTS.en, ...PHRASE_TEXTS.en })) {
+    const texts = { ...ofRooms, ...PHRASE_TEXTS[language], ...CONSENT_TEXTS[language] }
+    for (const name of Object.keys({ ...TEXTS.en, ...PHRASE_TEXTS.en, ...CONSENT_TEXTS.en })) {
       assert.ok(name in texts, `${language} ${name}`)
       const { samples } = clip(await product.load({ kind: 'prompt', name, language }))
       assert.ok(samples.length > 1500 && samples.length < 100_000, `${language} ${name}: ${samples.length}`)
@@ -95,6 +97,24 @@ test('every prompt of the product is recorded in every language', async () => {
       else assert.not.equal(samples, english.get(name), `${language} ${name} is English`)
     }
   }
+  await product.close()
+})
+
+test('the question whether a call may be recorded is heard in every language, for every key, where no voice speaks it', async () => {
+  const product = new Prompts({ sampleRateHz: 8000 })
+  for (const language of Object.keys(TEXTS)) {
+    const lengths = new Set<number>()
+    for (const key of '0123456789*#') {
+      const source = consentPhrase(key, { voice: null, language })
+      assert.is(source.kind === 'speech' && source.language, language)
+      const { samples, text } = clip(await product.load(source))
+      assert.is(text, source.kind === 'speech' ? source.text : '')
+      assert.ok(samples.length > 8000 && samples.length < 80_000, `${language} ${key}: ${samples.length}`)
+      lengths.add(samples.length)
+    }
+    assert.ok(lengths.size > 6, `${language}: the keys sound differently`)
+  }
+  assert.is(product.failures, 0)
   await product.close()
 })
 

@@ -184,6 +184,40 @@ test(
 )
 
 test(
+  'the question is asked in the language of who leads the call, by the key that agrees; whatever is recorded of it is named',
+  async () => {
+    const { media } = world
+    const assistants = new Map<string, string>()
+    for (const language of ['he', 'es-MX', 'fr', 'de', 'pt', 'it', 'en', 'ja']) {
+      assistants.set(language, await world.make('/assistants', { name: language, language }))
+    }
+    const heard = async (number: string, target: object, key: string) => {
+      await route(number, { target, recording_consent: { key } })
+      const { legId, collect } = await asked(number)
+      media.hangUp(legId)
+      await media.committed()
+      const [question] = collect.prompts
+      if (question?.kind !== 'speech') throw new Error('nothing is said')
+      return question
+    }
+    for (const [language, id] of assistants) {
+      const question = await heard(`90${language}`, { type: 'assistant', id }, '7')
+      assert.is(question.language, language === 'ja' ? null : language)
+      assert.equal(question.recorded, ['consent-before', 'place-7', 'consent-behind'])
+      assert.match(question.text, /7/)
+    }
+    const queue = await world.make('/queues', { name: 'Hilfe', voice_assistant_id: assistants.get('de') })
+    const inLine = await heard('91', { type: 'queue', id: queue }, '*')
+    assert.equal([inLine.language, inLine.recorded?.[1]], ['de', 'key-star'])
+    assert.match(inLine.text, /Sterntaste/)
+    const room = await world.make('/conference_rooms', { name: 'Sala', settings: { language: 'es' } })
+    const inRoom = await heard('92', { type: 'room', id: room }, '0')
+    assert.equal([inRoom.language, inRoom.recorded?.[1]], ['es', 'key-0'])
+  },
+  LIMIT,
+)
+
+test(
   'who does not agree is hung up where that is wanted',
   async () => {
     await route('3', { recording_consent: { key: '#', otherwise: 'hang_up' } })
