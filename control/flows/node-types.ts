@@ -9,6 +9,8 @@ interface NodeType {
   final?: true
   /** The fields without which the node cannot do its work; `a|b`: one of them; `a.b`: nested. */
   needs?: readonly string[]
+  /** What its `target` may be; absent: it has none. */
+  targets?: readonly NonNullable<FlowNode['target']>['type'][]
   /** Absent: every kind of flow. */
   kinds?: readonly FlowKind[]
 }
@@ -24,10 +26,15 @@ export const NODE_TYPES: Readonly<Record<string, NodeType>> = {
   branch: { behaviour: 'pass' },
   set: { behaviour: 'set', needs: ['set'] },
   action: { behaviour: 'act', needs: ['action.name'] },
-  transfer: { behaviour: 'act', final: true, needs: ['target'] },
-  voicemail: { behaviour: 'act', final: true },
-  callback: { behaviour: 'act', final: true },
-  payment: { behaviour: 'act', needs: ['payment.amount'] },
+  transfer: {
+    behaviour: 'act',
+    final: true,
+    needs: ['target'],
+    targets: ['queue', 'user', 'assistant', 'flow', 'room', 'number', 'sip'],
+  },
+  voicemail: { behaviour: 'act', final: true, targets: ['queue', 'user'] },
+  callback: { behaviour: 'act', final: true, targets: ['queue', 'user', 'assistant'] },
+  payment: { behaviour: 'act', needs: ['payment.amount'], targets: ['number', 'sip'] },
   play: { behaviour: 'play', needs: ['asset_id'] },
   end: { behaviour: 'end', final: true },
   step: { behaviour: 'listen', needs: ['script'], kinds: ['agent_script'] },

@@ -5,6 +5,7 @@ import { type FlowKind, type FlowNode, type Graph, type Transition, transitionKe
 import { typeOf } from './node-types.ts'
 import { compilePattern } from './pattern.ts'
 import { BUILT_IN, namesIn } from './template.ts'
+import { unusedFields, unusedOfCondition } from './unused-fields.ts'
 
 /** The severity of each code (api-additions.md, "Flow graph"). */
 export const ISSUE_SEVERITY = {
@@ -19,11 +20,13 @@ export const ISSUE_SEVERITY = {
   missing_field: 'error',
   missing_asset: 'error',
   missing_target: 'error',
+  wrong_target: 'error',
   unknown_variable: 'error',
   kind_mismatch: 'error',
   infinite_loop: 'error',
   no_fallback: 'warning',
   sensitive_unmasked: 'warning',
+  unused_field: 'warning',
   missing_recording: 'task',
 } as const
 
@@ -138,6 +141,10 @@ function nodeIssues(node: FlowNode, graph: Graph, { assets, targets }: Surroundi
           }),
         ]
       : []),
+    ...wrongTarget(node),
+    ...unusedFields(node).map(field =>
+      issue('unused_field', `A node of type ${node.type} does nothing with ${field}.`, { node, field }),
+    ),
     ...(transitions.length === 0 && type.final === undefined
       ? [issue('dead_end', 'Nothing follows this node.', { node, field: 'transitions' })]
       : []),
@@ -152,6 +159,14 @@ function nodeIssues(node: FlowNode, graph: Graph, { assets, targets }: Surroundi
       return issue('duplicate_key', `Another transition has the key ${transition}.`, { node, transition, field: 'key' })
     }),
   ]
+}
+
+function wrongTarget(node: FlowNode): Issue[] {
+  const { targets } = typeOf(node) ?? {}
+  const { target } = node
+  if (target === undefined || targets === undefined || targets.includes(target.type)) return []
+  const message = `A node of type ${node.type} leads to no ${target.type}, but to: ${targets.join(', ')}.`
+  return [issue('wrong_target', message, { node, field: 'target.type' })]
 }
 
 const missingField = (node: FlowNode, need: string, transition?: string): Issue => {
@@ -195,6 +210,12 @@ function transitionIssues(node: FlowNode, { condition, next }: Transition, key: 
         ]
       : []),
     ...(kind?.needs ?? []).filter(need => !has(condition, need)).map(need => missingField(node, need, key)),
+    ...unusedOfCondition(condition).map(field =>
+      issue('unused_field', `A condition of kind ${condition.kind} does nothing with ${field}.`, {
+        ...at,
+        field: `condition.${field}`,
+      }),
+    ),
     ...(typeof pattern === 'string'
       ? [issue('missing_field', `The pattern cannot be used: ${pattern}.`, { ...at, field: 'condition.pattern' })]
       : []),

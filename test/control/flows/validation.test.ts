@@ -57,6 +57,8 @@ const CASES: Record<IssueCode, [Graph, string | null, string | null, string | nu
   missing_field: [around({ type: 'action' }), 'n', null, 'action.name'],
   missing_asset: [around({ type: 'play', asset_id: 'aud_2' }), 'n', null, 'asset_id'],
   missing_target: [around({ type: 'transfer', target: { type: 'queue', id: 'q_2' } }), 'n', null, 'target.id'],
+  wrong_target: [around({ type: 'voicemail', target: { type: 'number', id: '+15550100' } }), 'n', null, 'target.type'],
+  unused_field: [around({ type: 'say', script: 'x', save_as: 'answer' }), 'n', null, 'save_as'],
   unknown_variable: [around({ type: 'say', script: 'Hi {{nobody}}' }), 'n', null, 'script'],
   kind_mismatch: [around({ type: 'step', script: 'Ask' }), 'n', null, 'type'],
   infinite_loop: [
@@ -124,6 +126,17 @@ test('errors come first, then warnings, then tasks', () => {
     issuesOf(graph).map(issue => issue.severity),
     ['error', 'error', 'warning', 'task'],
   )
+})
+
+test('what a condition takes from another kind is said to have no effect, and nothing that has one is', () => {
+  const asks = around({
+    type: 'menu',
+    script: 'Sales or support?',
+    input: { modes: ['dtmf'] },
+    save_as: 'choice',
+    transitions: [when('e', { kind: 'dtmf', digits: '1', phrases: ['one'] }), always('e')],
+  })
+  assert.equal(found(asks), [['unused_field', 'n', 'n.0', 'condition.phrases']])
 })
 
 test.run()

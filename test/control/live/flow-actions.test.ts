@@ -297,6 +297,33 @@ test('a callback says who booked it: a phone menu, another flow, or an assistant
   await world.close()
 })
 
+test("a flow's callback is returned by its target: a queue as that says, a member, an assistant", async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  const assistant = await world.make('/assistants', { name: 'Desk' })
+  const member = await memberWith(world, 0)
+  const callbacks = { route: 'assistant', assistant_id: assistant, priority: 8 }
+  const queue = await world.make('/queues', { name: 'Sales', callbacks })
+  const targets = { queue, user: member, assistant }
+  const shown = []
+  for (const [index, [type, id]] of Object.entries(targets).entries()) {
+    const number = `200${index}`
+    await makeFlow(world, acting({ type: 'callback', target: { type, id } }, ['booked']), number)
+    media.dialIn(`part_${index}`, number, `+1555010019${index}`)
+    await runOf(world, await callOf(world, `part_${index}`))
+    const { route, queue_id, agent_id, assistant_id, priority } = (await world.ask('GET /v1/callbacks?limit=1')).body
+      .data[0]
+    shown.push({ route, queue_id, agent_id, assistant_id, priority })
+  }
+  const nobody = { queue_id: null, agent_id: null, assistant_id: null, priority: 5 }
+  assert.equal(shown, [
+    { route: 'assistant', queue_id: queue, agent_id: null, assistant_id: assistant, priority: 8 },
+    { ...nobody, route: 'agent', agent_id: member },
+    { ...nobody, route: 'assistant', assistant_id: assistant },
+  ])
+  await world.close()
+})
+
 test('a callback for a queue that is no more fails, and is booked for nobody', async () => {
   const world = await makeLiveWorld()
   const { media } = world

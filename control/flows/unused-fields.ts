@@ -1,0 +1,42 @@
+import { CONDITION_KINDS } from './conditions.ts'
+import type { Condition, FlowNode } from './graph.ts'
+import { type Behaviour, typeOf } from './node-types.ts'
+
+const SPOKEN = ['script', 'asset_id']
+const HEARD = ['input', 'save_as']
+
+/** The fields that the engine reads at a node of this behaviour, beside its key, type, label and transitions. */
+const READ: Readonly<Record<Behaviour, readonly string[]>> = {
+  pass: [],
+  speak: SPOKEN,
+  play: SPOKEN,
+  listen: [...SPOKEN, ...HEARD],
+  converse: [...SPOKEN, ...HEARD, 'ai'],
+  set: ['set'],
+  act: [...SPOKEN, 'action', 'save_as'],
+  end: SPOKEN,
+}
+const ALWAYS_READ = ['key', 'type', 'label', 'transitions']
+
+const isThere = ([, value]: [string, unknown]): boolean => value !== undefined && value !== null
+const fieldsOf = (holder: object): string[] =>
+  Object.entries(holder)
+    .filter(isThere)
+    .map(([field]) => field)
+
+/** What a node says that nothing will ever come of. */
+export function unusedFields(node: FlowNode): string[] {
+  const type = typeOf(node)
+  if (type === undefined) return []
+  const read = [...ALWAYS_READ, ...READ[type.behaviour], ...(type.targets === undefined ? [] : ['target'])]
+  if (node.type === 'payment') read.push('payment')
+  return fieldsOf(node).filter(field => !read.includes(field))
+}
+
+/** The same of a condition: another kind's fields. */
+export function unusedOfCondition(condition: Condition): string[] {
+  const kind = Object.hasOwn(CONDITION_KINDS, condition.kind) ? CONDITION_KINDS[condition.kind] : undefined
+  if (kind === undefined) return []
+  const read = ['kind', ...(kind.needs ?? []).flatMap(need => need.split('|'))]
+  return fieldsOf(condition).filter(field => !read.includes(field))
+}
