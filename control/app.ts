@@ -314,7 +314,7 @@ export const lostNodes = (
   log,
   endAll: async (db, at, step) => {
     await endAll(db, centre, { reason: 'node_lost', at }, step)
-    await step(null, trx => endLostPrograms(trx, at))
+    await endLostPrograms(db, at, run => step(null, run))
   },
   guard: (legId, at, run) => centre.faults.endingAt(at).guard(legId, null, run),
 })

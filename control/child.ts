@@ -19,14 +19,19 @@ export interface Exit {
   signal: NodeJS.Signals | null
 }
 
-/** What a process says once it serves. */
+/** What a process says once all of it serves. */
 export type ReadyMessage = { type: 'ready' } & Record<string, unknown>
+/** What a process says before it serves anybody: from now on its death is no failed start. */
+export type ServingMessage = { type: 'serving' } & Record<string, unknown>
 
 /** One run of a process of ours. It writes its logs to our stderr and speaks to us over an IPC channel. */
 export interface Child {
   readonly pid: number
   /** What it said when it was ready, or how it ended before. */
   readonly ready: Promise<ReadyMessage | Exit>
+  /** What it said of itself when it began to serve; null: it has not begun. */
+  readonly serving: ServingMessage | null
+  /** After all that it said. */
   readonly exited: Promise<Exit>
   kill(signal: NodeJS.Signals): void
 }
@@ -38,15 +43,20 @@ export function startChild(spec: ChildSpec): Child {
   })
   if (spec.nice !== undefined && child.pid !== undefined) standBack(child.pid, spec.nice)
   const exited = exitOf(child)
+  let serving: ServingMessage | null = null
   const said = new Promise<ReadyMessage>(resolve =>
     child.on('message', message => {
       if (isReadyMessage(message)) resolve(message)
+      else if (isServingMessage(message)) serving = message
       else if (isNotice(message)) spec.onNotice?.(message.type)
     }),
   )
   return {
     pid: child.pid ?? 0,
     ready: Promise.race([said, exited]),
+    get serving() {
+      return serving
+    },
     exited,
     kill: signal => {
       child.kill(signal)
@@ -67,10 +77,16 @@ function standBack(pid: number, nice: number): void {
 
 const exitOf = (child: ChildProcess): Promise<Exit> =>
   new Promise(resolve => {
-    child.once('exit', (code, signal) => resolve({ code, signal }))
+    child.once('exit', (code, signal) => {
+      // What it said last may not have been read yet.
+      if (child.connected) child.once('disconnect', () => resolve({ code, signal }))
+      else resolve({ code, signal })
+    })
     child.once('error', () => resolve({ code: 1, signal: null }))
   })
 
 const isNotice = (message: unknown): message is { type: string } =>
   typeof message === 'object' && message !== null && 'type' in message && typeof message.type === 'string'
 const isReadyMessage = (message: unknown): message is ReadyMessage => isNotice(message) && message.type === 'ready'
+const isServingMessage = (message: unknown): message is ServingMessage =>
+  isNotice(message) && message.type === 'serving'

@@ -150,6 +150,7 @@ process.on('SIGTERM', () => void close())
 process.on('SIGINT', () => {})
 process.on('disconnect', () => process.exit(0))
 
+process.send?.({ type: 'serving', httpPort, keys })
 media.start()
 queues.start()
 connections.start()

@@ -13,6 +13,9 @@ import type { Database } from './tables.ts'
 export type Db = Kysely<Database> | Transaction<Database>
 export type Trx = Transaction<Database>
 
+/** Does one of many in a transaction of its own; what it throws stops none of the others. */
+export type Step = (run: (trx: Trx) => Promise<unknown>) => Promise<void>
+
 export type Engine = 'sqlite' | 'postgres'
 
 export interface Store {

@@ -35,9 +35,12 @@ export class Supervisor {
   readonly #parts: SupervisorParts
   readonly #running = new Map<Name, Child>()
   #stopping: 'no' | 'drain' | 'now' = 'no'
-  readonly #everReady = new Set<Name>()
+  readonly #everServed = new Set<Name>()
   readonly #backoffMs: Record<Name, number> = { media: 0, control: 0 }
   #httpPort: number | null = null
+  /** What control said of its start: keys are made once, and who made them may have died before all was ready. */
+  #saidByControl: Record<string, unknown> = {}
+  #isAnnounced = false
   readonly #done: Promise<number>
   #resolveDone: (code: number) => void = () => {}
 
@@ -62,8 +65,8 @@ export class Supervisor {
       if (this.#stopping !== 'no') break
       const outcome = await this.#start(name)
       if (this.#stopping !== 'no') break
-      if (isExit(outcome)) return this.#giveUp(name, outcome)
-      if (name === 'control') this.#parts.onReady(outcome)
+      // One that has served already is being started again.
+      if (isExit(outcome) && !this.#everServed.has(name)) return this.#giveUp(name, outcome)
     }
     return this.#done
   }
@@ -109,14 +112,25 @@ export class Supervisor {
     void child.exited.then(exit => this.#ended(name, child, exit, startedAt))
     const outcome = await child.ready
     if (isExit(outcome)) return outcome
-    this.#everReady.add(name)
-    if (name === 'control' && typeof outcome.httpPort === 'number') this.#httpPort = outcome.httpPort
+    this.#served(name, outcome)
+    if (name === 'control' && !this.#isAnnounced) {
+      this.#isAnnounced = true
+      this.#parts.onReady({ ...outcome, ...this.#saidByControl })
+    }
     return outcome
+  }
+
+  #served(name: Name, said: Record<string, unknown>): void {
+    this.#everServed.add(name)
+    if (name !== 'control') return
+    if (typeof said.httpPort === 'number') this.#httpPort = said.httpPort
+    for (const [key, value] of Object.entries(said)) if (key !== 'type') this.#saidByControl[key] ??= value
   }
 
   async #ended(name: Name, child: Child, exit: Exit, startedAt: number): Promise<void> {
     if (this.#running.get(name) === child) this.#running.delete(name)
-    if (this.#stopping !== 'no' || !this.#everReady.has(name)) return
+    if (child.serving !== null) this.#served(name, child.serving)
+    if (this.#stopping !== 'no' || !this.#everServed.has(name)) return
     if (this.#parts.now() - startedAt >= STABLE_MS) this.#backoffMs[name] = 0
     const waitMs = this.#backoffMs[name]
     this.#backoffMs[name] = Math.min(MAX_BACKOFF_MS, Math.max(FIRST_BACKOFF_MS, waitMs * 2))

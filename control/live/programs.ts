@@ -6,7 +6,7 @@ import { tenantOf } from '../calls/records.ts'
 import { afterCommit } from '../databases/after-commit.ts'
 import { nodeOf } from '../databases/node.ts'
 import type { MediaPort } from '../media-events.ts'
-import type { Trx } from '../store.ts'
+import type { Step, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { LedRing } from './input.ts'
 import { inputOfEvent, type ProgramInput } from './input.ts'
@@ -321,10 +321,11 @@ export class LivePrograms {
     const recordings = new Set(snapshot.recordings.map(({ recordingId }) => recordingId))
     const at = now().toISOString()
     if (legIds === null) {
-      await guard(null, () => store.transaction(trx => endLostTranscripts(trx, at)))
-      await guard(null, () => store.transaction(trx => endLostVoicemails(trx, recordings, at)))
+      const step: Step = run => guard(null, () => store.transaction(run))
+      await endLostTranscripts(store.db, at, step)
+      await endLostVoicemails(store.db, recordings, at, step)
     }
-    await guard(null, () => resumeTranscripts(this.#parts, media))
+    await resumeTranscripts(this.#parts, media, run => guard(null, run))
     const legs = new Map(snapshot.legs.map(leg => [leg.legId, leg]))
     const rows = await store.db
       .selectFrom('call_programs')

@@ -8,7 +8,7 @@ import { appendEvent } from '../events/log.ts'
 import { newId } from '../ids.ts'
 import type { MediaPort } from '../media-events.ts'
 import { type CallTranscript, toCallTranscript, toCallTranscriptSegment } from '../schemas/call-transcript.ts'
-import type { Db, Store, Trx } from '../store.ts'
+import type { Db, Step, Store, Trx } from '../store.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { TranscriptRow, TranscriptSegmentRow } from './tables.ts'
 import { wantTranscript } from './transcript-rows.ts'
@@ -174,7 +174,11 @@ async function end(
  * Begins those again whose command was lost with the process that was to send it: nobody would ever tell of their end. Of one that
  * media has begun it says so, and nothing changes.
  */
-export async function resumeTranscripts(parts: TranscriptParts, media: MediaPort): Promise<void> {
+export async function resumeTranscripts(
+  parts: TranscriptParts,
+  media: MediaPort,
+  step: (run: () => Promise<void>) => Promise<void>,
+): Promise<void> {
   const { db } = parts.store
   const rows = await db
     .selectFrom('transcripts')
@@ -185,26 +189,28 @@ export async function resumeTranscripts(parts: TranscriptParts, media: MediaPort
     .where('calls.ended_at', 'is', null)
     .execute()
   for (const row of rows) {
-    // What he is asked for begins by itself when he has heard it.
-    if (callCaptureOf(row)?.asked !== 'asking') await beginTranscript(parts, media, row)
+    await step(async () => {
+      // What he is asked for begins by itself when he has heard it.
+      if (callCaptureOf(row)?.asked !== 'asking') await beginTranscript(parts, media, row)
+    })
   }
 }
 
-/** Ends the transcripts whose calls are over and of which media will not tell any more. */
-export async function endLostTranscripts(trx: Trx, at: string): Promise<void> {
-  const rows = await trx
+/** Ends the transcripts whose calls are over and of which media will not tell any more, each in a step of its own. */
+export async function endLostTranscripts(db: Db, at: string, step: Step): Promise<void> {
+  const rows = await db
     .selectFrom('transcripts')
     .innerJoin('calls', 'calls.id', 'transcripts.id')
-    .selectAll('transcripts')
+    .select('transcripts.id')
     .where('transcripts.status', 'in', ['wanted', 'running'])
-    .where('calls.node_id', '=', nodeOf(trx))
+    .where('calls.node_id', '=', nodeOf(db))
     .where('calls.ended_at', 'is not', null)
     .execute()
-  for (const row of rows) {
-    if (row.status === 'wanted') {
-      await end(trx, row, UNANSWERED, at)
-      continue
-    }
-    await endTranscript(trx, row, null, at)
-  }
+  for (const { id } of rows) await step(trx => endLost(trx, id, at))
+}
+
+async function endLost(trx: Trx, id: string, at: string): Promise<void> {
+  const row = await trx.selectFrom('transcripts').selectAll().where('id', '=', id).executeTakeFirst()
+  if (row?.status === 'wanted') await end(trx, row, UNANSWERED, at)
+  else if (row?.status === 'running') await endTranscript(trx, row, null, at)
 }

@@ -3,7 +3,7 @@ import { tenantOf } from '../calls/records.ts'
 import { nodeOf } from '../databases/node.ts'
 import { appendEvent } from '../events/log.ts'
 import { toVoicemail } from '../schemas/voicemail.ts'
-import type { Trx } from '../store.ts'
+import type { Db, Step, Trx } from '../store.ts'
 import { forTenant } from '../tenancy.ts'
 import type { VoicemailRow } from './voicemail-tables.ts'
 
@@ -37,15 +37,20 @@ export async function endVoicemail(
   return message
 }
 
-/** Gives up the messages whose calls are over and which nobody records: the command for it was lost. */
-export async function endLostVoicemails(trx: Trx, recordings: ReadonlySet<string>, at: string): Promise<void> {
-  const rows = await trx
+/** Gives up the messages whose calls are over and which nobody records, each in a step of its own: the command for it was lost. */
+export async function endLostVoicemails(
+  db: Db,
+  recordings: ReadonlySet<string>,
+  at: string,
+  step: Step,
+): Promise<void> {
+  const rows = await db
     .selectFrom('voicemails')
     .innerJoin('calls', 'calls.id', 'voicemails.call_id')
     .select('voicemails.id')
     .where('voicemails.status', '=', 'recording')
-    .where('calls.node_id', '=', nodeOf(trx))
+    .where('calls.node_id', '=', nodeOf(db))
     .where('calls.ended_at', 'is not', null)
     .execute()
-  for (const { id } of rows) if (!recordings.has(id)) await endVoicemail(trx, id, null, at)
+  for (const { id } of rows) if (!recordings.has(id)) await step(trx => endVoicemail(trx, id, null, at))
 }

@@ -10,6 +10,7 @@ const HELP: Readonly<Record<string, string>> = {
   tandem_channel_deadlines_total: 'Commands to the media process that were not answered in time',
   tandem_channel_refused_total: 'Commands that were not sent because too many waited',
   tandem_channel_faults_total: 'Faults on the channel to the media process',
+  tandem_channel_bad_stats_total: 'Answers of the media process about its counters that made no sense',
   tandem_channel_batch_events: 'Events of the media process in one transaction',
   tandem_webhooks_succeeded_total: 'Deliveries that were answered with 2xx',
   tandem_webhooks_failed_total: 'Deliveries that were given up',

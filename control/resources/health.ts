@@ -18,6 +18,31 @@ export interface MediaHealth {
   request(name: 'media.stats', body: Record<string, never>): Promise<MediaStats | Failure>
 }
 
+/** Asks media what it counts. An answer of another shape is counted, and none. */
+class StatsReader {
+  readonly counters = { badStats: 0 }
+  readonly #media: MediaHealth
+
+  constructor(media: MediaHealth) {
+    this.#media = media
+  }
+
+  async read(): Promise<MediaStats | null> {
+    if (this.#media.state !== 'ready') return null
+    const stats = await this.#media.request('media.stats', {})
+    if ('failure' in stats) return null
+    if (isTally(stats.counters) && isTally(stats.gauges)) return stats
+    this.counters.badStats++
+    return null
+  }
+}
+
+const isTally = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  !Array.isArray(value) &&
+  Object.values(value).every(one => typeof one === 'number')
+
 /** What parts of this process have counted so far, by the parts' names. */
 export type Counters = Readonly<Record<string, Readonly<Record<string, number>>>>
 
@@ -36,6 +61,7 @@ export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
   const { store, media, registry, now, counters } = deps
   const backlog = new BacklogReader(store.db, now)
   const gauges = new StoreGauges(registry, store.db, now)
+  const stats = new StatsReader(media)
   const unwatch = new CallMetrics(registry).watch(store)
   app.addHook('onClose', async () => unwatch())
   app.get('/healthz', async () => ({ status: 'ok' }))
@@ -43,19 +69,18 @@ export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
     const [isStoreUp, isMediaUp] = [await answers(store), media.state === 'ready']
     const ready = isStoreUp && isMediaUp
     const status = ready ? 'ready' : 'not_ready'
-    const speech = isMediaUp ? await speechState(deps) : null
+    const speech = speechState(await stats.read(), deps.speechPreload)
     return reply.code(ready ? 200 : 503).send({ status, store: isStoreUp, media: isMediaUp, speech })
   })
   app.get('/metrics', async (_request, reply) => {
-    const stats = media.state === 'ready' ? await media.request('media.stats', {}) : null
-    const theirs = stats === null || 'failure' in stats ? null : stats
+    const theirs = await stats.read()
     const waiting = await backlog.read()
     await gauges.refresh()
     const parts = [
       await registry.metrics(),
       '\n',
       gaugeLines('tandem_media', { up: theirs === null ? 0 : 1 }),
-      counterLines('tandem_channel', media.counters),
+      counterLines('tandem_channel', { ...media.counters, ...stats.counters }),
       histogramLines('tandem_channel_batch_events', media.batchSizes),
       ...Object.entries(counters()).map(([name, values]) => counterLines(`tandem_${name}`, values)),
       ...(waiting === null ? [] : [gaugeLines('tandem', { ...waiting })]),
@@ -68,11 +93,10 @@ export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
 }
 
 /** `loading`: who speaks is understood in some seconds; `on_demand`: with the first word. It keeps no call from being answered. */
-async function speechState({ media, speechPreload }: HealthParts): Promise<'ready' | 'loading' | 'on_demand' | null> {
-  const stats = await media.request('media.stats', {})
-  if ('failure' in stats) return null
+function speechState(stats: MediaStats | null, isPreloaded: boolean): 'ready' | 'loading' | 'on_demand' | null {
+  if (stats === null) return null
   if (stats.gauges.speech_ready === 1) return 'ready'
-  return speechPreload ? 'loading' : 'on_demand'
+  return isPreloaded ? 'loading' : 'on_demand'
 }
 
 async function answers(store: Store): Promise<boolean> {

@@ -74,6 +74,21 @@ async function makeCall(): Promise<string> {
   return callId
 }
 
+test('counters of media that make no sense are ignored and counted: who asks whether we are ready is answered', async () => {
+  const odd = [{}, { counters: null, gauges: 'many' }, { counters: {}, gauges: { speech_ready: 'yes' } }]
+  const strange = { ...media, request: async () => odd.shift() ?? STATS }
+  const product = await buildApp({ ...parts, media: strange } as unknown as AppParts)
+  for (let i = 0; i < 2; i++) {
+    const { status, body } = await ask(product, 'GET /readyz')
+    assert.equal([status, body.status, body.speech], [200, 'ready', null])
+  }
+  assert.match((await ask(product, 'GET /metrics')).text, /^tandem_media_up 0$/m)
+  const { text } = await ask(product, 'GET /metrics')
+  assert.match(text, /^tandem_channel_bad_stats_total 3$/m)
+  assert.match(text, /^tandem_media_up 1$/m)
+  await product.close()
+})
+
 test("a call's events are those of this call, newest first", async () => {
   const id = await makeCall()
   const { body } = await ask(app, `GET /v1/calls/${id}/events`, { key: live })

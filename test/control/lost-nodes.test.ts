@@ -5,6 +5,8 @@ import { insertParty, loadLeg } from '../../control/calls/records.ts'
 import { StrayLegs } from '../../control/calls/stray-legs.ts'
 import { addOrganisation } from '../../control/first-start.ts'
 import { newId } from '../../control/ids.ts'
+import { insertProgram } from '../../control/live/records.ts'
+import { wantTranscript } from '../../control/live/transcript-rows.ts'
 import { beat, takeLost } from '../../control/nodes/heartbeat.ts'
 import { endLostNodes } from '../../control/nodes/lost-nodes.ts'
 import { becomeBusy, setWish } from '../../control/queues/agent-status.ts'
@@ -136,6 +138,38 @@ test('a call of a lost node that throws ends alone, when the node was last seen;
   )
   assert.ok(told.includes(`call.ended ${sound.callId}`), told.join())
   assert.is(await nodes.look(), 0)
+  await nodes.close()
+})
+
+test('what was written or led of a call of a lost node and cannot be ended stops none of the others', async () => {
+  const nodes = await makeNodes()
+  const { a, b, clock, tenant } = nodes
+  const calls = [await callAt(nodes, a), await callAt(nodes, a), await callAt(nodes, a)]
+  const [broken] = calls
+  for (const { callId, legId } of calls) {
+    await a.transaction(async trx => {
+      await wantTranscript(trx, tenant, { id: callId, language: null, at: at(nodes) })
+      await insertProgram(trx, tenant, { callId, legId }, { assistantId: 'asst_1' }, at(nodes))
+      await trx.updateTable('transcripts').set({ status: 'running' }).execute()
+      await trx.updateTable('call_programs').set({ status: 'running' }).execute()
+    })
+  }
+  await beat(a, clock.now())
+  b.within.add(async (_trx, { type, object }) => {
+    const isFollowing = type === 'call.transcript.ready' || type === 'call.flow.ended'
+    if (isFollowing && JSON.stringify(object).includes(broken!.callId)) throw new Error('poison')
+  })
+  clock.advance(10 * MINUTE)
+  assert.is(await nodes.look(), 1)
+  const states = await b.db
+    .selectFrom('calls')
+    .innerJoin('transcripts', 'transcripts.id', 'calls.id')
+    .innerJoin('call_programs', 'call_programs.id', 'calls.id')
+    .select(['calls.ended_reason', 'transcripts.status', 'call_programs.status as led'])
+    .orderBy('calls.id')
+    .execute()
+  const done = { ended_reason: 'node_lost', status: 'ready', led: 'ended' }
+  assert.equal(states, [{ ...done, status: 'running', led: 'running' }, done, done])
   await nodes.close()
 })
 

@@ -43,13 +43,15 @@ function build(scripts: { media?: string; control?: string } = {}) {
     return { name, entry, env }
   }
   let readyCount = 0
+  let said: Record<string, unknown> | null = null
   const supervisor = new Supervisor({
     dataDir: folder,
     drainSeconds: 30,
     media: spec('media', null),
     control: port => spec('control', port),
-    onReady: () => {
+    onReady: control => {
       readyCount += 1
+      said = control
     },
     log: silent,
     now: () => performance.now(),
@@ -61,7 +63,7 @@ function build(scripts: { media?: string; control?: string } = {}) {
       .map(line => line.trim())
   const pid = (name: 'media' | 'control'): number => readPid(folder, name) ?? 0
   const ready = () => until(() => readyCount === 1)
-  return { supervisor, diary, pid, ready, readyCount: () => readyCount }
+  return { supervisor, diary, pid, ready, readyCount: () => readyCount, announced: () => said }
 }
 
 test('starts media, then control; stops media, then control; leaves no pid file', async () => {
@@ -93,6 +95,32 @@ test('restarts whichever dies, leaves the other alone, and control keeps its por
   assert.is(await code, 0)
   assert.is(readyCount(), 1)
 })
+
+/** Lives once it has started this often. */
+const dyingFirst = (words: string): string => `
+import { readFileSync } from 'node:fs'
+${OBEDIENT.replace(/process\.send\(.*\)/, '')}
+const starts = readFileSync(process.env.DIARY, 'utf8').split('\\n').filter(line => line.startsWith(process.env.NAME)).length
+if (starts === 1) process.send(${words}, () => process.kill(process.pid, 'SIGKILL'))
+else process.send({ type: 'ready', httpPort: 4321, keys: null })
+`
+
+for (const [sentence, words] of [
+  ['a process that has begun to serve and dies before it is ready', "{ type: 'serving', httpPort: 4321, keys: ['k'] }"],
+  ['a process that dies with the word that it is ready', "{ type: 'ready', httpPort: 4321, keys: ['k'] }"],
+] as const) {
+  test(`${sentence} is started again, and what it said of its start is not lost`, async () => {
+    const { supervisor, diary, pid, ready, announced } = build({ control: dyingFirst(words) })
+    const code = supervisor.run()
+    await ready()
+    await until(() => diary().filter(line => line.startsWith('control')).length === 2)
+    assert.equal([announced()?.httpPort, announced()?.keys], [4321, ['k']])
+    assert.equal(diary(), ['media started', 'control started', 'control started 4321'])
+    await until(() => isAlive(pid('control')))
+    supervisor.stop()
+    assert.is(await code, 0)
+  })
+}
 
 test('a process that dies again and again is started again and again', async () => {
   const { supervisor, diary, pid, ready } = build()
