@@ -107,15 +107,15 @@ export class Product extends RestClient {
       },
       dataDir !== undefined,
     )
+    const limit = performance.now() + READY_MS
     await Promise.race([product.#greeted, product.#exited, sleep(READY_MS, undefined, { ref: false })])
-    const ready = await product.#untilReady()
+    const ready = await product.#untilReady(limit)
     if (ready) return product
     await product.stop()
     throw new Error(`the product did not get ready:\n${product.#lastWords()}`)
   }
 
-  async #untilReady(): Promise<boolean> {
-    const limit = performance.now() + READY_MS
+  async #untilReady(limit = performance.now() + READY_MS): Promise<boolean> {
     while (!this.#hasExited && performance.now() < limit) {
       const status = await fetch(`${this.baseUrl}/readyz`).then(
         async response => {

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { createTransport } from 'nodemailer'
+import type { Transporter } from 'nodemailer'
 
 export interface Mail {
   /** The same when the mail is sent again, so that whoever has it can tell; without domain. */
@@ -22,17 +22,25 @@ export function smtpMailer(url: string): SendMail {
   const server = new URL(url)
   const from = server.searchParams.get('from') ?? `tandem@${server.hostname}`
   server.searchParams.delete('from')
-  const transport = createTransport({
-    url: server.href,
+  let opening: Promise<Transporter> | undefined
+  return async ({ id, ...mail }) => {
+    opening ??= transportTo(server.href)
+    const transport = await opening
+    await transport.sendMail({ ...mail, from, messageId: `<${id}@${server.hostname}>` })
+  }
+}
+
+/** Loaded with the first mail: a control process that was killed must serve again at once, and few send any. */
+async function transportTo(url: string): Promise<Transporter> {
+  const { createTransport } = await import('nodemailer')
+  return createTransport({
+    url,
     connectionTimeout: TIMEOUT_MS,
     greetingTimeout: TIMEOUT_MS,
     socketTimeout: TIMEOUT_MS,
     disableFileAccess: true,
     disableUrlAccess: true,
   })
-  return async ({ id, ...mail }) => {
-    await transport.sendMail({ ...mail, from, messageId: `<${id}@${server.hostname}>` })
-  }
 }
 
 /** Whether a mail that could not be sent is worth another try: the network failed, or the server said "not now" (RFC 5321 §4.2.1). */

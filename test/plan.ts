@@ -55,13 +55,13 @@ export const FORKED = all.filter(path => /(^|\/)killable-[^/]+\.ts$/.test(path))
 
 export const startsProduct = (path: string): boolean => /^(e2e|interop|fuzz)\//.test(path)
 
-/** What only one database is asked for: their subject is the HTTP side of each operation. */
-export const onSqliteAlone = (path: string): boolean =>
-  /^control\/conformance\/(parameters|properties)\.test/.test(path)
+/** Of a file and in one of its comments, followed by the reason. */
+const says = (path: string, words: string): boolean => readFileSync(new URL(path, folder), 'utf8').includes(words)
 
-/** A file says so in a comment, with the reason. */
-export const wantsOwnProcess = (path: string): boolean =>
-  readFileSync(new URL(path, folder), 'utf8').includes('Own process:')
+/** It is not about what is stored, so that both databases would be told the same. */
+export const onSqliteAlone = (path: string): boolean => says(path, 'One database:')
+
+export const wantsOwnProcess = (path: string): boolean => says(path, 'Own process:')
 
 /** Audio is judged by when it comes, or by what is understood of it: alone. */
 export const judgesTiming = (path: string): boolean =>

@@ -1,5 +1,5 @@
 import type { Static, TSchema } from 'typebox'
-import { Check, Errors } from 'typebox/value'
+import { compileValidator } from '../http/validation.ts'
 import { isModelFailure, type ModelFailure, type ModelLine } from './model.ts'
 import { type AnswerFormat, type AskFailure, askText, type Fetch, jsonIn, type ModelProvider } from './openai-ask.ts'
 
@@ -82,8 +82,9 @@ const languageName = (code: string): string => new Intl.DisplayNames(['en'], { t
 function faultOf(schema: TSchema, text: string): string | null {
   const value = jsonIn(text)
   if (value === undefined) return 'it is no JSON object'
-  if (Check(schema, value)) return null
-  const [error] = Errors(schema, value)
+  const validate = compileValidator(schema, 'body')
+  if (validate(value)) return null
+  const [error] = validate.errors ?? []
   return error === undefined ? 'it is of another shape' : `${error.instancePath || 'it'} ${error.message}`
 }
 

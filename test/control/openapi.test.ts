@@ -1,3 +1,4 @@
+// One database: it reads the OpenAPI document, which is made of the routes.
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import * as assert from 'uvu/assert'

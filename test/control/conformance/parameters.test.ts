@@ -1,3 +1,4 @@
+// One database: what is asked is judged by the schema of its operation, before any store is.
 import * as assert from 'uvu/assert'
 import { problem } from '../../../control/http/errors.ts'
 import type { Route } from '../../../control/http/route.ts'

@@ -1,3 +1,4 @@
+// One database: it reads the OpenAPI document, which is made of the routes.
 import * as assert from 'uvu/assert'
 import { PREFIXES } from '../../../control/ids.ts'
 import { suite } from '../../harness.ts'
