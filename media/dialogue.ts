@@ -1,9 +1,9 @@
 import { KeyCollector } from './key-collector.ts'
 import type { Leg } from './leg.ts'
 import { LegPlayback, type PlayEnded } from './leg-playback.ts'
-import type { Clip } from './player.ts'
 import type { Prompts } from './prompts.ts'
 import type { EndedReason, EventName, Events, Failure, ListenSpec, Request, RoomCapture } from './protocol.ts'
+import { SaidWords } from './said-words.ts'
 import { type HeardWords, Hearing, type HearingCounters, type HearingTools, type Scribe } from './speech/hearing.ts'
 import { isBackChannel, isWordless } from './speech/words.ts'
 
@@ -43,18 +43,15 @@ export class Dialogue {
   #collect: Collect | null = null
   /** A secret entry has ended, however, and the party may type on: until it collects again or moves, its keys are secret. */
   #typesSecret = false
-  /** Since when the party hears words of ours, in ms of the engine's clock; null: it hears none that may be written down. */
-  #wordsSince: number | null = null
-  #isPaused = false
+  /** Goes to those who write down. */
+  readonly #words: SaidWords
 
   constructor(leg: Leg, options: DialogueOptions, hooks: DialogueHooks) {
     this.#leg = leg
     this.#options = options
     this.#hooks = hooks
-    this.#playback = new LegPlayback(options.prompts, options.hearing.owner, {
-      began: clip => this.#clipBegan(clip),
-      ended: (clip, heard) => this.#clipEnded(clip, heard),
-    })
+    this.#words = new SaidWords(options.now, words => this.#hearing.told(words))
+    this.#playback = new LegPlayback(options.prompts, options.hearing.owner, this.#words)
     this.#hearing = new Hearing(
       leg,
       options.hearing,
@@ -199,24 +196,10 @@ export class Dialogue {
 
   /** A card-payment pause is on, or is over. */
   paused(isPaused: boolean): void {
-    this.#isPaused = isPaused
+    this.#words.pause(isPaused)
     if (!isPaused) return
-    this.#wordsSince = null
     this.#collect?.keys.standStill(this.#options.now())
     this.#hearing.forget()
-  }
-
-  #clipBegan({ text }: Clip): void {
-    this.#wordsSince = text === undefined || this.#isPaused ? null : this.#options.now()
-  }
-
-  /** What was heard of our words goes to those who write down. */
-  #clipEnded({ text = '', length }: Clip, heard: number): void {
-    const startMs = this.#wordsSince
-    this.#wordsSince = null
-    if (startMs === null) return
-    const said = wordsUpTo(text, heard / length)
-    if (said !== '') this.#hearing.told({ text: said, startMs, endMs: this.#options.now() })
   }
 
   #problemWith({ language }: ListenSpec): Failure | null {
@@ -286,11 +269,4 @@ export class Dialogue {
     this.#hearing.close()
     this.#playback.stop()
   }
-}
-
-/** The words of a text of which this share was heard: one that was cut in two was not. */
-function wordsUpTo(text: string, share: number): string {
-  if (share >= 1) return text
-  const cut = text.slice(0, Math.floor(text.length * share))
-  return cut.slice(0, Math.max(0, cut.lastIndexOf(' '))).trim()
 }

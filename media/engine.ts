@@ -128,6 +128,11 @@ export class Engine implements LegHooks {
       opened: room => this.#roomOpened(room),
       changed: room => this.#syncPause(room),
       closed: roomId => this.#roomClosed(roomId),
+      told: (room, words) =>
+        this.#transcripts.told(
+          room.legs.map(leg => leg.id),
+          words,
+        ),
     })
     this.#transcripts = new Transcripts({
       segment: segment => this.#emit('transcript.segment', segment),
@@ -545,6 +550,7 @@ export class Engine implements LegHooks {
     )
     this.#recordings.pauseChanged(room)
     const isPaused = room.pause !== null
+    room.words?.pause(isPaused)
     for (const leg of room.legs) {
       if (isPaused) leg.paused(this.#options.now())
       this.#members.get(leg.id)?.dialogue.paused(isPaused)

@@ -1,4 +1,4 @@
-import { access, stat } from 'node:fs/promises'
+import { access, readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { BEEP, BUSY, RINGBACK, renderTone, type TonePlan } from '../codecs/tones.ts'
@@ -37,6 +37,8 @@ export interface PromptsOptions {
   maxCacheBytes?: number
 }
 
+type PromptTexts = Record<string, Record<string, string> | undefined>
+
 interface Entry {
   clip: Promise<Clip | { error: string }>
   /** 0 while it loads. */
@@ -59,6 +61,8 @@ export class Prompts {
   readonly #cache = new Map<string, Entry>()
   readonly #tts: TextToSpeech
   readonly #jobs = new WorkerJobs<ClipJob, ClipAnswer>(workerEntry('clip-worker', import.meta.url))
+  /** Of the prompts, by language and name. */
+  #texts: Promise<PromptTexts> | null = null
   #cachedBytes = 0
 
   constructor(options: PromptsOptions) {
@@ -129,9 +133,24 @@ export class Prompts {
   #loadPrompt(name: string, language: string): Promise<Clip | { error: string }> {
     const folder = join(this.#fixturesDir, 'prompts')
     const english = join(folder, `${name}.wav`)
-    if (language === ENGLISH || !LANGUAGE.test(language)) return this.#loadFile(english)
+    if (language === ENGLISH || !LANGUAGE.test(language)) return this.#withText(this.#loadFile(english), name, ENGLISH)
     const own = join(folder, language, `${name}.wav`)
-    return exists(own).then(isRecorded => this.#loadFile(isRecorded ? own : english))
+    return exists(own).then(isRecorded =>
+      this.#withText(this.#loadFile(isRecorded ? own : english), name, isRecorded ? language : ENGLISH),
+    )
+  }
+
+  /** With the words that are spoken in it, for those who write down what is heard. */
+  async #withText(
+    loading: Promise<Clip | { error: string }>,
+    name: string,
+    language: string,
+  ): Promise<Clip | { error: string }> {
+    const clip = await loading
+    if ('error' in clip) return clip
+    this.#texts ??= readTexts(join(this.#fixturesDir, 'prompts', 'texts.json'))
+    const text = (await this.#texts)[language]?.[name]
+    return text === undefined ? clip : { ...clip, text }
   }
 
   /** A file that may be replaced while the process runs: the key names the version that was read. */
@@ -221,6 +240,13 @@ function joined(clips: readonly Clip[]): Int16Array {
   }
   return all
 }
+
+/** Recordings without texts are heard, and written down by nobody. */
+const readTexts = (path: string): Promise<PromptTexts> =>
+  readFile(path, 'utf8').then(
+    text => JSON.parse(text) as PromptTexts,
+    () => ({}),
+  )
 
 const exists = (path: string): Promise<boolean> =>
   access(path).then(

@@ -2,6 +2,7 @@ import type { Frame } from '../codecs/audio.ts'
 import { LEG_SAMPLES, type Leg, SILENCE } from './leg.ts'
 import { Mixer } from './mixer.ts'
 import type { RoomSpec } from './protocol.ts'
+import type { SaidWords } from './said-words.ts'
 import { SharedMix } from './shared-mix.ts'
 import type { Sink } from './sink.ts'
 import type { Source } from './source.ts'
@@ -38,6 +39,8 @@ export class Room {
   music: Source | null = null
   /** Set by the owner when a pause begins or ends. */
   pause: RoomPause | null = null
+  /** What is said to all of it; set by the owner. */
+  words: SaidWords | null = null
   /** Whose part of the tick runs: who is to blame for what it throws. */
   turn: Leg | null = null
 

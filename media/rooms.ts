@@ -6,6 +6,8 @@ import { type Clip, Player } from './player.ts'
 import type { Prompts } from './prompts.ts'
 import type { EventName, Events, Failure, PlaySource, RoomSpec } from './protocol.ts'
 import { Room } from './room.ts'
+import { SaidWords } from './said-words.ts'
+import type { Words } from './speech/hearing.ts'
 import type { SpeechOwner } from './speech/speech-engines.ts'
 
 /** Who can be in a room. */
@@ -30,6 +32,8 @@ export interface RoomsOptions<Member extends Occupant> {
   changed: (room: Room) => void
   /** The last has left. */
   closed: (roomId: string) => void
+  /** What was said to all who are in it. */
+  told: (room: Room, words: Words) => void
 }
 
 /** The rooms of an engine thread, and the slot of the clock that each is mixed in: opened by the first who enters, gone with the last. */
@@ -74,6 +78,7 @@ export class Rooms<Member extends Occupant> {
 
   #open(spec: RoomSpec): Room {
     const room = new Room(spec)
+    room.words = new SaidWords(this.#options.now, words => this.#options.told(room, words))
     this.#rooms.set(spec.roomId, room)
     this.#openedMs.set(spec.roomId, this.#options.now())
     this.#slots.reduce((least, slot) => (slot.length < least.length ? slot : least)).push(room)
@@ -128,7 +133,8 @@ export class Rooms<Member extends Occupant> {
     if ('error' in loaded) return { failure: 'invalid', message: loaded.error }
     const room = this.#rooms.get(roomId)
     if (room === undefined) return { failure: 'not_found', message: `no room ${roomId}` }
-    room.announce(playerOf(loaded, loop))
+    const player = { loop, frameSamples: LEG_SAMPLES, ...(room.words !== null && { watcher: room.words }) }
+    room.announce(new Player(loaded, player))
     return {}
   }
 }

@@ -6,7 +6,9 @@ const SPEAKER = 'participant; product: the assistant, or whatever else the produ
 
 const segmentFields = {
   speaker: Type.String({ description: SPEAKER }),
-  participant_id: Type.String({ description: 'Who said it; of the product: to whom.' }),
+  participant_id: Type.String({
+    description: 'Who said it; of the product: to whom, the first of them where it is said to all.',
+  }),
   text: Type.String(),
   start_ms: Type.Integer({ description: 'From the beginning of the transcript [ms].' }),
   end_ms: Type.Integer(),

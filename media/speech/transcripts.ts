@@ -53,6 +53,11 @@ export class Transcripts {
     for (const transcript of this.#running.values()) transcript.leave(leg)
   }
 
+  /** What the product has said to all of these at once: a line of each transcript that one of them is on. */
+  told(legIds: readonly string[], words: Words): void {
+    for (const transcript of this.#running.values()) transcript.toldAll(legIds, words)
+  }
+
   /** Ends a transcript; `ready` follows its last segment. `now` [ms]. */
   stop(transcriptId: string, now: number): Ok | Failure {
     const transcript = this.#running.get(transcriptId)
@@ -144,6 +149,11 @@ class Transcript implements Scribe {
 
   told(legId: string, words: Words): void {
     this.#write(legId, 'product', words)
+  }
+
+  toldAll(legIds: readonly string[], words: Words): void {
+    const first = legIds.find(legId => this.#legs.has(legId))
+    if (first !== undefined) this.told(first, words)
   }
 
   #write(legId: string, speaker: 'party' | 'product', { text, startMs, endMs }: Words): void {

@@ -91,8 +91,10 @@ test('every prompt of the product is recorded in every language', async () => {
     const texts = { ...ofRooms, ...PHRASE_TEXTS[language], ...CONSENT_TEXTS[language] }
     for (const name of Object.keys({ ...TEXTS.en, ...PHRASE_TEXTS.en, ...CONSENT_TEXTS.en })) {
       assert.ok(name in texts, `${language} ${name}`)
-      const { samples } = clip(await product.load({ kind: 'prompt', name, language }))
+      const { samples, text } = clip(await product.load({ kind: 'prompt', name, language }))
       assert.ok(samples.length > 1500 && samples.length < 100_000, `${language} ${name}: ${samples.length}`)
+      const said = (texts as Record<string, string | { text: string }>)[name]
+      assert.is(text, typeof said === 'string' ? said : said?.text, 'and its words are known')
       if (language === 'en') english.set(name, samples)
       else assert.not.equal(samples, english.get(name), `${language} ${name} is English`)
     }

@@ -71,6 +71,42 @@ test('of what was cut short stands what was heard, also when the party hangs up 
   assert.ok(heard !== undefined && text.startsWith(heard) && heard.length > 10 && heard.length < 35, `${heard}`)
 })
 
+test('recorded prompts are lines of the transcript, in the words and the language in which they are heard', async () => {
+  const goodbye: PlaySource = { kind: 'prompt', name: 'goodbye', language: 'de' }
+  const welcome: PlaySource = { kind: 'prompt', name: 'welcome' }
+  await engine.preload(welcome, goodbye)
+  await play(welcome, goodbye, { kind: 'music' })
+  await engine.until(() => {
+    engine.run(5)
+    return written().length === 2
+  })
+  assert.equal(written(), [
+    ['product', 'Welcome to Tandem.'],
+    ['product', 'Auf Wiederhören.'],
+  ])
+})
+
+test('what is said to all of a room is one line of its transcript, and nothing of a card-payment pause', async () => {
+  await engine.join('part_other', { roomId: CALL })
+  const toAll = (text: string) => engine.engine.playInRoom({ roomId: CALL, sources: [say(text)], loop: false })
+  const target = { roomId: CALL }
+  await toAll('We end in five minutes.')
+  engine.run(SECOND + 5)
+  const line = ['product', 'We end in five minutes.']
+  assert.equal(written(), [line])
+  const [{ startMs, endMs } = { startMs: 0, endMs: 0 }] = engine.of('transcript.segment')
+  assert.ok(endMs - startMs >= 960 && endMs - startMs <= 1040, `${startMs} to ${endMs} ms`)
+  await toAll('The card has four digits.')
+  engine.run(10)
+  engine.engine.pause({ target, maxSeconds: 60, reason: 'payment', maskDtmf: true, destinationLegId: null })
+  engine.run(10)
+  engine.engine.resume(target)
+  engine.run(SECOND)
+  await toAll('Thank you all.')
+  engine.run(SECOND + 5)
+  assert.equal(written(), [line, ['product', 'Thank you all.']])
+})
+
 test('what is said in a card-payment pause is in no transcript, nor what it cut in two', async () => {
   const text = 'Please type the number of your card.'
   await engine.preload(say(text))
