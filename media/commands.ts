@@ -1,10 +1,13 @@
+import { Compile, type Validator } from 'typebox/compile'
 import type { BrowserBoard } from './browser-board.ts'
-import { COMMAND_SHAPES } from './command-shapes.ts'
 import type { EngineThread } from './engine-client.ts'
-import type { ForwardedCommand } from './engine-protocol.ts'
+import type { EngineCommandName, EngineCommands } from './engine-protocol.ts'
 import type { FarEnds } from './far-ends.ts'
 import {
+  COMMANDS,
+  type CommandHome,
   type CommandName,
+  type CommandOf,
   type Commands,
   type Failure,
   isFailure,
@@ -13,6 +16,7 @@ import {
   type MediaEvent,
   type MediaSnapshot,
   type MediaStats,
+  type Request,
   type Target,
 } from './protocol.ts'
 import type { Registrar } from './registrar.ts'
@@ -21,8 +25,9 @@ import type { Switchboard } from './switchboard.ts'
 /** Of a foreign command's name in a message. */
 const MAX_NAME = 100
 
+/** What the main thread carries out itself. */
 type Handlers = {
-  [N in CommandName]: (request: Commands[N]['request']) => Promise<object> | object
+  [N in CommandOf<'main'>]: (request: Commands[N]['request']) => Promise<object> | object
 }
 
 export interface CommandsOptions {
@@ -44,42 +49,12 @@ export interface CommandsOptions {
 export class CommandTable {
   readonly #options: CommandsOptions
   readonly #threads = new Map<string, EngineThread>()
-  readonly #handlers: Handlers
+  readonly #main: Handlers
 
   constructor(options: CommandsOptions) {
     this.#options = options
     const { browsers, registrar, farEnds } = options
-    const toLeg =
-      <N extends ForwardedCommand>(name: N) =>
-      (request: Commands[N]['request'] & { legId: string }) =>
-        this.#forward(name, request, this.#threadOfLeg(request.legId))
-    const toTarget =
-      <N extends ForwardedCommand>(name: N) =>
-      (request: Commands[N]['request'] & { target: Target }) =>
-        this.#forward(name, request, this.#threadOfTarget(request.target))
-    const toStart =
-      <N extends 'stream.start' | 'recording.start' | 'transcript.start'>(
-        name: N,
-        idOf: (request: Commands[N]['request']) => string,
-      ) =>
-      (request: Commands[N]['request'] & { target: Target }) =>
-        this.#start(name, request, idOf(request))
-    const toNamed =
-      <N extends ForwardedCommand>(name: N, idOf: (request: Commands[N]['request']) => string) =>
-      (request: Commands[N]['request']) =>
-        this.#forward(name, request, this.#threads.get(idOf(request)))
-    // What a room began by itself, when it was opened or its party agreed, has the room's ID and is on its thread.
-    const toKept =
-      <N extends ForwardedCommand>(
-        name: N,
-        idOf: (request: Commands[N]['request']) => string,
-        keyOf: (id: string) => string,
-      ) =>
-      (request: Commands[N]['request']) => {
-        const id = idOf(request)
-        return this.#forward(name, request, this.#threads.get(keyOf(id)) ?? this.#threads.get(id))
-      }
-    this.#handlers = {
+    this.#main = {
       'leg.answer': request => this.#boardOf(request.legId).answer(request),
       'leg.ring': ({ legId }) => this.#options.switchboard.ring(legId),
       'leg.reject': request => this.#boardOf(request.legId).reject(request),
@@ -91,25 +66,8 @@ export class CommandTable {
       'leg.move': request => this.#move(request),
       'leg.update': request => this.#update(request),
       'leg.hold': request => this.#hold(request),
-      'leg.listen': toLeg('leg.listen'),
-      'leg.stop_listen': toLeg('leg.stop_listen'),
-      'leg.play': toLeg('leg.play'),
-      'leg.stop_play': toLeg('leg.stop_play'),
-      'leg.collect': toLeg('leg.collect'),
-      'leg.send_dtmf': toLeg('leg.send_dtmf'),
-      'room.play': toNamed('room.play', request => request.roomId),
       'room.close': request => this.#closeRoom(request),
-      'capture.pause': toTarget('capture.pause'),
-      'capture.resume': toTarget('capture.resume'),
-      'stream.start': toStart('stream.start', request => request.streamId),
-      'stream.stop': toNamed('stream.stop', request => request.streamId),
       'stream.read': request => this.#readStreams(request.streamIds),
-      'recording.start': toStart('recording.start', request => recordingKey(request.recordingId)),
-      'recording.pause': toKept('recording.pause', request => request.recordingId, recordingKey),
-      'recording.resume': toKept('recording.resume', request => request.recordingId, recordingKey),
-      'recording.stop': toKept('recording.stop', request => request.recordingId, recordingKey),
-      'transcript.start': toStart('transcript.start', request => transcriptKey(request.transcriptId)),
-      'transcript.stop': toKept('transcript.stop', request => request.transcriptId, transcriptKey),
       'sip.register_check': request => registrar.check(request),
       'sip.register_reply': request => registrar.reply(request),
       'connections.set': request => farEnds.set(request),
@@ -128,13 +86,25 @@ export class CommandTable {
 
   /** Carries out one command; a name that is none of ours, or a body that does not fit it, is `invalid`. */
   async run(name: string, body: unknown): Promise<object> {
-    if (!Object.hasOwn(this.#handlers, name)) {
+    if (!isCommand(name)) {
       return { failure: 'invalid', message: `unknown command ${name.slice(0, MAX_NAME)}` } satisfies Failure
     }
-    if (!COMMAND_SHAPES[name as CommandName](body)) {
+    if (!fits(name, body)) {
       return { failure: 'invalid', message: `${name}: the body does not fit the command` } satisfies Failure
     }
-    return this.#handlers[name as CommandName](body as never)
+    if (isOf('main', name)) return this.#main[name](body as never)
+    if (isOf('starts', name)) return this.#start(name, body as Request<typeof name>)
+    return this.#forward(name, body as never, this.#threadFor(name, body))
+  }
+
+  /** The engine thread that carries out a command that it is forwarded as it is. */
+  #threadFor(name: CommandOf<'leg' | 'room' | 'target' | 'started'>, body: unknown): EngineThread | undefined {
+    if (isOf('leg', name)) return this.#threadOfLeg((body as Request<typeof name>).legId)
+    if (isOf('room', name)) return this.#threads.get((body as Request<typeof name>).roomId)
+    if (isOf('target', name)) return this.#threadOfTarget((body as Request<typeof name>).target)
+    const { id, key } = begunBy(name, body)
+    // What a room began by itself, when it was opened or its party agreed, has the room's ID and is on its thread.
+    return this.#threads.get(key) ?? this.#threads.get(id)
   }
 
   /** An event of an engine passes by on its way to control. */
@@ -142,8 +112,8 @@ export class CommandTable {
     if (event.name === 'room.opened') this.#threads.set(event.body.roomId, thread)
     else if (event.name === 'room.closed') this.#threads.delete(event.body.roomId)
     else if (event.name === 'recording.ready' || event.name === 'recording.failed') {
-      this.#threads.delete(recordingKey(event.body.recordingId))
-    } else if (event.name === 'transcript.ready') this.#threads.delete(transcriptKey(event.body.transcriptId))
+      this.#threads.delete(keyOf('recording', event.body.recordingId))
+    } else if (event.name === 'transcript.ready') this.#threads.delete(keyOf('transcript', event.body.transcriptId))
     else if (event.name === 'stream.changed' && event.body.endedReason !== null) {
       this.#threads.delete(event.body.streamId)
     }
@@ -185,27 +155,24 @@ export class CommandTable {
   }
 
   /** Known from the moment it is asked for, so that its end, which may come first, finds it; what was refused leaves nothing. */
-  async #start<N extends 'stream.start' | 'recording.start' | 'transcript.start'>(
-    name: N,
-    request: Commands[N]['request'] & { target: Target },
-    id: string,
-  ): Promise<object> {
+  async #start(name: CommandOf<'starts'>, request: Request<CommandOf<'starts'>>): Promise<object> {
+    const { key } = begunBy(name, request)
     // Its room may be gone while it goes on.
-    const thread = this.#threads.get(id) ?? this.#threadOfTarget(request.target)
-    const isNew = !this.#threads.has(id)
-    if (isNew && thread !== undefined) this.#threads.set(id, thread)
+    const thread = this.#threads.get(key) ?? this.#threadOfTarget(request.target)
+    const isNew = !this.#threads.has(key)
+    if (isNew && thread !== undefined) this.#threads.set(key, thread)
     const reply = await this.#forward(name, request, thread)
-    if (isNew && isRefused(reply)) this.#threads.delete(id)
+    if (isNew && isRefused(reply)) this.#threads.delete(key)
     return reply
   }
 
-  #forward<N extends ForwardedCommand>(
+  #forward<N extends EngineCommandName>(
     name: N,
-    request: Commands[N]['request'],
+    request: EngineCommands[N]['request'],
     thread: EngineThread | undefined,
   ): Promise<object> | Failure {
     if (thread === undefined) return { failure: 'not_found', message: `${name}: nothing of that ID is here` }
-    return thread.request(name, request as never)
+    return thread.request(name, request)
   }
 
   async #move(request: Commands['leg.move']['request']): Promise<object> {
@@ -290,5 +257,28 @@ export class CommandTable {
 }
 
 /** A call's recording and its transcript have the ID of its room. */
-const recordingKey = (recordingId: string): string => `recording ${recordingId}`
-const transcriptKey = (transcriptId: string): string => `transcript ${transcriptId}`
+
+const isCommand = (name: string): name is CommandName => Object.hasOwn(COMMANDS, name)
+
+const isOf = <H extends CommandHome>(home: H, name: CommandName): name is CommandOf<H> => COMMANDS[name].home === home
+
+const checks = new Map<CommandName, Validator>()
+
+/** Whether a body is what the command's schema says, which is compiled when it is first asked. */
+function fits(name: CommandName, body: unknown): boolean {
+  const check = checks.get(name) ?? Compile(COMMANDS[name].request)
+  checks.set(name, check)
+  return check.Check(body)
+}
+
+type Begun = 'stream' | 'recording' | 'transcript'
+
+/** Recordings and transcripts are named after what they are of, as rooms are. */
+const keyOf = (kind: Begun, id: string): string => (kind === 'stream' ? id : `${kind} ${id}`)
+
+/** What a command starts, or says of what was started: its ID, and what its thread is kept by. */
+function begunBy(name: CommandOf<'starts' | 'started'>, body: unknown): { id: string; key: string } {
+  const kind = name.slice(0, name.indexOf('.')) as Begun
+  const id = (body as Record<string, string>)[`${kind}Id`]!
+  return { id, key: keyOf(kind, id) }
+}

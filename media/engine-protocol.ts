@@ -1,34 +1,21 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { BrowserPipe } from './browser-leg.ts'
 import type { KeySource } from './leg.ts'
-import type { CommandName, Commands, EndedReason, Failure, MediaEvent, Quality, RoomSpec } from './protocol.ts'
+import type {
+  CommandHome,
+  CommandOf,
+  Commands,
+  EndedReason,
+  Failure,
+  MediaEvent,
+  Quality,
+  RoomSpec,
+} from './protocol.ts'
 import type { LegMedia } from './rtp-leg.ts'
 import type { SpeechAbilities } from './speech/speech-protocol.ts'
 
 /** Commands of the channel that an engine thread executes as they are. */
-export type ForwardedCommand = Exclude<
-  CommandName,
-  | 'leg.answer'
-  | 'leg.reject'
-  | 'leg.ring'
-  | 'leg.challenge'
-  | 'leg.check_caller'
-  | 'leg.dial'
-  | 'leg.hangup'
-  | 'leg.read'
-  | 'leg.hold'
-  | 'sip.register_check'
-  | 'sip.register_reply'
-  | 'connections.set'
-  | 'sources.set'
-  | 'browser.close'
-  | 'browser.refuse'
-  | 'browser.admit'
-  | 'browser.send'
-  | 'room.close'
-  | 'media.snapshot'
-  | 'media.stats'
->
+export type ForwardedCommand = CommandOf<Exclude<CommandHome, 'main'>>
 
 /** What a thread tells of a leg; signalling adds the rest. */
 export interface EngineLeg {
@@ -43,7 +30,7 @@ export interface EngineLeg {
 }
 
 /** What the main thread asks of an engine thread: the forwarded commands, and the audio half of a leg's life. */
-export interface EngineCommands extends Omit<Pick<Commands, ForwardedCommand>, 'leg.update' | 'leg.move'> {
+export interface EngineCommands extends Pick<Commands, ForwardedCommand | 'stream.read'> {
   /** Opens sockets for a leg. Failure `capacity` when no port is left. */
   'leg.open': { request: { legId: string; affinity: string }; reply: { port: number } }
   /** Makes the leg of a browser. */

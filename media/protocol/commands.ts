@@ -1,217 +1,272 @@
-import type {
-  BrowserTarget,
-  CaptureState,
-  CodecName,
-  ConnectionSpec,
-  DialTarget,
-  DtmfMode,
-  EndedReason,
-  LegSnapshot,
-  ListenSpec,
-  MediaSnapshot,
-  MediaStats,
-  PaymentPause,
-  PhoneIdentity,
-  PlaySource,
-  RoomCapture,
-  RoomSpec,
-  SrtpPolicy,
-  StreamSnapshot,
-  StreamSpec,
-  Target,
-} from './shapes.ts'
+import Type, { type Static, type TSchema } from 'typebox'
+import {
+  browserTarget,
+  codecs,
+  connectionSpec,
+  dialTarget,
+  dtmfMode,
+  endedReason,
+  hearing,
+  listenSpec,
+  pauseSeconds,
+  paymentPause,
+  phoneIdentity,
+  playSources,
+  roomCapture,
+  roomSpec,
+  sipUri,
+  srtpPolicy,
+  streamSpec,
+  target,
+} from './parts.ts'
+import { boolean, id, integer, jsonObject, line, list, MAX_TIMER_MS, nullable, oneOf, text } from './schema.ts'
+import type { CaptureState, LegSnapshot, MediaSnapshot, MediaStats, StreamSnapshot } from './shapes.ts'
+
+/** Elements of a list of IDs. */
+const MAX_IDS = 10_000
+/** Far ends that are kept up with. */
+const MAX_CONNECTIONS = 10_000
+const MAX_NETWORKS = 100_000
 
 type Ok = Record<string, never>
 
-/** One entry per command: request and reply side by side. */
-export interface Commands {
+/**
+ * Who carries a command out. `main`: the main thread, signalling first of all. The others are carried out as they are by an engine
+ * thread: the one of the `leg`; of the `room`; of the `target`; and, of what `starts` and is `started` with an ID of its own, the one
+ * on which it began.
+ */
+export type CommandHome = 'main' | 'leg' | 'room' | 'target' | 'starts' | 'started'
+
+interface Command<H extends CommandHome, S extends TSchema, R> {
+  home: H
+  /** What is checked before anything is done with a request. */
+  request: S
+  /** For types alone: no command has it. */
+  reply?: R
+}
+
+const command =
+  <R>() =>
+  <const H extends CommandHome, S extends TSchema>(home: H, request: S): Command<H, S, R> => ({ home, request })
+
+const ok = command<Ok>()
+const leg = command<LegSnapshot>()
+const verdict = command<{ isRight: boolean }>()
+
+/** Every command, once: types, the check at run time and the way to an engine thread are derived from it. */
+export const COMMANDS = {
   /**
    * Answers an incoming leg (200 OK) into a room of its own or one that exists. `affinity` places all that may meet on one thread.
    * `srtp` absent: as the caller offers.
    */
-  'leg.answer': {
-    request: {
-      legId: string
-      room: RoomSpec
-      affinity: string
-      codecs: CodecName[]
-      dtmf?: DtmfMode
-      srtp?: SrtpPolicy
-    }
-    reply: LegSnapshot
-  }
+  'leg.answer': leg(
+    'main',
+    Type.Object({
+      legId: id,
+      room: roomSpec,
+      affinity: text(200),
+      codecs,
+      dtmf: Type.Optional(dtmfMode),
+      srtp: Type.Optional(srtpPolicy),
+    }),
+  ),
   /** Lets an incoming leg ring for as long as its caller waits: it is answered or rejected later. */
-  'leg.ring': { request: { legId: string }; reply: Ok }
-  'leg.reject': {
-    request: { legId: string; sipCode: number; retryAfterS: number | null; reason: EndedReason }
-    reply: Ok
-  }
+  'leg.ring': ok('main', Type.Object({ legId: id })),
+  'leg.reject': ok(
+    'main',
+    Type.Object({
+      legId: id,
+      sipCode: integer(300, 699),
+      retryAfterS: nullable(integer(0, 86_400)),
+      reason: endedReason,
+    }),
+  ),
   /** Answers an incoming leg with 407: who calls by an account shall prove it. The leg ends; the call comes again as another one. */
-  'leg.challenge': { request: { legId: string }; reply: Ok }
+  'leg.challenge': ok('main', Type.Object({ legId: id })),
   /**
    * Judges the digest of a `leg.incoming` by H(username:realm:password), hex; null: there is no such account. What is not right is
    * answered by media: a wrong one 403, one whose nonce has run out 407.
    */
-  'leg.check_caller': { request: { legId: string; ha1: string | null }; reply: { isRight: boolean } }
+  'leg.check_caller': verdict('main', Type.Object({ legId: id, ha1: nullable(line(64)) })),
   /** Starts an outbound leg; what becomes of it arrives as `leg.ringing`, `leg.answered` or `leg.ended`. */
-  'leg.dial': {
-    request: { legId: string; target: DialTarget | BrowserTarget; room: RoomSpec; affinity: string; timeoutS: number }
-    reply: LegSnapshot
-  }
-  'leg.hangup': { request: { legId: string; reason: EndedReason }; reply: Ok }
+  'leg.dial': leg(
+    'main',
+    Type.Object({
+      legId: id,
+      target: Type.Union([dialTarget, browserTarget]),
+      room: roomSpec,
+      affinity: text(200),
+      timeoutS: integer(1, 3600),
+    }),
+  ),
+  'leg.hangup': ok('main', Type.Object({ legId: id, reason: endedReason })),
   /**
    * Moves a leg to another room; `mustExist`: failure `not_found` when that room is gone. `payment`: the leg is a payment line, and is
    * never in the room without a capture pause of its own, from its first frame: when that has lasted `maxSeconds`, the leg ends.
    */
-  'leg.move': {
-    request: { legId: string; room: RoomSpec; mustExist: boolean; muted: boolean; payment?: PaymentPause }
-    reply: LegSnapshot
-  }
+  'leg.move': leg(
+    'main',
+    Type.Object({
+      legId: id,
+      room: roomSpec,
+      mustExist: boolean,
+      muted: boolean,
+      payment: Type.Optional(paymentPause),
+    }),
+  ),
   /**
    * Who hears whom. `heardBy`: only these legs of the room hear it (a whisper); `hears`: it hears only these; null: all. What
    * is absent stays. A leg that nobody hears and that hears all is a monitor: it is in no recording's mix of the others.
    */
-  'leg.update': {
-    request: {
-      legId: string
-      muted?: boolean
-      deaf?: boolean
-      heardBy?: string[] | null
-      hears?: string[] | null
-    }
-    reply: LegSnapshot
-  }
+  'leg.update': leg(
+    'main',
+    Type.Object({
+      legId: id,
+      muted: Type.Optional(boolean),
+      deaf: Type.Optional(boolean),
+      heardBy: hearing,
+      hears: hearing,
+    }),
+  ),
   /** On hold: the leg neither hears the room nor is heard, and hears `sources` in a loop; a SIP peer is told (sendonly). */
-  'leg.hold': { request: { legId: string; held: boolean; sources: PlaySource[] }; reply: LegSnapshot }
+  'leg.hold': leg('main', Type.Object({ legId: id, held: boolean, sources: playSources })),
   /** Listens to what the party says until `leg.stop_listen`; a second one replaces the first. */
-  'leg.listen': { request: { legId: string; listen: ListenSpec }; reply: Ok }
-  'leg.stop_listen': { request: { legId: string }; reply: Ok }
-  'leg.read': { request: { legIds: string[] }; reply: { legs: LegSnapshot[] } }
+  'leg.listen': ok('leg', Type.Object({ legId: id, listen: listenSpec })),
+  'leg.stop_listen': ok('leg', Type.Object({ legId: id })),
+  'leg.read': command<{ legs: LegSnapshot[] }>()('main', Type.Object({ legIds: list(id, MAX_IDS) })),
   /**
    * Plays to this leg alone, one after the other; replaces what is playing, or waits behind it with `append`. `hangupAfter`:
    * the leg ends with the last. Each that was replied to without a failure ends in one `play.finished`; one whose first sound
    * takes more than three seconds to make is replied to by then, and fails there.
    */
-  'leg.play': {
-    request: {
-      legId: string
-      playId: string
-      sources: PlaySource[]
-      loop: boolean
-      hangupAfter: EndedReason | null
-      append?: boolean
-    }
-    reply: Ok
-  }
-  'leg.stop_play': { request: { legId: string }; reply: Ok }
+  'leg.play': ok(
+    'leg',
+    Type.Object({
+      legId: id,
+      playId: text(200),
+      sources: playSources,
+      loop: boolean,
+      hangupAfter: nullable(endedReason),
+      append: Type.Optional(boolean),
+    }),
+  ),
+  'leg.stop_play': ok('leg', Type.Object({ legId: id })),
   /**
    * Collects keys, and words with `speech`: plays `prompts`, falls silent at the first key or word, ends by a terminator, by
    * length, by time or by what was said: `leg.collected`. With `speech` it takes the place of `leg.listen`, and nobody listens
    * when it ends; no time-out cuts in while somebody speaks or is being understood; what is said is told by `leg.collected` alone,
    * and in no transcript when it is `sensitive`.
    */
-  'leg.collect': {
-    request: {
-      legId: string
-      collectId: string
-      prompts: PlaySource[]
-      maxDigits: number
-      terminators: string
-      firstDigitTimeoutMs: number
-      interDigitTimeoutMs: number
+  'leg.collect': ok(
+    'leg',
+    Type.Object({
+      legId: id,
+      collectId: text(200),
+      prompts: playSources,
+      maxDigits: integer(1, 1000),
+      terminators: text(16),
+      firstDigitTimeoutMs: integer(0, MAX_TIMER_MS),
+      interDigitTimeoutMs: integer(0, MAX_TIMER_MS),
       /** The keys are a secret (a PIN): `leg.dtmf` masks them and streams do not see them. */
-      sensitive: boolean
+      sensitive: boolean,
       /** Words count too: the first utterance ends it. Absent: keys only. */
-      speech?: ListenSpec | null
+      speech: Type.Optional(nullable(listenSpec)),
       /** Keys do not silence the prompts. Absent: they do. */
-      playThrough?: boolean
+      playThrough: Type.Optional(boolean),
       /**
        * Kept of the leg's room from the moment on in which these keys end the collection, so that the first word after them is there;
        * `digits` null: from the beginning of the prompts, if they can be played.
        */
-      agreement?: { digits: string | null; capture: RoomCapture }
-    }
-    reply: Ok
-  }
-  'leg.send_dtmf': { request: { legId: string; digits: string; durationMs: number }; reply: Ok }
-  'room.play': { request: { roomId: string; sources: PlaySource[]; loop: boolean }; reply: Ok }
+      agreement: Type.Optional(Type.Object({ digits: nullable(line(1000)), capture: roomCapture })),
+    }),
+  ),
+  'leg.send_dtmf': ok('leg', Type.Object({ legId: id, digits: text(1000), durationMs: integer(20, 10_000) })),
+  'room.play': ok('room', Type.Object({ roomId: id, sources: playSources, loop: boolean })),
   /** Ends every leg in the room. */
-  'room.close': { request: { roomId: string; reason: EndedReason }; reply: Ok }
+  'room.close': ok('main', Type.Object({ roomId: id, reason: endedReason })),
   /** Failure `conflict` when paused already. */
-  'capture.pause': {
-    request: {
-      target: Target
-      maxSeconds: number
-      reason: string
-      maskDtmf: boolean
-      destinationLegId: string | null
-    }
-    reply: CaptureState
-  }
+  'capture.pause': command<CaptureState>()(
+    'target',
+    Type.Object({
+      target,
+      maxSeconds: pauseSeconds,
+      reason: text(1000),
+      maskDtmf: boolean,
+      destinationLegId: nullable(id),
+    }),
+  ),
   /** Failure `conflict` when not paused. */
-  'capture.resume': { request: { target: Target }; reply: CaptureState }
-  'stream.start': { request: StreamSpec; reply: StreamSnapshot }
+  'capture.resume': command<CaptureState>()('target', Type.Object({ target })),
+  'stream.start': command<StreamSnapshot>()('starts', streamSpec),
   /** Flushes, sends `stop`, closes; replies with the last counters. */
-  'stream.stop': { request: { streamId: string }; reply: StreamSnapshot }
-  'stream.read': { request: { streamIds: string[] }; reply: { streams: StreamSnapshot[] } }
+  'stream.stop': command<StreamSnapshot>()('started', Type.Object({ streamId: id })),
+  'stream.read': command<{ streams: StreamSnapshot[] }>()('main', Type.Object({ streamIds: list(id, MAX_IDS) })),
   /**
    * A leg alone; or a room: a channel for each who is or comes there, and one for what the product plays. Who was in a call's room
    * stays on it when it is moved. It ends with the last of them.
    */
-  'recording.start': { request: { recordingId: string; target: Target; encrypted?: boolean }; reply: Ok }
+  'recording.start': ok('starts', Type.Object({ recordingId: id, target, encrypted: Type.Optional(boolean) })),
   /** Silence in every channel until `recording.resume`; the timeline goes on. Failure `conflict` when so it is already. */
-  'recording.pause': { request: { recordingId: string }; reply: Ok }
-  'recording.resume': { request: { recordingId: string }; reply: Ok }
-  'recording.stop': { request: { recordingId: string }; reply: Ok }
+  'recording.pause': ok('started', Type.Object({ recordingId: id })),
+  'recording.resume': ok('started', Type.Object({ recordingId: id })),
+  'recording.stop': ok('started', Type.Object({ recordingId: id })),
   /** Writes down what each party of the target says, and the product to it: `transcript.segment`. Whose it is, as of recordings. */
-  'transcript.start': { request: { transcriptId: string; target: Target; language: string | null }; reply: Ok }
+  'transcript.start': ok('starts', Type.Object({ transcriptId: id, target, language: nullable(line(35)) })),
   /** Ends with `transcript.ready` once the last words are written. */
-  'transcript.stop': { request: { transcriptId: string }; reply: Ok }
+  'transcript.stop': ok('started', Type.Object({ transcriptId: id })),
   /** Judges a `sip.register` by H(username:realm:password), hex; media answers 403 to a wrong one by itself. */
-  'sip.register_check': { request: { registerId: string; ha1: string | null }; reply: { isRight: boolean } }
+  'sip.register_check': verdict('main', Type.Object({ registerId: id, ha1: nullable(line(64)) })),
   /** Answers a `sip.register`. `contacts`: all that are registered now, with their remaining time. */
-  'sip.register_reply': {
-    request: {
-      registerId: string
-      sipCode: number
-      contacts: { uri: string; expiresS: number }[]
+  'sip.register_reply': ok(
+    'main',
+    Type.Object({
+      registerId: id,
+      sipCode: integer(200, 699),
+      contacts: list(Type.Object({ uri: sipUri, expiresS: integer(0, MAX_TIMER_MS / 1000) }), 100),
       /** With 423: the shortest time that is taken [s]. */
-      minExpiresS: number | null
-    }
-    reply: Ok
-  }
+      minExpiresS: nullable(integer(1, 86_400)),
+    }),
+  ),
   /** All far ends to keep up with; what was there before and is unchanged goes on as it is. */
-  'connections.set': { request: { connections: ConnectionSpec[] }; reply: Ok }
+  'connections.set': ok('main', Type.Object({ connections: list(connectionSpec, MAX_CONNECTIONS) })),
   /** The networks of all connections and phones, as canonical CIDR blocks: a flood of strangers' SIP does not take their room. */
-  'sources.set': { request: { networks: string[] }; reply: Ok }
+  'sources.set': ok('main', Type.Object({ networks: list(line(50), MAX_NETWORKS) })),
   /** Closes a browser's WebSocket; its leg, if it has one, ends. */
-  'browser.close': { request: { browserId: string; code: number; reason: string }; reply: Ok }
+  'browser.close': ok('main', Type.Object({ browserId: id, code: integer(1000, 4999), reason: line(120) })),
   /** Refuses a browser that is connecting: its upgrade is answered with this HTTP status and JSON. */
-  'browser.refuse': { request: { browserId: string; status: number; body: Record<string, unknown> }; reply: Ok }
+  'browser.refuse': ok('main', Type.Object({ browserId: id, status: integer(400, 599), body: jsonObject })),
   /**
    * Admits a browser that is connecting. A `phone` can be dialled from now on. A `call` has one leg, `legId`, which is incoming
    * from now on: it is answered by `leg.answer`, like any other. `accountSid`: what `start` says of the organisation. `phone`: whose
    * it is; it goes on with the running call of the connection that the same device had before, or with one that its agent has lost.
    */
-  'browser.admit': {
-    request: {
-      browserId: string
-      as: 'phone' | 'call'
-      legId: string | null
-      accountSid: string
-      phone: PhoneIdentity | null
-    }
-    reply: Ok
-  }
+  'browser.admit': ok(
+    'main',
+    Type.Object({
+      browserId: id,
+      as: oneOf('phone', 'call'),
+      legId: nullable(id),
+      accountSid: line(200),
+      phone: nullable(phoneIdentity),
+    }),
+  ),
   /** A message for the page, sent as it is: `{event: "control", …}`. */
-  'browser.send': { request: { browserId: string; body: Record<string, unknown> }; reply: Ok }
-  'media.snapshot': { request: Ok; reply: MediaSnapshot }
-  'media.stats': { request: Ok; reply: MediaStats }
+  'browser.send': ok('main', Type.Object({ browserId: id, body: jsonObject })),
+  'media.snapshot': command<MediaSnapshot>()('main', Type.Object({})),
+  'media.stats': command<MediaStats>()('main', Type.Object({})),
 }
 
-export type CommandName = keyof Commands
-export type Request<N extends CommandName> = Commands[N]['request']
-export type Reply<N extends CommandName> = Commands[N]['reply']
+type Declared = typeof COMMANDS
+export type CommandName = keyof Declared
+export type Request<N extends CommandName> = Static<Declared[N]['request']>
+export type Reply<N extends CommandName> = NonNullable<Declared[N]['reply']>
+/** Request and reply side by side. */
+export type Commands = { [N in CommandName]: { request: Request<N>; reply: Reply<N> } }
+
+/** The commands of these homes. */
+export type CommandOf<H extends CommandHome> = {
+  [N in CommandName]: Declared[N]['home'] extends H ? N : never
+}[CommandName]
 
 /**
  * An expected failure of a command. `unavailable`: it was not sent, or not accepted, and nothing has happened. `unanswered`: it was

@@ -1,13 +1,11 @@
+import type { EndedReason, SipTransport, Target } from './parts.ts'
 import type {
   CaptureState,
   ConnectionReport,
-  EndedReason,
   Quality,
   RecordingInfo,
   SipParty,
-  SipTransport,
   StreamSnapshot,
-  Target,
   Utterance,
 } from './shapes.ts'
 

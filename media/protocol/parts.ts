@@ -1,0 +1,236 @@
+import Type, { type Static } from 'typebox'
+import { parseUri } from '../../sip/uri.ts'
+import type { AddressPolicy } from './addresses.ts'
+import { boolean, id, integer, jsonObject, line, list, MAX_TIMER_MS, nullable, oneOf, record, text } from './schema.ts'
+
+/** What commands are made of: each part is a schema that media checks, and the type that both sides write. */
+
+const MAX_MEMBERS = 10_000
+/** That begin with a room. */
+const MAX_ROOM_STREAMS = 100
+/** Characters of a text that is spoken. */
+const MAX_SPOKEN = 10_000
+
+const host = Type.String({ pattern: /^[A-Za-z0-9._:-]{1,253}$/ })
+const language = line(35)
+
+export const sipUri = Type.Refine(Type.String({ maxLength: 1000 }), value => {
+  const uri = parseUri(value)
+  return 'scheme' in uri && (uri.scheme === 'sip' || uri.scheme === 'sips')
+})
+
+/** Why a leg ended; the API's `ended_reason` (api-additions.md, "Calls"). */
+export const endedReason = oneOf(
+  'caller_hangup',
+  'agent_hangup',
+  'api_hangup',
+  'assistant_ended',
+  // It was played to its end.
+  'announcement_ended',
+  'transfer_completed',
+  // Of one of several devices that rang at once: another was first.
+  'answered_elsewhere',
+  'no_answer',
+  'busy',
+  'rejected',
+  'not_found',
+  'rtp_timeout',
+  'session_expired',
+  'max_duration',
+  'codec_mismatch',
+  'capacity',
+  'trunk_error',
+  'media_failed',
+  // Its node has died, or was cut off, and others have ended it.
+  'node_lost',
+  // The database could not be written when the call came.
+  'store_unavailable',
+  'internal_error',
+)
+export type EndedReason = Static<typeof endedReason>
+
+const codec = oneOf('PCMU', 'PCMA')
+export type CodecName = Static<typeof codec>
+export const codecs = list(codec, 10)
+
+/**
+ * How keys go over a leg, both ways. `auto`: RFC 4733 where SDP agreed on it, else as tones, and INFO is understood; the others: that
+ * way alone.
+ */
+export const dtmfMode = oneOf('auto', 'rfc4733', 'inband', 'info')
+export type DtmfMode = Static<typeof dtmfMode>
+
+/** Whether a leg's packets are encrypted. `off`: never; `required`: always, or there is no call; `optional`: where the far end can. */
+export const srtpPolicy = oneOf('off', 'optional', 'required')
+export type SrtpPolicy = Static<typeof srtpPolicy>
+
+const transport = oneOf('udp', 'tcp', 'tls')
+export type SipTransport = Static<typeof transport>
+
+const via = Type.Object({ host, port: integer(1, 65_535), transport })
+const credentials = nullable(Type.Object({ username: line(200), password: line(200) }))
+
+/** `sip`: what a SIP leg is dialled with. */
+export const dialTarget = Type.Object({
+  /** Request-URI, for example `sip:200@192.0.2.7:5070`. */
+  uri: sipUri,
+  from: Type.Object({ uri: sipUri }),
+  /** Next hop when it is not the URI's own host. */
+  via: nullable(via),
+  /** Who named it may lead us to public addresses only, and to the private networks that an operator allows. */
+  publicOnly: boolean,
+  credentials,
+  codecs,
+  /** Absent: `auto`. */
+  dtmf: Type.Optional(dtmfMode),
+  /** Absent: `optional` over TLS, which keeps the keys secret, else `off`. */
+  srtp: Type.Optional(srtpPolicy),
+})
+export type DialTarget = Static<typeof dialTarget>
+
+/** A softphone: whose it is, and what stays the same when it comes back. */
+export const phoneIdentity = Type.Object({ agent: line(300), device: line(200) })
+export type PhoneIdentity = Static<typeof phoneIdentity>
+
+/** `browser`: the softphone or page that is connected under this ID (`browser.connected`); it rings there. */
+export const browserTarget = Type.Object({
+  browserId: id,
+  /** What the page shows while it rings: who calls, for which queue; at most 4 KiB. */
+  info: Type.Optional(jsonObject),
+})
+export type BrowserTarget = Static<typeof browserTarget>
+
+/** What a capture pause, a stream or a recording is attached to: one party's leg, or all of a room. */
+export const target = Type.Union([Type.Object({ legId: id }), Type.Object({ roomId: id })])
+export type Target = Static<typeof target>
+
+const addresses = Type.Unsafe<AddressPolicy>(Type.Object({ publicOnly: boolean, allowed: list(line(100), 1000) }))
+
+const tracks = oneOf('inbound', 'outbound', 'both')
+export type StreamTracks = Static<typeof tracks>
+const format = oneOf('mulaw_8000', 'l16_8000', 'l16_16000')
+export type StreamFormat = Static<typeof format>
+
+export const streamSpec = Type.Object({
+  streamId: id,
+  target,
+  url: text(4096),
+  tracks,
+  format,
+  customParameters: record(text(10_000), 1000),
+  /** `start.accountSid`: the organisation's ID. */
+  accountSid: text(200),
+  /** `start.callSid`. */
+  callSid: text(200),
+  /** `whsec_…`, signs the upgrade request (Standard Webhooks). */
+  signingSecret: line(1000),
+  addresses,
+})
+export type StreamSpec = Static<typeof streamSpec>
+
+/** What is kept of a room from its first sample on. */
+export const roomCapture = Type.Object({
+  recordingId: nullable(id),
+  /** The recording's file is encrypted. */
+  encrypted: Type.Optional(boolean),
+  transcript: nullable(Type.Object({ transcriptId: id, language: nullable(language) })),
+  streams: Type.Optional(list(streamSpec, MAX_ROOM_STREAMS)),
+})
+export type RoomCapture = Static<typeof roomCapture>
+
+/** A room of the media engine: who is in it hears each other. Created by the first leg that enters, gone with the last. */
+export const roomSpec = Type.Object({
+  /** The call's ID; for a conference the session's call ID. */
+  roomId: id,
+  /** `call`: all hear each other. `conference`: the same with chimes and without key relay. `echo`: each hears itself. */
+  kind: oneOf('call', 'conference', 'echo'),
+  /** Tell the members by a chime that somebody came or went. */
+  chimes: boolean,
+  /** A member who is alone hears music on hold. */
+  musicWhenAlone: boolean,
+  maxMembers: integer(1, MAX_MEMBERS),
+  /** Begins with the room, from its first sample on. Absent: nothing does. */
+  capture: Type.Optional(roomCapture),
+})
+export type RoomSpec = Static<typeof roomSpec>
+
+/** Something that can be heard. */
+const playSource = Type.Union([
+  /**
+   * A recorded phrase of the product: the name of a file in `fixtures/prompts`. `language`: BCP 47; absent, or one in which there is no
+   * such recording: English.
+   */
+  Type.Object({ kind: Type.Literal('prompt'), name: line(200), language: Type.Optional(language) }),
+  /** A WAV file, mono or more, any rate of `codecs/wav.ts`. */
+  Type.Object({ kind: Type.Literal('file'), path: line(4096) }),
+  Type.Object({ kind: Type.Literal('music') }),
+  Type.Object({ kind: Type.Literal('tone'), name: oneOf('ringback', 'busy', 'beep') }),
+  Type.Object({ kind: Type.Literal('silence'), ms: integer(0, MAX_TIMER_MS) }),
+  /**
+   * Text to speech, sentence by sentence. `voice`: a name of the engine's; null, or one that it does not have: its default.
+   * `language`: BCP 47, null: English.
+   * `speed`: 1, or absent: as the voice speaks; 2: twice as fast.
+   * `recorded`: prompts that say the same, one after the other, for when no engine speaks it.
+   */
+  Type.Object({
+    kind: Type.Literal('speech'),
+    text: text(MAX_SPOKEN),
+    voice: nullable(line(100)),
+    language: nullable(language),
+    speed: Type.Optional(Type.Number({ minimum: 0.5, maximum: 2 })),
+    recorded: Type.Optional(list(line(200), 10)),
+  }),
+])
+export type PlaySource = Static<typeof playSource>
+export const playSources = list(playSource, 100)
+
+const bargeIn = Type.Object({
+  /** Voice of this length declares it [ms]. */
+  afterMs: integer(20, 5000),
+  /** What was played goes on when the utterance turns out to be no words, or one of `backChannels` (`mm-hm`, `yes`). */
+  resume: boolean,
+  backChannels: list(line(100), 200),
+})
+export type BargeIn = Static<typeof bargeIn>
+
+/** How a leg is listened to: voice activity, and what was said. Nothing is heard in a card-payment pause. */
+export const listenSpec = Type.Object({
+  listenId: text(200),
+  /** BCP 47; null: English. */
+  language: nullable(language),
+  /** Silence that ends what is said [ms]. */
+  endOfSpeechMs: integer(100, 10_000),
+  /** What is longer is cut here and given out as it is [ms]. */
+  maxUtteranceMs: integer(1000, 120_000),
+  /** Voice while something is played to the leg silences it within one frame; null: it plays on. */
+  bargeIn: nullable(bargeIn),
+})
+export type ListenSpec = Static<typeof listenSpec>
+
+export const pauseSeconds = integer(1, MAX_TIMER_MS / 1000)
+
+/** The capture pause that a payment line brings with it. */
+export const paymentPause = Type.Object({ maxSeconds: pauseSeconds, reason: text(1000), maskDtmf: boolean })
+export type PaymentPause = Static<typeof paymentPause>
+
+/** Who hears whom: legs of the room; null: all. */
+export const hearing = Type.Optional(nullable(list(id, MAX_MEMBERS)))
+
+/** A far end that media keeps up with until it is not in `connections.set` any more. */
+export const connectionSpec = Type.Object({
+  connectionId: id,
+  /** `register`: there, as `from`. `ping`: asks it by OPTIONS whether it is there. */
+  keep: oneOf('register', 'ping'),
+  /** Request-URI. */
+  uri: sipUri,
+  /** From, and the address-of-record that is registered. */
+  from: sipUri,
+  via,
+  credentials,
+  /**
+   * User part of the Contact that a registration leaves. Nobody else can know it, so that a call to it is one of this
+   * connection (`leg.incoming.connectionId`).
+   */
+  contactUser: line(100),
+})
+export type ConnectionSpec = Static<typeof connectionSpec>
