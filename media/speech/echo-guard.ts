@@ -19,6 +19,8 @@ const LEAST_RETURN_DB = -44
  * The last part does not count yet, or the beginning of a voice would be taken for the line's echo.
  */
 const PART_FRAMES = 25
+/** What rises faster, from part to part, is a voice over the echo [dB]. */
+const RISE_DB = 3
 const PARTS = 6
 const KNOWN_PARTS = 3
 /** Echo is spread over its neighbours by the line and by where frames are cut [frames]. */
@@ -122,7 +124,9 @@ class Returns {
   limitDb = Number.POSITIVE_INFINITY
 
   add(returnedDb: number): void {
-    if (returnedDb > this.#now) this.#now = returnedDb
+    // Not yet known: infinitely much.
+    const most = this.limitDb - SWAY_DB + RISE_DB
+    if (returnedDb > this.#now) this.#now = Math.min(returnedDb, most)
   }
 
   endPart(): void {

@@ -66,6 +66,19 @@ test('a soft voice between our words is no echo, once it is known how late the l
   assert.ok(heard >= 6, `${heard} of 25 frames were held for a voice`)
 })
 
+test('a voice over ours does not become an echo by lasting', () => {
+  const guard = new EchoGuard()
+  // 24 dB below our words, 10 dB above their echo.
+  const voice = 1000
+  const heard: number[] = []
+  for (let i = 0; i < 300; i++) {
+    guard.sent(new Int16Array(160).fill(saying(i)))
+    const speaks = i >= 200
+    if (!guard.mayBeEcho(new Int16Array(160).fill(Math.max(speaks ? voice : 0, echoOf(i)))) && speaks) heard.push(i)
+  }
+  assert.ok(heard.filter(i => i >= 250).length >= 20, `after a second it is heard in frames ${heard}`)
+})
+
 test('what lingers of our words in a room is an echo, also when we have fallen silent', () => {
   for (let seed = 1; seed <= 20; seed++) {
     const random = unit(seed)
