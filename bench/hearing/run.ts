@@ -26,6 +26,8 @@ export interface ConditionResult {
   /** At the beginnings and at the ends, beyond what the recogniser misses of the sentences that were cut by hand. */
   lostAtBegin: number
   lostAtEnd: number
+  /** Of both, those in whose place nothing was heard: cut off, not misheard. */
+  gone: number
   /** Calls of which nothing was heard. */
   unheard: number
   /** What of the voice itself is in no utterance, in the worst call: at its beginning, at its end [ms]. */
@@ -76,9 +78,11 @@ export async function benchHearing(
     for (const condition of CONDITIONS.filter(only)) {
       const result = await heardOf(condition, count, maker, tools, say)
       report.conditions.push(result)
-      const { name, words, lostAtBegin, lostAtEnd, unheard, cutAtBeginMs, cutAtEndMs } = result
+      const { name, words, lostAtBegin, lostAtEnd, gone, unheard, cutAtBeginMs, cutAtEndMs } = result
       const cut = `${cutAtBeginMs}+${cutAtEndMs} ms cut`
-      say(`${set}, ${name}: lost ${lostAtBegin} + ${lostAtEnd} of ${words} words, ${unheard} unheard, ${cut}`)
+      say(
+        `${set}, ${name}: lost ${lostAtBegin} + ${lostAtEnd} of ${words} words (${gone} gone), ${unheard} unheard, ${cut}`,
+      )
     }
     for (const condition of EMPTY_CONDITIONS.filter(only)) {
       report.empty.push(await emptyOf(condition, maker, tools))
@@ -113,6 +117,7 @@ async function heardOf(
     errorsByHand: 0,
     lostAtBegin: 0,
     lostAtEnd: 0,
+    gone: 0,
     unheard: 0,
     cutAtBeginMs: 0,
     cutAtEndMs: 0,
@@ -131,6 +136,8 @@ async function heardOf(
     result.errorsByHand += byHand.errors
     result.lostAtBegin += lostAtBegin
     result.lostAtEnd += lostAtEnd
+    result.gone +=
+      Math.max(0, byChain.goneAtBegin - byHand.goneAtBegin) + Math.max(0, byChain.goneAtEnd - byHand.goneAtEnd)
     if (heard.text === '') result.unheard++
     const { beginMs, endMs } = cutOf(call, heard)
     if (lostAtBegin + lostAtEnd + beginMs + endMs > 0) {

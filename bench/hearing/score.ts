@@ -21,6 +21,9 @@ export interface Difference {
   /** Of what was said, before the first and behind the last word that was heard right. */
   missingAtBegin: number
   missingAtEnd: number
+  /** Of these, from the outside, those in whose place nothing was heard, not even another word. */
+  goneAtBegin: number
+  goneAtEnd: number
 }
 
 /** Aligns both by the least number of changes (Levenshtein). */
@@ -35,10 +38,13 @@ export function compare(said: readonly string[], heard: readonly string[]): Diff
     }
   }
   const right: number[] = []
+  /** Said words that were heard, as they are or as another one, from the last to the first. */
+  const heardAtAll: number[] = []
   for (let i = said.length, j = heard.length; i > 0 && j > 0; ) {
     const isSame = said[i - 1] === heard[j - 1]
     if (costs[i]![j] === costs[i - 1]![j - 1]! + (isSame ? 0 : 1)) {
       if (isSame) right.push(i - 1)
+      heardAtAll.push(i - 1)
       i--
       j--
     } else if (costs[i]![j] === costs[i - 1]![j]! + 1) i--
@@ -49,5 +55,7 @@ export function compare(said: readonly string[], heard: readonly string[]): Diff
     errors: costs[said.length]![heard.length]!,
     missingAtBegin: right.length === 0 ? said.length : right.at(-1)!,
     missingAtEnd: right.length === 0 ? 0 : said.length - 1 - right[0]!,
+    goneAtBegin: heardAtAll.at(-1) ?? said.length,
+    goneAtEnd: heardAtAll.length === 0 ? 0 : said.length - 1 - heardAtAll[0]!,
   }
 }

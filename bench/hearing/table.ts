@@ -14,6 +14,7 @@ export function formatHearing(reports: readonly HearingReport[]): string[] {
           'by hand',
           'lost at begin',
           'at end',
+          'gone',
           'unheard',
           'cut',
         ]),
@@ -24,7 +25,7 @@ export function formatHearing(reports: readonly HearingReport[]): string[] {
       ]),
     ]),
     'wrong: word errors of the whole chain; by hand: of the same recogniser, given what was said cut out by its label; lost: words that',
-    'are missing before the first and behind the last that was heard right, beyond those missing by hand; unheard: calls without a word;',
+    'are missing before the first and behind the last that was heard right, beyond those missing by hand; gone: of these, those in whose place nothing at all was heard; unheard: calls without a word;',
     'cut: what of the voice itself never came to the recogniser, at the beginning and at the end of the worst call [ms].',
     ...reports.map(
       ({ set, conditions }) =>
@@ -48,6 +49,7 @@ const cellsOf = ({
   errorsByHand,
   lostAtBegin,
   lostAtEnd,
+  gone,
   unheard,
   cutAtBeginMs,
   cutAtEndMs,
@@ -57,6 +59,7 @@ const cellsOf = ({
   percent(errorsByHand, words),
   String(lostAtBegin),
   String(lostAtEnd),
+  String(gone),
   String(unheard),
   `${cutAtBeginMs}+${cutAtEndMs}`,
 ]
