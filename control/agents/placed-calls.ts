@@ -29,6 +29,8 @@ export interface Placing {
   device: CallingDevice
   /** What was dialled: an extension, a name, a number. */
   dialled: string
+  /** Of the call; absent: none. */
+  metadata?: Record<string, string>
 }
 
 export type NotPlaced = Undialable | { failure: 'busy'; message: string }
@@ -68,7 +70,7 @@ const partyAt = (user: string, host: string): SipParty => ({
 
 async function callOutside(
   trx: Trx,
-  { tenant, user, device }: Placing,
+  { tenant, user, device, metadata = {} }: Placing,
   { onward }: Extract<Destination, { kind: 'outside' }>,
   at: string,
 ): Promise<boolean> {
@@ -83,14 +85,14 @@ async function callOutside(
     role: 'agent' as const,
     address: user.id,
     timeoutS: DEVICE_TIMEOUT_S,
-    onward,
+    onward: { ...onward, metadata },
   }
   return (await startRing(trx, tenant, ring, at)) !== null
 }
 
 async function callInside(
   trx: Trx,
-  { tenant, user, device, dialled }: Placing,
+  { tenant, user, device, dialled, metadata = {} }: Placing,
   found: Exclude<Destination, { kind: 'outside' }>,
   { from, at }: { from: string; at: string },
 ): Promise<boolean> {
@@ -106,7 +108,7 @@ async function callInside(
     ...targetOf(found),
     dial: JSON.stringify({ ...device, timeoutS: DEVICE_TIMEOUT_S }),
     connectionId: null,
-    metadata: {},
+    metadata,
     role: 'member',
     muted: false,
   }

@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import type { Generated, Selectable } from 'kysely'
 import type { SipTransport } from '../../media/protocol.ts'
 import type { TenantColumns } from '../tenant-columns.ts'
 
@@ -25,6 +25,8 @@ export interface BrowserSessionTable extends TenantColumns {
   origin: string | null
   /** The first of the connections that it has had, one after the other by renewed tokens; null: this one. */
   device: string | null
+  /** JSON of its token's: of the calls that it places. */
+  metadata: Generated<string>
   connected_at: string
 }
 

@@ -1,3 +1,4 @@
+import type { Insertable } from 'kysely'
 import { isFailure } from '../../media/protocol.ts'
 import { noteLogin } from '../agents/logins.ts'
 import type { DeviceTables } from '../agents/tables.ts'
@@ -115,12 +116,13 @@ export class BrowserAdmission {
       }
       return
     }
-    const row: Omit<DeviceTables['browser_sessions'], 'organisation_id' | 'livemode'> = {
+    const row: Omit<Insertable<DeviceTables['browser_sessions']>, 'organisation_id' | 'livemode'> = {
       id: page.browserId,
       user_id: token.agent_user_id ?? '',
       node: nodeOf(trx),
       origin: token.origin,
-      device: deviceOf(token),
+      device: token.device,
+      metadata: token.metadata,
       connected_at: at,
     }
     await forTenant(trx, tenant).insert('browser_sessions', row)
@@ -138,19 +140,13 @@ export class BrowserAdmission {
   }
 }
 
-/** The first connection of a softphone that is back by a renewed token; null: it is new. */
-function deviceOf({ metadata }: Redemption['token']): string | null {
-  const { device } = JSON.parse(metadata) as { device?: unknown }
-  return typeof device === 'string' ? device : null
-}
-
 /** Whose running call it may go on with. */
 const phoneOf = ({ tenant, token }: Redemption, browserId: string) =>
   token.agent_user_id === null
     ? null
     : {
         agent: `${tenant.organisationId}:${tenant.livemode}:${token.agent_user_id}`,
-        device: deviceOf(token) ?? browserId,
+        device: token.device ?? browserId,
       }
 
 const refusal = (browserId: string, problem: Problem, publicUrl: string) => ({

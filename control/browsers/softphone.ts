@@ -103,8 +103,9 @@ export class Softphones {
     if (this.#renewals.take(agent_user_id, now().getTime()) > 0) {
       return problem('rate_limited', 'Too many tokens; wait a little.')
     }
-    const metadata = JSON.stringify({ device: session.device ?? session.id })
-    const fields = { assistant_id: null, agent_user_id, origin, metadata, ttlS: RENEWED_S }
+    const { metadata } = session
+    const device = session.device ?? session.id
+    const fields = { assistant_id: null, agent_user_id, origin, metadata, device, ttlS: RENEWED_S }
     const row = await store.transaction(trx => insertClientToken(trx, tenantOf(session), fields, now()))
     return { type: 'token', token: await signClientToken(row, key) }
   }
@@ -132,7 +133,8 @@ export class Softphones {
     if (user?.status !== 'active') return problem('resource_missing', 'The member is no longer active.')
     if (!DIALLED.test(to)) return problem('parameter_invalid', 'That is no number or extension.', { param: 'to' })
     const device = { kind: 'browser' as const, browserId: session.id }
-    const refused = await placeMembersCall(this.#deps, { tenant, user, device, dialled: to })
+    const metadata = JSON.parse(session.metadata) as Record<string, string>
+    const refused = await placeMembersCall(this.#deps, { tenant, user, device, dialled: to, metadata })
     if (refused === null) {
       await this.#deps.centre.run(media)
       return { type: 'done', message: `Calling ${to}.` }

@@ -37,17 +37,20 @@ const KEPT_MS = 24 * 60 * 60 * 1000
 
 export type TokenFields = Pick<ClientTokenRow, 'assistant_id' | 'agent_user_id' | 'origin' | 'metadata'> & {
   ttlS: number
+  /** Absent: it renews no softphone. */
+  device?: string
 }
 
 /** Makes the row of a new token, for one call or one softphone, and forgets those of long ago. */
 export async function insertClientToken(
   db: Db,
   tenant: Tenant,
-  { ttlS, ...fields }: TokenFields,
+  { ttlS, device, ...fields }: TokenFields,
   at: Date,
 ): Promise<ClientTokenRow> {
   const row: ClientTokenRow = {
     ...fields,
+    device: device ?? null,
     id: newId('call'),
     organisation_id: tenant.organisationId,
     livemode: tenant.livemode ? 1 : 0,

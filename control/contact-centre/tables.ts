@@ -136,6 +136,8 @@ export interface ClientTokenTable extends TenantColumns {
   agent_user_id: string | null
   origin: string | null
   metadata: string
+  /** The first connection of the softphone that it renews; null: it is a new one, or opens a call. */
+  device: string | null
   expires_at: string
   /** Null until it has opened its call. */
   used_at: string | null

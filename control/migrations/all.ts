@@ -45,6 +45,7 @@ import { callKeys } from './171-call-keys.ts'
 import { queueVisits } from './172-queue-visits.ts'
 import { eventObjects } from './173-event-objects.ts'
 import { billing } from './174-billing.ts'
+import { softphoneMetadata } from './184-softphone-metadata.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -94,4 +95,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '172-queue-visits': queueVisits,
   '173-event-objects': eventObjects,
   '174-billing': billing,
+  '184-softphone-metadata': softphoneMetadata,
 }

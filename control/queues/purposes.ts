@@ -112,7 +112,7 @@ const placed: Purpose = {
     const { onward } = JSON.parse(leg.dial ?? '{}') as { onward?: Onward }
     if (onward === undefined || ring.user_id === null) return
     await becomeBusy(trx, tenant, ring.user_id, at)
-    const { to, from, connectionId } = onward
+    const { to, from, connectionId, metadata = {} } = onward
     await insertParty(
       trx,
       tenant,
@@ -132,7 +132,7 @@ const placed: Purpose = {
           timeoutS: OUT_TIMEOUT_S,
         }),
         connectionId,
-        metadata: {},
+        metadata,
         role: 'member',
         muted: false,
       },

@@ -19,6 +19,8 @@ export interface Onward {
   to: string
   from: string
   connectionId: string | null
+  /** Of the call; absent: none. */
+  metadata?: Record<string, string>
 }
 
 export interface NewRing {

@@ -1,6 +1,7 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import * as assert from 'uvu/assert'
 import { BrowserAdmission } from '../../../control/browsers/admission.ts'
+import { Softphones } from '../../../control/browsers/softphone.ts'
 import {
   clientTokenKey,
   readOrigin,
@@ -9,6 +10,7 @@ import {
 } from '../../../control/contact-centre/client-token.ts'
 import { isProblem } from '../../../control/http/errors.ts'
 import type { MediaPort } from '../../../control/media-events.ts'
+import { forTenant } from '../../../control/tenancy.ts'
 import { vaultOf } from '../../../control/vault.ts'
 import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
@@ -124,6 +126,57 @@ test('the call that a browser starts with the token has its ID, its assistant an
   assert.is(driven.length, 1)
   const program = await app.store.db.selectFrom('call_programs').selectAll().executeTakeFirstOrThrow()
   assert.equal([program.id, program.assistant_id], [call_id, assistant_id])
+  await app.close()
+})
+
+test("metadata of an agent's token is that of the calls which its softphone places, and steers nothing else", async () => {
+  const app = await makeWholeApp()
+  const { store, clock } = app
+  const tenant = { organisationId: app.ours.organisationId, livemode: true }
+  const own = forTenant(store.db, tenant)
+  for (const extension of ['310', '311']) {
+    await own.insert('users', {
+      ...{ id: `usr_${extension}`, name: '', email: `${extension}@example.com`, email_verified: 1, role: 'agent' },
+      ...{
+        status: 'active',
+        team_id: null,
+        extension,
+        takes_seat: 1,
+        last_login: null,
+        created: clock.now().toISOString(),
+      },
+    })
+  }
+  const metadata = { device: 'desk', shift: 'late' }
+  const { body } = await app.live('POST /v1/client_tokens', { agent_user_id: 'usr_310', metadata })
+  const admitted: unknown[] = []
+  const told: unknown[] = []
+  const media = {
+    state: 'ready',
+    request: async (name: string, sent: { phone?: unknown; body?: unknown }) => {
+      if (name === 'browser.admit') admitted.push(sent.phone)
+      if (name === 'browser.send') told.push(sent.body)
+      return {}
+    },
+  } as unknown as MediaPort
+  const deps = { store, vault: VAULT, now: clock.now, log: silent, publicUrl: 'http://127.0.0.1:8080' }
+  const page = { browserId: 'brw_1', use: 'phone', token: body.token, origin: null, host: '192.0.2.1' } as const
+  await new BrowserAdmission(deps).connecting({ at: '', body: page }, async () => {})(media)
+  assert.equal(admitted, [{ agent: `${tenant.organisationId}:true:usr_310`, device: 'brw_1' }])
+  const softphone = new Softphones({ ...deps, sipHost: '127.0.0.1', centre: { run: async () => {} } } as never)
+  await softphone.handle({ browserId: 'brw_1', body: { type: 'dial', to: '311' } }, media)
+  assert.equal(told, [{ type: 'done', message: 'Calling 311.' }])
+  const { data } = (await app.live('GET /v1/calls')).body
+  assert.equal(
+    data.map((call: { metadata: object }) => call.metadata),
+    [metadata],
+  )
+  await softphone.handle({ browserId: 'brw_1', body: { type: 'renew' } }, media)
+  const renewed = await store.db.selectFrom('client_tokens').selectAll().where('device', 'is not', null).execute()
+  assert.equal(
+    renewed.map(row => [row.device, JSON.parse(row.metadata)]),
+    [['brw_1', metadata]],
+  )
   await app.close()
 })
 
