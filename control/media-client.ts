@@ -82,6 +82,7 @@ export class MediaClient implements MediaPort {
   /** What commands without an answer were about. */
   #doubts = new Set<string>()
   #isLooking = false
+  #looking: Promise<void> = Promise.resolve()
   #connections = 0
   #eventsLost = 0
   #state: MediaState = 'disconnected'
@@ -131,8 +132,14 @@ export class MediaClient implements MediaPort {
     this.#closed = true
     clearTimeout(this.#retry)
     this.#socket?.destroy()
+    await this.idle()
+  }
+
+  /** Resolves when nothing is under way of what follows from events, or from doubts. */
+  async idle(): Promise<void> {
     await this.#pumping
     await this.#events.idle()
+    await this.#looking
   }
 
   /** Breaks the connection: with the next one the rows are compared with what media does. */
@@ -272,7 +279,7 @@ export class MediaClient implements MediaPort {
     this.#state = 'ready'
     this.#events.storeBack()
     this.#log.info({ bootId, legs: snapshot.legs.length }, 'connected to media')
-    void this.#look()
+    this.#look()
   }
 
   // ------------------------------------------------------------------ events
@@ -338,20 +345,24 @@ export class MediaClient implements MediaPort {
     const subject = subjectOf(body)
     if (READS.has(name) || subject === null || this.#state === 'disconnected') return
     this.#doubts.add(subject)
-    void this.#look()
+    this.#look()
   }
 
   /** Compares what is in doubt with a snapshot that was asked for after it: media has had every command that was sent before. */
-  async #look(): Promise<void> {
+  #look(): void {
     if (this.#isLooking) return
     this.#isLooking = true
+    this.#looking = this.#lookAll().finally(() => {
+      this.#isLooking = false
+    })
+  }
+
+  async #lookAll(): Promise<void> {
     try {
       while (this.#doubts.size > 0 && this.#state === 'ready') await this.#lookOnce()
     } catch (error) {
       this.#log.error({ err: error }, 'cannot compare with media')
       this.#socket?.destroy()
-    } finally {
-      this.#isLooking = false
     }
   }
 

@@ -36,14 +36,16 @@ export interface TenantDb {
  */
 export function forTenant(db: Db, tenant: Tenant): TenantDb {
   const livemode = tenant.livemode ? 1 : 0
-  const narrowed = <Q>(query: unknown): Q => {
+  // By the table's name: what a query joins has such columns too.
+  const narrowed = <Q>(table: string, query: unknown): Q => {
     const whereable = query as { where(column: string, op: string, value: unknown): typeof whereable }
-    return whereable.where('organisation_id', '=', tenant.organisationId).where('livemode', '=', livemode) as Q
+    const ofOrganisation = whereable.where(`${table}.organisation_id`, '=', tenant.organisationId)
+    return ofOrganisation.where(`${table}.livemode`, '=', livemode) as Q
   }
   return {
-    select: table => narrowed(db.selectFrom(table as never)),
+    select: table => narrowed(table, db.selectFrom(table as never)),
     find: async (table, id) =>
-      (await narrowed<SelectQueryBuilder<Database, 'api_keys', object>>(db.selectFrom(table as never))
+      (await narrowed<SelectQueryBuilder<Database, 'api_keys', object>>(table, db.selectFrom(table as never))
         .selectAll()
         .where('id', '=', id)
         .executeTakeFirst()) as never,
@@ -54,7 +56,7 @@ export function forTenant(db: Db, tenant: Tenant): TenantDb {
         .values(full as never)
         .execute()
     },
-    update: table => narrowed(db.updateTable(table as never)),
-    delete: table => narrowed(db.deleteFrom(table as never)),
+    update: table => narrowed(table, db.updateTable(table as never)),
+    delete: table => narrowed(table, db.deleteFrom(table as never)),
   }
 }

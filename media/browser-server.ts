@@ -3,8 +3,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ulid } from 'ulid'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { clientAddress, clientNetwork, type Events, Newcomers } from './protocol.ts'
-import { RateLimit } from './rate-limit.ts'
+import { clientAddress, clientNetwork, type Events, Newcomers, RateLimit } from './protocol.ts'
 
 /** A longer message closes with 1009 [bytes]. */
 const MAX_MESSAGE_BYTES = 64 * 1024

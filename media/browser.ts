@@ -4,7 +4,7 @@ import type { EngineThread } from './engine-client.ts'
 import type { EngineLeg } from './engine-protocol.ts'
 import { NO_QUALITY } from './line.ts'
 import type { LegSnapshot, PhoneIdentity, RoomSpec, SipParty, StreamFormat } from './protocol.ts'
-import { RateLimit } from './rate-limit.ts'
+import { RateLimit } from './protocol.ts'
 
 /** Messages of a page: live audio is 50 a second, a bot sends whole sentences at once. */
 const MESSAGE_BURST = 3000

@@ -23,8 +23,7 @@ import type {
   StreamSnapshot,
   Target,
 } from './protocol.ts'
-import { isFailure } from './protocol.ts'
-import { RateLimit } from './rate-limit.ts'
+import { isFailure, RateLimit } from './protocol.ts'
 import { Recordings } from './recordings.ts'
 import type { Room } from './room.ts'
 import { playerOf, Rooms } from './rooms.ts'

@@ -1,4 +1,4 @@
-import { RateLimit } from './rate-limit.ts'
+import { RateLimit } from './protocol.ts'
 
 /** Networks that are remembered. */
 const MAX_NETWORKS = 10_000

@@ -1,6 +1,5 @@
 import { NetworkLimits } from './network-limits.ts'
-import { blocksAround, clientNetwork } from './protocol.ts'
-import { RateLimit } from './rate-limit.ts'
+import { blocksAround, clientNetwork, RateLimit } from './protocol.ts'
 
 /** Messages at once, and a second, of one network that nobody knows. */
 const STRANGER = { burst: 500, perSecond: 100 }

@@ -37,6 +37,8 @@ export interface Control {
   client: MediaClient
   app: FastifyInstance
   running: RunningCalls
+  /** Resolves when all that follows from what has happened has been sent, and media has read it: what was not sent by now never is. */
+  idle(): Promise<void>
   /** A request with the live key of our organisation. */
   ask(line: string, body?: unknown, asked?: Asked): Promise<Answer>
   stop(): Promise<void>
@@ -136,6 +138,13 @@ export async function startControl(world: World, media: { path: string }, option
     client,
     app,
     running,
+    idle: async () => {
+      await client.settled()
+      await client.idle()
+      await centre.idle()
+      // The channel keeps its order.
+      await client.request('media.stats', {})
+    },
     ask: (line, body, asked) =>
       ask(app, line, { key: world.ours.keys.live, ...(body === undefined ? {} : { body }), ...asked }),
     stop: async () => {

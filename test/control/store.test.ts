@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { afterCommit } from '../../control/databases/after-commit.ts'
+import { addOrganisation } from '../../control/first-start.ts'
 import { openStore, type Store } from '../../control/store.ts'
+import { forTenant } from '../../control/tenancy.ts'
 import { suite } from '../harness.ts'
 import { makeDatabase, openTestStore, testEngine } from './database.ts'
 
@@ -168,5 +170,32 @@ if (testEngine === 'postgres') {
     await close()
   })
 }
+
+test("a tenant's query may join another tenant's table: whose rows it reads is said of its own", async () => {
+  const store = await openTestStore()
+  const now = new Date('2026-11-22T10:00:00.000Z')
+  const at = now.toISOString()
+  const add = () => store.transaction(trx => addOrganisation(trx, { name: 'One', pciEnabled: false, now }))
+  const [ours, theirs] = [
+    { ...(await add()), livemode: true },
+    { ...(await add()), livemode: true },
+  ]
+  for (const [i, tenant] of [ours, theirs].entries()) {
+    const scoped = forTenant(store.db, tenant)
+    await scoped.insert('queues', { id: `queue_${i}`, name: 'Help', settings: '{}', created: at, updated: at })
+    await scoped.insert('do_not_call', { id: `dnc_${i}`, phone: '+14155550100', reason: 'Help', created: at })
+  }
+  const joined = await forTenant(store.db, ours)
+    .select('queues')
+    .innerJoin('do_not_call', 'do_not_call.reason', 'queues.name')
+    .select(['queues.id', 'do_not_call.id as listed'])
+    .orderBy('listed')
+    .execute()
+  assert.equal(joined, [
+    { id: 'queue_0', listed: 'dnc_0' },
+    { id: 'queue_0', listed: 'dnc_1' },
+  ])
+  await store.close()
+})
 
 test.run()

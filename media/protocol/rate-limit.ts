@@ -5,17 +5,19 @@ export class RateLimit {
   readonly #burst: number
   readonly #perSecond: number
   #tokens: number
-  #at = 0
+  #at: number
 
-  constructor(burst: number, perSecond: number) {
+  /** @param now monotonic [ms] */
+  constructor(burst: number, perSecond: number, now = 0) {
     this.#burst = burst
     this.#perSecond = perSecond
     this.#tokens = burst
+    this.#at = now
   }
 
   /** Whether one more may pass at `now` [ms], monotonic. */
   allow(now: number): boolean {
-    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#at) * this.#perSecond) / 1000)
+    this.#tokens = Math.min(this.#burst, this.#tokens + (Math.max(0, now - this.#at) * this.#perSecond) / 1000)
     this.#at = now
     if (this.#tokens < 1) {
       this.refused++
@@ -23,5 +25,10 @@ export class RateLimit {
     }
     this.#tokens--
     return true
+  }
+
+  /** After which one more may pass, at the moment of the last question [s]. */
+  get waitS(): number {
+    return Math.max(0, (1 - this.#tokens) / this.#perSecond)
   }
 }
