@@ -3,6 +3,7 @@ import { type Chunk, ChunkQueue } from './chunk-queue.ts'
 import type { RecordingInfo } from './protocol.ts'
 import {
   MAX_RECORDING_CHANNELS,
+  RECORDING_CHUNK_BYTES,
   RECORDING_FRAME_SAMPLES,
   type RecordedChannel,
   type RecordedSegment,
@@ -11,9 +12,9 @@ import {
 import type { RecordingStore } from './recording-partial.ts'
 import type { Sink, Track } from './sink.ts'
 
-/** One write to the disk: a second of one channel [frames]. */
-const CHUNK_FRAMES = 50
-const CHUNK_SAMPLES = CHUNK_FRAMES * RECORDING_FRAME_SAMPLES
+/** One write to the disk: a second of one channel. */
+const CHUNK_SAMPLES = RECORDING_CHUNK_BYTES / Int16Array.BYTES_PER_ELEMENT
+const CHUNK_FRAMES = CHUNK_SAMPLES / RECORDING_FRAME_SAMPLES
 /** The disk may stall this long before frames are dropped [chunks of a second per channel]. */
 const MAX_WAITING_CHUNKS = 10
 

@@ -1,18 +1,14 @@
-import {
-  closeSync,
-  fstatSync,
-  fsyncSync,
-  ftruncateSync,
-  openSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { WAV_HEADER_BYTES, wavHeader } from '../codecs/wav.ts'
-import { type RecordingInfo, recordingKey, sealFile } from './protocol.ts'
+import {
+  createWhole,
+  openRandom,
+  type RandomFile,
+  type RecordingInfo,
+  recordingKey,
+  type WholeFile,
+} from './protocol.ts'
 import {
   channelFile,
   isRecordingId,
@@ -34,9 +30,9 @@ const FRAME_BYTES = RECORDING_FRAME_SAMPLES * SAMPLE_BYTES
 const BLOCK_FRAMES = 50
 const BLOCK_SAMPLES = BLOCK_FRAMES * RECORDING_FRAME_SAMPLES
 
-/** A raw channel that is being read. `fd` null: the participant said nothing that was written. */
+/** A raw channel that is being read. `file` null: the participant said nothing that was written. */
 interface RawChannel {
-  fd: number | null
+  file: RandomFile | null
   startFrame: number
   samples: number
 }
@@ -57,8 +53,9 @@ export function makeRecording(dataDir: string, recordingId: string): RecordingIn
       return { error: 'nobody was recorded' }
     }
     const finished = join(recordingsDir(dataDir), recordingFile(recordingId))
-    const written = writeRecording(dir, manifest)
-    renameSync(manifest.encrypted === true ? sealed(dataDir, recordingId, written.path) : written.path, finished)
+    const key = manifest.encrypted === true ? recordingKey(dataDir, recordingId) : null
+    const written = writeRecording(dir, manifest, key)
+    renameSync(written.path, finished)
     syncDir(recordingsDir(dataDir))
     rmSync(dir, { recursive: true, force: true })
     return infoOf(recordingId, manifest, written)
@@ -67,35 +64,31 @@ export function makeRecording(dataDir: string, recordingId: string): RecordingIn
   }
 }
 
-function writeRecording(dir: string, manifest: RecordingManifest): { path: string; frames: number; bytes: number } {
-  const opened: number[] = []
+/** Where it is encrypted nothing of it is ever in the clear on the disk. */
+function writeRecording(
+  dir: string,
+  manifest: RecordingManifest,
+  key: Uint8Array | null,
+): { path: string; frames: number; bytes: number } {
+  const opened: { close(): void }[] = []
   const path = join(dir, 'recording.wav')
   try {
     const raws = inFileOrder(manifest).map(({ startFrame, number }): RawChannel => {
-      const fd = openRaw(join(dir, channelFile(number)))
-      if (fd !== null) opened.push(fd)
-      return { fd, startFrame, samples: fd === null ? 0 : Math.floor(fstatSync(fd).size / SAMPLE_BYTES) }
+      const file = openRaw(join(dir, channelFile(number)), key)
+      if (file !== null) opened.push(file)
+      return { file, startFrame, samples: file === null ? 0 : Math.floor(file.size / SAMPLE_BYTES) }
     })
     const frames = manifest.frames ?? Math.max(0, ...raws.map(endOf))
     const dataBytes = frames * FRAME_BYTES * raws.length
-    const out = openSync(path, 'w', 0o600)
+    const out = createWhole(path, key)
     opened.push(out)
-    writeAll(out, wavHeader({ sampleRateHz: RECORDING_RATE_HZ, channels: raws.length, dataBytes }), 0)
+    out.write(wavHeader({ sampleRateHz: RECORDING_RATE_HZ, channels: raws.length, dataBytes }))
     interleave(raws, frames, out)
-    // Ends in silence where nobody wrote to the end.
-    ftruncateSync(out, WAV_HEADER_BYTES + dataBytes)
-    fsyncSync(out)
+    out.finish()
     return { path, frames, bytes: WAV_HEADER_BYTES + dataBytes }
   } finally {
-    for (const fd of opened) closeSync(fd)
+    for (const file of opened) file.close()
   }
-}
-
-/** What lies on the disk once the call is over is encrypted; while it goes on its raw channels are not. */
-function sealed(dataDir: string, recordingId: string, path: string): string {
-  const copy = `${path}.sealed`
-  sealFile(path, copy, recordingKey(dataDir, recordingId))
-  return copy
 }
 
 /** The participants by when they came, then the product; `number`: of the raw channel. */
@@ -105,51 +98,45 @@ const inFileOrder = ({ channels }: RecordingManifest): (RecordedChannel & { numb
 }
 
 /** Copies block by block. A block that no channel reaches is left out: the file system reads it as zeros. */
-function interleave(raws: readonly RawChannel[], frames: number, out: number): void {
+function interleave(raws: readonly RawChannel[], frames: number, out: WholeFile): void {
   const one = new Int16Array(BLOCK_SAMPLES)
   const all = new Int16Array(BLOCK_SAMPLES * raws.length)
   for (let from = 0; from < frames; from += BLOCK_FRAMES) {
     const samples = Math.min(BLOCK_FRAMES, frames - from) * RECORDING_FRAME_SAMPLES
-    if (!raws.some(raw => from + BLOCK_FRAMES > raw.startFrame && from < endOf(raw))) continue
+    const bytes = new Uint8Array(all.buffer, 0, samples * raws.length * SAMPLE_BYTES)
+    if (!raws.some(raw => from + BLOCK_FRAMES > raw.startFrame && from < endOf(raw))) {
+      out.skip(bytes.length)
+      continue
+    }
     raws.forEach((raw, n) => {
       readBlock(raw, from, one)
       for (let i = 0; i < samples; i++) all[i * raws.length + n] = one[i]!
     })
-    const bytes = new Uint8Array(all.buffer, 0, samples * raws.length * SAMPLE_BYTES)
-    writeAll(out, bytes, WAV_HEADER_BYTES + from * FRAME_BYTES * raws.length)
+    out.write(bytes)
   }
 }
 
 /** Fills `block` with a channel's samples from the frame `from` of the timeline on, silence where there are none. */
-function readBlock({ fd, startFrame, samples }: RawChannel, from: number, block: Int16Array): void {
+function readBlock({ file, startFrame, samples }: RawChannel, from: number, block: Int16Array): void {
   block.fill(0)
-  if (fd === null) return
+  if (file === null) return
   const skip = Math.max(0, startFrame - from) * RECORDING_FRAME_SAMPLES
   const at = Math.max(0, from - startFrame) * RECORDING_FRAME_SAMPLES
   const count = Math.min(BLOCK_SAMPLES - skip, samples - at)
   if (count <= 0) return
-  const bytes = new Uint8Array(block.buffer, skip * SAMPLE_BYTES, count * SAMPLE_BYTES)
-  for (let done = 0; done < bytes.length; ) {
-    const read = readSync(fd, bytes, done, bytes.length - done, at * SAMPLE_BYTES + done)
-    if (read === 0) return
-    done += read
-  }
+  file.read(new Uint8Array(block.buffer, skip * SAMPLE_BYTES, count * SAMPLE_BYTES), at * SAMPLE_BYTES)
 }
 
 /** The frame of the timeline after a channel's last one. */
 const endOf = ({ startFrame, samples }: RawChannel): number => startFrame + Math.ceil(samples / RECORDING_FRAME_SAMPLES)
 
-function openRaw(path: string): number | null {
+function openRaw(path: string, key: Uint8Array | null): RandomFile | null {
   try {
-    return openSync(path, 'r')
+    return openRandom(path, key, false)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   }
-}
-
-function writeAll(fd: number, bytes: Uint8Array, position: number): void {
-  for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done, bytes.length - done, position + done)
 }
 
 /** Makes the rename itself durable. */

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 export const RECORDING_FRAME_SAMPLES = 160
 export const RECORDING_RATE_HZ = 8000
 export const RECORDING_FRAME_MS = 20
+/** One write of a channel: a second [bytes]. */
+export const RECORDING_CHUNK_BYTES = 50 * RECORDING_FRAME_SAMPLES * 2
 
 /** Channels of one recording; WAV would allow more, an operator's disk would not. */
 export const MAX_RECORDING_CHANNELS = 256
@@ -29,7 +31,7 @@ export interface RecordingManifest {
   frames: number | null
   channels: RecordedChannel[]
   segments: RecordedSegment[]
-  /** The file is to be encrypted. */
+  /** The file is to be encrypted, and its raw channels are. */
   encrypted?: boolean
 }
 

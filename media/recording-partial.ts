@@ -1,11 +1,13 @@
 import { access, type FileHandle, mkdir, open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Seal } from './protocol.ts'
 import {
   channelFile,
   isRecordingId,
   MANIFEST_FILE,
   partialDir,
   partialsDir,
+  RECORDING_CHUNK_BYTES,
   recordingFile,
   recordingsDir,
 } from './recording-manifest.ts'
@@ -25,15 +27,20 @@ export class PartialFiles implements RecordingStore {
   readonly #dataDir: string
   readonly #recordingId: string
   readonly #dir: string
+  readonly #seal: Seal | null
   readonly #channels = new Map<number, FileHandle>()
   #isMade = false
 
-  /** @param recordingId checked by `isRecordingId`; anything else is a RangeError */
-  constructor(dataDir: string, recordingId: string) {
+  /**
+   * @param recordingId checked by `isRecordingId`; anything else is a RangeError
+   * @param key of its channels; null: they lie in the clear
+   */
+  constructor(dataDir: string, recordingId: string, key: Uint8Array | null = null) {
     if (!isRecordingId(recordingId)) throw new RangeError(`not a recording ID: ${recordingId}`)
     this.#dataDir = dataDir
     this.#recordingId = recordingId
     this.#dir = partialDir(dataDir, recordingId)
+    this.#seal = key === null ? null : new Seal(key, RECORDING_CHUNK_BYTES)
   }
 
   async writeManifest(text: string): Promise<void> {
@@ -55,11 +62,11 @@ export class PartialFiles implements RecordingStore {
     if (file === undefined) {
       file = await open(join(this.#dir, channelFile(channel)), 'w', 0o600)
       this.#channels.set(channel, file)
+      if (this.#seal !== null) await writeAll(file, this.#seal.header(), 0)
     }
-    for (let done = 0; done < bytes.length; ) {
-      const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done)
-      done += bytesWritten
-    }
+    if (this.#seal === null) return writeAll(file, bytes, position)
+    const index = position / RECORDING_CHUNK_BYTES
+    await writeAll(file, this.#seal.seal(bytes, index, false), this.#seal.offsetOf(index))
   }
 
   async close(): Promise<void> {
@@ -80,5 +87,12 @@ export class PartialFiles implements RecordingStore {
     if (exists) throw new Error(`${finished} exists`)
     await mkdir(this.#dir, { mode: 0o700 })
     this.#isMade = true
+  }
+}
+
+async function writeAll(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done)
+    done += bytesWritten
   }
 }

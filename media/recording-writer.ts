@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { RecordingInfo } from './protocol.ts'
+import { type RecordingInfo, recordingKey } from './protocol.ts'
 import { Recorder, type RecordingFinisher } from './recorder.ts'
 import { isRecordingId, partialDir, partialsDir } from './recording-manifest.ts'
 import { PartialFiles } from './recording-partial.ts'
@@ -23,7 +23,9 @@ export class RecordingWriter implements RecordingFinisher {
   /** A recorder, or `{ error }` when the ID cannot be a file name. Nothing is written before a participant is tracked. */
   open(recordingId: string, onFailed: (message: string) => void, encrypted = false): Recorder | { error: string } {
     if (!isRecordingId(recordingId)) return { error: `not a recording ID: ${JSON.stringify(recordingId)}` }
-    const store = new PartialFiles(this.#dataDir, recordingId)
+    const key = encrypted ? keyOf(this.#dataDir, recordingId) : null
+    if (key !== null && 'error' in key) return key
+    const store = new PartialFiles(this.#dataDir, recordingId, key)
     return new Recorder({ recordingId, store, finisher: this, onFailed, encrypted })
   }
 
@@ -35,6 +37,15 @@ export class RecordingWriter implements RecordingFinisher {
   /** Ends the thread; call it after the last recorder has finished. Idempotent. */
   close(): Promise<void> {
     return this.#jobs.close()
+  }
+}
+
+/** One that cannot be encrypted is not begun. */
+function keyOf(dataDir: string, recordingId: string): Uint8Array | { error: string } {
+  try {
+    return recordingKey(dataDir, recordingId)
+  } catch (error) {
+    return { error: `the recording cannot be encrypted: ${error instanceof Error ? error.message : String(error)}` }
   }
 }
 

@@ -1,10 +1,10 @@
-import { closeSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parentPort } from 'node:worker_threads'
 import { Application, createEncoder } from 'libopus-wasm'
 import { OggOpusWriter } from '../../codecs/ogg-opus.ts'
 import { WAV_HEADER_BYTES, wavHeader } from '../../codecs/wav.ts'
-import { openRandom, type RandomFile, sealFile } from '../../media/protocol.ts'
+import { createWhole, openRandom, type RandomFile, type WholeFile } from '../../media/protocol.ts'
 
 /** What is made of a recording. */
 export interface FormJob {
@@ -73,7 +73,7 @@ async function make({ source, target, layout, format, key }: FormJob): Promise<v
   const input = openRandom(source, key)
   const draft = `${target}.new`
   mkdirSync(dirname(target), { recursive: true, mode: 0o700 })
-  const output = openSync(draft, 'w', 0o600)
+  const output = createWhole(draft, key)
   try {
     const header = new Uint8Array(WAV_HEADER_BYTES)
     input.read(header, 0)
@@ -83,24 +83,24 @@ async function make({ source, target, layout, format, key }: FormJob): Promise<v
     const mix = new Mix(input, inputs, channels)
     if (format === 'wav') writeWav(output, mix, { channels, samples })
     else await writeOgg(output, mix, { channels, samples })
-    closeSync(output)
-    if (key !== null) sealFile(draft, `${target}.sealed`, key)
-    renameSync(key === null ? draft : `${target}.sealed`, target)
+    output.finish()
+    renameSync(draft, target)
   } finally {
+    output.close()
     rmSync(draft, { force: true })
     input.close()
   }
 }
 
-function writeWav(fd: number, mix: Mix, { channels, samples }: { channels: 1 | 2; samples: number }): void {
-  writeSync(fd, wavHeader({ sampleRateHz: RATE_HZ, channels, dataBytes: samples * channels * 2 }))
+function writeWav(file: WholeFile, mix: Mix, { channels, samples }: { channels: 1 | 2; samples: number }): void {
+  file.write(wavHeader({ sampleRateHz: RATE_HZ, channels, dataBytes: samples * channels * 2 }))
   for (let read = mix.next(); read > 0; read = mix.next()) {
-    writeSync(fd, new Uint8Array(mix.out.buffer, 0, read * channels * 2))
+    file.write(new Uint8Array(mix.out.buffer, 0, read * channels * 2))
   }
 }
 
 async function writeOgg(
-  fd: number,
+  file: WholeFile,
   mix: Mix,
   { channels, samples }: { channels: 1 | 2; samples: number },
 ): Promise<void> {
@@ -115,15 +115,15 @@ async function writeOgg(
   const encoder = await createEncoder(options)
   const lookaheadMs = (encoder.getLookahead() / RATE_HZ) * 1000
   const writer = new OggOpusWriter({ channels, sampleRateHz: RATE_HZ, lookaheadMs, serial: 1 })
-  writeSync(fd, writer.header())
+  file.write(writer.header())
   const lengthMs = (samples / RATE_HZ) * 1000
   // One frame more than there is, so that the end comes out of the encoder too.
   for (let at = 0; at < lengthMs + lookaheadMs; at += FRAME_MS) {
     if (mix.next() === 0) mix.out.fill(0)
     const page = writer.packet(encoder.encode(mix.out), FRAME_MS)
-    if (page !== null) writeSync(fd, page)
+    if (page !== null) file.write(page)
   }
-  writeSync(fd, writer.end(lengthMs))
+  file.write(writer.end(lengthMs))
   encoder.free()
 }
 

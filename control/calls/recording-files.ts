@@ -30,7 +30,8 @@ export async function sweepRecordings(db: Db, dataDir: string, now: Date): Promi
     const recordings = await db.selectFrom('recordings').select('call_id').where('call_id', 'in', ids).execute()
     const voicemails = await db.selectFrom('voicemails').select('id').where('id', 'in', ids).execute()
     const kept = new Set([...recordings.map(({ call_id }) => call_id), ...voicemails.map(({ id }) => id)])
-    return new Set(names.filter(name => kept.has(name.split('.', 1)[0] ?? '')))
+    // What was not finished is made again when it is asked for.
+    return new Set(names.filter(name => !name.endsWith('.new') && kept.has(name.split('.', 1)[0] ?? '')))
   }
   return (await sweepOrphans(folder(dataDir), known, now)) + (await sweepOrphans(formsFolder(dataDir), known, now))
 }
