@@ -8,6 +8,7 @@ import { forTenant } from '../../../control/tenancy.ts'
 import { suite } from '../../harness.ts'
 import { makeWorld } from '../app-harness.ts'
 import { makeCallsWorld } from '../calls-world.ts'
+import { VAULT } from '../whole-app.ts'
 
 const test = suite('control/browsers/softphone')
 
@@ -66,6 +67,32 @@ test('an agent books a callback to whom it talks with: its source is manual, and
   assert.equal([source, phone, origin_call_id], ['manual', '+15550100199', callId])
   assert.match(notes, /, Ann\] Wants an offer\.$/)
   await world.close()
+})
+
+test('a softphone renews its token twenty times at once, then every 15 s; another member is not held up by it', async () => {
+  const { store, ours, clock } = await makeWorld()
+  const own = forTenant(store.db, { organisationId: ours.organisationId, livemode: true })
+  const connected_at = clock.now().toISOString()
+  for (const [id, user_id] of [
+    ['brw_1', 'usr_1'],
+    ['brw_2', 'usr_2'],
+  ] as const)
+    await own.insert('browser_sessions', { id, user_id, node: nodeOf(store.db), connected_at })
+  const told: { type: string }[] = []
+  const media = {
+    request: async (_name: string, { body }: { body: { type: string } }) => told.push(body),
+  } as unknown as MediaPort
+  const deps = { store, vault: VAULT, now: clock.now, log: { warn: () => {} } }
+  const softphones = new Softphones(deps as unknown as SoftphoneDeps)
+  const renew = async (browserId = 'brw_1'): Promise<string | undefined> => {
+    await softphones.handle({ browserId, body: { type: 'renew' } }, media)
+    return told.pop()?.type
+  }
+  for (let i = 0; i < 20; i++) assert.is(await renew(), 'token')
+  assert.equal([await renew(), await renew('brw_2')], ['refused', 'token'])
+  clock.advance(15_000)
+  assert.equal([await renew(), await renew()], ['token', 'refused'])
+  await store.close()
 })
 
 test.run()
