@@ -1,4 +1,6 @@
 import * as assert from 'uvu/assert'
+import { insertParty, type NewParty } from '../../../control/calls/records.ts'
+import { newId } from '../../../control/ids.ts'
 import { columnsOf } from '../../../control/live/records.ts'
 import { forTenant } from '../../../control/tenancy.ts'
 import { suite } from '../../harness.ts'
@@ -40,6 +42,26 @@ test('an agent script leads no caller: calls, transfers, inbound routes and assi
     assert.is((await live('POST /v1/assistants', { name: 'a', flow_id: flow })).status, 201)
     assert.is((await live('POST /v1/inbound_routes', { ...route, target: { type: 'flow', id: flow } })).status, 201)
   }
+  await app.close()
+})
+
+test('a call that runs is transferred to no agent script, and goes on as it was', async () => {
+  const app = await makeWholeApp()
+  const script = await published(app, 'agent_script')
+  const tenant = { organisationId: app.ours.organisationId, livemode: true }
+  const [callId, legId] = [newId('call'), newId('participant')]
+  const party: NewParty = {
+    ...{ callId, legId, direction: 'inbound', to: '1002', from: '2001', target: 'park', roomId: null },
+    ...{ connectionId: null, metadata: {}, role: 'member', muted: false },
+  }
+  const at = '2026-11-22T10:00:00.000Z'
+  await app.store.transaction(trx => insertParty(trx, tenant, party, at))
+  const calls = forTenant(app.store.db, tenant)
+  await calls.update('calls').set({ status: 'in_progress', answered_at: at }).where('id', '=', callId).execute()
+  const answer = await app.live(`POST /v1/calls/${callId}/transfer`, { flow_id: script })
+  assert.equal(refusal(answer).slice(0, 2), [400, 'flow_id'])
+  assert.match(answer.body.error.message, /agent_script/)
+  assert.is((await calls.find('calls', callId))?.status, 'in_progress')
   await app.close()
 })
 
