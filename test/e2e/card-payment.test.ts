@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { keypadTrace, keysIn } from '../../bench/keypad.ts'
-import { memberNamed, untilQuiet } from '../../bench/members.ts'
-import { Phone } from '../../bench/phone.ts'
+import { untilQuiet } from '../../bench/members.ts'
+import type { Phone } from '../../bench/phone.ts'
 import type { PhoneCall } from '../../bench/phone-call.ts'
 import { Product } from '../../bench/product.ts'
 import { audibleSamples, levelAt } from '../../bench/spectrum.ts'
@@ -11,7 +11,7 @@ import { audioOf, type ReceivedStream, StreamReceiver, type StreamTrack } from '
 import { silence, tone } from '../../bench/voices.ts'
 import { readWav } from '../../codecs/wav.ts'
 import { suite } from '../harness.ts'
-import { callsOf, curtain, HEARD_DBOV, leave, newRoom, type Seated, seat, type TestRoom } from './scene.ts'
+import { callsOf, curtain, dialledIn, HEARD_DBOV, leave, newRoom, type Seated, seat, type TestRoom } from './scene.ts'
 
 /** The card's keys by RFC 4733, in the audio, and by SIP INFO: sequences that stand nowhere by chance. */
 const CARD = '4929876543210987'
@@ -67,12 +67,7 @@ test.before(async () => {
   anna = await seat(product, room, 'pay-a')
   cleo = await seat(product, room, 'pay-c', { telephoneEvent: false, codecs: ['PCMA'] })
   ben = await seat(product, room, 'pay-b')
-  terminal = await Phone.open('terminal')
-  const ringing = terminal.next()
-  await product.ok('POST', `/conference_rooms/${room.roomId}/participants`, { to: terminal.uri })
-  line = await ringing
-  line.answer()
-  lineId = (await memberNamed(product, room.roomId, 'terminal')).id
+  ;({ phone: terminal, call: line, participantId: lineId } = await dialledIn(product, room, 'terminal'))
   await untilQuiet([...callsOf(seated()), line])
   await openStreams()
   await control()

@@ -8,7 +8,7 @@ import { audibleSamples, levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
 import { readWav, wavHeader } from '../../codecs/wav.ts'
 import { suite } from '../harness.ts'
-import { curtain, endedCall, HEARD_DBOV, UNHEARD_DBOV } from './scene.ts'
+import { curtain, endedCall, HEARD_DBOV, shopWith, UNHEARD_DBOV } from './scene.ts'
 import { killAndWait } from './witness.ts'
 
 const test = suite('e2e/led-call')
@@ -78,16 +78,9 @@ async function untilKeys(call: PhoneCall, keys: string): Promise<void> {
 test(
   'a flow outlives a kill of control; its payment node gives the keys to the payment line and to nobody else, and capture goes on after it',
   async () => {
-    const [phone, line] = [await Phone.open('payer'), await Phone.open('line')]
-    const [host = '', port = ''] = line.uri.replace(/^sip:[^@]*@/, '').split(':')
-    const trunk = await product.ok('POST', '/connections', { name: 'Bank', kind: 'trunk', host, port: Number(port) })
-    const number = { number: '+14155550142', connection_id: trunk.id, payment_line: true }
-    await product.ok('POST', '/phone_numbers', number)
-    await product.ok('PATCH', '/organisation', { pci: { enabled: true, mask_dtmf: true } })
-    const flow = await product.ok('POST', '/flows', { name: 'Shop', kind: 'ivr', graph: SHOP })
-    await product.ok('POST', `/flows/${flow.id}/publish`, {})
+    const { phone, line, flowId } = await shopWith(product, SHOP)
 
-    const { id, call } = await called(phone, { flow_id: flow.id, record: true })
+    const { id, call } = await called(phone, { flow_id: flowId, record: true })
     await at(id, 'menu')
     const killed = killAndWait(product, 'control')
     const ringing = line.next()

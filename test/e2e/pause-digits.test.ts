@@ -13,7 +13,7 @@ import { openVault } from '../../control/vault.ts'
 import { WebhookReceiver } from '../fakes/webhook-receiver.ts'
 import { suite } from '../harness.ts'
 import { Bot } from './bot.ts'
-import { callFrom, curtain, newRoom, type Seated, seat, type TestRoom } from './scene.ts'
+import { callFrom, curtain, dialledIn, newRoom, type Seated, seat, type TestRoom } from './scene.ts'
 
 /** Typed as events, tones, INFO, and in a browser: sequences that stand nowhere by chance, and no ones among them. */
 const CARD = '4929876543207986'
@@ -162,12 +162,7 @@ async function conference(): Promise<void> {
     await payer(name, call, callId, name === 'member' ? typeEvents : typeTones)
   }
   agent = await seat(product, room, 'agent')
-  const phone = await Phone.open('terminal')
-  const ringing = phone.next()
-  await product.ok('POST', `/conference_rooms/${room.roomId}/participants`, { to: phone.uri })
-  terminal = await ringing
-  terminal.answer()
-  await memberNamed(product, room.roomId, 'terminal')
+  terminal = (await dialledIn(product, room, 'terminal')).call
   const { join_url: link } = await product.ok('POST', `/conference_rooms/${room.roomId}/links`)
   const answer = await fetch(link, {
     method: 'POST',

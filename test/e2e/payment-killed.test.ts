@@ -1,10 +1,9 @@
 import * as assert from 'uvu/assert'
-import { Phone } from '../../bench/phone.ts'
 import { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
 import { suite } from '../harness.ts'
-import { curtain, endedCall, HEARD_DBOV } from './scene.ts'
+import { curtain, endedCall, HEARD_DBOV, shopWith } from './scene.ts'
 import { killAndWait } from './witness.ts'
 
 const test = suite('e2e/payment-killed')
@@ -31,16 +30,9 @@ const PAYING = {
 test(
   'the payment line answers while control is dead: from the first that it hears of the caller, no key is anybody else’s',
   async () => {
-    const [phone, line] = [await Phone.open('payer'), await Phone.open('line')]
-    const [host = '', port = ''] = line.uri.replace(/^sip:[^@]*@/, '').split(':')
-    const trunk = await product.ok('POST', '/connections', { name: 'Bank', kind: 'trunk', host, port: Number(port) })
-    const number = { number: '+14155550142', connection_id: trunk.id, payment_line: true }
-    await product.ok('POST', '/phone_numbers', number)
-    await product.ok('PATCH', '/organisation', { pci: { enabled: true, mask_dtmf: true } })
-    const flow = await product.ok('POST', '/flows', { name: 'Pays', kind: 'ivr', graph: PAYING })
-    await product.ok('POST', `/flows/${flow.id}/publish`, {})
+    const { phone, line, flowId } = await shopWith(product, PAYING)
     const [ringing, atLine] = [phone.next(), line.next()]
-    const { id } = await product.ok('POST', '/calls', { to: phone.uri, flow_id: flow.id })
+    const { id } = await product.ok('POST', '/calls', { to: phone.uri, flow_id: flowId })
     const call = await ringing
     call.answer()
     call.say(tone(CALLER_HZ))

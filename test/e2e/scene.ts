@@ -63,6 +63,30 @@ export async function leave(...seated: readonly { phone: Phone }[]): Promise<voi
   await Promise.all(seated.map(({ phone }) => phone.close()))
 }
 
+/** Somebody whom the API has dialled into a room, once it is seated. */
+export async function dialledIn(product: Product, room: TestRoom, name: string) {
+  const phone = await Phone.open(name)
+  const ringing = phone.next()
+  await product.ok('POST', `/conference_rooms/${room.roomId}/participants`, { to: phone.uri })
+  const call = await ringing
+  call.answer()
+  const { id: participantId } = await memberNamed(product, room.roomId, name)
+  return { phone, call, participantId }
+}
+
+/** A payer; the organisation's payment line, reached over a trunk, with card-payment mode on; and a published flow that leads there. */
+export async function shopWith(product: Product, graph: object) {
+  const [phone, line] = [await Phone.open('payer'), await Phone.open('line')]
+  const [host = '', port = ''] = line.uri.replace(/^sip:[^@]*@/, '').split(':')
+  const trunk = await product.ok('POST', '/connections', { name: 'Bank', kind: 'trunk', host, port: Number(port) })
+  const number = { number: '+14155550142', connection_id: trunk.id, payment_line: true }
+  await product.ok('POST', '/phone_numbers', number)
+  await product.ok('PATCH', '/organisation', { pci: { enabled: true, mask_dtmf: true } })
+  const { id: flowId } = await product.ok('POST', '/flows', { name: 'Shop', kind: 'ivr', graph })
+  await product.ok('POST', `/flows/${flowId}/publish`, {})
+  return { phone, line, flowId: flowId as string }
+}
+
 /** The call of a phone by its name, as REST shows it. */
 export const callFrom = (product: Product, name: string) =>
   product.until(`a call from ${name}`, async () =>
