@@ -1,3 +1,4 @@
+import { type RawBuilder, sql } from 'kysely'
 import { type Retention, retentionOf } from '../organisation/retention.ts'
 import type { Store, Trx } from '../store.ts'
 import type { Tenant } from '../tenancy.ts'
@@ -12,8 +13,12 @@ type Due = { id: string; organisation_id: string; livemode: number }
 
 interface Kind {
   days: keyof Retention
-  /** What has been kept since before `until`, oldest first. */
-  due: (trx: Trx, organisationId: string, until: string) => Promise<Due[]>
+  table: 'recordings' | 'transcripts' | 'voicemails' | 'calls'
+  id: 'id' | 'call_id'
+  /** Counted from here. */
+  since: 'created' | 'ended_at'
+  /** Of this something is still under way. */
+  isBusy: RawBuilder<unknown>
   remove: (trx: Trx, tenant: Tenant, id: string) => Promise<unknown>
   hasFiles: boolean
 }
@@ -21,84 +26,55 @@ interface Kind {
 const KINDS = {
   recordings: {
     days: 'recordings_days',
-    due: (trx, organisationId, until) =>
-      trx
-        .selectFrom('recordings')
-        .select(['call_id as id', 'organisation_id', 'livemode'])
-        .where('organisation_id', '=', organisationId)
-        .where('created', '<', until)
-        .where('status', '!=', 'recording')
-        .orderBy('created')
-        .limit(BATCH)
-        .execute(),
+    table: 'recordings',
+    id: 'call_id',
+    since: 'created',
+    isBusy: sql`status = 'recording'`,
     remove: removeRecording,
     hasFiles: true,
   },
   transcripts: {
     days: 'transcripts_days',
-    due: (trx, organisationId, until) =>
-      trx
-        .selectFrom('transcripts')
-        .select(['id', 'organisation_id', 'livemode'])
-        .where('organisation_id', '=', organisationId)
-        .where('created', '<', until)
-        .where('status', 'in', ['ready', 'failed'])
-        .orderBy('created')
-        .limit(BATCH)
-        .execute(),
+    table: 'transcripts',
+    id: 'id',
+    since: 'created',
+    isBusy: sql`status in ('wanted', 'running')`,
     remove: removeTranscript,
     hasFiles: false,
   },
   voicemails: {
     days: 'voicemails_days',
-    due: (trx, organisationId, until) =>
-      trx
-        .selectFrom('voicemails')
-        .select(['id', 'organisation_id', 'livemode'])
-        .where('organisation_id', '=', organisationId)
-        .where('created', '<', until)
-        .where('status', '!=', 'recording')
-        .orderBy('created')
-        .limit(BATCH)
-        .execute(),
+    table: 'voicemails',
+    id: 'id',
+    since: 'created',
+    isBusy: sql`status = 'recording'`,
     remove: removeVoicemail,
     hasFiles: true,
   },
   calls: {
     days: 'calls_days',
-    due: (trx, organisationId, until) =>
-      trx
-        .selectFrom('calls')
-        .select(['id', 'organisation_id', 'livemode'])
-        .where('organisation_id', '=', organisationId)
-        .where('ended_at', '<', until)
-        .where(({ not, exists, selectFrom }) =>
-          not(
-            exists(
-              selectFrom('recordings')
-                .select('call_id')
-                .whereRef('recordings.call_id', '=', 'calls.id')
-                .where('status', '=', 'recording'),
-            ),
-          ),
-        )
-        .where(({ not, exists, selectFrom }) =>
-          not(
-            exists(
-              selectFrom('transcripts')
-                .select('transcripts.id')
-                .whereRef('transcripts.id', '=', 'calls.id')
-                .where('transcripts.status', 'in', ['wanted', 'running']),
-            ),
-          ),
-        )
-        .orderBy('ended_at')
-        .limit(BATCH)
-        .execute(),
+    table: 'calls',
+    id: 'id',
+    since: 'ended_at',
+    isBusy: sql`exists (select 1 from recordings where call_id = calls.id and status = 'recording')
+      or exists (select 1 from transcripts where transcripts.id = calls.id and transcripts.status in ('wanted', 'running'))`,
     remove: removeCall,
     hasFiles: true,
   },
 } satisfies Record<string, Kind>
+
+/** What has been kept since before `until`, oldest first. */
+async function dueOf(
+  trx: Trx,
+  { table, id, since, isBusy }: Kind,
+  { organisationId, until }: { organisationId: string; until: string },
+): Promise<Due[]> {
+  const { rows } = await sql<Due>`
+    select ${sql.ref(id)} as id, organisation_id, livemode from ${sql.table(table)}
+    where organisation_id = ${organisationId} and ${sql.ref(since)} < ${until} and not (${isBusy})
+    order by ${sql.ref(since)} limit ${sql.lit(BATCH)}`.execute(trx)
+  return rows
+}
 
 export interface RetentionParts {
   store: Store
@@ -140,9 +116,9 @@ export class RetentionDuty {
   }
 
   async #removeSome(kind: keyof typeof KINDS, organisationId: string, until: string): Promise<number> {
-    const { due, remove, hasFiles } = KINDS[kind]
+    const { remove, hasFiles } = KINDS[kind]
     const rows = await this.#parts.store.transaction(async trx => {
-      const found = await due(trx, organisationId, until)
+      const found = await dueOf(trx, KINDS[kind], { organisationId, until })
       for (const { id, livemode } of found) await remove(trx, { organisationId, livemode: livemode === 1 }, id)
       return found
     })

@@ -50,6 +50,17 @@ test('what an organisation keeps for so many days is gone after them, rows and f
   assert.is(await scoped.find('voicemails', message.id ?? ''), undefined)
   assert.is(await scoped.find('calls', id), undefined)
   assert.is(duty.counters.callsDeleted, 1)
+  const writing = await makeRecording(maker, 'ready')
+  const ofCall = { id: writing.id ?? '', language: null, created: row.created }
+  await scoped.insert('transcripts', { ...ofCall, status: 'running', duration_ms: null })
+  await scoped.update('calls').set({ ended_at: row.created }).where('id', '=', ofCall.id).execute()
+  await maker.ask('PATCH /v1/organisation', { retention: { transcripts_days: 1 } })
+  await duty.run()
+  assert.ok(await scoped.find('calls', ofCall.id), 'what is still being written keeps its call')
+  await scoped.update('transcripts').set({ status: 'ready' }).where('id', '=', ofCall.id).execute()
+  await duty.run()
+  assert.is(duty.counters.transcriptsDeleted, 1)
+  assert.is(await scoped.find('calls', ofCall.id), undefined)
   await world.close()
 })
 
