@@ -13,7 +13,7 @@ import { openVault } from '../../control/vault.ts'
 import { WebhookReceiver } from '../fakes/webhook-receiver.ts'
 import { suite } from '../harness.ts'
 import { Bot } from './bot.ts'
-import { callFrom, curtain, dialledIn, newRoom, type Seated, seat, type TestRoom } from './scene.ts'
+import { callFrom, curtain, newRoom, type Seated, seat, type TestRoom } from './scene.ts'
 
 /** Typed as events, tones, INFO, and in a browser: sequences that stand nowhere by chance, and no ones among them. */
 const CARD = '4929876543207986'
@@ -125,6 +125,22 @@ async function calledOut(name: string, flowId: string): Promise<Payer> {
   return payer(name, call, id)
 }
 
+/** Is asked whether the call may be recorded, in the middle of it: by what leads it then. */
+async function askedToAgree(): Promise<void> {
+  const phone = await Phone.open('agrees')
+  const ringing = phone.next()
+  const { id } = await product.ok('POST', '/calls', { to: phone.uri })
+  const call = await ringing
+  call.answer()
+  await product.until('it is answered', async () => {
+    return (await product.ok('GET', `/calls/${id}`)).status === 'in_progress' ? true : null
+  })
+  await payer('agrees', call, id)
+  const consent = { key: '9', timeout_s: 60 }
+  const queue = await product.ok('POST', '/queues', { name: 'Asks', record: true, recording_consent: consent })
+  await product.ok('POST', `/calls/${id}/transfer`, { queue_id: queue.id })
+}
+
 /** Each that may wait for keys, with somebody who types there. */
 async function consumers(): Promise<void> {
   for (const [index, [name, graph]] of Object.entries(FLOWS).entries()) {
@@ -148,6 +164,7 @@ async function consumers(): Promise<void> {
     ...KEPT,
   })
   recorded.push((await dialIn('queue', '5200')).callId)
+  await askedToAgree()
 }
 
 /** A conference: two who type, a browser that types, one who only listens, and the payment line. */
@@ -162,7 +179,12 @@ async function conference(): Promise<void> {
     await payer(name, call, callId, name === 'member' ? typeEvents : typeTones)
   }
   agent = await seat(product, room, 'agent')
-  terminal = (await dialledIn(product, room, 'terminal')).call
+  const phone = await Phone.open('terminal')
+  const ringing = phone.next()
+  await product.ok('POST', `/conference_rooms/${room.roomId}/participants`, { to: phone.uri })
+  terminal = await ringing
+  terminal.answer()
+  await memberNamed(product, room.roomId, 'terminal')
   const { join_url: link } = await product.ok('POST', `/conference_rooms/${room.roomId}/links`)
   const answer = await fetch(link, {
     method: 'POST',
@@ -251,6 +273,13 @@ test(
   },
   SLOW,
 )
+
+test('no key of the pause was an answer to the question whether the call may be recorded', async () => {
+  const { callId } = payers.find(({ name }) => name === 'agrees')!
+  assert.is((await product.api('GET', `/calls/${callId}/recording`)).status, 404)
+  const asked = await product.api('POST', `/calls/${callId}/recording/start`)
+  assert.is(asked.body.error.details.reason, 'being_asked', 'it is still asked')
+})
 
 test('no leg heard a key of the pause but the payment lines', async () => {
   for (const [index, { name, call }] of payers.entries()) {
