@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { MediaConfig } from '../media/media-config.ts'
+import type { MediaConfig } from '../media/kernel/config.ts'
 import {
   type CommandName,
   type EventName,

@@ -1,4 +1,4 @@
-import { Clock, SLOTS } from '../media/clock.ts'
+import { Clock, SLOTS } from '../media/engine/clock.ts'
 
 /** Calls every member once in 20 ms, spread over the frame; runs while it has members. */
 class Pacer {

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import type { SipEndpoint } from '../media/sip-endpoint.ts'
+import type { SipEndpoint } from '../media/signalling/sip-endpoint.ts'
 import type { Body, UaEvent } from '../sip/agent-types.ts'
 import { DTMF_RELAY, formatDtmfInfo } from '../sip/dtmf-info.ts'
 import {
@@ -11,8 +11,8 @@ import {
   type NegotiationError,
   PCMA,
   PCMU,
-} from '../sip/offer-answer.ts'
-import { type Direction, parseSdp } from '../sip/sdp.ts'
+} from '../sip/sdp/offer-answer.ts'
+import { type Direction, parseSdp } from '../sip/sdp/sdp.ts'
 import type { HeardPacket, PhoneAudio, PressOptions } from './phone-audio.ts'
 import type { Timeline } from './timeline.ts'
 import type { Voice } from './voices.ts'

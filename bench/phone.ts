@@ -1,4 +1,4 @@
-import { SipEndpoint } from '../media/sip-endpoint.ts'
+import { SipEndpoint } from '../media/signalling/sip-endpoint.ts'
 import type { HeaderFields, UaEvent } from '../sip/agent-types.ts'
 import { freePort } from './free-port.ts'
 import { PhoneAudio } from './phone-audio.ts'

@@ -9,7 +9,7 @@ import { freePort } from './free-port.ts'
 import { RestClient } from './rest-client.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const CLI = join(ROOT, 'dist', 'control', 'cli.js')
+const CLI = join(ROOT, 'dist', 'control', 'wiring', 'cli.js')
 const HOST = '127.0.0.1'
 const READY_MS = 30_000
 /** Beyond the drain limit. */

@@ -1,5 +1,5 @@
-import type { DigestAlgorithm } from './digest-algorithm.ts'
-import type { Timers } from './timers.ts'
+import type { DigestAlgorithm } from './auth/digest-algorithm.ts'
+import type { Timers } from './transaction/timers.ts'
 
 export type Transport = 'udp' | 'tcp' | 'tls'
 

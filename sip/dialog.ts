@@ -1,8 +1,8 @@
 import type { Peer, Transport } from './agent-types.ts'
-import type { OutgoingRequest } from './format.ts'
-import { type NameAddr, parseNameAddr } from './headers.ts'
-import type { ByteString, Headers, SipRequest, SipResponse } from './message.ts'
-import { parseUri, uriParam } from './uri.ts'
+import type { OutgoingRequest } from './message/format.ts'
+import { type NameAddr, parseNameAddr } from './message/headers.ts'
+import type { ByteString, Headers, SipRequest, SipResponse } from './message/message.ts'
+import { parseUri, uriParam } from './message/uri.ts'
 
 /** A dialog (RFC 3261 §12). Addresses are header values, tags included. */
 export interface Dialog {

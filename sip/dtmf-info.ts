@@ -1,4 +1,4 @@
-import { mediaType } from './headers.ts'
+import { mediaType } from './message/headers.ts'
 
 /** A key pressed by INFO, for peers without RFC 4733: no RFC, but the two forms that everybody understands. */
 export interface DtmfInfo {

@@ -1,10 +1,10 @@
 import type { AgentCore, Session } from './agent-core.ts'
 import type { Body, HeaderFields, Peer } from './agent-types.ts'
+import { answerChallenge, firstAnswerable } from './auth/digest.ts'
 import { type Dialog, peerOfDialog, routingOf } from './dialog.ts'
-import { answerChallenge, firstAnswerable } from './digest.ts'
-import { formatRequest, type OutgoingRequest } from './format.ts'
-import type { SipResponse } from './message.ts'
-import type { ClientTransaction, ClientUser } from './transactions.ts'
+import { formatRequest, type OutgoingRequest } from './message/format.ts'
+import type { SipResponse } from './message/message.ts'
+import type { ClientTransaction, ClientUser } from './transaction/transactions.ts'
 
 export interface InDialogRequest {
   method: string

@@ -2,14 +2,14 @@ import { type AgentCore, bodyOf, headerReader, newSession, type Session } from '
 import type { Body, HeaderFields, Party, Peer } from './agent-types.ts'
 import { dialogOfRequest } from './dialog.ts'
 import { ended, finish } from './ending.ts'
-import type { NameAddr } from './headers.ts'
-import { type SipRequest, toText } from './message.ts'
+import type { NameAddr } from './message/headers.ts'
+import { type SipRequest, toText } from './message/message.ts'
+import { parseUri } from './message/uri.ts'
 import { runSessionTimer } from './own-reinvite.ts'
 import { successHeaders } from './peer-reinvite.ts'
 import { answerSessionTimer } from './session-timer.ts'
 import { sendSuccess } from './success-response.ts'
-import type { ServerTransaction } from './transactions.ts'
-import { parseUri } from './uri.ts'
+import type { ServerTransaction } from './transaction/transactions.ts'
 
 const PROVISIONAL_REPEAT_MS = 60_000
 

@@ -2,16 +2,16 @@ import { ACCEPT, type AgentCore, ALLOW, type Asked, type Session, SUPPORTED } fr
 import type { Peer } from './agent-types.ts'
 import { advanceRemoteSeq } from './dialog.ts'
 import { ended, finish, stopAwaitingAck } from './ending.ts'
-import { formatResponse, type ResponseParts } from './format.ts'
-import { firstElement } from './headers.ts'
 import { onCancelled, onInvite } from './inbound-call.ts'
 import { inspectRequest } from './inspect-request.ts'
-import type { SipRequest } from './message.ts'
-import type { BrokenRequest } from './parse.ts'
+import { formatResponse, type ResponseParts } from './message/format.ts'
+import { firstElement } from './message/headers.ts'
+import type { SipRequest } from './message/message.ts'
+import type { BrokenRequest } from './message/parse.ts'
 import { onReinvite } from './peer-reinvite.ts'
 import { onRegister, registerRefusal } from './register.ts'
 import { acknowledged } from './success-response.ts'
-import type { ServerTransaction } from './transactions.ts'
+import type { ServerTransaction } from './transaction/transactions.ts'
 
 const OVERLOAD_RETRY_S = 10
 

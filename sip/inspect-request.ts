@@ -1,8 +1,8 @@
 import { ACCEPT, ALLOW } from './agent-core.ts'
 import type { HeaderFields } from './agent-types.ts'
-import { mediaType } from './headers.ts'
-import type { SipRequest } from './message.ts'
-import { parseUri } from './uri.ts'
+import { mediaType } from './message/headers.ts'
+import type { SipRequest } from './message/message.ts'
+import { parseUri } from './message/uri.ts'
 
 export interface Refusal {
   status: number

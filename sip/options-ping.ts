@@ -1,7 +1,7 @@
 import { ACCEPT, type AgentCore } from './agent-core.ts'
 import type { Watch, Watching } from './agent-types.ts'
-import type { Deadline } from './deadlines.ts'
 import { newOutsideSender, type OutsideSender, sendOutside } from './outside-request.ts'
+import type { Deadline } from './transaction/deadlines.ts'
 
 /** Between the end of one OPTIONS and the next, give or take a tenth [ms]. */
 const EVERY_MS = 30_000

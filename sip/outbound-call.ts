@@ -11,14 +11,14 @@ import {
 import type { HeaderFields, InviteRequest } from './agent-types.ts'
 import { type Dialog, dialogOfResponse, peerOfUri, refreshTarget } from './dialog.ts'
 import { ended, finish, sayBye } from './ending.ts'
-import { type OutgoingRequest, ownFields, reasonOf, safeValue, wireUri } from './format.ts'
-import { parseDeltaSeconds } from './headers.ts'
 import { authorize, isStale, successAck } from './in-dialog-request.ts'
-import { Headers, type SipResponse, toText } from './message.ts'
+import { type OutgoingRequest, ownFields, reasonOf, safeValue, wireUri } from './message/format.ts'
+import { parseDeltaSeconds } from './message/headers.ts'
+import { Headers, type SipResponse, toText } from './message/message.ts'
+import { quote } from './message/params.ts'
+import { parseUri } from './message/uri.ts'
 import { runSessionTimer } from './own-reinvite.ts'
-import { quote } from './params.ts'
 import { agreedSessionTimer, askSessionTimer, MIN_SESSION_EXPIRES_S, minSe } from './session-timer.ts'
-import { parseUri } from './uri.ts'
 
 /** One challenge by a proxy and one by the other side, each of which may say that the nonce was stale. */
 const MAX_CHALLENGES = 3

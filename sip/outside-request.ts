@@ -1,8 +1,8 @@
 import type { AgentCore } from './agent-core.ts'
 import type { Credentials, HeaderFields, Peer } from './agent-types.ts'
-import { type OutgoingRequest, wireUri } from './format.ts'
 import { authorize, isStale } from './in-dialog-request.ts'
-import type { ClientTransaction, ClientUser } from './transactions.ts'
+import { type OutgoingRequest, wireUri } from './message/format.ts'
+import type { ClientTransaction, ClientUser } from './transaction/transactions.ts'
 
 /** One challenge by a proxy and one by the other side, each of which may say that the nonce was stale. */
 const MAX_CHALLENGES = 3

@@ -2,9 +2,9 @@ import { type AgentCore, ALLOW, bodyOf, type OwnReinvite, type Session, SUPPORTE
 import type { Body, HeaderFields } from './agent-types.ts'
 import { refreshTarget } from './dialog.ts'
 import { ended, endOnFailure, finish, hangUp } from './ending.ts'
-import type { OutgoingRequest } from './format.ts'
 import { sendInDialog, successAck } from './in-dialog-request.ts'
-import type { SipResponse } from './message.ts'
+import type { OutgoingRequest } from './message/format.ts'
+import type { SipResponse } from './message/message.ts'
 import {
   agreedSessionTimer,
   askSessionTimer,

@@ -4,7 +4,7 @@ import { refreshTarget } from './dialog.ts'
 import { runSessionTimer } from './own-reinvite.ts'
 import { answerSessionTimer, type TimerAnswer } from './session-timer.ts'
 import { sendSuccess } from './success-response.ts'
-import type { ServerTransaction } from './transactions.ts'
+import type { ServerTransaction } from './transaction/transactions.ts'
 
 /** A re-INVITE or UPDATE in a confirmed dialog (RFC 3261 §14.2, RFC 3311 §5.2). Its CSeq and content were looked at. */
 export function onReinvite(core: AgentCore, session: Session, transaction: ServerTransaction, now: number): void {

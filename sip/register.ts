@@ -7,13 +7,13 @@ import {
   NO_HA1,
   parseDigestResponse,
   verifyDigest,
-} from './digest.ts'
-import { parseDeltaSeconds, parseNameAddr } from './headers.ts'
+} from './auth/digest.ts'
 import type { Refusal } from './inspect-request.ts'
-import { type SipRequest, toText } from './message.ts'
-import { paramValue } from './params.ts'
-import type { ServerTransaction } from './transactions.ts'
-import { parseUri, userOf } from './uri.ts'
+import { parseDeltaSeconds, parseNameAddr } from './message/headers.ts'
+import { type SipRequest, toText } from './message/message.ts'
+import { paramValue } from './message/params.ts'
+import { parseUri, userOf } from './message/uri.ts'
+import type { ServerTransaction } from './transaction/transactions.ts'
 
 /** Contacts in one REGISTER, and the length of one's URI [characters]. */
 const MAX_CONTACTS = 10

@@ -1,11 +1,11 @@
 import { type AgentCore, ALLOW } from './agent-core.ts'
 import type { Watch, Watching } from './agent-types.ts'
-import type { Deadline } from './deadlines.ts'
-import { parseDeltaSeconds, parseNameAddr } from './headers.ts'
-import type { SipResponse } from './message.ts'
+import { parseDeltaSeconds, parseNameAddr } from './message/headers.ts'
+import type { SipResponse } from './message/message.ts'
+import { paramValue } from './message/params.ts'
+import { parseUri, userOf } from './message/uri.ts'
 import { newOutsideSender, type OutsideSender, sendOutside } from './outside-request.ts'
-import { paramValue } from './params.ts'
-import { parseUri, userOf } from './uri.ts'
+import type { Deadline } from './transaction/deadlines.ts'
 
 /** What we ask for, and the longest that a registrar may make us ask for (423) [s]. */
 const EXPIRES_S = 600

@@ -1,7 +1,7 @@
 import type { HeaderFields } from './agent-types.ts'
-import { parseDeltaSeconds } from './headers.ts'
-import type { Headers } from './message.ts'
-import { paramValue } from './params.ts'
+import { parseDeltaSeconds } from './message/headers.ts'
+import type { Headers } from './message/message.ts'
+import { paramValue } from './message/params.ts'
 
 /** Session timers (RFC 4028). No interval is ever shorter [s]. */
 export const MIN_SESSION_EXPIRES_S = 90

@@ -1,8 +1,8 @@
 import type { AgentCore, Session } from './agent-core.ts'
 import { ended, finish, hangUp, stopAwaitingAck } from './ending.ts'
-import type { ResponseParts } from './format.ts'
-import type { SipRequest } from './message.ts'
-import type { ServerTransaction } from './transactions.ts'
+import type { ResponseParts } from './message/format.ts'
+import type { SipRequest } from './message/message.ts'
+import type { ServerTransaction } from './transaction/transactions.ts'
 
 /**
  * Answers an INVITE with 2xx and sends it again, at T1 doubling up to T2, until the ACK comes; after 64*T1 without one the

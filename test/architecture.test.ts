@@ -14,6 +14,8 @@ const ARROWS: Record<string, readonly string[]> = {
   control: ['control', 'codecs'],
 }
 const CONTROL_MAY_SEE = 'media/protocol.ts'
+/** Files of a folder that a reader can still take in. */
+const MAX_FLAT = 25
 
 /** Packages that do I/O or read the clock have no place in the pure folders. */
 const PURE = ['codecs', 'sip']
@@ -49,6 +51,40 @@ test('every arrow between folders is one of docs/architecture.md', () => {
       .map(target => `${file} -> ${target}`),
   )
   assert.equal(wrong, [])
+})
+
+/** The folders of `control/` in the order of docs/architecture.md, from the ground. */
+const storeys = [
+  ...readFileSync(join(root, 'docs/architecture.md'), 'utf8')
+    .split('## The storeys of control/')[1]!
+    .split('\n## ')[0]!
+    .matchAll(/^\| `([a-z-]+)\/` \|/gm),
+].map(match => match[1]!)
+
+test('in control no folder imports one that stands above it', () => {
+  assert.ok(storeys.length > 10, 'the table was found')
+  const storeyOf = (file: string): number => storeys.indexOf(file.split('/')[1]!)
+  const inControl = files.filter(file => folderOf(file) === 'control')
+  assert.equal(
+    inControl.filter(file => storeyOf(file) < 0),
+    [],
+    'every file stands in a folder of the table',
+  )
+  const up = inControl.flatMap(file =>
+    oursOf(file)
+      .filter(target => folderOf(target) === 'control' && storeyOf(target) > storeyOf(file))
+      .map(target => `${file} -> ${target}`),
+  )
+  assert.equal(up, [])
+})
+
+test('at most 25 files lie flat in a folder', () => {
+  const counts = new Map<string, number>()
+  for (const file of files) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1)
+  assert.equal(
+    [...counts].filter(([, count]) => count > MAX_FLAT),
+    [],
+  )
 })
 
 test('no cycle, types included', () => {

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { readConfig } from '../control/config.ts'
-import '../control/event-catalog.ts'
-import { eventTypes } from '../control/events/catalog.ts'
+import { readConfig } from '../control/kernel/config.ts'
+import '../control/wiring/event-catalog.ts'
 import { ERRORS } from '../control/http/errors.ts'
 import { SCOPES } from '../control/http/scopes.ts'
+import { eventTypes } from '../control/kernel/events/catalog.ts'
 import { suite } from './harness.ts'
 
 /**
@@ -17,7 +17,7 @@ const test = suite('effects')
 const root = fileURLToPath(new URL('../control/', import.meta.url))
 const NO_COMMENT = /\/\*[\s\S]*?\*\//g
 /** The lists, and what documents them. */
-const DESCRIBES = /^(web\/|http\/(errors|scopes)\.ts|config\.ts)/
+const DESCRIBES = /^(http\/pages\/|browsers\/pages\/|http\/(errors|scopes)\.ts|kernel\/config\.ts)/
 const EVENT_ENTRY = /^ +'?[\w.]+'?: of\(.*$/gm
 
 const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })

@@ -1,5 +1,5 @@
 import BetterSqlite3 from 'better-sqlite3'
-import { databaseFile } from '../../control/data-dir.ts'
+import { databaseFile } from '../../control/kernel/data-dir.ts'
 import type { Product } from '../product.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: REST answers of every shape

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
-import { applyAnswer, type Capabilities, createOffer, PCMU } from '../../sip/offer-answer.ts'
+import { applyAnswer, type Capabilities, createOffer, PCMU } from '../../sip/sdp/offer-answer.ts'
 import { type Action, type UaEvent, UserAgent } from '../../sip/user-agent.ts'
 
 const HOST = '127.0.0.1'

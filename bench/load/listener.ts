@@ -1,4 +1,4 @@
-import { isRtcp, parseRtp, RtpPacket } from '../../media/rtp.ts'
+import { isRtcp, parseRtp, RtpPacket } from '../../media/rtp/rtp.ts'
 import { Histogram } from './histogram.ts'
 import { MARK_PLACES, type Mark, readMark } from './mark.ts'
 import type { LoadResult } from './messages.ts'

@@ -1,4 +1,4 @@
-import { RTP_HEADER_BYTES, writeRtpHeader } from '../../media/rtp.ts'
+import { RTP_HEADER_BYTES, writeRtpHeader } from '../../media/rtp/rtp.ts'
 import { MARK_PLACES, writeMark } from './mark.ts'
 import { writeWideMark } from './wide-mark.ts'
 

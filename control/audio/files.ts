@@ -1,7 +1,7 @@
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { sweepOrphans } from '../orphan-files.ts'
-import type { Db } from '../store.ts'
+import { sweepOrphans } from '../kernel/orphan-files.ts'
+import type { Db } from '../kernel/store/store.ts'
 
 const audioFolder = (dataDir: string): string => join(dataDir, 'audio')
 

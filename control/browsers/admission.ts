@@ -1,26 +1,20 @@
 import type { Insertable } from 'kysely'
 import { isFailure } from '../../media/protocol.ts'
-import { noteLogin } from '../agents/logins.ts'
-import type { DeviceTables } from '../agents/tables.ts'
-import type { Drive } from '../calls/device-port.ts'
-import type { FollowUp, Of } from '../calls/event-handler.ts'
+import type { Drive } from '../calls/conductor/device-port.ts'
+import type { FollowUp, Of } from '../calls/conductor/event-handler.ts'
+import { insertProgram } from '../calls/programs/records.ts'
 import { endLeg, insertParty, loadLeg, type NewParty } from '../calls/records.ts'
-import {
-  clientTokenKey,
-  type Redemption,
-  type TokenUse,
-  useClientToken,
-  verifyClientToken,
-} from '../contact-centre/client-token.ts'
-import { nodeOf } from '../databases/node.ts'
 import { ERRORS, envelope, isProblem, type Problem, storeUnavailable } from '../http/errors.ts'
-import { newId } from '../ids.ts'
-import { insertProgram } from '../live/records.ts'
-import type { MediaPort } from '../media-events.ts'
-import type { Store, Trx } from '../store.ts'
-import { isOutage } from '../store-outage.ts'
-import { forTenant } from '../tenancy.ts'
-import type { Vault } from '../vault.ts'
+import { newId } from '../kernel/ids.ts'
+import { nodeOf } from '../kernel/store/node.ts'
+import { isOutage } from '../kernel/store/outage.ts'
+import type { Store, Trx } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import type { Vault } from '../kernel/vault.ts'
+import type { MediaPort } from '../media-link/events.ts'
+import { noteLogin } from '../queues/agents/logins.ts'
+import type { DeviceTables } from '../queues/agents/tables.ts'
+import { clientTokenKey, type Redemption, type TokenUse, useClientToken, verifyClientToken } from './client-token.ts'
 
 export interface AdmissionDeps {
   store: Store

@@ -1,9 +1,9 @@
-import { returnedByQueue } from '../callbacks/of-queue.ts'
+import { type BookingDeps, bookCallback } from '../callbacks/booking.ts'
+import type { Callback } from '../callbacks/schema-callback.ts'
 import { type Problem, problem } from '../http/errors.ts'
-import { type BookingDeps, bookCallback } from '../resources/callbacks/booking.ts'
-import type { Callback } from '../schemas/callback.ts'
-import type { Trx } from '../store.ts'
-import { forTenant, type Tenant } from '../tenancy.ts'
+import type { Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { returnedByQueue } from '../queues/callbacks-of-queue.ts'
 
 interface Wish {
   tenant: Tenant

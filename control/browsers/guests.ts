@@ -1,15 +1,15 @@
-import { isJoinable } from '../calls/join-window.ts'
-import { judgePin } from '../calls/pin-verdict.ts'
+import { isJoinable } from '../calls/conductor/join-window.ts'
+import { judgePin } from '../calls/conductor/pin-verdict.ts'
+import { runningSession } from '../calls/conductor/seat.ts'
 import { tenantOf } from '../calls/records.ts'
-import { runningSession } from '../calls/seat.ts'
 import { scheduleOf } from '../calls/settings.ts'
 import type { CallRow, ConferenceRoomRow, ParticipantRow } from '../calls/tables.ts'
-import { clientTokenKey, insertClientToken, signClientToken } from '../contact-centre/client-token.ts'
 import { type Problem, problem } from '../http/errors.ts'
-import { sha256 } from '../secrets.ts'
-import type { Db, Store } from '../store.ts'
-import { forTenant } from '../tenancy.ts'
-import type { Vault } from '../vault.ts'
+import { sha256 } from '../kernel/secrets.ts'
+import type { Db, Store } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import type { Vault } from '../kernel/vault.ts'
+import { clientTokenKey, insertClientToken, signClientToken } from './client-token.ts'
 
 export interface GuestDeps {
   store: Store

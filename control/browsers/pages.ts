@@ -2,15 +2,15 @@ import { readFileSync } from 'node:fs'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type Static } from 'typebox'
 import { clientAddress, clientNetwork } from '../../media/protocol.ts'
-import { beginTry, guestLimits, wasRight } from '../calls/pin-tries.ts'
+import { beginTry, guestLimits, wasRight } from '../calls/conductor/pin-tries.ts'
 import { tenantOf } from '../calls/records.ts'
-import { readOrigin } from '../contact-centre/client-token.ts'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { RateLimiter } from '../http/limits.ts'
 import { sendProblem } from '../http/server.ts'
-import { PACKAGE_ROOT } from '../package.ts'
-import { guestPage, missingLinkPage, softphonePage, webCallPage } from '../web/calls/pages.ts'
+import { PACKAGE_ROOT } from '../kernel/package.ts'
+import { readOrigin } from './client-token.ts'
 import { admitGuest, type GuestDeps, guestState, opennessOf, roomOfLink } from './guests.ts'
+import { guestPage, missingLinkPage, softphonePage, webCallPage } from './pages/pages.ts'
 
 export interface PageDeps extends GuestDeps {
   /** Where browsers find the call WebSocket; no slash at its end. */
@@ -53,7 +53,7 @@ export function servePages(app: FastifyInstance, deps: PageDeps): void {
 
 function serveAssets(app: FastifyInstance): void {
   for (const [name, type] of Object.entries(ASSETS)) {
-    const content = readFileSync(new URL(`control/web/calls/${name}`, PACKAGE_ROOT))
+    const content = readFileSync(new URL(`control/browsers/pages/${name}`, PACKAGE_ROOT))
     app.get(`/calls/${name}`, async (_request, reply) =>
       reply.headers({ 'Content-Type': type, 'Cache-Control': 'no-cache' }).send(content),
     )

@@ -1,6 +1,6 @@
-import { type EventKind, eventKind as of } from '../events/catalog.ts'
-import { CALL_ID, CREATED } from '../events/sample-call.ts'
-import { type Callback, callbackSchema } from '../schemas/callback.ts'
+import { type EventKind, eventKind as of } from '../kernel/events/catalog.ts'
+import { CALL_ID, CREATED } from '../kernel/events/sample-call.ts'
+import { type Callback, callbackSchema } from './schema-callback.ts'
 
 const callback: Callback = {
   object: 'callback',
@@ -75,6 +75,6 @@ export const callbackEvents = {
   'callback.expired': of(callbackSchema, CALLBACK_SAMPLES.expiredCallback),
 } as const satisfies Record<string, EventKind>
 
-declare module '../events/catalog.ts' {
+declare module '../kernel/events/catalog.ts' {
   interface EventTypes extends Record<keyof typeof callbackEvents, true> {}
 }

@@ -1,10 +1,10 @@
-import type { CallbackRow } from '../contact-centre/tables.ts'
-import type { Fact } from '../databases/after-commit.ts'
-import { enqueue } from '../jobs/queue.ts'
-import type { Call } from '../schemas/call.ts'
-import type { CallTranscript } from '../schemas/call-transcript.ts'
-import type { Db, Trx } from '../store.ts'
-import { forTenant, type Tenant } from '../tenancy.ts'
+import type { Call } from '../calls/call-schema.ts'
+import type { CallTranscript } from '../calls/programs/transcript-schema.ts'
+import { enqueue } from '../kernel/jobs/queue.ts'
+import type { Fact } from '../kernel/store/after-commit.ts'
+import type { Db, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { CallbackRow } from '../organisation/tables.ts'
 import type { SummaryJob } from './summary-job.ts'
 
 /** The callback that a call was the first to ask for: one that it was merged into is summed up from its own. */

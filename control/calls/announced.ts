@@ -1,8 +1,8 @@
-import { beginTranscript, runningTranscript, type TranscriptParts } from '../live/transcripts.ts'
-import type { MediaPort } from '../media-events.ts'
-import type { Trx } from '../store.ts'
-import { forTenant } from '../tenancy.ts'
-import { callCaptureOf } from './call-capture.ts'
+import type { Trx } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import type { MediaPort } from '../media-link/events.ts'
+import { callCaptureOf } from './capture/call-capture.ts'
+import { beginTranscript, runningTranscript, type TranscriptParts } from './programs/transcripts.ts'
 import { insertRecording, loadLeg, tenantOf } from './records.ts'
 
 /**

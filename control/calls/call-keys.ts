@@ -1,5 +1,5 @@
-import type { Trx } from '../store.ts'
-import type { Tenant } from '../tenancy.ts'
+import type { Trx } from '../kernel/store/store.ts'
+import type { Tenant } from '../kernel/tenancy.ts'
 
 /** A pair that calls are found by: `number` and what was dialled or who called, `metadata.KEY` and its value. */
 export interface CallKey {

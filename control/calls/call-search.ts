@@ -1,8 +1,8 @@
 import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely'
-import { idAt } from '../ids.ts'
-import type { Db } from '../store.ts'
-import type { Database } from '../tables.ts'
-import type { Tenant } from '../tenancy.ts'
+import { idAt } from '../kernel/ids.ts'
+import type { Db } from '../kernel/store/store.ts'
+import type { Database } from '../kernel/store/tables.ts'
+import type { Tenant } from '../kernel/tenancy.ts'
 import { type CallKey, metadataKey } from './call-keys.ts'
 import type { CallRow } from './tables.ts'
 

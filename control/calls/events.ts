@@ -1,11 +1,11 @@
-import { type EventKind, eventKind as of } from '../events/catalog.ts'
-import { ANSWERED, CALL_ID, CREATED, PARTICIPANT_ID, ROOM_ID } from '../events/sample-call.ts'
-import { type Call, callSchema } from '../schemas/call.ts'
-import { type CallDtmf, callDtmfSchema } from '../schemas/call-dtmf.ts'
-import { type CallOneWay, callOneWaySchema } from '../schemas/call-one-way.ts'
-import { type CallPci, callPciSchema } from '../schemas/call-pci.ts'
-import { type CallRecording, callRecordingSchema } from '../schemas/call-recording.ts'
-import { type MediaStream, mediaStreamSchema } from '../schemas/media-stream.ts'
+import { type EventKind, eventKind as of } from '../kernel/events/catalog.ts'
+import { ANSWERED, CALL_ID, CREATED, PARTICIPANT_ID, ROOM_ID } from '../kernel/events/sample-call.ts'
+import { type Call, callSchema } from './call-schema.ts'
+import { type CallRecording, callRecordingSchema } from './capture/recording-schema.ts'
+import { type MediaStream, mediaStreamSchema } from './capture/stream-schema.ts'
+import { type CallDtmf, callDtmfSchema } from './dtmf-schema.ts'
+import { type CallOneWay, callOneWaySchema } from './one-way-schema.ts'
+import { type CallPci, callPciSchema } from './pci-schema.ts'
 
 export const queuedCall: Call = {
   id: CALL_ID,
@@ -197,6 +197,6 @@ export const callEvents = {
   'call.recording.failed': of(callRecordingSchema, CALL_SAMPLES.failedRecording),
 } as const satisfies Record<string, EventKind>
 
-declare module '../events/catalog.ts' {
+declare module '../kernel/events/catalog.ts' {
   interface EventTypes extends Record<keyof typeof callEvents, true> {}
 }

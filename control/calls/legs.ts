@@ -1,6 +1,6 @@
 import type { EndedReason } from '../../media/protocol.ts'
-import type { Db, Trx } from '../store.ts'
-import { forTenant, type Tenant } from '../tenancy.ts'
+import type { Db, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { ParticipantRow } from './tables.ts'
 
 /** In `leave_prompt`: what is heard before the call ends. */

@@ -1,8 +1,8 @@
 import type { DialTarget, EndedReason, LegSnapshot, PlaySource, SipParty } from '../../media/protocol.ts'
-import { CODECS } from '../connections/codecs.ts'
-import type { MediaPort } from '../media-events.ts'
-import type { Db } from '../store.ts'
-import type { FollowUp, Of } from './event-handler.ts'
+import type { Db } from '../kernel/store/store.ts'
+import type { MediaPort } from '../media-link/events.ts'
+import { CODECS } from '../trunks/codecs.ts'
+import type { FollowUp, Of } from './conductor/event-handler.ts'
 
 /** How long `+15005550004` lets it ring [ms]. */
 const SLOW_ANSWER_MS = 10_000

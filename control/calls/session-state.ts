@@ -1,5 +1,5 @@
-import type { Db, Trx } from '../store.ts'
-import { forTenant, type Tenant } from '../tenancy.ts'
+import type { Db, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { settingsOf } from './settings.ts'
 import type { CallRow, ConferenceRoomRow } from './tables.ts'
 

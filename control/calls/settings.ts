@@ -1,4 +1,4 @@
-import type { LanguageCode } from '../languages.ts'
+import type { LanguageCode } from '../kernel/languages.ts'
 import type { ConferenceRoomRow } from './tables.ts'
 
 /** `settings` of a conference room (specification, "ConferenceRoom"). */

@@ -1,9 +1,9 @@
 import type { Generated, Insertable, Selectable } from 'kysely'
 import type { EndedReason, StreamEndedReason, StreamFormat, StreamStatus, StreamTracks } from '../../media/protocol.ts'
-import type { TenantColumns } from '../tenant-columns.ts'
+import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 /** Tables of calls and rooms. */
-declare module '../tables.ts' {
+declare module '../kernel/store/tables.ts' {
   interface Database extends CallTables {}
 }
 
@@ -130,7 +130,7 @@ export type LegStep =
   /** Has answered, and is on the way into the call's room. */
   | 'bridging'
   | 'bridged'
-  /** A flow or an assistant leads it: `control/live`. */
+  /** A flow or an assistant leads it: `control/assistants`. */
   | 'program'
   | 'leaving'
   /** To be hung up without a word. */

@@ -1,7 +1,7 @@
-import { NO_CAPTURE } from '../capture/settings.ts'
-import { type EventKind, eventKind as of } from '../events/catalog.ts'
-import { CREATED } from '../events/sample-call.ts'
-import { type FlowObject, flowSchema } from '../schemas/flow.ts'
+import { NO_CAPTURE } from '../capture-settings/settings.ts'
+import { type EventKind, eventKind as of } from '../kernel/events/catalog.ts'
+import { CREATED } from '../kernel/events/sample-call.ts'
+import { type FlowObject, flowSchema } from './flow-schema.ts'
 
 const flow: FlowObject = {
   ...NO_CAPTURE,
@@ -33,6 +33,6 @@ export const flowEvents = {
   'flow.unarchived': of(flowSchema, FLOW_SAMPLES.flow),
 } as const satisfies Record<string, EventKind>
 
-declare module '../events/catalog.ts' {
+declare module '../kernel/events/catalog.ts' {
   interface EventTypes extends Record<keyof typeof flowEvents, true> {}
 }

@@ -1,9 +1,9 @@
+import type { Store } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { ModelProvider } from '../models/openai-ask.ts'
-import type { Store } from '../store.ts'
-import { forTenant, type Tenant } from '../tenancy.ts'
-import { mockModel } from './mock-model.ts'
-import { type FlowModel, type ModelSettings, noModel } from './model.ts'
-import { openAiModel } from './openai-model.ts'
+import { mockModel } from './engine/mock-model.ts'
+import { type FlowModel, type ModelSettings, noModel } from './engine/model.ts'
+import { openAiModel } from './engine/openai-model.ts'
 
 /** How an assistant names the model that the operator has chosen. */
 const OPERATORS_CHOICE = 'default'

@@ -1,5 +1,5 @@
-import { remembered } from '../remembered.ts'
-import { plainWords } from './conditions.ts'
+import { remembered } from '../kernel/remembered.ts'
+import { plainWords } from './engine/conditions.ts'
 
 /** A recogniser that mishears a word writes another that sounds like it: of so many words in a row at most. */
 const MAX_WORDS = 3

@@ -1,8 +1,8 @@
 import type { Generated, Selectable } from 'kysely'
-import type { TenantColumns } from '../tenant-columns.ts'
-import type { FlowKind } from './graph.ts'
+import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
+import type { FlowKind } from './engine/graph.ts'
 
-declare module '../tables.ts' {
+declare module '../kernel/store/tables.ts' {
   interface Database extends FlowTables {}
 }
 

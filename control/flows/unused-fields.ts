@@ -1,6 +1,6 @@
-import { CONDITION_KINDS } from './conditions.ts'
-import type { Condition, FlowNode } from './graph.ts'
-import { type Behaviour, typeOf } from './node-types.ts'
+import { CONDITION_KINDS } from './engine/conditions.ts'
+import type { Condition, FlowNode } from './engine/graph.ts'
+import { type Behaviour, typeOf } from './engine/node-types.ts'
 
 const SPOKEN = ['script', 'asset_id']
 const HEARD = ['input', 'save_as']

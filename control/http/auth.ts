@@ -1,5 +1,5 @@
-import { sha256 } from '../secrets.ts'
-import type { Store } from '../store.ts'
+import { sha256 } from '../kernel/secrets.ts'
+import type { Store } from '../kernel/store/store.ts'
 import { type Problem, problem } from './errors.ts'
 import type { Route } from './route.ts'
 import type { Scope } from './scopes.ts'

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
-import type { Store, Trx } from '../store.ts'
-import type { Tenant } from '../tenancy.ts'
+import type { Store, Trx } from '../kernel/store/store.ts'
+import type { Tenant } from '../kernel/tenancy.ts'
 import { isProblem } from './errors.ts'
 import { type Attempt, type Entry, keepAnswer, type Replay } from './idempotency.ts'
 import type { Scope } from './scopes.ts'

@@ -1,9 +1,9 @@
 import type { Updateable } from 'kysely'
-import { nodeOf } from '../databases/node.ts'
-import { hmac, seal, sha256, unseal } from '../secrets.ts'
-import type { Db, Store, Trx } from '../store.ts'
-import type { Database } from '../tables.ts'
-import { forTenant, type Tenant } from '../tenancy.ts'
+import { hmac, seal, sha256, unseal } from '../kernel/secrets.ts'
+import { nodeOf } from '../kernel/store/node.ts'
+import type { Db, Store, Trx } from '../kernel/store/store.ts'
+import type { Database } from '../kernel/store/tables.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { type Problem, problem } from './errors.ts'
 
 const WINDOW_MS = 24 * 60 * 60 * 1000

@@ -1,5 +1,5 @@
-import type { Db } from '../store.ts'
-import { forTenant, type TableWithId, type Tenant } from '../tenancy.ts'
+import type { Db } from '../kernel/store/store.ts'
+import { forTenant, type TableWithId, type Tenant } from '../kernel/tenancy.ts'
 import { type Problem, problem } from './errors.ts'
 
 /**

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises'
 import { plainSize, recordingKey, unsealed } from '../../media/protocol.ts'
 import type { Problem } from './errors.ts'
-import { downloadAnswer, fileAnswer } from './file-answer.ts'
 import type { RawAnswer } from './route.ts'
+import { downloadAnswer, fileAnswer } from './wire/file-answer.ts'
 
 /** A recording's file, or a form of it: where it is encrypted, what is asked for is decrypted on its way out. */
 export async function recordingAnswer(

@@ -1,4 +1,4 @@
-import type { Tenant } from '../tenancy.ts'
+import type { Tenant } from '../kernel/tenancy.ts'
 import type { ModelProvider } from './openai-ask.ts'
 import { mockWriter, openAiWriter, type Writer } from './writer.ts'
 

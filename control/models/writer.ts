@@ -1,5 +1,5 @@
 import type { Static, TSchema } from 'typebox'
-import { compileValidator } from '../http/validation.ts'
+import { compileValidator } from '../http/wire/validation.ts'
 import { isModelFailure, type ModelFailure, type ModelLine } from './model.ts'
 import { type AnswerFormat, type AskFailure, askText, type Fetch, jsonIn, type ModelProvider } from './openai-ask.ts'
 

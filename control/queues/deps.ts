@@ -1,10 +1,10 @@
-import type { Device } from '../agents/devices.ts'
-import type { BusinessHours } from '../contact-centre/business-hours.ts'
-import type { LedRing } from '../live/input.ts'
-import type { BookingDeps } from '../resources/callbacks/booking.ts'
-import type { Db, Store, Trx } from '../store.ts'
-import type { Tenant } from '../tenancy.ts'
-import type { Vault } from '../vault.ts'
+import type { LedRing } from '../assistants/input.ts'
+import type { BookingDeps } from '../callbacks/booking.ts'
+import type { Db, Store, Trx } from '../kernel/store/store.ts'
+import type { Tenant } from '../kernel/tenancy.ts'
+import type { Vault } from '../kernel/vault.ts'
+import type { BusinessHours } from '../organisation/business-hours.ts'
+import type { Device } from './agents/devices.ts'
 
 /** What takes a caller over who nobody answers, or whom a callback reached. */
 export type Program =

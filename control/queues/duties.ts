@@ -1,7 +1,7 @@
 import type { EndedReason } from '../../media/protocol.ts'
-import { ringsOfShutOut } from '../agents/shut-out.ts'
-import type { Db, Trx } from '../store.ts'
+import type { Db, Trx } from '../kernel/store/store.ts'
 import { endWrapUp, wrapUpsOver } from './agent-status.ts'
+import { ringsOfShutOut } from './agents/shut-out.ts'
 import type { Step } from './deps.ts'
 import type { RingRow } from './tables.ts'
 

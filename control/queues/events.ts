@@ -1,7 +1,7 @@
-import { type EventKind, eventKind as of } from '../events/catalog.ts'
-import { CALL_ID, CREATED } from '../events/sample-call.ts'
-import { type AgentStatus, agentStatusSchema } from '../schemas/agent-status.ts'
-import { type QueueCall, queueCallSchema } from '../schemas/queue-call.ts'
+import { type EventKind, eventKind as of } from '../kernel/events/catalog.ts'
+import { CALL_ID, CREATED } from '../kernel/events/sample-call.ts'
+import { type AgentStatus, agentStatusSchema } from './agent-schema.ts'
+import { type QueueCall, queueCallSchema } from './call-schema.ts'
 
 const queueCall: QueueCall = {
   object: 'queue_call',
@@ -44,6 +44,6 @@ export const queueEvents = {
   'agent.status.changed': of(agentStatusSchema, QUEUE_SAMPLES.agentStatus),
 } as const satisfies Record<string, EventKind>
 
-declare module '../events/catalog.ts' {
+declare module '../kernel/events/catalog.ts' {
   interface EventTypes extends Record<keyof typeof queueEvents, true> {}
 }

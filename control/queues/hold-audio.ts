@@ -1,6 +1,6 @@
 import type { PlaySource } from '../../media/protocol.ts'
-import { placePhrase, type Speaker } from '../phrases.ts'
-import type { QueueSettings } from '../resources/queues/schema.ts'
+import { placePhrase, type Speaker } from '../kernel/phrases.ts'
+import type { QueueSettings } from './settings/schema.ts'
 
 /** What a caller in line hears: once `said`, and then `loop` for as long as it takes. */
 export interface HoldAudio {

@@ -1,5 +1,5 @@
-import type { AgentStatusRow } from '../contact-centre/tables.ts'
-import type { Db } from '../store.ts'
+import type { Db } from '../kernel/store/store.ts'
+import type { AgentStatusRow } from '../organisation/tables.ts'
 import { comeBack, goWithout, noteDeviceless } from './agent-status.ts'
 import type { Step } from './deps.ts'
 

@@ -1,9 +1,9 @@
 import { endLeg, loadLeg } from '../calls/records.ts'
-import { settingsOf } from '../resources/queues/store.ts'
-import type { Trx } from '../store.ts'
-import { forTenant, type Tenant } from '../tenancy.ts'
+import type { Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { shutReason } from './distributor.ts'
-import { rulesOf } from './rounds.ts'
+import { rulesOf } from './ringing/rounds.ts'
+import { settingsOf } from './settings/store.ts'
 import { joinQueue, leaveQueue } from './waiting-calls.ts'
 
 const BUSY_HERE = 486

@@ -1,7 +1,7 @@
-import { voiceOf } from '../live/assistant-settings.ts'
-import type { Speaker } from '../phrases.ts'
-import type { QueueSettings } from '../resources/queues/schema.ts'
-import type { TenantDb } from '../tenancy.ts'
+import { voiceOf } from '../assistants/assistant-settings.ts'
+import type { Speaker } from '../kernel/phrases.ts'
+import type { TenantDb } from '../kernel/tenancy.ts'
+import type { QueueSettings } from './settings/schema.ts'
 
 /** Who speaks for a queue, as its settings of an assistant say it: the default voice, in English, where there is none. */
 export async function speakerOf(scoped: TenantDb, { voice_assistant_id }: QueueSettings): Promise<Speaker> {

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
-import type { TenantColumns } from '../tenant-columns.ts'
+import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
-declare module '../tables.ts' {
+declare module '../kernel/store/tables.ts' {
   interface Database extends RingTables {}
 }
 

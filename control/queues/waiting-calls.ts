@@ -1,11 +1,11 @@
 import { setLeg } from '../calls/legs.ts'
 import type { CallRow } from '../calls/tables.ts'
-import type { QueueCallRow } from '../contact-centre/tables.ts'
-import { appendEvent } from '../events/log.ts'
-import { settingsOf } from '../resources/queues/store.ts'
-import { toQueueCall } from '../schemas/queue-call.ts'
-import type { Db, Trx } from '../store.ts'
-import { forTenant, type Tenant } from '../tenancy.ts'
+import { appendEvent } from '../kernel/events/log.ts'
+import type { Db, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { QueueCallRow } from '../organisation/tables.ts'
+import { toQueueCall } from './call-schema.ts'
+import { settingsOf } from './settings/store.ts'
 
 /** The line of callers: rows of `queue_calls`, and the events that tell of them. */
 

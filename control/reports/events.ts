@@ -1,6 +1,6 @@
-import { type EventKind, eventKind as of } from '../events/catalog.ts'
-import { CREATED } from '../events/sample-call.ts'
-import { type ReportRun, reportRunSchema } from '../schemas/report-run.ts'
+import { type EventKind, eventKind as of } from '../kernel/events/catalog.ts'
+import { CREATED } from '../kernel/events/sample-call.ts'
+import { type ReportRun, reportRunSchema } from './run-schema.ts'
 
 const reportRun: ReportRun = {
   id: 'rptrun_01k9000000000000000000001b',
@@ -37,6 +37,6 @@ export const reportEvents = {
   'report.run.failed': of(reportRunSchema, REPORT_SAMPLES.failedReportRun),
 } as const satisfies Record<string, EventKind>
 
-declare module '../events/catalog.ts' {
+declare module '../kernel/events/catalog.ts' {
   interface EventTypes extends Record<keyof typeof reportEvents, true> {}
 }

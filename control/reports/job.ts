@@ -1,6 +1,6 @@
-import type { Tenant } from '../tenancy.ts'
+import type { Tenant } from '../kernel/tenancy.ts'
 
-declare module '../jobs/kinds.ts' {
+declare module '../kernel/jobs/kinds.ts' {
   interface JobPayloads {
     'report.run': ReportRunJob
   }

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
-import type { Db } from '../store.ts'
-import { forTenant, type Tenant } from '../tenancy.ts'
+import type { Db } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { Format } from './format.ts'
 
 /** All pieces of a file but its last are so long [bytes]: a row that neither database finds long. */

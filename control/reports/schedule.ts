@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import type { ReportRow } from '../content/tables.ts'
-import type { Store } from '../store.ts'
+import type { ReportRow } from '../audio/tables.ts'
+import type { Store } from '../kernel/store/store.ts'
 import { lastPeriod, nextRun } from './period.ts'
 import { startRun } from './start.ts'
 

@@ -1,11 +1,11 @@
-import type { ReportRow } from '../content/tables.ts'
-import { newId } from '../ids.ts'
-import { enqueue } from '../jobs/queue.ts'
-import { type ReportRun, toReportRun } from '../schemas/report-run.ts'
-import type { Trx } from '../store.ts'
-import { forTenant, type Tenant } from '../tenancy.ts'
+import type { ReportRow } from '../audio/tables.ts'
+import { newId } from '../kernel/ids.ts'
+import { enqueue } from '../kernel/jobs/queue.ts'
+import type { Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { ReportRunJob } from './job.ts'
 import type { Period } from './period.ts'
+import { type ReportRun, toReportRun } from './run-schema.ts'
 
 /** Who asks for a run, and of what. */
 export interface RunOrder {

@@ -1,6 +1,6 @@
-import { dueAtOf } from '../jobs/queue.ts'
-import type { Store } from '../store.ts'
-import { forTenant } from '../tenancy.ts'
+import { dueAtOf } from '../kernel/jobs/queue.ts'
+import type { Store } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
 import { removeArtifacts } from './pieces.ts'
 import { finishRun } from './run-job.ts'
 

@@ -1,9 +1,9 @@
+import { type Call, callSchema } from '../calls/call-schema.ts'
 import { answeredCall, endedCall } from '../calls/events.ts'
-import { type EventKind, eventKind as of } from '../events/catalog.ts'
-import { ANSWERED, CALL_ID, CREATED, PARTICIPANT_ID, ROOM_ID, SESSION_ID } from '../events/sample-call.ts'
-import { type Call, callSchema } from '../schemas/call.ts'
-import { type ConferenceSession, conferenceSessionSchema } from '../schemas/conference-session.ts'
-import { type Participant, participantSchema } from '../schemas/participant.ts'
+import { type Participant, participantSchema } from '../calls/participant-schema.ts'
+import { type EventKind, eventKind as of } from '../kernel/events/catalog.ts'
+import { ANSWERED, CALL_ID, CREATED, PARTICIPANT_ID, ROOM_ID, SESSION_ID } from '../kernel/events/sample-call.ts'
+import { type ConferenceSession, conferenceSessionSchema } from './session-schema.ts'
 
 const session: Call = { ...answeredCall, id: SESSION_ID, kind: 'conference', direction: 'inbound' }
 
@@ -58,6 +58,6 @@ export const conferenceEvents = {
   'conference.notes.ready': of(conferenceSessionSchema, CONFERENCE_SAMPLES.conferenceSession),
 } as const satisfies Record<string, EventKind>
 
-declare module '../events/catalog.ts' {
+declare module '../kernel/events/catalog.ts' {
   interface EventTypes extends Record<keyof typeof conferenceEvents, true> {}
 }

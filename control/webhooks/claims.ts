@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Db } from '../store.ts'
+import type { Db } from '../kernel/store/store.ts'
 import type { DeliveryShares, Place } from './shares.ts'
 import type { WebhookDeliveryRow } from './tables.ts'
 

@@ -1,6 +1,6 @@
-import { type EventKind, eventKind as of } from '../events/catalog.ts'
-import { CREATED } from '../events/sample-call.ts'
-import { type WebhookEndpoint, webhookEndpointSchema } from '../schemas/webhook-endpoint.ts'
+import { type EventKind, eventKind as of } from '../kernel/events/catalog.ts'
+import { CREATED } from '../kernel/events/sample-call.ts'
+import { type WebhookEndpoint, webhookEndpointSchema } from './endpoint-schema.ts'
 
 const endpoint: WebhookEndpoint = {
   id: 'we_01k9000000000000000000000c',
@@ -39,6 +39,6 @@ export const webhookEvents = {
   ping: of(webhookEndpointSchema, WEBHOOK_SAMPLES.endpoint),
 } as const satisfies Record<string, EventKind>
 
-declare module '../events/catalog.ts' {
+declare module '../kernel/events/catalog.ts' {
   interface EventTypes extends Record<keyof typeof webhookEvents, true> {}
 }

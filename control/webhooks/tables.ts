@@ -1,8 +1,8 @@
 import type { Selectable } from 'kysely'
-import type { TenantColumns } from '../tenant-columns.ts'
+import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 import type { Algorithm } from './sign.ts'
 
-declare module '../tables.ts' {
+declare module '../kernel/store/tables.ts' {
   interface Database extends WebhookTables {}
 }
 

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { parseUri } from '../../sip/uri.ts'
+import { parseUri } from '../../sip/message/uri.ts'
 import type { AddressPolicy } from './addresses.ts'
 import { boolean, id, integer, jsonObject, line, list, MAX_TIMER_MS, nullable, oneOf, record, text } from './schema.ts'
 

@@ -1,4 +1,4 @@
-import { FairQueue } from '../fair-queue.ts'
+import { FairQueue } from '../kernel/fair-queue.ts'
 
 /** What a gate is for: so many at once, so many behind them, each for so long at most. */
 export interface GateLimits {

@@ -4,7 +4,7 @@ import { parentPort } from 'node:worker_threads'
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { resampleAll } from '../../codecs/resample.ts'
 import { readWav } from '../../codecs/wav.ts'
-import type { JobReply, JobRequest } from '../worker-jobs.ts'
+import type { JobReply, JobRequest } from '../kernel/worker-jobs.ts'
 import { runProgram } from './memory-wasi.ts'
 
 /** Speaks a sentence with a voice of flite's. */

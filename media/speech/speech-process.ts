@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { workInBackground } from './background.ts'
 import { Flite } from './flite.ts'
-import { Followings } from './followings.ts'
-import { Moonshine } from './moonshine.ts'
-import { remoteSpeechToText, remoteTextToSpeech } from './remote.ts'
+import { Followings } from './hearing/followings.ts'
+import { Moonshine } from './moonshine/moonshine.ts'
+import { remoteSpeechToText, remoteTextToSpeech } from './remote/remote.ts'
 import type {
   FromSpeech,
   SpeechConfig,

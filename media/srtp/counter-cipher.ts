@@ -1,4 +1,4 @@
-import { writeUint32 } from '../rtp.ts'
+import { writeUint32 } from '../rtp/rtp.ts'
 import { HmacSha1 } from './hmac-sha1.ts'
 import type { SessionKeys } from './key-derivation.ts'
 import { KeyStream } from './key-stream.ts'

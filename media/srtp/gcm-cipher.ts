@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto'
-import { writeUint32 } from '../rtp.ts'
+import { writeUint32 } from '../rtp/rtp.ts'
 import type { SessionKeys } from './key-derivation.ts'
 import { MAX_OVERHEAD_BYTES, MAX_PACKET_BYTES, type PacketCipher } from './packet-cipher.ts'
 

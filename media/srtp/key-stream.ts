@@ -1,5 +1,5 @@
 import { type Cipher, createCipheriv } from 'node:crypto'
-import { writeUint32 } from '../rtp.ts'
+import { writeUint32 } from '../rtp/rtp.ts'
 
 const BLOCK_BYTES = 16
 

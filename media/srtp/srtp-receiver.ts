@@ -1,5 +1,5 @@
-import type { CryptoSuite } from '../../sip/sdes.ts'
-import { readUint32, rtpHeaderBytes } from '../rtp.ts'
+import type { CryptoSuite } from '../../sip/sdp/sdes.ts'
+import { readUint32, rtpHeaderBytes } from '../rtp/rtp.ts'
 import { MAX_PACKET_BYTES, type PacketCipher } from './packet-cipher.ts'
 import { Sources } from './sources.ts'
 import { packetCipher } from './suites.ts'

@@ -1,6 +1,6 @@
-import type { CryptoSuite } from '../../sip/sdes.ts'
-import { RTCP_BUFFER_BYTES } from '../rtcp.ts'
-import { readUint32, rtpHeaderBytes } from '../rtp.ts'
+import type { CryptoSuite } from '../../sip/sdp/sdes.ts'
+import { RTCP_BUFFER_BYTES } from '../rtp/rtcp.ts'
+import { readUint32, rtpHeaderBytes } from '../rtp/rtp.ts'
 import { MAX_OVERHEAD_BYTES, MAX_PACKET_BYTES, type PacketCipher } from './packet-cipher.ts'
 import { packetCipher } from './suites.ts'
 

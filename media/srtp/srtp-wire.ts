@@ -1,6 +1,6 @@
-import type { SrtpKeys } from '../../sip/sdes.ts'
-import type { PacketOut } from '../packet-out.ts'
-import { isRtcp } from '../rtp.ts'
+import type { SrtpKeys } from '../../sip/sdp/sdes.ts'
+import type { PacketOut } from '../rtp/packet-out.ts'
+import { isRtcp } from '../rtp/rtp.ts'
 import { SrtpReceiver } from './srtp-receiver.ts'
 import { SrtpSender } from './srtp-sender.ts'
 

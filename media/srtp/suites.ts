@@ -1,4 +1,4 @@
-import { CRYPTO_SUITES, type CryptoSuite } from '../../sip/sdes.ts'
+import { CRYPTO_SUITES, type CryptoSuite } from '../../sip/sdp/sdes.ts'
 import { CounterCipher } from './counter-cipher.ts'
 import { GcmCipher } from './gcm-cipher.ts'
 import { deriveKeys } from './key-derivation.ts'

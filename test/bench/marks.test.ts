@@ -5,7 +5,7 @@ import { readWideMark, writeWideMark } from '../../bench/load/wide-mark.ts'
 import { writeL16le } from '../../codecs/l16.ts'
 import { createResampler } from '../../codecs/resample.ts'
 import { decodeUlaw, encodeUlaw } from '../../codecs/ulaw.ts'
-import { Mixer } from '../../media/mixer.ts'
+import { Mixer } from '../../media/engine/mixer.ts'
 import { suite } from '../harness.ts'
 
 const test = suite('bench/marks')

@@ -1,10 +1,10 @@
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { pino } from 'pino'
-import { addOrganisation, type KeyPair } from '../../control/first-start.ts'
-import type { RequestLog } from '../../control/http/request-log.ts'
 import type { Route } from '../../control/http/route.ts'
 import { createServer, mountOperations } from '../../control/http/server.ts'
-import type { Store } from '../../control/store.ts'
+import type { RequestLog } from '../../control/http/wire/request-log.ts'
+import type { Store } from '../../control/kernel/store/store.ts'
+import { addOrganisation, type KeyPair } from '../../control/wiring/first-start.ts'
 import { openTestStore } from './database.ts'
 
 export const START = new Date('2026-11-21T10:00:00.000Z')

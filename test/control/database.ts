@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import BetterSqlite3 from 'better-sqlite3'
 import pg from 'pg'
-import { MIGRATIONS } from '../../control/migrations/all.ts'
-import { openStore, type Store } from '../../control/store.ts'
+import { MIGRATIONS } from '../../control/kernel/migrations/all.ts'
+import { openStore, type Store } from '../../control/kernel/store/store.ts'
 
 /**
  * The databases of tests. Without `TANDEM_TEST_DATABASE_URL` they are SQLite's. With it (any database of a PostgreSQL server, as
@@ -149,8 +149,9 @@ async function makeTemplate(pool: pg.Pool, server: string): Promise<string> {
 
 function digestOfMigrations(): string {
   const root = fileURLToPath(new URL('../../control/', import.meta.url))
-  const files = readdirSync(join(root, 'migrations')).map(name => join(root, 'migrations', name))
-  files.push(join(root, 'databases/postgres.ts'))
+  const migrations = join(root, 'kernel/migrations')
+  const names = readdirSync(migrations, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'))
+  const files = [...names.map(name => join(migrations, name)), join(root, 'kernel/store/postgres.ts')]
   // The names that this process has loaded: the files may have changed since.
   const hash = createHash('sha256').update(Object.keys(MIGRATIONS).join())
   for (const file of files.sort()) hash.update(readFileSync(file))

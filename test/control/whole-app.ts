@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
-import { type AppConfig, type AppParts, buildApp } from '../../control/app.ts'
-import { forTenant } from '../../control/tenancy.ts'
-import { vaultOf } from '../../control/vault.ts'
+import { forTenant } from '../../control/kernel/tenancy.ts'
+import { vaultOf } from '../../control/kernel/vault.ts'
+import { type AppConfig, type AppParts, buildApp } from '../../control/wiring/app.ts'
 import { type Answer, type Asked, ask, makeWorld, silent, type World } from './app-harness.ts'
 
 /** The vault of every whole app that is given no other. */

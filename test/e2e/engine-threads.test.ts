@@ -10,7 +10,7 @@ import { curtain, HEARD_DBOV } from './scene.ts'
 
 const test = suite('e2e/engine-threads')
 const LIMIT = { timeoutMs: 40_000 }
-const CLI = fileURLToPath(new URL('../../dist/control/cli.js', import.meta.url))
+const CLI = fileURLToPath(new URL('../../dist/control/wiring/cli.js', import.meta.url))
 const TONE_HZ = 440
 /** By chance, so many calls that are placed one by one would not all be on one thread of two. */
 const CALLS = 6

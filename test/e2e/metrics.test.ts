@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { Product } from '../../bench/product.ts'
-import { explainedMetrics } from '../../control/metrics/help.ts'
+import { explainedMetrics } from '../../control/kernel/metrics/help.ts'
 import { suite } from '../harness.ts'
 import { curtain } from './scene.ts'
 

@@ -107,7 +107,7 @@ readmeTest('the commands of README work as they stand there, one after the other
   const port = await freePort()
   const folder = mkdtempSync(join(tmpdir(), 'tandem-test-'))
   const heard = join(folder, 'heard')
-  const listen = `node dist/control/cli.js listen ${port} > ${heard} & LISTENER=$!
+  const listen = `node dist/control/wiring/cli.js listen ${port} > ${heard} & LISTENER=$!
 until grep -q Listening ${heard}; do sleep 0.1; done`
   const untilHeard = `until grep -q 'inbound: [0-9]* frames' ${heard}; do sleep 0.1; done; kill $LISTENER`
   const blocks = [...readme.matchAll(/^ *```sh\n(.*?)^ *```$/gms)].map(([, block]) => block!)

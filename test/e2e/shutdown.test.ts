@@ -16,7 +16,7 @@ import { assertGapless } from './witness.ts'
 
 const test = suite('e2e/shutdown')
 const SLOW = { timeoutMs: 40_000 }
-const CLI = fileURLToPath(new URL('../../dist/control/cli.js', import.meta.url))
+const CLI = fileURLToPath(new URL('../../dist/control/wiring/cli.js', import.meta.url))
 
 test.after(() => curtain(undefined))
 

@@ -1,13 +1,13 @@
 import { type CreateVoiceDetector, loadVoiceDetector } from '../../codecs/voice-activity.ts'
-import { SLOTS } from '../../media/clock.ts'
-import { Engine, type LegSocket } from '../../media/engine.ts'
-import { LEG_SAMPLES } from '../../media/leg.ts'
-import { Prompts } from '../../media/prompts.ts'
+import { SLOTS } from '../../media/engine/clock.ts'
+import { Engine, type LegSocket } from '../../media/engine/engine.ts'
+import { LEG_SAMPLES } from '../../media/engine/leg.ts'
+import { Prompts } from '../../media/engine/prompts.ts'
 import type { EventName, Events, MediaEvent, PlaySource, RoomSpec } from '../../media/protocol.ts'
-import type { RtpReceiver } from '../../media/rtp-socket.ts'
+import type { RtpReceiver } from '../../media/rtp/rtp-socket.ts'
 import { NO_SPEECH_TO_TEXT, type SpeechToText } from '../../media/speech/speech-engines.ts'
-import { StreamDialler } from '../../media/stream-socket.ts'
-import { mediaOf, Received, Speaker, seeded } from '../media/party.ts'
+import { StreamDialler } from '../../media/streams/stream-socket.ts'
+import { mediaOf, Received, Speaker, seeded } from '../media/engine/party.ts'
 
 const realDetector = await loadVoiceDetector()
 

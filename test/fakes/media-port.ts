@@ -1,4 +1,4 @@
-import type { MediaPort } from '../../control/media-events.ts'
+import type { MediaPort } from '../../control/media-link/events.ts'
 import type { CommandName, Failure, Target } from '../../media/protocol.ts'
 import { MediaDouble } from './media-double.ts'
 

@@ -1,8 +1,8 @@
 import type { Resampler } from '../../codecs/resample.ts'
 import type { StreamSnapshot } from '../../media/protocol.ts'
-import type { Wire } from '../../media/stream-connection.ts'
-import { StreamFork } from '../../media/stream-fork.ts'
-import type { StreamIdentity } from '../../media/stream-messages.ts'
+import type { Wire } from '../../media/streams/stream-connection.ts'
+import { StreamFork } from '../../media/streams/stream-fork.ts'
+import type { StreamIdentity } from '../../media/streams/stream-messages.ts'
 
 export interface StreamMessage {
   event: string

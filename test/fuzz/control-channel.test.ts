@@ -19,7 +19,7 @@ import { suite } from '../harness.ts'
 import { Random } from './random.ts'
 
 const test = suite('fuzz/control-channel')
-const ENTRY = fileURLToPath(new URL('../../dist/control/main.js', import.meta.url))
+const ENTRY = fileURLToPath(new URL('../../dist/control/wiring/main.js', import.meta.url))
 const EVENTS = [
   'leg.incoming',
   'leg.ringing',

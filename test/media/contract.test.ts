@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createConnection } from 'node:net'
 import * as assert from 'uvu/assert'
-import { MediaRequests } from '../../control/media-requests.ts'
+import { MediaRequests } from '../../control/media-link/requests.ts'
 import type { CommandName, Commands, MediaEvent } from '../../media/protocol.ts'
 import { encodeMessage, isFailure, MessageReader } from '../../media/protocol.ts'
 import { FakeMedia } from '../fakes/media.ts'

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { answerChallenge, type DigestAlgorithm, ha1, parseChallenge } from '../../sip/digest.ts'
+import { answerChallenge, type DigestAlgorithm, ha1, parseChallenge } from '../../sip/auth/digest.ts'
 import type { Peer, RegisterReply } from '../../sip/user-agent.ts'
 import { suite } from '../harness.ts'
 import { message, Party, Pipe } from './pipe.ts'

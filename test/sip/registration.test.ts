@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { ha1, parseDigestResponse, verifyDigest } from '../../sip/digest.ts'
+import { ha1, parseDigestResponse, verifyDigest } from '../../sip/auth/digest.ts'
 import type { Watch, WatchReport } from '../../sip/user-agent.ts'
 import { suite } from '../harness.ts'
 import { message, Party, Pipe } from './pipe.ts'

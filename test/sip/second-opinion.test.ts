@@ -3,7 +3,7 @@ import { OutgoingRequestMessage } from 'sip.js/lib/core/messages/outgoing-reques
 import { constructOutgoingResponse } from 'sip.js/lib/core/messages/outgoing-response.js'
 import { URI } from 'sip.js/lib/grammar/uri.js'
 import * as assert from 'uvu/assert'
-import { formatResponse } from '../../sip/format.ts'
+import { formatResponse } from '../../sip/message/format.ts'
 import type { InviteRequest, Watch } from '../../sip/user-agent.ts'
 import { suite } from '../harness.ts'
 import { Party, Pipe } from './pipe.ts'

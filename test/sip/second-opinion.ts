@@ -3,9 +3,9 @@ import { IncomingResponseMessage } from 'sip.js/lib/core/messages/incoming-respo
 import { Parser } from 'sip.js/lib/core/messages/parser.js'
 import { Grammar } from 'sip.js/lib/grammar/grammar.js'
 import * as assert from 'uvu/assert'
-import { type SipMessage, toText } from '../../sip/message.ts'
-import { parseMessage } from '../../sip/parse.ts'
-import { bracketed, parseUri, userOf } from '../../sip/uri.ts'
+import { type SipMessage, toText } from '../../sip/message/message.ts'
+import { parseMessage } from '../../sip/message/parse.ts'
+import { bracketed, parseUri, userOf } from '../../sip/message/uri.ts'
 
 /** What sip.js, written by others out of the RFC's grammar, reads in a message; a test fails with its complaint. */
 export function sipJsReads(text: string): IncomingRequestMessage | IncomingResponseMessage {

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { Headers } from '../../sip/message.ts'
+import { Headers } from '../../sip/message/message.ts'
 import { answerSessionTimer } from '../../sip/session-timer.ts'
 import { suite } from '../harness.ts'
 import { body, Party, Pipe, textOf } from './pipe.ts'

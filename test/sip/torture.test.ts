@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
-import { parseMessage } from '../../sip/parse.ts'
+import { parseMessage } from '../../sip/message/parse.ts'
 import { suite } from '../harness.ts'
 import { Party, Pipe } from './pipe.ts'
 

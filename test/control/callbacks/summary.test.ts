@@ -1,11 +1,11 @@
 import * as assert from 'uvu/assert'
 import { summaryHandler } from '../../../control/callbacks/summary.ts'
-import { JobRunner } from '../../../control/jobs/runner.ts'
+import { JobRunner } from '../../../control/kernel/jobs/runner.ts'
 import type { Writer } from '../../../control/models/writer.ts'
 import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
+import { callOf, type LiveWorld, makeFlow, makeLiveWorld } from '../assistants/live-world.ts'
 import { until } from '../calls-world.ts'
-import { callOf, type LiveWorld, makeFlow, makeLiveWorld } from '../live/live-world.ts'
 
 const test = suite('control/callbacks/summary')
 

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { input } from '../../../control/schema.ts'
+import { input } from '../../../control/kernel/schema.ts'
 import type { CommandName } from '../../../media/protocol.ts'
 import { willingMedia } from '../../fakes/media-port.ts'
 import { suite } from '../../harness.ts'

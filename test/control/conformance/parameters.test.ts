@@ -1,10 +1,10 @@
 // One database: what is asked is judged by the schema of its operation, before any store is.
 import * as assert from 'uvu/assert'
 import { problem } from '../../../control/http/errors.ts'
+import { exampleOf } from '../../../control/http/pages/example.ts'
+import type { Schema } from '../../../control/http/pages/schema-table.ts'
 import type { Route } from '../../../control/http/route.ts'
-import { input } from '../../../control/schema.ts'
-import { exampleOf } from '../../../control/web/example.ts'
-import type { Schema } from '../../../control/web/schema-table.ts'
+import { input } from '../../../control/kernel/schema.ts'
 import { suite } from '../../harness.ts'
 import { ask, makeWorld, serve } from '../app-harness.ts'
 import { casesOf, unbounded } from './cases.ts'

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Store } from '../../../control/store.ts'
+import type { Store } from '../../../control/kernel/store/store.ts'
 
 /** Every row of every table as text, by table; a log of requests tells of refused and repeated ones too, and is left out. */
 export async function allRows(store: Store): Promise<Map<string, string>> {

@@ -1,6 +1,6 @@
 // One database: it reads the OpenAPI document, which is made of the routes.
 import * as assert from 'uvu/assert'
-import { PREFIXES } from '../../../control/ids.ts'
+import { PREFIXES } from '../../../control/kernel/ids.ts'
 import { suite } from '../../harness.ts'
 import { makeWholeApp } from '../whole-app.ts'
 import { branches, type Shape } from './shapes.ts'

@@ -1,7 +1,7 @@
 import { Ajv, type ValidateFunction } from 'ajv'
 import ajvFormats from 'ajv-formats'
 import { ERRORS } from '../../../control/http/errors.ts'
-import { PREFIXES } from '../../../control/ids.ts'
+import { PREFIXES } from '../../../control/kernel/ids.ts'
 import type { Answer } from '../app-harness.ts'
 
 const ajv = new Ajv({ strict: false, allErrors: true, addUsedSchema: false, code: { optimize: false } })

@@ -1,6 +1,5 @@
 import Type from 'typebox'
 import * as assert from 'uvu/assert'
-import { nodeOf } from '../../../control/databases/node.ts'
 import { problem } from '../../../control/http/errors.ts'
 import {
   ATTEMPT_LEASE_MS,
@@ -9,10 +8,11 @@ import {
   renewAttempts,
 } from '../../../control/http/idempotency.ts'
 import { type Route, route } from '../../../control/http/route.ts'
-import { newId } from '../../../control/ids.ts'
-import { idParams, input } from '../../../control/schema.ts'
-import { sha256 } from '../../../control/secrets.ts'
-import { forTenant } from '../../../control/tenancy.ts'
+import { newId } from '../../../control/kernel/ids.ts'
+import { idParams, input } from '../../../control/kernel/schema.ts'
+import { sha256 } from '../../../control/kernel/secrets.ts'
+import { nodeOf } from '../../../control/kernel/store/node.ts'
+import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { suite } from '../../harness.ts'
 import { ask, makeWorld, START, serve } from '../app-harness.ts'
 

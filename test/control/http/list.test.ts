@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { appendEvent } from '../../../control/events/log.ts'
-import { eventRoutes } from '../../../control/resources/events.ts'
+import { appendEvent } from '../../../control/kernel/events/log.ts'
+import { eventRoutes } from '../../../control/webhooks/event-routes.ts'
 import { suite } from '../../harness.ts'
 import { ask, makeWorld, START, serve } from '../app-harness.ts'
 

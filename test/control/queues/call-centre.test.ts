@@ -1,9 +1,9 @@
 import * as assert from 'uvu/assert'
-import { newId } from '../../../control/ids.ts'
-import { phrasesOf } from '../../../control/phrases.ts'
+import { newId } from '../../../control/kernel/ids.ts'
+import { phrasesOf } from '../../../control/kernel/phrases.ts'
+import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { agentStatusOf } from '../../../control/queues/agent-status.ts'
-import { DEFAULT_SETTINGS } from '../../../control/resources/queues/queue.ts'
-import { forTenant } from '../../../control/tenancy.ts'
+import { DEFAULT_SETTINGS } from '../../../control/queues/settings/queue.ts'
 import { suite } from '../../harness.ts'
 import { makeQueueWorld, type QueueWorld } from './queue-world.ts'
 

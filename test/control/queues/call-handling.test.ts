@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
-import { nodeOf } from '../../../control/databases/node.ts'
+import { nodeOf } from '../../../control/kernel/store/node.ts'
+import { forTenant } from '../../../control/kernel/tenancy.ts'
 import {
   endConsultation,
   type Handling,
@@ -8,7 +9,6 @@ import {
   transferAttended,
   transferBlind,
 } from '../../../control/queues/call-handling.ts'
-import { forTenant } from '../../../control/tenancy.ts'
 import { suite } from '../../harness.ts'
 import { makeQueueWorld, type QueueWorld } from './queue-world.ts'
 

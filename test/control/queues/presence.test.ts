@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
+import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { followDevices, GRACE_MS } from '../../../control/queues/presence.ts'
-import { forTenant } from '../../../control/tenancy.ts'
 import { suite } from '../../harness.ts'
 import { makeQueueWorld, type QueueWorld } from './queue-world.ts'
 

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { CALL_SAMPLES } from '../../../control/calls/events.ts'
-import { appendEvent } from '../../../control/events/log.ts'
+import { appendEvent } from '../../../control/kernel/events/log.ts'
 import type { PostOutcome } from '../../../control/webhooks/http-post.ts'
 import { suite } from '../../harness.ts'
 import { until } from '../calls-world.ts'

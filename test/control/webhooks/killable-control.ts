@@ -4,8 +4,8 @@
  */
 
 import { CALL_SAMPLES } from '../../../control/calls/events.ts'
-import { appendEvent } from '../../../control/events/log.ts'
-import { openStore } from '../../../control/store.ts'
+import { appendEvent } from '../../../control/kernel/events/log.ts'
+import { openStore } from '../../../control/kernel/store/store.ts'
 import { WebhookDispatcher } from '../../../control/webhooks/dispatcher.ts'
 import { httpPost } from '../../../control/webhooks/http-post.ts'
 import { silent } from '../app-harness.ts'

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { FairGate } from '../../../media/speech/fair-gate.ts'
-import { RealtimeTranscription } from '../../../media/speech/realtime-transcription.ts'
+import { RealtimeTranscription } from '../../../media/speech/remote/realtime-transcription.ts'
 import { SpeechClient } from '../../../media/speech/speech-client.ts'
 import { SpeechHost } from '../../../media/speech/speech-host.ts'
 import { abilitiesOf, OFFLINE_SPEECH } from '../../../media/speech/speech-protocol.ts'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { type Heard, hear } from '../../../bench/hearing/chain.ts'
 import { CallMaker, CONDITIONS, EMPTY_CONDITIONS, type LabelledCall } from '../../../bench/hearing/labelled-calls.ts'
-import { Prompts } from '../../../media/prompts.ts'
+import { Prompts } from '../../../media/engine/prompts.ts'
 import { suite } from '../../harness.ts'
 
 /** Of the calls of each condition; `npm run bench -- --hearing` has more of them, and a recogniser. */

@@ -1,12 +1,12 @@
 import * as assert from 'uvu/assert'
 import { PCMU } from '../../../codecs/g711.ts'
-import { LEG_SAMPLES } from '../../../media/leg.ts'
-import { RtpLeg } from '../../../media/rtp-leg.ts'
+import { LEG_SAMPLES } from '../../../media/engine/leg.ts'
+import { RtpLeg } from '../../../media/rtp/rtp-leg.ts'
 import { SrtpWire } from '../../../media/srtp/srtp-wire.ts'
-import { type CryptoSuite, newKey, type SrtpKeys } from '../../../sip/sdes.ts'
+import { type CryptoSuite, newKey, type SrtpKeys } from '../../../sip/sdp/sdes.ts'
 import { Random } from '../../fuzz/random.ts'
 import { suite } from '../../harness.ts'
-import { levelOf, mediaOf, Received, Speaker, seeded, toneFrame } from '../party.ts'
+import { levelOf, mediaOf, Received, Speaker, seeded, toneFrame } from '../engine/party.ts'
 
 const test = suite('media/srtp/encrypted-leg')
 const NAME: CryptoSuite = 'AES_CM_128_HMAC_SHA1_80'

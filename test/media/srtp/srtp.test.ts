@@ -1,10 +1,10 @@
 import * as assert from 'uvu/assert'
-import { writeReport } from '../../../media/rtcp.ts'
-import { writeRtpHeader } from '../../../media/rtp.ts'
+import { writeReport } from '../../../media/rtp/rtcp.ts'
+import { writeRtpHeader } from '../../../media/rtp/rtp.ts'
 import { SrtpReceiver } from '../../../media/srtp/srtp-receiver.ts'
 import { SrtpSender } from '../../../media/srtp/srtp-sender.ts'
 import { SrtpWire } from '../../../media/srtp/srtp-wire.ts'
-import { CRYPTO_SUITES, type CryptoSuite, newKey } from '../../../sip/sdes.ts'
+import { CRYPTO_SUITES, type CryptoSuite, newKey } from '../../../sip/sdp/sdes.ts'
 import { Random } from '../../fuzz/random.ts'
 import { suite } from '../../harness.ts'
 

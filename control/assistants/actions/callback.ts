@@ -1,0 +1,60 @@
+import { isProblem, type Problem } from '../../http/errors.ts'
+import type { Tenant } from '../../kernel/tenancy.ts'
+import type { ActionOutcome, ActionScene } from '../flow-play.ts'
+import type { Stage } from '../stage.ts'
+
+/** A caller wants to be called back. */
+export interface CallbackWish {
+  source: 'ivr' | 'flow' | 'ai'
+  phone: string
+  callId: string
+  /** Who returns it; null: as the organisation's callbacks are routed. */
+  returner: CallbackReturner | null
+  /** Of the call; null: a flow leads it alone. */
+  assistantId: string | null
+  note: string | null
+}
+
+export interface CallbackReturner {
+  type: 'queue' | 'user' | 'assistant'
+  id: string
+}
+
+/** Books a callback as the API does. */
+export type BookCallback = (tenant: Tenant, wish: CallbackWish) => Promise<{ phone: string } | Problem>
+
+/** The number of the call's other party. */
+export const otherParty = ({ call }: Stage): string =>
+  call.direction === 'inbound' ? call.from_address : call.to_address
+
+/** A callback node: its target returns the call. */
+export async function callback(
+  { bookCallback }: { bookCallback: BookCallback },
+  scene: ActionScene,
+): Promise<ActionOutcome> {
+  const { stage, request, assistantId } = scene
+  const caller = otherParty(stage)
+  const { phone, note = null } = request.input
+  const booked = await bookCallback(stage.tenant, {
+    source: bookedBy(scene),
+    phone: String(phone ?? caller),
+    callId: stage.call.id,
+    returner: returnerOf(scene),
+    assistantId,
+    note: note === null ? null : String(note),
+  })
+  return isProblem(booked)
+    ? { status: 'failed', outcome: 'failed', output: null }
+    : { status: 'succeeded', outcome: 'booked', output: null }
+}
+
+/** With its variables filled in. */
+function returnerOf({ request: { node, input } }: ActionScene): CallbackReturner | null {
+  const type = node.target?.type
+  const isReturner = type === 'queue' || type === 'user' || type === 'assistant'
+  return isReturner ? { type, id: String(input.target_id ?? '') } : null
+}
+
+/** A phone menu is one whoever it belongs to; another flow may be what an assistant says. */
+const bookedBy = ({ flowKind, assistantId }: ActionScene): CallbackWish['source'] =>
+  flowKind === 'ivr' ? 'ivr' : assistantId === null ? 'flow' : 'ai'

@@ -1,0 +1,53 @@
+import type { EndedReason } from '../../../media/protocol.ts'
+import type { Db } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { ActionOutcome, ActionScene } from '../flow-play.ts'
+import { type CentreParts, type ReachMemo, reach, untilGone } from './reach.ts'
+
+export interface PaymentParts extends CentreParts {
+  pciOf: (db: Db, tenant: Tenant) => Promise<{ enabled: boolean; maskDtmf: boolean; maxSeconds: number }>
+}
+
+const failed = (outcome: string): ActionOutcome => ({ status: 'failed', outcome, output: null })
+
+/** How a connection ends that the payment line has not ended itself. */
+const CUT_SHORT: readonly EndedReason[] = [
+  'max_duration',
+  'rtp_timeout',
+  'session_expired',
+  'trunk_error',
+  'media_failed',
+  'internal_error',
+]
+
+/**
+ * Puts the caller through to the payment line: the node's target, else the organisation's first payment number. While they are
+ * connected all capture is paused and the caller's keys reach the payment line alone; we never hold a card number. `paid`: the
+ * payment line has ended the connection, as it does when it is done. The pause and the connection are one command (`leg.move` with
+ * `payment`), whichever process sends it: the pause stands on the payment line's leg, covers the conversation from its first frame,
+ * and neither outlives the other whatever becomes of this process. A pause of the caller's own is none of its business.
+ */
+export async function payment(parts: PaymentParts, scene: ActionScene): Promise<ActionOutcome> {
+  const { stage, request } = scene
+  const pci = await parts.pciOf(parts.store.db, stage.tenant)
+  const line = pci.enabled && stage.tenant.livemode ? await paymentLine(parts, scene) : null
+  if (line === null) return failed('failed')
+  await scene.flush()
+  const pause = { maxSeconds: pci.maxSeconds, reason: 'payment', maskDtmf: pci.maskDtmf }
+  const memo = scene.memo as ReachMemo | null
+  const reaching = await reach(parts, scene, { type: 'number', to: line }, memo, { payment: pause })
+  if (reaching.reached !== 'answered') return failed(reaching.reached)
+  if (CUT_SHORT.includes(await untilGone(stage, reaching.ringId))) return failed('failed')
+  return { status: 'succeeded', outcome: 'paid', output: String(request.input.amount ?? '') }
+}
+
+/** The node's target, else the organisation's first payment number. */
+async function paymentLine({ store }: PaymentParts, { stage, request }: ActionScene): Promise<string | null> {
+  if (request.node.target !== undefined) return String(request.input.target_id ?? '')
+  return firstPaymentNumber(store.db, stage.tenant)
+}
+
+async function firstPaymentNumber(db: Db, tenant: Tenant): Promise<string | null> {
+  const numbers = forTenant(db, tenant).select('phone_numbers').select('number').where('payment_line', '=', 1)
+  return (await numbers.orderBy('id').limit(1).executeTakeFirst())?.number ?? null
+}

@@ -1,0 +1,106 @@
+import type { EndedReason, PaymentPause } from '../../../media/protocol.ts'
+import { ownRoom } from '../../calls/conductor/decide.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { Store, Trx } from '../../kernel/store/store.ts'
+import type { Tenant } from '../../kernel/tenancy.ts'
+import type { ActionScene } from '../flow-play.ts'
+import type { LedRing } from '../input.ts'
+
+/** Somebody who can be rung. `to`: a number or SIP URI. */
+export type Party = { type: 'user'; id: string } | { type: 'number'; to: string }
+
+interface Led {
+  callId: string
+  legId: string
+  at: string
+}
+
+/** What programs ask of the call centre. */
+export interface CentreParts {
+  store: Store
+  /** Puts the call into a queue or a conference room, in this transaction. */
+  leadTo: (trx: Trx, tenant: Tenant, led: Led, target: { type: 'queue' | 'room'; id: string }) => Promise<void>
+  /** Rings all devices of somebody at once, for this call; an input tells who answered, or why nobody did. */
+  ring: (
+    trx: Trx,
+    tenant: Tenant,
+    ring: { ringId: string; callId: string; target: Party; at: string; payment?: PaymentPause },
+  ) => Promise<void>
+  /** Whoever answered has the caller from now on. */
+  putThrough: (trx: Trx, tenant: Tenant, led: Led) => Promise<void>
+  /** Sends what was written. */
+  drive: () => void
+}
+
+export type Reached = 'answered' | 'busy' | 'no_answer' | 'rejected' | 'failed'
+
+/** What is kept of a ring, so that nobody is rung again after a restart. `legId`: who has answered. */
+export interface ReachMemo {
+  ringId: string
+  legId: string | null
+}
+
+type Reaching = Pick<ActionScene, 'stage' | 'remember'>
+
+/**
+ * Rings somebody for the caller, who hears it ring meanwhile. Resolves when they are in the caller's room, or will not be. `memo`: of a
+ * ring that was under way before a restart. `payment`: they are a payment line, and whoever brings them in brings its pause in.
+ */
+export async function reach(
+  { ring, drive }: CentreParts,
+  { stage, remember }: Reaching,
+  party: Party,
+  memo: ReachMemo | null,
+  pause: { payment?: PaymentPause } = {},
+): Promise<{ reached: 'answered'; ringId: string; legId: string } | { reached: Exclude<Reached, 'answered'> }> {
+  if (memo !== null && memo.legId !== null) return { reached: 'answered', ringId: memo.ringId, legId: memo.legId }
+  const { tenant, call, legId: callerLeg } = stage
+  const ringId = memo?.ringId ?? newId('ring')
+  if (memo === null) {
+    const at = stage.now().toISOString()
+    await remember(
+      { ringId, legId: null },
+      { also: trx => ring(trx, tenant, { ringId, callId: call.id, target: party, at, ...pause }) },
+    )
+    await stage.request('leg.play', ringback(callerLeg, ringId))
+    drive()
+  }
+  const told = await untilTold(stage, ringId)
+  await stage.request('leg.stop_play', { legId: callerLeg })
+  if (told.kind === 'ring_ended') return { reached: reasonOf(told) }
+  // The call centre brings them in as well; here it is to have happened.
+  const place = { legId: told.legId, room: ownRoom(call), mustExist: true, muted: false }
+  await stage.request('leg.move', { ...place, ...pause })
+  await remember({ ringId, legId: told.legId })
+  return { reached: 'answered', ringId, legId: told.legId }
+}
+
+const ringback = (legId: string, ringId: string) => ({
+  legId,
+  playId: `ring-${ringId}`,
+  sources: [{ kind: 'tone' as const, name: 'ringback' as const }],
+  loop: true,
+  hangupAfter: null,
+})
+
+function reasonOf({ reason }: LedRing & { kind: 'ring_ended' }): Exclude<Reached, 'answered'> {
+  return reason === 'busy' || reason === 'no_answer' || reason === 'rejected' ? reason : 'failed'
+}
+
+async function untilTold(stage: ActionScene['stage'], ringId: string): Promise<LedRing> {
+  stage.isRinging = true
+  try {
+    const told = await stage.until(input =>
+      (input.kind === 'ring_answered' || input.kind === 'ring_ended') && input.ringId === ringId ? input : null,
+    )
+    return told ?? { kind: 'ring_ended', ringId, reason: 'internal_error', talked: false }
+  } finally {
+    stage.isRinging = false
+  }
+}
+
+/** Resolves when whoever was reached is gone, to why. */
+export async function untilGone(stage: ActionScene['stage'], ringId: string): Promise<EndedReason> {
+  const told = await untilTold(stage, ringId)
+  return told.kind === 'ring_ended' ? told.reason : untilGone(stage, ringId)
+}

@@ -1,0 +1,116 @@
+import { isFailure } from '../../../media/protocol.ts'
+import { encryptsRecordings } from '../../calls/capture/call-capture.ts'
+import { newId } from '../../kernel/ids.ts'
+import { phrase } from '../../kernel/phrases.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import type { ActionOutcome, ActionScene } from '../flow-play.ts'
+import type { Stage } from '../stage.ts'
+import { endVoicemail } from '../voicemail/records.ts'
+
+const MAX_SECONDS = 120
+/** Less than this is no message [ms]. */
+const SHORTEST_MS = 1000
+/** A recording is written to its end within this time [ms]. */
+const WRITE_LIMIT_MS = 15_000
+
+export interface Mailbox {
+  queueId: string | null
+  userId: string | null
+  maxSeconds: number
+}
+
+/** Of whom the message is for: a queue, a user, or the organisation. */
+export function mailboxOf({ request }: ActionScene): Mailbox {
+  const { node, input } = request
+  const id = String(input.target_id ?? '')
+  return {
+    queueId: node.target?.type === 'queue' ? id : null,
+    userId: node.target?.type === 'user' ? id : null,
+    maxSeconds: MAX_SECONDS,
+  }
+}
+
+/** A voicemail node: its script is the greeting. */
+export async function voicemail(scene: ActionScene): Promise<ActionOutcome> {
+  const { stage, request, language, memo, remember } = scene
+  const hasGreeting = (request.node.script ?? '') !== '' || (request.node.asset_id ?? null) !== null
+  await scene.flush(hasGreeting ? [] : [phrase('leaveMessage', { voice: null, language })])
+  const outcome = await takeMessage(stage, mailboxOf(scene), memo as string | null, remember)
+  return { status: outcome === 'recorded' ? 'succeeded' : 'failed', outcome, output: null }
+}
+
+/**
+ * The beep, and the message until a key is pressed, `maxSeconds` have passed, or the caller hangs up. `id`: of a message that was
+ * being taken before a restart.
+ */
+export async function takeMessage(
+  stage: Stage,
+  mailbox: Mailbox,
+  id: string | null,
+  remember: ActionScene['remember'],
+): Promise<'recorded' | 'empty' | 'failed'> {
+  const { legId, call, tenant } = stage
+  const voicemailId = id ?? newId('voicemail')
+  let encrypted = false
+  if (id === null) {
+    const row = {
+      id: voicemailId,
+      call_id: call.id,
+      queue_id: mailbox.queueId,
+      user_id: mailbox.userId,
+      from_address: call.direction === 'inbound' ? call.from_address : call.to_address,
+      status: 'recording' as const,
+      file: null,
+      duration_ms: null,
+      created: stage.now().toISOString(),
+    }
+    await remember(voicemailId, {
+      also: async trx => {
+        encrypted = await encryptsRecordings(trx, tenant)
+        await forTenant(trx, tenant).insert('voicemails', row)
+      },
+    })
+  }
+  const ready =
+    (kind: 'collected' | 'recorded') => (input: { kind: string; collectId?: string; recordingId?: string }) =>
+      input.kind === kind && (input.collectId ?? input.recordingId) === voicemailId ? input : null
+  const early = id === null ? null : await stage.poll(ready('collected'))
+  if (early === null && !(id !== null && stage.resumed?.collecting === true)) {
+    const started = await stage.request('recording.start', { recordingId: voicemailId, target: { legId }, encrypted })
+    // A conflict: it runs since before a restart.
+    if (isFailure(started) && started.failure !== 'conflict') return refused(stage, voicemailId)
+    const asked = await stage.request('leg.collect', {
+      legId,
+      collectId: voicemailId,
+      prompts: [{ kind: 'tone', name: 'beep' }],
+      maxDigits: 1,
+      terminators: '#',
+      firstDigitTimeoutMs: mailbox.maxSeconds * 1000,
+      interDigitTimeoutMs: 1000,
+      sensitive: false,
+      playThrough: true,
+    })
+    if (isFailure(asked) && asked.failure !== 'not_found') {
+      await stage.request('recording.stop', { recordingId: voicemailId })
+      return 'failed'
+    }
+  }
+  if (early === null) await stage.until(ready('collected'))
+  await stage.request('recording.stop', { recordingId: voicemailId })
+  const recorded = await stage.until(
+    input => (input.kind === 'recorded' && input.recordingId === voicemailId ? input : null),
+    WRITE_LIMIT_MS,
+  )
+  return (recorded?.durationMs ?? 0) >= SHORTEST_MS ? 'recorded' : 'empty'
+}
+
+/** Nothing is recorded, and nobody will ever tell of it. */
+async function refused(stage: Stage, voicemailId: string): Promise<'failed'> {
+  const at = stage.now().toISOString()
+  await stage.commit({
+    also: async trx => {
+      await endVoicemail(trx, voicemailId, null, at)
+    },
+  })
+  return 'failed'
+}

@@ -1,0 +1,50 @@
+import type { Speaker } from '../kernel/phrases.ts'
+import type { Db } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+
+/** Who an assistant may give its calls to, and how the model knows them. */
+export interface HandOver {
+  name: string
+  description: string
+  target: { type: 'queue' | 'user' | 'number' | 'assistant' | 'flow' | 'room'; id: string }
+}
+
+export interface AssistantTool {
+  name: string
+  description: string
+  url: string
+  /** JSON Schema of its input. */
+  parameters: Record<string, unknown>
+}
+
+/** What of an assistant a live call needs (`assistantSchema`). */
+export interface AssistantSettings {
+  prompt: string
+  greeting: string
+  language: string
+  tools: AssistantTool[]
+  /** Absent in what older versions stored. */
+  hand_overs?: HandOver[]
+  /** Absent in what older versions stored. */
+  callbacks?: { enabled: boolean; queue_id: string | null }
+  kb_document_ids: string[]
+  model: { model: string; fallback_model: string | null; temperature: number | null; api: 'chat' | 'responses' }
+  voice: { voice: string; speed: number }
+  turn: { silence_ms: number; no_response_ms: number; interruptible: boolean }
+}
+
+export async function assistantSettings(
+  db: Db,
+  tenant: Tenant,
+  assistantId: string | null,
+): Promise<AssistantSettings | null> {
+  const row = assistantId === null ? undefined : await forTenant(db, tenant).find('assistants', assistantId)
+  return row === undefined ? null : JSON.parse(row.settings)
+}
+
+/** How a line of this assistant is spoken. */
+export function voiceOf(settings: Pick<AssistantSettings, 'voice' | 'language'> | null): Speaker {
+  if (settings === null) return { voice: null, language: null }
+  const { voice, speed = 1 } = settings.voice
+  return { voice: voice === '' ? null : voice, language: settings.language, ...(speed === 1 ? {} : { speed }) }
+}

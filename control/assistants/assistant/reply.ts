@@ -1,0 +1,150 @@
+import type { ToolUse } from '../../flows/engine/model.ts'
+import type { Db } from '../../kernel/store/store.ts'
+import type { Tenant } from '../../kernel/tenancy.ts'
+import { type ChatMessage, type ChatModel, type ChatTool, chatWithFallback } from '../../models/chat-model.ts'
+import type { PassageFinder } from './passage-finder.ts'
+import { SentenceCutter } from './sentences.ts'
+import { shownInput, type ToolCall, type ToolResult } from './tools.ts'
+
+/** A caller hears nothing for longer than this only with a line in between [ms]. */
+const FILLER_AFTER_MS = 1000
+/** A model that has no word by then is too slow for a call [ms]. */
+const FIRST_PART_MS = 4000
+/** Times that a model may ask for tools before it must say something. */
+const MAX_ROUNDS = 4
+/** Tools of one answer; what a model asks for beyond them is not heard. */
+const MAX_CALLS = 8
+/** What a model may say in one answer [characters]: some three minutes. The rest is not spoken, and not paid for either. */
+const MAX_SAID = 3000
+
+export interface ReplyParts {
+  /** The assistant's model, and the one for when that fails. */
+  models: readonly ChatModel[]
+  /** Passages of the knowledge base that fit, best first. */
+  passagesFor: PassageFinder
+  db: Db
+}
+
+/** What a reply does as it is made. */
+export interface ReplyHooks {
+  say: (sentence: string) => Promise<void>
+  firstToken: () => void
+  model: (name: string) => void
+  tokens: (input: number, output: number) => void
+  tool: (used: ToolUse) => void
+}
+
+export interface ReplyRequest<After> {
+  tenant: Tenant
+  instructions: string
+  /** The documents of the knowledge base that may be looked into, none: all; null: it is not. */
+  documentIds: string[] | null
+  messages: readonly ChatMessage[]
+  tools: readonly ChatTool[]
+  /** What the turn ends with when the model asks for this; null: it is a tool to be run. */
+  conclude: (call: ToolCall) => After | null
+  run: (call: ToolCall) => Promise<ToolResult>
+  /** What is said while a tool takes its time. */
+  filler: string
+  signal: AbortSignal
+}
+
+/** What came of a reply: what follows it, and what of tools the model is to remember. `failed`: no model answered. */
+export interface Reply<After> {
+  after: After | null
+  messages: ChatMessage[]
+  failed: string | null
+}
+
+/** Makes the assistant's next words, sentence by sentence, with the tools that the model asks for in between. */
+export async function reply<After>(
+  parts: ReplyParts,
+  request: ReplyRequest<After>,
+  hooks: ReplyHooks,
+): Promise<Reply<After>> {
+  const { tenant, documentIds, signal } = request
+  const question = request.messages.filter(message => message.role === 'customer').at(-1)
+  const known =
+    question?.role === 'customer' && documentIds !== null
+      ? await parts.passagesFor(parts.db, tenant, documentIds, question.text)
+      : { passages: [] }
+  const added: ChatMessage[] = []
+  for (let round = 0; round < MAX_ROUNDS && !signal.aborted; round++) {
+    const made = await oneAnswer(parts, request, known, added, hooks)
+    if (made.failed !== null) return { after: null, messages: added, failed: made.failed }
+    const after = made.calls.map(request.conclude).find(one => one !== null) ?? null
+    if (after !== null || made.calls.length === 0) return { after, messages: added, failed: null }
+    if (made.said !== '') added.push({ role: 'assistant', text: made.said })
+    for (const call of made.calls) {
+      if (signal.aborted) break
+      const result = await toolWithFiller(request, call, hooks, made.said === '' && round === 0)
+      hooks.tool({ name: call.name, input: shownInput(call.input), ...result })
+      added.push({ role: 'call', ...call }, { role: 'result', id: call.id, output: result.output })
+    }
+  }
+  return { after: null, messages: added, failed: signal.aborted ? null : 'the model only asks for tools' }
+}
+
+async function oneAnswer(
+  parts: ReplyParts,
+  { instructions, tools, messages, signal }: ReplyRequest<unknown>,
+  known: Awaited<ReturnType<PassageFinder>>,
+  added: readonly ChatMessage[],
+  hooks: ReplyHooks,
+): Promise<{ said: string; calls: ToolCall[]; failed: string | null }> {
+  const cutter = new SentenceCutter()
+  const calls: ToolCall[] = []
+  let said = ''
+  const request = { instructions, messages: [...messages, ...added], tools, ...known }
+  const options = { signal, firstPartMs: FIRST_PART_MS, used: hooks.model }
+  for await (const part of chatWithFallback(parts.models, request, options)) {
+    if (signal.aborted) break
+    if (part.kind === 'failure') {
+      // With words said, they are the answer.
+      if (said === '') return { said, calls, failed: part.failure.message }
+      break
+    }
+    if (part.kind === 'usage') hooks.tokens(part.inputTokens, part.outputTokens)
+    else hooks.firstToken()
+    if (part.kind === 'call' && calls.length < MAX_CALLS) {
+      calls.push({ id: part.id, name: part.name, input: part.input })
+    }
+    if (part.kind !== 'text') continue
+    said += part.text
+    for (const sentence of cutter.push(part.text)) await hooks.say(sentence)
+    if (said.length > MAX_SAID) break
+  }
+  const rest = signal.aborted ? null : cutter.flush()
+  if (rest !== null) await hooks.say(rest)
+  return { said: said.trim(), calls, failed: null }
+}
+
+/** A tool that takes its time is not waited for in silence. */
+async function toolWithFiller(
+  { run, filler, signal }: ReplyRequest<unknown>,
+  call: ToolCall,
+  { say }: ReplyHooks,
+  mayFill: boolean,
+): Promise<ToolResult> {
+  const running = run(call)
+  let timer: NodeJS.Timeout | undefined
+  const slow = new Promise<'slow'>(resolve => {
+    timer = setTimeout(() => resolve('slow'), FILLER_AFTER_MS)
+  })
+  const first = await Promise.race([running, slow])
+  clearTimeout(timer)
+  if (first !== 'slow') return first
+  if (mayFill && !signal.aborted) await say(filler)
+  return running
+}
+
+/** What every model is told that speaks on the phone; empty lines are left out. */
+export const spokenInstructions = (language: string, ...lines: string[]): string =>
+  [
+    'You speak with a caller on the phone. Answer in one to three short sentences, in plain words that can be spoken: no lists, no formatting.',
+    'What the caller says was transcribed and may hold mistakes.',
+    ...lines,
+    language === '' ? '' : `Speak this language: ${language}.`,
+  ]
+    .filter(line => line !== '')
+    .join('\n')

@@ -1,0 +1,117 @@
+import { type TurnTiming, UNTIMED } from '../../calls/programs/step-schema.ts'
+import type { ProgramInput } from '../input.ts'
+import { heardPart } from './sentences.ts'
+
+/** A sentence on its way to the caller. */
+interface Line {
+  playId: string
+  text: string
+  /** Null: it has not ended. */
+  heard: { whole: boolean; ms: number } | null
+}
+
+/** What follows once the last word of a turn is heard. */
+export type AfterTurn = { kind: 'end'; reason: string } | { kind: 'hand_over'; name: string }
+
+/** What of a turn outlives the process: what was sent to be said, and what follows. */
+export interface StoredTurn {
+  number: number
+  source: 'ai' | 'script'
+  texts: string[]
+  after: AfterTurn | null
+}
+
+/** What the assistant says in answer to the caller: its sentences, how far they were heard, and how long all took. */
+export class Turn {
+  readonly number: number
+  readonly source: 'ai' | 'script'
+  readonly abort = new AbortController()
+  readonly timing: TurnTiming
+  /** When the caller was last heard before it, ISO-8601; null: it answers nothing. */
+  readonly answersTo: string | null
+  readonly #lines: Line[] = []
+  after: AfterTurn | null = null
+  /** A voice or a key has silenced it. */
+  isTalkedOver = false
+  /** Nothing more will be said. */
+  isMade = false
+  isInterrupted = false
+
+  constructor(number: number, source: 'ai' | 'script', caller: { endedAt: string; timing: TurnTiming } | null) {
+    this.number = number
+    this.source = source
+    this.answersTo = caller?.endedAt ?? null
+    this.timing = { ...(caller?.timing ?? UNTIMED) }
+  }
+
+  /** A turn that was being said when the process died: what was made of it is all there is. */
+  static restored(stored: StoredTurn): Turn {
+    const turn = new Turn(stored.number, stored.source, null)
+    for (const text of stored.texts) turn.add(text)
+    turn.after = stored.after
+    turn.isMade = true
+    return turn
+  }
+
+  /** One more sentence; the ID to play it by. */
+  add(text: string): string {
+    const playId = `turn-${this.number}-${this.#lines.length}`
+    this.#lines.push({ playId, text, heard: null })
+    return playId
+  }
+
+  get isSilent(): boolean {
+    return this.#lines.length === 0
+  }
+
+  /** Nobody has told of any of it: it was never sent, or is still to be heard. */
+  get isUntold(): boolean {
+    return this.#lines.every(line => line.heard === null)
+  }
+
+  /** All that was sent has been heard, or will not be. */
+  get isHeard(): boolean {
+    return this.#lines.every(line => line.heard !== null)
+  }
+
+  /** Some of it was not heard to its end. */
+  get isCut(): boolean {
+    return this.#lines.some(({ heard }) => heard?.whole === false)
+  }
+
+  /** Takes what media tells of its sentences. */
+  note(input: ProgramInput & { kind: 'played' | 'play_started' }): void {
+    const line = this.#lines.find(({ playId }) => playId === input.playId)
+    if (line === undefined) return
+    if (input.kind === 'played') {
+      line.heard ??= { whole: input.ended === 'played', ms: input.heardMs }
+      this.isTalkedOver ||= input.ended === 'interrupted'
+    } else if (this.answersTo !== null) {
+      this.timing.first_audio_ms ??= Math.max(0, Date.parse(input.at) - Date.parse(this.answersTo))
+    }
+  }
+
+  /** It could not be played, or nobody told what became of it. */
+  giveUp(playId?: string): void {
+    for (const line of this.#lines) {
+      if (playId === undefined || line.playId === playId) line.heard ??= { whole: false, ms: 0 }
+    }
+  }
+
+  /** What the caller has heard of it, as text. */
+  get heardText(): string {
+    const parts = this.#lines.map(({ text, heard }) =>
+      heard === null ? '' : heard.whole ? text : heardPart(text, heard.ms),
+    )
+    return parts.filter(part => part !== '').join(' ')
+  }
+
+  get heardMs(): number {
+    return this.#lines.reduce((sum, { heard }) => sum + (heard?.ms ?? 0), 0)
+  }
+
+  get stored(): StoredTurn {
+    const { number, source, after } = this
+    return { number, source, texts: this.#lines.map(({ text }) => text), after }
+  }
+}

@@ -1,0 +1,341 @@
+import type { Logger } from 'pino'
+import type { PlaySource } from '../../media/protocol.ts'
+import { audioPath } from '../audio/files.ts'
+import type { TimedStep } from '../calls/programs/records.ts'
+import type { TurnTiming } from '../calls/programs/step-schema.ts'
+import { type CompiledFlow, compileFlow } from '../flows/engine/compiled-flow.ts'
+import { type CallerInput, takeEntry } from '../flows/engine/conditions.ts'
+import type { ActionRequest, ActionResult, CollectRequest, FlowEffects, Line } from '../flows/engine/effects.ts'
+import { runFlow } from '../flows/engine/engine.ts'
+import type { Graph } from '../flows/engine/graph.ts'
+import type { FlowModel, ModelReply, ReplyRequest } from '../flows/engine/model.ts'
+import { sampleVariables } from '../flows/engine/simulation.ts'
+import { type FlowState, newState } from '../flows/engine/state.ts'
+import type { FlowStep } from '../flows/engine/steps.ts'
+import { phrase, type Speaker } from '../kernel/phrases.ts'
+import type { Db, Store } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { ModelFailure } from '../models/model.ts'
+import { type BusinessHours, nextOpen } from '../organisation/business-hours.ts'
+import { collectCommand, flushedOf, inputOf } from './collect.ts'
+import type { ProgramInput } from './input.ts'
+import { NodeTalk, type TalkState } from './node-talk.ts'
+import type { Ending, Play } from './programs.ts'
+import type { Stage } from './stage.ts'
+
+/** How far a flow is in its call: enough to go on from after a restart, and to say nothing twice. */
+export interface FlowProgress extends TalkState {
+  flow: FlowState
+  /** Keys that were pressed before they were asked for. */
+  ahead: string
+  /** The action under way at this many entered nodes, and what it keeps of itself. */
+  acting: { nodes: number; playId: string | null; memo: unknown } | null
+}
+
+/** What an action may use beside the stage. */
+export interface ActionScene {
+  stage: Stage
+  request: ActionRequest
+  assistantId: string | null
+  /** Of the flow that asks; null: an assistant asks itself. */
+  flowKind: Graph['kind'] | null
+  language: string | null
+  /** Says what is pending and waits until it has been heard. */
+  flush: (more?: PlaySource[]) => Promise<void>
+  /** What this action stored of itself before the process died; null: it begins. */
+  memo: unknown
+  remember: (memo: unknown, commit?: Parameters<Stage['commit']>[0]) => Promise<void>
+  nextId: (what: string) => string
+}
+
+export type ActionOutcome = ActionResult & {
+  /** The call goes on elsewhere once the flow has nothing more to do. */
+  ending?: Ending
+}
+
+export interface FlowPlayParts {
+  store: Store
+  dataDir: string
+  businessHours: (db: Db, tenant: Tenant) => Promise<BusinessHours>
+  modelFor: (tenant: Tenant, assistantId: string | null, signal: AbortSignal) => Promise<FlowModel>
+  voiceOf: (tenant: Tenant, assistantId: string | null) => Promise<Speaker>
+  act: (scene: ActionScene) => Promise<ActionOutcome>
+  log: Logger
+}
+
+/** Leads a call by its flow. */
+export const flowPlay =
+  (parts: FlowPlayParts): Play =>
+  async stage => {
+    const graph = await graphOf(parts.store.db, stage)
+    if (graph === null) {
+      await stage.commit({ change: { end_reason: 'error' } })
+      await stage.request('leg.hangup', { legId: stage.legId, reason: 'assistant_ended' })
+      return { way: 'hangup' }
+    }
+    const { assistant_id: assistantId } = stage.row
+    const [model, voice] = await Promise.all([
+      parts.modelFor(stage.tenant, assistantId, stage.signal),
+      parts.voiceOf(stage.tenant, assistantId),
+    ])
+    return new FlowPlay(parts, stage, graph, model, voice).run()
+  }
+
+async function graphOf(db: Db, stage: Stage): Promise<Graph | null> {
+  const { flow_id: flowId, flow_version: version } = stage.row
+  if (flowId === null || version === null) return null
+  const row = await forTenant(db, stage.tenant)
+    .select('flow_versions')
+    .select('graph')
+    .where('flow_id', '=', flowId)
+    .where('version', '=', version)
+    .executeTakeFirst()
+  return row === undefined ? null : JSON.parse(row.graph)
+}
+
+class FlowPlay implements FlowEffects {
+  readonly dryRun = false
+  readonly model: FlowModel
+  readonly #parts: FlowPlayParts
+  readonly #stage: Stage
+  readonly #flow: CompiledFlow
+  readonly #kind: Graph['kind']
+  readonly #voice: Speaker
+  readonly #progress: FlowProgress
+  /** What the row said when this process took it up: it may be under way in media. Null: all of it is ours. */
+  #left: { collectId: string | null; ended: boolean } | null
+  /** The state at the entry of the present node, from which it can be done over. */
+  #entry: FlowState
+  #steps: TimedStep[] = []
+  #ending: Ending | null = null
+  readonly #talk: NodeTalk
+
+  constructor(parts: FlowPlayParts, stage: Stage, graph: Graph, model: FlowModel, voice: Speaker) {
+    this.model = model
+    this.#parts = parts
+    this.#stage = stage
+    this.#flow = compileFlow(graph)
+    this.#kind = graph.kind
+    this.#voice = { ...voice, language: graph.settings.language ?? voice.language }
+    const stored = stage.state<FlowProgress>()
+    this.#left = stored && { collectId: stored.collectId, ended: stored.flow.phase === 'ended' }
+    this.#progress = stored ?? {
+      flow: newState({ ...sampleVariables(graph), ...builtIn(stage) }),
+      pending: [],
+      ahead: '',
+      count: 0,
+      collectId: null,
+      saying: null,
+      acting: null,
+    }
+    // Older rows lack it.
+    this.#progress.saying ??= null
+    this.#talk = new NodeTalk({
+      stage,
+      model,
+      log: parts.log,
+      voice: this.#voice,
+      progress: this.#progress,
+      save: () => this.#save(),
+      ask: command => this.#askFor(command),
+    })
+    this.#entry = structuredClone(this.#progress.flow)
+  }
+
+  async run(): Promise<Ending> {
+    const progress = this.#progress
+    for await (const step of runFlow(this.#flow, progress.flow, this)) {
+      this.#steps.push({ ...step, at: this.#stage.now().toISOString(), ...this.#timingOf(step) })
+      if (step.step === 'node') await this.#entered()
+    }
+    return this.#end()
+  }
+
+  /** The flow is at the door of a node: it can begin again from here. */
+  async #entered(): Promise<void> {
+    this.#progress.acting = null
+    // What the caller says from here on answers something else.
+    this.#progress.collectId = null
+    await this.#save()
+    this.#entry = structuredClone(this.#progress.flow)
+  }
+
+  async #save(): Promise<void> {
+    const steps = this.#steps
+    await this.#stage.commit({ state: this.#progress, steps })
+    this.#steps = []
+  }
+
+  async #end(): Promise<Ending> {
+    const { flow, pending } = this.#progress
+    const ending = this.#ending
+    const [state, steps] = [this.#progress, this.#steps]
+    const reason = flow.endReason ?? 'error'
+    if (ending !== null && flow.endReason !== 'caller_hangup') {
+      // A flow that gives the call on has said what it had to say.
+      await this.#stage.commit({ state, steps })
+      return ending
+    }
+    await this.#stage.commit({ state, steps, change: { end_reason: reason } })
+    // Nobody is hung up on without a word.
+    if (reason === 'error' && pending.length === 0) {
+      pending.push(phrase('apology', this.#voice))
+    }
+    const { legId } = this.#stage
+    const isHeard = this.#left?.ended === true && this.#stage.resumed?.playing === true
+    if (isHeard) return { way: 'hangup' }
+    if (pending.length > 0) {
+      const play = { legId, playId: `end-${progressId(this.#progress)}`, sources: pending, loop: false }
+      const reply = await this.#stage.request('leg.play', { ...play, hangupAfter: 'assistant_ended' })
+      if (!('failure' in reply)) return { way: 'hangup' }
+    }
+    await this.#stage.request('leg.hangup', { legId, reason: 'assistant_ended' })
+    return { way: 'hangup' }
+  }
+
+  // ------------------------------------------------------------------ FlowEffects
+
+  async say({ text }: Line): Promise<void> {
+    this.#push({ kind: 'speech', text, ...this.#voice })
+  }
+
+  async play({ assetId, text }: Line): Promise<void> {
+    if (assetId !== null) this.#push({ kind: 'file', path: audioPath(this.#parts.dataDir, assetId) })
+    else await this.say({ nodeKey: '', text, assetId })
+  }
+
+  #push(source: PlaySource): void {
+    const { acting, flow, pending } = this.#progress
+    // The node is done over after a restart, and its words have been sent.
+    if (acting?.nodes === flow.nodes) return
+    pending.push(source)
+  }
+
+  converse(request: ReplyRequest, listen: CollectRequest): Promise<ModelReply | ModelFailure> {
+    const isLeft = this.#left !== null
+    this.#left = null
+    return this.#talk.reply(request, listen, isLeft)
+  }
+
+  #timingOf({ step, entry }: FlowStep): { timing?: TurnTiming } {
+    if (step !== 'turn') return {}
+    if (entry.source === 'ai') return { timing: this.#talk.timing }
+    const { heard } = this.#talk
+    return entry.source === 'speech' && heard !== null ? { timing: heard.timing } : {}
+  }
+
+  async collect(request: CollectRequest): Promise<CallerInput | null> {
+    const progress = this.#progress
+    if (progress.ahead !== '') {
+      const { entry, rest } = takeEntry(progress.ahead, request.options)
+      progress.ahead = rest
+      progress.pending = []
+      return { kind: 'dtmf', digits: entry }
+    }
+    if (this.#left !== null && this.#talk.isOpen) await this.#talk.takeUp()
+    if (this.#talk.isOpen || this.#talk.hasAnswer) return this.#answerOfTalk(request)
+    const command = collectCommand(request, {
+      legId: this.#stage.legId,
+      collectId: this.#left?.collectId ?? `collect-${++progress.count}`,
+      language: this.#voice.language,
+      prompts: progress.pending,
+    })
+    const isOurs = this.#left?.collectId !== command.collectId
+    this.#left = null
+    progress.collectId = command.collectId
+    await this.#save()
+    const collected = await this.#answerTo(command, isOurs)
+    progress.collectId = null
+    progress.pending = []
+    if (collected === null) return { kind: 'no_response' }
+    if (collected.kind !== 'dtmf') return collected
+    const { entry, rest } = takeEntry(collected.digits, request.options)
+    progress.ahead = rest
+    return { kind: 'dtmf', digits: entry }
+  }
+
+  async #answerOfTalk(request: CollectRequest): Promise<CallerInput> {
+    this.#left = null
+    await this.#save()
+    const answer = await this.#talk.answer(request)
+    this.#progress.collectId = null
+    if (answer.kind !== 'dtmf') return answer
+    const { entry, rest } = takeEntry(answer.digits, request.options)
+    this.#progress.ahead = rest
+    return { kind: 'dtmf', digits: entry }
+  }
+
+  /** `isNew`: nobody has been asked yet; else media may be asking, or have been answered, since before a restart. */
+  async #answerTo(command: ReturnType<typeof collectCommand>, isNew: boolean): Promise<CallerInput | null> {
+    const wanted = (input: ProgramInput) => inputOf(input, command.collectId)
+    const early = isNew ? null : await this.#stage.poll(wanted)
+    if (early !== null) return early
+    if ((isNew || this.#stage.resumed?.collecting !== true) && !(await this.#askFor(command))) return null
+    return this.#stage.until(wanted)
+  }
+
+  /**
+   * What cannot be said is left out, and so is listening in a language that no engine understands: to ask in silence or for keys alone
+   * is better than to lose the call. False: nothing is asked at all, and nobody would ever answer.
+   */
+  async #askFor(command: ReturnType<typeof collectCommand>): Promise<boolean> {
+    const less = [{}, { prompts: [] }, { speech: null }, { prompts: [], speech: null }]
+    for (const change of less) {
+      const reply = await this.#stage.request('leg.collect', { ...command, ...change })
+      // A leg that is gone tells of its end.
+      if (!('failure' in reply) || reply.failure === 'not_found') return true
+    }
+    return false
+  }
+
+  async perform(request: ActionRequest): Promise<ActionResult> {
+    const progress = this.#progress
+    const { nodes } = progress.flow
+    const memo = progress.acting?.nodes === nodes ? progress.acting.memo : null
+    progress.acting = progress.acting?.nodes === nodes ? progress.acting : { nodes, playId: null, memo: null }
+    const acting = progress.acting
+    const saveActing = (commit: Parameters<Stage['commit']>[0] = {}) =>
+      this.#stage.commit({ ...commit, state: { ...progress, flow: this.#entry } })
+    const result = await this.#parts.act({
+      stage: this.#stage,
+      request,
+      assistantId: this.#stage.row.assistant_id,
+      flowKind: this.#kind,
+      language: this.#voice.language,
+      memo,
+      remember: async (memo, commit) => {
+        acting.memo = memo
+        await saveActing(commit)
+      },
+      flush: async (more = []) => {
+        // What it remembers, it has stored after its words were heard.
+        if (acting.memo !== null) return
+        const sources = [...progress.pending, ...more]
+        const isNew = acting.playId === null
+        acting.playId ??= `say-${++progress.count}`
+        const { playId } = acting
+        if (isNew) await saveActing()
+        await flushedOf(this.#stage, playId, sources, !isNew)
+        progress.pending = []
+      },
+      nextId: what => `${what}-${++progress.count}`,
+    })
+    this.#left = null
+    this.#ending = result.ending ?? this.#ending
+    return result
+  }
+
+  async isOpen(): Promise<boolean> {
+    const now = this.#stage.now()
+    const hours = await this.#parts.businessHours(this.#parts.store.db, this.#stage.tenant)
+    return nextOpen(hours, now)?.getTime() === now.getTime()
+  }
+}
+
+const progressId = ({ flow }: FlowProgress): string => String(flow.nodes)
+
+const builtIn = ({ call }: Stage): Record<string, string> => ({
+  call_id: call.id,
+  caller: call.direction === 'inbound' ? call.from_address : call.to_address,
+  called: call.direction === 'inbound' ? call.to_address : call.from_address,
+})

@@ -1,0 +1,44 @@
+import { isLost, takeLost } from '../kernel/nodes/heartbeat.ts'
+import { inPlaceOf } from '../kernel/store/node.ts'
+import type { Db, Store, Trx } from '../kernel/store/store.ts'
+
+/** Does one step of many in a transaction; what it throws ends this leg, if it is one's, and nothing else. */
+export type LostStep = (legId: string | null, run: (trx: Trx) => Promise<unknown>) => Promise<void>
+
+export interface LostNodeParts {
+  store: Store
+  now: () => Date
+  log: { warn(fields: object, message: string): void }
+  /** Ends what ran at the node that `db` and the steps speak for, at the time when it was last seen. */
+  endAll: (db: Db, at: string, step: LostStep) => Promise<void>
+  /** Does one step; see `LostStep`. */
+  guard: (legId: string | null, at: string, run: () => Promise<unknown>) => Promise<void>
+}
+
+/** Ends the calls of nodes that are lost, and frees whom they held. Returns how many nodes there were. */
+export async function endLostNodes(parts: LostNodeParts): Promise<number> {
+  const { store, now, log } = parts
+  for (let count = 0; ; count++) {
+    const lost = await store.transaction(trx => takeLost(trx, now()))
+    if (lost === null) return count
+    await endLost(parts, lost)
+    log.warn({ node: lost.id, seenAt: lost.seen_at }, 'a node is lost: its calls have ended')
+  }
+}
+
+async function endLost(
+  { store, endAll, guard }: LostNodeParts,
+  { id, seen_at }: { id: string; seen_at: string },
+): Promise<void> {
+  const step: LostStep = (legId, run) =>
+    guard(legId, seen_at, () =>
+      // It may have come back meanwhile: what still runs there goes on.
+      store.transaction(async trx => {
+        if (await isLost(trx, id)) await run(inPlaceOf(trx, id))
+      }),
+    )
+  await endAll(inPlaceOf(store.db, id), seen_at, step)
+  // Phones and softphones that nobody reaches any more; they come back at another node, or at this one.
+  await step(null, trx => trx.deleteFrom('browser_sessions').where('node', '=', id).execute())
+  await step(null, trx => trx.deleteFrom('sip_registrations').where('node', '=', id).execute())
+}

@@ -1,0 +1,20 @@
+import { endProgram } from '../calls/programs/records.ts'
+import { endLostTranscripts } from '../calls/programs/transcripts.ts'
+import { nodeOf } from '../kernel/store/node.ts'
+import type { Db, Step } from '../kernel/store/store.ts'
+import { endLostVoicemails } from './voicemail/records.ts'
+
+/** What led the calls of the node that `db` and the steps speak for, once they have ended: nobody there will end it any more. */
+export async function endLostPrograms(db: Db, at: string, step: Step): Promise<void> {
+  await endLostTranscripts(db, at, step)
+  await endLostVoicemails(db, new Set(), at, step)
+  const rows = await db
+    .selectFrom('call_programs')
+    .innerJoin('calls', 'calls.id', 'call_programs.id')
+    .selectAll('call_programs')
+    .where('calls.node_id', '=', nodeOf(db))
+    .where('calls.ended_at', 'is not', null)
+    .where('call_programs.status', '!=', 'ended')
+    .execute()
+  for (const row of rows) await step(trx => endProgram(trx, row, 'caller_hangup', at))
+}

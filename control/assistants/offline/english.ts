@@ -1,0 +1,242 @@
+import { plainWords } from '../../flows/engine/conditions.ts'
+import { remembered } from '../../kernel/remembered.ts'
+
+const MAX_REMEMBERED = 20_000
+
+/** Words that say nothing about what a question is about. */
+const STOP_WORDS = new Set(
+  'a about all am an and any anything are as at be been being but by can could did do does doing don t for from had has have having hello hey hi how i if in into is isn it its just ll m me may might much my no not of oh ok okay on one or our out please re s shall should so some something somebody someone such sure tell than that the their them then there these they thing things this those to too u us very ve was we well were what when where whether which while who whom whose why will with would yeah yes yet you your yours yourself really actually maybe kind like also need want know wondering get got give going go come say let here also many long often far exactly roughly about around think guys ask question bit lot sorry thank thanks possible exist happen able another other usually normally still already anybody anyone everybody everyone nobody somewhere anywhere everything each per'.split(
+    ' ',
+  ),
+)
+
+/** What is written as several words, or in several ways, and is one thing. In this order. */
+const PHRASES: readonly (readonly [RegExp, string])[] = [
+  [/\bwi fi\b/g, 'wifi'],
+  [/\be (bike|mail)(s?)\b/g, 'e$1$2'],
+  [/\bcheck(ing|ed)? (in|out|up)(s?)\b/g, 'check$2$3'],
+  [/\b(front desk|receptionist)\b/g, 'reception'],
+  [/\b(bring|bringing|give|giving|take|taking|send|sending|get|money|brought|sent)( \w+){0,2} back\b/g, 'return'],
+  [/\bpart exchange\b/g, 'tradein old'],
+  [/\btrade in\b/g, 'tradein'],
+  [/\bair con(ditioning|ditioner)?\b/g, 'aircon'],
+  [
+    /\b(is|are|it s|isn t|does|doesn t|do|don t|has)?( not)? ?(working|broken|out of order|stopped working)( any ?more)?\b/g,
+    ' $3 broken ',
+  ],
+  [/\b(not work|doesn t work|don t work|went down|goes down|is down|s down|kaputt)\b/g, 'broken'],
+  [/\b(tooth|head|stomach) ache\b/g, '$1ache'],
+  [/\bgluten free\b/g, 'glutenfree'],
+  [/\bnon smoking\b/g, 'smoking'],
+  [/\b(apple|google) pay\b/g, '$1pay pay'],
+  [/\b(day and night|around the clock|24 7|24 hours|twenty four hours)\b/g, 'day night always open'],
+  [/\bhigh chair/g, 'highchair'],
+  [/\bcredit card|debit card|mastercard\b/g, 'card'],
+  [/\bgift (card|voucher)/g, 'giftcard'],
+  [/\bwhere (is|s) my (order|parcel|package|delivery|pizza|food|bike|shipment)\b/g, 'tracking $2'],
+  [/\blost (property|and found)\b/g, 'lost property'],
+  [/\bfree of charge\b/g, 'free'],
+  [/\bcar park\b|\bpark (my|the|our|a) car\b/g, 'parking'],
+  [/\bright now\b|\bat the moment\b|\bcurrently\b/g, 'now'],
+  [/\bhow old\b/g, 'age older'],
+  [/\bpick(ed|ing)?( \w+){0,2} up\b|\bpick(ed|ing)? up\b/g, 'collect'],
+  [/\bhouse calls?\b/g, 'home visit'],
+  [/\b(show|turns?|showing|turning) up\b|\b(don t|do not|doesn t|does not|didn t) (come|appear)\b/g, 'noshow'],
+  [/\bcosts? (anything )?extra\b|\bextra (cost|charge|fee)\b/g, 'included'],
+  [/\btext message\b/g, 'textmessage message'],
+]
+
+/** Words that callers and businesses use for the same thing: each row is one. */
+const SAME = [
+  'price cost charge fee rate pricing expensive cheap',
+  'open opening opened opens hours',
+  'close closing closed closes shut',
+  'location located address directions situated',
+  'park parking garage carpark',
+  'lift elevator',
+  'cheque check',
+  'child children kid kids toddler baby babies infant son daughter boy girl',
+  'woman women womens lady ladies female',
+  'man men mens gentleman gentlemen gents male',
+  'colour color colouring coloring coloured dye dyed dyeing tint highlights',
+  'haircut cut trim haircuts',
+  'entry entrance admission ticket tickets enter',
+  'giftcard giftcards voucher vouchers coupon coupons',
+  'eat meal meals lunch dinner snack snacks cafe soup sandwich sandwiches dishes hungry',
+  'christmas xmas december holiday holidays',
+  'easter holiday holidays',
+  'noshow miss missed',
+  'remind reminder reminders',
+  'school class classes pupils teacher',
+  'photo photos picture pictures photographs photograph camera filming',
+  'leave left store',
+  'senior seniors pensioner pensioners retired elderly',
+  'toilet toilets restroom bathroom washroom loo',
+  'stay overnight sleep',
+  'medicine medication prescription drugs tablets',
+  'tour tours guided guide',
+  'shop store buy souvenir souvenirs',
+  'quiet noise noisy',
+  'bill check tab',
+  'join member membership sign-up register registration',
+  'hygienist cleaning',
+  'website online internet webpage homepage',
+  'replace replacement swap exchange',
+  'size sizes big large small',
+  'hot warm heating',
+  'cold cool aircon',
+  'doctor physician gp',
+  'result results',
+  'appointment slot visit',
+  'warranty guarantee guaranteed',
+  'return refund returned refunded exchange unused',
+  'cancel cancellation cancelling call-off',
+  'bill invoice bills invoices billing',
+  'reception lobby desk',
+  'luggage bags bag suitcase suitcases baggage backpack rucksack coat coats',
+  'pet pets dog dogs cat cats animal animals puppy',
+  'wifi wireless internet',
+  'taxi cab uber',
+  'flat puncture tyre tire tube punctured',
+  'rent hire rental renting hired rented rents borrow',
+  'shipping delivery deliver ship shipped shipment postage post delivered delivering delivers parcel',
+  'complaint complain complaints unhappy',
+  'phone telephone call ring landline',
+  'email mail write',
+  'instalment installment instalments installments plan plans',
+  'reservation book booking reserve appointment booked reservations reserved appointments',
+  'alcohol beer wine liquor alcoholic drinks cocktail cocktails spirits',
+  'dessert desserts sweets tiramisu cake',
+  'vegan vegetarian plant-based veggie',
+  'card visa amex mastercard',
+  'smoke smoking cigarette cigarettes smoker',
+  'television tv channels',
+  'pool swim swimming',
+  'gym fitness workout',
+  'breakfast morning-meal',
+  'room rooms bedroom',
+  'repair repairs fix fixing repaired fixed mend',
+  'bike bicycle bikes bicycles cycle',
+  'broken fault faulty outage trouble problem down',
+  'quit leave cancel terminate leaving end',
+  'employer company work employers job',
+  'deposit security',
+  'speed megabit megabits fast mbit mbps',
+  'fibre fiber',
+  'router box modem',
+  'installation setup setting install set-up',
+  'contract term commitment',
+  'move moving relocate relocating house',
+  'upgrade faster upgraded switch',
+  'downgrade slower',
+  'signal reception coverage weak',
+  'engineer technician visit',
+  'dentist doctor dr physician',
+  'pain hurts hurt ache toothache painful hurting',
+  'emergency urgent emergencies urgently',
+  'cleaning clean cleaned hygienist',
+  'whitening whiten bleaching whiter',
+  'xray xrays rays',
+  'insurance insured insurer coverage cover',
+  'party event birthday private celebration',
+  'meeting conference seminar',
+  'allergy allergic allergies nuts nut allergen allergens',
+  'menu dishes food dish',
+  'order orders ordering ordered',
+  'topping toppings extra',
+  'split divide share',
+  'pay payment paying paid accept',
+  'free gratis complimentary',
+  'include included includes including inclusive',
+  'staff team people employees',
+  'boss manager owner responsible leads leader director own owns owned',
+  'ready finished done complete',
+  'test try trial',
+  'helmet lock',
+  'bus tram train station subway metro underground stop',
+  'airport shuttle flight',
+  'late later latest',
+  'early earlier earliest',
+  'old age older aged',
+  'minimum least smallest',
+  'maximum most largest',
+  'wheelchair accessible disabled lift ramp stairs steps stroller pram',
+  'towel towels',
+  'number digits',
+  'password passcode key',
+  'start starts begin begins',
+  'month monthly months',
+  'student students',
+  'discount reduction cheaper half off percent concession',
+  'restaurant dinner eat dining',
+  'bring carry',
+  'new first',
+  'business since history founded',
+  'coffee espresso',
+  'extra additional',
+  'lost forgot forgotten property left',
+  'tracking track order parcel',
+]
+
+/** Days, numbers and the like are near each other in meaning, and never the same. */
+const APART = new Set(
+  'monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november december one two three four five six seven eight nine ten eleven twelve hundred thousand first second third morning afternoon evening night today tomorrow minute hour day week month year open closed close opening early late old new start end buy sell large small big weekend weekday'.split(
+    ' ',
+  ),
+)
+
+/** The first part of a word, that all of its forms share: `opening` and `open`, `deliveries` and `delivery`. */
+export const stem = remembered(MAX_REMEMBERED, (word: string): string => {
+  if (word.length <= 3) return word
+  const cut = word
+    .replace(/ies$/, 'y')
+    .replace(/(sses|shes|ches|xes)$/, match => match.slice(0, -2))
+    .replace(/(?<=[^aeiou]..*|..)(ing|ed)$/, '')
+    .replace(/(?<!s)s$/, '')
+    .replace(/([bdgklmnprt])\1$/, '$1')
+    .replace(/e$/, '')
+  return cut.length < 2 ? word : cut
+})
+
+const groups = new Map<string, Set<number>>()
+for (const [at, row] of SAME.entries()) {
+  for (const word of row.split(' ')) {
+    for (const form of [word, stem(word)]) groups.set(form, (groups.get(form) ?? new Set()).add(at))
+  }
+}
+
+const groupsOf = remembered(
+  MAX_REMEMBERED,
+  (word): ReadonlySet<number> => groups.get(word) ?? groups.get(stem(word)) ?? new Set(),
+)
+
+/** Two words that mean the same to who asks. */
+export function areSame(a: string, b: string): boolean {
+  const others = groupsOf(b)
+  if (others.size === 0) return false
+  for (const group of groupsOf(a)) if (others.has(group)) return true
+  return false
+}
+
+export const isApart = (word: string): boolean => APART.has(word) || APART.has(stem(word)) || /\d/.test(word)
+
+/** The words of the same meaning as this one. */
+export const sameWords = (word: string): string[] =>
+  [...(groups.get(word) ?? groups.get(stem(word)) ?? [])].flatMap(at => SAME[at]!.split(' '))
+
+/** A text as plain words, with phrases of one meaning as one word. */
+export const phrased = (text: string): string =>
+  PHRASES.reduce(
+    (words, [from, to]) => words.replace(from, to),
+    plainWords(text.normalize('NFD').replace(/\p{M}/gu, '').replaceAll('%', ' percent ')),
+  )
+    .replace(/ +/g, ' ')
+    .trim()
+
+export const isStopWord = (word: string): boolean => STOP_WORDS.has(word)
+
+/** The words of a text that say what it is about. */
+export const tellingWords = (text: string): string[] =>
+  phrased(text)
+    .split(' ')
+    .filter(word => word !== '' && !STOP_WORDS.has(word))

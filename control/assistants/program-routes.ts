@@ -1,0 +1,105 @@
+import Type from 'typebox'
+import { callProgramSchema, callStepSchema, toCallProgram, toCallStep } from '../calls/programs/step-schema.ts'
+import { callTranscriptSchema } from '../calls/programs/transcript-schema.ts'
+import { readTranscript } from '../calls/programs/transcripts.ts'
+import { actionSchema, pathEntrySchema, scalarsSchema, turnSchema } from '../flows/step-schema.ts'
+import { missing, problem } from '../http/errors.ts'
+import { listOf, listQuery, page } from '../http/list.ts'
+import { type Route, route } from '../http/route.ts'
+import { idParams, nullable } from '../kernel/schema.ts'
+import type { Store } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import type { Vault } from '../kernel/vault.ts'
+import { flowPosition } from './flow-run.ts'
+
+/** The steps of a call are bounded by its loop limits; more than these are not shown at once. */
+const MAX_STEPS = 5000
+
+const flowRunSchema = Type.Object({
+  ...callProgramSchema.properties,
+  ended: Type.Boolean(),
+  current_node_key: nullable(Type.String()),
+  path: Type.Array(pathEntrySchema),
+  turns: Type.Array(turnSchema),
+  actions: Type.Array(actionSchema),
+  variables: scalarsSchema,
+})
+
+/** What flows and assistants have done in calls. */
+export function callProgramRoutes({ store, vault }: { store: Store; vault: Vault }): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/calls/:id/flow_run',
+      id: 'getCallFlowRun',
+      summary: 'Retrieve what a flow or an assistant did in a call',
+      description:
+        'Path, turns and actions as in a simulation of the flow with the same inputs. 404 for a call that nothing leads.',
+      tag: 'Calls',
+      scope: 'calls:read',
+      params: idParams,
+      status: 200,
+      reply: flowRunSchema,
+      errors: [404],
+      handler: async (context, { params: { id } }) => {
+        const scoped = forTenant(store.db, context)
+        const row = await scoped.find('call_programs', id)
+        if (row === undefined) return problem('resource_missing', `Nothing leads this call: ${id}`, { param: 'id' })
+        const steps = await scoped
+          .select('call_steps')
+          .select(['kind', 'entry'])
+          .where('call_id', '=', id)
+          .orderBy('id')
+          .limit(MAX_STEPS)
+          .execute()
+        const of = (kind: string) => steps.filter(step => step.kind === kind).map(step => JSON.parse(step.entry))
+        return {
+          ...toCallProgram(row),
+          ...(await flowPosition(store.db, vault, context, row)),
+          ended: row.status === 'ended',
+          path: of('node'),
+          turns: of('turn'),
+          actions: of('action'),
+        }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/calls/:id/transcript',
+      id: 'getCallTranscript',
+      summary: "Retrieve a call's transcript",
+      description:
+        'What each participant said, while the call runs too. 404 for a call that is not transcribed: ask with `transcribe` of `POST /calls`, in the settings of what leads it, or by `POST …/transcript/start`.',
+      tag: 'Recordings',
+      scope: 'recordings:read',
+      params: idParams,
+      status: 200,
+      reply: callTranscriptSchema,
+      errors: [404],
+      handler: async (context, { params: { id } }) =>
+        (await readTranscript(store.db, context, id)) ??
+        problem('resource_missing', `The call has no transcript: ${id}`, { param: 'id' }),
+    }),
+    route({
+      method: 'GET',
+      path: '/calls/:id/turns',
+      id: 'listCallTurns',
+      summary: "List a call's turns",
+      description:
+        'What was said by a flow or an assistant and its caller, newest first, with how long each turn took and what the model cost.',
+      tag: 'Calls',
+      scope: 'calls:read',
+      params: idParams,
+      query: listQuery,
+      status: 200,
+      reply: listOf(callStepSchema),
+      errors: [404],
+      handler: async (context, { params: { id }, query }) => {
+        const scoped = forTenant(store.db, context)
+        if ((await scoped.find('calls', id)) === undefined) return missing('call', id)
+        const turns = scoped.select('call_steps').selectAll().where('call_id', '=', id).where('kind', '=', 'turn')
+        return page(turns, query, `/v1/calls/${id}/turns`, toCallStep)
+      },
+    }),
+  ]
+}

@@ -1,0 +1,366 @@
+import type { Logger } from 'pino'
+import type { LegSnapshot, MediaEvent, MediaSnapshot, RecordingInfo } from '../../media/protocol.ts'
+import type { Guard } from '../calls/conductor/driver.ts'
+import type { FollowUp } from '../calls/conductor/event-handler.ts'
+import {
+  columnsOf,
+  endProgram,
+  insertProgram,
+  type MessageTarget,
+  type ProgramTarget,
+  programOfLeg,
+  tellProgram,
+} from '../calls/programs/records.ts'
+import type { CallProgramRow, ProgramKind } from '../calls/programs/tables.ts'
+import { endLostTranscripts, onTranscriptEvent, resumeTranscripts } from '../calls/programs/transcripts.ts'
+import { tenantOf } from '../calls/records.ts'
+import { afterCommit } from '../kernel/store/after-commit.ts'
+import { nodeOf } from '../kernel/store/node.ts'
+import type { Step, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { MediaPort } from '../media-link/events.ts'
+import type { LedRing } from './input.ts'
+import { inputOfEvent, type ProgramInput } from './input.ts'
+import { Runs } from './runs.ts'
+import { insertInput, isLed, Stage, type StageParts, Stopped } from './stage.ts'
+import { endLostVoicemails, endVoicemail } from './voicemail/records.ts'
+import type { VoicemailRow } from './voicemail/tables.ts'
+
+/** How a program leaves its call. */
+export type Ending =
+  /** It has told media to hang up once the last word is heard. */
+  | { way: 'hangup' }
+  /** A queue, a room or somebody who was rung has the call now. */
+  | { way: 'handed_over'; reason: string; write: (trx: Trx) => Promise<void> }
+  | { way: 'go_on'; target: ProgramTarget }
+
+/** Leads a call from where its stage's state says to its end. */
+export type Play = (stage: Stage) => Promise<Ending>
+
+export interface ProgramsParts extends StageParts {
+  log: Logger
+  plays: Record<ProgramKind, Play>
+  /** A message was left: what a queue makes of it, in this transaction. */
+  onMessage: (trx: Trx, voicemail: VoicemailRow) => Promise<void>
+  /** Sends what was written for a call that was given away. */
+  drive: () => void
+  /** A program is to be followed by this one. True: its caller is told, or asked, first that the call is recorded. */
+  asksFirst: (
+    trx: Trx,
+    tenant: Tenant,
+    led: { callId: string; legId: string; at: string },
+    target: ProgramTarget,
+  ) => Promise<boolean>
+}
+
+/** How often a node looks for calls that others have given a program [ms]. */
+const LOOK_MS = 500
+/** A call is given on from program to program so often at most. */
+const MAX_HOPS = 10
+
+/**
+ * What leads calls: for each answered call with a program one run, which is stopped when the call ends, and begun again from its
+ * row after a restart of either process. Events of media become inputs of the run in the transaction that commits them.
+ */
+export class LivePrograms {
+  readonly #parts: ProgramsParts
+  readonly #runs = new Runs()
+  /** Of the connection in use; null before the first. */
+  #media: MediaPort | null = null
+  #isLooking = false
+
+  constructor(parts: ProgramsParts) {
+    this.#parts = parts
+  }
+
+  /** How many calls are led at present. */
+  get running(): number {
+    return this.#runs.count
+  }
+
+  /**
+   * Puts an answered call under a program, in this transaction: what it was doing before is over. It begins after the commit; the call of
+   * another node there.
+   */
+  async take(
+    trx: Trx,
+    tenant: Tenant,
+    { callId, legId, at }: { callId: string; legId: string; at: string },
+    target: ProgramTarget | MessageTarget,
+  ): Promise<void> {
+    const scoped = forTenant(trx, tenant)
+    await scoped.delete('call_inputs').where('call_id', '=', callId).execute()
+    await scoped.delete('call_programs').where('id', '=', callId).execute()
+    await insertProgram(trx, tenant, { callId, legId }, target, at)
+    const state = 'mailbox' in target ? this.#parts.vault.seal(JSON.stringify(target), callId) : null
+    await scoped.update('call_programs').set({ state }).where('id', '=', callId).execute()
+    await scoped.update('participants').set({ step: 'program' }).where('id', '=', legId).execute()
+    const leg = await scoped.find('participants', legId)
+    const row = await scoped.find('call_programs', callId)
+    if (row === undefined || leg?.node_id !== nodeOf(trx)) return
+    const running = await start(trx, row, at)
+    // Without a connection to media the next one begins it, from its row.
+    afterCommit(trx, () => {
+      const media = this.#media
+      if (running !== null && media !== null) void this.#beginTaken(running, media)
+    })
+  }
+
+  /** Applies an event to the program that it concerns, beside what the driver makes of it. */
+  async on(trx: Trx, event: MediaEvent): Promise<FollowUp | null> {
+    const written = await onTranscriptEvent(this.#parts, trx, event)
+    const led = await this.#led(trx, event)
+    if (written === null) return led
+    return async media => {
+      await written(media)
+      await led?.(media)
+    }
+  }
+
+  async #led(trx: Trx, event: MediaEvent): Promise<FollowUp | null> {
+    const { name, at, body } = event
+    switch (name) {
+      case 'leg.answered':
+        return this.#answered(trx, body.legId, at)
+      case 'leg.ended':
+        return this.#ended(trx, event)
+      case 'recording.ready':
+        await this.#messageLeft(trx, body, at)
+        return this.#ofVoicemail(trx, body.recordingId, body.durationMs)
+      case 'recording.failed':
+        await endVoicemail(trx, body.recordingId, null, at)
+        return this.#ofVoicemail(trx, body.recordingId, null)
+      default: {
+        const input = inputOfEvent(event)
+        if (input === null || !('legId' in body)) return null
+        const row = await programOfLeg(trx, body.legId)
+        if (row?.status !== 'running' || row.leg_id !== body.legId) return null
+        return (await isLed(trx, row)) ? this.#tell(trx, row, input) : this.#takenAway(trx, row, at)
+      }
+    }
+  }
+
+  /** Somebody has given the call to something else: nobody is to understand what its caller says there, nor to fall silent for it. */
+  async #takenAway(trx: Trx, row: CallProgramRow, at: string): Promise<FollowUp> {
+    await endProgram(trx, row, 'transfer', at)
+    return async media => {
+      this.#runs.stop(row.id)
+      await media.request('leg.stop_listen', { legId: row.leg_id })
+    }
+  }
+
+  async #tell(trx: Trx, row: CallProgramRow, input: ProgramInput): Promise<FollowUp | null> {
+    if (!(await insertInput(trx, this.#parts.vault, row, input))) {
+      return async () =>
+        this.#parts.log.warn({ callId: row.id, input: input.kind }, 'too much happens to a call at once')
+    }
+    return async () => this.#runs.wake(row.id)
+  }
+
+  async #answered(trx: Trx, legId: string, at: string): Promise<FollowUp | null> {
+    const row = await programOfLeg(trx, legId)
+    if (row === undefined) return null
+    if (row.status !== 'waiting') return null
+    const running = await start(trx, row, at)
+    return running === null ? null : async media => this.#begin(running, null, media)
+  }
+
+  async #ended(trx: Trx, { body, at }: MediaEvent & { name: 'leg.ended' }): Promise<FollowUp | null> {
+    const { legId, reason } = body
+    const row = await programOfLeg(trx, legId)
+    if (row === undefined) return null
+    await endProgram(trx, row, reason === 'assistant_ended' ? 'assistant_ended' : 'caller_hangup', at)
+    return async () => this.#runs.stop(row.id)
+  }
+
+  async #messageLeft(trx: Trx, info: RecordingInfo, at: string): Promise<void> {
+    const row = await endVoicemail(trx, info.recordingId, info, at)
+    if (row !== null) await this.#parts.onMessage(trx, row)
+  }
+
+  async #ofVoicemail(trx: Trx, recordingId: string, durationMs: number | null): Promise<FollowUp | null> {
+    const voicemail = await trx
+      .selectFrom('voicemails')
+      .select(['call_id'])
+      .where('id', '=', recordingId)
+      .executeTakeFirst()
+    if (voicemail === undefined) return null
+    const programs = trx.selectFrom('call_programs').selectAll().where('id', '=', voicemail.call_id)
+    const row = await programs.where('status', '=', 'running').executeTakeFirst()
+    return row === undefined ? null : this.#tell(trx, row, { kind: 'recorded', recordingId, durationMs })
+  }
+
+  /** Keeps how it went with whom a program has rung, in this transaction; `wake` follows the commit. */
+  async told(trx: Trx, tenant: Tenant, callId: string, what: LedRing): Promise<void> {
+    const row = await forTenant(trx, tenant).find('call_programs', callId)
+    if (row?.status === 'running') await insertInput(trx, this.#parts.vault, row, what)
+  }
+
+  /** Lets the programs that ring somebody look at what they were told, and begins those that other nodes have put calls of ours under. */
+  wake(): void {
+    this.#runs.wakeRinging()
+    const media = this.#media
+    if (media === null || this.#isLooking) return
+    this.#isLooking = true
+    this.#beginGiven(media)
+      .catch(error => this.#parts.log.error({ err: error }, 'calls given by other nodes could not be taken'))
+      .finally(() => {
+        this.#parts.later(() => {
+          this.#isLooking = false
+        }, LOOK_MS)
+      })
+  }
+
+  // ------------------------------------------------------------------ runs
+
+  async #beginGiven(media: MediaPort): Promise<void> {
+    const { store, now } = this.#parts
+    const given = await store.db
+      .selectFrom('call_programs')
+      .innerJoin('participants', 'participants.id', 'call_programs.leg_id')
+      .selectAll('call_programs')
+      .where('call_programs.status', '=', 'waiting')
+      // An answered call's; others wait for that.
+      .where('participants.step', '=', 'program')
+      .where('participants.node_id', '=', nodeOf(store.db))
+      .execute()
+    for (const row of given) {
+      const running = await store.transaction(trx => start(trx, row, now().toISOString()))
+      if (running !== null) await this.#beginTaken(running, media)
+    }
+  }
+
+  /** An assistant that had the call before may have listened. */
+  async #beginTaken(row: CallProgramRow, media: MediaPort): Promise<void> {
+    this.#runs.stop(row.id)
+    const legId = row.leg_id
+    await media.request('leg.stop_listen', { legId })
+    const leg = await forTenant(this.#parts.store.db, tenantOf(row)).find('participants', legId)
+    if (leg?.on_hold === 0) await media.request('leg.hold', { legId, held: false, sources: [] })
+    this.#begin(row, null, media)
+  }
+
+  #begin(row: CallProgramRow, leg: LegSnapshot | null, media: MediaPort): void {
+    const { store, log } = this.#parts
+    const open = async (): Promise<Stage | null> => {
+      const call = await forTenant(store.db, tenantOf(row)).find('calls', row.id)
+      return call === undefined || call.ended_at !== null ? null : new Stage(this.#parts, media, row, call, leg)
+    }
+    const lead = async (stage: Stage): Promise<void> => {
+      try {
+        await this.#lead(stage)
+      } catch (error) {
+        if (error instanceof Stopped) return
+        log.error({ err: error, callId: row.id }, 'a call could not be led on')
+        await media.request('leg.hangup', { legId: row.leg_id, reason: 'internal_error' })
+      }
+    }
+    this.#runs.begin(row.id, open, lead).catch(error => {
+      log.error({ err: error, callId: row.id }, 'a call could not be led')
+      return media.request('leg.hangup', { legId: row.leg_id, reason: 'internal_error' })
+    })
+  }
+
+  async #lead(stage: Stage): Promise<void> {
+    const { plays, log } = this.#parts
+    for (;;) {
+      const ending = await plays[stage.row.kind](stage)
+      if (ending.way === 'hangup') return
+      if (ending.way === 'handed_over') {
+        const at = stage.now().toISOString()
+        await stage.commit({
+          also: async trx => {
+            await endProgram(trx, stage.row, ending.reason, at)
+            await ending.write(trx)
+          },
+        })
+        return this.#parts.drive()
+      }
+      const { target } = ending
+      if (stage.row.hops >= MAX_HOPS) {
+        log.warn({ callId: stage.row.id }, 'a call is given on in circles')
+        await stage.commit({ change: { end_reason: 'loop_limit' } })
+        await stage.request('leg.hangup', { legId: stage.legId, reason: 'assistant_ended' })
+        return
+      }
+      if (await this.#giveOn(stage, target)) return
+    }
+  }
+
+  /** True: the caller is asked something first, and the next program takes the call when that is over. */
+  async #giveOn(stage: Stage, target: ProgramTarget): Promise<boolean> {
+    const { store, asksFirst, drive } = this.#parts
+    const { row, tenant, legId } = stage
+    const led = { callId: row.id, legId, at: stage.now().toISOString() }
+    const isAsked = await store.transaction(
+      async trx => (await isLed(trx, row)) && (await asksFirst(trx, tenant, led, target)),
+    )
+    const columns = await columnsOf(store.db, tenant, target)
+    if (!isAsked) await stage.commit({ change: { ...columns, state: null, hops: row.hops + 1 } })
+    drive()
+    return isAsked
+  }
+
+  /** Something else leads the call from now on, in this transaction. */
+  async letGo(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<void> {
+    const row = await forTenant(trx, tenant).find('call_programs', callId)
+    if (row === undefined || row.status === 'ended') return
+    await endProgram(trx, row, 'transfer', at)
+    afterCommit(trx, () => this.#runs.stop(callId))
+  }
+
+  /** After a reconnect: every run begins again from its row. `legIds`: those of these legs alone, whose commands were not answered. */
+  async resume(
+    snapshot: MediaSnapshot,
+    media: MediaPort,
+    guard: Guard,
+    legIds: ReadonlySet<string> | null = null,
+  ): Promise<void> {
+    const { store, now } = this.#parts
+    this.#media = media
+    const recordings = new Set(snapshot.recordings.map(({ recordingId }) => recordingId))
+    const at = now().toISOString()
+    if (legIds === null) {
+      const step: Step = run => guard(null, () => store.transaction(run))
+      await endLostTranscripts(store.db, at, step)
+      await endLostVoicemails(store.db, recordings, at, step)
+    }
+    await resumeTranscripts(this.#parts, media, run => guard(null, run))
+    const legs = new Map(snapshot.legs.map(leg => [leg.legId, leg]))
+    const rows = await store.db
+      .selectFrom('call_programs')
+      .innerJoin('calls', 'calls.id', 'call_programs.id')
+      .selectAll('call_programs')
+      .where('calls.node_id', '=', nodeOf(store.db))
+      .where('call_programs.status', '!=', 'ended')
+      .execute()
+    for (const row of rows) {
+      if (legIds !== null && !legIds.has(row.leg_id)) continue
+      await guard(row.leg_id, () => this.#resumeRun(row, legs.get(row.leg_id), media))
+    }
+  }
+
+  async #resumeRun(row: CallProgramRow, leg: LegSnapshot | undefined, media: MediaPort): Promise<void> {
+    const { store, now } = this.#parts
+    const call = await forTenant(store.db, tenantOf(row)).find('calls', row.id)
+    if (call === undefined || call.ended_at !== null || leg === undefined) {
+      await store.transaction(trx => endProgram(trx, row, 'caller_hangup', now().toISOString()))
+      this.#runs.stop(row.id)
+    } else if (row.status === 'running') this.#begin(row, leg, media)
+  }
+
+  /** Ends the runs of this process; their calls go on, and the next process takes them up. Idempotent. */
+  async close(): Promise<void> {
+    await this.#runs.close()
+  }
+}
+
+/** From now on the program leads its call; null: it does already, or no more. */
+async function start(trx: Trx, row: CallProgramRow, at: string): Promise<CallProgramRow | null> {
+  const programs = forTenant(trx, tenantOf(row)).update('call_programs').set({ status: 'running' })
+  const started = programs.where('id', '=', row.id).where('status', '=', 'waiting')
+  if ((await started.executeTakeFirst()).numUpdatedRows === 0n) return null
+  const running = { ...row, status: 'running' as const }
+  await tellProgram(trx, running, 'call.flow.started', at)
+  return running
+}

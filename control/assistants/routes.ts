@@ -1,0 +1,265 @@
+import Type, { type Static } from 'typebox'
+import { captureFields, NO_CAPTURE } from '../capture-settings/settings.ts'
+import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
+import type { Context } from '../http/context.ts'
+import { missing, type Problem } from '../http/errors.ts'
+import { merge } from '../http/merge.ts'
+import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { type Exists, listReferences, referenceProblem, type UsesOf } from '../http/references.ts'
+import { type Route, route } from '../http/route.ts'
+import { firstUrlProblem, type ServerUrlProblem } from '../http/url-policy.ts'
+import { newId } from '../kernel/ids.ts'
+import { idParams, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import type { Store, Trx } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import type { AssistantRow } from '../organisation/tables.ts'
+
+export interface AssistantDeps {
+  store: Store
+  now: () => Date
+  exists: { flow: Exists; queue: Exists; kbDocument: Exists }
+  /** Judges where tools are called. */
+  urlProblem: ServerUrlProblem
+  /** Who keeps an assistant from being deleted. */
+  usesOf: UsesOf
+  streamsProblem: StreamsProblem
+}
+
+const model = {
+  model: Type.String({ minLength: 1, maxLength: 200 }),
+  fallback_model: nullable(Type.String({ minLength: 1, maxLength: 200 })),
+  temperature: Type.Number({ minimum: 0, maximum: 2 }),
+  api: oneOf(['chat', 'responses']),
+}
+const voice = {
+  voice: Type.String({ maxLength: 200, description: 'Name of the voice; empty: the default of the language.' }),
+  speed: Type.Number({ minimum: 0.5, maximum: 2 }),
+}
+const turn = {
+  silence_ms: Type.Integer({ minimum: 200, maximum: 5000, description: 'Silence that ends what the caller says.' }),
+  no_response_ms: Type.Integer({ minimum: 1000, maximum: 60_000, description: 'Wait before asking again.' }),
+  interruptible: Type.Boolean({ description: 'The caller may talk over the assistant.' }),
+}
+const callbacks = {
+  enabled: Type.Boolean({ description: 'The assistant may book callbacks for its callers.' }),
+  queue_id: nullable(
+    Type.String({
+      maxLength: 200,
+      description:
+        "The queue that returns them, as its `callbacks` say; null: the first queue of `hand_overs`, else as the organisation's are routed.",
+    }),
+  ),
+}
+const tool = input({
+  name: Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$', description: 'As the model sees it.' }),
+  description: Type.String({ maxLength: 2000, default: '' }),
+  url: Type.String({ pattern: '^https?://[^\\s]+$', maxLength: 2000, description: 'Called with the input by POST.' }),
+  parameters: Type.Unsafe<Record<string, unknown>>({
+    type: 'object',
+    additionalProperties: true,
+    default: {},
+    description: 'JSON Schema of the input.',
+  }),
+})
+
+const handOver = input({
+  name: Type.String({ pattern: '^[A-Za-z0-9_-]{1,40}$', description: 'The model sees it as `transfer_to_<name>`.' }),
+  description: Type.String({ maxLength: 500, default: '', description: 'For whom, and when: for the model.' }),
+  target: input({
+    type: oneOf(['queue', 'user', 'number', 'assistant', 'flow', 'room']),
+    id: Type.String({ minLength: 1, maxLength: 255, description: 'ID, or number in E.164.' }),
+  }),
+})
+
+const fields = {
+  prompt: Type.String({ maxLength: 50_000 }),
+  greeting: Type.String({ maxLength: 2000, description: 'Said first; empty: the caller speaks first.' }),
+  language: Type.String({ pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$', description: 'For example `he`, `en-GB`.' }),
+  tools: Type.Array(tool, { maxItems: 50 }),
+  hand_overs: Type.Array(handOver, { maxItems: 20, description: 'Whom the assistant may give its calls to.' }),
+  kb_document_ids: Type.Array(Type.String({ maxLength: 200 }), {
+    maxItems: 1000,
+    uniqueItems: true,
+    description: 'Documents the assistant may answer from; empty: all.',
+  }),
+  flow_id: nullable(Type.String({ maxLength: 200, description: 'Flow that leads its calls.' })),
+  ...captureFields,
+}
+const settings = {
+  ...fields,
+  model: Type.Object(model),
+  voice: Type.Object(voice),
+  turn: Type.Object(turn),
+  callbacks: Type.Object(callbacks),
+}
+const settingsSchema = Type.Object(settings)
+type Settings = Static<typeof settingsSchema>
+
+export const assistantSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('assistant'),
+  livemode: Type.Boolean(),
+  name: Type.String(),
+  ...settings,
+  created: timestamp(),
+  updated: timestamp(),
+})
+type Assistant = Static<typeof assistantSchema>
+
+const name = Type.String({ minLength: 1, maxLength: 200 })
+const parts = {
+  ...fields,
+  model: partialInput(model),
+  voice: partialInput(voice),
+  turn: partialInput(turn),
+  callbacks: partialInput(callbacks),
+}
+const createBody = input({ name, ...partialInput(parts).properties })
+const changeBody = partialInput({ name, ...parts })
+
+/** What an assistant has that is told nothing. */
+export const ASSISTANT_DEFAULTS: Settings = {
+  prompt: '',
+  greeting: '',
+  language: 'en',
+  tools: [],
+  hand_overs: [],
+  kb_document_ids: [],
+  flow_id: null,
+  ...NO_CAPTURE,
+  model: { model: 'default', fallback_model: null, temperature: 0.4, api: 'chat' },
+  voice: { voice: '', speed: 1 },
+  turn: { silence_ms: 700, no_response_ms: 8000, interruptible: true },
+  callbacks: { enabled: true, queue_id: null },
+}
+
+const common = { tag: 'Assistants', status: 200, reply: assistantSchema } as const
+
+export function assistantRoutes(deps: AssistantDeps): Route[] {
+  const plain: Plain<'assistants', typeof assistantSchema> = {
+    store: deps.store,
+    table: 'assistants',
+    object: 'assistant',
+    path: '/assistants',
+    area: 'assistants',
+    tag: common.tag,
+    reply: assistantSchema,
+    toObject: toAssistant,
+  }
+  return [
+    route({
+      ...common,
+      method: 'POST',
+      path: '/assistants',
+      id: 'createAssistant',
+      summary: 'Create an assistant',
+      description: 'What is not sent has its default.',
+      scope: 'assistants:write',
+      body: createBody,
+      status: 201,
+      errors: [409],
+      handler: (context, { body }) => create(deps, context, body),
+    }),
+    listRoute(plain),
+    retrieveRoute(plain),
+    route({
+      ...common,
+      method: 'PATCH',
+      path: '/assistants/:id',
+      id: 'updateAssistant',
+      summary: 'Change an assistant',
+      description: 'Updates the fields sent. Nested objects merge with stored values; lists replace them.',
+      scope: 'assistants:write',
+      params: idParams,
+      body: changeBody,
+      errors: [404],
+      handler: (context, { params, body }) => change(deps, context, params.id, body),
+    }),
+    deleteRoute(plain, {
+      description: '409 while a queue or an open callback uses it; `details.used_by` lists them.',
+      usesOf: deps.usesOf,
+    }),
+  ]
+}
+
+async function create(
+  deps: AssistantDeps,
+  context: Context,
+  body: Static<typeof createBody>,
+): Promise<Assistant | Problem> {
+  const unfit = await deps.streamsProblem(body.streams)
+  if (unfit !== null) return unfit
+  const { name, ...sent } = body
+  const misled = await toolsProblem(deps, sent)
+  if (misled !== null) return misled
+  const chosen = merge(ASSISTANT_DEFAULTS, sent)
+  const at = deps.now().toISOString()
+  return context.transaction(async trx => {
+    const refused = await refusal(deps, trx, context, sent)
+    if (refused !== null) return refused
+    const row = { id: newId('assistant'), name, ...columns(chosen), created: at, updated: at }
+    await forTenant(trx, context).insert('assistants', row)
+    return toAssistant({ ...row, organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 })
+  })
+}
+
+async function change(
+  deps: AssistantDeps,
+  context: Context,
+  id: string,
+  body: Static<typeof changeBody>,
+): Promise<Assistant | Problem> {
+  const unfit = await deps.streamsProblem(body.streams)
+  if (unfit !== null) return unfit
+  const { name, ...sent } = body
+  const misled = await toolsProblem(deps, sent)
+  if (misled !== null) return misled
+  return context.transaction(async trx => {
+    const row = await forTenant(trx, context).find('assistants', id)
+    if (row === undefined) return missing('assistant', id)
+    const refused = await refusal(deps, trx, context, sent)
+    if (refused !== null) return refused
+    const chosen = columns(merge<Settings>(settingsOf(row), sent))
+    const changed = { name: name ?? row.name, ...chosen, updated: deps.now().toISOString() }
+    await forTenant(trx, context).update('assistants').set(changed).where('id', '=', id).execute()
+    return toAssistant({ ...row, ...changed })
+  })
+}
+
+const toolsProblem = ({ urlProblem }: AssistantDeps, { tools = [] }: Pick<Static<typeof changeBody>, 'tools'>) =>
+  firstUrlProblem(
+    urlProblem,
+    tools.map(({ url }, index) => ({ url, param: `tools[${index}].url` })),
+  )
+
+const columns = (chosen: Settings) => ({ flow_id: chosen.flow_id, settings: JSON.stringify(chosen) })
+
+const refusal = (
+  { exists }: AssistantDeps,
+  trx: Trx,
+  context: Context,
+  sent: Omit<Static<typeof changeBody>, 'name'>,
+): Promise<Problem | null> =>
+  referenceProblem(trx, context, [
+    { param: 'flow_id', id: sent.flow_id, kind: 'flow', exists: exists.flow },
+    { param: 'callbacks.queue_id', id: sent.callbacks?.queue_id, kind: 'queue', exists: exists.queue },
+    ...listReferences('kb_document_ids', sent.kb_document_ids ?? [], 'knowledge-base document', exists.kbDocument),
+  ])
+
+/** What older versions stored lacks what came later. */
+const settingsOf = (row: AssistantRow): Settings => ({
+  ...NO_CAPTURE,
+  hand_overs: ASSISTANT_DEFAULTS.hand_overs,
+  callbacks: ASSISTANT_DEFAULTS.callbacks,
+  ...(JSON.parse(row.settings) as Omit<Settings, 'hand_overs' | 'callbacks'>),
+})
+
+const toAssistant = (row: AssistantRow): Assistant => ({
+  id: row.id,
+  object: 'assistant',
+  livemode: row.livemode === 1,
+  name: row.name,
+  ...settingsOf(row),
+  created: row.created,
+  updated: row.updated,
+})

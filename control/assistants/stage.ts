@@ -1,0 +1,235 @@
+import type { CommandName, Failure, Reply, Request } from '../../media/protocol.ts'
+import { isUndecided } from '../../media/protocol.ts'
+import { insertSteps, type TimedStep } from '../calls/programs/records.ts'
+import type { CallProgramRow } from '../calls/programs/tables.ts'
+import { tenantOf } from '../calls/records.ts'
+import type { CallRow } from '../calls/tables.ts'
+import { newId } from '../kernel/ids.ts'
+import type { Db, Store, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { Vault } from '../kernel/vault.ts'
+import type { MediaPort } from '../media-link/events.ts'
+import type { ProgramInput, WaitingInput } from './input.ts'
+
+/** The run is over for this process: its call has ended, or media is away and it begins again from what is stored. */
+export class Stopped extends Error {}
+
+export interface StageParts {
+  store: Store
+  vault: Vault
+  now: () => Date
+  /** Runs `task` after `ms`; what it returns forgets it. */
+  later: (task: () => void, ms: number) => () => void
+}
+
+export interface Commit {
+  /** JSON of how far the program is. */
+  state?: unknown
+  steps?: readonly TimedStep[]
+  change?: Partial<CallProgramRow>
+  /** Writes what belongs to it in the same transaction. */
+  also?: (trx: Trx) => Promise<void>
+}
+
+/** Inputs of one call that may wait; more are not kept. */
+const MAX_WAITING_INPUTS = 200
+
+/**
+ * The place where a program plays: commands for its leg, what happens to it, and the row that it can be continued from. An input
+ * is forgotten in the same transaction that stores what the program made of it.
+ */
+export class Stage {
+  readonly call: CallRow
+  readonly legId: string
+  /** What media had at hand when the run began; null: it began with the answer. */
+  readonly resumed: { playing: boolean; collecting: boolean } | null
+  readonly tenant: Tenant
+  /** It waits for somebody who is rung. */
+  isRinging = false
+  readonly #parts: StageParts
+  readonly #media: MediaPort
+  readonly #abort = new AbortController()
+  #row: CallProgramRow
+  #inputs: WaitingInput[] = []
+  #lastSeen = ''
+  #taken: string[] = []
+  #woken: () => void = () => {}
+  #isNudged = false
+
+  constructor(
+    parts: StageParts,
+    media: MediaPort,
+    row: CallProgramRow,
+    call: CallRow,
+    resumed: { playing: boolean; collecting: boolean } | null,
+  ) {
+    this.#parts = parts
+    this.#media = media
+    this.#row = row
+    this.call = call
+    this.legId = row.leg_id
+    this.tenant = tenantOf(row)
+    this.resumed = resumed
+  }
+
+  get row(): CallProgramRow {
+    return this.#row
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  now(): Date {
+    return this.#parts.now()
+  }
+
+  /** Where the run left off, or null when it begins. */
+  state<T>(): T | null {
+    return this.#row.state === null ? null : (JSON.parse(this.#parts.vault.open(this.#row.state, this.#row.id)) as T)
+  }
+
+  /** Ends the run in this process. Idempotent. */
+  stop(): void {
+    this.#abort.abort()
+    this.#woken()
+  }
+
+  /** There may be something new. */
+  wake(): void {
+    this.#woken()
+  }
+
+  /** A failure is an answer. Without one the run stops, and is begun again when media is back, or has told what became of it. */
+  async request<N extends CommandName>(name: N, body: Request<N>): Promise<Reply<N> | Failure> {
+    if (this.signal.aborted) throw new Stopped()
+    const reply = await this.#media.request(name, body)
+    if (this.signal.aborted || isUndecided(reply)) throw new Stopped()
+    return reply
+  }
+
+  /** Lets who waits for the next input look at what else there is. */
+  nudge(): void {
+    this.#isNudged = true
+    this.#woken()
+  }
+
+  /** The next input; null when `withinMs` have passed without one. */
+  async next(withinMs?: number): Promise<ProgramInput | 'nudged' | null> {
+    let late = false
+    const forget =
+      withinMs === undefined
+        ? () => {}
+        : this.#parts.later(() => {
+            late = true
+            this.#woken()
+          }, withinMs)
+    try {
+      for (;;) {
+        const woken = new Promise<void>(resolve => {
+          this.#woken = resolve
+        })
+        if (this.signal.aborted) throw new Stopped()
+        if (this.#inputs.length === 0) await this.#read()
+        const first = this.#inputs.shift()
+        if (first !== undefined) {
+          this.#taken.push(first.id)
+          return first.input
+        }
+        if (this.#isNudged) {
+          this.#isNudged = false
+          return 'nudged'
+        }
+        if (late) return null
+        await woken
+      }
+    } finally {
+      forget()
+    }
+  }
+
+  /** The next input for which `wanted` gives something; what comes before it is of no use any more. */
+  async until<T>(wanted: (input: ProgramInput) => T | null, withinMs?: number): Promise<T | null> {
+    for (;;) {
+      const input = await this.next(withinMs)
+      if (input === null) return null
+      const found = input === 'nudged' ? null : wanted(input)
+      if (found !== null) return found
+    }
+  }
+
+  /** The same among the inputs that are there already, without waiting; null: there is none, and the others stay. */
+  async poll<T>(wanted: (input: ProgramInput) => T | null): Promise<T | null> {
+    await this.#read()
+    for (const [at, { id, input }] of this.#inputs.entries()) {
+      const found = wanted(input)
+      if (found === null) continue
+      this.#inputs.splice(at, 1)
+      this.#taken.push(id)
+      return found
+    }
+    return null
+  }
+
+  async #read(): Promise<void> {
+    const rows = await forTenant(this.#parts.store.db, this.tenant)
+      .select('call_inputs')
+      .select(['id', 'body'])
+      .where('call_id', '=', this.#row.id)
+      .where('id', '>', this.#lastSeen)
+      .orderBy('id')
+      .execute()
+    for (const { id, body } of rows) {
+      this.#inputs.push({ id, input: JSON.parse(this.#parts.vault.open(body, this.#row.id)) })
+      this.#lastSeen = id
+    }
+  }
+
+  /** Stores how far the program is; throws `Stopped` when it leads the call no more. */
+  async commit({ state, steps = [], change = {}, also }: Commit): Promise<void> {
+    const { store, vault } = this.#parts
+    const taken = this.#taken
+    const set: Partial<CallProgramRow> = {
+      ...change,
+      ...(state === undefined ? {} : { state: vault.seal(JSON.stringify(state), this.#row.id) }),
+    }
+    await store.transaction(async trx => {
+      const scoped = forTenant(trx, this.tenant)
+      const { numUpdatedRows } = await scoped
+        .update('call_programs')
+        .set({ leg_id: this.legId, ...set })
+        .where('id', '=', this.#row.id)
+        .where('status', '=', 'running')
+        // Another may have the call meanwhile, under the same ID.
+        .where('created', '=', this.#row.created)
+        .executeTakeFirst()
+      if (numUpdatedRows === 0n || !(await isLed(trx, this.#row))) throw new Stopped()
+      if (taken.length > 0) await scoped.delete('call_inputs').where('id', 'in', taken).execute()
+      await insertSteps(trx, this.#row, steps)
+      await also?.(trx)
+    })
+    this.#taken = this.#taken.filter(id => !taken.includes(id))
+    this.#row = { ...this.#row, ...set }
+  }
+}
+
+/** Whether the leg is still the program's: a transfer over the API takes it away. */
+export async function isLed(db: Db, row: CallProgramRow): Promise<boolean> {
+  const leg = await forTenant(db, tenantOf(row)).find('participants', row.leg_id)
+  return leg?.step === 'program'
+}
+
+/** Keeps what happened for a program, in the transaction of the event that tells of it. False: too much is waiting. */
+export async function insertInput(trx: Trx, vault: Vault, row: CallProgramRow, input: ProgramInput): Promise<boolean> {
+  const scoped = forTenant(trx, tenantOf(row))
+  const waiting = await scoped
+    .select('call_inputs')
+    .select('id')
+    .where('call_id', '=', row.id)
+    .limit(MAX_WAITING_INPUTS)
+    .execute()
+  if (waiting.length >= MAX_WAITING_INPUTS) return false
+  const body = vault.seal(JSON.stringify(input), row.id)
+  await scoped.insert('call_inputs', { id: newId('call_input'), call_id: row.id, body })
+  return true
+}

@@ -1,0 +1,74 @@
+import { basename, join } from 'node:path'
+import Type from 'typebox'
+import { conflict, fileMissing, missing } from '../http/errors.ts'
+import { listOf, listParameters, page } from '../http/list.ts'
+import { type Route, route } from '../http/route.ts'
+import { recordingAnswer } from '../http/sealed-answer.ts'
+import { idParams } from '../kernel/schema.ts'
+import type { Store } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import { toVoicemail, voicemailSchema } from './voicemail-schema.ts'
+
+const common = { tag: 'Recordings', scope: 'recordings:read', status: 200 } as const
+
+/** Messages that callers left. */
+export function voicemailRoutes({ store, dataDir }: { store: Store; dataDir: string }): Route[] {
+  return [
+    route({
+      ...common,
+      method: 'GET',
+      path: '/voicemails',
+      id: 'listVoicemails',
+      summary: 'List voicemails',
+      query: Type.Object(
+        { ...listParameters, queue_id: Type.Optional(Type.String({ maxLength: 200 })) },
+        { additionalProperties: false },
+      ),
+      reply: listOf(voicemailSchema),
+      handler: (context, { query }) => {
+        const rows = forTenant(store.db, context).select('voicemails').selectAll()
+        const wanted = query.queue_id === undefined ? rows : rows.where('queue_id', '=', query.queue_id)
+        return page(wanted, query, '/v1/voicemails', toVoicemail)
+      },
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/voicemails/:id',
+      id: 'getVoicemail',
+      summary: 'Retrieve a voicemail',
+      params: idParams,
+      reply: voicemailSchema,
+      errors: [404],
+      handler: async (context, { params }) => {
+        const row = await forTenant(store.db, context).find('voicemails', params.id)
+        return row === undefined ? missing('voicemail', params.id) : toVoicemail(row)
+      },
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/voicemails/:id/content',
+      id: 'getVoicemailContent',
+      summary: "Download a voicemail's audio",
+      description: 'A WAV file. `Range: bytes=…` gives a part of it.',
+      params: idParams,
+      reply: Type.String({ format: 'binary' }),
+      rawType: 'audio/wav',
+      errors: [404, 409, 416],
+      handler: async (context, { params, headers }) => {
+        const row = await forTenant(store.db, context).find('voicemails', params.id)
+        if (row === undefined) return missing('voicemail', params.id)
+        if (row.status !== 'ready' || row.file === null) {
+          return conflict(
+            'not_ready',
+            row.status === 'failed' ? 'The recording failed.' : 'It is still being recorded.',
+          )
+        }
+        const path = join(dataDir, 'recordings', basename(row.file))
+        const file = { dataDir, id: row.id, path, encrypted: row.encrypted === 1 }
+        return (await recordingAnswer(file, 'audio/wav', headers.range)) ?? fileMissing('voicemail', params.id)
+      },
+    }),
+  ]
+}

@@ -1,0 +1,56 @@
+import type { RecordingInfo } from '../../../media/protocol.ts'
+import { tenantOf } from '../../calls/records.ts'
+import { appendEvent } from '../../kernel/events/log.ts'
+import { nodeOf } from '../../kernel/store/node.ts'
+import type { Db, Step, Trx } from '../../kernel/store/store.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import { toVoicemail } from '../voicemail-schema.ts'
+import type { VoicemailRow } from './tables.ts'
+
+/**
+ * Writes the end of a voicemail's recording; `info` null: it failed. Returns the message, when there is one. What was given up may
+ * still be finished by the media process that comes after the one that recorded it.
+ */
+export async function endVoicemail(
+  trx: Trx,
+  id: string,
+  info: RecordingInfo | null,
+  at: string,
+): Promise<VoicemailRow | null> {
+  const row = await trx.selectFrom('voicemails').selectAll().where('id', '=', id).executeTakeFirst()
+  if (row === undefined || row.status === 'ready') return null
+  const change: Partial<VoicemailRow> =
+    info === null
+      ? { status: 'failed' }
+      : {
+          status: 'ready',
+          file: info.file,
+          duration_ms: info.durationMs,
+          encrypted: info.encrypted === true ? 1 : 0,
+        }
+  const tenant = tenantOf(row)
+  await forTenant(trx, tenant).update('voicemails').set(change).where('id', '=', id).execute()
+  if (info === null) return null
+  const message = { ...row, ...change }
+  const object = toVoicemail(message)
+  await appendEvent(trx, tenant, { type: 'voicemail.created', at, object, callId: row.call_id })
+  return message
+}
+
+/** Gives up the messages whose calls are over and which nobody records, each in a step of its own: the command for it was lost. */
+export async function endLostVoicemails(
+  db: Db,
+  recordings: ReadonlySet<string>,
+  at: string,
+  step: Step,
+): Promise<void> {
+  const rows = await db
+    .selectFrom('voicemails')
+    .innerJoin('calls', 'calls.id', 'voicemails.call_id')
+    .select('voicemails.id')
+    .where('voicemails.status', '=', 'recording')
+    .where('calls.node_id', '=', nodeOf(db))
+    .where('calls.ended_at', 'is not', null)
+    .execute()
+  for (const { id } of rows) if (!recordings.has(id)) await step(trx => endVoicemail(trx, id, null, at))
+}

@@ -1,0 +1,86 @@
+import type { Static } from 'typebox'
+import { decodeBase64 } from '../http/base64.ts'
+import type { Context } from '../http/context.ts'
+import { missing, type Problem, problem } from '../http/errors.ts'
+import { type UsesOf, usedProblem } from '../http/references.ts'
+import { newId } from '../kernel/ids.ts'
+import type { Store } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import type { ConvertAudio } from './convert.ts'
+import { removeAudio, writeAudio } from './files.ts'
+import { type AudioAsset, type changeBody, type createBody, MAX_UPLOAD_BYTES, toAudioAsset } from './schema.ts'
+
+export interface AudioAssetDeps {
+  store: Store
+  now: () => Date
+  dataDir: string
+  convert: ConvertAudio
+  /** The flows and queues that play an asset. */
+  usesOf: UsesOf
+}
+
+const BUSY_RETRY_S = 5
+
+/** The file is written before the row: a file without a row is nothing, a row without a file would be broken. */
+export async function createAsset(
+  deps: AudioAssetDeps,
+  context: Context,
+  body: Static<typeof createBody>,
+): Promise<AudioAsset | Problem> {
+  const upload = decodeBase64(body.file.content_base64)
+  if (upload === null) return problem('parameter_invalid', 'Not base64.', { param: 'file.content_base64' })
+  if (upload.length > MAX_UPLOAD_BYTES) {
+    return problem('audio_too_large', `The file has ${upload.length} bytes, more than ${MAX_UPLOAD_BYTES}.`, {
+      param: 'file',
+    })
+  }
+  const stored = await deps.convert(upload)
+  if (stored === 'busy') {
+    return problem('capacity_exhausted', 'Too many uploads at once.', { retryAfterS: BUSY_RETRY_S })
+  }
+  if ('refused' in stored) return problem(stored.refused, stored.message, { param: 'file' })
+  const created = deps.now().toISOString()
+  const kind = body.kind ?? 'prompt'
+  const row = {
+    id: newId('audio_asset'),
+    name: body.name ?? `${kind === 'music' ? 'Music' : 'Prompt'} ${created}`,
+    kind,
+    sample_rate: stored.sampleRateHz,
+    duration_ms: stored.durationMs,
+    text: body.text ?? '',
+    created,
+  }
+  await writeAudio(deps.dataDir, row.id, stored.bytes)
+  return context.transaction(async trx => {
+    await forTenant(trx, context).insert('audio_assets', row)
+    return toAudioAsset({ ...row, organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 })
+  })
+}
+
+export async function changeAsset(
+  { store }: AudioAssetDeps,
+  context: Context,
+  id: string,
+  body: Static<typeof changeBody>,
+): Promise<AudioAsset | Problem> {
+  return store.transaction(async trx => {
+    const assets = forTenant(trx, context)
+    if (Object.keys(body).length > 0) await assets.update('audio_assets').set(body).where('id', '=', id).execute()
+    const row = await assets.find('audio_assets', id)
+    return row === undefined ? missing('audio_asset', id) : toAudioAsset(row)
+  })
+}
+
+/** The row goes first: when the process dies in between, a file without a row is left, which nobody can reach. */
+export async function deleteAsset({ dataDir, usesOf }: AudioAssetDeps, context: Context, id: string) {
+  const answer = await context.transaction(async trx => {
+    const assets = forTenant(trx, context)
+    if ((await assets.find('audio_assets', id)) === undefined) return missing('audio_asset', id)
+    const used = usedProblem('audio asset', await usesOf(trx, context, id))
+    if (used !== null) return used
+    await assets.delete('audio_assets').where('id', '=', id).execute()
+    return { object: 'audio_asset' as const, id, deleted: true as const, livemode: context.livemode }
+  })
+  if ('deleted' in answer) await removeAudio(dataDir, id)
+  return answer
+}

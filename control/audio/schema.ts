@@ -1,0 +1,48 @@
+import Type, { type Static } from 'typebox'
+import { input, oneOf, timestamp } from '../kernel/schema.ts'
+import type { AudioAssetRow } from './tables.ts'
+
+export const MAX_UPLOAD_BYTES = 20 * 1024 * 1024
+
+const KINDS = oneOf(['prompt', 'music'], { description: 'prompt: IVR or flow prompt; music: queue hold music.' })
+
+/** Specification, "AudioAsset". */
+export const audioAssetSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('audio_asset'),
+  livemode: Type.Boolean(),
+  name: Type.String(),
+  kind: KINDS,
+  sample_rate: Type.Integer({ description: 'Of the stored mono PCM16, at most 16000 [Hz].' }),
+  duration_ms: Type.Integer(),
+  text: Type.String({ description: 'What the recording says.' }),
+  created: timestamp(),
+})
+export type AudioAsset = Static<typeof audioAssetSchema>
+
+const name = Type.String({ minLength: 1, maxLength: 200 })
+const text = Type.String({ maxLength: 10_000, description: 'What the recording says.' })
+
+export const createBody = input({
+  file: input({
+    content_base64: Type.String({ minLength: 1, description: 'WAV file, base64.' }),
+    filename: Type.Optional(Type.String({ maxLength: 255 })),
+  }),
+  kind: Type.Optional(oneOf(['prompt', 'music'], { default: 'prompt' })),
+  name: Type.Optional(name),
+  text: Type.Optional(text),
+})
+
+export const changeBody = input({ name: Type.Optional(name), text: Type.Optional(text) })
+
+export const toAudioAsset = (row: AudioAssetRow): AudioAsset => ({
+  id: row.id,
+  object: 'audio_asset',
+  livemode: row.livemode === 1,
+  name: row.name,
+  kind: row.kind,
+  sample_rate: row.sample_rate,
+  duration_ms: row.duration_ms,
+  text: row.text,
+  created: row.created,
+})

@@ -1,0 +1,170 @@
+import type { Static } from 'typebox'
+import type { Context } from '../http/context.ts'
+import { isProblem, type Problem, problem } from '../http/errors.ts'
+import { type Exists, referenceProblem } from '../http/references.ts'
+import { appendEvent } from '../kernel/events/log.ts'
+import { newId } from '../kernel/ids.ts'
+import type { Db, Store, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { BusinessHours } from '../organisation/business-hours.ts'
+import type { CallbackSettings } from '../organisation/hours-schema.ts'
+import type { CallbackRow } from '../organisation/tables.ts'
+import { doNotCallProblem } from '../trunks/do-not-call.ts'
+import { planCallback, readPhone, routeProblem, withNote } from './callback.ts'
+import type { createBody } from './schema.ts'
+import { type Callback, toCallback } from './schema-callback.ts'
+import { authorOf, callbackOfCall, openCallbackTo, saveCallback } from './store.ts'
+import { wantSummary } from './want-summary.ts'
+
+export interface CallbackDeps extends BookingDeps {
+  store: Store
+  exists: { user: Exists; assistant: Exists; queue: Exists; call: Exists }
+}
+
+/** What a booking needs to know of its organisation. */
+export interface BookingDeps {
+  now: () => Date
+  settings: (
+    db: Db,
+    tenant: Tenant,
+  ) => Promise<{ country: string | null; businessHours: BusinessHours; callbacks: CallbackSettings }>
+}
+
+type Booking = Static<typeof createBody>
+
+/** Books a callback, or answers the one that the number or the call has already. */
+export async function book(deps: CallbackDeps, context: Context, body: Booking): Promise<Callback | Problem> {
+  const refused = await referencesProblem(deps, context, body)
+  if (refused !== null) return refused
+  return context.transaction(async trx =>
+    bookCallback(deps, trx, context, {
+      ...body,
+      source: 'api',
+      author: await authorOf(trx, context),
+      request: context,
+    }),
+  )
+}
+
+/** A booking, from where it came (specification, "Callback": `source`) and who speaks in its notes. */
+export interface SourcedBooking extends Booking {
+  source: 'queue' | 'ivr' | 'flow' | 'ai' | 'web' | 'manual' | 'campaign' | 'voicemail' | 'api'
+  author: string
+  /** The request that asks; absent when a caller does. */
+  request?: { requestId: string; idempotencyKey: string | null }
+}
+
+/** Books a callback in the transaction of what asks for it; whom it names is there. */
+export async function bookCallback(
+  deps: BookingDeps,
+  trx: Trx,
+  tenant: Tenant,
+  booking: SourcedBooking,
+): Promise<Callback | Problem> {
+  const { call_id, request } = booking
+  const first = call_id === undefined ? undefined : await callbackOfCall(trx, tenant, call_id)
+  if (first !== undefined) return toCallback(first)
+  const fresh = await newCallback(deps, trx, tenant, booking)
+  if (isProblem(fresh)) return fresh
+  const open = await openCallbackTo(trx, tenant, fresh.phone)
+  const row = open === undefined ? fresh : await mergeInto(trx, tenant, open, { booking, at: fresh.created })
+  if (open === undefined) {
+    await forTenant(trx, tenant).insert('callbacks', fresh)
+    const event = { type: 'callback.created' as const, at: fresh.created, object: toCallback(fresh) }
+    await appendEvent(trx, tenant, { ...event, ...(request === undefined ? {} : { request }) })
+  }
+  if (call_id !== undefined) {
+    await forTenant(trx, tenant).insert('callback_requests', { origin_call_id: call_id, callback_id: row.id })
+    // A call that is going on has its summary written when it is over.
+    await wantSummary(trx, tenant, call_id, deps.now().toISOString())
+  }
+  return toCallback(row)
+}
+
+/** A later request for the same number: counted, its note kept, all else as it was. */
+async function mergeInto(
+  trx: Trx,
+  tenant: Tenant,
+  open: CallbackRow,
+  { booking, at }: { booking: SourcedBooking; at: string },
+): Promise<CallbackRow> {
+  const { note: text, author, request } = booking
+  const notes = withNote(open.notes, { text, at, author })
+  const previousAttributes = { merged_requests: open.merged_requests }
+  const change = { merged_requests: open.merged_requests + 1, notes, updated: at }
+  const event = { type: 'callback.merged' as const, previousAttributes }
+  return saveCallback(trx, tenant, open, change, { ...event, ...(request === undefined ? {} : { request }) })
+}
+
+async function newCallback(
+  deps: BookingDeps,
+  trx: Trx,
+  tenant: Tenant,
+  body: SourcedBooking,
+): Promise<CallbackRow | Problem> {
+  const { country, businessHours, callbacks } = await deps.settings(trx, tenant)
+  const phone = readPhone(body.phone, country)
+  if (phone === null) {
+    const form = 'a number in E.164 (+15551234567)'
+    const message =
+      country === null
+        ? `phone is not ${form}; local forms are taken once the organisation's country is set.`
+        : `phone is neither ${form} nor in the local form of ${country}.`
+    return problem('parameter_invalid', message, { param: 'phone' })
+  }
+  const blocked = await doNotCallProblem(trx, tenant, phone, 'phone')
+  if (blocked !== null) return blocked
+  const now = deps.now()
+  const asked = { due_at: body.due_at ?? null, window_end: body.window_end ?? null }
+  const plan = planCallback(asked, { hours: businessHours, slaMinutes: callbacks.sla_minutes, now })
+  if (isProblem(plan)) return plan
+  const at = now.toISOString()
+  const row: CallbackRow = {
+    id: newId('callback'),
+    organisation_id: tenant.organisationId,
+    livemode: tenant.livemode ? 1 : 0,
+    phone,
+    open_phone: phone,
+    name: body.name ?? '',
+    status: 'pending',
+    source: body.source,
+    site_id: null,
+    ...plan,
+    priority: body.priority ?? callbacks.api_priority,
+    route: body.route ?? callbacks.default_route,
+    queue_id: body.queue_id ?? null,
+    agent_id: body.agent_id ?? null,
+    assistant_id: body.assistant_id ?? null,
+    attempts: 0,
+    max_attempts: body.max_attempts ?? callbacks.max_attempts,
+    last_attempt_at: null,
+    last_result: null,
+    call_id: null,
+    origin_call_id: body.call_id ?? null,
+    notes: withNote('', { text: body.note, at, author: body.author }),
+    summary: null,
+    merged_requests: 0,
+    web_context: null,
+    tried: null,
+    offered_to: null,
+    metadata: JSON.stringify(body.metadata ?? {}),
+    completed_at: null,
+    created: at,
+    updated: at,
+  }
+  return routeProblem(row) ?? row
+}
+
+/** Who is named by a request must be there. */
+export const referencesProblem = (
+  { store, exists }: CallbackDeps,
+  context: Context,
+  body: Partial<Record<'agent_id' | 'assistant_id' | 'queue_id' | 'call_id', string | null>>,
+  db: Db = store.db,
+): Promise<Problem | null> =>
+  referenceProblem(db, context, [
+    { param: 'agent_id', id: body.agent_id, kind: 'user', exists: exists.user },
+    { param: 'assistant_id', id: body.assistant_id, kind: 'assistant', exists: exists.assistant },
+    { param: 'queue_id', id: body.queue_id, kind: 'queue', exists: exists.queue },
+    { param: 'call_id', id: body.call_id, kind: 'call', exists: exists.call },
+  ])

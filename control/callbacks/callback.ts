@@ -1,0 +1,96 @@
+import { parsePhoneNumberFromString } from 'libphonenumber-js'
+import { conflict, type Problem, problem } from '../http/errors.ts'
+import { afterOpenMinutes, type BusinessHours, nextOpen } from '../organisation/business-hours.ts'
+import type { CallbackRow, CallbackStatus } from '../organisation/tables.ts'
+
+const MAX_AHEAD_MS = 90 * 24 * 60 * 60 * 1000
+/** A callback that nobody returned for so long after it was due is not wanted any more. */
+const MAX_OVERDUE_MS = 7 * 24 * 60 * 60 * 1000
+
+type Trigger = 'complete' | 'cancel' | 'expire'
+
+/** Of the table in api-additions.md, "Callback states", what happens without dialling; an absent trigger is a conflict. */
+const NEXT: Record<CallbackStatus, Partial<Record<Trigger, CallbackStatus>>> = {
+  pending: { complete: 'completed', cancel: 'cancelled', expire: 'expired' },
+  offered: { complete: 'completed', cancel: 'cancelled', expire: 'expired' },
+  dialing: {},
+  connected: {},
+  completed: {},
+  failed: {},
+  cancelled: {},
+  expired: {},
+}
+
+const ON_CALL: CallbackStatus[] = ['dialing', 'connected']
+/** Nobody has answered it, nobody is being called: it can still be withdrawn, and it can lapse. */
+export const WAITING: CallbackStatus[] = ['pending', 'offered']
+
+/** The status after the trigger, or why it cannot be. */
+export function nextStatus(status: CallbackStatus, trigger: Trigger): CallbackStatus | Problem {
+  const next = NEXT[status][trigger]
+  if (next !== undefined) return next
+  if (ON_CALL.includes(status)) return conflict('callback_on_call', 'The callback is on a call.')
+  return conflict('callback_closed', `The callback is ${status}.`)
+}
+
+/** 409 for any change of a callback that is closed. */
+export const closedProblem = ({ status }: CallbackRow): Problem | null =>
+  WAITING.includes(status) || ON_CALL.includes(status)
+    ? null
+    : conflict('callback_closed', `The callback is ${status}.`)
+
+/** A number in E.164, of a text in that form or in the local form of `country` (ISO 3166); null when it cannot be one. */
+export function readPhone(text: string, country: string | null): string | null {
+  const options = { extract: false, ...(country === null ? {} : { defaultCountry: country as 'US' }) }
+  const number = parsePhoneNumberFromString(text, options)
+  return number?.isPossible() ? number.number : null
+}
+
+export interface Plan {
+  due_at: string
+  window_end: string | null
+  sla_at: string | null
+}
+
+/** When a callback is due: in business hours, not in the past, at most 90 days ahead and before its window ends. */
+export function planCallback(
+  asked: { due_at: string | null; window_end: string | null },
+  office: { hours: BusinessHours; slaMinutes: number; now: Date },
+): Plan | Problem {
+  const { hours, slaMinutes, now } = office
+  const wanted = asked.due_at === null ? now : new Date(asked.due_at)
+  if (wanted.getTime() > now.getTime() + MAX_AHEAD_MS) {
+    return problem('parameter_invalid', 'due_at is more than 90 days ahead.', { param: 'due_at' })
+  }
+  const due = nextOpen(hours, wanted < now ? now : wanted)
+  if (due === null)
+    return problem('parameter_invalid', 'There are no business hours from then on.', { param: 'due_at' })
+  if (asked.window_end !== null && Date.parse(asked.window_end) <= due.getTime()) {
+    const message = `window_end is not after the earliest time to call in business hours, ${due.toISOString()}.`
+    return problem('parameter_invalid', message, { param: 'window_end' })
+  }
+  return {
+    due_at: due.toISOString(),
+    window_end: asked.window_end === null ? null : new Date(asked.window_end).toISOString(),
+    sla_at: afterOpenMinutes(hours, due, slaMinutes)?.toISOString() ?? null,
+  }
+}
+
+/** Why nobody could return a callback of this route, or null. */
+export function routeProblem({
+  route,
+  agent_id,
+  assistant_id,
+}: Pick<CallbackRow, 'route' | 'agent_id' | 'assistant_id'>) {
+  const need = (param: string): Problem => problem('parameter_missing', `Route ${route} needs ${param}.`, { param })
+  if (route === 'agent' && agent_id === null) return need('agent_id')
+  if (route === 'assistant' && assistant_id === null) return need('assistant_id')
+  return null
+}
+
+/** The notes with one more, stamped with its time and author. */
+export const withNote = (notes: string, note: { text: string | undefined; at: string; author: string }): string =>
+  note.text === undefined ? notes : `${notes}${notes === '' ? '' : '\n'}[${note.at}, ${note.author}] ${note.text}`
+
+/** Callbacks that were due before this have lapsed. */
+export const overdueBefore = (now: Date): string => new Date(now.getTime() - MAX_OVERDUE_MS).toISOString()

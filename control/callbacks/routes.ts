@@ -1,0 +1,171 @@
+import type { Static } from 'typebox'
+import type { Context } from '../http/context.ts'
+import { isProblem, missing, type Problem } from '../http/errors.ts'
+import { listOf, page } from '../http/list.ts'
+import { mergedMetadata } from '../http/metadata.ts'
+import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { type Route, route } from '../http/route.ts'
+import { idParams } from '../kernel/schema.ts'
+import type { Trx } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import type { CallbackRow } from '../organisation/tables.ts'
+import { book, type CallbackDeps, referencesProblem } from './booking.ts'
+import { closedProblem, nextStatus, planCallback, routeProblem, withNote } from './callback.ts'
+import { callbackListQuery, changeBody, completeBody, createBody } from './schema.ts'
+import { type Callback, callbackSchema, toCallback } from './schema-callback.ts'
+import { authorOf, saveCallback } from './store.ts'
+
+const common = { tag: 'Callbacks', status: 200, reply: callbackSchema } as const
+
+export function callbackRoutes(deps: CallbackDeps): Route[] {
+  const { store } = deps
+  const plain: Plain<'callbacks', typeof callbackSchema> = {
+    store,
+    table: 'callbacks',
+    object: 'callback',
+    path: '/callbacks',
+    tag: common.tag,
+    reply: callbackSchema,
+    area: 'callbacks',
+    toObject: toCallback,
+  }
+  return [
+    route({
+      ...common,
+      method: 'POST',
+      path: '/callbacks',
+      id: 'createCallback',
+      summary: 'Book a callback',
+      description:
+        'A number has one open callback: a later request for it is merged into that one. A call asks once: its first callback is answered.',
+      scope: 'callbacks:write',
+      mode: 'live',
+      body: createBody,
+      errors: [409],
+      handler: (context, { body }) => book(deps, context, body),
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/callbacks',
+      id: 'listCallbacks',
+      summary: 'List callbacks',
+      scope: 'callbacks:read',
+      query: callbackListQuery,
+      reply: listOf(callbackSchema),
+      handler: (context, { query }) => {
+        const all = forTenant(store.db, context).select('callbacks').selectAll()
+        const rows = query.status === undefined ? all : all.where('status', '=', query.status)
+        return page(rows, query, '/v1/callbacks', toCallback)
+      },
+    }),
+    retrieveRoute(plain),
+    route({
+      ...common,
+      method: 'PATCH',
+      path: '/callbacks/:id',
+      id: 'updateCallback',
+      summary: 'Change an open callback',
+      description: 'Updates the fields sent; a note is added to the notes. 409 when the callback is closed.',
+      scope: 'callbacks:write',
+      params: idParams,
+      body: changeBody,
+      errors: [404, 409],
+      handler: (context, { params, body }) => change(deps, context, params.id, body),
+    }),
+    route({
+      ...common,
+      method: 'POST',
+      path: '/callbacks/:id/cancel',
+      id: 'cancelCallback',
+      summary: 'Cancel a callback',
+      description: '409 while it is on a call, or when it is closed.',
+      scope: 'callbacks:write',
+      params: idParams,
+      errors: [404, 409],
+      handler: (context, { params }) => close(deps, context, params.id, { trigger: 'cancel' }),
+    }),
+    route({
+      ...common,
+      method: 'POST',
+      path: '/callbacks/:id/complete',
+      id: 'completeCallback',
+      summary: 'Complete a callback',
+      description: 'Closes an open callback resolved another way; 409 while it is on a call, or when it is closed.',
+      scope: 'callbacks:write',
+      mode: 'live',
+      params: idParams,
+      body: completeBody,
+      errors: [404, 409],
+      handler: (context, { params, body }) => close(deps, context, params.id, { trigger: 'complete', note: body.note }),
+    }),
+  ]
+}
+
+async function change(
+  deps: CallbackDeps,
+  context: Context,
+  id: string,
+  body: Static<typeof changeBody>,
+): Promise<Callback | Problem> {
+  return context.transaction(async trx => {
+    const row = await forTenant(trx, context).find('callbacks', id)
+    if (row === undefined) return missing('callback', id)
+    const refused = closedProblem(row) ?? (await referencesProblem(deps, context, body, trx))
+    if (refused !== null) return refused
+    const { note, due_at, window_end, metadata, ...same } = body
+    const plan = await replan(deps, trx, context, { row, due_at, window_end })
+    if (isProblem(plan)) return plan
+    const kept = mergedMetadata(row.metadata, metadata)
+    if (isProblem(kept)) return kept
+    const at = deps.now().toISOString()
+    const author = await authorOf(trx, context)
+    const changed = {
+      ...same,
+      ...plan,
+      notes: withNote(row.notes, { text: note, at, author }),
+      metadata: kept,
+      updated: at,
+    }
+    const wrong = routeProblem({ ...row, ...changed })
+    return wrong ?? toCallback(await saveCallback(trx, context, row, changed))
+  })
+}
+
+/** A plan for new times; none are planned when neither was sent. */
+async function replan(
+  deps: CallbackDeps,
+  trx: Trx,
+  context: Context,
+  { row, due_at, window_end }: { row: CallbackRow; due_at: string | undefined; window_end: string | null | undefined },
+) {
+  if (due_at === undefined && window_end === undefined) return {}
+  const { businessHours, callbacks } = await deps.settings(trx, context)
+  const asked = { due_at: due_at ?? row.due_at, window_end: window_end === undefined ? row.window_end : window_end }
+  return planCallback(asked, { hours: businessHours, slaMinutes: callbacks.sla_minutes, now: deps.now() })
+}
+
+async function close(
+  deps: CallbackDeps,
+  context: Context,
+  id: string,
+  { trigger, note }: { trigger: 'cancel' | 'complete'; note?: string | undefined },
+): Promise<Callback | Problem> {
+  return context.transaction(async trx => {
+    const row = await forTenant(trx, context).find('callbacks', id)
+    if (row === undefined) return missing('callback', id)
+    const status = nextStatus(row.status, trigger)
+    if (isProblem(status)) return status
+    const at = deps.now().toISOString()
+    const closed = {
+      status,
+      open_phone: null,
+      notes: withNote(row.notes, { text: note, at, author: await authorOf(trx, context) }),
+      ...(trigger === 'complete' ? { last_result: 'done-manually', completed_at: at } : {}),
+      updated: at,
+    }
+    const type = trigger === 'complete' ? 'callback.completed' : 'callback.cancelled'
+    const event = { type, previousAttributes: { status: row.status }, request: context } as const
+    return toCallback(await saveCallback(trx, context, row, closed, event))
+  })
+}

@@ -1,0 +1,86 @@
+import Type, { type Static } from 'typebox'
+import { metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import type { CallbackRoute, CallbackRow, CallbackStatus } from '../organisation/tables.ts'
+
+export const CALLBACK_STATUSES: CallbackStatus[] = [
+  'pending',
+  'offered',
+  'dialing',
+  'connected',
+  'completed',
+  'failed',
+  'cancelled',
+  'expired',
+]
+export const callbackRoute = oneOf<CallbackRoute[]>(['agent_queue', 'agent', 'assistant'])
+
+const openObject = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true })
+
+/** Specification, "Callback". */
+export const callbackSchema = Type.Object({
+  object: Type.Literal('callback'),
+  id: Type.String(),
+  livemode: Type.Boolean(),
+  phone: Type.String({ description: 'Number to call back, E.164.' }),
+  name: Type.String({ description: "Person's name when known." }),
+  status: oneOf<CallbackStatus[]>([...CALLBACK_STATUSES]),
+  source: Type.String({ description: 'queue, ivr, flow, ai, web, manual, campaign, voicemail, api' }),
+  site_id: nullable(Type.String({ description: 'Website form it came from.' })),
+  due_at: timestamp('Earliest time to call back, in business hours.'),
+  window_end: nullable(timestamp('Do not call after this; null: no limit.')),
+  priority: Type.Integer({ description: '1 (low) to 10 (urgent); higher is returned sooner.' }),
+  route: callbackRoute,
+  queue_id: nullable(Type.String()),
+  agent_id: nullable(Type.String()),
+  assistant_id: nullable(Type.String()),
+  attempts: Type.Integer({ description: 'Attempts made so far.' }),
+  max_attempts: Type.Integer(),
+  last_attempt_at: nullable(timestamp()),
+  last_result: nullable(Type.String({ description: 'For example answered, no-answer, busy, done-manually.' })),
+  call_id: nullable(Type.String({ description: 'The call back.' })),
+  origin_call_id: nullable(Type.String({ description: 'The call that asked for it.' })),
+  notes: Type.String({ description: 'Each note is stamped with its time and author.' }),
+  summary: nullable(Type.String({ description: 'AI summary of the originating call.' })),
+  sla_at: nullable(timestamp('When it should have been returned by.')),
+  merged_requests: Type.Integer({ description: 'Later requests for the same number merged into this one.' }),
+  context: Type.Object({ web: nullable(openObject) }),
+  metadata,
+  completed_at: nullable(timestamp()),
+  created: timestamp(),
+  updated: timestamp(),
+})
+
+export type Callback = Static<typeof callbackSchema>
+
+export const toCallback = (row: CallbackRow): Callback => ({
+  object: 'callback',
+  id: row.id,
+  livemode: row.livemode === 1,
+  phone: row.phone,
+  name: row.name,
+  status: row.status,
+  source: row.source,
+  site_id: row.site_id,
+  due_at: row.due_at,
+  window_end: row.window_end,
+  priority: row.priority,
+  route: row.route,
+  queue_id: row.queue_id,
+  agent_id: row.agent_id,
+  assistant_id: row.assistant_id,
+  attempts: row.attempts,
+  max_attempts: row.max_attempts,
+  last_attempt_at: row.last_attempt_at,
+  last_result: row.last_result,
+  call_id: row.call_id,
+  origin_call_id: row.origin_call_id,
+  notes: row.notes,
+  summary: row.summary,
+  sla_at: row.sla_at,
+  merged_requests: row.merged_requests,
+  context: { web: row.web_context === null ? null : JSON.parse(row.web_context) },
+  metadata: JSON.parse(row.metadata),
+  completed_at: row.completed_at,
+  created: row.created,
+  updated: row.updated,
+})

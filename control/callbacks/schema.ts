@@ -1,0 +1,55 @@
+import Type from 'typebox'
+import { listParameters } from '../http/list.ts'
+import { input, metadata, nullable, oneOf } from '../kernel/schema.ts'
+import { CALLBACK_STATUSES, callbackRoute } from './schema-callback.ts'
+
+const reference = (description: string) => Type.String({ maxLength: 200, description })
+const time = (description: string) => Type.String({ format: 'date-time', description })
+
+const note = Type.String({ minLength: 1, maxLength: 4000, description: 'Added to the notes.' })
+const name = Type.String({ maxLength: 200 })
+const maxAttempts = Type.Integer({ minimum: 1, maximum: 20 })
+const priority = Type.Integer({ minimum: 1, maximum: 10, description: '1 (low) to 10 (urgent).' })
+const dueAt = time('Earliest time; moved into business hours; at most 90 days ahead.')
+const windowEnd = time('Do not call after this time.')
+
+export const createBody = input({
+  phone: Type.String({
+    minLength: 1,
+    maxLength: 50,
+    description: "E.164, or the local form of the organisation's country.",
+  }),
+  agent_id: Type.Optional(reference("Member's user ID; for route `agent`.")),
+  assistant_id: Type.Optional(reference('For route `assistant`.')),
+  call_id: Type.Optional(reference('Originating call; one callback per call.')),
+  due_at: Type.Optional(dueAt),
+  max_attempts: Type.Optional(maxAttempts),
+  metadata: Type.Optional(metadata),
+  name: Type.Optional(name),
+  note: Type.Optional(note),
+  priority: Type.Optional(priority),
+  queue_id: Type.Optional(reference('For route `agent_queue`; absent: any free agent.')),
+  route: Type.Optional(callbackRoute),
+  window_end: Type.Optional(windowEnd),
+})
+
+export const changeBody = input({
+  agent_id: Type.Optional(nullable(reference('`usr_…`'))),
+  assistant_id: Type.Optional(nullable(reference('`asst_…`'))),
+  due_at: Type.Optional(dueAt),
+  max_attempts: Type.Optional(maxAttempts),
+  metadata: Type.Optional(metadata),
+  name: Type.Optional(name),
+  note: Type.Optional(note),
+  priority: Type.Optional(priority),
+  queue_id: Type.Optional(nullable(reference('`q_…`'))),
+  route: Type.Optional(callbackRoute),
+  window_end: Type.Optional(nullable(windowEnd)),
+})
+
+export const completeBody = input({ note: Type.Optional(note) })
+
+export const callbackListQuery = Type.Object(
+  { ...listParameters, status: Type.Optional(oneOf([...CALLBACK_STATUSES])) },
+  { additionalProperties: false },
+)

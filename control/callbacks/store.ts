@@ -1,0 +1,108 @@
+import type { Context } from '../http/context.ts'
+import type { UsesOf } from '../http/references.ts'
+import type { EventType } from '../kernel/events/catalog.ts'
+import { appendEvent } from '../kernel/events/log.ts'
+import type { Db, Store, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { CallbackRow } from '../organisation/tables.ts'
+import { overdueBefore, WAITING } from './callback.ts'
+import { toCallback } from './schema-callback.ts'
+
+/** Callbacks that one pass of the expiry closes in one transaction. */
+const EXPIRY_BATCH = 200
+
+/** The callback that this call asked for before, if any. */
+export async function callbackOfCall(db: Db, tenant: Tenant, callId: string): Promise<CallbackRow | undefined> {
+  const scoped = forTenant(db, tenant)
+  const requests = scoped.select('callback_requests').select('callback_id').where('origin_call_id', '=', callId)
+  const request = await requests.executeTakeFirst()
+  return request === undefined ? undefined : scoped.find('callbacks', request.callback_id)
+}
+
+/** The one open callback of a number, if any. */
+export const openCallbackTo = (db: Db, tenant: Tenant, phone: string): Promise<CallbackRow | undefined> =>
+  forTenant(db, tenant).select('callbacks').selectAll().where('open_phone', '=', phone).executeTakeFirst()
+
+/** Open callbacks that a queue, an agent or an assistant is to return. */
+export const callbacksUsing: UsesOf = async (db, tenant, id) => {
+  const open = forTenant(db, tenant).select('callbacks').select(['id', 'name']).where('open_phone', 'is not', null)
+  const rows = await open
+    .where(where => where.or([where('queue_id', '=', id), where('agent_id', '=', id), where('assistant_id', '=', id)]))
+    .orderBy('id')
+    .limit(100)
+    .execute()
+  return rows.map(row => ({ object: 'callback', id: row.id, name: row.name }))
+}
+
+/** How the author of a note is named: the API key that wrote it. */
+export async function authorOf(db: Db, context: Context): Promise<string> {
+  const key = await forTenant(db, context).find('api_keys', context.apiKeyId)
+  return key === undefined || key.name === '' ? context.apiKeyId : key.name
+}
+
+/** Stores a change of a callback and its event; returns the row as it is now. */
+export async function saveCallback(
+  trx: Trx,
+  tenant: Tenant,
+  row: CallbackRow,
+  change: Partial<CallbackRow> & { updated: string },
+  event?: {
+    type: EventType
+    previousAttributes: object
+    request?: { requestId: string; idempotencyKey: string | null }
+  },
+): Promise<CallbackRow> {
+  await forTenant(trx, tenant).update('callbacks').set(change).where('id', '=', row.id).execute()
+  const changed = { ...row, ...change }
+  if (event !== undefined) await appendEvent(trx, tenant, { ...event, at: change.updated, object: toCallback(changed) })
+  return changed
+}
+
+/** Cancels the callback to a number that must not be called any more, unless it is on a call. */
+export async function cancelCallbackTo(
+  trx: Trx,
+  tenant: Tenant,
+  { phone, at, request }: { phone: string; at: string; request: { requestId: string; idempotencyKey: string | null } },
+): Promise<void> {
+  const row = await openCallbackTo(trx, tenant, phone)
+  if (row === undefined || !WAITING.includes(row.status)) return
+  const change = { status: 'cancelled' as const, open_phone: null, updated: at }
+  const event = { type: 'callback.cancelled' as const, previousAttributes: { status: row.status }, request }
+  await saveCallback(trx, tenant, row, change, event)
+}
+
+/** Closes waiting callbacks that are past their window, or were due too long ago; returns how many. */
+export async function expireCallbacks(store: Store, now: Date): Promise<number> {
+  const at = now.toISOString()
+  let count = 0
+  for (let batch = EXPIRY_BATCH; batch === EXPIRY_BATCH; count += batch) {
+    batch = await store.transaction(async trx => {
+      const rows = await lapsed(trx, at, overdueBefore(now))
+      for (const row of rows) await expire(trx, row, at)
+      return rows.length
+    })
+  }
+  return count
+}
+
+/** Of several control processes, one closes the callback and tells. */
+async function expire(trx: Trx, row: CallbackRow, at: string): Promise<void> {
+  const tenant = { organisationId: row.organisation_id, livemode: row.livemode === 1 }
+  const change = { status: 'expired' as const, open_phone: null, updated: at }
+  const asItWas = forTenant(trx, tenant).update('callbacks').set(change).where('id', '=', row.id)
+  const { numUpdatedRows } = await asItWas.where('status', '=', row.status).executeTakeFirst()
+  if (numUpdatedRows === 0n) return
+  const previousAttributes = { status: row.status }
+  const object = toCallback({ ...row, ...change })
+  await appendEvent(trx, tenant, { type: 'callback.expired', at, object, previousAttributes })
+}
+
+const lapsed = (db: Db, at: string, dueBefore: string): Promise<CallbackRow[]> =>
+  db
+    .selectFrom('callbacks')
+    .selectAll()
+    .where('status', 'in', WAITING)
+    .where(where => where.or([where('window_end', '<', at), where('due_at', '<', dueBefore)]))
+    .orderBy('id')
+    .limit(EXPIRY_BATCH)
+    .execute()

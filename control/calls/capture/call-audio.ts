@@ -1,0 +1,108 @@
+import { type Failure, isFailure, isUndecided } from '../../../media/protocol.ts'
+import type { Store, Trx } from '../../kernel/store/store.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import type { MediaPort } from '../../media-link/events.ts'
+import type { Of } from '../conductor/event-handler.ts'
+import { beginTranscript, runningTranscript } from '../programs/transcripts.ts'
+import { applyCapture, applyRecording, applyStream, callOfTarget, targetId, tenantOf } from '../records.ts'
+import type { CallRow, MediaStreamRow } from '../tables.ts'
+import { callCaptureOf, encryptsRecordings } from './call-capture.ts'
+import { type StreamDeps, startStream, unstartedStreams } from './streams.ts'
+
+export interface CallAudioDeps {
+  store: Store
+  now: () => string
+  log: { warn(fields: object, message: string): void }
+  streams: StreamDeps
+}
+
+/** What is attached to a call: its recording, its streams, and the pauses of both. */
+export class CallAudio {
+  readonly #deps: CallAudioDeps
+
+  constructor(deps: CallAudioDeps) {
+    this.#deps = deps
+  }
+
+  /** All that the rows of a running call say is kept of it; what runs already answers a conflict. */
+  async keep(callId: string, media: MediaPort): Promise<void> {
+    const { store, now } = this.#deps
+    const call = await store.db.selectFrom('calls').selectAll().where('id', '=', callId).executeTakeFirst()
+    if (call === undefined || call.answered_at === null || call.ended_at !== null) return
+    await this.start(call, media)
+    const transcript = await runningTranscript(store.db, callId)
+    if (transcript !== undefined) await beginTranscript({ store, now: () => new Date(now()) }, media, transcript)
+  }
+
+  /** Starts the recording and the streams that a call's rows ask for; what runs already answers a conflict. */
+  async start(call: CallRow, media: MediaPort): Promise<void> {
+    // What he is asked for begins by itself when he has heard it, or has agreed.
+    if (callCaptureOf(call)?.asked === 'asking') return
+    const { db } = this.#deps.store
+    const wanted = await forTenant(db, tenantOf(call))
+      .select('recordings')
+      .select('call_id')
+      .where('call_id', '=', call.id)
+      .where('status', '=', 'recording')
+      .executeTakeFirst()
+    if (wanted !== undefined) await this.#startRecording(call, media)
+    for (const row of await unstartedStreams(db, call)) await this.#startStream(call, row, media)
+  }
+
+  async #startRecording(call: CallRow, media: MediaPort): Promise<void> {
+    const { store, log, now } = this.#deps
+    // Its room, or a session's: all who are ever in it, and what the product plays there.
+    const reply = await media.request('recording.start', {
+      recordingId: call.id,
+      target: { roomId: call.id },
+      encrypted: await encryptsRecordings(store.db, tenantOf(call)),
+    })
+    if (!isFailure(reply) || isRunningOrUnknown(reply)) return
+    // The call may have ended by now: nothing was recorded, and media will not tell of it.
+    log.warn({ callId: call.id, ...reply }, 'a recording could not be started')
+    await store.transaction(trx => applyRecording(trx, call.id, null, now()))
+  }
+
+  async #startStream(call: CallRow, row: MediaStreamRow, media: MediaPort): Promise<void> {
+    const { store, streams, log, now } = this.#deps
+    const reply = await startStream(store.db, streams, media, call, row)
+    if (!isFailure(reply) || isRunningOrUnknown(reply)) return
+    log.warn({ callId: call.id, streamId: row.id, ...reply }, 'a stream could not be started')
+    await store.transaction(trx => applyStream(trx, row, failedStream(row.id), now()))
+  }
+
+  async captureChanged(trx: Trx, { body, at }: Of<'capture.changed'>): Promise<null> {
+    const call = await callOfTarget(trx, body.target)
+    if (call !== undefined) await applyCapture(trx, call, { id: targetId(body.target), state: body.state }, at)
+    return null
+  }
+
+  async streamChanged(trx: Trx, { body, at }: Of<'stream.changed'>): Promise<null> {
+    const streams = trx.selectFrom('media_streams').selectAll()
+    const row = await streams.where('id', '=', body.streamId).executeTakeFirst()
+    if (row !== undefined) await applyStream(trx, row, body, at)
+    return null
+  }
+
+  async recordingReady(trx: Trx, { body, at }: Of<'recording.ready'>): Promise<null> {
+    await applyRecording(trx, body.recordingId, body, at)
+    return null
+  }
+
+  async recordingFailed(trx: Trx, { body, at }: Of<'recording.failed'>): Promise<null> {
+    this.#deps.log.warn({ callId: body.recordingId, reason: body.message }, 'recording failed')
+    await applyRecording(trx, body.recordingId, null, at)
+    return null
+  }
+}
+
+/** `conflict`: it runs already; without an answer, whether it runs is found out by the next snapshot. */
+const isRunningOrUnknown = (reply: Failure): boolean => reply.failure === 'conflict' || isUndecided(reply)
+
+const failedStream = (streamId: string) => ({
+  streamId,
+  status: 'failed' as const,
+  framesSent: 0,
+  framesDropped: 0,
+  endedReason: 'connect_failed' as const,
+})

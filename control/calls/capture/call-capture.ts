@@ -1,0 +1,264 @@
+import type { RoomCapture } from '../../../media/protocol.ts'
+import { type CaptureSettings, captureOf, firstSaid, NO_CAPTURE, saidIn } from '../../capture-settings/settings.ts'
+import type { StreamInput } from '../../capture-settings/stream-input.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { Db, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { wantTranscript } from '../programs/transcript-rows.ts'
+import { settingsOf } from '../settings.ts'
+import type { CallRow, MediaStreamRow } from '../tables.ts'
+
+/**
+ * What is kept of a call, decided when it begins, field by field. What was asked for with the call wins, then the inbound
+ * route, then what it is led to (flow, assistant, queue), then the organisation (docs/recording.md). What leads it later: `later-capture.ts`.
+ */
+
+/** Of those who lead calls some say what is kept of them. */
+export interface Leader {
+  flowId?: string | null
+  assistantId?: string | null
+  queueId?: string | null
+}
+
+/** Who has said something before anything leads the call: `POST /calls`, the inbound route. */
+export interface SaidOfCall {
+  call?: Partial<CaptureSettings>
+  route?: Partial<CaptureSettings>
+}
+
+/** What may say something about a call. */
+export interface CaptureSources extends Leader, SaidOfCall {
+  /** A conference room's own settings say what is kept of its sessions. */
+  roomId?: string | null
+}
+
+export interface Consent {
+  key: string
+  timeoutS: number
+  otherwise: 'continue' | 'hang_up'
+}
+
+/** What is begun of a running call once its caller was told, or has agreed. */
+export interface Later {
+  record: boolean
+  encrypted: boolean
+  transcribe: boolean
+  language: string | null
+  /** Their rows are there. */
+  streamIds: string[]
+  announcement: string
+  consent: Consent | null
+  /** Where it is led then, in the words of who leads it. */
+  then: string
+}
+
+/** JSON of `calls.capture`. */
+export interface CallCapture {
+  transcribe: boolean
+  language: string | null
+  announcement: string
+  consent: Consent | null
+  /** What is begun once the caller has agreed. */
+  streams: StreamInput[]
+  /** The caller hears the announcement, or is asked; then how it went. Null: nothing was said. */
+  asked: 'asking' | 'told' | 'agreed' | 'refused' | null
+  /** When the call was answered, while it is asked. */
+  askedAt?: string
+  /** The organisation wants its recordings encrypted. */
+  encrypted?: boolean
+  /** Said of this very call: that stays so, whatever leads it later. */
+  own?: Partial<CaptureSettings>
+  /** What its route wants to be said, whatever is kept. */
+  route?: Partial<CaptureSettings>
+  /** Being asked for in the middle of the call. */
+  later?: Later
+}
+
+export interface Decided {
+  record: boolean
+  capture: CallCapture | null
+}
+
+export async function decideCapture(db: Db, tenant: Tenant, sources: CaptureSources): Promise<Decided> {
+  const led = await settingsOfLed(db, tenant, sources)
+  const { capture, encrypt_recordings } = await capturingOf(db, tenant)
+  const { call = {}, route = {} } = sources
+  const layers = [call, route, ...led.layers, ...(sources.roomId == null ? [capture] : [])]
+  const record = firstSaid(layers, 'record') ?? false
+  const transcribe = firstSaid(layers, 'transcribe') ?? false
+  const streams = firstSaid(layers, 'streams') ?? []
+  const { recording_announcement, recording_consent } = route
+  const own = saidIn(call)
+  const ofRoute = saidIn({
+    recording_announcement: recording_announcement ?? null,
+    recording_consent: recording_consent ?? null,
+  })
+  const said = { ...(own !== null && { own }), ...(ofRoute !== null && { route: ofRoute }) }
+  if (!record && !transcribe && streams.length === 0)
+    return { record, capture: own === null && ofRoute === null ? null : { ...NOTHING, ...said } }
+  return {
+    record,
+    capture: {
+      ...NOTHING,
+      ...said,
+      ...wordsOf(layers),
+      transcribe,
+      language: led.language ?? (await roomLanguage(db, tenant, sources.roomId ?? null)),
+      streams,
+      encrypted: encrypt_recordings === 1,
+    },
+  }
+}
+
+/** What is said, and asked, where anything is kept. */
+export function wordsOf(layers: readonly Partial<CaptureSettings>[]): Pick<CallCapture, 'announcement' | 'consent'> {
+  const consent = firstSaid(layers, 'recording_consent')
+  return {
+    announcement: firstSaid(layers, 'recording_announcement') ?? '',
+    consent:
+      consent === null
+        ? null
+        : { key: consent.key, timeoutS: consent.timeout_s ?? 8, otherwise: consent.otherwise ?? 'continue' },
+  }
+}
+
+/** The defaults of an organisation. */
+export async function capturingOf(
+  db: Db,
+  tenant: Tenant,
+): Promise<{ capture: CaptureSettings; encrypt_recordings: number }> {
+  const organisations = db.selectFrom('organisations').select(['capture', 'encrypt_recordings'])
+  const row = await organisations.where('id', '=', tenant.organisationId).executeTakeFirstOrThrow()
+  return { ...row, capture: captureOf(row.capture) }
+}
+
+export const NOTHING: CallCapture = {
+  transcribe: false,
+  language: null,
+  announcement: '',
+  consent: null,
+  streams: [],
+  asked: null,
+}
+
+/** Whether the files of new recordings are to be encrypted. */
+export async function encryptsRecordings(db: Db, tenant: Tenant): Promise<boolean> {
+  const organisations = db.selectFrom('organisations').select('encrypt_recordings')
+  const row = await organisations.where('id', '=', tenant.organisationId).executeTakeFirst()
+  return row?.encrypt_recordings === 1
+}
+
+/** Of what a call is led to; `language`: of the assistant that it talks with, or that speaks there. */
+export async function settingsOfLed(
+  db: Db,
+  tenant: Tenant,
+  { flowId, assistantId, queueId }: Leader,
+): Promise<{ layers: CaptureSettings[]; language: string | null }> {
+  const scoped = forTenant(db, tenant)
+  const layers: CaptureSettings[] = []
+  let language: string | null = null
+  if (flowId != null) layers.push(captureOf((await scoped.find('flows', flowId))?.capture ?? null))
+  if (assistantId != null) {
+    const row = await scoped.find('assistants', assistantId)
+    const settings = {
+      ...NO_CAPTURE,
+      ...(JSON.parse(row?.settings ?? '{}') as CaptureSettings & { language?: string }),
+    }
+    layers.push(settings)
+    language = settings.language ?? null
+    if (row?.flow_id != null) layers.push(captureOf((await scoped.find('flows', row.flow_id))?.capture ?? null))
+  }
+  const queue = queueId == null ? undefined : await scoped.find('queues', queueId)
+  if (queue !== undefined) layers.push(captureOf(queue.settings))
+  return { layers, language: language ?? (await languageThere(db, tenant, flowId ?? null, queue?.settings ?? null)) }
+}
+
+/** Of the assistant whose voice a flow or a queue has. */
+async function languageThere(
+  db: Db,
+  tenant: Tenant,
+  flowId: string | null,
+  queueSettings: string | null,
+): Promise<string | null> {
+  const { voice_assistant_id: voiceOf = null } = JSON.parse(queueSettings ?? '{}') as { voice_assistant_id?: string }
+  if (flowId === null && voiceOf === null) return null
+  const assistants = forTenant(db, tenant).select('assistants').select('settings')
+  const speaking = flowId === null ? assistants.where('id', '=', voiceOf) : assistants.where('flow_id', '=', flowId)
+  const row = await speaking.orderBy('id', 'desc').limit(1).executeTakeFirst()
+  return row === undefined ? null : ((JSON.parse(row.settings) as { language?: string }).language ?? null)
+}
+
+async function roomLanguage(db: Db, tenant: Tenant, roomId: string | null): Promise<string | null> {
+  const room = roomId === null ? undefined : await forTenant(db, tenant).find('conference_rooms', roomId)
+  return room === undefined ? null : settingsOf(room).language
+}
+
+export const callCaptureOf = ({ capture }: Pick<CallRow, 'capture'>): CallCapture | null =>
+  capture === null ? null : (JSON.parse(capture) as CallCapture)
+
+/** The caller is to be told, or asked, before anything else. */
+export function isToBeAsked(call: Pick<CallRow, 'capture'>): boolean {
+  const capture = callCaptureOf(call)
+  return capture !== null && (capture.announcement !== '' || capture.consent !== null) && capture.asked === null
+}
+
+/** The caller is being told, or asked: connected, though for everybody else the call is answered only when that is over. */
+export const isBeingAsked = (call: Pick<CallRow, 'capture' | 'answered_at' | 'ended_at'>): boolean =>
+  call.answered_at === null && call.ended_at === null && callCaptureOf(call)?.asked === 'asking'
+
+type CapturedCall = Pick<CallRow, 'id' | 'record' | 'capture'>
+
+/** Nothing may be kept before the caller was told, or has agreed. */
+export function awaitsConsent(call: Pick<CallRow, 'capture'>): boolean {
+  const capture = callCaptureOf(call)
+  if (capture === null || (capture.announcement === '' && capture.consent === null)) return false
+  return capture.asked !== 'told' && capture.asked !== 'agreed'
+}
+
+/** What is kept from the first sample on; nothing while the caller is to be told, or to agree, first. */
+export const roomCapture = (call: CapturedCall): RoomCapture =>
+  awaitsConsent(call) ? { recordingId: null, transcript: null } : agreedCapture(call)
+
+/** What is kept of whoever has nothing against it. */
+export function agreedCapture(call: CapturedCall): RoomCapture {
+  const capture = callCaptureOf(call)
+  return {
+    recordingId: call.record === 1 ? call.id : null,
+    ...(capture?.encrypted === true && { encrypted: true }),
+    transcript: capture?.transcribe === true ? { transcriptId: call.id, language: capture.language } : null,
+  }
+}
+
+/** The rows of what is to be begun with the answer. */
+export async function insertCapture(trx: Trx, tenant: Tenant, call: CallRow, at: string): Promise<void> {
+  const capture = callCaptureOf(call)
+  if (capture === null) return
+  if (capture.transcribe) await wantTranscript(trx, tenant, { id: call.id, language: capture.language, at })
+  for (const stream of capture.streams) await insertStream(trx, tenant, call.id, stream, at)
+}
+
+export async function insertStream(
+  trx: Trx,
+  tenant: Tenant,
+  callId: string,
+  { url, tracks, format, custom_parameters }: StreamInput,
+  at: string,
+): Promise<MediaStreamRow> {
+  const row: MediaStreamRow = {
+    id: newId('media_stream'),
+    organisation_id: tenant.organisationId,
+    livemode: tenant.livemode ? 1 : 0,
+    call_id: callId,
+    url,
+    tracks: tracks ?? 'inbound',
+    format: format ?? 'mulaw_8000',
+    custom_parameters: JSON.stringify(custom_parameters ?? {}),
+    status: 'connecting',
+    frames_sent: 0,
+    frames_dropped: 0,
+    ended_reason: null,
+    created: at,
+  }
+  await forTenant(trx, tenant).insert('media_streams', row)
+  return row
+}

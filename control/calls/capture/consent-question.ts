@@ -1,0 +1,60 @@
+import type { Commands, RoomCapture } from '../../../media/protocol.ts'
+import { consentPhrase } from '../../kernel/phrases.ts'
+import type { CallRow } from '../tables.ts'
+import { agreedCapture, type CallCapture, callCaptureOf, type Later, NOTHING } from './call-capture.ts'
+
+type Collect = Commands['leg.collect']['request']
+
+/** The collection that tells, or asks, whether something is kept of the call. */
+export const CONSENT = 'consent'
+
+/** The same when nobody here can say it: it ends at once, and nothing is kept. */
+export const UNHEARD = 'consent-unheard'
+
+/** Keys that nobody presses in the time of an announcement. */
+const MAX_IDLE_KEYS = 1000
+
+/** What is kept begins in media: with the announcement, or with the key that agrees. */
+export function consentCollect(call: CallRow, legId: string): Collect {
+  const { later, ...capture } = callCaptureOf(call) ?? NOTHING
+  const asked = later ?? capture
+  const { consent } = asked
+  return {
+    legId,
+    collectId: CONSENT,
+    prompts: [question(asked)],
+    // Who is only told may press what he likes: it changes nothing.
+    maxDigits: consent === null ? MAX_IDLE_KEYS : 1,
+    terminators: '',
+    firstDigitTimeoutMs: consent === null ? 0 : consent.timeoutS * 1000,
+    interDigitTimeoutMs: 0,
+    sensitive: false,
+    playThrough: consent === null,
+    agreement: {
+      digits: consent?.key ?? null,
+      capture: later === undefined ? agreedCapture(call) : laterCapture(call, later),
+    },
+  }
+}
+
+/** Only what is new: what was there before goes on by itself, or was stopped. */
+const laterCapture = ({ id }: CallRow, { record, encrypted, transcribe, language }: Later): RoomCapture => ({
+  recordingId: record ? id : null,
+  ...(encrypted && { encrypted }),
+  transcript: transcribe ? { transcriptId: id, language } : null,
+})
+
+/** Its own words, or ours, which are recorded for where no voice speaks the language. */
+function question({ announcement, consent, language }: Pick<CallCapture, 'announcement' | 'consent' | 'language'>) {
+  const speaker = { voice: null, language }
+  return announcement === '' && consent !== null
+    ? consentPhrase(consent.key, speaker)
+    : { kind: 'speech' as const, text: announcement, ...speaker }
+}
+
+export const unheardCollect = ({ agreement: _, ...collect }: Collect): Collect => ({
+  ...collect,
+  collectId: UNHEARD,
+  prompts: [],
+  firstDigitTimeoutMs: 0,
+})

@@ -1,0 +1,159 @@
+import { isFailure, isUndecided } from '../../../media/protocol.ts'
+import type { Context } from '../../http/context.ts'
+import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
+import { type Route, route } from '../../http/route.ts'
+import { appendEvent } from '../../kernel/events/log.ts'
+import { idParams } from '../../kernel/schema.ts'
+import type { Db, Store } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { MediaPort } from '../../media-link/events.ts'
+import { mediaUnavailable } from '../dial.ts'
+import { insertRecording } from '../records.ts'
+import { keepableCall } from '../running-call.ts'
+import type { RecordingRow } from '../tables.ts'
+import { encryptsRecordings } from './call-capture.ts'
+import { type CallRecording, callRecordingSchema, toCallRecording } from './recording-schema.ts'
+
+export interface RecordingControlDeps {
+  store: Store
+  media: MediaPort
+  now: () => Date
+}
+
+const common = {
+  method: 'POST',
+  tag: 'Recordings',
+  scope: 'recordings:write',
+  params: idParams,
+  reply: callRecordingSchema,
+  errors: [404, 409, 503] as number[],
+} as const
+
+/** Starts, pauses, resumes and stops the recording of a running call. */
+export function recordingControlRoutes(deps: RecordingControlDeps): Route[] {
+  return [
+    route({
+      ...common,
+      path: '/calls/:id/recording/start',
+      id: 'startRecording',
+      summary: 'Record a running call',
+      description:
+        'From now on, everybody who is or comes into it. A call has one recording: 409 when it has one already.',
+      status: 201,
+      handler: (context, { params }) => start(deps, context, params.id),
+    }),
+    route({
+      ...common,
+      path: '/calls/:id/recording/pause',
+      id: 'pauseRecording',
+      summary: "Pause a call's recording",
+      description: 'Silence in every channel until it is resumed; the timeline goes on, `segments` names the pause.',
+      status: 200,
+      handler: (context, { params }) => setPaused(deps, context, params.id, true),
+    }),
+    route({
+      ...common,
+      path: '/calls/:id/recording/resume',
+      id: 'resumeRecording',
+      summary: "Resume a call's recording",
+      status: 200,
+      handler: (context, { params }) => setPaused(deps, context, params.id, false),
+    }),
+    route({
+      ...common,
+      path: '/calls/:id/recording/stop',
+      id: 'stopRecording',
+      summary: "Stop a call's recording",
+      description: 'The call goes on; the file is ready soon (`call.recording.ready`).',
+      status: 200,
+      handler: (context, { params }) => stop(deps, context, params.id),
+    }),
+  ]
+}
+
+const recordingOf = (db: Db, tenant: Tenant, callId: string): Promise<RecordingRow | undefined> =>
+  forTenant(db, tenant).select('recordings').selectAll().where('call_id', '=', callId).executeTakeFirst()
+
+async function start(deps: RecordingControlDeps, context: Context, id: string): Promise<CallRecording | Problem> {
+  const { store, media, now } = deps
+  const made = await store.transaction(async trx => {
+    const call = await keepableCall(trx, context, id)
+    if (isProblem(call)) return call
+    const existing = await recordingOf(trx, context, id)
+    if (existing !== undefined) {
+      return context.isResumed ? toCallRecording(existing) : conflict('already_recorded', 'The call has a recording.')
+    }
+    await forTenant(trx, context).update('calls').set({ record: 1 }).where('id', '=', id).execute()
+    await insertRecording(trx, call, now().toISOString())
+    const row = await recordingOf(trx, context, id)
+    if (row === undefined) return missing('call', id)
+    await context.keep(trx, toCallRecording(row))
+    return toCallRecording(row)
+  })
+  if (isProblem(made)) return made
+  const encrypted = await encryptsRecordings(store.db, context)
+  const reply = await media.request('recording.start', { recordingId: id, target: { roomId: id }, encrypted })
+  // Of what was not answered nobody knows; the next snapshot tells.
+  if (!isFailure(reply) || reply.failure === 'conflict') return made
+  if (isUndecided(reply)) return mediaUnavailable(reply.message)
+  await forTenant(store.db, context)
+    .delete('recordings')
+    .where('call_id', '=', id)
+    .where('status', '=', 'recording')
+    .execute()
+  await forTenant(store.db, context).update('calls').set({ record: 0 }).where('id', '=', id).execute()
+  return conflict('not_possible', `The call cannot be recorded: ${reply.message}.`)
+}
+
+/** What the recording is now, or why it cannot be changed. */
+async function runningRecording(db: Db, context: Context, id: string): Promise<RecordingRow | Problem> {
+  const call = await forTenant(db, context).find('calls', id)
+  if (call === undefined) return missing('call', id)
+  const row = await recordingOf(db, context, id)
+  if (row === undefined) return problem('resource_missing', `The call has no recording: ${id}`, { param: 'id' })
+  return row.status === 'recording' ? row : conflict('not_running', 'The recording has ended.')
+}
+
+async function setPaused(
+  deps: RecordingControlDeps,
+  context: Context,
+  id: string,
+  isPaused: boolean,
+): Promise<CallRecording | Problem> {
+  const { store, media, now } = deps
+  const row = await runningRecording(store.db, context, id)
+  if (isProblem(row)) return row
+  const reply = await media.request(isPaused ? 'recording.pause' : 'recording.resume', { recordingId: id })
+  if (isFailure(reply)) {
+    if (isUndecided(reply)) return mediaUnavailable(reply.message)
+    if (reply.failure === 'not_found') return conflict('not_running', 'The recording has ended.')
+    if (!context.isResumed) {
+      return isPaused
+        ? conflict('already_paused', 'The recording is paused already.')
+        : conflict('not_paused', 'The recording is not paused.')
+    }
+  }
+  return context.transaction(async trx => {
+    const paused = isPaused ? 1 : 0
+    const change = forTenant(trx, context).update('recordings').set({ paused }).where('call_id', '=', id)
+    const { numUpdatedRows } = await change.where('paused', '!=', paused).executeTakeFirst()
+    const object = toCallRecording({ ...row, paused })
+    const type = isPaused ? 'call.recording.paused' : 'call.recording.resumed'
+    if (numUpdatedRows > 0n) await appendEvent(trx, context, { type, at: now().toISOString(), object, callId: id })
+    return object
+  })
+}
+
+async function stop(deps: RecordingControlDeps, context: Context, id: string): Promise<CallRecording | Problem> {
+  const { store, media } = deps
+  const row = await runningRecording(store.db, context, id)
+  if (isProblem(row)) {
+    const ended = context.isResumed ? await recordingOf(store.db, context, id) : undefined
+    return ended === undefined ? row : toCallRecording(ended)
+  }
+  const reply = await media.request('recording.stop', { recordingId: id })
+  if (isFailure(reply) && isUndecided(reply)) return mediaUnavailable(reply.message)
+  await media.settled()
+  const current = (await recordingOf(store.db, context, id)) ?? row
+  return context.transaction(async () => toCallRecording(current))
+}

@@ -1,0 +1,123 @@
+import { basename, join } from 'node:path'
+import Type, { type Static } from 'typebox'
+import type { Context } from '../../http/context.ts'
+import { conflict, fileMissing, isProblem, type Problem, problem } from '../../http/errors.ts'
+import { type RawAnswer, type Route, route } from '../../http/route.ts'
+import { recordingAnswer } from '../../http/sealed-answer.ts'
+import { idParams, oneOf } from '../../kernel/schema.ts'
+import type { Store } from '../../kernel/store/store.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import type { RecordingRow } from '../tables.ts'
+import type { FormOf, RecordingForms } from './recording-forms.ts'
+import { callRecordingSchema, toCallRecording } from './recording-schema.ts'
+
+export interface RecordingDeps {
+  store: Store
+  dataDir: string
+  /** Makes the mixes. */
+  forms: RecordingForms
+}
+
+const contentQuery = Type.Object(
+  {
+    channels: Type.Optional(
+      oneOf(['all', 'mono', 'stereo'], {
+        default: 'all',
+        description:
+          "all: as it was recorded; mono: everybody mixed; stereo: the call's own party on the left, everybody else and the product on the right.",
+      }),
+    ),
+    format: Type.Optional(
+      oneOf(['wav', 'ogg'], { default: 'wav', description: 'ogg: Opus in Ogg, of `channels` mono or stereo.' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+export function recordingRoutes(deps: RecordingDeps): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/calls/:id/recording',
+      id: 'getRecording',
+      summary: "Retrieve a call's recording",
+      tag: 'Recordings',
+      scope: 'recordings:read',
+      params: idParams,
+      status: 200,
+      reply: callRecordingSchema,
+      errors: [404],
+      handler: async (context, { params }) => {
+        const row = await findRecording(deps, context, params.id)
+        return isProblem(row) ? row : toCallRecording(row)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/calls/:id/recording/content',
+      id: 'getRecordingContent',
+      summary: "Download a call's recording",
+      description:
+        'As it was recorded: WAV, a channel for each participant and one for the product. `channels` mixes it, `format=ogg` compresses a mix (Ogg Opus). `Range: bytes=…` gives a part of any of them.',
+      tag: 'Recordings',
+      scope: 'recordings:read',
+      params: idParams,
+      query: contentQuery,
+      status: 200,
+      reply: Type.String({ format: 'binary' }),
+      rawType: 'audio/wav',
+      errors: [404, 409, 416, 429],
+      handler: (context, { params, query, headers }) => content(deps, context, params.id, query, headers.range),
+    }),
+  ]
+}
+
+async function findRecording(deps: RecordingDeps, context: Context, callId: string): Promise<RecordingRow | Problem> {
+  const row = await forTenant(deps.store.db, context)
+    .select('recordings')
+    .selectAll()
+    .where('call_id', '=', callId)
+    .executeTakeFirst()
+  return row ?? problem('resource_missing', `The call has no recording: ${callId}`, { param: 'id' })
+}
+
+async function content(
+  deps: RecordingDeps,
+  context: Context,
+  callId: string,
+  { channels = 'all', format = 'wav' }: Static<typeof contentQuery>,
+  range: string | string[] | undefined,
+): Promise<RawAnswer | Problem> {
+  const row = await findRecording(deps, context, callId)
+  if (isProblem(row)) return row
+  if (row.status !== 'ready' || row.file === null) {
+    return conflict(
+      'not_ready',
+      row.status === 'failed' ? 'The recording failed.' : 'The call is still being recorded.',
+    )
+  }
+  if (channels !== 'all') return mixed(deps, row, { layout: channels, format }, range)
+  if (format === 'ogg') {
+    return problem('parameter_invalid', 'Ogg Opus has one channel or two: ask for a mix.', { param: 'channels' })
+  }
+  const path = join(deps.dataDir, 'recordings', basename(row.file))
+  const encrypted = row.encrypted === 1
+  const file = { dataDir: deps.dataDir, id: callId, path, encrypted }
+  return (await recordingAnswer(file, 'audio/wav', range)) ?? fileMissing('recording', callId)
+}
+
+async function mixed(
+  { forms, dataDir }: RecordingDeps,
+  { call_id: callId, encrypted: sealed }: RecordingRow,
+  form: FormOf,
+  range: string | string[] | undefined,
+): Promise<RawAnswer | Problem> {
+  const encrypted = sealed === 1
+  const made = await forms.file(callId, form, encrypted)
+  if (made === 'busy') return problem('capacity_exhausted', 'Too many recordings are being mixed.', { retryAfterS: 10 })
+  if (made === 'later') return conflict('being_made', 'It is being made: ask again in a while.')
+  const type = form.format === 'ogg' ? 'audio/ogg' : 'audio/wav'
+  const answer =
+    made === null ? null : await recordingAnswer({ dataDir, id: callId, path: made.path, encrypted }, type, range)
+  return answer ?? fileMissing('recording', callId)
+}

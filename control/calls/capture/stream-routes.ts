@@ -1,0 +1,224 @@
+import Type from 'typebox'
+import { isFailure, isUndecided, type StreamSnapshot } from '../../../media/protocol.ts'
+import { type StreamInput, streamInput } from '../../capture-settings/stream-input.ts'
+import { MAX_TRACKS, streamUrlProblem, tooManyTracks, tracksOf } from '../../capture-settings/streams-problem.ts'
+import type { Context } from '../../http/context.ts'
+import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
+import { listOf, listParameters, page } from '../../http/list.ts'
+import { type Route, route } from '../../http/route.ts'
+import type { Resolve } from '../../http/url-policy.ts'
+import { idParams } from '../../kernel/schema.ts'
+import type { Store, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { MediaPort } from '../../media-link/events.ts'
+import { mediaUnavailable } from '../dial.ts'
+import { applyStream } from '../records.ts'
+import type { MediaStreamRow } from '../tables.ts'
+import { insertStream } from './call-capture.ts'
+import { type MediaStream, mediaStreamSchema, toMediaStream } from './stream-schema.ts'
+import { type StreamDeps as StartDeps, startStream } from './streams.ts'
+
+export interface StreamDeps extends StartDeps {
+  store: Store
+  media: MediaPort
+  now: () => Date
+  resolve: Resolve
+}
+
+const READ_DEADLINE_MS = 500
+const RETRY_AFTER_S = 5
+
+const streamParams = Type.Object({
+  id: Type.String({ minLength: 1, maxLength: 200 }),
+  stream_id: Type.String({ minLength: 1, maxLength: 200 }),
+})
+
+export function streamRoutes(deps: StreamDeps): Route[] {
+  const { store } = deps
+  return [
+    route({
+      method: 'POST',
+      path: '/calls/:id/streams',
+      id: 'createStream',
+      summary: "Send a call's audio to a WebSocket",
+      description: 'Starts at once, or when the call is answered. A call has at most 4 tracks; more answer 409.',
+      tag: 'Media streams',
+      scope: 'streams:write',
+      params: idParams,
+      body: streamInput,
+      status: 201,
+      reply: mediaStreamSchema,
+      errors: [404, 409, 503],
+      handler: (context, { params, body }) => createStream(deps, context, params.id, body),
+    }),
+    route({
+      method: 'GET',
+      path: '/calls/:id/streams',
+      id: 'listStreams',
+      summary: "List a call's media streams",
+      tag: 'Media streams',
+      scope: 'calls:read',
+      params: idParams,
+      query: Type.Object(listParameters, { additionalProperties: false }),
+      status: 200,
+      reply: listOf(mediaStreamSchema),
+      errors: [404],
+      handler: async (context, { params, query }) => {
+        const call = await forTenant(store.db, context).find('calls', params.id)
+        if (call === undefined) return missing('call', params.id)
+        const rows = forTenant(store.db, context).select('media_streams').selectAll().where('call_id', '=', call.id)
+        const list = await page(rows, query, `/v1/calls/${call.id}/streams`, row => row)
+        return isProblem(list) ? list : { ...list, data: (await withCounters(deps, list.data)).map(toMediaStream) }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/calls/:id/streams/:stream_id',
+      id: 'getStream',
+      summary: 'Retrieve a media stream',
+      tag: 'Media streams',
+      scope: 'calls:read',
+      params: streamParams,
+      status: 200,
+      reply: mediaStreamSchema,
+      errors: [404],
+      handler: async (context, { params }) => {
+        const row = await findStream(deps, context, params.id, params.stream_id)
+        if (row === undefined) return noStream(deps, context, params.id, params.stream_id)
+        const [current] = await withCounters(deps, [row])
+        return toMediaStream(current ?? row)
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/calls/:id/streams/:stream_id',
+      id: 'stopStream',
+      summary: 'Stop a media stream',
+      description:
+        'What is queued is sent, then `stop`; the call goes on. Answers the last counters; 409 when it has ended.',
+      tag: 'Media streams',
+      scope: 'streams:write',
+      params: streamParams,
+      status: 200,
+      reply: mediaStreamSchema,
+      errors: [404, 409, 503],
+      handler: (context, { params }) => stopStream(deps, context, params.id, params.stream_id),
+    }),
+  ]
+}
+
+const hasEnded = (): Problem => conflict('not_running', 'The call has ended.')
+
+async function createStream(
+  deps: StreamDeps,
+  context: Context,
+  callId: string,
+  body: StreamInput,
+): Promise<MediaStream | Problem> {
+  const { store } = deps
+  if ((await forTenant(store.db, context).find('calls', callId)) === undefined) return missing('call', callId)
+  const refused = await streamUrlProblem(deps, body)
+  if (refused !== null) return refused
+  const made = await store.transaction(async trx => {
+    const call = await forTenant(trx, context).find('calls', callId)
+    if (call === undefined) return missing('call', callId)
+    if (call.ended_at !== null) return hasEnded()
+    const running = await runningStreams(trx, context, callId)
+    if (tracksOf(running) + tracksOf([body]) > MAX_TRACKS) return tooManyTracks()
+    const row = await insertStream(trx, context, call.id, body, deps.now().toISOString())
+    await context.keep(trx, toMediaStream(row))
+    return { call, row }
+  })
+  if (isProblem(made)) return made
+  // A call that nobody has answered yet has no audio; the stream starts with it.
+  if (made.call.answered_at === null) return toMediaStream(made.row)
+  const reply = await startStream(store.db, deps, deps.media, made.call, made.row)
+  // Without an answer the next snapshot tells, and what does not run is started then.
+  if (!isFailure(reply) || reply.failure === 'conflict' || reply.failure === 'unanswered')
+    return toMediaStream(await reread(deps, context, made.row))
+  await forTenant(store.db, context)
+    .delete('media_streams')
+    .where('id', '=', made.row.id)
+    .where('status', '=', 'connecting')
+    .execute()
+  if (reply.failure === 'capacity') {
+    return problem('stream_limit', 'Too many streams at once.', { retryAfterS: RETRY_AFTER_S })
+  }
+  if (reply.failure === 'invalid') return problem('parameter_invalid', reply.message, { param: 'url' })
+  return reply.failure === 'not_found' ? hasEnded() : mediaUnavailable(reply.message)
+}
+
+async function stopStream(
+  deps: StreamDeps,
+  context: Context,
+  callId: string,
+  streamId: string,
+): Promise<MediaStream | Problem> {
+  const row = await findStream(deps, context, callId, streamId)
+  if (row === undefined) return noStream(deps, context, callId, streamId)
+  if (row.ended_reason !== null) {
+    return context.isResumed ? toMediaStream(row) : conflict('not_running', 'The stream has ended.')
+  }
+  const reply = await deps.media.request('stream.stop', { streamId })
+  if (isUndecided(reply)) return mediaUnavailable(reply.message)
+  await deps.media.settled()
+  // Media does not know it: it waits for the call to be answered, or has ended just now.
+  const end = isFailure(reply) ? stoppedUnstarted(row) : reply
+  return context.transaction(async trx => {
+    const streams = forTenant(trx, context)
+    const current = await streams.find('media_streams', streamId)
+    if (current !== undefined) await applyStream(trx, current, end, deps.now().toISOString())
+    return toMediaStream((await streams.find('media_streams', streamId)) ?? row)
+  })
+}
+
+/** 404 for the part of the path that names nothing. */
+async function noStream(deps: StreamDeps, tenant: Tenant, callId: string, streamId: string): Promise<Problem> {
+  const call = await forTenant(deps.store.db, tenant).find('calls', callId)
+  return call === undefined ? missing('call', callId) : { ...missing('media_stream', streamId), param: 'stream_id' }
+}
+
+const stoppedUnstarted = (row: MediaStreamRow): StreamSnapshot => ({
+  streamId: row.id,
+  status: 'stopped',
+  framesSent: row.frames_sent,
+  framesDropped: row.frames_dropped,
+  endedReason: 'stopped',
+})
+
+async function findStream(
+  deps: StreamDeps,
+  tenant: Tenant,
+  callId: string,
+  streamId: string,
+): Promise<MediaStreamRow | undefined> {
+  const row = await forTenant(deps.store.db, tenant).find('media_streams', streamId)
+  return row?.call_id === callId ? row : undefined
+}
+
+const runningStreams = (trx: Trx, tenant: Tenant, callId: string): Promise<MediaStreamRow[]> =>
+  forTenant(trx, tenant)
+    .select('media_streams')
+    .selectAll()
+    .where('call_id', '=', callId)
+    .where('ended_reason', 'is', null)
+    .execute()
+
+async function reread(deps: StreamDeps, tenant: Tenant, row: MediaStreamRow): Promise<MediaStreamRow> {
+  await deps.media.settled()
+  return (await forTenant(deps.store.db, tenant).find('media_streams', row.id)) ?? row
+}
+
+/** The rows with the counters of now, where media still counts. */
+async function withCounters(deps: StreamDeps, rows: readonly MediaStreamRow[]): Promise<MediaStreamRow[]> {
+  const streamIds = rows.filter(row => row.ended_reason === null).map(row => row.id)
+  if (streamIds.length === 0) return [...rows]
+  const reply = await deps.media.request('stream.read', { streamIds }, READ_DEADLINE_MS)
+  const live = new Map(isFailure(reply) ? [] : reply.streams.map(stream => [stream.streamId, stream]))
+  return rows.map(row => {
+    const now = live.get(row.id)
+    return now === undefined
+      ? row
+      : { ...row, status: now.status, frames_sent: now.framesSent, frames_dropped: now.framesDropped }
+  })
+}

@@ -1,0 +1,46 @@
+import Type, { type Static } from 'typebox'
+import { nullable, timestamp } from '../../kernel/schema.ts'
+import type { MediaStreamRow } from '../tables.ts'
+
+/** Specification, "MediaStream". */
+export const mediaStreamSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('media_stream'),
+  livemode: Type.Boolean(),
+  call_id: Type.String(),
+  mode: Type.Literal('fork'),
+  url: Type.String(),
+  tracks: Type.String({ description: 'inbound, outbound, both' }),
+  format: Type.String({ description: 'mulaw_8000, l16_16000, l16_8000' }),
+  custom_parameters: Type.Unsafe<Record<string, string>>({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+  }),
+  status: Type.String({
+    description:
+      'connecting, streaming, stalled (the receiver answers no pings, or does not read), reconnecting, stopped, failed',
+  }),
+  frames_sent: Type.Integer({ description: '20 ms frames sent so far, all tracks.' }),
+  frames_dropped: Type.Integer({ description: 'Frames dropped because the receiver did not keep up.' }),
+  ended_reason: nullable(Type.String({ description: 'call_ended, stopped, receiver_closed, connect_failed' })),
+  created: timestamp(),
+})
+
+export type MediaStream = Static<typeof mediaStreamSchema>
+
+export const toMediaStream = (row: MediaStreamRow): MediaStream => ({
+  id: row.id,
+  object: 'media_stream',
+  livemode: row.livemode === 1,
+  call_id: row.call_id,
+  mode: 'fork',
+  url: row.url,
+  tracks: row.tracks,
+  format: row.format,
+  custom_parameters: JSON.parse(row.custom_parameters) as Record<string, string>,
+  status: row.status,
+  frames_sent: row.frames_sent,
+  frames_dropped: row.frames_dropped,
+  ended_reason: row.ended_reason,
+  created: row.created,
+})

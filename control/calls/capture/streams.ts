@@ -1,0 +1,71 @@
+import type { Failure, StreamSnapshot, StreamSpec, Target } from '../../../media/protocol.ts'
+import { customerAddresses } from '../../http/url-policy.ts'
+import type { Db } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { MediaPort } from '../../media-link/events.ts'
+import { tenantOf } from '../records.ts'
+import type { CallRow, MediaStreamRow } from '../tables.ts'
+
+export interface StreamDeps {
+  /** `whsec_…` that signs the upgrade requests of a tenant. */
+  signingSecret: (db: Db, tenant: Tenant) => Promise<string>
+  /** CIDR blocks beyond the public network that an operator lets through. */
+  allowedNetworks: string[]
+}
+
+/** What commands about a call's audio name: its one leg, or the session's room. */
+export async function targetOf(db: Db, call: CallRow): Promise<Target | null> {
+  if (call.kind === 'conference') return { roomId: call.id }
+  const leg = await forTenant(db, tenantOf(call))
+    .select('participants')
+    .select('id')
+    .where('call_id', '=', call.id)
+    .where('ring_id', 'is', null)
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst()
+  return leg === undefined ? null : { legId: leg.id }
+}
+
+/** Starts a stream whose row exists. Failure `conflict`: it was started already. */
+export async function startStream(
+  db: Db,
+  deps: StreamDeps,
+  media: MediaPort,
+  call: CallRow,
+  row: MediaStreamRow,
+): Promise<StreamSnapshot | Failure> {
+  const target = await targetOf(db, call)
+  if (target === null) return { failure: 'not_found', message: `call ${call.id} has no leg` }
+  return media.request('stream.start', await streamSpec(db, deps, call, target, row))
+}
+
+export async function streamSpec(
+  db: Db,
+  deps: StreamDeps,
+  call: CallRow,
+  target: Target,
+  row: MediaStreamRow,
+): Promise<StreamSpec> {
+  return {
+    streamId: row.id,
+    target,
+    url: row.url,
+    tracks: row.tracks,
+    format: row.format,
+    customParameters: JSON.parse(row.custom_parameters) as Record<string, string>,
+    accountSid: row.organisation_id,
+    callSid: call.id,
+    signingSecret: await deps.signingSecret(db, tenantOf(row)),
+    addresses: customerAddresses(deps.allowedNetworks),
+  }
+}
+
+/** Streams that were asked for and of which media has not told anything yet. */
+export const unstartedStreams = (db: Db, call: CallRow): Promise<MediaStreamRow[]> =>
+  forTenant(db, tenantOf(call))
+    .select('media_streams')
+    .selectAll()
+    .where('call_id', '=', call.id)
+    .where('status', '=', 'connecting')
+    .execute()

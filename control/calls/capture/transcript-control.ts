@@ -1,0 +1,108 @@
+import Type, { type Static } from 'typebox'
+import { isFailure, isUndecided } from '../../../media/protocol.ts'
+import type { Context } from '../../http/context.ts'
+import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
+import { type Route, route } from '../../http/route.ts'
+import { idParams, input, languageTag } from '../../kernel/schema.ts'
+import type { Store } from '../../kernel/store/store.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import type { MediaPort } from '../../media-link/events.ts'
+import { mediaUnavailable } from '../dial.ts'
+import { wantTranscript } from '../programs/transcript-rows.ts'
+import { type CallTranscript, callTranscriptSchema } from '../programs/transcript-schema.ts'
+import { readTranscript } from '../programs/transcripts.ts'
+import { keepableCall } from '../running-call.ts'
+
+export interface TranscriptControlDeps {
+  store: Store
+  media: MediaPort
+  now: () => Date
+}
+
+const startBody = input({
+  language: Type.Optional(languageTag('What is spoken (BCP 47); absent: found out, or English.')),
+})
+
+const common = {
+  method: 'POST',
+  tag: 'Recordings',
+  scope: 'recordings:write',
+  params: idParams,
+  reply: callTranscriptSchema,
+  errors: [404, 409, 503] as number[],
+} as const
+
+/** Starts and stops the transcript of a running call. */
+export function transcriptControlRoutes(deps: TranscriptControlDeps): Route[] {
+  return [
+    route({
+      ...common,
+      path: '/calls/:id/transcript/start',
+      id: 'startTranscript',
+      summary: 'Write down what is said in a running call',
+      description:
+        'From now on, by everybody who is or comes into it, and by the product. A call has one transcript: 409 when it has one already, or when nobody here understands the language.',
+      body: startBody,
+      status: 201,
+      handler: (context, { params, body }) => start(deps, context, params.id, body),
+    }),
+    route({
+      ...common,
+      path: '/calls/:id/transcript/stop',
+      id: 'stopTranscript',
+      summary: "Stop a call's transcript",
+      description:
+        'The call goes on; what was being said is still written, then it is ready (`call.transcript.ready`).',
+      status: 200,
+      handler: (context, { params }) => stop(deps, context, params.id),
+    }),
+  ]
+}
+
+async function start(
+  { store, media, now }: TranscriptControlDeps,
+  context: Context,
+  id: string,
+  { language: spoken }: Static<typeof startBody>,
+): Promise<CallTranscript | Problem> {
+  const language = spoken ?? null
+  const made = await store.transaction(async trx => {
+    const call = await keepableCall(trx, context, id)
+    if (isProblem(call)) return call
+    const existing = await readTranscript(trx, context, id)
+    if (existing !== undefined) {
+      return context.isResumed ? existing : conflict('already_transcribed', 'The call has a transcript.')
+    }
+    await wantTranscript(trx, context, { id, language, at: now().toISOString(), status: 'running' })
+    const transcript = await readTranscript(trx, context, id)
+    if (transcript === undefined) return missing('call', id)
+    await context.keep(trx, transcript)
+    return transcript
+  })
+  if (isProblem(made)) return made
+  const reply = await media.request('transcript.start', { transcriptId: id, target: { roomId: id }, language })
+  if (!isFailure(reply) || reply.failure === 'conflict') return made
+  // Of these nobody knows; it is begun with the next connection.
+  if (isUndecided(reply)) return mediaUnavailable(reply.message)
+  const rows = forTenant(store.db, context).delete('transcripts').where('id', '=', id)
+  await rows.where('status', '=', 'running').execute()
+  return conflict('not_possible', `The call cannot be transcribed: ${reply.message}.`)
+}
+
+async function stop(
+  { store, media }: TranscriptControlDeps,
+  context: Context,
+  id: string,
+): Promise<CallTranscript | Problem> {
+  if ((await forTenant(store.db, context).find('calls', id)) === undefined) return missing('call', id)
+  const before = await readTranscript(store.db, context, id)
+  if (before === undefined) return problem('resource_missing', `The call has no transcript: ${id}`, { param: 'id' })
+  if (before.status !== 'running') {
+    return context.isResumed ? before : conflict('not_running', 'The call is not being written down.')
+  }
+  const reply = await media.request('transcript.stop', { transcriptId: id })
+  if (isFailure(reply) && isUndecided(reply)) return mediaUnavailable(reply.message)
+  await media.settled()
+  const current = (await readTranscript(store.db, context, id)) ?? before
+  return context.transaction(async () => current)
+}

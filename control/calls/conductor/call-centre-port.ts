@@ -1,0 +1,49 @@
+import type { EndedReason, MediaSnapshot } from '../../../media/protocol.ts'
+import type { Trx } from '../../kernel/store/store.ts'
+import type { Tenant } from '../../kernel/tenancy.ts'
+import type { MediaPort } from '../../media-link/events.ts'
+import type { FollowUp, Of } from './event-handler.ts'
+import type { CallFaults } from './faults.ts'
+
+type Own = () => Promise<FollowUp | null>
+
+export interface Seats {
+  drive(legId: string, media: MediaPort): Promise<void>
+  /** Begins what the rows of a running call say is kept of it. */
+  keep(callId: string, media: MediaPort): Promise<void>
+  driveWaiting(roomId: string, media: MediaPort): Promise<void>
+}
+
+/** Queues, agents and those who are rung for a call, as far as the driver knows them. `own`: what happens to a call's own leg. */
+export interface CallCentrePort {
+  /** What becomes of what throws, here and where calls are driven. */
+  readonly faults: CallFaults
+  onAnswered(trx: Trx, event: Of<'leg.answered'>, own: Own): Promise<FollowUp | null>
+  onEnded(trx: Trx, event: Of<'leg.ended'>, own: Own): Promise<FollowUp | null>
+  onKey(trx: Trx, event: Of<'leg.dtmf'>, own: Own, drive: (media: MediaPort) => Promise<void>): Promise<FollowUp | null>
+  /** Whether a new call to a queue is refused as busy, with its rows at their end. */
+  refuses(
+    trx: Trx,
+    tenant: Tenant,
+    call: { callId: string; legId: string; queueId: string; at: string },
+  ): Promise<boolean>
+  ofOwn(trx: Trx, legId: string, own: Own): Promise<FollowUp | null>
+  /** Leads a call to where it was to be led before its caller was told, or asked, that it is recorded. */
+  leadOn(trx: Trx, tenant: Tenant, led: { callId: string; legId: string; at: string }, then: string): Promise<void>
+  /** Ends a leg that media does not have, and what hangs on it. */
+  end(
+    trx: Trx,
+    legId: string,
+    end: { reason: EndedReason; sipCode: number | null; quality: string | null },
+    at: string,
+  ): Promise<void>
+  owns(legId: string): Promise<boolean>
+  /** Legs that are rung for calls, or talk on them, and that media should have. */
+  rungLegs(): Promise<string[]>
+  /** After a reconnect: audio that was not started. */
+  reconcile(trx: Trx, snapshot: MediaSnapshot): Promise<void>
+  mediaDied(trx: Trx, end: { reason: EndedReason; at: string }): Promise<void>
+  run(media: MediaPort): Promise<void>
+  /** Who takes legs into conference rooms. */
+  seatBy(seats: Seats): void
+}

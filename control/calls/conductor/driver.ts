@@ -1,0 +1,239 @@
+import type { MediaEvent, MediaSnapshot } from '../../../media/protocol.ts'
+import type { FollowUpTask } from '../../kernel/follow-ups.ts'
+import { lastSeen } from '../../kernel/nodes/heartbeat.ts'
+import type { Store, Trx } from '../../kernel/store/store.ts'
+import type { MediaHandler } from '../../media-link/client.ts'
+import type { MediaPort, NumberedEvent } from '../../media-link/events.ts'
+import { applyConnectionReport } from '../../trunks/status.ts'
+import { CallAudio } from '../capture/call-audio.ts'
+import { passConsent } from '../capture/consent.ts'
+import type { StreamDeps } from '../capture/streams.ts'
+import type { CallRow } from '../tables.ts'
+import type { CallCentrePort } from './call-centre-port.ts'
+import { type Decision, type LegRows, onHeld, onLeft, onPlayFinished, onRinging, type PinVerdict } from './decide.ts'
+import type { DevicePort } from './device-port.ts'
+import type { EventHandler, EventHandlers, FollowUp } from './event-handler.ts'
+import { type CallFaults, legOfEvent } from './faults.ts'
+import { onIncoming } from './incoming-call.ts'
+import { LegEvents } from './leg-events.ts'
+import { judgePins } from './pin-verdict.ts'
+import { type Position, readPosition, savePosition } from './position.ts'
+import { endAll, Reconciler } from './reconcile.ts'
+import { Seating } from './seat.ts'
+import { onRoomClosed, onRoomOpened } from './session-events.ts'
+
+export interface DriverDeps {
+  store: Store
+  now: () => Date
+  log: {
+    info(fields: object, message: string): void
+    warn(fields: object, message: string): void
+    error(fields: object, message: string): void
+  }
+  streams: StreamDeps
+  /** Who answers calls. */
+  centre: CallCentrePort
+  /** What leads calls. */
+  programs?: CallPrograms
+  /** Who tells media which far ends to keep up with. */
+  keeper?: { forget(): void }
+  /** What calls come from and ring at besides trunks. */
+  devices?: DevicePort
+}
+
+/** Flows and assistants, as far as the driver knows them. */
+export interface CallPrograms {
+  on(trx: Trx, event: MediaEvent): Promise<FollowUp | null>
+  /** `legIds`: of these alone; absent: of all, after a reconnect. */
+  resume(snapshot: MediaSnapshot, media: MediaPort, guard: Guard, legIds?: ReadonlySet<string>): Promise<void>
+}
+
+/**
+ * Carries out what `decide.ts` decides: media events change rows, write API events and move the committed position in one
+ * transaction; after it, and after the acknowledgement, the commands that follow are sent.
+ */
+export class CallDriver implements MediaHandler {
+  readonly #deps: DriverDeps
+  readonly #reconciler: Reconciler
+  readonly #handlers: EventHandlers
+  readonly #faults: CallFaults
+  readonly #seating: Seating
+
+  constructor(deps: DriverDeps) {
+    const { store, log, streams } = deps
+    const now = (): string => deps.now().toISOString()
+    this.#deps = deps
+    this.#seating = new Seating(store, now, log, streams)
+    const seating = this.#seating
+    const audio = new CallAudio({ store, now, log, streams })
+    deps.centre.seatBy({
+      drive: (legId, media) => seating.drive(legId, media),
+      driveWaiting: (roomId, media) => seating.driveWaiting(roomId, media),
+      keep: (callId, media) => audio.keep(callId, media),
+    })
+    const resume = (call: CallRow, media: MediaPort) => audio.start(call, media)
+    const { faults } = deps.centre
+    this.#faults = faults
+    this.#reconciler = new Reconciler({ store, now, log, seating, centre: deps.centre, resume, faults })
+    this.#handlers = handlers(deps, seating, audio)
+  }
+
+  position(): Promise<Position> {
+    return readPosition(this.#deps.store.db)
+  }
+
+  get faults(): number {
+    return this.#faults.count
+  }
+
+  async booted(bootId: string): Promise<void> {
+    const { store, centre } = this.#deps
+    const now = this.#deps.now()
+    const seen = await lastSeen(store.db, now)
+    // What died with the machine is not paid for until the machine is back.
+    const end = { reason: seen === null ? 'media_failed' : 'node_lost', at: seen ?? now.toISOString() } as const
+    const faults = this.#faults.endingAt(end.at)
+    await endAll(store.db, centre, end, (legId, run) => faults.guard(legId, null, () => store.transaction(run)))
+    // Last: whoever dies before it ends the rest again.
+    await store.transaction(trx => savePosition(trx, { bootId, lastSeq: 0 }))
+  }
+
+  async events(batch: readonly NumberedEvent[], media: MediaPort): Promise<FollowUpTask[]> {
+    const { store } = this.#deps
+    const pins = await judgePins(store.db, batch)
+    const followUps = await store.transaction(trx => this.#apply(trx, batch, pins))
+    return followUps.map(({ key, run }) => ({ key, run: () => run(media) }))
+  }
+
+  async #apply(
+    trx: Trx,
+    batch: readonly NumberedEvent[],
+    pins: ReadonlyMap<number, PinVerdict>,
+  ): Promise<{ key: string; run: FollowUp }[]> {
+    const position = await readPosition(trx)
+    const followUps: { key: string; run: FollowUp }[] = []
+    let { lastSeq } = position
+    for (const { seq, event: told } of batch) {
+      // Delivered again, since the acknowledgement was lost.
+      if (seq <= lastSeq) continue
+      lastSeq = seq
+      const ask = (legId: string, media: MediaPort) => this.#seating.drive(legId, media)
+      const { event, followUp: asking } = await passConsent(trx, told, { ask, centre: this.#deps.centre })
+      if (asking !== null) followUps.push({ key: keyOf(told), run: asking })
+      if (event === null) continue
+      const handler = this.#handlers[event.name] as EventHandler<never> | undefined
+      const followUp = (await handler?.(trx, event as never, pins.get(seq))) ?? null
+      const key = keyOf(event)
+      if (followUp !== null) followUps.push({ key, run: followUp })
+      const led = (await this.#deps.programs?.on(trx, event)) ?? null
+      if (led !== null) followUps.push({ key, run: led })
+    }
+    if (lastSeq !== position.lastSeq) await savePosition(trx, { ...position, lastSeq })
+    return followUps
+  }
+
+  async setAside({ seq, event }: NumberedEvent, media: MediaPort): Promise<void> {
+    await this.#deps.store.transaction(async trx => savePosition(trx, { ...(await readPosition(trx)), lastSeq: seq }))
+    const legId = legOfEvent(event)
+    const error = new Error(`${event.name} could not be applied`)
+    if (event.name === 'leg.ended') await this.#faults.end(legId, null, error)
+    else if (event.name === 'leg.incoming') await refuseBroken(event.body.legId, media)
+    else await this.#faults.end(legId, media, error)
+  }
+
+  /** `key`: see `keyOf`. */
+  async faulted(key: string, media: MediaPort, error: unknown): Promise<void> {
+    const leg = await this.#deps.store.db.selectFrom('participants').select('id').where('id', '=', key).execute()
+    await this.#faults.end(leg[0]?.id ?? null, media, error)
+  }
+
+  async reconcile(snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
+    this.#deps.keeper?.forget()
+    await this.#reconciler.run(snapshot, media)
+    await this.#deps.centre.run(media)
+    await this.#deps.programs?.resume(snapshot, media, this.#guard(media))
+    await this.#faults.guard(null, null, async () => this.#deps.devices?.reconcile(snapshot))
+  }
+
+  async recheck(snapshot: MediaSnapshot, legIds: ReadonlySet<string>, media: MediaPort): Promise<void> {
+    await this.#reconciler.recheck(snapshot, legIds, media)
+    await this.#deps.centre.run(media)
+    await this.#deps.programs?.resume(snapshot, media, this.#guard(media), legIds)
+  }
+
+  #guard(media: MediaPort): Guard {
+    return (legId, run) => this.#faults.guard(legId, legId === null ? null : media, run)
+  }
+}
+
+/** Does one step of many; what it throws ends the call of this leg and nothing else. */
+export type Guard = (legId: string | null, run: () => Promise<unknown>) => Promise<void>
+
+/** It has no rows. */
+async function refuseBroken(legId: string, media: MediaPort): Promise<void> {
+  await media.request('leg.reject', { legId, sipCode: 500, reason: 'internal_error', retryAfterS: null })
+}
+
+/** Whose commands keep their order: those of a leg, of a room, of a device; of others all. */
+function keyOf({ name, body }: MediaEvent): string {
+  if ('legId' in body) return body.legId
+  if ('roomId' in body) return body.roomId
+  if ('browserId' in body) return body.browserId
+  return 'registerId' in body ? body.registerId : name
+}
+
+/** What each event means. */
+function handlers({ log, centre, devices }: DriverDeps, seating: Seating, audio: CallAudio): EventHandlers {
+  const legs = new LegEvents({ log, seating, audio })
+  const change = (
+    trx: Trx,
+    { body, at }: { body: { legId: string }; at: string },
+    decide: (rows: LegRows) => Decision,
+  ) => centre.ofOwn(trx, body.legId, () => legs.change(trx, body.legId, at, decide))
+  return {
+    'leg.incoming': async (trx, event) =>
+      (await devices?.incoming(trx, event)) ?? onIncoming({ log, seating, centre }, trx, event),
+    'leg.ringing': async (trx, event) =>
+      (await legs.unwanted(trx, event)) ?? change(trx, event, rows => onRinging(rows, event.at)),
+    'leg.answered': async (trx, event) =>
+      (await legs.unwanted(trx, event)) ?? centre.onAnswered(trx, event, () => legs.answered(trx, event)),
+    'leg.joined': (trx, event) => legs.joined(trx, event),
+    'leg.left': (trx, event) => change(trx, event, rows => onLeft(rows, event.body.roomId, event.at)),
+    'leg.held': (trx, event) => change(trx, event, rows => onHeld(rows, true)),
+    'leg.resumed': (trx, event) => change(trx, event, rows => onHeld(rows, false)),
+    'leg.one_way': (trx, event) => legs.oneWay(trx, event),
+    'leg.dtmf': (trx, event) =>
+      centre.onKey(
+        trx,
+        event,
+        () => legs.dtmf(trx, event),
+        media => seating.drive(event.body.legId, media),
+      ),
+    'leg.collected': (trx, event, pin) => legs.collected(trx, event, pin),
+    'leg.ended': (trx, event) => centre.onEnded(trx, event, () => legs.ended(trx, event)),
+    'play.finished': (trx, { body, at }) => legs.change(trx, body.legId, at, rows => onPlayFinished(rows, body.playId)),
+    'room.opened': (trx, event) => onRoomOpened(audio, trx, event),
+    'room.closed': (trx, event) => onRoomClosed(trx, event),
+    'capture.changed': (trx, event) => audio.captureChanged(trx, event),
+    'stream.changed': (trx, event) => audio.streamChanged(trx, event),
+    'recording.ready': (trx, event) => audio.recordingReady(trx, event),
+    'recording.failed': (trx, event) => audio.recordingFailed(trx, event),
+    'leg.speech_started': ignored,
+    'leg.utterance': ignored,
+    'play.started': ignored,
+    'transcript.segment': ignored,
+    'transcript.ready': ignored,
+    'sip.register': async (_trx, event) => devices?.register(event) ?? null,
+    'connection.changed': async (trx, { body, at }) => {
+      await applyConnectionReport(trx, body, at)
+      return null
+    },
+    'browser.connecting': async (_trx, event) =>
+      devices?.connecting(event, (legId, media) => seating.drive(legId, media)) ?? null,
+    'browser.connected': ignored,
+    'browser.message': async (_trx, event) => devices?.message(event) ?? null,
+    'browser.closed': async (trx, event) => devices?.closed(trx, event) ?? null,
+  }
+}
+
+const ignored = async (): Promise<null> => null

@@ -1,0 +1,89 @@
+import type { MediaEvent } from '../../../media/protocol.ts'
+import { isStoreOutage } from '../../kernel/store/faults.ts'
+import type { Store, Trx } from '../../kernel/store/store.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import type { MediaPort } from '../../media-link/events.ts'
+import { loadLeg, tenantOf } from '../records.ts'
+import type { LegEnd } from './decide.ts'
+
+export interface FaultDeps {
+  store: Store
+  now: () => string
+  log: { error(fields: object, message: string): void }
+  centre: { end(trx: Trx, legId: string, end: LegEnd, at: string): Promise<void> }
+}
+
+const END = { reason: 'internal_error' as const, sipCode: null, quality: null }
+
+/** What throws where a call is served ends that call, is counted and logged, and nothing else comes to a stop for it. */
+export class CallFaults {
+  readonly #deps: FaultDeps
+  readonly #tally: { count: number }
+
+  constructor(deps: FaultDeps, tally = { count: 0 }) {
+    this.#deps = deps
+    this.#tally = tally
+  }
+
+  /** Since the start of the process. */
+  get count(): number {
+    return this.#tally.count
+  }
+
+  /** The same, for what was over at a time that has passed. */
+  endingAt(at: string): CallFaults {
+    return new CallFaults({ ...this.#deps, now: () => at }, this.#tally)
+  }
+
+  /** Does one step of many; what it throws ends the leg, or is only told of where it is none's. Throws for an absent database alone. */
+  async guard(legId: string | null, media: MediaPort | null, run: () => Promise<unknown>): Promise<void> {
+    try {
+      await run()
+    } catch (error) {
+      if (isStoreOutage(error)) throw error
+      await this.end(legId, media, error)
+    }
+  }
+
+  /** Ends the call of a leg for what was thrown. `media` null: it has no such leg any more. */
+  async end(legId: string | null, media: MediaPort | null, error: unknown): Promise<void> {
+    this.#tally.count++
+    this.#deps.log.error({ err: error, legId }, legId === null ? 'a fault' : 'a fault ends a call')
+    if (legId === null) return
+    const reply = await media?.request('leg.hangup', { legId, reason: END.reason })
+    // Else the event that tells of its end is on its way.
+    if (reply === undefined || ('failure' in reply && reply.failure === 'not_found')) await this.endRows(legId)
+  }
+
+  /** Ends what the rows say, by the way of all calls; where that throws too, plainly. */
+  async endRows(legId: string): Promise<void> {
+    const { store, now, centre, log } = this.#deps
+    try {
+      await store.transaction(trx => centre.end(trx, legId, END, now()))
+    } catch (error) {
+      if (isStoreOutage(error)) throw error
+      log.error({ err: error, legId }, 'a call could not be ended as others are')
+      await this.#endPlainly(legId)
+    }
+  }
+
+  async #endPlainly(legId: string): Promise<void> {
+    const { store, now } = this.#deps
+    const at = now()
+    await store.transaction(async trx => {
+      const leg = await trx.selectFrom('participants').selectAll().where('id', '=', legId).executeTakeFirst()
+      if (leg === undefined) return
+      const scoped = forTenant(trx, tenantOf(leg))
+      await scoped.update('participants').set({ step: 'ended', left_at: at }).where('id', '=', legId).execute()
+      if (leg.ring_id !== null) return
+      const call = (await loadLeg(trx, legId))?.call
+      if (call === undefined || call.ended_at !== null) return
+      const status = call.answered_at === null ? 'failed' : 'completed'
+      const change = { status, ended_reason: END.reason, ended_at: at } as const
+      await scoped.update('calls').set(change).where('id', '=', call.id).execute()
+    })
+  }
+}
+
+/** Whose call an event belongs to; null: it is no leg's. */
+export const legOfEvent = ({ body }: MediaEvent): string | null => ('legId' in body ? body.legId : null)

@@ -1,0 +1,48 @@
+import { DateTime } from 'luxon'
+import type { RoomSchedule } from '../settings.ts'
+
+const OPENS_BEFORE = { minutes: 15 }
+const CLOSES_AFTER = { hours: 2 }
+const FRIDAY = 5
+const SATURDAY = 6
+
+/** More steps than `weekdays` skips in a row, and the one that may be open early. */
+const LOOK_BACK_STEPS = 4
+
+interface Occurrence {
+  opens: DateTime
+  start: DateTime
+  closes: DateTime
+}
+
+/**
+ * Whether a room with this schedule can be joined at `now`: from 15 minutes before each occurrence until 2 hours after it
+ * ends (specification, "Conference room join window"). An occurrence keeps its wall-clock times in the schedule's time zone,
+ * also across a change to summer time.
+ */
+export function isJoinable(schedule: RoomSchedule, now: Date): boolean {
+  if (schedule.start_at === null) return true
+  const zone = { zone: schedule.timezone }
+  const first = DateTime.fromISO(schedule.start_at, zone)
+  const firstEnd = schedule.end_at === null ? first : DateTime.fromISO(schedule.end_at, zone)
+  const at = DateTime.fromJSDate(now, zone)
+  return latestOccurrences(schedule, first, firstEnd, at).some(({ opens, closes }) => at >= opens && at <= closes)
+}
+
+/** The occurrences that began last before `at`, and the next: the later one begins, the later it ends, so earlier ones need no look. */
+function latestOccurrences(schedule: RoomSchedule, first: DateTime, firstEnd: DateTime, at: DateTime): Occurrence[] {
+  const occurrence = (days: number): Occurrence => {
+    const start = first.plus({ days })
+    return { opens: start.minus(OPENS_BEFORE), start, closes: firstEnd.plus({ days }).plus(CLOSES_AFTER) }
+  }
+  if (schedule.recurrence === 'none') return [occurrence(0)]
+  const stepDays = schedule.recurrence === 'weekly' ? 7 : 1
+  const lastStep = Math.floor(at.diff(first, 'days').days / stepDays) + 1
+  const found: Occurrence[] = []
+  for (let step = Math.max(0, lastStep - LOOK_BACK_STEPS); step <= lastStep; step++) {
+    const one = occurrence(step * stepDays)
+    const isSkipped = one.start.weekday === FRIDAY || one.start.weekday === SATURDAY
+    if (schedule.recurrence !== 'weekdays' || !isSkipped) found.push(one)
+  }
+  return found
+}

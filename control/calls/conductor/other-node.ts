@@ -1,0 +1,70 @@
+import type { Context } from '../../http/context.ts'
+import { type Problem, problem } from '../../http/errors.ts'
+import type { Route } from '../../http/route.ts'
+import { nodeOf } from '../../kernel/store/node.ts'
+import { isOutage } from '../../kernel/store/outage.ts'
+import type { Db, Store } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+
+/**
+ * A running call is steered at the node whose media process has it. Whoever asks another node is told so, and where to ask; nothing
+ * of it is done by halves.
+ */
+
+/** 409 that names the node to ask. */
+export const otherNode = (node: string): Problem =>
+  problem('resource_conflict', `The call runs at the node ${node}: ask that one.`, {
+    details: { reason: 'other_node', node },
+  })
+
+type Place = (db: Db, tenant: Tenant, params: Record<string, string>) => Promise<string | null | undefined>
+
+/** The node of a call that has not ended. */
+const ofCall: Place = async (db, tenant, { id = '' }) => {
+  const call = await forTenant(db, tenant).find('calls', id)
+  return call === undefined || call.ended_at !== null ? null : call.node_id
+}
+
+/** The node of somebody who is in a conference room. */
+const ofParticipant: Place = async (db, tenant, { participant_id = '' }) => {
+  const participant = await forTenant(db, tenant).find('participants', participant_id)
+  return participant === undefined || participant.left_at !== null ? null : participant.node_id
+}
+
+/** The node where a room's session runs, when none runs here: who is called into the room would be in another one, alone. */
+const ofSession: Place = async (db, tenant, { id = '' }) => {
+  const sessions = await forTenant(db, tenant)
+    .select('calls')
+    .select('node_id')
+    .where('kind', '=', 'conference')
+    .where('room_id', '=', id)
+    .where('ended_at', 'is', null)
+    .execute()
+  return sessions.some(({ node_id }) => node_id === nodeOf(db)) ? null : sessions[0]?.node_id
+}
+
+const OF_PARTICIPANT = '/conference_rooms/:id/participants/:participant_id'
+const OF_SESSION = '/conference_rooms/:id/participants'
+
+function placeOf({ method, path }: Route): Place | null {
+  if (method === 'GET') return null
+  if (/^\/calls\/:id(\/|$)/.test(path)) return ofCall
+  if (path === OF_PARTICIPANT) return ofParticipant
+  return path === OF_SESSION ? ofSession : null
+}
+
+/** These operations, each of which refuses what belongs to another node's call. */
+export const atItsNode = (store: Store, routes: readonly Route[]): Route[] =>
+  routes.map(route => {
+    const place = placeOf(route)
+    if (place === null) return route
+    const handler: Route['handler'] = async (context: Context, input) => {
+      // Without the store the operation knows its own calls, or fails for the same reason.
+      const node = await place(store.db, context, input.params as Record<string, string>).catch((error: unknown) => {
+        if (route.withoutStore === true && isOutage(error)) return null
+        throw error
+      })
+      return node == null || node === nodeOf(store.db) ? route.handler(context, input) : otherNode(node)
+    }
+    return { ...route, errors: [...new Set([...(route.errors ?? []), 409])].sort(), handler }
+  })

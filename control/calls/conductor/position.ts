@@ -1,0 +1,26 @@
+import { nodeOf } from '../../kernel/store/node.ts'
+import type { Db, Trx } from '../../kernel/store/store.ts'
+
+/** One media process for each node. */
+const nameFor = (db: Db): string => `media_position:${nodeOf(db)}`
+
+/** How far the media process's events are committed. */
+export interface Position {
+  bootId: string | null
+  lastSeq: number
+}
+
+export async function readPosition(db: Db): Promise<Position> {
+  const row = await db.selectFrom('settings').select('value').where('name', '=', nameFor(db)).executeTakeFirst()
+  return row === undefined ? { bootId: null, lastSeq: 0 } : (JSON.parse(row.value) as Position)
+}
+
+/** Belongs into the transaction that holds what the event changed. */
+export async function savePosition(trx: Trx, position: Position): Promise<void> {
+  const value = JSON.stringify(position)
+  await trx
+    .insertInto('settings')
+    .values({ name: nameFor(trx), value })
+    .onConflict(conflict => conflict.column('name').doUpdateSet({ value }))
+    .execute()
+}

@@ -1,0 +1,28 @@
+import { conflict, type Problem } from '../../http/errors.ts'
+import type { Db } from '../../kernel/store/store.ts'
+import { isLocked } from '../session-state.ts'
+import { scheduleOf } from '../settings.ts'
+import type { ConferenceRoomRow } from '../tables.ts'
+import { isJoinable } from './join-window.ts'
+import { runningSession } from './seat.ts'
+
+/**
+ * Why nobody can be brought into a room now, asked before somebody is rung for it. `isInvited`: from within, where a lock keeps
+ * nobody out (specification, "Conference room": only moderators let more people in).
+ */
+export async function roomProblem(
+  db: Db,
+  room: ConferenceRoomRow,
+  { now, isInvited }: { now: Date; isInvited: boolean },
+): Promise<Problem | null> {
+  if (room.active === 0) return conflict('room_inactive', 'The conference room is switched off.')
+  if (!isJoinable(scheduleOf(room), now)) {
+    return conflict(
+      'room_closed',
+      'The conference room can be joined in its join window only, and this is another time.',
+    )
+  }
+  const session = isInvited ? undefined : await runningSession(db, room)
+  if (session === undefined || !(await isLocked(db, session, room))) return null
+  return conflict('room_locked', 'The session in the conference room is locked.')
+}

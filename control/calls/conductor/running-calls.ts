@@ -1,0 +1,51 @@
+import { nodeOf } from '../../kernel/store/node.ts'
+import type { Db, Store } from '../../kernel/store/store.ts'
+import type { Tenant } from '../../kernel/tenancy.ts'
+import type { CallRow, ParticipantRow } from '../tables.ts'
+
+/** A call as it was when the store was last asked. */
+export interface RunningCall {
+  call: CallRow
+  legs: ParticipantRow[]
+}
+
+/** The calls of this node that run, remembered: while the store is away they can be ended all the same. */
+export class RunningCalls {
+  readonly #store: Store
+  #calls: ReadonlyMap<string, RunningCall> = new Map()
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  /** To be called now and then. What has begun since is not known. */
+  async refresh(): Promise<void> {
+    const calls = await running(this.#store.db)
+    const found = new Map<string, RunningCall>(calls.map(call => [call.id, { call, legs: [] }]))
+    for (const leg of await legsOf(this.#store.db)) {
+      for (const id of new Set([leg.call_id, leg.session_call_id])) found.get(id ?? '')?.legs.push(leg)
+    }
+    this.#calls = found
+  }
+
+  find({ organisationId, livemode }: Tenant, id: string): RunningCall | undefined {
+    const found = this.#calls.get(id)
+    if (found?.call.organisation_id !== organisationId) return undefined
+    return found.call.livemode === (livemode ? 1 : 0) ? found : undefined
+  }
+}
+
+// Over all tenants, and told apart by `find`.
+
+const running = (db: Db): Promise<CallRow[]> =>
+  db.selectFrom('calls').selectAll().where('node_id', '=', nodeOf(db)).where('ended_at', 'is', null).execute()
+
+const legsOf = (db: Db): Promise<ParticipantRow[]> =>
+  db
+    .selectFrom('participants')
+    .innerJoin('calls', 'calls.id', 'participants.call_id')
+    .selectAll('participants')
+    .where('calls.node_id', '=', nodeOf(db))
+    .where('calls.ended_at', 'is', null)
+    .orderBy('participants.id')
+    .execute()

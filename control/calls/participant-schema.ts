@@ -1,0 +1,64 @@
+import Type, { type Static } from 'typebox'
+import { nullable, timestamp } from '../kernel/schema.ts'
+import type { CallRow, ParticipantRow } from './tables.ts'
+
+export const participantSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('participant'),
+  livemode: Type.Boolean(),
+  call_id: Type.String({ description: 'The call of this one phone.' }),
+  session_call_id: nullable(Type.String({ description: 'The conference session that it is or was in.' })),
+  room_id: nullable(Type.String()),
+  status: Type.String({ description: 'connecting, waiting (for the PIN, a moderator, an agent), joined, left' }),
+  role: Type.String({ description: 'member, moderator; of who was rung for a call: agent, party, supervisor' }),
+  address: Type.String({ description: 'Number or SIP URI of the other end; of an agent the user ID.' }),
+  direction: Type.String({ description: 'inbound, outbound' }),
+  muted: Type.Boolean(),
+  deaf: Type.Boolean(),
+  held: Type.Boolean(),
+  joined_at: nullable(timestamp()),
+  left_at: nullable(timestamp()),
+  created: timestamp(),
+})
+
+export type Participant = Static<typeof participantSchema>
+
+/** A participant as the API and events show it; `call` is the participant's own call. */
+export const toParticipant = (row: ParticipantRow, call: CallRow): Participant => ({
+  id: row.id,
+  object: 'participant',
+  livemode: row.livemode === 1,
+  call_id: row.call_id,
+  session_call_id: row.session_call_id,
+  room_id: call.room_id,
+  status: statusOf(row),
+  role: row.role,
+  address: row.address ?? (call.direction === 'inbound' ? call.from_address : call.to_address),
+  direction: row.ring_id === null ? call.direction : 'outbound',
+  muted: row.muted === 1,
+  deaf: row.deaf === 1,
+  held: row.on_hold === 1 || (row.ring_id === null && call.status === 'held'),
+  joined_at: row.joined_at,
+  left_at: row.left_at,
+  created: row.created,
+})
+
+function statusOf(row: ParticipantRow): string {
+  if (row.left_at !== null) return 'left'
+  switch (row.step) {
+    case 'seated':
+    case 'settled':
+    case 'announcing':
+    case 'connected':
+    case 'bridged':
+    case 'program':
+      return 'joined'
+    case 'pin':
+    case 'waiting':
+    case 'queued':
+    case 'calling':
+      return 'waiting'
+    default:
+      return 'connecting'
+  }
+}

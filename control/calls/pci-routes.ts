@@ -1,0 +1,175 @@
+import Type, { type Static } from 'typebox'
+import { type CaptureState, type Failure, isFailure } from '../../media/protocol.ts'
+import type { Context } from '../http/context.ts'
+import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { type Route, route } from '../http/route.ts'
+import { idParams, input, oneOf } from '../kernel/schema.ts'
+import type { Db, Store } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { MediaPort } from '../media-link/events.ts'
+import { isBeingAsked } from './capture/call-capture.ts'
+import { targetOf } from './capture/streams.ts'
+import { mediaUnavailable } from './dial.ts'
+import { type CallPci, callPciSchema, toCallPci } from './pci-schema.ts'
+import { pausesOf, targetId } from './records.ts'
+import type { CallRow, ParticipantRow } from './tables.ts'
+
+export interface PciDeps {
+  store: Store
+  media: MediaPort
+  /** The organisation's card-payment settings. */
+  pciOf: (db: Db, tenant: Tenant) => Promise<{ enabled: boolean; maskDtmf: boolean; maxSeconds: number }>
+}
+
+const pciBody = input({
+  action: oneOf(['pause', 'resume']),
+  destination_participant_id: Type.Optional(
+    Type.String({ maxLength: 200, description: "The payment line: it alone hears the caller's keys." }),
+  ),
+  max_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 2_147_483_647,
+      description: "Resumes by itself; capped by the organisation's maximum, also the default.",
+    }),
+  ),
+  reason: Type.Optional(Type.String({ minLength: 1, maxLength: 200, default: 'payment' })),
+})
+
+export function pciRoutes(deps: PciDeps): Route[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/calls/:id/pci',
+      id: 'setCallPci',
+      summary: 'Pause or resume capture for a card payment',
+      description:
+        'While paused, recording and streams get silence, keys are masked, and what waits for keys in the call (a PIN, a menu, a flow) waits until the pause is over. Needs `pci.enabled` of the organisation. 409 with `details.reason` `already_paused` or `not_paused`.',
+      tag: 'Card payments',
+      scope: 'pci:write',
+      params: idParams,
+      body: pciBody,
+      status: 200,
+      reply: callPciSchema,
+      errors: [404, 409, 503],
+      handler: (context, { params, body }) => setPci(deps, context, params.id, body),
+    }),
+  ]
+}
+
+async function setPci(
+  deps: PciDeps,
+  context: Context,
+  callId: string,
+  body: Static<typeof pciBody>,
+): Promise<CallPci | Problem> {
+  const { store, media } = deps
+  const call = await forTenant(store.db, context).find('calls', callId)
+  if (call === undefined) return missing('call', callId)
+  const settings = await deps.pciOf(store.db, context)
+  if (!settings.enabled) return problem('pci_not_enabled', "The organisation's card-payment mode is off.")
+  const target = await targetOf(store.db, call)
+  const isConnected = call.ended_at === null && (call.answered_at !== null || isBeingAsked(call))
+  if (!isConnected || target === null) return notRunning()
+  const others = (await pausesOf(store.db, context, call.id)).filter(({ id }) => id !== targetId(target))
+  if (body.action === 'resume') {
+    const reply = await media.request('capture.resume', { target })
+    // A flow's payment ends its own pause.
+    if (!isFailure(reply) && others[0] !== undefined) return toCallPci(call.id, context.livemode, others[0])
+    return answer(deps, context, call, reply, 'not_paused')
+  }
+  if (others.length > 0) return conflict('already_paused', 'The call is paused already.')
+  const destination = await destinationOf(store.db, context, call, body.destination_participant_id)
+  if (isProblem(destination)) return destination
+  const maxSeconds = Math.min(body.max_seconds ?? settings.maxSeconds, settings.maxSeconds)
+  const reply = await media.request('capture.pause', {
+    target,
+    maxSeconds,
+    reason: body.reason ?? 'payment',
+    maskDtmf: settings.maskDtmf,
+    destinationLegId: destination,
+  })
+  return answer(deps, context, call, reply, 'already_paused')
+}
+
+const notRunning = (): Problem => conflict('not_running', 'The call is not in progress.')
+
+async function answer(
+  deps: PciDeps,
+  context: Context,
+  call: CallRow,
+  reply: CaptureState | Failure,
+  conflictReason: 'already_paused' | 'not_paused',
+): Promise<CallPci | Problem> {
+  if (!isFailure(reply)) {
+    const pause = {
+      organisation_id: call.organisation_id,
+      livemode: call.livemode,
+      call_id: call.id,
+      reason: reply.reason,
+      paused_at: reply.pausedAt,
+      resumes_at: reply.resumesAt,
+      destination_participant_id: reply.destinationLegId,
+    }
+    return toCallPci(call.id, context.livemode, reply.paused ? pause : null)
+  }
+  switch (reply.failure) {
+    case 'conflict':
+      // The attempt that was broken off has done it.
+      if (context.isResumed) return asItIs(deps, context, call)
+      return conflict(
+        conflictReason,
+        conflictReason === 'already_paused' ? 'The call is paused already.' : 'The call is not paused.',
+      )
+    case 'unavailable':
+    case 'unanswered':
+      return mediaUnavailable(reply.message)
+    default:
+      return notRunning()
+  }
+}
+
+async function asItIs({ store, media }: PciDeps, context: Context, call: CallRow): Promise<CallPci> {
+  await media.settled()
+  const [pause = null] = await pausesOf(store.db, context, call.id)
+  return toCallPci(call.id, context.livemode, pause)
+}
+
+/** The payment line: the one named, which must be in the call; else whoever is on one of the organisation's payment numbers. */
+async function destinationOf(
+  db: Db,
+  tenant: Tenant,
+  call: CallRow,
+  named: string | undefined,
+): Promise<string | null | Problem> {
+  const present = await participantsOf(db, tenant, call)
+  if (named !== undefined) {
+    if (present.some(participant => participant.id === named)) return named
+    return problem('parameter_invalid', 'No participant of this call has this ID.', {
+      param: 'destination_participant_id',
+    })
+  }
+  for (const participant of present) {
+    const own = await forTenant(db, tenant).find('calls', participant.call_id)
+    const number = own === undefined ? undefined : await paymentNumber(db, tenant, own)
+    if (number !== undefined) return participant.id
+  }
+  return null
+}
+
+const paymentNumber = (db: Db, tenant: Tenant, own: CallRow) =>
+  forTenant(db, tenant)
+    .select('phone_numbers')
+    .select('id')
+    .where('number', '=', own.to_address)
+    .where('payment_line', '=', 1)
+    .executeTakeFirst()
+
+/** Who is in the call, or in the session that the call is in. */
+async function participantsOf(db: Db, tenant: Tenant, call: CallRow): Promise<ParticipantRow[]> {
+  const participants = forTenant(db, tenant).select('participants').selectAll().where('left_at', 'is', null)
+  if (call.kind === 'conference') return participants.where('session_call_id', '=', call.id).execute()
+  const own = await participants.where('call_id', '=', call.id).execute()
+  const session = own[0]?.session_call_id ?? null
+  return session === null ? own : participants.where('session_call_id', '=', session).execute()
+}

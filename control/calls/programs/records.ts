@@ -1,0 +1,131 @@
+import { callerFault } from '../../flows/caller-fault.ts'
+import type { FlowStep } from '../../flows/engine/steps.ts'
+import { appendEvent } from '../../kernel/events/log.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { Db, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { tenantOf } from '../records.ts'
+import { type TurnTiming, toCallProgram, toCallStep } from './step-schema.ts'
+import type { CallProgramRow, CallStepRow } from './tables.ts'
+
+/** What a call is given to. */
+export type ProgramTarget = { flowId: string } | { assistantId: string }
+
+/** A caller who is to leave a message, and nothing else. `greeting` empty: the default. */
+export interface MessageTarget {
+  mailbox: { queueId: string | null; userId: string | null; maxSeconds: number }
+  greeting: string
+  language: string | null
+}
+
+/** A step with when it happened and, of a turn, how long its parts took. */
+export type TimedStep = FlowStep & { at: string; timing?: TurnTiming }
+
+/** The version of a flow that calls run, or null when it was never published, or leads no callers. */
+export async function publishedVersion(db: Db, tenant: Tenant, flowId: string): Promise<number | null> {
+  const flow = await forTenant(db, tenant).find('flows', flowId)
+  return flow === undefined || callerFault(flow) !== null ? null : flow.published_version
+}
+
+/** Puts a call under a program; it begins once the call is answered. */
+export async function insertProgram(
+  trx: Trx,
+  tenant: Tenant,
+  call: { callId: string; legId: string },
+  target: ProgramTarget | MessageTarget,
+  at: string,
+): Promise<void> {
+  await forTenant(trx, tenant).insert('call_programs', {
+    id: call.callId,
+    leg_id: call.legId,
+    ...(await columnsOf(trx, tenant, target)),
+    status: 'waiting',
+    state: null,
+    end_reason: null,
+    hops: 0,
+    created: at,
+    ended_at: null,
+  })
+}
+
+/** An assistant that a flow leads is that flow, with the assistant's voice and model. */
+export async function columnsOf(
+  db: Db,
+  tenant: Tenant,
+  target: ProgramTarget | MessageTarget,
+): Promise<Pick<CallProgramRow, 'kind' | 'flow_id' | 'flow_version' | 'assistant_id'>> {
+  if ('mailbox' in target) return { kind: 'voicemail', flow_id: null, flow_version: null, assistant_id: null }
+  const assistant =
+    'assistantId' in target ? await forTenant(db, tenant).find('assistants', target.assistantId) : undefined
+  const flowId = 'flowId' in target ? target.flowId : (assistant?.flow_id ?? null)
+  const version = flowId === null ? null : await publishedVersion(db, tenant, flowId)
+  const leads = flowId !== null && (version !== null || 'flowId' in target)
+  return {
+    kind: leads ? 'flow' : 'assistant',
+    flow_id: leads ? flowId : null,
+    flow_version: leads ? version : null,
+    assistant_id: 'assistantId' in target ? target.assistantId : await assistantOfFlow(db, tenant, target.flowId),
+  }
+}
+
+async function assistantOfFlow(db: Db, tenant: Tenant, flowId: string): Promise<string | null> {
+  const rows = forTenant(db, tenant).select('assistants').select('id').where('flow_id', '=', flowId)
+  return (await rows.orderBy('id', 'desc').limit(1).executeTakeFirst())?.id ?? null
+}
+
+/** The program that leads a leg, unless it has ended. */
+export const programOfLeg = (db: Db, legId: string): Promise<CallProgramRow | undefined> =>
+  db
+    .selectFrom('call_programs')
+    .selectAll()
+    .where('leg_id', '=', legId)
+    .where('status', '!=', 'ended')
+    .limit(1)
+    .executeTakeFirst()
+
+const EVENT_OF_STEP = { node: 'call.flow.node', turn: 'call.turn', action: 'call.flow.action' } as const
+
+/** Stores what a program did and tells of it. */
+export async function insertSteps(trx: Trx, row: CallProgramRow, steps: readonly TimedStep[]): Promise<void> {
+  const tenant = tenantOf(row)
+  for (const { step: kind, entry, at, timing } of steps) {
+    const stored: CallStepRow = {
+      id: newId('call_step'),
+      organisation_id: row.organisation_id,
+      livemode: row.livemode,
+      call_id: row.id,
+      kind,
+      entry: JSON.stringify(entry),
+      timing: timing === undefined ? null : JSON.stringify(timing),
+      at,
+    }
+    await forTenant(trx, tenant).insert('call_steps', stored)
+    await appendEvent(trx, tenant, { type: EVENT_OF_STEP[kind], at, object: toCallStep(stored), callId: row.id })
+  }
+}
+
+export async function tellProgram(
+  trx: Trx,
+  row: CallProgramRow,
+  type: 'call.flow.started' | 'call.flow.ended',
+  at: string,
+): Promise<void> {
+  await appendEvent(trx, tenantOf(row), { type, at, object: toCallProgram(row), callId: row.id })
+}
+
+/** Ends a program, whatever it was doing. Does nothing when it has ended. */
+export async function endProgram(trx: Trx, row: CallProgramRow, reason: string, at: string): Promise<void> {
+  if (row.status === 'ended') return
+  const scoped = forTenant(trx, tenantOf(row))
+  const change = { status: 'ended' as const, end_reason: row.end_reason ?? reason, ended_at: at }
+  const { numUpdatedRows } = await scoped
+    .update('call_programs')
+    .set(change)
+    .where('id', '=', row.id)
+    .where('status', '!=', 'ended')
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) return
+  await scoped.delete('call_inputs').where('call_id', '=', row.id).execute()
+  // A call that nobody answered was led by nobody.
+  if (row.status !== 'waiting') await tellProgram(trx, { ...row, ...change }, 'call.flow.ended', at)
+}

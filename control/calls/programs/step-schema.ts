@@ -1,0 +1,94 @@
+import Type, { type Static } from 'typebox'
+import { actionSchema, END_REASONS, pathEntrySchema, turnSchema } from '../../flows/step-schema.ts'
+import { nullable, timestamp } from '../../kernel/schema.ts'
+import type { CallProgramRow, CallStepRow } from './tables.ts'
+
+const ms = (description: string) => nullable(Type.Integer({ description: `${description} [ms]` }))
+
+/** How long the parts of a turn took, and what the model cost; null: not measured, or there was none. */
+export const turnTimingSchema = Type.Object({
+  endpoint_ms: ms('From the last voice until the silence was long enough'),
+  transcribe_ms: ms('From then on to the transcript'),
+  first_token_ms: ms('From the transcript to the first token of the model'),
+  first_audio_ms: ms('From the last voice of the caller to our first audio'),
+  heard_ms: ms('How much of it was heard'),
+  interrupted: Type.Boolean({ description: 'The caller talked over it.' }),
+  model: nullable(Type.String()),
+  input_tokens: nullable(Type.Integer()),
+  output_tokens: nullable(Type.Integer()),
+})
+
+export type TurnTiming = Static<typeof turnTimingSchema>
+
+export const UNTIMED: TurnTiming = {
+  endpoint_ms: null,
+  transcribe_ms: null,
+  first_token_ms: null,
+  first_audio_ms: null,
+  heard_ms: null,
+  interrupted: false,
+  model: null,
+  input_tokens: null,
+  output_tokens: null,
+}
+
+/** One thing that a flow or an assistant did in a call: a node it entered, a line that was said, an action. */
+export const callStepSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('call_step'),
+  livemode: Type.Boolean(),
+  call_id: Type.String(),
+  kind: Type.String({ description: 'node, turn, action: which of the three is not null.' }),
+  node: nullable(pathEntrySchema),
+  turn: nullable(turnSchema),
+  action: nullable(actionSchema),
+  timing: nullable(turnTimingSchema),
+  at: timestamp(),
+})
+
+export type CallStep = Static<typeof callStepSchema>
+
+export const toCallStep = (row: CallStepRow): CallStep => {
+  const entry = JSON.parse(row.entry)
+  return {
+    id: row.id,
+    object: 'call_step',
+    livemode: row.livemode === 1,
+    call_id: row.call_id,
+    kind: row.kind,
+    node: row.kind === 'node' ? entry : null,
+    turn: row.kind === 'turn' ? entry : null,
+    action: row.kind === 'action' ? entry : null,
+    timing: row.timing === null ? null : JSON.parse(row.timing),
+    at: row.at,
+  }
+}
+
+/** What leads, or has led, a call. */
+export const callProgramSchema = Type.Object({
+  object: Type.Literal('call_flow_run'),
+  call_id: Type.String(),
+  livemode: Type.Boolean(),
+  kind: Type.String({ description: 'flow, assistant, voicemail' }),
+  flow_id: nullable(Type.String()),
+  flow_version: nullable(Type.Integer()),
+  assistant_id: nullable(Type.String()),
+  status: Type.String({ description: 'waiting, running, bridged (the caller was put through), ended' }),
+  end_reason: nullable(Type.String({ description: END_REASONS })),
+  ended_at: nullable(timestamp()),
+})
+
+export type CallProgram = Static<typeof callProgramSchema>
+
+export const toCallProgram = (row: CallProgramRow): CallProgram => ({
+  object: 'call_flow_run',
+  call_id: row.id,
+  livemode: row.livemode === 1,
+  kind: row.kind,
+  flow_id: row.flow_id,
+  flow_version: row.flow_version,
+  assistant_id: row.assistant_id,
+  status: row.status,
+  end_reason: row.end_reason,
+  ended_at: row.ended_at,
+})

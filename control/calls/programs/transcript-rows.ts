@@ -1,0 +1,17 @@
+import type { Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+
+/** Asks for a call's transcript; it begins once the call is answered. `running`: it is, and this begins now. */
+export const wantTranscript = (
+  trx: Trx,
+  tenant: Tenant,
+  call: { id: string; language: string | null; at: string; status?: 'wanted' | 'running' },
+): Promise<void> =>
+  forTenant(trx, tenant).insert('transcripts', {
+    id: call.id,
+    status: call.status ?? 'wanted',
+    language: call.language,
+    failed_reason: null,
+    duration_ms: null,
+    created: call.at,
+  })

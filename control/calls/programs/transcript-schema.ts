@@ -1,0 +1,71 @@
+import Type, { type Static } from 'typebox'
+import { nullable, timestamp } from '../../kernel/schema.ts'
+import type { TranscriptRow, TranscriptSegmentRow } from './tables.ts'
+
+const SPEAKER = 'participant; product: the assistant, or whatever else the product says'
+
+const segmentFields = {
+  speaker: Type.String({ description: SPEAKER }),
+  participant_id: Type.String({
+    description: 'Who said it; of the product: to whom, the first of them where it is said to all.',
+  }),
+  text: Type.String(),
+  start_ms: Type.Integer({ description: 'From the beginning of the transcript [ms].' }),
+  end_ms: Type.Integer(),
+}
+
+/** One line of a running call's transcript, as it is written. */
+export const callTranscriptSegmentSchema = Type.Object({
+  object: Type.Literal('call_transcript_segment'),
+  id: Type.String(),
+  call_id: Type.String(),
+  livemode: Type.Boolean(),
+  ...segmentFields,
+})
+
+export type CallTranscriptSegment = Static<typeof callTranscriptSegmentSchema>
+
+/** What was said in a call. Nothing of a card-payment pause is in it. */
+export const callTranscriptSchema = Type.Object({
+  object: Type.Literal('call_transcript'),
+  call_id: Type.String(),
+  livemode: Type.Boolean(),
+  status: Type.String({ description: 'wanted, running, ready, failed' }),
+  failed_reason: nullable(Type.String({ description: 'Why nothing was written down.' })),
+  language: nullable(Type.String()),
+  duration_ms: nullable(Type.Integer()),
+  segments: Type.Array(Type.Object(segmentFields), { description: 'In the order in which they began.' }),
+  created: timestamp(),
+})
+
+export type CallTranscript = Static<typeof callTranscriptSchema>
+
+type SegmentColumns = Pick<TranscriptSegmentRow, 'speaker' | 'participant_id' | 'text' | 'start_ms' | 'end_ms'>
+
+const lineOf = ({ speaker, participant_id, text, start_ms, end_ms }: SegmentColumns) => ({
+  speaker,
+  participant_id,
+  text,
+  start_ms,
+  end_ms,
+})
+
+export const toCallTranscriptSegment = (row: TranscriptSegmentRow): CallTranscriptSegment => ({
+  object: 'call_transcript_segment',
+  id: row.id,
+  call_id: row.call_id,
+  livemode: row.livemode === 1,
+  ...lineOf(row),
+})
+
+export const toCallTranscript = (row: TranscriptRow, segments: readonly SegmentColumns[]): CallTranscript => ({
+  object: 'call_transcript',
+  call_id: row.id,
+  livemode: row.livemode === 1,
+  status: row.status,
+  failed_reason: row.failed_reason,
+  language: row.language,
+  duration_ms: row.duration_ms,
+  segments: segments.map(lineOf),
+  created: row.created,
+})

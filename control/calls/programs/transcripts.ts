@@ -1,0 +1,216 @@
+import { isFailure, isUndecided, type MediaEvent } from '../../../media/protocol.ts'
+import { appendEvent } from '../../kernel/events/log.ts'
+import { newId } from '../../kernel/ids.ts'
+import { nodeOf } from '../../kernel/store/node.ts'
+import type { Db, Step, Store, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { MediaPort } from '../../media-link/events.ts'
+import { callCaptureOf } from '../capture/call-capture.ts'
+import type { FollowUp } from '../conductor/event-handler.ts'
+import { tenantOf } from '../records.ts'
+import { settingsOf } from '../settings.ts'
+import type { TranscriptRow, TranscriptSegmentRow } from './tables.ts'
+import { wantTranscript } from './transcript-rows.ts'
+import { type CallTranscript, toCallTranscript, toCallTranscriptSegment } from './transcript-schema.ts'
+
+/** The segments of a transcript that are shown; the longest call has fewer. */
+const MAX_SEGMENTS = 20_000
+
+const UNANSWERED = { status: 'failed', failed_reason: 'The call was not answered.' } as const
+
+/** A call's transcript as it is now; undefined when none was asked for. */
+export async function readTranscript(db: Db, tenant: Tenant, callId: string): Promise<CallTranscript | undefined> {
+  const scoped = forTenant(db, tenant)
+  const row = await scoped.find('transcripts', callId)
+  if (row === undefined) return undefined
+  const segments = await scoped
+    .select('transcript_segments')
+    .select(['speaker', 'participant_id', 'text', 'start_ms', 'end_ms'])
+    .where('call_id', '=', callId)
+    .orderBy('start_ms')
+    .orderBy('id')
+    .limit(MAX_SEGMENTS)
+    .execute()
+  return toCallTranscript(row, segments)
+}
+
+/** What writes down that a transcript could not begin. */
+export interface TranscriptParts {
+  store: Store
+  now: () => Date
+}
+
+/** Applies an event to the transcript that it concerns. */
+export async function onTranscriptEvent(parts: TranscriptParts, trx: Trx, event: MediaEvent): Promise<FollowUp | null> {
+  switch (event.name) {
+    case 'leg.answered':
+      return ofLeg(parts, trx, event.body.legId)
+    case 'room.opened':
+      return ofSession(parts, trx, event.body.roomId, event.at)
+    case 'leg.ended':
+      await endUnbegun(trx, event.body.legId, event.at)
+      return null
+    case 'transcript.segment':
+      await addSegment(trx, event.body, event.at)
+      return null
+    case 'transcript.ready': {
+      const row = await runningTranscript(trx, event.body.transcriptId)
+      if (row !== undefined) await endTranscript(trx, row, event.body.durationMs, event.at)
+      return null
+    }
+    default:
+      return null
+  }
+}
+
+async function ofLeg(parts: TranscriptParts, trx: Trx, legId: string): Promise<FollowUp | null> {
+  const row = await wantedOf(trx, legId)
+  return row === undefined ? null : start(parts, trx, row)
+}
+
+/** Of the call whose own leg this is. */
+const wantedOf = (trx: Trx, legId: string): Promise<TranscriptRow | undefined> =>
+  trx
+    .selectFrom('transcripts')
+    .innerJoin('participants', 'participants.call_id', 'transcripts.id')
+    .selectAll('transcripts')
+    .where('participants.id', '=', legId)
+    .where('participants.ring_id', 'is', null)
+    .where('transcripts.status', '=', 'wanted')
+    .executeTakeFirst()
+
+/** A call has ended that was never answered: nobody waits for what was said in it. */
+export async function endUnbegun(trx: Trx, legId: string, at: string): Promise<void> {
+  const row = await wantedOf(trx, legId)
+  if (row !== undefined) await end(trx, row, UNANSWERED, at)
+}
+
+/** A conference session, where its room says so. */
+async function ofSession(parts: TranscriptParts, trx: Trx, callId: string, at: string): Promise<FollowUp | null> {
+  const call = await trx
+    .selectFrom('calls')
+    .selectAll()
+    .where('id', '=', callId)
+    .where('kind', '=', 'conference')
+    .executeTakeFirst()
+  if (call?.room_id == null) return null
+  const tenant = tenantOf(call)
+  const room = await forTenant(trx, tenant).find('conference_rooms', call.room_id)
+  if (room === undefined || !settingsOf(room).transcribe) return null
+  if ((await forTenant(trx, tenant).find('transcripts', callId)) !== undefined) return null
+  await wantTranscript(trx, tenant, { id: callId, language: settingsOf(room).language, at })
+  const row = await forTenant(trx, tenant).find('transcripts', callId)
+  return row === undefined ? null : start(parts, trx, row)
+}
+
+async function start(parts: TranscriptParts, trx: Trx, row: TranscriptRow): Promise<FollowUp> {
+  const transcripts = forTenant(trx, tenantOf(row)).update('transcripts')
+  await transcripts.set({ status: 'running' }).where('id', '=', row.id).execute()
+  return media => beginTranscript(parts, media, row)
+}
+
+/** A transcript that media refuses has failed; one that media cannot be asked for now is begun at the next connection. */
+export async function beginTranscript(
+  { store, now }: TranscriptParts,
+  media: MediaPort,
+  { id, language }: Pick<TranscriptRow, 'id' | 'language'>,
+): Promise<void> {
+  // A call's room, or a session's: all who are ever in it.
+  const reply = await media.request('transcript.start', { transcriptId: id, target: { roomId: id }, language })
+  if (!isFailure(reply) || reply.failure === 'conflict' || isUndecided(reply)) return
+  await store.transaction(async trx => {
+    const row = await runningTranscript(trx, id)
+    if (row === undefined) return
+    await end(trx, row, { status: 'failed', failed_reason: reply.message }, now().toISOString())
+  })
+}
+
+export const runningTranscript = (trx: Db, id: string): Promise<TranscriptRow | undefined> =>
+  trx.selectFrom('transcripts').selectAll().where('id', '=', id).where('status', '=', 'running').executeTakeFirst()
+
+async function addSegment(
+  trx: Trx,
+  { transcriptId, legId, speaker, text, startMs, endMs }: (MediaEvent & { name: 'transcript.segment' })['body'],
+  at: string,
+): Promise<void> {
+  // Media has begun it by itself; the announcement is a line of it before the call counts as answered.
+  const begun = trx.selectFrom('transcripts').selectAll().where('id', '=', transcriptId)
+  const row = await begun.where('status', 'in', ['wanted', 'running']).executeTakeFirst()
+  if (row === undefined) return
+  const segment: TranscriptSegmentRow = {
+    id: newId('transcript_segment'),
+    organisation_id: row.organisation_id,
+    livemode: row.livemode,
+    call_id: row.id,
+    participant_id: legId,
+    speaker: speaker === 'product' ? 'product' : 'participant',
+    text,
+    start_ms: Math.round(startMs),
+    end_ms: Math.round(endMs),
+  }
+  const tenant = tenantOf(row)
+  await forTenant(trx, tenant).insert('transcript_segments', segment)
+  const object = toCallTranscriptSegment(segment)
+  await appendEvent(trx, tenant, { type: 'call.transcript.segment', at, object, callId: row.id })
+}
+
+const endTranscript = (trx: Trx, row: TranscriptRow, durationMs: number | null, at: string): Promise<void> =>
+  end(trx, row, { status: 'ready', duration_ms: durationMs === null ? null : Math.round(durationMs) }, at)
+
+async function end(
+  trx: Trx,
+  row: TranscriptRow,
+  change: Partial<TranscriptRow> & { status: 'ready' | 'failed' },
+  at: string,
+): Promise<void> {
+  const tenant = tenantOf(row)
+  await forTenant(trx, tenant).update('transcripts').set(change).where('id', '=', row.id).execute()
+  const object = await readTranscript(trx, tenant, row.id)
+  if (object === undefined) return
+  await appendEvent(trx, tenant, { type: `call.transcript.${change.status}`, at, object, callId: row.id })
+}
+
+/**
+ * Begins those again whose command was lost with the process that was to send it: nobody would ever tell of their end. Of one that
+ * media has begun it says so, and nothing changes.
+ */
+export async function resumeTranscripts(
+  parts: TranscriptParts,
+  media: MediaPort,
+  step: (run: () => Promise<void>) => Promise<void>,
+): Promise<void> {
+  const { db } = parts.store
+  const rows = await db
+    .selectFrom('transcripts')
+    .innerJoin('calls', 'calls.id', 'transcripts.id')
+    .select(['transcripts.id', 'transcripts.language', 'calls.capture'])
+    .where('transcripts.status', '=', 'running')
+    .where('calls.node_id', '=', nodeOf(db))
+    .where('calls.ended_at', 'is', null)
+    .execute()
+  for (const row of rows) {
+    await step(async () => {
+      // What he is asked for begins by itself when he has heard it.
+      if (callCaptureOf(row)?.asked !== 'asking') await beginTranscript(parts, media, row)
+    })
+  }
+}
+
+/** Ends the transcripts whose calls are over and of which media will not tell any more, each in a step of its own. */
+export async function endLostTranscripts(db: Db, at: string, step: Step): Promise<void> {
+  const rows = await db
+    .selectFrom('transcripts')
+    .innerJoin('calls', 'calls.id', 'transcripts.id')
+    .select('transcripts.id')
+    .where('transcripts.status', 'in', ['wanted', 'running'])
+    .where('calls.node_id', '=', nodeOf(db))
+    .where('calls.ended_at', 'is not', null)
+    .execute()
+  for (const { id } of rows) await step(trx => endLost(trx, id, at))
+}
+
+async function endLost(trx: Trx, id: string, at: string): Promise<void> {
+  const row = await trx.selectFrom('transcripts').selectAll().where('id', '=', id).executeTakeFirst()
+  if (row?.status === 'wanted') await end(trx, row, UNANSWERED, at)
+  else if (row?.status === 'running') await endTranscript(trx, row, null, at)
+}

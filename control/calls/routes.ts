@@ -1,0 +1,324 @@
+import Type, { type Static } from 'typebox'
+import { type EndedReason, isFailure, isUndecided, type Quality } from '../../media/protocol.ts'
+import { captureFields } from '../capture-settings/settings.ts'
+import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
+import { callerFault } from '../flows/caller-fault.ts'
+import type { Context } from '../http/context.ts'
+import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { listOf, listParameters, page } from '../http/list.ts'
+import { type Route, route } from '../http/route.ts'
+import { idParams, input, metadata, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { isOutage } from '../kernel/store/outage.ts'
+import type { Db } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import type { MediaPort } from '../media-link/events.ts'
+import { CALL_STATUSES, type Call, callSchema, toCall } from './call-schema.ts'
+import { searchCalls } from './call-search.ts'
+import { roomProblem } from './conductor/room-door.ts'
+import type { RunningCall, RunningCalls } from './conductor/running-calls.ts'
+import { type DialDeps, type DialedTarget, mediaUnavailable, placeCall } from './dial.ts'
+import { hangUpLeg, mainLeg } from './legs.ts'
+import { participantSchema, toParticipant } from './participant-schema.ts'
+import { callsOf, legsOfSession, tenantOf } from './records.ts'
+import type { CallRow, ParticipantRow } from './tables.ts'
+
+/** How long a list may wait for the quality of its running calls [ms]. */
+const QUALITY_DEADLINE_MS = 500
+
+export interface CallDeps extends DialDeps {
+  streamsProblem: StreamsProblem
+  /** Sends what the rows of calls call for. */
+  drive: () => Promise<void>
+  /** Those that can be ended while the store is away. */
+  running: Pick<RunningCalls, 'find'>
+}
+
+const targetId = (description: string) => Type.Optional(Type.String({ maxLength: 200, description }))
+const targetParameters = {
+  room_id: targetId('Joins this conference room. One target at most; none: music until it is told more.'),
+  flow_id: targetId('Is led by this flow, in its published version.'),
+  assistant_id: targetId('Talks with this assistant.'),
+  queue_id: targetId('Waits in this queue.'),
+  user_id: targetId('Is put through to this member.'),
+}
+/** Where the objects lie that a call is led to, by their parameters. */
+const TARGETS = {
+  room_id: { type: 'room', table: 'conference_rooms' },
+  flow_id: { type: 'flow', table: 'flows' },
+  assistant_id: { type: 'assistant', table: 'assistants' },
+  queue_id: { type: 'queue', table: 'queues' },
+  user_id: { type: 'user', table: 'users' },
+} as const
+
+const createBody = input({
+  to: Type.String({ minLength: 1, maxLength: 512, description: 'A number in E.164, or a SIP URI.' }),
+  from: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
+  ...targetParameters,
+  timeout_s: Type.Optional(Type.Integer({ minimum: 5, maximum: 180, default: 45 })),
+  ...partialInput(captureFields).properties,
+  metadata: Type.Optional(metadata),
+})
+
+const only = (maxLength: number, which: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength, description: `Only calls ${which}.` }))
+const moment = timestamp('Only calls made then: `created[gte]=2026-11-01T00:00:00Z`.')
+
+const callListQuery = Type.Object(
+  {
+    ...listParameters,
+    status: Type.Optional(oneOf([...CALL_STATUSES])),
+    kind: Type.Optional(oneOf(['party', 'conference'])),
+    direction: Type.Optional(oneOf(['inbound', 'outbound'])),
+    number: only(512, 'from or to this number or SIP address; of an address the user part will do'),
+    to: only(512, 'to it'),
+    from: only(512, 'from it'),
+    room_id: only(200, 'of this conference room'),
+    user_id: only(200, 'that this member had last'),
+    queue_id: only(200, 'that came by this queue'),
+    assistant_id: only(200, 'that this assistant led last'),
+    ended_reason: only(100, 'that ended so'),
+    answered: Type.Optional(Type.Boolean({ description: 'Only calls that were answered, or were not.' })),
+    created: Type.Optional(partialInput({ gte: moment, gt: moment, lte: moment, lt: moment })),
+    metadata: Type.Optional({
+      ...metadata,
+      maxProperties: 5,
+      description: 'Only calls with these pairs: `metadata[order]=7`.',
+    }),
+  },
+  { additionalProperties: false },
+)
+
+export function callRoutes(deps: CallDeps): Route[] {
+  const { store, media } = deps
+  return [
+    route({
+      method: 'POST',
+      path: '/calls',
+      id: 'createCall',
+      summary: 'Place a call',
+      tag: 'Calls',
+      scope: 'calls:write',
+      body: createBody,
+      status: 201,
+      reply: callSchema,
+      errors: [409, 503],
+      handler: (context, { body }) => createCall(deps, context, body),
+    }),
+    route({
+      method: 'GET',
+      path: '/calls',
+      id: 'listCalls',
+      summary: 'List calls',
+      tag: 'Calls',
+      scope: 'calls:read',
+      query: callListQuery,
+      status: 200,
+      reply: listOf(callSchema),
+      handler: async (context, { query }) => {
+        const { rows, ordering } = searchCalls(store.db, context, query)
+        const list = await page(rows, query, '/v1/calls', row => row, ordering)
+        return isProblem(list) ? list : { ...list, data: await toCalls(deps, list.data) }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/calls/:id',
+      id: 'getCall',
+      summary: 'Retrieve a call',
+      tag: 'Calls',
+      scope: 'calls:read',
+      params: idParams,
+      status: 200,
+      reply: callSchema,
+      errors: [404],
+      handler: (context, { params }) => retrieve(deps, context, params.id),
+    }),
+    route({
+      method: 'POST',
+      path: '/calls/:id/hangup',
+      id: 'hangUpCall',
+      summary: 'Hang up a call',
+      description:
+        'Of a conference session: every leg in it. 409 when the call has ended. While the database is away a running call is ended all the same; the answer shows it as it was last known.',
+      withoutStore: true,
+      tag: 'Calls',
+      scope: 'calls:write',
+      params: idParams,
+      status: 200,
+      reply: callSchema,
+      errors: [404, 409, 503],
+      handler: async (context, { params }) => {
+        const known = deps.running.find(context, params.id)
+        try {
+          const refused = await hangUp(deps, context, params.id)
+          if (refused !== null) return refused
+          await media.settled()
+          return await retrieve(deps, context, params.id)
+        } catch (error) {
+          if (known === undefined || !isOutage(error)) throw error
+          const reply = await endLine(media, known)
+          if (isFailure(reply) && isUndecided(reply)) return mediaUnavailable(reply.message)
+          return toCall(known.call, known.legs)
+        }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/calls/:id/participants',
+      id: 'listCallParticipants',
+      summary: "List a call's participants",
+      description: "Of a conference session: who is or was in it. Of a phone's call: that phone.",
+      tag: 'Calls',
+      scope: 'calls:read',
+      params: idParams,
+      query: Type.Object(listParameters, { additionalProperties: false }),
+      status: 200,
+      reply: listOf(participantSchema),
+      errors: [404],
+      handler: async (context, { params, query }) => {
+        const call = await forTenant(store.db, context).find('calls', params.id)
+        if (call === undefined) return missing('call', params.id)
+        const column = call.kind === 'conference' ? 'session_call_id' : 'call_id'
+        const rows = forTenant(store.db, context).select('participants').selectAll().where(column, '=', call.id)
+        const list = await page(rows, query, `/v1/calls/${call.id}/participants`, row => row)
+        if (isProblem(list)) return list
+        const calls = await callsOf(store.db, context, list.data)
+        return { ...list, data: list.data.map(row => toParticipant(row, calls.get(row.call_id) ?? call)) }
+      },
+    }),
+  ]
+}
+
+async function createCall(deps: CallDeps, context: Context, body: Static<typeof createBody>): Promise<Call | Problem> {
+  const target = await targetOf(deps, context, body)
+  if (isProblem(target)) return target
+  const refused = await deps.streamsProblem(body.streams, 'call')
+  if (refused !== null) return refused
+  const placed = await placeCall(
+    deps,
+    context,
+    {
+      to: body.to,
+      from: body.from,
+      target,
+      timeoutS: body.timeout_s ?? 45,
+      capture: body,
+      metadata: body.metadata ?? {},
+      role: 'member',
+      muted: false,
+    },
+    async (trx, { call, participant }) => {
+      await context.keep(trx, toCall(call, [participant]))
+    },
+  )
+  return 'problem' in placed ? placed : toCall(placed.call, [placed.participant])
+}
+
+/** The one object that the call is led to, or null; 400 for one that is not there, 409 for one that cannot take it now. */
+async function targetOf(
+  { store: { db }, now }: CallDeps,
+  context: Context,
+  body: Partial<Record<keyof typeof TARGETS, string>>,
+): Promise<DialedTarget | Problem | null> {
+  const named = (Object.keys(TARGETS) as (keyof typeof TARGETS)[]).filter(param => body[param] !== undefined)
+  const [param, another] = named
+  if (param === undefined) return null
+  if (another !== undefined) {
+    return problem('parameter_invalid', `A call has one target: ${param} is named already.`, { param: another })
+  }
+  const { type, table } = TARGETS[param]
+  const id = body[param] ?? ''
+  const scoped = forTenant(db, context)
+  if ((await scoped.find(table, id)) === undefined) {
+    return problem('parameter_invalid', `No such ${type === 'room' ? 'conference room' : type}: ${id}`, { param })
+  }
+  const room = type === 'room' ? await scoped.find('conference_rooms', id) : undefined
+  const shut = room === undefined ? null : await roomProblem(db, room, { now: now(), isInvited: false })
+  if (shut !== null) return shut
+  if (type === 'flow') {
+    const flow = await scoped.find('flows', id)
+    if (flow?.status === 'archived') return conflict('archived', 'The flow is archived.')
+    const fault = flow === undefined ? null : callerFault(flow)
+    if (fault !== null) return problem('parameter_invalid', `The flow ${fault}: ${id}`, { param })
+    if (flow?.published_version === null) return conflict('flow_unpublished', 'The flow was never published.')
+  }
+  return { type, id }
+}
+
+async function retrieve(deps: CallDeps, context: Context, id: string): Promise<Call | Problem> {
+  const call = await forTenant(deps.store.db, context).find('calls', id)
+  if (call === undefined) return missing('call', id)
+  const [object] = await toCalls(deps, [call])
+  return object ?? missing('call', id)
+}
+
+async function hangUp(deps: CallDeps, context: Context, id: string): Promise<Problem | null> {
+  const call = await forTenant(deps.store.db, context).find('calls', id)
+  if (call === undefined) return missing('call', id)
+  if (call.ended_at !== null) return context.isResumed ? null : conflict('not_running', 'The call has ended.')
+  const reply = await endLine(deps.media, { call, legs: await legsOf(deps.store.db, call) })
+  if (!isFailure(reply)) return null
+  if (isUndecided(reply)) return mediaUnavailable(reply.message)
+  await deps.media.settled()
+  // It has ended meanwhile, or media is still to be told of it: then the wish is kept, and done when it can be.
+  if (call.kind === 'party') await wishItEnded(deps, context, call.id, 'api_hangup')
+  return null
+}
+
+/** Has media end the call. */
+function endLine(media: MediaPort, { call, legs }: RunningCall): Promise<object> {
+  const reason = 'api_hangup' as const
+  return call.kind === 'conference'
+    ? media.request('room.close', { roomId: call.id, reason })
+    : media.request('leg.hangup', { legId: legs.find(leg => leg.ring_id === null)?.id ?? '', reason })
+}
+
+async function wishItEnded({ store, drive }: CallDeps, context: Context, callId: string, reason: EndedReason) {
+  const isWished = await store.transaction(async trx => {
+    const leg = await mainLeg(trx, context, callId)
+    const isRunning = leg !== undefined && leg.step !== 'ended'
+    if (isRunning) await hangUpLeg(trx, context, leg.id, reason)
+    return isRunning
+  })
+  if (isWished) await drive()
+}
+
+const legsOf = (db: Db, call: CallRow): Promise<ParticipantRow[]> =>
+  call.kind === 'conference'
+    ? legsOfSession(db, call)
+    : forTenant(db, tenantOf(call)).select('participants').selectAll().where('call_id', '=', call.id).execute()
+
+/** The legs of each of a tenant's calls, by two queries however many they are. */
+async function legsByCall(db: Db, rows: readonly CallRow[]): Promise<Map<string, ParticipantRow[]>> {
+  const legs = new Map<string, ParticipantRow[]>(rows.map(row => [row.id, []]))
+  for (const column of ['call_id', 'session_call_id'] as const) {
+    const calls = rows.filter(row => (row.kind === 'conference') === (column === 'session_call_id'))
+    const [first] = calls
+    if (first === undefined) continue
+    const found = await forTenant(db, tenantOf(first))
+      .select('participants')
+      .selectAll()
+      .where(
+        column,
+        'in',
+        calls.map(({ id }) => id),
+      )
+      .orderBy('id')
+      .execute()
+    for (const leg of found) legs.get(leg[column] ?? '')?.push(leg)
+  }
+  return legs
+}
+
+/** Calls with the quality of their legs: live from media while they run. */
+async function toCalls(deps: CallDeps, rows: readonly CallRow[]): Promise<Call[]> {
+  const legs = await legsByCall(deps.store.db, rows)
+  const running = [...legs.values()].flat().filter(leg => leg.step !== 'ended')
+  const live = new Map<string, Quality>()
+  if (running.length > 0) {
+    const legIds = running.map(leg => leg.id)
+    const reply = await deps.media.request('leg.read', { legIds }, QUALITY_DEADLINE_MS)
+    if (!isFailure(reply)) for (const leg of reply.legs) live.set(leg.legId, leg.quality)
+  }
+  return rows.map(row => toCall(row, legs.get(row.id) ?? [], live))
+}

@@ -1,0 +1,74 @@
+import Type, { type Static } from 'typebox'
+import { input, nullable, oneOf } from '../kernel/schema.ts'
+import { streamInput } from './stream-input.ts'
+
+const INHERITED = 'null: as what stands behind it says (`docs/recording.md`).'
+
+const consent = input({
+  key: oneOf(['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '*', '#'], { description: 'The key that agrees.' }),
+  timeout_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 60, default: 8, description: 'Waited for the key.' })),
+  otherwise: Type.Optional(
+    oneOf(['continue', 'hang_up'], {
+      default: 'continue',
+      description: 'Who does not agree: goes on and nothing is kept of the call, or is hung up.',
+    }),
+  ),
+})
+
+/** What is kept of calls: fields of routes, queues, assistants, flows and the organisation. Each is inherited by itself. */
+export const captureFields = {
+  record: nullable(Type.Boolean({ description: `Record the calls; ${INHERITED}` })),
+  transcribe: nullable(Type.Boolean({ description: `Write down what is said in them; ${INHERITED}` })),
+  streams: nullable(
+    Type.Array(streamInput, { maxItems: 4, description: `Send their audio to these receivers; ${INHERITED}` }),
+  ),
+  recording_announcement: nullable(
+    Type.String({
+      maxLength: 1000,
+      description: `Said to the caller before anything else, where anything is kept; empty: nothing is said; ${INHERITED}`,
+    }),
+  ),
+  recording_consent: nullable(consent),
+}
+
+const settings = Type.Object(captureFields)
+export type CaptureSettings = Static<typeof settings>
+
+/** Of who says nothing about it. */
+export const NO_CAPTURE: CaptureSettings = {
+  record: null,
+  transcribe: null,
+  streams: null,
+  recording_announcement: null,
+  recording_consent: null,
+}
+
+/** What is stored, as settings; null: nothing was ever said. */
+export const captureOf = (json: string | null): CaptureSettings => ({
+  ...NO_CAPTURE,
+  ...(json === null ? {} : (JSON.parse(json) as Partial<CaptureSettings>)),
+})
+
+type Field = keyof CaptureSettings
+
+/** What the first who says something about a field says; the strongest in front. */
+export const firstSaid = <K extends Field>(layers: readonly Partial<CaptureSettings>[], name: K): CaptureSettings[K] =>
+  layers.find(layer => (layer[name] ?? null) !== null)?.[name] ?? null
+
+/** The fields that something is said about, of an object that may hold others; null: about none. */
+export function saidIn(settings: Partial<CaptureSettings>): Partial<CaptureSettings> | null {
+  const said = (Object.keys(NO_CAPTURE) as Field[]).filter(name => (settings[name] ?? null) !== null)
+  return said.length === 0 ? null : Object.fromEntries(said.map(name => [name, settings[name]]))
+}
+
+/** What is stored with a change; lists and `recording_consent` replace what was there. */
+export function changedCapture(json: string | null, sent: Partial<CaptureSettings>): string | null {
+  const changed = captureOf(json)
+  let isChanged = false
+  for (const name of Object.keys(NO_CAPTURE) as (keyof CaptureSettings)[]) {
+    if (sent[name] === undefined) continue
+    Object.assign(changed, { [name]: sent[name] })
+    isChanged = true
+  }
+  return isChanged ? JSON.stringify(changed) : json
+}

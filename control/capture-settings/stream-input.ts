@@ -1,0 +1,25 @@
+import Type, { type Static } from 'typebox'
+import { input, oneOf } from '../kernel/schema.ts'
+
+const customParameters = Type.Unsafe<Record<string, string>>({
+  type: 'object',
+  maxProperties: 50,
+  propertyNames: { maxLength: 100 },
+  additionalProperties: { type: 'string', maxLength: 500 },
+  description: 'Handed to the receiver in `start.customParameters`; up to 50 pairs.',
+})
+
+/** A media stream as it is asked for. */
+export const streamInput = input({
+  url: Type.String({ minLength: 1, maxLength: 2048, description: "The receiver's WebSocket: ws:// or wss://." }),
+  tracks: Type.Optional(
+    oneOf(['inbound', 'outbound', 'both'], {
+      default: 'inbound',
+      description:
+        'inbound: what the party says; outbound: what it hears. `both` counts as two of the 4 tracks of a call.',
+    }),
+  ),
+  format: Type.Optional(oneOf(['mulaw_8000', 'l16_16000', 'l16_8000'], { default: 'mulaw_8000' })),
+  custom_parameters: Type.Optional(customParameters),
+})
+export type StreamInput = Static<typeof streamInput>

@@ -1,0 +1,58 @@
+import { type Problem, problem } from '../http/errors.ts'
+import type { ProfileSettings } from './schema.ts'
+
+export const DEFAULT_SETTINGS: ProfileSettings = {
+  goal: '',
+  tone: '',
+  company: '',
+  product: '',
+  language: 'en',
+  stages: [],
+  objections: [],
+  fields: [],
+  alerts: [],
+  qa_rubric: [],
+  kb: { document_ids: [], links: [], min_score: 0.5 },
+  compliance: { required_disclosures: [], forbidden_phrases: [] },
+  coaching: {
+    talk_ratio_max: 0.65,
+    monologue_seconds_max: 60,
+    silence_seconds_max: 10,
+    wpm_max: 190,
+    wpm_min: 90,
+  },
+  script: { flow_id: null, version: 'published' },
+  model: {
+    model: 'default',
+    fallback_model: '',
+    temperature: 0.3,
+    api: 'chat',
+    priority: false,
+    max_calls_per_minute: 20,
+    speculative: false,
+    deep_path: true,
+    objection_similarity: 0.75,
+  },
+}
+
+/** Why these settings cannot work together, or null. */
+export function settingsProblem(settings: ProfileSettings): Problem | null {
+  const lists: [string, { key: string }[]][] = [
+    ['stages', settings.stages],
+    ...settings.stages.map((stage, i): [string, { key: string }[]] => [`stages[${i}].checklist`, stage.checklist]),
+    ['objections', settings.objections],
+    ['fields', settings.fields],
+    ['alerts', settings.alerts],
+    ['qa_rubric', settings.qa_rubric],
+    ['compliance.required_disclosures', settings.compliance.required_disclosures],
+  ]
+  for (const [param, items] of lists) {
+    const i = items.findIndex((item, at) => items.findIndex(({ key }) => key === item.key) < at)
+    if (i >= 0) return problem('parameter_invalid', 'A key is in its list twice.', { param: `${param}[${i}].key` })
+  }
+  const { wpm_min, wpm_max } = settings.coaching
+  if (wpm_min > wpm_max) {
+    return problem('parameter_invalid', 'wpm_min is above wpm_max.', { param: 'coaching.wpm_min' })
+  }
+  return null
+}

@@ -1,0 +1,202 @@
+import type { Static } from 'typebox'
+import Type from 'typebox'
+import type { Context } from '../http/context.ts'
+import { copyName } from '../http/copy-name.ts'
+import { missing, type Problem, problem } from '../http/errors.ts'
+import { merge } from '../http/merge.ts'
+import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { type Exists, listReferences, referenceProblem, type UsesOf } from '../http/references.ts'
+import { type Route, route } from '../http/route.ts'
+import { newId } from '../kernel/ids.ts'
+import { idParams, input } from '../kernel/schema.ts'
+import type { Db, Store, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { CopilotProfileRow } from '../organisation/tables.ts'
+import { DEFAULT_SETTINGS, settingsProblem } from './profile.ts'
+import {
+  type CopilotProfile,
+  changeBody,
+  copilotProfileSchema,
+  createBody,
+  type ProfileSettings,
+  profileName,
+} from './schema.ts'
+
+export interface CopilotProfileDeps {
+  store: Store
+  now: () => Date
+  exists: { script: Exists; kbDocument: Exists }
+  /** Whether a flow was ever published as this version. */
+  hasVersion: (db: Db, tenant: Tenant, flowId: string, version: number) => Promise<boolean>
+  /** Who keeps a profile from being deleted: the queues that use it. */
+  usesOf: UsesOf
+}
+
+const common = { tag: 'Copilot profiles', status: 200, reply: copilotProfileSchema } as const
+
+export function copilotProfileRoutes(deps: CopilotProfileDeps): Route[] {
+  const plain: Plain<'copilot_profiles', typeof copilotProfileSchema> = {
+    store: deps.store,
+    table: 'copilot_profiles',
+    object: 'copilot_profile',
+    path: '/copilot_profiles',
+    tag: common.tag,
+    reply: copilotProfileSchema,
+    area: 'copilot',
+    toObject: toProfile,
+  }
+  return [
+    route({
+      ...common,
+      method: 'POST',
+      path: '/copilot_profiles',
+      id: 'createCopilotProfile',
+      summary: 'Create a copilot profile',
+      description: 'What is not sent has its default.',
+      scope: 'copilot:write',
+      body: createBody,
+      status: 201,
+      errors: [409],
+      handler: (context, { body }) => create(deps, context, body),
+    }),
+    listRoute(plain),
+    retrieveRoute(plain),
+    route({
+      ...common,
+      method: 'PATCH',
+      path: '/copilot_profiles/:id',
+      id: 'updateCopilotProfile',
+      summary: 'Change a copilot profile',
+      description:
+        'Updates the fields sent. Nested objects merge; lists replace. Calls starting afterwards use the new version.',
+      scope: 'copilot:write',
+      params: idParams,
+      body: changeBody,
+      errors: [404],
+      handler: (context, { params, body }) => change(deps, context, params.id, body),
+    }),
+    route({
+      ...common,
+      method: 'POST',
+      path: '/copilot_profiles/:id/duplicate',
+      id: 'duplicateCopilotProfile',
+      summary: 'Duplicate a copilot profile',
+      scope: 'copilot:write',
+      params: idParams,
+      body: input({
+        name: Type.Optional({ ...profileName, description: 'Default: the original\'s name with "(copy)" added.' }),
+      }),
+      status: 201,
+      errors: [404, 409],
+      handler: (context, { params, body }) => duplicate(deps, context, params.id, body.name),
+    }),
+    deleteRoute(plain, {
+      description: '409 while a queue uses it; `details.used_by` lists them.',
+      usesOf: deps.usesOf,
+    }),
+  ]
+}
+
+type Sent = Omit<Static<typeof changeBody>, 'name'>
+
+function create(
+  deps: CopilotProfileDeps,
+  context: Context,
+  body: Static<typeof createBody>,
+): Promise<CopilotProfile | Problem> {
+  const { name, ...sent } = body
+  const settings = merge(DEFAULT_SETTINGS, sent)
+  return context.transaction(async trx => {
+    const refused = await refusal(deps, trx, context, { sent, settings })
+    return refused ?? insert(deps, trx, context, { name, template_id: null, ...columns(settings) })
+  })
+}
+
+function change(
+  deps: CopilotProfileDeps,
+  context: Context,
+  id: string,
+  body: Static<typeof changeBody>,
+): Promise<CopilotProfile | Problem> {
+  const { name, ...sent } = body
+  return context.transaction(async trx => {
+    const row = await forTenant(trx, context).find('copilot_profiles', id)
+    if (row === undefined) return missing('copilot_profile', id)
+    const settings = merge<ProfileSettings>(JSON.parse(row.settings), sent)
+    const refused = await refusal(deps, trx, context, { sent, settings })
+    if (refused !== null) return refused
+    const next = { name: name ?? row.name, ...columns(settings) }
+    if (next.name === row.name && next.settings === row.settings) return toProfile(row)
+    const changed = { ...next, version: row.version + 1, updated: deps.now().toISOString() }
+    await forTenant(trx, context).update('copilot_profiles').set(changed).where('id', '=', id).execute()
+    return toProfile({ ...row, ...changed })
+  })
+}
+
+function duplicate(deps: CopilotProfileDeps, context: Context, id: string, name: string | undefined) {
+  return context.transaction(async (trx): Promise<CopilotProfile | Problem> => {
+    const row = await forTenant(trx, context).find('copilot_profiles', id)
+    if (row === undefined) return missing('copilot_profile', id)
+    const { template_id, flow_id, settings } = row
+    return insert(deps, trx, context, { name: name ?? copyName(row.name), template_id, flow_id, settings })
+  })
+}
+
+async function insert(
+  deps: CopilotProfileDeps,
+  trx: Trx,
+  context: Context,
+  profile: Pick<CopilotProfileRow, 'name' | 'template_id' | 'flow_id' | 'settings'>,
+): Promise<CopilotProfile> {
+  const at = deps.now().toISOString()
+  const row = { id: newId('copilot_profile'), ...profile, version: 1, created: at, updated: at }
+  await forTenant(trx, context).insert('copilot_profiles', row)
+  return toProfile({ ...row, organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 })
+}
+
+const columns = (settings: ProfileSettings) => ({
+  flow_id: settings.script.flow_id,
+  settings: JSON.stringify(settings),
+})
+
+async function refusal(
+  deps: CopilotProfileDeps,
+  trx: Trx,
+  context: Context,
+  { sent, settings }: { sent: Sent; settings: ProfileSettings },
+): Promise<Problem | null> {
+  const { exists } = deps
+  const documents = sent.kb?.document_ids ?? []
+  return (
+    settingsProblem(settings) ??
+    (await referenceProblem(trx, context, [
+      { param: 'script.flow_id', id: sent.script?.flow_id, kind: 'flow', exists: exists.script },
+      ...listReferences('kb.document_ids', documents, 'knowledge-base document', exists.kbDocument),
+    ])) ??
+    (sent.script === undefined ? null : versionProblem(deps, trx, context, settings.script))
+  )
+}
+
+/** A pinned version is one of the flow's: also of the flow that takes another's place. */
+async function versionProblem(
+  { hasVersion }: CopilotProfileDeps,
+  trx: Trx,
+  context: Context,
+  { flow_id: flowId, version }: ProfileSettings['script'],
+): Promise<Problem | null> {
+  if (version === 'published' || (flowId !== null && (await hasVersion(trx, context, flowId, version)))) return null
+  const message = flowId === null ? 'No flow, no version.' : `The flow has no published version ${version}: ${flowId}`
+  return problem('parameter_invalid', message, { param: 'script.version' })
+}
+
+const toProfile = (row: CopilotProfileRow): CopilotProfile => ({
+  id: row.id,
+  object: 'copilot_profile',
+  livemode: row.livemode === 1,
+  name: row.name,
+  version: row.version,
+  template_id: row.template_id,
+  ...(JSON.parse(row.settings) as ProfileSettings),
+  created: row.created,
+  updated: row.updated,
+})

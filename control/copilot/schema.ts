@@ -1,0 +1,156 @@
+import Type, { type Static } from 'typebox'
+import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+
+/** Item fields have defaults, so that what is stored and answered is whole: lists are replaced, never merged. */
+const text = (maxLength: number, description = '') =>
+  Type.String({ maxLength, default: '', ...(description && { description }) })
+const texts = (description: string) =>
+  Type.Array(Type.String({ minLength: 1, maxLength: 500 }), { maxItems: 200, default: [], description })
+const flag = (fallback: boolean) => Type.Boolean({ default: fallback })
+const key = Type.String({ pattern: '^[A-Za-z0-9_.-]{1,64}$', description: 'Unique in its list.' })
+const label = Type.String({ minLength: 1, maxLength: 200 })
+const severity = oneOf(['info', 'warning', 'critical'], { default: 'warning' })
+const list = <T extends Type.TSchema>(item: T, description: string) => Type.Array(item, { maxItems: 200, description })
+
+const check = input({ key, label, ask: text(1000), phrases: texts('Said: done.'), required: flag(false) })
+const stage = input({ key, label, goal: text(2000), checklist: Type.Array(check, { maxItems: 100, default: [] }) })
+const objection = input({
+  key,
+  label,
+  examples: texts('How customers put it.'),
+  triggers: texts('Words that give it away.'),
+  response: text(4000),
+  follow_up: text(2000),
+  kb_query: text(500),
+})
+const field = input({
+  key,
+  label,
+  type: oneOf(['text', 'number', 'date', 'boolean', 'choice', 'phone', 'email'], { default: 'text' }),
+  hint: text(1000),
+  options: Type.Array(Type.String({ maxLength: 200 }), { maxItems: 100, default: [] }),
+  pattern: text(500),
+  required: flag(false),
+})
+const disclosure = input({
+  key,
+  label,
+  text: text(2000, 'What has to be said.'),
+  phrases: texts('Any of them counts as said.'),
+})
+const forbidden = input({
+  phrase: Type.String({ minLength: 1, maxLength: 500 }),
+  instead: text(1000),
+  reason: text(1000),
+  severity,
+})
+const alert = input({
+  key,
+  kind: oneOf(['phrase', 'sentiment', 'silence', 'monologue', 'talk_ratio', 'compliance']),
+  label,
+  message: text(1000),
+  notify_supervisor: flag(false),
+  phrases: texts('For kind `phrase`.'),
+  severity,
+  threshold: Type.Number({ minimum: 0, maximum: 10_000, default: 0 }),
+})
+const criterion = input({
+  key,
+  label,
+  description: text(2000),
+  weight: Type.Number({ minimum: 0, maximum: 10_000, default: 1 }),
+})
+const link = input({ label, url: Type.String({ pattern: '^https?://[^\\s]+$', maxLength: 2000 }) })
+
+const ratio = (description: string) => Type.Number({ minimum: 0, maximum: 1, description })
+const amount = (description: string) => Type.Number({ minimum: 0, maximum: 10_000, description })
+
+const kb = {
+  document_ids: Type.Array(Type.String({ maxLength: 200 }), {
+    maxItems: 1000,
+    uniqueItems: true,
+    description: 'Documents that the profile may use; empty: all.',
+  }),
+  links: list(link, 'Reference links shown to the agent.'),
+  min_score: ratio('Minimum confidence to show a knowledge card unasked.'),
+}
+const compliance = {
+  required_disclosures: list(disclosure, 'What the agent has to say.'),
+  forbidden_phrases: list(forbidden, 'What the agent must not say.'),
+}
+const coaching = {
+  talk_ratio_max: ratio("The agent's share of talk time above which to nudge."),
+  monologue_seconds_max: amount('Continuous agent speech before an "ask a question" nudge.'),
+  silence_seconds_max: amount('Dead air before a nudge.'),
+  wpm_max: amount('Words per minute above which to nudge.'),
+  wpm_min: amount('Words per minute below which to nudge.'),
+}
+const script = {
+  flow_id: nullable(
+    Type.String({ maxLength: 200, description: 'Agent-script flow driving the call; null: the `stages`.' }),
+  ),
+  version: Type.Union([Type.Literal('published'), Type.Integer({ minimum: 1, maximum: 2_147_483_647 })]),
+}
+const model = {
+  model: Type.String({ minLength: 1, maxLength: 200 }),
+  fallback_model: Type.String({ maxLength: 200 }),
+  temperature: Type.Number({ minimum: 0, maximum: 2 }),
+  api: oneOf(['chat', 'responses']),
+  priority: Type.Boolean({ description: 'Priority processing: steadier, lower latency, higher token price.' }),
+  max_calls_per_minute: Type.Integer({ minimum: 0, maximum: 600, description: 'Model calls per minute per call.' }),
+  speculative: Type.Boolean({ description: 'Start on stable interim text before the utterance is final.' }),
+  deep_path: Type.Boolean({ description: 'False: fast path only (no model calls).' }),
+  objection_similarity: ratio('Meaning-based objection match threshold (cosine).'),
+}
+
+const plain = {
+  goal: Type.String({ maxLength: 4000, description: 'What the call should achieve.' }),
+  tone: Type.String({ maxLength: 1000, description: 'How the agent should sound.' }),
+  company: Type.String({ maxLength: 1000, description: 'Who the agent represents.' }),
+  product: Type.String({ maxLength: 4000 }),
+  language: Type.String({ pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$', description: 'For example `he`, `en`.' }),
+  stages: list(stage, 'Call stages, each with a checklist; used when no `script` flow is set.'),
+  objections: list(objection, 'Objection library.'),
+  fields: list(field, 'Details that the copilot picks out of the conversation.'),
+  alerts: list(alert, 'When to alert.'),
+  qa_rubric: list(criterion, "What calls are scored against; empty: the organisation's rubric."),
+}
+
+const settings = {
+  ...plain,
+  kb: Type.Object(kb),
+  compliance: Type.Object(compliance),
+  coaching: Type.Object(coaching),
+  script: Type.Object(script),
+  model: Type.Object(model),
+}
+
+/** Everything of a profile but its name and version. */
+const settingsSchema = Type.Object(settings)
+export type ProfileSettings = Static<typeof settingsSchema>
+
+/** Specification, "CopilotProfile". */
+export const copilotProfileSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('copilot_profile'),
+  livemode: Type.Boolean(),
+  name: Type.String(),
+  version: Type.Integer({ description: 'Goes up on every change.' }),
+  template_id: nullable(Type.String()),
+  ...settings,
+  created: timestamp(),
+  updated: timestamp(),
+})
+export type CopilotProfile = Static<typeof copilotProfileSchema>
+
+export const profileName = Type.String({ minLength: 1, maxLength: 200 })
+const parts = {
+  ...plain,
+  kb: partialInput(kb),
+  compliance: partialInput(compliance),
+  coaching: partialInput(coaching),
+  script: partialInput(script),
+  model: partialInput(model),
+}
+export const createBody = input({ name: profileName, ...partialInput(parts).properties })
+export const changeBody = partialInput({ name: profileName, ...parts })

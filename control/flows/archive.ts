@@ -1,0 +1,50 @@
+import type { Context } from '../http/context.ts'
+import { conflict, missing, type Problem } from '../http/errors.ts'
+import { usedProblem } from '../http/references.ts'
+import { appendEvent } from '../kernel/events/log.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import { archivedProblem, type FlowDeps, shown } from './flow.ts'
+import type { FlowObject } from './flow-schema.ts'
+import type { FlowRow } from './tables.ts'
+
+/** Puts a flow that nothing uses away: it stays readable, and neither calls nor anything else can be led to it. */
+export async function archiveFlow(deps: FlowDeps, context: Context, id: string): Promise<FlowObject | Problem> {
+  return setStatus(deps, context, id, {
+    type: 'flow.archived',
+    refusal: async (trx, row) => archivedProblem(row) ?? usedProblem('flow', await deps.usesOf(trx, context, id)),
+    status: () => 'archived',
+  })
+}
+
+/** Takes it out again, as it was before: published where it has been. */
+export async function unarchiveFlow(deps: FlowDeps, context: Context, id: string): Promise<FlowObject | Problem> {
+  return setStatus(deps, context, id, {
+    type: 'flow.unarchived',
+    refusal: async (_trx, row) =>
+      row.status === 'archived' ? null : conflict('not_archived', 'The flow is not archived.'),
+    status: row => (row.published_version === null ? 'draft' : 'published'),
+  })
+}
+
+interface Move {
+  type: 'flow.archived' | 'flow.unarchived'
+  refusal(trx: Parameters<FlowDeps['usesOf']>[0], row: FlowRow): Promise<Problem | null>
+  status(row: FlowRow): FlowRow['status']
+}
+
+function setStatus(deps: FlowDeps, context: Context, id: string, move: Move): Promise<FlowObject | Problem> {
+  return context.transaction(async trx => {
+    const flows = forTenant(trx, context)
+    const row = await flows.find('flows', id)
+    if (row === undefined) return missing('flow', id)
+    const refused = await move.refusal(trx, row)
+    if (refused !== null) return refused
+    const at = deps.now().toISOString()
+    const change = { status: move.status(row), updated: at }
+    await flows.update('flows').set(change).where('id', '=', id).execute()
+    const object = await shown(deps, trx, context, { ...row, ...change })
+    const previousAttributes = { status: row.status }
+    await appendEvent(trx, context, { type: move.type, at, object, previousAttributes, request: context })
+    return object
+  })
+}

@@ -1,0 +1,75 @@
+import type { ModelFailure, ModelLine } from '../../models/model.ts'
+import type { FlowValue } from './graph.ts'
+
+/** What the engine asks of a language model. Texts have been redacted; whoever implements it may log nothing of them. */
+export interface FlowModel {
+  /** The next line at a node of type `ai`; `listener` gets it as it is made, if the model can. */
+  reply(request: ReplyRequest, listener?: ReplyListener): Promise<ModelReply | ModelFailure>
+  /** Which of the intents the caller's line expresses. */
+  judge(request: JudgeRequest): Promise<Judgement | ModelFailure>
+}
+
+/** Who hears a line while it is made. */
+export interface ReplyListener {
+  say: (sentence: string) => Promise<void>
+  firstToken: () => void
+  model: (name: string) => void
+  tokens: (input: number, output: number) => void
+  /** Names the line to servers of tools: the same when it is made over. */
+  key: string
+  /** Nobody listens any more. */
+  signal: AbortSignal
+}
+
+/** A tool of the assistant that a model has used. */
+export interface ToolUse {
+  name: string
+  input: Record<string, FlowValue>
+  output: string
+  status: 'succeeded' | 'failed'
+}
+
+export interface ReplyRequest {
+  goal: string
+  /** The node's own wish, which goes before the assistant's model. */
+  model: string | null
+  instructions: string
+  language: string
+  /** The call so far, the caller's last line included. */
+  history: readonly ModelLine[]
+}
+
+export interface ModelReply {
+  text: string
+  /** The goal is reached. */
+  done: boolean
+  /** What the node was to find out; null: nothing. */
+  value: string | null
+  /** On the way to the text, in order. */
+  tools?: readonly ToolUse[]
+}
+
+export interface JudgeRequest {
+  text: string
+  intents: readonly { description: string; examples: readonly string[] }[]
+  history: readonly ModelLine[]
+}
+
+export interface Judgement {
+  /** Index into `intents`; null: none of them. */
+  intent: number | null
+}
+
+/** An assistant's `model` (api-additions.md, "Operations to add"). */
+export interface ModelSettings {
+  model: string
+  fallbackModel: string | null
+  temperature: number | null
+  api: 'chat' | 'responses'
+}
+
+/** Where no provider is configured. */
+export const noModel: FlowModel = {
+  reply: async () => ({ failure: 'unavailable', message: 'no model provider is configured' }),
+  judge: async () => ({ failure: 'unavailable', message: 'no model provider is configured' }),
+}

@@ -1,0 +1,318 @@
+import type { Static } from 'typebox'
+import { captureOf, changedCapture } from '../capture-settings/settings.ts'
+import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
+import type { Context } from '../http/context.ts'
+import { copyName } from '../http/copy-name.ts'
+import { conflict, missing, type Problem, problem } from '../http/errors.ts'
+import { type UsesOf, usedProblem } from '../http/references.ts'
+import { firstUrlProblem, type ServerUrlProblem } from '../http/url-policy.ts'
+import { appendEvent } from '../kernel/events/log.ts'
+import { newId } from '../kernel/ids.ts'
+import type { Db, Store, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { emptyGraph, type FlowKind, type FlowNode, type Graph, type GraphInput, mergeGraph } from './engine/graph.ts'
+import { type Issue, isNamed, isValid, targetKey, validateGraph } from './engine/validation.ts'
+import type { FlowObject, FlowVersionObject } from './flow-schema.ts'
+import type { changeBody, createBody, draftBody, duplicateBody, publishBody, validateBody } from './schema.ts'
+import type { FlowRow, FlowVersionRow } from './tables.ts'
+
+export interface FlowDeps {
+  store: Store
+  now: () => Date
+  /** The assistant that each of these flows leads, by the flow's ID. */
+  assistantsOf: (db: Db, tenant: Tenant, flowIds: readonly string[]) => Promise<ReadonlyMap<string, string>>
+  /** Which of these audio assets exist. */
+  knownAssets: (db: Db, tenant: Tenant, ids: readonly string[]) => Promise<ReadonlySet<string>>
+  /** Which of these can be given a call, as `targetKey`s. */
+  knownTargets: (
+    db: Db,
+    tenant: Tenant,
+    targets: readonly NonNullable<FlowNode['target']>[],
+  ) => Promise<ReadonlySet<string>>
+  /** Judges where actions are called. */
+  urlProblem: ServerUrlProblem
+  /** The assistants and copilot profiles that keep a flow from being deleted. */
+  usesOf: UsesOf
+  streamsProblem: StreamsProblem
+}
+
+export type FlowWithGraph = FlowObject & { graph: Graph }
+
+export const graphOf = (row: Pick<FlowRow, 'draft'>): Graph => JSON.parse(row.draft)
+
+export async function createFlow(
+  deps: FlowDeps,
+  context: Context,
+  body: Static<typeof createBody>,
+): Promise<FlowWithGraph | Problem> {
+  const kind = body.kind ?? body.graph?.kind ?? 'voice'
+  const refused = kindProblem(kind, body.graph) ?? (await actionsProblem(deps, body.graph))
+  if (refused !== null) return refused
+  const graph = body.graph === undefined ? emptyGraph(kind) : mergeGraph(emptyGraph(kind), body.graph)
+  const row = newRow(deps, context, {
+    name: body.name,
+    description: body.description ?? '',
+    kind,
+    draft: graph,
+    capture: changedCapture(null, body),
+  })
+  const unfit = await deps.streamsProblem(body.streams)
+  if (unfit !== null) return unfit
+  return context.transaction(async trx => {
+    await forTenant(trx, context).insert('flows', row)
+    return { ...toFlow(row, null), graph }
+  })
+}
+
+function newRow(
+  { now }: FlowDeps,
+  context: Context,
+  flow: Pick<FlowRow, 'name' | 'description' | 'kind' | 'capture'> & { draft: Graph },
+): FlowRow {
+  const at = now().toISOString()
+  return {
+    ...flow,
+    draft: JSON.stringify(flow.draft),
+    id: newId('flow'),
+    organisation_id: context.organisationId,
+    livemode: context.livemode ? 1 : 0,
+    status: 'draft',
+    published_version: null,
+    latest_version: 0,
+    draft_rev: 1,
+    template_id: null,
+    created: at,
+    updated: at,
+  }
+}
+
+/** The graph's kind, where it is sent, must be the flow's. */
+function kindProblem(kind: string, graph: GraphInput | undefined): Problem | null {
+  if (graph?.kind === undefined || graph.kind === kind) return null
+  return problem('parameter_invalid', `The flow is of kind ${kind}.`, { param: 'graph.kind' })
+}
+
+const actionsProblem = ({ urlProblem }: FlowDeps, graph: GraphInput | undefined): Promise<Problem | null> =>
+  firstUrlProblem(
+    urlProblem,
+    (graph?.nodes ?? []).flatMap(({ action }, index) =>
+      action?.url === undefined ? [] : [{ url: action.url, param: `graph.nodes[${index}].action.url` }],
+    ),
+  )
+
+export async function getFlow(deps: FlowDeps, context: Context, id: string): Promise<FlowWithGraph | Problem> {
+  const row = await forTenant(deps.store.db, context).find('flows', id)
+  return row === undefined ? missing('flow', id) : withGraph(deps, deps.store.db, context, row)
+}
+
+async function withGraph(deps: FlowDeps, db: Db, tenant: Tenant, row: FlowRow): Promise<FlowWithGraph> {
+  return { ...(await shown(deps, db, tenant, row)), graph: graphOf(row) }
+}
+
+export async function shown(deps: FlowDeps, db: Db, tenant: Tenant, row: FlowRow): Promise<FlowObject> {
+  return toFlow(row, (await deps.assistantsOf(db, tenant, [row.id])).get(row.id) ?? null)
+}
+
+/** What is kept of its calls; versions have nothing of it, so it holds for the next call. */
+export async function changeFlow(
+  deps: FlowDeps,
+  context: Context,
+  id: string,
+  body: Static<typeof changeBody>,
+): Promise<FlowObject | Problem> {
+  const unfit = await deps.streamsProblem(body.streams)
+  if (unfit !== null) return unfit
+  return deps.store.transaction(async trx => {
+    const flows = forTenant(trx, context)
+    const row = await flows.find('flows', id)
+    if (row === undefined) return missing('flow', id)
+    const change = { capture: changedCapture(row.capture, body), updated: deps.now().toISOString() }
+    await flows.update('flows').set(change).where('id', '=', id).execute()
+    return shown(deps, trx, context, { ...row, ...change })
+  })
+}
+
+const stale = (row: FlowRow): Problem =>
+  conflict('draft_stale', `The draft has been changed since; its draft_rev is ${row.draft_rev}.`)
+
+/** Why an archived flow cannot be changed; null: it is none. */
+export const archivedProblem = (row: Pick<FlowRow, 'status'>): Problem | null =>
+  row.status === 'archived' ? conflict('archived', 'The flow is archived; take it out of the archive first.') : null
+
+export async function writeDraft(
+  deps: FlowDeps,
+  context: Context,
+  id: string,
+  body: Static<typeof draftBody>,
+): Promise<FlowWithGraph | Problem> {
+  const misled = await actionsProblem(deps, body.graph)
+  if (misled !== null) return misled
+  return context.transaction(async trx => {
+    const flows = forTenant(trx, context)
+    const row = await flows.find('flows', id)
+    if (row === undefined) return missing('flow', id)
+    const refused = archivedProblem(row) ?? kindProblem(row.kind, body.graph)
+    if (refused !== null) return refused
+    const change = {
+      name: body.name ?? row.name,
+      description: body.description ?? row.description,
+      draft: JSON.stringify(mergeGraph(graphOf(row), body.graph)),
+      draft_rev: body.base_rev + 1,
+      updated: deps.now().toISOString(),
+    }
+    const write = flows.update('flows').set(change).where('id', '=', id).where('draft_rev', '=', body.base_rev)
+    if ((await write.executeTakeFirst()).numUpdatedRows === 0n) return stale(row)
+    return withGraph(deps, trx, context, { ...row, ...change })
+  })
+}
+
+export async function publishFlow(
+  deps: FlowDeps,
+  context: Context,
+  id: string,
+  body: Static<typeof publishBody>,
+): Promise<FlowObject | Problem> {
+  return context.transaction(async trx => {
+    const flows = forTenant(trx, context)
+    const row = await flows.find('flows', id)
+    if (row === undefined) return missing('flow', id)
+    const refused = archivedProblem(row)
+    if (refused !== null) return refused
+    if (body.base_rev !== undefined && body.base_rev !== row.draft_rev) return stale(row)
+    const issues = await issuesOf(deps, trx, context, graphOf(row), { flowId: row.id })
+    if (!isValid(issues)) return unpublishable(issues)
+    return publishRow(deps, trx, context, row)
+  })
+}
+
+const unpublishable = (issues: Issue[]): Problem =>
+  problem('resource_conflict', 'The draft has errors and cannot be published.', {
+    details: { reason: 'graph_invalid', issues: issues.filter(({ severity }) => severity === 'error') },
+  })
+
+async function publishRow(deps: FlowDeps, trx: Trx, context: Context, row: FlowRow): Promise<FlowObject | Problem> {
+  const flows = forTenant(trx, context)
+  const [at, version] = [deps.now().toISOString(), row.latest_version + 1]
+  const change = { status: 'published' as const, published_version: version, latest_version: version, updated: at }
+  // Both columns, so that of two at once one publishes what it has checked, and the other is told.
+  const write = flows
+    .update('flows')
+    .set(change)
+    .where('id', '=', row.id)
+    .where('draft_rev', '=', row.draft_rev)
+    .where('latest_version', '=', row.latest_version)
+  if ((await write.executeTakeFirst()).numUpdatedRows === 0n) return stale(row)
+  await flows.insert('flow_versions', {
+    id: newId('flow_version'),
+    flow_id: row.id,
+    version,
+    graph: row.draft,
+    created: at,
+  })
+  const object = await shown(deps, trx, context, { ...row, ...change })
+  const before = { status: row.status, published_version: row.published_version, latest_version: row.latest_version }
+  await appendEvent(trx, context, {
+    type: 'flow.published',
+    at,
+    object,
+    previousAttributes: before,
+    request: context,
+  })
+  return object
+}
+
+export async function duplicateFlow(
+  deps: FlowDeps,
+  context: Context,
+  id: string,
+  body: Static<typeof duplicateBody>,
+): Promise<FlowObject | Problem> {
+  return context.transaction(async trx => {
+    const flows = forTenant(trx, context)
+    const original = await flows.find('flows', id)
+    if (original === undefined) return missing('flow', id)
+    const { description, kind } = original
+    const row = newRow(deps, context, {
+      capture: original.capture,
+      name: body.name ?? copyName(original.name),
+      description,
+      kind,
+      draft: graphOf(original),
+    })
+    await flows.insert('flows', row)
+    return toFlow(row, null)
+  })
+}
+
+export async function deleteFlow({ usesOf }: FlowDeps, context: Context, id: string) {
+  return context.transaction(async trx => {
+    const flows = forTenant(trx, context)
+    if ((await flows.find('flows', id)) === undefined) return missing('flow', id)
+    const used = usedProblem('flow', await usesOf(trx, context, id))
+    if (used !== null) return used
+    await flows.delete('flow_simulations').where('flow_id', '=', id).execute()
+    await flows.delete('flow_versions').where('flow_id', '=', id).execute()
+    await flows.delete('flows').where('id', '=', id).execute()
+    return { object: 'flow' as const, id, deleted: true as const, livemode: context.livemode }
+  })
+}
+
+export async function validateFlow(deps: FlowDeps, context: Context, body: Static<typeof validateBody>) {
+  const { flow_id: flowId, graph } = body
+  const row = flowId === undefined ? undefined : await forTenant(deps.store.db, context).find('flows', flowId)
+  if (flowId !== undefined && row === undefined) {
+    return problem('parameter_invalid', `No such flow: ${flowId}`, { param: 'flow_id' })
+  }
+  const stored = row === undefined ? emptyGraph(graph.kind ?? 'voice') : graphOf(row)
+  const merged = { ...mergeGraph(stored, graph), kind: graph.kind ?? stored.kind }
+  const issues = await issuesOf(deps, deps.store.db, context, merged, { kind: row?.kind, flowId: row?.id })
+  return { object: 'flow_validation' as const, livemode: context.livemode, valid: isValid(issues), issues }
+}
+
+/** `flowId`: of the flow that the graph is for, which may lead to itself before it is published. */
+async function issuesOf(
+  deps: FlowDeps,
+  db: Db,
+  tenant: Tenant,
+  graph: Graph,
+  { kind = graph.kind, flowId }: { kind?: FlowKind | undefined; flowId?: string | undefined } = {},
+): Promise<Issue[]> {
+  const named = graph.nodes.flatMap(node => (typeof node.asset_id === 'string' ? [node.asset_id] : []))
+  const assets = named.length === 0 ? new Set<string>() : await deps.knownAssets(db, tenant, [...new Set(named)])
+  const aims = graph.nodes.flatMap(({ target }) => (target !== undefined && isNamed(target) ? [target] : []))
+  const targets = new Set(await deps.knownTargets(db, tenant, aims))
+  if (flowId !== undefined && kind !== 'agent_script') targets.add(targetKey({ type: 'flow', id: flowId }))
+  return validateGraph(graph, { kind, assets, targets })
+}
+
+export const toFlow = (row: FlowRow, assistantId: string | null): FlowObject => ({
+  id: row.id,
+  object: 'flow',
+  livemode: row.livemode === 1,
+  name: row.name,
+  description: row.description,
+  kind: row.kind,
+  status: row.status,
+  published_version: row.published_version,
+  latest_version: row.latest_version,
+  draft_rev: row.draft_rev,
+  assistant_id: assistantId,
+  template_id: row.template_id,
+  node_count: graphOf(row).nodes.length,
+  ...captureOf(row.capture),
+  updated: row.updated,
+})
+
+export function toFlowVersion(row: FlowVersionRow): FlowVersionObject {
+  const graph: Graph = JSON.parse(row.graph)
+  return {
+    id: row.id,
+    object: 'flow_version',
+    livemode: row.livemode === 1,
+    flow_id: row.flow_id,
+    version: row.version,
+    node_count: graph.nodes.length,
+    graph,
+    created: row.created,
+  }
+}

@@ -1,0 +1,237 @@
+import { isProblem, missing } from '../http/errors.ts'
+import { listOf, listQuery, page } from '../http/list.ts'
+import { type Route, route } from '../http/route.ts'
+import { EVENT_STREAM } from '../http/wire/event-stream.ts'
+import { deletedObject, idParams } from '../kernel/schema.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import { archiveFlow, unarchiveFlow } from './archive.ts'
+import {
+  changeFlow,
+  createFlow,
+  deleteFlow,
+  duplicateFlow,
+  getFlow,
+  publishFlow,
+  toFlow,
+  toFlowVersion,
+  validateFlow,
+  writeDraft,
+} from './flow.ts'
+import { flowSchema, flowVersionSchema, flowWithGraphSchema } from './flow-schema.ts'
+import {
+  changeBody,
+  createBody,
+  draftBody,
+  duplicateBody,
+  flowListQuery,
+  flowSimulationSchema,
+  flowValidationSchema,
+  publishBody,
+  simulateBody,
+  validateBody,
+} from './schema.ts'
+import { type SimulateDeps, simulateFlow } from './simulate.ts'
+
+const common = { tag: 'Flows', status: 200, reply: flowSchema, params: idParams, errors: [404] as number[] } as const
+
+export function flowRoutes(deps: SimulateDeps): Route[] {
+  return [...flowOperations(deps), ...draftOperations(deps), ...archiveOperations(deps), ...trialOperations(deps)]
+}
+
+function flowOperations(deps: SimulateDeps): Route[] {
+  const { store, assistantsOf } = deps
+  return [
+    route({
+      tag: 'Flows',
+      method: 'POST',
+      path: '/flows',
+      id: 'createFlow',
+      summary: 'Create a flow',
+      description: 'An unpublished draft; without a graph it has a start and an end.',
+      scope: 'flows:write',
+      body: createBody,
+      status: 201,
+      reply: flowWithGraphSchema,
+      errors: [409],
+      handler: (context, { body }) => createFlow(deps, context, body),
+    }),
+    route({
+      tag: 'Flows',
+      method: 'GET',
+      path: '/flows',
+      id: 'listFlows',
+      summary: 'List flows',
+      scope: 'flows:read',
+      query: flowListQuery,
+      status: 200,
+      reply: listOf(flowSchema),
+      handler: async (context, { query }) => {
+        let rows = forTenant(store.db, context).select('flows').selectAll()
+        if (query.kind !== undefined) rows = rows.where('kind', '=', query.kind)
+        if (query.status !== undefined) rows = rows.where('status', '=', query.status)
+        const list = await page(rows, query, '/v1/flows', row => row)
+        if (isProblem(list)) return list
+        const ids = list.data.map(row => row.id)
+        const assistants = await assistantsOf(store.db, context, ids)
+        return { ...list, data: list.data.map(row => toFlow(row, assistants.get(row.id) ?? null)) }
+      },
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/flows/:id',
+      id: 'getFlow',
+      summary: 'Retrieve a flow and the graph of its draft',
+      scope: 'flows:read',
+      reply: flowWithGraphSchema,
+      handler: (context, { params }) => getFlow(deps, context, params.id),
+    }),
+    route({
+      ...common,
+      method: 'PATCH',
+      path: '/flows/:id',
+      id: 'updateFlow',
+      summary: "Change what is kept of a flow's calls",
+      description: 'Its graph is changed by the draft. Holds for calls that begin from now on, in every version.',
+      scope: 'flows:write',
+      body: changeBody,
+      handler: (context, { params, body }) => changeFlow(deps, context, params.id, body),
+    }),
+    route({
+      ...common,
+      method: 'POST',
+      path: '/flows/:id/duplicate',
+      id: 'duplicateFlow',
+      summary: "Create a flow from this flow's draft",
+      description: 'The copy is unpublished and leads no assistant.',
+      scope: 'flows:write',
+      body: duplicateBody,
+      status: 201,
+      errors: [404, 409],
+      handler: (context, { params, body }) => duplicateFlow(deps, context, params.id, body),
+    }),
+    route({
+      ...common,
+      method: 'DELETE',
+      path: '/flows/:id',
+      id: 'deleteFlow',
+      summary: 'Delete a flow and its versions',
+      description: '409 while an assistant or a copilot profile uses it; `details.used_by` lists them.',
+      scope: 'flows:write',
+      reply: deletedObject('flow'),
+      errors: [404, 409],
+      handler: (context, { params }) => deleteFlow(deps, context, params.id),
+    }),
+  ]
+}
+
+function draftOperations(deps: SimulateDeps): Route[] {
+  const { store } = deps
+  return [
+    route({
+      ...common,
+      method: 'PUT',
+      path: '/flows/:id/draft',
+      id: 'writeFlowDraft',
+      summary: 'Write the draft',
+      description:
+        'Replaces the nodes; settings merge, variables stay unless sent. Nodes are matched by key: a label, and the recording of an unchanged script, stay unless sent. 409 (`draft_stale`) when `base_rev` is not the present `draft_rev`.',
+      scope: 'flows:write',
+      body: draftBody,
+      reply: flowWithGraphSchema,
+      errors: [404, 409],
+      handler: (context, { params, body }) => writeDraft(deps, context, params.id, body),
+    }),
+    route({
+      ...common,
+      method: 'POST',
+      path: '/flows/:id/publish',
+      id: 'publishFlow',
+      summary: 'Publish the draft as the version that calls run',
+      description: '409 (`graph_invalid`) while it has errors; `details.issues` lists them. Emits `flow.published`.',
+      scope: 'flows:write',
+      body: publishBody,
+      errors: [404, 409],
+      handler: (context, { params, body }) => publishFlow(deps, context, params.id, body),
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/flows/:id/versions',
+      id: 'listFlowVersions',
+      summary: 'List published versions',
+      scope: 'flows:read',
+      query: listQuery,
+      reply: listOf(flowVersionSchema),
+      handler: async (context, { params, query }) => {
+        const rows = forTenant(store.db, context)
+        if ((await rows.find('flows', params.id)) === undefined) return missing('flow', params.id)
+        const versions = rows.select('flow_versions').selectAll().where('flow_id', '=', params.id)
+        return page(versions, query, `/v1/flows/${params.id}/versions`, toFlowVersion)
+      },
+    }),
+  ]
+}
+
+function archiveOperations(deps: SimulateDeps): Route[] {
+  return [
+    route({
+      ...common,
+      method: 'POST',
+      path: '/flows/:id/archive',
+      id: 'archiveFlow',
+      summary: 'Archive a flow',
+      description:
+        'It stays readable, and can be simulated, duplicated and deleted; it cannot be changed, published, named by anything or called. 409 while an assistant, a copilot profile or an inbound route uses it; `details.used_by` lists them. Calls that it leads go on. Emits `flow.archived`.',
+      scope: 'flows:write',
+      errors: [404, 409],
+      handler: (context, { params }) => archiveFlow(deps, context, params.id),
+    }),
+    route({
+      ...common,
+      method: 'POST',
+      path: '/flows/:id/unarchive',
+      id: 'unarchiveFlow',
+      summary: 'Take a flow out of the archive',
+      description:
+        'It is `published` again when it ever was, else a `draft`. 409 (`not_archived`) when it is in no archive. Emits `flow.unarchived`.',
+      scope: 'flows:write',
+      errors: [404, 409],
+      handler: (context, { params }) => unarchiveFlow(deps, context, params.id),
+    }),
+  ]
+}
+
+function trialOperations(deps: SimulateDeps): Route[] {
+  return [
+    route({
+      tag: 'Flows',
+      method: 'POST',
+      path: '/flows/validate',
+      id: 'validateFlow',
+      summary: 'Check a graph without saving it',
+      description: 'A malformed graph answers 400 (`graph_malformed`).',
+      scope: 'flows:read',
+      body: validateBody,
+      status: 200,
+      reply: flowValidationSchema,
+      errors: [409],
+      handler: (context, { body }) => validateFlow(deps, context, body),
+    }),
+    route({
+      ...common,
+      method: 'POST',
+      path: '/flows/:id/simulate',
+      id: 'simulateFlow',
+      summary: 'Run a text-only call through a flow',
+      description:
+        'Actions are dry runs; with a test key the models are mocks. `Accept: text/event-stream` gives `sim.started`, `sim.node`, `sim.turn` and `sim.action` as they happen, and `sim.done` with the JSON answer; closing the connection stops the simulation. A simulation can be continued for 15 minutes after its last turn.',
+      scope: 'flows:write',
+      body: simulateBody,
+      reply: flowSimulationSchema,
+      streamType: EVENT_STREAM,
+      errors: [404, 409],
+      handler: (context, { params, body, headers }) => simulateFlow(deps, context, params.id, body, headers.accept),
+    }),
+  ]
+}

@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs'
+import type { FastifyInstance } from 'fastify'
+import { PACKAGE_ROOT } from '../../kernel/package.ts'
+import { CURRENT_VERSION, VERSIONS } from '../../kernel/versions/current.ts'
+import { problem } from '../errors.ts'
+import { baseUrlOf, sendProblem } from '../server.ts'
+import { deprecationOf } from '../versions/deprecation.ts'
+import { documentOf } from '../versions/openapi.ts'
+import { samplesOf } from '../versions/samples.ts'
+import { changelogFeed, changelogPage } from './changelog.ts'
+import { docsPage, errorsPage, type OpenApiDocument } from './docs.ts'
+import { publishedDocument } from './openapi-document.ts'
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+const HTML = 'text/html; charset=utf-8'
+
+const TRY_SCRIPT = readFileSync(new URL('control/http/pages/docs-try.js', PACKAGE_ROOT), 'utf8')
+/** A page in which keys are typed loads nothing from elsewhere, and sends nothing there. */
+const DOCS_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+/** `/` (to the docs), `/openapi.json`, `/docs`, `/docs/errors`, `/changelog` and its feeds: without a key, made of the routes and the version files. */
+export function serveDocs(app: FastifyInstance, now: () => Date): void {
+  const document = () => app.swagger() as unknown as OpenApiDocument
+  const printed = new Map<string, { day: string; text: string }>()
+  /** Made once a day at most: what is deprecated is so from a day on. */
+  const print = (version: string): string => {
+    const at = now()
+    const day = at.toISOString().slice(0, 10)
+    const known = printed.get(version)
+    if (known?.day === day) return known.text
+    const isDeprecated = (operation: string) => deprecationOf({ version, operation }, at) !== null
+    const shown = { samples: samplesOf(version), isDeprecated }
+    const text = JSON.stringify(publishedDocument(documentOf(document(), version), shown))
+    printed.set(version, { day, text })
+    return text
+  }
+  const [errors, changelog] = [errorsPage(), changelogPage()]
+  app.get<{ Querystring: { version?: string | string[] } }>('/openapi.json', async (request, reply) => {
+    const { version = CURRENT_VERSION } = request.query
+    if (typeof version === 'string' && VERSIONS.includes(version)) return reply.type(JSON_TYPE).send(print(version))
+    return sendProblem(
+      request,
+      reply,
+      problem('unknown_version', `There is no version ${version}.`, { param: 'version' }),
+    )
+  })
+  app.get('/', async (_request, reply) => reply.redirect('/docs'))
+  // Every browser asks for one.
+  app.get('/favicon.ico', async (_request, reply) => reply.code(204).send())
+  app.get('/docs', async (request, reply) =>
+    reply
+      .type(HTML)
+      .header('Content-Security-Policy', DOCS_POLICY)
+      .send(docsPage(document(), baseUrlOf(request))),
+  )
+  app.get('/docs/try.js', async (_request, reply) => reply.type('text/javascript; charset=utf-8').send(TRY_SCRIPT))
+  app.get('/docs/errors', async (_request, reply) => reply.type(HTML).send(errors))
+  app.get('/changelog', async (_request, reply) => reply.type(HTML).send(changelog))
+  app.get('/changelog.xml', async (request, reply) =>
+    reply.type('application/atom+xml; charset=utf-8').send(changelogFeed(baseUrlOf(request)).atom),
+  )
+  app.get('/changelog.json', async (request, reply) =>
+    reply.type('application/feed+json; charset=utf-8').send(changelogFeed(baseUrlOf(request)).json),
+  )
+}

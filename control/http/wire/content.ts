@@ -1,0 +1,28 @@
+import type { Problem } from '../errors.ts'
+import { invalidAt } from './validation.ts'
+
+/** Deeper than any parameter of ours; JSON that is nested without end would cost the stack of whoever writes it out again. */
+const MAX_DEPTH = 64
+/** With the flag `u` a whole pair is one character, and none of these. */
+const HALF_PAIR = /\p{Surrogate}/u
+
+/**
+ * Why a request's parameters cannot be kept and given back as they were sent, or null: PostgreSQL's text holds no NUL, and UTF-8
+ * no half of a surrogate pair.
+ */
+export function contentProblem(value: unknown, param = '', depth = 0): Problem | null {
+  if (typeof value === 'string') return textProblem(value, param)
+  if (typeof value !== 'object' || value === null) return null
+  if (depth === MAX_DEPTH) return invalidAt(param, `is nested deeper than ${MAX_DEPTH} levels`)
+  for (const [name, part] of Object.entries(value)) {
+    const path = Array.isArray(value) ? `${param}[${name}]` : param === '' ? name : `${param}.${name}`
+    const refused = textProblem(name, path) ?? contentProblem(part, path, depth + 1)
+    if (refused !== null) return refused
+  }
+  return null
+}
+
+function textProblem(text: string, param: string): Problem | null {
+  if (text.includes('\0')) return invalidAt(param, 'holds a NUL character')
+  return HALF_PAIR.test(text) ? invalidAt(param, 'holds half of a surrogate pair') : null
+}

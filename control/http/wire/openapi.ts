@@ -1,0 +1,122 @@
+import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
+import type { FastifySchema } from 'fastify'
+import Type from 'typebox'
+import { input } from '../../kernel/schema.ts'
+import { VERSIONS } from '../../kernel/versions/current.ts'
+import { ERRORS } from '../errors.ts'
+import type { Route } from '../route.ts'
+
+const EVERYWHERE = [400, 401, 403, 429, 500, 503]
+
+const errorSchema = Type.Object({
+  error: Type.Object(
+    {
+      type: Type.String({ enum: [...new Set(Object.values(ERRORS).map(error => error.type))] }),
+      code: Type.String({ description: Object.keys(ERRORS).join(', ') }),
+      message: Type.String(),
+      param: Type.Union([Type.String(), Type.Null()]),
+      doc_url: Type.String(),
+      request_id: Type.String(),
+      details: Type.Optional(Type.Object({}, { additionalProperties: true })),
+    },
+    { additionalProperties: true },
+  ),
+})
+
+export const takesIdempotencyKey = ({ method }: Pick<Route, 'method'>): boolean =>
+  method === 'POST' || method === 'DELETE'
+
+/** The statuses with which an operation may fail. A key used again with other parameters is a conflict wherever keys are taken. */
+export function failureStatuses(route: Route): number[] {
+  const own = [...(route.errors ?? []), ...(takesIdempotencyKey(route) ? [409] : [])]
+  return [...new Set([...EVERYWHERE, ...own])].sort((a, b) => a - b)
+}
+
+/**
+ * What Fastify validates and serialises by. Failures are not in it: they are written by `sendProblem`, and a serialiser for each
+ * status of each operation would be most of what a start costs.
+ */
+export function routeSchema(route: Route): FastifySchema {
+  return {
+    querystring: defaultsOptional(route.query ?? input({})),
+    ...(route.params === undefined ? {} : { params: route.params }),
+    ...(route.method === 'GET' ? {} : { body: defaultsOptional(route.body ?? input({})) }),
+    response: { [route.status]: answerOf(route) },
+  } as FastifySchema
+}
+
+/** What `/openapi.json` is printed from. */
+export function describedSchema(route: Route): FastifySchema {
+  const schema = routeSchema(route)
+  const failures = failureStatuses(route).map(status => [status, { description: 'An error.', ...errorSchema }])
+  return {
+    ...schema,
+    operationId: route.id,
+    summary: route.summary,
+    description: describe(route),
+    tags: [route.tag],
+    security: [{ key: [] }, { key_as_user: [] }],
+    headers: headersOf(route),
+    ...(route.upload === undefined ? {} : { consumes: ['application/json', 'multipart/form-data'] }),
+    response: { ...(schema.response as object), ...Object.fromEntries(failures) },
+  } as FastifySchema
+}
+
+/** The schema of a request in which what has a default need not be sent: it is filled in before anything is asked for. */
+function defaultsOptional(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(defaultsOptional)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const parts = Object.entries(schema).map(([name, part]) => [name, defaultsOptional(part)] as const)
+  const whole = Object.fromEntries(parts) as { required?: unknown; properties?: Record<string, { default?: unknown }> }
+  if (!Array.isArray(whole.required)) return whole
+  const required = whole.required.filter(name => whole.properties?.[name]?.default === undefined)
+  return { ...whole, required }
+}
+
+function answerOf({ reply, rawType, streamType }: Route): object {
+  if (rawType !== undefined) return { content: { [rawType]: { schema: reply } } }
+  if (streamType === undefined) return reply
+  return { content: { 'application/json': { schema: reply }, [streamType]: { schema: { type: 'string' } } } }
+}
+
+function describe(route: Route): string {
+  const mode = route.mode === undefined ? '' : ` Needs a ${route.mode} key.`
+  return `${route.description ?? ''}\n\nScope: \`${route.scope}\`.${mode}`.trim()
+}
+
+/** Headers are only described here: the pipeline checks them itself, with errors of its own. */
+function headersOf(route: Route) {
+  const version = {
+    'Service-Version': Type.Optional(
+      Type.String({ description: `API version for this request: ${VERSIONS.join(', ')}; default: the key's.` }),
+    ),
+  }
+  const idempotency = {
+    'Idempotency-Key': Type.Optional(
+      Type.String({ description: 'A retry within 24 hours with the same key and parameters gets the first answer.' }),
+    ),
+  }
+  return Type.Object(takesIdempotencyKey(route) ? { ...version, ...idempotency } : version)
+}
+
+export function openApiDescription(version: string): FastifyDynamicSwaggerOptions {
+  return {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Tandem',
+        version,
+        description: 'A telephony media engine: calls, conference rooms, media streams, card-payment pause.',
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+      servers: [{ url: '/' }],
+      components: {
+        securitySchemes: {
+          key: { type: 'http', scheme: 'bearer', description: 'A secret API key, `sk_live_…` or `sk_test_…`.' },
+          key_as_user: { type: 'http', scheme: 'basic', description: 'The key as user name: `curl -u KEY:`.' },
+        },
+      },
+    },
+    hideUntagged: true,
+  }
+}

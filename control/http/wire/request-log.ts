@@ -1,0 +1,100 @@
+import type { Selectable } from 'kysely'
+import type { Logger } from 'pino'
+import type { Store } from '../../kernel/store/store.ts'
+import type { RequestLogTable } from '../../kernel/store/tables.ts'
+
+export type RequestLogRow = Selectable<RequestLogTable>
+
+/** Entries that wait to be written; beyond that the newest is left out and counted. */
+const MAX_WAITING = 5000
+/** Entries of one INSERT: SQLite takes 32,766 parameters at once, PostgreSQL 65,535. */
+const BATCH = 500
+const FLUSH_AFTER_MS = 500
+const KEPT_MS = 7 * 24 * 60 * 60 * 1000
+const MAX_KEPT = 500_000
+const PURGE_EVERY_MS = 60 * 60 * 1000
+
+export interface RequestLogParts {
+  store: Store
+  now: () => Date
+  log: Logger
+  maxWaiting?: number
+  maxKept?: number
+}
+
+/**
+ * What was asked of the API and how it was answered; neither parameters nor answers, for PINs and keys are among them. Written
+ * behind the answers, many at once, so that no request waits for it: a process that is killed loses the last half second. Kept
+ * for seven days, the latest 500,000 at most.
+ */
+export class RequestLog {
+  readonly counters = { written: 0, leftOut: 0 }
+  readonly #parts: RequestLogParts
+  #waiting: RequestLogRow[] = []
+  #timer: NodeJS.Timeout | null = null
+  #writing: Promise<void> = Promise.resolve()
+  #purgedAt = Number.NEGATIVE_INFINITY
+
+  constructor(parts: RequestLogParts) {
+    this.#parts = parts
+  }
+
+  add(entry: RequestLogRow): void {
+    if (this.#waiting.length >= (this.#parts.maxWaiting ?? MAX_WAITING)) {
+      this.counters.leftOut++
+      return
+    }
+    this.#waiting.push(entry)
+    this.#timer ??= setTimeout(() => void this.flush(), FLUSH_AFTER_MS).unref()
+  }
+
+  /** Resolves when everything added so far is written, or could not be. */
+  flush(): Promise<void> {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = null
+    this.#writing = this.#writing.then(() => this.#write())
+    return this.#writing
+  }
+
+  async #write(): Promise<void> {
+    const { store, log } = this.#parts
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, BATCH)
+      try {
+        await store.db.insertInto('request_logs').values(batch).execute()
+        this.counters.written += batch.length
+      } catch (error) {
+        this.counters.leftOut += batch.length
+        log.warn({ err: error, entries: batch.length }, 'requests were not logged')
+      }
+    }
+    await this.#purge()
+  }
+
+  async #purge(): Promise<void> {
+    const { store, now, log, maxKept = MAX_KEPT } = this.#parts
+    const at = now().getTime()
+    if (at - this.#purgedAt < PURGE_EVERY_MS) return
+    this.#purgedAt = at
+    const logs = () => store.db.deleteFrom('request_logs')
+    try {
+      await logs()
+        .where('created', '<', new Date(at - KEPT_MS).toISOString())
+        .execute()
+      const rest = store.db.selectFrom('request_logs').select('id').orderBy('id', 'desc').offset(maxKept).limit(1)
+      const oldest = await rest.executeTakeFirst()
+      if (oldest !== undefined) await logs().where('id', '<=', oldest.id).execute()
+    } catch (error) {
+      log.warn({ err: error }, 'old entries of the request log were not removed')
+    }
+  }
+}
+
+const ID = /^[a-z]{1,12}_[0-9a-z]{26}$/
+
+/** The path of a request with its IDs; whatever else stands in the place of one is left out, for it may be a secret. */
+export const loggedPath = (pattern: string, params: unknown): string =>
+  pattern.replace(/:([a-z_]+)/g, (_, name: string) => {
+    const value = (params as Record<string, unknown> | null)?.[name]
+    return typeof value === 'string' && ID.test(value) ? value : `{${name}}`
+  })

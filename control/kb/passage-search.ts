@@ -1,7 +1,0 @@
-import type { Engine } from '../store.ts'
-import { postgresSearch } from './postgres-search.ts'
-import type { PassageSearch } from './search.ts'
-import { sqliteSearch } from './sqlite-search.ts'
-
-/** The search of each kind of database. */
-export const passageSearch = (engine: Engine): PassageSearch => (engine === 'postgres' ? postgresSearch : sqliteSearch)

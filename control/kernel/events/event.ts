@@ -1,0 +1,32 @@
+import type { Selectable } from 'kysely'
+import Type, { type Static } from 'typebox'
+import { nullable, timestamp } from '../schema.ts'
+import type { EventTable } from '../store/tables.ts'
+import { eventTypes } from './catalog.ts'
+
+const openObject = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true })
+
+/** Also what webhooks carry (api-additions.md, "Events and webhooks"). */
+export const eventSchema = () =>
+  Type.Object({
+    id: Type.String(),
+    object: Type.Literal('event'),
+    type: Type.String({ description: eventTypes().join(', ') }),
+    timestamp: timestamp('When it happened.'),
+    livemode: Type.Boolean(),
+    api_version: Type.String(),
+    data: Type.Object({ object: openObject, previous_attributes: Type.Optional(openObject) }),
+    request: nullable(Type.Object({ id: Type.String(), idempotency_key: nullable(Type.String()) })),
+  })
+
+/** An event as the API and webhooks show it. */
+export const toEvent = (row: Selectable<EventTable>): Static<ReturnType<typeof eventSchema>> => ({
+  id: row.id,
+  object: 'event',
+  type: row.type,
+  timestamp: row.timestamp,
+  livemode: row.livemode === 1,
+  api_version: row.api_version,
+  data: JSON.parse(row.data),
+  request: row.request_id === null ? null : { id: row.request_id, idempotency_key: row.idempotency_key },
+})

@@ -1,0 +1,50 @@
+import { newId } from '../ids.ts'
+import { noteFact } from '../store/after-commit.ts'
+import type { Trx } from '../store/store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import { CURRENT_VERSION } from '../versions/current.ts'
+import type { EventType } from './catalog.ts'
+import { enqueueEvent, enqueueFor } from './outbox.ts'
+
+export interface NewEvent {
+  type: EventType
+  /** When it happened, ISO-8601 UTC. */
+  at: string
+  /** `data.object`: the API object as it is after the event. */
+  object: object
+  previousAttributes?: object
+  /** The call that it is about, for `GET /calls/{id}/events`. */
+  callId?: string
+  /** The request that caused it; absent when the telephone network did. A `Context` is one. */
+  request?: { requestId: string; idempotencyKey: string | null }
+  /** The one webhook endpoint that gets it, whatever it subscribes to; absent: all that subscribe to the type. */
+  onlyEndpointId?: string
+}
+
+const objectId = (object: { id?: string; user_id?: string; call_id?: string }): string | null =>
+  object.id ?? object.user_id ?? object.call_id ?? null
+
+/**
+ * Writes an event and its webhook deliveries in the transaction that caused it, so that none exists without the others.
+ * Returns the event's ID.
+ */
+export async function appendEvent(trx: Trx, tenant: Tenant, event: NewEvent): Promise<string> {
+  const id = newId('event')
+  const data = { object: event.object, previous_attributes: event.previousAttributes }
+  await forTenant(trx, tenant).insert('events', {
+    id,
+    type: event.type,
+    timestamp: event.at,
+    api_version: CURRENT_VERSION,
+    data: JSON.stringify(data),
+    request_id: event.request?.requestId ?? null,
+    idempotency_key: event.request?.idempotencyKey ?? null,
+    call_id: event.callId ?? null,
+    object_id: objectId(event.object),
+  })
+  const queued = { id, type: event.type }
+  if (event.onlyEndpointId === undefined) await enqueueEvent(trx, tenant, queued, event.at)
+  else await enqueueFor(trx, tenant, event.onlyEndpointId, [queued], event.at)
+  await noteFact(trx, { type: event.type, object: event.object, tenant, at: event.at })
+  return id
+}

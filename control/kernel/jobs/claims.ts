@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto'
+import type { FairShares } from '../../../media/protocol.ts'
+import type { Db } from '../store/store.ts'
+import type { JobRow } from './tables.ts'
+
+/**
+ * Who may attempt which job, decided in the database: a claim is a lease, renewed while the attempt runs. When its holder dies, it
+ * runs out, and the job is due again.
+ */
+
+export interface JobClaimRules {
+  now: Date
+  leaseMs: number
+  kinds: readonly string[]
+  /** How many each organisation may have under way in this process, by `ownerOf`. */
+  shares: FairShares
+}
+
+/** A row whose lease is ours. */
+export type ClaimedJob = JobRow & { lease: string; due_at: string }
+
+/** Who competes for places: an organisation, or the operator. */
+export const ownerOf = ({ organisation_id }: Pick<JobRow, 'organisation_id'>): string => organisation_id ?? ''
+
+/** Jobs that are looked at together. */
+const WINDOW = 100
+
+/** Takes jobs that are due, the most overdue first, as far as each one's share reaches. Each holds a place until it is given back. */
+export async function claimJobs(db: Db, rules: JobClaimRules): Promise<ClaimedJob[]> {
+  const at = rules.now.toISOString()
+  const chosen = await choose(db, at, rules)
+  if (chosen.size === 0) return []
+  const giveBack = (): void => chosen.forEach(owner => rules.shares.giveBack(owner))
+  const claimed = await db
+    .updateTable('jobs')
+    .set(eb => ({ lease: randomUUID(), leased_until: later(rules), attempts: eb('attempts', '+', 1) }))
+    .where('id', 'in', [...chosen.keys()])
+    .where('due_at', '<=', at)
+    // Judged again by the statement that takes it, so that of two processes with the same candidates one gets each.
+    .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', at)]))
+    .returningAll()
+    .execute()
+    .catch((error: unknown) => {
+      giveBack()
+      throw error
+    })
+  for (const { id } of claimed) chosen.delete(id)
+  giveBack()
+  return (claimed as ClaimedJob[]).sort((a, b) => (a.due_at < b.due_at ? -1 : 1))
+}
+
+/** Takes a place for each that may begin: its owner by its ID. Whose share is used up is passed by, so that others are found. */
+async function choose(db: Db, at: string, { kinds, shares }: JobClaimRules): Promise<Map<string, string>> {
+  const chosen = new Map<string, string>()
+  const passed = new Set<string>()
+  let isThrough = false
+  while (!isThrough && shares.free > 0) {
+    const rows = await candidates(db, at, kinds, [...passed], [...chosen.keys()])
+    for (const row of rows) {
+      const owner = ownerOf(row)
+      if (!shares.mayTake(owner)) passed.add(owner)
+      else {
+        shares.take(owner)
+        chosen.set(row.id, owner)
+      }
+    }
+    isThrough = rows.length < WINDOW
+  }
+  return chosen
+}
+
+function candidates(db: Db, at: string, kinds: readonly string[], passed: string[], taken: string[]) {
+  let due = db
+    .selectFrom('jobs')
+    .select(['id', 'organisation_id'])
+    .where('due_at', '<=', at)
+    .where('kind', 'in', kinds)
+    .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', at)]))
+  if (passed.length > 0) due = due.where(eb => eb.fn.coalesce('organisation_id', eb.val('')), 'not in', passed)
+  if (taken.length > 0) due = due.where('id', 'not in', taken)
+  return due.orderBy('due_at').limit(WINDOW).execute()
+}
+
+/** Lengthens the leases that are still ours; returns these jobs with what they have now. */
+export async function renewLeases(
+  db: Db,
+  jobs: ClaimedJob[],
+  times: { now: Date; leaseMs: number },
+): Promise<ClaimedJob[]> {
+  const leased_until = later(times)
+  const renewed = await db
+    .updateTable('jobs')
+    .set({ leased_until })
+    .where(
+      'id',
+      'in',
+      jobs.map(job => job.id),
+    )
+    .where('lease', 'in', [...new Set(jobs.map(job => job.lease))])
+    .returning(['id', 'lease'])
+    .execute()
+  return jobs
+    .filter(job => renewed.some(({ id, lease }) => id === job.id && lease === job.lease))
+    .map(job => Object.assign(job, { leased_until }))
+}
+
+const later = ({ now, leaseMs }: { now: Date; leaseMs: number }): string =>
+  new Date(now.getTime() + leaseMs).toISOString()
+
+/**
+ * Ends a claim: the job is done and goes. One that was enqueued again meanwhile stays for its own attempt. False when the lease
+ * was lost: then another attempt decides.
+ */
+export async function finishJob(db: Db, { id, lease, version }: ClaimedJob): Promise<boolean> {
+  const done = await db
+    .deleteFrom('jobs')
+    .where('id', '=', id)
+    .where('lease', '=', lease)
+    .where('version', '=', version)
+    .executeTakeFirst()
+  return done.numDeletedRows === 1n || releaseJob(db, { id, lease, version }, {})
+}
+
+/** How an attempt that is not done leaves its job. */
+export type Leaving = Partial<Pick<JobRow, 'due_at' | 'attempts' | 'last_error' | 'key'>>
+
+/** Ends a claim and leaves the job for later, or for good; one that was enqueued again meanwhile stays as that made it. */
+export async function releaseJob(
+  db: Db,
+  { id, lease, version }: Pick<ClaimedJob, 'id' | 'lease' | 'version'>,
+  leaving: Leaving,
+): Promise<boolean> {
+  const free = { lease: null, leased_until: null }
+  const ours = db.updateTable('jobs').where('id', '=', id).where('lease', '=', lease)
+  const left = await ours
+    .set({ ...leaving, ...free })
+    .where('version', '=', version)
+    .executeTakeFirst()
+  if (left.numUpdatedRows === 1n) return true
+  const { numUpdatedRows } = await ours.set(free).executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+/** Forgets up to `limit` given-up jobs that were enqueued before `before`. Returns how many. */
+export async function forgetGivenUp(db: Db, before: Date, limit: number): Promise<number> {
+  const old = db
+    .selectFrom('jobs')
+    .select('id')
+    .where('due_at', 'is', null)
+    .where('created', '<', before.toISOString())
+    .limit(limit)
+  const { numDeletedRows } = await db.deleteFrom('jobs').where('id', 'in', old).executeTakeFirst()
+  return Number(numDeletedRows)
+}

@@ -1,0 +1,43 @@
+import { isIP } from 'node:net'
+import type { Kysely, Migration } from 'kysely'
+import { canonicalBlock } from '../../../../media/protocol.ts'
+
+interface Before {
+  connections: {
+    id: string
+    organisation_id: string
+    livemode: number
+    kind: string
+    host: string | null
+    allowed_ips: string
+  }
+  connection_networks: { organisation_id: string; livemode: number; connection_id: string; network: string }
+}
+
+/** Who may call over which connection is read off an index, one INVITE after the other. */
+export const connectionNetworks: Migration = {
+  async up(db: Kysely<Before>): Promise<void> {
+    await db.schema
+      .createTable('connection_networks')
+      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
+      .addColumn('livemode', 'integer', column => column.notNull())
+      .addColumn('connection_id', 'text', column => column.notNull())
+      .addColumn('network', 'text', column => column.notNull())
+      .addPrimaryKeyConstraint('connection_networks_pk', ['connection_id', 'network'])
+      .execute()
+    await db.schema
+      .createIndex('connection_networks_network')
+      .on('connection_networks')
+      .columns(['network', 'livemode'])
+      .execute()
+    const rows = await db.selectFrom('connections').selectAll().execute()
+    for (const { id, organisation_id, livemode, kind, host, allowed_ips } of rows) {
+      const named = kind === 'registration' && isIP(host ?? '') !== 0 ? [host ?? ''] : []
+      const blocks = [...named, ...(JSON.parse(allowed_ips) as string[])].flatMap(block => canonicalBlock(block) ?? [])
+      for (const network of new Set(blocks)) {
+        const row = { organisation_id, livemode, connection_id: id, network }
+        await db.insertInto('connection_networks').values(row).execute()
+      }
+    }
+  },
+}

@@ -1,0 +1,99 @@
+import type { Migration } from 'kysely'
+import { frame } from './001-099/001-frame.ts'
+import { calls } from './001-099/002-calls.ts'
+import { flows } from './001-099/020-flows.ts'
+import { webhooks } from './001-099/021-webhooks.ts'
+import { contactCentre } from './001-099/022-contact-centre.ts'
+import { content } from './001-099/023-content.ts'
+import { jobs } from './001-099/030-jobs.ts'
+import { nodes } from './001-099/031-nodes.ts'
+import { reportsAndMail } from './001-099/040-reports-and-mail.ts'
+import { requestLogs } from './001-099/050-request-logs.ts'
+import { usage } from './001-099/051-usage.ts'
+import { routeHours } from './001-099/052-route-hours.ts'
+import { browsers } from './001-099/060-browsers.ts'
+import { sipAccounts } from './001-099/061-sip-accounts.ts'
+import { programs } from './001-099/070-programs.ts'
+import { transcripts } from './001-099/071-transcripts.ts'
+import { queues } from './001-099/080-queues.ts'
+import { sessions } from './001-099/081-sessions.ts'
+import { doNotCall } from './001-099/090-do-not-call.ts'
+import { runningAudio } from './001-099/092-running-audio.ts'
+import { connections } from './001-099/094-connections.ts'
+import { ledRings } from './001-099/095-led-rings.ts'
+import { connectionSrtp } from './100-149/100-connection-srtp.ts'
+import { reportArtifacts } from './100-149/103-report-artifacts.ts'
+import { capturePauses } from './100-149/107-capture-pauses.ts'
+import { inboundLookups } from './100-149/108-inbound-lookups.ts'
+import { transcriptFailures } from './100-149/108-transcript-failures.ts'
+import { dueCallbacks } from './100-149/109-due-callbacks.ts'
+import { paymentRings } from './100-149/110-payment-rings.ts'
+import { transcriptSpeakers } from './100-149/130-transcript-speakers.ts'
+import { captureSettings } from './100-149/131-capture-settings.ts'
+import { keptData } from './100-149/132-kept-data.ts'
+import { legConnections } from './100-149/140-leg-connections.ts'
+import { jobOwners } from './150-199/150-job-owners.ts'
+import { heartbeats } from './150-199/151-heartbeats.ts'
+import { registeredNodes } from './150-199/152-registered-nodes.ts'
+import { devicelessAgents } from './150-199/153-deviceless-agents.ts'
+import { softphoneOrigins } from './150-199/154-softphone-origins.ts'
+import { softphoneDevices } from './150-199/155-softphone-devices.ts'
+import { connectionNetworks } from './150-199/160-connection-networks.ts'
+import { pinTries } from './150-199/161-pin-tries.ts'
+import { revokedInvitations } from './150-199/170-revoked-invitations.ts'
+import { callKeys } from './150-199/171-call-keys.ts'
+import { queueVisits } from './150-199/172-queue-visits.ts'
+import { eventObjects } from './150-199/173-event-objects.ts'
+import { billing } from './150-199/174-billing.ts'
+import { softphoneMetadata } from './150-199/184-softphone-metadata.ts'
+
+/** In the order in which they run; a migration that was ever released is never edited. */
+export const MIGRATIONS: Record<string, Migration> = {
+  '001-frame': frame,
+  '002-calls': calls,
+  '020-flows': flows,
+  '021-webhooks': webhooks,
+  '022-contact-centre': contactCentre,
+  '023-content': content,
+  '030-jobs': jobs,
+  '031-nodes': nodes,
+  '040-reports-and-mail': reportsAndMail,
+  '050-request-logs': requestLogs,
+  '051-usage': usage,
+  '052-route-hours': routeHours,
+  '060-browsers': browsers,
+  '061-sip-accounts': sipAccounts,
+  '070-programs': programs,
+  '071-transcripts': transcripts,
+  '080-queues': queues,
+  '081-sessions': sessions,
+  '090-do-not-call': doNotCall,
+  '092-running-audio': runningAudio,
+  '094-connections': connections,
+  '095-led-rings': ledRings,
+  '100-connection-srtp': connectionSrtp,
+  '103-report-artifacts': reportArtifacts,
+  '107-capture-pauses': capturePauses,
+  '108-inbound-lookups': inboundLookups,
+  '108-transcript-failures': transcriptFailures,
+  '109-due-callbacks': dueCallbacks,
+  '110-payment-rings': paymentRings,
+  '130-transcript-speakers': transcriptSpeakers,
+  '131-capture-settings': captureSettings,
+  '132-kept-data': keptData,
+  '140-leg-connections': legConnections,
+  '150-job-owners': jobOwners,
+  '151-heartbeats': heartbeats,
+  '152-registered-nodes': registeredNodes,
+  '153-deviceless-agents': devicelessAgents,
+  '154-softphone-origins': softphoneOrigins,
+  '155-softphone-devices': softphoneDevices,
+  '160-connection-networks': connectionNetworks,
+  '161-pin-tries': pinTries,
+  '170-revoked-invitations': revokedInvitations,
+  '171-call-keys': callKeys,
+  '172-queue-visits': queueVisits,
+  '173-event-objects': eventObjects,
+  '174-billing': billing,
+  '184-softphone-metadata': softphoneMetadata,
+}

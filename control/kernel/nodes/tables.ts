@@ -1,0 +1,20 @@
+import type { Selectable } from 'kysely'
+
+declare module '../store/tables.ts' {
+  interface Database extends NodeTables {}
+}
+
+export interface NodeTables {
+  nodes: NodeTable
+}
+
+/** The nodes that share the database: control processes, each with its media process. */
+export interface NodeTable {
+  id: string
+  /** When its calls were last known to be alive. */
+  seen_at: string
+  /** When others took it for lost and ended its calls; null: it is not. */
+  lost_at: string | null
+}
+
+export type NodeRow = Selectable<NodeTable>

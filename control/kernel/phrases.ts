@@ -1,0 +1,202 @@
+import type { PlaySource } from '../../media/protocol.ts'
+import type { LanguageCode } from './languages.ts'
+
+/** What the product says by itself in words that no user wrote: assistants, flows and queues. */
+export interface Phrases {
+  /** While something takes its time. */
+  filler: string
+  stillThere: string
+  goodbye: string
+  apology: string
+  /** Before the tone of a voicemail. */
+  leaveMessage: string
+  /** To a caller who pressed the key for it. */
+  callBack: string
+  /** The place in line of who is next, and of the others. */
+  next: string
+  position: (place: number) => string
+  /** Asks a caller to agree to be recorded, by a key as it is called. */
+  consent: (key: string) => string
+  /** What the keys are called that are no digits. */
+  star: string
+  hash: string
+}
+
+const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
+  en: {
+    filler: 'One moment, please.',
+    stillThere: 'Are you still there?',
+    goodbye: 'Thank you for calling. Goodbye.',
+    apology: 'I am sorry, I cannot help you right now.',
+    leaveMessage: 'Please leave a message after the tone. Press any key when you are done.',
+    callBack: 'We will call you back.',
+    next: 'You are next in line.',
+    position: place => `You are number ${place} in line.`,
+    consent: key => `This call may be recorded. Press ${key} to agree.`,
+    star: 'star',
+    hash: 'hash',
+  },
+  he: {
+    filler: 'רק רגע, בבקשה.',
+    stillThere: 'האם אתם עדיין על הקו?',
+    goodbye: 'תודה שהתקשרתם. להתראות.',
+    apology: 'אני מצטער, איני יכול לעזור כרגע.',
+    leaveMessage: 'נא להשאיר הודעה לאחר הצליל. בסיום הקישו על מקש כלשהו.',
+    callBack: 'נתקשר אליכם בחזרה.',
+    next: 'אתם הבאים בתור.',
+    position: place => `אתם במקום ${place} בתור.`,
+    consent: key => `ייתכן שהשיחה תוקלט. הקישו ${key} כדי להסכים.`,
+    star: 'כוכבית',
+    hash: 'סולמית',
+  },
+  es: {
+    filler: 'Un momento, por favor.',
+    stillThere: '¿Sigue usted ahí?',
+    goodbye: 'Gracias por su llamada. Adiós.',
+    apology: 'Lo siento, en este momento no puedo ayudarle.',
+    leaveMessage: 'Deje un mensaje después de la señal. Pulse cualquier tecla cuando termine.',
+    callBack: 'Le devolveremos la llamada.',
+    next: 'Usted es el siguiente en la cola.',
+    position: place => `Usted ocupa el lugar ${place} en la cola.`,
+    consent: key => `Esta llamada puede ser grabada. Pulse ${key} para aceptar.`,
+    star: 'asterisco',
+    hash: 'almohadilla',
+  },
+  fr: {
+    filler: 'Un instant, s’il vous plaît.',
+    stillThere: 'Êtes-vous toujours là ?',
+    goodbye: 'Merci de votre appel. Au revoir.',
+    apology: 'Je suis désolé, je ne peux pas vous aider pour le moment.',
+    leaveMessage: 'Veuillez laisser un message après le signal sonore. Appuyez sur une touche quand vous avez terminé.',
+    callBack: 'Nous vous rappellerons.',
+    next: 'Votre appel est le prochain.',
+    position: place => `Vous êtes en position ${place} dans la file d’attente.`,
+    consent: key => `Cet appel peut être enregistré. Appuyez sur ${key} pour accepter.`,
+    star: 'étoile',
+    hash: 'dièse',
+  },
+  de: {
+    filler: 'Einen Moment, bitte.',
+    stillThere: 'Sind Sie noch da?',
+    goodbye: 'Vielen Dank für Ihren Anruf. Auf Wiederhören.',
+    apology: 'Es tut mir leid, ich kann Ihnen im Moment nicht helfen.',
+    leaveMessage:
+      'Bitte hinterlassen Sie eine Nachricht nach dem Ton. Drücken Sie eine beliebige Taste, wenn Sie fertig sind.',
+    callBack: 'Wir rufen Sie zurück.',
+    next: 'Sie sind als Nächster an der Reihe.',
+    position: place => `Sie sind auf Platz ${place} der Warteschlange.`,
+    consent: key => `Dieser Anruf wird möglicherweise aufgezeichnet. Drücken Sie die ${key}, um zuzustimmen.`,
+    star: 'Sterntaste',
+    hash: 'Rautetaste',
+  },
+  pt: {
+    filler: 'Um momento, por favor.',
+    stillThere: 'Ainda está aí?',
+    goodbye: 'Obrigado pela sua chamada. Adeus.',
+    apology: 'Lamento, neste momento não posso ajudar.',
+    leaveMessage: 'Deixe uma mensagem após o sinal. Prima qualquer tecla quando terminar.',
+    callBack: 'Vamos ligar-lhe de volta.',
+    next: 'A sua chamada é a próxima.',
+    position: place => `Está na posição ${place} da fila.`,
+    consent: key => `Esta chamada pode ser gravada. Prima ${key} para aceitar.`,
+    star: 'asterisco',
+    hash: 'cardinal',
+  },
+  it: {
+    filler: 'Un momento, per favore.',
+    stillThere: 'È ancora in linea?',
+    goodbye: 'Grazie per la chiamata. Arrivederci.',
+    apology: 'Mi dispiace, al momento non posso aiutarla.',
+    leaveMessage: 'Lasci un messaggio dopo il segnale acustico. Prema un tasto qualsiasi quando ha finito.',
+    callBack: 'La richiameremo.',
+    next: 'Lei è il prossimo in coda.',
+    position: place => `Lei è al numero ${place} della coda.`,
+    consent: key => `Questa chiamata può essere registrata. Prema ${key} per accettare.`,
+    star: 'asterisco',
+    hash: 'cancelletto',
+  },
+}
+
+/** The language by the first part of its tag; English for one that is not among them, and where none is told. */
+const codeOf = (language: string | null): LanguageCode => {
+  const code = (language ?? 'en').split('-')[0]!.toLowerCase()
+  return code in PHRASES ? (code as LanguageCode) : 'en'
+}
+
+export const phrasesOf = (language: string | null): Phrases => PHRASES[codeOf(language)]
+
+/** By which name in `fixtures/prompts` each is recorded, for where no voice speaks the language. */
+export const RECORDED = {
+  filler: 'one-moment',
+  stillThere: 'still-there',
+  goodbye: 'thanks-goodbye',
+  apology: 'apology',
+  leaveMessage: 'leave-message',
+  callBack: 'call-back',
+  next: 'next-in-line',
+} as const satisfies Partial<Record<keyof Phrases, string>>
+
+export type FixedPhrase = keyof typeof RECORDED
+/** Places in line that are recorded; beyond them a caller is told that there are so many. */
+export const RECORDED_PLACES = 20
+
+export interface Speaker {
+  voice: string | null
+  language: string | null
+  /** Absent: 1, as the voice speaks. */
+  speed?: number
+}
+
+/** A phrase to be heard: spoken by the voice, else as it was recorded. */
+export const phrase = (name: FixedPhrase, speaker: Speaker): PlaySource =>
+  spoken(phrasesOf(speaker.language)[name], [RECORDED[name]], speaker)
+
+/** The caller's place in line. */
+export function placePhrase(place: number, speaker: Speaker): PlaySource {
+  if (place === 1) return phrase('next', speaker)
+  const recorded = place <= RECORDED_PLACES ? ['place-before', `place-${place}`, 'place-behind'] : ['place-far']
+  return spoken(phrasesOf(speaker.language).position(place), recorded, speaker)
+}
+
+/** Asks whether a call may be recorded: the key agrees. */
+export function consentPhrase(key: string, speaker: Speaker): PlaySource {
+  const { consent, star, hash } = phrasesOf(speaker.language)
+  const name = key === '*' ? star : key === '#' ? hash : key
+  return spoken(consent(name), ['consent-before', recordedKey(key), 'consent-behind'], speaker)
+}
+
+/** Digits are recorded as places in line are. */
+function recordedKey(key: string): string {
+  if (key === '*') return 'key-star'
+  if (key === '#') return 'key-hash'
+  return key === '0' ? 'key-0' : `place-${key}`
+}
+
+/** A language that has no phrases hears English, and by an English voice. */
+const spoken = (text: string, recorded: string[], { language, ...voice }: Speaker): PlaySource => ({
+  kind: 'speech',
+  text,
+  ...voice,
+  language: language !== null && codeOf(language) === language.split('-')[0]!.toLowerCase() ? language : null,
+  recorded,
+})
+
+/** A phrase where a row names what is heard; else the row names a prompt of rooms. */
+const SAID = /^say:(\w+):(.*)$/
+
+export const namedPhrase = (name: FixedPhrase, language: string | null): string => `say:${name}:${language ?? ''}`
+
+/** What `namedPhrase` named, and in which language; null: it is none. */
+export function phraseNamed(row: string): { source: PlaySource; language: string | null } | null {
+  const [, name, tag] = SAID.exec(row) ?? []
+  if (name === undefined || !(name in RECORDED)) return null
+  const language = tag || null
+  return { source: phrase(name as FixedPhrase, { voice: null, language }), language }
+}
+
+/** The phrase that has these words in the speaker's language; null: nobody recorded them. */
+export function phraseOf(text: string, speaker: Speaker): PlaySource | null {
+  const phrases = phrasesOf(speaker.language)
+  const name = (Object.keys(RECORDED) as FixedPhrase[]).find(key => phrases[key] === text)
+  return name === undefined ? null : phrase(name, speaker)
+}

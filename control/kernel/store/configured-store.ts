@@ -1,0 +1,20 @@
+import type { Config } from '../config.ts'
+import { databaseFile, ownNodeId } from '../data-dir.ts'
+import { describeOpenError } from './postgres.ts'
+import { openStore, type Store } from './store.ts'
+
+/** Opens the database that the configuration names. What it throws is one line that says what to do. */
+export async function openConfiguredStore(config: Pick<Config, 'dataDir' | 'databaseUrl' | 'nodeId'>): Promise<Store> {
+  const { dataDir, databaseUrl } = config
+  // A database in the data directory belongs to that directory, whatever its node is called.
+  if (databaseUrl === null) {
+    const file = databaseFile(dataDir)
+    return openStore(file).catch((error: Error) => {
+      throw new Error(`Cannot open the database ${file} (${error.message}): restore it, or move it away.`)
+    })
+  }
+  const node = config.nodeId ?? ownNodeId(dataDir)
+  return openStore(databaseUrl, node).catch((error: unknown) => {
+    throw new Error(describeOpenError(databaseUrl, error))
+  })
+}

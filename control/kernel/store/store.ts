@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Kysely, Migrator, type Transaction } from 'kysely'
+import { MIGRATIONS } from '../migrations/all.ts'
+import { type Fact, following } from './after-commit.ts'
+import { faultOf } from './faults.ts'
+import { ONLY_NODE } from './node.ts'
+import { postgresDatabase, serverProblem } from './postgres.ts'
+import { sqliteDatabase } from './sqlite.ts'
+import type { Database } from './tables.ts'
+import { WalSync } from './wal-sync.ts'
+
+/** Something to query with: the database itself, or a transaction in it. */
+export type Db = Kysely<Database> | Transaction<Database>
+export type Trx = Transaction<Database>
+
+/** Does one of many in a transaction of its own; what it throws stops none of the others. */
+export type Step = (run: (trx: Trx) => Promise<unknown>) => Promise<void>
+
+export type Engine = 'sqlite' | 'postgres'
+
+export interface Store {
+  readonly engine: Engine
+  readonly db: Kysely<Database>
+  /**
+   * All or nothing; what `run` returns is committed, what it throws is rolled back. Transactions do not nest, and behave as if
+   * one ran after the other, whichever process they are of: what `run` has read is still so when it commits. Where that cannot be
+   * had, `run` is rolled back and called again, so it does nothing but query; what follows from it is left to `afterCommit`.
+   */
+  transaction<T>(run: (trx: Trx) => Promise<T>): Promise<T>
+  /** Who writes more in the transaction of an event: a noun above the one that the event is of. */
+  readonly within: Set<(trx: Trx, fact: Fact) => Promise<void>>
+  /** Who hears what transactions of this process have committed. */
+  readonly committed: Set<(fact: Fact) => void>
+  /** Resolves when everything committed before the call outlives a power cut; to be awaited before a write is acknowledged. */
+  durable(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Tries of a transaction that others are in the way of; the last one's error is thrown. */
+const MAX_TRIES = 12
+/** A unique key that is taken was free when we looked: looking once more tells by whom. Twice taken is a bug. */
+const MAX_TRIES_TAKEN = 3
+const MAX_WAIT_MS = 400
+
+/**
+ * Opens the database, a `postgres://` URL or a file of SQLite's (or `:memory:`, or the image of a file), and brings its tables up to date. `node`: who
+ * asks, where several nodes share a database.
+ */
+export async function openStore(target: string | Buffer, node = ONLY_NODE): Promise<Store> {
+  const isServer = typeof target === 'string' && isPostgres(target)
+  const engine = isServer ? 'postgres' : 'sqlite'
+  const db = isServer ? postgresDatabase<Database>(target, node) : sqliteDatabase<Database>(target, node)
+  try {
+    const problem = engine === 'postgres' ? await serverProblem(db) : null
+    if (problem !== null) throw new Error(problem)
+    await migrate(db)
+  } catch (error) {
+    await db.destroy()
+    throw error
+  }
+  // PostgreSQL syncs with each commit, and many at once, by itself.
+  const log = engine === 'sqlite' && typeof target === 'string' && target !== ':memory:' ? new WalSync(target) : null
+  const within: Store['within'] = new Set()
+  const committed: Store['committed'] = new Set()
+  return {
+    engine,
+    db,
+    within,
+    committed,
+    transaction: run =>
+      retrying(async () => {
+        const transaction = db.transaction()
+        let follow = (): void => {}
+        // SQLite has one writer at a time, so all of its transactions are serializable.
+        const isolated = engine === 'sqlite' ? transaction : transaction.setIsolationLevel('serializable')
+        const result = await isolated.execute(raw => {
+          const { trx, run: then } = following(raw, { within, committed })
+          follow = then
+          return run(trx)
+        })
+        follow()
+        return result
+      }),
+    durable: async () => log?.sync(),
+    close: async () => {
+      await log?.close()
+      await db.destroy()
+    },
+  }
+}
+
+export const isPostgres = (target: string): boolean => /^postgres(ql)?:\/\//.test(target)
+
+/** Processes that start at once take turns: Kysely locks its table of migrations, or, on SQLite, the database. */
+async function migrate(db: Kysely<Database>): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } })
+  const { error } = await migrator.migrateToLatest()
+  if (error !== undefined) throw error
+}
+
+/** The one place that tries again what another transaction was in the way of. */
+async function retrying<T>(run: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await run()
+    } catch (error) {
+      const fault = faultOf(error)
+      const most = fault === 'conflict' ? MAX_TRIES : fault === 'taken' ? MAX_TRIES_TAKEN : 1
+      if (tries >= most) throw error
+    }
+    // Apart at random, so that those who met do not meet again.
+    await sleep(Math.random() * Math.min(MAX_WAIT_MS, 2 ** (tries + 2)))
+  }
+}

@@ -1,0 +1,25 @@
+import type { Insertable } from 'kysely'
+import type { KbDocumentTable } from '../audio/tables.ts'
+import { newId } from '../kernel/ids.ts'
+import type { Trx } from '../kernel/store/store.ts'
+import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { PassageSearch } from './search.ts'
+
+/** Stores a document, its original and its passages, which are found from the commit on. */
+export async function addDocument(
+  trx: Trx,
+  tenant: Tenant,
+  search: PassageSearch,
+  document: { row: Omit<Insertable<KbDocumentTable>, keyof TenantColumns>; original: Buffer; passages: string[] },
+): Promise<void> {
+  const { row, original, passages: texts } = document
+  const scoped = forTenant(trx, tenant)
+  await scoped.insert('kb_documents', row)
+  await scoped.insert('kb_originals', { id: row.id, content: original.toString('base64') })
+  const passages = texts.map(text => ({ id: newId('kb_passage'), text }))
+  for (const [position, { id, text }] of passages.entries()) {
+    await scoped.insert('kb_passages', { id, document_id: row.id, position, text })
+  }
+  await search.add(trx, tenant, row.id, passages)
+}

@@ -1,0 +1,127 @@
+import Type, { type Static } from 'typebox'
+import { decodeBase64 } from '../http/base64.ts'
+import type { Context } from '../http/context.ts'
+import { type Problem, problem } from '../http/errors.ts'
+import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { type Route, route } from '../http/route.ts'
+import { appendEvent } from '../kernel/events/log.ts'
+import { newId } from '../kernel/ids.ts'
+import { input, metadata } from '../kernel/schema.ts'
+import type { Store, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { addDocument } from './add-document.ts'
+import { type KbDocument, kbDocumentSchema, toKbDocument } from './document-schema.ts'
+import { passagesOf, readText } from './passages.ts'
+import type { PassageSearch } from './search.ts'
+
+export interface KbDocumentDeps {
+  store: Store
+  now: () => Date
+  search: PassageSearch
+  /** Takes a deleted document out of the lists that name it. */
+  forgetDocument: (trx: Trx, tenant: Tenant, id: string, at: string) => Promise<void>
+}
+
+const MAX_BYTES = 2 * 1024 * 1024
+
+const createBody = input({
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: "Default: the file's name." })),
+  text: Type.Optional(Type.String({ maxLength: MAX_BYTES, description: 'The document itself; or send `file`.' })),
+  file: Type.Optional(
+    input({
+      content_base64: Type.String({ description: 'A file of UTF-8 text, such as Markdown, base64.' }),
+      filename: Type.Optional(Type.String({ maxLength: 255 })),
+    }),
+  ),
+  metadata: Type.Optional(metadata),
+})
+type Create = Static<typeof createBody>
+
+const common = { tag: 'Knowledge base', status: 200, reply: kbDocumentSchema } as const
+
+export function kbDocumentRoutes(deps: KbDocumentDeps): Route[] {
+  const plain: Plain<'kb_documents', typeof kbDocumentSchema> = {
+    store: deps.store,
+    table: 'kb_documents',
+    object: 'kb_document',
+    path: '/kb/documents',
+    area: 'kb',
+    tag: common.tag,
+    reply: kbDocumentSchema,
+    toObject: toKbDocument,
+  }
+  return [
+    route({
+      ...common,
+      method: 'POST',
+      path: '/kb/documents',
+      id: 'createKbDocument',
+      summary: 'Add a document',
+      description:
+        'Plain text or Markdown of at most 2 MB: `text`, or `file` in JSON or as a part of `multipart/form-data`. ' +
+        'A file that is no text becomes a document with status `failed`.',
+      scope: 'kb:write',
+      upload: { maxBytes: MAX_BYTES, tooLarge: 'parameter_invalid' },
+      body: createBody,
+      status: 201,
+      errors: [409],
+      handler: (context, { body }) => createDocument(deps, context, body),
+    }),
+    listRoute(plain),
+    retrieveRoute(plain),
+    deleteRoute(plain, {
+      description:
+        'Its passages and its stored original too: assistants and the copilot stop answering from it at once. Their lists lose it, ' +
+        'but for the last one of a list, since an empty list means all documents.',
+      before: async (trx, context, { id }) => {
+        const scoped = forTenant(trx, context)
+        await deps.search.remove(trx, context, id)
+        await scoped.delete('kb_passages').where('document_id', '=', id).execute()
+        await scoped.delete('kb_originals').where('id', '=', id).execute()
+        await deps.forgetDocument(trx, context, id, deps.now().toISOString())
+        return null
+      },
+    }),
+  ]
+}
+
+async function createDocument(deps: KbDocumentDeps, context: Context, body: Create): Promise<KbDocument | Problem> {
+  const original = originalOf(body)
+  if ('problem' in original) return original
+  const read = readText(original.bytes)
+  const texts = 'text' in read ? passagesOf(read.text) : []
+  const row = {
+    id: newId('kb_document'),
+    name: body.name ?? body.file?.filename ?? 'Document',
+    status: 'text' in read ? ('ready' as const) : ('failed' as const),
+    error: 'text' in read ? null : read.error,
+    size_bytes: original.bytes.length,
+    passage_count: texts.length,
+    metadata: JSON.stringify(body.metadata ?? {}),
+    created: deps.now().toISOString(),
+  }
+  const livemode = context.livemode ? 1 : 0
+  const document = toKbDocument({ ...row, organisation_id: context.organisationId, livemode })
+  return context.transaction(async trx => {
+    await addDocument(trx, context, deps.search, { row, original: original.bytes, passages: texts })
+    const type = row.status === 'ready' ? 'kb.document.ready' : 'kb.document.failed'
+    await appendEvent(trx, context, { type, at: row.created, object: document, request: context })
+    return document
+  })
+}
+
+function originalOf({ text, file }: Create): { bytes: Buffer } | Problem {
+  if (text !== undefined && file !== undefined) {
+    return problem('parameter_invalid', 'Send text or file, not both.', { param: 'file' })
+  }
+  if (text === undefined && file === undefined) {
+    return problem('parameter_missing', 'Missing required parameter: text.', { param: 'text' })
+  }
+  const bytes = file === undefined ? Buffer.from(text ?? '') : decodeBase64(file.content_base64)
+  if (bytes === null) return problem('parameter_invalid', 'Not base64.', { param: 'file.content_base64' })
+  return bytes.length <= MAX_BYTES
+    ? { bytes }
+    : problem('parameter_invalid', `The document has ${bytes.length} bytes, more than ${MAX_BYTES}.`, {
+        param: file === undefined ? 'text' : 'file',
+      })
+}

@@ -1,0 +1,31 @@
+import { type EventKind, eventKind as of } from '../kernel/events/catalog.ts'
+import { CREATED } from '../kernel/events/sample-call.ts'
+import { type KbDocument, kbDocumentSchema } from './document-schema.ts'
+
+const kbDocument: KbDocument = {
+  id: 'kbd_01k9000000000000000000001a',
+  object: 'kb_document',
+  livemode: false,
+  name: 'Opening hours.md',
+  status: 'ready',
+  error: null,
+  size_bytes: 2048,
+  passage_count: 3,
+  metadata: {},
+  created: CREATED,
+}
+
+export const KNOWLEDGE_SAMPLES = {
+  kbDocument,
+  failedKbDocument: { ...kbDocument, name: 'Photo.jpg', status: 'failed', error: 'not_text', passage_count: 0 },
+} as const satisfies Record<string, object>
+
+/** The events of this noun (`docs` shows them from here). */
+export const knowledgeEvents = {
+  'kb.document.ready': of(kbDocumentSchema, KNOWLEDGE_SAMPLES.kbDocument),
+  'kb.document.failed': of(kbDocumentSchema, KNOWLEDGE_SAMPLES.failedKbDocument),
+} as const satisfies Record<string, EventKind>
+
+declare module '../kernel/events/catalog.ts' {
+  interface EventTypes extends Record<keyof typeof knowledgeEvents, true> {}
+}

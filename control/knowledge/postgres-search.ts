@@ -1,0 +1,57 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { Tenant } from '../kernel/tenancy.ts'
+import type { Found, PassageSearch } from './search.ts'
+import { questionWords, wordsOf } from './words.ts'
+
+/**
+ * With `search-table.ts` the one place that speaks PostgreSQL's text search (its manual, chapter 12). Words are cut here and
+ * stemmed there. The tenant is a word of each passage, so that the index gives the tenant's own passages only.
+ */
+export const postgresSearch: PassageSearch = {
+  async add(trx, tenant, documentId, passages) {
+    const own = sql`array_to_tsvector(array[${markOf(tenant)}::text])`
+    for (const { id, text } of passages) {
+      const words = sql`to_tsvector('kb_words', ${wordsOf(plain(text)).join(' ')})`
+      await sql`insert into kb_search (tenant, document, passage, words)
+        values (${nameOf(tenant)}, ${documentId}, ${id}, ${words} || ${own})`.execute(trx)
+    }
+  },
+  async remove(trx, tenant, documentId) {
+    await sql`delete from kb_search where tenant = ${nameOf(tenant)} and document = ${documentId}`.execute(trx)
+  },
+  async find(db, tenant, question, { documentIds, limit }) {
+    const words = questionWords(plain(question)).map(word => sql`plainto_tsquery('kb_words', ${word})`)
+    if (words.length === 0) return []
+    const any = sql.join(words, sql` || `)
+    const within = documentIds.length === 0 ? sql`` : sql`and document in (${sql.join(documentIds)})`
+    const { rows } = await sql<{ passage: string; had: number }>`
+      select passage, ${countOf(words)} as had from kb_search
+      where words @@ (${quoted(markOf(tenant))}::tsquery && (${any})) and tenant = ${nameOf(tenant)} ${within}
+      order by had desc, ts_rank(words, ${any}, ${BY_LENGTH}) desc, passage limit ${limit}`.execute(db)
+    return rows.map(({ passage, had }): Found => ({ passageId: passage, score: had / words.length }))
+  },
+}
+
+/** Of two passages that say it as often, the shorter one: `ts_rank` divides by 1 + the logarithm of the length. */
+const BY_LENGTH = 1
+
+/** How many of these words a passage has. */
+const countOf = (words: RawBuilder<unknown>[]): RawBuilder<unknown> =>
+  sql.join(
+    words.map(word => sql`(words @@ ${word})::int`),
+    sql` + `,
+  )
+
+const nameOf = ({ organisationId, livemode }: Tenant): string => `${organisationId}_${livemode ? 'live' : 'test'}`
+
+/** No word of a text begins so. */
+const markOf = (tenant: Tenant): string => `=${nameOf(tenant)}`
+
+const quoted = (lexeme: string): string => `'${lexeme.replaceAll("'", "''")}'`
+
+/** Without accents, as SQLite's tokenizer sees it. */
+const plain = (text: string): string =>
+  text
+    .normalize('NFD')
+    .replace(/[\u0300-\u036f]/g, '')
+    .normalize('NFC')

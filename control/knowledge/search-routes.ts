@@ -1,0 +1,104 @@
+import Type from 'typebox'
+import { type Exists, listReferences, referenceProblem } from '../http/references.ts'
+import { type Route, route } from '../http/route.ts'
+import { input } from '../kernel/schema.ts'
+import type { Store } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import type { PassageSearch } from './search.ts'
+
+export interface KbSearchDeps {
+  store: Store
+  search: PassageSearch
+  documentExists: Exists
+}
+
+const DEFAULT_LIMIT = 5
+
+const searchBody = input({
+  query: Type.String({ minLength: 1, maxLength: 1000 }),
+  document_ids: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
+      maxItems: 100,
+      description: 'Only passages of these documents; empty: of all.',
+    }),
+  ),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 50, default: DEFAULT_LIMIT })),
+  min_score: Type.Optional(Type.Number({ minimum: 0, maximum: 1, default: 0 })),
+})
+
+const passageSchema = Type.Object({
+  object: Type.Literal('kb_passage'),
+  livemode: Type.Boolean(),
+  document_id: Type.String(),
+  document_name: Type.String(),
+  position: Type.Integer({ description: 'Its place in the document, from 0.' }),
+  text: Type.String(),
+  score: Type.Number({ description: "The share of the query's distinct words that it has, 0 to 1." }),
+})
+
+const searchSchema = Type.Object({
+  object: Type.Literal('kb_search'),
+  livemode: Type.Boolean(),
+  query: Type.String(),
+  data: Type.Array(passageSchema, { description: 'Best first.' }),
+})
+
+export function kbSearchRoutes({ store, search, documentExists }: KbSearchDeps): Route[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/kb/search',
+      id: 'searchKb',
+      summary: 'Search the knowledge base',
+      tag: 'Knowledge base',
+      scope: 'kb:read',
+      body: searchBody,
+      status: 200,
+      reply: searchSchema,
+      errors: [409],
+      handler: async (context, { body }) => {
+        const { query, document_ids: documentIds = [], limit = DEFAULT_LIMIT, min_score: minScore = 0 } = body
+        const named = listReferences('document_ids', documentIds, 'kb document', documentExists)
+        const refused = await referenceProblem(store.db, context, named)
+        if (refused !== null) return refused
+        const found = await search.find(store.db, context, query, { documentIds, limit })
+        const good = found.filter(({ score }) => score >= minScore)
+        const passages = await passagesByIds(
+          store,
+          context,
+          good.map(({ passageId }) => passageId),
+        )
+        const data = good.flatMap(({ passageId, score }) => {
+          const passage = passages.get(passageId)
+          return passage === undefined ? [] : [{ ...passage, score }]
+        })
+        return { object: 'kb_search' as const, livemode: context.livemode, query, data }
+      },
+    }),
+  ]
+}
+
+async function passagesByIds(store: Store, tenant: Parameters<typeof forTenant>[1], ids: string[]) {
+  if (ids.length === 0) return new Map()
+  const scoped = forTenant(store.db, tenant)
+  const passages = await scoped.select('kb_passages').selectAll().where('id', 'in', ids).execute()
+  const documentIds = [...new Set(passages.map(passage => passage.document_id))]
+  const documents =
+    documentIds.length === 0
+      ? []
+      : await scoped.select('kb_documents').select(['id', 'name']).where('id', 'in', documentIds).execute()
+  const names = new Map(documents.map(({ id, name }) => [id, name]))
+  return new Map(
+    passages.map(({ id, document_id, position, text }) => [
+      id,
+      {
+        object: 'kb_passage' as const,
+        livemode: tenant.livemode,
+        document_id,
+        document_name: names.get(document_id) ?? '',
+        position,
+        text,
+      },
+    ]),
+  )
+}

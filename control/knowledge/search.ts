@@ -1,0 +1,22 @@
+import type { Db, Trx } from '../kernel/store/store.ts'
+import type { Tenant } from '../kernel/tenancy.ts'
+
+export interface Passage {
+  id: string
+  text: string
+}
+
+export interface Found {
+  passageId: string
+  /** How many of the question's distinct words the passage has, 0 to 1. */
+  score: number
+}
+
+/** What finds passages: full text of the database, each kind of database with its own. */
+export interface PassageSearch {
+  add(trx: Trx, tenant: Tenant, documentId: string, passages: Passage[]): Promise<void>
+  /** Forgets a document's passages. */
+  remove(trx: Trx, tenant: Tenant, documentId: string): Promise<void>
+  /** The passages that have any word of the question, best first; only those of `documentIds`, when there are any. */
+  find(db: Db, tenant: Tenant, question: string, options: { documentIds: string[]; limit: number }): Promise<Found[]>
+}

@@ -1,0 +1,60 @@
+import { sql } from 'kysely'
+import type { Tenant } from '../kernel/tenancy.ts'
+import type { Found, PassageSearch } from './search.ts'
+import { questionWords } from './words.ts'
+
+/**
+ * With `search-table.ts` the one place that speaks SQLite's FTS5 (https://sqlite.org/fts5.html). Tenant and document are
+ * indexed columns of weight 0, so that a search reads the tenant's own passages only, and a document's passages are found
+ * without a scan.
+ */
+const WEIGHTS = '0, 0, 0, 1'
+/** Passages that are scored, for each that is answered. */
+const CANDIDATES_PER_RESULT = 5
+
+export const sqliteSearch: PassageSearch = {
+  async add(trx, tenant, documentId, passages) {
+    for (const { id, text } of passages) {
+      await sql`insert into kb_search (tenant, document, passage, text)
+        values (${nameOf(tenant)}, ${documentId}, ${id}, ${text})`.execute(trx)
+    }
+  },
+  async remove(trx, tenant, documentId) {
+    const match = `tenant : ${phrase(nameOf(tenant))} AND document : ${phrase(documentId)}`
+    await sql`delete from kb_search where rowid in (
+      select rowid from kb_search where kb_search match ${match} and document = ${documentId}
+    )`.execute(trx)
+  },
+  async find(db, tenant, question, { documentIds, limit }) {
+    const words = questionWords(question)
+    if (words.length === 0) return []
+    const within = ofTenant(tenant, documentIds)
+    const match = `${within} AND text : (${words.map(phrase).join(' OR ')})`
+    const { rows } = await sql<{ rowid: number; passage: string }>`
+      select rowid, passage from kb_search where kb_search match ${match} and tenant = ${nameOf(tenant)}
+      order by bm25(kb_search, ${sql.raw(WEIGHTS)}) limit ${limit * CANDIDATES_PER_RESULT}`.execute(db)
+    const counts = new Map(rows.map(({ rowid }) => [rowid, 0]))
+    for (const word of words) {
+      const having = await sql<{ rowid: number }>`
+        select rowid from kb_search where kb_search match ${`${within} AND text : ${phrase(word)}`}`.execute(db)
+      for (const { rowid } of having.rows) {
+        const count = counts.get(rowid)
+        if (count !== undefined) counts.set(rowid, count + 1)
+      }
+    }
+    return rows
+      .map(({ rowid, passage }): Found => ({ passageId: passage, score: (counts.get(rowid) ?? 0) / words.length }))
+      .sort((a, b) => b.score - a.score)
+      .slice(0, limit)
+  },
+}
+
+const nameOf = ({ organisationId, livemode }: Tenant): string => `${organisationId}_${livemode ? 'live' : 'test'}`
+
+const ofTenant = (tenant: Tenant, documentIds: string[]): string => {
+  const own = `tenant : ${phrase(nameOf(tenant))}`
+  return documentIds.length === 0 ? own : `${own} AND document : (${documentIds.map(phrase).join(' OR ')})`
+}
+
+/** A string of FTS5's query language: whatever it holds is text, not an operator. */
+const phrase = (text: string): string => `"${text.replaceAll('"', '""')}"`

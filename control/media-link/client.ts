@@ -1,0 +1,390 @@
+import { createConnection, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import {
+  type CommandName,
+  encodeMessage,
+  type Failure,
+  isFailure,
+  type MediaEvent,
+  type MediaSnapshot,
+  MessageReader,
+  PROTOCOL_VERSION,
+  type Reply,
+  type Request,
+  type ToMedia,
+} from '../../media/protocol.ts'
+import { type BatchSizes, type EventSink, type EventSource, MediaEvents, type MediaPort } from './events.ts'
+import { DEFAULT_DEADLINE_MS, MediaRequests, unavailable } from './requests.ts'
+
+const RECONNECT_MS = 100
+/** Between two tries to begin while the store is away [ms]. */
+const STORELESS_MS = 1000
+const HELLO_DEADLINE_MS = 2000
+/** After a snapshot that could not be asked for [ms]. */
+const LOOK_AGAIN_MS = 500
+
+/** What control does with what media reports. Calls never overlap. */
+export interface MediaHandler extends EventSink {
+  /** What has thrown so far; each has ended the call that it belongs to. */
+  readonly faults: number
+  /** How far the events have been committed, and of which media process. */
+  position(): Promise<Position>
+  /** A media process that was not spoken to before: what ran in the old one is over. Commits the new position. */
+  booted(bootId: string): Promise<void>
+  /** Every event up to `snapshot.seq` has been handled: what differs from it now is put right. */
+  reconcile(snapshot: MediaSnapshot, media: MediaPort): Promise<void>
+  /** The same for these legs alone, while all others go on: commands for them were not answered, and now it is known what became of them. */
+  recheck(snapshot: MediaSnapshot, legIds: ReadonlySet<string>, media: MediaPort): Promise<void>
+}
+
+/** `ready`: connected and reconciled; only then are requests of the API let through. */
+export type MediaState = 'disconnected' | 'reconciling' | 'ready'
+
+/** What changes nothing in media, so that nobody has to know whether it was carried out. */
+const READS: ReadonlySet<CommandName> = new Set(['leg.read', 'stream.read', 'media.snapshot', 'media.stats'])
+
+/** The leg or room that a command is about. */
+function subjectOf(body: object): string | null {
+  const named = ('target' in body && typeof body.target === 'object' ? body.target : body) as Record<string, unknown>
+  const id = 'legId' in body ? body.legId : (named.legId ?? named.roomId)
+  return typeof id === 'string' ? id : null
+}
+
+type Position = { bootId: string | null; lastSeq: number }
+
+/** What media has not been told is committed it sends once more. */
+const NOWHERE: Position = { bootId: null, lastSeq: 0 }
+
+export interface MediaClientOptions {
+  /** Of requests that name none [ms]. */
+  deadlineMs?: number
+  /** For `doc_url` of those who are refused; no slash at its end. */
+  publicUrl?: string
+}
+
+/**
+ * Control's end of the channel to the media process: requests with deadlines, events in order, and a new connection whenever the
+ * old one broke.
+ */
+export class MediaClient implements MediaPort {
+  readonly #path: string
+  readonly #deadlineMs: number
+  readonly #handler: MediaHandler
+  readonly #log: Logger
+  readonly #requests = new MediaRequests()
+  /** The port that the handler uses: it works while reconciling too. */
+  readonly #inner: MediaPort = {
+    request: (name, body, deadlineMs) => this.#send(name, body, deadlineMs),
+    settled: () => Promise.resolve(),
+  }
+  readonly #events: MediaEvents
+  /** What commands without an answer were about. */
+  #doubts = new Set<string>()
+  #isLooking = false
+  #looking: Promise<void> = Promise.resolve()
+  #connections = 0
+  #eventsLost = 0
+  #state: MediaState = 'disconnected'
+  #socket: Socket | null = null
+  #pumping: Promise<void> = Promise.resolve()
+  #isPumping = false
+  #closed = false
+  #retry: NodeJS.Timeout | undefined
+  #bootId: string | null = null
+
+  constructor(path: string, handler: MediaHandler, log: Logger, options: MediaClientOptions = {}) {
+    this.#path = path
+    this.#deadlineMs = options.deadlineMs ?? DEFAULT_DEADLINE_MS
+    this.#handler = handler
+    this.#log = log
+    this.#events = new MediaEvents(handler, this.#inner, log, options.publicUrl ?? '')
+  }
+
+  /** What has happened on the channel so far. */
+  get counters(): Readonly<Record<string, number>> {
+    const [connections, eventsLost] = [this.#connections, this.#eventsLost]
+    const faults = this.#handler.faults
+    const { storeOutages } = this.#events
+    return { ...this.#requests.counters, ...this.#events.counters, storeOutages, connections, eventsLost, faults }
+  }
+
+  get state(): MediaState {
+    return this.#state
+  }
+
+  get batchSizes(): BatchSizes {
+    return this.#events.batchSizes
+  }
+
+  /** Of the media process that is or was last connected. */
+  get bootId(): string | null {
+    return this.#bootId
+  }
+
+  /** Connects, and reconnects for ever. */
+  start(): void {
+    void this.#connect()
+  }
+
+  /** Ends the connection after the events in hand. Idempotent. */
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#retry)
+    this.#socket?.destroy()
+    await this.idle()
+  }
+
+  /** Resolves when nothing is under way of what follows from events, or from doubts. */
+  async idle(): Promise<void> {
+    await this.#pumping
+    await this.#events.idle()
+    await this.#looking
+  }
+
+  /** Breaks the connection: with the next one the rows are compared with what media does. */
+  reconnect(): void {
+    this.#socket?.destroy()
+  }
+
+  request<N extends CommandName>(name: N, body: Request<N>, deadlineMs?: number): Promise<Reply<N> | Failure> {
+    if (this.#state !== 'ready') return Promise.resolve(unavailable('no media process'))
+    return this.#send(name, body, deadlineMs)
+  }
+
+  settled(): Promise<void> {
+    const isIdle = this.#events.isEmpty && !this.#isPumping
+    if (this.#state !== 'ready' || isIdle || this.#events.isStuck) return Promise.resolve()
+    const settled = this.#events.mark()
+    this.#pump()
+    return settled
+  }
+
+  // ------------------------------------------------------------------ connection
+
+  async #connect(): Promise<void> {
+    // The events in hand may still commit: the position that we say hello with must contain it.
+    await this.#pumping
+    await this.#events.idle()
+    if (this.#closed) return
+    const position = await this.#handler.position().catch((error: unknown) => {
+      // Who calls meanwhile hears at once that it is away.
+      if (this.#events.storeAway(error)) return NOWHERE
+      this.#log.error({ err: error }, 'cannot read how far the media events were committed')
+      return null
+    })
+    if (position === null) {
+      this.#retryLater()
+      return
+    }
+    if (this.#closed) return
+    const socket = createConnection(this.#path)
+    this.#socket = socket
+    const reader = new MessageReader()
+    const helloTimer = setTimeout(() => socket.destroy(), HELLO_DEADLINE_MS)
+    socket.on('connect', () => this.#write({ type: 'hello', version: PROTOCOL_VERSION, ...position }))
+    socket.on('error', () => socket.destroy())
+    socket.on('close', () => {
+      clearTimeout(helloTimer)
+      this.#broken(socket)
+    })
+    socket.on('data', bytes => {
+      const result = reader.read(bytes)
+      if ('error' in result) {
+        this.#log.error({ reason: result.error }, 'media sent what cannot be read')
+        socket.destroy()
+        return
+      }
+      for (const message of result.messages) {
+        if (message.type === 'hello') clearTimeout(helloTimer)
+        this.#receive(socket, message)
+      }
+    })
+  }
+
+  #broken(socket: Socket): void {
+    if (this.#socket !== socket) return
+    this.#socket = null
+    if (this.#state !== 'disconnected') this.#log.warn('the channel to media broke')
+    this.#state = 'disconnected'
+    this.#requests.abandon()
+    // The next connection begins with a comparison of everything.
+    this.#doubts.clear()
+    // Media keeps what was not acknowledged.
+    this.#events.clear()
+    this.#retryLater()
+  }
+
+  #retryLater(): void {
+    if (!this.#closed) this.#retry = setTimeout(() => void this.#connect(), RECONNECT_MS)
+  }
+
+  #receive(socket: Socket, message: Record<string, unknown>): void {
+    if (this.#socket !== socket) return
+    if (message.type === 'hello') void this.#greeted(socket, message)
+    else if (message.type === 'reply' && typeof message.id === 'number')
+      this.#requests.replied(message.id, message.body)
+    else if (message.type === 'event' && Number.isSafeInteger(message.seq)) {
+      this.#queue(socket, message.seq as number, message.event as MediaEvent)
+    }
+  }
+
+  async #greeted(socket: Socket, hello: Record<string, unknown>): Promise<void> {
+    if (hello.version !== PROTOCOL_VERSION || typeof hello.bootId !== 'string') {
+      this.#log.error({ ours: PROTOCOL_VERSION, theirs: hello.version }, 'media speaks another version of the protocol')
+      socket.destroy()
+      return
+    }
+    this.#state = 'reconciling'
+    this.#bootId = hello.bootId
+    this.#connections++
+    this.#eventsLost = Number(hello.eventsLost ?? 0)
+    const opening = this.#open(socket, hello.bootId)
+    this.#pumping = opening
+    await opening
+    if (this.#socket === socket && this.state === 'ready') this.#pump()
+  }
+
+  /** Begins with what has come, as soon as the store lets it; until then who calls is refused. */
+  async #open(socket: Socket, bootId: string): Promise<void> {
+    while (this.#socket === socket) {
+      try {
+        await this.#begin(socket, bootId)
+        return
+      } catch (error) {
+        if (!this.#events.storeAway(error)) {
+          this.#log.error({ err: error }, 'cannot resume with media')
+          socket.destroy()
+          return
+        }
+      }
+      await sleep(STORELESS_MS)
+    }
+  }
+
+  /** What stands between hello and normal service: the old process's end, the events missed, the comparison. */
+  async #begin(socket: Socket, bootId: string): Promise<void> {
+    const position = await this.#handler.position()
+    if (position.bootId !== bootId) await this.#handler.booted(bootId)
+    const snapshot = await this.#send('media.snapshot', {})
+    if (this.#socket !== socket) return
+    if (isFailure(snapshot)) throw new Error(`no snapshot: ${snapshot.message}`)
+    // Later events wait: a leg that is younger than the snapshot must not be missed in it.
+    await this.#events.drain(this.#source(socket), snapshot.seq)
+    // What they have led to is seen by the comparison.
+    await this.#events.idle()
+    if (this.#socket !== socket) return
+    await this.#handler.reconcile(snapshot, this.#inner)
+    if (this.#socket !== socket) return
+    this.#state = 'ready'
+    this.#events.storeBack()
+    this.#log.info({ bootId, legs: snapshot.legs.length }, 'connected to media')
+    this.#look()
+  }
+
+  // ------------------------------------------------------------------ events
+
+  #queue(socket: Socket, seq: number, event: MediaEvent): void {
+    if (!this.#events.push({ seq, event })) {
+      this.#log.error('too many media events are waiting')
+      socket.destroy()
+    } else if (this.#state === 'ready') this.#pump()
+  }
+
+  #pump(): void {
+    if (this.#isPumping) return
+    this.#isPumping = true
+    this.#pumping = this.#drain().finally(() => {
+      this.#isPumping = false
+    })
+  }
+
+  async #drain(): Promise<void> {
+    const socket = this.#socket
+    // What came in the same read from the socket is queued first.
+    await null
+    if (socket === null) return
+    try {
+      await this.#events.drain(this.#source(socket))
+    } catch {
+      // Media sends again what was not acknowledged.
+      socket.destroy()
+    }
+  }
+
+  #source(socket: Socket): EventSource {
+    const isOpen = (): boolean => this.#socket === socket
+    return {
+      get isOpen() {
+        return isOpen()
+      },
+      acknowledge: seq => this.#write({ type: 'ack', seq }),
+      fail: () => void socket.destroy(),
+    }
+  }
+
+  // ------------------------------------------------------------------ requests
+
+  #send<N extends CommandName>(name: N, body: Request<N>, deadlineMs?: number): Promise<Reply<N> | Failure> {
+    if (this.#socket === null || this.#state === 'disconnected') {
+      return Promise.resolve(unavailable('no media process'))
+    }
+    const write = (id: number): void => this.#write({ type: 'request', id, name, body })
+    // What is not even sent is found by the comparison too.
+    const isSent = !this.#requests.isFull
+    return this.#requests.send(write, name, deadlineMs ?? this.#deadlineMs).then(reply => {
+      if (!isSent || (isFailure(reply) && reply.failure === 'unanswered')) this.#doubt(name, body)
+      return reply
+    })
+  }
+
+  // ------------------------------------------------------------------ doubt
+
+  /** Whether a command without an answer was carried out is what the next snapshot tells. */
+  #doubt(name: CommandName, body: object): void {
+    const subject = subjectOf(body)
+    if (READS.has(name) || subject === null || this.#state === 'disconnected') return
+    this.#doubts.add(subject)
+    this.#look()
+  }
+
+  /** Compares what is in doubt with a snapshot that was asked for after it: media has had every command that was sent before. */
+  #look(): void {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    this.#looking = this.#lookAll().finally(() => {
+      this.#isLooking = false
+    })
+  }
+
+  async #lookAll(): Promise<void> {
+    try {
+      while (this.#doubts.size > 0 && this.#state === 'ready') await this.#lookOnce()
+    } catch (error) {
+      this.#log.error({ err: error }, 'cannot compare with media')
+      this.#socket?.destroy()
+    }
+  }
+
+  async #lookOnce(): Promise<void> {
+    const socket = this.#socket
+    const doubts = this.#doubts
+    this.#doubts = new Set()
+    const snapshot = await this.#send('media.snapshot', {})
+    if (this.#socket !== socket) return
+    if (isFailure(snapshot) && snapshot.failure === 'unavailable') {
+      for (const subject of doubts) this.#doubts.add(subject)
+      await sleep(LOOK_AGAIN_MS)
+      return
+    }
+    if (isFailure(snapshot)) throw new Error(`no snapshot: ${snapshot.message}`)
+    await this.settled()
+    if (this.#socket !== socket) return
+    this.#log.warn({ subjects: [...doubts] }, 'commands without an answer: compared with media')
+    await this.#handler.recheck(snapshot, doubts, this.#inner)
+  }
+
+  #write(message: ToMedia): void {
+    if (this.#socket !== null && !this.#socket.destroyed) this.#socket.write(encodeMessage(message))
+  }
+}

@@ -1,0 +1,313 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { CommandName, Failure, MediaEvent, Reply, Request } from '../../media/protocol.ts'
+import { FollowUps, type FollowUpTask } from '../kernel/follow-ups.ts'
+import { isStoreOutage } from '../kernel/store/faults.ts'
+import { isOutage, StoreOutage } from '../kernel/store/outage.ts'
+import { CallersRefused } from './callers-refused.ts'
+
+/** Events that wait for their turn at most; when more come the channel is closed, and media sends them again. */
+const MAX_WAITING = 100_000
+/** Events of one commit: enough to make the disk's part of each small, few enough that requests of the API get their turn. */
+const MAX_BATCH = 32
+/** Of the counts of batches by their size. */
+const SIZE_BOUNDS = [1, 2, 4, 8, 16, MAX_BATCH]
+/** An event whose handling failed this often is set aside, lest it hold up all that follow. */
+const MAX_ATTEMPTS = 3
+/** Between its attempts [ms]. */
+const RETRY_MS = 50
+/** Between two tries while the store is away; the first is sooner, for what was only a moment [ms]. */
+const FIRST_STORELESS_MS = 200
+const STORELESS_MS = 1000
+
+/** Asks the media process for something. What it cannot do, and that it cannot be reached, are values. */
+export interface MediaPort {
+  request<N extends CommandName>(name: N, body: Request<N>, deadlineMs?: number): Promise<Reply<N> | Failure>
+  /** Resolves when every event that has arrived by now is committed, or the channel broke. */
+  settled(): Promise<void>
+}
+
+export interface NumberedEvent {
+  seq: number
+  event: MediaEvent
+}
+
+/** What control does with the events of media. Calls never overlap. */
+export interface EventSink {
+  /**
+   * Commits the events, in order, and the position of the last, all or none; returns what to do after the acknowledgement, in
+   * order for each key. After a failure the same events come again, one at a time.
+   */
+  events(batch: readonly NumberedEvent[], media: MediaPort): Promise<FollowUpTask[]>
+  /** Commits the position without an event that cannot be applied; the call that it belongs to is ended for it. */
+  setAside(numbered: NumberedEvent, media: MediaPort): Promise<void>
+  /** What follows an event of this key has thrown: the call that it belongs to is ended for it. */
+  faulted(key: string, media: MediaPort, error: unknown): Promise<void>
+  /** Whether the store answers: how far the events are committed. */
+  position(): Promise<unknown>
+}
+
+/** The connection that the events came over. */
+export interface EventSource {
+  /** False once it broke: the other end keeps what was not acknowledged. */
+  readonly isOpen: boolean
+  /** Every event up to this one is committed. */
+  acknowledge(seq: number): void
+  /** The database is away, so that what follows an event could not be done: the comparison with the next connection's snapshot finds it again. */
+  fail(): void
+}
+
+/** `counts[n]`: batches of up to `bounds[n]` events, and of more than the bound before it. */
+export interface BatchSizes {
+  bounds: readonly number[]
+  counts: readonly number[]
+  sum: number
+  count: number
+}
+
+type Job = ({ kind: 'event' } & NumberedEvent) | { kind: 'mark'; resolve: () => void }
+type Batch = { events: NumberedEvent[]; marks: (() => void)[] }
+
+/** Null: what came is no event. */
+const nameOf = (event: unknown): string | null =>
+  typeof event === 'object' && event !== null && 'name' in event && typeof event.name === 'string' ? event.name : null
+
+/**
+ * Events of media on their way into the database. What has come while the last commit was on its way is committed together: a
+ * lone event never waits for company, and under load the disk is not asked for each one.
+ */
+export class MediaEvents {
+  /** `events` in `batches`; `split`: batches that failed and were handled one by one; `skipped`: events set aside. */
+  readonly counters = { events: 0, batches: 0, split: 0, skipped: 0 }
+  readonly #sizes: number[] = SIZE_BOUNDS.map(() => 0)
+  readonly #sink: EventSink
+  readonly #media: MediaPort
+  readonly #log: Logger
+  #jobs: Job[] = []
+  readonly #followUps = new FollowUps()
+  readonly #outage: StoreOutage
+  readonly #callers: CallersRefused
+  /** What follows some event could not be done while the store was away. */
+  #isOwed = false
+
+  /** At most `MAX_WAITING` events wait. @param publicUrl for `doc_url` */
+  constructor(sink: EventSink, media: MediaPort, log: Logger, publicUrl: string) {
+    this.#sink = sink
+    this.#media = media
+    this.#log = log
+    this.#outage = new StoreOutage(log)
+    this.#callers = new CallersRefused(media, publicUrl)
+  }
+
+  /** How often the store went away. */
+  get storeOutages(): number {
+    return this.#outage.counters.storeOutages
+  }
+
+  /** The store is away: what has come waits, and so would who waits for it. */
+  get isStuck(): boolean {
+    return this.#outage.isOn
+  }
+
+  /** How many events were committed together, and how often. */
+  get batchSizes(): BatchSizes {
+    return { bounds: SIZE_BOUNDS, counts: this.#sizes, sum: this.counters.events, count: this.counters.batches }
+  }
+
+  get isEmpty(): boolean {
+    return this.#jobs.length === 0
+  }
+
+  /** False when too many are waiting. */
+  push(numbered: NumberedEvent): boolean {
+    if (this.#jobs.length >= MAX_WAITING) return false
+    const { seq, event } = numbered
+    this.#jobs.push({ kind: 'event', seq, event: this.#outage.isOn ? this.#refused(event) : event })
+    return true
+  }
+
+  /** Tells of an error that is the store's absence, and refuses who calls until it is back; false: it is another error. */
+  storeAway(error: unknown, fields: object = {}): boolean {
+    if (!this.#outage.note(error, { waiting: this.#jobs.length, ...fields })) return false
+    for (const job of this.#jobs) {
+      if (job.kind === 'mark') job.resolve()
+      else job.event = this.#refused(job.event)
+    }
+    this.#jobs = this.#jobs.filter(job => job.kind === 'event')
+    return true
+  }
+
+  /** Something was written. */
+  storeBack(): void {
+    this.#outage.over()
+    this.#callers.forget()
+  }
+
+  #refused(event: MediaEvent): MediaEvent {
+    return nameOf(event) === null ? event : this.#callers.refuse(event)
+  }
+
+  /** Resolves when all that was pushed before is dealt with, or given up. */
+  mark(): Promise<void> {
+    return new Promise(resolve => this.#jobs.push({ kind: 'mark', resolve }))
+  }
+
+  /** Resolves when nothing that follows from events is under way. */
+  idle(): Promise<void> {
+    return this.#followUps.idle()
+  }
+
+  /** Gives up what waits; media sends it again. */
+  clear(): void {
+    for (const job of this.#jobs) if (job.kind === 'mark') job.resolve()
+    this.#jobs = []
+  }
+
+  /** Deals with what waits, batch after batch, up to the event `through`. Throws when one could not be handled. */
+  async drain(source: EventSource, through = Number.POSITIVE_INFINITY): Promise<void> {
+    while (source.isOpen) {
+      const { events, marks } = this.#take(through)
+      if (events.length === 0 && marks.length === 0) return
+      if (events.length > 0) await this.#untilTaken(source, events, marks)
+      for (const resolve of marks) resolve()
+    }
+  }
+
+  /** While the store is away nothing is given up but the waiting for it: the events are tried until it takes them. */
+  async #untilTaken(source: EventSource, batch: readonly NumberedEvent[], marks: (() => void)[]): Promise<void> {
+    let events = batch
+    for (let tries = 0; source.isOpen; tries++) {
+      try {
+        await this.#deliver(source, events)
+        this.#recovered(source)
+        return
+      } catch (error) {
+        if (!isOutage(error)) throw error
+        // What was only a moment costs no caller.
+        if (tries === 0) this.#outage.note(error, { waiting: this.#jobs.length + events.length })
+        else {
+          this.storeAway(error)
+          events = events.map(({ seq, event }) => ({ seq, event: this.#refused(event) }))
+          for (const resolve of marks.splice(0)) resolve()
+        }
+      }
+      await sleep(tries === 0 ? FIRST_STORELESS_MS : STORELESS_MS)
+    }
+  }
+
+  #recovered(source: EventSource): void {
+    this.storeBack()
+    if (!this.#isOwed) return
+    this.#isOwed = false
+    source.fail()
+  }
+
+  /** Something could not be done while the store was away: once it is back, the rows are compared with what media does. */
+  async #owe(source: EventSource): Promise<void> {
+    if (this.#isOwed) return
+    this.#isOwed = true
+    while (source.isOpen && this.#isOwed) {
+      await sleep(STORELESS_MS)
+      const isBack = await this.#sink.position().then(
+        () => true,
+        (error: unknown) => !isOutage(error),
+      )
+      if (isBack && this.#isOwed) this.#recovered(source)
+    }
+    this.#isOwed = false
+  }
+
+  /** What is next: events to be committed together, and the marks that stand before, between and right behind them. */
+  #take(through: number): Batch {
+    const batch: Batch = { events: [], marks: [] }
+    let count = 0
+    for (const job of this.#jobs) {
+      if (job.kind === 'mark') batch.marks.push(job.resolve)
+      else {
+        const isFirst = batch.events.length === 0
+        if (job.seq > through || batch.events.length >= MAX_BATCH || (!isFirst && nameOf(job.event) === null)) break
+        batch.events.push(job)
+      }
+      count++
+      // What is no event fails alone.
+      if (job.kind === 'event' && nameOf(job.event) === null) break
+    }
+    this.#jobs.splice(0, count)
+    return batch
+  }
+
+  async #deliver(source: EventSource, events: readonly NumberedEvent[]): Promise<void> {
+    if (events.length > 1 && (await this.#deliverTogether(source, events))) return
+    for (const one of events) {
+      if (!source.isOpen) return
+      await this.#deliverOne(source, one)
+    }
+  }
+
+  /** False when the batch failed, and nothing of it is written. */
+  async #deliverTogether(source: EventSource, events: readonly NumberedEvent[]): Promise<boolean> {
+    const followUps = await this.#sink.events(events, this.#media).catch((error: unknown) => {
+      if (isStoreOutage(error)) throw error
+      this.counters.split++
+      this.#log.warn({ err: error, events: events.length }, 'media events failed together: each is tried alone')
+      return null
+    })
+    if (followUps === null) return false
+    await this.#conclude(source, events, followUps)
+    return true
+  }
+
+  async #deliverOne(source: EventSource, numbered: NumberedEvent): Promise<void> {
+    const { seq, event } = numbered
+    const name = nameOf(event)
+    for (let attempt = 1; name !== null && attempt <= MAX_ATTEMPTS; attempt++) {
+      const followUps = await this.#sink.events([numbered], this.#media).catch((error: unknown) => {
+        // A full or failing disk is not the event's fault: it is tried until the store takes it.
+        if (isStoreOutage(error)) throw error
+        this.#log.error({ err: error, event: name, attempt }, 'a media event could not be handled')
+        return null
+      })
+      if (followUps !== null) return this.#conclude(source, [numbered], followUps)
+      if (attempt < MAX_ATTEMPTS) await sleep(attempt * RETRY_MS)
+      // Media sends it again over the next connection.
+      if (!source.isOpen) return
+    }
+    this.counters.skipped++
+    this.#log.error({ seq, event: name }, 'a media event was set aside')
+    await this.#sink.setAside(numbered, this.#media)
+    source.acknowledge(seq)
+  }
+
+  async #conclude(
+    source: EventSource,
+    events: readonly NumberedEvent[],
+    followUps: readonly FollowUpTask[],
+  ): Promise<void> {
+    this.counters.events += events.length
+    this.counters.batches++
+    this.#sizes[SIZE_BOUNDS.findIndex(bound => events.length <= bound)]!++
+    if (source.isOpen) source.acknowledge(events.at(-1)!.seq)
+    for (const followUp of followUps) {
+      // What is not sent now is found again by the comparison with the next connection's snapshot.
+      if (!source.isOpen) return
+      await this.#followUps.room()
+      const run = async (): Promise<void> => {
+        if (source.isOpen) await followUp.run()
+      }
+      this.#followUps.begin({ key: followUp.key, run }, error => this.#failed(source, followUp.key, error))
+    }
+  }
+
+  async #failed(source: EventSource, key: string, error: unknown): Promise<void> {
+    if (this.#outage.note(error)) return this.#owe(source)
+    if (!isStoreOutage(error)) {
+      try {
+        return await this.#sink.faulted(key, this.#media, error)
+      } catch (another) {
+        this.#log.error({ err: another, key }, 'a call could not be ended for a fault')
+      }
+    }
+    this.#log.error({ err: error }, 'what follows a media event could not be done now')
+    source.fail()
+  }
+}

@@ -1,0 +1,158 @@
+import type { Selectable } from 'kysely'
+import Type, { type Static } from 'typebox'
+import type { Context } from '../http/context.ts'
+import { conflict, missing, type Problem, problem } from '../http/errors.ts'
+import { listOf, listQuery, page } from '../http/list.ts'
+import { type Route, route } from '../http/route.ts'
+import { SCOPES, type Scope } from '../http/scopes.ts'
+import { newId } from '../kernel/ids.ts'
+import { deletedObject, idParams, input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { hintOf, newSecret, sha256 } from '../kernel/secrets.ts'
+import type { Db, Store } from '../kernel/store/store.ts'
+import type { ApiKeyTable } from '../kernel/store/tables.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { CURRENT_VERSION } from '../kernel/versions/current.ts'
+
+export const apiKeySchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('api_key'),
+  livemode: Type.Boolean(),
+  name: Type.String(),
+  scopes: nullable(Type.Array(Type.String(), { description: 'Null: all scopes.' })),
+  mode: Type.String({ enum: ['live', 'test'] }),
+  api_version: Type.String({ description: 'The version that the key is pinned to.' }),
+  hint: Type.String({ description: 'The ends of the secret.' }),
+  expires_at: nullable(timestamp()),
+  created: timestamp(),
+})
+type ApiKey = Static<typeof apiKeySchema>
+
+const withSecret = Type.Object(
+  {
+    ...apiKeySchema.properties,
+    secret: Type.String({ description: 'The key itself, shown only now.' }),
+  },
+  { title: 'ApiKeyWithSecret' },
+)
+
+const newKey = input({
+  name: Type.Optional(Type.String({ maxLength: 200, default: '' })),
+  scopes: Type.Optional(Type.Array(oneOf([...SCOPES]), { minItems: 1, maxItems: 100, description: 'Absent: all.' })),
+  mode: Type.Optional(oneOf(['live', 'test'], { description: 'Absent: the mode of the key that asks.' })),
+  expires_at: Type.Optional(Type.String({ format: 'date-time' })),
+})
+
+export function apiKeyRoutes(deps: { store: Store; now: () => Date }): Route[] {
+  const { store, now } = deps
+  return [
+    route({
+      method: 'POST',
+      path: '/api_keys',
+      id: 'createApiKey',
+      summary: 'Make an API key',
+      description: 'The secret is in this answer only; we keep a hash of it.',
+      tag: 'API keys',
+      scope: 'keys:write',
+      body: newKey,
+      status: 201,
+      reply: withSecret,
+      handler: async (context, { body }) => {
+        const refused = tooMuch(context, body, now())
+        if (refused !== null) return refused
+        const livemode = body.mode === undefined ? context.livemode : body.mode === 'live'
+        const tenant = { organisationId: context.organisationId, livemode }
+        const secret = newSecret(livemode ? 'sk_live' : 'sk_test')
+        const expiresAt = body.expires_at === undefined ? null : new Date(body.expires_at).toISOString()
+        const scopes = body.scopes ?? context.scopes
+        return context.transaction(async trx => {
+          const key = { name: body.name ?? '', secret, scopes, expiresAt, now: now() }
+          const id = await insertApiKey(trx, tenant, key)
+          const row = await forTenant(trx, tenant).find('api_keys', id)
+          return { ...toApiKey(row!), secret }
+        })
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api_keys',
+      id: 'listApiKeys',
+      summary: 'List API keys',
+      description: "The keys of this key's mode, without their secrets, newest first.",
+      tag: 'API keys',
+      scope: 'keys:write',
+      query: listQuery,
+      status: 200,
+      reply: listOf(apiKeySchema),
+      handler: (context, { query }) =>
+        page(forTenant(store.db, context).select('api_keys').selectAll(), query, '/v1/api_keys', toApiKey),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api_keys/:id',
+      id: 'deleteApiKey',
+      summary: 'Revoke an API key',
+      description: 'At once. A key cannot revoke itself, so that nobody is locked out.',
+      tag: 'API keys',
+      scope: 'keys:write',
+      params: idParams,
+      status: 200,
+      reply: deletedObject('api_key'),
+      errors: [404, 409],
+      handler: (context, { params }) =>
+        context.transaction(async trx => {
+          const keys = forTenant(trx, context)
+          if ((await keys.find('api_keys', params.id)) === undefined) return missing('api_key', params.id)
+          if (params.id === context.apiKeyId) return conflict('in_use', 'A key cannot revoke itself; use another one.')
+          await keys.delete('api_keys').where('id', '=', params.id).execute()
+          return { object: 'api_key', id: params.id, deleted: true as const, livemode: context.livemode }
+        }),
+    }),
+  ]
+}
+
+/** A key makes none that may do more than itself. */
+function tooMuch(context: Context, body: Static<typeof newKey>, now: Date): Problem | null {
+  if (body.mode === 'live' && !context.livemode) {
+    return problem('live_key_required', 'A test key cannot make a live key.', { param: 'mode' })
+  }
+  const lacking = body.scopes?.find(scope => context.scopes !== null && !context.scopes.includes(scope))
+  if (lacking !== undefined)
+    return problem('scope_missing', `This key lacks the scope ${lacking}.`, { param: 'scopes' })
+  if (body.expires_at !== undefined && Date.parse(body.expires_at) <= now.getTime()) {
+    return problem('parameter_invalid', 'expires_at must be in the future.', { param: 'expires_at' })
+  }
+  return null
+}
+
+/** Stores a key by its hash; returns its ID. */
+export async function insertApiKey(
+  db: Db,
+  tenant: Tenant,
+  key: { name: string; secret: string; scopes: readonly Scope[] | null; expiresAt: string | null; now: Date },
+): Promise<string> {
+  const id = newId('api_key')
+  await forTenant(db, tenant).insert('api_keys', {
+    id,
+    name: key.name,
+    hash: sha256(key.secret),
+    hint: hintOf(key.secret),
+    scopes: key.scopes === null ? null : JSON.stringify(key.scopes),
+    api_version: CURRENT_VERSION,
+    expires_at: key.expiresAt,
+    created: key.now.toISOString(),
+  })
+  return id
+}
+
+const toApiKey = (row: Selectable<ApiKeyTable>): ApiKey => ({
+  id: row.id,
+  object: 'api_key',
+  livemode: row.livemode === 1,
+  name: row.name,
+  scopes: row.scopes === null ? null : JSON.parse(row.scopes),
+  mode: row.livemode === 1 ? 'live' : 'test',
+  api_version: row.api_version,
+  hint: row.hint,
+  expires_at: row.expires_at,
+  created: row.created,
+})

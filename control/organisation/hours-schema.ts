@@ -1,0 +1,60 @@
+import Type, { type Static } from 'typebox'
+import { type Problem, problem } from '../http/errors.ts'
+import { merge } from '../http/merge.ts'
+import { input, oneOf } from '../kernel/schema.ts'
+import { DAYS, type OpeningHours } from './business-hours.ts'
+
+/** What an organisation sets for its callbacks, and when it is there. */
+
+const time = (last: string) => Type.String({ pattern: `^(([01][0-9]|2[0-3]):[0-5][0-9]${last})$` })
+
+export const businessHours = {
+  weekly: Type.Array(input({ day: oneOf([...DAYS]), open: time(''), close: time('|24:00') }), {
+    minItems: 1,
+    maxItems: 50,
+    description: 'When it is open, in the time zone of the organisation; `close` after `open`.',
+  }),
+  holidays: Type.Array(Type.String({ format: 'date' }), {
+    maxItems: 200,
+    uniqueItems: true,
+    description: 'Days on which it is closed.',
+  }),
+}
+
+export const callbackSettings = {
+  default_route: oneOf(['agent_queue', 'agent', 'assistant'], {
+    description: 'Who calls back, unless a request says.',
+  }),
+  max_attempts: Type.Integer({ minimum: 1, maximum: 20 }),
+  api_priority: Type.Integer({ minimum: 1, maximum: 10, description: 'Of callbacks booked through the API.' }),
+  sla_minutes: Type.Integer({
+    minimum: 1,
+    maximum: 10_080,
+    description: 'Business hours within which a callback should be returned.',
+  }),
+}
+const callbackSettingsSchema = Type.Object(callbackSettings)
+export type CallbackSettings = Static<typeof callbackSettingsSchema>
+
+export const DEFAULT_CALLBACK_SETTINGS: CallbackSettings = {
+  default_route: 'agent_queue',
+  max_attempts: 3,
+  api_priority: 5,
+  sla_minutes: 60,
+}
+
+/** Stored hours with a change; null is always open. `param` is what the request calls them. */
+export function changedHours<T extends OpeningHours>(
+  stored: T | null,
+  change: Partial<T> | null,
+  param = 'business_hours',
+): T | null | Problem {
+  if (change === null) return null
+  const hours = merge(stored ?? ({ weekly: [], holidays: [] } as OpeningHours as T), change)
+  if (hours.weekly.length === 0) {
+    return problem('parameter_missing', 'Business hours need a week.', { param: `${param}.weekly` })
+  }
+  const wrong = hours.weekly.findIndex(({ open, close }) => close <= open)
+  if (wrong < 0) return hours
+  return problem('parameter_invalid', 'close is not after open.', { param: `${param}.weekly[${wrong}].close` })
+}

@@ -1,0 +1,62 @@
+import Type, { type Static } from 'typebox'
+import { listOf, listQuery, pageOfAll } from '../http/list.ts'
+import { type Route, route } from '../http/route.ts'
+import type { Config } from '../kernel/config.ts'
+import { LANGUAGE_CODES, LANGUAGES, type LanguageCode } from '../kernel/languages.ts'
+import { nullable } from '../kernel/schema.ts'
+
+export interface LanguageDeps {
+  /** Without an address: offline. */
+  config: Partial<Pick<Config, 'ttsUrl' | 'ttsModel' | 'sttUrl' | 'sttModel'>>
+}
+
+const engine = (description: string) => nullable(Type.String({ description: `${description} Null: nobody here.` }))
+
+export const languageSchema = Type.Object({
+  id: Type.String({ description: 'The first part of a BCP 47 tag.' }),
+  object: Type.Literal('language'),
+  livemode: Type.Boolean(),
+  name: Type.String(),
+  prompts_spoken_by: Type.String({
+    description:
+      'Whose voice recorded the prompts of rooms, and what the product says by itself in queues, voicemail and flows for where nobody speaks the language: `flite`, `espeak-ng`.',
+  }),
+  spoken_by: engine('What speaks other text: the model of the configured provider, or `flite` offline.'),
+  understood_by: engine('What understands callers: the model of the configured provider, or `moonshine` offline.'),
+})
+type Language = Static<typeof languageSchema>
+
+/** What is spoken and understood by what. */
+export const languageRoutes = ({ config }: LanguageDeps): Route[] => [
+  route({
+    method: 'GET',
+    path: '/languages',
+    id: 'listLanguages',
+    summary: 'List the languages',
+    description:
+      'Which voice the prompts and phrases of each language are recorded in, and who speaks and understands the rest. A provider is given any text; the offline engines know English.',
+    tag: 'Organisation',
+    scope: 'organisation:read',
+    query: listQuery,
+    status: 200,
+    reply: listOf(languageSchema),
+    handler: async ({ livemode }, { query }) => {
+      const all = LANGUAGE_CODES.map(code => languageOf(code, livemode, config))
+      return pageOfAll(all, query, '/v1/languages')
+    },
+  }),
+]
+
+function languageOf(id: LanguageCode, livemode: boolean, config: LanguageDeps['config']): Language {
+  const { ttsUrl = null, ttsModel = '', sttUrl = null, sttModel = '' } = config
+  const isEnglish = id === 'en'
+  return {
+    id,
+    object: 'language',
+    livemode,
+    name: LANGUAGES[id],
+    prompts_spoken_by: isEnglish ? 'flite' : 'espeak-ng',
+    spoken_by: ttsUrl !== null ? ttsModel : isEnglish ? 'flite' : null,
+    understood_by: sttUrl !== null ? sttModel : isEnglish ? 'moonshine' : null,
+  }
+}

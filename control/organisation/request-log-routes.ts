@@ -1,0 +1,98 @@
+import Type, { type Static } from 'typebox'
+import { missing } from '../http/errors.ts'
+import { listOf, listParameters, page } from '../http/list.ts'
+import { type Route, route } from '../http/route.ts'
+import type { RequestLogRow } from '../http/wire/request-log.ts'
+import { idParams, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import type { Store } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+
+export interface RequestLogDeps {
+  store: Store
+  /** Resolves when the requests answered so far can be read. */
+  written: () => Promise<void>
+}
+
+const METHODS = oneOf(['GET', 'POST', 'PATCH', 'PUT', 'DELETE'])
+
+export const requestLogSchema = Type.Object({
+  id: Type.String({ description: 'The `Request-Id` of the answer, and `request_id` of an error.' }),
+  object: Type.Literal('request_log'),
+  livemode: Type.Boolean(),
+  method: METHODS,
+  path: Type.String({ description: 'With its IDs, without its query.' }),
+  operation: Type.String({ description: '`operationId` in the description of the API.' }),
+  status: Type.Integer(),
+  error_code: nullable(Type.String({ description: 'Of the error answered.' })),
+  api_key_id: Type.String(),
+  api_version: Type.String({ description: 'The version that rendered the answer.' }),
+  duration_ms: Type.Integer(),
+  created: timestamp('When it was answered.'),
+})
+
+const query = Type.Object(
+  {
+    ...listParameters,
+    method: Type.Optional(METHODS),
+    operation: Type.Optional(Type.String({ maxLength: 100, description: 'Only this operation.' })),
+    status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599, description: 'Only answers of this status.' })),
+    api_key_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only requests with this key.' })),
+  },
+  { additionalProperties: false },
+)
+
+const common = { tag: 'Organisation', scope: 'organisation:read', status: 200, reply: requestLogSchema } as const
+
+export function requestLogRoutes({ store, written }: RequestLogDeps): Route[] {
+  return [
+    route({
+      ...common,
+      method: 'GET',
+      path: '/request_logs',
+      id: 'listRequestLogs',
+      summary: 'List requests',
+      description:
+        'What was asked with the keys of this mode, newest first: neither parameters nor answers. Kept for seven days at most.',
+      query,
+      reply: listOf(requestLogSchema),
+      handler: async (context, { query: asked }) => {
+        await written()
+        let rows = forTenant(store.db, context).select('request_logs').selectAll()
+        if (asked.method !== undefined) rows = rows.where('method', '=', asked.method)
+        if (asked.operation !== undefined) rows = rows.where('operation', '=', asked.operation)
+        if (asked.status !== undefined) rows = rows.where('status', '=', asked.status)
+        if (asked.api_key_id !== undefined) rows = rows.where('api_key_id', '=', asked.api_key_id)
+        return page(rows, asked, '/v1/request_logs', toRequestLog)
+      },
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/request_logs/:id',
+      id: 'getRequestLog',
+      summary: 'Retrieve a request',
+      params: idParams,
+      errors: [404],
+      handler: async (context, { params: { id } }) => {
+        await written()
+        const row = await forTenant(store.db, context).find('request_logs', id)
+        return row === undefined ? missing('request', id) : toRequestLog(row)
+      },
+    }),
+  ]
+}
+
+const toRequestLog = (row: RequestLogRow): Static<typeof requestLogSchema> => ({
+  id: row.id,
+  object: 'request_log',
+  livemode: row.livemode === 1,
+  method: row.method as Static<typeof METHODS>,
+  path: row.path,
+  operation: row.operation,
+  status: row.status,
+  error_code: row.error_code,
+  api_key_id: row.api_key_id,
+  api_version: row.api_version,
+  duration_ms: row.duration_ms,
+  created: row.created,
+})

@@ -1,0 +1,240 @@
+import type { Selectable, Updateable } from 'kysely'
+import { isSupportedCountry } from 'libphonenumber-js'
+import Type, { type Static } from 'typebox'
+import { captureFields, captureOf, changedCapture } from '../capture-settings/settings.ts'
+import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
+import { isProblem, type Problem, problem } from '../http/errors.ts'
+import { type Route, route } from '../http/route.ts'
+import { newId } from '../kernel/ids.ts'
+import { input, nullable, partialInput, timestamp } from '../kernel/schema.ts'
+import { newSecret } from '../kernel/secrets.ts'
+import type { Db, Store } from '../kernel/store/store.ts'
+import type { OrganisationTable } from '../kernel/store/tables.ts'
+import type { Tenant } from '../kernel/tenancy.ts'
+import type { BusinessHours, OpeningHours } from './business-hours.ts'
+import {
+  businessHours,
+  type CallbackSettings,
+  callbackSettings,
+  changedHours,
+  DEFAULT_CALLBACK_SETTINGS,
+} from './hours-schema.ts'
+import { retentionOf } from './retention.ts'
+
+const pci = {
+  enabled: Type.Boolean({ description: 'Card-payment pauses may be used.' }),
+  mask_dtmf: Type.Boolean({
+    description:
+      'During a pause, keys reach the payment line and nobody else; all others hear voices without the frequencies of keypads.',
+  }),
+  max_seconds: Type.Integer({ minimum: 1, maximum: 3600, description: 'The longest pause, and the default.' }),
+}
+
+const country = nullable(
+  Type.String({ pattern: '^[A-Z]{2}$', description: 'Whose local phone numbers are meant; null: E.164 only.' }),
+)
+
+const days = nullable(Type.Integer({ minimum: 1, maximum: 36_500, description: 'Days; null: until it is deleted.' }))
+const retention = { recordings_days: days, transcripts_days: days, voicemails_days: days, calls_days: days }
+
+export const organisationSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('organisation'),
+  livemode: Type.Boolean(),
+  name: Type.String(),
+  timezone: Type.String(),
+  country,
+  business_hours: nullable(Type.Object(businessHours, { description: 'Null: always open.' })),
+  callbacks: Type.Object(callbackSettings),
+  pci: Type.Object(pci),
+  ...captureFields,
+  retention: Type.Object(retention, { description: 'How long what is kept of calls is kept; then it is deleted.' }),
+  encrypt_recordings: Type.Boolean({ description: 'Recordings and voicemails are encrypted on the disk.' }),
+  stream_signing_secret: Type.String({ description: 'Verifies the signature of media stream upgrades in this mode.' }),
+  created: timestamp(),
+  updated: timestamp(),
+})
+
+const change = input({
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  timezone: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'A name of the IANA database.' })),
+  country: Type.Optional(country),
+  business_hours: Type.Optional(nullable(partialInput(businessHours))),
+  callbacks: Type.Optional(partialInput(callbackSettings)),
+  pci: Type.Optional(
+    input({
+      enabled: Type.Optional(pci.enabled),
+      mask_dtmf: Type.Optional(pci.mask_dtmf),
+      max_seconds: Type.Optional(pci.max_seconds),
+    }),
+  ),
+  ...partialInput(captureFields).properties,
+  retention: Type.Optional(partialInput(retention)),
+  encrypt_recordings: Type.Optional(Type.Boolean()),
+})
+
+export function organisationRoutes(deps: { store: Store; now: () => Date; streamsProblem: StreamsProblem }): Route[] {
+  const { store, now } = deps
+  return [
+    route({
+      method: 'GET',
+      path: '/organisation',
+      id: 'getOrganisation',
+      summary: "Retrieve the key's organisation",
+      tag: 'Organisation',
+      scope: 'organisation:read',
+      status: 200,
+      reply: organisationSchema,
+      handler: async context => toOrganisation(await organisationRow(store.db, context), context),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/organisation',
+      id: 'updateOrganisation',
+      summary: 'Change the organisation',
+      description: 'Changes what is sent. Settings hold for both modes.',
+      tag: 'Organisation',
+      scope: 'organisation:write',
+      body: change,
+      status: 200,
+      reply: organisationSchema,
+      handler: async (context, { body }) => {
+        const unfit = await deps.streamsProblem(body.streams)
+        if (unfit !== null) return unfit
+        if (body.timezone !== undefined && !isTimezone(body.timezone)) {
+          return problem('parameter_invalid', `There is no time zone ${body.timezone}.`, { param: 'timezone' })
+        }
+        if (typeof body.country === 'string' && !isSupportedCountry(body.country)) {
+          return problem('parameter_invalid', `There is no country ${body.country}.`, { param: 'country' })
+        }
+        return store.transaction(async trx => {
+          const documents = toDocuments(await organisationRow(trx, context), body)
+          if (isProblem(documents)) return documents
+          const values = { ...toColumns(body), ...documents, updated: now().toISOString() }
+          await trx.updateTable('organisations').set(values).where('id', '=', context.organisationId).execute()
+          return toOrganisation(await organisationRow(trx, context), context)
+        })
+      },
+    }),
+  ]
+}
+
+/** What other resources may know of the organisation that a tenant is. */
+export interface OrganisationSettings {
+  name: string
+  timezone: string
+  pci: { enabled: boolean; maskDtmf: boolean; maxSeconds: number }
+  /** `whsec_…` of the tenant's mode. */
+  streamSigningSecret: string
+  country: string | null
+  businessHours: BusinessHours
+  callbacks: CallbackSettings
+}
+
+export async function organisationSettings(db: Db, tenant: Tenant): Promise<OrganisationSettings> {
+  const row = await organisationRow(db, tenant)
+  return {
+    name: row.name,
+    timezone: row.timezone,
+    pci: { enabled: row.pci_enabled === 1, maskDtmf: row.pci_mask_dtmf === 1, maxSeconds: row.pci_max_seconds },
+    streamSigningSecret: tenant.livemode ? row.live_stream_secret : row.test_stream_secret,
+    country: row.country,
+    businessHours: { hours: hoursOf(row), timezone: row.timezone },
+    callbacks: callbacksOf(row),
+  }
+}
+
+type Row = Selectable<OrganisationTable>
+
+const hoursOf = (row: Row): OpeningHours | null => (row.business_hours === null ? null : JSON.parse(row.business_hours))
+
+const callbacksOf = (row: Row): CallbackSettings => ({
+  ...DEFAULT_CALLBACK_SETTINGS,
+  ...(row.callbacks === null ? {} : JSON.parse(row.callbacks)),
+})
+
+/** The columns that hold JSON, as far as a change touches them. */
+function toDocuments(row: Row, body: Static<typeof change>): Partial<Row> | Problem {
+  const documents: Partial<Row> = {
+    capture: changedCapture(row.capture, body),
+    ...(body.retention && { retention: JSON.stringify({ ...retentionOf(row.retention), ...body.retention }) }),
+  }
+  if (body.callbacks !== undefined) documents.callbacks = JSON.stringify({ ...callbacksOf(row), ...body.callbacks })
+  if (body.business_hours === undefined) return documents
+  const hours = changedHours(hoursOf(row), body.business_hours)
+  if (isProblem(hours)) return hours
+  return { ...documents, business_hours: hours === null ? null : JSON.stringify(hours) }
+}
+
+/** Stores a new organisation with the settings that all begin with; returns its ID. */
+export async function insertOrganisation(
+  db: Db,
+  organisation: { name: string; pciEnabled: boolean; now: Date },
+): Promise<string> {
+  const id = newId('organisation')
+  const at = organisation.now.toISOString()
+  await db
+    .insertInto('organisations')
+    .values({
+      id,
+      name: organisation.name,
+      timezone: 'UTC',
+      pci_enabled: organisation.pciEnabled ? 1 : 0,
+      pci_mask_dtmf: 1,
+      pci_max_seconds: 300,
+      capture: null,
+      retention: null,
+      live_stream_secret: newSigningSecret(),
+      test_stream_secret: newSigningSecret(),
+      created: at,
+      updated: at,
+    })
+    .execute()
+  return id
+}
+
+/** Standard Webhooks: `whsec_` and the base64 of the key. */
+const newSigningSecret = (): string => `whsec_${Buffer.from(newSecret('').slice(1), 'base64url').toString('base64')}`
+
+const organisationRow = (db: Db, tenant: Tenant): Promise<Row> =>
+  db.selectFrom('organisations').selectAll().where('id', '=', tenant.organisationId).executeTakeFirstOrThrow()
+
+function toColumns(body: Static<typeof change>): Updateable<OrganisationTable> {
+  const flag = (value: boolean | undefined): number | undefined => (value === undefined ? undefined : Number(value))
+  return {
+    name: body.name,
+    timezone: body.timezone,
+    country: body.country,
+    encrypt_recordings: flag(body.encrypt_recordings),
+    pci_enabled: flag(body.pci?.enabled),
+    pci_mask_dtmf: flag(body.pci?.mask_dtmf),
+    pci_max_seconds: body.pci?.max_seconds,
+  }
+}
+
+function isTimezone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return true
+  } catch {
+    return false
+  }
+}
+
+const toOrganisation = (row: Row, tenant: Tenant): Static<typeof organisationSchema> => ({
+  id: row.id,
+  object: 'organisation',
+  livemode: tenant.livemode,
+  name: row.name,
+  timezone: row.timezone,
+  country: row.country,
+  business_hours: hoursOf(row),
+  callbacks: callbacksOf(row),
+  pci: { enabled: row.pci_enabled === 1, mask_dtmf: row.pci_mask_dtmf === 1, max_seconds: row.pci_max_seconds },
+  ...captureOf(row.capture),
+  retention: retentionOf(row.retention),
+  encrypt_recordings: row.encrypt_recordings === 1,
+  stream_signing_secret: tenant.livemode ? row.live_stream_secret : row.test_stream_secret,
+  created: row.created,
+  updated: row.updated,
+})

@@ -1,0 +1,145 @@
+import Type, { type Static } from 'typebox'
+import type { Context } from '../http/context.ts'
+import { isProblem, missing, type Problem } from '../http/errors.ts'
+import { listOf, listQuery, page } from '../http/list.ts'
+import { type Route, route } from '../http/route.ts'
+import { newId } from '../kernel/ids.ts'
+import { deletedObject, idParams, input, timestamp } from '../kernel/schema.ts'
+import type { Db, Store, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { TeamRow } from './tables.ts'
+
+export interface TeamDeps {
+  store: Store
+  now: () => Date
+  /** Active members of each team that has any. */
+  memberCounts: (db: Db, tenant: Tenant, teamIds: string[]) => Promise<Map<string, number>>
+  /** What a deleted team leaves: its members without a team, the queues that list it without it. */
+  forgetTeam: (trx: Trx, tenant: Tenant, teamId: string) => Promise<void>
+}
+
+/** Specification, "Team". */
+export const teamSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('team'),
+  livemode: Type.Boolean(),
+  name: Type.String(),
+  member_count: Type.Integer({ description: 'Active members.' }),
+  created: timestamp(),
+})
+type Team = Static<typeof teamSchema>
+
+const name = Type.String({ minLength: 1, maxLength: 200 })
+const common = { tag: 'Teams', status: 200, reply: teamSchema } as const
+
+export function teamRoutes(deps: TeamDeps): Route[] {
+  const { store, now } = deps
+  return [
+    route({
+      ...common,
+      method: 'POST',
+      path: '/teams',
+      id: 'createTeam',
+      summary: 'Create a team',
+      scope: 'users:write',
+      body: input({ name }),
+      status: 201,
+      errors: [409],
+      handler: async (context, { body }) => {
+        const row = { id: newId('team'), name: body.name, created: now().toISOString() }
+        return context.transaction(async trx => {
+          await forTenant(trx, context).insert('teams', row)
+          return toTeam({ ...row, livemode: context.livemode ? 1 : 0 }, 0)
+        })
+      },
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/teams',
+      id: 'listTeams',
+      summary: 'List teams',
+      scope: 'users:read',
+      query: listQuery,
+      reply: listOf(teamSchema),
+      handler: async (context, { query }) => {
+        const rows = forTenant(store.db, context).select('teams').selectAll()
+        const list = await page(rows, query, '/v1/teams', row => row)
+        return isProblem(list) ? list : { ...list, data: await toTeams(deps, context, list.data) }
+      },
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/teams/:id',
+      id: 'getTeam',
+      summary: 'Retrieve a team',
+      scope: 'users:read',
+      params: idParams,
+      errors: [404],
+      handler: (context, { params }) => retrieve(deps, store.db, context, params.id),
+    }),
+    route({
+      ...common,
+      method: 'PATCH',
+      path: '/teams/:id',
+      id: 'updateTeam',
+      summary: 'Change a team',
+      scope: 'users:write',
+      params: idParams,
+      body: input({ name: Type.Optional(name) }),
+      errors: [404],
+      handler: (context, { params, body }) =>
+        store.transaction(async trx => {
+          if (body.name !== undefined) {
+            const change = { name: body.name }
+            await forTenant(trx, context).update('teams').set(change).where('id', '=', params.id).execute()
+          }
+          return retrieve(deps, trx, context, params.id)
+        }),
+    }),
+    route({
+      ...common,
+      method: 'DELETE',
+      path: '/teams/:id',
+      id: 'deleteTeam',
+      summary: 'Delete a team',
+      description:
+        'Its members stay in the organisation, in no team; queues that list it no longer reach them through it.',
+      scope: 'users:write',
+      params: idParams,
+      reply: deletedObject('team'),
+      errors: [404, 409],
+      handler: (context, { params }) =>
+        context.transaction(async trx => {
+          const scoped = forTenant(trx, context)
+          if ((await scoped.find('teams', params.id)) === undefined) return missing('team', params.id)
+          await deps.forgetTeam(trx, context, params.id)
+          await scoped.delete('teams').where('id', '=', params.id).execute()
+          return { object: 'team', id: params.id, deleted: true as const, livemode: context.livemode }
+        }),
+    }),
+  ]
+}
+
+async function retrieve(deps: TeamDeps, db: Db, context: Context, id: string): Promise<Team | Problem> {
+  const row = await forTenant(db, context).find('teams', id)
+  if (row === undefined) return missing('team', id)
+  const counts = await deps.memberCounts(db, context, [id])
+  return toTeam(row, counts.get(id) ?? 0)
+}
+
+async function toTeams(deps: TeamDeps, context: Context, rows: TeamRow[]): Promise<Team[]> {
+  const ids = rows.map(row => row.id)
+  const counts = await deps.memberCounts(deps.store.db, context, ids)
+  return rows.map(row => toTeam(row, counts.get(row.id) ?? 0))
+}
+
+const toTeam = (row: Pick<TeamRow, 'id' | 'livemode' | 'name' | 'created'>, memberCount: number): Team => ({
+  id: row.id,
+  object: 'team',
+  livemode: row.livemode === 1,
+  name: row.name,
+  member_count: memberCount,
+  created: row.created,
+})

@@ -1,0 +1,136 @@
+import { DateTime } from 'luxon'
+import Type, { type Static } from 'typebox'
+import type { Context } from '../http/context.ts'
+import { isProblem, type Problem, problem } from '../http/errors.ts'
+import { type Route, route } from '../http/route.ts'
+import { oneOf, timestamp } from '../kernel/schema.ts'
+import type { Store } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { type Amounts, measureUsage, NOTHING } from './usage.ts'
+
+export interface UsageDeps {
+  store: Store
+  now: () => Date
+}
+
+/** So many days, or months, one answer tells of. */
+const MAX_ENTRIES = 366
+
+const count = Type.Integer({ description: 'Begun in that time.' })
+const seconds = Type.Integer({ description: 'From the answer to the end, of those that have ended [s].' })
+const amounts = {
+  calls: Type.Object({ count, answered: Type.Integer(), seconds }),
+  conference_sessions: Type.Object({ count, seconds }),
+  media_streams: Type.Object({ count, frames_sent: Type.Integer({ description: '20 ms each, all tracks.' }) }),
+  recordings: Type.Object({ count, seconds: Type.Integer({ description: 'Recorded [s].' }) }),
+  callbacks: Type.Object({ count }),
+}
+
+export const usageSchema = Type.Object({
+  object: Type.Literal('usage'),
+  livemode: Type.Boolean(),
+  from: timestamp(),
+  to: timestamp('Not in it any more.'),
+  granularity: oneOf(['day', 'month']),
+  seats: Type.Integer({ description: 'Active members with `takes_seat`, now.' }),
+  data: Type.Array(Type.Object({ from: timestamp(), to: timestamp(), ...amounts }), {
+    description: 'One entry for each day or month of UTC, oldest first, also where nothing was used.',
+  }),
+})
+type Usage = Static<typeof usageSchema>
+
+const query = Type.Object(
+  {
+    from: Type.Optional(timestamp('Default: the first of this month, UTC.')),
+    to: Type.Optional(timestamp('Default: now.')),
+    granularity: Type.Optional(oneOf(['day', 'month'], { default: 'day' })),
+  },
+  { additionalProperties: false },
+)
+
+export function usageRoutes(deps: UsageDeps): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/usage',
+      id: 'getUsage',
+      summary: 'Retrieve what was used',
+      description: `Of this key's mode, by day or month of UTC; at most ${MAX_ENTRIES} of them.`,
+      tag: 'Organisation',
+      scope: 'organisation:read',
+      query,
+      status: 200,
+      reply: usageSchema,
+      handler: (context, { query: asked }) => usage(deps, context, asked),
+    }),
+  ]
+}
+
+async function usage(
+  { store, now }: UsageDeps,
+  context: Context,
+  asked: Static<typeof query>,
+): Promise<Usage | Problem> {
+  const granularity = asked.granularity ?? 'day'
+  const to = asked.to === undefined ? now() : new Date(asked.to)
+  const from = asked.from === undefined ? startOf(to, 'month') : new Date(asked.from)
+  const periods = periodsBetween(from, to, granularity)
+  if (isProblem(periods)) return periods
+  const range = { from: from.toISOString(), to: to.toISOString() }
+  const used = await measureUsage(store, context, { ...range, granularity })
+  const data = periods.map(({ name, ...period }): Usage['data'][number] => ({
+    ...period,
+    ...shown(used.get(name) ?? NOTHING),
+  }))
+  const seats = await seatsTaken(store, context)
+  return { object: 'usage', livemode: context.livemode, ...range, granularity, seats, data }
+}
+
+async function seatsTaken({ db }: Store, tenant: Tenant): Promise<number> {
+  const seated = forTenant(db, tenant).select('users').where('status', '=', 'active').where('takes_seat', '=', 1)
+  return Number((await seated.select(({ fn }) => fn.countAll<number | string>().as('n')).executeTakeFirst())?.n ?? 0)
+}
+
+const startOf = (at: Date, unit: 'day' | 'month'): Date =>
+  DateTime.fromJSDate(at, { zone: 'utc' }).startOf(unit).toJSDate()
+
+interface NamedPeriod {
+  /** As the days and months of the measured amounts are named: the beginning of the time in ISO-8601. */
+  name: string
+  from: string
+  to: string
+}
+
+/** The days or months of UTC that lie in a time; the first and the last are cut to it. */
+function periodsBetween(from: Date, to: Date, unit: 'day' | 'month'): NamedPeriod[] | Problem {
+  if (to <= from) return problem('parameter_invalid', 'to must be after from.', { param: 'to' })
+  const periods: NamedPeriod[] = []
+  for (
+    let at = DateTime.fromJSDate(startOf(from, unit), { zone: 'utc' });
+    at.toJSDate() < to;
+    at = at.plus({ [unit]: 1 })
+  ) {
+    if (periods.length === MAX_ENTRIES) {
+      return problem('parameter_invalid', `There are more than ${MAX_ENTRIES} ${unit}s from then on.`, {
+        param: 'from',
+      })
+    }
+    const [start, end] = [at.toJSDate(), at.plus({ [unit]: 1 }).toJSDate()]
+    periods.push({
+      name: start.toISOString().slice(0, unit === 'day' ? 10 : 7),
+      from: (start < from ? from : start).toISOString(),
+      to: (end > to ? to : end).toISOString(),
+    })
+  }
+  return periods
+}
+
+const wholeSeconds = (ms: number): number => Math.round(ms / 1000)
+
+const shown = (used: Amounts): Omit<Usage['data'][number], 'from' | 'to'> => ({
+  calls: { count: used.calls, answered: used.answeredCalls, seconds: wholeSeconds(used.callMs) },
+  conference_sessions: { count: used.sessions, seconds: wholeSeconds(used.sessionMs) },
+  media_streams: { count: used.streams, frames_sent: used.frames },
+  recordings: { count: used.recordings, seconds: wholeSeconds(used.recordedMs) },
+  callbacks: { count: used.callbacks },
+})

@@ -1,0 +1,141 @@
+import Type, { type Static } from 'typebox'
+import type { Context } from '../http/context.ts'
+import { isProblem, missing, type Problem } from '../http/errors.ts'
+import { listOf, listParameters, page } from '../http/list.ts'
+import type { Exists } from '../http/references.ts'
+import { type Route, route } from '../http/route.ts'
+import { idParams, input, oneOf } from '../kernel/schema.ts'
+import type { Db, Store, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { memberProblem } from './members.ts'
+import type { UserRow } from './tables.ts'
+import { toUser, type User, userFields, userRole, userSchema } from './user-schema.ts'
+
+export interface UserDeps {
+  store: Store
+  now: () => Date
+  teamExists: Exists
+  /** A member who is deactivated answers no more calls. */
+  signOut: (trx: Trx, context: Context, userId: string) => Promise<void>
+  /** After a deactivation: what rang at the member rings at the next one. */
+  onSignedOut: () => void
+}
+
+const changeBody = input({
+  name: Type.Optional(userFields.name),
+  role: Type.Optional(userRole),
+  status: Type.Optional(oneOf(['active', 'deactivated'], { description: '`active` also admits an invited member.' })),
+  team_id: Type.Optional(userFields.team_id),
+  extension: Type.Optional(userFields.extension),
+  takes_seat: Type.Optional(userFields.takes_seat),
+})
+
+const userListQuery = Type.Object(
+  {
+    ...listParameters,
+    role: Type.Optional(userRole),
+    status: Type.Optional(oneOf(['active', 'deactivated', 'invited'])),
+    team_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only members of this team.' })),
+  },
+  { additionalProperties: false },
+)
+
+export function userRoutes(deps: UserDeps): Route[] {
+  const { store } = deps
+  return [
+    route({
+      method: 'GET',
+      path: '/users',
+      id: 'listUsers',
+      summary: 'List members',
+      description: 'Deactivated ones too, newest first.',
+      tag: 'Users',
+      scope: 'users:read',
+      query: userListQuery,
+      status: 200,
+      reply: listOf(userSchema),
+      handler: (context, { query }) => {
+        let rows = forTenant(store.db, context).select('users').selectAll()
+        if (query.role !== undefined) rows = rows.where('role', '=', query.role)
+        if (query.status !== undefined) rows = rows.where('status', '=', query.status)
+        if (query.team_id !== undefined) rows = rows.where('team_id', '=', query.team_id)
+        return page(rows, query, '/v1/users', toUser)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/users/:id',
+      id: 'getUser',
+      summary: 'Retrieve a member',
+      tag: 'Users',
+      scope: 'users:read',
+      params: idParams,
+      status: 200,
+      reply: userSchema,
+      errors: [404],
+      handler: async (context, { params }) => {
+        const row = await forTenant(store.db, context).find('users', params.id)
+        return row === undefined ? missing('user', params.id) : toUser(row)
+      },
+    }),
+    route({
+      method: 'PATCH',
+      path: '/users/:id',
+      id: 'updateUser',
+      summary: 'Change a member',
+      description:
+        'A member who is deactivated goes offline: its phones and softphone tokens are forgotten, what rings at it rings at the next one, and its softphone is closed, once a call under way is over. 409 when another member has the extension.',
+      tag: 'Users',
+      scope: 'users:write',
+      params: idParams,
+      body: changeBody,
+      status: 200,
+      reply: userSchema,
+      errors: [404, 409],
+      handler: (context, { params, body }) => change(deps, context, params.id, body),
+    }),
+  ]
+}
+
+/** Active members of each of these teams that has any. */
+export async function memberCounts(db: Db, tenant: Tenant, teamIds: string[]): Promise<Map<string, number>> {
+  if (teamIds.length === 0) return new Map()
+  const rows = await forTenant(db, tenant)
+    .select('users')
+    .select(['team_id', query => query.fn.countAll<number>().as('members')])
+    .where('status', '=', 'active')
+    .where('team_id', 'in', teamIds)
+    .groupBy('team_id')
+    .execute()
+  return new Map(rows.map(row => [row.team_id ?? '', Number(row.members)]))
+}
+
+/** Leaves the members of a team in no team. */
+export async function leaveTeam(trx: Trx, tenant: Tenant, teamId: string): Promise<void> {
+  await forTenant(trx, tenant).update('users').set({ team_id: null }).where('team_id', '=', teamId).execute()
+}
+
+async function change(deps: UserDeps, context: Context, id: string, body: Static<typeof changeBody>) {
+  const answer = await deps.store.transaction(async (trx): Promise<User | Problem> => {
+    const row = await forTenant(trx, context).find('users', id)
+    if (row === undefined) return missing('user', id)
+    const { takes_seat, ...same } = body
+    const flags = {
+      ...(takes_seat === undefined ? {} : { takes_seat: takes_seat ? 1 : 0 }),
+    }
+    const changed: UserRow = { ...row, ...same, ...flags }
+    const refused = await memberProblem(trx, context, changed, deps.teamExists)
+    if (refused !== null) return refused
+    if (Object.keys(body).length > 0) {
+      await forTenant(trx, context)
+        .update('users')
+        .set({ ...same, ...flags })
+        .where('id', '=', id)
+        .execute()
+    }
+    if (body.status === 'deactivated') await deps.signOut(trx, context, id)
+    return toUser(changed)
+  })
+  if (body.status === 'deactivated' && !isProblem(answer)) deps.onSignedOut()
+  return answer
+}

@@ -1,0 +1,135 @@
+import Type, { type Static } from 'typebox'
+import type { Context } from '../http/context.ts'
+import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { listOf, listParameters, page } from '../http/list.ts'
+import { type Route, route } from '../http/route.ts'
+import { EVENT_STREAM } from '../http/wire/event-stream.ts'
+import { LIVE, type LiveParts, liveAnswer } from '../http/wire/live-answer.ts'
+import { input, oneOf } from '../kernel/schema.ts'
+import type { Db, Store, Trx } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import { AGENT_STATES, type AgentStatus, agentStatusSchema } from './agent-schema.ts'
+import { agentStatusesOf, agentStatusOf, setWish } from './agent-status.ts'
+import { forgetDevices } from './agents/shut-out.ts'
+import { settingsOf } from './settings/store.ts'
+
+export interface AgentDeps {
+  store: Store
+  now: () => Date
+  live: LiveParts
+  /** Somebody may be free now: who waits shall not wait for the next round. */
+  onChange: () => void
+}
+
+const agentListQuery = Type.Object(
+  {
+    ...listParameters,
+    status: Type.Optional(oneOf([...AGENT_STATES])),
+    queue_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only who answers this queue.' })),
+    team_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only members of this team.' })),
+  },
+  { additionalProperties: false },
+)
+
+const params = Type.Object({ id: Type.String({ pattern: '^usr_[A-Za-z0-9]+$', maxLength: 200 }) })
+
+export function agentRoutes(deps: AgentDeps): Route[] {
+  const { store, now, onChange } = deps
+  return [
+    route({
+      method: 'GET',
+      path: '/agents',
+      id: 'listAgents',
+      summary: "List all agents' presence",
+      description: `Of every active member, the newest first. ${LIVE}`,
+      tag: 'Agents',
+      scope: 'agents:read',
+      query: agentListQuery,
+      status: 200,
+      reply: listOf(agentStatusSchema),
+      streamType: EVENT_STREAM,
+      handler: (context, { query, headers }) =>
+        liveAnswer(deps.live, context, headers.accept, () => presence(store.db, context, query)),
+    }),
+    route({
+      method: 'GET',
+      path: '/agents/:id/status',
+      id: 'getAgentStatus',
+      summary: "Retrieve an agent's presence",
+      description:
+        "A user's presence as a human agent, and the queues they answer. Without a registered phone and an open softphone it is `offline` after 20 s.",
+      tag: 'Agents',
+      scope: 'agents:read',
+      params,
+      status: 200,
+      reply: agentStatusSchema,
+      errors: [404],
+      handler: async (context, { params: { id } }) => {
+        const user = await forTenant(store.db, context).find('users', id)
+        return user === undefined ? missing('user', id) : agentStatusOf(store.db, context, user)
+      },
+    }),
+    route({
+      method: 'PUT',
+      path: '/agents/:id/status',
+      id: 'setAgentStatus',
+      summary: "Set an agent's presence",
+      description:
+        'During a call the change is kept until it is over; a wrap-up ends with it. 409 for a member who is not active.',
+      tag: 'Agents',
+      scope: 'agents:write',
+      params,
+      body: input({ status: oneOf(['available', 'away', 'offline']) }),
+      status: 200,
+      reply: agentStatusSchema,
+      errors: [404, 409],
+      handler: async (context, { params: { id }, body }) => {
+        const answer = await store.transaction(async (trx): Promise<AgentStatus | Problem> => {
+          const user = await forTenant(trx, context).find('users', id)
+          if (user === undefined) return missing('user', id)
+          if (user.status !== 'active') return conflict('not_active', `The member is ${user.status}.`)
+          await setWish(trx, context, id, { wish: body.status, at: now().toISOString(), request: context })
+          return agentStatusOf(trx, context, user)
+        })
+        onChange()
+        return answer
+      },
+    }),
+  ]
+}
+
+/** Who has no row of presence has never been anything but offline. */
+async function presence(db: Db, context: Context, query: Static<typeof agentListQuery>) {
+  let users = forTenant(db, context).select('users').selectAll().where('status', '=', 'active')
+  if (query.team_id !== undefined) users = users.where('team_id', '=', query.team_id)
+  if (query.status !== undefined) {
+    const { status } = query
+    users = users.where(({ eb, exists, not, or, selectFrom }) => {
+      const rows = selectFrom('agent_statuses')
+        .select('agent_statuses.id')
+        .whereRef('agent_statuses.id', '=', 'users.id')
+      const fits = exists(rows.where('agent_statuses.status', '=', status))
+      return status === 'offline' ? or([fits, not(exists(rows))]) : eb.and([fits])
+    })
+  }
+  if (query.queue_id !== undefined) {
+    const queue = await forTenant(db, context).find('queues', query.queue_id)
+    if (queue === undefined)
+      return problem('parameter_invalid', `No such queue: ${query.queue_id}`, { param: 'queue_id' })
+    const { member_user_ids: userIds, member_team_ids: teamIds } = settingsOf(queue)
+    users = users.where(({ eb, or }) => or([eb('id', 'in', ['', ...userIds]), eb('team_id', 'in', ['', ...teamIds])]))
+  }
+  const list = await page(users, query, '/v1/agents', row => row)
+  return isProblem(list) ? list : { ...list, data: await agentStatusesOf(db, context, list.data) }
+}
+
+/** Puts a member offline, who may have been so before, and takes from it what it can be reached at. */
+export async function signOut(
+  { now }: Pick<AgentDeps, 'now'>,
+  trx: Trx,
+  context: Context,
+  userId: string,
+): Promise<void> {
+  await setWish(trx, context, userId, { wish: 'offline', at: now().toISOString(), request: context })
+  await forgetDevices(trx, context, userId)
+}

@@ -1,0 +1,188 @@
+import { createHash, randomBytes, randomInt } from 'node:crypto'
+import Type, { type Static } from 'typebox'
+import type { Context } from '../../http/context.ts'
+import { conflict, missing, type Problem } from '../../http/errors.ts'
+import { type Route, route } from '../../http/route.ts'
+import { idParams, timestamp } from '../../kernel/schema.ts'
+import type { Db, Store } from '../../kernel/store/store.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import type { Vault } from '../../kernel/vault.ts'
+import type { SipCredentialRow } from './tables.ts'
+
+export interface SipCredentialDeps {
+  store: Store
+  vault: Vault
+  now: () => Date
+  /** Where phones register: `host:port`. */
+  registrar: string
+}
+
+/** Part of what is hashed, hence the same everywhere and for ever; media challenges with it. */
+const REALM = 'tandem'
+const PASSWORD_BYTES = 18
+const NAME_LETTERS = 'abcdefghjkmnpqrstuvwxyz23456789'
+const NAME_LENGTH = 10
+
+const fields = {
+  object: Type.Literal('sip_credential'),
+  user_id: Type.String(),
+  livemode: Type.Boolean(),
+  username: Type.String({ description: 'Begins with `live-` or `test-`: the mode that calls of this phone are in.' }),
+  realm: Type.String(),
+  registrar: Type.String({ description: 'Host and port where the phone registers, over UDP or TCP.' }),
+  created: timestamp(),
+}
+
+const credentialSchema = Type.Object({
+  ...fields,
+  registrations: Type.Array(
+    Type.Object({
+      contact: Type.String({ description: "The phone's SIP URI." }),
+      transport: Type.String({ description: 'udp, tcp' }),
+      source: Type.String({ description: 'Address that it registered from; calls go there.' }),
+      registered_at: timestamp(),
+      expires_at: timestamp(),
+    }),
+    { description: 'Phones that are registered now.' },
+  ),
+})
+const newCredentialSchema = Type.Object(
+  {
+    ...fields,
+    password: Type.String({ description: 'Shown only now.' }),
+  },
+  { title: 'SipCredentialWithPassword' },
+)
+const deletedSchema = Type.Object({
+  object: Type.Literal('sip_credential'),
+  user_id: Type.String(),
+  livemode: Type.Boolean(),
+  deleted: Type.Literal(true),
+})
+
+export function sipCredentialRoutes(deps: SipCredentialDeps): Route[] {
+  const { store } = deps
+  return [
+    route({
+      method: 'POST',
+      path: '/users/:id/sip_credential',
+      id: 'createSipCredential',
+      summary: "Make a member's SIP account",
+      description:
+        'With it any number of SIP phones register and ring when the member is called. Replaces the one before, whose phones are no longer registered. The password is shown only now. 409 for a member who is not active.',
+      tag: 'Users',
+      scope: 'users:write',
+      params: idParams,
+      status: 201,
+      reply: newCredentialSchema,
+      errors: [404, 409],
+      handler: (context, { params }) => make(deps, context, params.id),
+    }),
+    route({
+      method: 'GET',
+      path: '/users/:id/sip_credential',
+      id: 'getSipCredential',
+      summary: "Retrieve a member's SIP account",
+      description: 'With the phones that are registered now.',
+      tag: 'Users',
+      scope: 'users:read',
+      params: idParams,
+      status: 200,
+      reply: credentialSchema,
+      errors: [404],
+      handler: async (context, { params }) => {
+        const row = await forTenant(store.db, context).find('sip_credentials', params.id)
+        if (row === undefined) return missing('sip_credential', params.id)
+        return { ...shown(row, deps), registrations: await registrationsOf(store.db, context, params.id, deps.now()) }
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/users/:id/sip_credential',
+      id: 'deleteSipCredential',
+      summary: "Delete a member's SIP account",
+      description: 'Its phones ring no more.',
+      tag: 'Users',
+      scope: 'users:write',
+      params: idParams,
+      status: 200,
+      reply: deletedSchema,
+      errors: [404],
+      handler: (context, { params }) =>
+        context.transaction(async trx => {
+          const row = await forTenant(trx, context).find('sip_credentials', params.id)
+          if (row === undefined) return missing('sip_credential', params.id)
+          await drop(trx, context, params.id)
+          return {
+            object: 'sip_credential' as const,
+            user_id: params.id,
+            livemode: context.livemode,
+            deleted: true as const,
+          }
+        }),
+    }),
+  ]
+}
+
+async function make(
+  deps: SipCredentialDeps,
+  context: Context,
+  userId: string,
+): Promise<Static<typeof newCredentialSchema> | Problem> {
+  const password = randomBytes(PASSWORD_BYTES).toString('base64url')
+  const username = `${context.livemode ? 'live' : 'test'}-${randomName()}`
+  const ha1 = (algorithm: string): string =>
+    deps.vault.seal(createHash(algorithm).update(`${username}:${REALM}:${password}`).digest('hex'), userId)
+  const row: SipCredentialRow = {
+    id: userId,
+    organisation_id: context.organisationId,
+    livemode: context.livemode ? 1 : 0,
+    username,
+    ha1_md5: ha1('md5'),
+    ha1_sha256: ha1('sha256'),
+    created: deps.now().toISOString(),
+  }
+  return context.transaction(async trx => {
+    const user = await forTenant(trx, context).find('users', userId)
+    if (user === undefined) return missing('user', userId)
+    if (user.status !== 'active') return conflict('not_active', `The member is ${user.status}.`)
+    await drop(trx, context, userId)
+    await forTenant(trx, context).insert('sip_credentials', row)
+    return { ...shown(row, deps), password }
+  })
+}
+
+const randomName = (): string =>
+  Array.from({ length: NAME_LENGTH }, () => NAME_LETTERS[randomInt(NAME_LETTERS.length)]).join('')
+
+async function drop(trx: Db, context: Context, userId: string): Promise<void> {
+  await forTenant(trx, context).delete('sip_registrations').where('user_id', '=', userId).execute()
+  await forTenant(trx, context).delete('sip_credentials').where('id', '=', userId).execute()
+}
+
+async function registrationsOf(db: Db, context: Context, userId: string, now: Date) {
+  const rows = await forTenant(db, context)
+    .select('sip_registrations')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .where('expires_at', '>', now.toISOString())
+    .orderBy('registered_at', 'desc')
+    .execute()
+  return rows.map(({ contact, transport, host, port, registered_at, expires_at }) => ({
+    contact,
+    transport,
+    source: `${host}:${port}`,
+    registered_at,
+    expires_at,
+  }))
+}
+
+const shown = (row: SipCredentialRow, { registrar }: SipCredentialDeps) => ({
+  object: 'sip_credential' as const,
+  user_id: row.id,
+  livemode: row.livemode === 1,
+  username: row.username,
+  realm: REALM,
+  registrar,
+  created: row.created,
+})

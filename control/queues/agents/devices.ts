@@ -1,0 +1,41 @@
+import type { SipTransport } from '../../../media/protocol.ts'
+import { nodeOf } from '../../kernel/store/node.ts'
+import type { Db } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+
+/** Something that rings when an agent is called. */
+export type Device =
+  | {
+      kind: 'sip'
+      /** The contact's URI. */
+      uri: string
+      /** Where it registered from: the next hop. */
+      via: { host: string; port: number; transport: SipTransport }
+    }
+  | { kind: 'browser'; browserId: string }
+
+/** What a member can be reached at now: registered SIP phones and connected softphones, the newest first; one who is not active by nothing. */
+export async function devicesOf(db: Db, tenant: Tenant, userId: string, now: Date = new Date()): Promise<Device[]> {
+  const own = forTenant(db, tenant)
+  if ((await own.find('users', userId))?.status !== 'active') return []
+  const phones = await own
+    .select('sip_registrations')
+    .select(['contact', 'host', 'port', 'transport'])
+    .where('user_id', '=', userId)
+    // Another node's phones and WebSockets are out of our reach.
+    .where('node', '=', nodeOf(db))
+    .where('expires_at', '>', now.toISOString())
+    .orderBy('registered_at', 'desc')
+    .execute()
+  const browsers = await own
+    .select('browser_sessions')
+    .select('id')
+    .where('user_id', '=', userId)
+    .where('node', '=', nodeOf(db))
+    .orderBy('connected_at', 'desc')
+    .execute()
+  return [
+    ...phones.map(({ contact, ...via }): Device => ({ kind: 'sip', uri: contact, via })),
+    ...browsers.map(({ id }): Device => ({ kind: 'browser', browserId: id })),
+  ]
+}

@@ -1,0 +1,89 @@
+import type { Events } from '../../../media/protocol.ts'
+import { isFailure } from '../../../media/protocol.ts'
+import type { FollowUp, Of } from '../../calls/conductor/event-handler.ts'
+import { tenantOf } from '../../calls/records.ts'
+import type { Trx } from '../../kernel/store/store.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import type { Vault } from '../../kernel/vault.ts'
+import type { MediaPort } from '../../media-link/events.ts'
+import type { CallCentre } from '../call-centre.ts'
+import { type NotPlaced, type PlacingDeps, placeMembersCall } from './placed-calls.ts'
+import type { SipCredentialRow } from './tables.ts'
+
+export interface PhoneCallDeps extends PlacingDeps {
+  vault: Vault
+  log: { info(fields: object, message: string): void; warn(fields: object, message: string): void }
+  centre: Pick<CallCentre, 'run'>
+}
+
+type Incoming = Events['leg.incoming']
+
+/** As `queues/agents/credential-routes.ts` makes them: no trunk's caller has such a name. */
+const USERNAME = /^(live|test)-/
+const RETRY_AFTER_S = 5
+
+const REFUSALS = {
+  not_found: { sipCode: 404, reason: 'not_found', retryAfterS: null },
+  busy: { sipCode: 486, reason: 'busy', retryAfterS: null },
+  capacity: { sipCode: 503, reason: 'capacity', retryAfterS: RETRY_AFTER_S },
+} as const satisfies Record<NotPlaced['failure'], object>
+
+/**
+ * Calls that members' phones place. Who says that it is a member's account proves it by its password, wherever it calls from: an
+ * address alone, even the one that the phone has registered from, may be anybody's behind the same NAT.
+ */
+export class PhoneCalls {
+  readonly #deps: PhoneCallDeps
+
+  constructor(deps: PhoneCallDeps) {
+    this.#deps = deps
+  }
+
+  /** Null: no account of ours calls. */
+  async incoming(trx: Trx, { body }: Of<'leg.incoming'>): Promise<FollowUp | null> {
+    const names = [body.digest?.username, body.from.user].filter(name => name !== undefined && USERNAME.test(name))
+    for (const username of names) {
+      const account = await trx
+        .selectFrom('sip_credentials')
+        .selectAll()
+        .where('username', '=', username ?? '')
+        .executeTakeFirst()
+      // Beside the events of calls, like a request of the API.
+      if (account !== undefined) return async media => void this.#handle(body, account, media)
+    }
+    return null
+  }
+
+  /** Never rejects; what is not decided in time media refuses itself. */
+  async #handle(call: Incoming, account: SipCredentialRow, media: MediaPort): Promise<void> {
+    try {
+      await this.#judge(call, account, media)
+    } catch (error) {
+      this.#deps.log.warn({ err: error, legId: call.legId }, 'a call of a phone could not be placed')
+    }
+  }
+
+  async #judge({ legId, digest, source, to }: Incoming, account: SipCredentialRow, media: MediaPort): Promise<void> {
+    const { store, vault, log, centre } = this.#deps
+    if (digest?.username !== account.username) {
+      await media.request('leg.challenge', { legId })
+      return
+    }
+    const sealed = digest.algorithm === 'MD5' ? account.ha1_md5 : account.ha1_sha256
+    const checked = await media.request('leg.check_caller', { legId, ha1: vault.open(sealed, account.id) })
+    const fields = { legId, userId: account.id, source: source.host }
+    if (isFailure(checked)) return
+    if (!checked.isRight) return log.info(fields, "a phone's call was refused")
+    const tenant = tenantOf(account)
+    const user = await forTenant(store.db, tenant).find('users', account.id)
+    if (user?.status !== 'active') {
+      await media.request('leg.reject', { legId, sipCode: 403, reason: 'rejected', retryAfterS: null })
+      return
+    }
+    const device = { kind: 'leg' as const, legId }
+    const refused = await placeMembersCall(this.#deps, { tenant, user, device, dialled: to.user })
+    log.info({ ...fields, to: to.user, refused: refused?.failure }, "a phone's call")
+    if (refused === null) await centre.run(media)
+    else await media.request('leg.reject', { legId, ...REFUSALS[refused.failure] })
+  }
+}

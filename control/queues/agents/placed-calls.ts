@@ -1,0 +1,134 @@
+import type { SipParty } from '../../../media/protocol.ts'
+import { programOf } from '../../calls/conductor/incoming-call.ts'
+import { insertProgram } from '../../calls/programs/records.ts'
+import { insertParty, type NewParty } from '../../calls/records.ts'
+import { captureOf } from '../../capture-settings/settings.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { Store, Trx } from '../../kernel/store/store.ts'
+import type { Tenant } from '../../kernel/tenancy.ts'
+import type { Vault } from '../../kernel/vault.ts'
+import type { UserRow } from '../../organisation/tables.ts'
+import { becomeBusy } from '../agent-status.ts'
+import { holdLine, type RingTarget, startRing } from '../ringing/rings.ts'
+import { type Destination, destinationOf, type Undialable } from './destinations.ts'
+
+export interface PlacingDeps {
+  store: Store
+  now: () => Date
+  /** The host of our own SIP address. */
+  sipHost: string
+  vault: Vault
+}
+
+/** What the member calls from: a phone that has called us, or its softphone. */
+export type CallingDevice = Extract<RingTarget, { kind: 'leg' | 'browser' }>
+
+export interface Placing {
+  tenant: Tenant
+  user: UserRow
+  device: CallingDevice
+  /** What was dialled: an extension, a name, a number. */
+  dialled: string
+  /** Of the call; absent: none. */
+  metadata?: Record<string, string>
+}
+
+export type NotPlaced = Undialable | { failure: 'busy'; message: string }
+
+/** A page answers what it has asked for at once. */
+const DEVICE_TIMEOUT_S = 15
+
+/**
+ * A member calls somebody. Outside: the member's device is rung in advance of the person, as for a callback. Inside: the device is the
+ * call's own leg, and is led as a caller from outside would be. Its commands are sent by the next run of the call centre.
+ */
+export async function placeMembersCall(deps: PlacingDeps, placing: Placing): Promise<NotPlaced | null> {
+  const { store, now, sipHost, vault } = deps
+  const { tenant, user, dialled } = placing
+  const name = user.extension ?? user.id
+  const from = partyAt(name, sipHost)
+  const at = now()
+  const found = await destinationOf({ db: store.db, sipHost, vault }, tenant, user, {
+    to: partyAt(dialled, sipHost),
+    from,
+    at,
+  })
+  if ('failure' in found) return found
+  const isPlaced = await store.transaction(trx =>
+    found.kind === 'outside'
+      ? callOutside(trx, placing, found, at.toISOString())
+      : callInside(trx, placing, found, { from: from.uri, at: at.toISOString() }),
+  )
+  return isPlaced ? null : { failure: 'busy', message: 'You are on another call.' }
+}
+
+const partyAt = (user: string, host: string): SipParty => ({
+  uri: `sip:${user}@${host}`,
+  user,
+  host,
+})
+
+async function callOutside(
+  trx: Trx,
+  { tenant, user, device, metadata = {} }: Placing,
+  { onward }: Extract<Destination, { kind: 'outside' }>,
+  at: string,
+): Promise<boolean> {
+  const ring = {
+    callId: newId('call'),
+    purpose: 'placed' as const,
+    userId: user.id,
+    queueId: null,
+    callbackId: null,
+    mode: null,
+    targets: [device],
+    role: 'agent' as const,
+    address: user.id,
+    timeoutS: DEVICE_TIMEOUT_S,
+    onward: { ...onward, metadata },
+  }
+  return (await startRing(trx, tenant, ring, at)) !== null
+}
+
+async function callInside(
+  trx: Trx,
+  { tenant, user, device, dialled, metadata = {} }: Placing,
+  found: Exclude<Destination, { kind: 'outside' }>,
+  { from, at }: { from: string; at: string },
+): Promise<boolean> {
+  const callId = newId('call')
+  const legId = device.kind === 'leg' ? device.legId : newId('participant')
+  if (!(await holdLine(trx, tenant, { userId: user.id, callId, legId, at }))) return false
+  const party: NewParty = {
+    callId,
+    legId,
+    direction: 'inbound',
+    to: dialled,
+    from,
+    ...targetOf(found),
+    dial: JSON.stringify({ ...device, timeoutS: DEVICE_TIMEOUT_S }),
+    connectionId: null,
+    metadata,
+    role: 'member',
+    muted: false,
+  }
+  const program = found.kind === 'route' ? programOf(found.route) : null
+  const capture = found.kind === 'route' ? { route: captureOf(found.route.capture) } : {}
+  await insertParty(trx, tenant, { ...party, capture, program: program ?? {} }, at)
+  if (program !== null) await insertProgram(trx, tenant, party, program, at)
+  await becomeBusy(trx, tenant, user.id, at)
+  return true
+}
+
+function targetOf(
+  found: Exclude<Destination, { kind: 'outside' }>,
+): Pick<NewParty, 'target' | 'roomId' | 'queueId' | 'userId'> {
+  const { target, target_id: id } =
+    found.kind === 'user' ? { target: 'user' as const, target_id: found.userId } : found.route
+  return {
+    target,
+    roomId: target === 'room' ? id : null,
+    queueId: target === 'queue' ? id : null,
+    userId: target === 'user' ? id : null,
+  }
+}

@@ -1,0 +1,156 @@
+import type { Events } from '../../../media/protocol.ts'
+import { isFailure } from '../../../media/protocol.ts'
+import { nodeOf } from '../../kernel/store/node.ts'
+import type { Store, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { Vault } from '../../kernel/vault.ts'
+import type { MediaPort } from '../../media-link/events.ts'
+import { noteLogin } from './logins.ts'
+import type { SipCredentialRow, SipRegistrationRow } from './tables.ts'
+
+/** The shortest time that is taken, and the longest that is given [s]. */
+const MIN_EXPIRES_S = 60
+const MAX_EXPIRES_S = 3600
+/** Phones of one member. */
+const MAX_CONTACTS = 10
+
+export interface RegistrationDeps {
+  store: Store
+  vault: Vault
+  now: () => Date
+  log: { info(fields: object, message: string): void; warn(fields: object, message: string): void }
+}
+
+type Register = Events['sip.register']
+type Contact = Pick<SipRegistrationRow, 'contact' | 'expires_at'>
+type Outcome =
+  | { sipCode: 200; contacts: Contact[] }
+  | { sipCode: 403 | 500; contacts: [] }
+  | { sipCode: 423; contacts: [] }
+
+/** The registrar's memory (RFC 3261 §10.3): which account a REGISTER is of, and where its phones are. */
+export class Registrations {
+  readonly #deps: RegistrationDeps
+
+  constructor(deps: RegistrationDeps) {
+    this.#deps = deps
+  }
+
+  /** Judges, keeps and answers one REGISTER. Never rejects; what is not answered in time media answers itself. */
+  async handle(register: Register, media: MediaPort): Promise<void> {
+    try {
+      await this.#handle(register, media)
+    } catch (error) {
+      this.#deps.log.warn({ err: error, username: register.username }, 'a registration could not be kept')
+    }
+  }
+
+  async #handle(register: Register, media: MediaPort): Promise<void> {
+    const { store, vault, now, log } = this.#deps
+    const { registerId, username, source } = register
+    // A username names one account of all organisations and modes.
+    const account = await store.db
+      .selectFrom('sip_credentials')
+      .selectAll()
+      .where('username', '=', username)
+      .executeTakeFirst()
+    const sealed = register.algorithm === 'MD5' ? account?.ha1_md5 : account?.ha1_sha256
+    const ha1 = account === undefined || sealed === undefined ? null : vault.open(sealed, account.id)
+    const checked = await media.request('sip.register_check', { registerId, ha1 })
+    if (isFailure(checked) || account === undefined) return
+    if (!checked.isRight) {
+      log.info({ userId: account.id, source: source.host }, 'a registration was refused')
+      return
+    }
+    const at = now()
+    const outcome = await store.transaction(trx => keep(trx, account, register, at))
+    await media.request('sip.register_reply', {
+      registerId,
+      sipCode: outcome.sipCode,
+      contacts: outcome.contacts.map(contact => ({ uri: contact.contact, expiresS: secondsUntil(contact, at) })),
+      minExpiresS: outcome.sipCode === 423 ? MIN_EXPIRES_S : null,
+    })
+    log.info({ userId: account.id, source: source.host, sipCode: outcome.sipCode }, 'registration')
+  }
+}
+
+const secondsUntil = ({ expires_at }: Contact, at: Date): number =>
+  Math.max(0, Math.round((Date.parse(expires_at) - at.getTime()) / 1000))
+
+const refuse = (sipCode: 403 | 423 | 500): Outcome => ({ sipCode, contacts: [] }) as Outcome
+
+/** All or nothing (RFC 3261 §10.3 step 7): what one contact does not allow is done for none. */
+async function keep(trx: Trx, account: SipCredentialRow, register: Register, at: Date): Promise<Outcome> {
+  const tenant = { organisationId: account.organisation_id, livemode: account.livemode === 1 }
+  const user = await forTenant(trx, tenant).find('users', account.id)
+  // Deactivated or given another account while its digest was judged.
+  const current = await forTenant(trx, tenant).find('sip_credentials', account.id)
+  if (user?.status !== 'active' || current?.username !== account.username) return refuse(403)
+  if (register.user !== account.username) return refuse(403)
+  if (register.contacts.some(({ expiresS }) => expiresS > 0 && expiresS < MIN_EXPIRES_S)) return refuse(423)
+  const known = await contactsOf(trx, tenant, account.id, at)
+  const touched = register.contacts.some(({ uri }) => uri === '*')
+    ? known
+    : known.filter(row => register.contacts.some(({ uri }) => uri === row.contact))
+  if (touched.some(row => row.call_id === register.callId && row.cseq >= register.cSeq)) return refuse(500)
+  const rest = known.filter(row => !touched.includes(row))
+  // Of one that is named twice the last word counts (RFC 3261 §10.3 takes them in order).
+  const fresh = [...new Map(register.contacts.map(contact => [contact.uri, contact])).values()]
+    .filter(({ uri, expiresS }) => uri !== '*' && expiresS > 0)
+    .map(contact => ({ ...rowOf(account, register, contact, at), node: nodeOf(trx) }))
+  if (rest.length + fresh.length > MAX_CONTACTS) return refuse(403)
+  await forget(trx, tenant, account.id, touched, at)
+  for (const row of fresh) await forTenant(trx, tenant).insert('sip_registrations', row)
+  // A phone says every some minutes that it is still there: that is no login.
+  const isNew = fresh.some(row => !known.some(one => one.contact === row.contact))
+  if (isNew) await noteLogin(trx, tenant, account.id, at.toISOString())
+  return { sipCode: 200, contacts: [...rest, ...fresh] }
+}
+
+const contactsOf = (trx: Trx, tenant: Tenant, userId: string, at: Date): Promise<SipRegistrationRow[]> =>
+  forTenant(trx, tenant)
+    .select('sip_registrations')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .where('node', '=', nodeOf(trx))
+    .where('expires_at', '>', at.toISOString())
+    .orderBy('registered_at')
+    .execute()
+
+/** These, and what has run out. */
+async function forget(
+  trx: Trx,
+  tenant: Tenant,
+  userId: string,
+  rows: readonly SipRegistrationRow[],
+  at: Date,
+): Promise<void> {
+  const contacts = rows.map(row => row.contact)
+  await forTenant(trx, tenant)
+    .delete('sip_registrations')
+    .where('user_id', '=', userId)
+    .where('node', '=', nodeOf(trx))
+    .where(({ eb, or }) =>
+      or([eb('expires_at', '<=', at.toISOString()), ...(contacts.length === 0 ? [] : [eb('contact', 'in', contacts)])]),
+    )
+    .execute()
+}
+
+const rowOf = (
+  account: SipCredentialRow,
+  { callId, cSeq, source }: Register,
+  { uri, expiresS }: Register['contacts'][number],
+  at: Date,
+): Omit<SipRegistrationRow, 'node'> => ({
+  organisation_id: account.organisation_id,
+  livemode: account.livemode,
+  user_id: account.id,
+  contact: uri,
+  call_id: callId,
+  cseq: cSeq,
+  transport: source.transport,
+  host: source.host,
+  port: source.port,
+  registered_at: at.toISOString(),
+  expires_at: new Date(at.getTime() + Math.min(expiresS, MAX_EXPIRES_S) * 1000).toISOString(),
+})

@@ -1,0 +1,59 @@
+import { isFailure } from '../../../media/protocol.ts'
+import { nodeOf } from '../../kernel/store/node.ts'
+import type { Db, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { MediaPort } from '../../media-link/events.ts'
+import type { RingRow } from '../tables.ts'
+import type { BrowserSessionRow } from './tables.ts'
+
+/**
+ * What becomes of a member who is deactivated: its phones and its unused softphone tokens are forgotten with the change; what rings at
+ * it, listens in or is connected on any node ends with the next run of the call centre. A conversation with a caller goes on: the
+ * caller is not to pay for it. The softphone that it is held on is closed after it.
+ */
+
+/** WebSocket close code: who it was opened for may no longer (RFC 6455 §7.4.1, policy violation). */
+const POLICY = 1008
+/** One that has a row and that media does not know may be on its way in for so long [ms]. */
+const ADMISSION_MS = 10_000
+
+/** In the transaction that deactivates the member. Active again, it registers anew. */
+export async function forgetDevices(trx: Trx, tenant: Tenant, userId: string): Promise<void> {
+  const own = forTenant(trx, tenant)
+  await own.delete('sip_registrations').where('user_id', '=', userId).execute()
+  await own.delete('client_tokens').where('agent_user_id', '=', userId).where('used_at', 'is', null).execute()
+}
+
+/** Rings that have nobody to answer them any more, and supervisors who listen on. */
+export const ringsOfShutOut = (db: Db): Promise<RingRow[]> =>
+  db
+    .selectFrom('rings')
+    .innerJoin('users', 'users.id', 'rings.user_id')
+    .selectAll('rings')
+    .where('users.status', '!=', 'active')
+    .where(eb => eb.or([eb('rings.state', '=', 'ringing'), eb('rings.purpose', '=', 'supervise')]))
+    .orderBy('rings.id')
+    .execute()
+
+/** Closes this node's softphones of members who are shut out and talk with nobody. */
+export async function closeSoftphones(db: Db, media: MediaPort, now: Date): Promise<void> {
+  const settled = new Date(now.getTime() - ADMISSION_MS).toISOString()
+  for (const { id, connected_at } of await softphonesToClose(db)) {
+    const reply = await media.request('browser.close', { browserId: id, code: POLICY, reason: 'no longer active' })
+    if (isFailure(reply) && reply.failure === 'not_found' && connected_at < settled) {
+      await db.deleteFrom('browser_sessions').where('id', '=', id).execute()
+    }
+  }
+}
+
+function softphonesToClose(db: Db): Promise<Pick<BrowserSessionRow, 'id' | 'connected_at'>[]> {
+  const talking = db.selectFrom('rings').select('open_user').where('open_user', 'is not', null)
+  return db
+    .selectFrom('browser_sessions')
+    .innerJoin('users', 'users.id', 'browser_sessions.user_id')
+    .select(['browser_sessions.id', 'browser_sessions.connected_at'])
+    .where('users.status', '!=', 'active')
+    .where('browser_sessions.node', '=', nodeOf(db))
+    .where('browser_sessions.user_id', 'not in', talking.$castTo<{ open_user: string }>())
+    .execute()
+}

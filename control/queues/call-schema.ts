@@ -1,0 +1,38 @@
+import Type, { type Static } from 'typebox'
+import { nullable, timestamp } from '../kernel/schema.ts'
+import type { QueueCallRow } from '../organisation/tables.ts'
+
+/** A call that waits in a queue, or has left it. */
+export const queueCallSchema = Type.Object({
+  object: Type.Literal('queue_call'),
+  call_id: Type.String(),
+  livemode: Type.Boolean(),
+  queue_id: Type.String(),
+  position: Type.Integer({ description: '1 is the next to be answered; 0: it waits no more.' }),
+  joined_at: timestamp(),
+  wait_ms: Type.Integer({ description: 'How long it has waited.' }),
+  offered_to: nullable(Type.String({ description: 'The user whose phone rings for it.' })),
+  outcome: nullable(
+    Type.String({
+      description:
+        'Null while it waits; answered, abandoned, disabled, no_agents, max_wait, voicemail, callback, transferred',
+    }),
+  ),
+})
+
+export type QueueCall = Static<typeof queueCallSchema>
+
+export const toQueueCall = (
+  row: QueueCallRow,
+  { position, at, outcome = null }: { position: number; at: string; outcome?: string | null },
+): QueueCall => ({
+  object: 'queue_call',
+  call_id: row.id,
+  livemode: row.livemode === 1,
+  queue_id: row.queue_id,
+  position,
+  joined_at: row.joined_at,
+  wait_ms: Math.max(0, Date.parse(at) - Date.parse(row.joined_at)),
+  offered_to: row.offered_to,
+  outcome,
+})

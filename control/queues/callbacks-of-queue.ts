@@ -1,0 +1,17 @@
+import type { SourcedBooking } from '../callbacks/booking.ts'
+import type { QueueRow } from '../organisation/tables.ts'
+import { settingsOf } from './settings/store.ts'
+
+/** Who returns a queue's callbacks, and how urgent they are (specification, "Queue": `callbacks`), as a booking says it. */
+export function returnedByQueue(
+  queue: QueueRow,
+): Pick<SourcedBooking, 'queue_id' | 'route' | 'priority' | 'agent_id' | 'assistant_id'> {
+  const { route, agent_id, assistant_id, priority } = settingsOf(queue).callbacks
+  return {
+    queue_id: queue.id,
+    route,
+    priority,
+    ...(agent_id === null ? {} : { agent_id }),
+    ...(assistant_id === null ? {} : { assistant_id }),
+  }
+}

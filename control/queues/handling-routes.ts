@@ -1,0 +1,204 @@
+import Type, { type Static } from 'typebox'
+import { type Call, callSchema, toCall } from '../calls/call-schema.ts'
+import type { Context } from '../http/context.ts'
+import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { type Exists, referenceProblem } from '../http/references.ts'
+import { type Route, route } from '../http/route.ts'
+import { idParams, input, oneOf } from '../kernel/schema.ts'
+import type { Db, Store } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import type { MediaPort } from '../media-link/events.ts'
+import type { CallCentre } from './call-centre.ts'
+import { endConsultation, type Handling, hold, supervise, transferAttended, transferBlind } from './call-handling.ts'
+import type { Target } from './targets.ts'
+
+export interface CallHandlingDeps {
+  store: Store
+  media: MediaPort
+  centre: Pick<CallCentre, 'handle' | 'changeSupervision'>
+  exists: { user: Exists; queue: Exists; assistant: Exists; flow: Exists; room: Exists }
+}
+
+const ADDRESS = '^(\\+[1-9][0-9]{1,14}|sip:[^\\s<>"]{1,300})$'
+const id = (description: string) => Type.Optional(Type.String({ maxLength: 200, description }))
+
+const transferBody = input({
+  type: Type.Optional(
+    oneOf(['blind', 'attended'], {
+      default: 'blind',
+      description: 'attended: the target is asked first, while the caller is on hold; for `to` and `user_id`.',
+    }),
+  ),
+  to: Type.Optional(
+    Type.String({ pattern: ADDRESS, description: 'A number in E.164, or a SIP URI. Exactly one target.' }),
+  ),
+  user_id: id('A member: all devices ring.'),
+  queue_id: id('Gets in line.'),
+  assistant_id: id('Talks with this assistant.'),
+  flow_id: id('Is led by this flow.'),
+  room_id: id('Joins this conference room.'),
+})
+
+const superviseBody = input({
+  mode: oneOf(['monitor', 'whisper', 'barge', 'stop'], {
+    description: 'monitor: nobody hears the supervisor; whisper: the agent does; barge: all do; stop: it is over.',
+  }),
+  user_id: Type.String({ maxLength: 200, description: 'The supervisor: all devices ring.' }),
+})
+
+const common = {
+  method: 'POST',
+  tag: 'Calls',
+  scope: 'calls:write',
+  params: idParams,
+  status: 200,
+  reply: callSchema,
+} as const
+const errors: Route['errors'] = [404, 409]
+
+export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
+  const act = (context: Context, callId: string, what: (handling: Handling) => Promise<Problem | null>) =>
+    handle(deps, context, callId, what)
+  return [
+    route({
+      ...common,
+      errors,
+      path: '/calls/:id/hold',
+      id: 'holdCall',
+      summary: 'Put a call on hold',
+      description:
+        'The caller hears music, and neither hears nor is heard. 409 when it is on hold, or talks with nobody.',
+      handler: (context, { params }) => act(context, params.id, handling => hold(handling, true)),
+    }),
+    route({
+      ...common,
+      errors,
+      path: '/calls/:id/unhold',
+      id: 'unholdCall',
+      summary: 'Take a call off hold',
+      handler: (context, { params }) => act(context, params.id, handling => hold(handling, false)),
+    }),
+    route({
+      ...common,
+      errors,
+      path: '/calls/:id/transfer',
+      id: 'transferCall',
+      summary: 'Transfer a call',
+      description:
+        'The call stays the same object; who talked with the caller is free. 409 when the call is not in progress, or the member cannot be rung.',
+      body: transferBody,
+      handler: (context, { params, body }) => transfer(deps, context, params.id, body),
+    }),
+    route({
+      ...common,
+      errors,
+      path: '/calls/:id/transfer/complete',
+      id: 'completeTransfer',
+      summary: 'Complete an attended transfer',
+      description: 'The caller talks with who was asked. An agent who hangs up completes it too.',
+      handler: (context, { params }) => act(context, params.id, handling => endConsultation(handling, 'complete')),
+    }),
+    route({
+      ...common,
+      errors,
+      path: '/calls/:id/transfer/cancel',
+      id: 'cancelTransfer',
+      summary: 'Cancel an attended transfer',
+      description: 'The caller talks with the agent again.',
+      handler: (context, { params }) => act(context, params.id, handling => endConsultation(handling, 'cancel')),
+    }),
+    route({
+      ...common,
+      errors,
+      path: '/calls/:id/supervise',
+      id: 'superviseCall',
+      summary: 'Listen in on a call',
+      description:
+        "Rings the supervisor into the call. Again with another mode: changes it. The recording of the caller's audio stays as it is.",
+      body: superviseBody,
+      handler: async (context, { params, body }) => {
+        const { mode, user_id: userId } = body
+        const lost = await lostCall(deps, context, params.id)
+        if (lost !== null) return lost
+        const named = [{ param: 'user_id', id: userId, kind: 'user', exists: deps.exists.user }]
+        const wrong = await referenceProblem(deps.store.db, context, named)
+        if (wrong !== null) return wrong
+        let ring: Awaited<ReturnType<typeof supervise>> = null
+        const answer = await act(context, params.id, async handling => {
+          ring = await supervise(handling, { mode, userId })
+          return isProblem(ring) ? ring : null
+        })
+        if (ring !== null && !isProblem(ring)) await deps.centre.changeSupervision(deps.media, context, ring)
+        return answer
+      },
+    }),
+  ]
+}
+
+/** 404 for a call that is not there comes before what is wrong with what a body names. */
+const lostCall = async ({ store }: CallHandlingDeps, context: Context, id: string): Promise<Problem | null> =>
+  (await forTenant(store.db, context).find('calls', id)) === undefined ? missing('call', id) : null
+
+async function handle(
+  { store, media, centre }: CallHandlingDeps,
+  context: Context,
+  callId: string,
+  act: (handling: Handling) => Promise<Problem | null>,
+): Promise<Call | Problem> {
+  const refused = await centre.handle(media, { tenant: context, callId, request: context }, async handling => {
+    const failure = await act(handling)
+    if (failure !== null) return failure
+    const changed = await retrieve(handling.trx, context, callId)
+    if (!isProblem(changed)) await context.keep(handling.trx, changed)
+    return null
+  })
+  return refused ?? retrieve(store.db, context, callId)
+}
+
+async function retrieve(db: Db, context: Context, callId: string): Promise<Call | Problem> {
+  const scoped = forTenant(db, context)
+  const call = await scoped.find('calls', callId)
+  if (call === undefined) return missing('call', callId)
+  const legs = await scoped.select('participants').selectAll().where('call_id', '=', callId).orderBy('id').execute()
+  return toCall(call, legs)
+}
+
+async function transfer(
+  deps: CallHandlingDeps,
+  context: Context,
+  callId: string,
+  body: Static<typeof transferBody>,
+): Promise<Call | Problem> {
+  const { exists } = deps
+  const target = targetOf(body)
+  if (isProblem(target)) return target
+  const lost = await lostCall(deps, context, callId)
+  if (lost !== null) return lost
+  const wrong = await referenceProblem(deps.store.db, context, [
+    { param: 'user_id', id: body.user_id, kind: 'user', exists: exists.user },
+    { param: 'queue_id', id: body.queue_id, kind: 'queue', exists: exists.queue },
+    { param: 'assistant_id', id: body.assistant_id, kind: 'assistant', exists: exists.assistant },
+    { param: 'flow_id', id: body.flow_id, kind: 'flow', exists: exists.flow },
+    { param: 'room_id', id: body.room_id, kind: 'conference room', exists: exists.room },
+  ])
+  if (wrong !== null) return wrong
+  if (body.type !== 'attended') return handle(deps, context, callId, handling => transferBlind(handling, target))
+  if (target.type !== 'user' && target.type !== 'number') {
+    return problem('parameter_invalid', 'Only somebody can be asked: `to` or `user_id`.', { param: 'type' })
+  }
+  return handle(deps, context, callId, handling => transferAttended(handling, target))
+}
+
+/** The one target of a body. */
+function targetOf(body: Static<typeof transferBody>): Target | Problem {
+  const targets: Target[] = [
+    ...(body.to === undefined ? [] : [{ type: 'number' as const, to: body.to }]),
+    ...(['user', 'queue', 'assistant', 'flow', 'room'] as const).flatMap(type => {
+      const named = body[`${type}_id`]
+      return named === undefined ? [] : [{ type, id: named }]
+    }),
+  ]
+  const [target] = targets
+  if (target === undefined) return problem('parameter_missing', 'A transfer needs a target.', { param: 'to' })
+  return targets.length === 1 ? target : problem('parameter_invalid', 'One target, please.', { param: 'to' })
+}

@@ -1,0 +1,225 @@
+import type { EndedReason } from '../../../media/protocol.ts'
+import { hangUpLeg, mainLeg, setLeg, turnAway } from '../../calls/legs.ts'
+import { insertParty } from '../../calls/records.ts'
+import type { ParticipantRow } from '../../calls/tables.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { Db, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { becomeBusy, endWork, missedRing } from '../agent-status.ts'
+import type { CallCentreDeps } from '../deps.ts'
+import { settingsOf } from '../settings/store.ts'
+import type { RingPurpose, RingRow } from '../tables.ts'
+import { leaveVoicemail, tellCall } from '../targets.ts'
+import { leaveQueue, offerFailed } from '../waiting-calls.ts'
+import { agentAccepted, agentMissed } from './returning.ts'
+import { finishRing, type Onward, ringsOf } from './rings.ts'
+
+interface Happening {
+  deps: CallCentreDeps
+  trx: Trx
+  tenant: Tenant
+  ring: RingRow
+  at: string
+}
+
+/** What a purpose makes of its ring: somebody answered; nobody did; who answered has gone again. */
+interface Purpose {
+  answered(happening: Happening, leg: ParticipantRow): Promise<void>
+  failed(happening: Happening, reason: EndedReason): Promise<void>
+  over(happening: Happening, reason: EndedReason): Promise<void>
+}
+
+const queue: Purpose = {
+  async answered({ trx, tenant, ring, at }) {
+    await leaveQueue(trx, tenant, ring.call_id, { outcome: 'answered', at })
+    await connect(trx, tenant, ring, at)
+  },
+  async failed({ trx, tenant, ring, at }, reason) {
+    const userId = ring.user_id ?? ''
+    await offerFailed(trx, tenant, ring.call_id, userId)
+    await missedRing(trx, tenant, userId, { isAway: await isAwayOnMissed(trx, tenant, ring, reason), at })
+  },
+  over: leftAlone,
+}
+
+const direct: Purpose = {
+  async answered({ trx, tenant, ring, at }) {
+    await connect(trx, tenant, ring, at)
+  },
+  async failed({ deps, trx, tenant, ring, at }, reason) {
+    if (ring.user_id !== null) await missedRing(trx, tenant, ring.user_id, { isAway: false, at })
+    const caller = await mainLeg(trx, tenant, ring.call_id)
+    if (caller === undefined || caller.step === 'ended') return
+    if (await leaveVoicemail(deps, trx, tenant, { ring, legId: caller.id, at })) return
+    await turnAway(trx, tenant, caller.id, endedBecause(reason))
+  },
+  over: leftAlone,
+}
+
+/** The one who is asked comes into the call's room, where the caller on hold neither hears nor is heard. */
+const consult: Purpose = {
+  async answered({ trx, tenant, ring, at }) {
+    if (ring.user_id !== null) await becomeBusy(trx, tenant, ring.user_id, at)
+  },
+  async failed({ trx, tenant, ring, at }) {
+    if (ring.user_id !== null) await missedRing(trx, tenant, ring.user_id, { isAway: false, at })
+    await takeBack(trx, tenant, ring.call_id)
+  },
+  async over({ trx, tenant, ring, at }) {
+    await agentFree(trx, tenant, ring, at)
+    await takeBack(trx, tenant, ring.call_id)
+  },
+}
+
+const callback: Purpose = {
+  async answered({ trx, tenant, ring, at }) {
+    if (!(await agentAccepted(trx, tenant, ring.callback_id ?? '', at))) {
+      return finishRing(trx, tenant, ring, { reason: 'api_hangup' })
+    }
+    if (ring.user_id !== null) await becomeBusy(trx, tenant, ring.user_id, at)
+  },
+  async failed({ deps, trx, tenant, ring, at }, reason) {
+    const userId = ring.user_id ?? ''
+    await missedRing(trx, tenant, userId, { isAway: await isAwayOnMissed(trx, tenant, ring, reason), at })
+    const hours = await deps.businessHoursOf(trx, tenant)
+    await agentMissed(trx, tenant, { id: ring.callback_id ?? '', userId, hours, at })
+  },
+  over: leftAlone,
+}
+
+/** The program that leads the call decides what follows. */
+const led: Purpose = {
+  async answered({ deps, trx, tenant, ring, at }, leg) {
+    if (ring.user_id !== null) await becomeBusy(trx, tenant, ring.user_id, at)
+    await deps.led?.told(trx, tenant, ring.call_id, { kind: 'ring_answered', ringId: ring.id, legId: leg.id })
+  },
+  async failed({ deps, trx, tenant, ring, at }, reason) {
+    if (ring.user_id !== null) await missedRing(trx, tenant, ring.user_id, { isAway: false, at })
+    await deps.led?.told(trx, tenant, ring.call_id, { kind: 'ring_ended', ringId: ring.id, reason, talked: false })
+  },
+  async over({ deps, trx, tenant, ring, at }, reason) {
+    await agentFree(trx, tenant, ring, at)
+    await deps.led?.told(trx, tenant, ring.call_id, { kind: 'ring_ended', ringId: ring.id, reason, talked: true })
+  },
+}
+
+/** How long it rings at somebody outside. */
+const OUT_TIMEOUT_S = 60
+
+/** The agent is on the line: now the one whom it calls is dialled. */
+const placed: Purpose = {
+  async answered({ trx, tenant, ring, at }, leg) {
+    const { onward } = JSON.parse(leg.dial ?? '{}') as { onward?: Onward }
+    if (onward === undefined || ring.user_id === null) return
+    await becomeBusy(trx, tenant, ring.user_id, at)
+    const { to, from, connectionId, metadata = {} } = onward
+    await insertParty(
+      trx,
+      tenant,
+      {
+        callId: ring.call_id,
+        legId: newId('participant'),
+        direction: 'outbound',
+        to,
+        from,
+        target: 'number',
+        roomId: null,
+        userId: ring.user_id,
+        dial: JSON.stringify({
+          kind: 'address',
+          to,
+          from: from.startsWith('+') ? from : null,
+          timeoutS: OUT_TIMEOUT_S,
+        }),
+        connectionId,
+        metadata,
+        role: 'member',
+        muted: false,
+      },
+      at,
+    )
+  },
+  async failed() {},
+  over: leftAlone,
+}
+
+const supervise: Purpose = { async answered() {}, async failed() {}, async over() {} }
+
+export const PURPOSES: Record<RingPurpose, Purpose> = {
+  queue,
+  direct,
+  transfer: direct,
+  consult,
+  callback,
+  supervise,
+  led,
+  placed,
+}
+
+async function connect(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Promise<void> {
+  const caller = await mainLeg(trx, tenant, ring.call_id)
+  if (caller !== undefined) await setLeg(trx, tenant, caller.id, { step: 'connected' })
+  if (ring.user_id === null) return
+  await forTenant(trx, tenant).update('calls').set({ user_id: ring.user_id }).where('id', '=', ring.call_id).execute()
+  await becomeBusy(trx, tenant, ring.user_id, at)
+}
+
+/** Who answered has hung up: so does the other end, unless somebody who was asked stays. */
+async function leftAlone({ trx, tenant, ring, at }: Happening): Promise<void> {
+  await agentFree(trx, tenant, ring, at)
+  const asked = (await ringsOf(trx, tenant, ring.call_id)).find(one => one.purpose === 'consult')
+  if (asked !== undefined) return takeOver(trx, tenant, asked, at)
+  const caller = await mainLeg(trx, tenant, ring.call_id)
+  if (caller !== undefined) await hangUpLeg(trx, tenant, caller.id, 'agent_hangup')
+}
+
+/** The call is the one's who was asked, from now on or once he answers. */
+export async function takeOver(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Promise<void> {
+  const scoped = forTenant(trx, tenant)
+  const change = { purpose: 'transfer' as const, open_call: ring.call_id }
+  await scoped.update('rings').set(change).where('id', '=', ring.id).execute()
+  const target = ring.user_id === null ? ('number' as const) : ('user' as const)
+  await scoped.update('calls').set({ target, user_id: ring.user_id }).where('id', '=', ring.call_id).execute()
+  const caller = await mainLeg(trx, tenant, ring.call_id)
+  if (caller === undefined) return
+  const step = ring.state === 'talking' ? 'connected' : 'calling'
+  await setLeg(trx, tenant, caller.id, { step, on_hold: 0 })
+  await tellCall(trx, tenant, ring.call_id, { type: 'call.transferred', at })
+}
+
+/** Nobody is asked any more: the caller talks with whom it talked before. */
+export async function takeBack(trx: Trx, tenant: Tenant, callId: string): Promise<void> {
+  const caller = await mainLeg(trx, tenant, callId)
+  if (caller !== undefined && caller.on_hold === 1) await setLeg(trx, tenant, caller.id, { on_hold: 0 })
+}
+
+/** After a call: wrap-up as the queue has it. */
+export async function agentFree(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Promise<void> {
+  if (ring.open_user === null || ring.state !== 'talking') return
+  const queueRow = ring.queue_id === null ? undefined : await forTenant(trx, tenant).find('queues', ring.queue_id)
+  const wrapUpSeconds = queueRow === undefined ? 0 : settingsOf(queueRow).wrap_up_seconds
+  await endWork(trx, tenant, ring.open_user, { wrapUpSeconds, at })
+}
+
+/** Ringing in vain is a miss; to decline is not. */
+async function isAwayOnMissed(db: Db, tenant: Tenant, ring: RingRow, reason: EndedReason): Promise<boolean> {
+  if (reason !== 'no_answer' || ring.queue_id === null) return false
+  const row = await forTenant(db, tenant).find('queues', ring.queue_id)
+  return row !== undefined && settingsOf(row).away_on_missed
+}
+
+const endedBecause = (reason: EndedReason): EndedReason =>
+  reason === 'busy' || reason === 'rejected' || reason === 'not_found' || reason === 'no_answer' ? reason : 'no_answer'
+
+/** A call has lost its own leg: all that rings or talks for it ends. */
+export async function endRingsOf(
+  trx: Trx,
+  tenant: Tenant,
+  rings: readonly RingRow[],
+  { reason, at }: { reason: EndedReason; at: string },
+): Promise<void> {
+  for (const ring of rings) {
+    await finishRing(trx, tenant, ring, { reason })
+    await agentFree(trx, tenant, ring, at)
+  }
+}

@@ -1,0 +1,202 @@
+import type { EndedReason } from '../../../media/protocol.ts'
+import { toCallback } from '../../callbacks/schema-callback.ts'
+import { insertParty } from '../../calls/records.ts'
+import type { EventType } from '../../kernel/events/catalog.ts'
+import { appendEvent } from '../../kernel/events/log.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { Db, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { type BusinessHours, nextOpen } from '../../organisation/business-hours.ts'
+import type { CallbackRow } from '../../organisation/tables.ts'
+import { isListed } from '../../trunks/do-not-call.ts'
+import type { RingTarget } from './rings.ts'
+
+/** What happens to a callback while it is returned (api-additions.md, "Callback states"). Each step is taken from its state alone. */
+
+/** Before the second attempt, the third, and each after it. */
+const BACKOFF_MS = [5 * 60_000, 30 * 60_000, 2 * 60 * 60_000]
+/** How long the person's phone rings. */
+const CUSTOMER_TIMEOUT_S = 45
+
+const find = (db: Db, tenant: Tenant, id: string): Promise<CallbackRow | undefined> =>
+  forTenant(db, tenant).find('callbacks', id)
+
+/** An agent's phone rings for it: offered by a queue; an agent of its own is an attempt from here on. False: it is not waiting. */
+export async function offerCallback(
+  trx: Trx,
+  tenant: Tenant,
+  row: CallbackRow,
+  { userId, callId, at }: { userId: string; callId: string; at: string },
+): Promise<boolean> {
+  const taken = { offered_to: userId, call_id: callId }
+  if (row.route === 'agent_queue') {
+    return move(trx, tenant, row, ['pending'], { ...taken, status: 'offered' }, { type: 'callback.offered', at })
+  }
+  return move(trx, tenant, row, ['pending'], { ...taken, ...attempt(row, at) }, { type: 'callback.dialing', at })
+}
+
+/** The agent has taken it: the person is called. False: it was cancelled or expired in this moment, and nobody is called. */
+export async function agentAccepted(trx: Trx, tenant: Tenant, id: string, at: string): Promise<boolean> {
+  const row = await find(trx, tenant, id)
+  if (row === undefined || row.call_id === null) return false
+  const isTaken =
+    row.status === 'offered'
+      ? await move(trx, tenant, row, ['offered'], attempt(row, at), { type: 'callback.dialing', at })
+      : row.status === 'dialing'
+  if (isTaken) await dialPerson(trx, tenant, row, row.call_id, at)
+  return isTaken
+}
+
+/** The agent did not take it: the next one's turn, or for an agent of its own a failed attempt. */
+export async function agentMissed(
+  trx: Trx,
+  tenant: Tenant,
+  { id, userId, hours, at }: { id: string; userId: string; hours: BusinessHours; at: string },
+): Promise<void> {
+  const row = await find(trx, tenant, id)
+  if (row === undefined) return
+  if (row.status === 'dialing') return attemptFailed(trx, tenant, row, { result: 'agent-no-answer', hours, at })
+  const tried = JSON.stringify([...new Set([...triedOf(row), userId])])
+  await move(trx, tenant, row, ['offered'], { status: 'pending', offered_to: null, call_id: null, tried }, { at })
+}
+
+/** Route `assistant`: nobody is asked first. Returns the new call's ID, or null when it is not waiting. */
+export async function dialForAssistant(trx: Trx, tenant: Tenant, row: CallbackRow, at: string): Promise<string | null> {
+  const callId = newId('call')
+  const change = { ...attempt(row, at), call_id: callId }
+  if (!(await move(trx, tenant, row, ['pending'], change, { type: 'callback.dialing', at }))) return null
+  await dialPerson(trx, tenant, row, callId, at)
+  return callId
+}
+
+/** The callback that a call returns. */
+export const callbackReturnedBy = (db: Db, tenant: Tenant, callId: string): Promise<CallbackRow | undefined> =>
+  forTenant(db, tenant)
+    .select('callbacks')
+    .selectAll()
+    .where('call_id', '=', callId)
+    .where('status', 'in', ['offered', 'dialing', 'connected'])
+    .executeTakeFirst()
+
+/** The person has answered. */
+export async function personAnswered(trx: Trx, tenant: Tenant, row: CallbackRow, at: string): Promise<void> {
+  const change = { status: 'connected' as const, last_result: 'answered' }
+  await move(trx, tenant, row, ['dialing'], change, { type: 'callback.connected', at })
+}
+
+/** The call back is over: returned, or another attempt. */
+export async function callBackOver(
+  trx: Trx,
+  tenant: Tenant,
+  row: CallbackRow,
+  { reason, hours, at }: { reason: EndedReason; hours: BusinessHours; at: string },
+): Promise<void> {
+  if (row.status === 'connected') {
+    const change = { status: 'completed' as const, open_phone: null, completed_at: at, offered_to: null }
+    await move(trx, tenant, row, ['connected'], change, { type: 'callback.completed', at })
+  } else if (row.status === 'dialing') {
+    await attemptFailed(trx, tenant, row, { result: resultOf(reason), hours, at })
+  }
+}
+
+async function attemptFailed(
+  trx: Trx,
+  tenant: Tenant,
+  row: CallbackRow,
+  { result, hours, at }: { result: string; hours: BusinessHours; at: string },
+): Promise<void> {
+  const free = { last_result: result, offered_to: null }
+  if (await isListed(trx, tenant, row.phone)) {
+    const change = { ...free, status: 'cancelled' as const, open_phone: null }
+    await move(trx, tenant, row, ['dialing'], change, { type: 'callback.cancelled', at })
+    return
+  }
+  if (row.attempts >= row.max_attempts) {
+    const change = { ...free, status: 'failed' as const, open_phone: null }
+    await move(trx, tenant, row, ['dialing'], change, { type: 'callback.failed', at })
+    return
+  }
+  const waitMs = BACKOFF_MS[Math.min(row.attempts, BACKOFF_MS.length) - 1] ?? 0
+  const earliest = new Date(Date.parse(at) + waitMs)
+  const due_at = (nextOpen(hours, earliest) ?? earliest).toISOString()
+  const change = { ...free, status: 'pending' as const, due_at, tried: null }
+  await move(trx, tenant, row, ['dialing'], change, { type: 'callback.attempt_failed', at })
+}
+
+async function dialPerson(trx: Trx, tenant: Tenant, row: CallbackRow, callId: string, at: string): Promise<void> {
+  const target: RingTarget & { timeoutS: number } = {
+    kind: 'address',
+    to: row.phone,
+    from: null,
+    timeoutS: CUSTOMER_TIMEOUT_S,
+  }
+  await insertParty(
+    trx,
+    tenant,
+    {
+      callId,
+      legId: newId('participant'),
+      direction: 'outbound',
+      to: row.phone,
+      from: '',
+      target: 'callback',
+      roomId: null,
+      queueId: row.queue_id,
+      userId: row.offered_to,
+      dial: JSON.stringify(target),
+      connectionId: null,
+      metadata: { callback_id: row.id },
+      role: 'member',
+      muted: false,
+    },
+    at,
+  )
+}
+
+export const triedOf = (row: Pick<CallbackRow, 'tried'>): string[] => JSON.parse(row.tried ?? '[]') as string[]
+
+const attempt = (row: CallbackRow, at: string) =>
+  ({ status: 'dialing', attempts: row.attempts + 1, last_attempt_at: at }) as const
+
+function resultOf(reason: EndedReason): string {
+  switch (reason) {
+    case 'busy':
+      return 'busy'
+    case 'no_answer':
+      return 'no-answer'
+    case 'rejected':
+      return 'rejected'
+    case 'agent_hangup':
+    case 'api_hangup':
+      return 'cancelled'
+    default:
+      return 'failed'
+  }
+}
+
+/** Of several who would move it on, one does. */
+async function move(
+  trx: Trx,
+  tenant: Tenant,
+  row: CallbackRow,
+  from: CallbackRow['status'][],
+  change: Partial<CallbackRow>,
+  { type, at }: { type?: EventType; at: string },
+): Promise<boolean> {
+  const written = { ...change, updated: at }
+  const update = forTenant(trx, tenant).update('callbacks').set(written).where('id', '=', row.id)
+  const { numUpdatedRows } = await update.where('status', 'in', from).executeTakeFirst()
+  if (numUpdatedRows === 0n) return false
+  if (type !== undefined) {
+    const object = toCallback({ ...row, ...written })
+    const previousAttributes = { status: row.status }
+    await appendEvent(trx, tenant, {
+      type,
+      at,
+      object,
+      previousAttributes,
+      callId: written.call_id ?? row.call_id ?? undefined,
+    })
+  }
+  return true
+}

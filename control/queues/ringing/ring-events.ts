@@ -1,0 +1,63 @@
+import type { EndedReason } from '../../../media/protocol.ts'
+import type { LegEnd } from '../../calls/conductor/decide.ts'
+import { hangUpLeg, setLeg } from '../../calls/legs.ts'
+import { tenantOf } from '../../calls/records.ts'
+import type { ParticipantRow } from '../../calls/tables.ts'
+import type { Trx } from '../../kernel/store/store.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import type { CallCentreDeps } from '../deps.ts'
+import type { RingRow } from '../tables.ts'
+import { agentFree, PURPOSES } from './purposes.ts'
+import { finishRing, legsOfRing } from './rings.ts'
+
+/** What happens to those who are rung: the first to answer is it, the others ring no more. */
+
+export async function ringAnswered(deps: CallCentreDeps, trx: Trx, leg: ParticipantRow, at: string): Promise<void> {
+  const tenant = tenantOf(leg)
+  const change = { state: 'talking' as const, leg_id: leg.id, started_at: at }
+  const ringing = forTenant(trx, tenant).update('rings').set(change).where('id', '=', leg.ring_id)
+  const { numUpdatedRows } = await ringing.where('state', '=', 'ringing').executeTakeFirst()
+  const ring = await forTenant(trx, tenant).find('rings', leg.ring_id ?? '')
+  // Somebody else was first, or nobody is wanted any more.
+  if (numUpdatedRows === 0n || ring === undefined || leg.step === 'hanging_up') {
+    return hangUpLeg(trx, tenant, leg.id, 'answered_elsewhere')
+  }
+  await finishRing(trx, tenant, ring, { reason: 'answered_elsewhere', keep: leg.id })
+  await setLeg(trx, tenant, leg.id, { step: 'bridging' })
+  await PURPOSES[ring.purpose].answered({ deps, trx, tenant, ring, at }, leg)
+}
+
+export async function ringLegEnded(
+  deps: CallCentreDeps,
+  trx: Trx,
+  leg: ParticipantRow,
+  end: LegEnd,
+  at: string,
+): Promise<void> {
+  const tenant = tenantOf(leg)
+  await setLeg(trx, tenant, leg.id, { step: 'ended', left_at: at, quality: end.quality })
+  const ring = await forTenant(trx, tenant).find('rings', leg.ring_id ?? '')
+  if (ring === undefined) return
+  if (ring.state === 'ringing') {
+    const others = await legsOfRing(trx, tenant, ring.id)
+    // Who declines on one device declines.
+    if (others.length === 0 || end.reason === 'rejected') await ringFailed(deps, trx, ring, end.reason, at)
+  } else if (ring.leg_id === leg.id) {
+    await finishRing(trx, tenant, ring, { reason: end.reason })
+    await PURPOSES[ring.purpose].over({ deps, trx, tenant, ring, at }, end.reason)
+  }
+}
+
+export async function ringFailed(
+  deps: CallCentreDeps,
+  trx: Trx,
+  ring: RingRow,
+  reason: EndedReason,
+  at: string,
+): Promise<void> {
+  const tenant = tenantOf(ring)
+  await finishRing(trx, tenant, ring, { reason: 'no_answer' })
+  const happening = { deps, trx, tenant, ring, at }
+  if (ring.state === 'ringing') await PURPOSES[ring.purpose].failed(happening, reason)
+  else await agentFree(trx, tenant, ring, at)
+}

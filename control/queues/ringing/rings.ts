@@ -1,0 +1,186 @@
+import type { EndedReason, PaymentPause, SipTransport } from '../../../media/protocol.ts'
+import { hangUpLeg, mainLeg } from '../../calls/legs.ts'
+import type { ParticipantRow } from '../../calls/tables.ts'
+import { newId } from '../../kernel/ids.ts'
+import { nodeOf } from '../../kernel/store/node.ts'
+import type { Db, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { RingPurpose, RingRow } from '../tables.ts'
+
+/** Whom a leg is dialled to. `address`: a number or SIP URI, over the organisation's connections. `leg`: it has called us. */
+export type RingTarget =
+  | { kind: 'leg'; legId: string }
+  | { kind: 'sip'; uri: string; via: { host: string; port: number; transport: SipTransport } | null }
+  | { kind: 'browser'; browserId: string }
+  | { kind: 'address'; to: string; from: string | null }
+
+/** Who is called once the agent who places the call is on the line. */
+export interface Onward {
+  to: string
+  from: string
+  connectionId: string | null
+  /** Of the call; absent: none. */
+  metadata?: Record<string, string>
+}
+
+export interface NewRing {
+  /** Absent: a new one. */
+  id?: string
+  callId: string
+  purpose: RingPurpose
+  userId: string | null
+  queueId: string | null
+  callbackId: string | null
+  mode: string | null
+  /** Rung at once; the first that answers is it. */
+  targets: readonly RingTarget[]
+  /** How the API shows them. */
+  role: 'agent' | 'party' | 'supervisor'
+  address: string
+  timeoutS: number
+  /** Of purpose `placed`. */
+  onward?: Onward
+  /** Of a payment line. */
+  payment?: PaymentPause | undefined
+}
+
+/** Beyond the time that media rings by itself. */
+const GRACE_MS = 10_000
+
+/** Beside the one who talks with the caller. */
+const ASIDE: readonly RingPurpose[] = ['consult', 'supervise']
+
+/** Whether it stands for the call's own leg: a member who calls somebody inside. */
+export const isCaller = ({ purpose, open_call }: RingRow): boolean => purpose === 'placed' && open_call === null
+
+/** A member talks as the call's own leg; false: it rings or talks already. */
+export async function holdLine(
+  trx: Trx,
+  tenant: Tenant,
+  { userId, callId, legId, at }: { userId: string; callId: string; legId: string; at: string },
+): Promise<boolean> {
+  const row: RingRow = {
+    organisation_id: tenant.organisationId,
+    livemode: tenant.livemode ? 1 : 0,
+    id: newId('ring'),
+    call_id: callId,
+    open_call: null,
+    user_id: userId,
+    open_user: userId,
+    queue_id: null,
+    callback_id: null,
+    purpose: 'placed',
+    state: 'talking',
+    started_at: at,
+    deadline: at,
+    leg_id: legId,
+    mode: null,
+    payment: null,
+    node_id: nodeOf(trx),
+  }
+  return insertRing(trx, row)
+}
+
+async function insertRing(trx: Trx, row: RingRow): Promise<boolean> {
+  const inserted = trx
+    .insertInto('rings')
+    .values(row)
+    .onConflict(conflict => conflict.doNothing())
+  return (await inserted.executeTakeFirst()).numInsertedOrUpdatedRows === 1n
+}
+
+/**
+ * Begins to ring; null when the call rings somebody already, or the agent's phone rings or is talked on: of two that come at once
+ * the database lets one through.
+ */
+export async function startRing(trx: Trx, tenant: Tenant, ring: NewRing, at: string): Promise<RingRow | null> {
+  const isAside = ASIDE.includes(ring.purpose)
+  const row: RingRow = {
+    organisation_id: tenant.organisationId,
+    livemode: tenant.livemode ? 1 : 0,
+    id: ring.id ?? newId('ring'),
+    call_id: ring.callId,
+    open_call: isAside ? null : ring.callId,
+    user_id: ring.userId,
+    open_user: ring.userId,
+    queue_id: ring.queueId,
+    callback_id: ring.callbackId,
+    purpose: ring.purpose,
+    state: 'ringing',
+    started_at: at,
+    deadline: new Date(Date.parse(at) + ring.timeoutS * 1000 + GRACE_MS).toISOString(),
+    leg_id: null,
+    mode: ring.mode,
+    payment: ring.payment === undefined ? null : JSON.stringify(ring.payment),
+    node_id: (await mainLeg(trx, tenant, ring.callId))?.node_id ?? nodeOf(trx),
+  }
+  if (!(await insertRing(trx, row))) return null
+  for (const target of ring.targets) await insertLeg(trx, tenant, row, { target, ring, at })
+  return row
+}
+
+async function insertLeg(
+  trx: Trx,
+  tenant: Tenant,
+  row: RingRow,
+  { target, ring, at }: { target: RingTarget; ring: NewRing; at: string },
+): Promise<void> {
+  await forTenant(trx, tenant).insert('participants', {
+    id: target.kind === 'leg' ? target.legId : newId('participant'),
+    call_id: row.call_id,
+    session_call_id: null,
+    connection_id: null,
+    step: 'to_dial',
+    leave_prompt: null,
+    leave_reason: null,
+    prompted: 0,
+    pin_tries: 0,
+    role: ring.role,
+    ring_id: row.id,
+    address: ring.address,
+    dial: JSON.stringify({ ...target, timeoutS: ring.timeoutS, onward: ring.onward }),
+    muted: 0,
+    on_hold: null,
+    node_id: row.node_id,
+    deaf: 0,
+    joined_at: null,
+    left_at: null,
+    quality: null,
+    created: at,
+  })
+}
+
+export const findRing = (db: Db, tenant: Tenant, id: string): Promise<RingRow | undefined> =>
+  forTenant(db, tenant).find('rings', id)
+
+export const ringsOf = (db: Db, tenant: Tenant, callId: string): Promise<RingRow[]> =>
+  forTenant(db, tenant).select('rings').selectAll().where('call_id', '=', callId).orderBy('id').execute()
+
+/** The ring whose party talks on the call, or rings for it. */
+export const mainRing = (db: Db, tenant: Tenant, callId: string): Promise<RingRow | undefined> =>
+  forTenant(db, tenant).select('rings').selectAll().where('open_call', '=', callId).executeTakeFirst()
+
+/** The legs of a ring that have not ended. */
+export const legsOfRing = (db: Db, tenant: Tenant, ringId: string): Promise<ParticipantRow[]> =>
+  forTenant(db, tenant)
+    .select('participants')
+    .selectAll()
+    .where('ring_id', '=', ringId)
+    .where('step', '!=', 'ended')
+    .orderBy('id')
+    .execute()
+
+/** Ends a ring: all its legs but `keep` are hung up, and its agent is free for the next one. */
+export async function finishRing(
+  trx: Trx,
+  tenant: Tenant,
+  ring: RingRow,
+  { reason, keep = null }: { reason: EndedReason; keep?: string | null },
+): Promise<void> {
+  for (const leg of await legsOfRing(trx, tenant, ring.id)) {
+    if (leg.id === keep) continue
+    // Also what is still to be dialled: the command may be on its way already.
+    await hangUpLeg(trx, tenant, leg.id, reason)
+  }
+  if (keep === null) await forTenant(trx, tenant).delete('rings').where('id', '=', ring.id).execute()
+}

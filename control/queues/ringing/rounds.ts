@@ -1,0 +1,271 @@
+import { tenantOf } from '../../calls/records.ts'
+import { newId } from '../../kernel/ids.ts'
+import { faultOf } from '../../kernel/store/faults.ts'
+import { nodeOf } from '../../kernel/store/node.ts'
+import type { Db, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { nextOpen } from '../../organisation/business-hours.ts'
+import type { AgentStatusRow, CallbackRow, QueueCallRow, QueueRow, UserRow } from '../../organisation/tables.ts'
+import { markOffered } from '../agent-status.ts'
+import type { CallCentreDeps } from '../deps.ts'
+import { type Agent, distribute, isTaker, type QueueDecision, type QueueRules, type Waiting } from '../distributor.ts'
+import { dueCallbacks, isCallbackDue, type Takers, tenantsWithDue } from '../due-callbacks.ts'
+import { allQueues, settingsOf } from '../settings/store.ts'
+import { leadTo, overflowTarget } from '../targets.ts'
+import { leaveQueue, offerTo, triedOf } from '../waiting-calls.ts'
+import { triedOf as callbackTried, dialForAssistant, offerCallback } from './returning.ts'
+import { startRing } from './rings.ts'
+
+/** One round of an organisation's queues: its rows are read, `distributor.ts` decides, and what it decided is written. */
+
+/** How long an agent's phone rings for a callback of no queue. */
+const RING_TIMEOUT_S = 20
+export interface RoundRows {
+  queues: QueueRow[]
+  calls: QueueCallRow[]
+  users: UserRow[]
+  statuses: AgentStatusRow[]
+  engaged: Set<string>
+}
+
+/** Whose callers wait on this node, or whose callbacks are due. */
+export async function tenantsWaiting(db: Db, at: string): Promise<Tenant[]> {
+  const calls = await db
+    .selectFrom('queue_calls')
+    .innerJoin('participants', 'participants.id', 'queue_calls.leg_id')
+    .select(['queue_calls.organisation_id', 'queue_calls.livemode'])
+    .distinct()
+    .where('participants.node_id', '=', nodeOf(db))
+    .execute()
+  const tenants = [...calls.map(tenantOf), ...(await tenantsWithDue(db, at))]
+  return [...new Map(tenants.map(tenant => [`${tenant.organisationId} ${tenant.livemode}`, tenant])).values()]
+}
+
+/** What was decided for a call or a callback could not be carried out, by a bug; `of`: its ID. */
+export class DecisionFault extends Error {
+  readonly of: string
+  constructor(of: string, cause: unknown) {
+    super(`what was decided for ${of} could not be done`, { cause })
+    this.of = of
+  }
+}
+
+/** Returns how many decisions were carried out. `apart`: whose could not, and who are left out. Throws `DecisionFault`. */
+export async function round(
+  deps: CallCentreDeps,
+  trx: Trx,
+  tenant: Tenant,
+  { now, apart }: { now: Date; apart: ReadonlySet<string> },
+): Promise<number> {
+  const at = now.toISOString()
+  const rows = await readRows(trx, tenant)
+  const agents = await agentsOf(deps, trx, tenant, { rows, now })
+  const queues = rows.queues.map(row => rulesOf(row, rows.users))
+  const callbacks = await callbacksNow(deps, trx, tenant, { queues, agents, now })
+  const waiting: Waiting[] = []
+  for (const row of rows.calls.filter(({ id }) => !apart.has(id))) {
+    waiting.push(await blamed(row.id, async () => waitingCall(row)))
+  }
+  for (const row of callbacks.filter(({ id, route }) => route !== 'assistant' && !apart.has(id))) {
+    waiting.push(await blamed(row.id, async () => waitingCallback(row)))
+  }
+  let done = 0
+  for (const row of callbacks) {
+    if (row.route !== 'assistant' || apart.has(row.id)) continue
+    if (await blamed(row.id, async () => (await dialForAssistant(trx, tenant, row, at)) !== null)) done++
+  }
+  for (const decision of distribute({ queues, waiting, agents, now: now.getTime() })) {
+    if (await blamed(decision.id, () => apply(deps, trx, tenant, { decision, rows, callbacks, at }))) done++
+  }
+  return done
+}
+
+async function blamed<T>(id: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    // The database's own are its affair: such a round is tried again.
+    throw faultOf(error) === null ? new DecisionFault(id, error) : error
+  }
+}
+
+/** The callbacks that somebody could take now: none outside business hours. */
+async function callbacksNow(
+  deps: CallCentreDeps,
+  trx: Trx,
+  tenant: Tenant,
+  { queues, agents, now }: { queues: readonly QueueRules[]; agents: readonly Agent[]; now: Date },
+): Promise<CallbackRow[]> {
+  const at = now.toISOString()
+  if (!(await isCallbackDue(trx, tenant, at)) || !(await isOpenNow(deps, trx, tenant, now))) return []
+  return dueCallbacks(trx, tenant, { at, takers: takersOf(queues, agents, now.getTime()) })
+}
+
+function takersOf(queues: readonly QueueRules[], agents: readonly Agent[], now: number): Takers {
+  const free = new Set(agents.filter(agent => isTaker(agent, now)).map(agent => agent.id))
+  const byQueue = new Map<string, number>()
+  for (const { id, members } of queues) {
+    const count = [...members].filter(member => free.has(member)).length
+    if (count > 0) byQueue.set(id, count)
+  }
+  return { agents: free, byQueue }
+}
+
+async function isOpenNow(deps: CallCentreDeps, trx: Trx, tenant: Tenant, now: Date): Promise<boolean> {
+  return nextOpen(await deps.businessHoursOf(trx, tenant), now)?.getTime() === now.getTime()
+}
+
+async function readRows(db: Db, tenant: Tenant): Promise<RoundRows> {
+  const scoped = forTenant(db, tenant)
+  const rings = await scoped.select('rings').select('open_user').where('open_user', 'is not', null).execute()
+  // Callers of other nodes wait for their own: what leads them on runs there.
+  const own = scoped.select('participants').select('id').where('step', '=', 'queued').where('node_id', '=', nodeOf(db))
+  return {
+    queues: await allQueues(db, tenant),
+    calls: await scoped.select('queue_calls').selectAll().where('leg_id', 'in', own).execute(),
+    users: await scoped.select('users').selectAll().where('status', '=', 'active').execute(),
+    statuses: await scoped.select('agent_statuses').selectAll().where('status', '!=', 'offline').execute(),
+    engaged: new Set(rings.map(ring => ring.open_user ?? '')),
+  }
+}
+
+/** Who is signed in. Only of those who could be rung the devices are asked for. */
+async function agentsOf(
+  deps: CallCentreDeps,
+  trx: Trx,
+  tenant: Tenant,
+  { rows, now }: { rows: RoundRows; now: Date },
+): Promise<Agent[]> {
+  const active = new Set(rows.users.map(user => user.id))
+  const agents: Agent[] = []
+  for (const row of rows.statuses) {
+    if (!active.has(row.id)) continue
+    const isFree = row.status === 'available' && !rows.engaged.has(row.id)
+    const isReachable = isFree && (await deps.devicesOf(trx, tenant, row.id, now)).length > 0
+    agents.push(agentOf(row, { isFree, isReachable }))
+  }
+  return agents
+}
+
+export function rulesOf(row: QueueRow, users: readonly UserRow[]): QueueRules {
+  const settings = settingsOf(row)
+  const teams = new Set(settings.member_team_ids)
+  const named = new Set(settings.member_user_ids)
+  const members = users.filter(user => named.has(user.id) || (user.team_id !== null && teams.has(user.team_id)))
+  return {
+    id: row.id,
+    enabled: settings.enabled,
+    strategy: settings.strategy,
+    members: new Set(members.map(user => user.id)),
+    overflowWhenNoAgents: settings.overflow.when_no_agents,
+  }
+}
+
+const waitingCall = (row: QueueCallRow): Waiting => ({
+  kind: 'call',
+  id: row.id,
+  queueId: row.queue_id,
+  since: Date.parse(row.joined_at),
+  onlyAgent: null,
+  priority: 0,
+  tried: new Set(triedOf(row)),
+  isOffered: row.offered_to !== null,
+  overflowAt: row.overflow_at === null ? null : Date.parse(row.overflow_at),
+})
+
+const waitingCallback = (row: CallbackRow): Waiting => ({
+  kind: 'callback',
+  id: row.id,
+  queueId: row.queue_id,
+  onlyAgent: row.route === 'agent' ? row.agent_id : null,
+  since: Date.parse(row.due_at),
+  priority: row.priority,
+  tried: new Set(callbackTried(row)),
+  isOffered: false,
+  overflowAt: null,
+})
+
+const timeOf = (at: string | null): number => (at === null ? 0 : Date.parse(at))
+
+const agentOf = (row: AgentStatusRow, now: Pick<Agent, 'isFree' | 'isReachable'>): Agent => ({
+  id: row.id,
+  isSignedIn: row.status !== 'offline',
+  ...now,
+  restUntil: timeOf(row.rest_until),
+  idleSince: timeOf(row.idle_since ?? row.since),
+  lastOfferedAt: timeOf(row.last_offered_at),
+})
+
+async function apply(
+  deps: CallCentreDeps,
+  trx: Trx,
+  tenant: Tenant,
+  { decision, rows, callbacks, at }: { decision: QueueDecision; rows: RoundRows; callbacks: CallbackRow[]; at: string },
+): Promise<boolean> {
+  if (decision.kind === 'overflow') {
+    const left = await leaveQueue(trx, tenant, decision.id, { outcome: decision.reason, at })
+    if (left === null) return false
+    const target = await overflowTarget(trx, tenant, left.queue_id)
+    await leadTo(deps, trx, tenant, { callId: left.id, legId: left.leg_id ?? '', at }, target)
+    return true
+  }
+  if (decision.to === 'callback') {
+    const row = callbacks.find(callback => callback.id === decision.id)
+    return row !== undefined && ringForCallback(deps, trx, tenant, { row, userId: decision.agentId, rows, at })
+  }
+  const call = rows.calls.find(one => one.id === decision.id)
+  if (call === undefined) return false
+  const ring = await startRing(
+    trx,
+    tenant,
+    {
+      callId: call.id,
+      purpose: 'queue',
+      userId: decision.agentId,
+      queueId: call.queue_id,
+      callbackId: null,
+      mode: null,
+      targets: await deps.devicesOf(trx, tenant, decision.agentId, new Date(at)),
+      role: 'agent',
+      address: decision.agentId,
+      timeoutS: timeoutOf(rows, call.queue_id),
+    },
+    at,
+  )
+  if (ring === null) return false
+  await offerTo(trx, tenant, call.id, decision.agentId, at)
+  await markOffered(trx, tenant, decision.agentId, at)
+  return true
+}
+
+async function ringForCallback(
+  deps: CallCentreDeps,
+  trx: Trx,
+  tenant: Tenant,
+  { row, userId, rows, at }: { row: CallbackRow; userId: string; rows: RoundRows; at: string },
+): Promise<boolean> {
+  const targets = await deps.devicesOf(trx, tenant, userId, new Date(at))
+  if (targets.length === 0) return false
+  const callId = newId('call')
+  const ring = {
+    callId,
+    purpose: 'callback' as const,
+    userId,
+    queueId: row.queue_id,
+    callbackId: row.id,
+    mode: null,
+    targets,
+    role: 'agent' as const,
+    address: userId,
+    timeoutS: timeoutOf(rows, row.queue_id),
+  }
+  if ((await startRing(trx, tenant, ring, at)) === null) return false
+  await offerCallback(trx, tenant, row, { userId, callId, at })
+  await markOffered(trx, tenant, userId, at)
+  return true
+}
+
+function timeoutOf(rows: RoundRows, queueId: string | null): number {
+  const row = rows.queues.find(queue => queue.id === queueId)
+  return row === undefined ? RING_TIMEOUT_S : settingsOf(row).ring_timeout_seconds
+}

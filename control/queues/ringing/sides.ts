@@ -1,0 +1,57 @@
+import { findLeg, mainLeg, setLeg } from '../../calls/legs.ts'
+import type { ParticipantRow } from '../../calls/tables.ts'
+import { conflict, type Problem } from '../../http/errors.ts'
+import type { Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { isCaller, mainRing, ringsOf } from './rings.ts'
+
+/**
+ * Who of the two wants something of a call. `answerer`: who has answered it, or called somebody outside; the other is the call's own
+ * leg. `caller`: a member who has called somebody inside, and is the call's own leg itself.
+ */
+export type Side = 'answerer' | 'caller'
+
+const NOBODY = 'Nobody has answered yet.'
+
+/** The leg of who has answered, for what its caller does with it. */
+export async function answererOf(trx: Trx, tenant: Tenant, callId: string): Promise<ParticipantRow | Problem> {
+  const ring = await mainRing(trx, tenant, callId)
+  const leg = ring?.state === 'talking' && ring.leg_id !== null ? await findLeg(trx, tenant, ring.leg_id) : undefined
+  return leg?.step === 'bridged' ? leg : conflict('not_connected', NOBODY)
+}
+
+/**
+ * The two change places: who has answered becomes the call's own leg, so that it can be led elsewhere, and the member who called is
+ * who talks with it. What was attached to the member's leg, a stream for example, goes with the member.
+ */
+export async function changePlaces(trx: Trx, tenant: Tenant, callId: string): Promise<Problem | null> {
+  const answerer = await answererOf(trx, tenant, callId)
+  if ('problem' in answerer) return answerer
+  const caller = await mainLeg(trx, tenant, callId)
+  const rings = await ringsOf(trx, tenant, callId)
+  const placed = rings.find(isCaller)
+  const answered = rings.find(ring => ring.open_call !== null)
+  if (caller === undefined || placed === undefined || answered === undefined) return conflict('not_connected', NOBODY)
+  if (await isPaused(trx, tenant, callId)) {
+    return conflict('already_paused', 'A card payment is being made: who takes part in it stays.')
+  }
+  const scoped = forTenant(trx, tenant)
+  const inside = { purpose: 'placed' as const, open_call: null }
+  await scoped.update('rings').set(inside).where('id', '=', answered.id).execute()
+  const outside = { purpose: 'direct' as const, open_call: callId }
+  await scoped.update('rings').set(outside).where('id', '=', placed.id).execute()
+  await place(trx, tenant, caller.id, placed.id)
+  await place(trx, tenant, answerer.id, null)
+  await setLeg(trx, tenant, caller.id, { step: 'bridged', role: 'agent' })
+  await setLeg(trx, tenant, answerer.id, { step: 'connected', role: 'member' })
+  return null
+}
+
+async function place(trx: Trx, tenant: Tenant, legId: string, ringId: string | null): Promise<void> {
+  await forTenant(trx, tenant).update('participants').set({ ring_id: ringId }).where('id', '=', legId).execute()
+}
+
+async function isPaused(trx: Trx, tenant: Tenant, callId: string): Promise<boolean> {
+  const pauses = forTenant(trx, tenant).select('capture_pauses').select('id').where('call_id', '=', callId)
+  return (await pauses.limit(1).executeTakeFirst()) !== undefined
+}

@@ -1,0 +1,185 @@
+import type { Static } from 'typebox'
+import type { StreamsProblem } from '../../capture-settings/streams-problem.ts'
+import type { Context } from '../../http/context.ts'
+import { conflict, missing, type Problem, problem } from '../../http/errors.ts'
+import { listOf, listQuery, page } from '../../http/list.ts'
+import { merge } from '../../http/merge.ts'
+import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../../http/plain-resource.ts'
+import { type Exists, existsIn, listReferences, referenceProblem, type UsesOf } from '../../http/references.ts'
+import { type Route, route } from '../../http/route.ts'
+import { newId } from '../../kernel/ids.ts'
+import { idParams } from '../../kernel/schema.ts'
+import type { Store, Trx } from '../../kernel/store/store.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import type { QueueRow } from '../../organisation/tables.ts'
+import { queueCallSchema, toQueueCall } from '../call-schema.ts'
+import { DEFAULT_SETTINGS, overflowsIntoItself, settingsProblem } from './queue.ts'
+import { changeBody, createBody, type Queue, type QueueSettings, queueSchema } from './schema.ts'
+import { allQueues, saveSettings, settingsOf, toQueue, waitingIn } from './store.ts'
+
+export interface QueueDeps {
+  store: Store
+  now: () => Date
+  exists: { user: Exists; team: Exists; assistant: Exists; copilotProfile: Exists; audioAsset: Exists }
+  /** Who keeps a queue from being deleted: its open callbacks. */
+  usesOf: UsesOf
+  streamsProblem: StreamsProblem
+}
+
+const common = { tag: 'Queues', status: 200, reply: queueSchema } as const
+
+export function queueRoutes(deps: QueueDeps): Route[] {
+  const { store, now } = deps
+  const plain: Plain<'queues', typeof queueSchema> = {
+    store,
+    table: 'queues',
+    object: 'queue',
+    path: '/queues',
+    area: 'queues',
+    tag: common.tag,
+    reply: queueSchema,
+    toObject: toQueue,
+  }
+  return [
+    route({
+      ...common,
+      method: 'POST',
+      path: '/queues',
+      id: 'createQueue',
+      summary: 'Create a queue',
+      description: 'What is not sent has its default.',
+      scope: 'queues:write',
+      body: createBody,
+      status: 201,
+      errors: [409],
+      handler: (context, { body }) => create(deps, context, body),
+    }),
+    listRoute(plain),
+    retrieveRoute(plain),
+    route({
+      ...common,
+      method: 'PATCH',
+      path: '/queues/:id',
+      id: 'updateQueue',
+      summary: 'Change a queue',
+      description: 'Updates the fields sent. Nested objects merge with stored values; lists replace them.',
+      scope: 'queues:write',
+      params: idParams,
+      body: changeBody,
+      errors: [404],
+      handler: (context, { params, body }) => change(deps, context, params.id, body),
+    }),
+    deleteRoute(plain, {
+      description:
+        '409 while calls wait in it, or while another queue overflows into it or an open callback waits for it, which `details.used_by` lists.',
+      usesOf: deps.usesOf,
+      before: async (trx, context, { id }) =>
+        (await waitingIn(trx, context, id)).length > 0 ? conflict('in_use', 'Calls wait in the queue.') : null,
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/queues/:id/calls',
+      id: 'listQueueCalls',
+      summary: 'List the calls that wait in a queue',
+      scope: 'queues:read',
+      params: idParams,
+      query: listQuery,
+      reply: listOf(queueCallSchema),
+      errors: [404],
+      handler: async (context, { params, query }) => {
+        const { id } = params
+        const scoped = forTenant(store.db, context)
+        if ((await scoped.find('queues', id)) === undefined) return missing('queue', id)
+        const order = await waitingIn(store.db, context, id)
+        const rows = scoped.select('queue_calls').selectAll().where('queue_id', '=', id)
+        const at = now().toISOString()
+        return page(rows, query, `/v1/queues/${id}/calls`, row =>
+          toQueueCall(row, { position: order.indexOf(row.id) + 1, at }),
+        )
+      },
+    }),
+  ]
+}
+
+async function create(deps: QueueDeps, context: Context, body: Static<typeof createBody>): Promise<Queue | Problem> {
+  const unfit = await deps.streamsProblem(body.streams)
+  if (unfit !== null) return unfit
+  const { name, ...sent } = body
+  const settings = merge(DEFAULT_SETTINGS, sent)
+  const at = deps.now().toISOString()
+  const row: QueueRow = {
+    id: newId('queue'),
+    organisation_id: context.organisationId,
+    livemode: context.livemode ? 1 : 0,
+    name,
+    settings: JSON.stringify(settings),
+    created: at,
+    updated: at,
+  }
+  return context.transaction(async trx => {
+    const refused = await refusal(deps, trx, context, { id: row.id, settings })
+    if (refused !== null) return refused
+    await forTenant(trx, context).insert('queues', row)
+    return toQueue(row)
+  })
+}
+
+async function change(
+  deps: QueueDeps,
+  context: Context,
+  id: string,
+  body: Static<typeof changeBody>,
+): Promise<Queue | Problem> {
+  const unfit = await deps.streamsProblem(body.streams)
+  if (unfit !== null) return unfit
+  const { name, ...sent } = body
+  return context.transaction(async trx => {
+    const row = await forTenant(trx, context).find('queues', id)
+    if (row === undefined) return missing('queue', id)
+    const settings = merge(settingsOf(row), sent)
+    const refused = await refusal(deps, trx, context, { id, settings, before: settingsOf(row) })
+    if (refused !== null) return refused
+    const changed = {
+      name: name ?? row.name,
+      settings: JSON.stringify(settings),
+      updated: deps.now().toISOString(),
+    }
+    await saveSettings(trx, context, id, changed)
+    return toQueue({ ...row, ...changed })
+  })
+}
+
+/** Why a queue cannot be as it would be; what it names and named before is not asked for again. */
+async function refusal(
+  deps: QueueDeps,
+  trx: Trx,
+  context: Context,
+  queue: { id: string; settings: QueueSettings; before?: QueueSettings },
+): Promise<Problem | null> {
+  const { id, settings, before } = queue
+  const known = new Set(before === undefined ? [] : references(deps, before).map(reference => reference.id))
+  const named = references(deps, settings).filter(reference => !known.has(reference.id))
+  const refused = settingsProblem(settings) ?? (await referenceProblem(trx, context, named))
+  if (refused !== null) return refused
+  const all = new Map((await allQueues(trx, context)).map(row => [row.id, settingsOf(row)]))
+  if (!overflowsIntoItself(id, all.set(id, settings))) return null
+  return problem('parameter_invalid', 'Calls would overflow back into this queue.', { param: 'overflow.queue_id' })
+}
+
+function references({ exists }: QueueDeps, settings: QueueSettings) {
+  const { overflow, hold, callbacks } = settings
+  const one = (param: string, id: string | null, kind: string, found: Exists) => ({ param, id, kind, exists: found })
+  return [
+    ...listReferences('member_user_ids', settings.member_user_ids, 'user', exists.user),
+    ...listReferences('member_team_ids', settings.member_team_ids, 'team', exists.team),
+    one('overflow.assistant_id', overflow.assistant_id, 'assistant', exists.assistant),
+    one('overflow.user_id', overflow.user_id, 'user', exists.user),
+    one('overflow.queue_id', overflow.queue_id, 'queue', existsIn('queues')),
+    one('hold.audio_asset_id', hold.audio_asset_id, 'audio asset', exists.audioAsset),
+    one('callbacks.agent_id', callbacks.agent_id, 'user', exists.user),
+    one('callbacks.assistant_id', callbacks.assistant_id, 'assistant', exists.assistant),
+    one('voice_assistant_id', settings.voice_assistant_id, 'assistant', exists.assistant),
+    one('copilot_profile_id', settings.copilot_profile_id, 'copilot profile', exists.copilotProfile),
+  ]
+}

@@ -1,0 +1,57 @@
+import { NO_CAPTURE } from '../../capture-settings/settings.ts'
+import type { UsesOf } from '../../http/references.ts'
+import type { Db, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { QueueRow } from '../../organisation/tables.ts'
+import { isAnsweredBy, useOf } from './queue.ts'
+import type { Queue, QueueSettings } from './schema.ts'
+
+export const settingsOf = (row: QueueRow): QueueSettings => ({ ...NO_CAPTURE, ...JSON.parse(row.settings) })
+
+export const toQueue = (row: QueueRow): Queue => ({
+  id: row.id,
+  object: 'queue',
+  livemode: row.livemode === 1,
+  name: row.name,
+  ...settingsOf(row),
+  created: row.created,
+  updated: row.updated,
+})
+
+export const allQueues = (db: Db, tenant: Tenant): Promise<QueueRow[]> =>
+  forTenant(db, tenant).select('queues').selectAll().orderBy('id').execute()
+
+/** Queues that name the object with this ID: an asset as hold audio, an assistant, a profile, a queue to overflow into. */
+export const queuesUsing: UsesOf = async (db, tenant, id) => {
+  const users = (await allQueues(db, tenant)).filter(row => useOf(settingsOf(row), id) !== null)
+  return users.map(row => ({ object: 'queue', id: row.id, name: row.name }))
+}
+
+/** Of these queues, those that a user answers, as a member or through the team. */
+export const answeredBy = (queues: readonly QueueRow[], user: { id: string; teamId: string | null }): string[] =>
+  queues.filter(row => isAnsweredBy(settingsOf(row), user)).map(row => row.id)
+
+/** Takes a team that is being deleted out of every queue. */
+export async function removeTeam(trx: Trx, tenant: Tenant, teamId: string): Promise<void> {
+  for (const row of await allQueues(trx, tenant)) {
+    const settings = settingsOf(row)
+    if (!settings.member_team_ids.includes(teamId)) continue
+    settings.member_team_ids = settings.member_team_ids.filter(id => id !== teamId)
+    await saveSettings(trx, tenant, row.id, { settings: JSON.stringify(settings) })
+  }
+}
+
+export async function saveSettings(
+  trx: Trx,
+  tenant: Tenant,
+  id: string,
+  change: Partial<Pick<QueueRow, 'name' | 'settings' | 'updated'>>,
+): Promise<void> {
+  await forTenant(trx, tenant).update('queues').set(change).where('id', '=', id).execute()
+}
+
+/** The calls that wait in a queue, in the order in which they are answered. */
+export async function waitingIn(db: Db, tenant: Tenant, queueId: string): Promise<string[]> {
+  const calls = forTenant(db, tenant).select('queue_calls').select('id').where('queue_id', '=', queueId)
+  return (await calls.orderBy('joined_at').orderBy('id').execute()).map(row => row.id)
+}

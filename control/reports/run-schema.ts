@@ -1,0 +1,51 @@
+import Type, { type Static } from 'typebox'
+import type { ReportRunRow } from '../audio/tables.ts'
+import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
+
+const deliverySchema = Type.Object({
+  email: Type.String(),
+  status: oneOf(['sent', 'failed', 'suppressed'], { description: 'suppressed: test mode reaches nobody.' }),
+  error: nullable(Type.String()),
+})
+export type Delivery = Static<typeof deliverySchema>
+
+/** Specification, "ReportRun". */
+export const reportRunSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('report_run'),
+  livemode: Type.Boolean(),
+  report_id: Type.String(),
+  status: oneOf(['queued', 'running', 'sent', 'partially_sent', 'failed', 'completed'], {
+    description: 'completed: made in test mode, which sends nothing.',
+  }),
+  trigger: oneOf(['manual', 'schedule']),
+  period_from: timestamp(),
+  period_to: timestamp('Not in it any more.'),
+  started_at: timestamp('While it is queued: when it was asked for.'),
+  finished_at: nullable(timestamp('null until it is over.')),
+  error: nullable(Type.String()),
+  artifacts: Type.Object(
+    { csv: Type.Boolean(), pdf: Type.Boolean() },
+    { description: 'What was made and can be downloaded.' },
+  ),
+  recipients: Type.Array(Type.String()),
+  deliveries: Type.Array(deliverySchema),
+})
+export type ReportRun = Static<typeof reportRunSchema>
+
+export const toReportRun = (row: ReportRunRow): ReportRun => ({
+  id: row.id,
+  object: 'report_run',
+  livemode: row.livemode === 1,
+  report_id: row.report_id,
+  status: row.status,
+  trigger: row.trigger,
+  period_from: row.period_from,
+  period_to: row.period_to,
+  started_at: row.started_at,
+  finished_at: row.finished_at,
+  error: row.error,
+  artifacts: { csv: row.csv === 1, pdf: row.pdf === 1 },
+  recipients: JSON.parse(row.recipients),
+  deliveries: JSON.parse(row.deliveries),
+})

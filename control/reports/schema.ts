@@ -1,0 +1,84 @@
+import Type, { type Static } from 'typebox'
+import type { ReportRow } from '../audio/tables.ts'
+import { input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+
+const MAX_RECIPIENTS = 20
+
+const fields = {
+  name: Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\r\\n]*$' }),
+  kind: oneOf(['calls', 'queues'], { description: 'calls: one row a call; queues: one row a queue.' }),
+  period: oneOf(['day', 'week', 'month'], {
+    description: "A run shows the last whole one, by the organisation's clock.",
+  }),
+  schedule: nullable(
+    Type.String({
+      maxLength: 100,
+      pattern: '^[0-5]?[0-9]( [^ ]+){4}$',
+      description:
+        "When it runs by itself, by the organisation's clock: cron with five fields, at most once an hour, for example `0 7 * * 1`; null: never.",
+    }),
+  ),
+  recipients: Type.Array(Type.String({ format: 'email', maxLength: 254 }), {
+    minItems: 1,
+    maxItems: MAX_RECIPIENTS,
+    uniqueItems: true,
+  }),
+}
+const formats = input({ csv: Type.Optional(Type.Boolean()), pdf: Type.Optional(Type.Boolean()) })
+
+export const reportSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('report'),
+  livemode: Type.Boolean(),
+  name: Type.String(),
+  kind: fields.kind,
+  period: fields.period,
+  schedule: nullable(Type.String()),
+  next_run_at: nullable(timestamp('When its schedule comes next.')),
+  formats: Type.Object({ csv: Type.Boolean(), pdf: Type.Boolean() }),
+  recipients: Type.Array(Type.String()),
+  created: timestamp(),
+})
+export type Report = Static<typeof reportSchema>
+
+export const createBody = input({
+  name: fields.name,
+  kind: fields.kind,
+  period: Type.Optional(fields.period),
+  schedule: Type.Optional(fields.schedule),
+  formats: Type.Optional(formats),
+  recipients: fields.recipients,
+})
+
+export const changeBody = input({
+  name: Type.Optional(fields.name),
+  period: Type.Optional(fields.period),
+  schedule: Type.Optional(fields.schedule),
+  formats: Type.Optional(formats),
+  recipients: Type.Optional(fields.recipients),
+})
+export type ChangeBody = Static<typeof changeBody>
+
+export const runBody = input({
+  period_from: Type.Optional(timestamp('With period_to; default: the last whole period.')),
+  period_to: Type.Optional(timestamp()),
+})
+
+export const runParams = Type.Object({
+  id: Type.String({ minLength: 1, maxLength: 200 }),
+  run_id: Type.String({ minLength: 1, maxLength: 200 }),
+})
+
+export const toReport = (row: ReportRow): Report => ({
+  id: row.id,
+  object: 'report',
+  livemode: row.livemode === 1,
+  name: row.name,
+  kind: row.kind,
+  period: row.period,
+  schedule: row.schedule,
+  next_run_at: row.next_run_at,
+  formats: { csv: row.csv === 1, pdf: row.pdf === 1 },
+  recipients: JSON.parse(row.recipients),
+  created: row.created,
+})

@@ -1,0 +1,129 @@
+import { type RawBuilder, sql } from 'kysely'
+import { removeRecordingFiles } from '../calls/capture/recording-files.ts'
+import type { Store, Trx } from '../kernel/store/store.ts'
+import type { Tenant } from '../kernel/tenancy.ts'
+import { type Retention, retentionOf } from '../organisation/retention.ts'
+import { removeCall, removeRecording, removeTranscript, removeVoicemail } from './removal.ts'
+
+const DAY_MS = 86_400_000
+/** Rows that one transaction takes. */
+const BATCH = 100
+
+type Due = { id: string; organisation_id: string; livemode: number }
+
+interface Kind {
+  days: keyof Retention
+  table: 'recordings' | 'transcripts' | 'voicemails' | 'calls'
+  id: 'id' | 'call_id'
+  /** Counted from here. */
+  since: 'created' | 'ended_at'
+  /** Of this something is still under way. */
+  isBusy: RawBuilder<unknown>
+  remove: (trx: Trx, tenant: Tenant, id: string) => Promise<unknown>
+  hasFiles: boolean
+}
+
+const KINDS = {
+  recordings: {
+    days: 'recordings_days',
+    table: 'recordings',
+    id: 'call_id',
+    since: 'created',
+    isBusy: sql`status = 'recording'`,
+    remove: removeRecording,
+    hasFiles: true,
+  },
+  transcripts: {
+    days: 'transcripts_days',
+    table: 'transcripts',
+    id: 'id',
+    since: 'created',
+    isBusy: sql`status in ('wanted', 'running')`,
+    remove: removeTranscript,
+    hasFiles: false,
+  },
+  voicemails: {
+    days: 'voicemails_days',
+    table: 'voicemails',
+    id: 'id',
+    since: 'created',
+    isBusy: sql`status = 'recording'`,
+    remove: removeVoicemail,
+    hasFiles: true,
+  },
+  calls: {
+    days: 'calls_days',
+    table: 'calls',
+    id: 'id',
+    since: 'ended_at',
+    isBusy: sql`exists (select 1 from recordings where call_id = calls.id and status = 'recording')
+      or exists (select 1 from transcripts where transcripts.id = calls.id and transcripts.status in ('wanted', 'running'))`,
+    remove: removeCall,
+    hasFiles: true,
+  },
+} satisfies Record<string, Kind>
+
+/** What has been kept since before `until`, oldest first. */
+async function dueOf(
+  trx: Trx,
+  { table, id, since, isBusy }: Kind,
+  { organisationId, until }: { organisationId: string; until: string },
+): Promise<Due[]> {
+  const { rows } = await sql<Due>`
+    select ${sql.ref(id)} as id, organisation_id, livemode from ${sql.table(table)}
+    where organisation_id = ${organisationId} and ${sql.ref(since)} < ${until} and not (${isBusy})
+    order by ${sql.ref(since)} limit ${sql.lit(BATCH)}`.execute(trx)
+  return rows
+}
+
+export interface RetentionParts {
+  store: Store
+  dataDir: string
+  now: () => Date
+  log: { info(fields: object, message: string): void }
+}
+
+/** Deletes what an organisation does not want to keep any longer, files and rows. */
+export class RetentionDuty {
+  /** What was deleted, by kind. */
+  readonly counters = { recordingsDeleted: 0, transcriptsDeleted: 0, voicemailsDeleted: 0, callsDeleted: 0 }
+  readonly #parts: RetentionParts
+
+  constructor(parts: RetentionParts) {
+    this.#parts = parts
+  }
+
+  async run(): Promise<void> {
+    const organisations = this.#parts.store.db.selectFrom('organisations').select(['id', 'retention'])
+    for (const { id, retention } of await organisations.where('retention', 'is not', null).execute()) {
+      const days = retentionOf(retention)
+      for (const kind of Object.keys(KINDS) as (keyof typeof KINDS)[]) {
+        const kept = days[KINDS[kind].days]
+        if (kept !== null) await this.#removeAll(kind, id, kept)
+      }
+    }
+  }
+
+  async #removeAll(kind: keyof typeof KINDS, organisationId: string, days: number): Promise<void> {
+    const { store, log, now } = this.#parts
+    const until = new Date(now().getTime() - days * DAY_MS).toISOString()
+    let count = 0
+    for (let removed = BATCH; removed === BATCH; count += removed)
+      removed = await this.#removeSome(kind, organisationId, until)
+    if (count === 0) return
+    await store.durable()
+    log.info({ organisationId, kind, count, days }, 'what was kept long enough was deleted')
+  }
+
+  async #removeSome(kind: keyof typeof KINDS, organisationId: string, until: string): Promise<number> {
+    const { remove, hasFiles } = KINDS[kind]
+    const rows = await this.#parts.store.transaction(async trx => {
+      const found = await dueOf(trx, KINDS[kind], { organisationId, until })
+      for (const { id, livemode } of found) await remove(trx, { organisationId, livemode: livemode === 1 }, id)
+      return found
+    })
+    if (hasFiles) for (const { id } of rows) await removeRecordingFiles(this.#parts.dataDir, id)
+    this.counters[`${kind}Deleted`] += rows.length
+    return rows.length
+  }
+}

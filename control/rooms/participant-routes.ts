@@ -1,0 +1,220 @@
+import Type, { type Static } from 'typebox'
+import { type Failure, isFailure, isUndecided, type LegSnapshot } from '../../media/protocol.ts'
+import { roomProblem } from '../calls/conductor/room-door.ts'
+import { type DialDeps, mediaUnavailable, placeCall } from '../calls/dial.ts'
+import { type Participant, participantSchema, toParticipant } from '../calls/participant-schema.ts'
+import { callsOf } from '../calls/records.ts'
+import type { CallRow, ParticipantRow } from '../calls/tables.ts'
+import type { Context } from '../http/context.ts'
+import { conflict, isProblem, missing, type Problem } from '../http/errors.ts'
+import { listOf, listQuery, page } from '../http/list.ts'
+import { type Route, route } from '../http/route.ts'
+import { deletedObject, idParams, input, metadata, oneOf } from '../kernel/schema.ts'
+import type { Db } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { MediaPort } from '../media-link/events.ts'
+
+const inviteBody = input({
+  to: Type.String({ minLength: 1, maxLength: 512, description: 'A number in E.164, or a SIP URI: it is dialled.' }),
+  from: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
+  role: Type.Optional(oneOf(['member', 'moderator'], { default: 'member' })),
+  muted: Type.Optional(Type.Boolean({ default: false })),
+  timeout_s: Type.Optional(Type.Integer({ minimum: 5, maximum: 180, default: 45 })),
+  metadata: Type.Optional(metadata),
+})
+
+const changeBody = input({
+  muted: Type.Optional(Type.Boolean({ description: 'Nobody hears the participant.' })),
+  deaf: Type.Optional(Type.Boolean({ description: 'The participant hears nobody.' })),
+  held: Type.Optional(Type.Boolean({ description: 'The participant hears music, and neither hears nor is heard.' })),
+  role: Type.Optional(oneOf(['member', 'moderator'])),
+})
+type Change = Static<typeof changeBody>
+
+const participantParams = Type.Object({
+  id: Type.String({ minLength: 1, maxLength: 200 }),
+  participant_id: Type.String({ minLength: 1, maxLength: 200 }),
+})
+
+/** `seat`: a participant has become a moderator, who may come in and lets others in. */
+export interface RoomParticipantDeps extends DialDeps {
+  seat: (roomId: string, participantId: string) => Promise<void>
+}
+
+export function roomParticipantRoutes(deps: RoomParticipantDeps): Route[] {
+  const { store } = deps
+  return [
+    route({
+      method: 'GET',
+      path: '/conference_rooms/:id/participants',
+      id: 'listConferenceParticipants',
+      summary: 'List who is in a conference room',
+      description: 'Also those on their way in: being dialled, entering the PIN, waiting for a moderator.',
+      tag: 'Conference rooms',
+      scope: 'conference:read',
+      params: idParams,
+      query: listQuery,
+      status: 200,
+      reply: listOf(participantSchema),
+      errors: [404],
+      handler: async (context, { params, query }) => {
+        if ((await findRoom(store.db, context, params.id)) === undefined) return missing('conference_room', params.id)
+        const ofRoom = forTenant(store.db, context).select('calls').select('id').where('room_id', '=', params.id)
+        const rows = forTenant(store.db, context)
+          .select('participants')
+          .selectAll()
+          .where('left_at', 'is', null)
+          .where('call_id', 'in', ofRoom)
+        const list = await page(rows, query, `/v1/conference_rooms/${params.id}/participants`, row => row)
+        if (isProblem(list)) return list
+        const calls = await callsOf(store.db, context, list.data)
+        return { ...list, data: list.data.flatMap(row => shown(row, calls.get(row.call_id))) }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/conference_rooms/:id/participants',
+      id: 'inviteConferenceParticipant',
+      summary: 'Dial somebody into a conference room',
+      description: 'Joins when it is answered, without a PIN.',
+      tag: 'Conference rooms',
+      scope: 'conference:write',
+      params: idParams,
+      body: inviteBody,
+      status: 201,
+      reply: participantSchema,
+      errors: [404, 409, 503],
+      handler: async (context, { params, body }) => {
+        const room = await findRoom(store.db, context, params.id)
+        if (room === undefined) return missing('conference_room', params.id)
+        const shut = await roomProblem(store.db, room, { now: deps.now(), isInvited: true })
+        if (shut !== null) return shut
+        const asked = {
+          to: body.to,
+          from: body.from,
+          target: { type: 'room' as const, id: room.id },
+          timeoutS: body.timeout_s ?? 45,
+          capture: {},
+          metadata: body.metadata ?? {},
+          role: body.role ?? 'member',
+          muted: body.muted ?? false,
+          isInvited: true,
+        }
+        const placed = await placeCall(deps, context, asked, (trx, { call, participant }) =>
+          context.keep(trx, toParticipant(participant, call)),
+        )
+        return 'problem' in placed ? placed : toParticipant(placed.participant, placed.call)
+      },
+    }),
+    route({
+      method: 'PATCH',
+      path: '/conference_rooms/:id/participants/:participant_id',
+      id: 'updateConferenceParticipant',
+      summary: 'Change a participant',
+      description: 'Mutes, deafens, holds, or gives another role. 409 when it has left already.',
+      tag: 'Conference rooms',
+      scope: 'conference:write',
+      params: participantParams,
+      body: changeBody,
+      status: 200,
+      reply: participantSchema,
+      errors: [404, 409, 503],
+      handler: (context, { params, body }) => change(deps, context, params.id, params.participant_id, body),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/conference_rooms/:id/participants/:participant_id',
+      id: 'removeConferenceParticipant',
+      summary: 'Remove a participant',
+      description: 'Hangs up on it. 409 when it has left already.',
+      tag: 'Conference rooms',
+      scope: 'conference:write',
+      params: participantParams,
+      status: 200,
+      reply: deletedObject('participant'),
+      errors: [404, 409, 503],
+      handler: async (context, { params }) => {
+        const found = await find(deps, context, params.id, params.participant_id)
+        const removed = {
+          object: 'participant' as const,
+          id: params.participant_id,
+          deleted: true as const,
+          livemode: context.livemode,
+        }
+        if (isProblem(found)) return context.isResumed && found.problem === 'resource_conflict' ? removed : found
+        const legId = found.participant.id
+        const reply = await deps.media.request('leg.hangup', { legId, reason: 'api_hangup' })
+        if (isUndecided(reply)) return mediaUnavailable(reply.message)
+        await deps.media.settled()
+        return removed
+      },
+    }),
+  ]
+}
+
+const findRoom = (db: Db, tenant: Tenant, id: string) => forTenant(db, tenant).find('conference_rooms', id)
+
+const shown = (row: ParticipantRow, call: CallRow | undefined): Participant[] =>
+  call === undefined ? [] : [toParticipant(row, call)]
+
+/** A participant of this room that has not left. */
+async function find(
+  deps: DialDeps,
+  tenant: Tenant,
+  roomId: string,
+  participantId: string,
+): Promise<{ participant: ParticipantRow; call: CallRow } | Problem> {
+  const scoped = forTenant(deps.store.db, tenant)
+  const participant = await scoped.find('participants', participantId)
+  const call = participant === undefined ? undefined : await scoped.find('calls', participant.call_id)
+  if (participant === undefined || call === undefined || call.room_id !== roomId) {
+    const room = await findRoom(deps.store.db, tenant, roomId)
+    if (room === undefined) return missing('conference_room', roomId)
+    return { ...missing('participant', participantId), param: 'participant_id' }
+  }
+  return participant.left_at === null ? { participant, call } : conflict('not_running', 'The participant has left.')
+}
+
+async function change(
+  deps: RoomParticipantDeps,
+  context: Context,
+  roomId: string,
+  participantId: string,
+  { role, ...audio }: Change,
+): Promise<Participant | Problem> {
+  const found = await find(deps, context, roomId, participantId)
+  if (isProblem(found)) return found
+  const reply = await changeAudio(deps.media, participantId, audio)
+  if (isFailure(reply)) {
+    return isUndecided(reply) ? mediaUnavailable(reply.message) : conflict('not_running', 'The participant has left.')
+  }
+  // Its own entry may be on the way still, and would undo what is written here.
+  await deps.media.settled()
+  // Only what was asked for: the rest is of whoever asked for that, and may have asked after us.
+  const columns = {
+    ...(audio.muted === undefined ? {} : { muted: reply.muted ? 1 : 0 }),
+    ...(audio.deaf === undefined ? {} : { deaf: reply.deaf ? 1 : 0 }),
+    ...(audio.held === undefined ? {} : { on_hold: reply.onHold ? 1 : 0 }),
+    ...(role === undefined ? {} : { role }),
+  }
+  const changed = await deps.store.transaction(async trx => {
+    const participants = forTenant(trx, context)
+    if (Object.keys(columns).length > 0) {
+      await participants.update('participants').set(columns).where('id', '=', participantId).execute()
+    }
+    return participants.find('participants', participantId)
+  })
+  if (role === 'moderator') await deps.seat(roomId, participantId)
+  return toParticipant(changed ?? found.participant, found.call)
+}
+
+/** Who hears whom; on hold after that, so that whoever comes back is as muted as was asked. */
+async function changeAudio(
+  media: MediaPort,
+  legId: string,
+  { held, ...audible }: Omit<Change, 'role'>,
+): Promise<LegSnapshot | Failure> {
+  const reply = await media.request('leg.update', { legId, ...audible })
+  if (held === undefined || isFailure(reply)) return reply
+  return media.request('leg.hold', { legId, held, sources: [{ kind: 'music' }] })
+}

@@ -1,0 +1,87 @@
+import Type, { type Static } from 'typebox'
+import { scheduleOf, settingsOf } from '../calls/settings.ts'
+import type { ConferenceRoomRow } from '../calls/tables.ts'
+import { LANGUAGE_CODES } from '../kernel/languages.ts'
+import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
+
+export const roomSettings = {
+  record: Type.Boolean({ description: 'Record sessions.' }),
+  transcribe: Type.Boolean({ description: 'Transcribe sessions.' }),
+  mute_on_entry: Type.Boolean({ description: 'Members join muted; moderators never.' }),
+  announce: Type.Boolean({ description: 'Join and leave chimes.' }),
+  lock_on_start: Type.Boolean({ description: 'Lock as soon as the room starts.' }),
+  max_participants: Type.Integer({ minimum: 2, maximum: 500 }),
+  ai_note_taker: Type.Boolean({ description: 'Meeting notes when the room empties.' }),
+  wait_for_moderator: Type.Boolean({ description: 'Phone callers wait for a moderator before being seated.' }),
+  language: oneOf(LANGUAGE_CODES, {
+    description: 'Of the prompts that callers hear, of transcripts and notes (`GET /languages`).',
+  }),
+  description: Type.String({ maxLength: 2000 }),
+}
+
+export const roomSchedule = {
+  start_at: nullable(timestamp('Null: an always-open room.')),
+  end_at: nullable(timestamp()),
+  recurrence: oneOf(['none', 'daily', 'weekly', 'weekdays']),
+  timezone: Type.String({ minLength: 1, maxLength: 64 }),
+}
+
+/** Specification, "ConferenceRoom". */
+export const conferenceRoomSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('conference_room'),
+  livemode: Type.Boolean(),
+  name: Type.String(),
+  owner_id: nullable(Type.String()),
+  active: Type.Boolean({ description: 'Switched-off rooms cannot be joined.' }),
+  has_pin: Type.Boolean(),
+  pin_length: nullable(Type.Integer()),
+  has_moderator_pin: Type.Boolean(),
+  dial_in: Type.Array(Type.String(), { description: 'Numbers routed to this room by inbound routes.' }),
+  settings: Type.Object(roomSettings),
+  schedule: Type.Object(roomSchedule),
+  live: nullable(
+    Type.Object({
+      call_id: Type.String(),
+      started_at: timestamp(),
+      participants: Type.Integer(),
+      locked: Type.Boolean({ description: 'Only moderators come in.' }),
+    }),
+  ),
+  created: timestamp(),
+  updated: timestamp(),
+})
+
+export const conferenceRoomWithLinkSchema = Type.Object(
+  {
+    ...conferenceRoomSchema.properties,
+    join_url: Type.String({ description: 'The guest link, shown only now.' }),
+  },
+  { title: 'ConferenceRoomWithLink' },
+)
+
+export type ConferenceRoom = Static<typeof conferenceRoomSchema>
+
+/** What a room's row does not hold itself. */
+export interface RoomFacts {
+  dialIn: string[]
+  live: { call_id: string; started_at: string; participants: number; locked: boolean } | null
+}
+
+export const toConferenceRoom = (row: ConferenceRoomRow, facts: RoomFacts): ConferenceRoom => ({
+  id: row.id,
+  object: 'conference_room',
+  livemode: row.livemode === 1,
+  name: row.name,
+  owner_id: row.owner_id,
+  active: row.active === 1,
+  has_pin: row.pin_hash !== null,
+  pin_length: row.pin_length,
+  has_moderator_pin: row.moderator_pin_hash !== null,
+  dial_in: facts.dialIn,
+  settings: settingsOf(row),
+  schedule: scheduleOf(row),
+  live: facts.live,
+  created: row.created,
+  updated: row.updated,
+})

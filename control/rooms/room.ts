@@ -1,0 +1,105 @@
+import type { Static } from 'typebox'
+import { runningSession } from '../calls/conductor/seat.ts'
+import { setLocked } from '../calls/session-state.ts'
+import { DEFAULT_SETTINGS, type RoomSchedule, scheduleOf, settingsOf } from '../calls/settings.ts'
+import type { ConferenceRoomRow } from '../calls/tables.ts'
+import type { Context } from '../http/context.ts'
+import { conflict, missing, type Problem } from '../http/errors.ts'
+import type { UsesOf } from '../http/references.ts'
+import { newId } from '../kernel/ids.ts'
+import { newSecret, sha256 } from '../kernel/secrets.ts'
+import type { Store } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import { changedPinProblem, pinColumns, pinProblem } from './pins.ts'
+import { type ConferenceRoom, toConferenceRoom } from './room-schema.ts'
+import { inUtc, scheduleProblem } from './schedule.ts'
+import type { ChangeBody, createBody } from './schema.ts'
+import { toObject } from './shown.ts'
+
+export interface ConferenceRoomDeps {
+  store: Store
+  now: () => Date
+  /** Where guests find us, for `join_url`; no slash at its end. */
+  publicUrl: string
+  /** The inbound routes that keep a room from being deleted. */
+  usesOf: UsesOf
+}
+
+const ALWAYS_OPEN: RoomSchedule = { start_at: null, end_at: null, recurrence: 'none', timezone: 'UTC' }
+
+export async function createRoom(deps: ConferenceRoomDeps, context: Context, body: Static<typeof createBody>) {
+  const schedule: RoomSchedule = { ...ALWAYS_OPEN, ...body.schedule }
+  const refused = pinProblem(body.pin ?? null, body.moderator_pin ?? null) ?? scheduleProblem(schedule)
+  if (refused !== null) return refused
+  const at = deps.now().toISOString()
+  const token = newSecret('guest')
+  const row: ConferenceRoomRow = {
+    id: newId('conference_room'),
+    organisation_id: context.organisationId,
+    livemode: context.livemode ? 1 : 0,
+    name: body.name,
+    owner_id: null,
+    active: 1,
+    ...(await pinColumns('pin', body.pin ?? null)),
+    ...(await pinColumns('moderator_pin', body.moderator_pin ?? null)),
+    settings: JSON.stringify({ ...DEFAULT_SETTINGS, ...body.settings }),
+    schedule: JSON.stringify(inUtc(schedule)),
+    link_hash: sha256(token),
+    created: at,
+    updated: at,
+  }
+  return context.transaction(async trx => {
+    await forTenant(trx, context).insert('conference_rooms', row)
+    return { ...toConferenceRoom(row, { dialIn: [], live: null }), join_url: joinUrl(deps, token) }
+  })
+}
+
+export async function replaceLink(deps: ConferenceRoomDeps, context: Context, id: string) {
+  const token = newSecret('guest')
+  const change = { link_hash: sha256(token), updated: deps.now().toISOString() }
+  return context.transaction(async trx => {
+    const rooms = forTenant(trx, context)
+    await rooms.update('conference_rooms').set(change).where('id', '=', id).execute()
+    const row = await rooms.find('conference_rooms', id)
+    if (row === undefined) return missing('conference_room', id)
+    return { ...(await toObject(trx, context, row)), join_url: joinUrl(deps, token) }
+  })
+}
+
+const joinUrl = ({ publicUrl }: ConferenceRoomDeps, token: string): string => `${publicUrl}/join/${token}`
+
+export async function changeRoom(
+  deps: ConferenceRoomDeps,
+  context: Context,
+  id: string,
+  body: ChangeBody,
+): Promise<ConferenceRoom | Problem> {
+  // Slow by design, so before the transaction.
+  const pins = {
+    ...(body.pin === undefined ? {} : await pinColumns('pin', body.pin)),
+    ...(body.moderator_pin === undefined ? {} : await pinColumns('moderator_pin', body.moderator_pin)),
+  }
+  return deps.store.transaction(async trx => {
+    const row = await forTenant(trx, context).find('conference_rooms', id)
+    if (row === undefined) return missing('conference_room', id)
+    // Replaced as a whole (specification, "POST /conference_rooms").
+    const schedule = body.schedule === undefined ? scheduleOf(row) : { ...ALWAYS_OPEN, ...body.schedule }
+    const refused = (await changedPinProblem(row, body)) ?? scheduleProblem(schedule)
+    if (refused !== null) return refused
+    if (body.locked !== undefined) {
+      const session = await runningSession(trx, row)
+      if (session === undefined) return conflict('not_running', 'No session is in progress that could be locked.')
+      await setLocked(trx, session, body.locked)
+    }
+    const change: Partial<ConferenceRoomRow> = {
+      ...(body.name === undefined ? {} : { name: body.name }),
+      ...(body.active === undefined ? {} : { active: body.active ? 1 : 0 }),
+      ...pins,
+      settings: JSON.stringify({ ...settingsOf(row), ...body.settings }),
+      schedule: JSON.stringify(inUtc(schedule)),
+      updated: deps.now().toISOString(),
+    }
+    await forTenant(trx, context).update('conference_rooms').set(change).where('id', '=', id).execute()
+    return toObject(trx, context, { ...row, ...change })
+  })
+}

@@ -1,0 +1,111 @@
+import { runningSession } from '../calls/conductor/seat.ts'
+import { conflict, isProblem, missing } from '../http/errors.ts'
+import { listOf, listQuery, page } from '../http/list.ts'
+import { deleteRoute } from '../http/plain-resource.ts'
+import { type Route, route } from '../http/route.ts'
+import { idParams } from '../kernel/schema.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import { type ConferenceRoomDeps, changeRoom, createRoom, replaceLink } from './room.ts'
+import { conferenceRoomSchema, conferenceRoomWithLinkSchema } from './room-schema.ts'
+import { changeBody, createBody } from './schema.ts'
+import { toObject } from './shown.ts'
+
+const common = { tag: 'Conference rooms' } as const
+
+export function conferenceRoomRoutes(deps: ConferenceRoomDeps): Route[] {
+  const { store } = deps
+  const plain = {
+    store,
+    table: 'conference_rooms',
+    object: 'conference_room',
+    path: '/conference_rooms',
+    area: 'conference',
+    tag: common.tag,
+  } as const
+  return [
+    route({
+      method: 'POST',
+      path: '/conference_rooms',
+      id: 'createConferenceRoom',
+      summary: 'Create a conference room',
+      description: 'Phone dial-in comes from an inbound route to the room.',
+      ...common,
+      scope: 'conference:write',
+      body: createBody,
+      status: 200,
+      reply: conferenceRoomWithLinkSchema,
+      errors: [409],
+      handler: (context, { body }) => createRoom(deps, context, body),
+    }),
+    route({
+      method: 'GET',
+      path: '/conference_rooms',
+      id: 'listConferenceRooms',
+      summary: 'List active conference rooms',
+      ...common,
+      scope: 'conference:read',
+      query: listQuery,
+      status: 200,
+      reply: listOf(conferenceRoomSchema),
+      handler: async (context, { query }) => {
+        const rows = forTenant(store.db, context).select('conference_rooms').selectAll().where('active', '=', 1)
+        const list = await page(rows, query, '/v1/conference_rooms', row => row)
+        if (isProblem(list)) return list
+        return { ...list, data: await Promise.all(list.data.map(row => toObject(store.db, context, row))) }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/conference_rooms/:id',
+      id: 'getConferenceRoom',
+      summary: 'Retrieve a conference room',
+      ...common,
+      scope: 'conference:read',
+      params: idParams,
+      status: 200,
+      reply: conferenceRoomSchema,
+      errors: [404],
+      handler: async (context, { params }) => {
+        const row = await forTenant(store.db, context).find('conference_rooms', params.id)
+        return row === undefined ? missing('conference_room', params.id) : toObject(store.db, context, row)
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/conference_rooms/:id/links',
+      id: 'createConferenceRoomLink',
+      summary: "Replace a conference room's guest link",
+      description: 'The previous link stops working at once; the new one is shown only now.',
+      ...common,
+      scope: 'conference:write',
+      params: idParams,
+      status: 200,
+      reply: conferenceRoomWithLinkSchema,
+      errors: [404, 409],
+      handler: (context, { params }) => replaceLink(deps, context, params.id),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/conference_rooms/:id',
+      id: 'updateConferenceRoom',
+      summary: 'Change a conference room',
+      description:
+        'Changes what is sent, a `schedule` as a whole; a PIN of null is no PIN. A session that is running keeps its settings. 409 for `locked` when none is.',
+      ...common,
+      scope: 'conference:write',
+      params: idParams,
+      body: changeBody,
+      status: 200,
+      reply: conferenceRoomSchema,
+      errors: [404, 409],
+      handler: (context, { params, body }) => changeRoom(deps, context, params.id, body),
+    }),
+    deleteRoute(plain, {
+      description:
+        '409 while a session is running or an inbound route leads to it; `details.used_by` lists the routes.',
+      usesOf: deps.usesOf,
+      before: async (trx, _context, row) =>
+        (await runningSession(trx, row)) === undefined ? null : conflict('in_use', 'A session is running in the room.'),
+    }),
+  ]
+}

@@ -1,0 +1,35 @@
+import Type, { type Static } from 'typebox'
+import { input, nullable, partialInput } from '../kernel/schema.ts'
+import { roomSchedule, roomSettings } from './room-schema.ts'
+
+const pin = (description: string) => Type.String({ pattern: '^[0-9]{4,8}$', description })
+const fields = {
+  pin: pin('Participant PIN for dial-in, 4 to 8 digits.'),
+  moderator_pin: pin('Different from the participant PIN.'),
+  settings: partialInput(roomSettings),
+  schedule: partialInput(roomSchedule),
+}
+const name = Type.String({ minLength: 1, maxLength: 200 })
+
+export const createBody = input({
+  name,
+  pin: Type.Optional(fields.pin),
+  moderator_pin: Type.Optional(fields.moderator_pin),
+  settings: Type.Optional(fields.settings),
+  schedule: Type.Optional(fields.schedule),
+})
+
+export const changeBody = input({
+  name: Type.Optional(name),
+  active: Type.Optional(Type.Boolean()),
+  locked: Type.Optional(
+    Type.Boolean({
+      description: 'Of the session in progress: only moderators come in, and who is dialled from within.',
+    }),
+  ),
+  pin: Type.Optional(nullable(fields.pin)),
+  moderator_pin: Type.Optional(nullable(fields.moderator_pin)),
+  settings: Type.Optional(fields.settings),
+  schedule: Type.Optional(fields.schedule),
+})
+export type ChangeBody = Static<typeof changeBody>

@@ -1,0 +1,131 @@
+import Type from 'typebox'
+import type { CallTranscript } from '../calls/programs/transcript-schema.ts'
+import { tenantOf } from '../calls/records.ts'
+import { type SessionNotes, saveNotes } from '../calls/session-state.ts'
+import { settingsOf } from '../calls/settings.ts'
+import type { CallRow } from '../calls/tables.ts'
+import { appendEvent } from '../kernel/events/log.ts'
+import { enqueue } from '../kernel/jobs/queue.ts'
+import type { JobHandler } from '../kernel/jobs/runner.ts'
+import type { Fact } from '../kernel/store/after-commit.ts'
+import type { Db, Store, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { isModelFailure } from '../models/model.ts'
+import { jsonIn } from '../models/openai-ask.ts'
+import type { Written } from '../models/writer.ts'
+import type { WriterFor } from '../models/writer-choice.ts'
+import { toConferenceSession } from './conference-session.ts'
+import type { NotesJob } from './notes-job.ts'
+
+export interface NotesDeps {
+  store: Store
+  now: () => Date
+  log: { warn(fields: object, message: string): void }
+  writerFor: WriterFor
+  /** What was said in a call, line by line; undefined when nobody wrote it down. */
+  transcriptOf: (tenant: Tenant, callId: string) => Promise<string[] | undefined>
+}
+
+const MAX_ATTEMPTS = 5
+const BACKOFF_MS = 30_000
+/** What a model is asked to read at most; the end of a longer meeting is where it decides. */
+const MAX_TEXT = 60_000
+const MAX_ITEMS = 50
+const MAX_SUMMARY = 10_000
+
+const INSTRUCTIONS =
+  'You take notes of meetings. Write notes of this one: only what was said; leave a list empty when there was nothing.'
+
+const items = (description: string) => Type.Array(Type.String(), { description })
+const notesSchema = Type.Object(
+  {
+    summary: Type.String({ description: 'What the meeting was about and what came of it, in a few sentences.' }),
+    decisions: items('What was decided.'),
+    action_items: items('Who does what, by when.'),
+  },
+  { additionalProperties: false },
+)
+
+/** Within the transaction that completes a transcript (`store.within`). */
+export async function onTranscriptTold(trx: Trx, { type, object, at }: Fact): Promise<void> {
+  if (type === 'call.transcript.ready') await wantNotes(trx, (object as CallTranscript).call_id, at)
+}
+
+/** A call's transcript is complete: notes are written, where it is the session of a room with a note taker. */
+export async function wantNotes(trx: Trx, callId: string, at: string): Promise<void> {
+  const session = await trx.selectFrom('calls').selectAll().where('id', '=', callId).executeTakeFirst()
+  if (session?.kind !== 'conference' || session.room_id === null) return
+  const tenant = tenantOf(session)
+  const room = await forTenant(trx, tenant).find('conference_rooms', session.room_id)
+  if (room === undefined || !settingsOf(room).ai_note_taker) return
+  const job: NotesJob = { tenant, call_id: session.id }
+  await enqueue(trx, 'conference.notes', job, {
+    now: new Date(at),
+    organisationId: tenant.organisationId,
+    key: session.id,
+  })
+}
+
+/** Has the notes written by a model. Without one there are none; what fails for now is tried again. */
+export const notesHandler = (deps: NotesDeps): JobHandler<NotesJob> => ({
+  maxAttempts: MAX_ATTEMPTS,
+  backoffMs: BACKOFF_MS,
+  run: async ({ tenant, call_id }, attempt) => {
+    const { store, now, log } = deps
+    const session = await forTenant(store.db, tenant).find('calls', call_id)
+    const lines = await deps.transcriptOf(tenant, call_id)
+    if (session === undefined || lines === undefined || lines.length === 0) return
+    const writer = deps.writerFor(tenant, attempt.signal)
+    if (writer === null) {
+      log.warn({ callId: call_id, reason: 'no model is configured' }, 'nobody takes notes')
+      return
+    }
+    const written = await writer.write({
+      name: 'meeting_notes',
+      schema: notesSchema,
+      instructions: INSTRUCTIONS,
+      language: await languageOf(store.db, tenant, session),
+      text: lines.join('\n').slice(-MAX_TEXT),
+    })
+    // What fails now may go later: the last try that fails is given up by the runner, with this reason.
+    if (isModelFailure(written)) throw new Error(`no notes: ${written.message}`)
+    const notes = notesIn(written)
+    await store.transaction(async trx => {
+      await saveNotes(trx, session, notes)
+      const object = await toConferenceSession(trx, tenant, session, now())
+      await appendEvent(trx, tenant, {
+        type: 'conference.notes.ready',
+        at: now().toISOString(),
+        object,
+        callId: call_id,
+      })
+      await attempt.finish(trx)
+    })
+  },
+})
+
+/** The room's, as it is now. */
+async function languageOf(db: Db, tenant: Tenant, { room_id }: CallRow): Promise<string> {
+  const room = room_id === null ? undefined : await forTenant(db, tenant).find('conference_rooms', room_id)
+  return room === undefined ? 'en' : settingsOf(room).language
+}
+
+/** What was written, as notes. Of what does not keep to the schema nothing is lost: what is no field of ours is the summary. */
+export function notesIn({ value, text }: Written<typeof notesSchema>): SessionNotes {
+  if (value !== null) return capped(value)
+  const { summary, decisions, action_items } = (jsonIn(text) ?? {}) as Record<string, unknown>
+  const notes = { summary: textOf(summary), decisions: strings(decisions), action_items: strings(action_items) }
+  const isEmpty = notes.summary === '' && notes.decisions.length + notes.action_items.length === 0
+  return capped(isEmpty ? { ...notes, summary: text.trim() } : notes)
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+const strings = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter(item => typeof item === 'string') : textOf(value) === '' ? [] : [textOf(value)]
+
+const capped = ({ summary, decisions, action_items }: SessionNotes): SessionNotes => ({
+  summary: summary.slice(0, MAX_SUMMARY),
+  decisions: decisions.slice(0, MAX_ITEMS),
+  action_items: action_items.slice(0, MAX_ITEMS),
+})

@@ -1,0 +1,61 @@
+import { type EventKind, eventKind as of } from '../kernel/events/catalog.ts'
+import { CREATED } from '../kernel/events/sample-call.ts'
+import { type Connection, connectionSchema } from './connection-schema.ts'
+import { type PhoneNumber, phoneNumberSchema } from './number-schema.ts'
+
+const registeredConnection: Connection = {
+  id: 'conn_01k90000000000000000000040',
+  object: 'connection',
+  livemode: true,
+  name: 'Carrier',
+  kind: 'registration',
+  host: 'sip.example.com',
+  port: 5060,
+  transport: 'udp',
+  auth: { username: '15550100100' },
+  allowed_ips: [],
+  codecs: ['PCMU', 'PCMA'],
+  dtmf_mode: 'auto',
+  srtp: 'off',
+  max_calls: null,
+  enabled: true,
+  status: 'registered',
+  sip_code: null,
+  created: CREATED,
+  updated: CREATED,
+}
+
+const reachableConnection: Connection = { ...registeredConnection, kind: 'trunk', status: 'reachable' }
+
+const unreachableConnection: Connection = { ...registeredConnection, status: 'unreachable', sip_code: 403 }
+
+const phoneNumber: PhoneNumber = {
+  id: 'pn_01k90000000000000000000009',
+  object: 'phone_number',
+  livemode: false,
+  number: '+15550100100',
+  connection_id: null,
+  payment_line: false,
+  created: CREATED,
+  updated: CREATED,
+}
+
+export const TRUNK_SAMPLES = {
+  registeredConnection,
+  reachableConnection,
+  unreachableConnection,
+  phoneNumber,
+} as const satisfies Record<string, object>
+
+/** The events of this noun (`docs` shows them from here). */
+export const trunkEvents = {
+  'connection.registered': of(connectionSchema, TRUNK_SAMPLES.registeredConnection),
+  'connection.reachable': of(connectionSchema, TRUNK_SAMPLES.reachableConnection),
+  'connection.unreachable': of(connectionSchema, TRUNK_SAMPLES.unreachableConnection),
+  'phone_number.created': of(phoneNumberSchema, TRUNK_SAMPLES.phoneNumber),
+  'phone_number.deleted': of(phoneNumberSchema, TRUNK_SAMPLES.phoneNumber),
+} as const satisfies Record<string, EventKind>
+
+declare module '../kernel/events/catalog.ts' {
+  interface EventTypes extends Record<keyof typeof trunkEvents, true> {}
+}

@@ -1,0 +1,248 @@
+import { IANAZone } from 'luxon'
+import Type, { type Static } from 'typebox'
+import { captureFields, captureOf, changedCapture } from '../capture-settings/settings.ts'
+import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
+import { callerFault } from '../flows/caller-fault.ts'
+import type { Context } from '../http/context.ts'
+import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { type Route, route } from '../http/route.ts'
+import { newId } from '../kernel/ids.ts'
+import { idParams, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import type { Db, Store } from '../kernel/store/store.ts'
+import { forTenant, type TableWithId, type Tenant } from '../kernel/tenancy.ts'
+import { businessHours, changedHours } from '../organisation/hours-schema.ts'
+import type { RouteHours } from './inbound.ts'
+import type { InboundRouteRow } from './tables.ts'
+
+const pattern = (what: string) =>
+  nullable(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      pattern: '^[^*\\s]*\\*?$',
+      description: `${what}: a number, a user name or a SIP URI; a trailing * makes it a prefix; null: any.`,
+    }),
+  )
+
+const match = {
+  to: pattern('What was dialled'),
+  from: pattern('Who calls'),
+  connection_id: nullable(Type.String({ maxLength: 200 })),
+}
+const target = {
+  type: oneOf(['room', 'flow', 'assistant', 'queue', 'user', 'echo', 'announcement']),
+  id: nullable(Type.String({ maxLength: 200, description: 'Of the target; null for `echo` and `announcement`.' })),
+}
+const priority = Type.Integer({
+  minimum: -1000,
+  maximum: 1000,
+  description: 'The highest wins, then the most specific.',
+})
+
+const timezone = Type.String({ minLength: 1, maxLength: 64, description: 'A name of the IANA database.' })
+const hours = { timezone, ...businessHours }
+const HOURS = 'When the route leads calls; at other times the next route does. Null: at all times.'
+
+export const inboundRouteSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('inbound_route'),
+  livemode: Type.Boolean(),
+  match: Type.Object(match),
+  target: Type.Object({
+    ...target,
+    type: Type.String({ description: 'room, flow, assistant, queue, user, echo, announcement' }),
+  }),
+  hours: nullable(Type.Object(hours, { description: HOURS })),
+  priority: Type.Integer(),
+  ...captureFields,
+  created: timestamp(),
+  updated: timestamp(),
+})
+
+const matchInput = input({
+  to: Type.Optional(match.to),
+  from: Type.Optional(match.from),
+  connection_id: Type.Optional(match.connection_id),
+})
+const createBody = input({
+  match: matchInput,
+  target: input({ type: target.type, id: Type.Optional(target.id) }),
+  hours: Type.Optional(nullable(partialInput(hours))),
+  priority: Type.Optional(priority),
+  ...partialInput(captureFields).properties,
+})
+const changeBody = input({
+  match: Type.Optional(matchInput),
+  target: Type.Optional(input({ type: Type.Optional(target.type), id: Type.Optional(target.id) })),
+  hours: Type.Optional(nullable(partialInput(hours))),
+  priority: Type.Optional(priority),
+  ...partialInput(captureFields).properties,
+})
+
+type Columns = Pick<
+  InboundRouteRow,
+  'match_to' | 'match_from' | 'match_connection_id' | 'target' | 'target_id' | 'hours' | 'priority' | 'capture'
+>
+
+export function inboundRouteRoutes(deps: { store: Store; now: () => Date; streamsProblem: StreamsProblem }): Route[] {
+  const { store, now } = deps
+  const plain: Plain<'inbound_routes', typeof inboundRouteSchema> = {
+    store,
+    table: 'inbound_routes',
+    object: 'inbound_route',
+    path: '/inbound_routes',
+    area: 'numbers',
+    tag: 'Inbound routes',
+    reply: inboundRouteSchema,
+    toObject: toInboundRoute,
+  }
+  return [
+    route({
+      method: 'POST',
+      path: '/inbound_routes',
+      id: 'createInboundRoute',
+      summary: 'Lead incoming calls to a target',
+      tag: 'Inbound routes',
+      scope: 'numbers:write',
+      body: createBody,
+      status: 201,
+      reply: inboundRouteSchema,
+      handler: async (context, { body }) =>
+        (await deps.streamsProblem(body.streams)) ??
+        context.transaction(async trx => {
+          const columns = await columnsOf(trx, context, EMPTY, body)
+          if (isProblem(columns)) return columns
+          const at = now().toISOString()
+          const row = { ...base(context), id: newId('inbound_route'), ...columns, created: at, updated: at }
+          await forTenant(trx, context).insert('inbound_routes', row)
+          return toInboundRoute(row)
+        }),
+    }),
+    listRoute(plain),
+    retrieveRoute(plain),
+    route({
+      method: 'PATCH',
+      path: '/inbound_routes/:id',
+      id: 'updateInboundRoute',
+      summary: 'Change an inbound route',
+      tag: 'Inbound routes',
+      scope: 'numbers:write',
+      params: idParams,
+      body: changeBody,
+      status: 200,
+      reply: inboundRouteSchema,
+      errors: [404],
+      handler: async (context, { params, body }) =>
+        (await deps.streamsProblem(body.streams)) ??
+        store.transaction(async trx => {
+          const row = await forTenant(trx, context).find('inbound_routes', params.id)
+          if (row === undefined) return missing('inbound_route', params.id)
+          const columns = await columnsOf(trx, context, row, body)
+          if (isProblem(columns)) return columns
+          const change = { ...columns, updated: now().toISOString() }
+          await forTenant(trx, context).update('inbound_routes').set(change).where('id', '=', row.id).execute()
+          return toInboundRoute({ ...row, ...change })
+        }),
+    }),
+    deleteRoute(plain, { description: 'Calls that it has led stay as they are.' }),
+  ]
+}
+
+/** Where the objects lie that calls are led to. */
+const TARGET_TABLES: Partial<Record<InboundRouteRow['target'], TableWithId>> = {
+  room: 'conference_rooms',
+  flow: 'flows',
+  assistant: 'assistants',
+  queue: 'queues',
+  user: 'users',
+}
+
+const EMPTY: Columns = {
+  match_to: null,
+  match_from: null,
+  match_connection_id: null,
+  target: 'echo',
+  target_id: null,
+  hours: null,
+  priority: 0,
+  capture: null,
+}
+
+const base = (context: Context) => ({
+  organisation_id: context.organisationId,
+  livemode: context.livemode ? 1 : 0,
+})
+
+type Change = Static<typeof changeBody>
+
+/** What is stored with a change, or why that cannot be. */
+async function columnsOf(db: Db, tenant: Tenant, row: Columns, body: Change): Promise<Columns | Problem> {
+  const hours = hoursOf(row, body.hours)
+  if (isProblem(hours)) return hours
+  const columns = { ...merge(row, body), hours: hours === null ? null : JSON.stringify(hours) }
+  return (await columnsProblem(db, tenant, columns)) ?? columns
+}
+
+function hoursOf({ hours }: Columns, sent: Change['hours']): RouteHours | null | Problem {
+  const stored: RouteHours | null = hours === null ? null : JSON.parse(hours)
+  if (sent === undefined) return stored
+  const changed = changedHours(stored, sent, 'hours')
+  if (isProblem(changed) || changed === null) return changed
+  if (changed.timezone === undefined) {
+    return problem('parameter_missing', 'Hours need a time zone.', { param: 'hours.timezone' })
+  }
+  if (IANAZone.isValidZone(changed.timezone)) return changed
+  return problem('parameter_invalid', `There is no time zone ${changed.timezone}.`, { param: 'hours.timezone' })
+}
+
+/** Nested objects merge with what is stored; another type of target forgets the old one's ID. */
+function merge(row: Columns, body: Omit<Change, 'hours'>): Columns {
+  const { match: matched = {}, target: aim = {} } = body
+  const type = aim.type ?? row.target
+  const keptId = type === row.target ? row.target_id : null
+  return {
+    match_to: matched.to === undefined ? row.match_to : matched.to,
+    match_from: matched.from === undefined ? row.match_from : matched.from,
+    match_connection_id: matched.connection_id === undefined ? row.match_connection_id : matched.connection_id,
+    target: type,
+    target_id: aim.id === undefined ? keptId : aim.id,
+    hours: row.hours,
+    priority: body.priority ?? row.priority,
+    capture: changedCapture(row.capture, body),
+  }
+}
+
+async function columnsProblem(db: Db, tenant: Tenant, columns: Columns): Promise<Problem | null> {
+  const { target: type, target_id: id, match_connection_id: connectionId } = columns
+  const scoped = forTenant(db, tenant)
+  const table = TARGET_TABLES[type]
+  if (table !== undefined) {
+    if (id === null) return problem('parameter_missing', `A route to a ${type} needs its ID.`, { param: 'target.id' })
+    if ((await scoped.find(table, id)) === undefined) {
+      return problem('parameter_invalid', `No such ${type}: ${id}`, { param: 'target.id' })
+    }
+    const flow = type === 'flow' ? await scoped.find('flows', id) : undefined
+    const fault = flow === undefined ? null : callerFault(flow)
+    if (fault !== null) return problem('parameter_invalid', `The flow ${fault}: ${id}`, { param: 'target.id' })
+  } else if (id !== null) {
+    return problem('parameter_invalid', `A target of type ${type} has no ID.`, { param: 'target.id' })
+  }
+  if (connectionId !== null && (await scoped.find('connections', connectionId)) === undefined) {
+    return problem('parameter_invalid', `No such connection: ${connectionId}`, { param: 'match.connection_id' })
+  }
+  return null
+}
+
+const toInboundRoute = (row: InboundRouteRow): Static<typeof inboundRouteSchema> => ({
+  id: row.id,
+  object: 'inbound_route',
+  livemode: row.livemode === 1,
+  match: { to: row.match_to, from: row.match_from, connection_id: row.match_connection_id },
+  target: { type: row.target, id: row.target_id },
+  hours: row.hours === null ? null : JSON.parse(row.hours),
+  priority: row.priority,
+  ...captureOf(row.capture),
+  created: row.created,
+  updated: row.updated,
+})

@@ -1,0 +1,127 @@
+import type { EndedReason, Events, SipParty } from '../../media/protocol.ts'
+import { isInNetworks } from '../../media/protocol.ts'
+import { nextOpen, type OpeningHours } from '../organisation/business-hours.ts'
+import type { ConnectionRow, InboundRouteRow } from './tables.ts'
+
+/** What becomes of an incoming call. */
+export type InboundDecision =
+  | { accept: { connection: ConnectionRow; route: InboundRouteRow } }
+  | { reject: { sipCode: number; reason: EndedReason; retryAfterS: number | null } }
+
+const reject = (sipCode: number, reason: EndedReason, retryAfterS: number | null = null): InboundDecision => ({
+  reject: { sipCode, reason, retryAfterS },
+})
+
+const RETRY_AFTER_S = 5
+
+/**
+ * Decides about an incoming call: the connections that let its source in (else 403), of their organisations the routes that
+ * match (else 404), the best of them, and whether its connection has room for one more call (else 503).
+ * The best route has the highest `priority`; among equals the most specific wins, then the oldest. Between organisations `priority`
+ * counts for nothing, lest one takes the calls of another: who names the source most narrowly wins, among those whoever has the
+ * number (`owners`, the first to have it in front), and if nobody has it the most specific route.
+ */
+export function routeInbound(
+  incoming: Pick<Events['leg.incoming'], 'to' | 'from' | 'source' | 'connectionId'>,
+  connections: readonly ConnectionRow[],
+  routes: readonly InboundRouteRow[],
+  runningCalls: (connectionId: string) => number,
+  owners: readonly string[] = [],
+): InboundDecision {
+  /** Of each organisation, how narrowly it names the source. */
+  const claims = new Map<string, number>()
+  const open = connections.filter(connection => {
+    const claim = connection.enabled === 1 ? claimOf(connection, incoming) : null
+    const { organisation_id: id } = connection
+    if (claim !== null) claims.set(id, Math.max(claim, claims.get(id) ?? 0))
+    return claim !== null
+  })
+  if (open.length === 0) return reject(403, 'rejected')
+  const narrowest = Math.max(...claims.values())
+  const owner = owners.find(id => claims.get(id) === narrowest)
+  const candidates = routes.flatMap(route => {
+    if (owner !== undefined && route.organisation_id !== owner) return []
+    const connection = open.find(
+      one => sameTenant(one, route) && (route.match_connection_id === null || route.match_connection_id === one.id),
+    )
+    const score = connection === undefined ? null : scoreOf(route, incoming)
+    if (score === null || connection === undefined) return []
+    return [{ route, connection, score, claim: claims.get(route.organisation_id) ?? 0 }]
+  })
+  candidates.sort(
+    (a, b) => b.route.priority - a.route.priority || b.score - a.score || (a.route.id < b.route.id ? -1 : 1),
+  )
+  const seen = new Set<string>()
+  const bestOfEach = candidates.filter(({ route: { organisation_id: id } }) => !seen.has(id) && seen.add(id))
+  bestOfEach.sort((a, b) => b.claim - a.claim || b.score - a.score || (a.route.id < b.route.id ? -1 : 1))
+  const best = bestOfEach[0]
+  if (best === undefined) return reject(404, 'not_found')
+  const { connection, route } = best
+  if (connection.max_calls !== null && runningCalls(connection.id) >= connection.max_calls) {
+    return reject(503, 'capacity', RETRY_AFTER_S)
+  }
+  return { accept: { connection, route } }
+}
+
+/**
+ * How narrowly a connection names the source of a call, in bits of its network; null: it does not let it in. A registrar's calls are
+ * known by the contact that it alone was told, or by its address.
+ */
+export function claimOf(
+  connection: ConnectionRow,
+  { source, connectionId }: Pick<Events['leg.incoming'], 'source' | 'connectionId'>,
+): number | null {
+  const allBits = source.host.includes(':') ? 128 : 32
+  if (connectionId !== undefined) return connection.id === connectionId ? allBits : null
+  if (connection.kind === 'registration' && connection.host === source.host) return allBits
+  const networks = (JSON.parse(connection.allowed_ips) as string[]).filter(block => isInNetworks(source.host, [block]))
+  return networks.length === 0 ? null : Math.max(...networks.map(block => Number(block.split('/')[1] ?? allBits)))
+}
+
+/** Opening hours in a time zone of their own. */
+export type RouteHours = OpeningHours & { timezone: string }
+
+/** Whether a route leads calls at this time. */
+export function isInHours({ hours: json }: Pick<InboundRouteRow, 'hours'>, at: Date): boolean {
+  if (json === null) return true
+  const hours: RouteHours = JSON.parse(json)
+  return nextOpen({ hours, timezone: hours.timezone }, at)?.getTime() === at.getTime()
+}
+
+const sameTenant = (a: ConnectionRow, b: InboundRouteRow): boolean =>
+  a.organisation_id === b.organisation_id && a.livemode === b.livemode
+
+/** How specific a matching route is; null: it does not match. `to` counts before `from`, `from` before the connection. */
+export function scoreOf(
+  route: InboundRouteRow,
+  { to, from }: Pick<Events['leg.incoming'], 'to' | 'from'>,
+): number | null {
+  const toScore = matchScore(route.match_to, to)
+  const fromScore = matchScore(route.match_from, from)
+  if (toScore === null || fromScore === null) return null
+  return toScore * 1e6 + fromScore * 1e3 + (route.match_connection_id === null ? 0 : 1)
+}
+
+/** What a pattern may name a party by. */
+export const namesOf = ({ user, host }: Pick<SipParty, 'user' | 'host'>): string[] => [
+  user,
+  `${user}@${host}`,
+  `sip:${user}@${host}`,
+]
+
+const EXACT = 900
+
+/** 0: no pattern, 1 to 899: by the length of a prefix (`972*`), 900: exact; null: no match. */
+function matchScore(pattern: string | null, party: SipParty): number | null {
+  if (pattern === null) return 0
+  const names = namesOf(party)
+  if (pattern.endsWith('*')) {
+    const prefix = pattern.slice(0, -1)
+    return names.some(name => name.startsWith(prefix)) ? Math.min(prefix.length + 1, EXACT - 1) : null
+  }
+  return names.includes(pattern) ? EXACT : null
+}
+
+/** What a call's `to` and `from` show: a number in E.164 as it is, anything else as a SIP URI. */
+export const addressOf = (party: SipParty): string =>
+  /^\+[1-9][0-9]{1,14}$/.test(party.user) ? party.user : `sip:${party.user === '' ? '' : `${party.user}@`}${party.host}`

@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto'
+import type { ConnectionSpec } from '../../media/protocol.ts'
+import { isFailure, isUndecided } from '../../media/protocol.ts'
+import { nodeOf } from '../kernel/store/node.ts'
+import type { Db, Store } from '../kernel/store/store.ts'
+import type { Vault } from '../kernel/vault.ts'
+import type { MediaPort } from '../media-link/events.ts'
+import { credentialsOf } from './account.ts'
+import { addressOfRecord, sipHost } from './address.ts'
+import { knownNetworks } from './sources.ts'
+import type { ConnectionRow } from './tables.ts'
+
+/** How long a node keeps up with a far end without saying so again; it says so at half of it [ms]. */
+const LEASE_MS = 60_000
+
+export interface KeeperDeps {
+  store: Store
+  now: () => Date
+  /** The host of our own SIP address: who asks a trunk whether it is there. */
+  sipHost: string
+  /** Opens the passwords. */
+  vault: Vault
+  log: { warn(fields: object, message: string): void }
+}
+
+/**
+ * Tells media which far ends to register at and to ask whether they are there. Of several nodes one has each, by a lease in the
+ * row: two registrations of one account would have each call ring twice.
+ */
+export class ConnectionKeeper {
+  readonly #deps: KeeperDeps
+  /** What media has been told, as text; null: nothing that we know of. */
+  #told: string | null = null
+  #toldNetworks: string | null = null
+
+  constructor(deps: KeeperDeps) {
+    this.#deps = deps
+  }
+
+  /** The media process is another one than before, or may be. */
+  forget(): void {
+    this.#told = null
+    this.#toldNetworks = null
+  }
+
+  /** To be called now and then. */
+  async run(media: MediaPort): Promise<void> {
+    const { store, now, sipHost: ours, vault, log } = this.#deps
+    await this.#tellNetworks(media)
+    const kept = await claim(store, now())
+    const connections = kept.flatMap(row => specOf(row, ours, vault) ?? [])
+    const text = JSON.stringify(connections)
+    if (text === this.#told) return
+    const reply = await media.request('connections.set', { connections })
+    if (!isFailure(reply)) this.#told = text
+    else if (!isUndecided(reply)) log.warn({ reason: reply.message }, 'connections cannot be kept up with')
+  }
+
+  /** Whose SIP media is to have room for, whoever floods it. */
+  async #tellNetworks(media: MediaPort): Promise<void> {
+    const networks = await knownNetworks(this.#deps.store.db, this.#deps.now())
+    const text = networks.join()
+    if (text === this.#toldNetworks) return
+    if (!isFailure(await media.request('sources.set', { networks }))) this.#toldNetworks = text
+  }
+}
+
+const isWanted = (row: ConnectionRow): boolean => row.enabled === 1 && row.host !== null
+
+/** Takes what nobody has, renews what is ours, lets go of what is not wanted any more; returns what is ours. */
+async function claim(store: Store, at: Date): Promise<ConnectionRow[]> {
+  const { db } = store
+  const me = nodeOf(db)
+  const now = at.toISOString()
+  const soon = new Date(at.getTime() + LEASE_MS / 2).toISOString()
+  // Test mode reaches nobody outside.
+  const all = await db.selectFrom('connections').selectAll().where('livemode', '=', 1).orderBy('id').execute()
+  const isFree = (row: ConnectionRow): boolean => row.kept_until === null || row.kept_until <= now
+  const mine = all.filter(row => isWanted(row) && (row.kept_by === me ? (row.kept_until ?? '') > now : false))
+  const due = all.filter(row => isWanted(row) && (isFree(row) || (row.kept_by === me && row.kept_until! <= soon)))
+  const unwanted = all.filter(row => !isWanted(row) && row.kept_by === me)
+  if (unwanted.length > 0) await letGo(db, unwanted)
+  if (due.length === 0) return mine
+  const taken = await db
+    .updateTable('connections')
+    .set({ kept_by: me, kept_until: new Date(at.getTime() + LEASE_MS).toISOString() })
+    .where('id', 'in', idsOf(due))
+    // Judged again by the statement that takes it, so that of two nodes one gets each.
+    .where(({ eb, or }) => or([eb('kept_by', '=', me), eb('kept_until', 'is', null), eb('kept_until', '<=', now)]))
+    .returningAll()
+    .execute()
+  const ids = new Set(idsOf(due))
+  return [...mine.filter(row => !ids.has(row.id)), ...taken].sort((a, b) => (a.id < b.id ? -1 : 1))
+}
+
+const idsOf = (rows: readonly ConnectionRow[]): string[] => rows.map(row => row.id)
+
+async function letGo(db: Db, rows: readonly ConnectionRow[]): Promise<void> {
+  await db
+    .updateTable('connections')
+    .set({ kept_by: null, kept_until: null, status: null, sip_code: null })
+    .where('id', 'in', idsOf(rows))
+    .execute()
+}
+
+/** Null: its host or account cannot be written as a SIP URI. */
+function specOf(row: ConnectionRow, ours: string, vault: Vault): ConnectionSpec | null {
+  const host = sipHost(row.host ?? '')
+  if (host === null) return null
+  const { auth_username: username } = row
+  const credentials = credentialsOf(vault, row)
+  const isRegistration = row.kind === 'registration' && username !== null
+  const from = isRegistration ? addressOfRecord(username, host) : `sip:tandem@${sipHost(ours)?.inUri ?? 'localhost'}`
+  if (from === null) return null
+  return {
+    connectionId: row.id,
+    keep: isRegistration ? 'register' : 'ping',
+    uri: `sip:${host.inUri}${row.port === 5060 ? '' : `:${row.port}`}`,
+    from,
+    via: { host: host.bare, port: row.port, transport: row.transport },
+    credentials,
+    contactUser: `c${createHash('sha256')
+      .update(`${row.id}\n${credentials?.password ?? null}`)
+      .digest('hex')
+      .slice(0, 24)}`,
+  }
+}

@@ -1,0 +1,160 @@
+import Type, { type Static } from 'typebox'
+import type { Context } from '../http/context.ts'
+import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { type Route, route } from '../http/route.ts'
+import { appendEvent } from '../kernel/events/log.ts'
+import { newId } from '../kernel/ids.ts'
+import { idParams, input, nullable } from '../kernel/schema.ts'
+import type { Db, Store, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { type PhoneNumber, phoneNumberSchema, toPhoneNumber } from './number-schema.ts'
+import type { PhoneNumberRow } from './tables.ts'
+
+const connectionId = nullable(Type.String({ maxLength: 200, description: 'Calls from this number go out over it.' }))
+
+const createBody = input({
+  number: Type.Optional(
+    Type.String({
+      pattern: '^\\+[1-9][0-9]{1,14}$',
+      description: 'E.164. Needed with a live key; with a test key a sandbox number, or absent: the next free one.',
+    }),
+  ),
+  connection_id: Type.Optional(connectionId),
+  payment_line: Type.Optional(Type.Boolean({ default: false })),
+})
+const changeBody = input({
+  connection_id: Type.Optional(connectionId),
+  payment_line: Type.Optional(Type.Boolean()),
+})
+
+export function phoneNumberRoutes(deps: { store: Store; now: () => Date }): Route[] {
+  const { store, now } = deps
+  const plain: Plain<'phone_numbers', typeof phoneNumberSchema> = {
+    store,
+    table: 'phone_numbers',
+    object: 'phone_number',
+    path: '/phone_numbers',
+    area: 'numbers',
+    tag: 'Phone numbers',
+    reply: phoneNumberSchema,
+    toObject: toPhoneNumber,
+  }
+  return [
+    route({
+      method: 'POST',
+      path: '/phone_numbers',
+      id: 'createPhoneNumber',
+      summary: 'Add a phone number of yours',
+      description:
+        'With a live key a number that a connection brings; with a test key a sandbox number. 409 when it is there already.',
+      tag: 'Phone numbers',
+      scope: 'numbers:write',
+      body: createBody,
+      status: 201,
+      reply: phoneNumberSchema,
+      errors: [409],
+      handler: (context, { body }) => create(context, body, now().toISOString()),
+    }),
+    listRoute(plain),
+    retrieveRoute(plain),
+    route({
+      method: 'PATCH',
+      path: '/phone_numbers/:id',
+      id: 'updatePhoneNumber',
+      summary: 'Change a phone number',
+      tag: 'Phone numbers',
+      scope: 'numbers:write',
+      params: idParams,
+      body: changeBody,
+      status: 200,
+      reply: phoneNumberSchema,
+      errors: [404],
+      handler: (context, { params, body }) =>
+        store.transaction(async trx => {
+          const numbers = forTenant(trx, context)
+          const row = await numbers.find('phone_numbers', params.id)
+          if (row === undefined) return missing('phone_number', params.id)
+          const refused = await connectionProblem(trx, context, body.connection_id ?? null)
+          if (refused !== null) return refused
+          const change = {
+            ...(body.connection_id === undefined ? {} : { connection_id: body.connection_id }),
+            ...(body.payment_line === undefined ? {} : { payment_line: body.payment_line ? 1 : 0 }),
+            updated: now().toISOString(),
+          }
+          await numbers.update('phone_numbers').set(change).where('id', '=', row.id).execute()
+          return toPhoneNumber({ ...row, ...change })
+        }),
+    }),
+    {
+      ...deleteRoute(plain, {
+        description: 'Not available with a live key yet.',
+        before: async (trx, context, row) => {
+          const event = { type: 'phone_number.deleted' as const, at: now().toISOString(), object: toPhoneNumber(row) }
+          await appendEvent(trx, context, { ...event, request: context })
+          return null
+        },
+      }),
+      summary: 'Release a sandbox number',
+      mode: 'test',
+    },
+  ]
+}
+
+/** `+1 500 555` and four digits; those below 0100 are destinations with a behaviour of their own. */
+const SANDBOX = /^\+1500555(?!00)[0-9]{4}$/
+const SANDBOX_PREFIX = '+1500555'
+const FIRST_SANDBOX = 100
+const LAST_SANDBOX = 9999
+
+/** The number that a request means, in its mode. */
+async function chooseNumber(trx: Trx, context: Context, asked: string | undefined): Promise<string | Problem> {
+  if (context.livemode) {
+    return asked ?? problem('parameter_missing', 'Missing required parameter: number.', { param: 'number' })
+  }
+  if (asked === undefined) return nextSandboxNumber(trx, context)
+  if (SANDBOX.test(asked)) return asked
+  const message = 'A test key takes sandbox numbers, +15005550100 to +15005559999; leave it out for the next free one.'
+  return problem('parameter_invalid', message, { param: 'number' })
+}
+
+async function nextSandboxNumber(trx: Trx, context: Context): Promise<string | Problem> {
+  const rows = await forTenant(trx, context).select('phone_numbers').select('number').execute()
+  const taken = new Set(rows.map(row => row.number))
+  for (let i = FIRST_SANDBOX; i <= LAST_SANDBOX; i++) {
+    const number = SANDBOX_PREFIX + String(i).padStart(4, '0')
+    if (!taken.has(number)) return number
+  }
+  return problem('plan_limit', 'All sandbox numbers are taken; release one.')
+}
+
+async function create(context: Context, body: Static<typeof createBody>, at: string): Promise<PhoneNumber | Problem> {
+  return context.transaction(async trx => {
+    const scoped = forTenant(trx, context)
+    const refused = await connectionProblem(trx, context, body.connection_id ?? null)
+    if (refused !== null) return refused
+    const number = await chooseNumber(trx, context, body.number)
+    if (isProblem(number)) return number
+    const taken = await scoped.select('phone_numbers').select('id').where('number', '=', number).executeTakeFirst()
+    if (taken !== undefined) return conflict('in_use', `The number is there already: ${taken.id}`)
+    const row: PhoneNumberRow = {
+      id: newId('phone_number'),
+      organisation_id: context.organisationId,
+      livemode: context.livemode ? 1 : 0,
+      number,
+      connection_id: body.connection_id ?? null,
+      payment_line: body.payment_line === true ? 1 : 0,
+      created: at,
+      updated: at,
+    }
+    await scoped.insert('phone_numbers', row)
+    const object = toPhoneNumber(row)
+    await appendEvent(trx, context, { type: 'phone_number.created', at, object, request: context })
+    return object
+  })
+}
+
+async function connectionProblem(db: Db, tenant: Tenant, id: string | null): Promise<Problem | null> {
+  if (id === null || (await forTenant(db, tenant).find('connections', id)) !== undefined) return null
+  return problem('parameter_invalid', `No such connection: ${id}`, { param: 'connection_id' })
+}

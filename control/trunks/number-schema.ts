@@ -1,0 +1,29 @@
+import Type, { type Static } from 'typebox'
+import { nullable, timestamp } from '../kernel/schema.ts'
+import type { PhoneNumberRow } from './tables.ts'
+
+export const phoneNumberSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('phone_number'),
+  livemode: Type.Boolean(),
+  number: Type.String({ description: 'E.164' }),
+  connection_id: nullable(Type.String()),
+  payment_line: Type.Boolean({
+    description: 'A participant on this number receives the keys during a card-payment pause.',
+  }),
+  created: timestamp(),
+  updated: timestamp(),
+})
+
+export type PhoneNumber = Static<typeof phoneNumberSchema>
+
+export const toPhoneNumber = (row: PhoneNumberRow): PhoneNumber => ({
+  id: row.id,
+  object: 'phone_number',
+  livemode: row.livemode === 1,
+  number: row.number,
+  connection_id: row.connection_id,
+  payment_line: row.payment_line === 1,
+  created: row.created,
+  updated: row.updated,
+})

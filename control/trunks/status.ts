@@ -1,0 +1,29 @@
+import type { Events } from '../../media/protocol.ts'
+import { appendEvent } from '../kernel/events/log.ts'
+import type { Trx } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import { toConnection } from './connection-schema.ts'
+import type { ConnectionRow } from './tables.ts'
+
+/** Writes what media says of a far end, and tells of a change. What is disabled or gone by now is left alone. */
+export async function applyConnectionReport(
+  trx: Trx,
+  { connectionId, status, sipCode }: Events['connection.changed'],
+  at: string,
+): Promise<void> {
+  const row = await trx.selectFrom('connections').selectAll().where('id', '=', connectionId).executeTakeFirst()
+  if (row === undefined || row.enabled === 0) return
+  if (row.status === status && row.sip_code === sipCode) return
+  const tenant = { organisationId: row.organisation_id, livemode: row.livemode === 1 }
+  const change = { status, sip_code: sipCode }
+  await forTenant(trx, tenant).update('connections').set(change).where('id', '=', row.id).execute()
+  const type = eventOf(row.status, status)
+  if (type !== null) await appendEvent(trx, tenant, { type, at, object: toConnection({ ...row, ...change }) })
+}
+
+/** That a trunk is there when it is looked at first is no news. */
+function eventOf(before: ConnectionRow['status'], status: NonNullable<ConnectionRow['status']>) {
+  if (before === status) return null
+  if (status !== 'reachable') return `connection.${status}` as const
+  return before === 'unreachable' ? ('connection.reachable' as const) : null
+}

@@ -1,0 +1,95 @@
+import Type from 'typebox'
+import type { Context } from '../http/context.ts'
+import { conflict, missing, type Problem } from '../http/errors.ts'
+import { listOf, listParameters, page } from '../http/list.ts'
+import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { type Route, route } from '../http/route.ts'
+import { idParams, oneOf } from '../kernel/schema.ts'
+import type { Store } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import { toWebhookDelivery, type WebhookDelivery, webhookDeliverySchema } from './delivery-schema.ts'
+
+interface DeliveryDeps {
+  store: Store
+  now: () => Date
+}
+
+export function webhookDeliveryRoutes(deps: DeliveryDeps): Route[] {
+  const { store } = deps
+  const plain: Plain<'webhook_deliveries', typeof webhookDeliverySchema> = {
+    store,
+    table: 'webhook_deliveries',
+    object: 'webhook_delivery',
+    path: '/webhook_deliveries',
+    area: 'webhooks',
+    tag: 'Webhooks',
+    reply: webhookDeliverySchema,
+    toObject: toWebhookDelivery,
+  }
+  return [
+    route({
+      method: 'GET',
+      path: '/webhook_deliveries',
+      id: 'listWebhookDeliveries',
+      summary: 'List webhook deliveries',
+      description: 'One for each event and endpoint, and one for each replay. Closed ones are kept for 30 days.',
+      tag: 'Webhooks',
+      scope: 'webhooks:read',
+      query: Type.Object(
+        {
+          ...listParameters,
+          endpoint_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+          event_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+          status: Type.Optional(oneOf(['pending', 'succeeded', 'failed'])),
+        },
+        { additionalProperties: false },
+      ),
+      status: 200,
+      reply: listOf(webhookDeliverySchema),
+      handler: (context, { query }) => {
+        let rows = forTenant(store.db, context).select('webhook_deliveries').selectAll()
+        if (query.endpoint_id !== undefined) rows = rows.where('endpoint_id', '=', query.endpoint_id)
+        if (query.event_id !== undefined) rows = rows.where('event_id', '=', query.event_id)
+        if (query.status !== undefined) rows = rows.where('status', '=', query.status)
+        return page(rows, query, '/v1/webhook_deliveries', toWebhookDelivery)
+      },
+    }),
+    retrieveRoute(plain),
+    route({
+      method: 'POST',
+      path: '/webhook_deliveries/:id/retry',
+      id: 'retryWebhookDelivery',
+      summary: 'Attempt a webhook delivery again',
+      description:
+        'At once, and when that fails, by the schedule from its start; also one that has succeeded. 409 with `details.reason` `attempt_running` or `endpoint_disabled`.',
+      tag: 'Webhooks',
+      scope: 'webhooks:write',
+      params: idParams,
+      status: 200,
+      reply: webhookDeliverySchema,
+      errors: [404, 409],
+      handler: (context, { params }) => retry(deps, context, params.id),
+    }),
+  ]
+}
+
+const retry = ({ now }: DeliveryDeps, context: Context, id: string): Promise<WebhookDelivery | Problem> =>
+  context.transaction(async (trx): Promise<WebhookDelivery | Problem> => {
+    const scoped = forTenant(trx, context)
+    const row = await scoped.find('webhook_deliveries', id)
+    if (row === undefined) return missing('webhook_delivery', id)
+    const endpoint = await scoped.find('webhook_endpoints', row.endpoint_id)
+    if (endpoint?.status !== 'enabled') {
+      return conflict('endpoint_disabled', `${row.endpoint_id} is disabled: enable it first.`)
+    }
+    const at = now().toISOString()
+    const change = { status: 'pending' as const, step: 0, next_attempt_at: at, updated: at }
+    const { numUpdatedRows } = await scoped
+      .update('webhook_deliveries')
+      .set({ ...change, lease: null, leased_until: null })
+      .where('id', '=', id)
+      .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', at)]))
+      .executeTakeFirst()
+    if (numUpdatedRows === 0n) return conflict('attempt_running', 'An attempt is being made right now.')
+    return toWebhookDelivery({ ...row, ...change })
+  })

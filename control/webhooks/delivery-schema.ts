@@ -1,0 +1,61 @@
+import Type, { type Static } from 'typebox'
+import { nullable, timestamp } from '../kernel/schema.ts'
+import type { WebhookDeliveryRow } from './tables.ts'
+
+export const webhookDeliverySchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('webhook_delivery'),
+  livemode: Type.Boolean(),
+  endpoint_id: Type.String(),
+  event_id: Type.String({ description: 'Also the `webhook-id` header of every attempt.' }),
+  event_type: Type.String(),
+  status: Type.String({ description: 'pending, succeeded, failed' }),
+  attempts: Type.Integer(),
+  next_attempt_at: nullable(timestamp('Null once it succeeded or failed for good.')),
+  last_attempt: nullable(
+    Type.Object({
+      at: timestamp(),
+      duration_ms: Type.Integer(),
+      status_code: nullable(Type.Integer({ description: 'Null when there was no answer.' })),
+      response_body: nullable(
+        Type.String({ description: 'The first 1000 characters; null when a private address answered.' }),
+      ),
+    }),
+  ),
+  error: nullable(
+    Type.String({
+      description:
+        'Why it has not succeeded so far: bad_status, redirected, timed_out, connection_failed, address_not_allowed, endpoint_disabled.',
+    }),
+  ),
+  created: timestamp(),
+  updated: timestamp(),
+})
+
+export type WebhookDelivery = Static<typeof webhookDeliverySchema>
+
+export const toWebhookDelivery = (row: WebhookDeliveryRow): WebhookDelivery => ({
+  id: row.id,
+  object: 'webhook_delivery',
+  livemode: row.livemode === 1,
+  endpoint_id: row.endpoint_id,
+  event_id: row.event_id,
+  event_type: row.event_type,
+  status: row.status,
+  attempts: row.attempts,
+  next_attempt_at: row.next_attempt_at,
+  last_attempt: lastAttempt(row),
+  error: row.error,
+  created: row.created,
+  updated: row.updated,
+})
+
+const lastAttempt = (row: WebhookDeliveryRow): WebhookDelivery['last_attempt'] =>
+  row.last_attempt_at === null
+    ? null
+    : {
+        at: row.last_attempt_at,
+        duration_ms: row.duration_ms ?? 0,
+        status_code: row.response_status,
+        response_body: row.response_body,
+      }

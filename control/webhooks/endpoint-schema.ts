@@ -1,0 +1,64 @@
+import Type, { type Static } from 'typebox'
+import { metadata, nullable, timestamp } from '../kernel/schema.ts'
+import type { WebhookEndpointRow } from './tables.ts'
+
+export const webhookEndpointSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('webhook_endpoint'),
+  livemode: Type.Boolean(),
+  url: Type.String(),
+  description: nullable(Type.String()),
+  event_types: Type.Array(Type.String(), { description: 'What it subscribes to; `*` stands for every type.' }),
+  status: Type.String({ description: 'enabled, disabled' }),
+  disabled_reason: nullable(
+    Type.String({ description: 'gone: it answered 410; failing: for five days; requested: through the API.' }),
+  ),
+  failing_since: nullable(timestamp('The first failure since the last success.')),
+  algorithm: Type.String({ description: 'hmac (`v1` signatures), ed25519 (`v1a` signatures)' }),
+  previous_algorithm: nullable(
+    Type.String({ description: 'Of the key before the last rotation, while it still signs alongside.' }),
+  ),
+  previous_expires_at: nullable(timestamp('Until when the previous key signs too.')),
+  api_version: Type.String({ description: 'The version that its payloads follow.' }),
+  metadata,
+  created: timestamp(),
+  updated: timestamp(),
+})
+
+export const webhookEndpointWithSecretSchema = Type.Object(
+  {
+    ...webhookEndpointSchema.properties,
+    secret: nullable(
+      Type.String({ description: '`whsec_…`, shown only now; null for ed25519: see its `/public_key`.' }),
+    ),
+  },
+  { title: 'WebhookEndpointWithSecret' },
+)
+
+export type WebhookEndpoint = Static<typeof webhookEndpointSchema>
+
+/** Whether the key before the last rotation still signs at `now`. */
+export const overlaps = (row: Pick<WebhookEndpointRow, 'previous_expires_at'>, now: Date): boolean =>
+  row.previous_expires_at !== null && Date.parse(row.previous_expires_at) > now.getTime()
+
+export function toWebhookEndpoint(row: WebhookEndpointRow, now: Date): WebhookEndpoint {
+  const previous = overlaps(row, now)
+  return {
+    id: row.id,
+    object: 'webhook_endpoint',
+    livemode: row.livemode === 1,
+    url: row.url,
+    description: row.description,
+    event_types: JSON.parse(row.event_types) as string[],
+    status: row.status,
+    disabled_reason: row.disabled_reason,
+    failing_since: row.failing_since,
+    algorithm: row.algorithm,
+    previous_algorithm: previous ? row.previous_algorithm : null,
+    previous_expires_at: previous ? row.previous_expires_at : null,
+    api_version: row.api_version,
+    metadata: JSON.parse(row.metadata) as Record<string, string>,
+    created: row.created,
+    updated: row.updated,
+  }
+}

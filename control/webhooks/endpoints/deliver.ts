@@ -1,0 +1,134 @@
+import type { Context } from '../../http/context.ts'
+import { conflict, missing, type Problem, problem } from '../../http/errors.ts'
+import { type Route, route } from '../../http/route.ts'
+import { appendEvent } from '../../kernel/events/log.ts'
+import { enqueueFor, type OutboxEvent } from '../../kernel/events/outbox.ts'
+import { idParams } from '../../kernel/schema.ts'
+import type { Store, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { toWebhookDelivery, type WebhookDelivery, webhookDeliverySchema } from '../delivery-schema.ts'
+import { toWebhookEndpoint } from '../endpoint-schema.ts'
+import type { WebhookEndpointRow } from '../tables.ts'
+import { type ReplayBody, replayBody, replaySchema } from './schema.ts'
+
+const MAX_REPLAYED = 10_000
+
+interface DeliverDeps {
+  store: Store
+  now: () => Date
+}
+
+export function deliveryRoutes(deps: DeliverDeps): Route[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/webhook_endpoints/:id/ping',
+      id: 'pingWebhookEndpoint',
+      summary: 'Send a ping to a webhook endpoint',
+      description: 'An event `ping` for this endpoint alone, whatever it subscribes to.',
+      tag: 'Webhooks',
+      scope: 'webhooks:write',
+      params: idParams,
+      status: 201,
+      reply: webhookDeliverySchema,
+      errors: [404, 409],
+      handler: (context, { params }) => ping(deps, context, params.id),
+    }),
+    route({
+      method: 'POST',
+      path: '/webhook_endpoints/:id/replay',
+      id: 'replayWebhookEndpoint',
+      summary: 'Deliver past events to a webhook endpoint',
+      description: `The events of a stretch of time that the endpoint subscribes to, with the same \`webhook-id\`; those that are waiting for delivery anyway are left out. At most ${MAX_REPLAYED} at once.`,
+      tag: 'Webhooks',
+      scope: 'webhooks:write',
+      params: idParams,
+      body: replayBody(),
+      status: 200,
+      reply: replaySchema,
+      errors: [404, 409],
+      handler: async (context, { params, body }) => {
+        const times = readTimes(body, deps.now())
+        if ('problem' in times) return times
+        return context.transaction(async trx => {
+          const endpoint = await deliverable(trx, context, params.id)
+          if ('problem' in endpoint) return endpoint
+          const events = await eventsToReplay(trx, context, endpoint, { ...body, ...times })
+          if (events.length > MAX_REPLAYED) {
+            const message = `More than ${MAX_REPLAYED} events: replay a shorter stretch of time.`
+            return problem('parameter_invalid', message, { param: 'since' })
+          }
+          await enqueueFor(trx, context, endpoint.id, events, deps.now().toISOString())
+          const { livemode } = context
+          return { object: 'webhook_replay' as const, endpoint_id: endpoint.id, livemode, deliveries: events.length }
+        })
+      },
+    }),
+  ]
+}
+
+const ping = ({ now }: DeliverDeps, context: Context, id: string): Promise<WebhookDelivery | Problem> =>
+  context.transaction(async (trx): Promise<WebhookDelivery | Problem> => {
+    const endpoint = await deliverable(trx, context, id)
+    if ('problem' in endpoint) return endpoint
+    const at = now()
+    const eventId = await appendEvent(trx, context, {
+      type: 'ping',
+      at: at.toISOString(),
+      object: toWebhookEndpoint(endpoint, at),
+      request: context,
+      onlyEndpointId: id,
+    })
+    const queued = forTenant(trx, context).select('webhook_deliveries').selectAll().where('event_id', '=', eventId)
+    return toWebhookDelivery(await queued.executeTakeFirstOrThrow())
+  })
+
+/** The endpoint, or why nothing can be sent to it. */
+async function deliverable(trx: Trx, tenant: Tenant, id: string): Promise<WebhookEndpointRow | Problem> {
+  const row = await forTenant(trx, tenant).find('webhook_endpoints', id)
+  if (row === undefined) return missing('webhook_endpoint', id)
+  return row.status === 'enabled' ? row : conflict('endpoint_disabled', `${id} is disabled: enable it first.`)
+}
+
+function readTimes(body: ReplayBody, now: Date): { since: string; until: string } | Problem {
+  const since = new Date(body.since).toISOString()
+  const until = body.until === undefined ? null : new Date(body.until).toISOString()
+  if (until !== null && until <= since) {
+    return problem('parameter_invalid', 'until must be later than since.', { param: 'until' })
+  }
+  return { since, until: until ?? new Date(now.getTime() + 1).toISOString() }
+}
+
+/** One more than is allowed when there are too many. */
+function eventsToReplay(
+  trx: Trx,
+  tenant: Tenant,
+  endpoint: WebhookEndpointRow,
+  wanted: ReplayBody & { since: string; until: string },
+): Promise<OutboxEvent[]> {
+  const taken = wanted.undelivered_only ? (['pending', 'succeeded'] as const) : (['pending'] as const)
+  const types = narrowest(JSON.parse(endpoint.event_types), wanted.event_types ?? ['*'])
+  const query = forTenant(trx, tenant)
+    .select('events')
+    .select(['id', 'type'])
+    .where('timestamp', '>=', wanted.since)
+    .where('timestamp', '<', wanted.until)
+    .where('id', 'not in', eb =>
+      eb
+        .selectFrom('webhook_deliveries')
+        .select('event_id')
+        .where('endpoint_id', '=', endpoint.id)
+        .where('status', 'in', taken),
+    )
+  const chosen = types === null ? query.where('type', '!=', 'ping') : query.where('type', 'in', types)
+  return chosen
+    .orderBy('id')
+    .limit(MAX_REPLAYED + 1)
+    .execute()
+}
+
+/** The types in both lists; null: every one. A ping to another endpoint is nobody's to replay. */
+function narrowest(subscribed: string[], wanted: string[]): string[] | null {
+  if (wanted.includes('*')) return subscribed.includes('*') ? null : subscribed
+  return subscribed.includes('*') ? wanted : wanted.filter(type => subscribed.includes(type))
+}

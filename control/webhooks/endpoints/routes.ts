@@ -1,0 +1,195 @@
+import type { Static } from 'typebox'
+import type { Context } from '../../http/context.ts'
+import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
+import { mergedMetadata } from '../../http/metadata.ts'
+import { listRoute, type Plain, retrieveRoute } from '../../http/plain-resource.ts'
+import { type Route, route } from '../../http/route.ts'
+import { customerAddresses, type Resolve, urlProblem } from '../../http/url-policy.ts'
+import { newId } from '../../kernel/ids.ts'
+import { deletedObject, idParams } from '../../kernel/schema.ts'
+import type { Store, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { Vault } from '../../kernel/vault.ts'
+import { VERSIONS } from '../../kernel/versions/current.ts'
+import { toWebhookEndpoint, webhookEndpointSchema, webhookEndpointWithSecretSchema } from '../endpoint-schema.ts'
+import { abandonPending } from '../endpoint-state.ts'
+import { newSigningKey } from '../sign.ts'
+import type { WebhookEndpointRow } from '../tables.ts'
+import { deliveryRoutes } from './deliver.ts'
+import { keyRoutes } from './keys.ts'
+import { type ChangeBody, changeBody, createBody } from './schema.ts'
+
+/** Every event of a tenant is compared with all of its endpoints. */
+const MAX_ENDPOINTS = 100
+
+export interface WebhookEndpointDeps {
+  store: Store
+  vault: Vault
+  now: () => Date
+  resolve: Resolve
+  /** CIDR blocks beyond the public network that an operator lets through. */
+  allowedNetworks: string[]
+}
+
+const TAG = 'Webhooks'
+
+export function webhookEndpointRoutes(deps: WebhookEndpointDeps): Route[] {
+  const plain: Plain<'webhook_endpoints', typeof webhookEndpointSchema> = {
+    store: deps.store,
+    table: 'webhook_endpoints',
+    object: 'webhook_endpoint',
+    path: '/webhook_endpoints',
+    area: 'webhooks',
+    tag: TAG,
+    reply: webhookEndpointSchema,
+    toObject: row => toWebhookEndpoint(row, deps.now()),
+  }
+  return [
+    route({
+      method: 'POST',
+      path: '/webhook_endpoints',
+      id: 'createWebhookEndpoint',
+      summary: 'Create a webhook endpoint',
+      description: `Of its mode's events, from now on. The answer alone shows the secret. At most ${MAX_ENDPOINTS} in each mode: 409 \`endpoint_limit\`.`,
+      tag: TAG,
+      scope: 'webhooks:write',
+      body: createBody(),
+      status: 201,
+      reply: webhookEndpointWithSecretSchema,
+      errors: [409],
+      handler: (context, { body }) => create(deps, context, body),
+    }),
+    listRoute(plain),
+    retrieveRoute(plain),
+    route({
+      method: 'PATCH',
+      path: '/webhook_endpoints/:id',
+      id: 'updateWebhookEndpoint',
+      summary: 'Change a webhook endpoint',
+      description: 'Metadata merges, `event_types` replaces. What waits for delivery goes to the new URL.',
+      tag: TAG,
+      scope: 'webhooks:write',
+      params: idParams,
+      body: changeBody(),
+      status: 200,
+      reply: webhookEndpointSchema,
+      errors: [404],
+      handler: (context, { params, body }) => change(deps, context, params.id, body),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/webhook_endpoints/:id',
+      id: 'deleteWebhookEndpoint',
+      summary: 'Delete a webhook endpoint',
+      description: 'With its deliveries; nothing more is sent to it.',
+      tag: TAG,
+      scope: 'webhooks:write',
+      params: idParams,
+      status: 200,
+      reply: deletedObject('webhook_endpoint'),
+      errors: [404],
+      handler: (context, { params }) => remove(context, params.id),
+    }),
+    ...keyRoutes(deps),
+    ...deliveryRoutes(deps),
+  ]
+}
+
+async function create(deps: WebhookEndpointDeps, context: Context, body: Static<ReturnType<typeof createBody>>) {
+  const refused = await bodyProblem(deps, body)
+  if (refused !== null) return refused
+  const id = newId('webhook_endpoint')
+  const key = newSigningKey(body.algorithm ?? 'hmac')
+  const at = deps.now().toISOString()
+  const columns = {
+    id,
+    url: body.url,
+    description: body.description ?? null,
+    status: 'enabled' as const,
+    event_types: JSON.stringify(body.event_types ?? ['*']),
+    api_version: body.api_version ?? context.apiVersion,
+    metadata: JSON.stringify(body.metadata ?? {}),
+    algorithm: key.algorithm,
+    signing_key: deps.vault.seal(key.secret, id),
+    public_key: key.publicKey,
+    created: at,
+    updated: at,
+  }
+  return context.transaction(async trx => {
+    const scoped = forTenant(trx, context)
+    const { count } = await scoped
+      .select('webhook_endpoints')
+      .select(eb => eb.fn.countAll().as('count'))
+      .executeTakeFirstOrThrow()
+    if (Number(count) >= MAX_ENDPOINTS) {
+      return conflict('endpoint_limit', `There are ${MAX_ENDPOINTS} webhook endpoints already.`)
+    }
+    await scoped.insert('webhook_endpoints', columns)
+    const row = await scoped.find('webhook_endpoints', id)
+    if (row === undefined) throw new Error('what was inserted is not there')
+    return { ...toWebhookEndpoint(row, deps.now()), secret: key.algorithm === 'hmac' ? key.secret : null }
+  })
+}
+
+async function change(deps: WebhookEndpointDeps, tenant: Tenant, id: string, body: ChangeBody) {
+  const refused = await bodyProblem(deps, body)
+  if (refused !== null) return refused
+  const changed = await deps.store.transaction(async trx => {
+    const row = await forTenant(trx, tenant).find('webhook_endpoints', id)
+    return row === undefined ? missing('webhook_endpoint', id) : applyChange(trx, tenant, row, body, deps.now())
+  })
+  return isProblem(changed) ? changed : toWebhookEndpoint(changed, deps.now())
+}
+
+async function applyChange(
+  trx: Trx,
+  tenant: Tenant,
+  row: WebhookEndpointRow,
+  body: ChangeBody,
+  now: Date,
+): Promise<WebhookEndpointRow | Problem> {
+  const at = now.toISOString()
+  const metadata = mergedMetadata(row.metadata, body.metadata)
+  if (isProblem(metadata)) return metadata
+  const columns = {
+    url: body.url ?? row.url,
+    description: body.description === undefined ? row.description : body.description,
+    event_types: body.event_types === undefined ? row.event_types : JSON.stringify(body.event_types),
+    api_version: body.api_version ?? row.api_version,
+    metadata,
+    ...statusColumns(row, body.status),
+    updated: at,
+  }
+  await forTenant(trx, tenant).update('webhook_endpoints').set(columns).where('id', '=', row.id).execute()
+  if (columns.status === 'disabled') await abandonPending(trx, row.id, at)
+  return { ...row, ...columns }
+}
+
+/** An endpoint that is enabled again starts without a history of failures. */
+function statusColumns(row: WebhookEndpointRow, status: WebhookEndpointRow['status'] = row.status) {
+  const { disabled_reason, failing_since } = row
+  if (status === row.status) return { status, disabled_reason, failing_since }
+  return status === 'enabled'
+    ? { status, disabled_reason: null, failing_since: null }
+    : { status, disabled_reason: 'requested', failing_since }
+}
+
+const remove = (context: Context, id: string) =>
+  context.transaction(async trx => {
+    const scoped = forTenant(trx, context)
+    const { numDeletedRows } = await scoped.delete('webhook_endpoints').where('id', '=', id).executeTakeFirst()
+    if (numDeletedRows === 0n) return missing('webhook_endpoint', id)
+    await scoped.delete('webhook_deliveries').where('endpoint_id', '=', id).execute()
+    return { object: 'webhook_endpoint' as const, id, deleted: true as const, livemode: context.livemode }
+  })
+
+async function bodyProblem(deps: WebhookEndpointDeps, body: ChangeBody): Promise<Problem | null> {
+  if (body.event_types?.includes('*') && body.event_types.length > 1) {
+    return problem('parameter_invalid', 'event_types has * beside others.', { param: 'event_types' })
+  }
+  if (body.api_version !== undefined && !VERSIONS.includes(body.api_version)) {
+    return problem('unknown_version', `There is no version ${body.api_version}.`, { param: 'api_version' })
+  }
+  if (body.url === undefined) return null
+  return urlProblem(body.url, ['http:', 'https:'], customerAddresses(deps.allowedNetworks), deps.resolve, 'url')
+}

@@ -1,0 +1,95 @@
+import Type, { type Static } from 'typebox'
+import { eventTypes } from '../../kernel/events/catalog.ts'
+import { input, metadata, nullable, oneOf, timestamp } from '../../kernel/schema.ts'
+import { ALGORITHMS } from '../sign.ts'
+
+const DAY_S = 24 * 60 * 60
+/** How long the key before a rotation signs too, when the request does not say. */
+export const DEFAULT_OVERLAP_S = DAY_S
+
+const url = Type.String({ minLength: 1, maxLength: 2048, description: 'http:// or https://; gets the POST requests.' })
+const description = nullable(Type.String({ maxLength: 500 }))
+/** Of all nouns: known when the routes are built. */
+const subscribed = () =>
+  Type.Array(oneOf(['*', ...eventTypes()]), {
+    minItems: 1,
+    maxItems: 200,
+    uniqueItems: true,
+    description: 'Event types to subscribe to; `*` stands for every type, future ones too.',
+  })
+const algorithm = (text: string) => oneOf([...ALGORITHMS], { description: text })
+const apiVersion = Type.String({ maxLength: 40, description: 'The version that payloads follow.' })
+
+export const createBody = () =>
+  input({
+    url,
+    description: Type.Optional(description),
+    event_types: Type.Optional(subscribed()),
+    algorithm: Type.Optional(algorithm('hmac: `v1` signatures, the default; ed25519: `v1a` signatures.')),
+    api_version: Type.Optional(apiVersion),
+    metadata: Type.Optional(metadata),
+  })
+
+export const changeBody = () =>
+  input({
+    url: Type.Optional(url),
+    description: Type.Optional(description),
+    event_types: Type.Optional(subscribed()),
+    status: Type.Optional(
+      oneOf(['enabled', 'disabled'], { description: 'Disabling gives up what waits for the endpoint.' }),
+    ),
+    api_version: Type.Optional(apiVersion),
+    metadata: Type.Optional(metadata),
+  })
+export type ChangeBody = Static<ReturnType<typeof changeBody>>
+
+export const rotateBody = input({
+  algorithm: Type.Optional(algorithm("Switches the endpoint to the other algorithm; absent: the endpoint's own.")),
+  overlap_s: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 7 * DAY_S,
+      default: DEFAULT_OVERLAP_S,
+      description: 'How long the key of now signs too [s]; 0 when it has leaked.',
+    }),
+  ),
+})
+
+export const replayBody = () =>
+  input({
+    since: timestamp('Events that happened at this time or later.'),
+    until: Type.Optional(timestamp('Events that happened before this time; absent: now.')),
+    event_types: Type.Optional(subscribed()),
+    undelivered_only: Type.Optional(
+      Type.Boolean({ default: false, description: 'Leaves out events that this endpoint has taken (2xx).' }),
+    ),
+  })
+export type ReplayBody = Static<ReturnType<typeof replayBody>>
+
+export const replaySchema = Type.Object({
+  object: Type.Literal('webhook_replay'),
+  endpoint_id: Type.String(),
+  livemode: Type.Boolean(),
+  deliveries: Type.Integer({ description: 'How many deliveries were queued.' }),
+})
+
+/** Specification, "WebhookEndpointPublicKey". */
+export const publicKeySchema = Type.Object({
+  object: Type.Literal('webhook_endpoint_public_key'),
+  endpoint_id: Type.String(),
+  algorithm: Type.Literal('ed25519'),
+  signature_version: Type.Literal('v1a'),
+  public_key: nullable(
+    Type.String({
+      description:
+        '`whpk_` and base64 of the 32 bytes; null while an endpoint that is hmac again overlaps with its last key.',
+    }),
+  ),
+  public_key_pem: nullable(Type.String({ description: 'The same key as SPKI PEM.' })),
+  previous_public_key: nullable(
+    Type.String({ description: 'The key before the last rotation; it signs too until `previous_expires_at`.' }),
+  ),
+  previous_public_key_pem: nullable(Type.String()),
+  previous_expires_at: nullable(timestamp()),
+  livemode: Type.Boolean(),
+})

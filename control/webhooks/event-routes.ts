@@ -1,0 +1,91 @@
+import type { Selectable } from 'kysely'
+import Type from 'typebox'
+import type { Context } from '../http/context.ts'
+import { missing } from '../http/errors.ts'
+import { listOf, listParameters, listQuery, page } from '../http/list.ts'
+import { type Route, route } from '../http/route.ts'
+import { renderEvent } from '../http/versions/translate.ts'
+import { eventSchema, toEvent } from '../kernel/events/event.ts'
+import { idParams } from '../kernel/schema.ts'
+import type { Store } from '../kernel/store/store.ts'
+import type { EventTable } from '../kernel/store/tables.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+
+/** Events in the version of who asks. */
+const shownTo =
+  ({ apiVersion }: Context) =>
+  (row: Selectable<EventTable>) =>
+    renderEvent(toEvent(row), apiVersion)
+
+export function eventRoutes(deps: { store: Store }): Route[] {
+  const { store } = deps
+  return [
+    route({
+      method: 'GET',
+      path: '/events',
+      id: 'listEvents',
+      summary: 'List events',
+      tag: 'Events',
+      scope: 'events:read',
+      query: Type.Object(
+        {
+          ...listParameters,
+          type: Type.Optional(Type.String({ maxLength: 100, description: 'Only events of this type.' })),
+          object_id: Type.Optional(
+            Type.String({
+              maxLength: 200,
+              description: 'Only events whose `data.object` has this ID; of presence, the user.',
+            }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
+      status: 200,
+      reply: listOf(eventSchema()),
+      handler: (context, { query }) => {
+        let rows = forTenant(store.db, context).select('events').selectAll()
+        if (query.type !== undefined) rows = rows.where('type', '=', query.type)
+        if (query.object_id !== undefined) rows = rows.where('object_id', '=', query.object_id)
+        return page(rows, query, '/v1/events', shownTo(context))
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/events/:id',
+      id: 'getEvent',
+      summary: 'Retrieve an event',
+      tag: 'Events',
+      scope: 'events:read',
+      params: idParams,
+      status: 200,
+      reply: eventSchema(),
+      errors: [404],
+      handler: async (context, { params }) => {
+        const row = await forTenant(store.db, context).find('events', params.id)
+        return row === undefined ? missing('event', params.id) : shownTo(context)(row)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/calls/:id/events',
+      id: 'listCallEvents',
+      summary: "List a call's events",
+      description: 'Those of its streams, pauses and recording too.',
+      tag: 'Calls',
+      scope: 'calls:read',
+      params: idParams,
+      query: listQuery,
+      status: 200,
+      reply: listOf(eventSchema()),
+      errors: [404],
+      handler: async (context, { params, query }) => {
+        const tables = forTenant(store.db, context)
+        // A call that a client token names is followed before it starts (specification, "POST /client_tokens").
+        const found = (await tables.find('calls', params.id)) ?? (await tables.find('client_tokens', params.id))
+        if (found === undefined) return missing('call', params.id)
+        const rows = tables.select('events').selectAll().where('call_id', '=', params.id)
+        return page(rows, query, `/v1/calls/${params.id}/events`, shownTo(context))
+      },
+    }),
+  ]
+}

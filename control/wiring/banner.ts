@@ -1,0 +1,53 @@
+import { reachableHost, urlHost, wsUrlOf } from '../kernel/addresses.ts'
+import type { Config } from '../kernel/config.ts'
+
+/** What control tells the supervisor when it serves. */
+export interface ControlReady {
+  type: 'ready'
+  httpPort: number
+  /** Generated keys, on the first start only. */
+  keys: { live: string | null; test: string | null } | null
+  numbers: { number: string; does: string }[]
+}
+
+/** What the terminal shows once all is up: how to call in, how to ask, how to stop. */
+export function banner(config: Config, ready: ControlReady, version: string): string {
+  const http = `http://${urlHost(reachableHost(config.httpHost))}:${ready.httpPort}`
+  const width = Math.max(0, ...ready.numbers.map(({ number }) => number.length))
+  const lines: [string, string][] = [
+    [
+      'SIP',
+      `sip:${urlHost(config.publicIp ?? reachableHost(config.sipHost))}:${config.sipPort} (UDP and TCP); call for example`,
+    ],
+    ...ready.numbers.map(({ number, does }): [string, string] => ['', `${number.padEnd(width)}  ${does}`]),
+    ['REST', `${http}/v1`],
+    ['Web', `${wsUrlOf(config)} (calls of browsers)`],
+    ['Docs', `${http}/docs`],
+    ['Voice', voiceLine(config)],
+    ...keyLines(ready.keys),
+    ['Try', tryLine(http, config, ready)],
+    ['Stop', `Ctrl-C (running calls may finish for ${config.drainSeconds} s; twice: at once)`],
+  ]
+  const text = lines.map(([label, value]) => `  ${label.padEnd(6)}${value}`.trimEnd())
+  return `\nTandem ${version} is ready.\n\n${text.join('\n')}\n\n`
+}
+
+/** Calls are answered before. */
+const voiceLine = ({ speechPreload }: Config): string =>
+  speechPreload
+    ? 'callers are understood in some seconds: a line below says when, and /readyz'
+    : 'callers are understood some seconds after the first word (TANDEM_SPEECH_PRELOAD=no)'
+
+function keyLines(keys: ControlReady['keys']): [string, string][] {
+  const lines: [string, string][] = []
+  if (keys?.live) lines.push(['Keys', `live ${keys.live}`])
+  if (keys?.test) lines.push([lines.length === 0 ? 'Keys' : '', `test ${keys.test}`])
+  if (lines.length > 0) lines.push(['', 'Keep them: they are shown only now.'])
+  return lines
+}
+
+/** A line to copy that works: with the key where we know it, else one that needs none. */
+function tryLine(http: string, config: Config, ready: ControlReady): string {
+  const key = ready.keys?.live ?? (config.liveKey === null ? null : '$TANDEM_LIVE_KEY')
+  return key === null ? `curl ${http}/readyz` : `curl -H "Authorization: Bearer ${key}" ${http}/v1/conference_rooms`
+}

@@ -1,0 +1,103 @@
+import { Counter, Histogram, type Registry } from 'prom-client'
+import type { Call } from '../calls/call-schema.ts'
+import type { CallStep } from '../calls/programs/step-schema.ts'
+import type { Fact } from '../kernel/store/after-commit.ts'
+import type { Store } from '../kernel/store/store.ts'
+import type { QueueCall } from '../queues/call-schema.ts'
+
+const SECONDS = [0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120, 300, 600]
+
+/** What calls were like, counted once what tells of it is committed: each on the node that has seen it. */
+export class CallMetrics {
+  readonly #ended: Counter<'direction' | 'outcome' | 'reason'>
+  readonly #setUp: Histogram<'direction'>
+  readonly #talk: Histogram<'direction'>
+  readonly #queueWait: Histogram<'outcome'>
+  readonly #turn: Histogram
+  readonly #jitter: Histogram
+  readonly #loss: Histogram
+  readonly #mos: Histogram
+  readonly #oneWay: Counter
+
+  constructor(registry: Registry) {
+    const registers = [registry]
+    const histogram = <L extends string = never>(name: string, help: string, buckets: number[], labelNames: L[] = []) =>
+      new Histogram<L>({ name: `tandem_${name}`, help, buckets, labelNames, registers })
+    this.#ended = new Counter({
+      name: 'tandem_calls_ended_total',
+      help: 'Calls that have ended, by direction, status and reason',
+      labelNames: ['direction', 'outcome', 'reason'],
+      registers,
+    })
+    this.#oneWay = new Counter({
+      name: 'tandem_one_way_legs_total',
+      help: 'Times that no audio came of a leg, or no more, although it should',
+      registers,
+    })
+    this.#setUp = histogram('call_setup_seconds', 'From the beginning of a call to its answer', SECONDS, ['direction'])
+    this.#talk = histogram(
+      'call_duration_seconds',
+      'From the answer of a call to its end',
+      [...SECONDS, 1800, 3600],
+      ['direction'],
+    )
+    this.#queueWait = histogram(
+      'queue_wait_seconds',
+      'How long calls waited in a queue, by what became of them',
+      SECONDS,
+      ['outcome'],
+    )
+    this.#turn = histogram(
+      'turn_latency_seconds',
+      "From a caller's last voice to the first audio of our answer",
+      [0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 5, 8],
+    )
+    this.#jitter = histogram(
+      'leg_jitter_seconds',
+      'Interarrival jitter of a leg (RFC 3550) at its end',
+      [0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2],
+    )
+    this.#loss = histogram(
+      'leg_loss_ratio',
+      'Share of packets that a leg has lost, 0 to 1',
+      [0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2],
+    )
+    this.#mos = histogram('leg_mos', 'Quality of a leg by the E-model, 1 to 4.5', [1, 2, 2.5, 3, 3.3, 3.6, 4, 4.2, 4.4])
+  }
+
+  /** Counts what is committed from now on; returns how to stop. */
+  watch(store: Pick<Store, 'committed'>): () => void {
+    const listener = (fact: Fact): void => this.#take(fact)
+    store.committed.add(listener)
+    return () => store.committed.delete(listener)
+  }
+
+  #take({ type, object }: Fact): void {
+    if (type === 'call.ended') this.#callEnded(object as Call)
+    else if (type === 'call.audio.one_way') this.#oneWay.inc()
+    else if (type === 'call.turn') this.#turned(object as CallStep)
+    else if (type === 'queue.call.left' || type === 'queue.call.overflowed') this.#left(object as QueueCall)
+  }
+
+  #callEnded({ direction, status, ended_reason: reason, created, answered_at, duration_ms, quality }: Call): void {
+    this.#ended.inc({ direction, outcome: status, reason: reason ?? 'unknown' })
+    if (answered_at !== null) {
+      this.#setUp.observe({ direction }, Math.max(0, Date.parse(answered_at) - Date.parse(created)) / 1000)
+      this.#talk.observe({ direction }, (duration_ms ?? 0) / 1000)
+    }
+    for (const leg of quality) {
+      if (leg.packets_received === 0) continue
+      this.#jitter.observe(leg.jitter_ms / 1000)
+      this.#loss.observe(leg.loss_pct / 100)
+      if (typeof leg.mos === 'number') this.#mos.observe(leg.mos)
+    }
+  }
+
+  #turned({ timing }: CallStep): void {
+    if (typeof timing?.first_audio_ms === 'number') this.#turn.observe(timing.first_audio_ms / 1000)
+  }
+
+  #left({ outcome, wait_ms }: QueueCall): void {
+    this.#queueWait.observe({ outcome: outcome ?? 'unknown' }, wait_ms / 1000)
+  }
+}

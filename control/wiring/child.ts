@@ -1,0 +1,92 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { setPriority } from 'node:os'
+import type { ProcessName } from '../kernel/data-dir.ts'
+
+export interface ChildSpec {
+  name: Exclude<ProcessName, 'supervisor'>
+  /** The file to run. */
+  entry: string
+  env: NodeJS.ProcessEnv
+  /** How far it stands back when others want the processor too, as nice(1) counts; absent: as we do. */
+  nice?: number
+  /** What else it says once it serves: the type of the message. */
+  onNotice?(type: string): void
+}
+
+/** How a process ended. */
+export interface Exit {
+  code: number | null
+  signal: NodeJS.Signals | null
+}
+
+/** What a process says once all of it serves. */
+export type ReadyMessage = { type: 'ready' } & Record<string, unknown>
+/** What a process says before it serves anybody: from now on its death is no failed start. */
+export type ServingMessage = { type: 'serving' } & Record<string, unknown>
+
+/** One run of a process of ours. It writes its logs to our stderr and speaks to us over an IPC channel. */
+export interface Child {
+  readonly pid: number
+  /** What it said when it was ready, or how it ended before. */
+  readonly ready: Promise<ReadyMessage | Exit>
+  /** What it said of itself when it began to serve; null: it has not begun. */
+  readonly serving: ServingMessage | null
+  /** After all that it said. */
+  readonly exited: Promise<Exit>
+  kill(signal: NodeJS.Signals): void
+}
+
+export function startChild(spec: ChildSpec): Child {
+  const child = spawn(process.execPath, [spec.entry], {
+    env: spec.env,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  if (spec.nice !== undefined && child.pid !== undefined) standBack(child.pid, spec.nice)
+  const exited = exitOf(child)
+  let serving: ServingMessage | null = null
+  const said = new Promise<ReadyMessage>(resolve =>
+    child.on('message', message => {
+      if (isReadyMessage(message)) resolve(message)
+      else if (isServingMessage(message)) serving = message
+      else if (isNotice(message)) spec.onNotice?.(message.type)
+    }),
+  )
+  return {
+    pid: child.pid ?? 0,
+    ready: Promise.race([said, exited]),
+    get serving() {
+      return serving
+    },
+    exited,
+    kill: signal => {
+      child.kill(signal)
+    },
+  }
+}
+
+export const isExit = (outcome: ReadyMessage | Exit): outcome is Exit => !('type' in outcome)
+
+/** Right after the start it has one thread; those that it makes get what their maker has. */
+function standBack(pid: number, nice: number): void {
+  try {
+    setPriority(pid, nice)
+  } catch {
+    // It has ended already, which is told by itself.
+  }
+}
+
+const exitOf = (child: ChildProcess): Promise<Exit> =>
+  new Promise(resolve => {
+    child.once('exit', (code, signal) => {
+      // What it said last may not have been read yet.
+      if (child.connected) child.once('disconnect', () => resolve({ code, signal }))
+      else resolve({ code, signal })
+    })
+    child.once('error', () => resolve({ code: 1, signal: null }))
+  })
+
+const isNotice = (message: unknown): message is { type: string } =>
+  typeof message === 'object' && message !== null && 'type' in message && typeof message.type === 'string'
+const isReadyMessage = (message: unknown): message is ReadyMessage => isNotice(message) && message.type === 'ready'
+const isServingMessage = (message: unknown): message is ServingMessage =>
+  isNotice(message) && message.type === 'serving'

@@ -1,0 +1,82 @@
+#!/usr/bin/env node
+import { type Config, configHelp, readConfig } from '../kernel/config.ts'
+import { VERSION } from '../kernel/package.ts'
+import type { Store } from '../kernel/store/store.ts'
+import type { Said } from './cli-store.ts'
+import { KEY_USAGE, readKeyWords } from './cli-words.ts'
+import { start } from './start.ts'
+import { listenForStreams } from './stream-listener.ts'
+
+const HELP = `tandem ${VERSION}: a telephony media engine
+
+  tandem start         runs it until Ctrl-C or SIGTERM
+  tandem org add NAME  makes an organisation and prints its keys once; also while it runs
+  tandem org list      the organisations, with their IDs
+  ${KEY_USAGE}
+                       makes a key and prints it once; also while it runs. For who has lost all others
+  tandem listen PORT   receives media streams on this machine and prints what comes, until Ctrl-C
+  tandem --help        this
+  tandem --version     the version
+
+Environment (default in brackets):
+${configHelp().join('\n')}
+`
+
+/** Says why in one line; the exit code. */
+function refuse(line: string): number {
+  process.stderr.write(`${line}\n`)
+  return 1
+}
+
+function print(text: string): number {
+  process.stdout.write(text)
+  return 0
+}
+
+async function withConfig(run: (config: Config) => Promise<number>): Promise<number> {
+  const read = readConfig(process.env)
+  return 'errors' in read ? refuse(read.errors.join('\n')) : run(read.config)
+}
+
+type Commands = typeof import('./cli-store.ts')
+
+/** Runs one of the commands that open the store; the exit code. */
+const onStore = (command: (commands: Commands, store: Store) => Promise<Said>): Promise<number> =>
+  withConfig(async config => {
+    const commands = await import('./cli-store.ts')
+    const said = await commands.withStore(config, store => command(commands, store))
+    return 'error' in said ? refuse(said.error) : print(said.text)
+  })
+
+function runOrg([verb, name, ...more]: string[]): number | Promise<number> {
+  if (verb === 'list' && name === undefined) return onStore(({ listOrganisations }, store) => listOrganisations(store))
+  const isGood = verb === 'add' && name !== undefined && name.trim() !== '' && name.length <= 200 && more.length === 0
+  if (isGood) return onStore(({ addOrg }, store) => addOrg(store, name))
+  return refuse('Say: tandem org list, or tandem org add NAME (up to 200 characters; quote a name with spaces).')
+}
+
+function runKey(words: string[]): number | Promise<number> {
+  const wanted = readKeyWords(words)
+  if (wanted === null) return refuse(`Say: ${KEY_USAGE} (ORGANISATION: an ID or a name).`)
+  return onStore(({ newKey }, store) => newKey(store, wanted, new Date()))
+}
+
+async function runListen([port = '', ...more]: string[]): Promise<number> {
+  const isPort = /^[1-9][0-9]{0,4}$/.test(port) && Number(port) <= 65_535 && more.length === 0
+  if (!isPort) return refuse('Say: tandem listen PORT (1 to 65535).')
+  const problem = await listenForStreams(Number(port), line => void print(`${line}\n`))
+  return problem === null ? 0 : refuse(problem)
+}
+
+function run(args: string[]): number | Promise<number> {
+  const [command, ...rest] = args
+  if (command === undefined || command === '--help' || command === 'help' || command === '-h') return print(HELP)
+  if (command === '--version' || command === '-v') return print(`${VERSION}\n`)
+  if (command === 'start' && rest.length === 0) return withConfig(config => start(config, process.env))
+  if (command === 'org') return runOrg(rest)
+  if (command === 'key') return runKey(rest)
+  if (command === 'listen') return runListen(rest)
+  return refuse(`There is no command "${args.join(' ')}"; see tandem --help.`)
+}
+
+process.exit(await run(process.argv.slice(2)))

@@ -1,0 +1,29 @@
+import { voicemailEvents } from '../assistants/voicemail/events.ts'
+import { callbackEvents } from '../callbacks/events.ts'
+import { callEvents } from '../calls/events.ts'
+import { programEvents } from '../calls/programs/events.ts'
+import { flowEvents } from '../flows/events.ts'
+import { registerEvents } from '../kernel/events/catalog.ts'
+import { knowledgeEvents } from '../knowledge/events.ts'
+import { queueEvents } from '../queues/events.ts'
+import { reportEvents } from '../reports/events.ts'
+import { conferenceEvents } from '../rooms/events.ts'
+import { trunkEvents } from '../trunks/events.ts'
+import { webhookEvents } from '../webhooks/events.ts'
+
+/** Every noun's event types, in the order of their documentation. */
+for (const events of [
+  callEvents,
+  programEvents,
+  conferenceEvents,
+  queueEvents,
+  callbackEvents,
+  flowEvents,
+  knowledgeEvents,
+  reportEvents,
+  trunkEvents,
+  voicemailEvents,
+  webhookEvents,
+]) {
+  registerEvents(events)
+}

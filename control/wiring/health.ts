@@ -1,0 +1,115 @@
+import type { FastifyInstance } from 'fastify'
+import type { Registry } from 'prom-client'
+import type { Failure, MediaStats } from '../../media/protocol.ts'
+import {
+  counterLines,
+  gaugeLines,
+  histogramLines,
+  namedCounterLines,
+  type Sizes,
+} from '../kernel/metrics/metrics-text.ts'
+import type { Store } from '../kernel/store/store.ts'
+import { BacklogReader } from './backlog.ts'
+import { CallMetrics } from './call-metrics.ts'
+import { StoreGauges } from './store-gauges.ts'
+
+/** What health needs of the media process. */
+export interface MediaHealth {
+  /** `ready`: connected, and nothing that happened meanwhile is left to be told. */
+  readonly state: 'disconnected' | 'reconciling' | 'ready'
+  /** What went wrong on the channel, in camel case. */
+  readonly counters: Readonly<Record<string, number>>
+  /** Events of media that were committed together. */
+  readonly batchSizes: Sizes
+  request(name: 'media.stats', body: Record<string, never>): Promise<MediaStats | Failure>
+}
+
+/** Asks media what it counts. An answer of another shape is counted, and none. */
+class StatsReader {
+  readonly counters = { badStats: 0 }
+  readonly #media: MediaHealth
+
+  constructor(media: MediaHealth) {
+    this.#media = media
+  }
+
+  async read(): Promise<MediaStats | null> {
+    if (this.#media.state !== 'ready') return null
+    const stats = await this.#media.request('media.stats', {})
+    if ('failure' in stats) return null
+    if (isTally(stats.counters) && isTally(stats.gauges)) return stats
+    this.counters.badStats++
+    return null
+  }
+}
+
+const isTally = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  !Array.isArray(value) &&
+  Object.values(value).every(one => typeof one === 'number')
+
+/** What parts of this process have counted so far, by the parts' names. */
+export type Counters = Readonly<Record<string, Readonly<Record<string, number>>>>
+
+export interface HealthParts {
+  store: Store
+  media: MediaHealth
+  registry: Registry
+  now: () => Date
+  counters: () => Counters
+  /** The offline engines are loaded at the start, not with the first word. */
+  speechPreload: boolean
+}
+
+/** `/healthz`, `/readyz` and `/metrics`: without a key, for load balancers and collectors. */
+export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
+  const { store, media, registry, now, counters } = deps
+  const backlog = new BacklogReader(store.db, now)
+  const gauges = new StoreGauges(registry, store.db, now)
+  const stats = new StatsReader(media)
+  const unwatch = new CallMetrics(registry).watch(store)
+  app.addHook('onClose', async () => unwatch())
+  app.get('/healthz', async () => ({ status: 'ok' }))
+  app.get('/readyz', async (_request, reply) => {
+    const [isStoreUp, isMediaUp] = [await answers(store), media.state === 'ready']
+    const ready = isStoreUp && isMediaUp
+    const status = ready ? 'ready' : 'not_ready'
+    const speech = speechState(await stats.read(), deps.speechPreload)
+    return reply.code(ready ? 200 : 503).send({ status, store: isStoreUp, media: isMediaUp, speech })
+  })
+  app.get('/metrics', async (_request, reply) => {
+    const theirs = await stats.read()
+    const waiting = await backlog.read()
+    await gauges.refresh()
+    const parts = [
+      await registry.metrics(),
+      '\n',
+      gaugeLines('tandem_media', { up: theirs === null ? 0 : 1 }),
+      counterLines('tandem_channel', { ...media.counters, ...stats.counters }),
+      histogramLines('tandem_channel_batch_events', media.batchSizes),
+      ...Object.entries(counters()).map(([name, values]) => counterLines(`tandem_${name}`, values)),
+      ...(waiting === null ? [] : [gaugeLines('tandem', { ...waiting })]),
+      ...(theirs === null
+        ? []
+        : [namedCounterLines('tandem_media', theirs.counters), gaugeLines('tandem_media', theirs.gauges)]),
+    ]
+    return reply.type('text/plain; version=0.0.4; charset=utf-8').send(parts.join(''))
+  })
+}
+
+/** `loading`: who speaks is understood in some seconds; `on_demand`: with the first word. It keeps no call from being answered. */
+function speechState(stats: MediaStats | null, isPreloaded: boolean): 'ready' | 'loading' | 'on_demand' | null {
+  if (stats === null) return null
+  if (stats.gauges.speech_ready === 1) return 'ready'
+  return isPreloaded ? 'loading' : 'on_demand'
+}
+
+async function answers(store: Store): Promise<boolean> {
+  try {
+    await store.db.selectFrom('settings').select('name').limit(1).execute()
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,164 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { endLostNodes } from '../assistants/lost-nodes.ts'
+import { RunningCalls } from '../calls/conductor/running-calls.ts'
+import { StrayLegs } from '../calls/conductor/stray-legs.ts'
+import { describeListenError } from '../http/http-port.ts'
+import { releaseInterruptedAttempts } from '../http/idempotency.ts'
+import { publicUrlOf } from '../kernel/addresses.ts'
+import { type Config, readConfig } from '../kernel/config.ts'
+import { mediaSocketPath } from '../kernel/data-dir.ts'
+import { makeLog } from '../kernel/log.ts'
+import { BEAT_MS, beat } from '../kernel/nodes/heartbeat.ts'
+import { Periodic } from '../kernel/periodic.ts'
+import { openConfiguredStore } from '../kernel/store/configured-store.ts'
+import { openVault, type Vault } from '../kernel/vault.ts'
+import { vaultFits } from '../kernel/vault-check.ts'
+import { MediaClient } from '../media-link/client.ts'
+import { RetentionDuty } from '../retention/duty.ts'
+import { sealStoredPasswords } from '../trunks/account.ts'
+import {
+  buildApp,
+  buildCallCentre,
+  buildDispatcher,
+  buildDriver,
+  buildDuties,
+  buildJobs,
+  buildKeeper,
+  lostNodes,
+} from './app.ts'
+import type { ControlReady } from './banner.ts'
+import { describeNumbers } from './demo.ts'
+import { firstStart, unknownKeys } from './first-start.ts'
+import { buildPrograms, centreOf, ledBy } from './wire-programs.ts'
+
+/** The banner waits this long for the channel; after that the API answers 503 until media is there. */
+const MEDIA_WAIT_MS = 5000
+/** How long requests under way may take once the process is to end [ms]. */
+const CLOSE_LIMIT_MS = 3000
+const POLL_MS = 20
+/** How late a wait, a wrap-up or a callback may come to its end. */
+const QUEUES_MS = 500
+/** How soon media hears of a changed connection. */
+const CONNECTIONS_MS = 1000
+/** A call that is younger than this cannot be ended while the store is away. */
+const RUNNING_MS = 2000
+/** Half of the time that a leg whose call has ended may be left over. */
+const STRAYS_MS = 15_000
+
+/** Ends the process with one line of reason; the supervisor starts a new one, or gives up when it is the first. */
+function fail(reason: string): never {
+  process.stderr.write(`${reason}\n`)
+  process.exit(1)
+}
+
+function configuration(): Config {
+  const read = readConfig(process.env)
+  return 'errors' in read ? fail(read.errors.join('\n')) : read.config
+}
+
+const config = configuration()
+const now = (): Date => new Date()
+const log = makeLog(config.logLevel, 'control')
+const store = await openConfiguredStore(config).catch((error: Error) => fail(error.message))
+await releaseInterruptedAttempts(store)
+async function vaultOrFail(): Promise<Vault> {
+  try {
+    const vault = openVault(config.dataDir)
+    if (await vaultFits(store, vault)) return vault
+  } catch (error) {
+    return fail(`Cannot read the key of stored secrets (${(error as Error).message}).`)
+  }
+  return fail(
+    `vault.key in ${config.dataDir} is not the key of this database's secrets: copy it from the database's first node, or from a backup.`,
+  )
+}
+
+const parts = { store, config, now, log, vault: await vaultOrFail() }
+await sealStoredPasswords(store, parts.vault)
+const dispatcher = buildDispatcher(parts)
+const jobs = buildJobs(parts)
+const retention = new RetentionDuty({ ...parts, dataDir: config.dataDir })
+const duties = buildDuties(parts, retention)
+const centre = buildCallCentre(
+  parts,
+  ledBy(() => programs),
+)
+const programs = buildPrograms({ ...parts, centre: centreOf(centre, () => void centre.run(media)) })
+const keeper = buildKeeper(parts)
+const media = new MediaClient(
+  mediaSocketPath(config.dataDir),
+  buildDriver({ ...parts, centre, programs, keeper }),
+  log,
+  { publicUrl: publicUrlOf(config) },
+)
+const counters = () => ({ webhooks: dispatcher.counters, jobs: jobs.counters, retention: retention.counters })
+const running = new RunningCalls(store)
+const app = await buildApp({ ...parts, centre, media, counters, running })
+const connections = new Periodic({ name: 'connections', everyMs: CONNECTIONS_MS, run: () => keeper.run(media), log })
+const strays = new StrayLegs({ store, log })
+const lost = lostNodes(parts, centre)
+
+/** Says that our calls are alive; when others have ended them meanwhile, media is to hear of it. */
+async function heartbeat(): Promise<void> {
+  if (media.state === 'ready' && (await beat(store, now()))) media.reconnect()
+}
+
+const nodes = [
+  new Periodic({ name: 'heartbeat', everyMs: BEAT_MS, firstMs: 0, run: heartbeat, log }),
+  new Periodic({ name: 'lost nodes', everyMs: BEAT_MS, run: () => endLostNodes(lost), log }),
+  new Periodic({ name: 'running calls', everyMs: RUNNING_MS, run: () => running.refresh(), log }),
+  new Periodic({ name: 'stray legs', everyMs: STRAYS_MS, run: () => strays.run(media), log }),
+]
+const queues = new Periodic({ name: 'queues', everyMs: QUEUES_MS, run: () => centre.run(media), log })
+
+/** Listens before the first start makes keys: a busy port must not cost them. */
+async function listen(): Promise<number> {
+  try {
+    await app.listen({ host: config.httpHost, port: config.httpPort })
+  } catch (error) {
+    fail(describeListenError(error, config.httpHost, config.httpPort))
+  }
+  const address = app.server.address()
+  return typeof address === 'object' && address !== null ? address.port : config.httpPort
+}
+
+const httpPort = await listen()
+const { organisationId, keys } = await firstStart(store, { live: config.liveKey, test: config.testKey }, now())
+await store.durable()
+for (const variable of await unknownKeys(store, { TANDEM_LIVE_KEY: config.liveKey, TANDEM_TEST_KEY: config.testKey })) {
+  log.warn({ variable }, 'is no key of this installation: it is read on the first start only')
+}
+
+async function close(): Promise<void> {
+  // A client that keeps its answer open does not keep us.
+  setTimeout(() => app.server.closeAllConnections(), CLOSE_LIMIT_MS)
+  await app.close()
+  await queues.close()
+  await connections.close()
+  await Promise.all(nodes.map(duty => duty.close()))
+  await media.close()
+  await programs.close()
+  await centre.idle()
+  await dispatcher.close()
+  await jobs.close()
+  await Promise.all(duties.map(duty => duty.close()))
+  await store.close()
+  process.exit(0)
+}
+process.on('SIGTERM', () => void close())
+// Ctrl-C goes to the whole process group; the supervisor alone decides what it means.
+process.on('SIGINT', () => {})
+process.on('disconnect', () => process.exit(0))
+
+process.send?.({ type: 'serving', httpPort, keys })
+media.start()
+queues.start()
+connections.start()
+for (const duty of nodes) duty.start()
+dispatcher.start()
+jobs.start()
+for (const duty of duties) duty.start()
+for (let waited = 0; media.state !== 'ready' && waited < MEDIA_WAIT_MS; waited += POLL_MS) await sleep(POLL_MS)
+const numbers = await describeNumbers(store, { organisationId, livemode: true })
+const ready: ControlReady = { type: 'ready', httpPort, keys, numbers }
+process.send?.(ready)

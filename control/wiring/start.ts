@@ -1,0 +1,101 @@
+import { fileURLToPath } from 'node:url'
+import { httpPortError } from '../http/http-port.ts'
+import { publicUrlOf } from '../kernel/addresses.ts'
+import type { Config } from '../kernel/config.ts'
+import { lockDataDir, mediaSocketPath, prepareDataDir } from '../kernel/data-dir.ts'
+import { makeLog } from '../kernel/log.ts'
+import { PACKAGE_ROOT, VERSION } from '../kernel/package.ts'
+import { banner, type ControlReady } from './banner.ts'
+import { Supervisor } from './supervisor.ts'
+
+/** An answer may wait until the frames of the calls are sent. No more, or a machine that is busy with other things takes minutes to start it. */
+const CONTROL_NICE = 5
+
+const built = (path: string): string => fileURLToPath(new URL(`dist/${path}`, PACKAGE_ROOT))
+
+/** `tandem start`: runs the product until a signal ends it; resolves to the exit code. `env` is what the children inherit. */
+export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<number> {
+  const lock = prepareDataDir(config.dataDir) ?? lockDataDir(config.dataDir)
+  if ('error' in lock) return refuse(lock.error)
+  const { TANDEM_LIVE_KEY: _live, TANDEM_TEST_KEY: _test, ...envOfMedia } = env
+  const supervisor = new Supervisor({
+    dataDir: config.dataDir,
+    drainSeconds: config.drainSeconds,
+    media: {
+      name: 'media',
+      entry: built('media/main.js'),
+      env: { ...envOfMedia, TANDEM_MEDIA_CONFIG: JSON.stringify(mediaConfig(config)) },
+      onNotice: type => {
+        if (type === 'speech_ready') process.stdout.write(SPEECH_READY)
+      },
+    },
+    control: httpPort => ({
+      name: 'control',
+      entry: built('control/wiring/main.js'),
+      nice: CONTROL_NICE,
+      env: { ...THREADS, ...env, ...(httpPort === null ? {} : { TANDEM_HTTP_PORT: String(httpPort) }) },
+    }),
+    onReady: ready => process.stdout.write(banner(config, ready as unknown as ControlReady, VERSION)),
+    log: makeLog(config.logLevel, 'supervisor'),
+    now: () => performance.now(),
+  })
+  await supervisor.outliveOrphans()
+  // Control would find out too, but only after media has begun to log.
+  const busy = await httpPortError(config.httpHost, config.httpPort)
+  if (busy !== null) return refuse(busy)
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => supervisor.stop())
+  const code = await supervisor.run()
+  lock.release()
+  return code
+}
+
+/**
+ * Threads of control. Names are looked up on half of them: more than one organisation's webhooks may hold at once (`DeliveryShares`),
+ * so that names whose servers do not answer hold up nobody else's.
+ */
+const THREADS = {
+  UV_THREADPOOL_SIZE: '96',
+  // The hash of a PIN takes 16 MiB: glibc gives them back at once as long as this stands, else each thread keeps its own.
+  MALLOC_MMAP_THRESHOLD_: String(1024 * 1024),
+}
+
+/** It comes some seconds behind the banner: the models take long to load, and calls need not wait for them. */
+const SPEECH_READY = '  Speech is ready: callers are understood and spoken to.\n\n'
+
+function refuse(line: string): number {
+  process.stderr.write(`${line}\n`)
+  return 1
+}
+
+const mediaConfig = (config: Config) => ({
+  dataDir: config.dataDir,
+  socketPath: mediaSocketPath(config.dataDir),
+  sipHost: config.sipHost,
+  sipPort: config.sipPort,
+  sipTls:
+    config.sipTlsCert === null || config.sipTlsKey === null
+      ? null
+      : { port: config.sipTlsPort, certFile: config.sipTlsCert, keyFile: config.sipTlsKey },
+  allowedNetworks: config.allowPrivateUrls,
+  wsPort: config.wsPort,
+  trustedProxies: config.trustedProxies,
+  publicUrl: publicUrlOf(config),
+  publicIp: config.publicIp,
+  rtpPorts: config.rtpPorts,
+  engineThreads: config.engineThreads,
+  maxCalls: config.maxCalls,
+  drainSeconds: config.drainSeconds,
+  speech: {
+    tts: {
+      url: config.ttsUrl,
+      key: config.ttsKey,
+      model: config.ttsModel,
+      voice: config.ttsVoice,
+      timeoutMs: config.speechTimeoutMs,
+    },
+    stt: { url: config.sttUrl, key: config.sttKey, model: config.sttModel, timeoutMs: config.speechTimeoutMs },
+    preload: config.speechPreload,
+  },
+  logLevel: config.logLevel,
+  version: VERSION,
+})

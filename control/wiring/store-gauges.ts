@@ -1,0 +1,100 @@
+import { Gauge, type Registry } from 'prom-client'
+import { nodeOf } from '../kernel/store/node.ts'
+import type { Db } from '../kernel/store/store.ts'
+import { AGENT_STATES } from '../queues/agent-schema.ts'
+
+/** Collectors may ask as often as they like: the database is asked this often at most. */
+const KEEP_MS = 5000
+const UP: readonly (string | null)[] = ['reachable', 'registered']
+
+/** What is so now, read from the database: calls of this node; agents, lines and trunks of all organisations. */
+export class StoreGauges {
+  readonly #db: Db
+  readonly #now: () => Date
+  #readAt = Number.NEGATIVE_INFINITY
+  readonly #calls: Gauge<'direction'>
+  readonly #agents: Gauge<'state'>
+  readonly #waiting: Gauge
+  readonly #longest: Gauge
+  readonly #trunks: Gauge<'connection_id'>
+
+  constructor(registry: Registry, db: Db, now: () => Date) {
+    this.#db = db
+    this.#now = now
+    const gauge = <L extends string = never>(name: string, help: string, labelNames: L[] = []) =>
+      new Gauge<L>({ name: `tandem_${name}`, help, labelNames, registers: [registry] })
+    this.#calls = gauge('calls_running', 'Calls of this node that have not ended', ['direction'])
+    this.#agents = gauge('agents', 'Active members by presence; the same on every node', ['state'])
+    this.#waiting = gauge('queue_waiting', 'Calls that wait in queues; the same on every node')
+    this.#longest = gauge('queue_longest_wait_seconds', 'How long the call has waited that waits longest')
+    this.#trunks = gauge(
+      'trunk_up',
+      '1: a connection is registered or reachable; 0: it is not; the same on every node',
+      ['connection_id'],
+    )
+  }
+
+  /** Before each collection. False: the database cannot be asked, and what was read last stands. */
+  async refresh(): Promise<boolean> {
+    const at = this.#now().getTime()
+    if (Math.abs(at - this.#readAt) < KEEP_MS) return true
+    this.#readAt = at
+    try {
+      await Promise.all([this.#readCalls(), this.#readAgents(), this.#readLines(at), this.#readTrunks()])
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  async #readCalls(): Promise<void> {
+    const rows = await this.#db
+      .selectFrom('calls')
+      .select(({ fn }) => ['direction', fn.countAll<number | string>().as('n')])
+      .where('node_id', '=', nodeOf(this.#db))
+      .where('ended_at', 'is', null)
+      .where('kind', '=', 'party')
+      .groupBy('direction')
+      .execute()
+    for (const direction of ['inbound', 'outbound'] as const) {
+      this.#calls.set({ direction }, Number(rows.find(row => row.direction === direction)?.n ?? 0))
+    }
+  }
+
+  async #readAgents(): Promise<void> {
+    const rows = await this.#db
+      .selectFrom('users')
+      .leftJoin('agent_statuses', 'agent_statuses.id', 'users.id')
+      .select(({ fn }) => ['agent_statuses.status as state', fn.countAll<number | string>().as('n')])
+      .where('users.status', '=', 'active')
+      .groupBy('agent_statuses.status')
+      .execute()
+    for (const state of AGENT_STATES) {
+      const fitting = rows.filter(row => (row.state ?? 'offline') === state)
+      this.#agents.set(
+        { state },
+        fitting.reduce((sum, row) => sum + Number(row.n), 0),
+      )
+    }
+  }
+
+  async #readLines(at: number): Promise<void> {
+    const row = await this.#db
+      .selectFrom('queue_calls')
+      .select(({ fn }) => [fn.countAll<number | string>().as('n'), fn.min<string | null>('joined_at').as('since')])
+      .executeTakeFirst()
+    this.#waiting.set(Number(row?.n ?? 0))
+    this.#longest.set(row?.since == null ? 0 : Math.max(0, at - Date.parse(row.since)) / 1000)
+  }
+
+  async #readTrunks(): Promise<void> {
+    const rows = await this.#db
+      .selectFrom('connections')
+      .select(['id', 'status'])
+      .where('enabled', '=', 1)
+      .where('status', 'is not', null)
+      .execute()
+    this.#trunks.reset()
+    for (const { id, status } of rows) this.#trunks.set({ connection_id: id }, UP.includes(status) ? 1 : 0)
+  }
+}

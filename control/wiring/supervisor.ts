@@ -1,0 +1,150 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { isAlive, readPid, removePid, writePid } from '../kernel/data-dir.ts'
+import { type Child, type ChildSpec, type Exit, isExit, type ReadyMessage, startChild } from './child.ts'
+
+const FIRST_BACKOFF_MS = 100
+const MAX_BACKOFF_MS = 2000
+/** A process that served this long has not died of its start: the next restart is at once again. */
+const STABLE_MS = 10_000
+/** Beyond the drain limit: BYEs, recordings, last events. */
+const DRAIN_MARGIN_MS = 10_000
+const CLOSE_MS = 5000
+/** How long processes of a killed supervisor may take to notice that they are alone. */
+const ORPHANS_MS = 5000
+
+export interface SupervisorParts {
+  dataDir: string
+  drainSeconds: number
+  media: ChildSpec
+  /** `httpPort` is the port of the run before, when there was one: a restarted control must not move. */
+  control(httpPort: number | null): ChildSpec
+  /** Both serve; called once, with what control said. */
+  onReady(control: ReadyMessage): void
+  log: Logger
+  now: () => number
+}
+
+type Name = ChildSpec['name']
+
+/**
+ * Starts media, then control; restarts whichever dies; ends both in order. Neither the media process nor a call notices when
+ * control dies. A process that fails in the first start says why on stderr by itself; then all ends.
+ */
+export class Supervisor {
+  readonly #parts: SupervisorParts
+  readonly #running = new Map<Name, Child>()
+  #stopping: 'no' | 'drain' | 'now' = 'no'
+  readonly #everServed = new Set<Name>()
+  readonly #backoffMs: Record<Name, number> = { media: 0, control: 0 }
+  #httpPort: number | null = null
+  /** What control said of its start: keys are made once, and who made them may have died before all was ready. */
+  #saidByControl: Record<string, unknown> = {}
+  #isAnnounced = false
+  readonly #done: Promise<number>
+  #resolveDone: (code: number) => void = () => {}
+
+  constructor(parts: SupervisorParts) {
+    this.#parts = parts
+    this.#done = new Promise(resolve => {
+      this.#resolveDone = resolve
+    })
+  }
+
+  /** The processes of a supervisor that was killed leave by themselves; until then they hold the ports. */
+  async outliveOrphans(): Promise<void> {
+    const deadline = this.#parts.now() + ORPHANS_MS
+    const pids = (['media', 'control'] as const).map(name => readPid(this.#parts.dataDir, name))
+    while (pids.some(pid => pid !== null && isAlive(pid)) && this.#parts.now() < deadline) await sleep(50)
+  }
+
+  /** Runs until told to stop; resolves to the exit code. */
+  async run(): Promise<number> {
+    writePid(this.#parts.dataDir, 'supervisor', process.pid)
+    for (const name of ['media', 'control'] as const) {
+      if (this.#stopping !== 'no') break
+      const outcome = await this.#start(name)
+      if (this.#stopping !== 'no') break
+      // One that has served already is being started again.
+      if (isExit(outcome) && !this.#everServed.has(name)) return this.#giveUp(name, outcome)
+    }
+    return this.#done
+  }
+
+  /** First call: running calls may finish. Second call: at once. */
+  stop(): void {
+    if (this.#stopping === 'no') {
+      this.#stopping = 'drain'
+      this.#parts.log.info({ drainSeconds: this.#parts.drainSeconds }, 'stopping')
+      void this.#drain()
+    } else if (this.#stopping === 'drain') {
+      this.#stopping = 'now'
+      this.#running.get('media')?.kill('SIGKILL')
+    }
+  }
+
+  async #drain(): Promise<void> {
+    const limitMs = this.#parts.drainSeconds * 1000 + DRAIN_MARGIN_MS
+    await endChild(this.#running.get('media'), limitMs)
+    await endChild(this.#running.get('control'), CLOSE_MS)
+    this.#cleanUp()
+    this.#resolveDone(0)
+  }
+
+  async #giveUp(name: Name, exit: Exit): Promise<number> {
+    if (exit.code !== 1) this.#parts.log.fatal({ process: name, ...exit }, 'ended before it was ready')
+    this.#stopping = 'now'
+    await Promise.all([...this.#running.values()].map(child => endChild(child, CLOSE_MS)))
+    this.#cleanUp()
+    return 1
+  }
+
+  #cleanUp(): void {
+    for (const name of ['media', 'control', 'supervisor'] as const) removePid(this.#parts.dataDir, name)
+  }
+
+  /** Starts one process and keeps it running from then on. */
+  async #start(name: Name): Promise<ReadyMessage | Exit> {
+    const child = startChild(name === 'media' ? this.#parts.media : this.#parts.control(this.#httpPort))
+    this.#running.set(name, child)
+    writePid(this.#parts.dataDir, name, child.pid)
+    const startedAt = this.#parts.now()
+    void child.exited.then(exit => this.#ended(name, child, exit, startedAt))
+    const outcome = await child.ready
+    if (isExit(outcome)) return outcome
+    this.#served(name, outcome)
+    if (name === 'control' && !this.#isAnnounced) {
+      this.#isAnnounced = true
+      this.#parts.onReady({ ...outcome, ...this.#saidByControl })
+    }
+    return outcome
+  }
+
+  #served(name: Name, said: Record<string, unknown>): void {
+    this.#everServed.add(name)
+    if (name !== 'control') return
+    if (typeof said.httpPort === 'number') this.#httpPort = said.httpPort
+    for (const [key, value] of Object.entries(said)) if (key !== 'type') this.#saidByControl[key] ??= value
+  }
+
+  async #ended(name: Name, child: Child, exit: Exit, startedAt: number): Promise<void> {
+    if (this.#running.get(name) === child) this.#running.delete(name)
+    if (child.serving !== null) this.#served(name, child.serving)
+    if (this.#stopping !== 'no' || !this.#everServed.has(name)) return
+    if (this.#parts.now() - startedAt >= STABLE_MS) this.#backoffMs[name] = 0
+    const waitMs = this.#backoffMs[name]
+    this.#backoffMs[name] = Math.min(MAX_BACKOFF_MS, Math.max(FIRST_BACKOFF_MS, waitMs * 2))
+    this.#parts.log.error({ process: name, ...exit, waitMs }, 'died; it is started again')
+    if (waitMs > 0) await sleep(waitMs)
+    if (this.#stopping === 'no') await this.#start(name)
+  }
+}
+
+/** SIGTERM, and SIGKILL for one that has not ended by then. */
+async function endChild(child: Child | undefined, limitMs: number): Promise<void> {
+  if (child === undefined) return
+  const timer = setTimeout(() => child.kill('SIGKILL'), limitMs)
+  child.kill('SIGTERM')
+  await child.exited
+  clearTimeout(timer)
+}

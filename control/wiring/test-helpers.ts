@@ -1,0 +1,43 @@
+import Type from 'typebox'
+import { type Route, route } from '../http/route.ts'
+import { eventTypes, kindOfEvent } from '../kernel/events/catalog.ts'
+import { appendEvent } from '../kernel/events/log.ts'
+import { input, oneOf } from '../kernel/schema.ts'
+
+/** Specification, "TestHelperEvent". */
+const testEventSchema = Type.Object(
+  {
+    object: Type.Literal('test_event'),
+    id: Type.String({ description: 'Of the event, `evt_…`.' }),
+    type: Type.String(),
+    livemode: Type.Boolean(),
+  },
+  { title: 'TestHelperEvent' },
+)
+
+export function testHelperRoutes({ now }: { now: () => Date }): Route[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/test_helpers/events',
+      id: 'createTestEvent',
+      summary: 'Emit a sample event',
+      description:
+        'Stored, and delivered to the test-mode webhook endpoints that subscribe to its type, like any event.',
+      tag: 'Test helpers',
+      scope: 'test_helpers:write',
+      mode: 'test',
+      body: input({ type: oneOf(eventTypes(), { description: 'An event type of the catalogue.' }) }),
+      status: 201,
+      reply: testEventSchema,
+      errors: [409],
+      handler: async (context, { body: { type } }) => {
+        const event = { type, at: now().toISOString(), object: kindOfEvent(type)!.sample, request: context }
+        return context.transaction(async trx => {
+          const id = await appendEvent(trx, context, event)
+          return { object: 'test_event' as const, id, type, livemode: context.livemode }
+        })
+      },
+    }),
+  ]
+}

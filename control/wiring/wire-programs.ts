@@ -1,0 +1,155 @@
+import type { Logger } from 'pino'
+import { acting } from '../assistants/actions/act.ts'
+import type { CentreParts } from '../assistants/actions/reach.ts'
+import { assistantPlay } from '../assistants/assistant/assistant-play.ts'
+import { chatModels } from '../assistants/assistant/model-choice.ts'
+import { flowModels } from '../assistants/assistant/node-reply.ts'
+import { passageFinder } from '../assistants/assistant/passage-finder.ts'
+import { assistantSettings, voiceOf } from '../assistants/assistant-settings.ts'
+import { flowPlay } from '../assistants/flow-play.ts'
+import { LivePrograms, type ProgramsParts } from '../assistants/programs.ts'
+import { voicemailPlay } from '../assistants/voicemail/play.ts'
+import { bookCallback } from '../callbacks/booking.ts'
+import { tenantOf } from '../calls/records.ts'
+import type { Config } from '../kernel/config.ts'
+import type { Store } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import type { Vault } from '../kernel/vault.ts'
+import { passageSearch } from '../knowledge/passage-search.ts'
+import type { ModelProvider } from '../models/openai-ask.ts'
+import { organisationSettings } from '../organisation/routes.ts'
+import type { CallCentre } from '../queues/call-centre.ts'
+import { bookInCall } from '../queues/callbacks-in-call.ts'
+import { returnedByQueue } from '../queues/callbacks-of-queue.ts'
+import type { CallCentreParts, HandOver } from '../queues/deps.ts'
+import { settingsOf } from '../queues/settings/store.ts'
+import { httpPost } from '../webhooks/http-post.ts'
+
+/** A caller waits no longer for a model's line [ms]. */
+const MODEL_TIMEOUT_MS = 10_000
+/** The longest message where no queue says [s]. */
+const MESSAGE_SECONDS = 120
+
+export interface ProgramParts {
+  store: Store
+  vault: Vault
+  config: Pick<Config, 'allowPrivateUrls' | 'dataDir'> & Partial<Pick<Config, 'modelKey' | 'modelName' | 'modelUrl'>>
+  now: () => Date
+  log: Logger
+  centre: Omit<CentreParts, 'store'> & Pick<ProgramsParts, 'asksFirst'>
+}
+
+/** The operator's provider of language models, or null. */
+export function providerOf({
+  modelUrl: baseUrl = null,
+  modelKey: apiKey = null,
+  modelName: defaultModel = '',
+}: ProgramParts['config']): (ModelProvider & { defaultModel: string }) | null {
+  return baseUrl === null ? null : { baseUrl, apiKey, defaultModel, timeoutMs: MODEL_TIMEOUT_MS }
+}
+
+/** What leads calls: flows, assistants, and the taking of messages. To be closed before the store. */
+export function buildPrograms({ store, vault, config, now, log, centre }: ProgramParts): LivePrograms {
+  const provider = providerOf(config)
+  const { allowPrivateUrls: allowedNetworks, dataDir } = config
+  const http = { post: httpPost, allowedNetworks }
+  const calls = { store, ...centre }
+  const passagesFor = passageFinder(passageSearch(store.engine))
+  const booking = { now, settings: organisationSettings }
+  const book = bookInCall({ store, ...booking })
+  return new LivePrograms({
+    store,
+    vault,
+    now,
+    log,
+    later,
+    drive: centre.drive,
+    asksFirst: centre.asksFirst,
+    onMessage: async (trx, voicemail) => {
+      const tenant = tenantOf(voicemail)
+      const { queue_id: queueId, from_address: phone, call_id: callId } = voicemail
+      const queue = queueId === null ? undefined : await forTenant(trx, tenant).find('queues', queueId)
+      if (queueId === null || queue === undefined || !settingsOf(queue).callbacks.voicemail_to_callback) return
+      const returned = returnedByQueue(queue)
+      await bookCallback(booking, trx, tenant, {
+        ...{ phone, call_id: callId, ...returned },
+        source: 'voicemail',
+        author: 'voicemail',
+      })
+    },
+    plays: {
+      flow: flowPlay({
+        store,
+        dataDir,
+        businessHours: async (db, tenant) => (await organisationSettings(db, tenant)).businessHours,
+        log,
+        modelFor: flowModels({ store, provider, passagesFor, http }),
+        voiceOf: async (tenant, id) => voiceOf(await assistantSettings(store.db, tenant, id)),
+        act: acting({
+          ...http,
+          ...calls,
+          pciOf: async (db, tenant) => (await organisationSettings(db, tenant)).pci,
+          bookCallback: book,
+        }),
+      }),
+      assistant: assistantPlay({
+        ...http,
+        ...calls,
+        bookCallback: book,
+        log,
+        modelsFor: chatModels({
+          provider,
+          db: store.db,
+          now,
+          timezoneOf: async (db, tenant) => (await organisationSettings(db, tenant)).timezone,
+        }),
+        passagesFor,
+      }),
+      voicemail: voicemailPlay,
+    },
+  })
+}
+
+/** The call centre as programs use it; `drive` sends what they wrote. */
+export const centreOf = (centre: CallCentre, drive: () => void): ProgramParts['centre'] => ({
+  leadTo: (...led) => centre.leadTo(...led),
+  asksFirst: (trx, tenant, led, target) => {
+    const [type, id] =
+      'flowId' in target ? (['flow', target.flowId] as const) : (['assistant', target.assistantId] as const)
+    return centre.asksFirst(trx, tenant, led, { type, id })
+  },
+  ring: (...ring) => centre.ringLed(...ring),
+  putThrough: (...led) => centre.putThrough(...led),
+  drive,
+})
+
+/** Programs as the call centre uses them, which is made before they are. */
+export const ledBy = (programs: () => LivePrograms): Pick<CallCentreParts, 'handOver' | 'led'> => ({
+  handOver: (...given) => programTaker(programs())(...given),
+  led: {
+    told: (...told) => programs().told(...told),
+    wake: () => programs().wake(),
+    letGo: (...given) => programs().letGo(...given),
+  },
+})
+
+/** Takes calls over from queues: an assistant or a flow leads them on, or a message is taken as the queue says. */
+const programTaker =
+  (programs: LivePrograms): HandOver =>
+  async (trx, tenant, { program, ...given }) => {
+    if (program.type === 'assistant') await programs.take(trx, tenant, given, { assistantId: program.id })
+    else if (program.type === 'flow') await programs.take(trx, tenant, given, { flowId: program.id })
+    else {
+      const { queueId, userId } = program
+      const queue = queueId === null ? undefined : await forTenant(trx, tenant).find('queues', queueId)
+      const voicemail = queue === undefined ? null : settingsOf(queue).voicemail
+      const mailbox = { queueId, userId, maxSeconds: voicemail?.max_seconds ?? MESSAGE_SECONDS }
+      await programs.take(trx, tenant, given, { mailbox, greeting: voicemail?.message ?? '', language: null })
+    }
+    return true
+  }
+
+function later(task: () => void, ms: number): () => void {
+  const timer = setTimeout(task, ms)
+  return () => clearTimeout(timer)
+}

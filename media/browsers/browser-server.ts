@@ -1,0 +1,287 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { ulid } from 'ulid'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { clientAddress, clientNetwork, type Events, Newcomers, RateLimit } from '../protocol.ts'
+
+/** A longer message closes with 1009 [bytes]. */
+const MAX_MESSAGE_BYTES = 64 * 1024
+/** Of them, those of one client's network whose token nobody has judged yet. */
+const MAX_NEWCOMERS = 100
+/** Connections at once, those included that have said nothing yet: they must not take the sockets of calls. Further ones are closed. */
+const MAX_CONNECTIONS = 10_000
+/** How long control may take to say what becomes of a page that connects [ms]; then 503. */
+const DECISION_MS = 4000
+/** Upgrades that wait for that at most; further ones are answered 503. */
+const MAX_PENDING = 1000
+/** Of one client's network (`clientNetwork`), in memory: connects in a burst, connects per second behind it, and connections at once. */
+const BURST = 60
+const PER_SECOND = 2
+const MAX_PER_ADDRESS = 200
+/** Networks that are remembered; the one seen first is forgotten first. */
+const MAX_ADDRESSES = 10_000
+const MAX_TOKEN = 4096
+
+/** The paths of the two kinds of page. */
+const PATHS: Record<string, Events['browser.connecting']['use']> = {
+  '/v1/web_calls': 'call',
+  '/v1/softphones': 'phone',
+}
+
+export interface BrowserServerOptions {
+  host: string
+  port: number
+  /** Who is believed about X-Forwarded-For (CIDR). */
+  trustedProxies: readonly string[]
+  /** Where the API's pages are, for `doc_url`; no slash at its end. */
+  publicUrl: string
+  /** Monotonic [ms]. */
+  now: () => number
+  /** Whether one more page may connect now; else 429. */
+  hasRoom: () => boolean
+  connecting: (page: Events['browser.connecting']) => void
+  /** Instead of `MAX_CONNECTIONS`. */
+  maxConnections?: number
+}
+
+type PageFormat = 'mulaw_8000' | 'l16_16000'
+
+interface Pending {
+  request: IncomingMessage
+  socket: Duplex
+  head: Buffer
+  timer: NodeJS.Timeout
+}
+
+interface Address {
+  rate: RateLimit
+  connections: number
+}
+
+/**
+ * The port of the call WebSocket. It belongs to the media process, so that calls of browsers outlive control too. An upgrade waits
+ * until control has judged its token: who is refused gets an HTTP status and an error like any other of the API.
+ */
+export class BrowserServer {
+  readonly counters = { connects: 0, refused: 0, rateLimited: 0 }
+  readonly #options: BrowserServerOptions
+  readonly #http: Server
+  readonly #ws = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_MESSAGE_BYTES,
+    perMessageDeflate: false,
+    clientTracking: false,
+  })
+  readonly #pending = new Map<string, Pending>()
+  readonly #addresses = new Map<string, Address>()
+  readonly #newcomers: Newcomers
+
+  constructor(options: BrowserServerOptions) {
+    this.#options = options
+    this.#newcomers = new Newcomers(MAX_NEWCOMERS, options.trustedProxies)
+    this.#http = createServer(
+      { requestTimeout: 10_000, connectionsCheckingInterval: 5_000, maxHeaderSize: 16 * 1024 },
+      (request, response) => {
+        request.resume()
+        const [status, code] = pathOf(request) in PATHS ? ([426, 'parameter_invalid'] as const) : NOT_FOUND
+        const message = 'This is the port of the call WebSocket.'
+        const body = JSON.stringify(errorBody({ code, message, requestId: '', publicUrl: options.publicUrl }))
+        response.writeHead(status, { 'content-type': 'application/json', connection: 'close' }).end(body)
+      },
+    )
+    this.#http.maxConnections = options.maxConnections ?? MAX_CONNECTIONS
+    this.#http.on('drop', () => this.counters.refused++)
+    this.#http.on('connection', socket => {
+      if (this.#newcomers.enter(socket)) return
+      this.counters.refused++
+      socket.destroy()
+    })
+    this.#http.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
+  }
+
+  /** Rejects with the system's error when the port is taken. */
+  listen(): Promise<void> {
+    const { host, port } = this.#options
+    return new Promise((resolve, reject) => {
+      this.#http.once('error', reject)
+      this.#http.listen({ host, port }, () => {
+        this.#http.off('error', reject)
+        this.#http.on('error', () => {})
+        resolve()
+      })
+    })
+  }
+
+  /** The port that it listens on. */
+  get port(): number {
+    const address = this.#http.address()
+    return typeof address === 'object' && address !== null ? address.port : this.#options.port
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    socket.on('error', () => socket.destroy())
+    const browserId = `brw_${ulid().toLowerCase()}`
+    const refuse = (status: number, code: string, message: string): void => {
+      this.counters.refused++
+      answer(socket, status, errorBody({ code, message, requestId: browserId, publicUrl: this.#options.publicUrl }))
+    }
+    const use = PATHS[pathOf(request)]
+    const token = tokenOf(request)
+    const host = clientAddress(
+      request.socket.remoteAddress ?? '',
+      String(request.headers['x-forwarded-for'] ?? ''),
+      this.#options.trustedProxies,
+    )
+    const address = this.#address(clientNetwork(host))
+    if (use === undefined) refuse(404, 'resource_missing', 'No such path.')
+    else if (address.connections >= MAX_PER_ADDRESS || !address.rate.allow(this.#options.now())) {
+      this.counters.rateLimited++
+      refuse(429, 'rate_limited', 'Too many connections from this address; wait a little.')
+    } else if (this.#pending.size >= MAX_PENDING || !this.#options.hasRoom()) {
+      refuse(429, 'capacity_exhausted', 'No call capacity right now.')
+    } else if (token === null) refuse(401, 'client_token_invalid', 'Add `?client_token=` to the address.')
+    else {
+      const timer = setTimeout(() => {
+        if (this.#pending.delete(browserId)) refuse(503, 'media_unavailable', 'Nobody could judge the client token.')
+      }, DECISION_MS)
+      this.#pending.set(browserId, { request, socket, head, timer })
+      this.#count(address, browserId, socket)
+      this.#options.connecting({ browserId, use, token, origin: request.headers.origin ?? null, host })
+    }
+  }
+
+  /** Counts a connection while it lasts; one that goes before it was judged waits no longer. */
+  #count(address: Address, browserId: string, socket: Duplex): void {
+    this.counters.connects++
+    address.connections++
+    socket.once('close', () => {
+      address.connections--
+      clearTimeout(this.#pending.get(browserId)?.timer)
+      this.#pending.delete(browserId)
+    })
+  }
+
+  /**
+   * Completes the upgrade; `use` gets the WebSocket. False: nobody waits, or what waited is no WebSocket and was refused: `use` was
+   * not called, and no more will come of it.
+   */
+  admit(browserId: string, use: (ws: WebSocket, socket: Socket, format: PageFormat) => void): boolean {
+    const pending = this.#take(browserId)
+    if (pending === null) return false
+    const { request, socket, head } = pending
+    this.#newcomers.known(socket as Socket)
+    let isOpen = false
+    this.#ws.handleUpgrade(request, socket, head, ws => {
+      isOpen = true
+      use(ws, socket as Socket, formatOf(request))
+    })
+    return isOpen
+  }
+
+  /** Answers the upgrade with an error. */
+  refuse(browserId: string, status: number, body: object): boolean {
+    const pending = this.#take(browserId)
+    if (pending === null) return false
+    this.counters.refused++
+    answer(pending.socket, status, body)
+    return true
+  }
+
+  #take(browserId: string): Pending | null {
+    const pending = this.#pending.get(browserId)
+    if (pending === undefined) return null
+    this.#pending.delete(browserId)
+    clearTimeout(pending.timer)
+    return pending
+  }
+
+  #address(host: string): Address {
+    const known = this.#addresses.get(host)
+    if (known !== undefined) return known
+    if (this.#addresses.size >= MAX_ADDRESSES) {
+      for (const [name, { connections }] of this.#addresses) {
+        if (connections > 0) continue
+        this.#addresses.delete(name)
+        break
+      }
+    }
+    const fresh = { rate: new RateLimit(BURST, PER_SECOND), connections: 0 }
+    this.#addresses.set(host, fresh)
+    return fresh
+  }
+
+  close(): void {
+    this.#http.close()
+    for (const { socket, timer } of this.#pending.values()) {
+      clearTimeout(timer)
+      socket.destroy()
+    }
+    this.#pending.clear()
+  }
+}
+
+const NOT_FOUND = [404, 'resource_missing'] as const
+
+const urlOf = (request: IncomingMessage): URL | null => {
+  const url = `http://host${request.url ?? '/'}`
+  return URL.canParse(url) ? new URL(url) : null
+}
+
+const pathOf = (request: IncomingMessage): string => urlOf(request)?.pathname ?? ''
+
+function tokenOf(request: IncomingMessage): string | null {
+  const token = urlOf(request)?.searchParams.get('client_token') ?? null
+  return token === null || token === '' || token.length > MAX_TOKEN ? null : token
+}
+
+/** `?format=l16_16000` asks for linear audio at 16 kHz; without it is mu-law at 8 kHz. */
+const formatOf = (request: IncomingMessage): PageFormat =>
+  urlOf(request)?.searchParams.get('format') === 'l16_16000' ? 'l16_16000' : 'mulaw_8000'
+
+const TYPES: Record<string, string> = {
+  client_token_invalid: 'authentication_error',
+  rate_limited: 'rate_limit_error',
+  capacity_exhausted: 'rate_limit_error',
+  media_unavailable: 'api_error',
+}
+
+/** The API's error envelope, for what is refused before control is asked. */
+const errorBody = ({
+  code,
+  message,
+  requestId,
+  publicUrl,
+}: Record<'code' | 'message' | 'requestId' | 'publicUrl', string>) => ({
+  error: {
+    type: TYPES[code] ?? 'invalid_request_error',
+    code,
+    message,
+    param: null,
+    doc_url: `${publicUrl}/docs/errors#${code}`,
+    request_id: requestId,
+  },
+})
+
+const REASONS: Record<number, string> = {
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  409: 'Conflict',
+  429: 'Too Many Requests',
+  503: 'Service Unavailable',
+}
+
+function answer(socket: Duplex, status: number, body: object): void {
+  const text = JSON.stringify(body)
+  const lines = [
+    `HTTP/1.1 ${status} ${REASONS[status] ?? 'Error'}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    ...(status === 429 || status === 503 ? ['Retry-After: 5'] : []),
+    'Connection: close',
+  ]
+  // The server's sockets may stay half open: a page that never closes its half would keep it for ever.
+  socket.once('finish', () => socket.destroy())
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`)
+}

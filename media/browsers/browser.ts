@@ -1,0 +1,97 @@
+import type { EngineThread } from '../engine/engine-client.ts'
+import type { EngineLeg } from '../engine/engine-protocol.ts'
+import type { LegSnapshot, PhoneIdentity, RoomSpec, SipParty, StreamFormat } from '../protocol.ts'
+import { RateLimit } from '../protocol.ts'
+import { NO_QUALITY } from '../signalling/line.ts'
+import type { BrowserAudio } from './browser-audio.ts'
+import type { BrowserSocket } from './browser-socket.ts'
+
+/** Messages of a page: live audio is 50 a second, a bot sends whole sentences at once. */
+const MESSAGE_BURST = 3000
+const MESSAGES_PER_SECOND = 300
+/** Messages beyond that are dropped; after so many of them the page is closed. */
+const PATIENCE = 10_000
+const WISH_BURST = 20
+const WISHES_PER_SECOND = 5
+
+/** A page on the call WebSocket. */
+export interface Browser {
+  readonly id: string
+  /** A `phone` waits for calls and has one at a time; a `call` is one. */
+  readonly as: 'phone' | 'call'
+  readonly accountSid: string
+  /** Null: a `call`. */
+  readonly phone: PhoneIdentity | null
+  readonly format: Extract<StreamFormat, 'mulaw_8000' | 'l16_16000'>
+  readonly socket: BrowserSocket
+  readonly messages: RateLimit
+  /** `control` messages. */
+  readonly wishes: RateLimit
+  readonly patience: number
+  line: BrowserLine | null
+}
+
+/** The signalling half of a browser's leg. */
+export interface BrowserLine {
+  readonly legId: string
+  /** Another one when it came back. */
+  browser: Browser
+  readonly direction: 'inbound' | 'outbound'
+  state: LegSnapshot['state']
+  /** The thread of its audio, once it has some. */
+  engine: EngineThread | null
+  /** The room that it enters when it is answered. */
+  room: RoomSpec | null
+  affinity: string
+  audio: BrowserAudio | null
+  timer: NodeJS.Timeout | undefined
+  /** What control has its page show. */
+  info: object
+  held: boolean
+  /** When its answer was told, on the monotonic clock [ms]; null: it never was. */
+  answeredMs: number | null
+  /** Resolves once its end is told; null: it has not ended. */
+  ending: Promise<void> | null
+}
+
+export const newBrowser = (
+  known: Pick<Browser, 'id' | 'as' | 'accountSid' | 'format' | 'phone'>,
+  socket: BrowserSocket,
+): Browser => ({
+  ...known,
+  socket,
+  messages: new RateLimit(MESSAGE_BURST, MESSAGES_PER_SECOND),
+  wishes: new RateLimit(WISH_BURST, WISHES_PER_SECOND),
+  patience: PATIENCE,
+  line: null,
+})
+
+const party = (browserId: string): SipParty => ({
+  uri: `browser:${browserId}`,
+  user: browserId,
+  host: '',
+})
+const US: SipParty = { uri: '', user: '', host: '' }
+
+/** `audio`: what the engine says of the leg, once it has it. */
+export function snapshotOf(
+  line: Pick<BrowserLine, 'legId' | 'browser' | 'direction' | 'state'>,
+  audio: EngineLeg | null,
+): LegSnapshot {
+  const { legId, browser, direction, state } = line
+  const page = party(browser.id)
+  return {
+    roomId: null,
+    muted: false,
+    deaf: false,
+    onHold: false,
+    collecting: false,
+    playing: false,
+    quality: NO_QUALITY,
+    ...audio,
+    legId,
+    direction,
+    state,
+    to: direction === 'inbound' ? US : page,
+  }
+}

@@ -1,0 +1,146 @@
+import { unlinkSync } from 'node:fs'
+import { createServer, type Server, type Socket } from 'node:net'
+import {
+  encodeMessage,
+  type Failure,
+  type FromMedia,
+  type MediaEvent,
+  MessageReader,
+  PROTOCOL_VERSION,
+} from '../protocol.ts'
+
+/** Events that wait for control at most; when more come the oldest is dropped and counted. */
+const MAX_EVENTS = 50_000
+/** A control process that does not read is cut off at this much waiting; nothing is lost, it comes again [bytes]. */
+const MAX_UNSENT_BYTES = 64 * 1024 * 1024
+
+/** Executes one command of the channel. Rejections are bugs and answered as `unanswered`: nobody knows how far it came. */
+export type CommandRunner = (name: string, body: unknown) => Promise<object>
+
+/**
+ * The media end of the channel to control: a Unix socket with one client at a time, the latest. Events are numbered and
+ * kept until they are acknowledged, so that a control process that dies and comes back misses none.
+ */
+export class Channel {
+  readonly bootId: string
+  eventsLost = 0
+  /** Messages from control that made no sense. */
+  badMessages = 0
+  readonly #server: Server
+  readonly #run: CommandRunner
+  readonly #events: { seq: number; event: MediaEvent }[] = []
+  #seq = 0
+  #client: Socket | null = null
+  #greeted = false
+
+  constructor(bootId: string, run: CommandRunner) {
+    this.bootId = bootId
+    this.#run = run
+    this.#server = createServer(socket => this.#accept(socket))
+  }
+
+  /** Listens on a path of the file system; a socket file that a killed process left behind is replaced. */
+  listen(path: string): Promise<void> {
+    try {
+      unlinkSync(path)
+    } catch {
+      // There was none.
+    }
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject)
+      this.#server.listen(path, resolve)
+    })
+  }
+
+  get connected(): boolean {
+    return this.#greeted
+  }
+
+  /** The number of the latest event. */
+  get seq(): number {
+    return this.#seq
+  }
+
+  get waiting(): number {
+    return this.#events.length
+  }
+
+  /** Sends an event to control, now or when it is back. */
+  emit(event: MediaEvent): void {
+    const numbered = { seq: ++this.#seq, event }
+    if (this.#events.length >= MAX_EVENTS) {
+      this.#events.shift()
+      this.eventsLost++
+    }
+    this.#events.push(numbered)
+    if (this.#greeted) this.#send({ type: 'event', ...numbered })
+  }
+
+  close(): void {
+    this.#server.close()
+    this.#client?.destroy()
+  }
+
+  #accept(socket: Socket): void {
+    this.#client?.destroy()
+    this.#client = socket
+    this.#greeted = false
+    const reader = new MessageReader()
+    socket.on('error', () => socket.destroy())
+    socket.on('close', () => {
+      if (this.#client !== socket) return
+      this.#client = null
+      this.#greeted = false
+    })
+    socket.on('data', bytes => {
+      const result = reader.read(bytes)
+      if ('error' in result) {
+        this.badMessages++
+        socket.destroy()
+        return
+      }
+      for (const message of result.messages) this.#receive(socket, message)
+    })
+  }
+
+  #receive(socket: Socket, message: Record<string, unknown>): void {
+    if (message.type === 'hello') this.#greet(socket, message)
+    else if (message.type === 'ack' && typeof message.seq === 'number') this.#acknowledge(message.seq)
+    else if (message.type === 'request' && typeof message.id === 'number' && typeof message.name === 'string') {
+      void this.#execute(message.id, message.name, message.body)
+    } else this.badMessages++
+  }
+
+  #greet(socket: Socket, hello: Record<string, unknown>): void {
+    this.#send({ type: 'hello', version: PROTOCOL_VERSION, bootId: this.bootId, eventsLost: this.eventsLost })
+    if (hello.version !== PROTOCOL_VERSION) {
+      this.badMessages++
+      socket.end()
+      return
+    }
+    if (hello.bootId === this.bootId && typeof hello.lastSeq === 'number') this.#acknowledge(hello.lastSeq)
+    for (const numbered of this.#events) this.#send({ type: 'event', ...numbered })
+    this.#greeted = true
+  }
+
+  #acknowledge(seq: number): void {
+    let count = 0
+    while (count < this.#events.length && this.#events[count]!.seq <= seq) count++
+    this.#events.splice(0, count)
+  }
+
+  async #execute(id: number, name: string, body: unknown): Promise<void> {
+    const client = this.#client
+    const reply = await this.#run(name, body).catch(
+      (error: unknown): Failure => ({ failure: 'unanswered', message: `a fault: ${String(error)}` }),
+    )
+    if (this.#client === client) this.#send({ type: 'reply', id, body: reply })
+  }
+
+  #send(message: FromMedia): void {
+    const client = this.#client
+    if (client === null || client.destroyed) return
+    if (client.writableLength > MAX_UNSENT_BYTES) client.destroy()
+    else client.write(encodeMessage(message))
+  }
+}

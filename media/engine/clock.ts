@@ -1,0 +1,85 @@
+import { FRAME_MS } from '../../codecs/audio.ts'
+
+/** A 20 ms frame is cut into this many slots; each room belongs to one, which spreads the work and the sends. */
+export const SLOTS = 4
+const SLOT_MS = FRAME_MS / SLOTS
+
+/** After a stall this much is caught up at once; what is older is left out and counted [slots]. */
+const MAX_CATCH_UP = 5 * SLOTS
+
+/** What the engine needs of its clock; it calls `tick` for each slot while it is started. */
+export interface EngineClock {
+  readonly late: number
+  readonly skipped: number
+  start(): void
+  stop(): void
+}
+
+/**
+ * The engine's clock: absolute monotonic deadlines (`t0 + n * 5 ms`), so that lateness of one slot never moves the next.
+ * Runs only while it is started, so an idle engine costs nothing.
+ */
+export class Clock implements EngineClock {
+  /** Slots that began more than 5 ms after their deadline. */
+  late = 0
+  /** Slots left out after a stall. */
+  skipped = 0
+  readonly #onSlot: (slot: number, now: number) => void
+  readonly #now: () => number
+  #timer: NodeJS.Timeout | undefined
+  #immediate: NodeJS.Immediate | undefined
+  #next = 0
+  #count = 0
+
+  /** @param onSlot called with the slot's number (0 to SLOTS-1) and its deadline [ms] */
+  constructor(onSlot: (slot: number, now: number) => void, now: () => number) {
+    this.#onSlot = onSlot
+    this.#now = now
+  }
+
+  get running(): boolean {
+    return this.#timer !== undefined
+  }
+
+  start(): void {
+    if (this.running) return
+    this.#next = this.#now()
+    this.#arm()
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+    clearImmediate(this.#immediate)
+    this.#timer = undefined
+  }
+
+  #arm(): void {
+    this.#timer = setTimeout(
+      () => {
+        // Timers run before sockets are read. One turn later, whatever has arrived by now is in the jitter buffers, so that
+        // a stall of this thread makes nobody's packets late.
+        this.#immediate = setImmediate(() => this.#run())
+      },
+      Math.max(0, this.#next - this.#now()),
+    )
+  }
+
+  #run(): void {
+    for (let now = this.#now(); this.running && this.#next <= now; now = this.#now()) {
+      this.#leaveOut(now)
+      if (now - this.#next > SLOT_MS) this.late++
+      this.#onSlot(this.#count++ % SLOTS, this.#next)
+      this.#next += SLOT_MS
+    }
+    if (this.#timer !== undefined) this.#arm()
+  }
+
+  /** Gives up what lies too far behind: whole frames, so that every room keeps its slot and loses the same number. */
+  #leaveOut(now: number): void {
+    const behind = Math.floor((now - this.#next) / SLOT_MS) - MAX_CATCH_UP
+    if (behind <= 0) return
+    const missed = Math.ceil(behind / SLOTS) * SLOTS
+    this.skipped += missed
+    this.#next += missed * SLOT_MS
+  }
+}

@@ -1,0 +1,278 @@
+import type { EndedReason, EventName, Events, Failure, ListenSpec, Request, RoomCapture } from '../protocol.ts'
+import {
+  type HeardWords,
+  Hearing,
+  type HearingCounters,
+  type HearingTools,
+  type Scribe,
+} from '../speech/hearing/hearing.ts'
+import { isBackChannel, isWordless } from '../speech/hearing/words.ts'
+import { KeyCollector } from './key-collector.ts'
+import type { Leg } from './leg.ts'
+import { LegPlayback, type PlayEnded } from './leg-playback.ts'
+import type { Prompts } from './prompts.ts'
+import { SaidWords } from './said-words.ts'
+
+export interface DialogueHooks {
+  emit<N extends EventName>(name: N, body: Events[N]): void
+  /** The leg is to be ended by signalling. */
+  end(legId: string, reason: EndedReason): void
+  /** The keys that it was asked for have come: this is kept of its room from now on. */
+  agreed(capture: RoomCapture): void
+}
+
+export interface DialogueOptions {
+  prompts: Prompts
+  /** Monotonic [ms]. */
+  now: () => number
+  hearing: HearingTools
+  counters: HearingCounters
+}
+
+interface Collect {
+  request: Request<'leg.collect'>
+  keys: KeyCollector
+}
+
+type Ok = Record<string, never>
+
+/**
+ * What we say to one party and what it answers: what plays to it, the keys and the words it gives, and how a word of it silences
+ * what plays.
+ */
+export class Dialogue {
+  readonly #leg: Leg
+  readonly #options: DialogueOptions
+  readonly #hooks: DialogueHooks
+  readonly #playback: LegPlayback
+  readonly #hearing: Hearing
+  #collect: Collect | null = null
+  /** A secret entry has ended, however, and the party may type on: until it collects again or moves, its keys are secret. */
+  #typesSecret = false
+  /** Goes to those who write down. */
+  readonly #words: SaidWords
+
+  constructor(leg: Leg, options: DialogueOptions, hooks: DialogueHooks) {
+    this.#leg = leg
+    this.#options = options
+    this.#hooks = hooks
+    this.#words = new SaidWords(options.now, words => this.#hearing.told(words))
+    this.#playback = new LegPlayback(options.prompts, options.hearing.owner, this.#words)
+    this.#hearing = new Hearing(
+      leg,
+      options.hearing,
+      { started: listen => this.#speechStarted(listen), heard: (listen, words) => this.#heard(listen, words) },
+      options.counters,
+    )
+    leg.player = this.#playback
+  }
+
+  get playing(): boolean {
+    return this.#playback.playing
+  }
+
+  get collecting(): boolean {
+    return this.#collect !== null
+  }
+
+  /** Its keys are a secret now. */
+  get secret(): boolean {
+    return this.#collect?.request.sensitive === true || this.#typesSecret
+  }
+
+  // ------------------------------------------------------------------ playing
+
+  async play({ legId, playId, sources, loop, hangupAfter, append }: Request<'leg.play'>): Promise<Ok | Failure> {
+    if (append !== true) this.#dropCollect()
+    const problem = await this.#playback.play(
+      sources,
+      { loop, append: append === true },
+      {
+        started: () => this.#hooks.emit('play.started', { legId, playId }),
+        finished: (ended, heardMs) => {
+          this.#hooks.emit('play.finished', { legId, playId, ended, heardMs })
+          if (hangupAfter !== null && ended !== 'interrupted') this.#hooks.end(legId, hangupAfter)
+        },
+      },
+    )
+    return problem === null ? {} : { failure: 'invalid', message: problem.error }
+  }
+
+  stopPlay(): Ok {
+    this.#playback.stop()
+    return {}
+  }
+
+  // ------------------------------------------------------------------ keys and words
+
+  async collect(request: Request<'leg.collect'>): Promise<Ok | Failure> {
+    const { speech } = request
+    const unknown = speech == null ? null : this.#problemWith(speech)
+    if (unknown !== null) return unknown
+    this.#dropCollect()
+    this.#typesSecret = false
+    const keys = new KeyCollector(request, request.prompts.length > 0, this.#options.now())
+    const collect = { request, keys }
+    this.#collect = collect
+    if (speech != null) this.#listenTo(speech)
+    const problem = await this.#playback.play(
+      request.prompts,
+      { loop: false },
+      { finished: (ended: PlayEnded) => ended !== 'interrupted' && keys.promptEnded(this.#options.now()) },
+    )
+    if (problem === null) {
+      if (request.agreement?.digits === null) this.#hooks.agreed(request.agreement.capture)
+      return {}
+    }
+    if (this.#collect === collect) this.#dropCollect()
+    return { failure: 'invalid', message: problem.error }
+  }
+
+  /** A key was pressed; whether it was collected. */
+  key(key: string): boolean {
+    const collect = this.#collect
+    if (collect === null) return false
+    if (collect.request.playThrough !== true) this.#playback.stop()
+    this.#end(collect.keys.key(key, this.#options.now()))
+    return true
+  }
+
+  /** Time-outs; `now` [ms]. In a card-payment pause whoever waits for keys waits on: they are not for him. */
+  tick(now: number, isPaused: boolean): void {
+    if (this.#collect === null) return
+    if (isPaused) this.#collect.keys.standStill(now)
+    else if (!this.#hearsAnswer) this.#end(this.#collect.keys.advance(now))
+  }
+
+  /** Somebody is about to answer in words: no time-out cuts in. */
+  get #hearsAnswer(): boolean {
+    return this.#collect?.request.speech != null && this.#hearing.busy
+  }
+
+  #end(result: { digits: string; ended: Events['leg.collected']['ended'] } | null): void {
+    if (result !== null) this.#endCollect(result, null)
+  }
+
+  #endCollect(
+    result: { digits: string; ended: Events['leg.collected']['ended'] },
+    utterance: Events['leg.collected']['utterance'],
+  ): void {
+    if (this.#collect === null) return
+    const { legId, collectId, agreement } = this.#collect.request
+    this.#dropCollect()
+    this.#playback.stop()
+    if (agreement !== undefined && agreement.digits === result.digits) this.#hooks.agreed(agreement.capture)
+    this.#hooks.emit('leg.collected', { legId, collectId, utterance, ...result })
+  }
+
+  #dropCollect(): void {
+    const collect = this.#collect
+    this.#collect = null
+    if (collect !== null) this.#typesSecret = collect.request.sensitive
+    if (collect?.request.speech != null && this.#hearing.listen === collect.request.speech) this.#listenTo(null)
+  }
+
+  // ------------------------------------------------------------------ listening
+
+  listen(spec: ListenSpec): Ok | Failure {
+    const unknown = this.#problemWith(spec)
+    if (unknown !== null) return unknown
+    this.#listenTo(spec)
+    return {}
+  }
+
+  stopListening(): Ok {
+    this.#listenTo(null)
+    return {}
+  }
+
+  /** Nobody is left who would say whether what was silenced goes on: it does. */
+  #listenTo(listen: ListenSpec | null): void {
+    this.#hearing.listenTo(listen, this.#collect?.request.sensitive !== true)
+    this.#playback.resume()
+  }
+
+  addScribe(scribe: Scribe): void {
+    this.#hearing.addScribe(scribe)
+  }
+
+  removeScribe(scribe: Scribe): void {
+    this.#hearing.removeScribe(scribe)
+  }
+
+  /** A card-payment pause is on, or is over. */
+  paused(isPaused: boolean): void {
+    this.#words.pause(isPaused)
+    if (!isPaused) return
+    this.#collect?.keys.standStill(this.#options.now())
+    this.#hearing.forget()
+  }
+
+  #problemWith({ language }: ListenSpec): Failure | null {
+    if (this.#hearing.understands(language)) return null
+    return { failure: 'invalid', message: `no engine here understands ${language}` }
+  }
+
+  /** Before anything of this tick is played: the frame in which the voice was declared is silent already. */
+  #speechStarted(listen: ListenSpec): boolean {
+    const bargedIn = listen.bargeIn !== null && this.#playback.playing
+    if (bargedIn && listen.bargeIn?.resume === true) this.#playback.pause()
+    else if (bargedIn) this.#playback.stop()
+    this.#hooks.emit('leg.speech_started', { legId: this.#leg.id, listenId: listen.listenId, bargedIn })
+    return bargedIn
+  }
+
+  #heard(listen: ListenSpec, words: HeardWords): void {
+    if (this.#hearing.listen?.listenId !== listen.listenId) return
+    const resumed = this.#settleBargeIn(listen, words.text)
+    const { listenId } = listen
+    const wallMs = Date.now() - this.#options.now()
+    const utterance: Events['leg.utterance']['utterance'] = {
+      text: words.text,
+      startedAt: new Date(wallMs + words.startMs).toISOString(),
+      endedAt: new Date(wallMs + words.endMs).toISOString(),
+      endpointMs: words.endpointMs,
+      transcribeMs: words.transcribeMs,
+      bargedIn: words.bargedIn,
+      resumed,
+      engine: words.engine,
+    }
+    const collect = this.#collect
+    if (collect?.request.speech?.listenId !== listenId) {
+      this.#hooks.emit('leg.utterance', { legId: this.#leg.id, listenId, utterance })
+    } else if (!resumed && !isWordless(words.text)) {
+      this.#endCollect({ digits: collect.keys.digits, ended: 'speech' }, utterance)
+    } else {
+      const now = this.#options.now()
+      if (!this.#playback.playing) collect.keys.promptEnded(now)
+      collect.keys.rearm(now)
+    }
+  }
+
+  /** What was silenced goes on when that was a false alarm; whether it does. */
+  #settleBargeIn({ bargeIn }: ListenSpec, text: string): boolean {
+    if (!this.#playback.paused) return false
+    const isFalseAlarm = isWordless(text) || isBackChannel(text, bargeIn?.backChannels ?? [])
+    // Who speaks again decides by that.
+    if (isFalseAlarm && this.#hearing.busy) return false
+    if (isFalseAlarm) this.#playback.resume()
+    else this.#playback.stop()
+    return isFalseAlarm
+  }
+
+  // ------------------------------------------------------------------ the end
+
+  /** The party goes to another room: what was for it alone is over. */
+  leaveRoom(): void {
+    this.#dropCollect()
+    this.#typesSecret = false
+    this.#playback.stop()
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#dropCollect()
+    this.#hearing.close()
+    this.#playback.stop()
+  }
+}

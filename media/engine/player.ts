@@ -1,0 +1,114 @@
+import type { Frame } from '../../codecs/audio.ts'
+import type { Source } from './source.ts'
+
+/** Loaded audio at the room's rate, mono; shared by all who play it, so nobody writes to it. */
+export interface Clip {
+  readonly samples: Int16Array
+  /** Length [samples]; what `samples` does not reach is silence. */
+  readonly length: number
+  /** What is said in it, where it is speech that was made of a text. */
+  readonly text?: string
+}
+
+/** Told of each clip that is heard. */
+export interface ClipWatcher {
+  began(clip: Clip): void
+  /** @param heard how much of it was given out [samples] */
+  ended(clip: Clip, heard: number): void
+}
+
+export interface PlayerOptions {
+  loop: boolean
+  /** Length of the room's frame [samples]. */
+  frameSamples: number
+  /** More clips come by `add`, until `complete`. Absent: these are all. */
+  open?: boolean
+  watcher?: ClipWatcher
+}
+
+/**
+ * Plays clips one after the other, sample by sample without a gap; the last frame is filled up with silence. A player that is
+ * not pulled for a while goes on where it stood: hold music keeps its place.
+ */
+export class Player implements Source {
+  readonly #clips: Clip[]
+  readonly #loop: boolean
+  readonly #frame: Frame
+  readonly #watcher: ClipWatcher | null
+  #clip = 0
+  #at = 0
+  #isOpen: boolean
+  #isOver: boolean
+
+  constructor(clips: readonly Clip[], options: PlayerOptions) {
+    // Without the empty ones: a loop over nothing would never fill a frame, and one at the end would give a silent frame.
+    this.#clips = clips.filter(clip => clip.length > 0)
+    this.#loop = options.loop
+    this.#frame = new Int16Array(options.frameSamples)
+    this.#watcher = options.watcher ?? null
+    this.#isOpen = options.open === true
+    this.#isOver = this.#clips.length === 0 && !this.#isOpen
+  }
+
+  /** The last frame was given out, or `stop` was called. While it is open a `pull` of null only means that it waits. */
+  get ended(): boolean {
+    return this.#isOver
+  }
+
+  /** Clips that were added and have not begun. */
+  get waiting(): number {
+    return Math.max(0, this.#clips.length - this.#clip - (this.#at > 0 ? 1 : 0))
+  }
+
+  add(clip: Clip): void {
+    if (this.#isOpen && clip.length > 0) this.#clips.push(clip)
+  }
+
+  /** The last clip was added. */
+  complete(): void {
+    this.#isOpen = false
+    if (this.#clip >= this.#clips.length) this.#wrap()
+  }
+
+  pull(): Frame | null {
+    if (this.#isOver || this.#clip >= this.#clips.length) return null
+    const frame = this.#frame
+    let filled = 0
+    while (filled < frame.length && !this.#isOver && this.#clip < this.#clips.length) {
+      const clip = this.#clips[this.#clip]!
+      if (this.#at === 0) this.#watcher?.began(clip)
+      const count = Math.min(frame.length - filled, clip.length - this.#at)
+      copy(clip.samples, this.#at, frame, filled, count)
+      filled += count
+      this.#at += count
+      if (this.#at >= clip.length) this.#next()
+    }
+    frame.fill(0, filled)
+    return frame
+  }
+
+  /** Ends at once: the next pull gives null. Idempotent. */
+  stop(): void {
+    const clip = this.#clips[this.#clip]
+    if (!this.#isOver && this.#at > 0 && clip !== undefined) this.#watcher?.ended(clip, this.#at)
+    this.#isOver = true
+  }
+
+  #next(): void {
+    const clip = this.#clips[this.#clip]!
+    this.#watcher?.ended(clip, clip.length)
+    this.#at = 0
+    this.#clip++
+    if (this.#clip >= this.#clips.length && !this.#isOpen) this.#wrap()
+  }
+
+  #wrap(): void {
+    this.#clip = 0
+    this.#isOver = !this.#loop || this.#clips.length === 0
+  }
+}
+
+/** A loop, because `subarray` would allocate a view for every frame. */
+function copy(from: Int16Array, fromAt: number, to: Frame, toAt: number, count: number): void {
+  for (let i = 0; i < count; i++) to[toAt + i] = fromAt + i < from.length ? from[fromAt + i]! : 0
+}

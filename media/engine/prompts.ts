@@ -1,0 +1,260 @@
+import { access, readFile, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { BEEP, BUSY, RINGBACK, renderTone, type TonePlan } from '../../codecs/tones.ts'
+import { workerEntry } from '../kernel/worker-entry.ts'
+import { WorkerJobs } from '../kernel/worker-jobs.ts'
+import type { PlaySource } from '../protocol.ts'
+import { piecesOf } from '../speech/hearing/sentences.ts'
+import { NO_TEXT_TO_SPEECH, type SpeechOwner, shareOf, type TextToSpeech } from '../speech/speech-engines.ts'
+import type { ClipAnswer, ClipJob } from './clip-worker.ts'
+import type { Clip } from './player.ts'
+
+/** Kept audio; what was not played for longest is let go [bytes]. */
+const MAX_CACHE_BYTES = 64 * 1024 * 1024
+/** Counted for each entry beside its samples, so that empty files are bounded too [bytes]. */
+const ENTRY_BYTES = 256
+/** Longest silence that may be asked for [ms]. */
+const MAX_SILENCE_MS = 3_600_000
+
+const PROMPT_NAME = /^[a-z0-9-]+$/
+/** English lies in the folder itself, each other language in one of its name. */
+const ENGLISH = 'en'
+const LANGUAGE = /^[a-z]{2,3}$/
+const NO_SAMPLES = new Int16Array(0)
+const TONES: Record<Extract<PlaySource, { kind: 'tone' }>['name'], TonePlan> = {
+  ringback: RINGBACK,
+  busy: BUSY,
+  beep: BEEP,
+}
+
+export interface PromptsOptions {
+  sampleRateHz: number
+  /** Makes `speech`, at 8 kHz. Absent: there is none. */
+  tts?: TextToSpeech
+  /** Holds `prompts/<name>.wav` and `music/hold.wav`; the product's own unless told otherwise. */
+  fixturesDir?: string
+  maxCacheBytes?: number
+}
+
+type PromptTexts = Record<string, Record<string, string> | undefined>
+
+interface Entry {
+  clip: Promise<Clip | { error: string }>
+  /** 0 while it loads. */
+  bytes: number
+}
+
+/**
+ * Turns what shall be played into samples at the room's rate. Files are read, decoded and resampled on another thread; what was
+ * loaded is shared and kept within a bound. Everything is one round long: ringback is one ring and its pause, music is the file
+ * once; who wants more plays it in a loop.
+ */
+export class Prompts {
+  /** Files that could not be played. */
+  failures = 0
+
+  readonly #sampleRateHz: number
+  readonly #fixturesDir: string
+  readonly #maxCacheBytes: number
+  /** In order of last use, oldest first. */
+  readonly #cache = new Map<string, Entry>()
+  readonly #tts: TextToSpeech
+  readonly #jobs = new WorkerJobs<ClipJob, ClipAnswer>(workerEntry('clip-worker', import.meta.url))
+  /** Of the prompts, by language and name. */
+  #texts: Promise<PromptTexts> | null = null
+  #cachedBytes = 0
+
+  constructor(options: PromptsOptions) {
+    this.#sampleRateHz = options.sampleRateHz
+    this.#tts = options.tts ?? NO_TEXT_TO_SPEECH
+    this.#fixturesDir = options.fixturesDir ?? join(packageRoot(), 'fixtures')
+    this.#maxCacheBytes = options.maxCacheBytes ?? MAX_CACHE_BYTES
+  }
+
+  /** Bytes of audio that are kept at present. */
+  get cachedBytes(): number {
+    return this.#cachedBytes
+  }
+
+  /** All sources in their order, or the first error. Never rejects. `owner`: in whose turn speech is made. */
+  async loadAll(sources: readonly PlaySource[], owner?: SpeechOwner): Promise<Clip[] | { error: string }> {
+    const loaded = await Promise.all(sources.map(source => this.#loadPieces(source, owner)))
+    const clips: Clip[] = []
+    for (const pieces of loaded) {
+      if ('error' in pieces) return pieces
+      clips.push(...pieces)
+    }
+    return clips
+  }
+
+  /** Speech sentence by sentence, so that a long text leaves room for those of others. */
+  async #loadPieces(source: PlaySource, owner: SpeechOwner | undefined): Promise<Clip[] | { error: string }> {
+    const clips: Clip[] = []
+    for (const piece of piecesOf(source)) {
+      const clip = await this.load(piece, owner)
+      if ('error' in clip) return clip
+      clips.push(clip)
+    }
+    return clips
+  }
+
+  /** Never rejects: a missing or damaged file, a bad name or a bad length is `{ error }`. */
+  load(source: PlaySource, owner?: SpeechOwner): Promise<Clip | { error: string }> {
+    switch (source.kind) {
+      case 'prompt':
+        if (!PROMPT_NAME.test(source.name)) return this.#fail(`no prompt is named ${JSON.stringify(source.name)}`)
+        return this.#loadPrompt(source.name, (source.language ?? ENGLISH).split('-')[0]!.toLowerCase())
+      case 'music':
+        return this.#loadFile(join(this.#fixturesDir, 'music', 'hold.wav'))
+      case 'file':
+        return this.#loadChanging(source.path)
+      case 'tone':
+        return this.#cached(`tone ${source.name}`, async () =>
+          clipOf(renderTone(TONES[source.name], this.#sampleRateHz)),
+        )
+      case 'speech':
+        return this.#speak(source, owner)
+      case 'silence':
+        if (!(source.ms >= 0 && source.ms <= MAX_SILENCE_MS)) return this.#fail(`silence of ${source.ms} ms`)
+        return Promise.resolve({
+          samples: NO_SAMPLES,
+          length: Math.round((source.ms * this.#sampleRateHz) / 1000),
+        })
+    }
+  }
+
+  /** Ends the loading thread. Idempotent. */
+  close(): Promise<void> {
+    return this.#jobs.close()
+  }
+
+  /** In its language where it was recorded in that, else in English. */
+  #loadPrompt(name: string, language: string): Promise<Clip | { error: string }> {
+    const folder = join(this.#fixturesDir, 'prompts')
+    const english = join(folder, `${name}.wav`)
+    if (language === ENGLISH || !LANGUAGE.test(language)) return this.#withText(this.#loadFile(english), name, ENGLISH)
+    const own = join(folder, language, `${name}.wav`)
+    return exists(own).then(isRecorded =>
+      this.#withText(this.#loadFile(isRecorded ? own : english), name, isRecorded ? language : ENGLISH),
+    )
+  }
+
+  /** With the words that are spoken in it, for those who write down what is heard. */
+  async #withText(
+    loading: Promise<Clip | { error: string }>,
+    name: string,
+    language: string,
+  ): Promise<Clip | { error: string }> {
+    const clip = await loading
+    if ('error' in clip) return clip
+    this.#texts ??= readTexts(join(this.#fixturesDir, 'prompts', 'texts.json'))
+    const text = (await this.#texts)[language]?.[name]
+    return text === undefined ? clip : { ...clip, text }
+  }
+
+  /** A file that may be replaced while the process runs: the key names the version that was read. */
+  async #loadChanging(path: string): Promise<Clip | { error: string }> {
+    try {
+      const { mtimeMs, size } = await stat(path)
+      return await this.#loadFile(path, `${mtimeMs} ${size} ${path}`)
+    } catch (error) {
+      return this.#fail(error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  #loadFile(path: string, key = path): Promise<Clip | { error: string }> {
+    return this.#cached(key, async () => {
+      const answer = await this.#jobs.run({ path, sampleRateHz: this.#sampleRateHz })
+      return 'error' in answer ? this.#fail(answer.error) : clipOf(answer.samples)
+    })
+  }
+
+  /**
+   * A phrase that was said lately to somebody of the same organisation is not made again: another one's may wait for its turn. One that is
+   * recorded needs no voice.
+   */
+  async #speak(
+    source: Extract<PlaySource, { kind: 'speech' }>,
+    owner?: SpeechOwner,
+  ): Promise<Clip | { error: string }> {
+    const { text, voice, language, speed = 1, recorded } = source
+    // A voice that does not know the language is not asked, or its refusal would be counted as a failure.
+    if (recorded !== undefined && !this.#tts.speaks(language)) return this.#joinRecorded(text, recorded, language)
+    const said = JSON.stringify([shareOf(owner), voice, language, speed, text])
+    const clip = await this.#cached(`speech ${said}`, async () => {
+      const spoken = await this.#tts.speak(text, voice, language, owner, speed)
+      return 'error' in spoken ? spoken : { ...clipOf(spoken.samples), text }
+    })
+    if (!('error' in clip)) return clip
+    return recorded === undefined ? this.#fail(clip.error) : this.#joinRecorded(text, recorded, language)
+  }
+
+  async #joinRecorded(text: string, recorded: string[], language: string | null): Promise<Clip | { error: string }> {
+    const parts = await this.loadAll(
+      recorded.map(name => ({ kind: 'prompt' as const, name, language: language ?? ENGLISH })),
+    )
+    return 'error' in parts ? parts : { ...clipOf(joined(parts)), text }
+  }
+
+  #cached(key: string, load: () => Promise<Clip | { error: string }>): Promise<Clip | { error: string }> {
+    const known = this.#cache.get(key)
+    if (known !== undefined) {
+      this.#cache.delete(key)
+      this.#cache.set(key, known)
+      return known.clip
+    }
+    const entry: Entry = { clip: load(), bytes: 0 }
+    this.#cache.set(key, entry)
+    entry.clip.then(clip => this.#keep(key, entry, clip))
+    return entry.clip
+  }
+
+  #keep(key: string, entry: Entry, clip: Clip | { error: string }): void {
+    if ('error' in clip) {
+      this.#cache.delete(key)
+      return
+    }
+    entry.bytes = clip.samples.byteLength + ENTRY_BYTES
+    this.#cachedBytes += entry.bytes
+    for (const [oldKey, old] of this.#cache) {
+      if (this.#cachedBytes <= this.#maxCacheBytes) return
+      if (old.bytes === 0) continue
+      this.#cache.delete(oldKey)
+      this.#cachedBytes -= old.bytes
+    }
+  }
+
+  #fail(error: string): Promise<{ error: string }> {
+    this.failures++
+    return Promise.resolve({ error })
+  }
+}
+
+function joined(clips: readonly Clip[]): Int16Array {
+  const all = new Int16Array(clips.reduce((sum, { samples }) => sum + samples.length, 0))
+  let at = 0
+  for (const { samples } of clips) {
+    all.set(samples, at)
+    at += samples.length
+  }
+  return all
+}
+
+/** Recordings without texts are heard, and written down by nobody. */
+const readTexts = (path: string): Promise<PromptTexts> =>
+  readFile(path, 'utf8').then(
+    text => JSON.parse(text) as PromptTexts,
+    () => ({}),
+  )
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
+
+const clipOf = (samples: Int16Array): Clip => ({ samples, length: samples.length })
+
+/** Resolved by the package's own name, which leads to the same place from the sources and from `dist`. */
+const packageRoot = (): string => dirname(fileURLToPath(import.meta.resolve('tandem/package.json')))

@@ -1,0 +1,19 @@
+import { lookup as resolve } from 'node:dns'
+import type { LookupFunction } from 'node:net'
+import { type AddressPolicy, isAllowedAddress } from '../protocol.ts'
+
+/**
+ * A look-up that gives a socket only addresses that may be dialled: the answer that is judged is the one that is used, so a name
+ * cannot mean another address in between.
+ */
+export const allowedLookup =
+  (addresses: AddressPolicy): LookupFunction =>
+  (hostname, options, callback) =>
+    resolve(hostname, { ...options, all: true }, (error, found) => {
+      if (error !== null) return callback(error, [])
+      const allowed = found.filter(({ address }) => isAllowedAddress(address, addresses))
+      const first = allowed[0]
+      if (first === undefined) callback(new Error(`${hostname} has no address that may be dialled`), [])
+      else if (options.all) callback(null, allowed)
+      else callback(null, first.address, first.family)
+    })

@@ -1,0 +1,147 @@
+import type { Frame } from '../../codecs/audio.ts'
+import type { Leg } from '../engine/leg.ts'
+import type { Room, RoomTap } from '../engine/room.ts'
+import type { RecordingInfo, Target } from '../protocol.ts'
+import type { Recorder } from './recorder.ts'
+
+/** The reason that is noted for what was paused by command. */
+const BY_COMMAND = 'paused'
+
+/**
+ * What a recording is of: a leg alone, or a room with a channel for each who was ever in it, and one for what the product plays to
+ * them. Who has been in a call's room stays on its recording wherever it is moved, until it ends; who leaves a conference does not.
+ */
+export class RecordedCall {
+  readonly target: Target
+  hasFailed = false
+  readonly #recorder: Recorder
+  /** The legs that it is on, and the room of each. */
+  readonly #attached = new Map<Leg, Tap>()
+  /** Between two rooms. */
+  readonly #moving = new Set<Leg>()
+  /** Whose ticks move the timeline: of several rooms one does. */
+  #clock: Room | null = null
+  #isAsked = false
+  #reason: string | null = null
+
+  constructor(target: Target, recorder: Recorder) {
+    this.target = target
+    this.#recorder = recorder
+  }
+
+  get recordingId(): string {
+    return this.#recorder.recordingId
+  }
+
+  get frames(): number {
+    return this.#recorder.frames
+  }
+
+  /** Somebody is recorded, or on the way to where it will be again. */
+  get hasLegs(): boolean {
+    return this.#attached.size + this.#moving.size > 0
+  }
+
+  enter(leg: Leg, room: Room): void {
+    const wasMoving = this.#moving.delete(leg)
+    if (!(wasMoving || this.#isOf(leg, room)) || this.#attached.has(leg)) return
+    this.#attached.set(leg, this.#tapOf(room))
+    leg.sinks.push(this.#recorder.track(leg.id))
+    if ('roomId' in this.target) this.#recorder.trackProduct()
+    this.#clock ??= room
+    this.#sync()
+  }
+
+  #isOf(leg: Leg, room: Room): boolean {
+    return 'legId' in this.target ? this.target.legId === leg.id : this.target.roomId === room.spec.roomId
+  }
+
+  /** What listens to a room: one, however many are in it. */
+  #tapOf(room: Room): Tap {
+    for (const tap of this.#attached.values()) if (tap.room === room) return tap
+    const tap: Tap = {
+      room,
+      played: 'legId' in this.target ? () => {} : (frame, leg) => this.#played(frame, leg),
+      tick: () => {
+        if (this.#clock === room) this.#recorder.tick()
+      },
+    }
+    room.taps.push(tap)
+    return tap
+  }
+
+  #played(frame: Frame, leg: Leg | null): void {
+    if (leg === null || this.#attached.has(leg)) this.#recorder.played(frame)
+  }
+
+  leave(leg: Leg): void {
+    const tap = this.#attached.get(leg)
+    if (tap === undefined) return
+    this.#attached.delete(leg)
+    remove(leg.sinks, this.#recorder.track(leg.id))
+    if (this.#staysWith(leg, tap.room)) this.#moving.add(leg)
+    this.#letGo(tap)
+  }
+
+  #staysWith(leg: Leg, room: Room): boolean {
+    return !('roomId' in this.target && room.spec.kind === 'conference' && this.#isOf(leg, room))
+  }
+
+  /** The timeline of a room goes on without this leg; one that nobody is left in does not. */
+  #letGo(tap: Tap): void {
+    const others = [...this.#attached.values()]
+    if (!others.includes(tap)) {
+      remove(tap.room.taps, tap)
+      if (this.#clock === tap.room) this.#clock = others[0]?.room ?? null
+    }
+    this.#sync()
+  }
+
+  /** Returns whether it was the last: the recording is over. */
+  closed(leg: Leg): boolean {
+    if ('legId' in this.target) return this.target.legId === leg.id
+    return this.#moving.delete(leg) && !this.hasLegs
+  }
+
+  pauseChanged(room: Room): void {
+    if ([...this.#attached.values()].some(tap => tap.room === room)) this.#sync()
+  }
+
+  /** By command; false: so it is already. */
+  ask(isAsked: boolean): boolean {
+    if (this.#isAsked === isAsked) return false
+    this.#isAsked = isAsked
+    this.#recorder.mute(isAsked)
+    this.#sync()
+    return true
+  }
+
+  /** Notes from when to when it is silent, and why. */
+  #sync(): void {
+    // Nobody is there to be silent: what was noted goes on.
+    if (this.#attached.size === 0 && this.#reason !== null) return
+    const paused = [...this.#attached.values()].find(({ room }) => room.pause !== null)?.room.pause ?? null
+    const reason = paused?.reason ?? (this.#isAsked ? BY_COMMAND : null)
+    if (reason === this.#reason) return
+    if (this.#reason !== null) this.#recorder.pauseEnded()
+    if (reason !== null) this.#recorder.pauseBegan(reason)
+    this.#reason = reason
+  }
+
+  finish(): Promise<RecordingInfo | { error: string }> {
+    for (const [leg, tap] of this.#attached) {
+      remove(leg.sinks, this.#recorder.track(leg.id))
+      remove(tap.room.taps, tap)
+    }
+    this.#attached.clear()
+    this.#moving.clear()
+    return this.#recorder.finish()
+  }
+}
+
+type Tap = RoomTap & { readonly room: Room }
+
+function remove<T>(list: T[], item: T): void {
+  const at = list.indexOf(item)
+  if (at >= 0) list.splice(at, 1)
+}

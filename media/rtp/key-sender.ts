@@ -1,0 +1,46 @@
+import { type Frame, NARROWBAND_HZ, samplesPerFrame } from '../../codecs/audio.ts'
+import { createTone, type DtmfKey, dtmfPlan, type Tone } from '../../codecs/tones.ts'
+import { DtmfEventWriter, type DtmfPacket } from './dtmf-events.ts'
+
+/** Default length of a key, and the silence after it when it goes out as a tone (ITU-T Q.24 asks for 40 or more) [ms]. */
+export const KEY_MS = 100
+const GAP_MS = 60
+
+/** More keys than this do not wait to be sent as tones; further ones are refused. */
+const MAX_WAITING = 64
+export const isKey = (key: string): key is DtmfKey => /^[0-9*#A-D]$/.test(key)
+
+const LEG_FRAME = samplesPerFrame(NARROWBAND_HZ)
+
+/** The keys that a leg sends: as telephone events (RFC 4733) where the far end takes them, as tones in the audio where not. */
+export class KeySender {
+  readonly #events = new DtmfEventWriter()
+  readonly #tones: Tone[] = []
+  readonly #frame: Frame = new Int16Array(LEG_FRAME)
+
+  get busy(): boolean {
+    return this.#events.busy || this.#tones.length > 0
+  }
+
+  /** @returns false when it is no key, or too many wait */
+  enqueue(key: string, as: 'event' | 'tone', durationMs = KEY_MS): boolean {
+    if (as === 'event') return this.#events.enqueue(key, durationMs)
+    if (this.#tones.length >= MAX_WAITING || !isKey(key)) return false
+    this.#tones.push(createTone(dtmfPlan(key, durationMs, GAP_MS), NARROWBAND_HZ))
+    return true
+  }
+
+  /** What goes out in this tick: a packet of the key, or with `send` false the gap after it; null: audio as usual. */
+  event(timestamp: number): DtmfPacket | null {
+    return this.#events.tick(timestamp) ? this.#events.packet : null
+  }
+
+  /** The frame that goes out in this tick in the place of audio, or null. */
+  tone(): Frame | null {
+    for (let tone = this.#tones[0]; tone !== undefined; tone = this.#tones[0]) {
+      if (tone.pull(this.#frame)) return this.#frame
+      this.#tones.shift()
+    }
+    return null
+  }
+}

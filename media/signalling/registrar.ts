@@ -1,0 +1,94 @@
+import type { Peer, RegisterEvent, RegisterReply } from '../../sip/agent-types.ts'
+import type { Events, Failure, MediaEvent, Reply, Request } from '../protocol.ts'
+import type { SipEndpoint } from './sip-endpoint.ts'
+
+/** The realm of every account: part of what is hashed, so it never changes. */
+export const REALM = 'tandem'
+/** How long control may take to judge a registration [ms]; then 503. */
+const DECISION_MS = 4000
+const RETRY_AFTER_S = 5
+/** Registrations that wait for that at most; further ones are answered 503 at once. */
+const MAX_OPEN = 1000
+/** Of them, those of phones that nobody knows yet. */
+const MAX_OF_STRANGERS = 750
+
+export interface RegistrarOptions {
+  emit: (event: MediaEvent) => void
+}
+
+/** Registrations on their way between SIP and control: media judges digests, control knows the accounts and keeps the contacts. */
+export class Registrar {
+  /** Answered 503: control did not say anything, or too many came at once. */
+  refused = 0
+  readonly #options: RegistrarOptions
+  readonly #open = new Map<string, { timer: NodeJS.Timeout; host: string }>()
+  #sip!: Pick<SipEndpoint, 'do' | 'checkRegister' | 'meet'>
+
+  constructor(options: RegistrarOptions) {
+    this.#options = options
+  }
+
+  attach(sip: Pick<SipEndpoint, 'do' | 'checkRegister' | 'meet'>): void {
+    this.#sip = sip
+  }
+
+  onRegister({ registerId, algorithm, peer, user, contacts, username, callId, cSeq }: RegisterEvent): void {
+    // What we challenge with is MD5 and SHA-256 only.
+    const max = peer.isKnown === true ? MAX_OPEN : MAX_OF_STRANGERS
+    if (this.#open.size >= max || algorithm === 'SHA-512-256') {
+      this.#unavailable(registerId)
+      return
+    }
+    const timer = setTimeout(() => this.#unavailable(registerId), DECISION_MS)
+    this.#open.set(registerId, { timer, host: peer.host })
+    const told = { user, contacts, username, callId, cSeq }
+    const body: Events['sip.register'] = { registerId, algorithm, source: sourceOf(peer), ...told }
+    this.#options.emit({ name: 'sip.register', at: new Date().toISOString(), body })
+  }
+
+  #unavailable(registerId: string): void {
+    this.refused++
+    this.#answer(registerId, { status: 503, contacts: [], minExpiresS: null, retryAfterS: RETRY_AFTER_S })
+  }
+
+  check({ registerId, ha1 }: Request<'sip.register_check'>): Reply<'sip.register_check'> | Failure {
+    const isRight = this.#sip.checkRegister(registerId, ha1)
+    if (isRight === null) return notOpen(registerId)
+    if (!isRight) this.#forget(registerId)
+    return { isRight }
+  }
+
+  reply({
+    registerId,
+    sipCode,
+    contacts,
+    minExpiresS,
+  }: Request<'sip.register_reply'>): Reply<'sip.register_reply'> | Failure {
+    const open = this.#open.get(registerId)
+    if (open === undefined) return notOpen(registerId)
+    if (sipCode === 200 && contacts.length > 0) this.#sip.meet(open.host)
+    this.#answer(registerId, { status: sipCode, contacts, minExpiresS, retryAfterS: null })
+    return {}
+  }
+
+  #answer(registerId: string, reply: RegisterReply): void {
+    this.#forget(registerId)
+    this.#sip.do((agent, now) => agent.answerRegister(registerId, reply, now))
+  }
+
+  #forget(registerId: string): void {
+    clearTimeout(this.#open.get(registerId)?.timer)
+    this.#open.delete(registerId)
+  }
+}
+
+const sourceOf = (peer: Peer): Events['sip.register']['source'] => ({
+  transport: peer.transport,
+  host: peer.host,
+  port: peer.port,
+})
+
+const notOpen = (registerId: string): Failure => ({
+  failure: 'not_found',
+  message: `no registration ${registerId} waits`,
+})

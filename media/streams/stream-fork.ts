@@ -1,0 +1,235 @@
+import type { Frame } from '../../codecs/audio.ts'
+import type { Sink, Track } from '../engine/sink.ts'
+import type { StreamEndedReason, StreamSnapshot, StreamStatus } from '../protocol.ts'
+import { CONNECTION_TIMERS, type ConnectionPorts, StreamConnection, type Wire } from './stream-connection.ts'
+import type { StreamIdentity } from './stream-messages.ts'
+import { type OutboxPorts, StreamOutbox } from './stream-outbox.ts'
+import { type StreamInput, streamMove } from './stream-status.ts'
+
+export interface StreamForkPorts extends ConnectionPorts, OutboxPorts {
+  /** The status has changed. */
+  changed(snapshot: StreamSnapshot): void
+}
+
+/** How long queued audio may take to be sent when the stream is stopped [ms]. */
+const FLUSH_MS = 1000
+const NORMAL_CLOSURE = 1000
+/** A close frame without a code (RFC 6455 §7.1.5), what `ws.close()` sends: as deliberate as 1000. */
+const NO_STATUS = 1005
+const ABNORMAL_CLOSURE = 1006
+
+/** What happens often enough to be a counter and is not part of the API's MediaStream. */
+export interface StreamCounters {
+  reconnects: number
+  keysDropped: number
+  /** Messages that the receiver sent; a fork is one-way. */
+  messagesIgnored: number
+}
+
+/**
+ * A media stream of a leg or a room: one-way copy of its audio to a WebSocket receiver (`stream-protocol`). Sans-IO: who owns it
+ * dials, reports what becomes of the connection, and calls `advance` at `deadline`.
+ */
+export class StreamFork implements Sink {
+  readonly onPause = 'silence'
+  readonly #streamId: string
+  readonly #ports: StreamForkPorts
+  readonly #outbox: StreamOutbox
+  readonly #connection: StreamConnection
+  #status: StreamStatus = 'connecting'
+  #endedReason: StreamEndedReason | null = null
+  #stopping: 'stop' | 'callEnded' | null = null
+  #flushBy = Infinity
+  #reconnects = 0
+  #messagesIgnored = 0
+
+  constructor(stream: StreamIdentity, ports: StreamForkPorts) {
+    this.#streamId = stream.streamId
+    this.#ports = ports
+    this.#outbox = new StreamOutbox(stream, ports)
+    this.#connection = new StreamConnection(ports)
+  }
+
+  /** Dials for the first time. */
+  start(): void {
+    this.#connection.start()
+  }
+
+  get ended(): boolean {
+    return this.#status === 'stopped' || this.#status === 'failed'
+  }
+
+  snapshot(): StreamSnapshot {
+    return {
+      streamId: this.#streamId,
+      status: this.#status,
+      framesSent: this.#outbox.framesSent,
+      framesDropped: this.#outbox.framesDropped,
+      endedReason: this.#endedReason,
+    }
+  }
+
+  counters(): StreamCounters {
+    return {
+      reconnects: this.#reconnects,
+      keysDropped: this.#outbox.keysDropped,
+      messagesIgnored: this.#messagesIgnored,
+    }
+  }
+
+  /** When `advance` is due [ms]; Infinity when nothing is. */
+  get deadline(): number {
+    return Math.min(this.#connection.deadline, this.#flushBy)
+  }
+
+  // ------------------------------------------------------------------------------------------------ from the call
+
+  /** Takes one frame of 20 ms at 8 kHz; a track that the stream does not carry is ignored. */
+  write(track: Track, frame: Frame): void {
+    if (this.#stopping !== null || this.ended) return
+    this.#outbox.write(track, frame)
+    if (this.#status === 'streaming' && this.#isStalled()) this.#apply('unanswered')
+  }
+
+  /** A key that the caller pressed, in order with the audio. Not called during a card-payment pause. */
+  dtmf(key: string): void {
+    if (this.#stopping === null && !this.ended) this.#outbox.dtmf(key)
+  }
+
+  /** Takes no more audio, sends what waits for at most 1 s, then `stop`, then closes. Idempotent. */
+  stop(reason: 'stopped' | 'call_ended'): void {
+    if (this.#stopping !== null || this.ended) return
+    this.#stopping = reason === 'stopped' ? 'stop' : 'callEnded'
+    this.#flushBy = this.#ports.now() + FLUSH_MS
+    // A connection that is being made may still open in time; a retry that is only planned is not worth waiting for.
+    if (this.#connection.wire === null) this.#finish()
+    else this.#pump()
+  }
+
+  /** The call is over: `stop('call_ended')`. */
+  close(): void {
+    this.stop('call_ended')
+  }
+
+  // ------------------------------------------------------------------------------------------------ from the wire
+
+  /** The upgrade was answered 101. Reports of a wire that has been given up are ignored, here and below. */
+  opened(wire: Wire): void {
+    if (wire !== this.#connection.wire || this.#isOpen) return
+    const again = this.#status === 'reconnecting'
+    this.#connection.opened()
+    this.#outbox.attach(wire, again, this.#connection.roundTripMs)
+    if (again) this.#reconnects++
+    this.#apply('opened')
+    this.#pump()
+  }
+
+  /** The connection is gone, or was never made (`code` 1006). `code`: RFC 6455 §7.1.5. */
+  closed(wire: Wire, code: number): void {
+    if (wire !== this.#connection.wire) return
+    this.#connection.forget()
+    this.#disconnected(code)
+  }
+
+  /**
+   * The receiver sent more than 64 KiB in one message; the wire is closing with 1009. That ends the stream as if the receiver had
+   * closed it: dialled again, it would do the same again.
+   */
+  oversized(wire: Wire): void {
+    if (wire !== this.#connection.wire) return
+    this.#connection.forget()
+    this.#disconnected(NORMAL_CLOSURE)
+  }
+
+  /** `ping`: the number of the ping that is answered, or 0. */
+  pong(wire: Wire, ping: number): void {
+    if (wire !== this.#connection.wire) return
+    this.#connection.pong()
+    this.#outbox.pong(ping)
+    this.#pump()
+    if (this.#status === 'stalled' && !this.#isStalled()) this.#apply('answered')
+  }
+
+  received(wire: Wire): void {
+    if (wire === this.#connection.wire) this.#messagesIgnored++
+  }
+
+  /** The kernel has taken what was sent. */
+  drained(wire: Wire): void {
+    if (wire !== this.#connection.wire) return
+    this.#pump()
+    if (this.#status === 'stalled' && !this.#isStalled()) this.#apply('answered')
+  }
+
+  // ------------------------------------------------------------------------------------------------ time
+
+  /** Does what is due by now. */
+  advance(): void {
+    if (this.#ports.now() >= this.#flushBy) {
+      this.#finish()
+      return
+    }
+    const outcome = this.#connection.advance()
+    if (outcome === 'broken') this.#disconnected(ABNORMAL_CLOSURE)
+    else if (outcome === 'gave up') this.#end(this.#stopping ?? 'unreachable')
+  }
+
+  get #isOpen(): boolean {
+    return this.#status === 'streaming' || this.#status === 'stalled'
+  }
+
+  /** Judged with each frame, since one goes out every 20 ms for as long as the stream runs: no timer is set for it. */
+  #isStalled(): boolean {
+    const since = Math.min(this.#outbox.unreadSince, this.#connection.unansweredSince)
+    return this.#ports.now() - since >= CONNECTION_TIMERS.stalled
+  }
+
+  #disconnected(code: number): void {
+    this.#outbox.detach()
+    if (this.#stopping !== null) this.#end(this.#stopping)
+    else if (this.#isOpen) this.#closedOpen(code)
+    else if (!this.#connection.retry()) this.#end('unreachable')
+  }
+
+  #closedOpen(code: number): void {
+    if (code === NORMAL_CLOSURE || code === NO_STATUS) {
+      this.#end('receiverClosed')
+      return
+    }
+    this.#connection.broke()
+    this.#connection.retry()
+    this.#apply('dropped')
+  }
+
+  // ------------------------------------------------------------------------------------------------ ending
+
+  #pump(): void {
+    if (this.#outbox.pump() && this.#stopping !== null) this.#finish()
+  }
+
+  /** The flush is over, because all is sent, because its time is up, or because there is nobody to send to. */
+  #finish(): void {
+    const { wire } = this.#connection
+    if (wire !== null && this.#isOpen) {
+      this.#outbox.finish()
+      wire.close(NORMAL_CLOSURE)
+      this.#connection.forget()
+    }
+    this.#end(this.#stopping ?? 'callEnded')
+  }
+
+  #end(input: StreamInput): void {
+    this.#outbox.close()
+    this.#connection.close()
+    this.#flushBy = Infinity
+    this.#apply(input)
+  }
+
+  #apply(input: StreamInput): void {
+    const move = streamMove(this.#status, input)
+    if (move === undefined) return
+    this.#status = move.status
+    this.#endedReason = move.endedReason
+    this.#ports.changed(this.snapshot())
+  }
+}

@@ -1,0 +1,166 @@
+import { type Frame, NARROWBAND_HZ } from '../../codecs/audio.ts'
+import type { CreateResampler, Resampler } from '../../codecs/resample.ts'
+import type { Sink, Track } from '../engine/sink.ts'
+import type { StreamSnapshot, StreamSpec } from '../protocol.ts'
+import type { Wire } from './stream-connection.ts'
+import { type StreamCounters, StreamFork, type StreamForkPorts } from './stream-fork.ts'
+import { signUpgrade } from './stream-signature.ts'
+import { dialWire, type WireEvents } from './stream-wire.ts'
+
+export interface StreamHooks {
+  /** The status has changed; not called for the first one. */
+  changed(snapshot: StreamSnapshot): void
+  /** Monotonic [ms]. */
+  now(): number
+}
+
+export interface StreamDiallerOptions {
+  /** For example `tandem/0.1.0`. */
+  userAgent: string
+  createResampler: CreateResampler
+}
+
+/** A media stream at work, as the engine holds it. */
+export interface RunningStream {
+  /** Gets the audio; its `close` says that the call is over. */
+  readonly sink: Sink
+  /** A key that the caller pressed; not called during a card-payment pause. */
+  dtmf(key: string): void
+  /** Flushes for at most 1 s, sends `stop`, closes; resolves with the last counters. The first reason counts. */
+  stop(reason: 'stopped' | 'call_ended'): Promise<StreamSnapshot>
+  snapshot(): StreamSnapshot
+  counters(): StreamCounters
+}
+
+/** Starts media streams: one socket at a time and one timer for each. */
+export class StreamDialler {
+  readonly #options: StreamDiallerOptions
+
+  constructor(options: StreamDiallerOptions) {
+    this.#options = options
+  }
+
+  /** Never throws: a URL that may not or cannot be dialled ends as `failed`, like a receiver that cannot be reached. */
+  startStream(spec: StreamSpec, hooks: StreamHooks): RunningStream {
+    return new StreamSocket(spec, hooks, this.#options)
+  }
+}
+
+/** The I/O shell of one `StreamFork`. */
+class StreamSocket implements RunningStream, Sink {
+  readonly onPause = 'silence'
+  readonly #spec: StreamSpec
+  readonly #hooks: StreamHooks
+  readonly #options: StreamDiallerOptions
+  readonly #fork: StreamFork
+  readonly #events: WireEvents
+  readonly #waiting: ((snapshot: StreamSnapshot) => void)[] = []
+  #dials = 0
+  #timer: NodeJS.Timeout | undefined
+  #armedFor = Infinity
+
+  constructor(spec: StreamSpec, hooks: StreamHooks, options: StreamDiallerOptions) {
+    this.#spec = spec
+    this.#hooks = hooks
+    this.#options = options
+    const ports: StreamForkPorts = {
+      dial: () => this.#dial(),
+      changed: snapshot => this.#changed(snapshot),
+      now: () => hooks.now(),
+      random: Math.random,
+      resampler: () => this.#resampler(),
+    }
+    const fork = new StreamFork(spec, ports)
+    this.#fork = fork
+    this.#events = {
+      opened: wire => {
+        fork.opened(wire)
+        this.#arm()
+      },
+      closed: (wire, code) => {
+        fork.closed(wire, code)
+        this.#arm()
+      },
+      oversized: wire => {
+        fork.oversized(wire)
+        this.#arm()
+      },
+      pong: (wire, ping) => {
+        fork.pong(wire, ping)
+        this.#arm()
+      },
+      received: wire => fork.received(wire),
+      drained: wire => fork.drained(wire),
+    }
+    fork.start()
+    this.#arm()
+  }
+
+  get sink(): Sink {
+    return this
+  }
+
+  write(track: Track, frame: Frame): void {
+    this.#fork.write(track, frame)
+  }
+
+  close(): void {
+    void this.stop('call_ended')
+  }
+
+  dtmf(key: string): void {
+    this.#fork.dtmf(key)
+  }
+
+  stop(reason: 'stopped' | 'call_ended'): Promise<StreamSnapshot> {
+    this.#fork.stop(reason)
+    this.#arm()
+    if (this.#fork.ended) return Promise.resolve(this.#fork.snapshot())
+    return new Promise(done => this.#waiting.push(done))
+  }
+
+  snapshot(): StreamSnapshot {
+    return this.#fork.snapshot()
+  }
+
+  counters(): StreamCounters {
+    return this.#fork.counters()
+  }
+
+  #dial(): Wire {
+    const { url, addresses, signingSecret, streamId } = this.#spec
+    const id = `${streamId}_${++this.#dials}`
+    const headers = {
+      'User-Agent': this.#options.userAgent,
+      ...signUpgrade(signingSecret, id, Math.floor(Date.now() / 1000)),
+    }
+    return dialWire(url, headers, addresses, this.#events)
+  }
+
+  #resampler(): Resampler {
+    return this.#options.createResampler(NARROWBAND_HZ, 2 * NARROWBAND_HZ)
+  }
+
+  #changed(snapshot: StreamSnapshot): void {
+    this.#arm()
+    this.#hooks.changed(snapshot)
+    if (!this.#fork.ended) return
+    for (const done of this.#waiting.splice(0)) done(snapshot)
+  }
+
+  /** Sets the timer for the fork's next deadline; called after whatever may have moved it. */
+  #arm(): void {
+    const { deadline } = this.#fork
+    if (deadline === this.#armedFor) return
+    clearTimeout(this.#timer)
+    this.#armedFor = deadline
+    if (deadline === Infinity) return
+    this.#timer = setTimeout(() => this.#due(), Math.max(0, deadline - this.#hooks.now()))
+  }
+
+  #due(): void {
+    this.#armedFor = Infinity
+    this.#fork.advance()
+    this.#arm()
+  }
+}

@@ -1,0 +1,168 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { Credentials } from '../agent-types.ts'
+import { safeValue } from '../message/format.ts'
+import { toText } from '../message/message.ts'
+import { endOfElement, quote, unquote } from '../message/params.ts'
+import type { DigestAlgorithm } from './digest-algorithm.ts'
+
+export type { DigestAlgorithm }
+
+/** HTTP digest as SIP uses it (RFC 7616, RFC 8760): qop `auth` and the older form without qop. */
+
+export interface Challenge {
+  realm: string
+  nonce: string
+  opaque: string | null
+  algorithm: DigestAlgorithm
+  /** null: the challenge is from before RFC 2617. */
+  qop: 'auth' | null
+  stale: boolean
+}
+
+/** What a client sent in Authorization or Proxy-Authorization. */
+export interface DigestResponse {
+  username: string
+  realm: string
+  nonce: string
+  uri: string
+  response: string
+  algorithm: DigestAlgorithm
+  qop: 'auth' | null
+  nc: string | null
+  cnonce: string | null
+  opaque: string | null
+}
+
+const HASHES: Record<DigestAlgorithm, string> = { MD5: 'md5', 'SHA-256': 'sha256', 'SHA-512-256': 'sha512-256' }
+const MAX_FIELDS = 32
+
+const hash = (algorithm: DigestAlgorithm, text: string | Buffer): string =>
+  createHash(HASHES[algorithm]).update(text).digest('hex')
+
+function algorithmOf(text: string | undefined): DigestAlgorithm | null {
+  const upper = (text ?? 'MD5').toUpperCase()
+  return upper in HASHES ? (upper as DigestAlgorithm) : null
+}
+
+/** The fields of `Digest name=value, …` with quotes taken off; null for another scheme. */
+function digestFields(value: string): Map<string, string> | null {
+  const match = /^\s*Digest\s+/i.exec(value)
+  if (match === null) return null
+  const fields = new Map<string, string>()
+  for (let start = match[0].length; start < value.length && fields.size < MAX_FIELDS; ) {
+    const end = endOfElement(value, start)
+    const part = value.slice(start, end)
+    const equals = part.indexOf('=')
+    if (equals > 0) fields.set(part.slice(0, equals).trim().toLowerCase(), unquote(part.slice(equals + 1).trim()))
+    start = end + 1
+  }
+  return fields
+}
+
+/** Parses one WWW-Authenticate or Proxy-Authenticate value; null when we cannot answer it. */
+export function parseChallenge(value: string): Challenge | null {
+  const fields = digestFields(value)
+  const realm = fields?.get('realm')
+  const nonce = fields?.get('nonce')
+  if (fields == null || realm === undefined || nonce === undefined) return null
+  const algorithm = algorithmOf(fields.get('algorithm'))
+  const offered = fields.get('qop')
+  const qop = offered === undefined ? null : 'auth'
+  if (algorithm === null) return null
+  if (offered !== undefined && !offered.split(',').some(one => one.trim().toLowerCase() === 'auth')) return null
+  const stale = fields.get('stale')?.toLowerCase() === 'true'
+  return { realm, nonce, opaque: fields.get('opaque') ?? null, algorithm, qop, stale }
+}
+
+/** A challenge of ours: the value of WWW-Authenticate or Proxy-Authenticate (RFC 7616 §3.3). */
+export function formatChallenge(parts: {
+  realm: string
+  nonce: string
+  algorithm: DigestAlgorithm
+  stale: boolean
+}): string {
+  const fields = [`realm=${quote(parts.realm)}`, `nonce="${parts.nonce}"`, `algorithm=${parts.algorithm}`, 'qop="auth"']
+  if (parts.stale) fields.push('stale=true')
+  return `Digest ${fields.join(', ')}`
+}
+
+/** Parses an Authorization or Proxy-Authorization value; null when it is not a digest that we can check. */
+export function parseDigestResponse(value: string): DigestResponse | null {
+  const fields = digestFields(value)
+  if (fields === null) return null
+  const [username, realm, nonce, uri, response] = ['username', 'realm', 'nonce', 'uri', 'response'].map(name =>
+    fields.get(name),
+  )
+  const algorithm = algorithmOf(fields.get('algorithm'))
+  const qop = fields.get('qop')
+  if (algorithm === null || (qop !== undefined && qop.toLowerCase() !== 'auth')) return null
+  if (username === undefined || realm === undefined || nonce === undefined) return null
+  if (uri === undefined || response === undefined) return null
+  const nc = fields.get('nc') ?? null
+  const cnonce = fields.get('cnonce') ?? null
+  if (qop !== undefined && (nc === null || cnonce === null || !/^[0-9a-f]{8}$/i.test(nc))) return null
+  const rest = { nc, cnonce, opaque: fields.get('opaque') ?? null }
+  return { username, realm, nonce, uri, response, algorithm, qop: qop === undefined ? null : 'auth', ...rest }
+}
+
+/** `H(username:realm:password)`: what a registrar stores instead of the password (RFC 7616 §3.4.2). */
+export function ha1(algorithm: DigestAlgorithm, username: string, realm: string, password: string): string {
+  return hash(algorithm, `${username}:${realm}:${password}`)
+}
+
+type Signed = Pick<DigestResponse, 'algorithm' | 'nonce' | 'uri' | 'qop' | 'nc' | 'cnonce'>
+
+/** The `response` value (RFC 7616 §3.4.1). */
+export function digestOf(parts: Signed, ha1Hex: string, method: string): string {
+  const ha2 = hash(parts.algorithm, Buffer.from(`${method}:${parts.uri}`, 'latin1'))
+  const middle = parts.qop === null ? '' : `${parts.nc}:${parts.cnonce}:${parts.qop}:`
+  return hash(parts.algorithm, Buffer.from(`${ha1Hex}:${parts.nonce}:${middle}${ha2}`, 'latin1'))
+}
+
+/** Answers a challenge; `nonceCount` starts at 1 and grows with every use of the same nonce. */
+export function answerChallenge(
+  challenge: Challenge,
+  credentials: Credentials,
+  request: { method: string; uri: string },
+  cnonce: string,
+  nonceCount: number,
+): string {
+  const { realm, nonce, opaque, algorithm, qop } = challenge
+  const nc = nonceCount.toString(16).padStart(8, '0')
+  const signed: Signed = { algorithm, nonce, uri: request.uri, qop, nc, cnonce }
+  const response = digestOf(
+    signed,
+    ha1(algorithm, credentials.username, toText(realm), credentials.password),
+    request.method,
+  )
+  const fields = [
+    `username=${quote(safeValue(credentials.username))}`,
+    `realm=${quote(realm)}`,
+    `nonce=${quote(nonce)}`,
+    `uri=${quote(request.uri)}`,
+    `response="${response}"`,
+    `algorithm=${algorithm}`,
+  ]
+  if (qop !== null) fields.push(`cnonce="${cnonce}"`, `qop=${qop}`, `nc=${nc}`)
+  if (opaque !== null) fields.push(`opaque=${quote(opaque)}`)
+  return `Digest ${fields.join(', ')}`
+}
+
+/** Stands for the hash of a stranger, so that the time tells nobody which accounts there are. */
+export const NO_HA1 = '0'.repeat(64)
+
+/** Whether a client's digest was made with the password behind `ha1Hex`. Nonce, realm and nc are the caller's to check. */
+export function verifyDigest(given: DigestResponse, ha1Hex: string, method: string): boolean {
+  const expected = Buffer.from(digestOf(given, ha1Hex, method), 'latin1')
+  const actual = Buffer.from(given.response.toLowerCase(), 'latin1')
+  return expected.length === actual.length && timingSafeEqual(expected, actual)
+}
+
+/** The first challenge of a list of header values that we can answer: the server put its favourite first (RFC 8760 §2.4). */
+export function firstAnswerable(values: readonly string[]): Challenge | null {
+  for (const value of values) {
+    const challenge = parseChallenge(value)
+    if (challenge !== null) return challenge
+  }
+  return null
+}

@@ -1,0 +1,265 @@
+import * as assert from 'uvu/assert'
+import { endLostNodes } from '../../../control/assistants/lost-nodes.ts'
+import { StrayLegs } from '../../../control/calls/conductor/stray-legs.ts'
+import { insertProgram } from '../../../control/calls/programs/records.ts'
+import { wantTranscript } from '../../../control/calls/programs/transcript-rows.ts'
+import { insertParty, loadLeg } from '../../../control/calls/records.ts'
+import { newId } from '../../../control/kernel/ids.ts'
+import { beat, takeLost } from '../../../control/kernel/nodes/heartbeat.ts'
+import { openStore, type Store } from '../../../control/kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../../control/kernel/tenancy.ts'
+import { becomeBusy, setWish } from '../../../control/queues/agent-status.ts'
+import { devicesOf } from '../../../control/queues/agents/devices.ts'
+import { startRing } from '../../../control/queues/ringing/rings.ts'
+import { buildCallCentre, buildDriver, lostNodes } from '../../../control/wiring/app.ts'
+import { addOrganisation } from '../../../control/wiring/first-start.ts'
+import { PocketMedia } from '../../fakes/pocket-media.ts'
+import { suite } from '../../harness.ts'
+import { makeClock, silent } from '../app-harness.ts'
+import { makeDatabase } from '../database.ts'
+import { APP_CONFIG, VAULT } from '../whole-app.ts'
+
+const test = suite('control/lost nodes')
+
+const MINUTE = 60_000
+
+/** Two nodes on one database: `a`, which is lost, and `b`. */
+async function makeNodes() {
+  const database = await makeDatabase()
+  const [a, b] = [await openStore(database.target, 'a'), await openStore(database.target, 'b')] as [Store, Store]
+  const clock = makeClock()
+  const { organisationId } = await a.transaction(trx =>
+    addOrganisation(trx, { name: 'Ours', pciEnabled: false, now: clock.now() }),
+  )
+  const tenant: Tenant = { organisationId, livemode: true }
+  const parts = { store: b, config: APP_CONFIG, vault: VAULT, now: clock.now, log: silent }
+  const look = () => endLostNodes(lostNodes(parts, buildCallCentre(parts)))
+  const close = async (): Promise<void> => {
+    await a.close()
+    await b.close()
+    await database.remove()
+  }
+  return { a, b, clock, tenant, look, close }
+}
+
+type Nodes = Awaited<ReturnType<typeof makeNodes>>
+
+const at = ({ clock }: Nodes): string => clock.now().toISOString()
+
+/** A call in progress at a node. */
+async function callAt(nodes: Nodes, store: Store): Promise<{ callId: string; legId: string }> {
+  const [callId, legId] = [newId('call'), newId('participant')]
+  await store.transaction(async trx => {
+    await insertParty(
+      trx,
+      nodes.tenant,
+      {
+        ...{ callId, legId, direction: 'inbound', to: '1002', from: '2001', target: 'park' },
+        ...{ roomId: null, connectionId: null, record: false, metadata: {}, role: 'member', muted: false },
+      },
+      at(nodes),
+    )
+    const answered = { status: 'in_progress' as const, answered_at: at(nodes) }
+    await forTenant(trx, nodes.tenant).update('calls').set(answered).where('id', '=', callId).execute()
+  })
+  return { callId, legId }
+}
+
+async function agentAt(nodes: Nodes, store: Store, callId: string): Promise<string> {
+  const id = newId('user')
+  await store.transaction(async trx => {
+    const scoped = forTenant(trx, nodes.tenant)
+    await scoped.insert('users', {
+      ...{ id, name: 'Ann', email: 'ann@example.com', email_verified: 1, role: 'agent', status: 'active' },
+      ...{ team_id: null, extension: null, takes_seat: 1, last_login: null, created: at(nodes) },
+    })
+    await scoped.insert('sip_registrations', {
+      ...{ user_id: id, contact: 'sip:ann@192.0.2.7', node: 'a', call_id: 'r', cseq: 1, host: '192.0.2.7', port: 5060 },
+      ...{ transport: 'udp', registered_at: at(nodes), expires_at: '2099-01-01T00:00:00.000Z' },
+    })
+    await setWish(trx, nodes.tenant, id, { wish: 'available', at: at(nodes) })
+    const ring = {
+      ...{ callId, purpose: 'queue' as const, userId: id, queueId: null, callbackId: null, mode: null, targets: [] },
+      ...{ role: 'agent' as const, address: id, timeoutS: 20 },
+    }
+    const row = await startRing(trx, nodes.tenant, ring, at(nodes))
+    await trx
+      .updateTable('rings')
+      .set({ state: 'talking', leg_id: 'leg' })
+      .where('id', '=', row?.id ?? '')
+      .execute()
+    await becomeBusy(trx, nodes.tenant, id, at(nodes))
+  })
+  return id
+}
+
+const callOf = (nodes: Nodes, id: string) => forTenant(nodes.b.db, nodes.tenant).find('calls', id)
+
+test('the calls of a node that stays away end as node_lost at the time when it was last seen, and its agents are free', async () => {
+  const nodes = await makeNodes()
+  const { a, b, clock, tenant } = nodes
+  const { callId } = await callAt(nodes, a)
+  const agent = await agentAt(nodes, a, callId)
+  await beat(a, clock.now())
+  await beat(b, clock.now())
+  const seen = at(nodes)
+  clock.advance(MINUTE)
+  assert.is(await nodes.look(), 0, 'a minute is no time: it may be started again')
+  clock.advance(10 * MINUTE)
+  await beat(b, clock.now())
+  assert.is(await nodes.look(), 1)
+  const call = await callOf(nodes, callId)
+  assert.equal([call?.status, call?.ended_reason, call?.ended_at], ['completed', 'node_lost', seen])
+  assert.is((await forTenant(b.db, tenant).find('agent_statuses', agent))?.status, 'available')
+  assert.equal(await b.db.selectFrom('rings').selectAll().execute(), [])
+  assert.equal(await b.db.selectFrom('sip_registrations').selectAll().execute(), [])
+  assert.is(await nodes.look(), 0, 'once')
+  await nodes.close()
+})
+
+test('a call of a lost node that throws ends alone, when the node was last seen; what is told of the others is told here', async () => {
+  const nodes = await makeNodes()
+  const { a, b, clock } = nodes
+  const [broken, sound] = [await callAt(nodes, a), await callAt(nodes, a)]
+  await a.db.updateTable('calls').set({ metadata: 'no JSON' }).where('id', '=', broken.callId).execute()
+  await beat(a, clock.now())
+  const seen = at(nodes)
+  const told: string[] = []
+  b.committed.add(({ type, object }) => void told.push(`${type} ${(object as { id: string }).id}`))
+  clock.advance(10 * MINUTE)
+  assert.is(await nodes.look(), 1)
+  const ends = [await callOf(nodes, broken.callId), await callOf(nodes, sound.callId)]
+  assert.equal(
+    ends.map(call => [call?.ended_reason, call?.ended_at]),
+    [
+      ['internal_error', seen],
+      ['node_lost', seen],
+    ],
+  )
+  assert.ok(told.includes(`call.ended ${sound.callId}`), told.join())
+  assert.is(await nodes.look(), 0)
+  await nodes.close()
+})
+
+test('what was written or led of a call of a lost node and cannot be ended stops none of the others', async () => {
+  const nodes = await makeNodes()
+  const { a, b, clock, tenant } = nodes
+  const calls = [await callAt(nodes, a), await callAt(nodes, a), await callAt(nodes, a)]
+  const [broken] = calls
+  for (const { callId, legId } of calls) {
+    await a.transaction(async trx => {
+      await wantTranscript(trx, tenant, { id: callId, language: null, at: at(nodes) })
+      await insertProgram(trx, tenant, { callId, legId }, { assistantId: 'asst_1' }, at(nodes))
+      await trx.updateTable('transcripts').set({ status: 'running' }).execute()
+      await trx.updateTable('call_programs').set({ status: 'running' }).execute()
+    })
+  }
+  await beat(a, clock.now())
+  b.within.add(async (_trx, { type, object }) => {
+    const isFollowing = type === 'call.transcript.ready' || type === 'call.flow.ended'
+    if (isFollowing && JSON.stringify(object).includes(broken!.callId)) throw new Error('poison')
+  })
+  clock.advance(10 * MINUTE)
+  assert.is(await nodes.look(), 1)
+  const states = await b.db
+    .selectFrom('calls')
+    .innerJoin('transcripts', 'transcripts.id', 'calls.id')
+    .innerJoin('call_programs', 'call_programs.id', 'calls.id')
+    .select(['calls.ended_reason', 'transcripts.status', 'call_programs.status as led'])
+    .orderBy('calls.id')
+    .execute()
+  const done = { ended_reason: 'node_lost', status: 'ready', led: 'ended' }
+  assert.equal(states, [{ ...done, status: 'running', led: 'running' }, done, done])
+  await nodes.close()
+})
+
+test('who dies while it ends the calls of a lost node leaves the rest to another', async () => {
+  const nodes = await makeNodes()
+  const { a, b, clock } = nodes
+  const { callId } = await callAt(nodes, a)
+  await beat(a, clock.now())
+  clock.advance(2 * MINUTE)
+  await b.transaction(trx => takeLost(trx, clock.now()))
+  assert.is(await nodes.look(), 0, 'somebody is at it')
+  clock.advance(10 * MINUTE)
+  assert.is(await nodes.look(), 1)
+  assert.is((await callOf(nodes, callId))?.ended_reason, 'node_lost')
+  assert.is(await nodes.look(), 0)
+  await nodes.close()
+})
+
+test("a living node's calls are ended by nobody, and a call that began after the last beat ends when it began", async () => {
+  const nodes = await makeNodes()
+  const { a, b, clock } = nodes
+  await beat(a, clock.now())
+  clock.advance(3000)
+  const late = await callAt(nodes, a)
+  const begun = at(nodes)
+  const own = await callAt(nodes, b)
+  clock.advance(10 * MINUTE)
+  await beat(b, clock.now())
+  await nodes.look()
+  assert.is((await callOf(nodes, own.callId))?.ended_at, null)
+  assert.equal((await callOf(nodes, late.callId))?.ended_at, begun)
+  await nodes.close()
+})
+
+test('a node that was taken for lost is told so at its next beat, once, and lives again', async () => {
+  const nodes = await makeNodes()
+  const { a, b, clock } = nodes
+  await beat(a, clock.now())
+  clock.advance(2 * MINUTE)
+  await beat(b, clock.now())
+  assert.is(await nodes.look(), 1)
+  assert.is(await beat(a, clock.now()), true)
+  assert.is(await beat(a, clock.now()), false)
+  assert.is(await nodes.look(), 0)
+  await nodes.close()
+})
+
+test('a machine that was away for a day ends its calls at the time when it was last seen, and bills no day', async () => {
+  const nodes = await makeNodes()
+  const { a, clock } = nodes
+  const { callId } = await callAt(nodes, a)
+  await beat(a, clock.now())
+  const seen = at(nodes)
+  clock.advance(24 * 60 * MINUTE)
+  const driver = buildDriver({ store: a, config: APP_CONFIG, vault: VAULT, now: clock.now, log: silent })
+  await driver.booted('another boot')
+  const call = await callOf(nodes, callId)
+  assert.equal([call?.ended_reason, call?.ended_at], ['node_lost', seen])
+  await nodes.close()
+})
+
+test('a phone that is registered at one node is rung by that node alone', async () => {
+  const nodes = await makeNodes()
+  const { a, b, clock, tenant } = nodes
+  const { callId } = await callAt(nodes, a)
+  const agent = await agentAt(nodes, a, callId)
+  assert.is((await devicesOf(a.db, tenant, agent, clock.now())).length, 1)
+  assert.equal(await devicesOf(b.db, tenant, agent, clock.now()), [])
+  await nodes.close()
+})
+
+test('a leg whose call has ended meanwhile is hung up, and one whose call runs is not', async () => {
+  const nodes = await makeNodes()
+  const { a, clock, tenant } = nodes
+  const media = new PocketMedia(clock.now)
+  const [stray, running] = [await callAt(nodes, a), await callAt(nodes, a)]
+  for (const { legId, callId } of [stray, running]) media.incoming(legId, callId)
+  const strays = new StrayLegs({ store: a, log: silent })
+  const ended = { status: 'completed' as const, ended_at: at(nodes) }
+  await forTenant(a.db, tenant).update('calls').set(ended).where('id', '=', stray.callId).execute()
+  await strays.run(media)
+  assert.is(media.legs.has(stray.legId), true, 'its end may be on its way')
+  await strays.run(media)
+  assert.is(strays.counters.hungUp, 1)
+  const hungUp = media.handled
+    .filter(({ name }) => name === 'leg.hangup')
+    .map(({ body }) => (body as { legId: string }).legId)
+  assert.equal(hungUp, [stray.legId])
+  assert.ok(await loadLeg(a.db, running.legId))
+  await nodes.close()
+})
+
+test.run()

@@ -1,0 +1,75 @@
+import * as assert from 'uvu/assert'
+import { suite } from '../../harness.ts'
+import { makeWholeApp, refusal } from '../whole-app.ts'
+
+const test = suite('control/assistants/routes')
+
+test('an assistant needs a name; every other field has a default', async () => {
+  const { live, close } = await makeWholeApp()
+  const made = await live('POST /v1/assistants', { name: 'Front desk', prompt: 'You answer the phone.' })
+  assert.is(made.status, 201)
+  assert.match(made.body.id, /^asst_/)
+  assert.equal([made.body.object, made.body.livemode, made.body.prompt], ['assistant', true, 'You answer the phone.'])
+  assert.equal(made.body.model, { model: 'default', fallback_model: null, temperature: 0.4, api: 'chat' })
+  assert.equal((await live(`GET /v1/assistants/${made.body.id}`)).body, made.body)
+  assert.equal(refusal(await live('POST /v1/assistants', {})), [400, 'name', undefined])
+  await close()
+})
+
+test('GET /assistants lists assistants, newest first, page by page', async () => {
+  const { live, test: inTest, close } = await makeWholeApp()
+  for (const name of ['a', 'b', 'c']) await live('POST /v1/assistants', { name })
+  await inTest('POST /v1/assistants', { name: 'other mode' })
+  const names = (body: { data: { name: string }[] }) => body.data.map(item => item.name)
+  const first = (await live('GET /v1/assistants?limit=2')).body
+  assert.equal([first.object, first.url, first.has_more, names(first)], ['list', '/v1/assistants', true, ['c', 'b']])
+  const second = (await live(`GET /v1/assistants?limit=2&starting_after=${first.next_cursor}`)).body
+  assert.equal([second.has_more, second.next_cursor, names(second)], [false, null, ['a']])
+  await close()
+})
+
+test('PATCH merges nested objects and replaces lists', async () => {
+  const { live, close } = await makeWholeApp()
+  const tool = { name: 'order', url: 'https://example.com/order' }
+  const made = (await live('POST /v1/assistants', { name: 'a', tools: [tool], model: { temperature: 1 } })).body
+  assert.equal(made.tools, [{ ...tool, description: '', parameters: {} }])
+  const changed = await live(`PATCH /v1/assistants/${made.id}`, { model: { model: 'x-1' }, tools: [], name: 'b' })
+  assert.equal(changed.body, {
+    ...made,
+    name: 'b',
+    model: { ...made.model, model: 'x-1', temperature: 1 },
+    tools: [],
+  })
+  assert.equal((await live(`PATCH /v1/assistants/${made.id}`, {})).body.model.model, 'x-1')
+  for (const [body, param] of [
+    [{ model: { temperature: 2.1 } }, 'model.temperature'],
+    [{ model: { api: 'soap' } }, 'model.api'],
+    [{ turn: { silence_ms: 1 } }, 'turn.silence_ms'],
+    [{ tools: [{ name: 'no url' }] }, 'tools[0].name'],
+    [{ flow_id: 'flow_none' }, 'flow_id'],
+    [{ kb_document_ids: ['kbd_none'] }, 'kb_document_ids[0]'],
+    [{ mood: 'good' }, 'mood'],
+  ] as const) {
+    const [status, at] = refusal(await live(`PATCH /v1/assistants/${made.id}`, body))
+    assert.is(status, 400)
+    assert.ok(at === param || (param === 'tools[0].name' && at === 'tools[0].url'), `${param}: ${at}`)
+  }
+  await close()
+})
+
+test('an assistant that a queue uses is not deleted: 409 with the queue listed', async () => {
+  const { live, close } = await makeWholeApp()
+  const id = (await live('POST /v1/assistants', { name: 'a' })).body.id
+  const overflow = { action: 'assistant', assistant_id: id }
+  const queue = (await live('POST /v1/queues', { name: 'Support', overflow })).body.id
+  const refused = await live(`DELETE /v1/assistants/${id}`)
+  assert.equal(refusal(refused), [409, null, 'in_use'])
+  assert.equal(refused.body.error.details.used_by, [{ object: 'queue', id: queue, name: 'Support' }])
+  await live(`PATCH /v1/queues/${queue}`, { overflow: { action: 'busy', assistant_id: null } })
+  const gone = await live(`DELETE /v1/assistants/${id}`)
+  assert.equal(gone.body, { object: 'assistant', id, deleted: true, livemode: true })
+  assert.is((await live(`GET /v1/assistants/${id}`)).status, 404)
+  await close()
+})
+
+test.run()

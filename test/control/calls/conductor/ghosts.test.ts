@@ -1,0 +1,128 @@
+import * as assert from 'uvu/assert'
+import { suite } from '../../../harness.ts'
+import { type CallsWorld, eventTypes, makeCallsWorld, until } from '../../calls-world.ts'
+
+const test = suite('control/calls/conductor/ghosts')
+
+const DIAL = { to: 'sip:bob@192.0.2.1' }
+
+/** Media that carries out what it is told, and whose first answer to this command is lost. */
+async function forgetful(name: 'leg.dial' | 'leg.hangup' | 'leg.move', isDone: boolean) {
+  const world = await makeCallsWorld({ deadlineMs: 50 })
+  const { media } = world
+  let isLost = false
+  media.overrides.set(name, body => {
+    if (isLost) return undefined
+    isLost = true
+    if (isDone) media.carryOut(name, body)
+    return 'silence'
+  })
+  return world
+}
+
+const rechecked = (world: CallsWorld): Promise<void> =>
+  world.media.until(() => world.media.sent('media.snapshot').length === 2)
+
+test('a call whose dialling is not answered is open until the next snapshot, and rings once', async () => {
+  const world = await forgetful('leg.dial', true)
+  const { media, control } = world
+  const placed = await control.ask('POST /v1/calls', DIAL, { headers: { 'idempotency-key': 'once' } })
+  assert.is(placed.status, 201)
+  await rechecked(world)
+  const again = await control.ask('POST /v1/calls', DIAL, { headers: { 'idempotency-key': 'once' } })
+  assert.is(again.body.id, placed.body.id)
+  const [{ legId } = { legId: '' }] = media.sent('leg.dial')
+  media.pickUp(legId)
+  await media.committed()
+  assert.is((await control.ask(`GET /v1/calls/${placed.body.id}`)).body.status, 'in_progress')
+  await control.idle()
+  assert.is(media.sent('leg.dial').length, 1)
+  assert.is(media.legs.size, 1)
+  await world.close()
+})
+
+test('a call whose dialling never arrived ends with the next snapshot', async () => {
+  const world = await forgetful('leg.dial', false)
+  const { control } = world
+  const { body } = await control.ask('POST /v1/calls', DIAL)
+  await rechecked(world)
+  let ended: string | null = null
+  await until(() => {
+    void control.ask(`GET /v1/calls/${body.id}`).then(answer => {
+      ended = answer.body.ended_reason
+    })
+    return ended !== null
+  })
+  assert.is(ended, 'internal_error')
+  assert.equal(await eventTypes(world, body.id), ['call.created', 'call.ended'])
+  await world.close()
+})
+
+test('a leg that is answered after its call has ended is hung up', async () => {
+  const world = await makeCallsWorld()
+  const { media, control } = world
+  const { body } = await control.ask('POST /v1/calls', DIAL)
+  const { legId } = await media.command('leg.dial')
+  const at = '2026-11-21T10:00:01.000Z'
+  await world.store.db.updateTable('calls').set({ status: 'failed', ended_at: at }).where('id', '=', body.id).execute()
+  await world.store.db.updateTable('participants').set({ step: 'ended' }).where('id', '=', legId).execute()
+  media.pickUp(legId)
+  assert.is((await media.command('leg.hangup')).legId, legId)
+  assert.is(media.legs.size, 0)
+  await world.close()
+})
+
+test('a hang-up answers the call as it is now', async () => {
+  const world = await makeCallsWorld()
+  const { media, control } = world
+  const { body } = await control.ask('POST /v1/calls', DIAL)
+  const { legId } = await media.command('leg.dial')
+  media.pickUp(legId)
+  await media.committed()
+  const hungUp = await control.ask(`POST /v1/calls/${body.id}/hangup`)
+  assert.is(hungUp.body.status, 'completed')
+  assert.is(hungUp.body.ended_reason, 'api_hangup')
+  await world.close()
+})
+
+test('a call that is hung up before media knows of it is over, and nobody is left ringing', async () => {
+  const world = await makeCallsWorld()
+  const { media, control } = world
+  let hungUp: Promise<{ status: number; body: { status: string } }> | undefined
+  // The hang-up overtakes the dialling.
+  media.overrides.set('leg.hangup', () =>
+    media.sent('leg.dial').length === 0 ? { failure: 'not_found', message: 'no such leg' } : undefined,
+  )
+  const transaction = world.store.transaction
+  world.store.transaction = async run => {
+    const result = await transaction(run)
+    const [call] = await world.store.db.selectFrom('calls').select('id').execute()
+    if (call !== undefined && hungUp === undefined) {
+      hungUp = control.ask(`POST /v1/calls/${call.id}/hangup`)
+      await hungUp
+    }
+    return result
+  }
+  const placed = await control.ask('POST /v1/calls', DIAL)
+  assert.is(placed.status, 201)
+  assert.is((await hungUp)?.body.status, 'cancelled')
+  await media.command('leg.hangup', undefined, 2)
+  assert.is(media.legs.size, 0)
+  await world.close()
+})
+
+test('a move into a room that is not answered is not done twice', async () => {
+  const world = await forgetful('leg.move', true)
+  const { media } = world
+  media.dialIn('part_1', '1001')
+  await media.command('leg.move', 'part_1')
+  await rechecked(world)
+  await media.committed()
+  await world.control.idle()
+  assert.is(media.sent('leg.move').length, 1)
+  const sessions = await world.store.db.selectFrom('calls').select('id').where('kind', '=', 'conference').execute()
+  assert.is(sessions.length, 1)
+  await world.close()
+})
+
+test.run()

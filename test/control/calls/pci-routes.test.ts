@@ -1,0 +1,128 @@
+import * as assert from 'uvu/assert'
+import { suite } from '../../harness.ts'
+import { type CallsWorld, eventTypes, makeCallsWorld } from '../calls-world.ts'
+
+const test = suite('control/calls/pci-routes')
+
+async function payingCall(pci: object = { enabled: true, max_seconds: 120, mask_dtmf: true }) {
+  const world: CallsWorld = await makeCallsWorld()
+  await world.control.ask('PATCH /v1/organisation', { pci })
+  world.media.dialIn('part_1', '1002')
+  const { room } = await world.media.command('leg.answer', 'part_1')
+  await world.media.committed()
+  const pay = (body: object) => world.control.ask(`POST /v1/calls/${room.roomId}/pci`, body)
+  return { world, id: room.roomId, pay }
+}
+
+test("pausing needs the organisation's card-payment mode: 403 pci_not_enabled", async () => {
+  const { world, pay } = await payingCall({ enabled: false })
+  const refused = await pay({ action: 'pause' })
+  assert.equal([refused.status, refused.body.error.code], [403, 'pci_not_enabled'])
+  await world.close()
+})
+
+test('running, pause: paused, with resumes_at set and reason payment', async () => {
+  const { world, id, pay } = await payingCall()
+  const paused = await pay({ action: 'pause' })
+  assert.is(paused.status, 200)
+  assert.equal(paused.body, {
+    object: 'call_pci',
+    call_id: id,
+    livemode: true,
+    paused: true,
+    reason: 'payment',
+    paused_at: '2026-11-21T10:00:00.000Z',
+    resumes_at: '2026-11-21T10:02:00.000Z',
+    destination_participant_id: null,
+  })
+  const command = await world.media.command('capture.pause')
+  assert.equal([command.maxSeconds, command.maskDtmf], [120, true])
+  await world.close()
+})
+
+test("max_seconds is capped by the organisation's maximum, which is also the default", async () => {
+  const { world, pay } = await payingCall()
+  for (const [max_seconds, expected] of [
+    [30, 30],
+    [9999, 120],
+    [undefined, 120],
+  ]) {
+    await pay({ action: 'pause', ...(max_seconds === undefined ? {} : { max_seconds }) })
+    assert.is(world.media.sent('capture.pause').at(-1)?.maxSeconds, expected)
+    await pay({ action: 'resume' })
+  }
+  await world.close()
+})
+
+test('paused, pause: unchanged, 409 already_paused; running, resume: unchanged, 409 not_paused', async () => {
+  const { world, pay } = await payingCall()
+  const early = await pay({ action: 'resume' })
+  assert.equal(
+    [early.status, early.body.error.code, early.body.error.details.reason],
+    [409, 'resource_conflict', 'not_paused'],
+  )
+  await pay({ action: 'pause' })
+  const twice = await pay({ action: 'pause' })
+  assert.equal([twice.status, twice.body.error.details.reason], [409, 'already_paused'])
+  const resumed = await pay({ action: 'resume' })
+  assert.equal([resumed.status, resumed.body.paused, resumed.body.resumes_at], [200, false, null])
+  await world.close()
+})
+
+test('max_seconds elapsed: it resumes by itself, and both changes are told', async () => {
+  const { world, id, pay } = await payingCall()
+  await pay({ action: 'pause', reason: 'card' })
+  world.media.resume({ legId: 'part_1' }, 'deadline')
+  await world.media.committed()
+  assert.equal((await eventTypes(world, id)).slice(2), ['call.pci.paused', 'call.pci.resumed'])
+  assert.is((await pay({ action: 'resume' })).status, 409)
+  await world.close()
+})
+
+test('destination_participant_id must be a participant of the call or of its session', async () => {
+  const world = await makeCallsWorld()
+  const { control, media } = world
+  await control.ask('PATCH /v1/organisation', { pci: { enabled: true } })
+  for (const legId of ['part_1', 'part_2']) media.dialIn(legId, '1001')
+  await media.command('leg.move', 'part_2')
+  media.dialIn('part_3', '1002')
+  await media.command('leg.answer', 'part_3')
+  await media.committed()
+  const own = media.sent('leg.answer')[0]!.room.roomId
+  const pay = (destination_participant_id: string) =>
+    control.ask(`POST /v1/calls/${own}/pci`, { action: 'pause', destination_participant_id })
+  const refused = await pay('part_3')
+  assert.equal([refused.status, refused.body.error.param], [400, 'destination_participant_id'])
+  const paused = await pay('part_2')
+  assert.equal([paused.status, paused.body.destination_participant_id], [200, 'part_2'])
+  await world.close()
+})
+
+test("without one it is the participant on one of the organisation's payment numbers", async () => {
+  const world = await makeCallsWorld()
+  const { control, media, openRoom } = world
+  await control.ask('PATCH /v1/organisation', { pci: { enabled: true } })
+  await control.ask('POST /v1/connections', { name: 'Carrier', kind: 'trunk', host: '198.51.100.7' })
+  await control.ask('POST /v1/phone_numbers', { number: '+15550000009', payment_line: true })
+  const dialled = await control.ask(`POST /v1/conference_rooms/${openRoom}/participants`, { to: '+15550000009' })
+  assert.is(dialled.status, 201)
+  media.pickUp(dialled.body.id)
+  media.dialIn('part_1', '1001')
+  const { room } = await media.command('leg.move', 'part_1')
+  await media.committed()
+  const paused = await control.ask(`POST /v1/calls/${room.roomId}/pci`, { action: 'pause' })
+  assert.is(paused.body.destination_participant_id, dialled.body.id)
+  assert.equal((await media.command('capture.pause')).target, { roomId: room.roomId })
+  await world.close()
+})
+
+test('a call that has ended cannot be paused: 409', async () => {
+  const { world, pay } = await payingCall()
+  world.media.hangUp('part_1')
+  await world.media.committed()
+  const refused = await pay({ action: 'pause' })
+  assert.equal([refused.status, refused.body.error.details.reason], [409, 'not_running'])
+  await world.close()
+})
+
+test.run()

@@ -1,0 +1,246 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import type { DialTarget, Request } from '../../../media/protocol.ts'
+import { suite } from '../../harness.ts'
+import { ask } from '../app-harness.ts'
+import { type CallsWorld, makeCallsWorld } from '../calls-world.ts'
+
+const test = suite('control/calls/routes')
+
+/** A call of somebody in the echo; returns its ID. */
+async function echoCall(world: CallsWorld, legId = 'part_1'): Promise<string> {
+  world.media.dialIn(legId, '1002')
+  const { room } = await world.media.command('leg.answer', legId)
+  await world.media.committed()
+  return room.roomId
+}
+
+test('POST /calls dials a SIP URI and joins the room after the answer, without a PIN', async () => {
+  const world = await makeCallsWorld()
+  const { media, control, pinRoom } = world
+  const made = await control.ask('POST /v1/calls', { to: 'sip:bob@192.0.2.1', room_id: pinRoom, metadata: { a: 'b' } })
+  assert.is(made.status, 201)
+  assert.is(made.body.status, 'queued')
+  assert.equal(made.body.metadata, { a: 'b' })
+  const dial = await media.command('leg.dial')
+  assert.is(sipTarget(dial).uri, 'sip:bob@192.0.2.1')
+  assert.match(dial.affinity, /^org_\w+\/live$/, 'its organisation has one thread, whatever it is led to later')
+  assert.is(dial.room.roomId, made.body.id)
+  media.emit('leg.ringing', { legId: dial.legId })
+  await media.committed()
+  assert.is((await control.ask(`GET /v1/calls/${made.body.id}`)).body.status, 'ringing')
+  media.pickUp(dial.legId)
+  await media.command('leg.move', dial.legId)
+  assert.equal(media.sent('leg.collect'), [])
+  await world.close()
+})
+
+for (const [reason, sipCode, status] of [
+  ['busy', 486, 'busy'],
+  ['no_answer', null, 'no_answer'],
+  ['rejected', 603, 'failed'],
+  ['api_hangup', null, 'cancelled'],
+] as const) {
+  test(`an outbound call that ends with ${reason} is ${status}`, async () => {
+    const world = await makeCallsWorld()
+    const made = await world.control.ask('POST /v1/calls', { to: 'sip:bob@192.0.2.1' })
+    const { legId } = await world.media.command('leg.dial')
+    world.media.hangUp(legId, reason, sipCode)
+    await world.media.committed()
+    const call = (await world.control.ask(`GET /v1/calls/${made.body.id}`)).body
+    assert.equal([call.status, call.ended_reason, call.sip_code], [status, reason, sipCode])
+    await world.close()
+  })
+}
+
+test('a number in E.164 needs an enabled connection of kind trunk, and goes out over it with its credentials', async () => {
+  const world = await makeCallsWorld()
+  const { control, media } = world
+  const refused = await control.ask('POST /v1/calls', { to: '+15551234567' })
+  assert.equal([refused.status, refused.body.error.param], [400, 'to'])
+  const trunk = await control.ask('POST /v1/connections', {
+    name: 'Carrier',
+    kind: 'trunk',
+    host: '198.51.100.7',
+    port: 5070,
+    auth: { username: 'u', password: 'p' },
+    max_calls: 1,
+  })
+  assert.is(trunk.status, 201)
+  assert.not.match(trunk.text, '"p"')
+  assert.is((await control.ask('POST /v1/calls', { to: '+15551234567', from: '+15550000001' })).status, 201)
+  const target = sipTarget(await media.command('leg.dial'))
+  assert.is(target.uri, 'sip:+15551234567@198.51.100.7:5070')
+  assert.equal(target.credentials, { username: 'u', password: 'p' })
+  const full = await control.ask('POST /v1/calls', { to: '+15551234567' })
+  assert.equal([full.status, full.body.error.code], [429, 'capacity_exhausted'])
+  assert.ok(Number(full.headers['retry-after']) > 0)
+  await world.close()
+})
+
+const trunkOfOne = (control: CallsWorld['control']) =>
+  control.ask('POST /v1/connections', {
+    name: 'Carrier',
+    kind: 'trunk',
+    host: '198.51.100.7',
+    port: 5070,
+    max_calls: 1,
+  })
+
+test('of calls that are placed at once a connection carries its `max_calls` and no more', async () => {
+  const world = await makeCallsWorld()
+  const { control, media } = world
+  await trunkOfOne(control)
+  const calls = Array.from({ length: 6 }, () => control.ask('POST /v1/calls', { to: '+15551234567' }))
+  const statuses = (await Promise.all(calls)).map(({ status }) => status)
+  assert.equal(statuses.sort(), [201, 429, 429, 429, 429, 429])
+  await control.idle()
+  assert.is(media.sent('leg.dial').length, 1)
+  await world.close()
+})
+
+test('calls that are transferred over a connection at once count for its `max_calls`, as a call does that is placed then', async () => {
+  const world = await makeCallsWorld()
+  const { control, media } = world
+  await trunkOfOne(control)
+  for (const legId of ['part_1', 'part_2']) {
+    media.dialIn(legId, '1002')
+    await media.command('leg.play', legId)
+  }
+  await media.committed()
+  const transfer = (id: string) => control.ask(`POST /v1/calls/${id}/transfer`, { to: '+15551234567' })
+  const answers = await Promise.all(media.sent('leg.answer').map(({ room }) => transfer(room.roomId)))
+  assert.ok(
+    answers.some(({ status }) => status === 200),
+    answers.map(({ text }) => text).join(),
+  )
+  await media.command('leg.dial')
+  assert.is((await control.ask('POST /v1/calls', { to: '+15551234567' })).status, 429)
+  await control.idle()
+  assert.is(media.sent('leg.dial').length, 1)
+  await world.close()
+})
+
+test('a call to a target that does not exist is refused with 400, naming the field, and nobody is dialled', async () => {
+  const world = await makeCallsWorld()
+  const { control, media } = world
+  for (const [field, id] of [
+    ['room_id', 'room_00000000000000000000000000'],
+    ['assistant_id', 'asst_00000000000000000000000000'],
+    ['flow_id', 'flow_00000000000000000000000000'],
+    ['queue_id', 'q_00000000000000000000000000'],
+    ['user_id', 'usr_00000000000000000000000000'],
+  ] as const) {
+    const { status, body } = await control.ask('POST /v1/calls', { to: 'sip:bob@192.0.2.1', [field]: id })
+    assert.equal([status, body.error?.code, body.error?.param], [400, 'parameter_invalid', field])
+  }
+  assert.equal(media.sent('leg.dial'), [])
+  await world.close()
+})
+
+test('a live call to a SIP address of a private network is refused, but for those that an operator allows', async () => {
+  const world = await makeCallsWorld()
+  for (const to of [
+    'sip:bob@10.0.0.5',
+    'sip:169.254.169.254',
+    'sip:bob@[::1]:5070;transport=tcp',
+    'sip:bob@[::ffff:192.168.0.1]',
+  ]) {
+    const { status, body } = await world.control.ask('POST /v1/calls', { to })
+    assert.equal([status, body.error?.param], [400, 'to'], to)
+  }
+  assert.is((await world.control.ask('POST /v1/calls', { to: 'sip:bob@127.0.0.1' })).status, 201)
+  const { publicOnly } = sipTarget(await world.media.command('leg.dial'))
+  assert.is(publicOnly, true, 'media judges the address that is dialled')
+  await world.close()
+})
+
+test('a call above the capacity of media answers 429 with Retry-After and leaves a failed call', async () => {
+  const world = await makeCallsWorld()
+  world.media.overrides.set('leg.dial', () => ({ failure: 'capacity', message: 'full' }))
+  const refused = await world.control.ask('POST /v1/calls', { to: 'sip:bob@192.0.2.1' })
+  assert.equal([refused.status, refused.body.error.code], [429, 'capacity_exhausted'])
+  const [call] = (await world.control.ask('GET /v1/calls')).body.data
+  assert.equal([call.status, call.ended_reason], ['failed', 'capacity'])
+  await world.close()
+})
+
+test('a test key reaches nobody outside, and sees no live call', async () => {
+  const world = await makeCallsWorld()
+  const id = await echoCall(world)
+  const key = world.ours.keys.test
+  assert.is((await ask(world.control.app, 'POST /v1/calls', { key, body: { to: 'sip:bob@192.0.2.1' } })).status, 400)
+  for (const other of [key, world.theirs.keys.live]) {
+    const answer = await ask(world.control.app, `GET /v1/calls/${id}`, { key: other })
+    assert.equal([answer.status, answer.body.error.code], [404, 'resource_missing'])
+  }
+  await world.close()
+})
+
+test('calls are listed by status and kind', async () => {
+  const world = await makeCallsWorld()
+  const first = await echoCall(world)
+  const second = await echoCall(world, 'part_2')
+  world.media.hangUp('part_1')
+  await world.media.committed()
+  const ids = async (query: string) =>
+    (await world.control.ask(`GET /v1/calls?${query}`)).body.data.map((call: { id: string }) => call.id)
+  assert.equal(await ids('status=completed'), [first])
+  assert.equal(await ids('status=in_progress&kind=party'), [second])
+  assert.equal(await ids('kind=conference'), [])
+  assert.is((await world.control.ask('GET /v1/calls?status=nonsense')).status, 400)
+  await world.close()
+})
+
+test('hanging up ends the call as api_hangup; a second time answers 409', async () => {
+  const world = await makeCallsWorld()
+  const id = await echoCall(world)
+  const ended = await world.control.ask(`POST /v1/calls/${id}/hangup`)
+  assert.equal([ended.status, ended.body.status, ended.body.ended_reason], [200, 'completed', 'api_hangup'])
+  const again = await world.control.ask(`POST /v1/calls/${id}/hangup`)
+  assert.equal([again.status, again.body.error.details.reason], [409, 'not_running'])
+  await world.close()
+})
+
+test('a recording is served with Range: 206, 416, and 404 where there is none', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tandem-recordings-'))
+  mkdirSync(join(dataDir, 'recordings'))
+  writeFileSync(join(dataDir, 'recordings', 'a.wav'), '0123456789')
+  const world = await makeCallsWorld({ dataDir })
+  const { control, media } = world
+  const { body: call } = await control.ask('POST /v1/calls', { to: 'sip:bob@192.0.2.1', record: true })
+  assert.is((await control.ask(`GET /v1/calls/${call.id}/recording`)).status, 404)
+  const { legId } = await media.command('leg.dial')
+  media.pickUp(legId)
+  await media.command('recording.start')
+  const path = `GET /v1/calls/${call.id}/recording/content`
+  assert.is((await control.ask(path)).status, 409)
+  media.emit('recording.ready', {
+    recordingId: call.id,
+    file: 'a.wav',
+    sampleRateHz: 8000,
+    durationMs: 1,
+    sizeBytes: 10,
+    channels: [{ legId }],
+    segments: [],
+  })
+  await media.committed()
+  const whole = await control.ask(path)
+  assert.equal([whole.status, whole.text, whole.headers['content-type']], [200, '0123456789', 'audio/wav'])
+  const part = await control.ask(path, undefined, { headers: { range: 'bytes=2-4' } })
+  assert.equal([part.status, part.text, part.headers['content-range']], [206, '234', 'bytes 2-4/10'])
+  const last = await control.ask(path, undefined, { headers: { range: 'bytes=-3' } })
+  assert.equal([last.status, last.text], [206, '789'])
+  assert.is((await control.ask(path, undefined, { headers: { range: 'bytes=10-' } })).status, 416)
+  await world.close()
+  rmSync(dataDir, { recursive: true })
+})
+
+function sipTarget({ target }: Request<'leg.dial'>): DialTarget {
+  if ('browserId' in target) throw new Error('a browser was dialled')
+  return target
+}
+
+test.run()

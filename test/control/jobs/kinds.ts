@@ -1,9 +1,0 @@
-/** The kinds of the tests of jobs. */
-declare module '../../../control/jobs/kinds.ts' {
-  interface JobPayloads {
-    'test.note': { text: string }
-    'test.other': { text: string }
-  }
-}
-
-export type Note = { text: string }

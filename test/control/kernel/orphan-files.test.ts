@@ -1,0 +1,57 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { audioPath, sweepAudio, writeAudio } from '../../../control/audio/files.ts'
+import { sweepOrphans } from '../../../control/kernel/orphan-files.ts'
+import { forTenant } from '../../../control/kernel/tenancy.ts'
+import { suite } from '../../harness.ts'
+import { makeWorld } from '../app-harness.ts'
+
+const test = suite('control/kernel/orphan-files')
+
+const NOW = new Date('2026-11-21T10:00:00.000Z')
+const folder = mkdtempSync(join(tmpdir(), 'tandem-orphans-'))
+test.after(() => rmSync(folder, { recursive: true }))
+
+test('files of no row are removed, however many; young ones and those of a row stay; a missing folder is empty', async () => {
+  const old = new Date(NOW.getTime() - 60 * 60 * 1000)
+  for (let i = 0; i < 1200; i++) {
+    writeFileSync(join(folder, `${i}`), '')
+    utimesSync(join(folder, `${i}`), old, old)
+  }
+  writeFileSync(join(folder, 'young'), '')
+  utimesSync(join(folder, 'young'), NOW, NOW)
+  mkdirSync(join(folder, 'inner'))
+  const asked: number[] = []
+  const removed = await sweepOrphans(
+    folder,
+    async names => {
+      asked.push(names.length)
+      return new Set(names.filter(name => name.endsWith('7')))
+    },
+    NOW,
+  )
+  assert.is(removed, 1080)
+  assert.ok(Math.max(...asked) <= 500)
+  assert.is(readdirSync(folder).length, 122)
+  assert.is(await sweepOrphans(join(folder, 'none'), async () => new Set(), NOW), 0)
+})
+
+test("an audio asset's file stays while the asset is there, and goes when only the file was left", async () => {
+  const { store, ours, clock } = await makeWorld()
+  const asset = { id: 'aud_1', name: 'a', kind: 'prompt' as const, sample_rate: 8000, duration_ms: 1, text: '' }
+  const tenant = { organisationId: ours.organisationId, livemode: false }
+  await forTenant(store.db, tenant).insert('audio_assets', { ...asset, created: clock.now().toISOString() })
+  for (const id of ['aud_1', 'aud_2']) {
+    await writeAudio(folder, id, Buffer.alloc(4))
+    utimesSync(audioPath(folder, id), 0, 0)
+  }
+  writeFileSync(`${audioPath(folder, 'aud_1')}.new`, '')
+  utimesSync(`${audioPath(folder, 'aud_1')}.new`, 0, 0)
+  assert.is(await sweepAudio(store.db, folder, clock.now()), 2)
+  assert.equal(readdirSync(join(folder, 'audio')), ['aud_1.wav'])
+  await store.close()
+})
+
+test.run()

@@ -1,0 +1,100 @@
+import type { AddressInfo } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import * as assert from 'uvu/assert'
+import { openStore } from '../../../../control/kernel/store/store.ts'
+import { suite } from '../../../harness.ts'
+import { makeWorld } from '../../app-harness.ts'
+import { makeCallsWorld, until } from '../../calls-world.ts'
+import { makeDatabase, testEngine } from '../../database.ts'
+
+const test = suite('control/absent database')
+
+/** Stands between a store and its server, and can be gone for a while. */
+async function makeWire(target: string) {
+  const url = new URL(target)
+  const upstream = { port: Number(url.port || 5432), host: url.hostname }
+  const sockets = new Set<Socket>()
+  const server = createServer(socket => {
+    const far = connect(upstream)
+    for (const [one, other] of [
+      [socket, far],
+      [far, socket],
+    ] as const) {
+      sockets.add(one)
+      one.on('error', () => {})
+      one.on('close', () => {
+        sockets.delete(one)
+        other.destroy()
+      })
+      one.pipe(other)
+    }
+  })
+  const listen = (port: number): Promise<void> => new Promise(resolve => server.listen(port, '127.0.0.1', resolve))
+  await listen(0)
+  const { port } = server.address() as AddressInfo
+  url.hostname = '127.0.0.1'
+  url.port = String(port)
+  const cut = async (): Promise<void> => {
+    const closed = new Promise(resolve => server.close(resolve))
+    for (const socket of sockets) socket.destroy()
+    await closed
+  }
+  return { target: String(url), cut, mend: () => listen(port) }
+}
+
+const name =
+  'while the database is away requests answer 503 store_unavailable, callers hear 503, a running call is hung up, and all of it is written'
+
+if (testEngine !== 'postgres') test.skip(name, 'SQLite is a file, and not away: see full-disk.test.ts')
+else {
+  test(
+    name,
+    async () => {
+      const database = await makeDatabase()
+      const wire = await makeWire(database.target)
+      const world = await makeCallsWorld({ world: await makeWorld(await openStore(wire.target)) })
+      const { media, control, store } = world
+      media.dialIn('part_1', '1002')
+      await until(() => media.sent('leg.answer').length === 1)
+      await media.committed()
+      const { id = '' } = (await store.db.selectFrom('calls').select('id').executeTakeFirst()) ?? {}
+      assert.is((await control.ask(`GET /v1/calls/${id}`)).status, 200)
+      await control.running.refresh()
+      await wire.cut()
+      const { status, body, headers } = await control.ask(`GET /v1/calls/${id}`)
+      assert.equal([status, body.error.code, headers['retry-after']], [503, 'store_unavailable', '5'])
+      assert.is((await control.ask('POST /v1/conference_rooms', { name: 'Room' })).status, 503)
+      media.dialIn('part_2', '1002')
+      await until(() => media.sent('leg.reject').length === 1)
+      assert.equal(media.sent('leg.reject')[0]?.sipCode, 503)
+      const stranger = { key: world.theirs.keys.live }
+      assert.is((await control.ask(`POST /v1/calls/${id}/hangup`, undefined, stranger)).status, 503, 'not their call')
+      const hungUp = await control.ask(`POST /v1/calls/${id}/hangup`, undefined, {
+        headers: { 'idempotency-key': 'k' },
+      })
+      assert.equal([hungUp.status, hungUp.body.id], [200, id])
+      assert.is(media.legs.has('part_1'), false)
+      control.client.reconnect()
+      await until(() => control.client.counters.connections === 2)
+      media.dialIn('part_4', '1002')
+      assert.is((await media.command('leg.reject', 'part_4')).sipCode, 503)
+      await wire.mend()
+      await media.committed()
+      const rows = await store.db.selectFrom('calls').select(['ended_reason', 'sip_code']).orderBy('id').execute()
+      assert.equal(rows, [
+        { ended_reason: 'api_hangup', sip_code: null },
+        { ended_reason: 'store_unavailable', sip_code: 503 },
+        { ended_reason: 'store_unavailable', sip_code: 503 },
+      ])
+      assert.is(control.client.counters.skipped, 0)
+      media.dialIn('part_3', '1002')
+      await until(() => media.sent('leg.answer').some(({ legId }) => legId === 'part_3'))
+      await world.close()
+      await wire.cut()
+      await database.remove()
+    },
+    { timeoutMs: 60_000 },
+  )
+}
+
+test.run()

@@ -1,0 +1,85 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { ownNodeId } from '../../../../control/kernel/data-dir.ts'
+import { openConfiguredStore } from '../../../../control/kernel/store/configured-store.ts'
+import { nodeOf } from '../../../../control/kernel/store/node.ts'
+import { vaultOf } from '../../../../control/kernel/vault.ts'
+import { vaultFits } from '../../../../control/kernel/vault-check.ts'
+import { suite } from '../../../harness.ts'
+import { makeDatabase, openTestStore, testEngine } from '../../database.ts'
+
+const test = suite(`control/kernel/store/configured-store on ${testEngine}`)
+
+const dataDir = mkdtempSync(join(tmpdir(), 'tandem-test-'))
+test.after(() => rmSync(dataDir, { recursive: true }))
+
+/** The one line that a database that cannot be opened gives. */
+async function refusal(databaseUrl: string | null): Promise<string> {
+  const opened = await openConfiguredStore({ dataDir, databaseUrl, nodeId: null }).catch((error: Error) => error)
+  if (opened instanceof Error) return opened.message
+  throw new Error('it was opened')
+}
+
+test('a broken file gives one line that says what to do', async () => {
+  writeFileSync(join(dataDir, 'tandem.db'), 'not a database at all, as one can see from the first bytes of it')
+  const line = await refusal(null)
+  assert.match(line, /^Cannot open the database .*tandem\.db \(.*\): restore it, or move it away\.$/)
+  rmSync(join(dataDir, 'tandem.db'))
+})
+
+test('a server that is not there gives one line that says what to do, without the password', async () => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise(resolve => server.once('listening', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise(resolve => server.close(resolve))
+  const line = await refusal(`postgres://tandem:hunter2@127.0.0.1:${port}/tandem`)
+  assert.is(
+    line,
+    `Cannot open the database 127.0.0.1:${port}/tandem (connect ECONNREFUSED 127.0.0.1:${port}): start it, or correct TANDEM_DATABASE_URL.`,
+  )
+})
+
+test('a node has one name, made once', () => {
+  const node = ownNodeId(dataDir)
+  assert.match(node, /^node-[0-9a-f]{12}$/)
+  assert.is(ownNodeId(dataDir), node)
+})
+
+test("a vault that is not the database's is found out", async () => {
+  const store = await openTestStore()
+  const [ours, theirs] = [vaultOf(new Uint8Array(32).fill(1)), vaultOf(new Uint8Array(32).fill(2))]
+  assert.equal(
+    [await vaultFits(store, ours), await vaultFits(store, ours), await vaultFits(store, theirs)],
+    [true, true, false],
+  )
+  await store.close()
+})
+
+if (testEngine === 'postgres') {
+  test('the database that the configuration names is opened, as the node that it names', async () => {
+    const { target, remove } = await makeDatabase()
+    for (const nodeId of ['one', null]) {
+      const store = await openConfiguredStore({ dataDir, databaseUrl: target, nodeId })
+      assert.is(nodeOf(store.db), nodeId ?? ownNodeId(dataDir))
+      assert.is(await store.transaction(async trx => nodeOf(trx)), nodeId ?? ownNodeId(dataDir))
+      await store.close()
+    }
+    await remove()
+  })
+
+  test('a database that is not there, and a user that may not, give one line each', async () => {
+    const { target, remove } = await makeDatabase()
+    const other = new URL(target)
+    other.pathname = '/tandem_test_nothing'
+    assert.match(await refusal(other.href), /tandem_test_nothing.*: create that database, or name another one/)
+    const stranger = new URL(target)
+    stranger.username = 'tandem_test_nobody'
+    assert.match(await refusal(stranger.href), /: check user and password in TANDEM_DATABASE_URL\.$/)
+    await remove()
+  })
+}
+
+test.run()

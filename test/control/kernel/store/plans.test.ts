@@ -1,0 +1,175 @@
+import { CompiledQuery, type RootOperationNode, SelectQueryNode, sql, ValueNode } from 'kysely'
+import * as assert from 'uvu/assert'
+import { connectionsFor } from '../../../../control/calls/conductor/inbound-rows.ts'
+import type { Store } from '../../../../control/kernel/store/store.ts'
+import { dueCallbacks, isCallbackDue } from '../../../../control/queues/due-callbacks.ts'
+import { suite } from '../../../harness.ts'
+import { ask, makeWorld, serve } from '../../app-harness.ts'
+import { productRoutes } from '../../conformance/product.ts'
+import { testEngine } from '../../database.ts'
+
+const test = suite(`control/kernel/store/plans on ${testEngine}`)
+
+/** A store that keeps what it is asked. */
+function listening(store: Store): { store: Store; nodes: RootOperationNode[] } {
+  const nodes: RootOperationNode[] = []
+  const db = store.db.withPlugin({
+    transformQuery: ({ node }) => {
+      nodes.push(node)
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  })
+  return { store: { ...store, db }, nodes }
+}
+
+/** How the database reads the rows of a query, in its own words; whatever is small enough to be read whole is taken for large. */
+async function planOf(store: Store, query: CompiledQuery): Promise<string> {
+  if (store.engine === 'sqlite') {
+    const { rows } = await store.db.executeQuery<{ detail: string }>(
+      CompiledQuery.raw(`explain query plan ${query.sql}`, [...query.parameters]),
+    )
+    return rows.map(({ detail }) => detail).join('; ')
+  }
+  return store.transaction(async trx => {
+    for (const way of ['seqscan', 'sort', 'bitmapscan']) await sql.raw(`set local enable_${way} = off`).execute(trx)
+    const explain = CompiledQuery.raw(`explain ${query.sql}`, [...query.parameters])
+    const { rows } = await trx.executeQuery<{ 'QUERY PLAN': string }>(explain)
+    return rows.map(row => row['QUERY PLAN'].trim()).join('; ')
+  })
+}
+
+/** Reads a table from end to end, or puts rows in order that an index has in order. */
+const SLOW = { sqlite: /SCAN|TEMP B-TREE/, postgres: /Seq Scan|Sort/ }[testEngine]
+
+/** A page of twenty, and the row that tells whether there are more. */
+const isPage = (node: RootOperationNode): boolean =>
+  SelectQueryNode.is(node) &&
+  node.limit !== undefined &&
+  ValueNode.is(node.limit.limit) &&
+  node.limit.limit.value === 21
+
+/** Filters that lists are asked for most. */
+const FILTERS: Record<string, string[]> = {
+  '/callbacks': ['status=pending'],
+  '/calls': [
+    'status=in_progress',
+    'number=%2B15551234567',
+    'to=1000&direction=inbound',
+    'user_id=usr_1',
+    'queue_id=q_1&answered=false',
+    'assistant_id=asst_1',
+    'ended_reason=busy',
+    'metadata[order]=7&number=1000&assistant_id=asst_1',
+    'created[gte]=2026-11-01T00:00:00Z&created[lt]=2026-11-02T00:00:00Z',
+  ],
+  '/agents': ['status=available', 'status=offline&team_id=team_1'],
+  '/events': ['object_id=call_1', 'object_id=call_1&type=call.ended'],
+  '/webhook_deliveries': ['status=failed'],
+}
+
+test(
+  'a page of any list is read off an index in its order, so that the last one takes as long as the first',
+  async () => {
+    const world = await makeWorld()
+    const { store, nodes } = listening(world.store)
+    const routes = productRoutes({ ...world, store })
+    const app = await serve({ ...world, store }, routes)
+    const lists = routes.filter(
+      ({ method, path, query }) =>
+        method === 'GET' &&
+        // Those are the product's own, in no table.
+        path !== '/languages' &&
+        !path.includes(':') &&
+        'starting_after' in ((query as { properties?: object })?.properties ?? {}),
+    )
+    assert.ok(lists.length > 15, 'the lists were found')
+    const slow: string[] = []
+    for (const { path } of lists) {
+      for (const filter of ['', ...(FILTERS[path] ?? [])]) {
+        nodes.length = 0
+        const url = `/v1${path}?starting_after=x_${'0'.repeat(26)}&${filter}`
+        const { status } = await ask(app, `GET ${url}`, { key: world.ours.keys.live })
+        assert.is(status, 200, url)
+        const pages = nodes.filter(isPage)
+        assert.ok(pages.length > 0, `${url} reads a page`)
+        for (const node of pages) {
+          const query = store.db.getExecutor().compileQuery(node, { queryId: 'plan' })
+          const plan = await planOf(world.store, query)
+          if (SLOW.test(plan)) slow.push(`${path}?${filter}: ${plan}`)
+        }
+      }
+    }
+    assert.equal(slow, [])
+    await app.close()
+    await world.store.close()
+  },
+  { timeoutMs: 60_000 },
+)
+
+test('what is due is found by its time, what runs by its state: jobs, deliveries, requests, streams, recordings', async () => {
+  const { store } = await makeWorld()
+  const at = new Date().toISOString()
+  const due = [
+    store.db.selectFrom('jobs').select('id').where('due_at', '<=', at).orderBy('due_at').limit(8),
+    store.db
+      .selectFrom('webhook_deliveries')
+      .select('id')
+      .where('status', '=', 'pending')
+      .where('next_attempt_at', '<=', at)
+      .orderBy('next_attempt_at')
+      .limit(8),
+    store.db.selectFrom('idempotency_keys').select('path').where('lease', '=', 'node').where('created', '>', at),
+    store.db.selectFrom('idempotency_keys').select('path').where('created', '<=', at),
+    store.db.selectFrom('media_streams').select('call_id').where('ended_reason', 'is', null),
+    store.db.selectFrom('recordings').select('call_id').where('status', '=', 'recording'),
+  ]
+  for (const query of due) assert.not.match(await planOf(store, query.compile()), SLOW)
+  await store.close()
+})
+
+test("a queue's statistics are read off an index: who waits, and who has left since", async () => {
+  const { store, ours } = await makeWorld()
+  const ids = ['q_1', 'q_2']
+  const of = { organisation_id: ours.organisationId, livemode: 1 }
+  const tables = ['queue_calls', 'queue_visits'] as const
+  for (const table of tables) {
+    const rows = store.db.selectFrom(table).select('queue_id').where('organisation_id', '=', of.organisation_id)
+    const query = rows.where('livemode', '=', of.livemode).where('queue_id', 'in', ids)
+    const since = table === 'queue_visits' ? query.where('left_at' as never, '>=', '2026' as never) : query
+    assert.match(await planOf(store, since.compile()), /index/i)
+    assert.not.match(await planOf(store, since.compile()), /Seq Scan|SCAN queue/)
+  }
+  await store.close()
+})
+
+test('the next due callback of a queue, of an agent, and whether any is due, is read off an index in its order', async () => {
+  const { store, ours } = await makeWorld()
+  const tenant = { organisationId: ours.organisationId, livemode: true }
+  const { store: heard, nodes } = listening(store)
+  const takers = { agents: new Set(['usr_1']), byQueue: new Map([['q_1', 1]]) }
+  const at = new Date().toISOString()
+  await dueCallbacks(heard.db, tenant, { at, takers })
+  await isCallbackDue(heard.db, tenant, at)
+  assert.is(nodes.length, 5)
+  // Of an assistant's all are dialled.
+  for (const node of nodes.slice(1)) {
+    const query = heard.db.getExecutor().compileQuery(node, { queryId: 'plan' })
+    const plan = await planOf(store, query)
+    assert.not.match(plan, SLOW, plan)
+  }
+  await store.close()
+})
+
+test('an INVITE looks its connections up by an index, however many organisations there are', async () => {
+  const { store } = await makeWorld()
+  const { store: heard, nodes } = listening(store)
+  const source = { transport: 'udp' as const, host: '192.0.2.7', port: 5060 }
+  await connectionsFor(heard.db, { source } as never)
+  const plan = await planOf(store, heard.db.getExecutor().compileQuery(nodes[0]!, { queryId: 'plan' }))
+  assert.not.match(plan, SLOW)
+  assert.match(plan, 'connection_networks_network')
+  await store.close()
+})
+
+test.run()

@@ -1,0 +1,167 @@
+import * as assert from 'uvu/assert'
+import { forTenant } from '../../../control/kernel/tenancy.ts'
+import { suite } from '../../harness.ts'
+import { makeWholeApp, refusal, type WholeApp } from '../whole-app.ts'
+
+const test = suite('control/knowledge/kb')
+
+const HOURS = 'We are open from nine to five.\n\nOn Sundays the shop is closed.'
+const REFUND = 'Refunds take ten days. Bring the receipt to the shop.'
+
+const add = async (ask: WholeApp['live'], text: string, more: object = {}) =>
+  (await ask('POST /v1/kb/documents', { text, ...more })).body
+
+/** Names and scores of what a search answers. */
+const found = async (ask: WholeApp['live'], query: string, more: object = {}) =>
+  (await ask('POST /v1/kb/search', { query, ...more })).body.data.map(
+    (passage: { document_name: string; score: number }) => [passage.document_name, passage.score],
+  )
+
+test('a document of text is ready to be searched, and tells it by kb.document.ready', async () => {
+  const { live, events, close } = await makeWholeApp()
+  const made = await live('POST /v1/kb/documents', { text: HOURS, name: 'Hours', metadata: { team: 'a' } })
+  assert.is(made.status, 201)
+  assert.match(made.body.id, /^kbd_/)
+  assert.equal(
+    { ...made.body, id: '' },
+    {
+      id: '',
+      object: 'kb_document',
+      livemode: true,
+      name: 'Hours',
+      status: 'ready',
+      error: null,
+      size_bytes: HOURS.length,
+      passage_count: 1,
+      metadata: { team: 'a' },
+      created: '2026-11-21T10:00:00.000Z',
+    },
+  )
+  assert.equal(await events('kb.document.ready'), [{ object: made.body }])
+  assert.equal((await live(`GET /v1/kb/documents/${made.body.id}`)).body, made.body)
+  assert.equal((await live('GET /v1/kb/documents')).body.data, [made.body])
+  assert.is((await live('GET /v1/kb/documents/kbd_none')).status, 404)
+  await close()
+})
+
+test('a file that is no text fails, and tells it by kb.document.failed', async () => {
+  const { live, events, close } = await makeWholeApp()
+  const upload = async (content: Buffer) => {
+    const file = { content_base64: content.toString('base64'), filename: 'a.bin' }
+    const { status, body } = await live('POST /v1/kb/documents', { file })
+    return [status, body.status, body.error, body.name]
+  }
+  assert.equal(await upload(Buffer.from([0xff, 0xd8, 0xff])), [201, 'failed', 'not_text', 'a.bin'])
+  assert.equal(await upload(Buffer.from('a\0b')), [201, 'failed', 'not_text', 'a.bin'])
+  assert.equal(await upload(Buffer.from(' \n')), [201, 'failed', 'empty', 'a.bin'])
+  assert.equal(await upload(Buffer.from('Gr\u00fc\u00dfe')), [201, 'ready', null, 'a.bin'])
+  assert.is((await events('kb.document.failed')).length, 3)
+  await close()
+})
+
+test('a document is sent as text or as a file, of at most 2 MB', async () => {
+  const { live, close } = await makeWholeApp()
+  const send = async (body: object) => refusal(await live('POST /v1/kb/documents', body))
+  const file = { content_base64: 'SGVsbG8=' }
+  assert.equal(await send({}), [400, 'text', undefined])
+  assert.equal(await send({ text: 'Hello', file }), [400, 'file', undefined])
+  assert.equal(await send({ file: { content_base64: '%' } }), [400, 'file.content_base64', undefined])
+  assert.equal(await send({ text: 'a'.repeat(2 * 1024 * 1024 + 1) }), [400, 'text', undefined])
+  assert.equal(await send({ text: 'Hello', url: 'x' }), [400, 'url', undefined])
+  await close()
+})
+
+test('a search gives the passages that have words of the query, best first, in any form of a word and case', async () => {
+  const { live, close } = await makeWholeApp()
+  const hours = await add(live, HOURS, { name: 'Hours' })
+  await add(live, REFUND, { name: 'Refunds' })
+  assert.equal(await found(live, 'REFUND days?'), [['Refunds', 1]])
+  assert.equal(await found(live, 'shop sunday'), [
+    ['Hours', 1],
+    ['Refunds', 0.5],
+  ])
+  assert.equal(await found(live, 'shop sunday', { min_score: 0.6 }), [['Hours', 1]])
+  assert.equal(await found(live, 'shop sunday', { limit: 1 }), [['Hours', 1]])
+  assert.equal(await found(live, 'refunds shop', { document_ids: [hours.id] }), [['Hours', 0.5]])
+  assert.equal(await found(live, 'elephant'), [])
+  const { body } = await live('POST /v1/kb/search', { query: 'sundays' })
+  assert.equal(body, {
+    object: 'kb_search',
+    livemode: true,
+    query: 'sundays',
+    data: [
+      {
+        object: 'kb_passage',
+        livemode: true,
+        document_id: hours.id,
+        document_name: 'Hours',
+        position: 0,
+        text: HOURS,
+        score: 1,
+      },
+    ],
+  })
+  await close()
+})
+
+test('what a query holds is text, not an operator of the search', async () => {
+  const { live, close } = await makeWholeApp()
+  await add(live, REFUND, { name: 'Refunds' })
+  for (const query of ['"', 'tenant : x', 'shop" OR "a', 'shop NOT refunds', '*', '(((', "'; drop table x"]) {
+    assert.is((await live('POST /v1/kb/search', { query })).status, 200, query)
+  }
+  assert.equal(await found(live, 'AND OR NOT shop'), [['Refunds', 0.25]])
+  await close()
+})
+
+test('a search finds nothing of another organisation or mode', async () => {
+  const { live, test: inTest, close } = await makeWholeApp()
+  const { id } = await add(live, REFUND)
+  assert.equal(await found(inTest, 'refunds'), [])
+  const answer = await inTest('POST /v1/kb/search', { query: 'refunds', document_ids: [id] })
+  assert.equal(refusal(answer), [400, 'document_ids[0]', undefined])
+  await close()
+})
+
+test('a deleted document, its passages and its stored original are gone at once', async () => {
+  const { live, close, store, ours } = await makeWholeApp()
+  const { id } = await add(live, REFUND, { name: 'Gone' })
+  await add(live, HOURS, { name: 'Hours' })
+  const gone = await live(`DELETE /v1/kb/documents/${id}`)
+  assert.equal(gone.body, { object: 'kb_document', id, deleted: true, livemode: true })
+  assert.equal(await found(live, 'refunds receipt shop'), [['Hours', 1 / 3]])
+  const tables = forTenant(store.db, { organisationId: ours.organisationId, livemode: true })
+  assert.is(await tables.find('kb_originals', id), undefined)
+  const passages = await tables.select('kb_passages').select('id').where('document_id', '=', id).execute()
+  assert.equal(passages, [])
+  assert.is((await live(`GET /v1/kb/documents/${id}`)).status, 404)
+  assert.is((await live(`DELETE /v1/kb/documents/${id}`)).status, 404)
+  await close()
+})
+
+test('a deleted document leaves the lists that name it; the last of a list stays, for an empty one means all', async () => {
+  const { live, close } = await makeWholeApp()
+  const [hours, refund] = [(await add(live, HOURS)).id, (await add(live, REFUND)).id]
+  const make = async (ids: string[]) => [
+    (await live('POST /v1/assistants', { name: 'A', kb_document_ids: ids })).body,
+    (await live('POST /v1/copilot_profiles', { name: 'P', kb: { document_ids: ids } })).body,
+  ]
+  const both = await make([hours, refund])
+  const one = await make([refund])
+  const none = await make([hours])
+  assert.is((await live(`DELETE /v1/kb/documents/${refund}`)).status, 200)
+  const lists = async ([assistant, profile]: { id: string }[]) => [
+    (await live(`GET /v1/assistants/${assistant!.id}`)).body.kb_document_ids,
+    (await live(`GET /v1/copilot_profiles/${profile!.id}`)).body.kb.document_ids,
+  ]
+  assert.equal(await lists(both), [[hours], [hours]])
+  assert.equal(await lists(one), [[refund], [refund]])
+  assert.equal(await lists(none), [[hours], [hours]])
+  const versions = await Promise.all(
+    [both, one, none].map(async ([, profile]) => (await live(`GET /v1/copilot_profiles/${profile.id}`)).body.version),
+  )
+  assert.equal(versions, [both[1].version + 1, one[1].version, none[1].version])
+  await close()
+})
+
+test.run()

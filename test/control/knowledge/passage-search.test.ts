@@ -1,0 +1,55 @@
+import * as assert from 'uvu/assert'
+import { passageSearch } from '../../../control/knowledge/passage-search.ts'
+import { suite } from '../../harness.ts'
+import { makeWorld } from '../app-harness.ts'
+
+const test = suite('control/knowledge/passage-search')
+
+async function makeSearch() {
+  const { store, ours, theirs } = await makeWorld()
+  const search = passageSearch(store.engine)
+  const live = { organisationId: ours.organisationId, livemode: true }
+  const tenants = [
+    live,
+    { ...live, livemode: false },
+    { organisationId: theirs.organisationId, livemode: true },
+  ] as const
+  for (const [i, tenant] of tenants.entries()) {
+    await store.transaction(trx => search.add(trx, tenant, `kbd_${i}`, [{ id: `kbp_${i}`, text: 'opening hours' }]))
+  }
+  const find = async (tenant: (typeof tenants)[number], question: string, documentIds: string[] = []) =>
+    (await search.find(store.db, tenant, question, { documentIds, limit: 10 })).map(({ passageId }) => passageId)
+  return { store, search, tenants, find }
+}
+
+test('the index gives each tenant its own passages only', async () => {
+  const { store, tenants, find } = await makeSearch()
+  for (const [i, tenant] of tenants.entries()) {
+    assert.equal(await find(tenant, 'hours'), [`kbp_${i}`])
+    assert.equal(await find(tenant, 'hours', ['kbd_0']), i === 0 ? ['kbp_0'] : [])
+  }
+  await store.close()
+})
+
+test("a removed document's passages leave the index, and nobody else's", async () => {
+  const { store, search, tenants, find } = await makeSearch()
+  const [live, inTest, theirs] = tenants
+  await store.transaction(trx => search.remove(trx, theirs, 'kbd_0'))
+  assert.equal(await find(live, 'hours'), ['kbp_0'], "another tenant's ID removes nothing")
+  await store.transaction(trx => search.remove(trx, live, 'kbd_0'))
+  assert.equal(await find(live, 'hours'), [])
+  assert.equal([await find(inTest, 'hours'), await find(theirs, 'hours')], [['kbp_1'], ['kbp_2']])
+  await store.close()
+})
+
+test('a word in any form of its stem, case and accents is found', async () => {
+  const { store, search, tenants, find } = await makeSearch()
+  const passage = { id: 'kbp_9', text: 'Caf\u00e9s refunded; \u05e9\u05e2\u05d5\u05ea' }
+  await store.transaction(trx => search.add(trx, tenants[0], 'kbd_9', [passage]))
+  for (const word of ['cafe', 'REFUNDS', '\u05e9\u05e2\u05d5\u05ea']) {
+    assert.equal(await find(tenants[0], word), ['kbp_9'], word)
+  }
+  await store.close()
+})
+
+test.run()

@@ -1,0 +1,203 @@
+import * as assert from 'uvu/assert'
+import { bestSentences } from '../../../control/assistants/assistant/answer-by-words.ts'
+import { reply } from '../../../control/assistants/assistant/reply.ts'
+import { heardPart, SentenceCutter } from '../../../control/assistants/assistant/sentences.ts'
+import { runTool } from '../../../control/assistants/assistant/tools.ts'
+import { type ChatModel, type ChatPart, chatWithFallback } from '../../../control/models/chat-model.ts'
+import { openAiChat } from '../../../control/models/openai-chat.ts'
+import { suite } from '../../harness.ts'
+
+const test = suite('control/models/openai-chat')
+
+const PROVIDER = { baseUrl: 'https://models.example.com/v1', apiKey: 'key', timeoutMs: 5000 }
+const REQUEST = {
+  instructions: 'Be short.',
+  messages: [{ role: 'customer' as const, text: 'Hello' }],
+  tools: [{ name: 'end_call', description: 'Ends.', parameters: { type: 'object' } }],
+  passages: ['We open at nine.'],
+}
+
+/** A provider that streams these events, cut anywhere. */
+function provider(events: object[], status = 200) {
+  const asked: { url: string; body: Record<string, unknown> }[] = []
+  const fetch = async (url: string, init: RequestInit): Promise<Response> => {
+    asked.push({ url, body: JSON.parse(String(init.body)) })
+    const text = [...events.map(event => JSON.stringify(event)), '[DONE]'].map(data => `data: ${data}\n\n`).join('')
+    const bytes = new TextEncoder().encode(text)
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (let at = 0; at < bytes.length; at += 17) controller.enqueue(bytes.slice(at, at + 17))
+        controller.close()
+      },
+    })
+    return new Response(body, { status })
+  }
+  return { asked, fetch }
+}
+
+async function collect(parts: AsyncIterable<ChatPart>): Promise<ChatPart[]> {
+  const all: ChatPart[] = []
+  for await (const part of parts) all.push(part)
+  return all
+}
+
+const never = new AbortController().signal
+
+test('the chat API streams words, tool calls and what they cost', async () => {
+  const { asked, fetch } = provider([
+    { choices: [{ delta: { role: 'assistant', content: '' } }] },
+    { choices: [{ delta: { content: 'Good' } }] },
+    { choices: [{ delta: { content: 'bye.' } }] },
+    {
+      choices: [{ delta: { tool_calls: [{ index: 0, id: 'c1', function: { name: 'end_call', arguments: '{"a"' } }] } }],
+    },
+    {
+      choices: [{ delta: { tool_calls: [{ index: 0, function: { arguments: ':1}' } }] }, finish_reason: 'tool_calls' }],
+    },
+    { choices: [], usage: { prompt_tokens: 20, completion_tokens: 5 } },
+  ])
+  const model = openAiChat(PROVIDER, { model: 'm1', temperature: 0.4, api: 'chat' }, fetch)
+  assert.equal(await collect(model.chat(REQUEST, never)), [
+    { kind: 'text', text: 'Good' },
+    { kind: 'text', text: 'bye.' },
+    { kind: 'usage', inputTokens: 20, outputTokens: 5 },
+    { kind: 'call', id: 'c1', name: 'end_call', input: { a: 1 } },
+  ])
+  const { url, body } = asked[0]!
+  assert.is(url, 'https://models.example.com/v1/chat/completions')
+  assert.is(body.stream, true)
+  assert.match(JSON.stringify(body.messages), 'We open at nine.')
+})
+
+test('the responses API streams the same', async () => {
+  const { asked, fetch } = provider([
+    { type: 'response.created' },
+    { type: 'response.output_text.delta', delta: 'Hello.' },
+    {
+      type: 'response.output_item.done',
+      item: { type: 'function_call', call_id: 'c2', name: 'end_call', arguments: '{}' },
+    },
+    { type: 'response.completed', response: { usage: { input_tokens: 7, output_tokens: 3 } } },
+  ])
+  const model = openAiChat(PROVIDER, { model: 'm1', temperature: null, api: 'responses' }, fetch)
+  assert.equal(await collect(model.chat(REQUEST, never)), [
+    { kind: 'text', text: 'Hello.' },
+    { kind: 'call', id: 'c2', name: 'end_call', input: {} },
+    { kind: 'usage', inputTokens: 7, outputTokens: 3 },
+  ])
+  assert.is(asked[0]!.url, 'https://models.example.com/v1/responses')
+})
+
+test('what is no stream of JSON, and a refusal, are failures and never thrown', async () => {
+  const refused = openAiChat(PROVIDER, { model: 'm', temperature: null, api: 'chat' }, provider([], 503).fetch)
+  assert.is((await collect(refused.chat(REQUEST, never)))[0]!.kind, 'failure')
+  const garbled = openAiChat(PROVIDER, { model: 'm', temperature: null, api: 'chat' }, async () => {
+    return new Response('data: {oops\n\n')
+  })
+  const [part] = await collect(garbled.chat(REQUEST, never))
+  assert.ok(part?.kind === 'failure' && part.failure.failure === 'bad_answer')
+})
+
+const saying = (name: string, parts: ChatPart[], afterMs = 0): ChatModel => ({
+  name,
+  async *chat(_, signal) {
+    await new Promise(resolve => {
+      const timer = setTimeout(resolve, afterMs)
+      signal.addEventListener('abort', () => {
+        clearTimeout(timer)
+        resolve(null)
+      })
+    })
+    if (!signal.aborted) yield* parts
+  },
+})
+
+test('the fallback model answers when the first fails or has no word in time; both failing is a failure', async () => {
+  const words: ChatPart = { kind: 'text', text: 'Hi.' }
+  const broken: ChatPart = { kind: 'failure', failure: { failure: 'unavailable', message: 'down' } }
+  const second = saying('second', [words])
+  for (const first of [saying('first', [broken]), saying('first', [words], 60_000), saying('first', [])]) {
+    const used: string[] = []
+    const options = { signal: never, firstPartMs: 50, used: (name: string) => used.push(name) }
+    assert.equal(await collect(chatWithFallback([first, second], REQUEST, options)), [words])
+    assert.equal(used, ['first', 'second'])
+  }
+  const options = { signal: never, firstPartMs: 50, used: () => {} }
+  const none = await collect(chatWithFallback([saying('a', [broken]), saying('b', [broken])], REQUEST, options))
+  assert.is(none.at(-1)?.kind, 'failure')
+})
+
+test('a sentence is given out as soon as it is whole, whatever pieces it came in', () => {
+  const text = 'Hello there! We open at nine. It is 3.5 euros, Dr. No'
+  for (let size = 1; size < 12; size++) {
+    const cutter = new SentenceCutter()
+    const sentences: string[] = []
+    for (let at = 0; at < text.length; at += size) sentences.push(...cutter.push(text.slice(at, at + size)))
+    assert.equal(sentences.slice(0, 2), ['Hello there!', 'We open at nine.'])
+    const rest = cutter.flush()
+    assert.is([...sentences.slice(2), ...(rest === null ? [] : [rest])].join(' '), 'It is 3.5 euros, Dr. No')
+  }
+  assert.is(heardPart('We open at nine in the morning.', 1000), 'We open at nine')
+  assert.is(heardPart('We open.', 5000), 'We open.')
+})
+
+test('the offline model answers with the sentence that has most of the question', () => {
+  const passages = ['We sell boats. Delivery takes three days. On Sunday we are closed.']
+  assert.is(bestSentences('How long does a delivery take?', passages), 'Delivery takes three days.')
+  assert.is(bestSentences('Are you open on Sunday?', passages), 'On Sunday we are closed.')
+  assert.is(bestSentences('What is the meaning of life?', passages), null)
+})
+
+test('a model that says anything is bounded: sentences in length, an answer in words and in tools', async () => {
+  for (const endless of ['!'.repeat(100_000), 'a'.repeat(100_000), ', '.repeat(50_000)]) {
+    const lengths = new SentenceCutter().push(endless).map(({ length }) => length)
+    assert.ok(Math.max(...lengths) <= 240)
+  }
+  const call = (n: number): ChatPart => ({ kind: 'call', id: `c${n}`, name: 'look_up', input: {} })
+  const hooks = { say: async () => {}, firstToken: () => {}, model: () => {}, tokens: () => {}, tool: () => {} }
+  const answering = async (parts: ChatPart[]) => {
+    const [said, ran]: [string[], string[]] = [[], []]
+    const request = {
+      tenant: { organisationId: 'org_1', livemode: true },
+      instructions: '',
+      documentIds: null,
+      messages: [],
+      tools: [],
+      conclude: () => null,
+      run: async ({ id }: { id: string }) => {
+        ran.push(id)
+        return { status: 'succeeded' as const, output: 'found' }
+      },
+      filler: '',
+      signal: never,
+    }
+    const models = { models: [saying('m', parts)], passagesFor: async () => ({ passages: [] }), db: null as never }
+    const made = await reply(models, request, { ...hooks, say: async sentence => void said.push(sentence) })
+    return { said: said.join(' '), ran, made }
+  }
+  const greedy = await answering(Array.from({ length: 50 }, (_, n) => call(n)))
+  assert.is(greedy.ran.length, 4 * 8, 'four times eight, and no more')
+  assert.is(greedy.made.failed, 'the model only asks for tools')
+  const talkative = await answering(Array.from({ length: 1000 }, () => ({ kind: 'text', text: 'And so on. ' })))
+  assert.ok(talkative.said.length > 2900 && talkative.said.length < 3100)
+})
+
+test("patterns of a tool's schema run in bounded time", async () => {
+  const parameters = { type: 'object', properties: { word: { type: 'string', pattern: '^(a+)+$' } } }
+  const tool = { name: 'spell', description: '', url: 'https://example.com/', parameters }
+  const sent: string[] = []
+  const http = {
+    allowedNetworks: [],
+    post: async ({ body }: { body: string }) => {
+      sent.push(body)
+      return { status: 200, body: 'fine' }
+    },
+  }
+  const spell = (word: string) =>
+    runTool(http as never, { tools: [tool] }, { id: 'c', name: 'spell', input: { word }, key: 'k', signal: never })
+  assert.is((await spell(`${'a'.repeat(40)}!`)).status, 'failed')
+  assert.equal(await spell('aaa'), { status: 'succeeded', output: 'fine' })
+  assert.equal(sent, ['{"word":"aaa"}'])
+})
+
+test.run()

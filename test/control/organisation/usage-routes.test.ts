@@ -1,0 +1,57 @@
+import * as assert from 'uvu/assert'
+import { forTenant } from '../../../control/kernel/tenancy.ts'
+import { suite } from '../../harness.ts'
+import { START } from '../app-harness.ts'
+import { makeCall, makerOf } from '../conformance/objects.ts'
+import { makeProduct } from '../conformance/product.ts'
+
+const test = suite('control/organisation/usage-routes')
+
+const world = await makeProduct()
+
+test('GET /usage counts by day of UTC what began in it, in this mode, and how long calls lasted', async () => {
+  const maker = makerOf(world)
+  const key = world.ours.keys.live
+  const calls = forTenant(world.store.db, maker.tenant).update('calls')
+  const at = async (created: string, seconds: number) => {
+    const { id = '' } = await makeCall(maker)
+    const ended = new Date(Date.parse(created) + seconds * 1000).toISOString()
+    await calls.set({ created, answered_at: created, ended_at: ended }).where('id', '=', id).execute()
+  }
+  await at('2026-11-19T23:59:59.999Z', 90)
+  await at('2026-11-20T00:00:00.000Z', 30.4)
+  await at('2026-11-20T23:00:00.000Z', 7200)
+  await makeCall(makerOf(world, 'ours', false))
+  await world.ask('POST /v1/callbacks', { key, body: { phone: '+14155550100' } })
+  const { body } = await world.ask('GET /v1/usage?from=2026-11-19T12:00:00%2B02:00', { key })
+  assert.equal(
+    body.data.map((day: Record<string, { count: number; seconds: number }>) => [
+      day.from,
+      day.to,
+      day.calls?.count,
+      day.calls?.seconds,
+      day.callbacks?.count,
+    ]),
+    [
+      ['2026-11-19T10:00:00.000Z', '2026-11-20T00:00:00.000Z', 1, 90, 0],
+      ['2026-11-20T00:00:00.000Z', '2026-11-21T00:00:00.000Z', 2, 7230, 0],
+      ['2026-11-21T00:00:00.000Z', START.toISOString(), 0, 0, 0],
+    ],
+  )
+  world.clock.advance(1)
+  const month = (await world.ask('GET /v1/usage?granularity=month', { key })).body
+  assert.is(month.from, '2026-11-01T00:00:00.000Z')
+  assert.equal([month.data.length, month.data[0].calls.count, month.data[0].callbacks.count], [1, 3, 1])
+})
+
+test('a time without end, or more days than an answer holds, is refused', async () => {
+  const ask = async (query: string) =>
+    (await world.ask(`GET /v1/usage?${query}`, { key: world.ours.keys.live })).body.error
+  assert.is((await ask('from=2026-11-22T00:00:00Z')).param, 'to')
+  assert.is((await ask('from=2020-11-22T00:00:00Z')).param, 'from')
+  assert.is((await ask('from=yesterday')).param, 'from')
+  assert.is((await ask('granularity=year')).param, 'granularity')
+})
+
+test.after(world.close)
+test.run()

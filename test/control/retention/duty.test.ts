@@ -1,0 +1,67 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import * as assert from 'uvu/assert'
+import { formPath, recordingPath } from '../../../control/calls/capture/recording-files.ts'
+import { forTenant } from '../../../control/kernel/tenancy.ts'
+import { RetentionDuty } from '../../../control/retention/duty.ts'
+import { suite } from '../../harness.ts'
+import { silent } from '../app-harness.ts'
+import { makeRecording, makerOf, makeVoicemail } from '../conformance/objects.ts'
+import { makeProduct } from '../conformance/product.ts'
+
+const test = suite('control/retention/duty')
+const DAY_MS = 86_400_000
+
+test('what an organisation keeps for so many days is gone after them, rows and files, counted; what it keeps for ever stays', async () => {
+  const world = await makeProduct()
+  const { store, dataDir } = world
+  const maker = makerOf(world)
+  const scoped = forTenant(store.db, maker.tenant)
+  const { id = '' } = await makeRecording(maker, 'ready')
+  const running = await makeRecording(maker, 'recording')
+  const message = await makeVoicemail(maker, 'ready')
+  const form = formPath(dataDir, id, 'mono.ogg')
+  mkdirSync(dirname(form), { recursive: true })
+  writeFileSync(form, 'x')
+  const row = await scoped.select('recordings').select('created').where('call_id', '=', id).executeTakeFirstOrThrow()
+  const at = (days: number): Date => new Date(Date.parse(row.created) + days * DAY_MS)
+  let now = at(29)
+  const duty = new RetentionDuty({ store, dataDir, now: () => now, log: silent })
+  await maker.ask('PATCH /v1/organisation', { retention: { recordings_days: 30 } })
+  await duty.run()
+  assert.is(duty.counters.recordingsDeleted, 0)
+  assert.ok(existsSync(recordingPath(dataDir, id)))
+  now = at(31)
+  await duty.run()
+  assert.ok(duty.counters.recordingsDeleted >= 1)
+  assert.not(existsSync(recordingPath(dataDir, id)))
+  assert.not(existsSync(form))
+  const kept = await scoped.select('recordings').select('call_id').execute()
+  assert.equal(
+    kept.map(({ call_id }) => call_id),
+    [running.id],
+    'what is being recorded stays',
+  )
+  assert.ok(await scoped.find('voicemails', message.id ?? ''))
+  assert.ok(await scoped.find('calls', id))
+  await maker.ask('PATCH /v1/organisation', { retention: { voicemails_days: 1, calls_days: 1 } })
+  await scoped.update('calls').set({ ended_at: row.created }).where('id', '=', id).execute()
+  await duty.run()
+  assert.is(await scoped.find('voicemails', message.id ?? ''), undefined)
+  assert.is(await scoped.find('calls', id), undefined)
+  assert.is(duty.counters.callsDeleted, 1)
+  const writing = await makeRecording(maker, 'ready')
+  const ofCall = { id: writing.id ?? '', language: null, created: row.created }
+  await scoped.insert('transcripts', { ...ofCall, status: 'running', duration_ms: null })
+  await scoped.update('calls').set({ ended_at: row.created }).where('id', '=', ofCall.id).execute()
+  await maker.ask('PATCH /v1/organisation', { retention: { transcripts_days: 1 } })
+  await duty.run()
+  assert.ok(await scoped.find('calls', ofCall.id), 'what is still being written keeps its call')
+  await scoped.update('transcripts').set({ status: 'ready' }).where('id', '=', ofCall.id).execute()
+  await duty.run()
+  assert.is(duty.counters.transcriptsDeleted, 1)
+  assert.is(await scoped.find('calls', ofCall.id), undefined)
+  await world.close()
+})
+
+test.run()

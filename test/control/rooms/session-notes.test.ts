@@ -1,0 +1,170 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import * as assert from 'uvu/assert'
+import { JobRunner } from '../../../control/kernel/jobs/runner.ts'
+import { type WriterFor, writerChooser } from '../../../control/models/writer-choice.ts'
+import { notesHandler, wantNotes } from '../../../control/rooms/session-notes.ts'
+import { suite } from '../../harness.ts'
+import { silent } from '../app-harness.ts'
+import { makeCallsWorld } from '../calls-world.ts'
+
+const test = suite('control/rooms/session-notes')
+
+const NOTES = { summary: 'We ship.', decisions: ['Ship on Thursday.'], action_items: ['Ann writes.'] }
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
+type Asked = any
+
+/** A provider on a real socket that answers with these, one after the other; a number is a status. */
+async function provider(...answers: (string | number | object)[]) {
+  const asked: Asked[] = []
+  const server = createServer(async (request, response) => {
+    let text = ''
+    for await (const chunk of request) text += chunk
+    asked.push(JSON.parse(text))
+    const answer = answers.shift() ?? 500
+    if (typeof answer === 'number') return response.writeHead(answer).end()
+    const content = typeof answer === 'string' ? answer : JSON.stringify(answer)
+    response.end(JSON.stringify({ choices: [{ message: { content } }] }))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+  const writerFor = writerChooser({ baseUrl, apiKey: null, timeoutMs: 5000, defaultModel: 'm' })
+  const close = () => {
+    server.closeAllConnections()
+    server.close()
+  }
+  return { asked, writerFor, close }
+}
+
+/** A session of the open room that is over, and what has its notes written. */
+async function meeting(settings: object, writerFor: WriterFor, lines = ['part_1: Let us ship on Thursday.']) {
+  const world = await makeCallsWorld()
+  const { media, control, openRoom, store, clock } = world
+  await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { settings })
+  media.dialIn('part_1', '1001')
+  const { room } = await media.command('leg.move', 'part_1')
+  media.hangUp('part_1')
+  await media.committed()
+  await store.transaction(trx => wantNotes(trx, room.roomId, clock.now().toISOString()))
+  const handler = notesHandler({ store, now: clock.now, log: silent, writerFor, transcriptOf: async () => lines })
+  const jobs = new JobRunner({ store, now: clock.now, log: silent, handlers: { 'conference.notes': handler } })
+  const history = async () => (await control.ask(`GET /v1/conference_rooms/${openRoom}/history`)).body.data[0].notes
+  const told = async () => (await control.ask('GET /v1/events?type=conference.notes.ready')).body.data
+  const close = async () => {
+    await jobs.close()
+    await world.close()
+  }
+  return { world, jobs, history, told, close }
+}
+
+const NOTED = { ai_note_taker: true, transcribe: true }
+
+/** The notes that come of a provider's answers, and what it was asked. */
+async function notesFrom(answers: (string | number | object)[], settings: object = NOTED) {
+  const { asked, writerFor, close } = await provider(...answers)
+  const held = await meeting(settings, writerFor)
+  await held.jobs.runDue()
+  const notes = await held.history()
+  await held.close()
+  close()
+  return { notes, asked }
+}
+
+test('settings.ai_note_taker: the notes are in the history, and conference.notes.ready tells of them once', async () => {
+  const { asked, writerFor, close } = await provider(NOTES)
+  const { jobs, history, told, close: end } = await meeting(NOTED, writerFor)
+  await jobs.runDue()
+  assert.equal(await history(), NOTES)
+  assert.equal(
+    (await told()).map((event: { data: { object: { notes: object } } }) => event.data.object.notes),
+    [NOTES],
+  )
+  await jobs.runDue()
+  assert.is((await told()).length, 1)
+  const [{ messages, response_format: format }] = asked
+  assert.is(messages[1].content, 'part_1: Let us ship on Thursday.')
+  assert.equal([format.type, format.json_schema.strict], ['json_schema', true])
+  const { schema } = format.json_schema
+  assert.equal([schema.required, schema.additionalProperties], [['summary', 'decisions', 'action_items'], false])
+  await end()
+  close()
+})
+
+test('a model is asked for one shape, in the language of the room', async () => {
+  for (const [language, name] of [
+    ['he', 'Hebrew'],
+    ['en', 'English'],
+  ]) {
+    const { asked } = await notesFrom([NOTES], { ...NOTED, language })
+    const system: string = asked[0].messages[0].content
+    assert.match(system, `Write in ${name}.`)
+    assert.not.match(system, /"say"|"done"|phone/)
+  }
+})
+
+test('ordinary answers give notes: JSON in a fence or among words, and of a provider that knows no structured output', async () => {
+  for (const answer of [
+    `\`\`\`json\n${JSON.stringify(NOTES, null, 2)}\n\`\`\``,
+    `Here are your notes:\n${JSON.stringify(NOTES)}\nAnything else?`,
+  ]) {
+    const { notes, asked } = await notesFrom([answer])
+    assert.equal([notes, asked.length], [NOTES, 1])
+  }
+  const { notes, asked } = await notesFrom([400, NOTES])
+  assert.equal(notes, NOTES)
+  assert.equal([asked.length, asked[1].response_format], [2, undefined])
+})
+
+test('an answer of another shape is repaired once', async () => {
+  const { notes, asked } = await notesFrom([{ say: 'We ship.', done: true }, NOTES])
+  assert.equal(notes, NOTES)
+  assert.equal(
+    asked[1].messages.map(({ role }: Asked) => role),
+    ['system', 'user', 'assistant', 'user'],
+  )
+})
+
+test('what cannot be repaired is plain text, and nothing of it is lost', async () => {
+  for (const [answers, expected] of [
+    [['We met.', 'We met, I said.'], { summary: 'We met.', decisions: [], action_items: [] }],
+    [['We met.', 500], { summary: 'We met.', decisions: [], action_items: [] }],
+    [
+      [{ summary: 'We met.', decisions: 'Ship.' }, 'no'],
+      { summary: 'We met.', decisions: ['Ship.'], action_items: [] },
+    ],
+    [[{ notes: 'We met.' }, 'no'], { summary: '{"notes":"We met."}', decisions: [], action_items: [] }],
+  ] as const) {
+    const { notes, asked } = await notesFrom([...answers])
+    assert.equal(notes, expected)
+    assert.is(asked.length, 2, 'one repair')
+  }
+})
+
+test('without a note taker, or without a model, there are no notes; of a provider that fails for now they come later', async () => {
+  const none = await meeting({ transcribe: true }, () => null)
+  assert.is(await none.jobs.runDue(), 0)
+  await none.close()
+  const silentOperator = await meeting(NOTED, () => null)
+  await silentOperator.jobs.runDue()
+  assert.equal(await silentOperator.told(), [])
+  await silentOperator.close()
+  const { writerFor, close } = await provider(503, '', NOTES)
+  const late = await meeting(NOTED, writerFor)
+  for (let attempt = 1; attempt <= 3; attempt++) {
+    assert.equal(await late.told(), [], `before attempt ${attempt}`)
+    await late.jobs.runDue()
+    late.world.clock.advance(10 * 60_000)
+  }
+  assert.equal(await late.history(), NOTES)
+  await late.close()
+  close()
+})
+
+test('a test key has notes without reaching anybody', async () => {
+  const writer = writerChooser(null)({ organisationId: 'org_1', livemode: false }, new AbortController().signal)
+  const written = await writer!.write({ name: 'n', schema: {}, instructions: '', language: 'en', text: 'hello\nthere' })
+  assert.equal(written, { value: null, text: '(mock) hello' })
+})
+
+test.run()

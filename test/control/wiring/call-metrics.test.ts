@@ -1,0 +1,113 @@
+import * as assert from 'uvu/assert'
+import { CALL_SAMPLES } from '../../../control/calls/events.ts'
+import { PROGRAM_SAMPLES } from '../../../control/calls/programs/events.ts'
+import { appendEvent } from '../../../control/kernel/events/log.ts'
+import { helpOf } from '../../../control/kernel/metrics/help.ts'
+import { forTenant } from '../../../control/kernel/tenancy.ts'
+import { QUEUE_SAMPLES } from '../../../control/queues/events.ts'
+import { suite } from '../../harness.ts'
+import { ask } from '../app-harness.ts'
+import { addMember, makeWholeApp } from '../whole-app.ts'
+
+const test = suite('control/wiring/call-metrics')
+
+const world = await makeWholeApp()
+const { app, store, ours, live, clock } = world
+const tenant = { organisationId: ours.organisationId, livemode: true }
+test.after(() => world.close())
+
+const metrics = async (): Promise<string[]> => (await ask(app, 'GET /metrics')).text.split('\n')
+const tell = (type: 'call.ended' | 'call.turn' | 'queue.call.left', object: object) =>
+  store.transaction(trx => appendEvent(trx, tenant, { type, at: clock.now().toISOString(), object }))
+
+test('a call that has ended is counted by direction, outcome and reason, with its set-up time and the quality of its legs', async () => {
+  await tell('call.ended', {
+    ...CALL_SAMPLES.endedCall,
+    direction: 'inbound',
+    status: 'completed',
+    ended_reason: 'caller_hangup',
+    created: '2026-11-21T10:00:00.000Z',
+    answered_at: '2026-11-21T10:00:04.000Z',
+    duration_ms: 60_000,
+    quality: [
+      { participant_id: 'part_1', packets_received: 100, jitter_ms: 4, loss_pct: 2, mos: 4.1 },
+      { participant_id: 'part_2', packets_received: 0, jitter_ms: 0, loss_pct: 0, mos: null },
+      { participant_id: 'part_3', packets_received: 9, jitter_ms: 0, loss_pct: 0, mos: null },
+    ],
+  })
+  const lines = await metrics()
+  for (const line of [
+    'tandem_calls_ended_total{direction="inbound",outcome="completed",reason="caller_hangup"} 1',
+    'tandem_call_setup_seconds_sum{direction="inbound"} 4',
+    'tandem_call_duration_seconds_sum{direction="inbound"} 60',
+    'tandem_leg_jitter_seconds_sum 0.004',
+    'tandem_leg_loss_ratio_sum 0.02',
+    'tandem_leg_mos_sum 4.1',
+    'tandem_leg_mos_count 1',
+    'tandem_leg_jitter_seconds_count 2',
+  ])
+    assert.ok(lines.includes(line), line)
+})
+
+test('queue wait and turn latency are measured where a queue is left and a turn is answered', async () => {
+  await tell('queue.call.left', { ...QUEUE_SAMPLES.leftQueueCall, outcome: 'abandoned', wait_ms: 7000 })
+  const timing = { ...PROGRAM_SAMPLES.turnStep.timing, first_audio_ms: 900 }
+  await tell('call.turn', { ...PROGRAM_SAMPLES.turnStep, timing })
+  await tell('call.turn', { ...PROGRAM_SAMPLES.turnStep, timing: null })
+  const lines = await metrics()
+  for (const line of [
+    'tandem_queue_wait_seconds_sum{outcome="abandoned"} 7',
+    'tandem_turn_latency_seconds_sum 0.9',
+    'tandem_turn_latency_seconds_count 1',
+  ])
+    assert.ok(lines.includes(line), line)
+})
+
+test('what is rolled back is not counted', async () => {
+  const before = (await metrics()).filter(line => line.startsWith('tandem_calls_ended_total{'))
+  await store
+    .transaction(async trx => {
+      await appendEvent(trx, tenant, {
+        type: 'call.ended',
+        at: clock.now().toISOString(),
+        object: CALL_SAMPLES.endedCall,
+      })
+      throw new Error('never mind')
+    })
+    .catch(() => {})
+  assert.equal(
+    (await metrics()).filter(line => line.startsWith('tandem_calls_ended_total{')),
+    before,
+  )
+})
+
+test('agents by state, who waits, calls and trunks are read as they are now', async () => {
+  const ann = await addMember(live, 'ann@example.com')
+  await addMember(live, 'bob@example.com')
+  await live(`PUT /v1/agents/${ann}/status`, { status: 'available' })
+  const trunk = (await live('POST /v1/connections', { name: 'Trunk', kind: 'trunk', host: '192.0.2.7' })).body.id
+  const connections = forTenant(store.db, tenant).update('connections')
+  await connections.set({ status: 'unreachable' }).where('id', '=', trunk).execute()
+  clock.advance(5000)
+  let lines = await metrics()
+  for (const line of [
+    'tandem_agents{state="available"} 1',
+    'tandem_agents{state="offline"} 1',
+    'tandem_agents{state="busy"} 0',
+    'tandem_queue_waiting 0',
+    'tandem_calls_running{direction="inbound"} 0',
+    `tandem_trunk_up{connection_id="${trunk}"} 0`,
+  ])
+    assert.ok(lines.includes(line), line)
+  await connections.set({ status: 'reachable' }).where('id', '=', trunk).execute()
+  assert.ok((await metrics()).includes(`tandem_trunk_up{connection_id="${trunk}"} 0`), 'read every five seconds')
+  clock.advance(5000)
+  lines = await metrics()
+  assert.ok(lines.includes(`tandem_trunk_up{connection_id="${trunk}"} 1`))
+})
+
+test('a metric that no list explains is explained by the words of its name', () => {
+  assert.is(helpOf('tandem_media_odd_things_total'), 'Media odd things, since the start')
+})
+
+test.run()

@@ -1,0 +1,152 @@
+import * as assert from 'uvu/assert'
+import { encodeUlaw } from '../../../codecs/ulaw.ts'
+import { FACTS } from '../../../media/browsers/browser-leg.ts'
+import { parsePageMessage } from '../../../media/browsers/browser-messages.ts'
+import { FrameRing, RING_FRAMES } from '../../../media/browsers/frame-ring.ts'
+import { LivePlayout } from '../../../media/browsers/live-playout.ts'
+import { PageAudio } from '../../../media/browsers/page-audio.ts'
+import { LEG_SAMPLES } from '../../../media/engine/leg.ts'
+import { suite } from '../../harness.ts'
+
+const test = suite('media/browsers/browser-audio')
+
+const frameOf = (value: number): Int16Array => new Int16Array(LEG_SAMPLES).fill(value)
+
+/** Payload of so many samples of one value. */
+function payloadOf(value: number, samples: number): string {
+  const bytes = new Uint8Array(samples)
+  encodeUlaw(new Int16Array(samples).fill(value), bytes)
+  return Buffer.from(bytes).toString('base64')
+}
+
+function page() {
+  const ring = new FrameRing()
+  const facts = new Int32Array(FACTS.count)
+  return { ring, facts, audio: new PageAudio(ring, facts, 'mulaw_8000', null) }
+}
+
+/** What the engine takes, frame by frame. */
+function taken(ring: FrameRing): number[] {
+  const frame = frameOf(0)
+  const values: number[] = []
+  while (ring.take(frame)) values.push(frame[0]!)
+  return values
+}
+
+test('a ring gives what was written, in order, over its end', () => {
+  const ring = new FrameRing()
+  const reader = new FrameRing(ring.memory)
+  for (let i = 0; i < 3 * RING_FRAMES; i++) {
+    assert.ok(ring.write(frameOf(i)))
+    assert.equal(taken(reader), [i])
+  }
+  assert.equal([ring.written, reader.read, ring.waiting], [3 * RING_FRAMES, 3 * RING_FRAMES, 0])
+})
+
+test('a full ring drops the newest frame and counts it; null is silence; what was cleared is passed over', () => {
+  const ring = new FrameRing()
+  for (let i = 0; i < RING_FRAMES + 2; i++) ring.write(frameOf(i))
+  assert.equal([ring.dropped, ring.waiting], [2, RING_FRAMES])
+  ring.clear()
+  assert.equal(taken(ring), [])
+  ring.write(null)
+  assert.equal(taken(ring), [0])
+})
+
+test('live audio goes straight through; its payloads may have any length', () => {
+  const { ring, facts, audio } = page()
+  audio.media(payloadOf(1000, 100), 0, 0)
+  assert.is(ring.waiting, 0)
+  audio.media(payloadOf(1000, 220), 12, 12)
+  assert.is(ring.waiting, 2)
+  assert.is(facts[FACTS.live], 1)
+})
+
+test('what is no base64 or too long is refused and counted', () => {
+  const { audio, ring } = page()
+  for (const payload of ['', 'not base64', '====', 'A'.repeat(70_000)]) audio.media(payload, null, 0)
+  audio.pump()
+  assert.equal([audio.refused, ring.waiting], [4, 0])
+})
+
+test('audio without times waits for its turn, at most 60 s of it; the engine gets a little at a time', () => {
+  const { audio, ring } = page()
+  for (let second = 0; second < 61; second++) audio.media(payloadOf(500, 8000), null, 0)
+  assert.is(audio.dropped, 50)
+  audio.pump()
+  assert.is(ring.waiting, 5)
+})
+
+test('a mark is reached when all audio before it was taken; clear reaches all of them', () => {
+  const { audio, ring } = page()
+  audio.media(payloadOf(500, 2 * LEG_SAMPLES), null, 0)
+  audio.mark('two frames')
+  audio.media(payloadOf(500, 10 * LEG_SAMPLES), null, 0)
+  audio.mark('twelve')
+  assert.equal(audio.pump(), [])
+  ring.take(frameOf(0))
+  assert.equal(audio.pump(), [])
+  ring.take(frameOf(0))
+  assert.equal(audio.pump(), ['two frames'])
+  assert.equal(audio.clear(), ['twelve'])
+  audio.pump()
+  assert.equal(taken(ring), [])
+})
+
+test('live playout begins behind two frames, conceals three that are late, and then waits for one more', () => {
+  const playout = new LivePlayout()
+  assert.equal([playout.next(0), playout.next(1), playout.next(2)], ['silent', 'silent', 'play'])
+  assert.equal(
+    [1, 2, 3, 4].map(() => playout.next(0)),
+    ['lost', 'lost', 'lost', 'silent'],
+  )
+  assert.equal([playout.target, playout.late], [3, 3])
+  assert.equal([playout.next(2), playout.next(3)], ['silent', 'play'])
+})
+
+test('what a stall has heaped up is left out at once; a delay that was never needed goes frame by frame', () => {
+  const playout = new LivePlayout()
+  playout.next(2)
+  assert.is(playout.excess(20), 18)
+  let skipped = 0
+  for (let tick = 0; tick < 100; tick++) {
+    skipped += playout.excess(6)
+    playout.next(6)
+  }
+  assert.is(skipped, 2)
+})
+
+test('messages of a page are read; what is none of them is null', () => {
+  const read = (message: object, streamSid: string | null = 'part_1') =>
+    parsePageMessage(JSON.stringify(message), streamSid)
+  assert.equal(read({ event: 'media', streamSid: 'part_1', media: { payload: 'AA==', timestamp: '20' } }), {
+    event: 'media',
+    payload: 'AA==',
+    timestampMs: 20,
+  })
+  assert.equal(read({ event: 'media', media: { payload: 'AA==' } }), {
+    event: 'media',
+    payload: 'AA==',
+    timestampMs: null,
+  })
+  assert.equal(read({ event: 'mark', mark: { name: 'm' } }), { event: 'mark', name: 'm' })
+  assert.equal(read({ event: 'dtmf', dtmf: { digit: '#' } }), { event: 'dtmf', digit: '#' })
+  assert.equal(read({ event: 'control', control: { type: 'hold' } }, null), {
+    event: 'control',
+    body: { type: 'hold' },
+  })
+  for (const message of [
+    { event: 'media', media: { payload: 'AA==', timestamp: 'soon' } },
+    { event: 'media', media: { payload: 1 } },
+    { event: 'media', streamSid: 'part_2', media: { payload: 'AA==' } },
+    { event: 'dtmf', dtmf: { digit: '12' } },
+    { event: 'mark', mark: { name: 'x'.repeat(201) } },
+    { event: 'control', control: { type: 'x'.repeat(5000) } },
+    { event: 'start' },
+    {},
+  ]) {
+    assert.is(read(message), null, JSON.stringify(message).slice(0, 60))
+  }
+})
+
+test.run()

@@ -1,0 +1,145 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import * as assert from 'uvu/assert'
+import { BrowserServer } from '../../../media/browsers/browser-server.ts'
+import { suite } from '../../harness.ts'
+
+const test = suite('media/browsers/browser-server')
+
+/** A server that calls `connecting` with the ID of each page that waits. */
+async function serverWith(
+  connecting: (server: BrowserServer, browserId: string) => void,
+  maxConnections?: number,
+  hasRoom = true,
+  trustedProxies = ['127.0.0.0/8'],
+): Promise<BrowserServer> {
+  const server: BrowserServer = new BrowserServer({
+    host: '127.0.0.1',
+    port: 0,
+    trustedProxies,
+    publicUrl: 'https://tandem.test',
+    now: () => performance.now(),
+    hasRoom: () => hasRoom,
+    connecting: ({ browserId }) => connecting(server, browserId),
+    ...(maxConnections === undefined ? {} : { maxConnections }),
+  })
+  await server.listen()
+  return server
+}
+
+/** A client that never closes its own half. */
+async function knock(server: BrowserServer, path: string, key: string): Promise<Socket> {
+  const socket = connect({ host: '127.0.0.1', port: server.port, allowHalfOpen: true })
+  await once(socket, 'connect')
+  socket.write(
+    `GET ${path} HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n\r\n`,
+  )
+  return socket
+}
+
+const KEY = 'dGhlIHNhbXBsZSBub25jZQ=='
+
+async function statusOf(socket: Socket): Promise<string> {
+  const [bytes] = (await once(socket, 'data')) as [Buffer]
+  return bytes.toString('latin1').split(' ')[1]!
+}
+
+test('a page for which there is no call capacity is refused with 429, and with the address of what that means', async () => {
+  const server = await serverWith(() => {}, undefined, false)
+  const page = await knock(server, '/v1/web_calls?client_token=t', KEY)
+  const [bytes] = (await once(page, 'data')) as [Buffer]
+  const [head = '', body = ''] = bytes.toString('latin1').split('\r\n\r\n')
+  assert.match(head, /^HTTP\/1\.1 429 /)
+  assert.match(head, /Retry-After: 5/)
+  const { error } = JSON.parse(body)
+  assert.equal([error.type, error.code], ['rate_limit_error', 'capacity_exhausted'])
+  assert.is(error.doc_url, 'https://tandem.test/docs/errors#capacity_exhausted')
+  page.destroy()
+  server.close()
+})
+
+test('what is no WebSocket is not admitted, though its token is right: nothing would ever end its leg', async () => {
+  const seen: { opened: number; admitted: boolean[] } = { opened: 0, admitted: [] }
+  const server = await serverWith((at, id) => seen.admitted.push(at.admit(id, () => seen.opened++)))
+  const bad = await knock(server, '/v1/web_calls?client_token=t', 'short')
+  assert.is(await statusOf(bad), '400')
+  const good = await knock(server, '/v1/web_calls?client_token=t', KEY)
+  assert.is(await statusOf(good), '101')
+  assert.equal(seen, { opened: 1, admitted: [false, true] })
+  bad.destroy()
+  good.destroy()
+  server.close()
+})
+
+test('a page that is refused and keeps its half of the connection open holds nothing of ours', async () => {
+  const refused = { error: { code: 'client_token_used' } }
+  const server = await serverWith((at, id) => at.refuse(id, 401, refused))
+  const cases = [
+    ['/v1/web_calls?client_token=t', '401'],
+    ['/v1/nowhere', '404'],
+  ] as const
+  for (const [path, status] of cases) {
+    const socket = await knock(server, path, KEY)
+    assert.is(await statusOf(socket), status)
+    // What is written to a connection that is gone is answered by a reset.
+    socket.on('error', () => {})
+    const timer = setInterval(() => socket.write('more'), 5)
+    await new Promise(resolve => socket.once('close', resolve))
+    clearInterval(timer)
+  }
+  server.close()
+})
+
+test('there are so many connections, silent ones included; a further one is closed and counted', async () => {
+  const server = await serverWith(() => {}, 2)
+  const open = () => connect({ host: '127.0.0.1', port: server.port })
+  const silent = [open(), open()]
+  for (const socket of silent) await once(socket, 'connect')
+  const further = open()
+  further.on('error', () => {})
+  await once(further, 'close')
+  assert.is(server.counters.refused, 1)
+  for (const socket of silent) socket.destroy()
+  server.close()
+})
+
+test('one network has 100 connections whose token nobody has judged; another network is let in, and so is it behind one that is admitted', async () => {
+  let admits = false
+  const judge = (at: BrowserServer, id: string): void => {
+    if (admits) at.admit(id, () => {})
+  }
+  const server = await serverWith(judge, undefined, true, [])
+  const from = (localAddress: string): Socket => {
+    const socket = connect({ host: '127.0.0.1', port: server.port, localAddress })
+    socket.on('error', () => {})
+    return socket
+  }
+  const open = async (localAddress: string): Promise<Socket> => {
+    const socket = from(localAddress)
+    await once(socket, 'connect')
+    return socket
+  }
+  const isLetIn = async (socket: Socket): Promise<boolean> => {
+    socket.write(
+      `GET /v1/web_calls?client_token=t HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${KEY}\r\n\r\n`,
+    )
+    return Promise.race([
+      once(socket, 'data').then(([bytes]) => String(bytes).includes(' 101 ')),
+      once(socket, 'close').then(() => false),
+    ])
+  }
+  const silent: Socket[] = []
+  for (let n = 0; n < 100; n++) silent.push(await open('127.0.0.1'))
+  admits = true
+  const further = from('127.0.0.1')
+  await once(further, 'close')
+  const other = await open('127.0.0.2')
+  assert.ok(await isLetIn(other), 'another network')
+  assert.ok(await isLetIn(silent[0]!), 'it was in before')
+  const next = await open('127.0.0.1')
+  assert.ok(await isLetIn(next), 'who was admitted makes room')
+  for (const socket of [...silent, other, next]) socket.destroy()
+  server.close()
+})
+
+test.run()

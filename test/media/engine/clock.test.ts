@@ -1,0 +1,65 @@
+import * as assert from 'uvu/assert'
+import { Clock, SLOTS } from '../../../media/engine/clock.ts'
+import { suite } from '../../harness.ts'
+
+const test = suite('media/engine/clock')
+
+/** Runs a clock whose time is moved by hand; resolves when `enough` slots have run. */
+function runClock(
+  steps: (slotsSoFar: number) => number,
+  enough: number,
+): Promise<{ deadlines: number[]; slots: number[]; clock: Clock }> {
+  return new Promise(resolve => {
+    let now = 0
+    const deadlines: number[] = []
+    const slots: number[] = []
+    const clock = new Clock(
+      (slot, deadline) => {
+        deadlines.push(deadline)
+        slots.push(slot)
+        if (deadlines.length >= enough) {
+          clock.stop()
+          resolve({ deadlines, slots, clock })
+        }
+      },
+      () => (now += steps(deadlines.length)),
+    )
+    clock.start()
+  })
+}
+
+test('deadlines are t0 + n * 5 ms, whatever the lateness of single slots', async () => {
+  const { deadlines } = await runClock(count => (count % 3) * 0.7 + 0.1, 40)
+  deadlines.forEach((deadline, n) => assert.ok(Math.abs(deadline - deadlines[0]! - n * 5) < 1e-6))
+})
+
+test('each 20 ms frame has its slots in order', async () => {
+  const { slots } = await runClock(() => 1, 3 * SLOTS)
+  assert.equal(
+    slots,
+    [...Array(3)].flatMap(() => [...Array(SLOTS).keys()]),
+  )
+})
+
+test('a late tick catches up a bounded number of slots and counts the rest, in whole frames', async () => {
+  const { deadlines, slots, clock } = await runClock(count => (count === 8 ? 1000 : 1), 60)
+  assert.ok(clock.skipped > 0 && clock.skipped % SLOTS === 0, `${clock.skipped} skipped`)
+  assert.ok(clock.late > 0)
+  slots.forEach((slot, n) => assert.is(slot, n % SLOTS))
+  const leap = Math.max(...deadlines.slice(1).map((deadline, i) => deadline - deadlines[i]!))
+  assert.is(Math.round(leap), 5 + clock.skipped * 5)
+})
+
+test('a stopped clock runs no slot', async () => {
+  let ran = 0
+  const clock = new Clock(
+    () => ran++,
+    () => performance.now(),
+  )
+  clock.start()
+  clock.stop()
+  await new Promise(resolve => setTimeout(resolve, 20))
+  assert.is(ran, 0)
+})
+
+test.run()

@@ -1,0 +1,96 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { isFailure } from '../../../media/protocol.ts'
+import type { SpeechToText } from '../../../media/speech/speech-engines.ts'
+import { FarEnd, socketOf, TestEngine } from '../../fakes/engine.ts'
+import { suite } from '../../harness.ts'
+import { levelOf, toneFrame } from './party.ts'
+
+const test = suite('media/engine/engine-faults')
+
+let dataDir: string
+
+test.before(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'tandem-test-'))
+})
+
+test.after(() => rmSync(dataDir, { recursive: true }))
+
+const LISTEN = { listenId: 'l', bargeIn: false, endpointMs: 500, language: null } as never
+const EAR = { understands: () => true, prepare: () => {} } as unknown as SpeechToText
+
+test('a leg that is closed while its socket is opened leaves neither leg nor port', async () => {
+  const farEnd = new FarEnd('192.0.2.1')
+  let opened = (): void => {}
+  const ready = new Promise<void>(resolve => {
+    opened = resolve
+  })
+  const openSocket = async () => {
+    await ready
+    return socketOf(farEnd)
+  }
+  const engine = new TestEngine(dataDir, { openSocket })
+  const opening = engine.engine.open('part_a')
+  engine.engine.close('part_a')
+  opened()
+  assert.ok(isFailure(await opening))
+  assert.ok(farEnd.closed)
+  assert.equal(engine.engine.snapshot().legs, [])
+  await engine.close()
+})
+
+test('two that open the same leg at once open one socket', async () => {
+  let sockets = 0
+  const openSocket = async () => {
+    sockets++
+    return socketOf(new FarEnd('192.0.2.1'))
+  }
+  const engine = new TestEngine(dataDir, { openSocket })
+  const replies = await Promise.all([engine.engine.open('part_a'), engine.engine.open('part_a')])
+  assert.equal(sockets, 1)
+  assert.equal(replies.filter(isFailure).length, 1)
+  await engine.close()
+})
+
+test('a command that throws is answered, and ends the leg that it names', async () => {
+  const createVoiceDetector = () => {
+    throw new Error('no memory')
+  }
+  const engine = new TestEngine(dataDir, { stt: EAR, createVoiceDetector })
+  await engine.join('part_a')
+  await engine.join('part_bb')
+  const request = { legId: 'part_a', listen: LISTEN }
+  const reply = await engine.engine.guard(request, () => engine.engine.listen(request))
+  assert.equal(reply as object, { failure: 'unanswered', message: 'a fault: no memory' })
+  assert.equal(engine.ends, [{ legId: 'part_a', reason: 'internal_error' }])
+  assert.equal(engine.faults.length, 1)
+  assert.equal(engine.engine.stats().counters.engine_faults_total, 1)
+  await engine.close()
+})
+
+test('a leg that throws in a tick is out of its room and ended; those who were with it hear each other on', async () => {
+  const createVoiceDetector = () => ({
+    hear: () => {
+      throw new Error('a bug')
+    },
+    learnNoise: () => {},
+    reset: () => {},
+    close: () => {},
+  })
+  const engine = new TestEngine(dataDir, { stt: EAR, createVoiceDetector })
+  const [a, b, c] = [await engine.join('part_a'), await engine.join('part_bb'), await engine.join('part_ccc')]
+  engine.engine.listen({ legId: 'part_a', listen: LISTEN })
+  const talk = () => engine.run(60, tick => b.speaker.speak(toneFrame(1000, tick), engine.now))
+  talk()
+  assert.equal(engine.ends, [{ legId: 'part_a', reason: 'internal_error' }])
+  assert.equal(engine.of('leg.left'), [{ legId: 'part_a', roomId: 'call_room' }])
+  assert.ok(a.closed)
+  assert.ok(levelOf(1000, c.received.heard(20, 50)) > -20)
+  engine.engine.close('part_a')
+  assert.equal(engine.engine.snapshot().legs.length, 2)
+  await engine.close()
+})
+
+test.run()

@@ -1,0 +1,301 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { DtmfDetector } from '../../../codecs/dtmf-detector.ts'
+import { createTone, DTMF_FREQUENCIES, type DtmfKey, dtmfPlan } from '../../../codecs/tones.ts'
+import { type FarEnd, TestEngine } from '../../fakes/engine.ts'
+import { suite } from '../../harness.ts'
+import { levelOf, toneFrame } from './party.ts'
+
+/** Name lengths differ, since the test addresses of the far ends come from them. */
+const CALLER = 'part_a'
+const AGENT = 'part_ag'
+const PAYMENT = 'part_pay'
+const SETTLED = 10
+/** What is left of a tone must be below this [dBov]; the tones are sent at about −15. */
+const NOTHING = -70
+
+let dataDir: string
+let engine: TestEngine
+let caller: FarEnd
+let agent: FarEnd
+let payment: FarEnd
+
+const test = suite('media/engine: card-payment pause')
+
+test.beforeEach(async () => {
+  dataDir = mkdtempSync(join(tmpdir(), 'tandem-test-'))
+  engine = new TestEngine(dataDir)
+  caller = await engine.join(CALLER)
+  agent = await engine.join(AGENT)
+  payment = await engine.join(PAYMENT)
+})
+
+test.afterEach(async () => {
+  await engine.close()
+  rmSync(dataDir, { recursive: true })
+})
+
+const pause = (changes: Partial<Parameters<TestEngine['engine']['pause']>[0]> = {}) =>
+  engine.engine.pause({
+    target: { legId: CALLER },
+    maxSeconds: 60,
+    reason: 'payment',
+    maskDtmf: true,
+    destinationLegId: PAYMENT,
+    ...changes,
+  })
+
+/** The caller holds a key for some ticks, as a tone in the audio. */
+function holdKey(key: DtmfKey, ticks: number): void {
+  const tone = createTone(dtmfPlan(key, ticks * 20), 8000)
+  const frame = new Int16Array(160)
+  engine.run(ticks, () => {
+    tone.pull(frame)
+    caller.speaker.speak(frame, engine.now)
+  })
+}
+
+function silence(ticks: number): void {
+  engine.run(ticks, () => caller.speaker.speak(new Int16Array(160), engine.now))
+}
+
+/** The caller presses a key as a telephone event: five packets and three ends. */
+function pressKey(code: number): void {
+  for (let i = 0; i < 5; i++)
+    engine.run(1, () => caller.speaker.press(code, i === 0 ? 'start' : 'middle', 160 * i, engine.now))
+  for (let i = 0; i < 3; i++) engine.run(1, () => caller.speaker.press(code, 'end', 960, engine.now))
+}
+
+/** The loudest level of any DTMF frequency in any 10 ms of what was heard. */
+function loudestTone(farEnd: FarEnd, from: number): number {
+  const heard = farEnd.received.heard(from)
+  let loudest = Number.NEGATIVE_INFINITY
+  for (const [low, high] of Object.values(DTMF_FREQUENCIES)) {
+    for (let at = 0; at + 80 <= heard.length; at += 80) {
+      for (const hz of [low, high]) loudest = Math.max(loudest, levelOf(hz, heard.subarray(at, at + 80)))
+    }
+  }
+  return loudest
+}
+
+const keysIn = (farEnd: FarEnd, from: number): string => {
+  const detector = new DtmfDetector()
+  let keys = ''
+  for (let i = from; i < farEnd.received.payloads.length; i++) {
+    detector.write(farEnd.received.heard(i, i + 1))
+    keys += detector.began ?? ''
+  }
+  return keys
+}
+
+test('without a pause keypad tones are heard by all others', () => {
+  silence(SETTLED)
+  holdKey('5', 5)
+  silence(SETTLED)
+  assert.is(keysIn(agent, 0), '5')
+  assert.is(keysIn(payment, 0), '5')
+})
+
+test('with DTMF masking on, keypad tones are removed for everyone except the payment line, their leading edge too', () => {
+  silence(SETTLED)
+  pause()
+  const from = engine.ticks
+  for (const key of ['4', '1', '9', '*', '#', '0', 'A', 'D'] as DtmfKey[]) {
+    holdKey(key, 4)
+    silence(3)
+  }
+  silence(SETTLED)
+  assert.ok(loudestTone(agent, from - 1) < NOTHING, `agent hears ${loudestTone(agent, from - 1)} dBov`)
+  assert.is(keysIn(payment, from - 1), '419*#0AD')
+})
+
+test('a key that is held when the pause begins is cut off, and one that is held when it ends stays masked', () => {
+  silence(SETTLED)
+  pause()
+  silence(3)
+  holdKey('7', 5)
+  engine.engine.resume({ legId: CALLER })
+  const from = engine.ticks
+  holdKey('7', 20)
+  silence(30)
+  assert.ok(loudestTone(agent, from - 5) < NOTHING, `agent hears ${loudestTone(agent, from - 5)} dBov`)
+})
+
+test('a key that is pressed in the last moment of the pause stays masked', () => {
+  silence(SETTLED)
+  pause()
+  silence(3)
+  const from = engine.ticks
+  holdKey('7', 1)
+  engine.engine.resume({ legId: CALLER })
+  holdKey('7', 10)
+  silence(30)
+  assert.ok(loudestTone(agent, from - 1) < NOTHING)
+  assert.equal(
+    engine.of('leg.dtmf').map(event => event.key),
+    [],
+  )
+})
+
+test('speech after the pause and its tail passes again sample by sample', () => {
+  pause()
+  silence(20)
+  engine.engine.resume({ legId: CALLER })
+  silence(40)
+  const from = engine.ticks
+  engine.run(60, tick => caller.speaker.speak(toneFrame(1000, tick), engine.now))
+  assert.ok(levelOf(1000, agent.received.heard(from + SETTLED)) > -13)
+})
+
+test('RFC 4733 events reach the payment line and nobody else, and are masked in events', () => {
+  silence(SETTLED)
+  pressKey(3)
+  assert.ok(agent.received.events.length > 0, 'without a pause keys of a plain call reach the other party')
+  const before = agent.received.events.length
+  const beforePayment = payment.received.events.length
+  engine.run(20)
+  pause()
+  pressKey(8)
+  engine.run(20)
+  assert.is(agent.received.events.length, before)
+  assert.ok(payment.received.events.slice(beforePayment).some(event => event.code === 8))
+  assert.equal(
+    engine.of('leg.dtmf').map(({ key, masked }) => ({ key, masked })),
+    [
+      { key: '3', masked: false },
+      { key: '*', masked: true },
+    ],
+  )
+})
+
+test('SIP INFO digits of a pause reach the payment line and nobody else', () => {
+  silence(SETTLED)
+  pause()
+  engine.engine.signalledKey(CALLER, '6', 'info', 160)
+  engine.run(20)
+  assert.is(agent.received.events.length, 0)
+  assert.ok(payment.received.events.some(event => event.code === 6))
+  assert.equal(engine.of('leg.dtmf')[0], { legId: CALLER, key: '*', masked: true, source: 'info' })
+})
+
+test('without DTMF masking the others hear the tones and get the keys, while events are still masked', () => {
+  silence(SETTLED)
+  pause({ maskDtmf: false, destinationLegId: null })
+  const from = engine.ticks
+  holdKey('5', 5)
+  silence(SETTLED)
+  assert.is(keysIn(agent, from - 1), '5')
+  pressKey(8)
+  engine.run(20)
+  assert.ok(agent.received.events.some(event => event.code === 8))
+  assert.ok(engine.of('leg.dtmf').every(event => event.key === '*' && event.masked))
+})
+
+test('without a payment line nobody gets the keys', () => {
+  silence(SETTLED)
+  pause({ destinationLegId: null })
+  const from = engine.ticks
+  pressKey(8)
+  holdKey('5', 5)
+  silence(SETTLED)
+  for (const farEnd of [agent, payment]) {
+    assert.is(farEnd.received.events.length, 0)
+    assert.ok(loudestTone(farEnd, from - 1) < NOTHING)
+  }
+})
+
+test('max_seconds elapsed: resumes by itself', () => {
+  pause({ maxSeconds: 1 })
+  engine.run(49)
+  assert.equal(
+    engine.of('capture.changed').map(change => change.state.paused),
+    [true],
+  )
+  engine.run(3)
+  assert.equal(
+    engine.of('capture.changed').map(change => [change.state.paused, change.by]),
+    [
+      [true, 'command'],
+      [false, 'deadline'],
+    ],
+  )
+})
+
+test('pausing a paused call or resuming a running call is a conflict', () => {
+  assert.is((engine.engine.resume({ legId: CALLER }) as { failure: string }).failure, 'conflict')
+  pause()
+  assert.is((pause() as { failure: string }).failure, 'conflict')
+})
+
+test('a pause ends with its call', () => {
+  pause()
+  engine.engine.close(CALLER)
+  assert.is(engine.of('capture.changed').at(-1)?.by, 'ended')
+  silence(1)
+  pressKey(1)
+  assert.is(engine.engine.snapshot().captures.length, 0)
+})
+
+test('keys of a secret entry are masked in events', async () => {
+  await engine.preload({ kind: 'prompt', name: 'enter-pin' })
+  await engine.engine.collect({
+    legId: CALLER,
+    collectId: 'c1',
+    prompts: [{ kind: 'prompt', name: 'enter-pin' }],
+    maxDigits: 8,
+    terminators: '#',
+    firstDigitTimeoutMs: 5000,
+    interDigitTimeoutMs: 3000,
+    sensitive: true,
+  })
+  engine.run(5)
+  for (const code of [1, 2, 3, 4, 11]) {
+    pressKey(code)
+    engine.run(5)
+  }
+  assert.ok(engine.of('leg.dtmf').every(event => event.key === '*' && event.masked))
+  assert.equal(engine.of('leg.collected'), [
+    { legId: CALLER, collectId: 'c1', digits: '1234', ended: 'terminator', utterance: null },
+  ])
+  assert.is(agent.received.events.length, 0)
+})
+
+test('keys typed on after a secret entry that ended by its length are as secret, until the leg collects again', async () => {
+  const entry = { legId: CALLER, collectId: 'c1', prompts: [], terminators: '', interDigitTimeoutMs: 3000 }
+  await engine.engine.collect({ ...entry, maxDigits: 2, firstDigitTimeoutMs: 5000, sensitive: true })
+  for (const code of [1, 2, 3, 4]) {
+    pressKey(code)
+    engine.run(5)
+  }
+  assert.is(engine.of('leg.collected')[0]?.digits, '12')
+  assert.equal(
+    engine.of('leg.dtmf').map(({ key }) => key),
+    ['*', '*', '*', '*'],
+  )
+  assert.is(agent.received.events.length, 0)
+  await engine.engine.collect({ ...entry, maxDigits: 1, firstDigitTimeoutMs: 5000, sensitive: false })
+  pressKey(5)
+  engine.run(5)
+  assert.is(engine.of('leg.dtmf').at(-1)?.key, '5')
+})
+
+test('a secret entry that something played cuts short stays secret for who types on', async () => {
+  const entry = { legId: CALLER, collectId: 'c1', prompts: [], terminators: '', interDigitTimeoutMs: 3000 }
+  await engine.engine.collect({ ...entry, maxDigits: 4, firstDigitTimeoutMs: 5000, sensitive: true })
+  pressKey(1)
+  engine.run(5)
+  const source = { kind: 'prompt' as const, name: 'enter-pin' as const }
+  await engine.preload(source)
+  await engine.engine.play({ legId: CALLER, playId: 'p1', sources: [source], loop: false, hangupAfter: null })
+  pressKey(2)
+  engine.run(5)
+  assert.equal(
+    engine.of('leg.dtmf').map(({ key }) => key),
+    ['*', '*'],
+  )
+  assert.is(agent.received.events.length, 0)
+})
+
+test.run()

@@ -1,0 +1,172 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { readWav } from '../../../codecs/wav.ts'
+import { isFailure } from '../../../media/protocol.ts'
+import { TestEngine } from '../../fakes/engine.ts'
+import { suite } from '../../harness.ts'
+import { levelOf, toneFrame } from './party.ts'
+
+let dataDir: string
+let engine: TestEngine
+
+const test = suite('media/engine/engine')
+
+test.beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'tandem-test-'))
+  engine = new TestEngine(dataDir)
+})
+
+test.afterEach(async () => {
+  await engine.close()
+  rmSync(dataDir, { recursive: true })
+})
+
+const names = (): string[] => engine.events.map(event => event.name)
+
+test('a room opens with its first member and is gone with the last, and the clock with the last room', async () => {
+  assert.not(engine.clockRuns)
+  const farEnd = await engine.join('part_a')
+  assert.ok(engine.clockRuns)
+  await engine.join('part_bb')
+  engine.engine.close('part_a')
+  assert.ok(farEnd.closed)
+  assert.ok(engine.clockRuns)
+  engine.engine.close('part_bb')
+  assert.not(engine.clockRuns)
+  assert.equal(names(), ['room.opened', 'leg.joined', 'leg.joined', 'leg.left', 'leg.left', 'room.closed'])
+})
+
+test('with chimes who is in the room hears two rising notes when somebody joins and two falling ones when he leaves; without, nothing', async () => {
+  const [LOW_HZ, HIGH_HZ] = [587, 880]
+  for (const chimes of [true, false]) {
+    const room = { roomId: `call_${chimes}`, chimes }
+    const a = await engine.join(`part_a${chimes}`, room)
+    engine.run(50)
+    await engine.join('part_b', room)
+    engine.run(50)
+    engine.engine.close('part_b')
+    engine.run(50)
+    if (!chimes) assert.ok(a.received.heard().every(sample => sample === 0))
+    else {
+      // The low note lasts for 7 frames, the high one for 16.
+      const isHigher = [51, 60, 101, 118].map(tick => {
+        const note = a.received.heard(tick, tick + 5)
+        assert.ok(Math.max(levelOf(LOW_HZ, note), levelOf(HIGH_HZ, note)) > -40, `nothing at tick ${tick}`)
+        return levelOf(HIGH_HZ, note) > levelOf(LOW_HZ, note)
+      })
+      assert.equal(isHigher, [false, true, true, false])
+    }
+    engine.engine.close(`part_a${chimes}`)
+  }
+})
+
+test('closing twice is harmless', async () => {
+  await engine.join('part_a')
+  assert.not(isFailure(engine.engine.close('part_a')))
+  assert.ok(isFailure(engine.engine.close('part_a')))
+  assert.is(names().filter(name => name === 'leg.left').length, 1)
+})
+
+test('a full room takes nobody more', async () => {
+  await engine.join('part_a', { maxMembers: 1 })
+  await engine.join('part_bb', { maxMembers: 1 })
+  assert.equal(engine.engine.snapshot().rooms, [{ roomId: 'call_room', legIds: ['part_a'] }])
+})
+
+test('no free port is a failure of the kind capacity', async () => {
+  const opened = await engine.engine.open('part_a')
+  assert.is((opened as { failure: string }).failure, 'capacity')
+})
+
+test('who moves to a room that must exist and is gone stays where it is', async () => {
+  await engine.join('part_a', { roomId: 'call_own' })
+  const room = { roomId: 'call_gone', kind: 'conference' as const, chimes: false, musicWhenAlone: false, maxMembers: 9 }
+  const moved = engine.engine.move({ legId: 'part_a', room, mustExist: true, muted: false })
+  assert.is((moved as { failure: string }).failure, 'not_found')
+  assert.is(engine.engine.snapshot().legs[0]!.roomId, 'call_own')
+})
+
+test('a prompt is heard by its leg alone, and its end is an event', async () => {
+  const a = await engine.join('part_a')
+  const b = await engine.join('part_bb')
+  await engine.preload({ kind: 'tone', name: 'beep' })
+  await engine.engine.play({
+    legId: 'part_a',
+    playId: 'p1',
+    sources: [{ kind: 'tone', name: 'beep' }],
+    loop: false,
+    hangupAfter: 'assistant_ended',
+  })
+  engine.run(50)
+  assert.ok(levelOf(1000, a.received.heard(0, 10)) > -25)
+  assert.ok(b.received.heard().every(sample => sample === 0))
+  assert.equal(engine.of('play.started'), [{ legId: 'part_a', playId: 'p1' }])
+  assert.equal(engine.of('play.finished'), [{ legId: 'part_a', playId: 'p1', ended: 'played', heardMs: 200 }])
+  assert.equal(engine.ends, [{ legId: 'part_a', reason: 'assistant_ended' }])
+})
+
+test('an unknown prompt is a failure of the kind invalid, and the call goes on', async () => {
+  await engine.join('part_a')
+  const played = await engine.engine.play({
+    legId: 'part_a',
+    playId: 'p1',
+    sources: [{ kind: 'prompt', name: 'no-such-prompt' }],
+    loop: false,
+    hangupAfter: 'assistant_ended',
+  })
+  assert.is((played as { failure: string }).failure, 'invalid')
+  engine.run(5)
+  assert.equal(engine.ends, [])
+})
+
+test('a party that sends nothing for a minute is to be ended as rtp_timeout', async () => {
+  await engine.join('part_a')
+  engine.run(2990)
+  assert.equal(engine.ends, [])
+  engine.run(20)
+  assert.equal(engine.ends, [{ legId: 'part_a', reason: 'rtp_timeout' }])
+})
+
+test('a recording has one channel for each participant and one for the product, and keeps its timeline through a pause', async () => {
+  const a = await engine.join('part_a')
+  engine.engine.startRecording({ recordingId: 'call_rec', target: { roomId: 'call_room' } })
+  const speakA = (tick: number): void => a.speaker.speak(toneFrame(440, tick), engine.now)
+  engine.run(50, speakA)
+  const b = await engine.join('part_bb')
+  const speakBoth = (tick: number): void => {
+    speakA(tick)
+    b.speaker.speak(toneFrame(2000, tick), engine.now)
+  }
+  engine.run(50, speakBoth)
+  engine.engine.pause({
+    target: { roomId: 'call_room' },
+    maxSeconds: 60,
+    reason: 'payment',
+    maskDtmf: true,
+    destinationLegId: null,
+  })
+  engine.run(50, speakBoth)
+  engine.engine.resume({ roomId: 'call_room' })
+  engine.run(50, speakBoth)
+  engine.engine.close('part_a')
+  engine.engine.close('part_bb')
+  await engine.engine.shutdown()
+  const [ready] = engine.of('recording.ready')
+  assert.is(ready?.durationMs, 4000)
+  assert.equal(ready?.channels, [{ legId: 'part_a' }, { legId: 'part_bb' }, { legId: null }])
+  assert.equal(ready?.segments, [{ fromMs: 2000, toMs: 3000, reason: 'payment' }])
+  const wav = readWav(readFileSync(join(dataDir, 'recordings', ready!.file)))
+  if ('error' in wav) throw new Error(wav.error)
+  const [first, second] = wav.samples as [Int16Array, Int16Array]
+  assert.ok(levelOf(440, first.subarray(2000, 15_000)) > -13)
+  assert.ok(levelOf(2000, first) < -60)
+  assert.ok(second.subarray(0, 8000).every(sample => sample === 0))
+  assert.ok(levelOf(2000, second.subarray(10_000, 15_000)) > -13)
+  for (const channel of [first, second]) assert.ok(channel.subarray(16_000, 24_000).every(sample => sample === 0))
+  // The mask's tail keeps both silent for another moment; then they are back.
+  assert.ok(levelOf(2000, second.subarray(28_000, 31_000)) > -13)
+})
+
+test.run()

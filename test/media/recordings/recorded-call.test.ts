@@ -1,0 +1,207 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { readWav, wavHeader } from '../../../codecs/wav.ts'
+import type { RoomSpec } from '../../../media/protocol.ts'
+import { TestEngine } from '../../fakes/engine.ts'
+import { suite } from '../../harness.ts'
+import { levelOf, toneFrame } from '../engine/party.ts'
+
+const SECOND = 8000
+const TICKS = 50
+/** Behind the jitter buffer, and before the last frame. */
+const SETTLED = 1600
+const CALLER_HZ = 440
+const AGENT_HZ = 2000
+const PRODUCT_HZ = 900
+const HEARD_DBOV = -16
+const UNHEARD_DBOV = -60
+
+const CALL = 'call_recorded'
+const OWN: Partial<RoomSpec> = { roomId: CALL, kind: 'call', capture: { recordingId: CALL, transcript: null } }
+const SESSION: RoomSpec = {
+  roomId: 'call_session',
+  kind: 'conference',
+  chimes: false,
+  musicWhenAlone: false,
+  maxMembers: 10,
+}
+
+let dataDir: string
+let engine: TestEngine
+let prompt: { kind: 'file'; path: string }
+
+const test = suite('media/recordings/recorded-call')
+
+test.beforeEach(async () => {
+  dataDir = mkdtempSync(join(tmpdir(), 'tandem-test-'))
+  engine = new TestEngine(dataDir)
+  const samples = Int16Array.from(
+    { length: 4 * SECOND },
+    (_, i) => 12_000 * Math.sin((2 * Math.PI * PRODUCT_HZ * i) / SECOND),
+  )
+  prompt = { kind: 'file', path: join(dataDir, 'prompt.wav') }
+  const header = wavHeader({ sampleRateHz: SECOND, channels: 1, dataBytes: samples.byteLength })
+  writeFileSync(prompt.path, Buffer.concat([header, Buffer.from(samples.buffer)]))
+  await engine.preload(prompt)
+})
+
+test.afterEach(async () => {
+  await engine.close()
+  rmSync(dataDir, { recursive: true })
+})
+
+type FarEnd = Awaited<ReturnType<TestEngine['join']>>
+
+const saying =
+  (...voices: [FarEnd, number][]) =>
+  (tick: number): void => {
+    for (const [farEnd, hz] of voices) farEnd.speaker.speak(toneFrame(hz, tick), engine.now)
+  }
+
+async function finished() {
+  await engine.engine.shutdown()
+  const [ready] = engine.of('recording.ready')
+  const wav = readWav(readFileSync(join(dataDir, 'recordings', ready!.file)))
+  if ('error' in wav) throw new Error(wav.error)
+  return { ready: ready!, samples: wav.samples }
+}
+
+/** Who is heard in this second of a channel, and nobody else. */
+function assertHolds(channel: Int16Array, second: number, hz: number | null): void {
+  const part = channel.subarray(second * SECOND + SETTLED, (second + 1) * SECOND)
+  for (const each of [CALLER_HZ, AGENT_HZ, PRODUCT_HZ]) {
+    const level = levelOf(each, part)
+    if (each === hz) assert.ok(level > HEARD_DBOV, `second ${second}: ${each} Hz has ${level} dBov`)
+    else assert.ok(level < UNHEARD_DBOV, `second ${second}: ${each} Hz has ${level} dBov`)
+  }
+}
+
+const onset = (channel: Int16Array): number => channel.findIndex(sample => Math.abs(sample) > 200)
+
+test("a bridged call's recording has a channel for each party and one for the product, from the first sample to the last", async () => {
+  const caller = await engine.join('part_caller', OWN)
+  await engine.engine.play({ legId: 'part_caller', playId: 'p', sources: [prompt], loop: false, hangupAfter: null })
+  engine.run(TICKS, saying([caller, CALLER_HZ]))
+  engine.engine.stopPlay('part_caller')
+  const agent = await engine.join('part_agent', OWN)
+  engine.run(2 * TICKS, saying([caller, CALLER_HZ], [agent, AGENT_HZ]))
+  engine.engine.close('part_agent')
+  engine.run(TICKS, saying([caller, CALLER_HZ]))
+  engine.engine.close('part_caller')
+  const { ready, samples } = await finished()
+  assert.equal(ready.channels, [{ legId: 'part_caller' }, { legId: 'part_agent' }, { legId: null }])
+  assert.is(ready.durationMs, 4000)
+  const [first, second, product] = samples as [Int16Array, Int16Array, Int16Array]
+  for (const at of [0, 1, 2, 3]) assertHolds(first, at, CALLER_HZ)
+  for (const at of [0, 3]) assertHolds(second, at, null)
+  for (const at of [1, 2]) assertHolds(second, at, AGENT_HZ)
+  assertHolds(product, 0, PRODUCT_HZ)
+  for (const at of [1, 2, 3]) assertHolds(product, at, null)
+  // To the sample: what plays begins with the room, and both parties pass the same jitter buffer.
+  assert.is(
+    product.findIndex(sample => sample !== 0),
+    1,
+  )
+  assert.is(onset(second) - SECOND, onset(first))
+})
+
+test('what is heard stands in the product channel sample by sample, as it was sent to the party', async () => {
+  const caller = await engine.join('part_caller', OWN)
+  await engine.engine.play({ legId: 'part_caller', playId: 'p', sources: [prompt], loop: false, hangupAfter: null })
+  engine.run(TICKS, saying([caller, CALLER_HZ]))
+  engine.engine.close('part_caller')
+  const { samples } = await finished()
+  const heard = caller.received.heard()
+  const product = samples[1]!
+  // The far end got it through the law of its codec.
+  const worst = heard.reduce((most, sample, i) => Math.max(most, Math.abs(sample - product[i]!)), 0)
+  assert.ok(worst <= 512, `${worst}`)
+  assert.is(heard.length, product.length)
+})
+
+test('hold audio, and what several hear at once, are the product: nobody on hold is recorded, and nothing twice', async () => {
+  const caller = await engine.join('part_caller', OWN)
+  const agent = await engine.join('part_agent', OWN)
+  await engine.engine.hold({ legId: 'part_caller', held: true, sources: [prompt] })
+  engine.run(TICKS, saying([caller, CALLER_HZ], [agent, AGENT_HZ]))
+  await engine.engine.hold({ legId: 'part_caller', held: false, sources: [] })
+  await engine.engine.playInRoom({ roomId: CALL, sources: [prompt], loop: false })
+  engine.run(TICKS, saying([caller, CALLER_HZ], [agent, AGENT_HZ]))
+  engine.engine.close('part_agent')
+  engine.engine.close('part_caller')
+  const [first, second, product] = (await finished()).samples as [Int16Array, Int16Array, Int16Array]
+  assertHolds(first, 0, null)
+  assertHolds(second, 0, AGENT_HZ)
+  assertHolds(product, 0, PRODUCT_HZ)
+  assertHolds(first, 1, CALLER_HZ)
+  assertHolds(product, 1, PRODUCT_HZ)
+  const levels = [0, 1].map(at => levelOf(PRODUCT_HZ, product.subarray(at * SECOND + SETTLED, (at + 1) * SECOND)))
+  assert.ok(Math.abs(levels[0]! - levels[1]!) < 0.5, `${levels}`)
+})
+
+test('a caller who is moved to a conference stays on the recording of the call, alone, without a gap', async () => {
+  const caller = await engine.join('part_caller', OWN)
+  const other = await engine.join('part_other', SESSION)
+  const both = saying([caller, CALLER_HZ], [other, AGENT_HZ])
+  engine.run(TICKS, both)
+  engine.engine.move({ legId: 'part_caller', room: SESSION, mustExist: true, muted: false })
+  await engine.engine.playInRoom({ roomId: SESSION.roomId, sources: [prompt], loop: false })
+  engine.run(TICKS, both)
+  engine.engine.close('part_caller')
+  engine.run(TICKS, saying([other, AGENT_HZ]))
+  assert.equal(engine.engine.snapshot().recordings, [])
+  engine.engine.close('part_other')
+  const { ready, samples } = await finished()
+  assert.equal(ready.channels, [{ legId: 'part_caller' }, { legId: null }])
+  assert.is(ready.durationMs, 2000)
+  for (const at of [0, 1]) assertHolds(samples[0]!, at, CALLER_HZ)
+  assertHolds(samples[1]!, 0, null)
+  assertHolds(samples[1]!, 1, PRODUCT_HZ)
+})
+
+test('a card payment and a pause by command are silence in every channel, each with its reason, and the timeline goes on', async () => {
+  const caller = await engine.join('part_caller', OWN)
+  const agent = await engine.join('part_agent', OWN)
+  const both = saying([caller, CALLER_HZ], [agent, AGENT_HZ])
+  await engine.engine.play({ legId: 'part_agent', playId: 'p', sources: [prompt], loop: true, hangupAfter: null })
+  engine.run(TICKS, both)
+  engine.engine.pauseRecording(CALL)
+  assert.is((engine.engine.pauseRecording(CALL) as { failure: string }).failure, 'conflict')
+  engine.run(TICKS, both)
+  const target = { roomId: CALL }
+  engine.engine.pause({ target, maxSeconds: 60, reason: 'payment', maskDtmf: true, destinationLegId: null })
+  engine.run(TICKS, both)
+  engine.engine.resumeRecording(CALL)
+  engine.run(TICKS, both)
+  engine.engine.resume(target)
+  engine.run(2 * TICKS, both)
+  engine.engine.close('part_agent')
+  engine.engine.close('part_caller')
+  const { ready, samples } = await finished()
+  assert.equal(ready.segments, [
+    { fromMs: 1000, toMs: 2000, reason: 'paused' },
+    { fromMs: 2000, toMs: 4000, reason: 'payment' },
+  ])
+  assert.is(ready.durationMs, 6000)
+  for (const channel of samples) {
+    const silent = channel.subarray(SECOND, 4 * SECOND)
+    assert.ok(silent.every(sample => sample === 0))
+  }
+  for (const at of [0, 5]) {
+    assertHolds(samples[0]!, at, CALLER_HZ)
+    assertHolds(samples[1]!, at, AGENT_HZ)
+    assertHolds(samples[2]!, at, PRODUCT_HZ)
+  }
+})
+
+test('a recording that was begun with its room is asked for once more without harm, also when its room is gone', async () => {
+  await engine.join('part_caller', OWN)
+  const asked = { recordingId: CALL, target: { roomId: CALL } }
+  assert.is((engine.engine.startRecording(asked) as { failure: string }).failure, 'conflict')
+  engine.engine.move({ legId: 'part_caller', room: SESSION, mustExist: false, muted: false })
+  assert.is((engine.engine.startRecording(asked) as { failure: string }).failure, 'conflict')
+})
+
+test.run()

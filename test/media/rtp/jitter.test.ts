@@ -1,0 +1,459 @@
+import * as assert from 'uvu/assert'
+import { JitterBuffer, type JitterOptions, type PullResult } from '../../../media/rtp/jitter.ts'
+import { Network, type NetworkOptions } from '../../fakes/network.ts'
+import { suite } from '../../harness.ts'
+
+const FRAME = 160
+const FIRST_SEQUENCE = 65_500
+const FIRST_TIMESTAMP = 2 ** 32 - 20_000
+
+/** The sender's audio: every instant has its own byte, and no frame is silent. */
+const byteAt = (sample: number): number => (Math.imul(sample, 2_654_435_761) >>> 24) & 0xff
+
+interface Packet {
+  index: number
+  sequence: number
+  timestamp: number
+  payload: Uint8Array
+}
+
+interface Run {
+  kinds: PullResult[]
+  /** of each 'audio' frame, the sample its first byte was sent as; NaN where the frame is not one run of the input */
+  samples: number[]
+  delays: number[]
+  buffer: JitterBuffer
+  lost: Packet[]
+}
+
+interface Call extends Partial<NetworkOptions> {
+  seconds: number
+  /** of the packets in turn [samples] */
+  lengths?: number[]
+  driftPpm?: number
+  phaseMs?: number
+  audio?: (sample: number) => number
+  options?: Partial<JitterOptions>
+}
+
+function* packetsOf(call: Call): Generator<{ packet: Packet; sentMs: number }> {
+  const lengths = call.lengths ?? [FRAME]
+  const audio = call.audio ?? byteAt
+  const msPerSample = 1 / 8 / (1 + (call.driftPpm ?? 0) / 1e6)
+  let sample = 0
+  for (let index = 0; sample < call.seconds * 8_000; index++) {
+    const length = lengths[index % lengths.length]!
+    const payload = Uint8Array.from({ length }, (_, i) => audio(sample + i))
+    const sequence = (FIRST_SEQUENCE + index) & 0xffff
+    const timestamp = (FIRST_TIMESTAMP + sample) >>> 0
+    yield { packet: { index, sequence, timestamp, payload }, sentMs: sample * msPerSample + (call.phaseMs ?? 7) }
+    sample += length
+  }
+}
+
+/** Where the frame starts in the input, looked for near where the last one ended. */
+function locate(out: Uint8Array, near: number): number {
+  for (let shift = 0; shift < 4_000; shift++) {
+    for (const start of shift === 0 ? [near] : [near + shift, near - shift]) {
+      let same = 0
+      while (same < FRAME && out[same] === byteAt(start + same)) same++
+      if (same === FRAME) return start
+    }
+  }
+  return Number.NaN
+}
+
+function run(call: Call): Run {
+  const buffer = new JitterBuffer(call.options)
+  const network = new Network<Packet>({ seed: 1, ...call })
+  const sender = packetsOf(call)
+  const result: Run = { kinds: [], samples: [], delays: [], buffer, lost: network.lost }
+  const out = new Uint8Array(FRAME)
+  let next = sender.next()
+  let near = 0
+  for (let nowMs = 0; nowMs <= call.seconds * 1_000; nowMs += 20) {
+    for (; !next.done && next.value.sentMs <= nowMs; next = sender.next())
+      network.send(next.value.packet, next.value.sentMs)
+    for (const { packet, arrivalMs } of network.receive(nowMs)) {
+      buffer.push(packet.sequence, packet.timestamp, packet.payload, 0, packet.payload.length, arrivalMs)
+    }
+    const kind = buffer.pull(out, nowMs)
+    result.kinds.push(kind)
+    if (kind === 'audio' && call.audio === undefined) {
+      const sample = locate(out, near)
+      result.samples.push(sample)
+      near = (Number.isNaN(sample) ? near : sample) + FRAME
+    } else {
+      result.samples.push(-1)
+      near += kind === 'audio' || kind === 'lost' ? FRAME : 0
+    }
+    result.delays.push(buffer.currentDelayMs)
+  }
+  return result
+}
+
+/** Every frame from the first audio on is the next frame of the input. */
+function assertContinuous({ kinds, samples }: Run): void {
+  const first = kinds.indexOf('audio')
+  assert.ok(first >= 0 && first <= 3, `audio starts at tick ${first}`)
+  const played = samples.slice(first)
+  const wrong = played.findIndex((sample, i) => sample !== i * FRAME)
+  assert.is(wrong, -1, `frame ${wrong}: sample ${played[wrong]}, ${kinds[first + wrong]}`)
+}
+
+const most = (numbers: number[]): number => numbers.reduce((a, b) => Math.max(a, b))
+const least = (numbers: number[]): number => numbers.reduce((a, b) => Math.min(a, b))
+const count = (kinds: PullResult[], kind: PullResult): number => kinds.filter(each => each === kind).length
+
+const test = suite('media/rtp/jitter')
+
+test('without loss and jitter the output is the input, sample by sample, 20 to 40 ms after its arrival', () => {
+  for (const phaseMs of [0, 1, 7, 13, 19.9]) {
+    const result = run({ seconds: 120, phaseMs })
+    assertContinuous(result)
+    const { counters } = result.buffer
+    assert.is(counters.lost + counters.late + counters.concealed + counters.inserted + counters.discarded, 0)
+    const settled = result.delays.slice(10)
+    assert.ok(most(settled) - least(settled) < 1e-6, 'the delay is constant')
+    assert.ok(settled[0]! >= 20 - 1e-6 && settled[0]! <= 40 + 1e-6, `delay ${settled[0]}`)
+  }
+})
+
+for (const lengths of [[80], [160], [240], [320], [480], [800], [33], [1_000], [160, 80, 480, 7, 240]]) {
+  test(`packets of ${lengths.join(', ')} samples are cut and joined to frames`, () => {
+    const result = run({ seconds: 60, lengths })
+    assertContinuous(result)
+    assert.is(result.buffer.counters.lost, 0)
+    assert.is(result.buffer.counters.inserted, 0)
+  })
+}
+
+test('packets that overtake each other within the delay are put in order', () => {
+  const result = run({ seconds: 120, reorder: 0.2, reorderMs: 21 })
+  assertContinuous(result)
+  assert.is(result.buffer.counters.late, 0)
+})
+
+test('a duplicate is counted and changes nothing', () => {
+  const result = run({ seconds: 60, duplication: 0.3 })
+  assertContinuous(result)
+  assert.ok(result.buffer.counters.duplicate > 500)
+  assert.is(result.buffer.counters.late, 0)
+})
+
+for (const loss of [0.01, 0.05, 0.2]) {
+  test(`of ${loss * 100} % loss exactly the lost frames are concealed`, () => {
+    const result = run({ seconds: 120, loss, seed: 7 })
+    const first = result.kinds.indexOf('audio')
+    const base = result.samples[first]! / FRAME
+    const end = base + result.kinds.length - first
+    const lost = result.lost.map(packet => packet.index).filter(index => index > base && index < end)
+    const concealed = result.kinds.slice(first).flatMap((kind, i) => (kind === 'audio' ? [] : [base + i]))
+    assert.equal(concealed, lost)
+    assert.ok(lost.length > 30)
+    result.samples.slice(first).forEach((sample, i) => {
+      if (result.kinds[first + i] === 'audio') assert.is(sample, (base + i) * FRAME)
+    })
+    assert.is(result.buffer.counters.inserted + result.buffer.counters.late, 0)
+  })
+}
+
+test('the rest of a frame whose other packet is lost is played, and counted as concealed', () => {
+  const result = run({ seconds: 60, lengths: [80], loss: 0.02 })
+  const { counters } = result.buffer
+  assert.ok(count(result.kinds, 'audio') > 2_980)
+  assert.ok(counters.concealed > 80 && counters.concealed <= result.lost.length)
+})
+
+test('jitter makes the delay grow until packets are no longer late, and it shrinks when the network is quiet', () => {
+  const buffer = new JitterBuffer()
+  const out = new Uint8Array(FRAME)
+  const late: number[] = []
+  const delays: number[] = []
+  for (const [phase, jitterMs] of [0, 90, 0].entries()) {
+    const network = new Network<Packet>({ seed: 3, jitterMs })
+    const before = buffer.counters.late
+    for (let tick = 0; tick < 3_000; tick++) {
+      const index = phase * 3_000 + tick
+      const payload = new Uint8Array(FRAME).fill(byteAt(index))
+      network.send({ index, sequence: index & 0xffff, timestamp: index * FRAME, payload }, tick * 20 + 5)
+      for (const { packet, arrivalMs } of network.receive((tick + 1) * 20)) {
+        buffer.push(packet.sequence, packet.timestamp, packet.payload, 0, FRAME, phase * 60_000 + arrivalMs)
+      }
+      buffer.pull(out, phase * 60_000 + (tick + 1) * 20)
+    }
+    late.push(buffer.counters.late - before)
+    delays.push(buffer.currentDelayMs)
+  }
+  assert.is(late[0], 0)
+  assert.ok(late[1]! < 20, `${late[1]} late packets`)
+  assert.is(late[2], 0)
+  assert.ok(delays[0]! <= 40 && delays[1]! > 50 && delays[2]! < 45, delays.join(', '))
+  assert.ok(buffer.counters.inserted >= 2 && buffer.counters.discarded >= 2)
+})
+
+test('the delay does not grow beyond its bound, however late packets are', () => {
+  for (const maxDelayFrames of [2, 4, 10]) {
+    const { delays, buffer } = run({ seconds: 120, jitterMs: 400, options: { maxDelayFrames } })
+    assert.ok(
+      most(delays) <= maxDelayFrames * 20 + 30,
+      `${maxDelayFrames} frames: ${most(delays)} ms, ${buffer.counters.resyncs} resyncs`,
+    )
+    assert.ok(buffer.counters.late > 300)
+  }
+})
+
+for (const driftPpm of [200, -200]) {
+  test(
+    `a sender whose clock is off by ${driftPpm} ppm neither overflows nor starves in an hour`,
+    () => {
+      const result = run({ seconds: 3_600, driftPpm })
+      const { counters } = result.buffer
+      assert.is(counters.late + counters.lost + counters.overflow + counters.resyncs, 0)
+      assert.ok(most(result.delays) < 85, `${most(result.delays)} ms`)
+      // 3600 s × 200 ppm = 720 ms = 36 frames.
+      const followed = driftPpm > 0 ? counters.discarded : counters.inserted
+      assert.ok(followed >= 33 && followed <= 37, `${followed} frames`)
+      assert.ok(count(result.kinds, 'audio') >= 180_000 - 45)
+    },
+    { timeoutMs: 60_000 },
+  )
+}
+
+test('to catch up with a fast sender a silent frame is left out where there is one', () => {
+  const silent = (sample: number): boolean => Math.floor(sample / 800) % 5 === 0
+  const result = run({ seconds: 600, driftPpm: 200, audio: sample => (silent(sample) ? 0xff : 0x10) })
+  assert.ok(result.buffer.counters.discarded >= 5)
+  // Each loud stretch is 400 ms = 20 frames; a loud frame left out would make one of 19.
+  const out = new Uint8Array(FRAME)
+  const buffer = new JitterBuffer()
+  let loud = 0
+  let nowMs = 0
+  for (const { packet, sentMs } of packetsOf({ seconds: 600, driftPpm: 200, audio: s => (silent(s) ? 0xff : 0x10) })) {
+    for (; nowMs < sentMs; nowMs += 20) if (buffer.pull(out, nowMs) === 'audio' && out[0] === 0x10) loud++
+    buffer.push(packet.sequence, packet.timestamp, packet.payload, 0, FRAME, sentMs)
+  }
+  assert.ok(buffer.counters.discarded >= 5)
+  assert.ok(Math.abs(loud - 600 * 50 * 0.8) <= 3, `${loud} loud frames`)
+})
+
+/** Pushes frame `index` of a stream, at its time, and pulls. */
+function stepper(options: Partial<JitterOptions> = {}) {
+  const buffer = new JitterBuffer(options)
+  const out = new Uint8Array(FRAME)
+  let nowMs = 0
+  return {
+    buffer,
+    out,
+    push: (sequence: number, timestamp: number, length = FRAME) =>
+      buffer.push(
+        sequence & 0xffff,
+        timestamp >>> 0,
+        new Uint8Array(length).fill(sequence & 0x7f),
+        0,
+        length,
+        nowMs + 10,
+      ),
+    pull: () => {
+      nowMs += 20
+      return buffer.pull(out, nowMs)
+    },
+  }
+}
+
+test('a timestamp gap between consecutive sequence numbers is silence, not loss', () => {
+  const { buffer, out, push, pull } = stepper()
+  for (let i = 0; i < 10; i++) {
+    push(i, i * FRAME)
+    pull()
+  }
+  const pause: PullResult[] = []
+  for (let i = 10; i < 50; i++) pause.push(pull())
+  const resumed: PullResult[] = []
+  for (let i = 50; i < 55; i++) {
+    push(i - 40, i * FRAME)
+    resumed.push(pull())
+  }
+  assert.is(pause[0], 'audio')
+  assert.is(pause.at(-1), 'empty')
+  assert.equal(resumed, ['silence', 'audio', 'audio', 'audio', 'audio'])
+  assert.is(out[0], 13)
+  assert.is(buffer.counters.lost, 0)
+  assert.is(buffer.counters.inserted + buffer.counters.discarded + buffer.counters.late, 0)
+})
+
+test('packets without audio are no loss: while they come there is silence', () => {
+  const { buffer, push, pull } = stepper()
+  for (let i = 0; i < 5; i++) {
+    push(i, i * FRAME)
+    pull()
+  }
+  const event: PullResult[] = []
+  for (let i = 5; i < 205; i++) {
+    if (i !== 20) buffer.skip(i)
+    event.push(pull())
+  }
+  push(205, 205 * FRAME)
+  const after = [pull(), pull()]
+  assert.equal([...new Set(event.slice(1))], ['silence'])
+  assert.equal(after, ['silence', 'audio'])
+  assert.is(buffer.counters.overflow, 0)
+  assert.is(buffer.counters.lost, 1)
+  assert.is(buffer.counters.concealed, 0)
+})
+
+test('a stream that stops is concealed for 60 ms and empty after that', () => {
+  const { push, pull } = stepper()
+  assert.is(pull(), 'empty')
+  push(1, 0)
+  assert.equal([pull(), pull(), pull(), pull(), pull(), pull()], ['silence', 'audio', 'lost', 'lost', 'lost', 'empty'])
+})
+
+test('a packet that comes after its time is late once and a duplicate after that', () => {
+  const { buffer, push, pull } = stepper()
+  for (let i = 0; i < 10; i++) {
+    if (i !== 5) push(i, i * FRAME)
+    pull()
+  }
+  assert.is(push(5, 5 * FRAME), 'late')
+  assert.is(push(5, 5 * FRAME), 'duplicate')
+  assert.is(push(9, 9 * FRAME), 'duplicate')
+  assert.is(buffer.counters.late, 1)
+  assert.is(buffer.counters.lost, 1)
+})
+
+test('after a late packet one frame is inserted, and no other audio is lost for it', () => {
+  const { buffer, out, push, pull } = stepper()
+  for (let i = 0; i < 10; i++) {
+    if (i !== 5) push(i, i * FRAME)
+    pull()
+  }
+  push(5, 5 * FRAME)
+  assert.is(pull(), 'lost')
+  assert.is(pull(), 'audio')
+  assert.is(out[0], 9)
+  assert.is(buffer.counters.inserted, 1)
+})
+
+test('a jump of sequence and timestamp is followed at its second packet, forward and back', () => {
+  const { buffer, push, pull } = stepper()
+  const results: string[] = []
+  for (const [sequence, timestamp] of [
+    [100, 5_000],
+    [40_000, 900_000_000],
+    [7, 160],
+  ] as const) {
+    for (let i = 0; i < 6; i++) {
+      results.push(push(sequence + i, timestamp + i * FRAME))
+      pull()
+    }
+    assert.is(pull(), 'audio')
+  }
+  assert.equal(results.filter(result => result === 'overflow').length, 2)
+  assert.is(buffer.counters.resyncs, 2)
+})
+
+test('one stray sequence number does not disturb the stream', () => {
+  const { buffer, push, pull } = stepper()
+  for (let i = 0; i < 100; i++) {
+    push(i, i * FRAME)
+    if (i % 10 === 5) assert.is(push(i + 20_000 + i * 300, i), 'overflow')
+    const kind = pull()
+    if (i > 0) assert.is(kind, 'audio', `tick ${i}`)
+  }
+  assert.is(buffer.counters.lost + buffer.counters.resyncs, 0)
+})
+
+test('a timestamp jump with consecutive sequence numbers is followed, forward at once, back after 200 ms', () => {
+  const { buffer, push, pull } = stepper()
+  let sequence = 0
+  const play = (timestamp: number, packets: number): PullResult[] =>
+    Array.from({ length: packets }, (_, i) => {
+      push(sequence++, timestamp + i * FRAME)
+      return pull()
+    })
+  play(0, 50)
+  assert.equal(play(1_000_000, 5), ['silence', 'audio', 'audio', 'audio', 'audio'])
+  const back = play(500, 30)
+  assert.is(back.at(-1), 'audio')
+  assert.ok(back.indexOf('audio', 2) <= 13, back.join())
+  assert.is(buffer.counters.resyncs, 2)
+})
+
+test('a stall of the network that ends in a burst is caught up with, and the delay comes back', () => {
+  const { buffer, push, pull } = stepper()
+  let index = 0
+  for (; index < 100; index++) {
+    push(index, index * FRAME)
+    pull()
+  }
+  for (let i = 0; i < 20; i++) pull()
+  for (let i = 0; i < 20; i++, index++) push(index, index * FRAME)
+  const kinds: PullResult[] = []
+  for (let i = 0; i < 1_000; i++, index++) {
+    push(index, index * FRAME)
+    kinds.push(pull())
+  }
+  assert.ok(count(kinds, 'audio') >= 998)
+  assert.is(buffer.counters.resyncs, 0)
+  assert.ok(buffer.currentDelayMs <= 42, `${buffer.currentDelayMs} ms`)
+})
+
+test('packets that came before the first pull add one frame of delay at most', () => {
+  const { buffer, out, push, pull } = stepper()
+  for (let i = 0; i < 100; i++) push(i, i * FRAME)
+  assert.equal([pull(), pull()], ['audio', 'audio'])
+  assert.is(out[0], 98)
+  assert.is(buffer.counters.overflow, 0)
+})
+
+test('a stream that nobody pulled for a while, as on hold, goes on with its newest audio', () => {
+  const { buffer, out, push, pull } = stepper()
+  let index = 0
+  for (; index < 50; index++) {
+    push(index, index * FRAME)
+    pull()
+  }
+  const payload = new Uint8Array(FRAME)
+  for (const heldFrom = index; index < heldFrom + 1_017; index++) {
+    buffer.push(index, index * FRAME, payload.fill(index & 0x7f), 0, FRAME, index * 20 + 10)
+  }
+  buffer.pull(out, index * 20)
+  buffer.pull(out, index * 20 + 20)
+  assert.is(out[0], (index - 2) & 0x7f)
+})
+
+test('a payload beyond the bound is dropped and counted', () => {
+  const { buffer, push } = stepper()
+  assert.is(push(1, 0, 1_001), 'overflow')
+  assert.is(push(1, 0, 0), 'overflow')
+  assert.is(buffer.push(1, 0, new Uint8Array(100), 50, 51, 0), 'overflow')
+  assert.is(buffer.counters.overflow, 3)
+})
+
+test('no order of hostile packets makes it throw, hang or leave its bounds', () => {
+  const { buffer, out, push, pull } = stepper()
+  let state = 12_345
+  const random = (range: number): number => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
+    return Math.floor((state / 2 ** 32) * range)
+  }
+  for (let i = 0; i < 50_000; i++) {
+    const sequence = random(4) === 0 ? random(65_536) : i + random(80) - 40
+    const timestamp = random(4) === 0 ? random(2 ** 32) : i * FRAME + random(8_000)
+    if (random(10) === 0) buffer.skip(sequence & 0xffff)
+    else push(sequence, timestamp, random(1_100))
+    if (random(2) === 0) pull()
+    assert.ok(buffer.currentDelayMs >= 0 && buffer.currentDelayMs <= 420, `${i}: ${buffer.currentDelayMs} ms`)
+  }
+  const total = Object.values(buffer.counters).every(Number.isSafeInteger)
+  assert.ok(total)
+  assert.is(out.length, FRAME)
+  for (let i = 0; i < 20; i++) {
+    push(i, i * FRAME)
+    pull()
+  }
+  assert.is(pull(), 'audio')
+})
+
+test.run()

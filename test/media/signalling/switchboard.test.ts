@@ -1,0 +1,125 @@
+import * as assert from 'uvu/assert'
+import { isFailure } from '../../../media/protocol.ts'
+import { suite } from '../../harness.ts'
+import { LocalMedia, RawPhone } from '../local-media.ts'
+
+const test = suite('media/signalling/switchboard')
+
+let media: LocalMedia
+let phone: RawPhone
+
+test.beforeEach(async () => {
+  media = await LocalMedia.open()
+  phone = await RawPhone.open(media)
+})
+
+test.afterEach(async () => {
+  await media.close()
+  phone.close()
+})
+
+test('a call that is hung up before it has a socket is not placed, and nothing of it stays open', async () => {
+  const open = media.holdSockets()
+  const dialled = media.dial('part_a', phone)
+  assert.equal(await media.run('leg.hangup', { legId: 'part_a', reason: 'api_hangup' }), {})
+  assert.equal(media.of('leg.ended').length, 1)
+  open()
+  await dialled
+  await media.engine.until(() => media.isIdle)
+  assert.equal(phone.count('INVITE'), 0)
+  assert.equal(media.of('leg.ended').length, 1)
+  assert.equal(media.engine.engine.snapshot().legs, [])
+})
+
+test('a snapshot that is asked for after a call has the call in it, however long its socket takes', async () => {
+  const open = media.holdSockets()
+  const dialled = media.dial('part_a', phone)
+  const snapshot = await media.run('media.snapshot', {})
+  assert.ok(!isFailure(snapshot))
+  assert.equal(
+    snapshot.legs.map(({ legId, state }) => [legId, state]),
+    [['part_a', 'dialing']],
+  )
+  open()
+  await dialled
+  await phone.expect('INVITE')
+})
+
+test('a leg that was dialled is not dialled again, while it rings and after its end', async () => {
+  await media.dial('part_a', phone)
+  await phone.expect('INVITE')
+  assert.equal((await media.dial('part_a', phone)) as object, {
+    failure: 'conflict',
+    message: 'the leg was dialled before',
+  })
+  await media.run('leg.hangup', { legId: 'part_a', reason: 'api_hangup' })
+  assert.ok(isFailure(await media.dial('part_a', phone)))
+  assert.equal(media.farEnds.length, 1)
+  assert.equal(media.of('leg.ended').length, 1)
+})
+
+test('two that dial the same leg at once call once', async () => {
+  const replies = await Promise.all([media.dial('part_a', phone), media.dial('part_a', phone)])
+  assert.equal(replies.filter(isFailure).length, 1)
+  assert.equal(media.farEnds.length, 1)
+})
+
+test('a hang-up is answered after the event that tells of the end', async () => {
+  await media.dial('part_a', phone)
+  await media.run('leg.hangup', { legId: 'part_a', reason: 'api_hangup' })
+  assert.equal(
+    media.of('leg.ended').map(({ legId, reason }) => [legId, reason]),
+    [['part_a', 'api_hangup']],
+  )
+})
+
+test('a call whose ACK brings no answer to our offer is ended', async () => {
+  await phone.call({ isLate: true })
+  await media.engine.until(() => media.of('leg.incoming').length === 1)
+  const { legId } = media.of('leg.incoming')[0]!
+  await media.answer(legId)
+  await phone.acknowledge()
+  await phone.expect('BYE')
+  await media.engine.until(() => media.isIdle)
+  assert.equal(media.of('leg.ended')[0]?.reason, 'codec_mismatch')
+})
+
+test('a stream, a recording or a transcript that could not be started leaves nothing behind', async () => {
+  await media.dial('part_a', phone)
+  const target = { legId: 'part_a' }
+  const transcript = { transcriptId: 'call_1', target, language: null }
+  assert.equal((await media.run('transcript.start', transcript)) as object, {
+    failure: 'invalid',
+    message: 'no engine here understands null',
+  })
+  // It is not known: an answer of the engine would be another.
+  assert.equal((await media.run('transcript.stop', { transcriptId: 'call_1' })) as object, {
+    failure: 'not_found',
+    message: 'transcript.stop: nothing of that ID is here',
+  })
+})
+
+test('what throws in signalling ends the call that it belongs to, and no other', async () => {
+  const other = await RawPhone.open(media)
+  await media.dial('part_a', phone)
+  await media.dial('part_b', other)
+  await phone.expect('INVITE')
+  const line = media.switchboard.lines.get('part_a')!
+  Object.defineProperty(line, 'state', {
+    get: () => {
+      throw new Error('a bug')
+    },
+    set: () => {},
+  })
+  media.switchboard.onSip({ kind: 'provisional', sessionId: line.sessionId, status: 180, body: null })
+  await media.engine.until(() => media.of('leg.ended').length === 1)
+  assert.equal(
+    media.of('leg.ended').map(({ legId, reason }) => [legId, reason]),
+    [['part_a', 'internal_error']],
+  )
+  assert.equal(media.faults.length, 1)
+  assert.equal([...media.switchboard.lines.keys()], ['part_b'])
+  other.close()
+})
+
+test.run()

@@ -1,0 +1,314 @@
+import { createHmac } from 'node:crypto'
+import * as assert from 'uvu/assert'
+import { loadResampler } from '../../../codecs/resample.ts'
+import type { StreamSnapshot, StreamSpec } from '../../../media/protocol.ts'
+import { type RunningStream, StreamDialler } from '../../../media/streams/stream-socket.ts'
+import { gaps } from '../../fakes/stream-wire.ts'
+import { TwilioReceiver } from '../../fakes/twilio-receiver.ts'
+import { type Behaviour, WsReceiver } from '../../fakes/ws-receiver.ts'
+import { suite } from '../../harness.ts'
+
+const test = suite('media/streams/stream-socket')
+
+const SECRET = `whsec_${Buffer.from('a secret of 32 bytes for signing').toString('base64')}`
+const dialler = new StreamDialler({ userAgent: 'tandem/0.0.1', createResampler: await loadResampler() })
+const immediate = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+
+interface Running extends RunningStream {
+  changes: StreamSnapshot[]
+  /** Its clock goes on by so much [ms]. */
+  later(ms: number): void
+  until(condition: (snapshot: StreamSnapshot) => boolean): Promise<void>
+}
+
+function start(url: string, spec: Partial<StreamSpec> = {}): Running {
+  const changes: StreamSnapshot[] = []
+  const watchers = new Set<() => void>()
+  let skewMs = 0
+  const stream = dialler.startStream(
+    {
+      streamId: 'ms_1',
+      target: { legId: 'leg_1' },
+      url,
+      tracks: 'both',
+      format: 'mulaw_8000',
+      customParameters: { k: 'v' },
+      accountSid: 'org_1',
+      callSid: 'call_1',
+      signingSecret: SECRET,
+      addresses: { publicOnly: false, allowed: [] },
+      ...spec,
+    },
+    {
+      now: () => performance.now() + skewMs,
+      changed: snapshot => {
+        changes.push(snapshot)
+        for (const watcher of [...watchers]) watcher()
+      },
+    },
+  )
+  const until = (condition: (snapshot: StreamSnapshot) => boolean): Promise<void> =>
+    new Promise(resolve => {
+      const watcher = (): void => {
+        if (!condition(stream.snapshot())) return
+        watchers.delete(watcher)
+        resolve()
+      }
+      watchers.add(watcher)
+      watcher()
+    })
+  return {
+    changes,
+    later: ms => {
+      skewMs += ms
+    },
+    until,
+    sink: stream.sink,
+    dtmf: key => stream.dtmf(key),
+    stop: reason => stream.stop(reason),
+    snapshot: () => stream.snapshot(),
+    counters: () => stream.counters(),
+  }
+}
+
+const frame = new Int16Array(160)
+const streaming = ({ status }: StreamSnapshot): boolean => status === 'streaming'
+const ended = ({ status }: StreamSnapshot): boolean => status === 'stopped' || status === 'failed'
+
+async function endOf(url: string, spec: Partial<StreamSpec> = {}): Promise<string | null> {
+  const stream = start(url, spec)
+  await stream.until(ended)
+  return stream.snapshot().endedReason
+}
+
+async function speak(stream: RunningStream, ticks: number): Promise<void> {
+  for (let i = 0; i < ticks; i++) {
+    stream.sink.write('inbound', frame)
+    stream.sink.write('outbound', frame)
+    await immediate()
+  }
+}
+
+test('A receiver written for Twilio Media Streams works unchanged, and hears each track', async () => {
+  const receiver = await TwilioReceiver.listen()
+  const stream = start(receiver.url)
+  await stream.until(streaming)
+  const tones: Int16Array[] = []
+  for (let n = 0; n < 100; n++) {
+    const tone = (hz: number): Int16Array =>
+      Int16Array.from({ length: 160 }, (_, i) => 8000 * Math.sin((2 * Math.PI * hz * (160 * n + i)) / 8000))
+    tones.push(tone(440))
+    stream.sink.write('inbound', tone(440))
+    stream.sink.write('outbound', tone(1000))
+    if (n === 50) stream.dtmf('#')
+    await immediate()
+  }
+  const closed = receiver.ended()
+  const final = await stream.stop('stopped')
+  await closed
+  const call = receiver.calls[0]!
+  assert.equal(receiver.complaints, [])
+  assert.equal([call.streamSid, call.callSid, call.accountSid], ['ms_1', 'call_1', 'org_1'])
+  assert.equal(call.mediaFormat, { encoding: 'audio/x-mulaw', sampleRate: 8000, channels: 1 })
+  assert.equal(call.customParameters, { k: 'v' })
+  assert.equal([call.digits, call.stopped, call.closeCode], ['#', true, 1000])
+  assert.is(call.audio.outbound?.length, 100)
+  const worst = Math.max(
+    ...tones.flatMap((tone, n) => [...tone].map((s, i) => Math.abs(s - call.audio.inbound![n]![i]!))),
+  )
+  assert.ok(worst <= 256)
+  assert.equal(final, {
+    streamId: 'ms_1',
+    status: 'stopped',
+    framesSent: 200,
+    framesDropped: 0,
+    endedReason: 'stopped',
+  })
+  await receiver.close()
+})
+
+test('The upgrade request is signed over an empty body and names its user agent, and asks for no compression', async () => {
+  const receiver = await WsReceiver.listen('reads')
+  const stream = start(receiver.url)
+  await stream.until(streaming)
+  const { headers } = receiver.connections[0]!
+  const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.`
+  const hmac = createHmac('sha256', 'a secret of 32 bytes for signing').update(signed).digest('base64')
+  assert.is(headers['webhook-signature'], `v1,${hmac}`)
+  assert.ok(Math.abs(Number(headers['webhook-timestamp']) - Date.now() / 1000) < 5)
+  assert.is(headers['user-agent'], 'tandem/0.0.1')
+  assert.is(headers['sec-websocket-extensions'], undefined)
+  await stream.stop('stopped')
+  await receiver.close()
+})
+
+test('A receiver that never reads costs its own frames: the chunk gap is frames_dropped, and another stream loses none', async () => {
+  const [slow, good] = [await WsReceiver.listen('never reads'), await WsReceiver.listen('reads')]
+  const stalled = start(slow.url, { format: 'l16_16000' })
+  const other = start(good.url)
+  await Promise.all([stalled.until(streaming), other.until(streaming)])
+  let ticks = 0
+  for (; stalled.snapshot().framesDropped < 500; ticks++) await Promise.all([speak(stalled, 1), speak(other, 1)])
+  const { framesDropped } = stalled.snapshot()
+  slow.resume()
+  await slow.until(() => slow.messages.at(-1)?.media?.chunk === String(ticks))
+  assert.is(stalled.snapshot().framesDropped, framesDropped)
+  assert.is(gaps(slow.chunks('inbound')).length + gaps(slow.chunks('outbound')).length, framesDropped)
+  await Promise.all([stalled.stop('stopped'), other.stop('stopped')])
+  await good.until(() => good.connections[0]?.closeCode === 1000)
+  assert.is(other.snapshot().framesDropped, 0)
+  assert.equal(gaps(good.chunks('inbound')), [])
+  assert.is(good.chunks('outbound').length, ticks)
+  await Promise.all([slow.close(), good.close()])
+})
+
+test('A receiver that never reads again does not hold up the end of its stream for more than 1 s', async () => {
+  const receiver = await WsReceiver.listen('never reads')
+  const stream = start(receiver.url, { format: 'l16_16000' })
+  await stream.until(streaming)
+  while (stream.snapshot().framesDropped === 0) await speak(stream, 1)
+  const before = performance.now()
+  const { status, framesDropped } = await stream.stop('call_ended')
+  assert.ok(performance.now() - before > 990)
+  assert.is(status, 'stopped')
+  assert.ok(framesDropped > 180)
+  await receiver.close()
+})
+
+for (const behaviour of ['never reads', 'answers no pings'] as Behaviour[]) {
+  test(`A receiver that ${behaviour} for 5 s has a stalled stream, which is told`, async () => {
+    const receiver = await WsReceiver.listen(behaviour)
+    const stream = start(receiver.url)
+    await stream.until(streaming)
+    await speak(stream, 20)
+    assert.is(stream.snapshot().status, 'streaming')
+    stream.later(5000)
+    await speak(stream, 1)
+    assert.equal(
+      stream.changes.map(({ status }) => status),
+      ['streaming', 'stalled'],
+    )
+    await stream.stop('stopped')
+    await receiver.close()
+  })
+}
+
+test('A receiver that reads again, and answers, streams again', async () => {
+  const receiver = await WsReceiver.listen('never reads')
+  const stream = start(receiver.url)
+  await stream.until(streaming)
+  await speak(stream, 20)
+  stream.later(5000)
+  await speak(stream, 1)
+  assert.is(stream.snapshot().status, 'stalled')
+  receiver.resume()
+  await stream.until(streaming)
+  assert.equal(
+    stream.changes.map(({ status }) => status),
+    ['streaming', 'stalled', 'streaming'],
+  )
+  await speak(stream, 10)
+  await stream.stop('stopped')
+  await receiver.close()
+})
+
+for (const behaviour of ['resets', 'closes with 1011', 'breaks the framing'] as Behaviour[]) {
+  test(`A receiver that ${behaviour} is reconnected to, and the stream goes on where it was`, async () => {
+    const receiver = await WsReceiver.listen(behaviour, 'reads')
+    const stream = start(receiver.url)
+    await stream.until(streaming)
+    while (stream.snapshot().status === 'streaming') await speak(stream, 1)
+    assert.equal(
+      stream.changes.map(({ status }) => status),
+      ['streaming', 'reconnecting'],
+    )
+    await stream.until(streaming)
+    await speak(stream, 10)
+    await stream.stop('stopped')
+    await receiver.until(() => receiver.connections[1]?.closeCode === 1000)
+    const [first, second] = receiver.connections
+    assert.is(second?.messages[1]?.start?.reconnected, true)
+    assert.is(second?.messages[1]?.streamSid, first?.messages[1]?.streamSid)
+    assert.not.equal(second?.headers['webhook-id'], first?.headers['webhook-id'])
+    assert.is(second?.messages.at(-1)?.event, 'stop')
+    await receiver.close()
+  })
+}
+
+for (const behaviour of ['answers 302', 'answers 500', 'refuses'] as Behaviour[]) {
+  test(`A receiver that ${behaviour} is tried three times, then the stream has failed`, async () => {
+    const receiver = await WsReceiver.listen(behaviour)
+    const stream = start(receiver.url)
+    await stream.until(ended)
+    assert.equal([stream.snapshot().status, stream.snapshot().endedReason], ['failed', 'connect_failed'])
+    assert.is(receiver.dials, 3)
+    await receiver.close()
+  })
+}
+
+test('A receiver that hangs in the handshake holds up neither another stream nor its own end', async () => {
+  const [hanging, good] = [await WsReceiver.listen('hangs in the handshake'), await WsReceiver.listen('reads')]
+  const stuck = start(hanging.url)
+  await hanging.until(() => hanging.dials === 1)
+  const other = start(good.url)
+  await other.until(streaming)
+  await Promise.all([speak(stuck, 50), speak(other, 50)])
+  const [end, otherEnd] = await Promise.all([stuck.stop('stopped'), other.stop('stopped')])
+  assert.equal([end.status, end.endedReason, end.framesSent, end.framesDropped], ['stopped', 'stopped', 0, 100])
+  assert.equal([otherEnd.framesSent, otherEnd.framesDropped], [100, 0])
+  await Promise.all([hanging.close(), good.close()])
+})
+
+test('A receiver that closes with 1000 ends the stream', async () => {
+  const receiver = await WsReceiver.listen('closes with 1000')
+  const stream = start(receiver.url)
+  await stream.until(streaming)
+  while (!ended(stream.snapshot())) await speak(stream, 1)
+  assert.is(stream.snapshot().endedReason, 'receiver_closed')
+  await receiver.close()
+})
+
+test('Whatever the receiver sends is read, counted and ignored', async () => {
+  const receiver = await WsReceiver.listen('sends garbage')
+  const stream = start(receiver.url)
+  await stream.until(streaming)
+  while (stream.counters().messagesIgnored < 4) await speak(stream, 1)
+  assert.is(stream.snapshot().status, 'streaming')
+  const { framesSent } = await stream.stop('stopped')
+  await receiver.until(() => receiver.connections[0]?.closeCode === 1000)
+  assert.is(receiver.chunks('inbound').length + receiver.chunks('outbound').length, framesSent)
+  await receiver.close()
+})
+
+test('A message over 64 KiB closes with 1009', async () => {
+  const receiver = await WsReceiver.listen('sends a large message')
+  const stream = start(receiver.url)
+  await stream.until(streaming)
+  while (!ended(stream.snapshot())) await speak(stream, 1)
+  assert.is(stream.snapshot().endedReason, 'receiver_closed')
+  await receiver.until(() => receiver.connections[0]?.closeCode === 1009)
+  assert.is(receiver.dials, 1)
+  await receiver.close()
+})
+
+test('An address that may not be dialled is not dialled, given as a number or by a name', async () => {
+  const receiver = await WsReceiver.listen('reads')
+  const addresses = { publicOnly: true, allowed: [] }
+  const hosts = ['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]', '0x7f.1']
+  const ends = hosts.map(host => endOf(`ws://${host}:${receiver.port}/`, { addresses }))
+  assert.equal(await Promise.all(ends), new Array(4).fill('connect_failed'))
+  assert.is(receiver.dials, 0)
+  const allowed = start(`ws://localhost:${receiver.port}/`, {
+    addresses: { publicOnly: true, allowed: ['127.0.0.0/8'] },
+  })
+  await allowed.until(streaming)
+  await allowed.stop('stopped')
+  await receiver.close()
+})
+
+test('A URL that cannot be dialled fails like a receiver that cannot be reached', async () => {
+  const urls = ['no url', 'http://127.0.0.1/', 'ws+unix:/run/a.sock:/', 'ws://127.0.0.1:1/#part', 'ws://127.0.0.1:1/']
+  assert.equal(await Promise.all(urls.map(url => endOf(url))), new Array(5).fill('connect_failed'))
+})
+
+test.run()

@@ -1,0 +1,64 @@
+import * as assert from 'uvu/assert'
+import { type FramerEvent, StreamFramer } from '../../../sip/message/framer.ts'
+import { suite } from '../../harness.ts'
+import { seeded } from '../pipe.ts'
+
+const test = suite('sip/message/framer')
+const text = (events: FramerEvent[]): string[] =>
+  events.map(event => {
+    if (event.kind === 'message') return Buffer.from(event.bytes).toString('latin1')
+    return event.kind === 'close' ? event.reason : event.kind
+  })
+const one = (body: string): string => `MESSAGE x SIP/2.0\r\nl: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+
+test('messages are cut by Content-Length in bytes, however the stream is split', () => {
+  const messages = [one('héllo'), one(''), one('x'.repeat(10_000)), one('last\r\n\r\n')]
+  const stream = Buffer.from(`\r\n${messages[0]}${messages[1]}\r\n\r\n${messages[2]}\r\n${messages[3]}`)
+  const random = seeded(7)
+  for (let round = 0; round < 50; round++) {
+    const framer = new StreamFramer()
+    const events: FramerEvent[] = []
+    for (let at = 0; at < stream.length; ) {
+      const size = 1 + Math.floor(random() * (round === 0 ? 1 : 3000))
+      events.push(...framer.push(stream.subarray(at, at + size)))
+      at += size
+    }
+    const wanted = [messages[0], messages[1], 'ping', messages[2], messages[3]]
+    assert.equal(
+      text(events),
+      wanted.map(entry => Buffer.from(entry!, 'utf8').toString('latin1')),
+    )
+  }
+})
+
+test('a double CRLF is a ping, a single one is not', () => {
+  const framer = new StreamFramer()
+  assert.equal(text(framer.push(Buffer.from('\r\n\r\n'))), ['ping'])
+  assert.equal(text(framer.push(Buffer.from('\r\n'))), [])
+  assert.equal(text(framer.push(Buffer.from(one('a')))), [one('a')])
+})
+
+test('a stream that cannot be followed is closed, and nothing comes after', () => {
+  const cases: [string, string][] = [
+    ['MESSAGE x SIP/2.0\r\nl: x\r\n\r\n', 'bad_content_length'],
+    ['MESSAGE x SIP/2.0\r\nl: -1\r\n\r\n', 'bad_content_length'],
+    ['MESSAGE x SIP/2.0\r\nFoo: x\r\n\r\n', 'no_content_length'],
+    ['MESSAGE x SIP/2.0\r\nContent-Length : 70000\r\n\r\n', 'message_too_large'],
+    [`MESSAGE x SIP/2.0\r\n${'a'.repeat(40_000)}`, 'head_too_large'],
+    ['\rx', 'bad_line_end'],
+  ]
+  for (const [bytes, reason] of cases) {
+    const framer = new StreamFramer()
+    assert.equal(text(framer.push(Buffer.from(bytes))), [reason])
+    assert.equal(framer.push(Buffer.from(one('a'))), [])
+  }
+})
+
+test('a message keeps its bytes when more of the stream arrives', () => {
+  const framer = new StreamFramer()
+  const [first] = framer.push(Buffer.from(one('abc')))
+  framer.push(Buffer.from(one('xyz')))
+  assert.equal(text([first!]), [one('abc')])
+})
+
+test.run()
