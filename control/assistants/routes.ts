@@ -12,7 +12,7 @@ import { newId } from '../kernel/ids.ts'
 import { idParams, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
-import type { AssistantRow } from '../organisation/tables.ts'
+import type { AssistantRow } from './tables.ts'
 
 export interface AssistantDeps {
   store: Store

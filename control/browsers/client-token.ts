@@ -5,7 +5,7 @@ import { newId } from '../kernel/ids.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
-import type { ClientTokenRow } from '../organisation/tables.ts'
+import type { ClientTokenRow } from './tables.ts'
 
 const KEY_SETTING = 'client_token_key'
 const KEY_BYTES = 32

@@ -7,8 +7,8 @@ import { input, metadata, nullable, timestamp } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
-import type { ClientTokenRow } from '../organisation/tables.ts'
 import { clientTokenKey, insertClientToken, readOrigin, signClientToken } from './client-token.ts'
+import type { ClientTokenRow } from './tables.ts'
 
 export interface ClientTokenDeps {
   store: Store

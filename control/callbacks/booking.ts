@@ -8,12 +8,12 @@ import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { BusinessHours } from '../organisation/business-hours.ts'
 import type { CallbackSettings } from '../organisation/hours-schema.ts'
-import type { CallbackRow } from '../organisation/tables.ts'
 import { doNotCallProblem } from '../trunks/do-not-call.ts'
 import { planCallback, readPhone, routeProblem, withNote } from './callback.ts'
 import type { createBody } from './schema.ts'
 import { type Callback, toCallback } from './schema-callback.ts'
 import { authorOf, callbackOfCall, openCallbackTo, saveCallback } from './store.ts'
+import type { CallbackRow } from './tables.ts'
 import { wantSummary } from './want-summary.ts'
 
 export interface CallbackDeps extends BookingDeps {

@@ -1,7 +1,7 @@
 import { parsePhoneNumberFromString } from 'libphonenumber-js'
 import { conflict, type Problem, problem } from '../http/errors.ts'
 import { afterOpenMinutes, type BusinessHours, nextOpen } from '../organisation/business-hours.ts'
-import type { CallbackRow, CallbackStatus } from '../organisation/tables.ts'
+import type { CallbackRow, CallbackStatus } from './tables.ts'
 
 const MAX_AHEAD_MS = 90 * 24 * 60 * 60 * 1000
 /** A callback that nobody returned for so long after it was due is not wanted any more. */

@@ -8,12 +8,12 @@ import { type Route, route } from '../http/route.ts'
 import { idParams } from '../kernel/schema.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
-import type { CallbackRow } from '../organisation/tables.ts'
 import { book, type CallbackDeps, referencesProblem } from './booking.ts'
 import { closedProblem, nextStatus, planCallback, routeProblem, withNote } from './callback.ts'
 import { callbackListQuery, changeBody, completeBody, createBody } from './schema.ts'
 import { type Callback, callbackSchema, toCallback } from './schema-callback.ts'
 import { authorOf, saveCallback } from './store.ts'
+import type { CallbackRow } from './tables.ts'
 
 const common = { tag: 'Callbacks', status: 200, reply: callbackSchema } as const
 

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
-import type { CallbackRoute, CallbackRow, CallbackStatus } from '../organisation/tables.ts'
+import type { CallbackRoute, CallbackRow, CallbackStatus } from './tables.ts'
 
 export const CALLBACK_STATUSES: CallbackStatus[] = [
   'pending',

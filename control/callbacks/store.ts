@@ -4,9 +4,9 @@ import type { EventType } from '../kernel/events/catalog.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
-import type { CallbackRow } from '../organisation/tables.ts'
 import { overdueBefore, WAITING } from './callback.ts'
 import { toCallback } from './schema-callback.ts'
+import type { CallbackRow } from './tables.ts'
 
 /** Callbacks that one pass of the expiry closes in one transaction. */
 const EXPIRY_BATCH = 200

@@ -4,8 +4,8 @@ import { enqueue } from '../kernel/jobs/queue.ts'
 import type { Fact } from '../kernel/store/after-commit.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
-import type { CallbackRow } from '../organisation/tables.ts'
 import type { SummaryJob } from './summary-job.ts'
+import type { CallbackRow } from './tables.ts'
 
 /** The callback that a call was the first to ask for: one that it was merged into is summed up from its own. */
 export async function callbackOfOrigin(db: Db, tenant: Tenant, callId: string): Promise<CallbackRow | undefined> {

@@ -11,7 +11,6 @@ import { newId } from '../kernel/ids.ts'
 import { idParams, input } from '../kernel/schema.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
-import type { CopilotProfileRow } from '../organisation/tables.ts'
 import { DEFAULT_SETTINGS, settingsProblem } from './profile.ts'
 import {
   type CopilotProfile,
@@ -21,6 +20,7 @@ import {
   type ProfileSettings,
   profileName,
 } from './schema.ts'
+import type { CopilotProfileRow } from './tables.ts'
 
 export interface CopilotProfileDeps {
   store: Store

@@ -1,10 +1,10 @@
 import type { Insertable } from 'kysely'
-import type { KbDocumentTable } from '../audio/tables.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { PassageSearch } from './search.ts'
+import type { KbDocumentTable } from './tables.ts'
 
 /** Stores a document, its original and its passages, which are found from the commit on. */
 export async function addDocument(

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
-import type { KbDocumentRow } from '../audio/tables.ts'
 import { metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import type { KbDocumentRow } from './tables.ts'
 
 export const kbDocumentSchema = Type.Object({
   id: Type.String(),

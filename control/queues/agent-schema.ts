@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
-import type { AgentState } from '../organisation/tables.ts'
+import type { AgentState } from './tables.ts'
 
 export const AGENT_STATES = ['available', 'busy', 'wrap_up', 'away', 'offline'] as const satisfies AgentState[]
 

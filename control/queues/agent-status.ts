@@ -1,9 +1,10 @@
 import { appendEvent } from '../kernel/events/log.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
-import type { AgentStatusRow, AgentWish, UserRow } from '../organisation/tables.ts'
+import type { UserRow } from '../organisation/tables.ts'
 import type { AgentStatus } from './agent-schema.ts'
 import { allQueues, answeredBy } from './settings/store.ts'
+import type { AgentStatusRow, AgentWish } from './tables.ts'
 
 /**
  * An agent's presence. The agent sets `available`, `away` and `offline`; calls make `busy` and `wrap_up` of it, and lead back to what

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { nullable, timestamp } from '../kernel/schema.ts'
-import type { QueueCallRow } from '../organisation/tables.ts'
+import type { QueueCallRow } from './tables.ts'
 
 /** A call that waits in a queue, or has left it. */
 export const queueCallSchema = Type.Object({

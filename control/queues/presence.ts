@@ -1,7 +1,7 @@
 import type { Db } from '../kernel/store/store.ts'
-import type { AgentStatusRow } from '../organisation/tables.ts'
 import { comeBack, goWithout, noteDeviceless } from './agent-status.ts'
 import type { Step } from './deps.ts'
+import type { AgentStatusRow } from './tables.ts'
 
 /**
  * Presence follows devices: who has no registered phone and no open softphone, at any node, is offline after a moment, long enough for

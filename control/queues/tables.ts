@@ -2,12 +2,77 @@ import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
-  interface Database extends RingTables {}
+  interface Database extends QueueTables {}
 }
 
-export interface RingTables {
+export interface QueueTables {
+  agent_statuses: AgentStatusTable
+  queues: QueueTable
+  queue_calls: QueueCallTable
+  queue_visits: QueueVisitTable
   rings: RingTable
 }
+
+/** What an agent does; nobody has a row before the first time: offline. */
+export interface AgentStatusTable extends TenantColumns {
+  /** The user's ID. */
+  id: string
+  status: AgentState
+  since: string
+  /** What the agent has set last, and goes back to after a call; null: what `status` says. */
+  wanted: AgentWish | null
+  /** When the last call, or the time before the first one, was over: the longest idle rings first. */
+  idle_since: string | null
+  /** Of status `wrap_up`. */
+  wrap_up_until: string | null
+  /** After a call that was not taken nothing rings until then. */
+  rest_until: string | null
+  last_offered_at: string | null
+  /** Since when no device of the agent's is there; null: one is, or it was not looked at. */
+  deviceless_since: string | null
+}
+
+export interface QueueTable extends TenantColumns {
+  id: string
+  name: string
+  /** JSON of everything else that the API shows. */
+  settings: string
+  created: string
+  updated: string
+}
+
+/** A call that waits in a queue. */
+export interface QueueCallTable extends TenantColumns {
+  /** The call's ID. */
+  id: string
+  queue_id: string
+  joined_at: string
+  /** The agent whose phone rings for it. */
+  offered_to: string | null
+  /** The caller's leg. */
+  leg_id: string | null
+  /** JSON of the agents whose phone rang for it in vain. */
+  tried: string | null
+  /** When it has waited too long; null: it may wait for ever. */
+  overflow_at: string | null
+  /** When its place in line is told next; null: it is not. */
+  announce_at: string | null
+}
+
+/** A call that has left a queue. */
+export interface QueueVisitTable extends TenantColumns {
+  queue_id: string
+  call_id: string
+  /** `outcome` of its `queue.call.left` or `.overflowed`. */
+  outcome: string
+  wait_ms: number
+  left_at: string
+}
+
+/** What an agent can set; the rest comes of calls. */
+export type AgentWish = 'available' | 'away' | 'offline'
+
+export type AgentState = 'available' | 'busy' | 'wrap_up' | 'away' | 'offline'
 
 /**
  * Why somebody's phones ring for a call. `queue`: its turn has come; `direct`: the call is for this user; `transfer`: it is handed
@@ -45,3 +110,6 @@ export interface RingTable extends TenantColumns {
 }
 
 export type RingRow = Selectable<RingTable>
+export type AgentStatusRow = Selectable<AgentStatusTable>
+export type QueueRow = Selectable<QueueTable>
+export type QueueCallRow = Selectable<QueueCallTable>

@@ -5,12 +5,12 @@ import { isProblem } from '../http/errors.ts'
 import { namedPhrase } from '../kernel/phrases.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
-import type { QueueRow } from '../organisation/tables.ts'
 import { returnedByQueue } from './callbacks-of-queue.ts'
 import type { CallCentreDeps } from './deps.ts'
 import { finishRing, mainRing } from './ringing/rings.ts'
 import { settingsOf } from './settings/store.ts'
 import { speakerOf } from './speaker.ts'
+import type { QueueRow } from './tables.ts'
 import { findCall, leaveQueue } from './waiting-calls.ts'
 
 /** The keys that a caller in line may press (specification, "Queue": `wait_keys`). False: the key means nothing. */

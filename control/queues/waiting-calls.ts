@@ -3,9 +3,9 @@ import type { CallRow } from '../calls/tables.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
-import type { QueueCallRow } from '../organisation/tables.ts'
 import { toQueueCall } from './call-schema.ts'
 import { settingsOf } from './settings/store.ts'
+import type { QueueCallRow } from './tables.ts'
 
 /** The line of callers: rows of `queue_calls`, and the events that tell of them. */
 

@@ -1,10 +1,10 @@
-import type { ReportRow, ReportRunRow } from '../audio/tables.ts'
 import { isTemporary, type Mail, NO_MAIL_SERVER, type SendMail } from '../kernel/mail/mail.ts'
 import type { Db } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import { CONTENT_TYPES, FORMATS, type Format } from './format.ts'
 import { artifactSize, readArtifact } from './pieces.ts'
 import type { Delivery, ReportRun } from './run-schema.ts'
+import type { ReportRow, ReportRunRow } from './tables.ts'
 
 /** What mail servers commonly take; base64 makes a third more of it. A larger file is fetched over the API. */
 const MAX_ATTACHED_BYTES = 10 * 1024 * 1024

@@ -1,6 +1,6 @@
 import { Cron } from 'croner'
 import { DateTime } from 'luxon'
-import type { ReportRow } from '../audio/tables.ts'
+import type { ReportRow } from './tables.ts'
 
 export interface Period {
   /** ISO-8601 UTC. */

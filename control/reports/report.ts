@@ -1,5 +1,4 @@
 import type { Static } from 'typebox'
-import type { ReportRow } from '../audio/tables.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { newId } from '../kernel/ids.ts'
@@ -11,6 +10,7 @@ import { removeArtifacts } from './pieces.ts'
 import type { ReportRun } from './run-schema.ts'
 import { type ChangeBody, type createBody, type Report, type runBody, toReport } from './schema.ts'
 import { startRun } from './start.ts'
+import type { ReportRow } from './tables.ts'
 
 export interface ReportDeps {
   store: Store

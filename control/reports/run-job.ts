@@ -1,4 +1,3 @@
-import type { ReportRow, ReportRunRow } from '../audio/tables.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import type { JobAttempt, JobHandler } from '../kernel/jobs/runner.ts'
 import type { SendMail } from '../kernel/mail/mail.ts'
@@ -11,6 +10,7 @@ import type { ReportRunJob } from './job.ts'
 import { ReportTooLarge } from './pieces.ts'
 import { type Delivery, toReportRun } from './run-schema.ts'
 import { reportTable } from './table.ts'
+import type { ReportRow, ReportRunRow } from './tables.ts'
 
 export interface ReportJobDeps {
   store: Store

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
-import type { ReportRunRow } from '../audio/tables.ts'
 import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import type { ReportRunRow } from './tables.ts'
 
 const deliverySchema = Type.Object({
   email: Type.String(),

@@ -1,5 +1,4 @@
 import Type from 'typebox'
-import type { ReportRunRow } from '../audio/tables.ts'
 import type { Context } from '../http/context.ts'
 import { isProblem, missing, type Problem } from '../http/errors.ts'
 import { listOf, listQuery, page } from '../http/list.ts'
@@ -12,6 +11,7 @@ import { artifactSize, readArtifact } from './pieces.ts'
 import type { ReportDeps } from './report.ts'
 import { reportRunSchema, toReportRun } from './run-schema.ts'
 import { runParams } from './schema.ts'
+import type { ReportRunRow } from './tables.ts'
 
 const common = { method: 'GET', tag: 'Reports', status: 200, scope: 'reports:read' } as const
 

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
-import type { ReportRow } from '../audio/tables.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { lastPeriod, nextRun } from './period.ts'
 import { startRun } from './start.ts'
+import type { ReportRow } from './tables.ts'
 
 const BATCH = 100
 

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
-import type { ReportRow } from '../audio/tables.ts'
 import { input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import type { ReportRow } from './tables.ts'
 
 const MAX_RECIPIENTS = 20
 

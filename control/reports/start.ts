@@ -1,4 +1,3 @@
-import type { ReportRow } from '../audio/tables.ts'
 import { newId } from '../kernel/ids.ts'
 import { enqueue } from '../kernel/jobs/queue.ts'
 import type { Trx } from '../kernel/store/store.ts'
@@ -6,6 +5,7 @@ import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { ReportRunJob } from './job.ts'
 import type { Period } from './period.ts'
 import { type ReportRun, toReportRun } from './run-schema.ts'
+import type { ReportRow } from './tables.ts'
 
 /** Who asks for a run, and of what. */
 export interface RunOrder {

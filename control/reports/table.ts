@@ -1,9 +1,9 @@
-import type { ReportRow } from '../audio/tables.ts'
 import { durationOf } from '../calls/duration.ts'
 import type { CallRow } from '../calls/tables.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { Period } from './period.ts'
+import type { ReportRow } from './tables.ts'
 
 /** What a report shows: text in columns. Rows are read as they are asked for, a page at a time. */
 export interface ReportTable {

@@ -7,10 +7,20 @@ declare module '../kernel/store/tables.ts' {
 }
 
 export interface TrunkTables {
+  do_not_call: DoNotCallTable
   inbound_routes: InboundRouteTable
   phone_numbers: PhoneNumberTable
   connections: ConnectionTable
   connection_networks: ConnectionNetworkTable
+}
+
+/** A number that must not be called. */
+export interface DoNotCallTable extends TenantColumns {
+  id: string
+  /** E.164; once in each organisation and mode. */
+  phone: string
+  reason: string
+  created: string
 }
 
 export interface InboundRouteTable extends TenantColumns {
@@ -74,3 +84,4 @@ export interface ConnectionNetworkTable extends TenantColumns {
 export type InboundRouteRow = Selectable<InboundRouteTable>
 export type PhoneNumberRow = Selectable<PhoneNumberTable>
 export type ConnectionRow = Selectable<ConnectionTable>
+export type DoNotCallRow = Selectable<DoNotCallTable>

@@ -9,7 +9,7 @@ import { LIVE, type LiveParts, liveAnswer } from '../../http/wire/live-answer.ts
 import { idParams, nullable, timestamp } from '../../kernel/schema.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
-import type { QueueRow } from '../../organisation/tables.ts'
+import type { QueueRow } from '../tables.ts'
 
 export interface QueueStatsDeps {
   store: Store

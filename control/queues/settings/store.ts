@@ -2,7 +2,7 @@ import { NO_CAPTURE } from '../../capture-settings/settings.ts'
 import type { UsesOf } from '../../http/references.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
-import type { QueueRow } from '../../organisation/tables.ts'
+import type { QueueRow } from '../tables.ts'
 import { isAnsweredBy, useOf } from './queue.ts'
 import type { Queue, QueueSettings } from './schema.ts'
 

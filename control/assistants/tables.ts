@@ -1,0 +1,23 @@
+import type { Selectable } from 'kysely'
+import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
+
+declare module '../kernel/store/tables.ts' {
+  interface Database extends AssistantTables {}
+}
+
+export interface AssistantTables {
+  assistants: AssistantTable
+}
+
+export interface AssistantTable extends TenantColumns {
+  id: string
+  name: string
+  /** For "who uses this flow?". */
+  flow_id: string | null
+  /** JSON of everything else that the API shows. */
+  settings: string
+  created: string
+  updated: string
+}
+
+export type AssistantRow = Selectable<AssistantTable>

@@ -1,0 +1,67 @@
+import type { Selectable } from 'kysely'
+import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
+
+declare module '../kernel/store/tables.ts' {
+  interface Database extends CallbackTables {}
+}
+
+export interface CallbackTables {
+  callbacks: CallbackTable
+  callback_requests: CallbackRequestTable
+}
+
+export interface CallbackTable extends TenantColumns {
+  id: string
+  phone: string
+  /** The phone while the callback is open, else null: unique, so that a number has one open callback. */
+  open_phone: string | null
+  name: string
+  status: CallbackStatus
+  source: string
+  site_id: string | null
+  due_at: string
+  window_end: string | null
+  priority: number
+  route: CallbackRoute
+  queue_id: string | null
+  agent_id: string | null
+  assistant_id: string | null
+  attempts: number
+  max_attempts: number
+  last_attempt_at: string | null
+  last_result: string | null
+  call_id: string | null
+  origin_call_id: string | null
+  notes: string
+  summary: string | null
+  sla_at: string | null
+  merged_requests: number
+  web_context: string | null
+  /** JSON of the agents whose phone rang for it in vain, since it was due last. */
+  tried: string | null
+  /** The agent who is reserved for it. */
+  offered_to: string | null
+  metadata: string
+  completed_at: string | null
+  created: string
+  updated: string
+}
+
+/** Which callback a call asked for, also when it was merged into an earlier one. */
+export interface CallbackRequestTable extends TenantColumns {
+  origin_call_id: string
+  callback_id: string
+}
+
+export type CallbackStatus =
+  | 'pending'
+  | 'offered'
+  | 'dialing'
+  | 'connected'
+  | 'completed'
+  | 'failed'
+  | 'cancelled'
+  | 'expired'
+export type CallbackRoute = 'agent_queue' | 'agent' | 'assistant'
+
+export type CallbackRow = Selectable<CallbackTable>

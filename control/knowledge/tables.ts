@@ -1,0 +1,41 @@
+import type { Selectable } from 'kysely'
+import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
+
+declare module '../kernel/store/tables.ts' {
+  interface Database extends KnowledgeTables {}
+}
+
+export interface KnowledgeTables {
+  kb_documents: KbDocumentTable
+  kb_originals: KbOriginalTable
+  kb_passages: KbPassageTable
+}
+
+export interface KbDocumentTable extends TenantColumns {
+  id: string
+  name: string
+  status: 'ready' | 'failed'
+  error: string | null
+  size_bytes: number
+  passage_count: number
+  /** JSON. */
+  metadata: string
+  created: string
+}
+
+/** Apart from its document, so that a list does not read it. */
+export interface KbOriginalTable extends TenantColumns {
+  /** The document's ID. */
+  id: string
+  /** Base64. */
+  content: string
+}
+
+export interface KbPassageTable extends TenantColumns {
+  id: string
+  document_id: string
+  position: number
+  text: string
+}
+
+export type KbDocumentRow = Selectable<KbDocumentTable>

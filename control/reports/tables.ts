@@ -1,0 +1,61 @@
+import type { Selectable } from 'kysely'
+import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
+
+declare module '../kernel/store/tables.ts' {
+  interface Database extends ReportTables {}
+}
+
+export interface ReportTables {
+  reports: ReportTable
+  report_runs: ReportRunTable
+  report_artifacts: ReportArtifactTable
+}
+
+export interface ReportTable extends TenantColumns {
+  id: string
+  name: string
+  kind: 'calls' | 'queues'
+  period: 'day' | 'week' | 'month'
+  csv: number
+  pdf: number
+  /** JSON list of e-mail addresses. */
+  recipients: string
+  /** Cron with five fields, or null: it runs when it is asked to. */
+  schedule: string | null
+  /** The organisation's time zone when `next_run_at` was set. */
+  schedule_timezone: string | null
+  next_run_at: string | null
+  created: string
+}
+
+export interface ReportRunTable extends TenantColumns {
+  id: string
+  report_id: string
+  status: 'queued' | 'running' | 'sent' | 'partially_sent' | 'failed' | 'completed'
+  trigger: 'manual' | 'schedule'
+  period_from: string
+  period_to: string
+  started_at: string
+  finished_at: string | null
+  error: string | null
+  /** Whether its pieces are all in `report_artifacts`; `pdf` alike. */
+  csv: number
+  pdf: number
+  recipients: string
+  /** JSON list: those of whom is known how it went. */
+  deliveries: string
+}
+
+/** A piece of the file that a run has made. */
+export interface ReportArtifactTable extends TenantColumns {
+  run_id: string
+  format: 'csv' | 'pdf'
+  /** From 0. */
+  position: number
+  size_bytes: number
+  /** Base64. */
+  content: string
+}
+
+export type ReportRow = Selectable<ReportTable>
+export type ReportRunRow = Selectable<ReportRunTable>
