@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import type { CallTranscript } from '../calls/programs/transcript-schema.ts'
+import { readTranscript } from '../calls/programs/transcripts.ts'
 import { tenantOf } from '../calls/records.ts'
 import { type SessionNotes, saveNotes } from '../calls/session-state.ts'
 import { settingsOf } from '../calls/settings.ts'
@@ -22,8 +23,6 @@ export interface NotesDeps {
   now: () => Date
   log: { warn(fields: object, message: string): void }
   writerFor: WriterFor
-  /** What was said in a call, line by line; undefined when nobody wrote it down. */
-  transcriptOf: (tenant: Tenant, callId: string) => Promise<string[] | undefined>
 }
 
 const MAX_ATTEMPTS = 5
@@ -73,8 +72,10 @@ export const notesHandler = (deps: NotesDeps): JobHandler<NotesJob> => ({
   run: async ({ tenant, call_id }, attempt) => {
     const { store, now, log } = deps
     const session = await forTenant(store.db, tenant).find('calls', call_id)
-    const lines = await deps.transcriptOf(tenant, call_id)
-    if (session === undefined || lines === undefined || lines.length === 0) return
+    const transcript = await readTranscript(store.db, tenant, call_id)
+    if (session === undefined || transcript === undefined) return
+    const lines = linesOf(transcript)
+    if (lines.length === 0) return
     const writer = deps.writerFor(tenant, attempt.signal)
     if (writer === null) {
       log.warn({ callId: call_id, reason: 'no model is configured' }, 'nobody takes notes')
@@ -103,6 +104,12 @@ export const notesHandler = (deps: NotesDeps): JobHandler<NotesJob> => ({
     })
   },
 })
+
+/** What the members have said; what the product told them ("You are the first person in this room") is no part of their meeting. */
+const linesOf = ({ segments }: CallTranscript): string[] =>
+  segments
+    .filter(({ speaker }) => speaker === 'participant')
+    .map(({ participant_id, text }) => `${participant_id}: ${text}`)
 
 /** The room's, as it is now. */
 async function languageOf(db: Db, tenant: Tenant, { room_id }: CallRow): Promise<string> {

@@ -32,7 +32,6 @@ import { atItsNode } from '../calls/conductor/other-node.ts'
 import { endAll } from '../calls/conductor/reconcile.ts'
 import type { RunningCalls } from '../calls/conductor/running-calls.ts'
 import { pciRoutes } from '../calls/pci-routes.ts'
-import { readTranscript } from '../calls/programs/transcripts.ts'
 import { callRoutes } from '../calls/routes.ts'
 import { callSpeechRoutes } from '../calls/speech-routes.ts'
 import { type StreamsProblem, streamsProblem } from '../capture-settings/streams-problem.ts'
@@ -271,10 +270,6 @@ export function buildJobs({ store, config, vault, now, log }: Omit<AppParts, 'me
         now,
         log,
         writerFor: writerChooser(providerOf(config)),
-        transcriptOf: async (tenant, id) =>
-          (await readTranscript(store.db, tenant, id))?.segments.map(
-            segment => `${segment.participant_id}: ${segment.text}`,
-          ),
       }),
       'report.run': reportRunHandler({ store, now, sendMail }),
       // Without a mail server they wait for one.

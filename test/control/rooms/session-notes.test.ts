@@ -1,12 +1,14 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
+import { tenantOf } from '../../../control/calls/records.ts'
 import { JobRunner } from '../../../control/kernel/jobs/runner.ts'
+import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { type WriterFor, writerChooser } from '../../../control/models/writer-choice.ts'
 import { notesHandler, wantNotes } from '../../../control/rooms/session-notes.ts'
 import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
-import { makeCallsWorld } from '../calls-world.ts'
+import { type CallsWorld, makeCallsWorld } from '../calls-world.ts'
 
 const test = suite('control/rooms/session-notes')
 
@@ -37,8 +39,31 @@ async function provider(...answers: (string | number | object)[]) {
   return { asked, writerFor, close }
 }
 
+/** What was written down of a session: what a member said, after what the product told her. */
+async function say({ store, clock }: CallsWorld, callId: string, lines: string[]): Promise<void> {
+  const created = clock.now().toISOString()
+  await store.transaction(async trx => {
+    const call = await trx.selectFrom('calls').selectAll().where('id', '=', callId).executeTakeFirstOrThrow()
+    const scoped = forTenant(trx, tenantOf(call))
+    const ended = { status: 'ready' as const, language: 'en', failed_reason: null, duration_ms: 1000, created }
+    await scoped.insert('transcripts', { id: callId, ...ended })
+    const told = { speaker: 'product' as const, text: 'You are the first person in this room.' }
+    const said = lines.map(text => ({ speaker: 'participant' as const, text }))
+    for (const [index, line] of [told, ...said].entries()) {
+      const times = { start_ms: index, end_ms: index + 1 }
+      await scoped.insert('transcript_segments', {
+        id: `seg_${index}`,
+        call_id: callId,
+        participant_id: 'part_1',
+        ...line,
+        ...times,
+      })
+    }
+  })
+}
+
 /** A session of the open room that is over, and what has its notes written. */
-async function meeting(settings: object, writerFor: WriterFor, lines = ['part_1: Let us ship on Thursday.']) {
+async function meeting(settings: object, writerFor: WriterFor, lines = ['Let us ship on Thursday.']) {
   const world = await makeCallsWorld()
   const { media, control, openRoom, store, clock } = world
   await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { settings })
@@ -47,7 +72,8 @@ async function meeting(settings: object, writerFor: WriterFor, lines = ['part_1:
   media.hangUp('part_1')
   await media.committed()
   await store.transaction(trx => wantNotes(trx, room.roomId, clock.now().toISOString()))
-  const handler = notesHandler({ store, now: clock.now, log: silent, writerFor, transcriptOf: async () => lines })
+  await say(world, room.roomId, lines)
+  const handler = notesHandler({ store, now: clock.now, log: silent, writerFor })
   const jobs = new JobRunner({ store, now: clock.now, log: silent, handlers: { 'conference.notes': handler } })
   const history = async () => (await control.ask(`GET /v1/conference_rooms/${openRoom}/history`)).body.data[0].notes
   const told = async () => (await control.ask('GET /v1/events?type=conference.notes.ready')).body.data
