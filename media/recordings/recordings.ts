@@ -17,7 +17,8 @@ export class Recordings {
   readonly #entries = new Map<string, RecordedCall>()
   readonly #writer: RecordingWriter
   readonly #hooks: RecordingsHooks
-  readonly #finishing = new Set<Promise<void>>()
+  /** Ended, with a file that is being written: they are told of soon, and cannot begin again. */
+  readonly #finishing = new Map<string, Promise<void>>()
 
   constructor(dataDir: string, hooks: RecordingsHooks) {
     this.#writer = new RecordingWriter(dataDir)
@@ -26,7 +27,7 @@ export class Recordings {
 
   /** Starts to record; the caller calls `enter` for the legs that are there already. */
   start({ recordingId, target, encrypted = false }: Request<'recording.start'>): Ok | Failure {
-    if (this.#entries.has(recordingId)) return { failure: 'conflict', message: 'is being recorded already' }
+    if (this.has(recordingId)) return { failure: 'conflict', message: 'is being recorded already' }
     const recorder = this.#writer.open(recordingId, message => this.#fail(recordingId, message), encrypted)
     if ('error' in recorder) return { failure: 'invalid', message: recorder.error }
     this.#entries.set(recordingId, new RecordedCall(target, recorder))
@@ -34,7 +35,7 @@ export class Recordings {
   }
 
   has(recordingId: string): boolean {
-    return this.#entries.has(recordingId)
+    return this.#entries.has(recordingId) || this.#finishing.has(recordingId)
   }
 
   /** A leg entered a room. */
@@ -82,8 +83,8 @@ export class Recordings {
       if (!('error' in info)) this.#hooks.ready(info)
       else if (!entry.hasFailed) this.#hooks.failed({ recordingId, message: info.error })
     })
-    this.#finishing.add(finished)
-    void finished.finally(() => this.#finishing.delete(finished))
+    this.#finishing.set(recordingId, finished)
+    void finished.finally(() => this.#finishing.delete(recordingId))
     return {}
   }
 
@@ -108,13 +109,13 @@ export class Recordings {
   }
 
   list(): { recordingId: string }[] {
-    return [...this.#entries.keys()].map(recordingId => ({ recordingId }))
+    return [...this.#entries.keys(), ...this.#finishing.keys()].map(recordingId => ({ recordingId }))
   }
 
   /** Resolves when all files that were being written are there. */
   async close(): Promise<void> {
     for (const recordingId of this.#entries.keys()) this.stop(recordingId)
-    await Promise.all(this.#finishing)
+    await Promise.all(this.#finishing.values())
     await this.#writer.close()
   }
 }

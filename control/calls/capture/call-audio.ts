@@ -58,7 +58,8 @@ export class CallAudio {
       encrypted: await encryptsRecordings(store.db, tenantOf(call)),
     })
     if (!isFailure(reply) || isRunningOrUnknown(reply)) return
-    // The call may have ended by now: nothing was recorded, and media will not tell of it.
+    // The call may have ended by now. What was recorded has been told before the answer; of nothing media will not tell.
+    await media.settled()
     log.warn({ callId: call.id, ...reply }, 'a recording could not be started')
     await store.transaction(trx => applyRecording(trx, call.id, null, now()))
   }

@@ -118,6 +118,8 @@ export async function beginTranscript(
   // A call's room, or a session's: all who are ever in it.
   const reply = await media.request('transcript.start', { transcriptId: id, target: { roomId: id }, language })
   if (!isFailure(reply) || reply.failure === 'conflict' || isUndecided(reply)) return
+  // It may have run and ended: what was told of it before the answer counts.
+  await media.settled()
   await store.transaction(async trx => {
     const row = await runningTranscript(trx, id)
     if (row === undefined) return

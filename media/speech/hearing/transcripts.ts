@@ -21,8 +21,8 @@ type Ok = Record<string, never>
  */
 export class Transcripts {
   readonly #running = new Map<string, Transcript>()
-  /** Stopped, with words on their way. */
-  readonly #finishing = new Set<Promise<void>>()
+  /** Stopped, with words on their way: they are told of soon, and cannot begin again. */
+  readonly #finishing = new Map<string, Promise<void>>()
   readonly #hooks: TranscriptsHooks
 
   constructor(hooks: TranscriptsHooks) {
@@ -34,13 +34,13 @@ export class Transcripts {
    * @param originMs where the call's timeline begins, in ms of the engine's clock
    */
   start({ transcriptId, target, language }: Request<'transcript.start'>, originMs: number): Ok | Failure {
-    if (this.#running.has(transcriptId)) return { failure: 'conflict', message: 'is being transcribed already' }
+    if (this.has(transcriptId)) return { failure: 'conflict', message: 'is being transcribed already' }
     this.#running.set(transcriptId, new Transcript(transcriptId, target, language, originMs, this.#hooks))
     return {}
   }
 
   has(transcriptId: string): boolean {
-    return this.#running.has(transcriptId)
+    return this.#running.has(transcriptId) || this.#finishing.has(transcriptId)
   }
 
   /** A leg came to a room, or the transcript of one began. */
@@ -64,8 +64,8 @@ export class Transcripts {
     if (transcript === undefined) return { failure: 'not_found', message: `no transcript ${transcriptId}` }
     this.#running.delete(transcriptId)
     const finished = transcript.finish(now)
-    this.#finishing.add(finished)
-    void finished.then(() => this.#finishing.delete(finished))
+    this.#finishing.set(transcriptId, finished)
+    void finished.then(() => this.#finishing.delete(transcriptId))
     return {}
   }
 
@@ -84,7 +84,7 @@ export class Transcripts {
   /** Resolves when all that was said is written. */
   async close(now: number): Promise<void> {
     for (const transcriptId of this.#running.keys()) this.stop(transcriptId, now)
-    await Promise.all(this.#finishing)
+    await Promise.all(this.#finishing.values())
   }
 }
 

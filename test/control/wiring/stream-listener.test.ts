@@ -9,7 +9,7 @@ import { suite } from '../../harness.ts'
 /** `tandem listen PORT`, as somebody starts it in a terminal. */
 const test = suite('control/wiring/stream-listener')
 
-const cli = fileURLToPath(new URL('../../../dist/control/cli.js', import.meta.url))
+const cli = fileURLToPath(new URL('../../../dist/control/wiring/cli.js', import.meta.url))
 
 class Listening {
   readonly child: ChildProcess

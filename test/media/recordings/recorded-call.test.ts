@@ -107,6 +107,19 @@ test("a bridged call's recording has a channel for each party and one for the pr
   assert.is(onset(second) - SECOND, onset(first))
 })
 
+test('a recording whose call has just ended is not unknown while its file is being written: a late wish to start it is a conflict', async () => {
+  const caller = await engine.join('part_caller', OWN)
+  engine.run(TICKS, saying([caller, CALLER_HZ]))
+  engine.engine.close('part_caller')
+  assert.equal(engine.of('recording.ready'), [])
+  const late = engine.engine.startRecording({ recordingId: CALL, target: { roomId: CALL } })
+  assert.is('failure' in late && late.failure, 'conflict')
+  assert.equal(engine.engine.snapshot().recordings, [{ recordingId: CALL }])
+  const { ready } = await finished()
+  assert.is(ready.durationMs, 1000)
+  assert.equal(engine.engine.snapshot().recordings, [])
+})
+
 test('what is heard stands in the product channel sample by sample, as it was sent to the party', async () => {
   const caller = await engine.join('part_caller', OWN)
   await engine.engine.play({ legId: 'part_caller', playId: 'p', sources: [prompt], loop: false, hangupAfter: null })
@@ -151,7 +164,8 @@ test('a caller who is moved to a conference stays on the recording of the call, 
   engine.run(TICKS, both)
   engine.engine.close('part_caller')
   engine.run(TICKS, saying([other, AGENT_HZ]))
-  assert.equal(engine.engine.snapshot().recordings, [])
+  const late = engine.engine.pauseRecording(CALL)
+  assert.is('failure' in late && late.failure, 'not_found')
   engine.engine.close('part_other')
   const { ready, samples } = await finished()
   assert.equal(ready.channels, [{ legId: 'part_caller' }, { legId: null }])

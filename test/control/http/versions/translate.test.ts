@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import * as assert from 'uvu/assert'
+import '../../../../control/wiring/event-catalog.ts'
 import { deprecationHeaders, deprecationOf } from '../../../../control/http/versions/deprecation.ts'
 import { olderOperation, renderEvent } from '../../../../control/http/versions/translate.ts'
 import { nullable } from '../../../../control/kernel/schema.ts'

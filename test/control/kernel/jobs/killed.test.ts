@@ -10,7 +10,7 @@ import './kinds.ts'
 
 const test = suite('control/kernel/jobs/killed')
 
-const ENTRY = 'control/jobs/killable-worker.ts'
+const ENTRY = 'control/kernel/jobs/killable-worker.ts'
 const ROUNDS = 3
 const JOBS_PER_ROUND = 80
 
