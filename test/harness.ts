@@ -2,8 +2,6 @@ import { execFileSync } from 'node:child_process'
 import { suite as uvuSuite } from 'uvu'
 
 const DEFAULT_TIMEOUT_MS = 10_000
-/** So many times longer may a test take that runs with what time others leave. */
-const PATIENCE = Number(process.env.TANDEM_TEST_PATIENCE ?? 1)
 
 export interface Suite {
   /** Registers a test; its name is the sentence of the specification or RFC that it proves. */
@@ -47,8 +45,7 @@ async function told(title: string, hook: string, running: Promise<void>): Promis
   }
 }
 
-async function withTimeout(run: () => unknown, usualMs: number): Promise<void> {
-  const timeoutMs = usualMs * PATIENCE
+async function withTimeout(run: () => unknown, timeoutMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`timed out after ${timeoutMs} ms`)), timeoutMs)

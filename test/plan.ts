@@ -63,12 +63,12 @@ export const onSqliteAlone = (path: string): boolean => says(path, 'One database
 
 export const wantsOwnProcess = (path: string): boolean => says(path, 'Own process:')
 
-/** Audio is judged by when it comes, or by what is understood of it: alone. */
+/** Audio is judged by when it comes, or by what is understood of it, or how soon we are back: alone. */
 export const judgesTiming = (path: string): boolean =>
-  /^(e2e\/(assistant|card-payment|control-killed|recording|streams)|fuzz\/http|interop\/(sipp-rate|three-makes))\.test/.test(
+  /^(e2e\/(assistant|card-payment|control-killed|media-killed|recording|streams)|fuzz\/http|interop\/(sipp-rate|three-makes))\.test/.test(
     path,
   )
 
 /** An attack, or one death after the other, takes a core. */
 export const takesCore = (path: string): boolean =>
-  /^(fuzz\/|e2e\/(bad-receivers|browser-wire|control-killed-often|media-killed|speech)\.)/.test(path)
+  /^(fuzz\/|e2e\/(bad-receivers|browser-wire|control-killed-often|speech)\.)/.test(path)

@@ -1,7 +1,6 @@
 /** How the test command runs a file: in a process of its own, or in one that runs many. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { END_OF_FILE, NO_MORE_FILES } from './worker.ts'
@@ -27,20 +26,16 @@ export interface Stage {
   /** The folder of the bundles. */
   bundles: string
   env: NodeJS.ProcessEnv
-  /** Of the processes; 0: as that of this one. */
-  nice: number
 }
 
 const builtFile = ({ bundles }: Stage, path: string): string => join(bundles, path.replace(/\.ts$/, '.js'))
 
 function start(path: string, stage: Stage, ...channel: 'ipc'[]): ChildProcess {
-  const child = spawn(process.execPath, ['--enable-source-maps', builtFile(stage, path)], {
+  return spawn(process.execPath, ['--enable-source-maps', builtFile(stage, path)], {
     cwd: root,
     env: { ...stage.env, TANDEM_TEST_BUNDLES: stage.bundles },
     stdio: ['ignore', 'pipe', 'pipe', ...channel],
   })
-  if (stage.nice > 0 && child.pid !== undefined) setPriority(child.pid, stage.nice)
-  return child
 }
 
 const CLOCK_TICK_MS = 10

@@ -1,8 +1,8 @@
 /**
- * The test command. First the unit tests, side by side, in processes that each run many files. Then what starts the product, each
- * file in a process of its own: four at a time what mostly waits, and behind them, with the time that they leave, the unit tests
- * that open a store once more, on the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`; two at a time what takes a core, and one by
- * one what judges audio by its timing. `npm test -- PATTERN…` runs the files whose path holds a pattern.
+ * The test command. First the unit tests, side by side, in processes that each run many files; those that open a store once more, on
+ * the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`. Then what starts the product, each file in a process of its own: three at a
+ * time what mostly waits, two at a time what takes a core, and one by one what judges audio by its timing.
+ * `npm test -- PATTERN…` runs the files whose path holds a pattern.
  */
 import { bundle } from './bundles.ts'
 import { FORKED, judgesTiming, onSqliteAlone, startsProduct, takesCore, testFiles, wantsOwnProcess } from './plan.ts'
@@ -11,11 +11,8 @@ import { dropDatabases, opensStore, serverProblem } from './stores.ts'
 
 /** Files at a time. */
 const UNITS = 3
-const UNITS_BEHIND = 2
-const WAITING = 4
+const WAITING = 3
 const TAKING_CORE = 2
-/** Of the unit tests behind products: they have what is left, also by control with its lower priority, and the time that this takes. */
-const BEHIND = { nice: 15, patience: 4 }
 
 const totals = { passed: 0, failed: 0, skipped: 0 }
 const skips: string[] = []
@@ -54,19 +51,17 @@ async function sideBySide(paths: string[], width: number, run: (path: string, sl
 }
 
 const runProducts = (paths: string[], width: number): Promise<void> =>
-  sideBySide(paths, width, async path => report(path, await runAlone(path, { bundles, env, nice: 0 })))
+  sideBySide(paths, width, async path => report(path, await runAlone(path, { bundles, env })))
 
 interface UnitStage {
   label: string
-  width: number
-  nice: number
   variables(slot: number): Variables
 }
 
-async function runUnits(paths: string[], { label, width, nice, variables }: UnitStage): Promise<void> {
-  const stages = Array.from({ length: width }, (_, slot) => ({ bundles, env: { ...env, ...variables(slot) }, nice }))
+async function runUnits(paths: string[], { label, variables }: UnitStage): Promise<void> {
+  const stages = Array.from({ length: UNITS }, (_, slot) => ({ bundles, env: { ...env, ...variables(slot) } }))
   const workers = stages.map(stage => new Worker(stage))
-  await sideBySide(paths, width, async (path, slot) => {
+  await sideBySide(paths, UNITS, async (path, slot) => {
     const run = wantsOwnProcess(path) ? runAlone(path, stages[slot]!) : workers[slot]!.run(path)
     report(path + label, await run)
   })
@@ -90,9 +85,8 @@ async function runOnPostgres(paths: string[]): Promise<void> {
   const variables = (slot: number): Variables => ({
     TANDEM_TEST_DATABASE_URL: server,
     TANDEM_TEST_SLOT: `${run}_${slot}`,
-    TANDEM_TEST_PATIENCE: String(BEHIND.patience),
   })
-  await runUnits(paths, { label: ' on PostgreSQL', width: UNITS_BEHIND, nice: BEHIND.nice, variables })
+  await runUnits(paths, { label: ' on PostgreSQL', variables })
   await dropDatabases(server, `tandem_test_${run}_`)
 }
 
@@ -100,15 +94,14 @@ const files = testFiles(process.argv.slice(2))
 const bundles = await bundle([...files, ...FORKED, 'worker.ts'])
 const units = files.filter(path => !startsProduct(path))
 const products = files.filter(startsProduct)
-await runUnits(units, { label: '', width: UNITS, nice: 0, variables: () => ({}) })
+await runUnits(units, { label: '', variables: () => ({}) })
+await runOnPostgres(units.filter(path => opensStore(path) && !onSqliteAlone(path)))
 const waiting = products.filter(path => !takesCore(path) && !judgesTiming(path))
-const onPostgres = runOnPostgres(units.filter(path => opensStore(path) && !onSqliteAlone(path)))
 await runProducts(waiting, WAITING)
 await runProducts(
   products.filter(path => takesCore(path) && !judgesTiming(path)),
   TAKING_CORE,
 )
-await onPostgres
 await runProducts(products.filter(judgesTiming), 1)
 if (skips.length > 0) console.log(`\nSkipped:\n${skips.join('\n')}`)
 console.log(`\n${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`)
