@@ -104,19 +104,31 @@ export const endedCall = (product: Product, callId: string, limitMs = 5000) =>
     limitMs,
   )
 
-/**
- * The longest stretch of `heard` that stands in `said` too, octet by octet at one shift [samples]. Found by frames of 160
- * octets that are no repetition, so `said` must be noise or speech.
- */
-export function longestCopy(said: Uint8Array, heard: Uint8Array): number {
+/** A stretch of `heard` that stands in `said` too, octet by octet: where it begins there, and how long it is [samples]. */
+interface Copy {
+  from: number
+  length: number
+}
+
+/** Found by frames of 160 octets that are no repetition, so `said` must be noise or speech. */
+function* copies(said: Uint8Array, heard: Uint8Array): Generator<Copy> {
   const index = Buffer.from(said.buffer, said.byteOffset, said.length)
-  let longest = 0
   for (let at = 0; at + 160 <= heard.length; ) {
-    const found = index.indexOf(heard.subarray(at, at + 160))
+    const from = index.indexOf(heard.subarray(at, at + 160))
     let length = 0
-    while (found >= 0 && found + length < said.length && heard[at + length] === said[found + length]) length++
-    longest = Math.max(longest, length)
+    while (from >= 0 && from + length < said.length && heard[at + length] === said[from + length]) length++
+    if (length > 0) yield { from, length }
     at += Math.max(160, length)
   }
-  return longest
+}
+
+/** The longest stretch of `heard` that stands in `said` at one shift [samples]. */
+export const longestCopy = (said: Uint8Array, heard: Uint8Array): number =>
+  Math.max(0, ...[...copies(said, heard)].map(({ length }) => length))
+
+/** How much of `said` was heard, octet by octet, in stretches of a frame at least: 0 to 1. */
+export function shareHeard(said: Uint8Array, heard: Uint8Array): number {
+  const covered = new Uint8Array(said.length)
+  for (const { from, length } of copies(said, heard)) covered.fill(1, from, from + length)
+  return covered.reduce((sum, one) => sum + one, 0) / said.length
 }
