@@ -8,7 +8,7 @@ export type LedRing =
 /** What happens to a call that a program leads, as the program gets to know it. Times are ISO-8601 UTC. */
 export type ProgramInput =
   | { kind: 'collected'; collectId: string; digits: string; utterance: Utterance | null }
-  | { kind: 'play_started'; playId: string; at: string }
+  | { kind: 'play_started'; playId: string; clockMs: number }
   | { kind: 'played'; playId: string; ended: Events['play.finished']['ended']; heardMs: number }
   | { kind: 'speech_started'; at: string }
   | { kind: 'utterance'; utterance: Utterance }
@@ -30,7 +30,7 @@ export function inputOfEvent(event: MediaEvent): ProgramInput | null {
       return { kind: 'collected', collectId, digits, utterance: utterance && clipped(utterance) }
     }
     case 'play.started':
-      return { kind: 'play_started', playId: event.body.playId, at }
+      return { kind: 'play_started', playId: event.body.playId, clockMs: event.body.clockMs }
     case 'play.finished': {
       const { playId, ended, heardMs } = event.body
       return { kind: 'played', playId, ended, heardMs }

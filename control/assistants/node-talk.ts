@@ -6,7 +6,7 @@ import type { FlowModel, ModelReply, ReplyListener, ReplyRequest } from '../flow
 import type { ModelFailure } from '../models/model.ts'
 import { isModelFailure } from '../models/model.ts'
 import { BACK_CHANNELS, Speaking, type SpeakingParts } from './assistant/speaking.ts'
-import { type StoredTurn, Turn } from './assistant/turn.ts'
+import { type Heard, type StoredTurn, Turn } from './assistant/turn.ts'
 import { collectCommand, inputOf } from './collect.ts'
 import type { ProgramInput } from './input.ts'
 
@@ -47,7 +47,7 @@ export class NodeTalk {
   /** How long the parts of the last line took. */
   timing: TurnTiming = UNTIMED
   /** Of what the caller said last. */
-  heard: { endedAt: string; timing: TurnTiming } | null = null
+  heard: Heard | null = null
   readonly #parts: NodeTalkParts
   readonly #speaking: Speaking
   #answer: CallerInput | null = null
@@ -233,7 +233,7 @@ export class NodeTalk {
       utterance === null
         ? null
         : {
-            endedAt: utterance.endedAt,
+            endedClockMs: utterance.endedClockMs,
             timing: { ...UNTIMED, endpoint_ms: utterance.endpointMs, transcribe_ms: utterance.transcribeMs },
           }
     return true

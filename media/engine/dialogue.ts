@@ -88,7 +88,7 @@ export class Dialogue {
       sources,
       { loop, append: append === true },
       {
-        started: () => this.#hooks.emit('play.started', { legId, playId }),
+        started: () => this.#hooks.emit('play.started', { legId, playId, clockMs: Math.round(this.#options.now()) }),
         finished: (ended, heardMs) => {
           this.#hooks.emit('play.finished', { legId, playId, ended, heardMs })
           if (hangupAfter !== null && ended !== 'interrupted') this.#hooks.end(legId, hangupAfter)
@@ -231,6 +231,7 @@ export class Dialogue {
       text: words.text,
       startedAt: new Date(wallMs + words.startMs).toISOString(),
       endedAt: new Date(wallMs + words.endMs).toISOString(),
+      endedClockMs: Math.round(words.endMs),
       endpointMs: words.endpointMs,
       transcribeMs: words.transcribeMs,
       bargedIn: words.bargedIn,

@@ -59,7 +59,8 @@ export interface Events {
     durationMs?: number
   }
   /** The first frame of it is on its way: the first sound of a turn. */
-  'play.started': { legId: string; playId: string }
+  /** `clockMs`: by the clock of the leg's engine, as `Utterance.endedClockMs` [ms]. */
+  'play.started': { legId: string; playId: string; clockMs: number }
   /** `interrupted`: by a key, a voice or another play. `heardMs`: how much of it was sent. */
   'play.finished': {
     legId: string

@@ -13,6 +13,8 @@ export interface Utterance {
   /** Of the first and last voice, ISO-8601 UTC. */
   startedAt: string
   endedAt: string
+  /** The same by the clock of the leg's engine, which nobody sets [ms]. */
+  endedClockMs: number
   /** From the last voice until the silence was long enough [ms]. */
   endpointMs: number
   /** What the transcription took after that [ms]. */

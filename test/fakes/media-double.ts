@@ -107,7 +107,7 @@ const COMMANDS: { [N in CommandName]: Handler<N> } = {
   'leg.play': toLeg((leg, { playId, hangupAfter }, model) => {
     Object.assign(leg, { playing: true, playId })
     if (!model.playsAtOnce) return
-    model.emit('play.started', { legId: leg.legId, playId })
+    model.emit('play.started', { legId: leg.legId, playId, clockMs: model.clockMs })
     model.heard(leg.legId, playId)
     if (hangupAfter !== null) model.hangUp(leg.legId, hangupAfter)
   }),

@@ -41,6 +41,7 @@ export const utteranceOf = (text: string): Utterance => ({
   text,
   startedAt: AT,
   endedAt: AT,
+  endedClockMs: 0,
   endpointMs: 700,
   transcribeMs: 120,
   bargedIn: false,
@@ -91,6 +92,8 @@ export class MediaModel {
   /** Legs that were dialled, running or not. */
   readonly known = new Set<string>()
   bootId = 'boot-1'
+  /** What the engine's clock shows, which nobody sets [ms]. */
+  clockMs = 0
   /** What is played to a leg is heard to its end at once: for tests of what is said, not of when. */
   playsAtOnce = false
   #events: NumberedEvent[] = []

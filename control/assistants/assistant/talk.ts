@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Utterance } from '../../../media/protocol.ts'
 import type { TimedStep } from '../../calls/programs/records.ts'
-import { type TurnTiming, UNTIMED } from '../../calls/programs/step-schema.ts'
+import { UNTIMED } from '../../calls/programs/step-schema.ts'
 import { type Phrases, phrasesOf } from '../../kernel/phrases.ts'
 import { type ChatMessage, END_CALL } from '../../models/chat-model.ts'
 import type { BookCallback } from '../actions/callback.ts'
@@ -14,7 +14,7 @@ import { bookByAssistant, callbackTool, isCallbackCall } from './callback-tool.t
 import { type ReplyParts, reply, spokenInstructions } from './reply.ts'
 import { BACK_CHANNELS, Speaking } from './speaking.ts'
 import { handOverOf, runTool, toolsOf } from './tools.ts'
-import { type AfterTurn, type StoredTurn, Turn } from './turn.ts'
+import { type AfterTurn, type Heard, type StoredTurn, Turn } from './turn.ts'
 
 /** How far a talk is: enough to go on from after a restart. */
 export interface TalkProgress {
@@ -174,7 +174,7 @@ export class Talk {
     const entry = { node_key: NODE_KEY, role: 'customer' as const, source: 'speech' as const, text }
     this.#steps.push({ step: 'turn', entry, at: utterance.endedAt, timing })
     await this.#save()
-    this.#answer({ endedAt: utterance.endedAt, timing })
+    this.#answer({ endedClockMs: utterance.endedClockMs, timing })
   }
 
   /** Of an assistant that cannot do its work: a queue with people, where it has one. */
@@ -193,7 +193,7 @@ export class Talk {
 
   // ------------------------------------------------------------------ turns of the assistant
 
-  #next(source: 'ai' | 'script', caller: { endedAt: string; timing: TurnTiming } | null = null): Turn {
+  #next(source: 'ai' | 'script', caller: Heard | null = null): Turn {
     const turn = new Turn(++this.#progress.turns, source, caller)
     if (turn.number >= MAX_TURNS) turn.after = { kind: 'end', reason: 'loop_limit' }
     this.#turn = turn
@@ -208,7 +208,7 @@ export class Talk {
   }
 
   /** Makes the answer while the loop goes on listening. */
-  #answer(caller: { endedAt: string; timing: TurnTiming } | null): void {
+  #answer(caller: Heard | null): void {
     const turn = this.#next('ai', caller)
     this.#make(turn)
       .catch(error => {

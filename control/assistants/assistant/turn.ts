@@ -21,14 +21,20 @@ export interface StoredTurn {
   after: AfterTurn | null
 }
 
+/** What the caller said last: its end by media's clock [ms], and how long the parts took so far. */
+export interface Heard {
+  endedClockMs: number
+  timing: TurnTiming
+}
+
 /** What the assistant says in answer to the caller: its sentences, how far they were heard, and how long all took. */
 export class Turn {
   readonly number: number
   readonly source: 'ai' | 'script'
   readonly abort = new AbortController()
   readonly timing: TurnTiming
-  /** When the caller was last heard before it, ISO-8601; null: it answers nothing. */
-  readonly answersTo: string | null
+  /** When the caller was last heard before it, by media's clock [ms]; null: it answers nothing. */
+  readonly answersTo: number | null
   readonly #lines: Line[] = []
   after: AfterTurn | null = null
   /** A voice or a key has silenced it. */
@@ -37,10 +43,10 @@ export class Turn {
   isMade = false
   isInterrupted = false
 
-  constructor(number: number, source: 'ai' | 'script', caller: { endedAt: string; timing: TurnTiming } | null) {
+  constructor(number: number, source: 'ai' | 'script', caller: Heard | null) {
     this.number = number
     this.source = source
-    this.answersTo = caller?.endedAt ?? null
+    this.answersTo = caller?.endedClockMs ?? null
     this.timing = { ...(caller?.timing ?? UNTIMED) }
   }
 
@@ -87,7 +93,7 @@ export class Turn {
       line.heard ??= { whole: input.ended === 'played', ms: input.heardMs }
       this.isTalkedOver ||= input.ended === 'interrupted'
     } else if (this.answersTo !== null) {
-      this.timing.first_audio_ms ??= Math.max(0, Date.parse(input.at) - Date.parse(this.answersTo))
+      this.timing.first_audio_ms ??= Math.max(0, input.clockMs - this.answersTo)
     }
   }
 

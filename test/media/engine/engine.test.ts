@@ -102,7 +102,7 @@ test('a prompt is heard by its leg alone, and its end is an event', async () => 
   engine.run(50)
   assert.ok(levelOf(1000, a.received.heard(0, 10)) > -25)
   assert.ok(b.received.heard().every(sample => sample === 0))
-  assert.equal(engine.of('play.started'), [{ legId: 'part_a', playId: 'p1' }])
+  assert.equal(engine.of('play.started'), [{ legId: 'part_a', playId: 'p1', clockMs: 5 }])
   assert.equal(engine.of('play.finished'), [{ legId: 'part_a', playId: 'p1', ended: 'played', heardMs: 200 }])
   assert.equal(engine.ends, [{ legId: 'part_a', reason: 'assistant_ended' }])
 })
