@@ -24,7 +24,7 @@ export type QueueCall = Static<typeof queueCallSchema>
 
 export const toQueueCall = (
   row: QueueCallRow,
-  { position, at, outcome = null }: { position: number; at: string; outcome?: string | null },
+  { position, waitMs, outcome = null }: { position: number; waitMs: number; outcome?: string | null },
 ): QueueCall => ({
   object: 'queue_call',
   call_id: row.id,
@@ -32,7 +32,7 @@ export const toQueueCall = (
   queue_id: row.queue_id,
   position,
   joined_at: row.joined_at,
-  wait_ms: Math.max(0, Date.parse(at) - Date.parse(row.joined_at)),
+  wait_ms: waitMs,
   offered_to: row.offered_to,
   outcome,
 })

@@ -47,6 +47,9 @@ export interface QueueCallTable extends TenantColumns {
   id: string
   queue_id: string
   joined_at: string
+  /** The same by the steady clock of this node. */
+  joined_ms: number | null
+  joined_on: string | null
   /** The agent whose phone rings for it. */
   offered_to: string | null
   /** The caller's leg. */

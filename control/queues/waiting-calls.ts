@@ -1,6 +1,7 @@
 import { setLeg } from '../calls/legs.ts'
 import type { CallRow } from '../calls/tables.ts'
 import { appendEvent } from '../kernel/events/log.ts'
+import { elapsedMs, nodeOf, steadyMsOf } from '../kernel/store/node.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { toQueueCall } from './call-schema.ts'
@@ -27,6 +28,8 @@ export async function joinQueue(
     id: callId,
     queue_id: queueId,
     joined_at: at,
+    joined_ms: steadyMsOf(trx),
+    joined_on: nodeOf(trx),
     offered_to: null,
     leg_id: legId,
     tried: '[]',
@@ -75,8 +78,7 @@ export async function leaveQueue(
   const row = await scoped.find('queue_calls', callId)
   if (row === undefined) return null
   await scoped.delete('queue_calls').where('id', '=', callId).execute()
-  const waitMs = Math.max(0, Date.parse(at) - Date.parse(row.joined_at))
-  const visit = { queue_id: row.queue_id, call_id: callId, outcome, wait_ms: waitMs, left_at: at }
+  const visit = { queue_id: row.queue_id, call_id: callId, outcome, wait_ms: waitedMs(trx, row, at), left_at: at }
   await scoped.insert('queue_visits', visit)
   const isOverflow = outcome === 'disabled' || outcome === 'no_agents' || outcome === 'max_wait'
   await tell(trx, tenant, row, { type: isOverflow ? 'queue.call.overflowed' : 'queue.call.left', at, outcome })
@@ -108,8 +110,17 @@ async function tell(
   { type, at, outcome = null }: { type: EventName; at: string; outcome?: string | null },
 ): Promise<void> {
   const position = outcome === null ? await positionOf(trx, tenant, row) : 0
-  await appendEvent(trx, tenant, { type, at, object: toQueueCall(row, { position, at, outcome }), callId: row.id })
+  await appendEvent(trx, tenant, {
+    type,
+    at,
+    object: toQueueCall(row, { position, waitMs: waitedMs(trx, row, at), outcome }),
+    callId: row.id,
+  })
 }
+
+/** How long it has waited by now. */
+export const waitedMs = (db: Db, row: QueueCallRow, now: string): number =>
+  elapsedMs(db, { steadyMs: row.joined_ms, node: row.joined_on, at: row.joined_at }, now)
 
 /** A call as it is now, running or not. */
 export const findCall = (db: Db, tenant: Tenant, id: string): Promise<CallRow | undefined> =>

@@ -11,11 +11,18 @@ export const START = new Date('2026-11-21T10:00:00.000Z')
 
 /** A clock that goes when it is told to. */
 export function makeClock() {
-  let at = START.getTime()
+  let steady = 0
+  let wall = START.getTime()
   return {
-    now: () => new Date(at),
+    now: () => new Date(wall + steady),
+    /** The clock that no operator sets. */
+    steadyMs: () => steady,
     advance: (ms: number): void => {
-      at += ms
+      steady += ms
+    },
+    /** The time of day is set. */
+    set: (byMs: number): void => {
+      wall += byMs
     },
   }
 }
@@ -63,8 +70,8 @@ export interface World {
 
 /** Two organisations, in a database in memory when no other is given. */
 export async function makeWorld(opened?: Store): Promise<World> {
-  const store = opened ?? (await openTestStore())
   const clock = makeClock()
+  const store = opened ?? (await openTestStore(clock.steadyMs))
   const add = (name: string) =>
     store.transaction(trx => addOrganisation(trx, { name, pciEnabled: false, now: clock.now() }))
   return { store, clock, ours: await add('Ours'), theirs: await add('Theirs') }

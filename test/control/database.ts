@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import BetterSqlite3 from 'better-sqlite3'
 import pg from 'pg'
 import { MIGRATIONS } from '../../control/kernel/migrations/all.ts'
+import { ONLY_NODE, type SteadyClock } from '../../control/kernel/store/node.ts'
 import { openStore, type Store } from '../../control/kernel/store/store.ts'
 
 /**
@@ -38,10 +39,10 @@ export async function makeDatabase({ blank = false } = {}): Promise<TestDatabase
 }
 
 /** A store on a database of its own, which goes when the store is closed. */
-export async function openTestStore(): Promise<Store> {
-  if (SERVER === undefined) return openStore(await sqliteImage())
+export async function openTestStore(steadyMs?: SteadyClock): Promise<Store> {
+  if (SERVER === undefined) return openStore(await sqliteImage(), ONLY_NODE, steadyMs)
   const database = await makeDatabase()
-  const store = await openStore(database.target)
+  const store = await openStore(database.target, ONLY_NODE, steadyMs)
   const close = async (): Promise<void> => {
     await store.close()
     await database.remove()

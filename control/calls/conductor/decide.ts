@@ -139,8 +139,9 @@ export function onLeft({ participant }: LegRows, roomId: string, at: string): De
   return { call: {}, participant: { left_at: at }, events: ['conference.participant.left'] }
 }
 
+/** Of who was put on hold meanwhile, `prompted` tells whether media knows of that. */
 export const onPlayFinished = ({ participant }: LegRows, playId: string): Decision =>
-  playId === participant.step ? { ...NOTHING, participant: { prompted: 1 } } : NOTHING
+  playId === participant.step && participant.on_hold === null ? { ...NOTHING, participant: { prompted: 1 } } : NOTHING
 
 /** How a leg has ended. `quality`: JSON. `durationMs`: since its answer, as media has measured it. */
 export interface LegEnd {

@@ -46,6 +46,7 @@ import { queueVisits } from './150-199/172-queue-visits.ts'
 import { eventObjects } from './150-199/173-event-objects.ts'
 import { billing } from './150-199/174-billing.ts'
 import { softphoneMetadata } from './150-199/184-softphone-metadata.ts'
+import { steadyWaits } from './150-199/190-steady-waits.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -96,4 +97,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '173-event-objects': eventObjects,
   '174-billing': billing,
   '184-softphone-metadata': softphoneMetadata,
+  '190-steady-waits': steadyWaits,
 }

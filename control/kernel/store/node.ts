@@ -9,6 +9,12 @@ import {
   type Transaction,
 } from 'kysely'
 
+/** A clock of the machine that nobody sets [ms]: for how long something takes, and comparable on its own machine alone. */
+export type SteadyClock = () => number
+
+/** Since the machine was started: it outlives this process. */
+export const sinceBoot: SteadyClock = () => Number(process.hrtime.bigint() / 1_000_000n)
+
 /** Where nobody says another: the one node of a database of its own. */
 export const ONLY_NODE = 'node'
 
@@ -18,17 +24,21 @@ export const ONLY_NODE = 'node'
  */
 export class SqliteNode extends SqliteAdapter {
   readonly node: string
-  constructor(node: string) {
+  readonly steadyMs: SteadyClock
+  constructor(node: string, steadyMs: SteadyClock) {
     super()
     this.node = node
+    this.steadyMs = steadyMs
   }
 }
 
 export class PostgresNode extends PostgresAdapter {
   readonly node: string
-  constructor(node: string) {
+  readonly steadyMs: SteadyClock
+  constructor(node: string, steadyMs: SteadyClock) {
     super()
     this.node = node
+    this.steadyMs = steadyMs
   }
 }
 
@@ -59,4 +69,25 @@ export function nodeOf<DB>(db: Kysely<DB>): string {
   const other = plugins.find(plugin => plugin instanceof InPlaceOf)
   if (other instanceof InPlaceOf) return other.node
   return adapter instanceof SqliteNode || adapter instanceof PostgresNode ? adapter.node : ONLY_NODE
+}
+
+/** What the steady clock of the node that asks shows [ms]; null: it cannot be asked, for others ask in its place. */
+export function steadyMsOf<DB>(db: Kysely<DB>): number | null {
+  const { adapter, plugins }: { adapter: DialectAdapter; plugins: readonly KyselyPlugin[] } = db.getExecutor()
+  if (plugins.some(plugin => plugin instanceof InPlaceOf)) return null
+  return adapter instanceof SqliteNode || adapter instanceof PostgresNode ? adapter.steadyMs() : sinceBoot()
+}
+
+/**
+ * How long ago `since` was, which both clocks of a node have told [ms]: by the steady one, where that node asks and its machine has not
+ * been started anew; else by the time of day, which an operator may have set.
+ */
+export function elapsedMs<DB>(
+  db: Kysely<DB>,
+  since: { steadyMs: number | null; node: string | null; at: string },
+  now: string,
+): number {
+  const steady = since.node === nodeOf(db) ? steadyMsOf(db) : null
+  const elapsed = steady === null || since.steadyMs === null ? -1 : steady - since.steadyMs
+  return elapsed >= 0 ? elapsed : Math.max(0, Date.parse(now) - Date.parse(since.at))
 }

@@ -10,7 +10,7 @@ import {
   sql,
 } from 'kysely'
 import pg from 'pg'
-import { PostgresNode } from './node.ts'
+import { PostgresNode, type SteadyClock } from './node.ts'
 
 /** Connections of one control process. */
 const MAX_CONNECTIONS = 16
@@ -41,14 +41,16 @@ class Compiler extends PostgresQueryCompiler {
 
 class Dialect extends PostgresDialect {
   readonly #node: string
+  readonly #steadyMs: SteadyClock
 
-  constructor(config: PostgresDialectConfig, node: string) {
+  constructor(config: PostgresDialectConfig, node: string, steadyMs: SteadyClock) {
     super(config)
+    this.#steadyMs = steadyMs
     this.#node = node
   }
 
   override createAdapter(): PostgresNode {
-    return new PostgresNode(this.#node)
+    return new PostgresNode(this.#node, this.#steadyMs)
   }
 
   override createQueryCompiler(): QueryCompiler {
@@ -64,7 +66,7 @@ const types: pg.CustomTypesConfig = {
 }
 
 /** The database at a `postgres://` URL. Opens no connection yet. */
-export function postgresDatabase<DB>(url: string, node: string): Kysely<DB> {
+export function postgresDatabase<DB>(url: string, node: string, steadyMs: SteadyClock): Kysely<DB> {
   const pool = new pg.Pool({
     connectionString: url,
     types,
@@ -85,7 +87,7 @@ export function postgresDatabase<DB>(url: string, node: string): Kysely<DB> {
   pool.on('connect', client => client.on('error', () => {}))
   // `in ()`, which SQLite knows and PostgreSQL does not, is false.
   const plugins = [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })]
-  return new Kysely<DB>({ dialect: new Dialect({ pool }, node), plugins })
+  return new Kysely<DB>({ dialect: new Dialect({ pool }, node, steadyMs), plugins })
 }
 
 /** Why this server cannot hold our tables, or null. */

@@ -7,7 +7,7 @@ import {
   type SqliteDialectConfig,
   SqliteDriver,
 } from 'kysely'
-import { SqliteNode } from './node.ts'
+import { SqliteNode, type SteadyClock } from './node.ts'
 import { PreparedStatements } from './prepared-statements.ts'
 
 const BUSY_TIMEOUT_MS = 5000
@@ -27,9 +27,11 @@ class CausalDriver extends SqliteDriver {
 class Dialect extends SqliteDialect {
   readonly #config: SqliteDialectConfig
   readonly #node: string
+  readonly #steadyMs: SteadyClock
 
-  constructor(config: SqliteDialectConfig, node: string) {
+  constructor(config: SqliteDialectConfig, node: string, steadyMs: SteadyClock) {
     super(config)
+    this.#steadyMs = steadyMs
     this.#config = config
     this.#node = node
   }
@@ -39,7 +41,7 @@ class Dialect extends SqliteDialect {
   }
 
   override createAdapter(): SqliteNode {
-    return new SqliteNode(this.#node)
+    return new SqliteNode(this.#node, this.#steadyMs)
   }
 }
 
@@ -48,11 +50,11 @@ class Dialect extends SqliteDialect {
  *
  * `synchronous = NORMAL`: a commit is not synced by itself; what we acknowledge is, by `WalSync`, before the answer.
  */
-export function sqliteDatabase<DB>(file: string | Buffer, node: string): Kysely<DB> {
+export function sqliteDatabase<DB>(file: string | Buffer, node: string, steadyMs: SteadyClock): Kysely<DB> {
   const sqlite = new BetterSqlite3(file)
   sqlite.pragma('journal_mode = WAL')
   sqlite.pragma('synchronous = NORMAL')
   sqlite.pragma('foreign_keys = ON')
   sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`)
-  return new Kysely<DB>({ dialect: new Dialect({ database: new PreparedStatements(sqlite) }, node) })
+  return new Kysely<DB>({ dialect: new Dialect({ database: new PreparedStatements(sqlite) }, node, steadyMs) })
 }

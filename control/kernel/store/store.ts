@@ -3,7 +3,7 @@ import { type Kysely, Migrator, type Transaction } from 'kysely'
 import { MIGRATIONS } from '../migrations/all.ts'
 import { type Fact, following } from './after-commit.ts'
 import { faultOf } from './faults.ts'
-import { ONLY_NODE } from './node.ts'
+import { ONLY_NODE, sinceBoot } from './node.ts'
 import { postgresDatabase, serverProblem } from './postgres.ts'
 import { sqliteDatabase } from './sqlite.ts'
 import type { Database } from './tables.ts'
@@ -44,12 +44,14 @@ const MAX_WAIT_MS = 400
 
 /**
  * Opens the database, a `postgres://` URL or a file of SQLite's (or `:memory:`, or the image of a file), and brings its tables up to date. `node`: who
- * asks, where several nodes share a database.
+ * asks, where several nodes share a database; `steadyMs`: its clock for how long something takes.
  */
-export async function openStore(target: string | Buffer, node = ONLY_NODE): Promise<Store> {
+export async function openStore(target: string | Buffer, node = ONLY_NODE, steadyMs = sinceBoot): Promise<Store> {
   const isServer = typeof target === 'string' && isPostgres(target)
   const engine = isServer ? 'postgres' : 'sqlite'
-  const db = isServer ? postgresDatabase<Database>(target, node) : sqliteDatabase<Database>(target, node)
+  const db = isServer
+    ? postgresDatabase<Database>(target, node, steadyMs)
+    : sqliteDatabase<Database>(target, node, steadyMs)
   try {
     const problem = engine === 'postgres' ? await serverProblem(db) : null
     if (problem !== null) throw new Error(problem)

@@ -13,6 +13,7 @@ import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import { queueCallSchema, toQueueCall } from '../call-schema.ts'
 import type { QueueRow } from '../tables.ts'
+import { waitedMs } from '../waiting-calls.ts'
 import { DEFAULT_SETTINGS, overflowsIntoItself, settingsProblem } from './queue.ts'
 import { changeBody, createBody, type Queue, type QueueSettings, queueSchema } from './schema.ts'
 import { allQueues, saveSettings, settingsOf, toQueue, waitingIn } from './store.ts'
@@ -95,7 +96,7 @@ export function queueRoutes(deps: QueueDeps): Route[] {
         const rows = scoped.select('queue_calls').selectAll().where('queue_id', '=', id)
         const at = now().toISOString()
         return page(rows, query, `/v1/queues/${id}/calls`, row =>
-          toQueueCall(row, { position: order.indexOf(row.id) + 1, at }),
+          toQueueCall(row, { position: order.indexOf(row.id) + 1, waitMs: waitedMs(store.db, row, at) }),
         )
       },
     }),

@@ -96,6 +96,22 @@ test('a queue tells who waits and for how long, how many were answered and have 
   await app.close()
 })
 
+test('how long somebody waited is told by a clock that no operator sets: an hour back changes nothing', async () => {
+  const app = await makeWholeApp()
+  const { live, clock } = app
+  const queue = (await live('POST /v1/queues', { name: 'Support' })).body.id
+  const call = await join(app, queue)
+  clock.advance(20_000)
+  clock.set(-3_600_000)
+  assert.is((await live(`GET /v1/queues/${queue}/calls`)).body.data[0].wait_ms, 20_000)
+  await leave(app, call, 'answered')
+  clock.set(3_600_000)
+  const [left] = (await live('GET /v1/events?type=queue.call.left')).body.data
+  assert.is(left.data.object.wait_ms, 20_000)
+  assert.is((await live(`GET /v1/queues/${queue}/stats`)).body.average_wait_ms, 20_000)
+  await app.close()
+})
+
 test('the statistics of all queues are a list, page by page', async () => {
   const app = await makeWholeApp()
   const ids = []
