@@ -65,7 +65,7 @@ export const wantsOwnProcess = (path: string): boolean => says(path, 'Own proces
 
 /** Audio is judged by when it comes, or by what is understood of it, or how soon we are back: alone. */
 export const judgesTiming = (path: string): boolean =>
-  /^(e2e\/(assistant|card-payment|control-killed|media-killed|recording|streams)|fuzz\/http|interop\/(sipp-rate|three-makes))\.test/.test(
+  /^(e2e\/(assistant|card-payment|control-killed|incoming-recording|media-killed|recording|streams)|fuzz\/http|interop\/(sipp-rate|three-makes))\.test/.test(
     path,
   )
 

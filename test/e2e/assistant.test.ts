@@ -3,20 +3,16 @@ import { Phone } from '../../bench/phone.ts'
 import { Product } from '../../bench/product.ts'
 import { audibleSamples } from '../../bench/spectrum.ts'
 import { samplesOf } from '../../bench/voices.ts'
-import { encodeUlaw } from '../../codecs/ulaw.ts'
 import { SpeechClient } from '../../media/speech/speech-client.ts'
 import { SpeechHost } from '../../media/speech/speech-host.ts'
 import { abilitiesOf, OFFLINE_SPEECH } from '../../media/speech/speech-protocol.ts'
 import { suite } from '../harness.ts'
 import { Bot } from './bot.ts'
-import { callFrom, curtain, endedCall, shareHeard } from './scene.ts'
+import { callFrom, curtain, endedCall, heardOf } from './scene.ts'
 import { killAndWait } from './witness.ts'
 
 /** Offline models load in two processes, on a busy machine. */
 const LOADING = { timeoutMs: 90_000 }
-
-/** Of the octets of a sentence; the same voice says it a little otherwise after another one. Of another sentence it is a quarter at most. */
-const HEARD_SHARE = 0.4
 
 let product: Product
 const silent = { info: () => {}, warn: () => {} }
@@ -42,20 +38,15 @@ async function spoken(text: string): Promise<Int16Array> {
 
 /** Waits until this sentence was heard in the product's voice: a turn is told while its answer is still spoken. */
 async function isHeard(sentence: string, heard: () => Int16Array): Promise<void> {
-  const said = ulaw(await spoken(sentence))
+  const said = await spoken(sentence)
   let share = 0
   await product
     .until('what was said is heard', async () => {
-      share = shareHeard(said, ulaw(heard()))
-      return share > HEARD_SHARE ? true : null
+      const found = heardOf(said, heard())
+      share = found.share
+      return found.isHeard ? true : null
     })
     .catch(() => assert.unreachable(`${(100 * share).toFixed(0)} % of "${sentence}"`))
-}
-
-function ulaw(samples: Int16Array): Uint8Array {
-  const octets = new Uint8Array(samples.length)
-  encodeUlaw(samples, octets)
-  return octets
 }
 
 /** The turns of a call, oldest first, once there are so many. */

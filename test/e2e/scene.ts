@@ -2,6 +2,7 @@ import { memberNamed } from '../../bench/members.ts'
 import { type DialOptions, Phone } from '../../bench/phone.ts'
 import type { PhoneCall } from '../../bench/phone-call.ts'
 import type { Product } from '../../bench/product.ts'
+import { encodeUlaw } from '../../codecs/ulaw.ts'
 
 /** A tone is sent at -12 dB of full scale: -15 dBov. Louder than this is heard, below `UNHEARD_DBOV` is not. */
 export const HEARD_DBOV = -20
@@ -127,8 +128,23 @@ export const longestCopy = (said: Uint8Array, heard: Uint8Array): number =>
   Math.max(0, ...[...copies(said, heard)].map(({ length }) => length))
 
 /** How much of `said` was heard, octet by octet, in stretches of a frame at least: 0 to 1. */
-export function shareHeard(said: Uint8Array, heard: Uint8Array): number {
+function shareHeard(said: Uint8Array, heard: Uint8Array): number {
   const covered = new Uint8Array(said.length)
   for (const { from, length } of copies(said, heard)) covered.fill(1, from, from + length)
   return covered.reduce((sum, one) => sum + one, 0) / said.length
+}
+
+/** Of the octets of a sentence; a voice says it a little otherwise after another one. Of another sentence it is a quarter at most. */
+const HEARD_SHARE = 0.4
+
+/** How much of what a voice has `said` stands in what was `heard`, 0 to 1, and whether that is the sentence. */
+export function heardOf(said: Int16Array, heard: Int16Array): { share: number; isHeard: boolean } {
+  const share = shareHeard(ulaw(said), ulaw(heard))
+  return { share, isHeard: share > HEARD_SHARE }
+}
+
+function ulaw(samples: Int16Array): Uint8Array {
+  const octets = new Uint8Array(samples.length)
+  encodeUlaw(samples, octets)
+  return octets
 }
