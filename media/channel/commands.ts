@@ -2,6 +2,7 @@ import { Compile, type Validator } from 'typebox/compile'
 import type { BrowserBoard } from '../browsers/browser-board.ts'
 import type { EngineThread } from '../engine/engine-client.ts'
 import type { EngineCommandName, EngineCommands } from '../engine/engine-protocol.ts'
+import { RecentIds } from '../kernel/recent-ids.ts'
 import {
   COMMANDS,
   type CommandHome,
@@ -22,6 +23,8 @@ import type { FarEnds } from '../signalling/far-ends.ts'
 import type { Registrar } from '../signalling/registrar.ts'
 import type { Switchboard } from '../signalling/switchboard.ts'
 
+/** Recordings and transcripts that are remembered when they have ended. */
+const MAX_RECENT = 10_000
 /** Of a foreign command's name in a message. */
 const MAX_NAME = 100
 
@@ -49,6 +52,8 @@ export interface CommandsOptions {
 export class CommandTable {
   readonly #options: CommandsOptions
   readonly #threads = new Map<string, EngineThread>()
+  /** Recordings and transcripts that have ended, by their keys: with their call gone nobody can begin them again. */
+  readonly #over = new RecentIds(MAX_RECENT)
   readonly #main: Handlers
 
   constructor(options: CommandsOptions) {
@@ -100,7 +105,7 @@ export class CommandTable {
   /** The engine thread that carries out a command that it is forwarded as it is. */
   #threadFor(name: CommandOf<'leg' | 'room' | 'target' | 'started'>, body: unknown): EngineThread | undefined {
     if (isOf('leg', name)) return this.#threadOfLeg((body as Request<typeof name>).legId)
-    if (isOf('room', name)) return this.#threads.get((body as Request<typeof name>).roomId)
+    if (isOf('room', name)) return this.#threadOfRoom((body as Request<typeof name>).roomId)
     if (isOf('target', name)) return this.#threadOfTarget((body as Request<typeof name>).target)
     const { id, key } = begunBy(name, body)
     // What a room began by itself, when it was opened or its party agreed, has the room's ID and is on its thread.
@@ -112,11 +117,16 @@ export class CommandTable {
     if (event.name === 'room.opened') this.#threads.set(event.body.roomId, thread)
     else if (event.name === 'room.closed') this.#threads.delete(event.body.roomId)
     else if (event.name === 'recording.ready' || event.name === 'recording.failed') {
-      this.#threads.delete(keyOf('recording', event.body.recordingId))
-    } else if (event.name === 'transcript.ready') this.#threads.delete(keyOf('transcript', event.body.transcriptId))
+      this.#isOver(keyOf('recording', event.body.recordingId))
+    } else if (event.name === 'transcript.ready') this.#isOver(keyOf('transcript', event.body.transcriptId))
     else if (event.name === 'stream.changed' && event.body.endedReason !== null) {
       this.#threads.delete(event.body.streamId)
     }
+  }
+
+  #isOver(key: string): void {
+    this.#threads.delete(key)
+    this.#over.add(key)
   }
 
   #threadOfLeg(legId: string): EngineThread | undefined {
@@ -150,8 +160,13 @@ export class CommandTable {
     return [...(await switchboard.read(ids)), ...(await browsers.read(ids))]
   }
 
+  /** Also of a room that is only being opened: who is answered is told of before its room is there. */
+  #threadOfRoom(roomId: string): EngineThread | undefined {
+    return this.#threads.get(roomId) ?? this.#options.engines.find(engine => engine.isOpening(roomId))
+  }
+
   #threadOfTarget(target: Target): EngineThread | undefined {
-    return 'legId' in target ? this.#threadOfLeg(target.legId) : this.#threads.get(target.roomId)
+    return 'legId' in target ? this.#threadOfLeg(target.legId) : this.#threadOfRoom(target.roomId)
   }
 
   /** Known from the moment it is asked for, so that its end, which may come first, finds it; what was refused leaves nothing. */
@@ -159,6 +174,9 @@ export class CommandTable {
     const { key } = begunBy(name, request)
     // Its room may be gone while it goes on.
     const thread = this.#threads.get(key) ?? this.#threadOfTarget(request.target)
+    if (thread === undefined && this.#over.has(key)) {
+      return { failure: 'conflict', message: `${name}: it has ended with its call` } satisfies Failure
+    }
     const isNew = !this.#threads.has(key)
     if (isNew && thread !== undefined) this.#threads.set(key, thread)
     const reply = await this.#forward(name, request, thread)

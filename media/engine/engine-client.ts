@@ -26,6 +26,14 @@ export interface EngineThread {
     name: N,
     body: EngineCommands[N]['request'],
   ): Promise<EngineCommands[N]['reply'] | Failure>
+  /** Whether it was told to have a leg enter this room and has not answered yet: `room.opened` may be on its way. */
+  isOpening(roomId: string): boolean
+}
+
+/** The room that a command has a leg enter. */
+export function roomEntered(name: EngineCommandName, body: unknown): string | undefined {
+  if (name === 'leg.connect') return (body as EngineCommands['leg.connect']['request']).enter?.roomId
+  return name === 'leg.move' ? (body as EngineCommands['leg.move']['request']).room.roomId : undefined
 }
 
 /** The main thread's end of one engine thread. */
@@ -34,6 +42,8 @@ export class EngineClient implements EngineThread {
   unanswered = 0
   readonly #worker: Worker
   readonly #pending = new Map<number, (reply: object) => void>()
+  /** By the command that has somebody enter them. */
+  readonly #opening = new Map<number, string>()
   #nextId = 1
   #isClosing = false
 
@@ -54,6 +64,7 @@ export class EngineClient implements EngineThread {
       else {
         this.#pending.get(message.id)?.(message.body as object)
         this.#pending.delete(message.id)
+        this.#opening.delete(message.id)
       }
     })
     this.#worker.on('error', error => hooks.failed(error as Error))
@@ -75,6 +86,7 @@ export class EngineClient implements EngineThread {
     return new Promise(resolve => {
       const late = (): void => {
         if (!this.#pending.delete(id)) return
+        this.#opening.delete(id)
         this.unanswered++
         resolve({ failure: 'unanswered', message: `${name}: no answer of the engine thread within ${deadlineMs} ms` })
       }
@@ -83,8 +95,14 @@ export class EngineClient implements EngineThread {
         clearTimeout(timer)
         resolve(reply as EngineCommands[N]['reply'])
       })
+      const roomId = roomEntered(name, body)
+      if (roomId !== undefined) this.#opening.set(id, roomId)
       this.#worker.postMessage({ id, name, body } satisfies ToEngine)
     })
+  }
+
+  isOpening(roomId: string): boolean {
+    return [...this.#opening.values()].includes(roomId)
   }
 
   async close(): Promise<void> {

@@ -36,6 +36,11 @@ class LocalThread implements EngineThread {
     this.#engine = engine
   }
 
+  /** Its rooms are told of before anybody can ask. */
+  isOpening(): boolean {
+    return false
+  }
+
   async request<N extends EngineCommandName>(
     name: N,
     body: EngineCommands[N]['request'],
