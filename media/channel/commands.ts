@@ -117,14 +117,14 @@ export class CommandTable {
     if (event.name === 'room.opened') this.#threads.set(event.body.roomId, thread)
     else if (event.name === 'room.closed') this.#threads.delete(event.body.roomId)
     else if (event.name === 'recording.ready' || event.name === 'recording.failed') {
-      this.#isOver(keyOf('recording', event.body.recordingId))
-    } else if (event.name === 'transcript.ready') this.#isOver(keyOf('transcript', event.body.transcriptId))
+      this.#noteEnd(keyOf('recording', event.body.recordingId))
+    } else if (event.name === 'transcript.ready') this.#noteEnd(keyOf('transcript', event.body.transcriptId))
     else if (event.name === 'stream.changed' && event.body.endedReason !== null) {
       this.#threads.delete(event.body.streamId)
     }
   }
 
-  #isOver(key: string): void {
+  #noteEnd(key: string): void {
     this.#threads.delete(key)
     this.#over.add(key)
   }

@@ -31,7 +31,7 @@ export interface EngineThread {
 }
 
 /** The room that a command has a leg enter. */
-export function roomEntered(name: EngineCommandName, body: unknown): string | undefined {
+function roomEntered(name: EngineCommandName, body: unknown): string | undefined {
   if (name === 'leg.connect') return (body as EngineCommands['leg.connect']['request']).enter?.roomId
   return name === 'leg.move' ? (body as EngineCommands['leg.move']['request']).room.roomId : undefined
 }
