@@ -1,6 +1,8 @@
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { ModelProvider } from '../models/openai-ask.ts'
+import { redactedLines } from '../organisation/redaction/redactor.ts'
+import { redactorOf } from '../organisation/redaction/settings.ts'
 import { mockModel } from './engine/mock-model.ts'
 import { type FlowModel, type ModelSettings, noModel } from './engine/model.ts'
 import { openAiModel } from './engine/openai-model.ts'
@@ -36,9 +38,20 @@ export function modelChooser(store: Store, provider: (ModelProvider & { defaultM
       signal,
     )
     const prompt = settings?.prompt ?? ''
+    const redact = await redactorOf(store.db, tenant)
     return {
-      ...model,
-      reply: request => model.reply({ ...request, instructions: `${prompt}\n${request.instructions}`.trim() }),
+      reply: request =>
+        model.reply({
+          ...request,
+          instructions: `${prompt}\n${request.instructions}`.trim(),
+          history: redactedLines(redact, request.history),
+        }),
+      judge: request =>
+        model.judge({
+          ...request,
+          text: redact(request.text),
+          history: redactedLines(redact, request.history),
+        }),
     }
   }
 }

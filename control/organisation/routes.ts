@@ -19,6 +19,7 @@ import {
   changedHours,
   DEFAULT_CALLBACK_SETTINGS,
 } from './hours-schema.ts'
+import { redactionFields, redactionOf, redactionProblem } from './redaction/settings.ts'
 import { retentionOf } from './retention.ts'
 
 const pci = {
@@ -49,6 +50,9 @@ export const organisationSchema = Type.Object({
   pci: Type.Object(pci),
   ...captureFields,
   retention: Type.Object(retention, { description: 'How long what is kept of calls is kept; then it is deleted.' }),
+  redaction: Type.Object(redactionFields, {
+    description: 'What is taken out of what is said before it is stored, sent anywhere or shown to a model.',
+  }),
   encrypt_recordings: Type.Boolean({ description: 'Recordings and voicemails are encrypted on the disk.' }),
   stream_signing_secret: Type.String({ description: 'Verifies the signature of media stream upgrades in this mode.' }),
   created: timestamp(),
@@ -70,6 +74,7 @@ const change = input({
   ),
   ...partialInput(captureFields).properties,
   retention: Type.Optional(partialInput(retention)),
+  redaction: Type.Optional(partialInput(redactionFields)),
   encrypt_recordings: Type.Optional(Type.Boolean()),
 })
 
@@ -101,6 +106,8 @@ export function organisationRoutes(deps: { store: Store; now: () => Date; stream
       handler: async (context, { body }) => {
         const unfit = await deps.streamsProblem(body.streams)
         if (unfit !== null) return unfit
+        const unsafe = redactionProblem(body.redaction)
+        if (unsafe !== null) return unsafe
         if (body.timezone !== undefined && !isTimezone(body.timezone)) {
           return problem('parameter_invalid', `There is no time zone ${body.timezone}.`, { param: 'timezone' })
         }
@@ -157,6 +164,7 @@ const callbacksOf = (row: Row): CallbackSettings => ({
 function toDocuments(row: Row, body: Static<typeof change>): Partial<Row> | Problem {
   const documents: Partial<Row> = {
     capture: changedCapture(row.capture, body),
+    ...(body.redaction && { redaction: JSON.stringify({ ...redactionOf(row.redaction), ...body.redaction }) }),
     ...(body.retention && { retention: JSON.stringify({ ...retentionOf(row.retention), ...body.retention }) }),
   }
   if (body.callbacks !== undefined) documents.callbacks = JSON.stringify({ ...callbacksOf(row), ...body.callbacks })
@@ -233,6 +241,7 @@ const toOrganisation = (row: Row, tenant: Tenant): Static<typeof organisationSch
   pci: { enabled: row.pci_enabled === 1, mask_dtmf: row.pci_mask_dtmf === 1, max_seconds: row.pci_max_seconds },
   ...captureOf(row.capture),
   retention: retentionOf(row.retention),
+  redaction: redactionOf(row.redaction),
   encrypt_recordings: row.encrypt_recordings === 1,
   stream_signing_secret: tenant.livemode ? row.live_stream_secret : row.test_stream_secret,
   created: row.created,

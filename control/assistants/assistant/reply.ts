@@ -2,6 +2,8 @@ import type { ToolUse } from '../../flows/engine/model.ts'
 import type { Db } from '../../kernel/store/store.ts'
 import type { Tenant } from '../../kernel/tenancy.ts'
 import { type ChatMessage, type ChatModel, type ChatTool, chatWithFallback } from '../../models/chat-model.ts'
+import { redactedLines } from '../../organisation/redaction/redactor.ts'
+import { redactorOf } from '../../organisation/redaction/settings.ts'
 import type { PassageFinder } from './passage-finder.ts'
 import { SentenceCutter } from './sentences.ts'
 import { shownInput, type ToolCall, type ToolResult } from './tools.ts'
@@ -63,14 +65,16 @@ export async function reply<After>(
   hooks: ReplyHooks,
 ): Promise<Reply<After>> {
   const { tenant, documentIds, signal } = request
-  const question = request.messages.filter(message => message.role === 'customer').at(-1)
+  const redact = await redactorOf(parts.db, tenant)
+  const shown = { ...request, messages: redactedLines(redact, request.messages) }
+  const question = shown.messages.filter(message => message.role === 'customer').at(-1)
   const known =
     question?.role === 'customer' && documentIds !== null
       ? await parts.passagesFor(parts.db, tenant, documentIds, question.text)
       : { passages: [] }
   const added: ChatMessage[] = []
   for (let round = 0; round < MAX_ROUNDS && !signal.aborted; round++) {
-    const made = await oneAnswer(parts, request, known, added, hooks)
+    const made = await oneAnswer(parts, shown, known, added, hooks)
     if (made.failed !== null) return { after: null, messages: added, failed: made.failed }
     const after = made.calls.map(request.conclude).find(one => one !== null) ?? null
     if (after !== null || made.calls.length === 0) return { after, messages: added, failed: null }

@@ -4,7 +4,9 @@ import { appendEvent } from '../../kernel/events/log.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { redactorOf } from '../../organisation/redaction/settings.ts'
 import { tenantOf } from '../records.ts'
+import { redacted } from './redacted.ts'
 import { type TurnTiming, toCallProgram, toCallStep } from './step-schema.ts'
 import type { CallProgramRow, CallStepRow } from './tables.ts'
 
@@ -83,6 +85,9 @@ export const programOfLeg = (db: Db, legId: string): Promise<CallProgramRow | un
     .limit(1)
     .executeTakeFirst()
 
+/** A number is said in so many turns at most, those of both sides counted. */
+const MAX_PIECES = 12
+
 const EVENT_OF_STEP = { node: 'call.flow.node', turn: 'call.turn', action: 'call.flow.action' } as const
 
 /** Stores what a program did and tells of it. */
@@ -95,13 +100,50 @@ export async function insertSteps(trx: Trx, row: CallProgramRow, steps: readonly
       livemode: row.livemode,
       call_id: row.id,
       kind,
-      entry: JSON.stringify(entry),
+      entry: JSON.stringify(
+        kind === 'turn' ? await redactedTurn(trx, row, entry) : await redactedEntry(trx, tenant, entry),
+      ),
       timing: timing === undefined ? null : JSON.stringify(timing),
       at,
     }
     await forTenant(trx, tenant).insert('call_steps', stored)
     await appendEvent(trx, tenant, { type: EVENT_OF_STEP[kind], at, object: toCallStep(stored), callId: row.id })
   }
+}
+
+type Entry<K extends TimedStep['step']> = Extract<TimedStep, { step: K }>['entry']
+
+/** What its caller says is stored by the rules of the organisation, with what he has said just before. */
+async function redactedTurn(trx: Trx, row: CallProgramRow, entry: Entry<'turn'>): Promise<Entry<'turn'>> {
+  const tenant = tenantOf(row)
+  const scoped = forTenant(trx, tenant)
+  const withText = (step: string, text: string): string => JSON.stringify({ ...JSON.parse(step), text })
+  const own = async (): Promise<{ id: string; entry: Entry<'turn'> }[]> => {
+    const turns = scoped.select('call_steps').select(['id', 'entry']).where('call_id', '=', row.id)
+    const last = await turns.where('kind', '=', 'turn').orderBy('id', 'desc').limit(MAX_PIECES).execute()
+    const read = last.reverse().map(step => ({ id: step.id, entry: JSON.parse(step.entry) as Entry<'turn'> }))
+    return read.filter(turn => turn.entry.role === entry.role)
+  }
+  const text = await redacted(trx, tenant, entry.text, {
+    earlier: async () => (await own()).map(turn => ({ id: turn.id, text: turn.entry.text })),
+    rewrite: async ({ id, text: next }) => {
+      const step = await scoped.find('call_steps', id)
+      if (step === undefined) return
+      await scoped
+        .update('call_steps')
+        .set({ entry: withText(step.entry, next) })
+        .where('id', '=', id)
+        .execute()
+    },
+    retell: (object, next) => ({ ...object, turn: { ...(object.turn as object), text: next } }),
+  })
+  return { ...entry, text }
+}
+
+/** What an action was given and gave back, and whatever else is text. */
+async function redactedEntry<E extends object>(trx: Trx, tenant: Tenant, entry: E): Promise<E> {
+  const redact = await redactorOf(trx, tenant)
+  return JSON.parse(JSON.stringify(entry), (_, value) => (typeof value === 'string' ? redact(value) : value))
 }
 
 export async function tellProgram(

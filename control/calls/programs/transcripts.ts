@@ -9,12 +9,17 @@ import { callCaptureOf } from '../capture/call-capture.ts'
 import type { FollowUp } from '../conductor/event-handler.ts'
 import { tenantOf } from '../records.ts'
 import { settingsOf } from '../settings.ts'
+import { redacted } from './redacted.ts'
 import type { TranscriptRow, TranscriptSegmentRow } from './tables.ts'
 import { wantTranscript } from './transcript-rows.ts'
 import { type CallTranscript, toCallTranscript, toCallTranscriptSegment } from './transcript-schema.ts'
 
 /** The segments of a transcript that are shown; the longest call has fewer. */
 const MAX_SEGMENTS = 20_000
+
+/** A number is said in so many pieces at most, within this time [ms]. */
+const MAX_PIECES = 8
+const PIECES_MS = 60_000
 
 const UNANSWERED = { status: 'failed', failed_reason: 'The call was not answered.' } as const
 
@@ -146,7 +151,7 @@ async function addSegment(
     call_id: row.id,
     participant_id: legId,
     speaker: speaker === 'product' ? 'product' : 'participant',
-    text,
+    text: await redactedSegment(trx, row, { legId, startMs, text }),
     start_ms: Math.round(startMs),
     end_ms: Math.round(endMs),
   }
@@ -154,6 +159,28 @@ async function addSegment(
   await forTenant(trx, tenant).insert('transcript_segments', segment)
   const object = toCallTranscriptSegment(segment)
   await appendEvent(trx, tenant, { type: 'call.transcript.segment', at, object, callId: row.id })
+}
+
+/** By the rules of its organisation, with what the same person has said just before. */
+function redactedSegment(
+  trx: Trx,
+  row: TranscriptRow,
+  { legId, startMs, text }: { legId: string; startMs: number; text: string },
+): Promise<string> {
+  const tenant = tenantOf(row)
+  const scoped = forTenant(trx, tenant)
+  return redacted(trx, tenant, text, {
+    earlier: async () => {
+      const rows = scoped.select('transcript_segments').select(['id', 'text']).where('call_id', '=', row.id)
+      const own = rows.where('participant_id', '=', legId).where('start_ms', '>=', Math.round(startMs) - PIECES_MS)
+      const last = await own.orderBy('start_ms', 'desc').orderBy('id', 'desc').limit(MAX_PIECES).execute()
+      return last.reverse()
+    },
+    rewrite: async ({ id, text: next }) => {
+      await scoped.update('transcript_segments').set({ text: next }).where('id', '=', id).execute()
+    },
+    retell: (object, next) => ({ ...object, text: next }),
+  })
 }
 
 const endTranscript = (trx: Trx, row: TranscriptRow, durationMs: number | null, at: string): Promise<void> =>

@@ -36,6 +36,8 @@ export interface OrganisationTable {
   /** JSON of `Retention`, or null. */
   retention: string | null
   encrypt_recordings: Generated<number>
+  /** JSON of the redaction rules that differ from the defaults, or null. */
+  redaction: Generated<string | null>
   created: string
   updated: string
 }

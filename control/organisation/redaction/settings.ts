@@ -1,0 +1,72 @@
+import { RE2JS } from 're2js'
+import Type, { type Static } from 'typebox'
+import { type Problem, problem } from '../../http/errors.ts'
+import { remembered } from '../../kernel/remembered.ts'
+import { input, oneOf } from '../../kernel/schema.ts'
+import type { Db } from '../../kernel/store/store.ts'
+import type { Tenant } from '../../kernel/tenancy.ts'
+import { makeRedactor, type Redactor } from './redactor.ts'
+
+const pattern = input({
+  name: Type.String({
+    pattern: '^[^\\[\\]\\r\\n]{1,60}$',
+    description: 'Stands in place of what was found, in brackets.',
+  }),
+  pattern: Type.String({
+    minLength: 1,
+    maxLength: 500,
+    description: 'A regular expression of RE2 (no look-around, no back-references); `(?i)` ignores case.',
+  }),
+})
+
+/** What of organisations' calls is neither stored nor shown to a model. */
+export const redactionFields = {
+  card_numbers: Type.Boolean({
+    description:
+      'Card numbers (13 to 19 digits with a good check digit), written or said digit by digit, and the codes on them.',
+  }),
+  identity_numbers: Type.Array(oneOf(['il_id', 'us_ssn']), {
+    uniqueItems: true,
+    description: 'il_id: Israeli identity numbers; us_ssn: numbers that a US social security number may have.',
+  }),
+  patterns: Type.Array(pattern, { maxItems: 50 }),
+}
+const schema = Type.Object(redactionFields)
+export type RedactionSettings = Static<typeof schema>
+
+export const DEFAULT_REDACTION: RedactionSettings = { card_numbers: true, identity_numbers: [], patterns: [] }
+
+/** JSON of `organisations.redaction`; what it lacks is as by default. */
+export const redactionOf = (json: string | null): RedactionSettings => ({
+  ...DEFAULT_REDACTION,
+  ...(json === null ? {} : (JSON.parse(json) as Partial<RedactionSettings>)),
+})
+
+/** Why these rules cannot be used, or null. */
+export function redactionProblem({ patterns = [] }: Partial<RedactionSettings> = {}): Problem | null {
+  for (const [i, { pattern }] of patterns.entries()) {
+    const param = `redaction.patterns[${i}].pattern`
+    try {
+      if (RE2JS.compile(pattern).matcher('').matches()) {
+        return problem('parameter_invalid', 'The pattern fits a text of nothing.', { param })
+      }
+    } catch {
+      return problem('parameter_invalid', 'The pattern is no regular expression of RE2.', { param })
+    }
+  }
+  return null
+}
+
+/** Organisations whose rules are kept ready. */
+const MAX_REMEMBERED = 1000
+const redactorBy = remembered(MAX_REMEMBERED, json => makeRedactor(redactionOf(json === '' ? null : json)))
+
+/** What takes out of texts what this organisation does not want to keep, by its rules of now. */
+export async function redactorOf(db: Db, { organisationId }: Tenant): Promise<Redactor> {
+  const row = await db
+    .selectFrom('organisations')
+    .select('redaction')
+    .where('id', '=', organisationId)
+    .executeTakeFirst()
+  return redactorBy(row?.redaction ?? '')
+}
