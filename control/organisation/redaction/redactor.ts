@@ -1,7 +1,14 @@
 import { RE2JS } from 're2js'
 import { type DigitRun, digitRuns, numbersIn } from './digits.ts'
 import { isCardNumber, isIsraeliId, isIssuedCard, isSocialSecurityNumber } from './numbers.ts'
-import type { RedactionSettings } from './settings.ts'
+
+/** What is taken out. */
+export interface RedactionRules {
+  card_numbers: boolean
+  identity_numbers: ('il_id' | 'us_ssn')[]
+  /** Regular expressions of RE2. */
+  patterns: { name: string; pattern: string }[]
+}
 
 interface Span {
   start: number
@@ -23,7 +30,7 @@ const CODE_BEFORE = 60
 const SEAM = '\n'
 
 /** Finds by these rules; the patterns are known to be well-formed. Patterns are matched in time linear in the text (RE2). */
-export function makeRedactor({ card_numbers, identity_numbers, patterns }: RedactionSettings): Redactor {
+export function makeRedactor({ card_numbers, identity_numbers, patterns }: RedactionRules): Redactor {
   const compiled = patterns.map(({ name, pattern }) => ({ label: name, expression: RE2JS.compile(pattern) }))
   const find = (text: string): Span[] => {
     const spans: Span[] = []
@@ -64,7 +71,7 @@ function isCard(text: string, run: DigitRun): boolean {
   )
 }
 
-function identityIn(run: DigitRun, kinds: RedactionSettings['identity_numbers']): string | null {
+function identityIn(run: DigitRun, kinds: RedactionRules['identity_numbers']): string | null {
   for (const number of numbersIn(run, 9, 9)) {
     if (kinds.includes('il_id') && isIsraeliId(number)) return 'identity number'
     if (kinds.includes('us_ssn') && isSocialSecurityNumber(number)) return 'identity number'

@@ -1,11 +1,11 @@
 import { RE2JS } from 're2js'
-import Type, { type Static } from 'typebox'
+import Type from 'typebox'
 import { type Problem, problem } from '../../http/errors.ts'
 import { remembered } from '../../kernel/remembered.ts'
 import { input, oneOf } from '../../kernel/schema.ts'
 import type { Db } from '../../kernel/store/store.ts'
 import type { Tenant } from '../../kernel/tenancy.ts'
-import { makeRedactor, type Redactor } from './redactor.ts'
+import { makeRedactor, type RedactionRules, type Redactor } from './redactor.ts'
 
 const pattern = input({
   name: Type.String({
@@ -31,19 +31,17 @@ export const redactionFields = {
   }),
   patterns: Type.Array(pattern, { maxItems: 50 }),
 }
-const schema = Type.Object(redactionFields)
-export type RedactionSettings = Static<typeof schema>
 
-export const DEFAULT_REDACTION: RedactionSettings = { card_numbers: true, identity_numbers: [], patterns: [] }
+export const DEFAULT_REDACTION: RedactionRules = { card_numbers: true, identity_numbers: [], patterns: [] }
 
 /** JSON of `organisations.redaction`; what it lacks is as by default. */
-export const redactionOf = (json: string | null): RedactionSettings => ({
+export const redactionOf = (json: string | null): RedactionRules => ({
   ...DEFAULT_REDACTION,
-  ...(json === null ? {} : (JSON.parse(json) as Partial<RedactionSettings>)),
+  ...(json === null ? {} : (JSON.parse(json) as Partial<RedactionRules>)),
 })
 
 /** Why these rules cannot be used, or null. */
-export function redactionProblem({ patterns = [] }: Partial<RedactionSettings> = {}): Problem | null {
+export function redactionProblem({ patterns = [] }: Partial<RedactionRules> = {}): Problem | null {
   for (const [i, { pattern }] of patterns.entries()) {
     const param = `redaction.patterns[${i}].pattern`
     try {
