@@ -1,5 +1,5 @@
 import { DateTime } from 'luxon'
-import { chatModels } from '../../control/assistants/assistant/model-choice.ts'
+import { assistantModels } from '../../control/assistants/assistant/assistant-models.ts'
 import { passageFinder } from '../../control/assistants/assistant/passage-finder.ts'
 import { newId } from '../../control/kernel/ids.ts'
 import { openStore, type Store } from '../../control/kernel/store/store.ts'
@@ -7,7 +7,8 @@ import type { Tenant } from '../../control/kernel/tenancy.ts'
 import { addDocument } from '../../control/knowledge/add-document.ts'
 import { passageSearch } from '../../control/knowledge/passage-search.ts'
 import { passagesOf } from '../../control/knowledge/passages.ts'
-import type { ChatMessage, ChatTool } from '../../control/models/chat-model.ts'
+import { Models } from '../../control/models/choice.ts'
+import type { ChatMessage, ChatTool } from '../../control/models/model.ts'
 import { addOrganisation } from '../../control/wiring/first-start.ts'
 import { type Machine, thisCommit, thisMachine } from '../machine.ts'
 import { type Answer, judge, type Verdict } from './judge.ts'
@@ -144,8 +145,13 @@ class Desk {
 
   #models(localTime: string) {
     const now = DateTime.fromISO(localTime, { zone: this.#kb.timezone }).toJSDate()
-    const parts = { provider: null, db: this.#store.db, now: () => now, timezoneOf: async () => this.#kb.timezone }
-    return chatModels(parts)(this.#tenant, {
+    const parts = {
+      models: new Models(null),
+      db: this.#store.db,
+      now: () => now,
+      timezoneOf: async () => this.#kb.timezone,
+    }
+    return assistantModels(parts)(this.#tenant, {
       language: 'en',
       model: { model: 'default', fallback_model: null, temperature: null, api: 'chat' },
     })

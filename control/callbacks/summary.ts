@@ -4,7 +4,7 @@ import type { JobHandler } from '../kernel/jobs/runner.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { isModelFailure } from '../models/model.ts'
-import type { WriterFor } from '../models/writer-choice.ts'
+import type { WriterFor } from '../models/writer.ts'
 import type { SummaryJob } from './summary-job.ts'
 import { callbackOfOrigin } from './want-summary.ts'
 

@@ -75,7 +75,7 @@ import { forgetDocument } from '../knowledge/document-users.ts'
 import { passageSearch } from '../knowledge/passage-search.ts'
 import { kbSearchRoutes } from '../knowledge/search-routes.ts'
 import type { MediaPort } from '../media-link/events.ts'
-import { writerChooser } from '../models/writer-choice.ts'
+import { writers } from '../models/writer.ts'
 import { apiKeyRoutes } from '../organisation/api-key-routes.ts'
 import { serveInvitations } from '../organisation/invitation-pages.ts'
 import { invitationRoutes } from '../organisation/invitation-routes.ts'
@@ -116,7 +116,7 @@ import { eventRoutes } from '../webhooks/event-routes.ts'
 import { httpPost } from '../webhooks/http-post.ts'
 import { type Counters, type MediaHealth, serveHealth } from './health.ts'
 import { testHelperRoutes } from './test-helpers.ts'
-import { providerOf } from './wire-programs.ts'
+import { modelsOf } from './wire-programs.ts'
 
 /** How late what has a time may come. */
 const SHORT_DUTY_MS = 30_000
@@ -264,12 +264,12 @@ export function buildJobs({ store, config, vault, now, log }: Omit<AppParts, 'me
     now,
     log,
     handlers: {
-      'callback.summary': summaryHandler({ store, now, writerFor: writerChooser(providerOf(config)) }),
+      'callback.summary': summaryHandler({ store, now, writerFor: writers(modelsOf(config)) }),
       'conference.notes': notesHandler({
         store,
         now,
         log,
-        writerFor: writerChooser(providerOf(config)),
+        writerFor: writers(modelsOf(config)),
       }),
       'report.run': reportRunHandler({ store, now, sendMail }),
       // Without a mail server they wait for one.
@@ -515,7 +515,7 @@ function flows(
     usesOf: usersOf(assistantsLedBy, profilesScriptedBy, routesLeadingTo),
     modelFor: flowModels({
       store,
-      provider: providerOf(config),
+      models: modelsOf(config),
       passagesFor: passageFinder(passageSearch(store.engine)),
       http: null,
     }),

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
 import { acting } from '../assistants/actions/act.ts'
 import type { CentreParts } from '../assistants/actions/reach.ts'
+import { assistantModels } from '../assistants/assistant/assistant-models.ts'
 import { assistantPlay } from '../assistants/assistant/assistant-play.ts'
-import { chatModels } from '../assistants/assistant/model-choice.ts'
 import { flowModels } from '../assistants/assistant/node-reply.ts'
 import { passageFinder } from '../assistants/assistant/passage-finder.ts'
 import { assistantSettings, voiceOf } from '../assistants/assistant-settings.ts'
@@ -16,7 +16,7 @@ import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { passageSearch } from '../knowledge/passage-search.ts'
-import type { ModelProvider } from '../models/openai-ask.ts'
+import { Models } from '../models/choice.ts'
 import { organisationSettings } from '../organisation/routes.ts'
 import type { CallCentre } from '../queues/call-centre.ts'
 import { bookInCall } from '../queues/callbacks-in-call.ts'
@@ -25,8 +25,6 @@ import type { CallCentreParts, HandOver } from '../queues/deps.ts'
 import { settingsOf } from '../queues/settings/store.ts'
 import { httpPost } from '../webhooks/http-post.ts'
 
-/** A caller waits no longer for a model's line [ms]. */
-const MODEL_TIMEOUT_MS = 10_000
 /** The longest message where no queue says [s]. */
 const MESSAGE_SECONDS = 120
 
@@ -39,18 +37,16 @@ export interface ProgramParts {
   centre: Omit<CentreParts, 'store'> & Pick<ProgramsParts, 'asksFirst'>
 }
 
-/** The operator's provider of language models, or null. */
-export function providerOf({
+/** The language models of the operator's provider. */
+export const modelsOf = ({
   modelUrl: baseUrl = null,
   modelKey: apiKey = null,
   modelName: defaultModel = '',
-}: ProgramParts['config']): (ModelProvider & { defaultModel: string }) | null {
-  return baseUrl === null ? null : { baseUrl, apiKey, defaultModel, timeoutMs: MODEL_TIMEOUT_MS }
-}
+}: ProgramParts['config']): Models => new Models(baseUrl === null ? null : { baseUrl, apiKey, defaultModel })
 
 /** What leads calls: flows, assistants, and the taking of messages. To be closed before the store. */
 export function buildPrograms({ store, vault, config, now, log, centre }: ProgramParts): LivePrograms {
-  const provider = providerOf(config)
+  const models = modelsOf(config)
   const { allowPrivateUrls: allowedNetworks, dataDir } = config
   const http = { post: httpPost, allowedNetworks }
   const calls = { store, ...centre }
@@ -83,7 +79,7 @@ export function buildPrograms({ store, vault, config, now, log, centre }: Progra
         dataDir,
         businessHours: async (db, tenant) => (await organisationSettings(db, tenant)).businessHours,
         log,
-        modelFor: flowModels({ store, provider, passagesFor, http }),
+        modelFor: flowModels({ store, models, passagesFor, http }),
         voiceOf: async (tenant, id) => voiceOf(await assistantSettings(store.db, tenant, id)),
         act: acting({
           ...http,
@@ -97,8 +93,8 @@ export function buildPrograms({ store, vault, config, now, log, centre }: Progra
         ...calls,
         bookCallback: book,
         log,
-        modelsFor: chatModels({
-          provider,
+        modelsFor: assistantModels({
+          models,
           db: store.db,
           now,
           timezoneOf: async (db, tenant) => (await organisationSettings(db, tenant)).timezone,

@@ -1,5 +1,6 @@
 import { plainWords } from '../../flows/engine/conditions.ts'
-import { type ChatMessage, type ChatPart, type ChatRequest, END_CALL } from '../../models/chat-model.ts'
+import type { ChatMessage, ChatPart, ChatRequest } from '../../models/model.ts'
+import { END_CALL } from './tool-names.ts'
 
 /** Words that say nothing about what a question is about. */
 const STOP_WORDS = new Set(

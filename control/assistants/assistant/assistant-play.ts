@@ -1,5 +1,5 @@
 import type { Tenant } from '../../kernel/tenancy.ts'
-import type { ChatModel } from '../../models/chat-model.ts'
+import type { ChatModel } from '../../models/model.ts'
 import type { CentreParts } from '../actions/reach.ts'
 import { transfer } from '../actions/transfer.ts'
 import { type AssistantSettings, assistantSettings } from '../assistant-settings.ts'

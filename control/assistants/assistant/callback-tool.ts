@@ -1,8 +1,9 @@
 import { isProblem } from '../../http/errors.ts'
-import { BOOK_CALLBACK, type ChatTool } from '../../models/chat-model.ts'
+import type { ChatTool } from '../../models/model.ts'
 import { type BookCallback, type CallbackReturner, otherParty } from '../actions/callback.ts'
 import type { AssistantSettings } from '../assistant-settings.ts'
 import type { Stage } from '../stage.ts'
+import { BOOK_CALLBACK } from './tool-names.ts'
 import type { ToolResult } from './tools.ts'
 
 const TOOL: ChatTool = {

@@ -1,20 +1,27 @@
-import type { FlowModel, ModelReply, ReplyListener, ReplyRequest } from '../../flows/engine/model.ts'
-import { modelChooser } from '../../flows/model-choice.ts'
+import { mockModel } from '../../flows/engine/mock-model.ts'
+import {
+  type FlowModel,
+  type ModelReply,
+  noModel,
+  type ReplyListener,
+  type ReplyRequest,
+} from '../../flows/engine/model.ts'
+import { judgedBy } from '../../flows/judge.ts'
 import { phrasesOf } from '../../kernel/phrases.ts'
 import type { Store } from '../../kernel/store/store.ts'
 import type { Tenant } from '../../kernel/tenancy.ts'
-import type { ChatTool } from '../../models/chat-model.ts'
-import type { ModelFailure } from '../../models/model.ts'
-import type { ModelProvider } from '../../models/openai-ask.ts'
+import type { Models } from '../../models/choice.ts'
+import type { ChatTool, ModelFailure } from '../../models/model.ts'
+import { redactedLines } from '../../organisation/redaction/redactor.ts'
+import { redactorOf } from '../../organisation/redaction/settings.ts'
 import type { HttpActionParts } from '../actions/http-action.ts'
 import { type AssistantSettings, assistantSettings } from '../assistant-settings.ts'
-import { providerModels } from './model-choice.ts'
 import { type ReplyParts, reply, spokenInstructions } from './reply.ts'
 import { ownTools, runTool, type ToolCall, type ToolResult } from './tools.ts'
 
 export interface FlowModelParts {
   store: Store
-  provider: (ModelProvider & { defaultModel: string }) | null
+  models: Models
   passagesFor: ReplyParts['passagesFor']
   /** How the assistant's tools are asked; null: they are not, as in a simulation. */
   http: HttpActionParts | null
@@ -32,11 +39,7 @@ const GOAL_REACHED: ChatTool = {
 }
 
 /** What speaks where no assistant is: the operator's model, without tools or a knowledge base. */
-const NOBODY: Pick<AssistantSettings, 'prompt' | 'tools' | 'model'> = {
-  prompt: '',
-  tools: [],
-  model: { model: 'default', fallback_model: null, temperature: null, api: 'chat' },
-}
+const NOBODY: Pick<AssistantSettings, 'prompt' | 'tools'> & { model: null } = { prompt: '', tools: [], model: null }
 
 /**
  * The models of a tenant's flows. At nodes of type `ai` the assistant speaks as it does without a flow, sentence by sentence, with its
@@ -45,13 +48,17 @@ const NOBODY: Pick<AssistantSettings, 'prompt' | 'tools' | 'model'> = {
 export const flowModels =
   (parts: FlowModelParts) =>
   async (tenant: Tenant, assistantId: string | null, signal: AbortSignal): Promise<FlowModel> => {
-    const { store, provider } = parts
-    const base = await modelChooser(store, provider)(tenant, assistantId, signal)
-    if (!tenant.livemode || provider === null) return base
-    const settings = await assistantSettings(store.db, tenant, assistantId)
+    if (!tenant.livemode) return mockModel
+    const settings = await assistantSettings(parts.store.db, tenant, assistantId)
+    const judges = parts.models.for(tenant, settings?.model ?? null)
+    if (judges.length === 0) return noModel
     return {
-      judge: base.judge,
-      reply: (request, listener) => nodeReply({ ...parts, provider }, { tenant, settings, signal }, request, listener),
+      judge: async ({ text, history, intents }) => {
+        const redact = await redactorOf(parts.store.db, tenant)
+        const shown = { text: redact(text), history: redactedLines(redact, history), intents }
+        return judgedBy(judges, shown, signal)
+      },
+      reply: (request, listener) => nodeReply(parts, { tenant, settings, signal }, request, listener),
     }
   }
 
@@ -62,13 +69,12 @@ interface Speaker {
 }
 
 async function nodeReply(
-  { store, provider, passagesFor, http }: FlowModelParts & { provider: NonNullable<FlowModelParts['provider']> },
+  { store, models, passagesFor, http }: FlowModelParts,
   { tenant, settings, signal }: Speaker,
   request: ReplyRequest,
   listener: ReplyListener | undefined,
 ): Promise<ModelReply | ModelFailure> {
   const { prompt, tools, model } = settings ?? NOBODY
-  const models = providerModels(provider, { ...model, model: request.model ?? model.model })
   const said: string[] = []
   const used: NonNullable<ModelReply['tools']>[number][] = []
   const heard = listener === undefined ? signal : AbortSignal.any([signal, listener.signal])
@@ -77,7 +83,7 @@ async function nodeReply(
       ? { status: 'succeeded', output: 'done' }
       : runTool(http, { tools }, { ...called, key: `${listener?.key ?? ''}-${called.id}`, signal: heard })
   const made = await reply<{ value: string | null }>(
-    { models, passagesFor, db: store.db },
+    { models: models.for(tenant, { model: request.model }, model), passagesFor, db: store.db },
     {
       tenant,
       instructions: spokenInstructions(

@@ -1,24 +1,16 @@
 import type { DateTime } from 'luxon'
 import { plainWords } from '../../flows/engine/conditions.ts'
-import {
-  BOOK_CALLBACK,
-  type ChatMessage,
-  type ChatModel,
-  type ChatPart,
-  type ChatRequest,
-  type ChatTool,
-  END_CALL,
-} from '../../models/chat-model.ts'
+import type { ChatMessage, ChatModel, ChatPart, ChatRequest, ChatTool } from '../../models/model.ts'
 import { factsOf } from '../offline/knowledge.ts'
 import { knowledgeAnswer } from '../offline/knowledge-answer.ts'
 import { type Part, partsOf } from '../offline/question.ts'
 import { type Act, actOf } from '../offline/small-talk.ts'
 import { speakable, timeInWords } from '../offline/speakable.ts'
 import { answerByWords, call, spokenResult, text } from './answer-by-words.ts'
+import { BOOK_CALLBACK, END_CALL, TRANSFER_PREFIX } from './tool-names.ts'
 
 /** The last of what a caller says at once, and what is looked for [characters]. */
 const MAX_SAID = 400
-const TRANSFER = 'transfer_to_'
 const ANYTHING_ELSE = 'Is there anything else I can help you with?'
 const OFFER = 'Shall I put you through to somebody who can help?'
 const OFFER_CALLBACK = 'Shall we call you back?'
@@ -49,7 +41,8 @@ export const offlineModel = (setting: OfflineSetting): ChatModel => ({
 
 const isEnglish = (language: string): boolean => language === '' || language.split('-')[0]!.toLowerCase() === 'en'
 
-const handOversOf = (tools: readonly ChatTool[]): ChatTool[] => tools.filter(({ name }) => name.startsWith(TRANSFER))
+const handOversOf = (tools: readonly ChatTool[]): ChatTool[] =>
+  tools.filter(({ name }) => name.startsWith(TRANSFER_PREFIX))
 
 const linesOf = (messages: readonly ChatMessage[], role: 'customer' | 'assistant'): string[] =>
   messages.flatMap(message => (message.role === role ? [message.text] : []))
@@ -87,7 +80,7 @@ function resultTold({ messages, tools }: ChatRequest, { id, output }: { id: stri
   const name = asked?.role === 'call' ? asked.name : ''
   const hasFailed = output.startsWith('failed')
   if (name === BOOK_CALLBACK) return `${hasFailed ? NOT_BOOKED : BOOKED} ${ANYTHING_ELSE}`
-  if (name.startsWith(TRANSFER) && hasFailed && callsBack(tools)) return `${NOBODY} ${OFFER_CALLBACK}`
+  if (name.startsWith(TRANSFER_PREFIX) && hasFailed && callsBack(tools)) return `${NOBODY} ${OFFER_CALLBACK}`
   return spokenResult(output)
 }
 
@@ -114,7 +107,7 @@ function* handedOver({ said, request: { tools } }: Scene): Generator<ChatPart> {
   const handOvers = handOversOf(tools)
   const named = handOvers.find(({ name }) =>
     name
-      .slice(TRANSFER.length)
+      .slice(TRANSFER_PREFIX.length)
       .toLowerCase()
       .split(/[_-]/)
       .some(part => words.has(part)),

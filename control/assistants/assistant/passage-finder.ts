@@ -1,7 +1,7 @@
 import type { Db } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { PassageSearch } from '../../knowledge/search.ts'
-import type { ChatRequest } from '../../models/chat-model.ts'
+import type { ChatRequest } from '../../models/model.ts'
 import { sameWords, stem } from '../offline/english.ts'
 import { neighbours } from '../offline/word-vectors.ts'
 import { tellingWords } from './answer-by-words.ts'

@@ -3,7 +3,7 @@ import type { Utterance } from '../../../media/protocol.ts'
 import type { TimedStep } from '../../calls/programs/records.ts'
 import { UNTIMED } from '../../calls/programs/step-schema.ts'
 import { type Phrases, phrasesOf } from '../../kernel/phrases.ts'
-import { type ChatMessage, END_CALL } from '../../models/chat-model.ts'
+import type { ChatMessage } from '../../models/model.ts'
 import type { BookCallback } from '../actions/callback.ts'
 import type { HttpActionParts } from '../actions/http-action.ts'
 import { type AssistantSettings, voiceOf } from '../assistant-settings.ts'
@@ -13,7 +13,8 @@ import type { Stage } from '../stage.ts'
 import { bookByAssistant, callbackTool, isCallbackCall } from './callback-tool.ts'
 import { type ReplyParts, reply, spokenInstructions } from './reply.ts'
 import { BACK_CHANNELS, Speaking } from './speaking.ts'
-import { handOverOf, runTool, toolsOf } from './tools.ts'
+import { END_CALL } from './tool-names.ts'
+import { handOverOf, runTool, toolsOf, transferName } from './tools.ts'
 import { type AfterTurn, type Heard, type StoredTurn, Turn } from './turn.ts'
 
 /** How far a talk is: enough to go on from after a restart. */
@@ -182,7 +183,7 @@ export class Talk {
     const queue = this.#settings.hand_overs?.find(({ target }) => target.type === 'queue')
     return queue === undefined
       ? { kind: 'end', reason: 'error' }
-      : { kind: 'hand_over', name: `transfer_to_${queue.name}` }
+      : { kind: 'hand_over', name: transferName(queue.name) }
   }
 
   async #silence(): Promise<void> {

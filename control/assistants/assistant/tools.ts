@@ -2,9 +2,10 @@ import { Ajv } from 'ajv'
 import type { RegExpEngine, RegExpLike } from 'ajv/dist/types/index.js'
 import type { FlowValue } from '../../flows/engine/graph.ts'
 import { compilePattern } from '../../flows/engine/pattern.ts'
-import { type ChatTool, END_CALL } from '../../models/chat-model.ts'
+import type { ChatTool } from '../../models/model.ts'
 import { type HttpActionParts, postAction } from '../actions/http-action.ts'
 import type { AssistantSettings, HandOver } from '../assistant-settings.ts'
+import { END_CALL, TRANSFER_PREFIX } from './tool-names.ts'
 
 /** What a tool's answer may take of the model's attention [characters]. */
 const MAX_OUTPUT = 4000
@@ -45,7 +46,7 @@ const queuesFirst = (handOvers: readonly HandOver[]): HandOver[] =>
 export const ownTools = ({ tools }: Pick<AssistantSettings, 'tools'>): ChatTool[] =>
   tools.map(({ name, description, parameters }) => ({ name, description, parameters: objectSchema(parameters) }))
 
-const transferName = (name: string): string => `transfer_to_${name}`
+export const transferName = (name: string): string => `${TRANSFER_PREFIX}${name}`
 
 /** An empty schema takes any object. */
 const objectSchema = (parameters: Record<string, unknown>): Record<string, unknown> =>

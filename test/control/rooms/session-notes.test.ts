@@ -4,7 +4,8 @@ import * as assert from 'uvu/assert'
 import { tenantOf } from '../../../control/calls/records.ts'
 import { JobRunner } from '../../../control/kernel/jobs/runner.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
-import { type WriterFor, writerChooser } from '../../../control/models/writer-choice.ts'
+import { Models } from '../../../control/models/choice.ts'
+import { type WriterFor, writers } from '../../../control/models/writer.ts'
 import { notesHandler, wantNotes } from '../../../control/rooms/session-notes.ts'
 import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
@@ -31,7 +32,7 @@ async function provider(...answers: (string | number | object)[]) {
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
-  const writerFor = writerChooser({ baseUrl, apiKey: null, timeoutMs: 5000, defaultModel: 'm' })
+  const writerFor = writers(new Models({ baseUrl, apiKey: null, defaultModel: 'm' }))
   const close = () => {
     server.closeAllConnections()
     server.close()
@@ -188,7 +189,7 @@ test('without a note taker, or without a model, there are no notes; of a provide
 })
 
 test('a test key has notes without reaching anybody', async () => {
-  const writer = writerChooser(null)({ organisationId: 'org_1', livemode: false }, new AbortController().signal)
+  const writer = writers(new Models(null))({ organisationId: 'org_1', livemode: false }, new AbortController().signal)
   const written = await writer!.write({ name: 'n', schema: {}, instructions: '', language: 'en', text: 'hello\nthere' })
   assert.equal(written, { value: null, text: '(mock) hello' })
 })

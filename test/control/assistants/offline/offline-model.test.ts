@@ -1,7 +1,8 @@
 import { DateTime } from 'luxon'
 import * as assert from 'uvu/assert'
 import { offlineModel } from '../../../../control/assistants/assistant/offline-model.ts'
-import { type ChatMessage, END_CALL } from '../../../../control/models/chat-model.ts'
+import { END_CALL } from '../../../../control/assistants/assistant/tool-names.ts'
+import type { ChatMessage } from '../../../../control/models/model.ts'
 import { suite } from '../../../harness.ts'
 
 const test = suite('control/assistants/offline/offline-model')

@@ -1,11 +1,10 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
-import { askText } from '../../../../control/models/openai-ask.ts'
-import { openAiChat } from '../../../../control/models/openai-chat.ts'
-import { suite } from '../../../harness.ts'
+import { OpenAiClient } from '../../../control/models/openai-client.ts'
+import { suite } from '../../harness.ts'
 
-const test = suite('control/flows/engine/model-redirect')
+const test = suite('control/models/model-redirect')
 
 async function listening(server: Server): Promise<string> {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -25,21 +24,20 @@ for (const status of [302, 307, 308]) {
       asked++
       response.writeHead(status, { location }).end()
     })
-    const to = { baseUrl: await listening(provider), apiKey: 'k', timeoutMs: 5000 }
+    const to = { baseUrl: await listening(provider), apiKey: 'k' }
     for (const api of ['chat', 'responses'] as const) {
-      const lines = [{ role: 'customer' as const, text: 'My card is lost.' }]
-      const question = { model: 'm', temperature: null, api, instructions: 'Answer.', lines, format: 'text' as const }
-      const answer = await askText(to, question, new AbortController().signal)
-      assert.is('failure' in answer && answer.failure, 'unavailable', api)
-      const request = { instructions: 'Answer.', passages: [], messages: lines, tools: [] }
-      const parts = []
-      const model = openAiChat(to, { model: 'm', temperature: null, api })
-      for await (const part of model.chat(request, new AbortController().signal)) parts.push(part)
-      assert.equal(
-        parts.map(part => part.kind === 'failure' && part.failure.failure),
-        ['unavailable'],
-        api,
-      )
+      for (const form of ['streamed', 'whole'] as const) {
+        const messages = [{ role: 'customer' as const, text: 'My card is lost.' }]
+        const request = { instructions: 'Answer.', passages: [], messages, tools: [], form }
+        const model = new OpenAiClient(to).model({ model: 'm', temperature: null, api, priority: false })
+        const parts = []
+        for await (const part of model.chat(request, new AbortController().signal)) parts.push(part)
+        assert.equal(
+          parts.map(part => part.kind === 'failure' && part.failure.failure),
+          ['unavailable'],
+          `${api} ${form}`,
+        )
+      }
     }
     assert.equal([asked, elsewhereAsked], [4, 0])
     for (const server of [provider, elsewhere]) {

@@ -3,13 +3,17 @@ import { bestSentences } from '../../../control/assistants/assistant/answer-by-w
 import { reply } from '../../../control/assistants/assistant/reply.ts'
 import { heardPart, SentenceCutter } from '../../../control/assistants/assistant/sentences.ts'
 import { runTool } from '../../../control/assistants/assistant/tools.ts'
-import { type ChatModel, type ChatPart, chatWithFallback } from '../../../control/models/chat-model.ts'
-import { openAiChat } from '../../../control/models/openai-chat.ts'
+import { chatWithFallback } from '../../../control/models/fallback.ts'
+import type { ChatModel, ChatPart } from '../../../control/models/model.ts'
+import { type Fetch, OpenAiClient } from '../../../control/models/openai-client.ts'
+import type { WireSettings } from '../../../control/models/openai-wire.ts'
 import { suite } from '../../harness.ts'
 
-const test = suite('control/models/openai-chat')
+const test = suite('control/models/openai-client')
 
-const PROVIDER = { baseUrl: 'https://models.example.com/v1', apiKey: 'key', timeoutMs: 5000 }
+const PROVIDER = { baseUrl: 'https://models.example.com/v1', apiKey: 'key' }
+const openAiChat = (settings: Partial<WireSettings>, fetch: Fetch) =>
+  new OpenAiClient(PROVIDER, fetch).model({ model: 'm1', temperature: null, api: 'chat', priority: false, ...settings })
 const REQUEST = {
   instructions: 'Be short.',
   messages: [{ role: 'customer' as const, text: 'Hello' }],
@@ -56,7 +60,7 @@ test('the chat API streams words, tool calls and what they cost', async () => {
     },
     { choices: [], usage: { prompt_tokens: 20, completion_tokens: 5 } },
   ])
-  const model = openAiChat(PROVIDER, { model: 'm1', temperature: 0.4, api: 'chat' }, fetch)
+  const model = openAiChat({ temperature: 0.4 }, fetch)
   assert.equal(await collect(model.chat(REQUEST, never)), [
     { kind: 'text', text: 'Good' },
     { kind: 'text', text: 'bye.' },
@@ -79,7 +83,7 @@ test('the responses API streams the same', async () => {
     },
     { type: 'response.completed', response: { usage: { input_tokens: 7, output_tokens: 3 } } },
   ])
-  const model = openAiChat(PROVIDER, { model: 'm1', temperature: null, api: 'responses' }, fetch)
+  const model = openAiChat({ api: 'responses' }, fetch)
   assert.equal(await collect(model.chat(REQUEST, never)), [
     { kind: 'text', text: 'Hello.' },
     { kind: 'call', id: 'c2', name: 'end_call', input: {} },
@@ -88,10 +92,56 @@ test('the responses API streams the same', async () => {
   assert.is(asked[0]!.url, 'https://models.example.com/v1/responses')
 })
 
+test('in one piece comes the same, over either API', async () => {
+  const called = { name: 'end_call', arguments: '{"a":1}' }
+  const chat = {
+    choices: [
+      { message: { content: 'Bye.', tool_calls: [called, called].map((fn, n) => ({ id: `c${n}`, function: fn })) } },
+    ],
+    usage: { prompt_tokens: 20, completion_tokens: 5 },
+  }
+  const responses = {
+    output: [
+      { type: 'message', content: [{ type: 'output_text', text: 'Bye.' }] },
+      ...['c0', 'c1'].map(id => ({ type: 'function_call', call_id: id, ...called })),
+    ],
+    usage: { input_tokens: 20, output_tokens: 5 },
+  }
+  for (const [api, answer] of [
+    ['chat', chat],
+    ['responses', responses],
+  ] as const) {
+    const bodies: { stream?: boolean }[] = []
+    const model = openAiChat({ api }, async (_, { body }) => {
+      bodies.push(JSON.parse(String(body)))
+      return Response.json(answer)
+    })
+    const parts = await collect(model.chat({ ...REQUEST, form: 'whole' }, never))
+    assert.equal(
+      parts.toSorted((a, b) => (a.kind < b.kind ? -1 : 1)),
+      [
+        { kind: 'call', id: 'c0', name: 'end_call', input: { a: 1 } },
+        { kind: 'call', id: 'c1', name: 'end_call', input: { a: 1 } },
+        { kind: 'text', text: 'Bye.' },
+        { kind: 'usage', inputTokens: 20, outputTokens: 5 },
+      ],
+    )
+    assert.equal(
+      bodies.map(({ stream }) => stream),
+      [undefined],
+    )
+  }
+  const failed = openAiChat({ api: 'responses' }, async () => Response.json({ status: 'failed', output: [] }))
+  assert.equal(
+    (await collect(failed.chat({ ...REQUEST, form: 'whole' }, never))).map(({ kind }) => kind),
+    ['failure'],
+  )
+})
+
 test('what is no stream of JSON, and a refusal, are failures and never thrown', async () => {
-  const refused = openAiChat(PROVIDER, { model: 'm', temperature: null, api: 'chat' }, provider([], 503).fetch)
+  const refused = openAiChat({}, provider([], 503).fetch)
   assert.is((await collect(refused.chat(REQUEST, never)))[0]!.kind, 'failure')
-  const garbled = openAiChat(PROVIDER, { model: 'm', temperature: null, api: 'chat' }, async () => {
+  const garbled = openAiChat({}, async () => {
     return new Response('data: {oops\n\n')
   })
   const [part] = await collect(garbled.chat(REQUEST, never))

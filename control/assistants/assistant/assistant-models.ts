@@ -1,0 +1,25 @@
+import { DateTime } from 'luxon'
+import type { Db } from '../../kernel/store/store.ts'
+import type { Tenant } from '../../kernel/tenancy.ts'
+import type { Models } from '../../models/choice.ts'
+import type { ChatModel } from '../../models/model.ts'
+import type { AssistantSettings } from '../assistant-settings.ts'
+import { offlineModel } from './offline-model.ts'
+
+export interface ModelParts {
+  models: Models
+  db: Db
+  now: () => Date
+  /** The organisation's, of the IANA database. */
+  timezoneOf: (db: Db, tenant: Tenant) => Promise<string>
+}
+
+/** The models that an assistant speaks by, in the order in which they are asked; without a provider, and in test mode, the offline one. */
+export const assistantModels =
+  ({ models, db, now, timezoneOf }: ModelParts) =>
+  (tenant: Tenant, { model, language }: Pick<AssistantSettings, 'model' | 'language'>): ChatModel[] => {
+    const chosen = models.for(tenant, model)
+    if (chosen.length > 0) return chosen
+    const localTime = async () => DateTime.fromJSDate(now(), { zone: await timezoneOf(db, tenant) })
+    return [offlineModel({ language, localTime })]
+  }

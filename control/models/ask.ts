@@ -1,0 +1,93 @@
+import type { Static, TSchema } from 'typebox'
+import { compileValidator } from '../http/wire/validation.ts'
+import { chatWithFallback } from './fallback.ts'
+import { type ChatModel, isModelFailure, type ModelFailure, type ModelLine, type TokenCounts } from './model.ts'
+
+/** A question whose answer is JSON. */
+export interface Question<T extends TSchema = TSchema> {
+  /** Names the shape to the provider: letters, digits, `_`. */
+  name: string
+  /** Providers want objects without further properties, all of them required. */
+  schema: T
+  instructions: string
+  messages: readonly ModelLine[]
+}
+
+export interface AskOptions {
+  signal: AbortSignal
+  /** For one answer of one model [ms]. */
+  timeoutMs: number
+  /** What each answer has cost, bad ones too. */
+  paid?: (model: string, tokens: TokenCounts) => void
+}
+
+/** `value` null: the model has not kept to the schema, not on a second try either; `text` is what it answered first. */
+export interface Answer<T extends TSchema = TSchema> {
+  value: Static<T> | null
+  text: string
+  /** Who has answered. */
+  model: string
+}
+
+/**
+ * Asks the first model, when it fails the next one. What does not keep to the schema is sent back once, with what is wrong. Never throws.
+ */
+export async function ask<T extends TSchema>(
+  models: readonly ChatModel[],
+  question: Question<T>,
+  options: AskOptions,
+): Promise<Answer<T> | ModelFailure> {
+  const first = await answerTo(models, question, question.messages, options)
+  if (isModelFailure(first)) return first
+  const { text, model } = first
+  const fault = faultOf(question.schema, text)
+  if (fault === undefined) return { value: jsonIn(text) as Static<T>, text, model }
+  const repair = `That is not the JSON asked for: ${fault}. Answer again, with the JSON object and nothing else.`
+  const lines: ModelLine[] = [...question.messages, { role: 'assistant', text }, { role: 'customer', text: repair }]
+  const second = await answerTo(models.filter(({ name }) => name === model).slice(0, 1), question, lines, options)
+  const isRepaired = !isModelFailure(second) && faultOf(question.schema, second.text) === undefined
+  return { value: isRepaired ? (jsonIn(second.text) as Static<T>) : null, text, model }
+}
+
+/** An empty answer is none. */
+async function answerTo(
+  models: readonly ChatModel[],
+  { name, schema: typed, instructions }: Question,
+  messages: readonly ModelLine[],
+  { signal, timeoutMs, paid }: AskOptions,
+): Promise<{ text: string; model: string } | ModelFailure> {
+  // Without the marks that our schemas carry beside.
+  const schema = JSON.parse(JSON.stringify(typed)) as object
+  const told = `${instructions}\nAnswer with one JSON object of this JSON schema and nothing else: ${JSON.stringify(schema)}`
+  const request = { instructions: told, messages, tools: [], passages: [], form: { name, schema }, timeoutMs }
+  const made = { text: '', model: '' }
+  const used = (model: string) => {
+    made.model = model
+  }
+  for await (const part of chatWithFallback(models, request, { signal, firstPartMs: timeoutMs, used })) {
+    if (part.kind === 'failure') return part.failure
+    if (part.kind === 'text') made.text += part.text
+    if (part.kind === 'usage') paid?.(made.model, part)
+  }
+  if (signal.aborted) return { failure: 'unavailable', message: 'given up' }
+  return made.text.trim() === '' ? { failure: 'bad_answer', message: 'the answer is empty' } : made
+}
+
+/** What keeps an answer from being of the schema. */
+function faultOf(schema: TSchema, text: string): string | undefined {
+  const value = jsonIn(text)
+  if (value === undefined) return 'it is no JSON object'
+  const validate = compileValidator(schema, 'body')
+  if (validate(value)) return undefined
+  const [error] = validate.errors ?? []
+  return error === undefined ? 'it is of another shape' : `${error.instancePath || 'it'} ${error.message}`
+}
+
+/** The JSON object of an answer, in whatever a model has wrapped it. */
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1))
+  } catch {
+    return undefined
+  }
+}
