@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
+import { ENTRIES } from '../build/parts.ts'
 import { suite } from './harness.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -60,6 +61,15 @@ const storeys = [
     .split('\n## ')[0]!
     .matchAll(/^\| `([a-z-]+)\/` \|/gm),
 ].map(match => match[1]!)
+
+test('dist holds what is started as a thread or a process, and nothing else', () => {
+  const started = files.flatMap(file =>
+    [...readFileSync(join(root, file), 'utf8').matchAll(/\b(?:workerEntry|startWorker|built)\(\s*'([^']+)'/g)].map(
+      ([, module]) => module!.replace(/\.js$/, ''),
+    ),
+  )
+  assert.equal([...started, 'control/wiring/cli'].sort(), [...ENTRIES].sort())
+})
 
 test('in control no folder imports one that stands above it', () => {
   assert.ok(storeys.length > 10, 'the table was found')

@@ -7,26 +7,21 @@ import { readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build, type Plugin } from 'esbuild'
+import { packages } from '../build/parts.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 /** Below the root, so that packages are found; a run has a folder of its own there, named by its process. */
 const ALL_RUNS = join(root, '.test-run')
 const PRODUCT = /^(codecs|control|media|sip)\//
-/** Packages of hundreds of modules each; the others are loaded as they are. */
-const BUNDLED = /^(kysely|typebox)(\/|$)/
-
-/** A module of the product believes to be the built one, whose threads need no compiler; others are where their source is. */
+/** A module of the product believes to be a built one, whose threads need no compiler; others are where their source is. */
 function urlOf(file: string): string {
   const path = relative(root, file)
   return pathToFileURL(PRODUCT.test(path) ? join(root, 'dist', path.replace(/\.ts$/, '.js')) : file).href
 }
 
-const modules: Plugin = {
-  name: 'modules',
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^[^./]/ }, ({ path, kind }) =>
-      kind === 'entry-point' || BUNDLED.test(path) ? undefined : { path, external: true },
-    )
+const urls: Plugin = {
+  name: 'urls',
+  setup({ onLoad }) {
     onLoad({ filter: /\.ts$/ }, async ({ path }) => ({
       contents: (await readFile(path, 'utf8')).replaceAll('import.meta.url', JSON.stringify(urlOf(path))),
       loader: 'ts',
@@ -50,7 +45,7 @@ export async function bundle(paths: string[]): Promise<string> {
     sourcemap: true,
     sourcesContent: false,
     logLevel: 'warning',
-    plugins: [modules],
+    plugins: [packages, urls],
   })
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   return folder

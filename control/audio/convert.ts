@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads'
+import { startWorker } from '../kernel/worker.ts'
 import type { AudioRefusal, StoredWav } from './stored-wav.ts'
 
 /** Enough for the largest upload, little enough that a bad one cannot take the process down [MB]. */
@@ -24,7 +24,9 @@ export function audioConverter(): ConvertAudio {
 }
 
 async function convert(upload: Uint8Array): Promise<StoredWav | AudioRefusal> {
-  const worker = startWorker()
+  const worker = startWorker('control/audio/convert-worker', {
+    resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
+  })
   let timer: NodeJS.Timeout | undefined
   try {
     return await new Promise((resolve, reject) => {
@@ -38,16 +40,4 @@ async function convert(upload: Uint8Array): Promise<StoredWav | AudioRefusal> {
     clearTimeout(timer)
     await worker.terminate()
   }
-}
-
-/** The built module in `dist`; among the sources the TypeScript one, for which the thread registers tsx itself. */
-function startWorker(): Worker {
-  const resourceLimits = { maxOldGenerationSizeMb: MAX_HEAP_MB }
-  const here = import.meta.url
-  if (!here.endsWith('.ts')) return new Worker(new URL('./convert-worker.js', here), { resourceLimits })
-  const tsx = JSON.stringify(import.meta.resolve('tsx/esm/api'))
-  return new Worker(new URL('./convert-worker.ts', here), {
-    resourceLimits,
-    execArgv: ['--import', `data:text/javascript,import{register}from${tsx};register()`],
-  })
 }

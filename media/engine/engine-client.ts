@@ -48,7 +48,7 @@ export class EngineClient implements EngineThread {
   #isClosing = false
 
   constructor(config: EngineConfig, hooks: EngineHooks) {
-    const { url, execArgv } = workerEntry('engine-thread', import.meta.url)
+    const { url, execArgv } = workerEntry('media/engine/engine-thread')
     this.#worker = new Worker(url, {
       workerData: config,
       execArgv,

@@ -60,7 +60,7 @@ export class Prompts {
   /** In order of last use, oldest first. */
   readonly #cache = new Map<string, Entry>()
   readonly #tts: TextToSpeech
-  readonly #jobs = new WorkerJobs<ClipJob, ClipAnswer>(workerEntry('clip-worker', import.meta.url))
+  readonly #jobs = new WorkerJobs<ClipJob, ClipAnswer>(workerEntry('media/engine/clip-worker'))
   /** Of the prompts, by language and name. */
   #texts: Promise<PromptTexts> | null = null
   #cachedBytes = 0

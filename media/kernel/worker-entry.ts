@@ -4,16 +4,19 @@ export interface WorkerEntry {
   execArgv: string[]
 }
 
+const isSource = import.meta.url.endsWith('.ts')
+
 /**
- * The entry module `name` (without extension) beside the module `from` (its `import.meta.url`): the built one in `dist`, and
- * among the sources the TypeScript one, for which the thread registers tsx itself. (`--import tsx` registers in main threads only
- * on Node 20.)
+ * The module that a thread or a process begins with, its path below the root without extension (`ENTRIES` of `build/`): the built
+ * one in `dist`, and among the sources the TypeScript one, for which it registers tsx itself. (`--import tsx` registers in main
+ * threads only on Node 20.)
  */
-export function workerEntry(name: string, from: string): WorkerEntry {
-  if (!from.endsWith('.ts')) return { url: new URL(`./${name}.js`, from), execArgv: [] }
+export function workerEntry(module: string): WorkerEntry {
+  const root = import.meta.resolve('tandem/package.json')
+  if (!isSource) return { url: new URL(`dist/${module}.js`, root), execArgv: [] }
   const tsx = JSON.stringify(import.meta.resolve('tsx/esm/api'))
   return {
-    url: new URL(`./${name}.ts`, from),
+    url: new URL(`${module}.ts`, root),
     execArgv: ['--import', `data:text/javascript,import{register}from${tsx};register()`],
   }
 }

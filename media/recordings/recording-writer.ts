@@ -13,7 +13,7 @@ import type { RecordingJob } from './recording-worker.ts'
 export class RecordingWriter implements RecordingFinisher {
   readonly #dataDir: string
   readonly #jobs = new WorkerJobs<RecordingJob, RecordingInfo | { error: string }>(
-    workerEntry('recording-worker', import.meta.url),
+    workerEntry('media/recordings/recording-worker'),
   )
 
   constructor(dataDir: string) {

@@ -20,7 +20,7 @@ export class Flite implements TextToSpeech {
   readonly #threads: WorkerJobs<FliteJob, FliteAnswer>[]
 
   constructor(threads = Math.min(MAX_THREADS, Math.max(1, Math.floor(availableParallelism() / 2)))) {
-    const entry = workerEntry('flite-worker', import.meta.url)
+    const entry = workerEntry('media/speech/flite-worker')
     this.#threads = Array.from(
       { length: threads },
       () => new WorkerJobs(entry, { maxWaiting: MAX_WAITING, maxJobMs: () => MAX_JOB_MS }),

@@ -41,7 +41,7 @@ export class SpeechChild {
   /** Starts it where it does not run. Idempotent. */
   start(): void {
     if (this.#isClosed || this.#process !== null || this.#waiting !== null) return
-    const { url, execArgv } = workerEntry('speech-process', import.meta.url)
+    const { url, execArgv } = workerEntry('media/speech/speech-process')
     const child = fork(fileURLToPath(url), { execArgv, serialization: 'advanced' })
     const startedAt = performance.now()
     this.#process = child

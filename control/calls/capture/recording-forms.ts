@@ -1,6 +1,6 @@
 import { access } from 'node:fs/promises'
-import { Worker } from 'node:worker_threads'
 import { recordingKey } from '../../../media/protocol.ts'
+import { startWorker } from '../../kernel/worker.ts'
 import type { FormJob } from './form-worker.ts'
 import { formPath, recordingPath } from './recording-files.ts'
 
@@ -59,7 +59,7 @@ const exists = (path: string): Promise<boolean> =>
 
 /** Null: done; else why not. */
 async function make(job: FormJob): Promise<string | null> {
-  const worker = startWorker()
+  const worker = startWorker('control/calls/capture/form-worker')
   try {
     return await new Promise((resolve, reject) => {
       worker.once('message', resolve)
@@ -82,14 +82,4 @@ async function within<T>(promise: Promise<T>, ms: number): Promise<T | 'late'> {
   } finally {
     clearTimeout(timer)
   }
-}
-
-/** The built module in `dist`; among the sources the TypeScript one, for which the thread registers tsx itself. */
-function startWorker(): Worker {
-  const here = import.meta.url
-  if (!here.endsWith('.ts')) return new Worker(new URL('./form-worker.js', here))
-  const tsx = JSON.stringify(import.meta.resolve('tsx/esm/api'))
-  return new Worker(new URL('./form-worker.ts', here), {
-    execArgv: ['--import', `data:text/javascript,import{register}from${tsx};register()`],
-  })
 }

@@ -20,10 +20,13 @@ const MAX_LOADING_MS = 300_000
 /** The offline ear: the Moonshine tiny model on one thread of its own, loaded with the first utterance or by `warmUp`. English. */
 export class Moonshine implements SpeechToText {
   readonly guesses = true
-  readonly #thread = new WorkerJobs<MoonshineJob, MoonshineAnswer>(workerEntry('moonshine-worker', import.meta.url), {
-    maxWaiting: MAX_WAITING,
-    maxJobMs: () => (this.#isLoaded ? MAX_JOB_MS : MAX_LOADING_MS),
-  })
+  readonly #thread = new WorkerJobs<MoonshineJob, MoonshineAnswer>(
+    workerEntry('media/speech/moonshine/moonshine-worker'),
+    {
+      maxWaiting: MAX_WAITING,
+      maxJobMs: () => (this.#isLoaded ? MAX_JOB_MS : MAX_LOADING_MS),
+    },
+  )
 
   #isLoaded = false
   #loaded: Promise<number | { error: string }> | null = null
