@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { LegSnapshot, MediaEvent, MediaSnapshot, RecordingInfo } from '../../media/protocol.ts'
 import type { Guard } from '../calls/conductor/driver.ts'
 import type { FollowUp } from '../calls/conductor/event-handler.ts'
+import { writeLeg } from '../calls/legs.ts'
 import {
   columnsOf,
   endProgram,
@@ -94,7 +95,7 @@ export class LivePrograms {
     await insertProgram(trx, tenant, { callId, legId }, target, at)
     const state = 'mailbox' in target ? this.#parts.vault.seal(JSON.stringify(target), callId) : null
     await scoped.update('call_programs').set({ state }).where('id', '=', callId).execute()
-    await scoped.update('participants').set({ step: 'program' }).where('id', '=', legId).execute()
+    await writeLeg(trx, tenant, legId, { step: 'program' })
     const leg = await scoped.find('participants', legId)
     const row = await scoped.find('call_programs', callId)
     if (row === undefined || leg?.node_id !== nodeOf(trx)) return

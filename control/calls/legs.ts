@@ -1,6 +1,7 @@
 import type { EndedReason } from '../../media/protocol.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { before, isGoing, type LegStep, type Step } from './conductor/steps.ts'
 import type { ParticipantRow } from './tables.ts'
 
 /** In `leave_prompt`: what is heard before the call ends. */
@@ -18,24 +19,36 @@ export const mainLeg = (db: Db, tenant: Tenant, callId: string): Promise<Partici
 export const findLeg = (db: Db, tenant: Tenant, id: string): Promise<ParticipantRow | undefined> =>
   forTenant(db, tenant).find('participants', id)
 
+/** What is written of a leg: the step that it comes to with what belongs to it, and whatever else changes. */
+export type LegChange = (Step | { step?: never }) & Partial<Omit<ParticipantRow, 'step'>>
+
+/** A bug: somebody has written a step that the table of steps does not allow. */
+export class StepFault extends Error {
+  constructor(legId: string, from: LegStep, to: LegStep) {
+    super(`${legId}: the step \`${to}\` does not follow \`${from}\``)
+  }
+}
+
+/**
+ * The one place where a leg's step is written. A step that the table does not allow is a bug and throws; a leg that is on its way out
+ * stays on it, whatever was decided meanwhile.
+ */
+export async function writeLeg(trx: Trx, tenant: Tenant, legId: string, change: LegChange): Promise<void> {
+  const { step, ...columns } = change
+  // The type of the column lets nobody else change it.
+  const set = { ...columns, ...(step !== undefined && { step: step as never }) }
+  const update = forTenant(trx, tenant).update('participants').set(set).where('id', '=', legId)
+  if (step === undefined) return void (await update.execute())
+  const { numUpdatedRows } = await update.where('step', 'in', before(step)).executeTakeFirst()
+  if (numUpdatedRows > 0n) return
+  const leg = await findLeg(trx, tenant, legId)
+  if (leg !== undefined && !isGoing(leg.step)) throw new StepFault(legId, leg.step, step)
+}
+
 /** What a leg is to do next; its command is sent by the next drive. One that has ended stays so. */
-export async function setLeg(
-  trx: Trx,
-  tenant: Tenant,
-  legId: string,
-  change: Partial<
-    Pick<
-      ParticipantRow,
-      'step' | 'leave_reason' | 'leave_prompt' | 'prompted' | 'left_at' | 'role' | 'quality' | 'dial' | 'on_hold'
-    >
-  >,
-): Promise<void> {
-  await forTenant(trx, tenant)
-    .update('participants')
-    .set({ prompted: 0, ...change })
-    .where('id', '=', legId)
-    .where('step', '!=', 'ended')
-    .execute()
+export async function setLeg(trx: Trx, tenant: Tenant, legId: string, change: LegChange): Promise<void> {
+  const leg = await findLeg(trx, tenant, legId)
+  if (leg !== undefined && leg.step !== 'ended') await writeLeg(trx, tenant, legId, { prompted: 0, ...change })
 }
 
 export const hangUpLeg = (trx: Trx, tenant: Tenant, legId: string, reason: EndedReason): Promise<void> =>

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { nullable, timestamp } from '../kernel/schema.ts'
+import { STEPS } from './conductor/steps.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
 
 export const participantSchema = Type.Object({
@@ -43,22 +44,4 @@ export const toParticipant = (row: ParticipantRow, call: CallRow): Participant =
   created: row.created,
 })
 
-function statusOf(row: ParticipantRow): string {
-  if (row.left_at !== null) return 'left'
-  switch (row.step) {
-    case 'seated':
-    case 'settled':
-    case 'announcing':
-    case 'connected':
-    case 'bridged':
-    case 'program':
-      return 'joined'
-    case 'pin':
-    case 'waiting':
-    case 'queued':
-    case 'calling':
-      return 'waiting'
-    default:
-      return 'connecting'
-  }
-}
+const statusOf = (row: ParticipantRow): string => (row.left_at !== null ? 'left' : STEPS[row.step].shown)

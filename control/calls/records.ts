@@ -19,6 +19,7 @@ import { toCallRecording } from './capture/recording-schema.ts'
 import { toMediaStream } from './capture/stream-schema.ts'
 import { type Decision, type LegEnd, type LegRows, onEnded } from './conductor/decide.ts'
 import { durationOf } from './duration.ts'
+import { writeLeg } from './legs.ts'
 import { toParticipant } from './participant-schema.ts'
 import { toCallPci } from './pci-schema.ts'
 import type { CallRow, CallTarget, CapturePauseRow, MediaStreamRow, ParticipantRow, RecordingRow } from './tables.ts'
@@ -60,7 +61,7 @@ export async function applyToLeg(trx: Trx, rows: LegRows, decision: Decision, at
     await scoped.update('calls').set(decision.call).where('id', '=', call.id).execute()
   }
   if (Object.keys(decision.participant).length > 0) {
-    await scoped.update('participants').set(decision.participant).where('id', '=', participant.id).execute()
+    await writeLeg(trx, tenant, participant.id, decision.participant)
   }
   for (const type of decision.events) {
     const ofParticipant = type.startsWith('conference.participant.')

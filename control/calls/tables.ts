@@ -1,6 +1,7 @@
-import type { Generated, Insertable, Selectable } from 'kysely'
+import type { ColumnType, Generated, Insertable, Selectable } from 'kysely'
 import type { EndedReason, StreamEndedReason, StreamFormat, StreamStatus, StreamTracks } from '../../media/protocol.ts'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
+import type { LegStep } from './conductor/steps.ts'
 
 /** Tables of calls and rooms. */
 declare module '../kernel/store/tables.ts' {
@@ -104,46 +105,14 @@ export interface CallTable extends TenantColumns {
   duration_ms: Generated<number | null>
 }
 
-/**
- * What a leg is to do next, so that a control process that was killed between a commit and the command that follows from it
- * can tell from the row alone which command to send.
- */
-export type LegStep =
-  | 'answering'
-  | 'dialing'
-  | 'settled'
-  | 'announcing'
-  /** Is told that the call is recorded, or asked whether it may be. */
-  | 'consent'
-  | 'pin'
-  | 'waiting'
-  | 'joining'
-  | 'seated'
-  /** Waits in a queue, with its hold audio. */
-  | 'queued'
-  /** Hears that somebody is being rung. */
-  | 'calling'
-  /** Talks with somebody who was rung. */
-  | 'connected'
-  /** Of who is rung: to be dialled; being dialled is `dialing`. */
-  | 'to_dial'
-  /** Has answered, and is on the way into the call's room. */
-  | 'bridging'
-  | 'bridged'
-  /** A flow or an assistant leads it: `control/assistants`. */
-  | 'program'
-  | 'leaving'
-  /** To be hung up without a word. */
-  | 'hanging_up'
-  | 'ended'
-
 export interface ParticipantTable extends TenantColumns {
   /** The media process's leg ID. */
   id: string
   call_id: string
   /** The conference session that it is, was, or is about to be in. */
   session_call_id: string | null
-  step: LegStep
+  /** Changed by `writeLeg` alone. */
+  step: ColumnType<LegStep, LegStep, never>
   /** What is played before the leg is hung up, in step `leaving`. */
   leave_prompt: string | null
   leave_reason: EndedReason | null

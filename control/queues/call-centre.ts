@@ -3,7 +3,7 @@ import type { CallCentrePort, Seats } from '../calls/conductor/call-centre-port.
 import type { LegEnd } from '../calls/conductor/decide.ts'
 import type { FollowUp, Of } from '../calls/conductor/event-handler.ts'
 import { CallFaults } from '../calls/conductor/faults.ts'
-import { hangUpLeg } from '../calls/legs.ts'
+import { hangUpLeg, writeLeg } from '../calls/legs.ts'
 import { endLeg, loadLeg, tenantOf } from '../calls/records.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
 import { afterCommit } from '../kernel/store/after-commit.ts'
@@ -245,13 +245,11 @@ export class CallCentre implements CallCentrePort {
       .execute()) {
       await ringFailed(this.#deps, trx, ring, reason, at)
     }
-    await trx
-      .updateTable('participants')
-      .set({ step: 'ended', left_at: at })
-      .where('ring_id', 'is not', null)
-      .where('node_id', '=', nodeOf(trx))
-      .where('step', '!=', 'ended')
-      .execute()
+    const rung = trx.selectFrom('participants').selectAll().where('ring_id', 'is not', null)
+    const running = rung.where('node_id', '=', nodeOf(trx)).where('step', '!=', 'ended').orderBy('id')
+    for (const leg of await running.execute()) {
+      await writeLeg(trx, tenantOf(leg), leg.id, { step: 'ended', left_at: at })
+    }
   }
 
   // ------------------------------------------------------------------ runs

@@ -1,4 +1,5 @@
 import { roomProblem } from '../calls/conductor/room-door.ts'
+import { isLeadable } from '../calls/conductor/steps.ts'
 import { outsideProblem } from '../calls/dial.ts'
 import { mainLeg, setLeg } from '../calls/legs.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
@@ -30,16 +31,6 @@ export interface Handling {
 
 export type PartyTarget = { type: 'user'; id: string } | { type: 'number'; to: string }
 
-/** Steps of a call's own leg in which it can be led elsewhere: it has answered, and nobody asks it for a PIN or says goodbye. */
-const LEADABLE: readonly ParticipantRow['step'][] = [
-  'settled',
-  'queued',
-  'calling',
-  'connected',
-  'program',
-  'announcing',
-]
-
 type Found = { call: CallRow; leg: ParticipantRow }
 
 async function findLeadable({ trx, tenant, callId }: Handling): Promise<Found | Problem> {
@@ -49,7 +40,7 @@ async function findLeadable({ trx, tenant, callId }: Handling): Promise<Found | 
   if (leg?.step === 'consent' && call.ended_at === null) {
     return conflict('being_asked', 'The caller is being told, or asked, that the call is recorded.')
   }
-  if (call.ended_at !== null || leg === undefined || !LEADABLE.includes(leg.step)) {
+  if (call.ended_at !== null || leg === undefined || !isLeadable(leg.step)) {
     return conflict('not_running', 'The call is not in progress, or is a conference.')
   }
   return { call, leg }

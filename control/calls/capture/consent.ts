@@ -5,6 +5,8 @@ import type { MediaPort } from '../../media-link/events.ts'
 import type { CallCentrePort } from '../conductor/call-centre-port.ts'
 import type { LegRows } from '../conductor/decide.ts'
 import type { FollowUp } from '../conductor/event-handler.ts'
+import type { Step } from '../conductor/steps.ts'
+import { writeLeg } from '../legs.ts'
 import { endStreams, loadLeg, tenantOf } from '../records.ts'
 import { callCaptureOf, isToBeAsked } from './call-capture.ts'
 import { CONSENT, UNHEARD } from './consent-question.ts'
@@ -45,7 +47,7 @@ async function onAnswered(trx: Trx, event: MediaEvent & { name: 'leg.answered' }
     isToBeAsked(rows.call)
   if (!isAsked) return { event, followUp: null }
   const capture = { ...callCaptureOf(rows.call), asked: 'asking', askedAt: event.at }
-  await change(trx, rows, { capture: JSON.stringify(capture) }, 'consent')
+  await change(trx, rows, { capture: JSON.stringify(capture) }, { step: 'consent' })
   return { event: null, followUp: media => ask(event.body.legId, media) }
 }
 
@@ -67,20 +69,22 @@ async function onCollected(
   const isHungUp = isRefused && consent?.otherwise === 'hang_up'
   const then = await laterAnswered(trx, rows.call, capture, { asked, at: event.at })
   if (then !== null) {
-    if (isHungUp) await change(trx, rows, {}, 'hanging_up')
+    if (isHungUp) await change(trx, rows, {}, REFUSED)
     else await centre.leadOn(trx, tenantOf(rows.call), { callId: rows.call.id, legId, at: event.at }, then)
     return { event: null, followUp: isHungUp ? hangUp(legId) : media => centre.run(media) }
   }
   const stored = JSON.stringify({ ...capture, asked })
-  if (!isRefused) await change(trx, rows, { capture: stored }, 'answering')
+  if (!isRefused) await change(trx, rows, { capture: stored }, { step: 'answering' })
   else await keepNothing(trx, rows, stored, event.at)
   const at = askedAt ?? event.at
   if (isHungUp) {
-    await change(trx, rows, { status: 'in_progress', answered_at: at }, 'hanging_up')
+    await change(trx, rows, { status: 'in_progress', answered_at: at }, REFUSED)
     return { event: null, followUp: hangUp(legId) }
   }
   return { event: { name: 'leg.answered', at, body: { legId } }, followUp: null }
 }
+
+const REFUSED = { step: 'hanging_up', leave_reason: 'rejected', leave_prompt: null } as const
 
 const hangUp =
   (legId: string): FollowUp =>
@@ -90,7 +94,7 @@ const hangUp =
 
 async function keepNothing(trx: Trx, rows: LegRows, capture: string, at: string): Promise<void> {
   const { call } = rows
-  await change(trx, rows, { capture, record: 0 }, 'answering')
+  await change(trx, rows, { capture, record: 0 }, { step: 'answering' })
   await endStreams(trx, call, at)
   const transcripts = forTenant(trx, tenantOf(call)).update('transcripts').where('id', '=', call.id)
   await transcripts.set(UNAGREED).execute()
@@ -100,9 +104,9 @@ async function change(
   trx: Trx,
   { call, participant }: LegRows,
   changed: Partial<LegRows['call']>,
-  step: LegRows['participant']['step'],
+  step: Step,
 ): Promise<void> {
   const scoped = forTenant(trx, tenantOf(call))
   if (Object.keys(changed).length > 0) await scoped.update('calls').set(changed).where('id', '=', call.id).execute()
-  await scoped.update('participants').set({ step }).where('id', '=', participant.id).execute()
+  await writeLeg(trx, tenantOf(call), participant.id, step)
 }

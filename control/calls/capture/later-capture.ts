@@ -2,6 +2,7 @@ import { firstSaid } from '../../capture-settings/settings.ts'
 import type { StreamInput } from '../../capture-settings/stream-input.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { writeLeg } from '../legs.ts'
 import { wantTranscript } from '../programs/transcript-rows.ts'
 import { endStream, insertRecording, tenantOf } from '../records.ts'
 import type { CallRow, MediaStreamRow } from '../tables.ts'
@@ -51,8 +52,7 @@ export async function joinCapture(
   if (later.transcribe && later.consent === null) await insertTranscript(trx, call, later, at)
   const asking: CallCapture = { ...capture, asked: 'asking', later }
   await setCall(trx, call, { capture: JSON.stringify(asking) })
-  const legs = forTenant(trx, tenant).update('participants').where('id', '=', legId)
-  await legs.set({ step: 'consent', prompted: 0 }).execute()
+  await writeLeg(trx, tenant, legId, { step: 'consent', prompted: 0 })
   return 'asking'
 }
 

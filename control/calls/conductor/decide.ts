@@ -13,9 +13,11 @@ import { phraseNamed } from '../../kernel/phrases.ts'
 import { roomCapture } from '../capture/call-capture.ts'
 import { consentCollect } from '../capture/consent-question.ts'
 import { durationOf } from '../duration.ts'
+import type { LegChange } from '../legs.ts'
 import { scheduleOf, settingsOf } from '../settings.ts'
 import type { CallRow, CallStatus, ConferenceRoomRow, ParticipantRow } from '../tables.ts'
 import { isJoinable } from './join-window.ts'
+import { isGoing, mayFollow } from './steps.ts'
 
 /** What is decided here, purely: which rows change and which events are told, and which command a leg's row calls for. */
 
@@ -34,7 +36,7 @@ export interface LegRows {
 /** What an event changes. `call.*` events carry the call, `conference.participant.*` the participant. */
 export interface Decision {
   call: Partial<CallRow>
-  participant: Partial<ParticipantRow>
+  participant: LegChange
   events: EventType[]
 }
 
@@ -45,7 +47,7 @@ const INTER_DIGIT_TIMEOUT_MS = 4000
 /** A party call's own room: the party, and who may listen in or take over. */
 const PARTY_ROOM_MEMBERS = 8
 
-const leaving = (prompt: string, reason: EndedReason): Partial<ParticipantRow> => ({
+const leaving = (prompt: string, reason: EndedReason): LegChange & { step: 'leaving' } => ({
   step: 'leaving',
   leave_prompt: prompt,
   leave_reason: reason,
@@ -63,12 +65,13 @@ export function onAnswered(rows: LegRows, at: string): Decision {
   if (rows.call.answered_at !== null || rows.call.ended_at !== null) return NOTHING
   return {
     call: { status: 'in_progress', answered_at: at },
-    participant: afterAnswer(rows, at),
+    // Whoever was to be hung up while the answer was on its way is led nowhere.
+    participant: isGoing(rows.participant.step) ? {} : afterAnswer(rows, at),
     events: ['call.answered'],
   }
 }
 
-function afterAnswer({ call, room, participant }: LegRows, at: string): Partial<ParticipantRow> {
+function afterAnswer({ call, room, participant }: LegRows, at: string): LegChange {
   switch (call.target) {
     case 'park':
     case 'echo':
@@ -127,7 +130,11 @@ export function onJoined({ participant }: LegRows, body: Events['leg.joined'], a
   if (body.roomId !== participant.session_call_id || participant.joined_at !== null) return NOTHING
   return {
     call: {},
-    participant: { step: 'seated', joined_at: at, muted: body.muted ? 1 : 0 },
+    participant: {
+      ...(mayFollow(participant.step, 'seated') && { step: 'seated' as const }),
+      joined_at: at,
+      muted: body.muted ? 1 : 0,
+    },
     events: ['conference.participant.joined'],
   }
 }
@@ -204,7 +211,7 @@ export function admission(
   return 'join'
 }
 
-export const leavingBecause = (refusal: { leave: string; reason: EndedReason }): Partial<ParticipantRow> =>
+export const leavingBecause = (refusal: { leave: string; reason: EndedReason }): LegChange =>
   leaving(refusal.leave, refusal.reason)
 
 // ---------------------------------------------------------------------------------------------------- commands

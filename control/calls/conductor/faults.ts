@@ -3,6 +3,7 @@ import { isStoreOutage } from '../../kernel/store/faults.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
+import { writeLeg } from '../legs.ts'
 import { loadLeg, tenantOf } from '../records.ts'
 import type { LegEnd } from './decide.ts'
 
@@ -74,7 +75,7 @@ export class CallFaults {
       const leg = await trx.selectFrom('participants').selectAll().where('id', '=', legId).executeTakeFirst()
       if (leg === undefined) return
       const scoped = forTenant(trx, tenantOf(leg))
-      await scoped.update('participants').set({ step: 'ended', left_at: at }).where('id', '=', legId).execute()
+      await writeLeg(trx, tenantOf(leg), legId, { step: 'ended', left_at: at })
       if (leg.ring_id !== null) return
       const call = (await loadLeg(trx, legId))?.call
       if (call === undefined || call.ended_at !== null) return

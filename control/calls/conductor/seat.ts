@@ -10,9 +10,10 @@ import { awaitsConsent, callCaptureOf, encryptsRecordings, roomCapture } from '.
 import { CONSENT, unheardCollect } from '../capture/consent-question.ts'
 import { withStreams } from '../capture/first-streams.ts'
 import type { StreamDeps } from '../capture/streams.ts'
+import { type LegChange, writeLeg } from '../legs.ts'
 import { applyToLeg, loadLeg, tenantOf } from '../records.ts'
 import { isLocked } from '../session-state.ts'
-import type { CallRow, ConferenceRoomRow, ParticipantRow } from '../tables.ts'
+import type { CallRow, ConferenceRoomRow } from '../tables.ts'
 import {
   admission,
   commandFor,
@@ -146,7 +147,7 @@ export class Seating {
     return () => this.#drive(rows.participant.id, media)
   }
 
-  #change(rows: LegRows, participant: Partial<ParticipantRow>): Promise<LegRows> {
+  #change(rows: LegRows, participant: LegChange): Promise<LegRows> {
     const decision = { call: {}, participant, events: [] }
     return this.#store.transaction(trx => applyToLeg(trx, rows, decision, this.#now()))
   }
@@ -156,13 +157,9 @@ export class Seating {
     const legId = rows.participant.id
     const session = running ?? newSession(rows, room, this.#now())
     await this.#store.transaction(async trx => {
-      const scoped = forTenant(trx, tenantOf(rows.call))
-      if (running === undefined) await scoped.insert('calls', session)
-      await scoped
-        .update('participants')
-        .set({ session_call_id: session.id, step: 'joining' })
-        .where('id', '=', legId)
-        .execute()
+      const tenant = tenantOf(rows.call)
+      if (running === undefined) await forTenant(trx, tenant).insert('calls', session)
+      await writeLeg(trx, tenant, legId, { session_call_id: session.id, step: 'joining' })
     })
     const muted = joinsMuted(rows)
     const reply = await media.request('leg.move', {

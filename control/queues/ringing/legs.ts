@@ -11,7 +11,7 @@ import {
 } from '../../../media/protocol.ts'
 import { affinityOf, ownRoom } from '../../calls/conductor/decide.ts'
 import { isFull, outsideProblem, wayTo } from '../../calls/dial.ts'
-import { BUSY_TONE, findLeg } from '../../calls/legs.ts'
+import { BUSY_TONE, findLeg, type LegChange, writeLeg } from '../../calls/legs.ts'
 import { tenantOf } from '../../calls/records.ts'
 import { sandboxTarget } from '../../calls/sandbox.ts'
 import type { CallRow, ParticipantRow } from '../../calls/tables.ts'
@@ -192,6 +192,14 @@ interface Around {
   tenant: Tenant
 }
 
+/** Takes a leg on from the step that it was driven in, unless it is in another by now; returns it as it is then. */
+const advance = (store: Store, { id, step, ...columns }: ParticipantRow, change: LegChange) =>
+  store.transaction(async trx => {
+    const tenant = tenantOf(columns)
+    if ((await findLeg(trx, tenant, id))?.step === step) await writeLeg(trx, tenant, id, change)
+    return findLeg(trx, tenant, id)
+  })
+
 /** Into a room of its own: it comes into the call's when it is the first to answer. */
 async function dial(deps: CallCentreDeps, media: MediaPort, { leg, call, tenant }: Around): Promise<Failure | null> {
   const { timeoutS, onward, ...target } = JSON.parse(leg.dial ?? '{}') as RingTarget & Dialling
@@ -202,15 +210,8 @@ async function dial(deps: CallCentreDeps, media: MediaPort, { leg, call, tenant 
     : dialOut(deps, media, { leg, call, tenant }, target, { ...place, timeoutS, onward }))
   // It was dialled before: the process that did so died before it could write it down.
   if (isFailure(reply) && reply.failure !== 'conflict') return reply
-  const dialled = await forTenant(deps.store.db, tenant)
-    .update('participants')
-    .set({ step: 'dialing' })
-    .where('id', '=', leg.id)
-    .where('step', '=', 'to_dial')
-    .executeTakeFirst()
-  if (dialled.numUpdatedRows === 1n) return null
-  // Its end came first: media had nothing to hang up then.
-  const now = await findLeg(deps.store.db, tenant, leg.id)
+  // What came first stays: its answer, or its end, for which media had nothing to hang up then.
+  const now = await advance(deps.store, leg, { step: 'dialing' })
   if (now === undefined || now.step === 'ended') {
     await media.request('leg.hangup', { legId: leg.id, reason: now?.leave_reason ?? 'api_hangup' })
   }
@@ -318,12 +319,7 @@ async function bridge(deps: CallCentreDeps, media: MediaPort, { leg, call, tenan
     const reply = await media.request('leg.update', { legId: leg.id, muted: false, ...update })
     if (isFailure(reply)) return reply
   } else if (isFirst) await ringback(media, leg.id)
-  await forTenant(db, tenant)
-    .update('participants')
-    .set({ step: 'bridged', prompted: 1, joined_at: deps.now().toISOString() })
-    .where('id', '=', leg.id)
-    .where('step', '=', 'bridging')
-    .execute()
+  await advance(deps.store, leg, { step: 'bridged', prompted: 1, joined_at: deps.now().toISOString() })
   return null
 }
 

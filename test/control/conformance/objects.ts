@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
+import { writeLeg } from '../../../control/calls/legs.ts'
 import { insertParty } from '../../../control/calls/records.ts'
 import { newId } from '../../../control/kernel/ids.ts'
 import { nodeOf } from '../../../control/kernel/store/node.ts'
@@ -75,7 +76,7 @@ export async function makeCall(
       .where('id', '=', callId)
       .execute()
     const step = more.ended ? ({ step: 'ended', left_at: at } as const) : ({ step: 'settled', joined_at: at } as const)
-    await scoped.update('participants').set(step).where('id', '=', legId).execute()
+    await writeLeg(trx, tenant, legId, step)
   })
   return { id: callId, participant_id: legId }
 }

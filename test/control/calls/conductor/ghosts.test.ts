@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { writeLeg } from '../../../../control/calls/legs.ts'
 import { suite } from '../../../harness.ts'
 import { type CallsWorld, eventTypes, makeCallsWorld, until } from '../../calls-world.ts'
 
@@ -65,7 +66,8 @@ test('a leg that is answered after its call has ended is hung up', async () => {
   const { legId } = await media.command('leg.dial')
   const at = '2026-11-21T10:00:01.000Z'
   await world.store.db.updateTable('calls').set({ status: 'failed', ended_at: at }).where('id', '=', body.id).execute()
-  await world.store.db.updateTable('participants').set({ step: 'ended' }).where('id', '=', legId).execute()
+  const tenant = { organisationId: world.ours.organisationId, livemode: true }
+  await world.store.transaction(trx => writeLeg(trx, tenant, legId, { step: 'ended', left_at: at }))
   media.pickUp(legId)
   assert.is((await media.command('leg.hangup')).legId, legId)
   assert.is(media.legs.size, 0)
