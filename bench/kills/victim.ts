@@ -5,26 +5,22 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Product } from '../product.ts'
 
-const STANDBY = fileURLToPath(new URL('./standby.mjs', import.meta.url))
+const ENTRY = fileURLToPath(new URL('../../dist/control/wiring/main.js', import.meta.url))
 const GONE_POLL_MS = 5
 
 /**
  * The control process of a running product, to be killed and followed by another without a pause. The product's own supervisor
  * waits longer and longer before it restarts a process that keeps dying; it is stopped meanwhile, and goes on when this is done.
- * While one serves, the next loads its modules, so that a kill costs half of a start.
  */
 export class Victim {
   readonly #product: Product
   #serving: ChildProcess
-  #next: ChildProcess
   #ready: Promise<unknown>
 
   private constructor(product: Product) {
     this.#product = product
-    this.#next = this.#load()
-    this.#serving = this.#next
-    this.#ready = Promise.resolve()
-    this.#begin()
+    this.#serving = this.#start()
+    this.#ready = firstOf(this.#serving)
   }
 
   /** Takes the place of the product's control process. */
@@ -36,16 +32,8 @@ export class Victim {
     return new Victim(product)
   }
 
-  #load(): ChildProcess {
-    return fork(STANDBY, { env: { ...this.#product.env }, execArgv: [] })
-  }
-
-  /** Only now is the database opened: the one before is gone. */
-  #begin(): void {
-    this.#serving = this.#next
-    this.#ready = Promise.race([once(this.#serving, 'message'), once(this.#serving, 'exit')])
-    this.#serving.send('begin')
-    this.#next = this.#load()
+  #start(): ChildProcess {
+    return fork(ENTRY, { env: { ...this.#product.env }, execArgv: [] })
   }
 
   /** Resolves when it serves, or died before. */
@@ -56,15 +44,19 @@ export class Victim {
   /** SIGKILL, and the next one begins at once. */
   async replace(): Promise<void> {
     await kill(this.#serving)
-    this.#begin()
+    this.#serving = this.#start()
+    this.#ready = firstOf(this.#serving)
   }
 
   /** The supervisor goes on, finds its control dead and starts it again. Idempotent. */
   async giveBack(): Promise<void> {
-    await Promise.all([kill(this.#serving), kill(this.#next)])
+    await kill(this.#serving)
     process.kill(this.#product.pids.supervisor, 'SIGCONT')
   }
 }
+
+/** What it says, or its end. */
+const firstOf = (child: ChildProcess): Promise<unknown> => Promise.race([once(child, 'message'), once(child, 'exit')])
 
 async function kill(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return

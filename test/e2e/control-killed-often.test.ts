@@ -4,12 +4,13 @@ import { suite } from '../harness.ts'
 
 const test = suite('e2e/control-killed-often')
 /** A fast machine does all within this; on a slower one fewer are done, and said. `npm run bench -- --kills 100` has no limit. */
-const BUDGET_MS = 50_000
+const BUDGET_MS = 40_000
+const KILLS = 40
 
 test(
-  'kill -9 of control a hundred times under load: no acknowledged write lost, no webhook lost, no idempotency key forgotten, running calls unharmed',
+  'kill -9 of control again and again under load: no acknowledged write lost, no webhook lost, no idempotency key forgotten, running calls unharmed',
   async () => {
-    const report = await runKills({ kills: 100, budgetMs: BUDGET_MS })
+    const report = await runKills({ kills: KILLS, budgetMs: BUDGET_MS })
     console.log(describeKills(report).join('\n'))
     assert.equal(report.problems, [])
     assert.ok(report.kills > 0 && report.acknowledged > 0 && report.calls.answered > 0, 'there was a load')
