@@ -3,7 +3,7 @@ import { isFailure } from '../../media/protocol.ts'
 import type { Drive } from '../calls/conductor/device-port.ts'
 import type { FollowUp, Of } from '../calls/conductor/event-handler.ts'
 import { insertProgram } from '../calls/programs/records.ts'
-import { endLeg, insertParty, loadLeg, type NewParty } from '../calls/records.ts'
+import { endLeg, insertParty, loadLeg, type NewParty, tenantOf } from '../calls/records.ts'
 import { ERRORS, envelope, isProblem, type Problem, storeUnavailable } from '../http/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import { nodeOf } from '../kernel/store/node.ts'
@@ -13,7 +13,10 @@ import { forTenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import { noteLogin } from '../queues/agents/logins.ts'
-import type { DeviceTables } from '../queues/agents/tables.ts'
+import { noteLost } from '../queues/agents/lost-devices.ts'
+import type { BrowserSessionRow, DeviceTables } from '../queues/agents/tables.ts'
+import type { CallCentre } from '../queues/call-centre.ts'
+import { joinRing } from '../queues/ringing/late-devices.ts'
 import { clientTokenKey, type Redemption, type TokenUse, useClientToken, verifyClientToken } from './client-token.ts'
 
 export interface AdmissionDeps {
@@ -23,6 +26,7 @@ export interface AdmissionDeps {
   log: { info(fields: object, message: string): void }
   /** For `doc_url`; no slash at its end. */
   publicUrl: string
+  centre: Pick<CallCentre, 'run'>
 }
 
 type Connecting = Of<'browser.connecting'>['body']
@@ -52,18 +56,36 @@ export class BrowserAdmission {
     }
   }
 
-  async closed(trx: Trx, { body }: Of<'browser.closed'>): Promise<null> {
+  /** Whoever is rung while its softphone connects is rung there too, unless that goes on with what rings. */
+  async connected(trx: Trx, { body, at }: Of<'browser.connected'>): Promise<FollowUp | null> {
+    const { browserId, goesOn } = body
+    const session = await sessionOf(trx, browserId)
+    if (session === undefined) return null
+    if (goesOn === null) await joinRing(trx, tenantOf(session), session.user_id, { kind: 'browser', browserId }, at)
+    return media => this.#deps.centre.run(media)
+  }
+
+  async closed(trx: Trx, { body, at }: Of<'browser.closed'>): Promise<FollowUp | null> {
+    const session = await sessionOf(trx, body.browserId)
+    if (session === undefined) return null
     await trx.deleteFrom('browser_sessions').where('id', '=', body.browserId).execute()
-    return null
+    if (!body.forGood) await noteLost(trx, tenantOf(session), session.user_id, at)
+    return media => this.#deps.centre.run(media)
   }
 
   /** After a reconnect: softphones that are gone ring no more. */
   async reconcile(browserIds: readonly string[]): Promise<void> {
-    const { db } = this.#deps.store
-    const rows = await db.selectFrom('browser_sessions').select('id').where('node', '=', nodeOf(db)).execute()
+    const { store, now } = this.#deps
+    const { db } = store
+    const rows = await db.selectFrom('browser_sessions').selectAll().where('node', '=', nodeOf(db)).execute()
     const here = new Set(browserIds)
-    const gone = rows.map(row => row.id).filter(id => !here.has(id))
-    if (gone.length > 0) await db.deleteFrom('browser_sessions').where('id', 'in', gone).execute()
+    const at = now().toISOString()
+    for (const { id, ...session } of rows.filter(row => !here.has(row.id))) {
+      await store.transaction(async trx => {
+        await trx.deleteFrom('browser_sessions').where('id', '=', id).execute()
+        await noteLost(trx, tenantOf(session), session.user_id, at)
+      })
+    }
   }
 
   async #judge(page: Connecting, media: MediaPort, drive: Drive): Promise<void> {
@@ -133,6 +155,9 @@ export class BrowserAdmission {
     })
   }
 }
+
+const sessionOf = (trx: Trx, browserId: string): Promise<BrowserSessionRow | undefined> =>
+  trx.selectFrom('browser_sessions').selectAll().where('id', '=', browserId).executeTakeFirst()
 
 /** Whose running call it may go on with. */
 const phoneOf = ({ tenant, token }: Redemption, browserId: string) =>

@@ -36,7 +36,11 @@ export class Devices implements DevicePort {
     return async media => void this.#softphones.handle(body, media)
   }
 
-  closed(trx: Trx, event: Of<'browser.closed'>): Promise<null> {
+  connected(trx: Trx, event: Of<'browser.connected'>): Promise<FollowUp | null> {
+    return this.#admission.connected(trx, event)
+  }
+
+  closed(trx: Trx, event: Of<'browser.closed'>): Promise<FollowUp | null> {
     return this.#admission.closed(trx, event)
   }
 

@@ -27,7 +27,7 @@ export class CallersRefused {
     const { browserId } = event.body
     this.#shut(browserId)
     // Its token is not used up by a page that is gone.
-    return { ...event, name: 'browser.closed', body: { browserId } }
+    return { ...event, name: 'browser.closed', body: { browserId, forGood: true } }
   }
 
   #reject(legId: string): void {

@@ -163,6 +163,7 @@ async function invite(deps: InvitationDeps, context: Context, body: Static<typeo
     extension: body.extension ?? null,
     takes_seat: (body.takes_seat ?? true) ? 1 : 0,
     last_login: null,
+    device_lost_at: null,
     created,
   }
   const invitation = { id: newId('invitation'), user_id: row.id, created }

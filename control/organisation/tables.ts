@@ -32,6 +32,8 @@ export interface UserTable extends TenantColumns {
   extension: string | null
   takes_seat: number
   last_login: string | null
+  /** When a softphone was last lost that may come back. */
+  device_lost_at: string | null
   created: string
 }
 

@@ -7,6 +7,7 @@ import { conflict, missing, type Problem } from '../http/errors.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
+import { mayComeBack } from './agents/lost-devices.ts'
 import type { CallCentreDeps } from './deps.ts'
 import { superviseAs } from './ringing/legs.ts'
 import { agentFree, takeBack, takeOver } from './ringing/purposes.ts'
@@ -90,7 +91,9 @@ async function targetProblem(handling: Handling, target: Target): Promise<Proble
 }
 
 async function unreachable({ deps, trx, tenant, at }: Handling, userId: string): Promise<Problem | null> {
-  if ((await deps.devicesOf(trx, tenant, userId, new Date(at))).length === 0) {
+  const now = new Date(at)
+  const devices = await deps.devicesOf(trx, tenant, userId, now)
+  if (devices.length === 0 && !(await mayComeBack(trx, tenant, userId, now))) {
     return conflict('agent_unreachable', 'The member has no phone or softphone that could ring.')
   }
   const ring = await forTenant(trx, tenant)

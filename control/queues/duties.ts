@@ -1,8 +1,11 @@
 import type { EndedReason } from '../../media/protocol.ts'
+import { tenantOf } from '../calls/records.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { endWrapUp, wrapUpsOver } from './agent-status.ts'
+import { mayComeBack } from './agents/lost-devices.ts'
 import { ringsOfShutOut } from './agents/shut-out.ts'
 import type { Step } from './deps.ts'
+import { legless } from './ringing/late-devices.ts'
 import type { RingRow } from './tables.ts'
 
 /** What becomes due by the clock alone: its time stands in the database, so that no restart loses it. */
@@ -17,6 +20,13 @@ export async function doDuties(
   if (await isPlaceDue(db, at)) await step(null, trx => announcePlaces(trx, at))
   // Media ends what rings too long: this is for what it never got to know, and nobody missed that.
   await failAll(await lateRings(db, at), 'media_failed', step, fail)
+  for (const before of await legless(db)) {
+    await step(before.call_id, async trx => {
+      const ring = (await legless(trx)).find(({ id }) => id === before.id)
+      if (ring === undefined || (await mayComeBack(trx, tenantOf(ring), ring.user_id ?? '', now))) return
+      await fail(trx, ring, 'no_answer')
+    })
+  }
   await failAll(await unwanted(db), 'api_hangup', step, fail)
   await failAll(await ringsOfShutOut(db), 'api_hangup', step, fail)
 }

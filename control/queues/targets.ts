@@ -7,6 +7,7 @@ import { appendEvent } from '../kernel/events/log.ts'
 import { afterCommit } from '../kernel/store/after-commit.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { mayComeBack } from './agents/lost-devices.ts'
 import type { CallCentreDeps, Program } from './deps.ts'
 import { findRing, startRing } from './ringing/rings.ts'
 import { settingsOf } from './settings/store.ts'
@@ -116,7 +117,7 @@ async function leadToParty(
   await turnAway(trx, tenant, led.legId, 'busy')
 }
 
-/** Rings a user's devices or a number for a call; null when the user has none, or talks. */
+/** Rings a user's devices, also one that was lost a moment ago, or a number for a call; null when the user has none, or talks. */
 export async function ringParty(
   deps: CallCentreDeps,
   trx: Trx,
@@ -145,7 +146,7 @@ export async function ringParty(
     return startRing(trx, tenant, { ...common, userId: null, targets, role: 'party', address: target.to }, at)
   }
   const targets = await deps.devicesOf(trx, tenant, target.id, new Date(at))
-  if (targets.length === 0) return null
+  if (targets.length === 0 && !(await mayComeBack(trx, tenant, target.id, new Date(at)))) return null
   const role = purpose === 'supervise' ? 'supervisor' : 'agent'
   return startRing(trx, tenant, { ...common, userId: target.id, targets, role, address: target.id }, at)
 }

@@ -100,23 +100,24 @@ export class BrowserBoard {
         this.#socketOf(browserId, ws, socket),
       )
       this.#browsers.set(browserId, browser)
-      this.#emit('browser.connected', { browserId })
-      this.#goOn(browser)
+      const line = this.#goOn(browser)
+      this.#emit('browser.connected', { browserId, goesOn: line?.legId ?? null })
       if (legId !== null) this.#expectAnswer(this.#newLine(browser, { legId, direction: 'inbound', state: 'incoming' }))
     })
     return isOpen ? {} : gone(browserId)
   }
 
   /** A softphone that is back replaces the connection that it had, missed or not, and is in the call that it was in. */
-  #goOn(page: Browser): void {
+  #goOn(page: Browser): BrowserLine | null {
     const { phone } = page
-    if (phone === null) return
+    if (phone === null) return null
     const isBefore = (one: Browser): boolean =>
       one !== page && one.phone?.device === phone.device && one.phone.agent === phone.agent
     const predecessor = [...this.#browsers.values()].find(isBefore) ?? null
     const line = this.#kept.of(page, predecessor)
     if (line !== null) this.#kept.takeUp(line, page, this.#options.now())
     predecessor?.socket.close(NORMAL, 'replaced')
+    return line
   }
 
   refuse({ browserId, status, body }: Request<'browser.refuse'>): Reply<'browser.refuse'> | Failure {
@@ -166,7 +167,7 @@ export class BrowserBoard {
     const { line } = browser
     if (line !== null && !this.#kept.keep(line, code, reason)) void this.#finish(line, reason, null)
     this.counters.messagesRefused += browser.socket.refused
-    this.#emit('browser.closed', { browserId })
+    this.#emit('browser.closed', { browserId, forGood: code === NORMAL })
   }
 
   #said(browserId: string, text: string): void {

@@ -120,10 +120,12 @@ export interface Events {
     origin: string | null
     host: string
   }
-  'browser.connected': { browserId: string }
+  /** `goesOn`: the leg of the call that it goes on with, which rings or runs; null: none. */
+  'browser.connected': { browserId: string; goesOn: string | null }
   /** What the page asks of control: `{event: "control", …}`, at most 4 KiB. */
   'browser.message': { browserId: string; body: Record<string, unknown> }
-  'browser.closed': { browserId: string }
+  /** `forGood`: on purpose; else it may come back. */
+  'browser.closed': { browserId: string; forGood: boolean }
 }
 
 export type EventName = keyof Events

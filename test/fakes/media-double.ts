@@ -66,6 +66,7 @@ const COMMANDS: { [N in CommandName]: Handler<N> } = {
   'leg.dial': (model, { legId, target, room, timeoutS }) => {
     if (model.legs.size >= model.maxCalls) return { failure: 'capacity', message: 'no call capacity right now' }
     if (model.known.has(legId)) return conflict('the leg was dialled before')
+    if ('browserId' in target && model.closedBrowsers.has(target.browserId)) return notFound(target.browserId)
     model.known.add(legId)
     const asked = { direction: 'outbound' as const, state: 'dialing' as const, room, timeoutS }
     const leg =
@@ -172,7 +173,11 @@ const COMMANDS: { [N in CommandName]: Handler<N> } = {
     return reply
   },
   'browser.refuse': browser,
-  'browser.admit': browser,
+  'browser.admit': (model, body) => {
+    const reply = browser(model, body)
+    if (!('failure' in reply)) model.emit('browser.connected', { browserId: body.browserId, goesOn: null })
+    return reply
+  },
   'browser.send': browser,
   'media.snapshot': model => model.snapshot(),
   'media.stats': () => ({ counters: {}, gauges: {} }),

@@ -12,7 +12,8 @@ export interface DevicePort {
   incoming(trx: Trx, event: Of<'leg.incoming'>): Promise<FollowUp | null>
   connecting(event: Of<'browser.connecting'>, drive: Drive): FollowUp
   message(event: Of<'browser.message'>): FollowUp
-  closed(trx: Trx, event: Of<'browser.closed'>): Promise<null>
+  connected(trx: Trx, event: Of<'browser.connected'>): Promise<FollowUp | null>
+  closed(trx: Trx, event: Of<'browser.closed'>): Promise<FollowUp | null>
   register(event: Of<'sip.register'>): FollowUp
   /** After a reconnect: softphones that are gone ring no more. */
   reconcile(snapshot: MediaSnapshot): Promise<void>

@@ -230,7 +230,7 @@ function handlers({ log, centre, devices }: DriverDeps, seating: Seating, audio:
     },
     'browser.connecting': async (_trx, event) =>
       devices?.connecting(event, (legId, media) => seating.drive(legId, media)) ?? null,
-    'browser.connected': ignored,
+    'browser.connected': async (trx, event) => devices?.connected(trx, event) ?? null,
     'browser.message': async (_trx, event) => devices?.message(event) ?? null,
     'browser.closed': async (trx, event) => devices?.closed(trx, event) ?? null,
   }

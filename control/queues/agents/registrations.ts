@@ -5,6 +5,8 @@ import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { MediaPort } from '../../media-link/events.ts'
+import type { CallCentre } from '../call-centre.ts'
+import { joinRing } from '../ringing/late-devices.ts'
 import { noteLogin } from './logins.ts'
 import type { SipCredentialRow, SipRegistrationRow } from './tables.ts'
 
@@ -19,6 +21,7 @@ export interface RegistrationDeps {
   vault: Vault
   now: () => Date
   log: { info(fields: object, message: string): void; warn(fields: object, message: string): void }
+  centre: Pick<CallCentre, 'run'>
 }
 
 type Register = Events['sip.register']
@@ -46,7 +49,7 @@ export class Registrations {
   }
 
   async #handle(register: Register, media: MediaPort): Promise<void> {
-    const { store, vault, now, log } = this.#deps
+    const { store, vault, now, log, centre } = this.#deps
     const { registerId, username, source } = register
     // A username names one account of all organisations and modes.
     const account = await store.db
@@ -71,6 +74,8 @@ export class Registrations {
       minExpiresS: outcome.sipCode === 423 ? MIN_EXPIRES_S : null,
     })
     log.info({ userId: account.id, source: source.host, sipCode: outcome.sipCode }, 'registration')
+    // It may have come into a ring.
+    if (outcome.sipCode === 200) await centre.run(media)
   }
 }
 
@@ -102,8 +107,12 @@ async function keep(trx: Trx, account: SipCredentialRow, register: Register, at:
   await forget(trx, tenant, account.id, touched, at)
   for (const row of fresh) await forTenant(trx, tenant).insert('sip_registrations', row)
   // A phone says every some minutes that it is still there: that is no login.
-  const isNew = fresh.some(row => !known.some(one => one.contact === row.contact))
-  if (isNew) await noteLogin(trx, tenant, account.id, at.toISOString())
+  const added = fresh.filter(row => !known.some(one => one.contact === row.contact))
+  if (added.length > 0) await noteLogin(trx, tenant, account.id, at.toISOString())
+  for (const { contact, host, port, transport } of added) {
+    const device = { kind: 'sip' as const, uri: contact, via: { host, port, transport } }
+    await joinRing(trx, tenant, account.id, device, at.toISOString())
+  }
   return { sipCode: 200, contacts: [...rest, ...fresh] }
 }
 

@@ -26,6 +26,7 @@ import { holdAudio } from '../hold-audio.ts'
 import { settingsOf } from '../settings/store.ts'
 import { speakerOf } from '../speaker.ts'
 import { findCall, positionOf } from '../waiting-calls.ts'
+import { isUnsettled } from './late-devices.ts'
 import { findRing, type Onward, type RingTarget, ringsOf } from './rings.ts'
 
 /**
@@ -78,6 +79,8 @@ async function driveOn(deps: CallCentreDeps, media: MediaPort, listed: Participa
   if (leg?.step !== listed.step) return
   const failure = await driveLeg(deps, media, leg)
   if (failure === null || isUndecided(failure)) return
+  // It is rung once it is there, or not at all.
+  if (failure.failure === 'not_found' && leg.step === 'to_dial' && (await isUnsettled(deps.store.db, leg))) return
   deps.log.warn({ legId: leg.id, step: leg.step, ...failure }, 'media could not do it')
   if (leg.step === 'to_dial') await gone(leg, reasonOf(failure))
   if (failure.failure !== 'not_found') return

@@ -7,6 +7,7 @@ import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { CallCentreDeps } from '../deps.ts'
 import type { RingRow } from '../tables.ts'
+import { outlivesLeg } from './late-devices.ts'
 import { agentFree, PURPOSES } from './purposes.ts'
 import { finishRing, legsOfRing } from './rings.ts'
 
@@ -41,7 +42,8 @@ export async function ringLegEnded(
   if (ring.state === 'ringing') {
     const others = await legsOfRing(trx, tenant, ring.id)
     // Who declines on one device declines.
-    if (others.length === 0 || end.reason === 'rejected') await ringFailed(deps, trx, ring, end.reason, at)
+    const isOver = others.length === 0 && !(await outlivesLeg(trx, tenant, ring, { leg, reason: end.reason, at }))
+    if (isOver || end.reason === 'rejected') await ringFailed(deps, trx, ring, end.reason, at)
   } else if (ring.leg_id === leg.id) {
     await finishRing(trx, tenant, ring, { reason: end.reason })
     await PURPOSES[ring.purpose].over({ deps, trx, tenant, ring, at }, end.reason)

@@ -115,15 +115,26 @@ export async function startRing(trx: Trx, tenant: Tenant, ring: NewRing, at: str
     node_id: (await mainLeg(trx, tenant, ring.callId))?.node_id ?? nodeOf(trx),
   }
   if (!(await insertRing(trx, row))) return null
-  for (const target of ring.targets) await insertLeg(trx, tenant, row, { target, ring, at })
+  const { role, address, timeoutS, onward } = ring
+  for (const target of ring.targets) await insertLeg(trx, tenant, row, { target, role, address, timeoutS, onward, at })
   return row
 }
 
-async function insertLeg(
+/** What is left of the time that it rings [s]. */
+export const secondsLeft = ({ deadline }: RingRow, at: string): number =>
+  Math.round((Date.parse(deadline) - GRACE_MS - Date.parse(at)) / 1000)
+
+export async function insertLeg(
   trx: Trx,
   tenant: Tenant,
   row: RingRow,
-  { target, ring, at }: { target: RingTarget; ring: NewRing; at: string },
+  {
+    target,
+    role,
+    address,
+    at,
+    ...dialling
+  }: Pick<NewRing, 'role' | 'address' | 'timeoutS' | 'onward'> & { target: RingTarget; at: string },
 ): Promise<void> {
   await forTenant(trx, tenant).insert('participants', {
     id: target.kind === 'leg' ? target.legId : newId('participant'),
@@ -135,10 +146,10 @@ async function insertLeg(
     leave_reason: null,
     prompted: 0,
     pin_tries: 0,
-    role: ring.role,
+    role,
     ring_id: row.id,
-    address: ring.address,
-    dial: JSON.stringify({ ...target, timeoutS: ring.timeoutS, onward: ring.onward }),
+    address,
+    dial: JSON.stringify({ ...target, ...dialling }),
     muted: 0,
     on_hold: null,
     node_id: row.node_id,

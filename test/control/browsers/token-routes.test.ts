@@ -16,6 +16,8 @@ import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
 import { addMember, makeWholeApp, refusal, VAULT, type WholeApp } from '../whole-app.ts'
 
+const CENTRE = { run: async () => {} }
+
 const test = suite('control/browsers/token-routes')
 
 /** What becomes of a token that a browser brings: the ID of the call it opens, or the code of the refusal. */
@@ -84,7 +86,7 @@ test('a page that comes while the store is away is refused with 503 at once, and
   } as unknown as MediaPort
   const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
   const store = Object.assign(Object.create(app.store), { transaction: () => Promise.reject(full) })
-  const deps = { vault: VAULT, now: app.clock.now, log: silent, publicUrl: 'http://127.0.0.1:8080' }
+  const deps = { vault: VAULT, now: app.clock.now, log: silent, publicUrl: 'http://127.0.0.1:8080', centre: CENTRE }
   const page = { browserId: 'browser_1', use: 'call', token, origin: null, host: '192.0.2.1' } as const
   const knock = (at: typeof store) =>
     new BrowserAdmission({ ...deps, store: at }).connecting({ at: '', body: page }, async () => {})(media)
@@ -113,7 +115,14 @@ test('the call that a browser starts with the token has its ID, its assistant an
       return {}
     },
   } as unknown as MediaPort
-  const deps = { store: app.store, vault: VAULT, now: app.clock.now, log: silent, publicUrl: 'http://127.0.0.1:8080' }
+  const deps = {
+    store: app.store,
+    vault: VAULT,
+    now: app.clock.now,
+    log: silent,
+    publicUrl: 'http://127.0.0.1:8080',
+    centre: CENTRE,
+  }
   const page = { browserId: 'browser_1', use: 'call', token, origin: null, host: '192.0.2.1' } as const
   const admission = new BrowserAdmission(deps)
   const driven: string[] = []
@@ -159,11 +168,11 @@ test("metadata of an agent's token is that of the calls which its softphone plac
       return {}
     },
   } as unknown as MediaPort
-  const deps = { store, vault: VAULT, now: clock.now, log: silent, publicUrl: 'http://127.0.0.1:8080' }
+  const deps = { store, vault: VAULT, now: clock.now, log: silent, publicUrl: 'http://127.0.0.1:8080', centre: CENTRE }
   const page = { browserId: 'brw_1', use: 'phone', token: body.token, origin: null, host: '192.0.2.1' } as const
   await new BrowserAdmission(deps).connecting({ at: '', body: page }, async () => {})(media)
   assert.equal(admitted, [{ agent: `${tenant.organisationId}:true:usr_310`, device: 'brw_1' }])
-  const softphone = new Softphones({ ...deps, sipHost: '127.0.0.1', centre: { run: async () => {} } } as never)
+  const softphone = new Softphones({ ...deps, sipHost: '127.0.0.1', centre: CENTRE } as never)
   await softphone.handle({ browserId: 'brw_1', body: { type: 'dial', to: '311' } }, media)
   assert.equal(told, [{ type: 'done', message: 'Calling 311.' }])
   const { data } = (await app.live('GET /v1/calls')).body

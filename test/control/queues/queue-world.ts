@@ -1,5 +1,6 @@
+import type { DevicePort } from '../../../control/calls/conductor/device-port.ts'
 import { CallDriver } from '../../../control/calls/conductor/driver.ts'
-import { insertParty } from '../../../control/calls/records.ts'
+import { insertParty, type NewParty } from '../../../control/calls/records.ts'
 import { newId } from '../../../control/kernel/ids.ts'
 import { forTenant, type Tenant } from '../../../control/kernel/tenancy.ts'
 import type { MediaPort } from '../../../control/media-link/events.ts'
@@ -29,6 +30,8 @@ export interface QueueWorld extends World {
   setStatus(userId: string, wish: 'available' | 'away' | 'offline'): Promise<void>
   /** Somebody calls the queue; the leg's ID. */
   call(queueId: string, from?: string): Promise<string>
+  /** Somebody calls the user directly; the leg's ID. */
+  callUser(userId: string): Promise<string>
   /** Delivers what media has raised and what becomes due, until nothing happens any more. */
   settle(): Promise<void>
   /** Kills control after so many commands; the next `settle` starts a new one. */
@@ -44,12 +47,17 @@ export interface QueueWorld extends World {
   close(): Promise<void>
 }
 
-export async function makeQueueWorld(more: Partial<CallCentreParts> = {}, livemode = true): Promise<QueueWorld> {
+/** `devices`: what pages and phones say is heard by these; absent: by nobody. */
+export async function makeQueueWorld(
+  more: Partial<CallCentreParts> = {},
+  livemode = true,
+  devices?: (world: World, centre: CallCentre) => DevicePort,
+): Promise<QueueWorld> {
   const world = await makeWorld()
   const { store, clock } = world
   const tenant: Tenant = { organisationId: world.ours.organisationId, livemode }
   const media = new PocketMedia(clock.now)
-  const devices = new Map<string, Device[]>()
+  const devicesByUser = new Map<string, Device[]>()
   const handed: Parameters<HandOver>[2][] = []
   const start = () => {
     const centre = new CallCentre({
@@ -58,7 +66,7 @@ export async function makeQueueWorld(more: Partial<CallCentreParts> = {}, livemo
       log: { warn: () => {}, error: () => {} },
       sipHost: 'tandem.test',
       vault: VAULT,
-      devicesOf: async (_db, _tenant, userId) => devices.get(userId) ?? [],
+      devicesOf: async (_db, _tenant, userId) => devicesByUser.get(userId) ?? [],
       businessHoursOf: async () => ({ hours: null, timezone: 'UTC' }),
       booking: {
         now: clock.now,
@@ -76,7 +84,8 @@ export async function makeQueueWorld(more: Partial<CallCentreParts> = {}, livemo
       ...more,
     })
     const streams = { signingSecret: async () => '', allowedNetworks: [] }
-    const driver = new CallDriver({ store, now: clock.now, log: silent, streams, centre })
+    const heard = devices === undefined ? {} : { devices: devices(world, centre) }
+    const driver = new CallDriver({ store, now: clock.now, log: silent, streams, centre, ...heard })
     return { centre, driver }
   }
   let control = start()
@@ -105,11 +114,23 @@ export async function makeQueueWorld(more: Partial<CallCentreParts> = {}, livemo
     for (const { run } of followUps) await run()
     return true
   }
+  const callerOf = async (fields: Pick<NewParty, 'target' | 'from'> & Partial<NewParty>): Promise<string> => {
+    const legId = newId('participant')
+    const callId = newId('call')
+    const party: NewParty = {
+      ...{ callId, legId, direction: 'inbound', to: '+15550100000', roomId: null, connectionId: null },
+      ...{ metadata: {}, role: 'member', muted: false },
+      ...fields,
+    }
+    await store.transaction(trx => insertParty(trx, tenant, party, clock.now().toISOString()))
+    media.incoming(legId, callId)
+    return legId
+  }
   const whole: QueueWorld = {
     ...world,
     tenant,
     media,
-    devices,
+    devices: devicesByUser,
     handed,
     centre: () => control.centre,
     addQueue: async settings => {
@@ -134,38 +155,13 @@ export async function makeQueueWorld(more: Partial<CallCentreParts> = {}, livemo
         created: HOUR.created,
       })
       const via = { host: '192.0.2.1', port: 5060, transport: 'udp' as const }
-      devices.set(id, [{ kind: 'sip', uri: `sip:${id}@phones`, via }])
+      devicesByUser.set(id, [{ kind: 'sip', uri: `sip:${id}@phones`, via }])
       return id
     },
     setStatus: (userId, wish) =>
       store.transaction(trx => setWish(trx, tenant, userId, { wish, at: clock.now().toISOString() })),
-    call: async (queueId, from = '+15550100001') => {
-      const legId = newId('participant')
-      const callId = newId('call')
-      await store.transaction(trx =>
-        insertParty(
-          trx,
-          tenant,
-          {
-            callId,
-            legId,
-            direction: 'inbound',
-            to: '+15550100000',
-            from,
-            target: 'queue',
-            roomId: null,
-            queueId,
-            connectionId: null,
-            metadata: {},
-            role: 'member',
-            muted: false,
-          },
-          clock.now().toISOString(),
-        ),
-      )
-      media.incoming(legId, callId)
-      return legId
-    },
+    call: (queueId, from = '+15550100001') => callerOf({ target: 'queue', queueId, from }),
+    callUser: userId => callerOf({ target: 'user', userId, from: '+15550100001' }),
     settle: async () => {
       for (let i = 0; i < 200; i++) {
         try {

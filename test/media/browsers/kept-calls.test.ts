@@ -130,9 +130,9 @@ test.beforeEach(() => {
 })
 test.afterEach(() => scene.close())
 
-const closed = async (page: Page): Promise<void> => {
+const closed = async (page: Page, code = 1001): Promise<void> => {
   const before = scene.named('browser.closed').length
-  page.ws.close(1001)
+  page.ws.close(code)
   while (scene.named('browser.closed').length === before) await new Promise(resolve => setImmediate(resolve))
 }
 
@@ -158,6 +158,21 @@ test('a softphone that is reloaded while it rings, rings again for the same call
   after.say({ event: 'accept' })
   await after.until(({ event }) => event === 'start')
   assert.is(scene.named('leg.answered').length, 1)
+})
+
+test('control is told which call a page goes on with, and whether one that is gone may come back', async () => {
+  const before = await scene.connect('brw_1')
+  await ringing('brw_1', before)
+  await closed(before)
+  const after = await scene.connect('brw_2')
+  await closed(after, 1000)
+  const told = [...scene.named('browser.connected'), ...scene.named('browser.closed')].map(({ body }) => body)
+  assert.equal(told, [
+    { browserId: 'brw_1', goesOn: null },
+    { browserId: 'brw_2', goesOn: 'part_1' },
+    { browserId: 'brw_1', forGood: false },
+    { browserId: 'brw_2', forGood: true },
+  ])
 })
 
 test('a softphone that rings and has lost its network rings again before the loss was noticed', async () => {

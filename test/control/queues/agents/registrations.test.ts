@@ -27,7 +27,10 @@ class Desk {
     this.userId = userId
     this.username = credential.username
     this.password = credential.password
-    this.#registrations = new Registrations({ store: app.store, vault: VAULT, now: app.clock.now, log: silent })
+    this.#registrations = new Registrations({
+      ...{ store: app.store, vault: VAULT, now: app.clock.now, log: silent },
+      centre: { run: async () => {} },
+    })
   }
 
   static async open(app: WholeApp): Promise<Desk> {

@@ -1,0 +1,25 @@
+import type { Db } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { GRACE_MS } from '../presence.ts'
+
+/**
+ * Members whose last device was lost a moment ago: a page that is loaded again, a network that comes back. Whoever calls them waits for
+ * the device, no longer than presence does.
+ */
+
+/** A softphone's connection has broken; one that was closed on purpose is not lost. */
+export async function noteLost(db: Db, tenant: Tenant, userId: string, at: string): Promise<void> {
+  await forTenant(db, tenant).update('users').set({ device_lost_at: at }).where('id', '=', userId).execute()
+}
+
+/** Of who has no device now. */
+export async function mayComeBack(db: Db, tenant: Tenant, userId: string, now: Date): Promise<boolean> {
+  const own = forTenant(db, tenant)
+  const user = await own.find('users', userId)
+  if (user?.status !== 'active') return false
+  const lost = new Date(now.getTime() - GRACE_MS).toISOString()
+  if (user.device_lost_at !== null && user.device_lost_at > lost) return true
+  const expired = own.select('sip_registrations').select('user_id').where('user_id', '=', userId)
+  const justNow = expired.where('expires_at', '>', lost).where('expires_at', '<=', now.toISOString())
+  return (await justNow.executeTakeFirst()) !== undefined
+}

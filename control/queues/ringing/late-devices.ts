@@ -1,0 +1,85 @@
+import type { EndedReason } from '../../../media/protocol.ts'
+import type { ParticipantRow } from '../../calls/tables.ts'
+import { nodeOf } from '../../kernel/store/node.ts'
+import type { Db, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { Device } from '../agents/devices.ts'
+import { mayComeBack } from '../agents/lost-devices.ts'
+import type { RingPurpose, RingRow } from '../tables.ts'
+import { insertLeg, legsOfRing, type RingTarget, secondsLeft } from './rings.ts'
+
+/** Devices that come, or come back, while their agent is rung. */
+
+/** The call is for this agent and nobody else, so that it waits for a device that was lost a moment ago; a queue has others. */
+const FOR_ONE: readonly RingPurpose[] = ['direct', 'transfer', 'consult', 'supervise', 'led']
+
+/** How the leg of a softphone ends whose page is gone. */
+const GONE: readonly EndedReason[] = ['not_found', 'rtp_timeout', 'caller_hangup']
+
+/** A device that is new rings too, for what is left of the time. */
+export async function joinRing(trx: Trx, tenant: Tenant, userId: string, device: Device, at: string): Promise<void> {
+  const ring = await forTenant(trx, tenant)
+    .select('rings')
+    .selectAll()
+    .where('open_user', '=', userId)
+    .where('state', '=', 'ringing')
+    // The device that was dialled from is the one that is rung.
+    .where('purpose', '!=', 'placed')
+    .where('node_id', '=', nodeOf(trx))
+    .executeTakeFirst()
+  if (ring === undefined) return
+  const timeoutS = secondsLeft(ring, at)
+  const legs = await legsOfRing(trx, tenant, ring.id)
+  if (timeoutS <= 0 || legs.some(leg => isOf(leg, device))) return
+  const role = ring.purpose === 'supervise' ? 'supervisor' : 'agent'
+  await insertLeg(trx, tenant, ring, { target: device, role, address: userId, timeoutS, at })
+}
+
+const targetOf = (leg: ParticipantRow): RingTarget => JSON.parse(leg.dial ?? '{}') as RingTarget
+
+function isOf(leg: ParticipantRow, device: Device): boolean {
+  const target = targetOf(leg)
+  if (device.kind === 'sip') return target.kind === 'sip' && target.uri === device.uri
+  return target.kind === 'browser' && target.browserId === device.browserId
+}
+
+/** The last leg of a ring has ended, and the ring goes on: its softphone was lost, and may come back. */
+export async function outlivesLeg(
+  trx: Trx,
+  tenant: Tenant,
+  ring: RingRow,
+  { leg, reason, at }: { leg: ParticipantRow; reason: EndedReason; at: string },
+): Promise<boolean> {
+  if (ring.user_id === null || !FOR_ONE.includes(ring.purpose)) return false
+  if (targetOf(leg).kind !== 'browser' || !GONE.includes(reason)) return false
+  return mayComeBack(trx, tenant, ring.user_id, new Date(at))
+}
+
+/** Rings of this node that have no leg: each waits for a device. */
+export const legless = (db: Db): Promise<RingRow[]> =>
+  db
+    .selectFrom('rings')
+    .selectAll('rings')
+    .where('rings.state', '=', 'ringing')
+    .where('rings.user_id', 'is not', null)
+    .where('rings.node_id', '=', nodeOf(db))
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('participants')
+            .select('participants.id')
+            .whereRef('participants.ring_id', '=', 'rings.id')
+            .where('participants.step', '!=', 'ended'),
+        ),
+      ),
+    )
+    .orderBy('rings.id')
+    .execute()
+
+/** A softphone that media does not know: it is being let in, or its end has not been told of yet. An event of it is on its way. */
+export async function isUnsettled(db: Db, leg: ParticipantRow): Promise<boolean> {
+  const target = targetOf(leg)
+  if (target.kind !== 'browser') return false
+  const session = db.selectFrom('browser_sessions').select('id').where('id', '=', target.browserId)
+  return (await session.where('node', '=', nodeOf(db)).executeTakeFirst()) !== undefined
+}
