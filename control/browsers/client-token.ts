@@ -114,7 +114,7 @@ export async function verifyClientToken(key: Uint8Array, asked: Asked): Promise<
   }
 }
 
-/** Uses a verified token up: what it opens, once, or why not. One that is bound to a website is not used up by another one. */
+/** Uses a verified token up: what it opens, or why not. One that is bound to a website is not used up by another one. */
 export async function useClientToken(
   db: Db,
   { id, tenant }: TokenClaims,
@@ -135,8 +135,21 @@ export async function useClientToken(
   const used_at = asked.now.toISOString()
   const unused = tokens.update('client_tokens').set({ used_at }).where('id', '=', row.id).where('used_at', 'is', null)
   const { numUpdatedRows } = await unused.executeTakeFirst()
-  if (numUpdatedRows === 0n) return problem('client_token_used', 'The client token has been used.')
+  if (numUpdatedRows === 0n && !(await renewsStill(db, tenant, row))) {
+    return problem('client_token_used', 'The client token has been used.')
+  }
   return { tenant, token: { ...row, used_at } }
+}
+
+/**
+ * A softphone whose network breaks as it connects has used its token up and got no other: that opens it again, until one that came after it
+ * was used.
+ */
+async function renewsStill(db: Db, tenant: Tenant, { device, created }: ClientTokenRow): Promise<boolean> {
+  if (device === null) return false
+  const newer = forTenant(db, tenant).select('client_tokens').select('id').where('device', '=', device)
+  const used = newer.where('created', '>', created).where('used_at', 'is not', null)
+  return (await used.executeTakeFirst()) === undefined
 }
 
 async function verified(key: Uint8Array, asked: { token: string; use: TokenUse; now: Date }) {

@@ -3,7 +3,9 @@ import * as assert from 'uvu/assert'
 import { BrowserAdmission } from '../../../control/browsers/admission.ts'
 import {
   clientTokenKey,
+  insertClientToken,
   readOrigin,
+  signClientToken,
   useClientToken,
   verifyClientToken,
 } from '../../../control/browsers/client-token.ts'
@@ -195,6 +197,29 @@ test('the token works once', async () => {
   const both = await Promise.all([redeem(app, token), redeem(app, token)])
   assert.equal(both.sort(), [call_id, 'client_token_used'].sort())
   assert.is(await redeem(app, token), 'client_token_used')
+  await app.close()
+})
+
+test('a token that renews a softphone works again until a newer one of it was used: what opened with it may have broken before that came', async () => {
+  const app = await makeWholeApp()
+  const userId = await addMember(app.live, 'ann@example.com')
+  const tenant = { organisationId: app.ours.organisationId, livemode: true }
+  const key = await clientTokenKey(app.store, VAULT)
+  const renewal = async (device: string) => {
+    app.clock.advance(1000)
+    const fields = { assistant_id: null, agent_user_id: userId, origin: null, metadata: '{}', device, ttlS: 3600 }
+    const row = await insertClientToken(app.store.db, tenant, fields, app.clock.now())
+    return { id: row.id, token: await signClientToken(row, key) }
+  }
+  const open = ({ token }: { token: string }) => redeem(app, token, { use: 'softphone' })
+  const first = await renewal('brw_1')
+  assert.equal([await open(first), await open(first)], [first.id, first.id])
+  const second = await renewal('brw_1')
+  const other = await renewal('brw_2')
+  assert.equal([await open(other), await open(first)], [other.id, first.id], 'another softphone is another matter')
+  assert.equal([await open(second), await open(first), await open(second)], [second.id, 'client_token_used', second.id])
+  app.clock.advance(3_600_000)
+  assert.is(await open(second), 'client_token_invalid')
   await app.close()
 })
 
