@@ -19,12 +19,12 @@ import type { ModelFailure } from '../models/model.ts'
 import { type BusinessHours, nextOpen } from '../organisation/business-hours.ts'
 import { collectCommand, flushedOf, inputOf } from './collect.ts'
 import type { ProgramInput } from './input.ts'
-import { NodeTalk, type TalkState } from './node-talk.ts'
+import { type NodeProgress, NodeSession } from './node-session.ts'
 import type { Ending, Play } from './programs.ts'
 import type { Stage } from './stage.ts'
 
 /** How far a flow is in its call: enough to go on from after a restart, and to say nothing twice. */
-export interface FlowProgress extends TalkState {
+export interface FlowProgress extends NodeProgress {
   flow: FlowState
   /** Keys that were pressed before they were asked for. */
   ahead: string
@@ -108,7 +108,7 @@ class FlowPlay implements FlowEffects {
   #entry: FlowState
   #steps: TimedStep[] = []
   #ending: Ending | null = null
-  readonly #talk: NodeTalk
+  readonly #session: NodeSession
 
   constructor(parts: FlowPlayParts, stage: Stage, graph: Graph, model: FlowModel, voice: Speaker) {
     this.model = model
@@ -130,7 +130,7 @@ class FlowPlay implements FlowEffects {
     }
     // Older rows lack it.
     this.#progress.saying ??= null
-    this.#talk = new NodeTalk({
+    this.#session = new NodeSession({
       stage,
       model,
       log: parts.log,
@@ -214,13 +214,13 @@ class FlowPlay implements FlowEffects {
   converse(request: ReplyRequest, listen: CollectRequest): Promise<ModelReply | ModelFailure> {
     const isLeft = this.#left !== null
     this.#left = null
-    return this.#talk.reply(request, listen, isLeft)
+    return this.#session.reply(request, listen, isLeft)
   }
 
   #timingOf({ step, entry }: FlowStep): { timing?: TurnTiming } {
     if (step !== 'turn') return {}
-    if (entry.source === 'ai') return { timing: this.#talk.timing }
-    const { heard } = this.#talk
+    if (entry.source === 'ai') return { timing: this.#session.timing }
+    const { heard } = this.#session
     return entry.source === 'speech' && heard !== null ? { timing: heard.timing } : {}
   }
 
@@ -232,8 +232,8 @@ class FlowPlay implements FlowEffects {
       progress.pending = []
       return { kind: 'dtmf', digits: entry }
     }
-    if (this.#left !== null && this.#talk.isOpen) await this.#talk.takeUp()
-    if (this.#talk.isOpen || this.#talk.hasAnswer) return this.#answerOfTalk(request)
+    if (this.#left !== null && this.#session.isListening) await this.#session.takeUp()
+    if (this.#session.isListening || this.#session.hasAnswer) return this.#answerOfSession(request)
     const command = collectCommand(request, {
       legId: this.#stage.legId,
       collectId: this.#left?.collectId ?? `collect-${++progress.count}`,
@@ -254,10 +254,10 @@ class FlowPlay implements FlowEffects {
     return { kind: 'dtmf', digits: entry }
   }
 
-  async #answerOfTalk(request: CollectRequest): Promise<CallerInput> {
+  async #answerOfSession(request: CollectRequest): Promise<CallerInput> {
     this.#left = null
     await this.#save()
-    const answer = await this.#talk.answer(request)
+    const answer = await this.#session.answer(request)
     this.#progress.collectId = null
     if (answer.kind !== 'dtmf') return answer
     const { entry, rest } = takeEntry(answer.digits, request.options)

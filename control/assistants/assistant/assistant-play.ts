@@ -6,10 +6,10 @@ import { type AssistantSettings, assistantSettings } from '../assistant-settings
 import type { ActionScene } from '../flow-play.ts'
 import type { Ending, Play } from '../programs.ts'
 import type { Stage } from '../stage.ts'
-import { Talk, type TalkParts, type TalkProgress } from './talk.ts'
+import { type AssistantProgress, AssistantSession, type AssistantSessionParts } from './assistant-session.ts'
 import { handOverOf } from './tools.ts'
 
-export interface AssistantPlayParts extends Omit<TalkParts, 'models' | 'db'>, CentreParts {
+export interface AssistantPlayParts extends Omit<AssistantSessionParts, 'models' | 'db'>, CentreParts {
   modelsFor: (tenant: Tenant, settings: AssistantSettings) => ChatModel[]
 }
 
@@ -24,15 +24,15 @@ export const assistantPlay =
   async stage => {
     const settings = await assistantSettings(parts.store.db, stage.tenant, stage.row.assistant_id)
     if (settings === null) return hangUp(stage, 'error')
-    const stored = stage.state<TalkProgress>()
+    const stored = stage.state<AssistantProgress>()
     const models = parts.modelsFor(stage.tenant, settings)
     let isNew = stored === null
     for (let progress = stored; ; isNew = false) {
-      const talk = new Talk({ ...parts, models, db: parts.store.db }, stage, settings, progress)
-      progress = talk.progress
+      const session = new AssistantSession({ ...parts, models, db: parts.store.db }, stage, settings, progress)
+      progress = session.progress
       const outcome =
         progress.handOver === null
-          ? await talk.run(isNew)
+          ? await session.run(isNew)
           : { kind: 'hand_over' as const, name: progress.handOver.name }
       if (outcome.kind === 'end') return hangUp(stage, outcome.reason)
       const ending = await handOver(parts, stage, settings, progress, outcome.name)
@@ -51,7 +51,7 @@ async function handOver(
   parts: AssistantPlayParts,
   stage: Stage,
   settings: AssistantSettings,
-  progress: TalkProgress,
+  progress: AssistantProgress,
   name: string,
 ): Promise<Ending | null> {
   const target = handOverOf(settings, name)?.target
@@ -104,7 +104,7 @@ async function handOver(
 }
 
 /** How often the model has tried in vain since the caller last said something. */
-function failedHandOvers({ messages }: TalkProgress): number {
+function failedHandOvers({ messages }: AssistantProgress): number {
   const since = messages.findLastIndex(({ role }) => role === 'customer')
   return messages.slice(since + 1).filter(message => message.role === 'call' && message.id.startsWith(HAND_OVER)).length
 }

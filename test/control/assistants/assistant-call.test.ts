@@ -176,6 +176,30 @@ test('a talk goes on after control was killed: nothing is said again, and the ne
   await world.close()
 })
 
+test('a line that was stored and never reached media is said by the next process, a greeting as it was', async () => {
+  const world = await makeLiveWorld()
+  await makeAssistant(world)
+  const { media } = world
+  media.playsAtOnce = false
+  media.dialIn('part_1', '3000')
+  await media.command('leg.play', 'part_1')
+  /** Control dies between the commit and its command: media knows of nothing. */
+  const dieBefore = async () => {
+    Object.assign(media.legs.get('part_1')!, { playing: false, playId: null })
+    await world.restart()
+  }
+  await dieBefore()
+  const again = await media.command('leg.play', 'part_1', 2)
+  assert.equal(saidTo(world, 'part_1'), ['Hello. How can I help?', 'Hello. How can I help?'])
+  media.heard('part_1', again.playId)
+  media.utter('part_1', 'When are you open?')
+  await media.command('leg.play', 'part_1', 3)
+  await dieBefore()
+  await media.command('leg.play', 'part_1', 4)
+  assert.equal(saidTo(world, 'part_1').slice(2), [HOURS, HOURS])
+  await world.close()
+})
+
 test('an assistant whose language nobody here understands hands its caller over, and without a queue ends the call', async () => {
   const world = await makeLiveWorld()
   const { media } = world

@@ -1,6 +1,6 @@
 import { type TurnTiming, UNTIMED } from '../../calls/programs/step-schema.ts'
+import { heardPart } from '../assistant/sentences.ts'
 import type { ProgramInput } from '../input.ts'
-import { heardPart } from './sentences.ts'
 
 /** A sentence on its way to the caller. */
 interface Line {
@@ -41,6 +41,8 @@ export class Turn {
   isTalkedOver = false
   /** Nothing more will be said. */
   isMade = false
+  /** It could not be made. */
+  isFailed = false
   isInterrupted = false
 
   constructor(number: number, source: 'ai' | 'script', caller: Heard | null) {

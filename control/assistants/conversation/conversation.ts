@@ -1,0 +1,249 @@
+import type { Logger } from 'pino'
+import type { PlaySource } from '../../../media/protocol.ts'
+import type { ReplyListener } from '../../flows/engine/model.ts'
+import { phraseOf, type Speaker } from '../../kernel/phrases.ts'
+import type { ProgramInput } from '../input.ts'
+import type { Stage } from '../stage.ts'
+import { type StoredTurn, Turn } from './turn.ts'
+
+/** What is told of interrupted sentences is waited for so long [ms]. */
+const SETTLE_MS = 500
+/** Who began to speak has said something by then, or nothing that we are told of [ms]. */
+const LONGEST_SPEECH_MS = 30_000
+/** Who has pressed a key is done with it by then [ms]. */
+const LONGEST_ENTRY_MS = 5000
+/** A listener who says one of these wants us to go on. */
+export const BACK_CHANNELS = ['mm-hm', 'mhm', 'uh-huh', 'okay', 'ok', 'yeah', 'yes', 'right', 'i see', 'hmm', 'mm']
+
+/** How a conversation listens, and what it takes for an answer: what differs between an assistant and a flow's node. */
+export interface Listener<A> {
+  /** Somebody understands the caller: there may be an answer. */
+  readonly isListening: boolean
+  /** An answer silences us; else it waits until we have spoken. */
+  readonly isInterruptible: boolean
+  /** Media listens by a collection: keys answer too, and only what is played behind the last thing lets it go on. */
+  readonly isCollecting: boolean
+  /** What this ends of what the caller does: an answer, nothing that counts (null); undefined: it is none of his. */
+  answerIn(input: ProgramInput): A | null | undefined
+  /** Stores how far the conversation is, before a sentence of this turn is sent. */
+  save(turn: StoredTurn): Promise<void>
+}
+
+export interface ConversationParts {
+  stage: Stage
+  log: Logger
+  voice: Speaker
+}
+
+/** What happens next in a conversation. */
+export type Happening<A> =
+  /** We have been heard out, or as far as we will be. */
+  | { kind: 'spoken'; turn: Turn }
+  /** `over`: what it has silenced. */
+  | { kind: 'answered'; answer: A; over: Turn | null }
+  /** Nobody says anything, or nobody listens. */
+  | { kind: 'silence' }
+
+/** What a turn is made with; `say` resolves once the sentence is on its way. */
+export type Making = ReplyListener
+
+/**
+ * A conversation by voice, turn by turn: the first sentence is heard while the rest is made, what the caller says over it cancels the
+ * rest, and what counts is what was heard. One turn of ours at a time.
+ */
+export class Conversation<A> {
+  readonly #parts: ConversationParts
+  readonly #listener: Listener<A>
+  #turn: Turn | null = null
+  /** An answer that came before we may be silenced. */
+  #waiting: A | null = null
+  /** What came while interrupted sentences settled. */
+  #kept: ProgramInput[] = []
+  #isCallerSpeaking = false
+
+  constructor(parts: ConversationParts, listener: Listener<A>) {
+    this.#parts = parts
+    this.#listener = listener
+  }
+
+  // ------------------------------------------------------------------ what we say
+
+  /** Our turn begins; the one before is over. */
+  begin(turn: Turn): Turn {
+    this.#turn = turn
+    return turn
+  }
+
+  /** Our turn, in which others speak: nothing is waited for from before it. */
+  beginAnew(turn: Turn): Turn {
+    this.#kept = []
+    this.#isCallerSpeaking = false
+    return this.begin(turn)
+  }
+
+  /**
+   * The turn that was under way when the process died: what was made of it is all there is. Null: nothing of it was heard, nor will be, so
+   * it can be made anew.
+   */
+  async restore(stored: StoredTurn): Promise<Turn | null> {
+    const { stage } = this.#parts
+    const turn = Turn.restored(stored)
+    if (turn.isSilent) return null
+    if (stage.resumed?.playing === true) return turn
+    const told = (input: ProgramInput) => (isTold(input) ? input : null)
+    for (let input = await stage.poll(told); input !== null; input = await stage.poll(told)) turn.note(input)
+    if (turn.isUntold) return null
+    turn.giveUp()
+    return turn
+  }
+
+  /** Makes the rest of a turn while we go on listening. */
+  make(turn: Turn, maker: (making: Making) => Promise<void>): void {
+    const { stage, log } = this.#parts
+    const { timing } = turn
+    const begun = stage.now().getTime()
+    const signal = AbortSignal.any([turn.abort.signal, stage.signal])
+    maker({
+      say: sentence => this.say(turn, sentence),
+      firstToken: () => {
+        timing.first_token_ms ??= stage.now().getTime() - begun
+      },
+      model: name => {
+        timing.model = name
+      },
+      tokens: (input, output) => {
+        timing.input_tokens = (timing.input_tokens ?? 0) + input
+        timing.output_tokens = (timing.output_tokens ?? 0) + output
+      },
+      key: `${stage.call.id}-${turn.number}`,
+      signal,
+    })
+      .catch((error: unknown) => {
+        if (signal.aborted) return
+        turn.isFailed = true
+        log.error({ err: error, callId: stage.call.id }, 'a line could not be made')
+      })
+      .then(() => {
+        turn.isMade = true
+        stage.nudge()
+      })
+  }
+
+  /** Says one more sentence of a turn: at once, or behind those before it. */
+  say(turn: Turn, text: string): Promise<void> {
+    const { voice } = this.#parts
+    return this.play(turn, text, [phraseOf(text, voice) ?? { kind: 'speech', text, ...voice }])
+  }
+
+  /** The same for what has been said by others; `text`: the model's part of it. */
+  async play(turn: Turn, text: string, sources: PlaySource[]): Promise<void> {
+    if (turn.abort.signal.aborted) return
+    const { stage, log } = this.#parts
+    const append = this.#listener.isCollecting || !turn.isSilent
+    const playId = turn.add(text)
+    await this.#listener.save(turn.stored)
+    if (turn.abort.signal.aborted) return
+    const play = { legId: stage.legId, playId, sources, loop: false, hangupAfter: null }
+    const answer = await stage.request('leg.play', append ? { ...play, append: true } : play)
+    if (!('failure' in answer)) return
+    log.warn({ callId: stage.call.id, ...answer }, 'a line could not be said')
+    turn.giveUp(playId)
+    stage.nudge()
+  }
+
+  /** Nothing more is made or said of our turn, and what was heard of it is known. */
+  async silence(): Promise<Turn | null> {
+    const turn = this.#turn
+    if (turn === null) return null
+    turn.abort.abort()
+    turn.isInterrupted = true
+    if (!turn.isHeard) {
+      const { stage } = this.#parts
+      await stage.request('leg.stop_play', { legId: stage.legId })
+      await this.#settle(turn)
+    }
+    return this.#close(turn)
+  }
+
+  /** Waits for what media tells of its sentences, shortly. */
+  async #settle(turn: Turn): Promise<void> {
+    while (!turn.isHeard) {
+      const input = await this.#parts.stage.next(SETTLE_MS)
+      if (input === null) break
+      if (input === 'nudged') continue
+      if (isTold(input)) turn.note(input)
+      else this.#kept.push(input)
+    }
+    turn.giveUp()
+  }
+
+  #close(turn: Turn): Turn {
+    const { stage, log } = this.#parts
+    this.#turn = null
+    turn.timing.heard_ms = turn.heardMs
+    turn.timing.interrupted = turn.isInterrupted || turn.isTalkedOver
+    log.info({ callId: stage.call.id, turn: turn.number, ...turn.timing }, 'turn')
+    return turn
+  }
+
+  // ------------------------------------------------------------------ what happens
+
+  /** Waits for what happens next; for a caller whose turn it is so long [ms]. */
+  async next(patienceMs?: number): Promise<Happening<A>> {
+    for (;;) {
+      const turn = this.#turn
+      if (turn === null && this.#waiting !== null) return this.#answered(this.#waiting)
+      if (turn === null && !this.#listener.isListening) return { kind: 'silence' }
+      if (turn !== null && this.#isOver(turn)) return { kind: 'spoken', turn: this.#close(turn) }
+      const input = this.#kept.shift() ?? (await this.#parts.stage.next(this.#patienceMs(patienceMs)))
+      if (input === 'nudged') continue
+      if (input === null) {
+        if (turn !== null && isSpoken(turn)) return { kind: 'spoken', turn: this.#close(turn) }
+        if (turn === null && !this.#isCallerSpeaking) return { kind: 'silence' }
+        this.#isCallerSpeaking = false
+        continue
+      }
+      const answer = this.#take(input)
+      if (answer === null) continue
+      if (turn === null || this.#listener.isInterruptible) return this.#answered(answer)
+      this.#waiting = answer
+    }
+  }
+
+  /** The answer to what was asked before the process died, if it is there already. */
+  async early(): Promise<A | null> {
+    return this.#parts.stage.poll(input => this.#take(input))
+  }
+
+  async #answered(answer: A): Promise<Happening<A>> {
+    this.#waiting = null
+    return { kind: 'answered', answer, over: await this.silence() }
+  }
+
+  #take(input: ProgramInput): A | null {
+    if (isTold(input)) this.#turn?.note(input)
+    else if (input.kind === 'speech_started') this.#isCallerSpeaking = true
+    const answer = this.#listener.answerIn(input)
+    if (answer === undefined) return null
+    this.#isCallerSpeaking = false
+    return answer
+  }
+
+  /** Who talks or types over our last word has not been heard out. */
+  #isOver(turn: Turn): boolean {
+    const { isListening, isCollecting } = this.#listener
+    const isTyping = isCollecting && turn.isTalkedOver
+    return isSpoken(turn) && !(isListening && (isTyping || (turn.isCut && this.#isCallerSpeaking)))
+  }
+
+  #patienceMs(patienceMs: number | undefined): number | undefined {
+    if (this.#isCallerSpeaking) return LONGEST_SPEECH_MS
+    if (this.#turn === null) return patienceMs
+    return isSpoken(this.#turn) ? LONGEST_ENTRY_MS : undefined
+  }
+}
+
+const isSpoken = (turn: Turn): boolean => turn.isMade && turn.isHeard
+
+const isTold = (input: ProgramInput): input is ProgramInput & { kind: 'played' | 'play_started' } =>
+  input.kind === 'played' || input.kind === 'play_started'

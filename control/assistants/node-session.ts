@@ -1,0 +1,177 @@
+import type { PlaySource, Request } from '../../media/protocol.ts'
+import { type TurnTiming, UNTIMED } from '../calls/programs/step-schema.ts'
+import type { CallerInput } from '../flows/engine/conditions.ts'
+import type { CollectRequest } from '../flows/engine/effects.ts'
+import type { FlowModel, ModelReply, ReplyRequest } from '../flows/engine/model.ts'
+import { isModelFailure, type ModelFailure } from '../models/model.ts'
+import { collectCommand, inputOf } from './collect.ts'
+import { BACK_CHANNELS, Conversation, type ConversationParts, type Listener } from './conversation/conversation.ts'
+import { type Heard, type StoredTurn, Turn } from './conversation/turn.ts'
+import type { ProgramInput } from './input.ts'
+import type { Stage } from './stage.ts'
+
+/** Media ends the listening by itself only after this long [ms]; the node's own time-out is counted from our last word. */
+const LISTEN_MS = 600_000
+/** Collections of a conversation, among those of questions. */
+const PREFIX = 'talk-'
+
+/** What of a flow's progress belongs to its conversations. */
+export interface NodeProgress {
+  /** Said by the flow, and not yet sent to media: it goes with the next thing that the caller can answer. */
+  pending: PlaySource[]
+  /** Numbers the collections and plays. */
+  count: number
+  /** The collection under way. */
+  collectId: string | null
+  /** The model's line at a node of type `ai`: what was sent of it, and, once it is made, what came of it. */
+  saying: { turn: StoredTurn; made: ModelReply | ModelFailure | null } | null
+}
+
+export interface NodeSessionParts extends ConversationParts {
+  progress: NodeProgress
+  model: FlowModel
+  /** Stores how far the flow is. */
+  save: () => Promise<void>
+  /** Has media listen; false: it cannot. */
+  ask: (command: Request<'leg.collect'>) => Promise<boolean>
+}
+
+/** What a line is that nobody made. */
+const NOTHING: ModelReply = { text: '', done: false, value: null }
+const FAILED: ModelFailure = { failure: 'unavailable', message: 'the line could not be made' }
+
+/**
+ * The conversation at a flow's nodes of type `ai`: a line of the model's, and the caller's answer, which the flow leads on from. Media
+ * collects all the while, so that one command listens to words and keys alike.
+ */
+export class NodeSession implements Listener<CallerInput> {
+  readonly isInterruptible = true
+  readonly isCollecting = true
+  /** How long the parts of the last line took. */
+  timing: TurnTiming = UNTIMED
+  /** Of what the caller said last. */
+  heard: Heard | null = null
+  readonly #parts: NodeSessionParts
+  readonly #stage: Stage
+  readonly #progress: NodeProgress
+  readonly #conversation: Conversation<CallerInput>
+  #answer: CallerInput | null = null
+
+  constructor(parts: NodeSessionParts) {
+    this.#parts = parts
+    this.#stage = parts.stage
+    this.#progress = parts.progress
+    this.#conversation = new Conversation(parts, this)
+  }
+
+  /** The caller has answered already. */
+  get hasAnswer(): boolean {
+    return this.#answer !== null
+  }
+
+  /** The listening that was under way when the process died: whether it still is, or has been answered. */
+  async takeUp(): Promise<void> {
+    this.#answer = await this.#conversation.early()
+    if (this.#answer === null && this.#stage.resumed?.collecting !== true) this.#progress.collectId = null
+  }
+
+  /** `isLeft`: it was under way when the process died. */
+  async reply(request: ReplyRequest, listen: CollectRequest, isLeft: boolean): Promise<ModelReply | ModelFailure> {
+    const progress = this.#progress
+    this.#answer = null
+    const stored = isLeft ? (progress.saying?.turn ?? null) : null
+    const left = stored === null ? null : await this.#conversation.restore(stored)
+    if (isLeft && this.isListening) await this.takeUp()
+    const turn = this.#conversation.beginAnew(left ?? new Turn(++progress.count, 'ai', this.heard))
+    if (left === null && this.#answer === null) await this.#begin(turn, request, listen)
+    if (this.#answer !== null) await this.#conversation.silence()
+    else {
+      const happened = await this.#conversation.next()
+      if (happened.kind === 'answered') this.#answer = happened.answer
+    }
+    this.timing = turn.timing
+    const made = progress.saying?.made ?? (turn.isFailed ? FAILED : NOTHING)
+    progress.saying = null
+    progress.pending = []
+    if (!isModelFailure(made)) return { ...made, text: turn.heardText, done: made.done && !turn.timing.interrupted }
+    // The flow goes on elsewhere, where this would be an answer to something else.
+    this.#answer = null
+    return made
+  }
+
+  /** What the caller does once our line is over. */
+  async answer({ timeoutMs }: CollectRequest): Promise<CallerInput> {
+    if (this.#answer === null) {
+      const happened = await this.#conversation.next(timeoutMs)
+      if (happened.kind === 'answered') this.#answer = happened.answer
+    }
+    const answer = this.#answer ?? { kind: 'no_response' as const }
+    this.#answer = null
+    return answer
+  }
+
+  async #begin(turn: Turn, request: ReplyRequest, listen: CollectRequest): Promise<void> {
+    const progress = this.#progress
+    const { save } = this.#parts
+    progress.saying = { turn: turn.stored, made: null }
+    const isListening = this.isListening
+    if (!isListening) progress.collectId = listen.bargeIn ? `${PREFIX}${++progress.count}` : null
+    await save()
+    if (progress.collectId !== null && !isListening) await this.#collect(listen, progress.collectId)
+    // What the flow has said so far comes first, and is nothing of the model's.
+    if (progress.pending.length > 0) await this.#conversation.play(turn, '', progress.pending)
+    this.#make(turn, request)
+  }
+
+  async #collect(listen: CollectRequest, collectId: string): Promise<void> {
+    const { voice, ask } = this.#parts
+    const at = { legId: this.#stage.legId, collectId, language: voice.language, prompts: [] }
+    const { speech, ...command } = collectCommand(listen, at)
+    const bargeIn = speech?.bargeIn == null ? null : { ...speech.bargeIn, backChannels: BACK_CHANNELS }
+    const listening = speech == null ? null : { ...speech, bargeIn }
+    const isAsked = await ask({ ...command, firstDigitTimeoutMs: LISTEN_MS, speech: listening })
+    if (!isAsked) this.#progress.collectId = null
+  }
+
+  #make(turn: Turn, request: ReplyRequest): void {
+    this.#conversation.make(turn, async making => {
+      let isSilent = true
+      const say = (sentence: string): Promise<void> => {
+        isSilent = false
+        return making.say(sentence)
+      }
+      const made = await this.#parts.model.reply(request, { ...making, say })
+      if (isSilent && !isModelFailure(made) && made.text !== '') await say(made.text)
+      if (!turn.abort.signal.aborted) this.#progress.saying = { turn: turn.stored, made }
+    })
+  }
+
+  // ------------------------------------------------------------------ Listener
+
+  get isListening(): boolean {
+    return this.#progress.collectId?.startsWith(PREFIX) === true
+  }
+
+  answerIn(input: ProgramInput): CallerInput | null | undefined {
+    const progress = this.#progress
+    if (input.kind !== 'collected' || !this.isListening) return undefined
+    const answer = inputOf(input, progress.collectId ?? '')
+    if (answer === null) return undefined
+    progress.collectId = null
+    if (answer.kind === 'no_response') return null
+    const { utterance } = input
+    this.heard =
+      utterance === null
+        ? null
+        : {
+            endedClockMs: utterance.endedClockMs,
+            timing: { ...UNTIMED, endpoint_ms: utterance.endpointMs, transcribe_ms: utterance.transcribeMs },
+          }
+    return answer
+  }
+
+  save(turn: StoredTurn): Promise<void> {
+    this.#progress.saying = { turn, made: null }
+    return this.#parts.save()
+  }
+}
