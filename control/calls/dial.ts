@@ -126,7 +126,7 @@ export async function placeCall(
   const reply = await deps.media.request('leg.dial', {
     legId,
     target: way.target,
-    room: await roomOf(deps, placed),
+    room: await roomWithAll(deps.store.db, deps.streams, placed),
     affinity: affinityOf(placed.call),
     timeoutS: request.timeoutS,
   })
@@ -138,10 +138,10 @@ export async function placeCall(
   return refused(deps, legId, reply.failure, reply.message)
 }
 
-/** With all that is kept of it from the answer on. */
-async function roomOf({ store, streams }: DialDeps, { call, participant }: Placed): Promise<RoomSpec> {
+/** The room of a call's own leg, with all that is kept of it from the answer on. */
+export async function roomWithAll(db: Db, streams: StreamDeps, { call, participant }: Placed): Promise<RoomSpec> {
   if (awaitsConsent(call)) return ownRoom(call)
-  return { ...ownRoom(call), capture: await withStreams(store.db, streams, call, participant.id, roomCapture(call)) }
+  return { ...ownRoom(call), capture: await withStreams(db, streams, call, participant.id, roomCapture(call)) }
 }
 
 /** It was hung up before media knew of it. */

@@ -1,5 +1,6 @@
 import type { LedRing } from '../assistants/input.ts'
 import type { BookingDeps } from '../callbacks/booking.ts'
+import type { StreamDeps } from '../calls/capture/streams.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
@@ -46,6 +47,7 @@ export interface CallCentreParts {
   devicesOf: (db: Db, tenant: Tenant, userId: string, now: Date) => Promise<Device[]>
   /** Has presence follow devices; absent: it is as it was set, whatever is there. */
   followDevices?: (db: Db, now: Date, step: Step) => Promise<void>
+  streams: StreamDeps
   businessHoursOf: (db: Db, tenant: Tenant) => Promise<BusinessHours>
   booking: BookingDeps
   /** Where an audio asset lies. */

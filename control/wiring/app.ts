@@ -202,6 +202,7 @@ export function buildCallCentre(
     loopback: loopbackOf(config),
     devicesOf,
     followDevices,
+    streams: streamDeps(config),
     businessHoursOf: async (db, tenant) => (await organisationSettings(db, tenant)).businessHours,
     booking: { now, settings: organisationSettings },
     assetFile: id => audioPath(config.dataDir, id),

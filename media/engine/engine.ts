@@ -213,7 +213,11 @@ export class Engine implements LegHooks {
     if (member === undefined) return noLeg(legId)
     if (enter !== null && this.#rooms.get(enter.roomId)?.full === true) return roomFull(enter.roomId)
     if (media !== null && member.leg instanceof RtpLeg) member.leg.connect(media, this.#options.now())
-    if (enter !== null) this.#rooms.enter(member, enter)
+    if (enter === null) return this.#read(member)
+    // Of who opens a room they begin with it; who comes into one that is open brings its own.
+    if (this.#rooms.get(enter.roomId) !== undefined)
+      for (const spec of enter.capture?.streams ?? []) this.startStream(spec)
+    this.#rooms.enter(member, enter)
     return this.#read(member)
   }
 

@@ -81,6 +81,7 @@ export async function startControl(world: World, media: { path: string }, option
     log: silent,
     sipHost: '127.0.0.1',
     vault,
+    streams: startDeps,
     devicesOf: options.devicesOf ?? (async () => []),
     businessHoursOf: async (db, tenant) => (await organisationSettings(db, tenant)).businessHours,
     booking: { now, settings: organisationSettings },

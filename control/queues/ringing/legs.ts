@@ -10,7 +10,7 @@ import {
   type PaymentPause,
 } from '../../../media/protocol.ts'
 import { affinityOf, ownRoom } from '../../calls/conductor/decide.ts'
-import { isFull, outsideProblem, wayTo } from '../../calls/dial.ts'
+import { isFull, outsideProblem, roomWithAll, wayTo } from '../../calls/dial.ts'
 import { BUSY_TONE, findLeg, type LegChange, writeLeg } from '../../calls/legs.ts'
 import { tenantOf } from '../../calls/records.ts'
 import { sandboxTarget } from '../../calls/sandbox.ts'
@@ -207,7 +207,9 @@ const advance = (store: Store, { id, step, ...columns }: ParticipantRow, change:
 async function dial(deps: CallCentreDeps, media: MediaPort, { leg, call, tenant }: Around): Promise<Failure | null> {
   const { timeoutS, onward, ...target } = JSON.parse(leg.dial ?? '{}') as RingTarget & Dialling
   const own = leg.ring_id === null && call !== undefined
-  const place = { legId: leg.id, room: own ? ownRoom(call) : waitingRoom(leg.id), affinity: affinityOf(leg) }
+  const { db } = deps.store
+  const room = own ? await roomWithAll(db, deps.streams, { call, participant: leg }) : waitingRoom(leg.id)
+  const place = { legId: leg.id, room, affinity: affinityOf(leg) }
   const reply = await (target.kind === 'leg'
     ? media.request('leg.answer', { ...place, codecs: CODECS })
     : dialOut(deps, media, { leg, call, tenant }, target, { ...place, timeoutS, onward }))

@@ -59,6 +59,7 @@ export async function makeQueueWorld(
   const media = new PocketMedia(clock.now)
   const devicesByUser = new Map<string, Device[]>()
   const handed: Parameters<HandOver>[2][] = []
+  const streams = { signingSecret: async () => '', allowedNetworks: [] }
   const start = () => {
     const centre = new CallCentre({
       store,
@@ -66,6 +67,7 @@ export async function makeQueueWorld(
       log: { warn: () => {}, error: () => {} },
       sipHost: 'tandem.test',
       vault: VAULT,
+      streams,
       devicesOf: async (_db, _tenant, userId) => devicesByUser.get(userId) ?? [],
       businessHoursOf: async () => ({ hours: null, timezone: 'UTC' }),
       booking: {
@@ -83,7 +85,6 @@ export async function makeQueueWorld(
       },
       ...more,
     })
-    const streams = { signingSecret: async () => '', allowedNetworks: [] }
     const heard = devices === undefined ? {} : { devices: devices(world, centre) }
     const driver = new CallDriver({ store, now: clock.now, log: silent, streams, centre, ...heard })
     return { centre, driver }

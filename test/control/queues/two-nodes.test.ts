@@ -36,6 +36,7 @@ function makeNode(store: Store) {
     log: { warn: () => {}, error: () => {} },
     sipHost: 'tandem.test',
     vault: VAULT,
+    streams: { signingSecret: async () => '', allowedNetworks: [] },
     devicesOf: async (_db, _tenant, userId) => [{ kind: 'sip', uri: `sip:${userId}@phones`, via }],
     businessHoursOf: async () => ALWAYS,
     booking,

@@ -62,6 +62,27 @@ test('with chimes who is in the room hears two rising notes when somebody joins 
   }
 })
 
+test('who comes into a room that is open brings its streams, which hear it from its first sample', async () => {
+  await engine.join('part_a')
+  const stream = {
+    ...{ streamId: 'stream_1', url: 'ws://127.0.0.1:9/', tracks: 'inbound' as const, format: 'mulaw_8000' as const },
+    ...{
+      customParameters: {},
+      accountSid: 'org_1',
+      callSid: 'call_room',
+      signingSecret: '',
+      target: { legId: 'part_bb' },
+    },
+    addresses: { publicOnly: true, allowed: [] },
+  }
+  await engine.join('part_bb', { capture: { recordingId: null, transcript: null, streams: [stream] } })
+  assert.equal(
+    engine.engine.readStreams(['stream_1']).map(({ status }) => status),
+    ['connecting'],
+  )
+  assert.equal(engine.engine.startStream(stream), { failure: 'conflict', message: 'a stream with this ID exists' })
+})
+
 test('closing twice is harmless', async () => {
   await engine.join('part_a')
   assert.not(isFailure(engine.engine.close('part_a')))

@@ -99,6 +99,25 @@ test('pending, due, route agent_queue, an agent is free: offered, the agent is r
   await world.close()
 })
 
+test('streams of a queue hear a person who is called back from the first sample, not only once control has heard of the answer', async () => {
+  const { world, ann, queue, book, person } = await backs()
+  const scoped = forTenant(world.store.db, world.tenant)
+  const stored = JSON.parse((await scoped.find('queues', queue))!.settings)
+  const settings = JSON.stringify({ ...stored, streams: [{ url: 'wss://receiver.example/in' }] })
+  await scoped.update('queues').set({ settings }).execute()
+  await book()
+  await world.setStatus(ann, 'available')
+  await world.settle()
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  const streams = person()?.room?.capture?.streams ?? []
+  assert.equal(
+    streams.map(({ url, target }) => ({ url, target })),
+    [{ url: 'wss://receiver.example/in', target: { legId: person()?.legId } }],
+  )
+  await world.close()
+})
+
 test('offered, ring timeout: pending, the next agent; away_on_missed applies', async () => {
   const { world, ann, queue, book, row } = await backs()
   const bob = await world.addAgent('bob')
