@@ -135,6 +135,8 @@ export async function insertParty(
     answered_at: null,
     ended_at: null,
     duration_ms: null,
+    started_ms: null,
+    started_on: null,
   }
   const participant: ParticipantRow = {
     ...columns,

@@ -103,6 +103,9 @@ export interface CallTable extends TenantColumns {
   ended_at: string | null
   /** From the answer to the end, by the clock that no operator sets; null: not measured. */
   duration_ms: Generated<number | null>
+  /** When the room of a session was opened, by the steady clock of this node. */
+  started_ms: Generated<number | null>
+  started_on: Generated<string | null>
 }
 
 export interface ParticipantTable extends TenantColumns {

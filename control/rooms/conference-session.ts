@@ -21,5 +21,5 @@ export async function participantCounts(db: Db, tenant: Tenant, ids: string[]): 
 export async function toConferenceSession(db: Db, tenant: Tenant, row: CallRow, now: Date): Promise<ConferenceSession> {
   const counts = await participantCounts(db, tenant, [row.id])
   const notes = await notesOf(db, tenant, [row.id])
-  return toSession(row, counts.get(row.id) ?? 0, notes.get(row.id) ?? NO_NOTES, now)
+  return toSession(db, row, { participants: counts.get(row.id) ?? 0, notes: notes.get(row.id) ?? NO_NOTES, now })
 }

@@ -71,6 +71,12 @@ async function listSessions(
   )
   return {
     ...list,
-    data: list.data.map(row => toSession(row, counts.get(row.id) ?? 0, notes.get(row.id) ?? NO_NOTES, now())),
+    data: list.data.map(row =>
+      toSession(store.db, row, {
+        participants: counts.get(row.id) ?? 0,
+        notes: notes.get(row.id) ?? NO_NOTES,
+        now: now(),
+      }),
+    ),
   }
 }

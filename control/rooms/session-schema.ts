@@ -1,7 +1,10 @@
 import Type, { type Static } from 'typebox'
+import { durationOf } from '../calls/duration.ts'
 import type { SessionNotes } from '../calls/session-state.ts'
 import type { CallRow } from '../calls/tables.ts'
 import { oneOf, timestamp } from '../kernel/schema.ts'
+import { elapsedMs } from '../kernel/store/node.ts'
+import type { Db } from '../kernel/store/store.ts'
 
 /** Specification, "ConferenceSession". */
 export const conferenceSessionSchema = Type.Object({
@@ -23,15 +26,20 @@ export const conferenceSessionSchema = Type.Object({
 })
 export type ConferenceSession = Static<typeof conferenceSessionSchema>
 
-export function toSession(row: CallRow, participants: number, notes: SessionNotes, now: Date): ConferenceSession {
+export function toSession(
+  db: Db,
+  row: CallRow,
+  { participants, notes, now }: { participants: number; notes: SessionNotes; now: Date },
+): ConferenceSession {
   const startedAt = row.answered_at ?? row.created
-  const end = row.ended_at === null ? now.getTime() : Date.parse(row.ended_at)
+  const since = { steadyMs: row.started_ms, node: row.started_on, at: startedAt }
+  const durationMs = row.ended_at === null ? elapsedMs(db, since, now.toISOString()) : durationOf(row, row.ended_at)
   return {
     id: row.id,
     object: 'conference_session',
     livemode: row.livemode === 1,
     started_at: startedAt,
-    duration_ms: row.duration_ms ?? Math.max(0, end - Date.parse(startedAt)),
+    duration_ms: durationMs,
     participants,
     status: row.ended_at === null ? 'in_progress' : 'ended',
     notes,

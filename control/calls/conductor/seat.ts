@@ -261,4 +261,6 @@ const newSession = ({ call }: LegRows, room: ConferenceRoomRow, at: string): Cal
   answered_at: null,
   ended_at: null,
   duration_ms: null,
+  started_ms: null,
+  started_on: null,
 })

@@ -1,4 +1,5 @@
 import { appendEvent } from '../../kernel/events/log.ts'
+import { nodeOf, steadyMsOf } from '../../kernel/store/node.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import { toCall } from '../call-schema.ts'
@@ -15,10 +16,14 @@ export async function onRoomOpened(
 ): Promise<FollowUp | null> {
   const session = await runningConference(trx, body.roomId)
   if (session === undefined || session.status !== 'queued') return null
-  const started = { ...session, status: 'in_progress' as const, answered_at: at }
+  const since = { started_ms: steadyMsOf(trx), started_on: nodeOf(trx) }
+  const started = { ...session, ...since, status: 'in_progress' as const, answered_at: at }
   const tenant = tenantOf(session)
   const calls = forTenant(trx, tenant).update('calls')
-  await calls.set({ status: started.status, answered_at: at }).where('id', '=', session.id).execute()
+  await calls
+    .set({ ...since, status: started.status, answered_at: at })
+    .where('id', '=', session.id)
+    .execute()
   const object = toCall(started, [])
   await appendEvent(trx, tenant, { type: 'conference.started', at, object, callId: session.id })
   if (session.record === 1) await insertRecording(trx, session, at)

@@ -48,6 +48,7 @@ import { billing } from './150-199/174-billing.ts'
 import { softphoneMetadata } from './150-199/184-softphone-metadata.ts'
 import { steadyWaits } from './150-199/190-steady-waits.ts'
 import { lostDevices } from './150-199/191-lost-devices.ts'
+import { steadySessions } from './150-199/192-steady-sessions.ts'
 import { redaction } from './200-249/220-redaction.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
@@ -101,5 +102,6 @@ export const MIGRATIONS: Record<string, Migration> = {
   '184-softphone-metadata': softphoneMetadata,
   '190-steady-waits': steadyWaits,
   '191-lost-devices': lostDevices,
+  '192-steady-sessions': steadySessions,
   '220-redaction': redaction,
 }

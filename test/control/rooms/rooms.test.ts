@@ -101,6 +101,19 @@ test('a call and a session last as long as media has measured, whatever the cloc
   await world.close()
 })
 
+test('how long a running session has lasted is told by the steady clock too', async () => {
+  const world = await makeCallsWorld()
+  const { media, control, clock, openRoom } = world
+  media.dialIn('part_1', '1001')
+  await media.command('leg.move', 'part_1')
+  await media.committed()
+  clock.advance(5000)
+  clock.set(-3_600_000)
+  const { body } = await control.ask(`GET /v1/conference_rooms/${openRoom}/history`)
+  assert.equal([body.data[0].status, body.data[0].duration_ms], ['in_progress', 5000])
+  await world.close()
+})
+
 test("a room's language is that of every prompt that its callers hear", async () => {
   const world = await makeCallsWorld()
   const { media, control, openRoom } = world
