@@ -1,3 +1,4 @@
+import { compilePattern } from '../flows/engine/pattern.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import type { ProfileSettings } from './schema.ts'
 
@@ -49,6 +50,12 @@ export function settingsProblem(settings: ProfileSettings): Problem | null {
   for (const [param, items] of lists) {
     const i = items.findIndex((item, at) => items.findIndex(({ key }) => key === item.key) < at)
     if (i >= 0) return problem('parameter_invalid', 'A key is in its list twice.', { param: `${param}[${i}].key` })
+  }
+  for (const [i, { pattern }] of settings.fields.entries()) {
+    const compiled = compilePattern(pattern)
+    if (typeof compiled === 'string') {
+      return problem('parameter_invalid', `The pattern has ${compiled}.`, { param: `fields[${i}].pattern` })
+    }
   }
   const { wpm_min, wpm_max } = settings.coaching
   if (wpm_min > wpm_max) {

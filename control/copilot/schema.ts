@@ -26,7 +26,9 @@ const objection = input({
 const field = input({
   key,
   label,
-  type: oneOf(['text', 'number', 'date', 'boolean', 'choice', 'phone', 'email'], { default: 'text' }),
+  type: oneOf(['text', 'number', 'date', 'time', 'boolean', 'choice', 'phone', 'email', 'money', 'name', 'address'], {
+    default: 'text',
+  }),
   hint: text(1000),
   options: Type.Array(Type.String({ maxLength: 200 }), { maxItems: 100, default: [] }),
   pattern: text(500),
@@ -36,7 +38,13 @@ const disclosure = input({
   key,
   label,
   text: text(2000, 'What has to be said.'),
-  phrases: texts('Any of them counts as said.'),
+  phrases: texts('Any of them counts as said; none: the text.'),
+  within_seconds: Type.Number({
+    minimum: 0,
+    maximum: 3600,
+    default: 60,
+    description: 'Not said by then the agent is reminded, and half a minute later it is missed.',
+  }),
 })
 const forbidden = input({
   phrase: Type.String({ minLength: 1, maxLength: 500 }),
@@ -46,13 +54,34 @@ const forbidden = input({
 })
 const alert = input({
   key,
-  kind: oneOf(['phrase', 'sentiment', 'silence', 'monologue', 'talk_ratio', 'compliance']),
+  kind: oneOf(
+    [
+      'phrase',
+      'sentiment',
+      'silence',
+      'monologue',
+      'talk_ratio',
+      'compliance',
+      'missed_disclosure',
+      'forbidden_phrase',
+      'customer_asks_for_supervisor',
+    ],
+    { description: '`compliance`: `missed_disclosure` and `forbidden_phrase`.' },
+  ),
   label,
   message: text(1000),
   notify_supervisor: flag(false),
-  phrases: texts('For kind `phrase`.'),
+  phrases: texts(
+    'Of kind `phrase`: by whomever it is said. Of `customer_asks_for_supervisor`: beside the usual words.',
+  ),
   severity,
-  threshold: Type.Number({ minimum: 0, maximum: 10_000, default: 0 }),
+  threshold: Type.Number({
+    minimum: 0,
+    maximum: 10_000,
+    default: 0,
+    description:
+      'Seconds of `silence` and `monologue`, share of `talk_ratio`, 0 to 1 how bad of `sentiment`, how often of the others. 0: as the coaching says, 0.5, once.',
+  }),
 })
 const criterion = input({
   key,

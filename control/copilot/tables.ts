@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
+import type { MessageType, Path } from './fast/state.ts'
 
 declare module '../kernel/store/tables.ts' {
   interface Database extends CopilotTables {}
@@ -7,6 +8,9 @@ declare module '../kernel/store/tables.ts' {
 
 export interface CopilotTables {
   copilot_profiles: CopilotProfileTable
+  copilot_sessions: CopilotSessionTable
+  copilot_messages: CopilotMessageTable
+  copilot_inputs: CopilotInputTable
 }
 
 export interface CopilotProfileTable extends TenantColumns {
@@ -22,4 +26,62 @@ export interface CopilotProfileTable extends TenantColumns {
   updated: string
 }
 
+/** The copilot beside one agent's part of a call. */
+export interface CopilotSessionTable extends TenantColumns {
+  id: string
+  call_id: string
+  /** The agent's leg. */
+  participant_id: string
+  /** Whose desktop it is on; null: nobody's of the organisation. */
+  user_id: string | null
+  queue_id: string | null
+  /** The node that has the call. */
+  node_id: string | null
+  profile_id: string
+  profile_version: number
+  /** JSON of `ProfileSettings`, as they were when it began. */
+  settings: string
+  flow_id: string | null
+  flow_version: number | null
+  /** JSON of where the script is; null: there is none. */
+  script: string | null
+  status: 'running' | 'ended'
+  /** Whether what is said is heard: `none`, for `hearing_reason`, when it is fed by the API alone. */
+  hearing: 'running' | 'none'
+  hearing_reason: string | null
+  /** JSON of `CopilotState`. */
+  state: string
+  /** JSON of what the deep path has asked for; null: nothing. */
+  deep: string | null
+  created: string
+  ended_at: string | null
+}
+
+/** What was told, in its order: never changed, so that whoever has read the last one has them all. */
+export interface CopilotMessageTable extends TenantColumns {
+  id: string
+  session_id: string
+  seq: number
+  type: MessageType
+  path: Path
+  at: string
+  /** JSON of their IDs. */
+  utterance_ids: string
+  latency_ms: number | null
+  replaces: string | null
+  withdraws: string | null
+  /** JSON of what is told. */
+  body: string
+}
+
+/** What was heard and has not been dealt with; written with the event that tells of it. */
+export interface CopilotInputTable extends TenantColumns {
+  id: string
+  session_id: string
+  /** JSON of `HeardInput`. */
+  body: string
+}
+
+export type CopilotSessionRow = Selectable<CopilotSessionTable>
+export type CopilotMessageRow = Selectable<CopilotMessageTable>
 export type CopilotProfileRow = Selectable<CopilotProfileTable>

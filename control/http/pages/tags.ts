@@ -14,6 +14,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Assistants: 'AI voice agents.',
   'Client tokens': 'What a browser starts a call with.',
   'Copilot profiles': 'What the copilot of human agents knows and says.',
+  'Copilot sessions': 'What the copilot knows of a running call, and what it shows its agent.',
   Queues: 'Callers who wait, and who answers them.',
   Callbacks: 'Calls back to callers, and the numbers that are not to be called.',
   'Audio assets': 'Recordings for prompts and hold music.',

@@ -1,0 +1,99 @@
+import type { ProfileSettings } from '../schema.ts'
+import { figuresOf, NUDGES, nudgesOf, passTime } from './figures.ts'
+import { claim, disclosureSlot, onceSlot, slotOf, valueOfSlot } from './slots.ts'
+import type { CopilotState } from './state.ts'
+
+/** From the reminder to the miss [ms]. */
+const GRACE_MS = 30_000
+const DEFAULT_SENTIMENT = 0.5
+
+/** What time and figures say now: nudges, alerts, disclosures that are due. */
+export function look(state: CopilotState, profile: ProfileSettings): void {
+  passTime(state)
+  nudge(state, profile)
+  alertByFigures(state, profile)
+  remind(state, profile)
+}
+
+function nudge(state: CopilotState, profile: ProfileSettings): void {
+  const figures = figuresOf(state)
+  const now = nudgesOf(figures, profile.coaching, kind => state.holding[`nudge:${kind}`] === true)
+  for (const kind of NUDGES) {
+    const name = `nudge:${kind}`
+    const holds = now.includes(kind)
+    const slot = state.slots[name]
+    if (holds && state.holding[name] === undefined) {
+      state.holding[name] = true
+      if (slot !== undefined) slot.person = null
+      claim(state, name, { value: 'on', by: 'time', utterances: [] }, { ...figures })
+    } else if (!holds && state.holding[name] !== undefined) {
+      delete state.holding[name]
+      if (slot !== undefined) Object.assign(slot, { claims: [], person: null })
+    }
+  }
+}
+
+/** Each time that a condition begins to hold is one alert; it stays told when it is over. */
+function alertByFigures(state: CopilotState, profile: ProfileSettings): void {
+  const figures = figuresOf(state)
+  const { coaching } = profile
+  for (const { key, kind, threshold } of profile.alerts) {
+    const limit = (fallback: number): number => (threshold > 0 ? threshold : fallback)
+    const holding =
+      kind === 'silence'
+        ? figures.silence_seconds >= limit(coaching.silence_seconds_max)
+        : kind === 'monologue'
+          ? figures.monologue_seconds >= limit(coaching.monologue_seconds_max)
+          : kind === 'talk_ratio'
+            ? figures.talk_ratio !== null && figures.talk_ratio > limit(coaching.talk_ratio_max)
+            : kind === 'sentiment' && state.sentiment <= -limit(DEFAULT_SENTIMENT)
+    const name = `alert:${key}`
+    if (holding && state.holding[name] === undefined) {
+      state.holding[name] = true
+      const figure = { ...figures, sentiment: Math.round(state.sentiment * 100) / 100 }
+      claim(state, onceSlot('alert', key, `${state.nowMs}ms`), { value: kind, by: 'time', utterances: [] }, { figure })
+    } else if (!holding && isClearlyOver(state, kind, figures.talk_ratio, limit)) delete state.holding[name]
+  }
+}
+
+/** What lingers at its limit is not told again and again. */
+function isClearlyOver(
+  { sentiment }: CopilotState,
+  kind: string,
+  ratio: number | null,
+  limit: (fallback: number) => number,
+): boolean {
+  if (kind === 'talk_ratio') return ratio === null || ratio < limit(1) - 0.08
+  return kind !== 'sentiment' || sentiment > -limit(DEFAULT_SENTIMENT) + 0.2
+}
+
+function remind(state: CopilotState, profile: ProfileSettings): void {
+  for (const { key, within_seconds } of profile.compliance.required_disclosures) {
+    const name = disclosureSlot(key)
+    const value = valueOfSlot(state.slots[name])
+    if (value === 'said' || value === 'missed') continue
+    const dueMs = within_seconds * 1000
+    const isMissed = state.isOver || state.nowMs >= dueMs + GRACE_MS
+    if (isMissed) miss(state, profile, key)
+    else if (state.nowMs >= dueMs && value === null) timed(state, name, 'reminded')
+  }
+}
+
+function timed(state: CopilotState, name: string, value: string): void {
+  const slot = slotOf(state, name)
+  slot.claims = slot.claims.filter(({ by }) => by !== 'time')
+  claim(state, name, { value, by: 'time', utterances: [] })
+}
+
+function miss(state: CopilotState, profile: ProfileSettings, key: string): void {
+  timed(state, disclosureSlot(key), 'missed')
+  const own = profile.alerts.filter(({ kind }) => kind === 'missed_disclosure' || kind === 'compliance')
+  const disclosure = profile.compliance.required_disclosures.find(one => one.key === key)
+  for (const alert of own.length > 0 ? own.map(one => one.key) : [`disclosure.${key}`]) {
+    const more = { disclosure: key, ...(own.length > 0 ? {} : { label: disclosure?.label ?? key }) }
+    claim(state, onceSlot('alert', alert, `disclosure.${key}`), { value: 'missed', by: 'time', utterances: [] }, more)
+  }
+}
+
+/** When something may become due by time alone, at the latest [ms since the beginning]. */
+export const LOOK_EVERY_MS = 1000

@@ -1,0 +1,146 @@
+import { DateTime } from 'luxon'
+import { mentions } from '../fields/mention.ts'
+import { valueOf } from '../fields/values.ts'
+import type { ProfileSettings } from '../schema.ts'
+import { type Word, wordsOf } from '../words/fold.ts'
+import { anySaid, findPhrase, phraseOf } from '../words/phrases.ts'
+import { objectionsIn } from './objections.ts'
+import { disclosureSlot, fieldSlot, itemSlot, keyOf, kindOf, onceSlot } from './slots.ts'
+import type { CopilotState, Party, SaidInput } from './state.ts'
+
+/** What an utterance speaks for: a value by slot, and what belongs to it. */
+export interface Claims {
+  values: Map<string, string>
+  more: Map<string, Record<string, unknown>>
+}
+
+/** An objection is not answered again within [ms]. */
+const OBJECTION_REST_MS = 120_000
+/** An answer belongs to what was asked so long before at most [ms]. */
+const ASKED_MS = 30_000
+const SUPERVISOR = [
+  'speak to a supervisor',
+  'speak to your manager',
+  'talk to a manager',
+  'talk to your supervisor',
+  'speak with a manager',
+  'get me your manager',
+  'want a supervisor',
+  'want your manager',
+  'somebody in charge',
+  'לדבר עם מנהל',
+  'לדבר עם האחראי',
+  'רוצה מנהל',
+]
+
+/** What these words speak for, by the profile. @param said an utterance, as far as it was said */
+export function hear(state: CopilotState, profile: ProfileSettings, said: SaidInput): Claims {
+  const words = wordsOf(said.text)
+  const values = new Map([[`transcript:${said.id}`, JSON.stringify([said.text, said.isFinal])]])
+  const claims: Claims = { values, more: new Map() }
+  if (said.party === 'other') return claims
+  hearItems(profile, words, said, values)
+  hearAlerts(state, profile, words, said, values)
+  if (said.party === 'agent') hearCompliance(profile, words, said, values)
+  else hearCustomer(state, profile, words, said, claims)
+  return claims
+}
+
+/** An item is done when it was said; one without phrases when the agent asked as it says. */
+function hearItems({ stages }: ProfileSettings, words: readonly Word[], { party }: SaidInput, to: Map<string, string>) {
+  for (const stage of stages) {
+    for (const { key, phrases, ask } of stage.checklist) {
+      const wanted = phrases.length > 0 ? phrases : party === 'agent' && ask !== '' ? [ask] : []
+      if (anySaid(words, wanted) !== null) to.set(itemSlot(stage.key, key), 'done')
+    }
+  }
+}
+
+function hearCompliance(
+  { compliance }: ProfileSettings,
+  words: readonly Word[],
+  { id }: SaidInput,
+  to: Map<string, string>,
+): void {
+  for (const { key, phrases, text } of compliance.required_disclosures) {
+    const wanted = phrases.length > 0 ? phrases : text === '' ? [] : [text]
+    if (anySaid(words, wanted) !== null) to.set(disclosureSlot(key), 'said')
+  }
+  for (const [index, { phrase }] of compliance.forbidden_phrases.entries()) {
+    if (findPhrase(words, phraseOf(phrase)) !== null) to.set(onceSlot('forbidden', String(index), id), 'said')
+  }
+}
+
+/** `phrase`: whoever says it. The count is kept by alert, so that the alert comes with the time that makes it enough. */
+function hearAlerts(
+  state: CopilotState,
+  { alerts, compliance }: ProfileSettings,
+  words: readonly Word[],
+  { id, party }: SaidInput,
+  to: Map<string, string>,
+): void {
+  const isForbidden =
+    party === 'agent' && compliance.forbidden_phrases.some(({ phrase }) => findPhrase(words, phraseOf(phrase)) !== null)
+  for (const { key, kind, phrases, threshold } of alerts) {
+    const isHeard =
+      kind === 'phrase'
+        ? anySaid(words, phrases) !== null
+        : kind === 'customer_asks_for_supervisor'
+          ? party === 'customer' && anySaid(words, [...SUPERVISOR, ...phrases]) !== null
+          : (kind === 'forbidden_phrase' || kind === 'compliance') && isForbidden
+    const before = (state.counts[key] ?? []).filter(one => one !== id)
+    const counted = isHeard ? [...before, id] : before
+    if (counted.length > 0) state.counts[key] = counted.slice(-Math.max(100, threshold))
+    else delete state.counts[key]
+    if (isHeard && counted.length >= Math.max(1, threshold)) to.set(onceSlot('alert', key, id), kind)
+  }
+}
+
+function hearCustomer(
+  state: CopilotState,
+  profile: ProfileSettings,
+  words: readonly Word[],
+  said: SaidInput,
+  { values, more }: Claims,
+): void {
+  for (const { key, similarity } of objectionsIn(profile, said.text, words)) {
+    const name = onceSlot('objection', key, said.id)
+    if (isAnswered(state, key, name)) continue
+    values.set(name, 'heard')
+    more.set(name, { similarity, passages: said.onObjection?.[key] ?? state.slots[name]?.more?.passages ?? [] })
+  }
+  const today = DateTime.fromISO(state.startedAt, { zone: 'utc' })
+  const asked = state.nowMs - state.asked.atMs <= ASKED_MS ? state.asked.keys : []
+  for (const field of profile.fields) {
+    const isOnly = profile.fields.filter(({ type }) => type === field.type).length === 1
+    const isAsked = asked.includes(field.key) || mentions(words, field)
+    const { text } = said
+    const value = valueOf(field, { text, words, language: profile.language, today, isAsked, isOnly })
+    if (value !== null) values.set(fieldSlot(field.key), value)
+  }
+  for (const passage of said.passages ?? []) {
+    const isNew = !state.shown.includes(passage.id)
+    const name = onceSlot('card', passage.id, said.id)
+    if (passage.score < profile.kb.min_score || !isNew) continue
+    values.set(name, 'found')
+    more.set(name, { document_id: passage.documentId, text: passage.text, score: passage.score })
+    state.shown.push(passage.id)
+  }
+}
+
+const isAnswered = (state: CopilotState, key: string, name: string): boolean =>
+  Object.entries(state.slots).some(
+    ([other, slot]) =>
+      other !== name &&
+      kindOf(other) === 'objection' &&
+      keyOf(other) === key &&
+      (slot.told !== null || slot.person !== null) &&
+      state.nowMs - slot.atMs < OBJECTION_REST_MS,
+  )
+
+/** The fields that the agent asks for. */
+export const askedIn = ({ fields }: ProfileSettings, party: Party, text: string): string[] => {
+  if (party !== 'agent') return []
+  const words = wordsOf(text)
+  return fields.filter(field => mentions(words, field)).map(({ key }) => key)
+}

@@ -1,0 +1,173 @@
+import type { ProfileSettings } from '../schema.ts'
+import { wordsOf } from '../words/fold.ts'
+import { sentimentOf } from '../words/sentiment.ts'
+import { look } from './clock.ts'
+import { isTurn } from './figures.ts'
+import { askedIn, hear } from './hear.ts'
+import { settle, type Telling } from './settle.ts'
+import { claim, fieldSlot, itemSlot, kindOf, reclaim, seal, slotOf } from './slots.ts'
+import { chooseStage } from './stages.ts'
+import type { CopilotInput, CopilotState, Notice, Outcome, Outgoing, SaidInput } from './state.ts'
+
+/** How much the last words count for how the customer feels. */
+const LAST_WORDS = 0.4
+const CALM = 0.9
+
+/**
+ * The copilot's fast path: what it knows, what happens, what it knows then and tells. Pure: no clock, no I/O, and the same input gives
+ * the same output; the state that is given stays as it is.
+ */
+export function reduce(before: CopilotState, profile: ProfileSettings, input: CopilotInput): Outcome {
+  const state = structuredClone(before)
+  state.nowMs = Math.max(state.nowMs, input.atMs)
+  const extra: Outgoing[] = []
+  apply(state, profile, input, extra)
+  look(state, profile)
+  seal(state)
+  const { messages, notices } = settle(state, profile, tellingOf(input))
+  return { state, messages: [...extra, ...messages], notices: notices as Notice[] }
+}
+
+function tellingOf(input: CopilotInput): Telling {
+  switch (input.kind) {
+    case 'said':
+      return { path: 'fast', utterances: [input.id], wordsEndMs: input.toMs }
+    case 'unsaid':
+      return { path: 'fast', utterances: [input.id], wordsEndMs: null }
+    case 'judged':
+      return { path: 'deep', utterances: input.utterances, wordsEndMs: input.wordsEndMs }
+    default:
+      return { path: 'fast', utterances: [], wordsEndMs: null }
+  }
+}
+
+function apply(state: CopilotState, profile: ProfileSettings, input: CopilotInput, told: Outgoing[]): void {
+  switch (input.kind) {
+    case 'said':
+      return said(state, profile, input)
+    case 'unsaid':
+      reclaim(state, input.id, new Map())
+      forgetCounts(state, input.id)
+      state.spans = state.spans.filter(({ id }) => id !== input.id)
+      return
+    case 'tick':
+      if (input.isQuiet) state.voiceMs = state.nowMs
+      return
+    case 'check':
+      slotOf(state, `item:${input.item}`).person = { value: input.done ? 'done' : null }
+      return
+    case 'field':
+      return setField(state, input.key, input.value)
+    case 'stage':
+      return chooseStage(state, profile, input.key)
+    case 'dismiss':
+      return dismiss(state, input.seq)
+    case 'judged':
+      return judge(state, profile, input)
+    case 'told':
+      told.push(outgoing(state, input))
+      return
+    case 'end':
+      state.isOver = true
+      for (const span of state.spans) span.isFinal = true
+  }
+}
+
+const outgoing = (
+  state: CopilotState,
+  { type, path, body, replaces = null }: CopilotInput & { kind: 'told' },
+): Outgoing => ({
+  seq: ++state.seq,
+  type,
+  path,
+  utterances: [],
+  replaces,
+  withdraws: null,
+  body,
+  wordsEndMs: null,
+})
+
+function said(state: CopilotState, profile: ProfileSettings, input: SaidInput): void {
+  // What is final stays so: words that come late are of something that is over.
+  if (state.spans.some(({ id, isFinal }) => id === input.id && isFinal)) return
+  noteSpan(state, input)
+  const { values, more } = hear(state, profile, input)
+  reclaim(state, input.id, values)
+  for (const [name, value] of values) {
+    claim(state, name, { value, by: 'heard', utterances: [input.id] }, more.get(name))
+  }
+  const transcript = state.slots[`transcript:${input.id}`]
+  if (transcript !== undefined) transcript.more = { party: input.party, start_ms: input.fromMs, end_ms: input.toMs }
+  const asked = askedIn(profile, input.party, input.text)
+  if (asked.length > 0) state.asked = { keys: asked, atMs: input.toMs }
+  if (input.isFinal && input.party === 'customer') feel(state, input.text)
+}
+
+function noteSpan(state: CopilotState, { id, party, text, isFinal, fromMs, toMs }: SaidInput): void {
+  const words = wordsOf(text).length
+  const span = { id, party, fromMs, toMs: Math.max(fromMs, toMs), words, isFinal }
+  state.spans = [...state.spans.filter(other => other.id !== id), span]
+  if (party === 'other') return
+  state.voiceMs = Math.max(state.voiceMs, isFinal ? toMs : state.nowMs)
+  if (party === 'agent') state.monologueMs ??= fromMs
+  else if (isTurn(party, words)) state.monologueMs = null
+}
+
+function feel(state: CopilotState, text: string): void {
+  const tone = sentimentOf(wordsOf(text))
+  state.sentiment = tone === null ? state.sentiment * CALM : state.sentiment * (1 - LAST_WORDS) + tone * LAST_WORDS
+  const score = Math.round(state.sentiment * 100) / 100
+  const before = state.slots['sentiment:']?.claims[0]?.value ?? 'neutral'
+  // Hysteresis: a mood is left further in than it is entered.
+  const [enter, leave] = [0.25, 0.12]
+  const isStill = (before === 'negative' && score < -leave) || (before === 'positive' && score > leave)
+  const mood = isStill ? before : score <= -enter ? 'negative' : score >= enter ? 'positive' : 'neutral'
+  if (mood === before) return
+  slotOf(state, 'sentiment:').claims = []
+  claim(state, 'sentiment:', { value: mood, by: 'time', utterances: [] }, { score })
+}
+
+function forgetCounts(state: CopilotState, utterance: string): void {
+  for (const [key, counted] of Object.entries(state.counts)) {
+    const left = counted.filter(one => one !== utterance)
+    if (left.length > 0) state.counts[key] = left
+    else delete state.counts[key]
+  }
+}
+
+/** `null`: what was heard is wrong, and nothing is known; what is heard from now on counts. */
+function setField(state: CopilotState, key: string, value: string | null): void {
+  const slot = slotOf(state, fieldSlot(key))
+  slot.person = value === null ? null : { value }
+  if (value === null) slot.claims = []
+}
+
+/** What a person does not want to see any more does not come back for the same words. */
+function dismiss(state: CopilotState, seq: number): void {
+  const found = Object.entries(state.slots).find(([, { told }]) => told?.seq === seq)
+  if (found !== undefined && DISMISSED.includes(kindOf(found[0]))) found[1].person = { value: null }
+}
+
+const DISMISSED = ['objection', 'card', 'nudge', 'alert', 'forbidden']
+
+/** Whether this message is one that can be dismissed, and still holds. */
+export const canDismiss = (state: CopilotState, seq: number): boolean =>
+  Object.entries(state.slots).some(([name, { told }]) => told?.seq === seq && DISMISSED.includes(kindOf(name)))
+
+function judge(state: CopilotState, profile: ProfileSettings, input: CopilotInput & { kind: 'judged' }): void {
+  for (const { slot: name, value, more } of input.verdicts) {
+    if (!isKnown(profile, name)) continue
+    const slot = state.slots[name]
+    if (value === null) {
+      if (slot !== undefined) slot.claims = slot.claims.filter(({ by }) => by === 'time')
+    } else claim(state, name, { value, by: 'deep', utterances: [] }, more)
+  }
+}
+
+/** The model speaks for items and fields of the profile, and for nothing else. */
+function isKnown({ stages, fields }: ProfileSettings, name: string): boolean {
+  return (
+    fields.some(({ key }) => fieldSlot(key) === name) ||
+    stages.some(({ key, checklist }) => checklist.some(item => itemSlot(key, item.key) === name))
+  )
+}

@@ -1,0 +1,126 @@
+import { findPhoneNumbersInText, isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js'
+import type { Word } from '../words/fold.ts'
+import { isLight } from '../words/likeness.ts'
+import { numbersIn } from '../words/numbers.ts'
+
+/** Where a number without its country is, by the language of the calls. */
+const COUNTRIES: Readonly<Record<string, string>> = { en: 'US', he: 'IL', de: 'DE', fr: 'FR', es: 'ES', it: 'IT' }
+const MIN_DIGITS = 7
+const MAX_DIGITS = 15
+
+function countryOf(language: string): 'US' {
+  const region = /-([A-Z]{2})$/.exec(language)?.[1] ?? COUNTRIES[language.split('-')[0]!] ?? 'US'
+  return (isSupportedCountry(region) ? region : 'US') as 'US'
+}
+
+/** The telephone number that was said, E.164 where it is one of its country, else its digits; null: none. */
+export function phoneIn(text: string, words: readonly Word[], language: string): string | null {
+  const country = countryOf(language)
+  const written = findPhoneNumbersInText(text, { defaultCountry: country })[0]
+  if (written !== undefined) return written.number.number
+  for (const { digits, from } of numbersIn(words)) {
+    if (digits.length < MIN_DIGITS || digits.length > MAX_DIGITS || digits.includes('.')) continue
+    const isInternational = words[from - 1]?.text === 'plus'
+    const parsed = parsePhoneNumberFromString(isInternational ? `+${digits}` : digits, country)
+    return parsed?.isPossible() === true ? parsed.number : digits
+  }
+  return null
+}
+
+const EMAIL = /[a-z0-9._%+-]+@[a-z0-9-]+(\.[a-z0-9-]+)+/i
+const SPOKEN: Readonly<Record<string, string>> = {
+  dot: '.',
+  underscore: '_',
+  dash: '-',
+  hyphen: '-',
+  נקודה: '.',
+  מקפ: '-',
+}
+
+/** The mail address that was written, or said: `ann dot smith at example dot com`. */
+export function emailIn(text: string, words: readonly Word[]): string | null {
+  const written = EMAIL.exec(text)
+  if (written !== null) return written[0].toLowerCase()
+  for (const [at, { text: word }] of words.entries()) {
+    if ((word !== 'at' && word !== 'שטרודל') || at === 0) continue
+    const before = spelled(words.slice(0, at).reverse()).reverse()
+    const said = `${before.join('')}@${spelled(words.slice(at + 1)).join('')}`.toLowerCase()
+    if (EMAIL.exec(said)?.[0] === said) return said
+  }
+  return null
+}
+
+/** Words that are joined by `dot` and the like, from the first on. */
+function spelled(words: readonly Word[]): string[] {
+  const parts: string[] = []
+  let wasWord = false
+  for (const { text } of words) {
+    const sign = SPOKEN[text]
+    const isLetter = text.length === 1
+    if (sign === undefined && wasWord && !isLetter && parts.at(-1)!.length > 1) break
+    if (sign === undefined && isLight(text) && !wasWord && parts.length === 0 && text.length > 2) break
+    parts.push(sign ?? text)
+    wasWord = sign === undefined
+  }
+  return parts
+}
+
+const INTRODUCTIONS = [
+  /\b(?:my name is|my name's|this is|i am called|the name is|name's)\s+/i,
+  /\b(?:i'm|i am)\s+(?=[A-Z][a-z]+(?:\s+[A-Z][a-z]+)?\b)/,
+  /(?:שמי|קוראים לי|השם שלי(?: הוא)?|מדברת?)\s+/,
+]
+const NO_NAME = new Set('calling speaking here from and about looking with not very so just going'.split(' '))
+const MAX_NAME_WORDS = 3
+
+/** The name with which somebody introduces himself; `isAsked`: a short answer is one by itself. */
+export function nameIn(text: string, words: readonly Word[], isAsked: boolean): string | null {
+  for (const introduction of INTRODUCTIONS) {
+    const match = introduction.exec(text)
+    if (match === null) continue
+    const name = nameFrom(
+      words.filter(({ from }) => from >= match.index + match[0].length),
+      text,
+    )
+    if (name !== null) return name
+  }
+  return isAsked && words.length <= MAX_NAME_WORDS + 1
+    ? nameFrom(
+        words.filter(({ text: word }) => !/^(its|yes|sure|ok|okay|זה|כנ)$/.test(word)),
+        text,
+      )
+    : null
+}
+
+function nameFrom(words: readonly Word[], text: string): string | null {
+  const name: Word[] = []
+  for (const word of words.slice(0, MAX_NAME_WORDS)) {
+    const before = name.at(-1)
+    const isBroken = before !== undefined && /[.,;!?]/.test(text.slice(before.to, word.from))
+    if (isBroken || NO_NAME.has(word.text) || isLight(word.text) || /\d/.test(word.text)) break
+    name.push(word)
+  }
+  if (name.length === 0) return null
+  return name.map(({ raw }) => raw[0]!.toUpperCase() + raw.slice(1)).join(' ')
+}
+
+const STREET = /^(street|st|road|rd|avenue|ave|lane|drive|boulevard|blvd|way|square|court|place|terrace|close)$/
+const STREET_HE = /^[בל]?(רחוב|שדרות|דרכ|סמטת|כיכר)$/
+const MAX_STREET_WORDS = 4
+
+/** A street with its number, as it was said. */
+export function addressIn(text: string, words: readonly Word[]): string | null {
+  for (const number of numbersIn(words)) {
+    for (let at = number.to; at < words.length && at <= number.to + MAX_STREET_WORDS; at++) {
+      if (STREET.test(words[at]!.text) && at > number.to) return slice(text, words, number.from, at)
+    }
+    const street = words.findIndex(({ text: word }) => STREET_HE.test(word))
+    if (street >= 0 && street < number.from && number.from - street <= MAX_STREET_WORDS) {
+      return slice(text, words, street, number.to - 1)
+    }
+  }
+  return null
+}
+
+const slice = (text: string, words: readonly Word[], from: number, to: number): string =>
+  text.slice(words[from]!.from, words[to]!.to)

@@ -1,0 +1,167 @@
+import type { DateTime } from 'luxon'
+import { compilePattern, type Pattern } from '../../flows/engine/pattern.ts'
+import { remembered } from '../../kernel/remembered.ts'
+import { dateIn, timeIn } from '../words/dates.ts'
+import { isHebrew, type Word } from '../words/fold.ts'
+import { isLight } from '../words/likeness.ts'
+import { numbersIn } from '../words/numbers.ts'
+import { findPhrase, phraseOf } from '../words/phrases.ts'
+import { addressIn, emailIn, nameIn, phoneIn } from './contact.ts'
+import type { Field } from './mention.ts'
+
+/** What was said, and what is known of it, where a detail is looked for. */
+export interface Said {
+  text: string
+  words: readonly Word[]
+  language: string
+  /** The day of the call. */
+  today: DateTime
+  /** The field was asked for just before, or is spoken of in these words. */
+  isAsked: boolean
+  /** It is the only field of its type: nobody has to say which one is meant. */
+  isOnly: boolean
+}
+
+const MAX_PATTERNS = 2000
+const MAX_SPAN = 8
+const MAX_ANSWER_WORDS = 12
+
+const patternOf = remembered(MAX_PATTERNS, (source: string): Pattern | string => compilePattern(`^(?:${source})$`))
+
+/** The value of a field in what the customer said, in the form that its type has; null: none. */
+export function valueOf(field: Field, said: Said): string | null {
+  const { text, words, language, today } = said
+  const isMeant = said.isAsked || said.isOnly
+  switch (field.type) {
+    case 'phone':
+      return isMeant ? fitting(field, phoneIn(text, words, language)) : null
+    case 'email':
+      return isMeant ? fitting(field, emailIn(text, words)) : null
+    case 'date':
+      return isMeant ? fitting(field, dateIn(text, words, today)) : null
+    case 'time':
+      return isMeant ? fitting(field, timeIn(text, words)) : null
+    case 'money':
+      return isMeant ? fitting(field, moneyIn(text, words, said.isAsked)) : null
+    case 'number':
+      return said.isAsked ? fitting(field, numberIn(words)) : null
+    case 'boolean':
+      return said.isAsked ? answerIn(words) : null
+    case 'choice':
+      return optionIn(field.options, said)
+    case 'name':
+      return isMeant ? fitting(field, nameIn(text, words, said.isAsked)) : null
+    case 'address':
+      return isMeant ? fitting(field, addressIn(text, words) ?? (said.isAsked ? answer(text, words) : null)) : null
+    case 'text':
+      return field.pattern === '' ? (said.isAsked ? answer(text, words) : null) : patternIn(field.pattern, text, words)
+  }
+}
+
+/** Whether a person may write this value into the field. */
+export function accepts(field: Field, value: string): boolean {
+  if (field.options.length > 0 && field.type === 'choice') return field.options.includes(value)
+  return field.pattern === '' || matches(field.pattern, value)
+}
+
+const fitting = (field: Field, value: string | null): string | null =>
+  value !== null && (field.pattern === '' || matches(field.pattern, value)) ? value : null
+
+function matches(source: string, text: string): boolean {
+  const pattern = patternOf(source)
+  return typeof pattern !== 'string' && pattern.matches(text)
+}
+
+/** The longest run of words that the pattern is, as it was written, or as letters and figures that were said one by one. */
+function patternIn(source: string, text: string, words: readonly Word[]): string | null {
+  const numbers = numbersIn(words)
+  for (let length = Math.min(MAX_SPAN + 4, words.length); length > 0; length--) {
+    for (let from = 0; from + length <= words.length; from++) {
+      const written = text.slice(words[from]!.from, words[from + length - 1]!.to)
+      if (matches(source, written)) return written
+      const joined = joinedFrom(words, numbers, from, from + length)
+      if (joined !== null && matches(source, joined)) return joined
+    }
+  }
+  return null
+}
+
+function joinedFrom(
+  words: readonly Word[],
+  numbers: ReturnType<typeof numbersIn>,
+  from: number,
+  to: number,
+): string | null {
+  let joined = ''
+  for (let at = from; at < to; ) {
+    const number = numbers.find(one => one.from === at)
+    if (number !== undefined && number.to > to) return null
+    if (number === undefined && numbers.some(one => one.from < at && at < one.to)) return null
+    joined += number?.digits ?? words[at]!.raw.toUpperCase()
+    at = number?.to ?? at + 1
+  }
+  return joined
+}
+
+const CURRENCIES: readonly (readonly [RegExp, RegExp, string])[] = [
+  [/^(dollars?|bucks?|usd|דולר|דולרימ)$/, /\$/, 'USD'],
+  [/^(euros?|eur|יורו)$/, /€/, 'EUR'],
+  [/^(pounds?|quid|gbp)$/, /£/, 'GBP'],
+  [/^(shekels?|nis|ils|שקל|שקלימ|שח)$/, /₪/, 'ILS'],
+]
+
+function moneyIn(text: string, words: readonly Word[], isAsked: boolean): string | null {
+  for (const { value, digits, from, to } of numbersIn(words)) {
+    const currency = CURRENCIES.find(
+      ([name, sign]) => name.test(words[to]?.text ?? '') || signBy(text, words[from]!, words[to - 1]!, sign),
+    )
+    if (currency !== undefined) return `${value ?? digits} ${currency[2]}`
+    if (isAsked && value !== null) return String(value)
+  }
+  return null
+}
+
+const signBy = (text: string, first: Word, last: Word, sign: RegExp): boolean =>
+  sign.test(text.slice(Math.max(0, first.from - 2), first.from)) || sign.test(text.slice(last.to, last.to + 2))
+
+function numberIn(words: readonly Word[]): string | null {
+  const [number] = numbersIn(words)
+  return number === undefined ? null : number.value === null ? number.digits : String(number.value)
+}
+
+const YES = /^(yes|yeah|yep|yup|sure|correct|right|absolutely|definitely|certainly|כנ|נכונ|בטח|ודאי|בהחלט)$/
+const NO = /^(no|nope|nah|not|never|dont|לא|אינ|ממש)$/
+
+/** What the answer begins with. */
+function answerIn(words: readonly Word[]): string | null {
+  for (const { text } of words.slice(0, 3)) {
+    if (NO.test(text)) return 'false'
+    if (YES.test(text)) return 'true'
+  }
+  return null
+}
+
+function optionIn(options: readonly string[], { words, isAsked }: Said): string | null {
+  let best: { option: string; length: number; to: number } | null = null
+  for (const option of options) {
+    const phrase = phraseOf(option)
+    if (!isAsked && phrase.words.every(({ text }) => isLight(text))) continue
+    const match = findPhrase(words, phrase)
+    if (match === null) continue
+    const { length } = phrase.words
+    if (best === null || length > best.length || (length === best.length && match.to > best.to)) {
+      best = { option, length, to: match.to }
+    }
+  }
+  return best?.option ?? null
+}
+
+const LEAD = /^(it is|it's|that's|that is|its|yes|sure|ok|okay|well|um|uh|the|זה|כן|אז)\b[\s,]*/i
+
+/** A short answer, without what it is led in by. */
+function answer(text: string, words: readonly Word[]): string | null {
+  if (words.length === 0 || words.length > MAX_ANSWER_WORDS) return null
+  let bare = text.trim().replace(/[.!?]+$/, '')
+  for (let cut = 0; cut < 2; cut++) bare = isHebrew(bare) ? bare.replace(/^(זה|כן|אז)\s+/, '') : bare.replace(LEAD, '')
+  return bare === '' || /\?$/.test(text.trim()) ? null : bare
+}

@@ -1,0 +1,57 @@
+import Type, { type Static } from 'typebox'
+import { nullable, timestamp } from '../../kernel/schema.ts'
+import type { CopilotMessageRow } from '../tables.ts'
+
+/** One thing that the desktop is told. */
+export const copilotMessageSchema = Type.Object({
+  id: Type.String({ description: 'In the order of the session; `Last-Event-ID` of its stream.' }),
+  object: Type.Literal('copilot_message'),
+  livemode: Type.Boolean(),
+  session_id: Type.String(),
+  type: Type.String({
+    description:
+      'stage, checklist, objection, card, field, nudge, alert, compliance, script, transcript, sentiment, summary',
+  }),
+  path: Type.String({ description: 'fast: by words, figures and search; deep: by a model' }),
+  at: timestamp(),
+  utterance_ids: Type.Array(Type.String(), { description: 'Whose words led to it.' }),
+  latency_ms: nullable(Type.Integer({ description: 'From the end of the words; null: no words led to it.' })),
+  replaces: nullable(Type.String({ description: 'The message whose place it takes.' })),
+  withdraws: nullable(Type.String({ description: 'The message that no longer holds; `data` is empty then.' })),
+  data: Type.Unsafe<Record<string, unknown>>({
+    type: 'object',
+    additionalProperties: true,
+    description: 'By `type`, see the page "copilot" of the documentation.',
+  }),
+})
+export type CopilotMessage = Static<typeof copilotMessageSchema>
+
+export const toMessage = (row: CopilotMessageRow): CopilotMessage => ({
+  id: row.id,
+  object: 'copilot_message',
+  livemode: row.livemode === 1,
+  session_id: row.session_id,
+  type: row.type,
+  path: row.path,
+  at: row.at,
+  utterance_ids: JSON.parse(row.utterance_ids),
+  latency_ms: row.latency_ms,
+  replaces: row.replaces,
+  withdraws: row.withdraws,
+  data: JSON.parse(row.body),
+})
+
+const SESSION_PREFIX = 'cops_'.length
+/** Of an ID behind its prefix; the last of them count messages, base 36. */
+const ID_CHARS = 26
+const COUNT_CHARS = 6
+
+/** The ID of a session's message by its number: told twice, it would be the same row. */
+export const messageId = (sessionId: string, seq: number): string =>
+  `copm_${sessionId.slice(SESSION_PREFIX, SESSION_PREFIX + ID_CHARS - COUNT_CHARS)}${seq.toString(36).padStart(COUNT_CHARS, '0')}`
+
+/** The number of a message; null: it is none of this session. */
+export function seqOf(sessionId: string, id: string): number | null {
+  const seq = Number.parseInt(id.slice(-COUNT_CHARS), 36)
+  return Number.isSafeInteger(seq) && messageId(sessionId, seq) === id ? seq : null
+}

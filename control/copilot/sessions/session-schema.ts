@@ -1,0 +1,150 @@
+import Type, { type Static } from 'typebox'
+import { nullable, timestamp } from '../../kernel/schema.ts'
+import { figuresOf } from '../fast/figures.ts'
+import { byOf, disclosureSlot, fieldSlot, itemSlot, valueOfSlot } from '../fast/slots.ts'
+import type { CopilotState, Slot } from '../fast/state.ts'
+import type { ProfileSettings } from '../schema.ts'
+import type { CopilotSessionRow } from '../tables.ts'
+import { messageId } from './message-schema.ts'
+
+const by = nullable(Type.String({ description: 'heard, deep, person' }))
+
+/** The copilot beside an agent's part of a call, whole. */
+export const copilotSessionSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('copilot_session'),
+  livemode: Type.Boolean(),
+  status: Type.String({ description: 'running, ended' }),
+  call_id: Type.String(),
+  participant_id: Type.String({ description: 'The agent.' }),
+  user_id: nullable(Type.String({ description: 'Whose desktop it is on.' })),
+  queue_id: nullable(Type.String()),
+  profile_id: Type.String(),
+  profile_version: Type.Integer(),
+  script: nullable(
+    Type.Object({
+      flow_id: Type.String(),
+      version: Type.Integer(),
+      node_key: nullable(Type.String({ description: 'The step that is shown; null: the script is over.' })),
+    }),
+  ),
+  hearing: Type.String({ description: 'running; none: what is said is not heard, for `hearing_reason`' }),
+  hearing_reason: nullable(Type.String()),
+  stage: nullable(Type.String({ description: 'The key of the stage that the conversation is in.' })),
+  stages: Type.Array(
+    Type.Object({
+      key: Type.String(),
+      label: Type.String(),
+      goal: Type.String(),
+      checklist: Type.Array(
+        Type.Object({
+          key: Type.String(),
+          label: Type.String(),
+          ask: Type.String(),
+          required: Type.Boolean(),
+          done: Type.Boolean(),
+          by,
+        }),
+      ),
+    }),
+  ),
+  fields: Type.Array(
+    Type.Object({
+      key: Type.String(),
+      label: Type.String(),
+      type: Type.String(),
+      required: Type.Boolean(),
+      value: nullable(Type.String()),
+      by,
+    }),
+  ),
+  disclosures: Type.Array(
+    Type.Object({
+      key: Type.String(),
+      label: Type.String(),
+      status: Type.String({ description: 'open, reminded, said, missed' }),
+    }),
+  ),
+  showing: Type.Array(Type.String(), {
+    description: 'IDs of the messages that hold: what has been replaced, withdrawn or dismissed is not among them.',
+  }),
+  mood: Type.String({ description: 'Of the customer: negative, neutral, positive' }),
+  figures: Type.Object({
+    talk_ratio: nullable(Type.Number({ description: "The agent's share of talk time of the last two minutes." })),
+    monologue_seconds: Type.Number(),
+    silence_seconds: Type.Number(),
+    words_per_minute: nullable(Type.Integer()),
+  }),
+  links: Type.Array(Type.Object({ label: Type.String(), url: Type.String() })),
+  last_message_id: nullable(Type.String()),
+  created: timestamp(),
+  ended_at: nullable(timestamp()),
+})
+export type CopilotSession = Static<typeof copilotSessionSchema>
+
+/** A slot as a person reads it. */
+const shownBy = (slot: Slot | undefined): string | null => {
+  const said = byOf(slot)
+  return said === 'time' ? 'heard' : said
+}
+
+export function toSession(row: CopilotSessionRow): CopilotSession {
+  const settings = JSON.parse(row.settings) as ProfileSettings
+  const state = JSON.parse(row.state) as CopilotState
+  const script = row.script === null ? null : (JSON.parse(row.script) as { nodeKey: string | null })
+  return {
+    id: row.id,
+    object: 'copilot_session',
+    livemode: row.livemode === 1,
+    status: row.status,
+    call_id: row.call_id,
+    participant_id: row.participant_id,
+    user_id: row.user_id,
+    queue_id: row.queue_id,
+    profile_id: row.profile_id,
+    profile_version: row.profile_version,
+    script:
+      row.flow_id === null || row.flow_version === null
+        ? null
+        : { flow_id: row.flow_id, version: row.flow_version, node_key: script?.nodeKey ?? null },
+    hearing: row.hearing,
+    hearing_reason: row.hearing_reason,
+    ...known(settings, state),
+    showing: Object.values(state.slots)
+      .flatMap(({ told }) => told?.seq ?? [])
+      .sort((a, b) => a - b)
+      .map(seq => messageId(row.id, seq)),
+    mood: state.slots['sentiment:']?.told?.value ?? 'neutral',
+    figures: figuresOf(state),
+    links: settings.kb.links,
+    last_message_id: state.seq === 0 ? null : messageId(row.id, state.seq),
+    created: row.created,
+    ended_at: row.ended_at,
+  }
+}
+
+function known(settings: ProfileSettings, state: CopilotState) {
+  const { slots } = state
+  return {
+    stage: slots['stage:']?.told?.value ?? null,
+    stages: settings.stages.map(({ key, label, goal, checklist }) => ({
+      key,
+      label,
+      goal,
+      checklist: checklist.map(item => {
+        const slot = slots[itemSlot(key, item.key)]
+        const { key: itemKey, label: name, ask, required } = item
+        return { key: itemKey, label: name, ask, required, done: valueOfSlot(slot) === 'done', by: shownBy(slot) }
+      }),
+    })),
+    fields: settings.fields.map(({ key, label, type, required }) => {
+      const slot = slots[fieldSlot(key)]
+      return { key, label, type, required, value: valueOfSlot(slot), by: shownBy(slot) }
+    }),
+    disclosures: settings.compliance.required_disclosures.map(({ key, label }) => ({
+      key,
+      label,
+      status: valueOfSlot(slots[disclosureSlot(key)]) ?? 'open',
+    })),
+  }
+}

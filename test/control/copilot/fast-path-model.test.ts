@@ -1,0 +1,173 @@
+import { isDeepStrictEqual } from 'node:util'
+import * as assert from 'uvu/assert'
+import { reduce } from '../../../control/copilot/fast/reduce.ts'
+import { keyOf, kindOf, valueOfSlot } from '../../../control/copilot/fast/slots.ts'
+import { stageOf } from '../../../control/copilot/fast/stages.ts'
+import { type CopilotInput, type CopilotState, newState, type Outgoing } from '../../../control/copilot/fast/state.ts'
+import { suite } from '../../harness.ts'
+import { PROFILE } from './profiles.ts'
+
+const test = suite('control/copilot/fast-path-model')
+
+const SENTENCES = [
+  'thank you for calling',
+  'your account number please',
+  'account lumber',
+  'how can I help you today',
+  'have a nice day',
+  'it is too expensive for us',
+  'we guarantee it',
+  'this call is recorded',
+  'I want to cancel my contract',
+  'let me speak to your manager',
+  'my name is Ann Smith',
+  'call me on four one five five five five oh one two three',
+  'mail me at ann at example dot com',
+  'premium plus please',
+  'basic',
+  'no',
+  'AB 1234',
+  'this is terrible and awful',
+  'thanks that is great',
+  '',
+]
+
+/** Numbers by a seed: a run that fails is run again. */
+function random(seed: number): (below: number) => number {
+  let state = seed
+  return below => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}
+
+/** The simplest desktop: what it shows by number, as messages say. */
+class Desktop {
+  readonly shown = new Map<number, Outgoing>()
+  readonly gone = new Set<number>()
+  #last = 0
+
+  take(message: Outgoing): void {
+    assert.is(message.seq, this.#last + 1, 'numbers have no gap and none comes twice')
+    this.#last = message.seq
+    for (const other of [message.replaces, message.withdraws]) {
+      if (other === null) continue
+      assert.ok(this.shown.has(other), `${other} is replaced or withdrawn and is not shown`)
+      this.shown.delete(other)
+      this.gone.add(other)
+    }
+    if (message.withdraws === null) this.shown.set(message.seq, message)
+  }
+}
+
+function check(state: CopilotState, desktop: Desktop, decided: ReadonlyMap<string, string | null>): void {
+  const told = new Set<number>()
+  for (const [name, slot] of Object.entries(state.slots)) {
+    if (kindOf(name) !== 'chosen_stage' && name !== 'chosen_stage') {
+      assert.is(slot.told?.value ?? null, valueOfSlot(slot), `what is told of ${name} is not what it is`)
+    }
+    if (slot.told === null) continue
+    told.add(slot.told.seq)
+    assert.not(desktop.gone.has(slot.told.seq), `${name} stands in the state, and its message was withdrawn`)
+    assert.ok(desktop.shown.has(slot.told.seq), `${name} stands in the state and was told to nobody`)
+  }
+  for (const [seq, { type, body }] of desktop.shown) {
+    const isFact = type === 'checklist' || type === 'field' || type === 'stage' || type === 'nudge'
+    if (isFact) assert.ok(told.has(seq), `${type} ${String(body.key)} is shown and stands in no state`)
+  }
+  for (const [name, value] of decided) {
+    assert.is(valueOfSlot(state.slots[name]), value, `a person decided ${name}`)
+  }
+  assert.is(state.slots['stage:']?.told?.value ?? null, stageOf(state, PROFILE))
+}
+
+test(
+  'ten thousand random utterances never make the state contradict itself or what was told',
+  () => {
+    const pick = random(20261122)
+    for (let call = 0; call < 100; call++) {
+      let state = newState('2026-11-22T10:00:00.000Z')
+      const desktop = new Desktop()
+      const decided = new Map<string, string | null>()
+      const open: { id: string; party: 'agent' | 'customer' }[] = []
+      let at = 0
+      for (let step = 0; step < 100; step++) {
+        at += pick(4000)
+        const input = next(pick, { state, at, open, decided, id: `u${call}.${step}` })
+        const frozen = structuredClone(state)
+        const outcome = reduce(state, PROFILE, input)
+        assert.ok(isDeepStrictEqual(state, frozen), 'the state that was given has changed')
+        if (step % 8 === 0) {
+          assert.ok(isDeepStrictEqual(reduce(state, PROFILE, input), outcome), 'the same input gives another output')
+        }
+        for (const message of outcome.messages) desktop.take(message)
+        for (const [name, slot] of Object.entries(state.slots)) {
+          if (kindOf(name) !== 'item' || valueOfSlot(slot) !== 'done') continue
+          const isStill = valueOfSlot(outcome.state.slots[name]) === 'done'
+          const isWithdrawn = outcome.messages.some(({ withdraws }) => withdraws === slot.told?.seq)
+          assert.ok(isStill || isWithdrawn, `${keyOf(name)} was done, and is not, and nobody was told`)
+        }
+        state = outcome.state
+        check(state, desktop, decided)
+      }
+      assert.ok(JSON.stringify(state).length < 400_000, 'the state grows without bound')
+    }
+  },
+  { timeoutMs: 120_000 },
+)
+
+interface Now {
+  state: CopilotState
+  at: number
+  open: { id: string; party: 'agent' | 'customer' }[]
+  decided: Map<string, string | null>
+  id: string
+}
+
+function next(pick: (below: number) => number, { state, at, open, decided, id }: Now): CopilotInput {
+  const atMs = at
+  switch (pick(12)) {
+    case 0:
+      return { kind: 'tick', atMs, isQuiet: pick(3) === 0 }
+    case 1: {
+      const [stage, key] = (
+        [
+          ['open', 'greet'],
+          ['open', 'verify'],
+          ['close', 'goodbye'],
+        ] as const
+      )[pick(3)]!
+      const isDone = pick(2) === 0
+      decided.set(`item:${stage}/${key}`, isDone ? 'done' : null)
+      return { kind: 'check', atMs, item: `${stage}/${key}`, done: isDone }
+    }
+    case 2: {
+      const key = ['plan', 'name'][pick(2)]!
+      const value = pick(3) === 0 ? null : 'premium'
+      if (value === null) decided.delete(`field:${key}`)
+      else decided.set(`field:${key}`, value)
+      return { kind: 'field', atMs, key, value }
+    }
+    case 3:
+      return pick(2) === 0
+        ? { kind: 'stage', atMs, key: ['open', 'need', 'close'][pick(3)]! }
+        : { kind: 'dismiss', atMs, seq: pick(state.seq + 1) }
+    case 4: {
+      const [dropped] = open.splice(pick(open.length + 1), 1)
+      return dropped === undefined ? { kind: 'tick', atMs, isQuiet: false } : { kind: 'unsaid', atMs, id: dropped.id }
+    }
+    default: {
+      const old = pick(2) === 0 ? open[pick(open.length + 1)] : undefined
+      const said = old ?? { id, party: pick(2) === 0 ? ('agent' as const) : ('customer' as const) }
+      const isFinal = pick(2) === 0
+      const at = open.indexOf(said)
+      if (isFinal && at >= 0) open.splice(at, 1)
+      else if (!isFinal && at < 0) open.push(said)
+      const text = `${SENTENCES[pick(SENTENCES.length)]} ${pick(3) === 0 ? SENTENCES[pick(SENTENCES.length)] : ''}`
+      const passages = [{ id: `kbp_${pick(5)}`, documentId: 'kbd_1', text: 'It is so.', score: pick(10) / 10 }]
+      return { kind: 'said', atMs, ...said, text, isFinal, fromMs: atMs - 500, toMs: atMs, passages }
+    }
+  }
+}
+
+test.run()
