@@ -84,4 +84,5 @@ export interface CopilotInputTable extends TenantColumns {
 
 export type CopilotSessionRow = Selectable<CopilotSessionTable>
 export type CopilotMessageRow = Selectable<CopilotMessageTable>
+export type CopilotInputRow = Selectable<CopilotInputTable>
 export type CopilotProfileRow = Selectable<CopilotProfileTable>

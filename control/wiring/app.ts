@@ -36,6 +36,9 @@ import { callRoutes } from '../calls/routes.ts'
 import { callSpeechRoutes } from '../calls/speech-routes.ts'
 import { type StreamsProblem, streamsProblem } from '../capture-settings/streams-problem.ts'
 import { copilotProfileRoutes } from '../copilot/routes.ts'
+import type { Copilot } from '../copilot/sessions/copilot.ts'
+import { Feed } from '../copilot/sessions/feed.ts'
+import { copilotSessionRoutes } from '../copilot/sessions/routes.ts'
 import { flowRoutes } from '../flows/routes.ts'
 import { knownTargets } from '../flows/targets.ts'
 import {
@@ -157,6 +160,8 @@ export interface AppParts {
   counters?: () => Counters
   /** The one that the driver has too; absent: one of its own, for tests without calls. */
   centre?: CallCentre
+  /** What listens beside agents; absent: sessions are there, and nobody hears what is said. */
+  copilot?: Pick<Copilot, 'feed' | 'starting'>
   /** Calls that can be ended while the store is away; absent: none. */
   running?: Pick<RunningCalls, 'find'>
 }
@@ -382,6 +387,7 @@ export function routes(
     ...inboundRouteRoutes({ store, now, streamsProblem: fits }),
     ...phoneNumberRoutes({ store, now }),
     ...connectionRoutes({ store, vault, now, allowedNetworks }),
+    ...copilot(parts, live),
     ...contactCentre({ store, vault, now, config, serveQueues, live, fits }, publicUrl),
     ...content({ store, now, config }),
     ...flows({ store, now, config, live, fits }, publicUrl),
@@ -398,6 +404,17 @@ export function routes(
 }
 
 const NO_CALLS = { find: () => undefined }
+
+/** What listens beside agents. */
+function copilot({ store, now, copilot }: Pick<AppParts, 'store' | 'now' | 'copilot'>, live: LiveParts): Route[] {
+  const { feed, starting } = copilot ?? silentCopilot(now)
+  return copilotSessionRoutes({ store, now, feed, starting, live, search: passageSearch(store.engine) })
+}
+
+function silentCopilot(now: () => Date): Pick<Copilot, 'feed' | 'starting'> {
+  const feed = new Feed()
+  return { feed, starting: { now, feed, begun: () => {} } }
+}
 
 /** People, their queues, and who answers for them. */
 function contactCentre(

@@ -2,6 +2,7 @@ import { voicemailEvents } from '../assistants/voicemail/events.ts'
 import { callbackEvents } from '../callbacks/events.ts'
 import { callEvents } from '../calls/events.ts'
 import { programEvents } from '../calls/programs/events.ts'
+import { copilotEvents } from '../copilot/sessions/events.ts'
 import { flowEvents } from '../flows/events.ts'
 import { registerEvents } from '../kernel/events/catalog.ts'
 import { knowledgeEvents } from '../knowledge/events.ts'
@@ -18,6 +19,7 @@ for (const events of [
   conferenceEvents,
   queueEvents,
   callbackEvents,
+  copilotEvents,
   flowEvents,
   knowledgeEvents,
   reportEvents,

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { endLostNodes } from '../assistants/lost-nodes.ts'
 import { RunningCalls } from '../calls/conductor/running-calls.ts'
 import { StrayLegs } from '../calls/conductor/stray-legs.ts'
+import { Copilot } from '../copilot/sessions/copilot.ts'
+import { Feed } from '../copilot/sessions/feed.ts'
 import { describeListenError } from '../http/http-port.ts'
 import { releaseInterruptedAttempts } from '../http/idempotency.ts'
 import { publicUrlOf } from '../kernel/addresses.ts'
@@ -13,6 +15,7 @@ import { Periodic } from '../kernel/periodic.ts'
 import { openConfiguredStore } from '../kernel/store/configured-store.ts'
 import { openVault, type Vault } from '../kernel/vault.ts'
 import { vaultFits } from '../kernel/vault-check.ts'
+import { passageSearch } from '../knowledge/passage-search.ts'
 import { MediaClient } from '../media-link/client.ts'
 import { RetentionDuty } from '../retention/duty.ts'
 import { sealStoredPasswords } from '../trunks/account.ts'
@@ -29,7 +32,7 @@ import {
 import type { ControlReady } from './banner.ts'
 import { describeNumbers } from './demo.ts'
 import { firstStart, unknownKeys } from './first-start.ts'
-import { buildPrograms, centreOf, ledBy } from './wire-programs.ts'
+import { alongside, buildPrograms, centreOf, ledBy } from './wire-programs.ts'
 
 /** The banner waits this long for the channel; after that the API answers 503 until media is there. */
 const MEDIA_WAIT_MS = 5000
@@ -38,6 +41,8 @@ const CLOSE_LIMIT_MS = 3000
 const POLL_MS = 20
 /** How late a wait, a wrap-up or a callback may come to its end. */
 const QUEUES_MS = 500
+/** How soon silence, a monologue or a disclosure that is due is seen. */
+const COPILOTS_MS = 1000
 /** How soon media hears of a changed connection. */
 const CONNECTIONS_MS = 1000
 /** A call that is younger than this cannot be ended while the store is away. */
@@ -84,16 +89,17 @@ const centre = buildCallCentre(
   ledBy(() => programs),
 )
 const programs = buildPrograms({ ...parts, centre: centreOf(centre, () => void centre.run(media)) })
+const copilot = new Copilot({ ...parts, feed: new Feed(), search: passageSearch(store.engine) })
 const keeper = buildKeeper(parts)
 const media = new MediaClient(
   mediaSocketPath(config.dataDir),
-  buildDriver({ ...parts, centre, programs, keeper }),
+  buildDriver({ ...parts, centre, programs: alongside(programs, copilot), keeper }),
   log,
   { publicUrl: publicUrlOf(config) },
 )
 const counters = () => ({ webhooks: dispatcher.counters, jobs: jobs.counters, retention: retention.counters })
 const running = new RunningCalls(store)
-const app = await buildApp({ ...parts, centre, media, counters, running })
+const app = await buildApp({ ...parts, centre, copilot, media, counters, running })
 const connections = new Periodic({ name: 'connections', everyMs: CONNECTIONS_MS, run: () => keeper.run(media), log })
 const strays = new StrayLegs({ store, log })
 const lost = lostNodes(parts, centre)
@@ -109,6 +115,7 @@ const nodes = [
   new Periodic({ name: 'running calls', everyMs: RUNNING_MS, run: () => running.refresh(), log }),
   new Periodic({ name: 'stray legs', everyMs: STRAYS_MS, run: () => strays.run(media), log }),
 ]
+const copilots = new Periodic({ name: 'copilots', everyMs: COPILOTS_MS, run: () => copilot.tick(), log })
 const queues = new Periodic({ name: 'queues', everyMs: QUEUES_MS, run: () => centre.run(media), log })
 
 /** Listens before the first start makes keys: a busy port must not cost them. */
@@ -134,10 +141,12 @@ async function close(): Promise<void> {
   setTimeout(() => app.server.closeAllConnections(), CLOSE_LIMIT_MS)
   await app.close()
   await queues.close()
+  await copilots.close()
   await connections.close()
   await Promise.all(nodes.map(duty => duty.close()))
   await media.close()
   await programs.close()
+  await copilot.idle()
   await centre.idle()
   await dispatcher.close()
   await jobs.close()
@@ -153,6 +162,7 @@ process.on('disconnect', () => process.exit(0))
 process.send?.({ type: 'serving', httpPort, keys })
 media.start()
 queues.start()
+copilots.start()
 connections.start()
 for (const duty of nodes) duty.start()
 dispatcher.start()

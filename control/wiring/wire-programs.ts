@@ -10,6 +10,7 @@ import { flowPlay } from '../assistants/flow-play.ts'
 import { LivePrograms, type ProgramsParts } from '../assistants/programs.ts'
 import { voicemailPlay } from '../assistants/voicemail/play.ts'
 import { bookCallback } from '../callbacks/booking.ts'
+import type { CallPrograms } from '../calls/conductor/driver.ts'
 import { tenantOf } from '../calls/records.ts'
 import type { Config } from '../kernel/config.ts'
 import type { Store } from '../kernel/store/store.ts'
@@ -144,6 +145,21 @@ const programTaker =
     }
     return true
   }
+
+/** Two who follow the same calls: each event is told to both, in its transaction. */
+export const alongside = (first: CallPrograms, second: CallPrograms): CallPrograms => ({
+  on: async (trx, event) => {
+    const followUps = [await first.on(trx, event), await second.on(trx, event)]
+    if (followUps.every(followUp => followUp === null)) return null
+    return async media => {
+      for (const followUp of followUps) await followUp?.(media)
+    }
+  },
+  resume: async (...resumed) => {
+    await first.resume(...resumed)
+    await second.resume(...resumed)
+  },
+})
 
 function later(task: () => void, ms: number): () => void {
   const timer = setTimeout(task, ms)

@@ -134,6 +134,8 @@ export class Engine implements LegHooks {
         ),
     })
     this.#transcripts = new Transcripts({
+      now: () => this.#options.now(),
+      words: words => this.#emit('transcript.words', words),
       segment: segment => this.#emit('transcript.segment', segment),
       ready: end => this.#emit('transcript.ready', end),
     })

@@ -211,7 +211,16 @@ export const COMMANDS = {
   'recording.resume': ok('started', Type.Object({ recordingId: id })),
   'recording.stop': ok('started', Type.Object({ recordingId: id })),
   /** Writes down what each party of the target says, and the product to it: `transcript.segment`. Whose it is, as of recordings. */
-  'transcript.start': ok('starts', Type.Object({ transcriptId: id, target, language: nullable(line(35)) })),
+  'transcript.start': ok(
+    'starts',
+    Type.Object({
+      transcriptId: id,
+      target,
+      language: nullable(line(35)),
+      /** Told as it is said, by `transcript.words` in place of `transcript.segment`; what the product says is not. */
+      live: Type.Optional(boolean),
+    }),
+  ),
   /** Ends with `transcript.ready` once the last words are written. */
   'transcript.stop': ok('started', Type.Object({ transcriptId: id })),
   /** Judges a `sip.register` by H(username:realm:password), hex; media answers 403 to a wrong one by itself. */

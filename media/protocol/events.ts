@@ -88,6 +88,19 @@ export interface Events {
     startMs: number
     endMs: number
   }
+  /**
+   * Of a `live` transcript: a party began to speak (`text` empty), has said this so far, or this in the end. `text` null: what was
+   * being said is not to be known. Its first and last voice, before the event [ms].
+   */
+  'transcript.words': {
+    transcriptId: string
+    legId: string
+    utteranceId: string
+    text: string | null
+    isFinal: boolean
+    beganAgoMs: number
+    endedAgoMs: number
+  }
   'transcript.ready': { transcriptId: string; durationMs: number }
   /**
    * A REGISTER with a digest answer to a fresh challenge of ours (without one, media challenges and tells nothing). Control

@@ -222,6 +222,7 @@ function handlers({ log, centre, devices }: DriverDeps, seating: Seating, audio:
     'leg.utterance': ignored,
     'play.started': ignored,
     'transcript.segment': ignored,
+    'transcript.words': ignored,
     'transcript.ready': ignored,
     'sip.register': async (_trx, event) => devices?.register(event) ?? null,
     'connection.changed': async (trx, { body, at }) => {

@@ -48,6 +48,8 @@ export function bodyOf(
     }
     case 'card':
       return { type: 'card', body: { passage_id: key, ...slot.more } }
+    case 'answer':
+      return { type: 'card', body: { ...slot.more } }
     case 'sentiment':
       return { type: 'sentiment', body: { mood: value, ...slot.more } }
     case 'nudge':

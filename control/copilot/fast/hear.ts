@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon'
 import { mentions } from '../fields/mention.ts'
-import { valueOf } from '../fields/values.ts'
+import { fieldValue } from '../fields/values.ts'
 import type { ProfileSettings } from '../schema.ts'
 import { type Word, wordsOf } from '../words/fold.ts'
 import { anySaid, findPhrase, phraseOf } from '../words/phrases.ts'
@@ -115,7 +115,7 @@ function hearCustomer(
     const isOnly = profile.fields.filter(({ type }) => type === field.type).length === 1
     const isAsked = asked.includes(field.key) || mentions(words, field)
     const { text } = said
-    const value = valueOf(field, { text, words, language: profile.language, today, isAsked, isOnly })
+    const value = fieldValue(field, { text, words, language: profile.language, today, isAsked, isOnly })
     if (value !== null) values.set(fieldSlot(field.key), value)
   }
   for (const passage of said.passages ?? []) {

@@ -5,7 +5,7 @@ import { look } from './clock.ts'
 import { isTurn } from './figures.ts'
 import { askedIn, hear } from './hear.ts'
 import { settle, type Telling } from './settle.ts'
-import { claim, fieldSlot, itemSlot, kindOf, reclaim, seal, slotOf } from './slots.ts'
+import { claim, fieldSlot, itemSlot, kindOf, onceSlot, reclaim, seal, slotOf } from './slots.ts'
 import { chooseStage } from './stages.ts'
 import type { CopilotInput, CopilotState, Notice, Outcome, Outgoing, SaidInput } from './state.ts'
 
@@ -34,6 +34,8 @@ function tellingOf(input: CopilotInput): Telling {
       return { path: 'fast', utterances: [input.id], wordsEndMs: input.toMs }
     case 'unsaid':
       return { path: 'fast', utterances: [input.id], wordsEndMs: null }
+    case 'asked':
+      return { path: input.path, utterances: [], wordsEndMs: null }
     case 'judged':
       return { path: 'deep', utterances: input.utterances, wordsEndMs: input.wordsEndMs }
     default:
@@ -44,7 +46,8 @@ function tellingOf(input: CopilotInput): Telling {
 function apply(state: CopilotState, profile: ProfileSettings, input: CopilotInput, told: Outgoing[]): void {
   switch (input.kind) {
     case 'said':
-      return said(state, profile, input)
+      said(state, profile, input)
+      return
     case 'unsaid':
       reclaim(state, input.id, new Map())
       forgetCounts(state, input.id)
@@ -57,13 +60,25 @@ function apply(state: CopilotState, profile: ProfileSettings, input: CopilotInpu
       slotOf(state, `item:${input.item}`).person = { value: input.done ? 'done' : null }
       return
     case 'field':
-      return setField(state, input.key, input.value)
+      setField(state, input.key, input.value)
+      return
     case 'stage':
-      return chooseStage(state, profile, input.key)
+      chooseStage(state, profile, input.key)
+      return
     case 'dismiss':
-      return dismiss(state, input.seq)
+      dismiss(state, input.seq)
+      return
     case 'judged':
-      return judge(state, profile, input)
+      judge(state, profile, input)
+      return
+    case 'asked':
+      claim(
+        state,
+        onceSlot('answer', 'card', `q${state.seq + 1}`),
+        { value: 'asked', by: 'time', utterances: [] },
+        input.body,
+      )
+      return
     case 'told':
       told.push(outgoing(state, input))
       return
@@ -148,7 +163,7 @@ function dismiss(state: CopilotState, seq: number): void {
   if (found !== undefined && DISMISSED.includes(kindOf(found[0]))) found[1].person = { value: null }
 }
 
-const DISMISSED = ['objection', 'card', 'nudge', 'alert', 'forbidden']
+const DISMISSED = ['objection', 'card', 'answer', 'nudge', 'alert', 'forbidden']
 
 /** Whether this message is one that can be dismissed, and still holds. */
 export const canDismiss = (state: CopilotState, seq: number): boolean =>

@@ -16,10 +16,13 @@ function isComplete(state: CopilotState, { key, checklist }: Stage): boolean {
 
 /**
  * The stage of the conversation, as it follows from what is done: the first that is not complete, and none before the last in which
- * anything was done. Where a person has chosen a stage, it is that one until it is complete.
+ * anything was done. A script has no stages. Where a person has chosen a stage, it is that one until it is complete.
  */
-export function stageOf(state: CopilotState, { stages }: Pick<ProfileSettings, 'stages'>): string | null {
-  if (stages.length === 0) return null
+export function stageOf(
+  state: CopilotState,
+  { stages, script }: Pick<ProfileSettings, 'stages' | 'script'>,
+): string | null {
+  if (stages.length === 0 || script.flow_id !== null) return null
   const chosen = stages.findIndex(({ key }) => key === state.slots.chosen_stage?.person?.value)
   const reached = stages.findLastIndex(({ key, checklist }) => checklist.some(item => isDone(state, key, item.key)))
   let at = chosen >= 0 ? chosen : Math.max(0, reached)

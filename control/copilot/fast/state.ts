@@ -150,6 +150,8 @@ export type CopilotInput =
   | { kind: 'field'; atMs: number; key: string; value: string | null }
   | { kind: 'stage'; atMs: number; key: string }
   | { kind: 'dismiss'; atMs: number; seq: number }
+  /** The agent has asked: the answer is shown as a card. */
+  | { kind: 'asked'; atMs: number; path: Path; body: Record<string, unknown> }
   | { kind: 'judged'; atMs: number; utterances: string[]; wordsEndMs: number | null; verdicts: readonly Verdict[] }
   | {
       kind: 'told'

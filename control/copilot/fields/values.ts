@@ -29,7 +29,7 @@ const MAX_ANSWER_WORDS = 12
 const patternOf = remembered(MAX_PATTERNS, (source: string): Pattern | string => compilePattern(`^(?:${source})$`))
 
 /** The value of a field in what the customer said, in the form that its type has; null: none. */
-export function valueOf(field: Field, said: Said): string | null {
+export function fieldValue(field: Field, said: Said): string | null {
   const { text, words, language, today } = said
   const isMeant = said.isAsked || said.isOnly
   switch (field.type) {

@@ -24,6 +24,14 @@ export const copilotMessageSchema = Type.Object({
     description: 'By `type`, see the page "copilot" of the documentation.',
   }),
 })
+/** Messages behind one that the client has, oldest first. */
+export const copilotFeedSchema = Type.Object({
+  object: Type.Literal('copilot_feed'),
+  livemode: Type.Boolean(),
+  session_id: Type.String(),
+  messages: Type.Array(copilotMessageSchema),
+  has_more: Type.Boolean(),
+})
 export type CopilotMessage = Static<typeof copilotMessageSchema>
 
 export const toMessage = (row: CopilotMessageRow): CopilotMessage => ({

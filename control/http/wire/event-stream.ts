@@ -5,7 +5,7 @@ import type { RawAnswer } from '../route.ts'
 export const EVENT_STREAM = 'text/event-stream'
 
 /** A comment is read by nobody: it shows that the stream is alive. */
-export type StreamEvent = { event: string; data: object } | { comment: string }
+export type StreamEvent = { event: string; data: object; id?: string } | { comment: string }
 
 /** Whether an `Accept` header asks for an event stream. */
 export const wantsEventStream = (accept: string | string[] | undefined): boolean =>
@@ -89,7 +89,12 @@ export function eventStream(events: AsyncGenerator<StreamEvent, void>, onClose: 
 /** JSON has no line ends of its own, so that each event's data is one line. */
 async function* lines(events: AsyncGenerator<StreamEvent, void>): AsyncGenerator<Buffer, void> {
   for await (const one of events) {
-    const text = 'comment' in one ? `: ${one.comment}` : `event: ${one.event}\ndata: ${JSON.stringify(one.data)}`
-    yield Buffer.from(`${text}\n\n`)
+    yield Buffer.from(`${textOf(one)}\n\n`)
   }
+}
+
+function textOf(one: StreamEvent): string {
+  if ('comment' in one) return `: ${one.comment}`
+  const id = one.id === undefined ? '' : `id: ${one.id}\n`
+  return `${id}event: ${one.event}\ndata: ${JSON.stringify(one.data)}`
 }

@@ -49,8 +49,8 @@ import { softphoneMetadata } from './150-199/184-softphone-metadata.ts'
 import { steadyWaits } from './150-199/190-steady-waits.ts'
 import { lostDevices } from './150-199/191-lost-devices.ts'
 import { steadySessions } from './150-199/192-steady-sessions.ts'
-import { redaction } from './200-249/220-redaction.ts'
 import { copilotSessions } from './200-249/200-copilot-sessions.ts'
+import { redaction } from './200-249/220-redaction.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -104,6 +104,6 @@ export const MIGRATIONS: Record<string, Migration> = {
   '190-steady-waits': steadyWaits,
   '191-lost-devices': lostDevices,
   '192-steady-sessions': steadySessions,
-  '220-redaction': redaction,
   '200-copilot-sessions': copilotSessions,
+  '220-redaction': redaction,
 }

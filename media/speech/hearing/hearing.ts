@@ -20,7 +20,11 @@ export interface Scribe {
   /** An utterance ended; `heard` follows. */
   expect(): void
   /** `words` null: nothing to write. */
-  heard(legId: string, words: HeardWords | null): void
+  heard(legId: string, words: HeardWords | null, utterance: number): void
+  /** For who writes as it is said: somebody began, or has said this so far. Absent: of no interest. */
+  saying?(legId: string, words: Words, utterance: number): void
+  /** What was being said is forgotten. Absent: of no interest. */
+  unsaid?(legId: string, utterance: number): void
   /** What the product itself said to a leg. */
   told(legId: string, words: Words): void
 }
@@ -74,6 +78,8 @@ export class Hearing {
   #listener: Listener | null = null
   /** What is being said. */
   #utterance: Utterance | null = null
+  /** Its number among those of the leg. */
+  #serial = 0
   #isWritten = true
   #bargedIn = false
   #waiting = 0
@@ -134,7 +140,7 @@ export class Hearing {
     const listen = this.#listener?.speaking === true ? this.#listen : null
     this.#forgetSaid()
     // Whoever was told that somebody speaks is told that it led to nothing.
-    if (listen !== null) this.#deliver(Promise.resolve(null), { lengthMs: 0, silenceMs: 0 }, listen, [])
+    if (listen !== null) this.#deliver(Promise.resolve(null), { lengthMs: 0, silenceMs: 0 }, listen)
   }
 
   /** The last words still go to the scribes. Idempotent. */
@@ -153,6 +159,7 @@ export class Hearing {
 
   #forgetSaid(): void {
     this.#listener?.forget()
+    if (this.#utterance !== null) for (const scribe of this.#scribes) scribe.unsaid?.(this.#leg.id, this.#serial)
     this.#utterance?.drop()
     this.#utterance = null
   }
@@ -176,14 +183,35 @@ export class Hearing {
       started: () => {
         this.#utterance = new Utterance(this.#tools.stt, this.#language, this.#tools.owner())
         this.#bargedIn = this.#listen !== null && this.#hooks.started(this.#listen)
+        this.#serial++
+        this.#tell('', this.#listener?.lengthMs ?? 0, 0)
       },
       grew: samples => this.#utterance?.grow(samples),
-      paused: said => this.#utterance?.pause(said),
+      paused: (said, lengthMs, silenceMs) => this.#paused(said, lengthMs, silenceMs),
       lasts: said => this.#lasts(said),
       ended: said => this.#ended(said),
     })
     this.#leg.sinks.push(this.#listener)
     this.#tools.stt.prepare()
+  }
+
+  /** What may have been all of it, for those who write as it is said. */
+  #paused(said: () => Int16Array<ArrayBuffer>, lengthMs: number, silenceMs: number): void {
+    const utterance = this.#utterance
+    const pausedAt = this.#tools.now()
+    void utterance?.pause(said)?.then(answer => {
+      if ('error' in answer || answer.text.trim() === '' || utterance !== this.#utterance) return
+      const sinceMs = this.#tools.now() - pausedAt
+      this.#tell(answer.text.trim(), lengthMs + sinceMs, silenceMs + sinceMs)
+    })
+  }
+
+  /** Tells those who write as it is said; `lengthMs`, `silenceMs`: since its first and its last voice. */
+  #tell(text: string, lengthMs: number, silenceMs: number): void {
+    if (!this.#isWritten) return
+    const now = this.#tools.now()
+    const words = { text, startMs: now - lengthMs, endMs: now - silenceMs }
+    for (const scribe of this.#scribes) scribe.saying?.(this.#leg.id, words, this.#serial)
   }
 
   /** Voice that lasts for seconds and holds no words is noise: what it silenced goes on, and it takes more to silence it again. */
@@ -192,10 +220,11 @@ export class Hearing {
     void utterance?.isNoise(said, this.#bargedIn).then(isNoise => {
       if (!isNoise || utterance !== this.#utterance || this.#listener === null) return
       this.#counters.noises++
+      for (const scribe of this.#scribes) scribe.unsaid?.(this.#leg.id, this.#serial)
       this.#utterance = null
       utterance.drop()
       const lengthMs = this.#listener.isNoise()
-      if (this.#listen !== null) this.#deliver(Promise.resolve(null), { lengthMs, silenceMs: 0 }, this.#listen, [])
+      if (this.#listen !== null) this.#deliver(Promise.resolve(null), { lengthMs, silenceMs: 0 }, this.#listen)
     })
   }
 
@@ -209,13 +238,14 @@ export class Hearing {
     const utterance = this.#utterance
     this.#utterance = null
     const listen = this.#listen
+    const serial = this.#serial
     const scribes = this.#isWritten ? [...this.#scribes] : []
     if (utterance === null || (listen === null && scribes.length === 0)) {
       utterance?.drop()
       return
     }
     for (const scribe of scribes) scribe.expect()
-    this.#deliver(this.#transcribe(utterance, said), said, listen, scribes)
+    this.#deliver(this.#transcribe(utterance, said), said, listen, { scribes, serial })
   }
 
   async #transcribe(utterance: Utterance, { samples }: SaidAudio) {
@@ -235,7 +265,7 @@ export class Hearing {
     transcription: Promise<{ text: string; engine: string } | null>,
     { lengthMs, silenceMs }: Pick<SaidAudio, 'lengthMs' | 'silenceMs'>,
     listen: ListenSpec | null,
-    scribes: Scribe[],
+    { scribes, serial }: { scribes: Scribe[]; serial: number } = { scribes: [], serial: this.#serial },
   ): void {
     const endedAt = this.#tools.now()
     const bargedIn = this.#bargedIn
@@ -252,7 +282,7 @@ export class Hearing {
         transcribeMs: Math.round(this.#tools.now() - endedAt),
         bargedIn,
       }
-      for (const scribe of scribes) scribe.heard(this.#leg.id, words.text === '' ? null : words)
+      for (const scribe of scribes) scribe.heard(this.#leg.id, words.text === '' ? null : words, serial)
       if (listen !== null) this.#hooks.heard(listen, words)
     })
   }

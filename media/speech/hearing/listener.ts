@@ -37,8 +37,8 @@ export interface ListenerHooks {
   started(): void
   /** More of it, now and then: all that was said so far, borrowed. */
   grew(samples: Int16Array): void
-  /** It has paused, perhaps for good; `said` copies what was said. */
-  paused(said: () => Int16Array<ArrayBuffer>): void
+  /** It has paused, perhaps for good; `said` copies what was said. `lengthMs`: since its first voice. */
+  paused(said: () => Int16Array<ArrayBuffer>, lengthMs: number, silenceMs: number): void
   /** It is long, and perhaps no speech; `said` as above. */
   lasts(said: () => Int16Array<ArrayBuffer>): void
   ended(said: SaidAudio): void
@@ -75,6 +75,11 @@ export class Listener implements Sink {
     return this.#endpointer.speaking
   }
 
+  /** Since the first voice of what is being said [ms]. */
+  get lengthMs(): number {
+    return this.#endpointer.lengthMs
+  }
+
   write(track: Track, frame: Frame): void {
     if (track === 'outbound') {
       this.#echo.sent(frame)
@@ -94,7 +99,7 @@ export class Listener implements Sink {
   #goesOn(): void {
     const { lengthMs, silenceMs } = this.#endpointer
     if (lengthMs >= LONG_MS && lengthMs % LONG_EVERY_MS === 0) this.#hooks.lasts(() => this.#said().slice())
-    if (silenceMs === PAUSE_MS) this.#hooks.paused(() => this.#said().slice())
+    if (silenceMs === PAUSE_MS) this.#hooks.paused(() => this.#said().slice(), lengthMs, silenceMs)
     if ((lengthMs / FRAME_MS) % GROWTH_FRAMES === 0) this.#hooks.grew(this.#said())
   }
 

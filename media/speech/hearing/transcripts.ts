@@ -2,6 +2,9 @@ import type { Events, Failure, Request, RoomSpec, Target } from '../../protocol.
 import type { HeardWords, Scribe, Words } from './hearing.ts'
 
 export interface TranscriptsHooks {
+  /** ms of the engine's clock. */
+  now(): number
+  words(words: Events['transcript.words']): void
   segment(segment: Events['transcript.segment']): void
   ready(end: Events['transcript.ready']): void
 }
@@ -33,9 +36,10 @@ export class Transcripts {
    * The caller calls `enter` for the legs that are there already.
    * @param originMs where the call's timeline begins, in ms of the engine's clock
    */
-  start({ transcriptId, target, language }: Request<'transcript.start'>, originMs: number): Ok | Failure {
+  start(request: Request<'transcript.start'>, originMs: number): Ok | Failure {
+    const { transcriptId, target, language, live = false } = request
     if (this.has(transcriptId)) return { failure: 'conflict', message: 'is being transcribed already' }
-    this.#running.set(transcriptId, new Transcript(transcriptId, target, language, originMs, this.#hooks))
+    this.#running.set(transcriptId, new Transcript(transcriptId, { target, language, originMs, live }, this.#hooks))
     return {}
   }
 
@@ -93,6 +97,7 @@ class Transcript implements Scribe {
   readonly language: string | null
   readonly #id: string
   readonly #originMs: number
+  readonly #isLive: boolean
   readonly #hooks: TranscriptsHooks
   readonly #legs = new Map<string, Transcribed['dialogue']>()
   /** Between two rooms. */
@@ -100,11 +105,16 @@ class Transcript implements Scribe {
   #expected = 0
   #settled: (() => void) | null = null
 
-  constructor(id: string, target: Target, language: string | null, originMs: number, hooks: TranscriptsHooks) {
+  constructor(
+    id: string,
+    { target, language, originMs, live }: { target: Target; language: string | null; originMs: number; live: boolean },
+    hooks: TranscriptsHooks,
+  ) {
     this.#id = id
     this.target = target
     this.language = language
     this.#originMs = originMs
+    this.#isLive = live
     this.#hooks = hooks
   }
 
@@ -141,14 +151,37 @@ class Transcript implements Scribe {
     this.#expected++
   }
 
-  heard(legId: string, words: HeardWords | null): void {
+  heard(legId: string, words: HeardWords | null, utterance: number): void {
     this.#expected--
-    if (words !== null) this.#write(legId, 'party', words)
+    if (this.#isLive) this.#tell(legId, utterance, words, true)
+    else if (words !== null) this.#write(legId, 'party', words)
     if (this.#expected === 0) this.#settled?.()
   }
 
+  saying(legId: string, words: Words, utterance: number): void {
+    if (this.#isLive) this.#tell(legId, utterance, words, false)
+  }
+
+  unsaid(legId: string, utterance: number): void {
+    if (this.#isLive) this.#tell(legId, utterance, null, true)
+  }
+
+  #tell(legId: string, utterance: number, words: Words | null, isFinal: boolean): void {
+    const now = this.#hooks.now()
+    const ago = (ms: number): number => Math.max(0, Math.round(now - ms))
+    this.#hooks.words({
+      transcriptId: this.#id,
+      legId,
+      utteranceId: `${legId}.${utterance}`,
+      text: words?.text ?? null,
+      isFinal,
+      beganAgoMs: ago(words?.startMs ?? now),
+      endedAgoMs: ago(words?.endMs ?? now),
+    })
+  }
+
   told(legId: string, words: Words): void {
-    this.#write(legId, 'product', words)
+    if (!this.#isLive) this.#write(legId, 'product', words)
   }
 
   toldAll(legIds: readonly string[], words: Words): void {

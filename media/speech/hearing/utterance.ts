@@ -36,13 +36,14 @@ export class Utterance {
     this.#given = samples.length
   }
 
-  /** Nothing more has been said for a moment; `said` gives what was. */
-  pause(said: () => Int16Array<ArrayBuffer>): void {
-    if (!this.#stt.guesses) return
+  /** Nothing more has been said for a moment; `said` gives what was. Returns what it may have been; null: nobody guesses. */
+  pause(said: () => Int16Array<ArrayBuffer>): Promise<Answer> | null {
+    if (!this.#stt.guesses) return null
     const samples = said()
-    if (samples.length > MAX_GUESSED) return
+    if (samples.length > MAX_GUESSED) return null
     const { length } = samples
     this.#guess = { length, answer: this.#ask(samples, true) }
+    return this.#guess.answer
   }
 
   /**

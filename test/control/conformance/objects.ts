@@ -196,6 +196,33 @@ async function makeVoicemail(maker: Maker, status: 'ready' | 'recording'): Promi
   return { id }
 }
 
+const COPILOT = {
+  name: 'Copilot',
+  stages: [
+    { key: 'open', label: 'Opening', checklist: [{ key: 'greet', label: 'Greet' }] },
+    { key: 'close', label: 'Close' },
+  ],
+  fields: [{ key: 'city', label: 'City' }],
+  objections: [{ key: 'price', label: 'Price', triggers: ['too expensive'] }],
+}
+
+/** The message of the last session that was made for being dismissed. */
+export const shown = new WeakMap<ProductWorld, string>()
+
+async function lastMessageOf({ world, tenant }: Maker, sessionId: string): Promise<string> {
+  const messages = forTenant(world.store.db, tenant).select('copilot_messages').select('id')
+  const rows = messages.where('session_id', '=', sessionId).orderBy('seq', 'desc').limit(1)
+  return (await rows.executeTakeFirstOrThrow()).id
+}
+
+/** A copilot beside the party of a call, with an objection that it shows. */
+export async function makeCopilotSession(maker: Maker): Promise<Ids> {
+  const { id: callId } = await makeCall(maker)
+  const { id: profile_id } = await maker.ask('POST /v1/copilot_profiles', COPILOT)
+  const { id = '' } = await withId(maker.ask(`POST /v1/calls/${callId}/copilot`, { profile_id }))
+  return { id, key: 'greet' }
+}
+
 const withId = async (made: Promise<{ id: string }>): Promise<Ids> => ({ id: (await made).id })
 
 async function makeUser(maker: Maker, status: 'active' | 'invited' = 'active'): Promise<Ids> {
@@ -250,6 +277,15 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
   },
   '/assistants/:id': maker => withId(maker.ask('POST /v1/assistants', { name: 'Assistant' })),
   '/copilot_profiles/:id': maker => withId(maker.ask('POST /v1/copilot_profiles', { name: 'Profile' })),
+  '/copilot_sessions/:id': maker => makeCopilotSession(maker),
+  '/copilot_sessions/:id/fields': async maker => ({ ...(await makeCopilotSession(maker)), key: 'city' }),
+  '/copilot_sessions/:id/dismiss': async maker => {
+    const ids = await makeCopilotSession(maker)
+    await maker.ask(`POST /v1/copilot_sessions/${ids.id}/ask`, { question: 'When do you open?' })
+    shown.set(maker.world, await lastMessageOf(maker, ids.id ?? ''))
+    return ids
+  },
+  '/test_helpers/copilot/:id': maker => makeCopilotSession(maker),
   '/do_not_call/:id': maker => withId(maker.ask('POST /v1/do_not_call', { phone: `+1415556${1000 + another()}` })),
   '/callbacks/:id': maker => withId(maker.ask('POST /v1/callbacks', { phone: `+1415555${1000 + another()}` })),
   '/queues/:id': maker => withId(maker.ask('POST /v1/queues', { name: 'Queue' })),

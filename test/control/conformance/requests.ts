@@ -10,6 +10,7 @@ import {
   makeTrunk,
   makeUser,
   makeVoicemail,
+  shown,
   WAV_BASE64,
 } from './objects.ts'
 import { example, type Shape } from './shapes.ts'
@@ -22,6 +23,12 @@ export const BODIES: Record<string, (maker: Maker) => Promise<object> | object> 
     phone: `+1415555${1000 + another()}`,
     metadata: { order: '7' },
     due_at: '2026-12-01T10:00:00+02:00',
+  }),
+  assignCopilotSession: async maker => ({ user_id: (await makeUser(maker)).id }),
+  createTestUtterances: () => ({ utterances: [{ party: 'customer', text: 'It is too expensive.' }] }),
+  dismissCopilotMessage: maker => ({ message_id: shown.get(maker.world) ?? '' }),
+  startCopilot: async maker => ({
+    profile_id: (await maker.ask('POST /v1/copilot_profiles', { name: 'Copilot' })).id,
   }),
   createDoNotCallNumber: () => ({ phone: `+1415556${1000 + another()}` }),
   createConnection: () => ({ name: 'Trunk', kind: 'trunk', host: '93.184.216.34' }),

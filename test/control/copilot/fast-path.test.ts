@@ -41,7 +41,10 @@ function talk(profile: ProfileSettings = PROFILE) {
     state: () => state,
     wait: (seconds: number): Outgoing[] => {
       const out: Outgoing[] = []
-      for (let i = 0; i < seconds; i++) out.push(...give({ kind: 'tick', atMs: (at += 1000), isQuiet: false }))
+      for (let i = 0; i < seconds; i++) {
+        at += 1000
+        out.push(...give({ kind: 'tick', atMs: at, isQuiet: false }))
+      }
       return out
     },
     at: () => at,

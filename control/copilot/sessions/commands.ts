@@ -1,0 +1,146 @@
+import type { Static } from 'typebox'
+import type { Context } from '../../http/context.ts'
+import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
+import type { Store, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { redactorOf } from '../../organisation/redaction/settings.ts'
+import { canDismiss } from '../fast/reduce.ts'
+import type { CopilotInput } from '../fast/state.ts'
+import { accepts } from '../fields/values.ts'
+import type { ProfileSettings } from '../schema.ts'
+import { moveTo } from '../script/move.ts'
+import type { CopilotSessionRow } from '../tables.ts'
+import type { dismissBody, itemBody, nextBody } from './command-schema.ts'
+import { seqOf } from './message-schema.ts'
+import { apply, findSession, isPaused, type RecordParts, sessionMs, settingsOfSession, stateOf } from './records.ts'
+import { type CopilotSession, toSession } from './session-schema.ts'
+
+export interface CommandParts extends RecordParts {
+  store: Store
+}
+
+/** A session that something can be done with: it runs, and no card payment is being made in its call. */
+export async function usableSession(trx: Trx, tenant: Tenant, id: string): Promise<CopilotSessionRow | Problem> {
+  const row = await findSession(trx, tenant, id)
+  if (row === undefined) return missing('copilot_session', id)
+  if (row.status !== 'running') return conflict('not_running', 'The session has ended.')
+  if (await isPaused(trx, tenant, row.call_id)) {
+    return conflict('capture_paused', 'A card payment is being made: nothing said or typed in it reaches the copilot.')
+  }
+  return row
+}
+
+type Decide = (row: CopilotSessionRow, settings: ProfileSettings, atMs: number) => CopilotInput | Problem
+
+/** What a person decides: the state is changed, and told, in one transaction; answers the session as it is then. */
+export function command(
+  parts: CommandParts,
+  context: Context,
+  id: string,
+  decide: Decide,
+): Promise<CopilotSession | Problem> {
+  return context.transaction(trx => commandIn(parts, trx, context, id, decide))
+}
+
+export async function commandIn(
+  parts: CommandParts,
+  trx: Trx,
+  tenant: Tenant,
+  id: string,
+  decide: Decide,
+): Promise<CopilotSession | Problem> {
+  const row = await usableSession(trx, tenant, id)
+  if (isProblem(row)) return row
+  const input = decide(row, settingsOfSession(row), sessionMs(row, parts.now()))
+  return isProblem(input) ? input : toSession(await apply(parts, trx, row, [input]))
+}
+
+/** An item of the checklists by its key; of several with it the one of the stage, else of the stage that the call is in. */
+export const checkItem =
+  (key: string, { done, stage }: Static<typeof itemBody>): Decide =>
+  (row, { stages }, atMs) => {
+    const having = stages.filter(one => one.checklist.some(item => item.key === key))
+    const current = toSession(row).stage
+    const chosen =
+      stage === undefined
+        ? (having.find(one => one.key === current) ?? having[0])
+        : having.find(one => one.key === stage)
+    if (chosen === undefined) return problem('resource_missing', `No such item: ${key}`, { param: 'key' })
+    return { kind: 'check', atMs, item: `${chosen.key}/${key}`, done }
+  }
+
+export const setField =
+  (key: string, value: string | null): Decide =>
+  (_row, { fields }, atMs) => {
+    const field = fields.find(one => one.key === key)
+    if (field === undefined) return problem('resource_missing', `No such field: ${key}`, { param: 'key' })
+    if (value !== null && !accepts(field, value)) {
+      return problem('parameter_invalid', 'The value is none of its options, or not as its pattern says.', {
+        param: 'value',
+      })
+    }
+    return { kind: 'field', atMs, key, value }
+  }
+
+export const dismiss =
+  ({ message_id }: Static<typeof dismissBody>): Decide =>
+  (row, _settings, atMs) => {
+    const seq = seqOf(row.id, message_id)
+    if (seq === null || !canDismiss(stateOf(row), seq)) {
+      return problem('parameter_invalid', 'That is no message which holds and can be dismissed.', {
+        param: 'message_id',
+      })
+    }
+    return { kind: 'dismiss', atMs, seq }
+  }
+
+/** The next step of the script, or of the stages where there is none. */
+export async function nextStep(
+  parts: CommandParts,
+  trx: Trx,
+  tenant: Tenant,
+  id: string,
+  { back = false, choice, stage }: Static<typeof nextBody>,
+): Promise<CopilotSession | Problem> {
+  const row = await usableSession(trx, tenant, id)
+  if (isProblem(row)) return row
+  if (row.flow_id === null) return nextStage(parts, trx, row, { back, stage })
+  if (stage !== undefined) return problem('parameter_invalid', 'A script leads the call.', { param: 'stage' })
+  const move = back ? ({ kind: 'back' } as const) : ({ kind: 'choice', key: choice ?? null } as const)
+  const moved = await moveTo(parts, trx, row, move)
+  return moved === null ? conflict('not_possible', 'The script has no such way from here.') : toSession(moved)
+}
+
+async function nextStage(
+  parts: CommandParts,
+  trx: Trx,
+  row: CopilotSessionRow,
+  { back, stage }: { back: boolean; stage: string | undefined },
+): Promise<CopilotSession | Problem> {
+  const { stages } = settingsOfSession(row)
+  const current = stages.findIndex(({ key }) => key === toSession(row).stage)
+  const next = stage === undefined ? stages[current + (back ? -1 : 1)] : stages.find(({ key }) => key === stage)
+  if (stage !== undefined && next === undefined) {
+    return problem('parameter_invalid', `No such stage: ${stage}`, { param: 'stage' })
+  }
+  if (next === undefined) return conflict('not_possible', 'There is no stage further on.')
+  const input: CopilotInput = { kind: 'stage', atMs: sessionMs(row, parts.now()), key: next.key }
+  return toSession(await apply(parts, trx, row, [input]))
+}
+
+/** Another member sees it on his desktop from now on. */
+export async function assign(trx: Trx, tenant: Tenant, id: string, userId: string): Promise<CopilotSession | Problem> {
+  const row = await usableSession(trx, tenant, id)
+  if (isProblem(row)) return row
+  const user = await forTenant(trx, tenant).find('users', userId)
+  if (user?.status !== 'active') {
+    return problem('parameter_invalid', `No such active member: ${userId}`, { param: 'user_id' })
+  }
+  const change = { user_id: userId }
+  await forTenant(trx, tenant).update('copilot_sessions').set(change).where('id', '=', id).execute()
+  return toSession({ ...row, ...change })
+}
+
+/** A person's words, without what the organisation does not want to keep. */
+export const redactedText = async (trx: Trx, tenant: Tenant, text: string): Promise<string> =>
+  (await redactorOf(trx, tenant))(text)

@@ -1,0 +1,241 @@
+import type { Logger } from 'pino'
+import { isFailure, isUndecided, type MediaEvent, type MediaSnapshot } from '../../../media/protocol.ts'
+import type { CallPrograms } from '../../calls/conductor/driver.ts'
+import type { FollowUp } from '../../calls/conductor/event-handler.ts'
+import { tenantOf } from '../../calls/records.ts'
+import type { Fact } from '../../kernel/store/after-commit.ts'
+import { nodeOf } from '../../kernel/store/node.ts'
+import type { Db, Store, Trx } from '../../kernel/store/store.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import type { PassageSearch } from '../../knowledge/search.ts'
+import type { MediaPort } from '../../media-link/events.ts'
+import { followScript } from '../script/move.ts'
+import type { CopilotSessionRow } from '../tables.ts'
+import type { Feed } from './feed.ts'
+import { type HeardInput, inputOf, keepWords, waitingInputs } from './inputs.ts'
+import { apply, isPaused, type RecordParts, sessionMs, settingsOfSession } from './records.ts'
+import { endSession, type StartParts, startForAnswer } from './start.ts'
+
+export interface CopilotParts {
+  store: Store
+  now: () => Date
+  log: Pick<Logger, 'warn' | 'error'>
+  feed: Feed
+  search: PassageSearch
+}
+
+/** Inputs that are dealt with in one transaction. */
+const AT_ONCE = 20
+
+/**
+ * The copilots of this node's calls. What is heard becomes an input of its session in the transaction of the event, and is dealt with in
+ * one of its own: no fault here touches a call, and whoever dies between finds it again.
+ */
+export class Copilot implements CallPrograms {
+  readonly #parts: CopilotParts
+  /** What is being dealt with, by session: one after the other. */
+  readonly #busy = new Map<string, Promise<void>>()
+  #media: MediaPort | null = null
+
+  constructor(parts: CopilotParts) {
+    this.#parts = parts
+    parts.store.within.add((trx, fact) => this.#within(trx, fact))
+  }
+
+  get feed(): Feed {
+    return this.#parts.feed
+  }
+
+  get #records(): RecordParts {
+    const { now, feed } = this.#parts
+    return { now, feed }
+  }
+
+  get starting(): StartParts {
+    return { ...this.#records, begun: row => void this.#listen(row) }
+  }
+
+  async on(trx: Trx, event: MediaEvent): Promise<FollowUp | null> {
+    switch (event.name) {
+      case 'leg.answered': {
+        const rings = trx.selectFrom('rings').selectAll().where('leg_id', '=', event.body.legId)
+        const ring = await rings.executeTakeFirst()
+        if (ring !== undefined) await startForAnswer(this.starting, trx, ring)
+        return null
+      }
+      case 'leg.ended':
+        return (await hasSession(trx, event.body.legId)) ? async () => void this.#endOver() : null
+      case 'transcript.words': {
+        const sessionId = await keepWords(trx, event.body, event.at)
+        return sessionId === null ? null : async () => void this.deal(sessionId)
+      }
+      default:
+        return null
+    }
+  }
+
+  /** Who was asked has the call now. */
+  async #within(trx: Trx, { type, object, tenant }: Fact): Promise<void> {
+    if (type !== 'call.transferred') return
+    const rings = forTenant(trx, tenant)
+      .select('rings')
+      .selectAll()
+      .where('open_call', '=', (object as { id: string }).id)
+    const ring = await rings.executeTakeFirst()
+    if (ring !== undefined) await startForAnswer(this.starting, trx, ring)
+  }
+
+  /** After a connection to media: what is said is heard again, and what was heard and left is dealt with. */
+  async resume(_snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
+    this.#media = media
+    await this.#endOver()
+    for (const row of await this.#running()) {
+      void this.#listen(row)
+      void this.deal(row.id)
+    }
+  }
+
+  #running(): Promise<CopilotSessionRow[]> {
+    const { db } = this.#parts.store
+    return db
+      .selectFrom('copilot_sessions')
+      .selectAll()
+      .where('status', '=', 'running')
+      .where('node_id', '=', nodeOf(db))
+      .execute()
+  }
+
+  /** Has media tell what is said in the call, as it is said. Never rejects. */
+  async #listen(row: CopilotSessionRow): Promise<void> {
+    if (this.#media === null || row.hearing === 'none') return
+    const { language } = settingsOfSession(row)
+    const target = { roomId: row.call_id }
+    const reply = await this.#media.request('transcript.start', { transcriptId: row.id, target, language, live: true })
+    if (!isFailure(reply) || reply.failure === 'conflict' || isUndecided(reply)) return
+    const change = { hearing: 'none' as const, hearing_reason: reply.message }
+    await this.#guarded(row.id, () =>
+      forTenant(this.#parts.store.db, tenantOf(row))
+        .update('copilot_sessions')
+        .set(change)
+        .where('id', '=', row.id)
+        .execute(),
+    )
+  }
+
+  /** Deals with what a session has heard, in its order. Never rejects. */
+  deal(sessionId: string): Promise<void> {
+    return this.#inTurn(sessionId, async () => {
+      while ((await this.#dealOnce(sessionId)) === AT_ONCE);
+    })
+  }
+
+  /** One after the other for a session. Never rejects. */
+  #inTurn(sessionId: string, run: () => Promise<unknown>): Promise<void> {
+    const before = this.#busy.get(sessionId) ?? Promise.resolve()
+    const turn = before.then(() => this.#guarded(sessionId, run))
+    this.#busy.set(sessionId, turn)
+    void turn.then(() => {
+      if (this.#busy.get(sessionId) === turn) this.#busy.delete(sessionId)
+    })
+    return turn
+  }
+
+  async #guarded(sessionId: string, run: () => Promise<unknown>): Promise<void> {
+    try {
+      await run()
+    } catch (error) {
+      this.#parts.log.error({ err: error, sessionId }, 'a copilot could not deal with what was heard')
+    }
+  }
+
+  async #dealOnce(sessionId: string): Promise<number> {
+    const { store, search, now } = this.#parts
+    return store.transaction(async trx => {
+      const inputs = await waitingInputs(trx, sessionId, AT_ONCE)
+      let row = await runningSession(trx, sessionId)
+      for (const { id, body } of inputs) {
+        await trx.deleteFrom('copilot_inputs').where('id', '=', id).execute()
+        if (row === undefined) continue
+        const input = await inputOf(search, trx, row, JSON.parse(body) as HeardInput, now())
+        if (input === null) continue
+        row = await apply(this.#records, trx, row, [input])
+        if (input.kind === 'said') row = await followScript(this.#records, trx, row, input)
+      }
+      return inputs.length
+    })
+  }
+
+  /** Once a second: what time alone brings about. Never rejects. */
+  async tick(): Promise<void> {
+    await this.#endOver()
+    for (const { id } of await this.#running()) {
+      await this.#inTurn(id, () => this.#tickOne(id))
+    }
+  }
+
+  #tickOne(id: string): Promise<void> {
+    const { store, now } = this.#parts
+    return store.transaction(async trx => {
+      const row = await runningSession(trx, id)
+      if (row === undefined) return
+      const atMs = sessionMs(row, now())
+      await apply(this.#records, trx, row, [{ kind: 'tick', atMs, isQuiet: await isQuiet(trx, row) }])
+    })
+  }
+
+  /** Ends the sessions whose agents are gone, whoever has told of that. */
+  async #endOver(): Promise<void> {
+    const { store } = this.#parts
+    const over = await store.db
+      .selectFrom('copilot_sessions as s')
+      .leftJoin('participants as p', 'p.id', 's.participant_id')
+      .leftJoin('calls as c', 'c.id', 's.call_id')
+      .select('s.id')
+      .where('s.status', '=', 'running')
+      .where('s.node_id', '=', nodeOf(store.db))
+      .where(({ or, eb }) =>
+        or([
+          eb('p.step', '=', 'ended'),
+          eb('p.id', 'is', null),
+          eb('c.id', 'is', null),
+          eb('c.ended_at', 'is not', null),
+        ]),
+      )
+      .execute()
+    await Promise.all(over.map(({ id }) => this.#end(id)))
+  }
+
+  #end(id: string): Promise<void> {
+    const { store } = this.#parts
+    return this.#inTurn(id, async () => {
+      // Its last words are heard by now, or on their way: what waits is dealt with.
+      while ((await this.#dealOnce(id)) === AT_ONCE);
+      await store.transaction(async trx => {
+        const row = await runningSession(trx, id)
+        if (row !== undefined) await endSession(this.#records, trx, row)
+      })
+      await this.#media?.request('transcript.stop', { transcriptId: id })
+    })
+  }
+
+  /** Resolves when nothing is being dealt with. */
+  async idle(): Promise<void> {
+    await Promise.all(this.#busy.values())
+  }
+}
+
+const runningSession = (db: Db, id: string): Promise<CopilotSessionRow | undefined> =>
+  db.selectFrom('copilot_sessions').selectAll().where('id', '=', id).where('status', '=', 'running').executeTakeFirst()
+
+async function hasSession(db: Db, legId: string): Promise<boolean> {
+  const sessions = db.selectFrom('copilot_sessions').select('id').where('participant_id', '=', legId)
+  return (await sessions.where('status', '=', 'running').executeTakeFirst()) !== undefined
+}
+
+/** Nobody is to be heard: on hold, or in a card payment. */
+async function isQuiet(db: Db, row: CopilotSessionRow): Promise<boolean> {
+  const tenant = tenantOf(row)
+  if (await isPaused(db, tenant, row.call_id)) return true
+  const held = forTenant(db, tenant).select('participants').select('id').where('call_id', '=', row.call_id)
+  return (await held.where('on_hold', '=', 1).where('step', '!=', 'ended').executeTakeFirst()) !== undefined
+}

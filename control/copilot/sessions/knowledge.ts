@@ -1,0 +1,58 @@
+import type { Db } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { PassageSearch } from '../../knowledge/search.ts'
+import { objectionsIn } from '../fast/objections.ts'
+import type { Passage } from '../fast/state.ts'
+import type { ProfileSettings } from '../schema.ts'
+import { wordsOf } from '../words/fold.ts'
+import { isLight } from '../words/likeness.ts'
+
+/** Looked at for one utterance. */
+const LIMIT = 3
+/** Fewer telling words are a question about nothing. */
+const MIN_TELLING = 2
+
+/** The passages of the profile's documents that speak of a text, best first. */
+export async function passagesOn(
+  search: PassageSearch,
+  db: Db,
+  tenant: Tenant,
+  { kb }: Pick<ProfileSettings, 'kb'>,
+  text: string,
+  least = MIN_TELLING,
+): Promise<Passage[]> {
+  const telling = [...new Set(wordsOf(text).flatMap(word => (isLight(word.text) ? [] : [word.raw])))]
+  if (telling.length < least) return []
+  const found = await search.find(db, tenant, telling.join(' '), { documentIds: kb.document_ids, limit: LIMIT })
+  if (found.length === 0) return []
+  const rows = await forTenant(db, tenant)
+    .select('kb_passages')
+    .select(['id', 'document_id', 'text'])
+    .where(
+      'id',
+      'in',
+      found.map(({ passageId }) => passageId),
+    )
+    .execute()
+  return found.flatMap(({ passageId, score }) => {
+    const row = rows.find(({ id }) => id === passageId)
+    const rounded = Math.round(score * 1000) / 1000
+    return row === undefined ? [] : [{ id: row.id, documentId: row.document_id, text: row.text, score: rounded }]
+  })
+}
+
+/** What is looked up before the fast path hears a customer's words: it does no I/O itself. */
+export async function lookUp(
+  search: PassageSearch,
+  db: Db,
+  tenant: Tenant,
+  settings: ProfileSettings,
+  { text, isFinal }: { text: string; isFinal: boolean },
+): Promise<{ passages: Passage[]; onObjection: Record<string, Passage[]> }> {
+  const onObjection: Record<string, Passage[]> = {}
+  for (const { key } of objectionsIn(settings, text, wordsOf(text))) {
+    const query = settings.objections.find(one => one.key === key)?.kb_query ?? ''
+    if (query !== '') onObjection[key] = await passagesOn(search, db, tenant, settings, query, 1)
+  }
+  return { passages: isFinal ? await passagesOn(search, db, tenant, settings, text) : [], onObjection }
+}

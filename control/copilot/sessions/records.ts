@@ -1,0 +1,118 @@
+import { tenantOf } from '../../calls/records.ts'
+import { appendEvent } from '../../kernel/events/log.ts'
+import { afterCommit } from '../../kernel/store/after-commit.ts'
+import type { Db, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { reduce } from '../fast/reduce.ts'
+import type { CopilotInput, CopilotState, Notice, Outgoing } from '../fast/state.ts'
+import type { ProfileSettings } from '../schema.ts'
+import type { CopilotMessageRow, CopilotSessionRow } from '../tables.ts'
+import type { CopilotAlert } from './alert-schema.ts'
+import type { Feed } from './feed.ts'
+import { messageId } from './message-schema.ts'
+
+export interface RecordParts {
+  now: () => Date
+  feed: Feed
+}
+
+/** The time of a session's own clock [ms]. */
+export const sessionMs = ({ created }: Pick<CopilotSessionRow, 'created'>, now: Date): number =>
+  Math.max(0, now.getTime() - Date.parse(created))
+
+export const settingsOfSession = (row: Pick<CopilotSessionRow, 'settings'>): ProfileSettings => JSON.parse(row.settings)
+export const stateOf = (row: Pick<CopilotSessionRow, 'state'>): CopilotState => JSON.parse(row.state)
+
+/**
+ * What happens to a session, in this transaction: its state, what is told of it and the events of alerts are written together, so that
+ * whoever dies has written all of it or nothing. Returns the row as it is then.
+ */
+export async function apply(
+  parts: RecordParts,
+  trx: Trx,
+  row: CopilotSessionRow,
+  inputs: readonly CopilotInput[],
+): Promise<CopilotSessionRow> {
+  const settings = settingsOfSession(row)
+  let state = stateOf(row)
+  const messages: Outgoing[] = []
+  const notices: Notice[] = []
+  for (const input of inputs) {
+    const outcome = reduce(state, settings, input)
+    state = outcome.state
+    messages.push(...outcome.messages)
+    notices.push(...outcome.notices)
+  }
+  const next = { ...row, state: JSON.stringify(state) }
+  const tenant = tenantOf(row)
+  if (next.state !== row.state) {
+    await forTenant(trx, tenant)
+      .update('copilot_sessions')
+      .set({ state: next.state })
+      .where('id', '=', row.id)
+      .execute()
+  }
+  await tell(parts, trx, row, messages)
+  for (const notice of notices) await notify(parts, trx, row, notice)
+  return next
+}
+
+async function tell({ now, feed }: RecordParts, trx: Trx, row: CopilotSessionRow, messages: readonly Outgoing[]) {
+  if (messages.length === 0) return
+  const at = now()
+  const rows = messages.map((message): CopilotMessageRow => messageRow(row, message, at))
+  await trx.insertInto('copilot_messages').values(rows).execute()
+  afterCommit(trx, () => feed.told(row, rows))
+}
+
+function messageRow(
+  { id: sessionId, organisation_id, livemode, created }: CopilotSessionRow,
+  { seq, type, path, utterances, replaces, withdraws, body, wordsEndMs }: Outgoing,
+  at: Date,
+): CopilotMessageRow {
+  const idOf = (one: number | null): string | null => (one === null ? null : messageId(sessionId, one))
+  return {
+    id: messageId(sessionId, seq),
+    organisation_id,
+    livemode,
+    session_id: sessionId,
+    seq,
+    type,
+    path,
+    at: at.toISOString(),
+    utterance_ids: JSON.stringify(utterances),
+    latency_ms: wordsEndMs === null ? null : Math.max(0, Math.round(sessionMs({ created }, at) - wordsEndMs)),
+    replaces: idOf(replaces),
+    withdraws: idOf(withdraws),
+    body: JSON.stringify(body),
+  }
+}
+
+async function notify({ now }: RecordParts, trx: Trx, row: CopilotSessionRow, { seq, alert, utterances }: Notice) {
+  const { key, kind, label, message, severity } = alert as Record<string, string>
+  const object: CopilotAlert = {
+    id: messageId(row.id, seq),
+    object: 'copilot_alert',
+    livemode: row.livemode === 1,
+    session_id: row.id,
+    call_id: row.call_id,
+    user_id: row.user_id,
+    queue_id: row.queue_id,
+    key: key ?? '',
+    kind: kind ?? '',
+    label: label ?? '',
+    message: message ?? '',
+    severity: severity ?? 'warning',
+    utterance_ids: utterances,
+  }
+  await appendEvent(trx, tenantOf(row), { type: 'copilot.alert', at: now().toISOString(), object, callId: row.call_id })
+}
+
+export const findSession = (db: Db, tenant: Tenant, id: string): Promise<CopilotSessionRow | undefined> =>
+  forTenant(db, tenant).find('copilot_sessions', id)
+
+/** A card payment is being made in the call: nothing said or typed there is for the copilot. */
+export async function isPaused(db: Db, tenant: Tenant, callId: string): Promise<boolean> {
+  const pauses = forTenant(db, tenant).select('capture_pauses').select('id').where('call_id', '=', callId)
+  return (await pauses.limit(1).executeTakeFirst()) !== undefined
+}

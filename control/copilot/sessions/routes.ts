@@ -1,0 +1,294 @@
+import Type, { type Static } from 'typebox'
+import { mainLeg } from '../../calls/legs.ts'
+import { keepableCall } from '../../calls/running-call.ts'
+import type { ParticipantRow } from '../../calls/tables.ts'
+import type { Context } from '../../http/context.ts'
+import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
+import { listOf, listParameters, listQuery, page } from '../../http/list.ts'
+import { retrieveRoute } from '../../http/plain-resource.ts'
+import { type Route, route } from '../../http/route.ts'
+import { EVENT_STREAM, wantsEventStream } from '../../http/wire/event-stream.ts'
+import type { LiveParts } from '../../http/wire/live-answer.ts'
+import { idParams, oneOf } from '../../kernel/schema.ts'
+import type { Trx } from '../../kernel/store/store.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import type { PassageSearch } from '../../knowledge/search.ts'
+import { answererOf } from '../../queues/ringing/sides.ts'
+import { ask } from './ask.ts'
+import {
+  answerSchema,
+  askBody,
+  assignBody,
+  dismissBody,
+  fieldBody,
+  itemBody,
+  nextBody,
+  startBody,
+  utterancesBody,
+} from './command-schema.ts'
+import {
+  assign,
+  type CommandParts,
+  checkItem,
+  command,
+  commandIn,
+  dismiss,
+  nextStep,
+  redactedText,
+  setField,
+} from './commands.ts'
+import { copilotFeedSchema, copilotMessageSchema, toMessage } from './message-schema.ts'
+import { findSession } from './records.ts'
+import { type CopilotSession, copilotSessionSchema, toSession } from './session-schema.ts'
+import { runningBeside, type StartParts, startSession } from './start.ts'
+import { messagesAfter, PAGE, startOf, streamMessages } from './stream.ts'
+import { feedUtterances } from './test-helper.ts'
+
+export interface CopilotSessionDeps extends CommandParts {
+  search: PassageSearch
+  live: LiveParts
+  starting: StartParts
+}
+
+const common = { tag: 'Copilot sessions', status: 200, reply: copilotSessionSchema } as const
+const write = {
+  ...common,
+  method: 'POST',
+  scope: 'copilot:write',
+  params: idParams,
+  errors: [404, 409] as number[],
+} as const
+const keyParams = Type.Object({
+  id: Type.String({ minLength: 1, maxLength: 200 }),
+  key: Type.String({ minLength: 1, maxLength: 64 }),
+})
+const sessionsQuery = Type.Object(
+  {
+    ...listParameters,
+    call_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    user_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    status: Type.Optional(oneOf(['running', 'ended'])),
+  },
+  { additionalProperties: false },
+)
+
+export function copilotSessionRoutes(deps: CopilotSessionDeps): Route[] {
+  return [...readRoutes(deps), ...commandRoutes(deps), ...helperRoutes(deps)]
+}
+
+function readRoutes(deps: CopilotSessionDeps): Route[] {
+  const { store } = deps
+  return [
+    route({
+      ...common,
+      method: 'GET',
+      path: '/copilot_sessions',
+      id: 'listCopilotSessions',
+      summary: 'List copilot sessions',
+      scope: 'copilot:read',
+      query: sessionsQuery,
+      reply: listOf(copilotSessionSchema),
+      handler: (context, { query: { call_id, user_id, status, ...query } }) => {
+        let rows = forTenant(store.db, context).select('copilot_sessions').selectAll()
+        if (call_id !== undefined) rows = rows.where('call_id', '=', call_id)
+        if (user_id !== undefined) rows = rows.where('user_id', '=', user_id)
+        if (status !== undefined) rows = rows.where('status', '=', status)
+        return page(rows, query, '/v1/copilot_sessions', toSession)
+      },
+    }),
+    retrieveRoute({
+      store,
+      table: 'copilot_sessions',
+      object: 'copilot_session',
+      path: '/copilot_sessions',
+      tag: common.tag,
+      reply: copilotSessionSchema,
+      area: 'copilot',
+      toObject: toSession,
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/copilot_sessions/:id/messages',
+      id: 'listCopilotMessages',
+      summary: 'List what a copilot has told',
+      scope: 'copilot:read',
+      params: idParams,
+      query: listQuery,
+      reply: listOf(copilotMessageSchema),
+      errors: [404],
+      handler: async (context, { params: { id }, query }) => {
+        if ((await findSession(store.db, context, id)) === undefined) return missing('copilot_session', id)
+        const rows = forTenant(store.db, context).select('copilot_messages').selectAll().where('session_id', '=', id)
+        return page(rows, query, `/v1/copilot_sessions/${id}/messages`, toMessage)
+      },
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/copilot_sessions/:id/stream',
+      id: 'streamCopilotMessages',
+      summary: 'Follow what a copilot tells',
+      description:
+        'With `Accept: text/event-stream` each message is an event of its type, with its ID, as it is told; `Last-Event-ID` goes on behind that one, with none lost or doubled. The stream ends with the session, and after 15 min: connect again. Without, the messages behind `Last-Event-ID` that are there, oldest first, 100 at most.',
+      scope: 'copilot:read',
+      params: idParams,
+      reply: copilotFeedSchema,
+      streamType: EVENT_STREAM,
+      errors: [404],
+      handler: async (context, { params: { id }, headers }) => {
+        const last = headers['last-event-id']
+        const lastId = Array.isArray(last) ? last[0] : last
+        if (wantsEventStream(headers.accept)) return streamMessages(deps, context, id, lastId)
+        return messagesBehind(deps, context, id, lastId)
+      },
+    }),
+  ]
+}
+
+async function messagesBehind({ store }: CopilotSessionDeps, context: Context, id: string, lastId: string | undefined) {
+  if ((await findSession(store.db, context, id)) === undefined) return missing('copilot_session', id)
+  const after = startOf(id, lastId)
+  if (typeof after !== 'number') return after
+  const rows = await messagesAfter(store.db, context, id, after)
+  return {
+    object: 'copilot_feed' as const,
+    livemode: context.livemode,
+    session_id: id,
+    messages: rows.map(toMessage),
+    has_more: rows.length === PAGE,
+  }
+}
+
+function commandRoutes(deps: CopilotSessionDeps): Route[] {
+  return [
+    route({
+      ...write,
+      path: '/calls/:id/copilot',
+      id: 'startCopilot',
+      summary: 'Start the copilot beside an agent',
+      description:
+        'It begins by itself when an agent answers a call whose queue names a profile. 409 when the participant has one already.',
+      body: startBody,
+      status: 201,
+      handler: (context, { params: { id }, body }) => start(deps, context, id, body),
+    }),
+    route({
+      ...write,
+      path: '/copilot_sessions/:id/ask',
+      id: 'askCopilot',
+      summary: 'Ask the knowledge base',
+      description: "Answers from the profile's documents, with the sources; the desktop is told as well.",
+      body: askBody,
+      reply: answerSchema,
+      handler: (context, { params: { id }, body }) => ask(deps, context, id, body.question),
+    }),
+    route({
+      ...write,
+      path: '/copilot_sessions/:id/checklist/:key',
+      id: 'setCopilotItem',
+      summary: 'Check an item, or uncheck it',
+      description: 'What a person decides wins over what is heard.',
+      params: keyParams,
+      body: itemBody,
+      handler: (context, { params: { id, key }, body }) => command(deps, context, id, checkItem(key, body)),
+    }),
+    route({
+      ...write,
+      path: '/copilot_sessions/:id/fields/:key',
+      id: 'setCopilotField',
+      summary: 'Correct a field',
+      description: 'What a person writes wins over what is heard.',
+      params: keyParams,
+      body: fieldBody,
+      handler: (context, { params: { id, key }, body: { value } }) =>
+        context.transaction(async trx => {
+          const text = value === null ? null : await redactedText(trx, context, value)
+          return commandIn(deps, trx, context, id, setField(key, text))
+        }),
+    }),
+    route({
+      ...write,
+      path: '/copilot_sessions/:id/script/next',
+      id: 'moveCopilotScript',
+      summary: 'Go to another step of the script, or another stage',
+      body: nextBody,
+      handler: (context, { params: { id }, body }) =>
+        context.transaction(trx => nextStep(deps, trx, context, id, body)),
+    }),
+    route({
+      ...write,
+      path: '/copilot_sessions/:id/dismiss',
+      id: 'dismissCopilotMessage',
+      summary: 'Dismiss a message',
+      description: 'An objection, card, nudge, alert or warning that holds; it is withdrawn.',
+      body: dismissBody,
+      handler: (context, { params: { id }, body }) => command(deps, context, id, dismiss(body)),
+    }),
+    route({
+      ...write,
+      path: '/copilot_sessions/:id/assign',
+      id: 'assignCopilotSession',
+      summary: 'Show the copilot to another member',
+      body: assignBody,
+      handler: (context, { params: { id }, body }) =>
+        context.transaction(trx => assign(trx, context, id, body.user_id)),
+    }),
+  ]
+}
+
+function helperRoutes(deps: CopilotSessionDeps): Route[] {
+  return [
+    route({
+      ...write,
+      path: '/test_helpers/copilot/:id/utterances',
+      id: 'createTestUtterances',
+      summary: 'Say something to a copilot',
+      description: 'Text as it would be heard, by party, interim or final: an integration is tested without audio.',
+      tag: 'Test helpers',
+      scope: 'test_helpers:write',
+      mode: 'test',
+      body: utterancesBody,
+      handler: (context, { params: { id }, body }) => feedUtterances(deps, context, id, body),
+    }),
+  ]
+}
+
+function start(
+  { starting }: CopilotSessionDeps,
+  context: Context,
+  id: string,
+  { profile_id: profileId, participant_id }: Static<typeof startBody>,
+): Promise<CopilotSession | Problem> {
+  return context.transaction(async (trx): Promise<CopilotSession | Problem> => {
+    const call = await keepableCall(trx, context, id)
+    if (isProblem(call)) return call
+    const profile = await forTenant(trx, context).find('copilot_profiles', profileId)
+    if (profile === undefined) {
+      return problem('parameter_invalid', `No such copilot profile: ${profileId}`, { param: 'profile_id' })
+    }
+    const leg = await agentOf(trx, context, id, participant_id)
+    if ('problem' in leg) return leg
+    if ((await runningBeside(trx, context, leg.id)) !== undefined) {
+      return conflict('already_running', 'The participant has a copilot.')
+    }
+    const ring = leg.ring_id === null ? undefined : await forTenant(trx, context).find('rings', leg.ring_id)
+    const userId = ring?.user_id ?? null
+    const queueId = ring?.queue_id ?? call.queue_id
+    return toSession(await startSession(starting, trx, context, { call, leg, userId, queueId, profile }))
+  })
+}
+
+/** Who is named; else who has answered the call; else its own party, where nobody else is in it. */
+async function agentOf(trx: Trx, context: Context, callId: string, id?: string): Promise<ParticipantRow | Problem> {
+  if (id !== undefined) {
+    const leg = await forTenant(trx, context).find('participants', id)
+    const isThere = leg !== undefined && leg.call_id === callId && leg.step !== 'ended'
+    return isThere
+      ? leg
+      : problem('parameter_invalid', `Nobody of the call has this ID: ${id}`, { param: 'participant_id' })
+  }
+  const answerer = await answererOf(trx, context, callId)
+  if (!('problem' in answerer)) return answerer
+  return (await mainLeg(trx, context, callId)) ?? conflict('not_connected', 'Nobody is in the call.')
+}

@@ -1,0 +1,152 @@
+import { awaitsConsent, callCaptureOf } from '../../calls/capture/call-capture.ts'
+import { tenantOf } from '../../calls/records.ts'
+import type { CallRow, ParticipantRow } from '../../calls/tables.ts'
+import { appendEvent } from '../../kernel/events/log.ts'
+import { newId } from '../../kernel/ids.ts'
+import { afterCommit } from '../../kernel/store/after-commit.ts'
+import type { Db, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { settingsOf } from '../../queues/settings/store.ts'
+import type { RingRow } from '../../queues/tables.ts'
+import { newState } from '../fast/state.ts'
+import type { ProfileSettings } from '../schema.ts'
+import { moveTo } from '../script/move.ts'
+import type { CopilotProfileRow, CopilotSessionRow } from '../tables.ts'
+import { apply, type RecordParts, sessionMs, stateOf } from './records.ts'
+import { toSession } from './session-schema.ts'
+import { summaryOf } from './summary.ts'
+
+export interface Beside {
+  call: CallRow
+  /** The agent's leg. */
+  leg: Pick<ParticipantRow, 'id' | 'node_id'>
+  userId: string | null
+  queueId: string | null
+  profile: CopilotProfileRow
+}
+
+export interface StartParts extends RecordParts {
+  /** After the commit: what is said in its call is to be heard. */
+  begun: (row: CopilotSessionRow) => void
+}
+
+/** Begins a session, in this transaction. It keeps its profile and its script as they are now. */
+export async function startSession(
+  parts: StartParts,
+  trx: Trx,
+  tenant: Tenant,
+  { call, leg, userId, queueId, profile }: Beside,
+): Promise<CopilotSessionRow> {
+  const created = parts.now().toISOString()
+  const settings = JSON.parse(profile.settings) as ProfileSettings
+  const script = await pinnedScript(trx, tenant, settings)
+  const refused = refusedBy(call)
+  const row: CopilotSessionRow = {
+    id: newId('copilot_session'),
+    organisation_id: tenant.organisationId,
+    livemode: tenant.livemode ? 1 : 0,
+    call_id: call.id,
+    participant_id: leg.id,
+    user_id: userId,
+    queue_id: queueId,
+    node_id: call.node_id,
+    profile_id: profile.id,
+    profile_version: profile.version,
+    // A script that was never published leads nobody: the stages do.
+    settings:
+      script === null
+        ? JSON.stringify({ ...settings, script: { ...settings.script, flow_id: null } })
+        : profile.settings,
+    flow_id: script?.flowId ?? null,
+    flow_version: script?.version ?? null,
+    script: null,
+    status: 'running',
+    hearing: refused === null ? 'running' : 'none',
+    hearing_reason: refused,
+    state: JSON.stringify(newState(created)),
+    deep: null,
+    created,
+    ended_at: null,
+  }
+  await forTenant(trx, tenant).insert('copilot_sessions', row)
+  const opened = await apply(parts, trx, row, [{ kind: 'tick', atMs: 0, isQuiet: true }])
+  const told = (await moveTo(parts, trx, opened, { kind: 'start' })) ?? opened
+  await appendEvent(trx, tenant, {
+    type: 'copilot.session.started',
+    at: created,
+    object: toSession(told),
+    callId: call.id,
+  })
+  afterCommit(trx, () => parts.begun(told))
+  return told
+}
+
+/** Who does not want to be recorded is not listened to by machines either. */
+function refusedBy(call: CallRow): string | null {
+  if (!awaitsConsent(call)) return null
+  return callCaptureOf(call)?.asked === 'refused'
+    ? 'The caller does not want the call to be recorded.'
+    : 'The caller has not been told yet that the call is recorded.'
+}
+
+async function pinnedScript(
+  db: Db,
+  tenant: Tenant,
+  { script }: ProfileSettings,
+): Promise<{ flowId: string; version: number } | null> {
+  const { flow_id: flowId, version } = script
+  if (flowId === null) return null
+  const flow = await forTenant(db, tenant).find('flows', flowId)
+  const pinned = version === 'published' ? (flow?.published_version ?? null) : version
+  return pinned === null ? null : { flowId, version: pinned }
+}
+
+/** Who has answered a call gets a copilot when the call's queue names a profile. In the transaction that tells of the answer. */
+export async function startForAnswer(parts: StartParts, trx: Trx, ring: RingRow): Promise<void> {
+  if (ring.user_id === null || ring.leg_id === null || ring.state !== 'talking') return
+  if (ring.purpose === 'supervise' || ring.purpose === 'consult') return
+  const tenant = tenantOf(ring)
+  const scoped = forTenant(trx, tenant)
+  const call = await scoped.find('calls', ring.call_id)
+  const queueId = ring.queue_id ?? call?.queue_id ?? null
+  if (call === undefined || call.ended_at !== null || queueId === null) return
+  const queue = await scoped.find('queues', queueId)
+  const profileId = queue === undefined ? null : settingsOf(queue).copilot_profile_id
+  const profile = profileId === null ? undefined : await scoped.find('copilot_profiles', profileId)
+  if (profile === undefined || (await runningBeside(trx, tenant, ring.leg_id)) !== undefined) return
+  await startSession(parts, trx, tenant, {
+    call,
+    leg: { id: ring.leg_id, node_id: ring.node_id },
+    userId: ring.user_id,
+    queueId,
+    profile,
+  })
+}
+
+/** The session of this agent's leg. */
+export const runningBeside = (db: Db, tenant: Tenant, legId: string): Promise<CopilotSessionRow | undefined> =>
+  forTenant(db, tenant)
+    .select('copilot_sessions')
+    .selectAll()
+    .where('participant_id', '=', legId)
+    .where('status', '=', 'running')
+    .executeTakeFirst()
+
+/** Ends a session with its last words and its summary, in this transaction. */
+export async function endSession(parts: RecordParts, trx: Trx, row: CopilotSessionRow): Promise<void> {
+  const atMs = sessionMs(row, parts.now())
+  const over = await apply(parts, trx, row, [{ kind: 'end', atMs }])
+  const body = summaryOf(over, stateOf(over))
+  const ended = await apply(parts, trx, over, [{ kind: 'told', atMs, type: 'summary', path: 'fast', body }])
+  const change = { status: 'ended' as const, ended_at: parts.now().toISOString(), deep: null }
+  await forTenant(trx, tenantOf(row)).update('copilot_sessions').set(change).where('id', '=', row.id).execute()
+  await trx.deleteFrom('copilot_inputs').where('session_id', '=', row.id).execute()
+  const object = toSession({ ...ended, ...change })
+  await appendEvent(trx, tenantOf(row), {
+    type: 'copilot.session.ended',
+    at: change.ended_at,
+    object,
+    callId: row.call_id,
+  })
+  afterCommit(trx, () => parts.feed.wake(row.id))
+}
