@@ -1,6 +1,6 @@
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
-import type { MediaPort } from '../media-link/events.ts'
+import type { CommandPort } from '../media-link/events.ts'
 import { callCaptureOf } from './capture/call-capture.ts'
 import { beginTranscript, runningTranscript, type TranscriptParts } from './programs/transcripts.ts'
 import { insertRecording, loadLeg, tenantOf } from './records.ts'
@@ -9,7 +9,11 @@ import { insertRecording, loadLeg, tenantOf } from './records.ts'
  * A caller hears that the call is recorded, and what is kept has begun with that: from now on rows say so, and it can be paused and
  * stopped. Who hangs up meanwhile leaves a recording that is somebody's.
  */
-export async function announced(parts: TranscriptParts, legId: string, media: MediaPort): Promise<void> {
+export async function announced(
+  parts: TranscriptParts,
+  legId: string,
+  media: CommandPort<'transcript.start'>,
+): Promise<void> {
   const callId = await parts.store.transaction(trx => noteBegun(trx, legId, parts.now().toISOString()))
   const transcript = callId === null ? undefined : await runningTranscript(parts.store.db, callId)
   // It runs, or media says why it cannot.

@@ -1,5 +1,5 @@
 import type { EndedReason } from '../../media/protocol.ts'
-import type { Db, Trx } from '../kernel/store/store.ts'
+import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { before, isGoing, type LegStep, type Step } from './conductor/steps.ts'
 import type { ParticipantRow } from './tables.ts'
@@ -44,6 +44,18 @@ export async function writeLeg(trx: Trx, tenant: Tenant, legId: string, change: 
   const leg = await findLeg(trx, tenant, legId)
   if (leg !== undefined && !isGoing(leg.step)) throw new StepFault(legId, leg.step, step)
 }
+
+/** Takes a leg on from the step that its command was sent for, unless it is in another by now; returns it as it is then. */
+export const takeOn = (
+  store: Store,
+  { id, step, organisation_id, livemode }: ParticipantRow,
+  change: LegChange,
+): Promise<ParticipantRow | undefined> =>
+  store.transaction(async trx => {
+    const tenant = { organisationId: organisation_id, livemode: livemode === 1 }
+    if ((await findLeg(trx, tenant, id))?.step === step) await writeLeg(trx, tenant, id, change)
+    return findLeg(trx, tenant, id)
+  })
 
 /** What a leg is to do next; its command is sent by the next drive. One that has ended stays so. */
 export async function setLeg(trx: Trx, tenant: Tenant, legId: string, change: LegChange): Promise<void> {

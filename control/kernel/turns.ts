@@ -15,4 +15,9 @@ export class Turns {
     this.#last.set(key, done)
     return turn
   }
+
+  /** Resolves when nothing is under way. */
+  async idle(): Promise<void> {
+    while (this.#last.size > 0) await Promise.all(this.#last.values())
+  }
 }

@@ -21,11 +21,13 @@ const FIRST_STORELESS_MS = 200
 const STORELESS_MS = 1000
 
 /** Asks the media process for something. What it cannot do, and that it cannot be reached, are values. */
-export interface MediaPort {
-  request<N extends CommandName>(name: N, body: Request<N>, deadlineMs?: number): Promise<Reply<N> | Failure>
+export interface CommandPort<C extends CommandName> {
+  request<N extends C>(name: N, body: Request<N>, deadlineMs?: number): Promise<Reply<N> | Failure>
   /** Resolves when every event that has arrived by now is committed, or the channel broke. */
   settled(): Promise<void>
 }
+
+export type MediaPort = CommandPort<CommandName>
 
 export interface NumberedEvent {
   seq: number

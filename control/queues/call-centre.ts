@@ -1,8 +1,10 @@
 import type { EndedReason, MediaSnapshot, PaymentPause } from '../../media/protocol.ts'
-import type { CallCentrePort, Seats } from '../calls/conductor/call-centre-port.ts'
+import type { CallCentrePort, Conducting } from '../calls/conductor/call-centre-port.ts'
 import type { LegEnd } from '../calls/conductor/decide.ts'
 import type { FollowUp, Of } from '../calls/conductor/event-handler.ts'
 import { CallFaults } from '../calls/conductor/faults.ts'
+import type { Senders } from '../calls/conductor/sender.ts'
+import { stepsOf } from '../calls/conductor/steps.ts'
 import { hangUpLeg, writeLeg } from '../calls/legs.ts'
 import { endLeg, loadLeg, tenantOf } from '../calls/records.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
@@ -17,11 +19,11 @@ import { callAnswered, callEnded } from './call-events.ts'
 import { changeSupervision, type Handling } from './call-handling.ts'
 import type { CallCentreDeps, CallCentreParts, Program, Step } from './deps.ts'
 import { doDuties } from './duties.ts'
-import { driveLegs } from './ringing/legs.ts'
 import { takeOver } from './ringing/purposes.ts'
 import { ringAnswered, ringFailed, ringLegEnded } from './ringing/ring-events.ts'
 import { mainRing } from './ringing/rings.ts'
 import { DecisionFault, round, tenantsWaiting } from './ringing/rounds.ts'
+import { queueSteps } from './ringing/steps.ts'
 import { refuseWhenShut } from './shut.ts'
 import type { RingRow } from './tables.ts'
 import { asksFirst, type Led, leadTo, type RungParty, ringParty, type Target, type Then } from './targets.ts'
@@ -42,11 +44,10 @@ const PATIENCE_MS = 500
  */
 export class CallCentre implements CallCentrePort {
   readonly #deps: CallCentreDeps
-  /** What is being sent, by call. */
-  readonly #driving = new Map<string, Promise<void>>()
   #running: Promise<void> = Promise.resolve()
   #next: Promise<void> | null = null
-  #seats: Seats | null = null
+  #conducting: Conducting | null = null
+  readonly steps: Senders<'queue'>
   readonly #outage: StoreOutage
   /** Legs that were led to a conference room and have not been seated yet; after a crash the reconciliation finds them. */
   readonly #toSeat = new Set<string>()
@@ -60,6 +61,10 @@ export class CallCentre implements CallCentrePort {
     const { store, log, now } = deps
     this.faults = new CallFaults({ store, log, now: () => now().toISOString(), centre: this })
     this.#outage = new StoreOutage(deps.log)
+    this.steps = queueSteps(this.#deps, async (leg, reason) => {
+      const end = { reason, sipCode: null, quality: null }
+      await store.transaction(trx => this.end(trx, leg.id, end, now().toISOString()))
+    })
   }
 
   /** Leads an answered call to a target, in this transaction: for programs that have done their part. */
@@ -106,14 +111,14 @@ export class CallCentre implements CallCentrePort {
     else await hangUpLeg(trx, tenant, legId, 'agent_hangup')
   }
 
-  seatBy(seats: Seats): void {
-    this.#seats = seats
+  conductedBy(conducting: Conducting): void {
+    this.#conducting = conducting
   }
 
   /** A participant of a conference room may be let in now, or those who wait for him. */
   async seat(roomId: string, legId: string, media: MediaPort): Promise<void> {
-    await this.#seats?.drive(legId, media)
-    await this.#seats?.driveWaiting(roomId, media)
+    await this.#conducting?.drive(legId, media)
+    await this.#conducting?.driveWaiting(roomId, media)
   }
 
   /** What an API client does with a call: in one transaction, and its commands are on their way when this resolves. */
@@ -269,7 +274,7 @@ export class CallCentre implements CallCentrePort {
   /** Resolves when no run is under way, and nothing is being sent. */
   async idle(): Promise<void> {
     await (this.#next ?? this.#running)
-    await Promise.all(this.#driving.values())
+    await this.#conducting?.idle()
   }
 
   async #runOnce(media: MediaPort): Promise<void> {
@@ -289,17 +294,13 @@ export class CallCentre implements CallCentrePort {
     }
     for (const legId of this.#toSeat) {
       this.#toSeat.delete(legId)
-      await faults.guard(legId, media, async () => this.#seats?.drive(legId, media))
+      await faults.guard(legId, media, async () => this.#conducting?.drive(legId, media))
     }
     for (const callId of this.#toKeep) {
       this.#toKeep.delete(callId)
-      await faults.guard(null, null, async () => this.#seats?.keep(callId, media))
+      await faults.guard(null, null, async () => this.#conducting?.keep(callId, media))
     }
-    const gone = async (leg: ParticipantRow, reason: EndedReason): Promise<void> => {
-      const end = { reason, sipCode: null, quality: null }
-      await store.transaction(trx => this.end(trx, leg.id, end, now().toISOString()))
-    }
-    await patiently(driveLegs(this.#deps, media, gone, this.#driving))
+    if (this.#conducting !== null) await patiently(this.#conducting.driveDue(media))
     await faults.guard(null, null, () => closeSoftphones(store.db, media, at))
     this.#deps.led?.wake()
     this.#outage.over()
@@ -337,7 +338,8 @@ async function ownLegOf(db: Db, callId: string): Promise<string | null> {
   return (await legs.where('step', '!=', 'ended').executeTakeFirst())?.id ?? null
 }
 
-const OWN_STEPS: readonly string[] = ['queued', 'calling', 'connected', 'to_dial', 'bridging', 'bridged', 'hanging_up']
+/** Whoever is to be hung up is so by the next run. */
+const OWN_STEPS: readonly string[] = [...stepsOf('queue'), 'hanging_up']
 
 /** Over all tenants: the media process knows none. */
 const findLeg = (db: Trx | CallCentreDeps['store']['db'], legId: string): Promise<ParticipantRow | undefined> =>

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { type Failure, isFailure, isUndecided, type LegSnapshot } from '../../media/protocol.ts'
-import { roomProblem } from '../calls/conductor/room-door.ts'
+import { roomProblem } from '../calls/conductor/rooms/room-door.ts'
 import { type DialDeps, mediaUnavailable, placeCall } from '../calls/dial.ts'
 import { type Participant, participantSchema, toParticipant } from '../calls/participant-schema.ts'
 import { callsOf } from '../calls/records.ts'

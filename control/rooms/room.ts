@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { runningSession } from '../calls/conductor/seat.ts'
+import { runningSession } from '../calls/conductor/rooms/sessions.ts'
 import { setLocked } from '../calls/session-state.ts'
 import { DEFAULT_SETTINGS, type RoomSchedule, scheduleOf, settingsOf } from '../calls/settings.ts'
 import type { ConferenceRoomRow } from '../calls/tables.ts'

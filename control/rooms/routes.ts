@@ -1,4 +1,4 @@
-import { runningSession } from '../calls/conductor/seat.ts'
+import { runningSession } from '../calls/conductor/rooms/sessions.ts'
 import { conflict, isProblem, missing } from '../http/errors.ts'
 import { listOf, listQuery, page } from '../http/list.ts'
 import { deleteRoute } from '../http/plain-resource.ts'

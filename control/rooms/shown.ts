@@ -1,4 +1,4 @@
-import { runningSession } from '../calls/conductor/seat.ts'
+import { runningSession } from '../calls/conductor/rooms/sessions.ts'
 import { isLocked } from '../calls/session-state.ts'
 import type { ConferenceRoomRow } from '../calls/tables.ts'
 import type { Db } from '../kernel/store/store.ts'

@@ -1,5 +1,5 @@
 import type { EndedReason, PaymentPause } from '../../../media/protocol.ts'
-import { ownRoom } from '../../calls/conductor/decide.ts'
+import { ownRoom } from '../../calls/conductor/leg-rooms.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import type { Tenant } from '../../kernel/tenancy.ts'

@@ -4,14 +4,20 @@ import type { Tenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import type { FollowUp, Of } from './event-handler.ts'
 import type { CallFaults } from './faults.ts'
+import type { Senders } from './sender.ts'
 
 type Own = () => Promise<FollowUp | null>
 
-export interface Seats {
+/** Who sends what the steps of legs call for. */
+export interface Conducting {
   drive(legId: string, media: MediaPort): Promise<void>
+  driveDue(media: MediaPort): Promise<void>
+  /** Those who wait for a moderator in this room are looked at again. */
+  driveWaiting(roomId: string, media: MediaPort): Promise<void>
   /** Begins what the rows of a running call say is kept of it. */
   keep(callId: string, media: MediaPort): Promise<void>
-  driveWaiting(roomId: string, media: MediaPort): Promise<void>
+  /** Resolves when nothing is being sent. */
+  idle(): Promise<void>
 }
 
 /** Queues, agents and those who are rung for a call, as far as the driver knows them. `own`: what happens to a call's own leg. */
@@ -44,6 +50,7 @@ export interface CallCentrePort {
   reconcile(trx: Trx, snapshot: MediaSnapshot): Promise<void>
   mediaDied(trx: Trx, end: { reason: EndedReason; at: string }): Promise<void>
   run(media: MediaPort): Promise<void>
-  /** Who takes legs into conference rooms. */
-  seatBy(seats: Seats): void
+  /** What the steps send that it leads. */
+  readonly steps: Senders<'queue'>
+  conductedBy(conducting: Conducting): void
 }

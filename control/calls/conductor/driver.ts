@@ -1,4 +1,4 @@
-import type { MediaEvent, MediaSnapshot } from '../../../media/protocol.ts'
+import type { EndedReason, MediaEvent, MediaSnapshot } from '../../../media/protocol.ts'
 import type { FollowUpTask } from '../../kernel/follow-ups.ts'
 import { lastSeen } from '../../kernel/nodes/heartbeat.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
@@ -8,19 +8,22 @@ import { applyConnectionReport } from '../../trunks/status.ts'
 import { CallAudio } from '../capture/call-audio.ts'
 import { passConsent } from '../capture/consent.ts'
 import type { StreamDeps } from '../capture/streams.ts'
-import type { CallRow } from '../tables.ts'
-import type { CallCentrePort } from './call-centre-port.ts'
+import type { CallRow, ParticipantRow } from '../tables.ts'
+import type { CallCentrePort, Conducting } from './call-centre-port.ts'
+import { callSteps } from './call-steps.ts'
+import { Conductor } from './conductor.ts'
 import { type Decision, type LegRows, onHeld, onLeft, onPlayFinished, onRinging, type PinVerdict } from './decide.ts'
 import type { DevicePort } from './device-port.ts'
 import type { EventHandler, EventHandlers, FollowUp } from './event-handler.ts'
 import { type CallFaults, legOfEvent } from './faults.ts'
 import { onIncoming } from './incoming-call.ts'
 import { LegEvents } from './leg-events.ts'
-import { judgePins } from './pin-verdict.ts'
 import { type Position, readPosition, savePosition } from './position.ts'
 import { endAll, Reconciler } from './reconcile.ts'
-import { Seating } from './seat.ts'
-import { onRoomClosed, onRoomOpened } from './session-events.ts'
+import { judgePins } from './rooms/pin-verdict.ts'
+import { roomSteps } from './rooms/room-steps.ts'
+import { Seating, waitingFor } from './rooms/seating.ts'
+import { onRoomClosed, onRoomOpened } from './rooms/session-events.ts'
 
 export interface DriverDeps {
   store: Store
@@ -57,25 +60,21 @@ export class CallDriver implements MediaHandler {
   readonly #reconciler: Reconciler
   readonly #handlers: EventHandlers
   readonly #faults: CallFaults
-  readonly #seating: Seating
+  readonly #conducting: Conducting
 
   constructor(deps: DriverDeps) {
     const { store, log, streams } = deps
     const now = (): string => deps.now().toISOString()
     this.#deps = deps
-    this.#seating = new Seating(store, now, log, streams)
-    const seating = this.#seating
     const audio = new CallAudio({ store, now, log, streams })
-    deps.centre.seatBy({
-      drive: (legId, media) => seating.drive(legId, media),
-      driveWaiting: (roomId, media) => seating.driveWaiting(roomId, media),
-      keep: (callId, media) => audio.keep(callId, media),
-    })
+    const conducting = conduct(deps, audio)
+    this.#conducting = conducting
+    deps.centre.conductedBy(conducting)
     const resume = (call: CallRow, media: MediaPort) => audio.start(call, media)
     const { faults } = deps.centre
     this.#faults = faults
-    this.#reconciler = new Reconciler({ store, now, log, seating, centre: deps.centre, resume, faults })
-    this.#handlers = handlers(deps, seating, audio)
+    this.#reconciler = new Reconciler({ store, now, log, conducting, centre: deps.centre, resume, faults })
+    this.#handlers = handlers(deps, conducting, audio)
   }
 
   position(): Promise<Position> {
@@ -117,7 +116,7 @@ export class CallDriver implements MediaHandler {
       // Delivered again, since the acknowledgement was lost.
       if (seq <= lastSeq) continue
       lastSeq = seq
-      const ask = (legId: string, media: MediaPort) => this.#seating.drive(legId, media)
+      const ask = (legId: string, media: MediaPort) => this.#conducting.drive(legId, media)
       const { event, followUp: asking } = await passConsent(trx, told, { ask, centre: this.#deps.centre })
       if (asking !== null) followUps.push({ key: keyOf(told), run: asking })
       if (event === null) continue
@@ -166,6 +165,28 @@ export class CallDriver implements MediaHandler {
   }
 }
 
+/** What all the steps of a call send, by whom they are led. */
+function conduct({ store, now, log, streams, centre }: DriverDeps, audio: CallAudio): Conducting {
+  const time = (): string => now().toISOString()
+  const seating = new Seating({ store, now: time, log })
+  const gone = (leg: ParticipantRow, reason: EndedReason): Promise<void> =>
+    store.transaction(trx => centre.end(trx, leg.id, { reason, sipCode: null, quality: null }, time()))
+  const conductor = new Conductor(
+    { store, log, faults: centre.faults },
+    { ...callSteps({ store, now, streams, gone }), ...roomSteps(store, seating), ...centre.steps },
+  )
+  return {
+    drive: (legId, media) => conductor.drive(legId, media),
+    driveDue: media => conductor.driveDue(media),
+    driveWaiting: async (roomId, media) => {
+      const waiting = await waitingFor(store.db, roomId)
+      await Promise.all(waiting.map(leg => conductor.inTurn(leg, media, () => seating.seat(leg, media))))
+    },
+    keep: (callId, media) => audio.keep(callId, media),
+    idle: () => conductor.idle(),
+  }
+}
+
 /** Does one step of many; what it throws ends the call of this leg and nothing else. */
 export type Guard = (legId: string | null, run: () => Promise<unknown>) => Promise<void>
 
@@ -183,8 +204,8 @@ function keyOf({ name, body }: MediaEvent): string {
 }
 
 /** What each event means. */
-function handlers({ log, centre, devices }: DriverDeps, seating: Seating, audio: CallAudio): EventHandlers {
-  const legs = new LegEvents({ log, seating, audio })
+function handlers({ log, centre, devices }: DriverDeps, conducting: Conducting, audio: CallAudio): EventHandlers {
+  const legs = new LegEvents({ log, conducting, audio })
   const change = (
     trx: Trx,
     { body, at }: { body: { legId: string }; at: string },
@@ -192,7 +213,7 @@ function handlers({ log, centre, devices }: DriverDeps, seating: Seating, audio:
   ) => centre.ofOwn(trx, body.legId, () => legs.change(trx, body.legId, at, decide))
   return {
     'leg.incoming': async (trx, event) =>
-      (await devices?.incoming(trx, event)) ?? onIncoming({ log, seating, centre }, trx, event),
+      (await devices?.incoming(trx, event)) ?? onIncoming({ log, conducting, centre }, trx, event),
     'leg.ringing': async (trx, event) =>
       (await legs.unwanted(trx, event)) ?? change(trx, event, rows => onRinging(rows, event.at)),
     'leg.answered': async (trx, event) =>
@@ -207,7 +228,7 @@ function handlers({ log, centre, devices }: DriverDeps, seating: Seating, audio:
         trx,
         event,
         () => legs.dtmf(trx, event),
-        media => seating.drive(event.body.legId, media),
+        media => conducting.drive(event.body.legId, media),
       ),
     'leg.collected': (trx, event, pin) => legs.collected(trx, event, pin),
     'leg.ended': (trx, event) => centre.onEnded(trx, event, () => legs.ended(trx, event)),
@@ -230,7 +251,7 @@ function handlers({ log, centre, devices }: DriverDeps, seating: Seating, audio:
       return null
     },
     'browser.connecting': async (_trx, event) =>
-      devices?.connecting(event, (legId, media) => seating.drive(legId, media)) ?? null,
+      devices?.connecting(event, (legId, media) => conducting.drive(legId, media)) ?? null,
     'browser.connected': async (trx, event) => devices?.connected(trx, event) ?? null,
     'browser.message': async (_trx, event) => devices?.message(event) ?? null,
     'browser.closed': async (trx, event) => devices?.closed(trx, event) ?? null,

@@ -7,20 +7,19 @@ import type { ConnectionRow, InboundRouteRow } from '../../trunks/tables.ts'
 import { insertProgram, type ProgramTarget } from '../programs/records.ts'
 import { insertParty, type NewParty, tenantOf } from '../records.ts'
 import { onSandboxCall } from '../sandbox.ts'
-import type { CallCentrePort } from './call-centre-port.ts'
+import type { CallCentrePort, Conducting } from './call-centre-port.ts'
 import type { FollowUp, Of } from './event-handler.ts'
 import { connectionsFor, ownersOf, routesFor, runningOn } from './inbound-rows.ts'
-import type { Seating } from './seat.ts'
 
 export interface IncomingDeps {
   log: { info(fields: object, message: string): void }
-  seating: Seating
+  conducting: Pick<Conducting, 'drive' | 'driveWaiting'>
   centre: Pick<CallCentrePort, 'refuses'>
 }
 
 /** Somebody calls: who is let in gets a call of its own, everybody else an answer that says why not. */
 export async function onIncoming(
-  { log, seating, centre }: IncomingDeps,
+  { log, conducting, centre }: IncomingDeps,
   trx: Trx,
   { body, at }: Of<'leg.incoming'>,
 ): Promise<FollowUp> {
@@ -56,7 +55,7 @@ export async function onIncoming(
   if (led !== null) await insertProgram(trx, tenant, party, led, at)
   return media => {
     log.info({ callId: party.callId, legId, sipCallId, routeId: route.id }, 'incoming call')
-    return seating.drive(legId, media)
+    return conducting.drive(legId, media)
   }
 }
 

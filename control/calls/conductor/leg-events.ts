@@ -4,15 +4,15 @@ import type { CallAudio } from '../capture/call-audio.ts'
 import type { CallDtmf } from '../dtmf-schema.ts'
 import type { CallOneWay } from '../one-way-schema.ts'
 import { applyToLeg, endLeg, insertRecording, loadLeg, tenantOf } from '../records.ts'
+import type { Conducting } from './call-centre-port.ts'
 import type { PinVerdict } from './decide.ts'
 import { collectId, type Decision, type LegRows, onAnswered, onJoined, onLocked, onPin } from './decide.ts'
 import type { FollowUp, Of } from './event-handler.ts'
-import { beginTry, callerLimits, wasRight } from './pin-tries.ts'
-import type { Seating } from './seat.ts'
+import { beginTry, callerLimits, wasRight } from './rooms/pin-tries.ts'
 
 export interface LegEventDeps {
   log: { info(fields: object, message: string): void }
-  seating: Seating
+  conducting: Pick<Conducting, 'drive' | 'driveWaiting'>
   audio: CallAudio
 }
 
@@ -54,10 +54,10 @@ export class LegEvents {
     if (rows === null || rows.call.answered_at !== null) return null
     const { call } = await applyToLeg(trx, rows, onAnswered(rows, at), at)
     if (call.record === 1 && call.ended_at === null) await insertRecording(trx, call, at)
-    const { audio, seating } = this.#deps
+    const { audio, conducting } = this.#deps
     return async media => {
       await audio.start(call, media)
-      await seating.drive(body.legId, media)
+      await conducting.drive(body.legId, media)
     }
   }
 
@@ -67,7 +67,7 @@ export class LegEvents {
     const { participant, call } = await applyToLeg(trx, rows, onJoined(rows, body, at), at)
     const roomId = call.room_id
     if (roomId === null || participant.role !== 'moderator') return null
-    return media => this.#deps.seating.driveWaiting(roomId, media)
+    return media => this.#deps.conducting.driveWaiting(roomId, media)
   }
 
   async dtmf(trx: Trx, { body, at }: Of<'leg.dtmf'>): Promise<null> {
@@ -120,7 +120,7 @@ export class LegEvents {
     if (rows.participant.step !== 'pin' || body.collectId !== collectId(rows.participant)) return null
     const isLocked = body.digits !== '' && (await this.#isLocked(trx, rows, verdict, at))
     await applyToLeg(trx, rows, isLocked ? onLocked(rows) : onPin(rows, verdict), at)
-    return media => this.#deps.seating.drive(body.legId, media)
+    return media => this.#deps.conducting.drive(body.legId, media)
   }
 
   /** Whether the caller has guessed too often, in this call and in those before it. */

@@ -16,15 +16,14 @@ import {
 } from '../records.ts'
 import { resumeSandboxLeg } from '../sandbox.ts'
 import type { CallRow } from '../tables.ts'
-import type { CallCentrePort } from './call-centre-port.ts'
+import type { CallCentrePort, Conducting } from './call-centre-port.ts'
 import type { CallFaults } from './faults.ts'
-import type { Seating } from './seat.ts'
 
 export interface ReconcilerDeps {
   store: Store
   now: () => string
   log: { warn(fields: object, message: string): void }
-  seating: Seating
+  conducting: Pick<Conducting, 'drive' | 'driveWaiting'>
   centre: CallCentrePort
   faults: CallFaults
   /** Starts the recording and the streams that an answered call's rows ask for. */
@@ -163,15 +162,15 @@ export class Reconciler {
     if (participant.session_call_id !== null && leg.roomId === participant.session_call_id) return
     if (participant.step === 'waiting' && call.room_id !== null) await this.#resumeWaiting(leg, call.room_id, media)
     else if (!leg.playing && !leg.collecting && (leg.state === 'incoming' || leg.state === 'answered')) {
-      await this.#deps.seating.drive(leg.legId, media)
+      await this.#deps.conducting.drive(leg.legId, media)
     }
   }
 
   /** A moderator may have come meanwhile; else the music goes on. */
   async #resumeWaiting(leg: LegSnapshot, roomId: string, media: MediaPort): Promise<void> {
-    await this.#deps.seating.driveWaiting(roomId, media)
+    await this.#deps.conducting.driveWaiting(roomId, media)
     const still = await loadLeg(this.#deps.store.db, leg.legId)
-    if (still?.participant.step === 'waiting' && !leg.playing) await this.#deps.seating.drive(leg.legId, media)
+    if (still?.participant.step === 'waiting' && !leg.playing) await this.#deps.conducting.drive(leg.legId, media)
   }
 
   /** Nobody's: it was refused, or its call has ended, and the command for that was lost. */

@@ -61,7 +61,7 @@ export const STEPS = {
   consent: {
     means: 'is told that the call is recorded, or asked whether it may be',
     leads: 'call',
-    sends: ['leg.stop_listen', 'leg.collect'],
+    sends: ['leg.stop_listen', 'leg.collect', 'transcript.start'],
     until: 'begun',
     shown: 'connecting',
     next: ['answering', ...LED],
@@ -69,8 +69,8 @@ export const STEPS = {
   settled: {
     means: 'hears music or itself',
     leads: 'call',
-    sends: ['leg.play'],
-    until: 'begun',
+    sends: ['leg.play', 'leg.stop_play'],
+    until: 'heard',
     shown: 'joined',
     next: LED,
   },
@@ -93,7 +93,7 @@ export const STEPS = {
   joining: {
     means: 'is let into its room, or not',
     leads: 'room',
-    sends: ['leg.move', 'leg.play', 'leg.hangup'],
+    sends: ['leg.move', 'leg.play', 'leg.stop_play', 'leg.hangup'],
     until: 'begun',
     shown: 'connecting',
     next: ['waiting', 'joining', 'seated', 'leaving', ...GONE],
@@ -101,7 +101,7 @@ export const STEPS = {
   waiting: {
     means: 'waits for a moderator',
     leads: 'room',
-    sends: ['leg.play', 'leg.stop_play'],
+    sends: ['leg.play'],
     until: 'begun',
     shown: 'waiting',
     next: ['joining', 'leaving', ...GONE],

@@ -4,7 +4,7 @@ import { newId } from '../../kernel/ids.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Step, Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
-import type { MediaPort } from '../../media-link/events.ts'
+import type { CommandPort, MediaPort } from '../../media-link/events.ts'
 import { callCaptureOf } from '../capture/call-capture.ts'
 import type { FollowUp } from '../conductor/event-handler.ts'
 import { tenantOf } from '../records.ts'
@@ -117,7 +117,7 @@ async function start(parts: TranscriptParts, trx: Trx, row: TranscriptRow): Prom
 /** A transcript that media refuses has failed; one that media cannot be asked for now is begun at the next connection. */
 export async function beginTranscript(
   { store, now }: TranscriptParts,
-  media: MediaPort,
+  media: CommandPort<'transcript.start'>,
   { id, language }: Pick<TranscriptRow, 'id' | 'language'>,
 ): Promise<void> {
   // A call's room, or a session's: all who are ever in it.

@@ -87,7 +87,7 @@ test("an agent's status tells whether the phone rings, which call is talked on, 
   await world.close()
 })
 
-test('a leg that cannot be driven keeps no other from being driven', async () => {
+test('a leg that cannot be driven ends alone, and keeps no other from being driven', async () => {
   const world = await makeQueueWorld({
     assetFile: () => {
       throw new Error('the asset is broken')
@@ -98,7 +98,8 @@ test('a leg that cannot be driven keeps no other from being driven', async () =>
   const whole = await world.call(await world.addQueue())
   assert.ok(broken < whole, 'the broken one comes first')
   await world.settle()
-  assert.is(world.media.legs.get(broken)!.playId, null)
+  assert.is(world.media.legs.has(broken), false)
+  assert.ok(world.centre().faults.count >= 1)
   assert.is(world.media.legs.get(whole)!.playId, 'hold')
   await world.close()
 })

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { bookCallback } from '../../../control/callbacks/booking.ts'
+import { CallDriver } from '../../../control/calls/conductor/driver.ts'
 import { newId } from '../../../control/kernel/ids.ts'
 import { openStore, type Store } from '../../../control/kernel/store/store.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
@@ -9,7 +10,7 @@ import { DEFAULT_SETTINGS } from '../../../control/queues/settings/queue.ts'
 import { addOrganisation } from '../../../control/wiring/first-start.ts'
 import { PocketMedia } from '../../fakes/pocket-media.ts'
 import { suite } from '../../harness.ts'
-import { makeClock } from '../app-harness.ts'
+import { makeClock, silent } from '../app-harness.ts'
 import { makeDatabase } from '../database.ts'
 import { VAULT } from '../whole-app.ts'
 
@@ -42,6 +43,14 @@ function makeNode(store: Store) {
     booking,
     assetFile: id => id,
     handOver: async () => true,
+  })
+  // It sends what the centre decides.
+  new CallDriver({
+    store,
+    now: clock.now,
+    log: silent,
+    streams: { signingSecret: async () => '', allowedNetworks: [] },
+    centre,
   })
   return { media, run: () => centre.run(media) }
 }

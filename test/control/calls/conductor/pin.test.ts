@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { beginTry, callerLimits } from '../../../../control/calls/conductor/pin-tries.ts'
+import { beginTry, callerLimits } from '../../../../control/calls/conductor/rooms/pin-tries.ts'
 import { suite } from '../../../harness.ts'
 import { type CallsWorld, makeCallsWorld } from '../../calls-world.ts'
 

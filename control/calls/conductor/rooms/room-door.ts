@@ -1,10 +1,10 @@
-import { conflict, type Problem } from '../../http/errors.ts'
-import type { Db } from '../../kernel/store/store.ts'
-import { isLocked } from '../session-state.ts'
-import { scheduleOf } from '../settings.ts'
-import type { ConferenceRoomRow } from '../tables.ts'
+import { conflict, type Problem } from '../../../http/errors.ts'
+import type { Db } from '../../../kernel/store/store.ts'
+import { isLocked } from '../../session-state.ts'
+import { scheduleOf } from '../../settings.ts'
+import type { ConferenceRoomRow } from '../../tables.ts'
 import { isJoinable } from './join-window.ts'
-import { runningSession } from './seat.ts'
+import { runningSession } from './sessions.ts'
 
 /**
  * Why nobody can be brought into a room now, asked before somebody is rung for it. `isInvited`: from within, where a lock keeps

@@ -1,12 +1,12 @@
-import { appendEvent } from '../../kernel/events/log.ts'
-import { nodeOf, steadyMsOf } from '../../kernel/store/node.ts'
-import type { Db, Trx } from '../../kernel/store/store.ts'
-import { forTenant } from '../../kernel/tenancy.ts'
-import { toCall } from '../call-schema.ts'
-import type { CallAudio } from '../capture/call-audio.ts'
-import { endSession, insertRecording, tenantOf } from '../records.ts'
-import type { CallRow } from '../tables.ts'
-import type { FollowUp, Of } from './event-handler.ts'
+import { appendEvent } from '../../../kernel/events/log.ts'
+import { nodeOf, steadyMsOf } from '../../../kernel/store/node.ts'
+import type { Db, Trx } from '../../../kernel/store/store.ts'
+import { forTenant } from '../../../kernel/tenancy.ts'
+import { toCall } from '../../call-schema.ts'
+import type { CallAudio } from '../../capture/call-audio.ts'
+import { endSession, insertRecording, tenantOf } from '../../records.ts'
+import type { CallRow } from '../../tables.ts'
+import type { FollowUp, Of } from '../event-handler.ts'
 
 /** The first party has entered a session's room: the conference begins. */
 export async function onRoomOpened(

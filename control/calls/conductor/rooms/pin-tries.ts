@@ -1,6 +1,6 @@
-import { sha256 } from '../../kernel/secrets.ts'
-import type { Trx } from '../../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { sha256 } from '../../../kernel/secrets.ts'
+import type { Trx } from '../../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../../kernel/tenancy.ts'
 
 const MINUTE_MS = 60_000
 

@@ -1,8 +1,8 @@
-import { verifyPin } from '../../kernel/secrets.ts'
-import type { Db } from '../../kernel/store/store.ts'
-import type { NumberedEvent } from '../../media-link/events.ts'
-import { loadLeg } from '../records.ts'
-import { collectId, type LegRows, type PinVerdict } from './decide.ts'
+import { verifyPin } from '../../../kernel/secrets.ts'
+import type { Db } from '../../../kernel/store/store.ts'
+import type { NumberedEvent } from '../../../media-link/events.ts'
+import { loadLeg } from '../../records.ts'
+import { collectId, type LegRows, type PinVerdict } from '../decide.ts'
 
 /**
  * Judges the PINs among these events, by the events' numbers. It takes tens of milliseconds for each, which is why it is done

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
-import { isJoinable } from '../../../../control/calls/conductor/join-window.ts'
-import type { RoomSchedule } from '../../../../control/calls/settings.ts'
-import { suite } from '../../../harness.ts'
+import { isJoinable } from '../../../../../control/calls/conductor/rooms/join-window.ts'
+import type { RoomSchedule } from '../../../../../control/calls/settings.ts'
+import { suite } from '../../../../harness.ts'
 
 const test = suite('control/calls/conductor/join-window')
 

@@ -1,0 +1,132 @@
+import type { Commands, EndedReason, Failure, PlaySource } from '../../../media/protocol.ts'
+import { phraseNamed } from '../../kernel/phrases.ts'
+import type { Db, Store } from '../../kernel/store/store.ts'
+import type { CommandPort } from '../../media-link/events.ts'
+import { announced } from '../announced.ts'
+import { awaitsConsent, callCaptureOf, roomCapture } from '../capture/call-capture.ts'
+import { consentCollect, unheardCollect } from '../capture/consent-question.ts'
+import { withStreams } from '../capture/first-streams.ts'
+import type { StreamDeps } from '../capture/streams.ts'
+import { loadLeg } from '../records.ts'
+import type { CallRow, ParticipantRow } from '../tables.ts'
+import type { LegRows } from './decide.ts'
+import { affinityOf, ownRoom } from './leg-rooms.ts'
+import { playOf, promptOf } from './prompts.ts'
+import { failureOf, type Sender, type Senders, type Sent } from './sender.ts'
+import type { LegStep } from './steps.ts'
+
+export interface CallStepDeps {
+  store: Store
+  now: () => Date
+  streams: StreamDeps
+  /** Ends a leg that media does not have, and what hangs on it. */
+  gone: (leg: ParticipantRow, reason: EndedReason) => Promise<void>
+}
+
+/** What a call's own steps send. */
+export function callSteps(deps: CallStepDeps): Senders<'call'> {
+  const { db } = deps.store
+  return {
+    answering: withRows(db, async (rows, media) =>
+      failureOf(await media.request('leg.answer', await answer(deps, rows))),
+    ),
+    consent: withRows(db, (rows, media) => ask(deps, rows, media)),
+    settled: withRows(db, async ({ participant, call, room }, media) => {
+      const { id: legId, on_hold } = participant
+      if (on_hold === 0) return failureOf(await media.request('leg.stop_play', { legId }))
+      if (on_hold === 1 || call.target !== 'echo') return null
+      return failureOf(await media.request('leg.play', playOf(participant, [promptOf(room)('echo')])))
+    }),
+    announcing: withRows(db, async ({ participant, room }, media) => {
+      const play = playOf(participant, [promptOf(room)('announcement')], { hangupAfter: 'announcement_ended' })
+      return failureOf(await media.request('leg.play', play))
+    }),
+    leaving: withRows(db, async (rows, media) => {
+      const hangupAfter = rows.participant.leave_reason ?? 'rejected'
+      return failureOf(await media.request('leg.play', playOf(rows.participant, leavingWords(rows), { hangupAfter })))
+    }),
+    hanging_up: async (leg, media) => {
+      if (leg.leave_prompt !== null) return failureOf(await media.request('leg.play', busyTone(leg)))
+      const reason = leg.leave_reason ?? 'api_hangup'
+      const failure = failureOf(await media.request('leg.hangup', { legId: leg.id, reason }))
+      // It may never have been dialled: then no event tells of its end.
+      if (failure?.failure === 'not_found') await deps.gone(leg, reason)
+      return failure
+    },
+  }
+}
+
+/** A sender that needs more than the leg: its call, and the room that it is for. */
+export const withRows =
+  <S extends LegStep>(db: Db, send: (rows: LegRows, media: Parameters<Sender<S>>[1]) => Promise<Sent>): Sender<S> =>
+  async (leg, media) => {
+    const rows = await loadLeg(db, leg.id)
+    return rows === null ? null : send(rows, media)
+  }
+
+/** With all that is kept of it from the answer on. */
+async function answer(
+  { store, streams }: CallStepDeps,
+  { call, participant, codecs, dtmf, srtp }: LegRows,
+): Promise<Commands['leg.answer']['request']> {
+  const own = ownRoom(call)
+  const capture = roomCapture(call)
+  const room = awaitsConsent(call)
+    ? own
+    : { ...own, capture: await withStreams(store.db, streams, call, participant.id, capture, laterStreams(call)) }
+  return {
+    legId: participant.id,
+    room,
+    affinity: affinityOf(call),
+    codecs,
+    ...(dtmf !== undefined && { dtmf }),
+    ...(srtp !== undefined && { srtp }),
+  }
+}
+
+const laterStreams = (call: CallRow): string[] | undefined => callCaptureOf(call)?.later?.streamIds
+
+/** Tells the caller that the call is recorded, or asks whether it may be. */
+async function ask(
+  deps: CallStepDeps,
+  { call, participant }: LegRows,
+  media: CommandPort<'leg.stop_listen' | 'leg.collect' | 'transcript.start'>,
+): Promise<Failure | null> {
+  const { id: legId } = participant
+  const plain = consentCollect(call, legId)
+  const { agreement } = plain
+  const capture = agreement?.capture
+  const kept =
+    capture === undefined
+      ? undefined
+      : await withStreams(deps.store.db, deps.streams, call, legId, capture, laterStreams(call))
+  const collect =
+    kept === undefined || agreement === undefined ? plain : { ...plain, agreement: { ...agreement, capture: kept } }
+  // What led the call before may have listened.
+  if (call.answered_at !== null) await media.request('leg.stop_listen', { legId })
+  const failure = failureOf(await media.request('leg.collect', collect))
+  // Nobody here can say it: nothing is kept, and the call goes on.
+  if (failure?.failure === 'invalid') return failureOf(await media.request('leg.collect', unheardCollect(collect)))
+  // What is kept has begun with it where nobody has to agree.
+  if (failure === null && agreement?.digits === null) await announced(deps, legId, media)
+  return failure
+}
+
+/** Why the caller must go, and goodbye in the same language. */
+function leavingWords({ participant: { leave_prompt }, room }: LegRows): PlaySource[] {
+  const said = phraseNamed(leave_prompt ?? '')
+  const goodbye = promptOf(room)('goodbye')
+  if (said !== null) return [said.source, said.language === null ? goodbye : { ...goodbye, language: said.language }]
+  return leave_prompt === '' ? [goodbye] : [promptOf(room)(leave_prompt ?? 'room-closed'), goodbye]
+}
+
+/** A second each. */
+const BUSY_TONES = 5
+
+const busyTone = ({ id, leave_prompt }: ParticipantRow): Commands['leg.play']['request'] => ({
+  legId: id,
+  playId: leave_prompt ?? '',
+  sources: Array.from({ length: BUSY_TONES }, () => ({ kind: 'tone' as const, name: 'busy' as const })),
+  loop: false,
+  hangupAfter: 'busy',
+})

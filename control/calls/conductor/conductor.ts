@@ -1,0 +1,141 @@
+import { type Failure, isFailure, isUndecided } from '../../../media/protocol.ts'
+import { nodeOf } from '../../kernel/store/node.ts'
+import type { Db, Store } from '../../kernel/store/store.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import { Turns } from '../../kernel/turns.ts'
+import type { MediaPort } from '../../media-link/events.ts'
+import { tenantOf } from '../records.ts'
+import type { ParticipantRow } from '../tables.ts'
+import type { CallFaults } from './faults.ts'
+import type { Sender, Senders, Sent } from './sender.ts'
+import { ALL_STEPS, type LegStep, STEPS } from './steps.ts'
+
+export interface ConductorDeps {
+  store: Store
+  log: { warn(fields: object, message: string): void }
+  faults: CallFaults
+}
+
+/** Legs that one look at what is due finds. */
+const MAX_DUE = 500
+
+/**
+ * Sends what the table of steps says, for every leg of every call. What concerns one call is sent in order, its legs one after the other;
+ * calls are sent for at once, so that none waits for another's. What throws ends its call and no other.
+ */
+export class Conductor {
+  readonly #deps: ConductorDeps
+  readonly #senders: ReadonlyMap<LegStep, Sender<LegStep>>
+  /** By call. */
+  readonly #turns = new Turns()
+  /** Legs whose turn has not come yet: to be driven once is enough. */
+  readonly #waiting = new Map<string, Promise<void>>()
+
+  constructor(deps: ConductorDeps, senders: Senders<'call'> & Senders<'room'> & Senders<'queue'>) {
+    this.#deps = deps
+    this.#senders = new Map(Object.entries(senders) as [LegStep, Sender<LegStep>][])
+  }
+
+  /** Sends what a leg's step calls for, in its call's turn. */
+  async drive(legId: string, media: MediaPort): Promise<void> {
+    const leg = await findLeg(this.#deps.store.db, legId)
+    if (leg !== undefined) await this.#take(leg, media)
+  }
+
+  /** Sends what is still to be sent by the rows, of all calls of this node: what media could not do before is tried again. */
+  async driveDue(media: MediaPort): Promise<void> {
+    const due = await legsDue(this.#deps.store.db)
+    await Promise.all(due.map(leg => this.#take(leg, media)))
+  }
+
+  /** Does something for a leg in its call's turn. */
+  inTurn({ id, call_id }: ParticipantRow, media: MediaPort, act: () => Promise<Sent>): Promise<void> {
+    return this.#turns.take(call_id, () =>
+      this.#deps.faults.guard(id, media, async () => {
+        if ((await act()) === 'on') await this.#send(id, media)
+      }),
+    )
+  }
+
+  /** Resolves when nothing is being sent. */
+  idle(): Promise<void> {
+    return this.#turns.idle()
+  }
+
+  #take(leg: ParticipantRow, media: MediaPort): Promise<void> {
+    const { id } = leg
+    const waiting = this.#waiting.get(id)
+    if (waiting !== undefined) return waiting
+    let hasBegun = false
+    const turn = this.inTurn(leg, media, async () => {
+      hasBegun = true
+      this.#waiting.delete(id)
+      return 'on'
+    })
+    if (!hasBegun) this.#waiting.set(id, turn)
+    return turn
+  }
+
+  /** What a leg's step calls for, as it is now. */
+  async #send(legId: string, media: MediaPort): Promise<void> {
+    const { store, log } = this.#deps
+    const leg = await findLeg(store.db, legId)
+    const sender = leg === undefined ? undefined : this.#senders.get(leg.step)
+    if (leg === undefined || sender === undefined || !isDue(leg)) return
+    const sent = (await release(leg, media)) ?? (await sender(leg, media))
+    if (sent === 'on') return this.#send(legId, media)
+    if (sent === null) return this.#heard(leg)
+    // What was not answered in time is neither done nor not done: the next snapshot tells.
+    if (!isUndecided(sent)) log.warn({ legId, step: leg.step, ...sent }, 'media could not do it')
+  }
+
+  /** Its audio is as it should be, for as long as it stays in this step. */
+  async #heard(leg: ParticipantRow): Promise<void> {
+    if (!isSentUntilHeard(leg)) return
+    const prompted = forTenant(this.#deps.store.db, tenantOf(leg))
+      .update('participants')
+      .set({ prompted: 1 })
+      .where('id', '=', leg.id)
+      .where('step', '=', leg.step)
+    // Put on hold meanwhile, or taken back: that is still to be sent.
+    await (leg.on_hold === null
+      ? prompted.where('on_hold', 'is', null)
+      : prompted.where('on_hold', '=', leg.on_hold)
+    ).execute()
+  }
+}
+
+/** Before whoever is hung up something may be heard, and once it is, media hangs up. */
+const isSentUntilHeard = ({ step, leave_prompt }: ParticipantRow): boolean =>
+  STEPS[step].until === 'heard' || (STEPS[step].until === 'left' && leave_prompt !== null)
+
+const isDue = (leg: ParticipantRow): boolean => !isSentUntilHeard(leg) || leg.prompted === 0
+
+/** What a leg does is heard by it alone when it is off hold. One that never was on hold is left alone. */
+async function release({ id: legId, step, on_hold }: ParticipantRow, media: MediaPort): Promise<Failure | null> {
+  const held = on_hold === 1
+  if (on_hold === null || STEPS[step].until === 'left' || (held && STEPS[step].until !== 'heard')) return null
+  const reply = await media.request('leg.hold', { legId, held, sources: held ? [{ kind: 'music' }] : [] })
+  return isFailure(reply) ? reply : null
+}
+
+/** Over all tenants: media knows none. */
+const findLeg = (db: Db, id: string): Promise<ParticipantRow | undefined> =>
+  db.selectFrom('participants').selectAll().where('id', '=', id).executeTakeFirst()
+
+const sent = (until: 'heard' | 'left'): LegStep[] => ALL_STEPS.filter(step => STEPS[step].until === until)
+
+const legsDue = (db: Db): Promise<ParticipantRow[]> =>
+  db
+    .selectFrom('participants')
+    .selectAll()
+    .where('node_id', '=', nodeOf(db))
+    .where(eb =>
+      eb.or([
+        eb.and([eb('step', 'in', sent('left')), eb.or([eb('leave_prompt', 'is', null), eb('prompted', '=', 0)])]),
+        eb.and([eb('step', 'in', sent('heard')), eb('prompted', '=', 0)]),
+      ]),
+    )
+    .orderBy('id')
+    .limit(MAX_DUE)
+    .execute()

@@ -1,0 +1,26 @@
+import type { EndedReason } from '../../../../media/protocol.ts'
+import { settingsOf } from '../../settings.ts'
+import type { LegRows } from '../decide.ts'
+
+export type Admission = 'join' | 'wait' | { leave: string; reason: EndedReason }
+
+/**
+ * Whether a leg may sit down in its room now. Whoever was dialled from within is let in by the one who dialled; whom else we have
+ * called waits for no moderator, but a lock keeps it out.
+ */
+export function admission(
+  { call, participant, room }: LegRows,
+  session: { isRunning: boolean; hasModerator: boolean; isLocked: boolean },
+): Admission {
+  if (room === null || room.active === 0) return { leave: 'room-closed', reason: 'rejected' }
+  const isCalled = call.direction === 'outbound'
+  if ((isCalled && participant.admitted === 1) || participant.role === 'moderator') return 'join'
+  const settings = settingsOf(room)
+  if (!isCalled && settings.wait_for_moderator && !session.hasModerator) return 'wait'
+  if (session.isRunning && session.isLocked) return { leave: 'room-locked', reason: 'rejected' }
+  return 'join'
+}
+
+/** Members join muted where the room says so; moderators never. */
+export const joinsMuted = ({ participant, room }: LegRows): boolean =>
+  participant.muted === 1 || (participant.role === 'member' && room !== null && settingsOf(room).mute_on_entry)

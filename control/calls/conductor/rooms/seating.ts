@@ -1,0 +1,145 @@
+import { type Failure, isFailure, isUndecided } from '../../../../media/protocol.ts'
+import { nodeOf } from '../../../kernel/store/node.ts'
+import type { Db, Store } from '../../../kernel/store/store.ts'
+import { forTenant } from '../../../kernel/tenancy.ts'
+import { Turns } from '../../../kernel/turns.ts'
+import type { CommandPort } from '../../../media-link/events.ts'
+import { encryptsRecordings } from '../../capture/call-capture.ts'
+import { type LegChange, writeLeg } from '../../legs.ts'
+import { applyToLeg, loadLeg, tenantOf } from '../../records.ts'
+import { isLocked } from '../../session-state.ts'
+import type { CallRow, ConferenceRoomRow, ParticipantRow } from '../../tables.ts'
+import { type LegRows, leaving } from '../decide.ts'
+import { sessionRoom } from '../leg-rooms.ts'
+import { playOf, promptOf } from '../prompts.ts'
+import { failureOf, type Sent } from '../sender.ts'
+import { admission, joinsMuted } from './admission.ts'
+import { isModerated, newSession, ownSession } from './sessions.ts'
+
+type Media = CommandPort<'leg.move' | 'leg.play' | 'leg.stop_play' | 'leg.hangup'>
+
+/** What follows a decision about a room and keeps its next one waiting no more. */
+type Then = () => Promise<Sent>
+
+const NOTHING: Then = async () => null
+const ON: Then = async () => 'on'
+
+export interface SeatingDeps {
+  store: Store
+  now: () => string
+  log: { warn(fields: object, message: string): void }
+}
+
+/**
+ * Takes legs into their conference rooms. Whom a room takes in is decided one leg after the other, so that of two parties one opens the
+ * session and one joins it.
+ */
+export class Seating {
+  readonly #deps: SeatingDeps
+  /** By room. */
+  readonly #turns = new Turns()
+
+  constructor(deps: SeatingDeps) {
+    this.#deps = deps
+  }
+
+  /** Seats who is to join, or waits and may join now; or its step says what it is to do instead. */
+  async seat({ id }: Pick<ParticipantRow, 'id'>, media: Media): Promise<Sent> {
+    const rows = await loadLeg(this.#deps.store.db, id)
+    if (rows === null) return null
+    const then = await this.#turns.take(rows.call.room_id ?? id, () => this.#seatNow(id, media))
+    return then()
+  }
+
+  /** As it is when its room's turn comes. */
+  async #seatNow(legId: string, media: Media): Promise<Then> {
+    const { db } = this.#deps.store
+    const rows = await loadLeg(db, legId)
+    if (rows === null || (rows.participant.step !== 'waiting' && rows.participant.step !== 'joining')) return NOTHING
+    const { room, participant } = rows
+    const session = room === null ? undefined : await ownSession(db, room)
+    const hasModerator = session !== undefined && (await isModerated(db, session))
+    const locked = room !== null && session !== undefined && (await isLocked(db, session, room))
+    const verdict = admission(rows, { isRunning: session !== undefined, hasModerator, isLocked: locked })
+    if (room === null || typeof verdict === 'object') {
+      const refused = typeof verdict === 'object' ? verdict : ({ leave: 'room-closed', reason: 'rejected' } as const)
+      return this.#change(rows, leaving(refused.leave, refused.reason))
+    }
+    if (verdict === 'wait') {
+      return participant.step === 'waiting' ? NOTHING : this.#change(rows, { step: 'waiting', prompted: 0 })
+    }
+    if (participant.step === 'waiting') await media.request('leg.stop_play', { legId })
+    return this.#move(rows, room, session, media)
+  }
+
+  async #change(rows: LegRows, participant: LegChange): Promise<Then> {
+    const { store, now } = this.#deps
+    await store.transaction(trx => applyToLeg(trx, rows, { call: {}, participant, events: [] }, now()))
+    return ON
+  }
+
+  /** Into the session that runs, or into a new one when none does or the one we knew has just closed. */
+  async #move(rows: LegRows, room: ConferenceRoomRow, running: CallRow | undefined, media: Media): Promise<Then> {
+    const legId = rows.participant.id
+    const { store, now } = this.#deps
+    const tenant = tenantOf(rows.call)
+    const session = running ?? newSession(rows, room, now())
+    await store.transaction(async trx => {
+      if (running === undefined) await forTenant(trx, tenant).insert('calls', session)
+      await writeLeg(trx, tenant, legId, { session_call_id: session.id, step: 'joining' })
+    })
+    const muted = joinsMuted(rows)
+    const reply = await media.request('leg.move', {
+      legId,
+      room: sessionRoom(session.id, room, await encryptsRecordings(store.db, tenant)),
+      mustExist: running !== undefined,
+      muted,
+    })
+    if (!isFailure(reply)) return this.#welcome(legId, room, { muted, isFirst: running === undefined }, media)
+    if (isUndecided(reply)) return NOTHING
+    if (running === undefined) await this.#discard(session)
+    // The session is closing, its end is on the way as an event; or the leg is gone, and the next attempt finds that out.
+    else if (reply.failure === 'not_found') return this.#move(rows, room, undefined, media)
+    return this.#refused(rows, reply, media)
+  }
+
+  /** What is heard in the room, by this leg alone. */
+  #welcome(
+    legId: string,
+    room: ConferenceRoomRow,
+    { muted, isFirst }: { muted: boolean; isFirst: boolean },
+    media: Media,
+  ): Then {
+    if (!muted && !isFirst) return NOTHING
+    const prompt = promptOf(room)(muted ? 'muted' : 'first-in-room')
+    return async () => failureOf(await media.request('leg.play', playOf({ id: legId, step: 'seated' }, [prompt])))
+  }
+
+  async #refused(rows: LegRows, reply: Failure, media: Media): Promise<Then> {
+    const legId = rows.participant.id
+    await this.#change(rows, { session_call_id: null })
+    if (reply.failure === 'capacity') return this.#change(rows, leaving('room-full', 'capacity'))
+    if (reply.failure === 'not_found') return NOTHING
+    this.#deps.log.warn({ legId, ...reply }, 'the leg cannot be moved into its room')
+    return async () => failureOf(await media.request('leg.hangup', { legId, reason: 'internal_error' }))
+  }
+
+  /** A session that nobody entered was none. */
+  async #discard(session: CallRow): Promise<void> {
+    const calls = forTenant(this.#deps.store.db, tenantOf(session)).delete('calls')
+    await calls.where('id', '=', session.id).where('status', '=', 'queued').execute()
+  }
+}
+
+/** Who waits for a moderator of this room, on this node. */
+export const waitingFor = (db: Db, roomId: string): Promise<ParticipantRow[]> =>
+  db
+    .selectFrom('participants')
+    .innerJoin('calls', 'calls.id', 'participants.call_id')
+    .selectAll('participants')
+    .where('calls.room_id', '=', roomId)
+    .where('participants.node_id', '=', nodeOf(db))
+    .where('participants.step', '=', 'waiting')
+    .where('participants.left_at', 'is', null)
+    .orderBy('participants.id')
+    .execute()

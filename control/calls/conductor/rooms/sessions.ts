@@ -1,0 +1,71 @@
+import { newId } from '../../../kernel/ids.ts'
+import { nodeOf } from '../../../kernel/store/node.ts'
+import type { Db } from '../../../kernel/store/store.ts'
+import { forTenant } from '../../../kernel/tenancy.ts'
+import { tenantOf } from '../../records.ts'
+import type { CallRow, ConferenceRoomRow } from '../../tables.ts'
+import type { LegRows } from '../decide.ts'
+
+/** Sessions of conference rooms: each is a call of its own. */
+
+type RoomKey = Pick<ConferenceRoomRow, 'id' | 'organisation_id' | 'livemode'>
+
+/** The latest session of a room that has not ended, on any node. */
+export const runningSession = (db: Db, room: RoomKey): Promise<CallRow | undefined> =>
+  runningSessions(db, room).executeTakeFirst()
+
+/** The one that callers of this node can join: another's media process has another's. */
+export const ownSession = (db: Db, room: RoomKey): Promise<CallRow | undefined> =>
+  runningSessions(db, room).where('node_id', '=', nodeOf(db)).executeTakeFirst()
+
+const runningSessions = (db: Db, room: RoomKey) =>
+  forTenant(db, tenantOf(room))
+    .select('calls')
+    .selectAll()
+    .where('kind', '=', 'conference')
+    .where('room_id', '=', room.id)
+    .where('ended_at', 'is', null)
+    .orderBy('id', 'desc')
+    .limit(1)
+
+export async function isModerated(db: Db, session: CallRow): Promise<boolean> {
+  const moderator = await forTenant(db, tenantOf(session))
+    .select('participants')
+    .select('id')
+    .where('session_call_id', '=', session.id)
+    .where('role', '=', 'moderator')
+    .where('left_at', 'is', null)
+    .limit(1)
+    .executeTakeFirst()
+  return moderator !== undefined
+}
+
+/** `queued` until media has opened its room. */
+export const newSession = ({ call }: LegRows, room: ConferenceRoomRow, at: string): CallRow => ({
+  id: newId('call'),
+  organisation_id: call.organisation_id,
+  livemode: call.livemode,
+  kind: 'conference',
+  status: 'queued',
+  direction: 'inbound',
+  to_address: room.id,
+  from_address: '',
+  target: 'room',
+  room_id: room.id,
+  queue_id: null,
+  user_id: null,
+  connection_id: null,
+  node_id: call.node_id,
+  record: (JSON.parse(room.settings) as { record?: boolean }).record === true ? 1 : 0,
+  capture: null,
+  metadata: '{}',
+  ended_reason: null,
+  sip_code: null,
+  created: at,
+  ringing_at: null,
+  answered_at: null,
+  ended_at: null,
+  duration_ms: null,
+  started_ms: null,
+  started_on: null,
+})

@@ -1,0 +1,28 @@
+import { type Failure, isFailure } from '../../../media/protocol.ts'
+import type { CommandPort } from '../../media-link/events.ts'
+import type { ParticipantRow } from '../tables.ts'
+import type { Leader, LegStep, STEPS } from './steps.ts'
+
+type CommandOf<S extends LegStep> = (typeof STEPS)[S]['sends'][number]
+
+/** The steps of a leader in which media is told something. */
+type SentBy<L extends Leader> = {
+  [S in LegStep]: (typeof STEPS)[S]['leads'] extends L ? ([CommandOf<S>] extends [never] ? never : S) : never
+}[LegStep]
+
+/** `on`: by it the leg has come to another step, and what that calls for is to be sent now. Null: it is done. */
+export type Sent = Failure | 'on' | null
+
+/**
+ * Sends what a leg's step calls for, by the commands that the table names and no others. Whoever comes after a crash sends the same, and
+ * what was done already does no harm.
+ */
+export type Sender<S extends LegStep> = (
+  leg: ParticipantRow & { step: S },
+  media: CommandPort<CommandOf<S>>,
+) => Promise<Sent>
+
+/** A leader registers one for each of its steps. */
+export type Senders<L extends Leader> = { [S in SentBy<L>]: Sender<S> }
+
+export const failureOf = (reply: object): Failure | null => (isFailure(reply) ? reply : null)

@@ -1,0 +1,52 @@
+import { isFailure } from '../../media/protocol.ts'
+import { tenantOf } from '../calls/records.ts'
+import type { ParticipantRow } from '../calls/tables.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import type { CommandPort } from '../media-link/events.ts'
+import type { CallCentreDeps } from './deps.ts'
+import { holdAudio } from './hold-audio.ts'
+import { settingsOf } from './settings/store.ts'
+import { speakerOf } from './speaker.ts'
+import { positionOf } from './waiting-calls.ts'
+
+/** The queue's announcement, the place in line, and then its hold audio over and over. */
+export async function hold(
+  { store: { db }, now, assetFile }: CallCentreDeps,
+  media: CommandPort<'leg.play'>,
+  leg: ParticipantRow,
+): Promise<object> {
+  const tenant = tenantOf(leg)
+  const scoped = forTenant(db, tenant)
+  const row = await scoped.find('queue_calls', leg.call_id)
+  const queue = row === undefined ? undefined : await scoped.find('queues', row.queue_id)
+  if (row === undefined || queue === undefined) return {}
+  const settings = settingsOf(queue)
+  const { audio_asset_id: asset } = settings.hold
+  const { said, loop: sources } = holdAudio(settings, {
+    position: await positionOf(db, tenant, row),
+    isNew: row.announce_at === null || row.announce_at === row.joined_at,
+    speaker: await speakerOf(scoped, settings),
+    assetFile: asset === null ? null : assetFile(asset),
+  })
+  let isSaid = false
+  // What cannot be spoken, in a language that no voice has for example, is left out: the caller hears what is recorded all the same.
+  for (const rest of [said, said.filter(source => source.kind === 'speech' && source.recorded !== undefined)]) {
+    if (isSaid || rest.length === 0) continue
+    const saying = { legId: leg.id, playId: 'hold-said', sources: rest, loop: false, hangupAfter: null }
+    const reply = await media.request('leg.play', saying)
+    if (isFailure(reply) && reply.failure !== 'invalid') return reply
+    isSaid = !isFailure(reply)
+  }
+  if (row.announce_at !== null) {
+    const announce_at = new Date(now().getTime() + settings.hold.position_interval_seconds * 1000).toISOString()
+    await scoped.update('queue_calls').set({ announce_at }).where('id', '=', row.id).execute()
+  }
+  return media.request('leg.play', {
+    legId: leg.id,
+    playId: 'hold',
+    sources,
+    loop: true,
+    hangupAfter: null,
+    ...(isSaid ? { append: true } : {}),
+  })
+}

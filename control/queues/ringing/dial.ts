@@ -1,0 +1,132 @@
+import {
+  type BrowserTarget,
+  type Commands,
+  type DialTarget,
+  type Failure,
+  isFailure,
+  isPublicAddress,
+} from '../../../media/protocol.ts'
+import { affinityOf } from '../../calls/conductor/leg-rooms.ts'
+import { isFull, outsideProblem, roomWithAll, wayTo } from '../../calls/dial.ts'
+import { takeOn } from '../../calls/legs.ts'
+import { tenantOf } from '../../calls/records.ts'
+import { sandboxTarget } from '../../calls/sandbox.ts'
+import type { CallRow, ParticipantRow } from '../../calls/tables.ts'
+import type { Db, Store } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { CommandPort } from '../../media-link/events.ts'
+import { CODECS } from '../../trunks/codecs.ts'
+import type { ConnectionRow } from '../../trunks/tables.ts'
+import type { CallCentreDeps } from '../deps.ts'
+import type { Onward, RingTarget } from './rings.ts'
+
+/** A leg that is led, with what it is led for. */
+export interface Around {
+  leg: ParticipantRow
+  call: CallRow | undefined
+  tenant: Tenant
+}
+
+type Media = CommandPort<'leg.dial' | 'leg.answer' | 'leg.hangup'>
+
+/** Into a room of its own: it comes into the call's when it is the first to answer. */
+export async function dial(deps: CallCentreDeps, media: Media, { leg, call, tenant }: Around): Promise<Failure | null> {
+  const { timeoutS, onward, ...target } = JSON.parse(leg.dial ?? '{}') as RingTarget & Dialling
+  const own = leg.ring_id === null && call !== undefined
+  const { db } = deps.store
+  const room = own ? await roomWithAll(db, deps.streams, { call, participant: leg }) : waitingRoom(leg.id)
+  const place = { legId: leg.id, room, affinity: affinityOf(leg) }
+  const reply = await (target.kind === 'leg'
+    ? media.request('leg.answer', { ...place, codecs: CODECS })
+    : dialOut(deps, media, { leg, call, tenant }, target, { ...place, timeoutS, onward }))
+  // It was dialled before: the process that did so died before it could write it down.
+  if (isFailure(reply) && reply.failure !== 'conflict') return reply
+  // What came first stays: its answer, or its end, for which media had nothing to hang up then.
+  const now = await takeOn(deps.store, leg, { step: 'dialing' })
+  if (now === undefined || now.step === 'ended') {
+    await media.request('leg.hangup', { legId: leg.id, reason: now?.leave_reason ?? 'api_hangup' })
+  }
+  return null
+}
+
+type Dialling = { timeoutS: number; onward?: Onward | undefined }
+
+async function dialOut(
+  deps: CallCentreDeps,
+  media: Media,
+  around: Around,
+  target: Exclude<RingTarget, { kind: 'leg' }>,
+  { onward, ...how }: Omit<Commands['leg.dial']['request'], 'target'> & Dialling,
+): Promise<object> {
+  const way = await dialTarget(deps, around, target, onward)
+  return 'failure' in way ? way : media.request('leg.dial', { ...how, target: way })
+}
+
+const waitingRoom = (legId: string) => ({
+  roomId: legId,
+  kind: 'call' as const,
+  chimes: false,
+  musicWhenAlone: false,
+  maxMembers: 1,
+})
+
+async function dialTarget(
+  { store, sipHost, vault, loopback }: CallCentreDeps,
+  { leg, call, tenant }: Around,
+  target: Exclude<RingTarget, { kind: 'leg' }>,
+  onward: Onward | undefined,
+): Promise<DialTarget | BrowserTarget | Failure> {
+  if (target.kind === 'browser') {
+    const dialled = onward?.to ?? (leg.ring_id === null ? call?.to_address : undefined)
+    const info = dialled === undefined ? await shownOf(store.db, tenant, call) : { dialled }
+    return { browserId: target.browserId, info }
+  }
+  if (target.kind === 'address') {
+    if (!tenant.livemode) {
+      const refused = await outsideProblem(store.db, tenant, target.to)
+      if (refused !== null) return { failure: 'invalid', message: refused.message }
+      if (loopback === undefined) return { failure: 'invalid', message: 'there is no sandbox here' }
+      return sandboxTarget(target.to, leg.id, loopback)
+    }
+    const from = target.from ?? (call === undefined ? null : ourNumber(call))
+    const way = await wayTo(store.db, tenant, { to: target.to, from: from ?? undefined }, { sipHost, vault })
+    if ('problem' in way) return { failure: 'invalid', message: way.message }
+    const isFree = way.connection === null || (await takeLine(store, leg, way.connection))
+    return isFree ? way.target : { failure: 'capacity', message: 'the connection carries its `max_calls` already' }
+  }
+  const caller =
+    call === undefined || call.direction === 'outbound' ? (call?.to_address ?? 'tandem') : call.from_address
+  return {
+    uri: target.uri,
+    from: { uri: caller.startsWith('sip:') ? caller : `sip:${caller}@${sipHost}` },
+    via: target.via,
+    // A phone of our own network may name others of it; it has proved whose it is.
+    publicOnly: target.via === null || isPublicAddress(target.via.host),
+    credentials: null,
+    codecs: CODECS,
+    srtp: 'optional',
+  }
+}
+
+/** A leg counts on the connection that it is dialled over. False: that carries all it may. */
+const takeLine = (store: Store, leg: ParticipantRow, connection: ConnectionRow): Promise<boolean> =>
+  store.transaction(async trx => {
+    if (await isFull(trx, connection, leg.id)) return false
+    const own = forTenant(trx, tenantOf(leg)).update('participants').set({ connection_id: connection.id })
+    await own.where('id', '=', leg.id).execute()
+    return true
+  })
+
+/** What a softphone shows while it rings. */
+async function shownOf(db: Db, tenant: Tenant, call: CallRow | undefined): Promise<Record<string, string>> {
+  if (call === undefined) return {}
+  const queue = call.queue_id === null ? undefined : await forTenant(db, tenant).find('queues', call.queue_id)
+  const caller = call.direction === 'outbound' ? call.to_address : call.from_address
+  return { call_id: call.id, caller, ...(queue === undefined ? {} : { queue: queue.name }) }
+}
+
+/** The number that somebody called us at is the one that we call others from. */
+const ourNumber = (call: CallRow): string | null => {
+  const ours = call.direction === 'inbound' ? call.to_address : call.from_address
+  return ours.startsWith('+') ? ours : null
+}
