@@ -35,7 +35,7 @@ async function benchAudio(options: BenchOptions): Promise<object> {
 
 /** `--api`: what the REST API does in a second, beside a bare route of the same framework. */
 async function benchRest(options: BenchOptions): Promise<object> {
-  const report = await benchApi(Math.min(options.seconds, API_SECONDS), say)
+  const report = await benchApi(Math.min(options.seconds, API_SECONDS), say, options.only)
   show(options, report.startedAt, formatApiReport(report))
   return report
 }

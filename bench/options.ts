@@ -10,12 +10,12 @@ export const HELP = `npm run bench -- [options]
   --streams LIST        formats: ${FORMATS.join(',')}; "none" leaves them out
   --stream-legs 50      streams at a time
   --seconds 60          how long each is measured
-  --api                 instead: requests of the REST API beside a bare Fastify route, and how lists page
+  --api                 instead: requests of the REST API beside a bare Fastify route with the same body, and how lists page
   --busy                instead: what a load of REST requests on the same cores does to the audio
   --turns N             instead: how soon we fall silent when a caller speaks, and how soon we answer, N times
   --hearing N           instead: N labelled calls of each condition through the hearing chain: which words are lost
   --sets LIST           of those calls: ${SETS.join(',')}
-  --only PATTERN        of those calls: only conditions whose name matches, as "quiet|answer"
+  --only PATTERN        of those calls, or of --api: only what has a name that matches, as "quiet|answer"
   --answers             instead: how an assistant without a model answers 200 questions of callers
   --kills N             instead: kills control with -9 N times under load and looks at what is left
   --no-yardstick        without the C program that the engine is compared with

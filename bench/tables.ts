@@ -18,10 +18,17 @@ export function formatReport(report: Report): string {
 
 /** The figures of the REST API as text. */
 export function formatApiReport({ commit, machine, seconds, connections, operations, pages }: ApiReport): string {
-  const rates = [['', 'requests/s', 'of bare', 'p50 [ms]', 'p99', 'max']]
-  for (const { name, perSecond, ratio, latencyMs } of operations) {
+  const rates = [
+    ['', 'requests/s', 'bare', 'of bare', 'CPU [µs]', 'bare', 'of bare', 'answer [bytes]', 'p50 [ms]', 'p99', 'max'],
+  ]
+  for (const { name, perSecond, cpuUs, bare, ratio, cpuRatio, bytes, latencyMs } of operations) {
     const [p50, , p99, max] = latencyOf(latencyMs)
-    rates.push([name, perSecond.toFixed(0), ratio === null ? '' : ratio.toFixed(2), p50!, p99!, max!])
+    rates.push([
+      name,
+      ...[perSecond.toFixed(0), bare.perSecond.toFixed(0), ratio.toFixed(2)],
+      ...[cpuUs.toFixed(0), bare.cpuUs.toFixed(0), cpuRatio.toFixed(2)],
+      ...[bytes === null ? '' : String(bytes), p50!, p99!, max!],
+    ])
   }
   const places = [['', 'p50 [ms]', 'p99', 'max']]
   for (const place of ['first', 'middle', 'last'] as const) {
@@ -31,8 +38,10 @@ export function formatApiReport({ commit, machine, seconds, connections, operati
   return [
     machineLine(commit, machine),
     '',
-    `REST, ${connections} connections, ${seconds} s each; SQLite on disk, every write is synced before its answer`,
+    `REST, ${connections} connections, ${seconds} s each and as long beside it, by turns; SQLite on disk, every write is synced before its answer`,
     ...table(rates),
+    'bare GET: a Fastify route that returns the same body as an object. bare POST: a Fastify route that parses and validates the body of',
+    'POST /callbacks and answers; "inserts": and keeps it by one INSERT of the same row, synced in the same way. CPU: of the server process.',
     '',
     `pages of ${pages.size} of a list of ${pages.callbacks} callbacks, ${pages.first.count} at each place`,
     ...table(places),

@@ -1,6 +1,6 @@
 /** What the served process tells once it listens. */
 export interface Served {
-  /** Of the API, and of a Fastify with one bare route and nothing else, both in the same process. */
+  /** Of the API, and of a Fastify with bare routes and nothing else, both in the same process. */
   port: number
   barePort: number
   key: string
@@ -8,4 +8,12 @@ export interface Served {
   ids: { call: string; queue: string; assistant: string }
   /** Callbacks that are there. */
   callbacks: number
+}
+
+/** Asks what CPU the served process has used so far [ms]; the answer is the number. */
+export const CPU = 'cpu'
+
+/** Has the bare server answer GET with the body that this path of the API answers now; the answer is the body's length. */
+export interface Copy {
+  copy: string
 }

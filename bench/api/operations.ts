@@ -2,54 +2,61 @@ import { randomUUID } from 'node:crypto'
 import type { Ask } from './client.ts'
 import type { Served } from './messages.ts'
 
-/** What is measured: a name, which bare route it is held against, and how each request is made. */
+/** What is measured: a name, and how each request is made. */
 export interface Operation {
   name: string
-  bare: 'GET' | 'POST'
   next: () => Ask
+  /** What the bare server does of it: answers the body of this path; or takes a callback, and keeps it where that is said. */
+  bare: { copy: string } | { post: '/echoed' | '/inserted' }
 }
 
-export const bareOperations = ({ barePort, ids }: Served): Record<'GET' | 'POST', () => Ask> => ({
-  GET: () => ({ port: barePort, method: 'GET', path: '/' }),
-  POST: () => ({ port: barePort, method: 'POST', path: '/', body: { id: ids.call, name: 'bare' } }),
-})
+let booked = 0
+const booking = (): object => ({ phone: `+97254${1_000_000 + booked++}`, name: 'Dana' })
+
+export const bareAsk = ({ barePort }: Served, { bare }: Operation): (() => Ask) =>
+  'copy' in bare
+    ? () => ({ port: barePort, method: 'GET', path: '/' })
+    : () => ({ port: barePort, method: 'POST', path: bare.post, body: booking() })
 
 /** The main reads and writes. */
 export function operations({ port, key, ids }: Served): Operation[] {
   const authorization = `Bearer ${key}`
-  const get = (path: string) => (): Ask => ({ port, method: 'GET', path: `/v1${path}`, headers: { authorization } })
+  const get = (path: string): Pick<Operation, 'next' | 'bare'> => ({
+    next: () => ({ port, method: 'GET', path: `/v1${path}`, headers: { authorization } }),
+    bare: { copy: `/v1${path}` },
+  })
   const send =
     (method: 'POST' | 'PATCH', path: string, body: () => object, more: () => Record<string, string> = () => ({})) =>
     (): Ask => ({ port, method, path: `/v1${path}`, body: body(), headers: { authorization, ...more() } })
   let made = 0
-  const callback = () => ({ phone: `+97254${1_000_000 + made++}`, name: 'Dana' })
   const token = () => ({ assistant_id: ids.assistant, origin: 'https://shop.example.com' })
   const replayed = randomUUID()
+  const newKey = () => ({ 'idempotency-key': randomUUID() })
+  const book = send('POST', '/callbacks', booking)
+  const echoed = { post: '/echoed' } as const
+  const inserted = { post: '/inserted' } as const
   return [
-    { name: 'GET /calls/{id}', bare: 'GET', next: get(`/calls/${ids.call}`) },
-    { name: 'GET /calls, 20 of them', bare: 'GET', next: get('/calls?limit=20') },
-    { name: 'GET /callbacks, 20 of them', bare: 'GET', next: get('/callbacks?limit=20') },
-    { name: 'POST /callbacks', bare: 'POST', next: send('POST', '/callbacks', callback) },
-    {
-      name: 'POST /callbacks with a key',
-      bare: 'POST',
-      next: send('POST', '/callbacks', callback, () => ({ 'idempotency-key': randomUUID() })),
-    },
-    { name: 'POST /client_tokens', bare: 'POST', next: send('POST', '/client_tokens', token) },
-    {
-      name: 'PATCH /queues/{id}',
-      bare: 'POST',
-      next: send('PATCH', `/queues/${ids.queue}`, () => ({ name: `Q${made++}` })),
-    },
+    { name: 'GET /calls/{id}', ...get(`/calls/${ids.call}`) },
+    { name: 'GET /calls?limit=20', ...get('/calls?limit=20') },
+    { name: 'GET /callbacks?limit=20', ...get('/callbacks?limit=20') },
+    { name: 'POST /callbacks, beside one that inserts', next: book, bare: inserted },
+    { name: 'POST /callbacks, beside one that answers', next: book, bare: echoed },
+    { name: 'POST /callbacks with a key', next: send('POST', '/callbacks', booking, newKey), bare: inserted },
     {
       name: 'POST /callbacks replayed',
-      bare: 'POST',
       next: send(
         'POST',
         '/callbacks',
         () => ({ phone: '+972541111111' }),
         () => ({ 'idempotency-key': replayed }),
       ),
+      bare: echoed,
+    },
+    { name: 'POST /client_tokens', next: send('POST', '/client_tokens', token), bare: inserted },
+    {
+      name: 'PATCH /queues/{id}',
+      next: send('PATCH', `/queues/${ids.queue}`, () => ({ name: `Q${made++}` })),
+      bare: inserted,
     },
   ]
 }

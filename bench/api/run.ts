@@ -6,22 +6,36 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Histogram, type Percentiles } from '../load/histogram.ts'
 import { type Machine, thisCommit, thisMachine } from '../machine.ts'
-import { LoadClient, type Rate } from './client.ts'
-import type { Served } from './messages.ts'
-import { bareOperations, operations } from './operations.ts'
+import { type Ask, LoadClient } from './client.ts'
+import { type Copy, CPU, type Served } from './messages.ts'
+import { bareAsk, type Operation, operations } from './operations.ts'
 
 const CONNECTIONS = 16
 const CALLBACKS = 100_000
 const PAGE = 100
 /** Pages at each place of the list of which the time is taken. */
 const PAGES_SHOWN = 50
-/** Code gets hot, schemas are compiled [s]. */
-const WARM_UP_SECONDS = 1
+/** Code gets hot, schemas are compiled [ms]. */
+const WARM_UP_MS = 1500
+/** The product and the bare route take turns, so that what else the machine does hits both [ms]. */
+const SLICE_MS = 250
+
+/** Medians over the slices. */
+export interface Rate {
+  perSecond: number
+  /** Of the serving process, for one request [µs]. */
+  cpuUs: number
+}
 
 export interface OperationReport extends Rate {
   name: string
-  /** Requests per second through those of the bare route of the same method, measured right before. */
+  latencyMs: Percentiles | null
+  bare: Rate
+  /** Of the answer; null where it is not measured [bytes]. */
+  bytes: number | null
+  /** Medians of what each pair of slices gave: requests per second through those of the bare route, and its CPU through ours. */
   ratio: number
+  cpuRatio: number
 }
 
 export interface ApiReport {
@@ -30,19 +44,19 @@ export interface ApiReport {
   machine: Machine
   seconds: number
   connections: number
-  operations: (OperationReport | (Rate & { name: string; ratio: null }))[]
+  operations: OperationReport[]
   pages: { callbacks: number; size: number; first: Percentiles; middle: Percentiles; last: Percentiles }
 }
 
 /** Requests per second of the main operations, each beside a bare Fastify route, and how a long list pages. */
-export async function benchApi(seconds: number, say: (line: string) => void): Promise<ApiReport> {
+export async function benchApi(seconds: number, say: (line: string) => void, only = /(?:)/): Promise<ApiReport> {
   const folder = mkdtempSync(join(tmpdir(), 'tandem-bench-'))
   const child = fork(fileURLToPath(new URL('./server.ts', import.meta.url)), [folder, String(CALLBACKS)], {
     execArgv: ['--import', 'tsx'],
   })
   const client = new LoadClient(CONNECTIONS)
   try {
-    const served = await servedBy(child)
+    const served = await answerOf<Served>(child)
     const report: ApiReport = {
       startedAt: new Date().toISOString(),
       commit: thisCommit(),
@@ -52,38 +66,87 @@ export async function benchApi(seconds: number, say: (line: string) => void): Pr
       operations: [],
       pages: await benchPages(client, served),
     }
-    const bare = bareOperations(served)
-    const measure = async (next: (typeof bare)['GET'], forSeconds: number): Promise<Rate> => {
-      await client.measure(next, WARM_UP_SECONDS)
-      return client.measure(next, forSeconds)
-    }
-    for (const { name, bare: method, next } of operations(served)) {
-      say(`${name} …`)
-      const reference = await measure(bare[method], Math.max(1, seconds / 2))
-      const rate = await measure(next, seconds)
-      report.operations.push(
-        { name: `  bare ${method}`, ...reference, ratio: null },
-        { name, ...rate, ratio: rate.perSecond / reference.perSecond },
-      )
+    for (const operation of operations(served).filter(({ name }) => only.test(name))) {
+      say(`${operation.name} …`)
+      report.operations.push(await benchOperation({ child, client, served }, operation, seconds))
     }
     return report
   } finally {
     client.close()
     if (child.exitCode === null) {
-      child.kill('SIGKILL')
+      child.disconnect()
       await once(child, 'exit')
     }
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-async function servedBy(child: ChildProcess): Promise<Served> {
-  const died = once(child, 'exit').then(([code]) => {
+interface Bench {
+  child: ChildProcess
+  client: LoadClient
+  served: Served
+}
+
+/** In slices: ours, the bare route, the bare route, ours, and so on. */
+async function benchOperation(bench: Bench, operation: Operation, seconds: number): Promise<OperationReport> {
+  const { child, client, served } = bench
+  const bytes = 'copy' in operation.bare ? await answerOf<number>(child, operation.bare satisfies Copy) : null
+  const bareNext = bareAsk(served, operation)
+  const latencies = new Histogram()
+  const ignore = (): void => {}
+  await client.measure(operation.next, WARM_UP_MS, ignore)
+  await client.measure(bareNext, WARM_UP_MS, ignore)
+  const ours: Rate[] = []
+  const theirs: Rate[] = []
+  const slices: [Rate[], () => Ask, (ms: number) => void][] = [
+    [ours, operation.next, ms => latencies.add(ms)],
+    [theirs, bareNext, ignore],
+  ]
+  for (let ms = 0; ms < seconds * 1000; ms += SLICE_MS) {
+    for (const [rates, next, took] of slices) rates.push(await slice(bench, next, took))
+    slices.reverse()
+  }
+  const pairs = ours.map((our, i) => ({ our, their: theirs[i]! }))
+  return {
+    name: operation.name,
+    bytes,
+    ...medianRate(ours),
+    latencyMs: latencies.percentiles(),
+    bare: medianRate(theirs),
+    ratio: median(pairs.map(({ our, their }) => our.perSecond / their.perSecond)),
+    cpuRatio: median(pairs.map(({ our, their }) => their.cpuUs / our.cpuUs)),
+  }
+}
+
+async function slice({ child, client }: Bench, next: () => Ask, took: (ms: number) => void): Promise<Rate> {
+  const before = await answerOf<number>(child, CPU)
+  const { count, ms } = await client.measure(next, SLICE_MS, took)
+  const used = (await answerOf<number>(child, CPU)) - before
+  return { perSecond: (count * 1000) / ms, cpuUs: (used * 1000) / count }
+}
+
+const medianRate = (rates: readonly Rate[]): Rate => ({
+  perSecond: median(rates.map(rate => rate.perSecond)),
+  cpuUs: median(rates.map(rate => rate.cpuUs)),
+})
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
+}
+
+/** What the served process says next, asked or not. */
+async function answerOf<T>(child: ChildProcess, asked?: typeof CPU | Copy): Promise<T> {
+  const over = new AbortController()
+  const died = once(child, 'exit', { signal: over.signal }).then(([code]) => {
     throw new Error(`what was to be measured ended with code ${code}`)
   })
-  const [served] = (await Promise.race([once(child, 'message'), died])) as [Served]
   died.catch(() => {})
-  return served
+  const answer = once(child, 'message')
+  if (asked !== undefined) child.send(asked)
+  const [message] = (await Promise.race([answer, died])) as [T]
+  over.abort()
+  return message
 }
 
 /** Walks the whole list, a page after the other, over one connection. */

@@ -1,24 +1,34 @@
 /**
- * The API over a database on disk, without media, and beside it a bare Fastify route: what is measured. Started with a folder
- * for the database and a number of callbacks to put into it.
+ * The API over a database on disk, without media, and beside it bare Fastify routes: what is measured. Started with a folder for the
+ * databases and a number of callbacks to put into one. The product is run as it is built, as users run it.
  */
 import { join } from 'node:path'
-import Fastify from 'fastify'
 import { pino } from 'pino'
-import { insertParty } from '../../control/calls/records.ts'
-import { newId } from '../../control/kernel/ids.ts'
-import { openStore, type Store } from '../../control/kernel/store/store.ts'
-import { forTenant, type Tenant } from '../../control/kernel/tenancy.ts'
-import { vaultOf } from '../../control/kernel/vault.ts'
-import { type AppParts, buildApp } from '../../control/wiring/app.ts'
-import { addOrganisation } from '../../control/wiring/first-start.ts'
-import type { Served } from './messages.ts'
+import type { Store } from '../../control/kernel/store/store.ts'
+import type { Tenant } from '../../control/kernel/tenancy.ts'
+import type { AppParts } from '../../control/wiring/app.ts'
+import { bareServer } from './bare.ts'
+import { built } from './built.ts'
+import { type Copy, CPU, type Served } from './messages.ts'
+
+const { insertParty } = await built<typeof import('../../control/calls/records.ts')>('calls/records')
+const { newId } = await built<typeof import('../../control/kernel/ids.ts')>('kernel/ids')
+const { openStore } = await built<typeof import('../../control/kernel/store/store.ts')>('kernel/store/store')
+const { forTenant } = await built<typeof import('../../control/kernel/tenancy.ts')>('kernel/tenancy')
+const { vaultOf } = await built<typeof import('../../control/kernel/vault.ts')>('kernel/vault')
+const { buildApp } = await built<typeof import('../../control/wiring/app.ts')>('wiring/app')
+const { addOrganisation } = await built<typeof import('../../control/wiring/first-start.ts')>('wiring/first-start')
 
 const HOST = '127.0.0.1'
-const CALLS = 1000
+const CALLS = 10_000
 const ROWS_AT_ONCE = 400
 /** The limit of a key would be all that is measured. */
 const UNLIMITED = { burst: 1e9, perSecond: 1e9 }
+/** What media said of each leg when it ended. */
+const QUALITY = JSON.stringify({
+  ...{ codec: 'PCMU', packetsReceived: 3012, packetsSent: 3010, packetsLost: 2, lossPct: 0.07 },
+  ...{ jitterMs: 1.4, roundTripMs: 22, mos: 4.3 },
+})
 
 const [folder, callbackCount] = process.argv.slice(2) as [string, string]
 const callbacks = Number(callbackCount)
@@ -40,33 +50,38 @@ const parts = { store, media, config, vault: vaultOf(Buffer.alloc(32, 7)), now, 
 const app = await buildApp({ ...parts, rate: UNLIMITED } as unknown as AppParts)
 
 /** Through the API, as a client would. */
-async function make(path: string, body: object): Promise<string> {
+async function ask(method: 'GET' | 'POST', path: string, body?: object) {
   const headers = { authorization: `Bearer ${keys.live}` }
-  const response = await app.inject({ method: 'POST', url: `/v1${path}`, headers, payload: body })
-  if (response.statusCode >= 300) throw new Error(`POST ${path} answered ${response.payload}`)
-  return response.json().id
+  const response = await app.inject({ method, url: path, headers, ...(body && { payload: body }) })
+  if (response.statusCode >= 300) throw new Error(`${method} ${path} answered ${response.payload}`)
+  return response
 }
 
+const make = async (path: string, body: object): Promise<string> => (await ask('POST', `/v1${path}`, body)).json().id
+
+/** Calls that are over, as most are. */
 async function makeCalls(store: Store): Promise<string> {
   const party = { direction: 'inbound', to: 'sip:1002@127.0.0.1', from: 'sip:alice@127.0.0.1', target: 'echo' } as const
   const rest = { roomId: null, connectionId: null, record: false, metadata: {}, role: 'member', muted: false } as const
   const at = now().toISOString()
+  const ended = { status: 'completed', answered_at: at, ended_at: at, ended_reason: 'caller_hangup' } as const
   const ids = Array.from({ length: CALLS }, () => newId('call'))
-  await store.transaction(async trx => {
-    for (const callId of ids) {
-      await insertParty(trx, tenant, { ...party, ...rest, callId, legId: newId('participant') }, at)
-      await forTenant(trx, tenant)
-        .update('calls')
-        .set({ status: 'completed', ended_at: at, ended_reason: 'caller_hangup' })
-        .where('id', '=', callId)
-        .execute()
-    }
-  })
+  for (let from = 0; from < CALLS; from += ROWS_AT_ONCE) {
+    await store.transaction(async trx => {
+      const scoped = forTenant(trx, tenant)
+      for (const callId of ids.slice(from, from + ROWS_AT_ONCE)) {
+        await insertParty(trx, tenant, { ...party, ...rest, callId, legId: newId('participant') }, at)
+        await scoped.update('calls').set(ended).where('id', '=', callId).execute()
+        const left = { step: 'ended', joined_at: at, left_at: at, quality: QUALITY } as const
+        await scoped.update('participants').set(left).where('call_id', '=', callId).execute()
+      }
+    })
+  }
   return ids[CALLS / 2] as string
 }
 
 /** Closed ones, as years of work leave them: copies of one that was booked through the API. */
-async function makeCallbacks(store: Store): Promise<void> {
+async function makeCallbacks(store: Store): Promise<object> {
   const id = await make('/callbacks', { phone: '+972501234567', name: 'Dana' })
   const scoped = forTenant(store.db, tenant)
   const row = await scoped.find('callbacks', id)
@@ -80,6 +95,7 @@ async function makeCallbacks(store: Store): Promise<void> {
       await trx.insertInto('callbacks').values(rows).execute()
     }
   })
+  return row
 }
 
 const ids = {
@@ -87,20 +103,25 @@ const ids = {
   queue: await make('/queues', { name: 'Bench' }),
   assistant: await make('/assistants', { name: 'Bench' }),
 }
-await makeCallbacks(store)
-
-const bare = Fastify()
-const shape = { type: 'object', properties: { id: { type: 'string' }, name: { type: 'string' } }, required: ['id'] }
-bare.get('/', { schema: { response: { 200: shape } } }, async () => ({ id: ids.call, name: 'bare' }))
-bare.post('/', { schema: { body: shape, response: { 200: shape } } }, async request => request.body)
+const bare = await bareServer(join(folder, 'bare.db'), (await makeCallbacks(store)) as { id: string; phone: string })
 
 const portOf = (address: string): number => Number(new URL(address).port)
 const served: Served = {
   port: portOf(await app.listen({ host: HOST, port: 0 })),
-  barePort: portOf(await bare.listen({ host: HOST, port: 0 })),
+  barePort: portOf(await bare.app.listen({ host: HOST, port: 0 })),
   key: keys.live,
   ids,
   callbacks,
 }
 process.on('disconnect', () => process.exit(0))
+process.on('message', async (asked: typeof CPU | Copy) => {
+  if (asked === CPU) {
+    const { user, system } = process.cpuUsage()
+    process.send?.((user + system) / 1000)
+    return
+  }
+  const { payload } = await ask('GET', asked.copy)
+  bare.serve(JSON.parse(payload))
+  process.send?.(Buffer.byteLength(payload))
+})
 process.send?.(served)

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { type Problem, problem } from '../http/errors.ts'
-import { listOf, listParameters, page } from '../http/list.ts'
+import { listOf, listParameters, pageOf } from '../http/list.ts'
 import { deleteRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
@@ -84,9 +84,8 @@ export function doNotCallRoutes(deps: DoNotCallDeps): Route[] {
       status: 200,
       reply: listOf(doNotCallSchema),
       handler: (context, { query }) => {
-        const all = forTenant(store.db, context).select('do_not_call').selectAll()
-        const rows = query.phone === undefined ? all : all.where('phone', '=', query.phone)
-        return page(rows, query, '/v1/do_not_call', toObject)
+        const rows = { db: store.db, tenant: context, table: 'do_not_call', where: { phone: query.phone } } as const
+        return pageOf(rows, query, '/v1/do_not_call', toObject)
       },
     }),
     retrieveRoute(plain),

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { isProblem, missing, type Problem } from '../http/errors.ts'
-import { listOf, page } from '../http/list.ts'
+import { listOf, pageOf } from '../http/list.ts'
 import { mergedMetadata } from '../http/metadata.ts'
 import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
@@ -54,9 +54,8 @@ export function callbackRoutes(deps: CallbackDeps): Route[] {
       query: callbackListQuery,
       reply: listOf(callbackSchema),
       handler: (context, { query }) => {
-        const all = forTenant(store.db, context).select('callbacks').selectAll()
-        const rows = query.status === undefined ? all : all.where('status', '=', query.status)
-        return page(rows, query, '/v1/callbacks', toCallback)
+        const rows = { db: store.db, tenant: context, table: 'callbacks', where: { status: query.status } } as const
+        return pageOf(rows, query, '/v1/callbacks', toCallback)
       },
     }),
     retrieveRoute(plain),

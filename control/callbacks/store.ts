@@ -2,8 +2,9 @@ import type { Context } from '../http/context.ts'
 import type { UsesOf } from '../http/references.ts'
 import type { EventType } from '../kernel/events/catalog.ts'
 import { appendEvent } from '../kernel/events/log.ts'
+import { type Place, rowOf } from '../kernel/store/compiled.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, ofTenant, type Tenant, valuesOf } from '../kernel/tenancy.ts'
 import { overdueBefore, WAITING } from './callback.ts'
 import { toCallback } from './schema-callback.ts'
 import type { CallbackRow } from './tables.ts'
@@ -20,8 +21,10 @@ export async function callbackOfCall(db: Db, tenant: Tenant, callId: string): Pr
 }
 
 /** The one open callback of a number, if any. */
-export const openCallbackTo = (db: Db, tenant: Tenant, phone: string): Promise<CallbackRow | undefined> =>
-  forTenant(db, tenant).select('callbacks').selectAll().where('open_phone', '=', phone).executeTakeFirst()
+export function openCallbackTo(db: Db, tenant: Tenant, phone: string): Promise<CallbackRow | undefined> {
+  const build = (place: Place) => ofTenant(db, 'callbacks', place).selectAll().where('open_phone', '=', place('phone'))
+  return rowOf(db, 'open callback', build, { phone, ...valuesOf(tenant) })
+}
 
 /** Open callbacks that a queue, an agent or an assistant is to return. */
 export const callbacksUsing: UsesOf = async (db, tenant, id) => {

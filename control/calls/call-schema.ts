@@ -68,7 +68,11 @@ export const toQuality = (participantId: string, quality: Quality): Static<typeo
 })
 
 /** A call as the API and events show it. `live`: what media says of legs that are still there. */
-export function toCall(row: CallRow, legs: readonly ParticipantRow[], live?: ReadonlyMap<string, Quality>): Call {
+export function toCall(
+  row: CallRow,
+  legs: readonly Pick<ParticipantRow, 'id' | 'quality'>[],
+  live?: ReadonlyMap<string, Quality>,
+): Call {
   const quality = legs.flatMap(leg => {
     const known = live?.get(leg.id) ?? (leg.quality === null ? null : (JSON.parse(leg.quality) as Quality))
     return known === null ? [] : [toQuality(leg.id, known)]

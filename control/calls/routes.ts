@@ -5,12 +5,13 @@ import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
 import { callerFault } from '../flows/caller-fault.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
-import { listOf, listParameters, page } from '../http/list.ts'
+import { type List, listOf, listParameters, page, pageOf } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { idParams, input, metadata, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { inList, type Place, rowsOf } from '../kernel/store/compiled.ts'
 import { isOutage } from '../kernel/store/outage.ts'
 import type { Db } from '../kernel/store/store.ts'
-import { forTenant } from '../kernel/tenancy.ts'
+import { forTenant, ofTenant, type Tenant, valuesOf } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import { CALL_STATUSES, type Call, callSchema, toCall } from './call-schema.ts'
 import { searchCalls } from './call-search.ts'
@@ -115,8 +116,7 @@ export function callRoutes(deps: CallDeps): Route[] {
       status: 200,
       reply: listOf(callSchema),
       handler: async (context, { query }) => {
-        const { rows, ordering } = searchCalls(store.db, context, query)
-        const list = await page(rows, query, '/v1/calls', row => row, ordering)
+        const list = await listCalls(store.db, context, query)
         return isProblem(list) ? list : { ...list, data: await toCalls(deps, list.data) }
       },
     }),
@@ -245,6 +245,14 @@ async function targetOf(
   return { type, id }
 }
 
+/** Most ask for all calls: their query is compiled once. */
+function listCalls(db: Db, tenant: Tenant, query: Static<typeof callListQuery>): Promise<List<CallRow> | Problem> {
+  const { limit: _limit, starting_after: _after, ending_before: _before, ...search } = query
+  if (Object.keys(search).length === 0) return pageOf({ db, tenant, table: 'calls' }, query, '/v1/calls', row => row)
+  const { rows, ordering } = searchCalls(db, tenant, search)
+  return page(rows, query, '/v1/calls', row => row, ordering)
+}
+
 async function retrieve(deps: CallDeps, context: Context, id: string): Promise<Call | Problem> {
   const call = await forTenant(deps.store.db, context).find('calls', id)
   if (call === undefined) return missing('call', id)
@@ -288,23 +296,26 @@ const legsOf = (db: Db, call: CallRow): Promise<ParticipantRow[]> =>
     ? legsOfSession(db, call)
     : forTenant(db, tenantOf(call)).select('participants').selectAll().where('call_id', '=', call.id).execute()
 
-/** The legs of each of a tenant's calls, by two queries however many they are. */
-async function legsByCall(db: Db, rows: readonly CallRow[]): Promise<Map<string, ParticipantRow[]>> {
-  const legs = new Map<string, ParticipantRow[]>(rows.map(row => [row.id, []]))
+type ShownLeg = Pick<ParticipantRow, 'id' | 'call_id' | 'session_call_id' | 'step' | 'quality'>
+
+/** What calls show of their legs, by two queries however many calls of a tenant they are. */
+async function legsByCall(db: Db, rows: readonly CallRow[]): Promise<Map<string, ShownLeg[]>> {
+  const legs = new Map<string, ShownLeg[]>(rows.map(row => [row.id, []]))
   for (const column of ['call_id', 'session_call_id'] as const) {
     const calls = rows.filter(row => (row.kind === 'conference') === (column === 'session_call_id'))
     const [first] = calls
     if (first === undefined) continue
-    const found = await forTenant(db, tenantOf(first))
-      .select('participants')
-      .selectAll()
-      .where(
-        column,
-        'in',
-        calls.map(({ id }) => id),
-      )
-      .orderBy('id')
-      .execute()
+    const ids = inList(
+      'id',
+      calls.map(({ id }) => id),
+    )
+    const build = (place: Place) =>
+      ofTenant(db, 'participants', place)
+        .select(['id', 'call_id', 'session_call_id', 'step', 'quality'])
+        .where(column, 'in', ids.places(place))
+        .orderBy('id')
+    const values = { ...valuesOf(tenantOf(first)), ...ids.values }
+    const found: ShownLeg[] = await rowsOf(db, `legs by ${column} ${ids.length}`, build, values)
     for (const leg of found) legs.get(leg[column] ?? '')?.push(leg)
   }
   return legs

@@ -1,4 +1,5 @@
 import { sha256 } from '../kernel/secrets.ts'
+import { rowOf } from '../kernel/store/compiled.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { type Problem, problem } from './errors.ts'
 import type { Route } from './route.ts'
@@ -29,17 +30,24 @@ function secretIn(header: string): string | undefined {
   return USER.exec(Buffer.from(credentials, 'base64').toString('utf8'))?.[1]
 }
 
-/** Who sends this `Authorization` header. */
-export async function authenticate(store: Store, header: string | undefined, now: Date): Promise<Identity | Problem> {
+const keyOf = ({ db }: Store, hash: string) =>
+  rowOf(db, 'key by hash', place => db.selectFrom('api_keys').selectAll().where('hash', '=', place('hash')), { hash })
+
+const NO_SUCH_KEY = problem('api_key_invalid', 'This API key does not exist.')
+
+/** The hash of the key in an `Authorization` header, by which keys are found; or why there is none. */
+export function keyHash(header: string | undefined): string | Problem {
   if (header === undefined || header === '') {
     return problem('api_key_missing', 'Send your API key as "Authorization: Bearer <key>".')
   }
   const secret = secretIn(header)
-  const key =
-    secret === undefined
-      ? undefined
-      : await store.db.selectFrom('api_keys').selectAll().where('hash', '=', sha256(secret)).executeTakeFirst()
-  if (key === undefined) return problem('api_key_invalid', 'This API key does not exist.')
+  return secret === undefined ? NO_SUCH_KEY : sha256(secret)
+}
+
+/** Whose key this is, as the database says now. */
+export async function authenticate(store: Store, hash: string, now: Date): Promise<Identity | Problem> {
+  const key = await keyOf(store, hash)
+  if (key === undefined) return NO_SUCH_KEY
   if (key.expires_at !== null && Date.parse(key.expires_at) <= now.getTime()) {
     return problem('api_key_expired', `This API key expired at ${key.expires_at}.`)
   }

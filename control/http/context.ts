@@ -16,11 +16,12 @@ export interface Asking extends Tenant {
   apiVersion: string
   requestId: string
   idempotencyKey: string | null
-  log: Logger
 }
 
 /** Who asks, and how what is answered is kept under the request's `Idempotency-Key`. */
 export interface Context extends Asking {
+  /** Made when it is first asked for: most requests have nothing to say. */
+  readonly log: Logger
   /** An attempt under the same key was broken off: it has committed nothing, but what it asked of media may be done. */
   isResumed: boolean
   /** A transaction of the store whose result is the operation's answer, and is kept in it, unless it is a problem. */
@@ -32,9 +33,9 @@ export interface Context extends Asking {
   keep(trx: Trx, answer: object): Promise<void>
 }
 
-/** `attempt` null: without an `Idempotency-Key`. `render`: the answer as it will be sent. */
+/** `attempt` null: without an `Idempotency-Key`. `render`: the answer as it will be sent. `log`: makes the log of the request. */
 export function contextOf(
-  store: Store,
+  { store, log }: { store: Store; log: () => Logger },
   asking: Asking,
   attempt: (Attempt & { entry: Entry }) | null,
   render: (answer: unknown) => Replay,
@@ -44,6 +45,9 @@ export function contextOf(
   }
   return {
     ...asking,
+    get log() {
+      return log()
+    },
     isResumed: attempt?.entry === 'resumed',
     keep,
     transaction: run =>

@@ -1,6 +1,10 @@
-import type { SelectQueryBuilder } from 'kysely'
+import type { Selectable, SelectQueryBuilder } from 'kysely'
 import Type, { type Static, type TSchema } from 'typebox'
-import { type Problem, problem } from './errors.ts'
+import { type Place, rowsOf } from '../kernel/store/compiled.ts'
+import type { Db } from '../kernel/store/store.ts'
+import type { Database } from '../kernel/store/tables.ts'
+import { ofTenant, type TableWithId, type Tenant, valuesOf } from '../kernel/tenancy.ts'
+import { isProblem, type Problem, problem } from './errors.ts'
 
 const DEFAULT_LIMIT = 20
 const CURSOR_PREFIX = 'cur_'
@@ -48,16 +52,64 @@ export async function page<Row extends { id: string }, Item>(
   toObject: (row: Row) => Item,
   ordering = 'id',
 ): Promise<List<Item> | Problem> {
-  const backwards = query.ending_before !== undefined
-  const from = readCursor(query, id => ID.test(id))
+  const at = readPlace(query)
+  if (isProblem(at)) return at
+  const found = await placed(rows, { ...at, limit: at.limit + 1 }, ordering).execute()
+  return envelope(found, { ...at, url }, toObject)
+}
+
+/**
+ * One page of a tenant's rows of a table that have these values in these columns (an absent one asks nothing), newest first. What most
+ * lists are: `page` for the others. Its query is compiled once.
+ */
+export async function pageOf<T extends TableWithId, Item>(
+  { db, tenant, table, where = {} }: TenantRows<T>,
+  query: ListQuery,
+  url: string,
+  toObject: (row: Selectable<Database[T]>) => Item,
+): Promise<List<Item> | Problem> {
+  const at = readPlace(query)
+  if (isProblem(at)) return at
+  const asked = Object.entries(where).filter(([, value]) => value !== undefined)
+  const columns = asked.map(([column]) => column)
+  const direction = at.from === null ? 'all' : at.backwards ? 'before' : 'after'
+  const build = (place: Place) => {
+    let rows = ofTenant(db, table, place).selectAll() as unknown as AnyRows
+    for (const column of columns) rows = rows.where(column, '=', place(column))
+    return placed(rows, { ...at, from: at.from && place('from'), limit: place('limit') }, 'id')
+  }
+  const values = { ...Object.fromEntries(asked), ...valuesOf(tenant), from: at.from, limit: at.limit + 1 }
+  const found = await rowsOf(db, `page ${table} ${columns} ${direction}`, build, values)
+  return envelope(found as { id: string }[], { ...at, url }, toObject as never)
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: any table of the database
+type AnyRows = SelectQueryBuilder<any, any, any>
+
+interface TenantRows<T extends TableWithId> {
+  db: Db
+  tenant: Tenant
+  table: T
+  where?: Partial<Selectable<Database[T]>>
+}
+
+/** Where a page lies: its cursor's ID, null at the end where lists begin; and how many it holds. */
+interface At {
+  from: string | null
+  backwards: boolean
+  limit: number
+}
+
+function readPlace(query: ListQuery, isId = (id: string): boolean => ID.test(id)): At | Problem {
+  const from = readCursor(query, isId)
   if (from !== null && typeof from === 'object') return from
-  const limit = query.limit ?? DEFAULT_LIMIT
+  return { from, backwards: query.ending_before !== undefined, limit: query.limit ?? DEFAULT_LIMIT }
+}
+
+/** Those after the cursor. */
+function placed<Rows extends AnyRows>(rows: Rows, { from, backwards, limit }: At, ordering: string): Rows {
   const after = from === null ? rows : rows.where(ordering, backwards ? '>' : '<', from)
-  const found = await after
-    .orderBy(ordering, backwards ? 'asc' : 'desc')
-    .limit(limit + 1)
-    .execute()
-  return envelope(found, { limit, backwards, url }, toObject)
+  return after.orderBy(ordering, backwards ? 'asc' : 'desc').limit(limit) as Rows
 }
 
 /** One page of a list that is the product's own, in its order. */
@@ -66,12 +118,11 @@ export function pageOfAll<Item extends { id: string }>(
   query: ListQuery,
   url: string,
 ): List<Item> | Problem {
-  const backwards = query.ending_before !== undefined
-  const from = readCursor(query, id => items.some(item => item.id === id))
-  if (from !== null && typeof from === 'object') return from
-  const all = backwards ? items.toReversed() : items
-  const after = all.slice(from === null ? 0 : all.findIndex(item => item.id === from) + 1)
-  return envelope(after, { limit: query.limit ?? DEFAULT_LIMIT, backwards, url }, item => item)
+  const at = readPlace(query, id => items.some(item => item.id === id))
+  if (isProblem(at)) return at
+  const all = at.backwards ? items.toReversed() : items
+  const after = all.slice(at.from === null ? 0 : all.findIndex(item => item.id === at.from) + 1)
+  return envelope(after, { ...at, url }, item => item)
 }
 
 /** `found`: what is after the cursor, in the direction asked for; more than `limit` when there is more. */

@@ -6,7 +6,7 @@ import type { Database } from '../kernel/store/tables.ts'
 import { forTenant, type TableWithId } from '../kernel/tenancy.ts'
 import type { Context } from './context.ts'
 import { missing, type Problem } from './errors.ts'
-import { listOf, listQuery, page } from './list.ts'
+import { listOf, listQuery, pageOf } from './list.ts'
 import { type UsesOf, usedProblem } from './references.ts'
 import { type Route, route } from './route.ts'
 import type { Scope } from './scopes.ts'
@@ -48,7 +48,7 @@ export function listRoute<T extends TableWithId, R extends TSchema>(plain: Plain
     status: 200,
     reply: listOf(plain.reply),
     handler: (context, { query }) =>
-      page(forTenant(store.db, context).select(table).selectAll() as never, query, `/v1${path}`, toObject as never),
+      pageOf({ db: store.db, tenant: context, table }, query, `/v1${path}`, toObject) as never,
   })
 }
 

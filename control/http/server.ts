@@ -8,16 +8,16 @@ import { newId } from '../kernel/ids.ts'
 import { isOutage, StoreOutage } from '../kernel/store/outage.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { CURRENT_VERSION, VERSIONS } from '../kernel/versions/current.ts'
-import { authenticate, type Identity, refusal } from './auth.ts'
+import { authenticate, type Identity, keyHash, refusal } from './auth.ts'
 import { type Asking, contextOf } from './context.ts'
 import { ERRORS, type ErrorCode, envelope, isProblem, type Problem, problem, storeUnavailable } from './errors.ts'
 import { type Attempt, beginAttempt, type Entry, endAttempt, MAX_KEY_LENGTH, type Outcome } from './idempotency.ts'
 import { RateLimiter } from './limits.ts'
 import { isRaw, type Route, type Upload } from './route.ts'
-import { deprecationHeaders, deprecationOf } from './versions/deprecation.ts'
+import { type Deprecation, deprecationAt, deprecationHeaders, deprecationsOf } from './versions/deprecation.ts'
 import { AllowedMethods } from './wire/allowed-methods.ts'
 import { contentProblem } from './wire/content.ts'
-import { KnownKeys } from './wire/known-keys.ts'
+import { type KnownKeys, knownKeysOf } from './wire/known-keys.ts'
 import { acceptMultipart, readMultipart, tooLarge, uploadBodyLimit } from './wire/multipart.ts'
 import { type OlderRoute, olderVersionsOf } from './wire/older-versions.ts'
 import { describedSchema, openApiDescription, routeSchema } from './wire/openapi.ts'
@@ -93,8 +93,9 @@ export async function createServer(parts: {
   app.decorateRequest('failure', null)
   app.setValidatorCompiler(({ schema, httpPart }) => compileValidator(schema as object, httpPart))
   app.setSerializerCompiler(({ schema }) => compileSerializer(schema as object))
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     identify(request, reply)
+    done()
   })
   readBodies(app)
   await acceptMultipart(app)
@@ -122,8 +123,9 @@ function limitNewcomers(app: FastifyInstance, newcomers: Newcomers): void {
     if (!newcomers.enter(socket)) socket.destroy()
   })
   // The first hook behind the one that knows the key.
-  app.addHook('preParsing', async request => {
+  app.addHook('preParsing', (request, _reply, payload, done) => {
     if (request.identity !== null) newcomers.known(request.raw.socket)
+    done(null, payload)
   })
 }
 
@@ -151,7 +153,7 @@ const identify = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
  */
 export async function mountOperations(app: FastifyInstance, routes: Route[], parts: PipelineParts): Promise<void> {
   const limiter = new RateLimiter(parts.rate)
-  const keys = new KnownKeys()
+  const keys = knownKeysOf(parts.store)
   const add = async (v1: FastifyInstance): Promise<void> => {
     for (const route of routes) addOperation(v1, route, { limiter, keys }, parts)
   }
@@ -165,6 +167,8 @@ interface Doors {
 
 function addOperation(v1: FastifyInstance, route: Route, doors: Doors, parts: PipelineParts): void {
   const versions = olderVersionsOf(route)
+  const deprecations = new Map(VERSIONS.map(version => [version, deprecationsOf({ version, operation: route.id })]))
+  const toPath = loggedPath(`/v1${route.path}`)
   v1.route({
     method: route.method,
     url: route.path,
@@ -175,13 +179,16 @@ function addOperation(v1: FastifyInstance, route: Route, doors: Doors, parts: Pi
       swaggerTransform: ({ url }) => ({ schema: describedSchema(route), url }),
       ...(route.upload === undefined ? {} : { upload: route.upload }),
     },
-    onRequest: (request, reply) => admit(parts, doors, route, request, reply),
-    preValidation: [
-      (request, reply) => enterAttempt(parts, route, request, reply),
-      (request, reply) => readOlder(versions, request, reply),
-    ],
+    onRequest: (request, reply) => admit(parts, { ...doors, deprecations }, route, request, reply),
+    preValidation: async (request, reply) => {
+      await enterAttempt(parts, route, request, reply)
+      if (!reply.sent) await readOlder(versions, request, reply)
+    },
     onSend: (request, reply, payload) => leaveAttempt(parts, request, reply, payload),
-    onResponse: async (request, reply) => logRequest(parts, route, request, reply),
+    onResponse: (request, reply, done) => {
+      logRequest(parts, { route, toPath }, request, reply)
+      done()
+    },
     handler: (request, reply) => handle(parts, route, versions, request, reply),
   })
 }
@@ -195,24 +202,40 @@ const playgroundProblem = ({ headers }: FastifyRequest, { livemode }: Identity):
     ? problem('test_key_required', 'The playground takes test keys only.')
     : null
 
+/** Whose key it is, as the store says; or as it said, while it is away. */
+async function identityOf(
+  { store }: PipelineParts,
+  keys: KnownKeys,
+  route: Route,
+  { hash, now }: { hash: string; now: Date },
+): Promise<Identity | Problem> {
+  const read = { at: now, revision: keys.revision }
+  try {
+    const identity = await authenticate(store, hash, now)
+    if (isProblem(identity)) keys.forget(hash)
+    else keys.remember(hash, identity, read)
+    return identity
+  } catch (error) {
+    const known = route.withoutStore === true && isOutage(error) ? keys.find(hash, now) : undefined
+    if (known === undefined) throw error
+    return known
+  }
+}
+
 /** Key, mode, scope, rate, version. */
 async function admit(
   parts: PipelineParts,
-  { limiter, keys }: Doors,
+  { limiter, keys, deprecations }: Doors & { deprecations: ReadonlyMap<string, Deprecation[]> },
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<unknown> {
   if (hasEmptyPart(pathOf(request))) return sendProblem(request, reply, problem('resource_missing', EMPTY_PART))
   const now = parts.now()
-  const { authorization } = request.headers
-  const identity = await authenticate(parts.store, authorization, now).catch((error: unknown) => {
-    const known = route.withoutStore === true && isOutage(error) ? keys.find(authorization, now) : undefined
-    if (known === undefined) throw error
-    return known
-  })
+  const hash = keyHash(request.headers.authorization)
+  if (isProblem(hash)) return sendProblem(request, reply, hash)
+  const identity = keys.believed(hash, now) ?? (await identityOf(parts, keys, route, { hash, now }))
   if (isProblem(identity)) return sendProblem(request, reply, identity)
-  keys.remember(authorization, identity, now)
   request.identity = identity
   const refused = playgroundProblem(request, identity) ?? refusal(identity, route)
   if (refused !== null) return sendProblem(request, reply, refused)
@@ -227,11 +250,10 @@ async function admit(
     return sendProblem(request, reply, problem('unknown_version', message, { param: 'Service-Version' }))
   }
   reply.header('Service-Version', apiVersion)
-  const deprecation = deprecationOf({ version: apiVersion, operation: route.id }, now)
+  const deprecation = deprecationAt(deprecations.get(apiVersion) ?? [], now)
   if (deprecation !== null) reply.headers(deprecationHeaders(deprecation, baseUrlOf(request)))
   const idempotencyKey = headerText(request.headers['idempotency-key'])
-  const log = parts.log.child({ requestId: request.id, operation: route.id })
-  request.context = { ...identity, apiVersion, requestId: request.id, idempotencyKey, log }
+  request.context = { ...identity, apiVersion, requestId: request.id, idempotencyKey }
 }
 
 /** Idempotency, and `{}` for an absent body, so that the schema names the parameter that is missing. */
@@ -326,7 +348,8 @@ async function handle(
     const current = serialize?.(answer as Record<string, unknown>) ?? JSON.stringify(answer)
     return older === undefined ? current : older.write(current)
   }
-  const context = contextOf(parts.store, request.context, request.attempt, answer => ({
+  const log = (): Logger => parts.log.child({ requestId: request.id, operation: route.id })
+  const context = contextOf({ store: parts.store, log }, request.context, request.attempt, answer => ({
     status: route.status,
     body: render(answer),
   }))
@@ -335,11 +358,7 @@ async function handle(
   if (isRaw(result)) {
     // Fastify would read all of it, to throw it away.
     if (request.method === 'HEAD' && result.raw instanceof Readable) result.raw.destroy()
-    return reply
-      .headers(result.headers)
-      .code(result.status)
-      .serializer((raw: unknown) => raw as string)
-      .send(result.raw)
+    return reply.headers(result.headers).code(result.status).serializer(asItIs).send(result.raw)
   }
   return sendText(reply, route.status, render(result))
 }
@@ -347,7 +366,7 @@ async function handle(
 /** A request without a valid key is nobody's, and is not written down. */
 function logRequest(
   { requestLog, now }: PipelineParts,
-  route: Route,
+  { route, toPath }: { route: Route; toPath: (params: unknown) => string },
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
@@ -358,7 +377,7 @@ function logRequest(
     organisation_id: identity.organisationId,
     livemode: identity.livemode ? 1 : 0,
     method: route.method,
-    path: loggedPath(`/v1${route.path}`, request.params),
+    path: toPath(request.params),
     operation: route.id,
     status: reply.statusCode,
     error_code: request.failure,
@@ -383,12 +402,10 @@ export function sendProblem(request: FastifyRequest, reply: FastifyReply, failur
 /** What links to our own pages begin with, as the client knows us. */
 export const baseUrlOf = (request: FastifyRequest): string => `${request.protocol}://${request.host || 'localhost'}`
 
+const asItIs = (payload: unknown): string => payload as string
+
 const sendText = (reply: FastifyReply, status: number, json: string): FastifyReply =>
-  reply
-    .code(status)
-    .header('Content-Type', 'application/json; charset=utf-8')
-    .serializer((text: unknown) => text as string)
-    .send(json)
+  reply.code(status).header('Content-Type', 'application/json; charset=utf-8').serializer(asItIs).send(json)
 
 /** The one border between exceptions of the framework and our errors. */
 function translate(error: FastifyError, upload?: Upload): Problem {

@@ -1,8 +1,8 @@
 import {
   createCipheriv,
   createDecipheriv,
-  createHash,
   createHmac,
+  hash,
   hkdfSync,
   randomBytes,
   scrypt,
@@ -21,7 +21,7 @@ const TAG_BYTES = 16
 export const newSecret = (prefix: string): string => `${prefix}_${randomBytes(SECRET_BYTES).toString('base64url')}`
 
 /** Right for secrets of many random bits only; a PIN needs `hashPin`. Hex. */
-export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+export const sha256 = (text: string): string => hash('sha256', text)
 
 /** HMAC-SHA256, hex. */
 export const hmac = (key: string, text: string): string => createHmac('sha256', key).update(text).digest('hex')

@@ -7,6 +7,7 @@ import type {
   UpdateQueryBuilder,
   UpdateResult,
 } from 'kysely'
+import { type Place, rowOf, run } from './store/compiled.ts'
 import type { Db } from './store/store.ts'
 import type { Database } from './store/tables.ts'
 import type { TenantColumns } from './store/tenant-columns.ts'
@@ -44,19 +45,37 @@ export function forTenant(db: Db, tenant: Tenant): TenantDb {
   }
   return {
     select: table => narrowed(table, db.selectFrom(table as never)),
-    find: async (table, id) =>
-      (await narrowed<SelectQueryBuilder<Database, 'api_keys', object>>(table, db.selectFrom(table as never))
-        .selectAll()
-        .where('id', '=', id)
-        .executeTakeFirst()) as never,
+    find: async (table, id) => {
+      const build = (place: Place) =>
+        ofTenant(db, table, place)
+          .selectAll()
+          .where('id' as never, '=', place('id'))
+      return (await rowOf(db, `find ${table}`, build, { id, ...valuesOf(tenant) })) as never
+    },
     insert: async (table, row) => {
       const full = { ...row, organisation_id: tenant.organisationId, livemode }
-      await db
-        .insertInto(table)
-        .values(full as never)
-        .execute()
+      const columns = Object.entries(full).flatMap(([column, value]) => (value === undefined ? [] : [column]))
+      const build = (place: Place) =>
+        db.insertInto(table).values(Object.fromEntries(columns.map(column => [column, place(column)])) as never)
+      await run(db, `insert ${table} ${columns}`, build, full)
     },
     update: table => narrowed(table, db.updateTable(table as never)),
     delete: table => narrowed(table, db.deleteFrom(table as never)),
   }
 }
+
+/** A tenant's rows of a table, in a query that is compiled once (`store/compiled.ts`); its values begin with `valuesOf(tenant)`. */
+export const ofTenant = <T extends TenantTable>(
+  db: Db,
+  table: T,
+  place: Place,
+): SelectQueryBuilder<Database, T, object> => {
+  const all = db.selectFrom(table as never) as unknown as SelectQueryBuilder<Database, 'api_keys', object>
+  const ofOrganisation = all.where(`${table as 'api_keys'}.organisation_id`, '=', place('organisation'))
+  return ofOrganisation.where(`${table as 'api_keys'}.livemode`, '=', place('livemode')) as never
+}
+
+export const valuesOf = ({ organisationId, livemode }: Tenant) => ({
+  organisation: organisationId,
+  livemode: livemode ? 1 : 0,
+})

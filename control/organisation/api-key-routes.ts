@@ -2,9 +2,10 @@ import type { Selectable } from 'kysely'
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { conflict, missing, type Problem, problem } from '../http/errors.ts'
-import { listOf, listQuery, page } from '../http/list.ts'
+import { listOf, listQuery, pageOf } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { SCOPES, type Scope } from '../http/scopes.ts'
+import { revokeWith } from '../http/wire/known-keys.ts'
 import { newId } from '../kernel/ids.ts'
 import { deletedObject, idParams, input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { hintOf, newSecret, sha256 } from '../kernel/secrets.ts'
@@ -84,14 +85,15 @@ export function apiKeyRoutes(deps: { store: Store; now: () => Date }): Route[] {
       status: 200,
       reply: listOf(apiKeySchema),
       handler: (context, { query }) =>
-        page(forTenant(store.db, context).select('api_keys').selectAll(), query, '/v1/api_keys', toApiKey),
+        pageOf({ db: store.db, tenant: context, table: 'api_keys' }, query, '/v1/api_keys', toApiKey),
     }),
     route({
       method: 'DELETE',
       path: '/api_keys/:id',
       id: 'deleteApiKey',
       summary: 'Revoke an API key',
-      description: 'At once. A key cannot revoke itself, so that nobody is locked out.',
+      description:
+        'At once; on other nodes of the same database within a second. A key cannot revoke itself, so that nobody is locked out.',
       tag: 'API keys',
       scope: 'keys:write',
       params: idParams,
@@ -104,6 +106,7 @@ export function apiKeyRoutes(deps: { store: Store; now: () => Date }): Route[] {
           if ((await keys.find('api_keys', params.id)) === undefined) return missing('api_key', params.id)
           if (params.id === context.apiKeyId) return conflict('in_use', 'A key cannot revoke itself; use another one.')
           await keys.delete('api_keys').where('id', '=', params.id).execute()
+          revokeWith(trx, store, params.id)
           return { object: 'api_key', id: params.id, deleted: true as const, livemode: context.livemode }
         }),
     }),

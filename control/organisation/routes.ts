@@ -8,6 +8,7 @@ import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { input, nullable, partialInput, timestamp } from '../kernel/schema.ts'
 import { newSecret } from '../kernel/secrets.ts'
+import { type Place, rowOf } from '../kernel/store/compiled.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import type { OrganisationTable } from '../kernel/store/tables.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
@@ -204,8 +205,12 @@ export async function insertOrganisation(
 /** Standard Webhooks: `whsec_` and the base64 of the key. */
 const newSigningSecret = (): string => `whsec_${Buffer.from(newSecret('').slice(1), 'base64url').toString('base64')}`
 
-const organisationRow = (db: Db, tenant: Tenant): Promise<Row> =>
-  db.selectFrom('organisations').selectAll().where('id', '=', tenant.organisationId).executeTakeFirstOrThrow()
+async function organisationRow(db: Db, { organisationId: id }: Tenant): Promise<Row> {
+  const build = (place: Place) => db.selectFrom('organisations').selectAll().where('id', '=', place('id'))
+  const row = await rowOf(db, 'organisation', build, { id })
+  if (row === undefined) throw new Error(`no such organisation: ${id}`)
+  return row
+}
 
 function toColumns(body: Static<typeof change>): Updateable<OrganisationTable> {
   const flag = (value: boolean | undefined): number | undefined => (value === undefined ? undefined : Number(value))

@@ -1,6 +1,7 @@
 import { type Problem, problem } from '../http/errors.ts'
+import { type Place, rowOf } from '../kernel/store/compiled.ts'
 import type { Db } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { ofTenant, type Tenant, valuesOf } from '../kernel/tenancy.ts'
 
 /** The part of a destination before its host, password or parameters. */
 const USER = /^(?:sips?:)?([^@:;]+)/i
@@ -18,8 +19,8 @@ const unescaped = (user: string): string =>
 
 /** Whether a number (E.164) is on the do-not-call list. */
 export async function isListed(db: Db, tenant: Tenant, phone: string): Promise<boolean> {
-  const rows = forTenant(db, tenant).select('do_not_call').select('id').where('phone', '=', phone)
-  return (await rows.executeTakeFirst()) !== undefined
+  const build = (place: Place) => ofTenant(db, 'do_not_call', place).select('id').where('phone', '=', place('phone'))
+  return (await rowOf(db, 'number not to be called', build, { phone, ...valuesOf(tenant) })) !== undefined
 }
 
 /** 403 for a destination that must not be called (specification, "Errors": compliance block); `param` is where it stands. */

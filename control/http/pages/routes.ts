@@ -4,7 +4,7 @@ import { PACKAGE_ROOT } from '../../kernel/package.ts'
 import { CURRENT_VERSION, VERSIONS } from '../../kernel/versions/current.ts'
 import { problem } from '../errors.ts'
 import { baseUrlOf, sendProblem } from '../server.ts'
-import { deprecationOf } from '../versions/deprecation.ts'
+import { deprecationAt, deprecationsOf } from '../versions/deprecation.ts'
 import { documentOf } from '../versions/openapi.ts'
 import { samplesOf } from '../versions/samples.ts'
 import { changelogFeed, changelogPage } from './changelog.ts'
@@ -29,7 +29,7 @@ export function serveDocs(app: FastifyInstance, now: () => Date): void {
     const day = at.toISOString().slice(0, 10)
     const known = printed.get(version)
     if (known?.day === day) return known.text
-    const isDeprecated = (operation: string) => deprecationOf({ version, operation }, at) !== null
+    const isDeprecated = (operation: string) => deprecationAt(deprecationsOf({ version, operation }), at) !== null
     const shown = { samples: samplesOf(version), isDeprecated }
     const text = JSON.stringify(publishedDocument(documentOf(document(), version), shown))
     printed.set(version, { day, text })

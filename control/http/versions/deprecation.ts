@@ -10,20 +10,25 @@ export interface Deprecation {
   sunset: string
 }
 
-/** Whether a version, or an operation in any version, is deprecated: the one that goes first; null: none. */
-export function deprecationOf(
+/** The deprecations of a version, and of an operation in any version, the one that goes first in front. */
+export function deprecationsOf(
   what: { version: string; operation?: string },
-  now: Date,
   versions: readonly ApiVersion[] = API_VERSIONS,
-): Deprecation | null {
-  const today = now.toISOString().slice(0, 10)
+): Deprecation[] {
   const all = versions.flatMap(({ date, changes }) =>
     changes.flatMap(({ version, operations = [], sunset, date: since = date }): Deprecation[] => {
       const meant = version === what.version || (what.operation !== undefined && operations.includes(what.operation))
-      return sunset !== undefined && meant && since <= today ? [{ by: date, since, sunset }] : []
+      return sunset !== undefined && meant ? [{ by: date, since, sunset }] : []
     }),
   )
-  return all.sort((a, b) => (a.sunset < b.sunset ? -1 : 1))[0] ?? null
+  return all.sort((a, b) => (a.sunset < b.sunset ? -1 : 1))
+}
+
+/** The first of them that has begun; null: none. */
+export function deprecationAt(deprecations: readonly Deprecation[], now: Date): Deprecation | null {
+  if (deprecations.length === 0) return null
+  const today = now.toISOString().slice(0, 10)
+  return deprecations.find(({ since }) => since <= today) ?? null
 }
 
 /** RFC 9745, RFC 8594: since when, until when, and where to read about it. `baseUrl` without a slash at its end. */

@@ -12,6 +12,7 @@ const PART = /^([^[\]]+)\[([^[\]]*)\]$/
  */
 export function readQuery(text: string): Query {
   const query: Query = Object.create(null)
+  if (text === '') return query
   for (const [name, value] of new URLSearchParams(text)) {
     const [, whole, part] = PART.exec(name) ?? []
     const inner = whole === undefined ? undefined : (query[whole] ?? Object.create(null))

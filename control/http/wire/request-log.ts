@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely'
 import type { Logger } from 'pino'
+import { insertRows } from '../../kernel/store/compiled.ts'
 import type { Store } from '../../kernel/store/store.ts'
 import type { RequestLogTable } from '../../kernel/store/tables.ts'
 
@@ -7,8 +8,8 @@ export type RequestLogRow = Selectable<RequestLogTable>
 
 /** Entries that wait to be written; beyond that the newest is left out and counted. */
 const MAX_WAITING = 5000
-/** Entries of one INSERT: SQLite takes 32,766 parameters at once, PostgreSQL 65,535. */
-const BATCH = 500
+/** Entries of one INSERT at most: SQLite takes 32,766 parameters at once, PostgreSQL 65,535. */
+const BATCH = 256
 const FLUSH_AFTER_MS = 500
 const KEPT_MS = 7 * 24 * 60 * 60 * 1000
 const MAX_KEPT = 500_000
@@ -59,9 +60,11 @@ export class RequestLog {
   async #write(): Promise<void> {
     const { store, log } = this.#parts
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, BATCH)
+      // Of few sizes, each of which is compiled once.
+      const size = Math.min(BATCH, 2 ** Math.floor(Math.log2(this.#waiting.length)))
+      const batch = this.#waiting.splice(0, size)
       try {
-        await store.db.insertInto('request_logs').values(batch).execute()
+        await insertRows(store.db, 'request_logs', batch)
         this.counters.written += batch.length
       } catch (error) {
         this.counters.leftOut += batch.length
@@ -93,8 +96,13 @@ export class RequestLog {
 const ID = /^[a-z]{1,12}_[0-9a-z]{26}$/
 
 /** The path of a request with its IDs; whatever else stands in the place of one is left out, for it may be a secret. */
-export const loggedPath = (pattern: string, params: unknown): string =>
-  pattern.replace(/:([a-z_]+)/g, (_, name: string) => {
-    const value = (params as Record<string, unknown> | null)?.[name]
-    return typeof value === 'string' && ID.test(value) ? value : `{${name}}`
-  })
+export function loggedPath(pattern: string): (params: unknown) => string {
+  // Of `/calls/:id/streams`: the text before each name, the name, and what is left.
+  const pieces = pattern.split(/:([a-z_]+)/)
+  return params =>
+    pieces.reduce((path, piece, i) => {
+      if (i % 2 === 0) return path + piece
+      const value = (params as Record<string, unknown> | null)?.[piece]
+      return path + (typeof value === 'string' && ID.test(value) ? value : `{${piece}}`)
+    }, '')
+}

@@ -20,12 +20,13 @@ export function measureRequests(app: FastifyInstance): Registry {
     labelNames: ['replayed'],
     registers: [registry],
   })
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     if (request.headers['idempotency-key'] !== undefined) {
       keyed.inc({ replayed: String(reply.hasHeader('idempotent-replayed')) })
     }
     const route = request.routeOptions.url ?? 'unknown'
     durations.observe({ method: request.method, route, status: reply.statusCode }, reply.elapsedTime / 1000)
+    done()
   })
   return registry
 }

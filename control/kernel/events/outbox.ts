@@ -1,6 +1,7 @@
 import { newId } from '../ids.ts'
+import { type Place, rowsOf } from '../store/compiled.ts'
 import type { Trx } from '../store/store.ts'
-import { forTenant, type Tenant } from '../tenancy.ts'
+import { ofTenant, type Tenant, valuesOf } from '../tenancy.ts'
 
 /** Rows of one INSERT: databases bound the number of values in a statement. */
 const ROWS_AT_ONCE = 500
@@ -20,11 +21,9 @@ export const subscribes = (eventTypes: readonly string[], type: string): boolean
  * event committed can rely on its deliveries. `at`: the time of the database, ISO-8601 UTC.
  */
 export async function enqueueEvent(trx: Trx, tenant: Tenant, event: OutboxEvent, at: string): Promise<void> {
-  const endpoints = await forTenant(trx, tenant)
-    .select('webhook_endpoints')
-    .select(['id', 'event_types'])
-    .where('status', '=', 'enabled')
-    .execute()
+  const build = (place: Place) =>
+    ofTenant(trx, 'webhook_endpoints', place).select(['id', 'event_types']).where('status', '=', 'enabled')
+  const endpoints = await rowsOf(trx, 'enabled endpoints', build, valuesOf(tenant))
   for (const { id, event_types } of endpoints) {
     if (subscribes(JSON.parse(event_types), event.type)) await enqueueFor(trx, tenant, id, [event], at)
   }

@@ -11,6 +11,7 @@ import {
 } from 'kysely'
 import pg from 'pg'
 import { PostgresNode, type SteadyClock } from './node.ts'
+import { asPostgresText } from './postgres-text.ts'
 
 /** Connections of one control process. */
 const MAX_CONNECTIONS = 16
@@ -35,7 +36,7 @@ class Compiler extends PostgresQueryCompiler {
   }
 
   protected override addParameter(parameter: unknown): void {
-    super.addParameter(typeof parameter === 'string' ? parameter.replaceAll('\0', '\ufffd') : parameter)
+    super.addParameter(asPostgresText(parameter))
   }
 }
 

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import * as assert from 'uvu/assert'
 import '../../../../control/wiring/event-catalog.ts'
-import { deprecationHeaders, deprecationOf } from '../../../../control/http/versions/deprecation.ts'
+import { deprecationAt, deprecationHeaders, deprecationsOf } from '../../../../control/http/versions/deprecation.ts'
 import { olderOperation, renderEvent } from '../../../../control/http/versions/translate.ts'
 import { nullable } from '../../../../control/kernel/schema.ts'
 import { renamed, revalued } from '../../../../control/kernel/versions/shape.ts'
@@ -123,7 +123,7 @@ test('of an event, what was there before is translated too', () => {
 
 test('a version or an operation is deprecated from its announcement on; of two sunsets the first counts', () => {
   const at = (version: string, operation: string, time: string) =>
-    deprecationOf({ version, operation }, new Date(time), VERSIONS)?.sunset ?? null
+    deprecationAt(deprecationsOf({ version, operation }, VERSIONS), new Date(time))?.sunset ?? null
   assert.is(at('2020-01-01', 'createCup', '2021-12-31T23:59:59Z'), null)
   assert.is(at('2020-01-01', 'createCup', '2022-01-01T00:00:00Z'), '2023-01-01')
   assert.is(at('2022-01-01', 'createCup', '2022-01-01T00:00:00Z'), null)

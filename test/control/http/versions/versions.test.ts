@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import '../../../../control/wiring/event-catalog.ts'
 import { renderEvent } from '../../../../control/http/versions/translate.ts'
+import { BELIEVED_MS } from '../../../../control/http/wire/known-keys.ts'
 import { compileValidator } from '../../../../control/http/wire/validation.ts'
 import { eventTypes, kindOfEvent } from '../../../../control/kernel/events/catalog.ts'
 import { API_VERSIONS } from '../../../../control/kernel/versions/all.ts'
@@ -98,10 +99,12 @@ test('requests made with a key get the behaviour of the version that the key is 
 
 test('a key whose version is gone answers 400 unknown_version until the request chooses one that is there', async () => {
   await world.store.db.updateTable('api_keys').set({ api_version: '2020-01-01' }).execute()
+  world.clock.advance(BELIEVED_MS + 1)
   const gone = await world.live('GET /v1/callbacks')
   assert.equal([gone.status, gone.body.error.code], [400, 'unknown_version'])
   assert.is((await world.live('GET /v1/callbacks', undefined, inOld)).status, 200)
   await world.store.db.updateTable('api_keys').set({ api_version: CURRENT_VERSION }).execute()
+  world.clock.advance(BELIEVED_MS + 1)
 })
 
 test('an idempotent retry in another version is not answered in the shape of the first', async () => {

@@ -48,8 +48,8 @@ test('GET /request_logs tells what was asked and answered: refused requests too,
 })
 
 test('a path is logged with its IDs; whatever else stands in the place of one is left out', () => {
-  assert.is(loggedPath('/v1/conference_rooms/:id/links', { id: ID }), `/v1/conference_rooms/${ID}/links`)
-  assert.is(loggedPath('/v1/invitations/:token/accept', { token: 'a-secret' }), '/v1/invitations/{token}/accept')
+  assert.is(loggedPath('/v1/conference_rooms/:id/links')({ id: ID }), `/v1/conference_rooms/${ID}/links`)
+  assert.is(loggedPath('/v1/invitations/:token/accept')({ token: 'a-secret' }), '/v1/invitations/{token}/accept')
 })
 
 test('the log is bounded: seven days, the latest entries, and what waits to be written', async () => {

@@ -15,20 +15,35 @@ test('the same text is compiled once, and answers what is true now', () => {
   const { database } = open()
   const all = 'select * from things order by id'
   const insert = 'insert into things (name) values (?)'
-  assert.equal(database.prepare(all).all(), [])
-  database.prepare(insert).run('a')
-  assert.equal(database.prepare(all).all(), [{ id: 1, name: 'a' }])
+  assert.equal(database.prepare(all).all([]), [])
+  database.prepare(insert).run(['a'])
+  assert.equal(database.prepare(all).all([]), [{ id: 1, name: 'a' }])
   assert.is(database.prepare(all), database.prepare(all))
+  database.close()
+})
+
+test('rows have the columns of their statement, whatever these are called', () => {
+  const { database } = open()
+  database.prepare('insert into things (name) values (?), (?)').run(['a', null])
+  const odd = database.prepare(`select id as "it's", name as "\\ ""quoted""", 1 as constructor from things order by id`)
+  const rows = [
+    { "it's": 1, '\\ "quoted"': 'a', constructor: 1 },
+    { "it's": 2, '\\ "quoted"': null, constructor: 1 },
+  ]
+  assert.equal(odd.all([]), rows)
+  assert.equal([...odd.iterate([])], rows)
+  const returning = database.prepare('insert into things (name) values (?) returning id, name')
+  assert.equal(returning.all(['c']), [{ id: 3, name: 'c' }])
   database.close()
 })
 
 test('a statement that failed is none the worse for it', () => {
   const { database } = open()
   const insert = 'insert into things (id, name) values (?, ?)'
-  database.prepare(insert).run(1, 'a')
-  assert.throws(() => database.prepare(insert).run(1, 'b'), /UNIQUE/)
-  database.prepare(insert).run(2, 'b')
-  assert.is(database.prepare('select count(*) as n from things').pluck().get(), 2)
+  database.prepare(insert).run([1, 'a'])
+  assert.throws(() => database.prepare(insert).run([1, 'b']), /UNIQUE/)
+  database.prepare(insert).run([2, 'b'])
+  assert.equal(database.prepare('select count(*) as n from things').all([]), [{ n: 2 }])
   database.close()
 })
 
@@ -47,10 +62,10 @@ test('at most 500 are kept, those used last', () => {
 test('after the tables have changed nothing of before is used', () => {
   const { database } = open()
   const before = database.prepare('select * from things')
-  database.prepare('alter table things add column size integer').run()
-  database.prepare('insert into things (name, size) values (?, ?)').run('a', 1)
+  database.prepare('alter table things add column size integer').run([])
+  database.prepare('insert into things (name, size) values (?, ?)').run(['a', 1])
   assert.is.not(database.prepare('select * from things'), before)
-  assert.equal(database.prepare('select * from things').all(), [{ id: 1, name: 'a', size: 1 }])
+  assert.equal(database.prepare('select * from things').all([]), [{ id: 1, name: 'a', size: 1 }])
   database.close()
 })
 

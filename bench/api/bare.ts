@@ -1,0 +1,47 @@
+import BetterSqlite3 from 'better-sqlite3'
+import Fastify, { type FastifyInstance } from 'fastify'
+import { built } from './built.ts'
+
+const { createBody } = await built<typeof import('../../control/callbacks/schema.ts')>('callbacks/schema')
+const { openStore } = await built<typeof import('../../control/kernel/store/store.ts')>('kernel/store/store')
+const { WalSync } = await built<typeof import('../../control/kernel/store/wal-sync.ts')>('kernel/store/wal-sync')
+
+/**
+ * The least that a Fastify could do for the same answers. GET: a route that returns an object, written by Fastify's own default. POST:
+ * it parses and validates the body of `POST /callbacks` and answers a callback; `/inserted` also keeps it, one INSERT of the same row
+ * into the same table of a SQLite of its own, synced to the disk before the answer as the product's is.
+ */
+export async function bareServer(
+  file: string,
+  row: { id: string; phone: string },
+): Promise<{ app: FastifyInstance; serve: (answer: object) => void }> {
+  await (await openStore(file)).close()
+  const sqlite = new BetterSqlite3(file)
+  sqlite.pragma('journal_mode = WAL')
+  sqlite.pragma('synchronous = NORMAL')
+  // The organisation of the row is not there.
+  sqlite.pragma('foreign_keys = OFF')
+  const names = Object.keys(row)
+  const insert = sqlite.prepare(
+    `insert into callbacks (${names.join(', ')}) values (${names.map(name => `@${name}`).join(', ')})`,
+  )
+  const wal = new WalSync(file)
+  let served: object = {}
+  let made = 0
+  const app = Fastify()
+  app.get('/', async () => served)
+  const schema = { body: JSON.parse(JSON.stringify(createBody)) }
+  app.post<{ Body: { phone: string } }>('/echoed', { schema }, async ({ body }) => ({ ...row, ...body }))
+  app.post<{ Body: { phone: string } }>('/inserted', { schema }, async ({ body: { phone } }) => {
+    const inserted = {
+      ...row,
+      id: `${row.id.slice(0, -10)}${String(made++).padStart(10, '0')}`,
+      phone,
+      open_phone: phone,
+    }
+    insert.run(inserted)
+    await wal.sync()
+    return inserted
+  })
+  return { app, serve: answer => (served = answer) }
+}

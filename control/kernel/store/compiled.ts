@@ -1,0 +1,95 @@
+import type { Compilable, CompiledQuery, DialectAdapter, Insertable, Kysely, QueryResult } from 'kysely'
+import { PostgresNode } from './node.ts'
+import { asPostgresText } from './postgres-text.ts'
+import type { Db } from './store.ts'
+import type { Database } from './tables.ts'
+
+/** Stands in a query for a value that is given when the query is run. */
+class Parameter {
+  readonly name: string
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+/** Puts a parameter into a query; its type is that of whatever stands beside it. */
+export type Place = (name: string) => never
+const place: Place = name => new Parameter(name) as never
+
+/** What the parameters of a query are when it is run. */
+export type Values = Readonly<Record<string, unknown>>
+
+/** The compiled queries of each kind of database, by their names. */
+const compiled = new Map<DialectAdapter['constructor'], Map<string, CompiledQuery>>()
+
+function compiledOnce<R>(db: Kysely<Database>, name: string, build: (place: Place) => Compilable<R>): CompiledQuery<R> {
+  const kind = db.getExecutor().adapter.constructor
+  const known = compiled.get(kind) ?? new Map<string, CompiledQuery>()
+  compiled.set(kind, known)
+  const query = known.get(name) ?? build(place).compile()
+  known.set(name, query)
+  return query as CompiledQuery<R>
+}
+
+/**
+ * Runs a query that is built and compiled only once, for that takes Kysely many times as long as SQLite needs to answer. `name` says
+ * which query it is: two that differ in more than their parameters have two names. So a name is made of what the product says, such
+ * as tables and columns, and never of what a client sends: all of them are kept.
+ */
+export function run<R>(
+  db: Db,
+  name: string,
+  build: (place: Place) => Compilable<R>,
+  values: Values,
+): Promise<QueryResult<R>> {
+  const { parameters, ...query } = compiledOnce(db, name, build)
+  const given = parameters.map(parameter => (parameter instanceof Parameter ? values[parameter.name] : parameter))
+  return db.executeQuery<R>({ ...query, parameters: asGiven(db, given) })
+}
+
+/** The rows that a query gives (`run`). */
+export const rowsOf = async <R>(
+  db: Db,
+  name: string,
+  build: (place: Place) => Compilable<R>,
+  values: Values,
+): Promise<R[]> => (await run(db, name, build, values)).rows
+
+/** The first row that a query gives (`run`), or undefined. */
+export const rowOf = async <R>(
+  db: Db,
+  name: string,
+  build: (place: Place) => Compilable<R>,
+  values: Values,
+): Promise<R | undefined> => (await run(db, name, build, values)).rows[0]
+
+/** A list of values for `in (…)`: its length is rounded up, so that few queries are compiled, and its last value fills what is over. */
+export function inList(name: string, values: readonly unknown[]) {
+  const length = 2 ** Math.ceil(Math.log2(Math.max(1, values.length)))
+  const names = Array.from({ length }, (_, i) => `${name}${i}`)
+  return {
+    length,
+    places: (place: Place): never[] => names.map(place),
+    values: Object.fromEntries(names.map((name, i) => [name, values[Math.min(i, values.length - 1)]])),
+  }
+}
+
+/** Inserts rows that have the same columns; compiled once for each number of them. */
+export async function insertRows<T extends keyof Database>(
+  db: Db,
+  table: T,
+  rows: readonly Insertable<Database[T]>[],
+): Promise<void> {
+  const columns = Object.keys(rows[0] ?? {})
+  const build = (place: Place) => {
+    const row = Object.fromEntries(columns.map(column => [column, place(column)]))
+    return db.insertInto(table).values(rows.map(() => row) as never)
+  }
+  const { parameters, ...query } = compiledOnce(db, `insert ${table} ${columns} ${rows.length}`, build)
+  const names = parameters.slice(0, columns.length).map(parameter => (parameter as Parameter).name)
+  const values = rows.flatMap(row => names.map(name => (row as Record<string, unknown>)[name]))
+  await db.executeQuery({ ...query, parameters: asGiven(db, values) })
+}
+
+const asGiven = (db: Db, values: unknown[]): unknown[] =>
+  db.getExecutor().adapter instanceof PostgresNode ? values.map(asPostgresText) : values

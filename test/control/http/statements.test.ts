@@ -1,0 +1,50 @@
+import * as assert from 'uvu/assert'
+import { insertParty } from '../../../control/calls/records.ts'
+import { newId } from '../../../control/kernel/ids.ts'
+import { suite } from '../../harness.ts'
+import { makeWorld } from '../app-harness.ts'
+import { testEngine } from '../database.ts'
+import { makeWholeApp } from '../whole-app.ts'
+
+const test = suite(`control/http/statements on ${testEngine}`)
+
+const PARTY = { direction: 'inbound', to: 'sip:1002@127.0.0.1', from: 'sip:alice@127.0.0.1', target: 'echo' } as const
+const ALONE = { roomId: null, connectionId: null, record: false, metadata: {}, role: 'member', muted: false } as const
+
+test('what the main operations ask of the database does not grow with what they answer', async () => {
+  const { store, clock, ours } = await makeWorld()
+  let statements = 0
+  const counted = store.db.withPlugin({
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      statements++
+      return result
+    },
+  })
+  const tenant = { organisationId: ours.organisationId, livemode: true }
+  const ids = Array.from({ length: 20 }, () => newId('call'))
+  await store.transaction(async trx => {
+    for (const callId of ids) {
+      const ended = { ...PARTY, ...ALONE, callId, legId: newId('participant') }
+      const { call } = await insertParty(trx, tenant, ended, clock.now().toISOString())
+      await trx.updateTable('participants').set({ step: 'ended' }).where('call_id', '=', call.id).execute()
+    }
+  })
+  const world = await makeWholeApp({ store: { ...store, db: counted }, now: clock.now })
+  const key = { key: ours.keys.live }
+  const asked = async (line: string, body?: object): Promise<number> => {
+    // The first asks for the key as well.
+    await world.live('GET /v1/teams', undefined, key)
+    const before = statements
+    const { status, text } = await world.live(line, body, key)
+    assert.ok(status < 300, text)
+    return statements - before
+  }
+  assert.is(await asked(`GET /v1/calls/${ids[0]}`), 2, 'the call, its legs')
+  assert.is(await asked('GET /v1/calls?limit=20'), 2, 'the calls, their legs')
+  assert.is(await asked('GET /v1/callbacks?limit=20'), 1)
+  await world.close()
+  await store.close()
+})
+
+test.run()
