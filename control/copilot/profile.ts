@@ -1,5 +1,6 @@
 import { compilePattern } from '../flows/engine/pattern.ts'
 import { type Problem, problem } from '../http/errors.ts'
+import { rubricProblem } from '../organisation/rubric.ts'
 import type { ProfileSettings } from './schema.ts'
 
 export const DEFAULT_SETTINGS: ProfileSettings = {
@@ -44,7 +45,6 @@ export function settingsProblem(settings: ProfileSettings): Problem | null {
     ['objections', settings.objections],
     ['fields', settings.fields],
     ['alerts', settings.alerts],
-    ['qa_rubric', settings.qa_rubric],
     ['compliance.required_disclosures', settings.compliance.required_disclosures],
   ]
   for (const [param, items] of lists) {
@@ -61,5 +61,5 @@ export function settingsProblem(settings: ProfileSettings): Problem | null {
   if (wpm_min > wpm_max) {
     return problem('parameter_invalid', 'wpm_min is above wpm_max.', { param: 'coaching.wpm_min' })
   }
-  return null
+  return rubricProblem(settings.qa_rubric, 'qa_rubric')
 }

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { criterionSchema } from '../organisation/rubric.ts'
 
 /** Item fields have defaults, so that what is stored and answered is whole: lists are replaced, never merged. */
 const text = (maxLength: number, description = '') =>
@@ -83,12 +84,6 @@ const alert = input({
       'Seconds of `silence` and `monologue`, share of `talk_ratio`, 0 to 1 how bad of `sentiment`, how often of the others. 0: as the coaching says, 0.5, once.',
   }),
 })
-const criterion = input({
-  key,
-  label,
-  description: text(2000),
-  weight: Type.Number({ minimum: 0, maximum: 10_000, default: 1 }),
-})
 const link = input({ label, url: Type.String({ pattern: '^https?://[^\\s]+$', maxLength: 2000 }) })
 
 const ratio = (description: string) => Type.Number({ minimum: 0, maximum: 1, description })
@@ -142,7 +137,7 @@ const plain = {
   objections: list(objection, 'Objection library.'),
   fields: list(field, 'Details that the copilot picks out of the conversation.'),
   alerts: list(alert, 'When to alert.'),
-  qa_rubric: list(criterion, "What calls are scored against; empty: the organisation's rubric."),
+  qa_rubric: list(criterionSchema, "What calls are scored against; empty: the organisation's rubric."),
 }
 
 const settings = {

@@ -30,6 +30,8 @@ export const SCOPES = [
   'audio:write',
   'kb:read',
   'kb:write',
+  'quality:read',
+  'quality:write',
   'reports:read',
   'reports:write',
   'events:read',

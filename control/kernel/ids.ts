@@ -30,6 +30,7 @@ export const PREFIXES = {
   audio_asset: 'aud',
   kb_document: 'kbd',
   kb_passage: 'kbp',
+  qa_evaluation: 'qa',
   report: 'rpt',
   report_run: 'rptrun',
   flow: 'flow',

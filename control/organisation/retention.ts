@@ -4,6 +4,8 @@ export interface Retention {
   transcripts_days: number | null
   voicemails_days: number | null
   calls_days: number | null
+  summaries_days: number | null
+  evaluations_days: number | null
 }
 
 export const KEPT_FOR_EVER: Retention = {
@@ -11,6 +13,8 @@ export const KEPT_FOR_EVER: Retention = {
   transcripts_days: null,
   voicemails_days: null,
   calls_days: null,
+  summaries_days: null,
+  evaluations_days: null,
 }
 
 export const retentionOf = (json: string | null): Retention => ({

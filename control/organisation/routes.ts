@@ -20,6 +20,7 @@ import {
   changedHours,
   DEFAULT_CALLBACK_SETTINGS,
 } from './hours-schema.ts'
+import { changedQuality, qualityChange, qualityFields, qualityOf, qualityProblem } from './quality.ts'
 import { redactionFields, redactionOf, redactionProblem } from './redaction/settings.ts'
 import { retentionOf } from './retention.ts'
 
@@ -37,7 +38,14 @@ const country = nullable(
 )
 
 const days = nullable(Type.Integer({ minimum: 1, maximum: 36_500, description: 'Days; null: until it is deleted.' }))
-const retention = { recordings_days: days, transcripts_days: days, voicemails_days: days, calls_days: days }
+const retention = {
+  recordings_days: days,
+  transcripts_days: days,
+  voicemails_days: days,
+  calls_days: days,
+  summaries_days: days,
+  evaluations_days: days,
+}
 
 export const organisationSchema = Type.Object({
   id: Type.String(),
@@ -54,6 +62,7 @@ export const organisationSchema = Type.Object({
   redaction: Type.Object(redactionFields, {
     description: 'What is taken out of what is said before it is stored, sent anywhere or shown to a model.',
   }),
+  ...qualityFields,
   encrypt_recordings: Type.Boolean({ description: 'Recordings and voicemails are encrypted on the disk.' }),
   stream_signing_secret: Type.String({ description: 'Verifies the signature of media stream upgrades in this mode.' }),
   created: timestamp(),
@@ -76,6 +85,7 @@ const change = input({
   ...partialInput(captureFields).properties,
   retention: Type.Optional(partialInput(retention)),
   redaction: Type.Optional(partialInput(redactionFields)),
+  ...qualityChange,
   encrypt_recordings: Type.Optional(Type.Boolean()),
 })
 
@@ -107,7 +117,7 @@ export function organisationRoutes(deps: { store: Store; now: () => Date; stream
       handler: async (context, { body }) => {
         const unfit = await deps.streamsProblem(body.streams)
         if (unfit !== null) return unfit
-        const unsafe = redactionProblem(body.redaction)
+        const unsafe = redactionProblem(body.redaction) ?? qualityProblem(body)
         if (unsafe !== null) return unsafe
         if (body.timezone !== undefined && !isTimezone(body.timezone)) {
           return problem('parameter_invalid', `There is no time zone ${body.timezone}.`, { param: 'timezone' })
@@ -165,6 +175,7 @@ const callbacksOf = (row: Row): CallbackSettings => ({
 function toDocuments(row: Row, body: Static<typeof change>): Partial<Row> | Problem {
   const documents: Partial<Row> = {
     capture: changedCapture(row.capture, body),
+    quality: changedQuality(row.quality, body),
     ...(body.redaction && { redaction: JSON.stringify({ ...redactionOf(row.redaction), ...body.redaction }) }),
     ...(body.retention && { retention: JSON.stringify({ ...retentionOf(row.retention), ...body.retention }) }),
   }
@@ -247,6 +258,7 @@ const toOrganisation = (row: Row, tenant: Tenant): Static<typeof organisationSch
   ...captureOf(row.capture),
   retention: retentionOf(row.retention),
   redaction: redactionOf(row.redaction),
+  ...qualityOf(row.quality),
   encrypt_recordings: row.encrypt_recordings === 1,
   stream_signing_secret: tenant.livemode ? row.live_stream_secret : row.test_stream_secret,
   created: row.created,

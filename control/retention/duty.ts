@@ -3,6 +3,7 @@ import { removeRecordingFiles } from '../calls/capture/recording-files.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import { type Retention, retentionOf } from '../organisation/retention.ts'
+import { removeEvaluation, removeSummary } from '../quality/removal.ts'
 import { removeCall, removeRecording, removeTranscript, removeVoicemail } from './removal.ts'
 
 const DAY_MS = 86_400_000
@@ -13,7 +14,7 @@ type Due = { id: string; organisation_id: string; livemode: number }
 
 interface Kind {
   days: keyof Retention
-  table: 'recordings' | 'transcripts' | 'voicemails' | 'calls'
+  table: 'recordings' | 'transcripts' | 'voicemails' | 'call_summaries' | 'qa_evaluations' | 'calls'
   id: 'id' | 'call_id'
   /** Counted from here. */
   since: 'created' | 'ended_at'
@@ -22,6 +23,8 @@ interface Kind {
   remove: (trx: Trx, tenant: Tenant, id: string) => Promise<unknown>
   hasFiles: boolean
 }
+
+const NEVER = sql`1 = 0`
 
 const KINDS = {
   recordings: {
@@ -50,6 +53,24 @@ const KINDS = {
     isBusy: sql`status = 'recording'`,
     remove: removeVoicemail,
     hasFiles: true,
+  },
+  summaries: {
+    days: 'summaries_days',
+    table: 'call_summaries',
+    id: 'id',
+    since: 'created',
+    isBusy: NEVER,
+    remove: removeSummary,
+    hasFiles: false,
+  },
+  evaluations: {
+    days: 'evaluations_days',
+    table: 'qa_evaluations',
+    id: 'id',
+    since: 'created',
+    isBusy: NEVER,
+    remove: removeEvaluation,
+    hasFiles: false,
   },
   calls: {
     days: 'calls_days',
@@ -86,7 +107,14 @@ export interface RetentionParts {
 /** Deletes what an organisation does not want to keep any longer, files and rows. */
 export class RetentionDuty {
   /** What was deleted, by kind. */
-  readonly counters = { recordingsDeleted: 0, transcriptsDeleted: 0, voicemailsDeleted: 0, callsDeleted: 0 }
+  readonly counters = {
+    recordingsDeleted: 0,
+    transcriptsDeleted: 0,
+    voicemailsDeleted: 0,
+    summariesDeleted: 0,
+    evaluationsDeleted: 0,
+    callsDeleted: 0,
+  }
   readonly #parts: RetentionParts
 
   constructor(parts: RetentionParts) {

@@ -2,6 +2,7 @@ import { forgetSummary } from '../callbacks/want-summary.ts'
 import { conflict, type Problem } from '../http/errors.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forgetWords } from '../quality/removal.ts'
 
 /** Takes what is kept of calls out of the database; the files go with the next sweep, or at once by whoever asked. */
 
@@ -33,6 +34,7 @@ export async function removeTranscript(trx: Trx, tenant: Tenant, callId: string)
   await scoped.delete('transcripts').where('id', '=', callId).execute()
   await scoped.delete('call_steps').where('call_id', '=', callId).where('kind', '=', 'turn').execute()
   await forgetSummary(trx, tenant, callId)
+  await forgetWords(trx, tenant, callId)
   await scoped
     .delete('events')
     .where('call_id', '=', callId)
@@ -62,6 +64,7 @@ export async function removeCall(trx: Trx, tenant: Tenant, id: string): Promise<
     await scoped.delete(table).where('call_id', '=', id).execute()
   }
   await forgetSummary(trx, tenant, id)
+  await forgetWords(trx, tenant, id)
   await scoped.delete('rings').where('call_id', '=', id).execute()
   await scoped.delete('queue_calls').where('id', '=', id).execute()
   await scoped.delete('call_programs').where('id', '=', id).execute()

@@ -40,7 +40,8 @@ const DELETIONS: Deletion[] = [
     id: 'deleteTranscript',
     object: 'call_transcript',
     summary: "Delete a call's transcript",
-    description: 'With the turns of its assistant, and the events that tell what was said. 409 while it is written.',
+    description:
+      'With the turns of its assistant, its summary and evaluation, and the events that tell what was said. 409 while it is written.',
     scope: 'recordings:write',
     tag: 'Recordings',
     remove: removeTranscript,
@@ -61,7 +62,7 @@ const DELETIONS: Deletion[] = [
     object: 'call',
     summary: 'Delete a call',
     description:
-      'With all that is kept of it: recording, transcript, participants, streams, turns and events. A message left in it stays a voicemail. 409 while it is going on.',
+      'With all that is kept of it: recording, transcript, summary, evaluation, participants, streams, turns and events. A message left in it stays a voicemail. 409 while it is going on.',
     scope: 'calls:write',
     tag: 'Calls',
     remove: removeCall,

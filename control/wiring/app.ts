@@ -88,6 +88,12 @@ import { organisationRoutes, organisationSettings } from '../organisation/routes
 import { teamRoutes } from '../organisation/team-routes.ts'
 import { usageRoutes } from '../organisation/usage-routes.ts'
 import { leaveTeam, memberCounts, userRoutes } from '../organisation/user-routes.ts'
+import { judgeHandler } from '../quality/evaluation/judge-job.ts'
+import { evaluationRoutes } from '../quality/evaluation/routes.ts'
+import { reviewHandler } from '../quality/review-job.ts'
+import { transcriptSearchRoute } from '../quality/search/routes.ts'
+import { callSummaryRoutes } from '../quality/summary/routes.ts'
+import { onCallOver } from '../quality/want-review.ts'
 import { agentRoutes, signOut } from '../queues/agent-routes.ts'
 import { sipCredentialRoutes } from '../queues/agents/credential-routes.ts'
 import { devicesOf } from '../queues/agents/devices.ts'
@@ -197,7 +203,7 @@ export function buildCallCentre(
   { store, vault, now, log, config }: Pick<AppParts, 'store' | 'vault' | 'config' | 'now' | 'log'>,
   led: Pick<CallCentreParts, 'handOver' | 'led'> = { handOver: async () => false },
 ): CallCentre {
-  store.within.add(onCallTold).add(onTranscriptTold)
+  store.within.add(onCallTold).add(onTranscriptTold).add(onCallOver)
   return new CallCentre({
     store,
     vault,
@@ -277,6 +283,8 @@ export function buildJobs({ store, config, vault, now, log }: Omit<AppParts, 'me
         log,
         writerFor: writers(modelsOf(config)),
       }),
+      'call.review': reviewHandler({ store, now, models: modelsOf(config) }),
+      'call.judge': judgeHandler({ store, now, models: modelsOf(config) }),
       'report.run': reportRunHandler({ store, now, sendMail }),
       // Without a mail server they wait for one.
       ...(sendMail === null ? {} : { mail: mailHandler({ vault, sendMail, log }) }),
@@ -379,6 +387,9 @@ export function routes(
     ...transcriptControlRoutes({ store, media, now }),
     ...keptDataRoutes({ store, dataDir: config.dataDir }),
     ...callProgramRoutes({ store, vault }),
+    ...callSummaryRoutes({ store, now, userExists: existsIn('users') }),
+    ...evaluationRoutes({ store, now, userExists: existsIn('users'), models: modelsOf(config) }),
+    transcriptSearchRoute({ store }),
     ...callSpeechRoutes({ store, media, dataDir: config.dataDir }),
     ...voicemailRoutes({ store, dataDir: config.dataDir }),
     ...conferenceRoomRoutes({ store, now, publicUrl, usesOf: routesLeadingTo }),

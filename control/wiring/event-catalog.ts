@@ -6,6 +6,7 @@ import { copilotEvents } from '../copilot/sessions/events.ts'
 import { flowEvents } from '../flows/events.ts'
 import { registerEvents } from '../kernel/events/catalog.ts'
 import { knowledgeEvents } from '../knowledge/events.ts'
+import { qualityEvents } from '../quality/events.ts'
 import { queueEvents } from '../queues/events.ts'
 import { reportEvents } from '../reports/events.ts'
 import { conferenceEvents } from '../rooms/events.ts'
@@ -22,6 +23,7 @@ for (const events of [
   copilotEvents,
   flowEvents,
   knowledgeEvents,
+  qualityEvents,
   reportEvents,
   trunkEvents,
   voicemailEvents,

@@ -19,6 +19,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Callbacks: 'Calls back to callers, and the numbers that are not to be called.',
   'Audio assets': 'Recordings for prompts and hold music.',
   'Knowledge base': 'Documents that assistants and the copilot answer from.',
+  Quality: 'What is made of calls after their end: summaries, evaluations, insights, and what was said in them.',
   Reports: 'Tables of calls, mailed by a schedule or made now.',
   Flows: 'Graphs that lead a call, an IVR or the script of a human agent.',
   Events: 'What has happened, newest first.',

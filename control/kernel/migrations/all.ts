@@ -51,6 +51,7 @@ import { lostDevices } from './150-199/191-lost-devices.ts'
 import { steadySessions } from './150-199/192-steady-sessions.ts'
 import { copilotSessions } from './200-249/200-copilot-sessions.ts'
 import { redaction } from './200-249/220-redaction.ts'
+import { quality } from './200-249/221-quality.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -106,4 +107,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '192-steady-sessions': steadySessions,
   '200-copilot-sessions': copilotSessions,
   '220-redaction': redaction,
+  '221-quality': quality,
 }

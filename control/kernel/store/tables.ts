@@ -38,6 +38,8 @@ export interface OrganisationTable {
   encrypt_recordings: Generated<number>
   /** JSON of the redaction rules that differ from the defaults, or null. */
   redaction: Generated<string | null>
+  /** JSON of `QualitySettings`, or null. */
+  quality: Generated<string | null>
   created: string
   updated: string
 }

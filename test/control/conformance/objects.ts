@@ -6,6 +6,7 @@ import { insertParty } from '../../../control/calls/records.ts'
 import { newId } from '../../../control/kernel/ids.ts'
 import { nodeOf } from '../../../control/kernel/store/node.ts'
 import { forTenant, type Tenant } from '../../../control/kernel/tenancy.ts'
+import { wantReview } from '../../../control/quality/want-review.ts'
 import { buildJobs } from '../../../control/wiring/app.ts'
 import { type Answer, START, silent } from '../app-harness.ts'
 import { APP_CONFIG, VAULT } from '../whole-app.ts'
@@ -138,6 +139,30 @@ async function makeRecording(maker: Maker, status: 'ready' | 'recording', paused
     created: START.toISOString(),
   })
   return { id }
+}
+
+/** A call that is over, of which what its agent said was written down. */
+export async function makeReviewedCall(maker: Maker): Promise<Ids> {
+  const { id = '', participant_id = '' } = await makeTranscript(maker)
+  const scoped = forTenant(maker.world.store.db, maker.tenant)
+  const at = START.toISOString()
+  await scoped.update('calls').set({ status: 'completed', ended_at: at }).where('id', '=', id).execute()
+  const left = { role: 'agent' as const, left_at: at }
+  await scoped.update('participants').set(left).where('id', '=', participant_id).execute()
+  const { store, clock, dataDir } = maker.world
+  await store.transaction(trx => wantReview(trx, maker.tenant, id, at))
+  const jobs = buildJobs({ store, config: { ...APP_CONFIG, dataDir }, vault: VAULT, now: clock.now, log: silent })
+  await jobs.runDue()
+  await jobs.close()
+  return { id }
+}
+
+async function makeEvaluation(maker: Maker): Promise<Ids> {
+  const { id: callId = '' } = await makeReviewedCall(maker)
+  await maker.ask('PATCH /v1/organisation', {
+    qa_rubric: [{ key: 'greeting', label: 'Greets', check: { kind: 'phrases', phrases: ['hello'] } }],
+  })
+  return withId(maker.ask(`POST /v1/calls/${callId}/qa`))
 }
 
 /** A call that a flow has led, with one turn. */
@@ -308,6 +333,9 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
   '/calls/:id/streams/:stream_id': makeStream,
   '/calls/:id/flow_run': makeFlowRun,
   '/calls/:id/transcript': maker => makeTranscript(maker),
+  '/calls/:id/summary': makeReviewedCall,
+  '/calls/:id/qa': makeReviewedCall,
+  '/qa_evaluations/:id': makeEvaluation,
   '/calls/:id/transcript/start': makeCall,
   '/calls/:id/transcript/stop': maker => makeTranscript(maker, 'running'),
   '/voicemails/:id': maker => makeVoicemail(maker, 'ready'),

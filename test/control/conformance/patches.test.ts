@@ -22,6 +22,7 @@ type Json = Record<string, unknown>
 
 /** Two changes of each object that have nothing to do with each other, inside one nested object where there is one. */
 const CHANGES: Record<string, (maker: Maker) => Promise<[Json, Json]> | [Json, Json]> = {
+  correctCallSummary: () => [{ reason: 'An invoice.' }, { outcome: 'A refund.' }],
   updateAssistant: () => [{ model: { temperature: 0.5 } }, { greeting: 'Hello' }],
   updateAudioAsset: () => [{ name: 'Closed' }, { text: 'We are closed.' }],
   updateCallback: () => [{ metadata: { order: '7' } }, { metadata: { site: 'Haifa' } }],
@@ -33,6 +34,7 @@ const CHANGES: Record<string, (maker: Maker) => Promise<[Json, Json]> | [Json, J
   updateInboundRoute: () => [{ priority: 3 }, { match: { from: '+14155550123' } }],
   updateOrganisation: () => [{ pci: { mask_dtmf: false } }, { pci: { max_seconds: 60 } }],
   updatePhoneNumber: async maker => [{ connection_id: (await makeTrunk(maker)).id }, { payment_line: true }],
+  updateQaEvaluation: () => [{ review: 'done' }, {}],
   updateQueue: () => [{ overflow: { action: 'voicemail' } }, { overflow: { when_no_agents: true } }],
   updateReport: () => [{ name: 'Weekly' }, { recipients: ['bob@example.com'] }],
   updateTeam: () => [{ name: 'Sales' }, {}],

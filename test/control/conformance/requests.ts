@@ -1,4 +1,5 @@
 import type { Route } from '../../../control/http/route.ts'
+import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { START } from '../app-harness.ts'
 import {
   another,
@@ -47,7 +48,12 @@ export const BODIES: Record<string, (maker: Maker) => Promise<object> | object> 
   setAgentStatus: () => ({ status: 'away' }),
   superviseCall: async maker => ({ mode: 'monitor', user_id: await makeAgent(maker) }),
   transferCall: () => ({ to: '+14155550123' }),
+  reviewQaEvaluation: async maker => ({
+    reviewer_user_id: (await makeUser(maker)).id,
+    criteria: [{ key: 'greeting', score: 80 }],
+  }),
   updateOrganisation: () => ({ name: 'Ours' }),
+  updateQaEvaluation: () => ({ criteria: [{ key: 'greeting', score: 80 }], reason: 'She greets.' }),
   writeFlowDraft: () => ({ base_rev: 1, graph: { nodes: [] } }),
 }
 
@@ -87,6 +93,12 @@ export const SPECIALS: Special[] = [
     await maker.ask(`POST /v1/callbacks/${id}/cancel`)
     return { ids: { id }, body: { name: 'Ann' } }
   }),
+  special('correctCallSummary', 409, async maker => {
+    const { id = '' } = await makeCall(maker)
+    const calls = forTenant(maker.world.store.db, maker.tenant).update('calls')
+    await calls.set({ node_id: 'another' }).where('id', '=', id).execute()
+    return { ids: { id }, body: { reason: 'An invoice.' } }
+  }),
   special('writeFlowDraft', 409, async maker => ({
     ids: await named(maker.ask('POST /v1/flows', { name: 'Flow' })),
     body: { base_rev: 2, graph: { nodes: [] } },
@@ -107,6 +119,9 @@ export const SPECIALS: Special[] = [
 
 /** What has to be there before an operation succeeds, beyond the object in its path. */
 export async function prepare(maker: Maker): Promise<void> {
+  await maker.ask('PATCH /v1/organisation', {
+    qa_rubric: [{ key: 'greeting', label: 'Greets', check: { kind: 'phrases', phrases: ['good morning'] } }],
+  })
   await maker.ask('PATCH /v1/organisation', { pci: { enabled: true } })
   await makeTrunk(maker)
 }

@@ -1,0 +1,112 @@
+import { type Kysely, type Migration, PostgresAdapter, sql } from 'kysely'
+
+/** What is made of calls after their end: summaries, marks by which they are found, evaluations; and the search over transcripts. */
+export const quality: Migration = {
+  async up(db: Kysely<unknown>): Promise<void> {
+    await db.schema.alterTable('organisations').addColumn('quality', 'text').execute()
+    await createReviews(db)
+    await createEvaluations(db)
+    await createSearch(db)
+  },
+}
+
+const tenantTable = (db: Kysely<unknown>, name: string) =>
+  db.schema
+    .createTable(name)
+    .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
+    .addColumn('livemode', 'integer', column => column.notNull())
+
+async function createReviews(db: Kysely<unknown>): Promise<void> {
+  await tenantTable(db, 'call_summaries')
+    .addColumn('id', 'text', column => column.primaryKey())
+    .addColumn('call_at', 'text', column => column.notNull())
+    .addColumn('summary', 'text', column => column.notNull())
+    .addColumn('corrected', 'text', column => column.notNull())
+    .addColumn('figures', 'text', column => column.notNull())
+    .addColumn('corrected_at', 'text')
+    .addColumn('corrected_by', 'text')
+    .addColumn('created', 'text', column => column.notNull())
+    .addColumn('updated', 'text', column => column.notNull())
+    .execute()
+  await db.schema
+    .createIndex('call_summaries_kept')
+    .on('call_summaries')
+    .columns(['organisation_id', 'created'])
+    .execute()
+  await db.schema
+    .createIndex('call_summaries_of_time')
+    .on('call_summaries')
+    .columns(['organisation_id', 'livemode', 'call_at', 'id'])
+    .execute()
+  await tenantTable(db, 'call_marks')
+    .addColumn('kind', 'text', column => column.notNull())
+    .addColumn('value', 'text', column => column.notNull())
+    .addColumn('call_id', 'text', column => column.notNull())
+    .addPrimaryKeyConstraint('call_marks_pk', ['organisation_id', 'livemode', 'kind', 'value', 'call_id'])
+    .execute()
+  await db.schema.createIndex('call_marks_of_call').on('call_marks').columns(['call_id']).execute()
+}
+
+async function createEvaluations(db: Kysely<unknown>): Promise<void> {
+  await tenantTable(db, 'qa_evaluations')
+    .addColumn('id', 'text', column => column.primaryKey())
+    .addColumn('call_id', 'text', column => column.notNull())
+    .addColumn('call_at', 'text', column => column.notNull())
+    .addColumn('user_id', 'text')
+    .addColumn('queue_id', 'text')
+    .addColumn('profile_id', 'text')
+    .addColumn('profile_version', 'integer')
+    .addColumn('rubric', 'text', column => column.notNull())
+    .addColumn('status', 'text', column => column.notNull())
+    .addColumn('review', 'text', column => column.notNull())
+    .addColumn('score', 'real')
+    .addColumn('criteria', 'text', column => column.notNull())
+    .addColumn('failures', 'text', column => column.notNull())
+    .addColumn('reviews', 'text', column => column.notNull())
+    .addColumn('history', 'text', column => column.notNull())
+    .addColumn('created', 'text', column => column.notNull())
+    .addColumn('updated', 'text', column => column.notNull())
+    .addUniqueConstraint('qa_evaluations_of_call', ['call_id'])
+    .execute()
+  const index = (name: string, columns: string[]) =>
+    db.schema.createIndex(`qa_evaluations_of_${name}`).on('qa_evaluations').columns(columns).execute()
+  await index('time', ['organisation_id', 'livemode', 'call_at', 'id'])
+  await index('user', ['organisation_id', 'livemode', 'user_id', 'id'])
+  await db.schema
+    .createIndex('qa_evaluations_kept')
+    .on('qa_evaluations')
+    .columns(['organisation_id', 'created'])
+    .execute()
+}
+
+/** `control/quality/search` reads and writes it. What was written down before is in it too. */
+async function createSearch(db: Kysely<unknown>): Promise<void> {
+  const isServer = db.getExecutor().adapter instanceof PostgresAdapter
+  for (const statement of isServer ? POSTGRES : SQLITE) await sql.raw(statement).execute(db)
+}
+
+const OLD = `from transcript_segments join transcripts on transcripts.id = transcript_segments.call_id
+  where transcripts.status = 'ready'`
+const TENANT = `transcript_segments.organisation_id || case transcript_segments.livemode when 1 then '_live' else '_test' end`
+
+const SQLITE = [
+  `create virtual table transcript_search using fts5(
+    tenant, call, segment unindexed, text, tokenize = 'porter unicode61 remove_diacritics 2'
+  )`,
+  `insert into transcript_search (tenant, call, segment, text)
+    select ${TENANT}, call_id, transcript_segments.id, text ${OLD}`,
+]
+
+const POSTGRES = [
+  `create table transcript_search (
+    tenant text collate "C" not null,
+    call text collate "C" not null,
+    segment text collate "C" primary key,
+    words tsvector not null
+  )`,
+  'create index transcript_search_words on transcript_search using gin (words)',
+  'create index transcript_search_call on transcript_search (call)',
+  `insert into transcript_search (tenant, call, segment, words)
+    select ${TENANT}, call_id, transcript_segments.id,
+      to_tsvector('kb_words', text) || array_to_tsvector(array['=' || ${TENANT}]) ${OLD}`,
+]

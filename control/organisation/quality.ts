@@ -1,0 +1,98 @@
+import Type, { type Static } from 'typebox'
+import { type Problem, problem } from '../http/errors.ts'
+import { input, nullable, partialInput } from '../kernel/schema.ts'
+import type { Db } from '../kernel/store/store.ts'
+import type { Tenant } from '../kernel/tenancy.ts'
+import { criterionSchema, rubricProblem } from './rubric.ts'
+
+const disposition = input({
+  key: Type.String({ pattern: '^[A-Za-z0-9_.-]{1,64}$', description: 'Unique in its list.' }),
+  label: Type.String({ minLength: 1, maxLength: 200 }),
+  phrases: Type.Array(Type.String({ minLength: 1, maxLength: 500 }), {
+    maxItems: 100,
+    default: [],
+    description: 'Said by either side, they propose it; a model goes by the label too.',
+  }),
+})
+
+const percent = (description: string) => Type.Integer({ minimum: 0, maximum: 100, description })
+const sampling = {
+  percent: percent('Of the calls with a transcript and an agent so many are evaluated by themselves.'),
+  min_seconds: Type.Integer({ minimum: 0, maximum: 36_000, description: 'Shorter calls are not.' }),
+  queue_ids: Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
+    maxItems: 1000,
+    uniqueItems: true,
+    description: 'Only calls of these queues; empty: all.',
+  }),
+  review_percent: percent('Of the evaluations so many want a person to look at them.'),
+  review_below: nullable(Type.Number({ minimum: 0, maximum: 100, description: 'So do those with a lower score.' })),
+  review_failures: Type.Boolean({ description: 'So do those with an automatic failure.' }),
+}
+
+/** What happens with calls after their end. */
+export const qualityFields = {
+  dispositions: Type.Array(disposition, { maxItems: 200, description: 'How calls may have ended; agents pick one.' }),
+  qa_rubric: Type.Array(criterionSchema, {
+    maxItems: 200,
+    description: 'What calls are scored against whose profile has no rubric.',
+  }),
+  qa_sampling: Type.Object(sampling, { description: 'Which calls are evaluated, and which evaluations are reviewed.' }),
+}
+export const qualityChange = {
+  dispositions: Type.Optional(qualityFields.dispositions),
+  qa_rubric: Type.Optional(qualityFields.qa_rubric),
+  qa_sampling: Type.Optional(partialInput(sampling)),
+}
+const schema = Type.Object(qualityFields)
+const change = Type.Object(qualityChange)
+export type QualitySettings = Static<typeof schema>
+export type Disposition = QualitySettings['dispositions'][number]
+
+const DEFAULT_QUALITY: QualitySettings = {
+  dispositions: [],
+  qa_rubric: [],
+  qa_sampling: {
+    percent: 100,
+    min_seconds: 20,
+    queue_ids: [],
+    review_percent: 0,
+    review_below: null,
+    review_failures: true,
+  },
+}
+
+/** JSON of `organisations.quality`; what it lacks is as by default. */
+export function qualityOf(json: string | null): QualitySettings {
+  const stored: Static<typeof change> = json === null ? {} : JSON.parse(json)
+  return {
+    ...DEFAULT_QUALITY,
+    ...stored,
+    qa_sampling: { ...DEFAULT_QUALITY.qa_sampling, ...stored.qa_sampling },
+  }
+}
+
+/** The column, as far as a change touches it. */
+export function changedQuality(json: string | null, sent: Static<typeof change>): string | undefined {
+  const { dispositions, qa_rubric, qa_sampling } = sent
+  if (dispositions === undefined && qa_rubric === undefined && qa_sampling === undefined) return undefined
+  const before = qualityOf(json)
+  return JSON.stringify({
+    dispositions: dispositions ?? before.dispositions,
+    qa_rubric: qa_rubric ?? before.qa_rubric,
+    qa_sampling: { ...before.qa_sampling, ...qa_sampling },
+  })
+}
+
+/** Why these settings cannot be used, or null. */
+export function qualityProblem({ dispositions = [], qa_rubric = [] }: Static<typeof change>): Problem | null {
+  const twice = dispositions.findIndex(({ key }, at) => dispositions.findIndex(other => other.key === key) < at)
+  if (twice >= 0) {
+    return problem('parameter_invalid', 'A key is in its list twice.', { param: `dispositions[${twice}].key` })
+  }
+  return rubricProblem(qa_rubric, 'qa_rubric')
+}
+
+export async function qualityOfTenant(db: Db, { organisationId }: Tenant): Promise<QualitySettings> {
+  const rows = db.selectFrom('organisations').select('quality').where('id', '=', organisationId)
+  return qualityOf((await rows.executeTakeFirst())?.quality ?? null)
+}

@@ -1,0 +1,67 @@
+import Type, { type Static } from 'typebox'
+import { type Problem, problem } from '../http/errors.ts'
+import { input, nullable, oneOf } from '../kernel/schema.ts'
+
+/** What calls are scored against. The same for the organisation and for copilot profiles. */
+
+const key = Type.String({ pattern: '^[A-Za-z0-9_.-]{1,64}$', description: 'Unique in its list.' })
+const limit = (description: string) => Type.Optional(Type.Number({ minimum: -10_000, maximum: 10_000, description }))
+
+const FIGURES = [
+  'talk_ratio',
+  'monologue_seconds',
+  'silence_seconds',
+  'words_per_minute',
+  'interruptions',
+  'sentiment',
+] as const
+const KINDS = ['phrases', 'disclosures', 'forbidden_phrases', 'checklist', ...FIGURES] as const
+export type FigureKind = (typeof FIGURES)[number]
+
+const check = input({
+  kind: oneOf([...KINDS], {
+    description:
+      "phrases: any of `phrases` is said. disclosures, forbidden_phrases, checklist: as the profile has them. The others compare a figure of the call with `least` and `most`; sentiment is the customer's, -1 to 1.",
+  }),
+  phrases: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 500 }), { maxItems: 100 })),
+  by: Type.Optional(oneOf(['agent', 'customer'], { description: 'Who has to say the phrases. Default: agent.' })),
+  within_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 36_000,
+      description: "Phrases count from the agent's first word until then; absent: in the whole call.",
+    }),
+  ),
+  least: limit('Of a figure.'),
+  most: limit('Of a figure.'),
+})
+
+/** Without a check it needs a model, or a person. */
+export const criterionSchema = input({
+  key,
+  label: Type.String({ minLength: 1, maxLength: 200 }),
+  description: Type.String({ maxLength: 2000, default: '', description: 'What a model or a person judges by.' }),
+  weight: Type.Number({ minimum: 0, maximum: 10_000, default: 1 }),
+  check: Type.Optional(nullable(check)),
+})
+export type Criterion = Static<typeof criterionSchema>
+
+export const isFigure = (kind: string): kind is FigureKind => (FIGURES as readonly string[]).includes(kind)
+
+/** Why these criteria cannot be scored, or null. */
+export function rubricProblem(rubric: readonly Criterion[], param: string): Problem | null {
+  for (const [i, { key: own, check: how }] of rubric.entries()) {
+    const at = `${param}[${i}]`
+    if (rubric.findIndex(other => other.key === own) < i) {
+      return problem('parameter_invalid', 'A key is in its list twice.', { param: `${at}.key` })
+    }
+    if (how == null) continue
+    if (how.kind === 'phrases' && (how.phrases ?? []).length === 0) {
+      return problem('parameter_missing', 'A check of phrases needs some.', { param: `${at}.check.phrases` })
+    }
+    if (isFigure(how.kind) && how.least === undefined && how.most === undefined) {
+      return problem('parameter_missing', 'A check of a figure needs least or most.', { param: `${at}.check.least` })
+    }
+  }
+  return null
+}

@@ -1,0 +1,119 @@
+import type { Line, Profile } from './conversation.ts'
+import { holdsPhrase, isContent, plainWords, stemOf } from './words.ts'
+
+/** Where something was said. */
+export interface Evidence {
+  segment_id: string
+  participant_id: string
+  text: string
+  start_ms: number
+  end_ms: number
+}
+
+export const evidenceOf = ({ id, participantId, text, startMs, endMs }: Line): Evidence => ({
+  segment_id: id,
+  participant_id: participantId,
+  text,
+  start_ms: startMs,
+  end_ms: endMs,
+})
+
+export interface Disclosure {
+  key: string
+  label: string
+  /** Where; null: it was not said. */
+  said: Evidence | null
+}
+
+export interface Forbidden {
+  /** The phrase itself. */
+  key: string
+  reason: string
+  severity: string
+  said: Evidence[]
+}
+
+export interface Objection {
+  key: string
+  label: string
+  said: Evidence
+  /** What the agent said next; null: nothing. */
+  followed_by: Evidence | null
+  /** It has words of the library's answer. */
+  answered: boolean
+}
+
+/** What of a profile's checklist was said; `required` as it is there. */
+export interface Checked {
+  key: string
+  label: string
+  required: boolean
+  said: Evidence | null
+}
+
+/** How much of the library's answer has to be in what the agent says. */
+const ANSWERED_SHARE = 0.3
+/** An example is recognised when so much of its content is there. */
+const EXAMPLE_SHARE = 0.75
+
+const byAgent = ({ side }: Line): boolean => side === 'agent' || side === 'product'
+
+export const saidBy = (lines: readonly Line[], phrases: readonly string[]): Line | undefined =>
+  lines.find(line => phrases.some(phrase => holdsPhrase(line.stems, phrase)))
+
+/** What the product says in the agent's place, an announcement, counts too. */
+export function disclosuresIn(lines: readonly Line[], profile: Profile | null): Disclosure[] {
+  const own = lines.filter(byAgent)
+  return (profile?.settings.compliance.required_disclosures ?? []).map(({ key, label, text, phrases }) => {
+    const line = saidBy(own, phrases.length === 0 ? [text] : phrases)
+    return { key, label, said: line === undefined ? null : evidenceOf(line) }
+  })
+}
+
+export function forbiddenIn(lines: readonly Line[], profile: Profile | null): Forbidden[] {
+  const own = lines.filter(({ side }) => side === 'agent')
+  return (profile?.settings.compliance.forbidden_phrases ?? []).flatMap(({ phrase, reason, severity }) => {
+    const said = own.filter(line => holdsPhrase(line.stems, phrase)).map(evidenceOf)
+    return said.length === 0 ? [] : [{ key: phrase, reason, severity, said }]
+  })
+}
+
+export const checklistIn = (lines: readonly Line[], profile: Profile | null): Checked[] =>
+  (profile?.settings.stages ?? [])
+    .flatMap(stage => stage.checklist)
+    .filter(({ phrases }) => phrases.length > 0)
+    .map(({ key, label, required, phrases }) => {
+      const line = saidBy(lines.filter(byAgent), phrases)
+      return { key, label, required, said: line === undefined ? null : evidenceOf(line) }
+    })
+
+/** Each objection of the library where it was first raised, with what followed it. */
+export function objectionsIn(lines: readonly Line[], profile: Profile | null): Objection[] {
+  return (profile?.settings.objections ?? []).flatMap(({ key, label, triggers, examples, response }): Objection[] => {
+    const at = lines.findIndex(
+      line =>
+        line.side === 'customer' &&
+        (triggers.some(trigger => holdsPhrase(line.stems, trigger)) || examples.some(one => isLike(line.stems, one))),
+    )
+    const line = lines[at]
+    if (line === undefined) return []
+    const next = lines.slice(at + 1).find(({ side }) => side === 'agent')
+    return [
+      {
+        key,
+        label,
+        said: evidenceOf(line),
+        followed_by: next === undefined ? null : evidenceOf(next),
+        answered: next !== undefined && shareOf(next.stems, response) >= ANSWERED_SHARE,
+      },
+    ]
+  })
+}
+
+const isLike = (stems: readonly string[], example: string): boolean => shareOf(stems, example) >= EXAMPLE_SHARE
+
+/** How many of a text's words that mean something are among these; of a text without any: none. */
+function shareOf(stems: readonly string[], text: string): number {
+  const wanted = [...new Set(plainWords(text).filter(isContent).map(stemOf))]
+  return wanted.length === 0 ? 0 : wanted.filter(stem => stems.includes(stem)).length / wanted.length
+}

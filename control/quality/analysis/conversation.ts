@@ -1,0 +1,120 @@
+import type { CallRow, ParticipantRow } from '../../calls/tables.ts'
+import type { ProfileSettings } from '../../copilot/schema.ts'
+import type { Db } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { redactorOf } from '../../organisation/redaction/settings.ts'
+import { settingsOf } from '../../queues/settings/store.ts'
+import { plainWords, stemOf } from './words.ts'
+
+export type Side = 'agent' | 'customer' | 'product'
+
+/** Something that was said. */
+export interface Line {
+  /** The segment's. */
+  id: string
+  participantId: string
+  side: Side
+  text: string
+  startMs: number
+  endMs: number
+  stems: string[]
+}
+
+export interface Profile {
+  id: string
+  version: number
+  settings: ProfileSettings
+}
+
+/** A call as what comes after it sees it. */
+export interface Conversation {
+  call: CallRow
+  /** In the order in which they began. Supervisors, whom no customer hears, are left out. */
+  lines: Line[]
+  /** As the recogniser was told, or as the letters show; null: unknown. */
+  language: string | null
+  /** Of the queue that the call came by, as it is now. */
+  profile: Profile | null
+  durationMs: number
+}
+
+/** More than the longest call has. */
+const MAX_LINES = 20_000
+
+/** Null: there is no such call, or nothing of it was written down. */
+export async function readConversation(db: Db, tenant: Tenant, callId: string): Promise<Conversation | null> {
+  const scoped = forTenant(db, tenant)
+  const call = await scoped.find('calls', callId)
+  const transcript = await scoped.find('transcripts', callId)
+  if (call === undefined || transcript === undefined) return null
+  const legs = await scoped.select('participants').selectAll().where('call_id', '=', callId).execute()
+  const sides = sidesOf(legs)
+  const segments = await scoped
+    .select('transcript_segments')
+    .selectAll()
+    .where('call_id', '=', callId)
+    .orderBy('start_ms')
+    .orderBy('id')
+    .limit(MAX_LINES)
+    .execute()
+  // By the rules of now: they may be younger than what was written down.
+  const redact = await redactorOf(db, tenant)
+  const lines = segments.flatMap(({ id, participant_id, speaker, text: written, start_ms, end_ms }): Line[] => {
+    const text = redact(written)
+    const side = speaker === 'product' ? 'product' : sides.get(participant_id)
+    const said = { id, participantId: participant_id, text, startMs: start_ms, endMs: end_ms }
+    return side === undefined ? [] : [{ ...said, side, stems: plainWords(text).map(stemOf) }]
+  })
+  if (lines.length === 0) return null
+  const profile = await profileOf(db, tenant, call)
+  return {
+    call,
+    lines,
+    profile,
+    language: transcript.language ?? languageOf(lines),
+    durationMs: transcript.duration_ms ?? lines.at(-1)?.endMs ?? 0,
+  }
+}
+
+/**
+ * Who speaks for whom: the call's own leg is the customer's, unless a member has placed the call; then the party whom he called is. Who
+ * joins beside, a colleague or a number that the call was transferred to, speaks for us.
+ */
+function sidesOf(legs: readonly ParticipantRow[]): Map<string, Side> {
+  const isPlaced = legs.some(leg => leg.ring_id === null && leg.role === 'agent')
+  const sideOf = (leg: ParticipantRow): Side | undefined => {
+    if (leg.role === 'supervisor') return undefined
+    if (leg.role === 'agent') return 'agent'
+    return isPlaced === (leg.role === 'party') ? 'customer' : 'agent'
+  }
+  return new Map(
+    legs.flatMap((leg): [string, Side][] => {
+      const side = sideOf(leg)
+      return side === undefined ? [] : [[leg.id, side]]
+    }),
+  )
+}
+
+async function profileOf(db: Db, tenant: Tenant, call: CallRow): Promise<Profile | null> {
+  const scoped = forTenant(db, tenant)
+  const queue = call.queue_id === null ? undefined : await scoped.find('queues', call.queue_id)
+  const id = queue === undefined ? null : settingsOf(queue).copilot_profile_id
+  return id === null ? null : readProfile(db, tenant, id)
+}
+
+export async function readProfile(db: Db, tenant: Tenant, id: string): Promise<Profile | null> {
+  const row = await forTenant(db, tenant).find('copilot_profiles', id)
+  return row === undefined ? null : { id, version: row.version, settings: JSON.parse(row.settings) }
+}
+
+/** Letters of two alphabets are told apart; of others nothing is claimed. */
+function languageOf(lines: readonly Line[]): string | null {
+  const text = lines.map(line => line.text).join(' ')
+  const count = (letters: RegExp): number => text.match(letters)?.length ?? 0
+  const [latin, hebrew] = [count(/\p{Script=Latin}/gu), count(/\p{Script=Hebrew}/gu)]
+  if (hebrew > latin) return 'he'
+  // The offline ear understands English alone, and whoever knows another language says so.
+  return latin > 0 ? 'en' : null
+}
+
+export const isEnglish = (language: string | null): boolean => language !== null && /^en\b/.test(language)

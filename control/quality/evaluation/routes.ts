@@ -1,0 +1,138 @@
+import Type from 'typebox'
+import type { Context } from '../../http/context.ts'
+import { conflict, missing, type Problem } from '../../http/errors.ts'
+import { listOf, listParameters, page } from '../../http/list.ts'
+import { type Plain, retrieveRoute } from '../../http/plain-resource.ts'
+import { type Route, route } from '../../http/route.ts'
+import { idParams, oneOf, partialInput, timestamp } from '../../kernel/schema.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import type { Models } from '../../models/choice.ts'
+import { qualityOfTenant } from '../../organisation/quality.ts'
+import { readConversation } from '../analysis/conversation.ts'
+import { modelsFor } from '../models-for.ts'
+import { calibrationRoute } from './calibration.ts'
+import { addReview, changeEvaluation, type EvaluationDeps } from './change.ts'
+import { evaluate } from './evaluate.ts'
+import { changeBody, type QaEvaluation, qaEvaluationSchema, reviewBody, toQaEvaluation } from './schema.ts'
+
+export interface EvaluationRouteDeps extends EvaluationDeps {
+  models: Models
+}
+
+const common = { tag: 'Quality', status: 200, reply: qaEvaluationSchema } as const
+
+const only = (which: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: `Only ${which}.` }))
+const moment = timestamp('Only of calls made then: `call_created[gte]=2026-11-01T00:00:00Z`.')
+const listQuery = Type.Object(
+  {
+    ...listParameters,
+    call_id: only('of this call'),
+    user_id: only('of this agent'),
+    queue_id: only('of calls that came by this queue'),
+    copilot_profile_id: only('of calls with this profile'),
+    status: Type.Optional(oneOf(['pending', 'scored', 'needs_model'])),
+    review: Type.Optional(oneOf(['none', 'wanted', 'done'])),
+    call_created: Type.Optional(partialInput({ gte: moment, gt: moment, lte: moment, lt: moment })),
+  },
+  { additionalProperties: false },
+)
+
+export function evaluationRoutes(deps: EvaluationRouteDeps): Route[] {
+  const plain: Plain<'qa_evaluations', typeof qaEvaluationSchema> = {
+    store: deps.store,
+    table: 'qa_evaluations',
+    object: 'qa_evaluation',
+    path: '/qa_evaluations',
+    area: 'quality',
+    tag: common.tag,
+    reply: qaEvaluationSchema,
+    toObject: toQaEvaluation,
+  }
+  return [
+    route({
+      method: 'GET',
+      path: '/qa_evaluations',
+      id: 'listQaEvaluations',
+      summary: 'List QA evaluations',
+      tag: common.tag,
+      scope: 'quality:read',
+      query: listQuery,
+      status: 200,
+      reply: listOf(qaEvaluationSchema),
+      handler: (context, { query }) => {
+        const { call_id, user_id, queue_id, copilot_profile_id: profile_id, status, review, call_created = {} } = query
+        let rows = forTenant(deps.store.db, context).select('qa_evaluations').selectAll()
+        for (const [column, value] of Object.entries({ call_id, user_id, queue_id, profile_id, status, review })) {
+          if (value !== undefined) rows = rows.where(column as 'call_id', '=', value)
+        }
+        const bounds = { gte: '>=', gt: '>', lte: '<=', lt: '<' } as const
+        for (const [name, operator] of Object.entries(bounds) as [keyof typeof bounds, '>='][]) {
+          const at = call_created[name]
+          if (at !== undefined) rows = rows.where('call_at', operator, new Date(at).toISOString())
+        }
+        return page(rows, query, '/v1/qa_evaluations', toQaEvaluation)
+      },
+    }),
+    retrieveRoute(plain),
+    route({
+      ...common,
+      method: 'PATCH',
+      path: '/qa_evaluations/:id',
+      id: 'updateQaEvaluation',
+      summary: 'Change a QA evaluation',
+      description:
+        'What a person decides stands above the machine, also when the call is evaluated again; `history` keeps what it was. Needs a reason.',
+      scope: 'quality:write',
+      params: idParams,
+      body: changeBody,
+      errors: [404],
+      handler: (context, { params, body }) => changeEvaluation(deps, context, params.id, body),
+    }),
+    route({
+      ...common,
+      method: 'POST',
+      path: '/qa_evaluations/:id/reviews',
+      id: 'reviewQaEvaluation',
+      summary: 'Score a call beside the machine',
+      description: 'For calibration: it changes no score. `GET /qa_calibration` tells how far all of them agree.',
+      scope: 'quality:write',
+      params: idParams,
+      body: reviewBody,
+      errors: [404],
+      handler: (context, { params, body }) => addReview(deps, context, params.id, body),
+    }),
+    route({
+      ...common,
+      method: 'POST',
+      path: '/calls/:id/qa',
+      id: 'evaluateCall',
+      summary: 'Evaluate a call',
+      description:
+        "Against its profile's rubric, else the organisation's, whether it is in the sample or not; what a person has decided stays. 409 while the call runs, where nothing of it was written down (`not_possible`), and without a rubric (`no_rubric`).",
+      scope: 'quality:write',
+      params: idParams,
+      status: 201,
+      errors: [404, 409],
+      handler: (context, { params }) => evaluateNow(deps, context, params.id),
+    }),
+    calibrationRoute(deps),
+  ]
+}
+
+function evaluateNow(deps: EvaluationRouteDeps, context: Context, callId: string): Promise<QaEvaluation | Problem> {
+  return context.transaction(async trx => {
+    const call = await forTenant(trx, context).find('calls', callId)
+    if (call === undefined) return missing('call', callId)
+    if (call.ended_at === null) return conflict('running', 'The call is going on.')
+    const conversation = await readConversation(trx, context, callId)
+    if (conversation === null) return conflict('not_possible', 'Nothing of the call was written down.')
+    const settings = await qualityOfTenant(trx, context)
+    const models = modelsFor(deps.models, context, conversation)
+    const options = { settings, models, at: deps.now().toISOString(), request: context }
+    const row = await evaluate(trx, context, conversation, options)
+    return row === null
+      ? conflict('no_rubric', 'Neither its profile nor the organisation has a rubric.')
+      : toQaEvaluation(row)
+  })
+}

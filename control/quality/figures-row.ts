@@ -1,0 +1,71 @@
+import type { Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import {
+  type Disclosure,
+  disclosuresIn,
+  type Forbidden,
+  forbiddenIn,
+  type Objection,
+  objectionsIn,
+} from './analysis/compliance.ts'
+import type { Conversation } from './analysis/conversation.ts'
+import { type Figures, figuresOf } from './analysis/figures.ts'
+import { topicsOf } from './analysis/topics.ts'
+import type { SummaryContent } from './summary/schema.ts'
+import type { MarkKind } from './tables.ts'
+
+/** What insights count of a call. JSON of `call_summaries.figures`. */
+export interface CallFigures extends Figures {
+  language: string | null
+  profile_id: string | null
+  profile_version: number | null
+  objections: Objection[]
+  disclosures: Disclosure[]
+  forbidden: Forbidden[]
+}
+
+export const callFigures = (conversation: Conversation): CallFigures => {
+  const { lines, profile, language } = conversation
+  return {
+    ...figuresOf(conversation),
+    language,
+    profile_id: profile?.id ?? null,
+    profile_version: profile?.version ?? null,
+    objections: objectionsIn(lines, profile),
+    disclosures: disclosuresIn(lines, profile),
+    forbidden: forbiddenIn(lines, profile),
+  }
+}
+
+/** Of one kind a call has so many at most. */
+const MAX_MARKS = 12
+const MAX_VALUE = 200
+
+/** By which words a call is found from insights. Those of its reason stand for it there. */
+export function marksOf(summary: SummaryContent, figures: CallFigures): { kind: MarkKind; value: string }[] {
+  const reasons =
+    summary.reason === null ? [] : topicsOf(summary.reason).filter(topic => summary.topics.includes(topic))
+  const marks: Record<MarkKind, string[]> = {
+    topic: summary.topics,
+    reason: reasons.length > 0 || summary.reason === null ? reasons : topicsOf(summary.reason).slice(0, 1),
+    objection: figures.objections.map(({ key }) => key),
+    missed_disclosure: figures.disclosures.filter(({ said }) => said === null).map(({ key }) => key),
+    forbidden_phrase: figures.forbidden.map(({ key }) => key),
+  }
+  return (Object.keys(marks) as MarkKind[]).flatMap(kind =>
+    [...new Set(marks[kind].map(value => value.slice(0, MAX_VALUE)))]
+      .slice(0, MAX_MARKS)
+      .map(value => ({ kind, value })),
+  )
+}
+
+export async function saveMarks(
+  trx: Trx,
+  tenant: Tenant,
+  callId: string,
+  marks: readonly { kind: MarkKind; value: string }[],
+): Promise<void> {
+  const scoped = forTenant(trx, tenant)
+  await scoped.delete('call_marks').where('call_id', '=', callId).execute()
+  for (const mark of marks) await scoped.insert('call_marks', { ...mark, call_id: callId })
+}

@@ -1,0 +1,8 @@
+import type { Tenant } from '../kernel/tenancy.ts'
+import type { Models } from '../models/choice.ts'
+import type { ChatModel } from '../models/model.ts'
+import type { Conversation } from './analysis/conversation.ts'
+
+/** Those of the call's profile; none where it lets no model in. */
+export const modelsFor = (models: Models, tenant: Tenant, { profile }: Pick<Conversation, 'profile'>): ChatModel[] =>
+  profile?.settings.model.deep_path === false ? [] : models.for(tenant, profile?.settings.model ?? null)

@@ -1,0 +1,45 @@
+import type { SelectQueryBuilder } from 'kysely'
+import Type from 'typebox'
+import { type Problem, problem } from '../http/errors.ts'
+import { timestamp } from '../kernel/schema.ts'
+
+export interface Period {
+  /** ISO-8601 UTC. */
+  from: string
+  /** Not in it any more. */
+  to: string
+}
+
+export const periodFields = {
+  from: Type.Optional(timestamp('Calls made from then on; default: 30 days before `to`.')),
+  to: Type.Optional(timestamp('Calls made before; default: now.')),
+}
+
+const DAY_MS = 86_400_000
+const DEFAULT_DAYS = 30
+const MAX_DAYS = 400
+
+export function periodOf({ from, to }: { from?: string; to?: string }, now: Date): Period | Problem {
+  const end = to === undefined ? now : new Date(to)
+  const start = from === undefined ? new Date(end.getTime() - DEFAULT_DAYS * DAY_MS) : new Date(from)
+  if (start >= end) return problem('parameter_invalid', 'to must be after from.', { param: 'to' })
+  if (end.getTime() - start.getTime() > MAX_DAYS * DAY_MS) {
+    return problem('parameter_invalid', `A period has ${MAX_DAYS} days at most.`, { param: 'from' })
+  }
+  return { from: start.toISOString(), to: end.toISOString() }
+}
+
+/** The one of the same length before it. */
+export function periodBefore({ from, to }: Period): Period {
+  const start = Date.parse(from)
+  return { from: new Date(start - (Date.parse(to) - start)).toISOString(), to: from }
+}
+
+/** Of rows that know when their call was made. */
+export const inPeriod = <DB, T extends keyof DB & string, O>(
+  rows: SelectQueryBuilder<DB, T, O>,
+  { from, to }: Period,
+): SelectQueryBuilder<DB, T, O> =>
+  (rows as unknown as SelectQueryBuilder<{ t: { call_at: string } }, 't', O>)
+    .where('call_at', '>=', from)
+    .where('call_at', '<', to) as unknown as SelectQueryBuilder<DB, T, O>

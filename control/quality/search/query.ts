@@ -1,0 +1,29 @@
+import { wordsOf } from '../../knowledge/words.ts'
+import { plainWords, stemOf } from '../analysis/words.ts'
+
+/** More than a question has. */
+const MAX_PARTS = 16
+
+/** `refund "second invoice"`: a word, and two that follow each other. What holds no word is left out. */
+export function partsOf(query: string): string[] {
+  const parts = [...query.matchAll(/"([^"]*)"|([^\s"]+)/g)].map(([, quoted, word]) => quoted ?? word ?? '')
+  return parts.filter(part => wordsOf(part).length > 0).slice(0, MAX_PARTS)
+}
+
+export interface Highlight {
+  /** In characters of the text. */
+  start: number
+  end: number
+}
+
+const WORD = /[\p{L}\p{N}\p{M}]+/gu
+
+/** Where a text has words of the query, in whatever form. */
+export function highlightsIn(text: string, parts: readonly string[]): Highlight[] {
+  const wanted = new Set(parts.flatMap(part => plainWords(part).map(stemOf)))
+  return [...text.matchAll(WORD)].flatMap(match => {
+    const stems = plainWords(match[0]).map(stemOf)
+    if (!stems.some(stem => wanted.has(stem))) return []
+    return [{ start: match.index, end: match.index + match[0].length }]
+  })
+}

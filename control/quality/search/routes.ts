@@ -1,0 +1,125 @@
+import type { SelectQueryBuilder } from 'kysely'
+import Type, { type Static } from 'typebox'
+import type { TranscriptSegmentRow } from '../../calls/programs/tables.ts'
+import type { CallRow } from '../../calls/tables.ts'
+import { problem } from '../../http/errors.ts'
+import { listOf, listParameters, page } from '../../http/list.ts'
+import { type Route, route } from '../../http/route.ts'
+import { idAt } from '../../kernel/ids.ts'
+import { nullable, oneOf, timestamp } from '../../kernel/schema.ts'
+import type { Db, Store } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { highlightsIn, partsOf } from './query.ts'
+import { segmentsWith } from './transcript-index.ts'
+
+const only = (which: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: `Only ${which}.` }))
+
+const searchQuery = Type.Object(
+  {
+    ...listParameters,
+    query: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 500,
+        description:
+          'Words that are all said in one utterance, in any form; those in double quotes one after the other. Absent: all that was said.',
+      }),
+    ),
+    call_id: only('what was said in this call'),
+    user_id: only('calls that this agent had last'),
+    queue_id: only('calls that came by this queue'),
+    speaker: Type.Optional(oneOf(['participant', 'product'])),
+    from: Type.Optional(timestamp('Only calls made from then on.')),
+    to: Type.Optional(timestamp('Only calls made before.')),
+  },
+  { additionalProperties: false },
+)
+
+const hitSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('transcript_hit'),
+  livemode: Type.Boolean(),
+  call_id: Type.String(),
+  call_created: timestamp(),
+  user_id: nullable(Type.String()),
+  queue_id: nullable(Type.String()),
+  speaker: Type.String({ description: 'participant, product' }),
+  participant_id: Type.String(),
+  text: Type.String(),
+  start_ms: Type.Integer({ description: 'From the beginning of the transcript [ms].' }),
+  end_ms: Type.Integer(),
+  highlights: Type.Array(Type.Object({ start: Type.Integer(), end: Type.Integer() }), {
+    description: 'Where the words stand in `text` [characters].',
+  }),
+})
+
+/** A segment is written while its call runs, which takes no longer than this [ms]. */
+const LONGEST_CALL_MS = 2 * 24 * 60 * 60 * 1000
+
+type Hit = TranscriptSegmentRow & { call_created: string; user_id: string | null; queue_id: string | null }
+
+export const transcriptSearchRoute = ({ store }: { store: Store }): Route =>
+  route({
+    method: 'GET',
+    path: '/transcripts/search',
+    id: 'searchTranscripts',
+    summary: 'Search what was said',
+    description: 'In the transcripts of all calls that are over, newest first; each hit is one utterance.',
+    tag: 'Quality',
+    scope: 'recordings:read',
+    query: searchQuery,
+    status: 200,
+    reply: listOf(hitSchema),
+    handler: async (context, { query }) => {
+      const parts = partsOf(query.query ?? '')
+      if (parts.length === 0 && query.query !== undefined) {
+        return problem('parameter_invalid', 'There is no word to look for.', { param: 'query' })
+      }
+      const rows = hits(store.db, context, parts, query)
+      const ordering = 'transcript_segments.id'
+      return page(rows, query, '/v1/transcripts/search', hit => toHit(hit, parts), ordering)
+    },
+  })
+
+function hits(
+  db: Db,
+  tenant: Tenant,
+  parts: readonly string[],
+  { call_id, user_id, queue_id, speaker, from, to }: Static<typeof searchQuery>,
+): SelectQueryBuilder<never, never, Hit> {
+  let rows = forTenant(db, tenant)
+    .select('transcript_segments')
+    .innerJoin('calls', 'calls.id', 'transcript_segments.call_id')
+    .selectAll('transcript_segments')
+    .select(['calls.created as call_created', 'calls.user_id', 'calls.queue_id'])
+    .where('calls.ended_at', 'is not', null)
+  if (parts.length > 0) rows = rows.where('transcript_segments.id', 'in', segmentsWith(db, tenant, parts) as never)
+  if (call_id !== undefined) rows = rows.where('transcript_segments.call_id', '=', call_id)
+  if (user_id !== undefined) rows = rows.where('calls.user_id', '=', user_id)
+  if (queue_id !== undefined) rows = rows.where('calls.queue_id', '=', queue_id)
+  if (speaker !== undefined) rows = rows.where('transcript_segments.speaker', '=', speaker)
+  if (from !== undefined) {
+    const at = new Date(from)
+    rows = rows.where('calls.created', '>=', at.toISOString())
+    rows = rows.where('transcript_segments.id', '>=', idAt('transcript_segment', at.getTime() - LONGEST_CALL_MS))
+  }
+  if (to !== undefined) rows = rows.where('calls.created', '<', new Date(to).toISOString())
+  return rows as never
+}
+
+const toHit = (row: Hit & Pick<CallRow, 'user_id'>, parts: readonly string[]): Static<typeof hitSchema> => ({
+  id: row.id,
+  object: 'transcript_hit',
+  livemode: row.livemode === 1,
+  call_id: row.call_id,
+  call_created: row.call_created,
+  user_id: row.user_id,
+  queue_id: row.queue_id,
+  speaker: row.speaker,
+  participant_id: row.participant_id,
+  text: row.text,
+  start_ms: row.start_ms,
+  end_ms: row.end_ms,
+  highlights: highlightsIn(row.text, parts),
+})

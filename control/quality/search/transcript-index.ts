@@ -1,0 +1,69 @@
+import { PostgresAdapter, type RawBuilder, sql } from 'kysely'
+import type { Db, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { wordsOf } from '../../knowledge/words.ts'
+
+/**
+ * With `221-quality.ts` the one place that speaks of the full text of transcripts: SQLite's FTS5, PostgreSQL's text search. Tenant and call are
+ * words of their own in each, so that only the tenant's own segments are read.
+ */
+
+const isServer = (db: Db): boolean => db.getExecutor().adapter instanceof PostgresAdapter
+
+const nameOf = ({ organisationId, livemode }: Tenant): string => `${organisationId}_${livemode ? 'live' : 'test'}`
+
+/** No word of a text begins so. */
+const markOf = (tenant: Tenant): string => `=${nameOf(tenant)}`
+
+/** A string of FTS5's query language: whatever it holds is text, not an operator. */
+const phrase = (text: string): string => `"${text.replaceAll('"', '""')}"`
+
+const lexeme = (text: string): string => `'${text.replaceAll("'", "''")}'`
+
+/** Without accents, as SQLite's tokenizer sees it. */
+const plain = (text: string): string =>
+  text
+    .normalize('NFD')
+    .replace(/[\u0300-\u036f]/g, '')
+    .normalize('NFC')
+
+const plainWords = (text: string): string => wordsOf(plain(text)).join(' ')
+
+/** Makes what was said in a call findable, in place of what was before. */
+export async function indexTranscript(trx: Trx, tenant: Tenant, callId: string): Promise<void> {
+  await forgetTranscript(trx, tenant, callId)
+  const rows = forTenant(trx, tenant).select('transcript_segments').select(['id', 'text'])
+  for (const { id, text } of await rows.where('call_id', '=', callId).execute()) {
+    const own = sql`array_to_tsvector(array[${markOf(tenant)}::text])`
+    const row = isServer(trx)
+      ? sql`insert into transcript_search (tenant, call, segment, words) values (
+          ${nameOf(tenant)}, ${callId}, ${id}, to_tsvector('kb_words', ${plainWords(text)}) || ${own})`
+      : sql`insert into transcript_search (tenant, call, segment, text) values (${nameOf(tenant)}, ${callId}, ${id}, ${text})`
+    await row.execute(trx)
+  }
+}
+
+export async function forgetTranscript(trx: Trx, tenant: Tenant, callId: string): Promise<void> {
+  const match = `tenant : ${phrase(nameOf(tenant))} AND call : ${phrase(callId)}`
+  const rows = isServer(trx)
+    ? sql`delete from transcript_search where tenant = ${nameOf(tenant)} and call = ${callId}`
+    : sql`delete from transcript_search where rowid in (
+        select rowid from transcript_search where transcript_search match ${match} and call = ${callId})`
+  await rows.execute(trx)
+}
+
+/** The segments that hold every part: a word in any of its forms, or several words one after the other. At least one. */
+export function segmentsWith(db: Db, tenant: Tenant, parts: readonly string[]): RawBuilder<string> {
+  if (!isServer(db)) {
+    const all = parts.map(part => `text : ${phrase(part)}`).join(' AND ')
+    const match = `tenant : ${phrase(nameOf(tenant))} AND ${all}`
+    return sql`(select segment from transcript_search
+      where transcript_search match ${match} and tenant = ${nameOf(tenant)})`
+  }
+  const all = sql.join(
+    parts.map(part => sql`phraseto_tsquery('kb_words', ${plainWords(part)})`),
+    sql` && `,
+  )
+  return sql`(select segment from transcript_search
+    where words @@ (${lexeme(markOf(tenant))}::tsquery && ${all}) and tenant = ${nameOf(tenant)})`
+}

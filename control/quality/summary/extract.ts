@@ -1,0 +1,142 @@
+import { findPhoneNumbersInText } from 'libphonenumber-js'
+import { RE2JS } from 're2js'
+import type { Disposition } from '../../organisation/quality.ts'
+import { evidenceOf } from '../analysis/compliance.ts'
+import type { Conversation, Line, Profile } from '../analysis/conversation.ts'
+import { topicsIn } from '../analysis/topics.ts'
+import { holdsPhrase, isContent, plainWords } from '../analysis/words.ts'
+import type { SummaryContent } from './schema.ts'
+
+/**
+ * A summary of a call by its words alone: the sentences in which its reason, its outcome and what is to be done were said, as they were said.
+ * What nobody has said in so many words is absent.
+ */
+export function extractedSummary(
+  { lines, profile }: Pick<Conversation, 'lines' | 'profile'>,
+  dispositions: readonly Disposition[],
+): SummaryContent {
+  const said = sentencesOf(lines)
+  const reason = reasonIn(said)
+  const outcome = outcomeIn(said)
+  const steps = stepsIn(said).filter(({ text }) => text !== outcome?.text)
+  const used = [reason, outcome, ...steps].flatMap(one => (one === undefined ? [] : [one.line]))
+  return {
+    made_by: 'words',
+    reason: reason?.text ?? null,
+    outcome: outcome?.text ?? null,
+    next_steps: steps.map(({ text }) => text),
+    fields: fieldsIn(lines, profile),
+    disposition: dispositionIn(lines, dispositions),
+    topics: topicsIn(lines),
+    evidence: [...new Set(used)].map(evidenceOf),
+  }
+}
+
+interface Sentence {
+  line: Line
+  text: string
+  words: string[]
+}
+
+const MAX_STEPS = 5
+/** A sentence that says less is no reason to call. */
+const MIN_CONTENT = 2
+const MAX_CONTENT = 8
+/** What speaks of a wish, as so many words that mean something. */
+const WISH_WEIGHT = 4
+
+const segmenter = new Intl.Segmenter(undefined, { granularity: 'sentence' })
+
+const sentencesOf = (lines: readonly Line[]): Sentence[] =>
+  lines.flatMap(line =>
+    [...segmenter.segment(line.text)]
+      .map(({ segment }) => segment.trim())
+      .filter(text => text !== '')
+      .map(text => ({
+        line,
+        text,
+        words: plainWords(text),
+      })),
+  )
+
+const WISH =
+  /\b(i(['’]d| would) like|i want|i need|i(['’]m| am) (calling|looking|having|trying)|calling (about|because|to)|problem|issue|broken|(does|is|did)n['’]?t work|not working|can(['’]t|not)|how (do|can) i|cancel|complain\w*|refund|wrong|never (came|arrived|received))\b|(רוצה|צריך|צריכה|בעיה|מתקשר|מתקשרת|לבטל|לא עובד|תקלה|החזר|לברר)/iu
+
+/** What the customer has come with: of the first half of what he says, the sentence that says most. */
+function reasonIn(said: readonly Sentence[]): Sentence | undefined {
+  const own = said.filter(({ line }) => line.side === 'customer')
+  const first = own.slice(0, Math.max(6, Math.ceil(own.length / 2)))
+  const weightOf = ({ text, words }: Sentence): number => {
+    const content = words.filter(isContent).length
+    return content < MIN_CONTENT ? 0 : Math.min(content, MAX_CONTENT) + (WISH.test(text) ? WISH_WEIGHT : 0)
+  }
+  let best: Sentence | undefined
+  for (const one of first) if (weightOf(one) > (best === undefined ? 0 : weightOf(best))) best = one
+  return best
+}
+
+const DONE =
+  /\b((i|we)(['’]ve| have)( just| now| already)?|(has|have) been|is( now)? (all )?|(that|it)(['’]s| is)( now)?( all)?)\s*(done|booked|cancell?ed|refunded|sent|changed|updated|fixed|resolved|ordered|scheduled|confirmed|opened|closed|processed|set up|sorted|added|removed|registered|activated|solved|working again)\b|(ביטלתי|הזמנתי|קבעתי|עדכנתי|שלחתי|זיכיתי|פתחתי|טופל|נפתר|בוצע|הזמנו|קבענו|ביטלנו)/iu
+
+/** The last thing that we say is done. */
+const outcomeIn = (said: readonly Sentence[]): Sentence | undefined =>
+  said.filter(({ line, text }) => line.side !== 'customer' && DONE.test(text)).at(-1)
+
+const PROMISE =
+  /\b(i|we|they|somebody|someone|he|she)(['’]ll| will| am going to| are going to|['’]re going to|['’]m going to)\s+(also |then |just )?(call|send|email|e-mail|text|mail|get back|ring|follow|contact|return|pay|ship|deliver|bring|come|check back|let you know|confirm|order|refund|transfer the|visit|arrive|reach out|write)|\byou(['’]ll| will) (get|receive|hear|have|find|be (called|contacted|charged|refunded))|\b(please|you (need|have) to|could you) (send|call|email|return|bring|fill|sign|upload)\b|(אתקשר|נתקשר|אשלח|נשלח|אחזור אליך|נחזור אליך|תקבל|תקבלי|יגיע|נעדכן|אעדכן)/iu
+
+/** What somebody has promised or been asked to do. */
+function stepsIn(said: readonly Sentence[]): Sentence[] {
+  const promised = said.filter(({ text }) => PROMISE.test(text))
+  return promised.filter(({ text }, i) => promised.findIndex(other => other.text === text) === i).slice(-MAX_STEPS)
+}
+
+/** The one whose words were said last: calls end with how they ended. */
+function dispositionIn(lines: readonly Line[], dispositions: readonly Disposition[]): string | null {
+  for (const line of lines.toReversed()) {
+    const found = dispositions.find(({ phrases }) => phrases.some(phrase => holdsPhrase(line.stems, phrase)))
+    if (found !== undefined) return found.key
+  }
+  return null
+}
+
+const EMAIL = /[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{2,63}){1,4}/u
+
+/** Of the profile's fields those that can be told by their form: the last that the customer has said. */
+function fieldsIn(lines: readonly Line[], profile: Profile | null): Record<string, string> {
+  const own = lines.filter(({ side }) => side === 'customer').toReversed()
+  const found = (profile?.settings.fields ?? []).flatMap((field): [string, string][] => {
+    for (const line of own) {
+      const value = valueIn(line, field)
+      if (value !== null) return [[field.key, value]]
+    }
+    return []
+  })
+  return Object.fromEntries(found)
+}
+
+type Field = Profile['settings']['fields'][number]
+
+function valueIn({ text, stems }: Line, { type, pattern, options }: Field): string | null {
+  if (pattern !== '') return matchOf(pattern, text)
+  switch (type as string) {
+    case 'email':
+      return EMAIL.exec(text)?.[0] ?? null
+    case 'phone':
+      return findPhoneNumbersInText(text)[0]?.number.number ?? null
+    case 'choice':
+      return options.find(option => holdsPhrase(stems, option)) ?? null
+    default:
+      return null
+  }
+}
+
+function matchOf(pattern: string, text: string): string | null {
+  try {
+    const matcher = RE2JS.compile(pattern).matcher(text)
+    return matcher.find() ? matcher.group() : null
+  } catch {
+    // A pattern that RE2 does not know finds nothing here.
+    return null
+  }
+}

@@ -1,0 +1,23 @@
+import type { Call } from '../calls/call-schema.ts'
+import type { CallTranscript } from '../calls/programs/transcript-schema.ts'
+import { enqueue } from '../kernel/jobs/queue.ts'
+import type { Fact } from '../kernel/store/after-commit.ts'
+import type { Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+
+/** Has a call looked at once it is over and its transcript is whole; whoever comes last asks. */
+export async function wantReview(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<void> {
+  const scoped = forTenant(trx, tenant)
+  const call = await scoped.find('calls', callId)
+  if (call === undefined || call.kind !== 'party' || call.ended_at === null) return
+  if ((await scoped.find('transcripts', callId))?.status !== 'ready') return
+  const { organisationId, livemode } = tenant
+  const job = { tenant: { organisationId, livemode }, call_id: callId }
+  await enqueue(trx, 'call.review', job, { now: new Date(at), organisationId, key: callId })
+}
+
+/** Within the transaction that ends a call or its transcript (`store.within`). */
+export async function onCallOver(trx: Trx, { type, object, tenant, at }: Fact): Promise<void> {
+  if (type === 'call.ended') await wantReview(trx, tenant, (object as Call).id, at)
+  if (type === 'call.transcript.ready') await wantReview(trx, tenant, (object as CallTranscript).call_id, at)
+}
