@@ -10,7 +10,7 @@ import { sendProblem } from '../http/server.ts'
 import { PACKAGE_ROOT } from '../kernel/package.ts'
 import { readOrigin } from './client-token.ts'
 import { admitGuest, type GuestDeps, guestState, opennessOf, roomOfLink } from './guests.ts'
-import { guestPage, missingLinkPage, softphonePage, webCallPage } from './pages/pages.ts'
+import { guestPage, missingLinkPage, softphonePage, supervisorPage, webCallPage } from './pages/pages.ts'
 
 export interface PageDeps extends GuestDeps {
   /** Where browsers find the call WebSocket; no slash at its end. */
@@ -31,6 +31,9 @@ const ASSETS: Record<string, string> = {
   'guest.js': 'text/javascript; charset=utf-8',
   'web-call.js': 'text/javascript; charset=utf-8',
   'softphone.js': 'text/javascript; charset=utf-8',
+  'copilot-panel.js': 'text/javascript; charset=utf-8',
+  'floor.js': 'text/javascript; charset=utf-8',
+  'desktop.css': 'text/css; charset=utf-8',
   'kept-tokens.js': 'text/javascript; charset=utf-8',
 }
 
@@ -49,6 +52,7 @@ export function servePages(app: FastifyInstance, deps: PageDeps): void {
   serveGuests(app, deps)
   app.get('/web_call', async (_request, reply) => sendPage(reply, webCallPage(deps.wsUrl), deps.wsUrl))
   app.get('/softphone', async (_request, reply) => sendPage(reply, softphonePage(deps.wsUrl), deps.wsUrl))
+  app.get('/supervisor', async (_request, reply) => sendPage(reply, supervisorPage(deps.wsUrl), deps.wsUrl))
 }
 
 function serveAssets(app: FastifyInstance): void {

@@ -4,6 +4,7 @@ import { tenantOf } from '../calls/records.ts'
 import { conflict, isProblem, type Problem, problem } from '../http/errors.ts'
 import { RateLimiter } from '../http/limits.ts'
 import { newId } from '../kernel/ids.ts'
+import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import type { MediaPort } from '../media-link/events.ts'
@@ -17,11 +18,13 @@ import type { Side } from '../queues/ringing/sides.ts'
 import type { AgentWish, RingRow } from '../queues/tables.ts'
 import { bookForAgent } from './agent-callback.ts'
 import { clientTokenKey, insertClientToken, signClientToken } from './client-token.ts'
+import { type Floor, type FloorDeps, floorOf, floorProblem, superviseFrom } from './floor.ts'
 
-export interface SoftphoneDeps extends PlacingDeps {
+export interface SoftphoneDeps extends PlacingDeps, FloorDeps {
+  store: Store
   vault: Vault
   log: { warn(fields: object, message: string): void }
-  centre: Pick<CallCentre, 'handle' | 'run'>
+  centre: Pick<CallCentre, 'handle' | 'run' | 'changeSupervision'>
   booking: BookingDeps
 }
 
@@ -42,6 +45,8 @@ type Said =
   | { type: 'status'; status: string }
   | { type: 'hold'; held: boolean }
   | { type: 'token'; token: string }
+  | ({ type: 'floor' } & Floor)
+  | { type: 'listening'; call_id: string; mode: string }
   | { type: 'done' | 'refused'; message: string }
 
 /** What an agent wants from the softphone, beyond accepting and hanging up: status, hold, transfer, a callback. */
@@ -88,6 +93,10 @@ export class Softphones {
         return this.#dial(session, String(body.to ?? '').trim(), media)
       case 'callback':
         return this.#callback(session, body)
+      case 'floor':
+        return this.#floor(session)
+      case 'supervise':
+        return this.#supervise(session, body, media)
       case 'transfer':
         return this.#transfer(session, String(body.to ?? ''), media)
       default:
@@ -123,6 +132,27 @@ export class Softphones {
     if (status === null) return problem('resource_missing', 'The member is no longer active.')
     if (isSet) await centre.run(media)
     return { type: 'status', status }
+  }
+
+  /** What a supervisor sees; asked for again and again. */
+  async #floor(session: BrowserSessionRow): Promise<Said | Problem> {
+    const { db } = this.#deps.store
+    const tenant = tenantOf(session)
+    const refused = await floorProblem(db, tenant, session.user_id)
+    return refused ?? { type: 'floor', ...(await floorOf(this.#deps, db, tenant)) }
+  }
+
+  async #supervise(
+    session: BrowserSessionRow,
+    wish: Record<string, unknown>,
+    media: MediaPort,
+  ): Promise<Said | Problem> {
+    const tenant = tenantOf(session)
+    const by = { tenant, request: { requestId: newId('request'), idempotencyKey: null } }
+    const refused =
+      (await floorProblem(this.#deps.store.db, tenant, session.user_id)) ??
+      (await superviseFrom(this.#deps, media, session, by, wish))
+    return refused ?? { type: 'listening', call_id: String(wish.call_id), mode: String(wish.mode) }
   }
 
   /** The page is rung with what it has dialled, and takes that at once. */

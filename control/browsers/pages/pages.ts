@@ -1,8 +1,18 @@
 import type { ConferenceRoomRow } from '../../calls/tables.ts'
 import { escapeHtml } from '../../http/pages/html.ts'
+import { copilotAside, floorAside } from './desktop.ts'
 
 /** One of the pages on which a browser is a telephone. What they load is ours, and lies beside this file. */
-const page = (parts: { title: string; kind: string; heading: string; body: string; script?: string; wsUrl?: string }) =>
+const page = (parts: {
+  title: string
+  kind: string
+  heading: string
+  body: string
+  /** Beside the telephone. */
+  aside?: string
+  script?: string
+  wsUrl?: string
+}) =>
   `<!doctype html>
 <html lang="en">
 <head>
@@ -11,6 +21,7 @@ const page = (parts: { title: string; kind: string; heading: string; body: strin
 <meta name="robots" content="noindex">
 <title>${escapeHtml(parts.title)}</title>
 <link rel="stylesheet" href="/calls/calls.css">
+${parts.aside === undefined ? '' : '<link rel="stylesheet" href="/calls/desktop.css">'}
 <link rel="icon" href="data:,">
 ${parts.script === undefined ? '' : `<script type="module" src="/calls/${parts.script}"></script>`}
 </head>
@@ -20,6 +31,7 @@ ${parts.script === undefined ? '' : `<script type="module" src="/calls/${parts.s
 <h1>${escapeHtml(parts.heading)}</h1>
 ${parts.body}
 <p id="notice" role="status"></p>
+${parts.aside ?? ''}
 </main>
 </body>
 </html>
@@ -114,12 +126,17 @@ const DIAL = `<form id="dial"><label>Call <input id="number" inputmode="tel" pla
 ${keys('dialpad')}
 <button type="submit" class="good">Call</button></form>`
 
-/** `/softphone#client_token=…`: an agent's telephone. */
+/** `/softphone#client_token=…`: an agent's telephone, with the copilot beside it during a call that has one. */
 export const softphonePage = (wsUrl: string): string =>
+  agentPage(wsUrl, { title: 'Softphone', kind: 'Agent', heading: 'Softphone', aside: copilotAside })
+
+/** `/supervisor#client_token=…`: a supervisor's telephone, with the floor beside it. */
+export const supervisorPage = (wsUrl: string): string =>
+  agentPage(wsUrl, { title: 'Supervisor', kind: 'Supervisor', heading: 'Floor', aside: floorAside + copilotAside })
+
+const agentPage = (wsUrl: string, words: { title: string; kind: string; heading: string; aside: string }): string =>
   page({
-    title: 'Softphone',
-    kind: 'Agent',
-    heading: 'Softphone',
+    ...words,
     wsUrl: `${wsUrl}/v1/softphones`,
     script: 'softphone.js',
     body: `<section id="ready"><button type="button" id="start" class="good">Connect</button></section>

@@ -1,4 +1,6 @@
 import { CallLine } from './call-line.js'
+import { CopilotPanel } from './copilot-panel.js'
+import { Floor } from './floor.js'
 import { forgetTokens, keepToken, keptTokens } from './kept-tokens.js'
 import { $, keypad, say, show, startClock, toggle } from './page.js'
 import { startWithToken } from './token-start.js'
@@ -9,6 +11,11 @@ let stopClock = () => {}
 let stopRinging = () => {}
 /** The running call that this connection goes on with, as media tells of it; null: none. */
 let goesOn = null
+/** The call that this page has asked to listen to: it rings, and is taken at once. */
+let listensTo = null
+const copilot = new CopilotPanel(wish => line.control(wish))
+/** Null: this is no supervisor's page. */
+const floor = $('floor') === null ? null : new Floor(ofFloor)
 let statusTimer
 let renewTimer
 
@@ -27,6 +34,8 @@ function use(openLine) {
   line.addEventListener('control', ({ detail }) => told(detail))
   line.addEventListener('closed', ({ detail }) => lost(detail))
   line.control({ type: 'renew' })
+  line.control({ type: 'copilot' })
+  floor?.open()
   // A wrap-up ends by itself.
   statusTimer = setInterval(() => line.control({ type: 'status' }), STATUS_MS)
   renewTimer = setInterval(() => line.control({ type: 'renew' }), RENEW_MS)
@@ -37,6 +46,7 @@ function use(openLine) {
 function lost({ code }) {
   clearInterval(statusTimer)
   clearInterval(renewTimer)
+  floor?.close()
   stopRinging()
   stopClock()
   if (code === NO_LONGER_WELCOME || code === REPLACED || keptTokens().length === 0) return disconnected()
@@ -86,10 +96,18 @@ function idle(text) {
   for (const id of ['mute', 'hold']) $(id).setAttribute('aria-pressed', 'false')
   sound.muted = false
   sessionStorage.removeItem(MUTED)
+  if (floor !== null) floor.listening = null
   say(text)
 }
 
-function ring({ caller, queue, dialled }) {
+function ring({ caller, queue, dialled, call_id: callId }) {
+  if (callId !== undefined && callId === listensTo) {
+    listensTo = null
+    $('caller').textContent = caller ?? 'Unknown caller'
+    $('queue').textContent = 'Listening in'
+    line.accept()
+    return
+  }
   if (dialled !== undefined) {
     // What was dialled here comes back as a ring, and needs no second click.
     $('caller').textContent = dialled
@@ -128,6 +146,16 @@ function goOn(call) {
   $('mute').setAttribute('aria-pressed', String(sound.muted))
 }
 
+/** Its ring may come before the answer. */
+function ofFloor(wish) {
+  if (wish.type === 'supervise' && wish.mode !== 'stop') listensTo = wish.call_id
+  line.control(wish)
+}
+
+function listens({ call_id, mode }) {
+  floor.listening = mode === 'stop' ? null : { call_id, mode }
+}
+
 /** What control says: the agent's status, that something was done, or could not be. */
 function told(control) {
   const { type, status, held, message, token } = control
@@ -135,6 +163,11 @@ function told(control) {
   else if (type === 'hold') $('hold').setAttribute('aria-pressed', String(held))
   else if (type === 'call') goOn(control)
   else if (type === 'token') keepToken(token)
+  else if (type === 'floor') floor?.show(control)
+  else if (type === 'listening') listens(control)
+  else if (type === 'copilot_session') copilot.open(control.session)
+  else if (type === 'copilot_message') copilot.take(control.message)
+  else if (type === 'copilot_over') copilot.close()
   else if (type === 'done') say(message)
   else if (type === 'refused') say(message, true)
 }

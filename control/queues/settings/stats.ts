@@ -66,7 +66,7 @@ export function queueStatsRoutes(deps: QueueStatsDeps): Route[] {
           if (isProblem(period)) return period
           const queues = forTenant(store.db, context).select('queues').selectAll()
           const list = await page(queues, query, '/v1/queues/stats', row => row)
-          return isProblem(list) ? list : { ...list, data: await statsOf(store.db, context, list.data, period) }
+          return isProblem(list) ? list : { ...list, data: await queueStatsOf(store.db, context, list.data, period) }
         }),
     }),
     route({
@@ -85,7 +85,7 @@ export function queueStatsRoutes(deps: QueueStatsDeps): Route[] {
           if (row === undefined) return missing('queue', params.id)
           const period = await periodOf(deps, context, query)
           if (isProblem(period)) return period
-          const [stats] = await statsOf(store.db, context, [row], period)
+          const [stats] = await queueStatsOf(store.db, context, [row], period)
           return stats ?? missing('queue', params.id)
         }),
     }),
@@ -112,7 +112,7 @@ async function periodOf(
 }
 
 /** Of these queues, in their order: three queries however many they are. */
-async function statsOf(
+export async function queueStatsOf(
   db: Db,
   tenant: Tenant,
   queues: readonly QueueRow[],

@@ -1,0 +1,244 @@
+import { $ } from './page.js'
+
+/**
+ * The copilot beside a call: what the session is, and then each message as it comes. A message that takes another's place, or takes it
+ * back, names it. `send`: what the agent decides.
+ */
+export class CopilotPanel {
+  #send
+  #sessionId = null
+  /** What holds, by message: shown as a hint, an item that is done, a field. */
+  #shown = new Map()
+
+  constructor(send) {
+    this.#send = send
+    $('ask').addEventListener('submit', event => {
+      event.preventDefault()
+      this.#tell({ do: 'ask', question: $('question').value.trim() })
+      $('question').value = ''
+    })
+    $('script-next').addEventListener('click', () => this.#tell({ do: 'script_next' }))
+    $('script-back').addEventListener('click', () => this.#tell({ do: 'script_back' }))
+  }
+
+  /** Whole, after the call was answered or the page was loaded again; its messages follow. */
+  open(session) {
+    this.#sessionId = session.id
+    this.#shown.clear()
+    for (const id of ['alerts', 'hints', 'said', 'links']) $(id).replaceChildren()
+    $('checklist').replaceChildren(...session.stages.flatMap(stage => this.#stage(stage)))
+    $('fields').replaceChildren(...session.fields.map(field => this.#field(field)))
+    $('disclosures').replaceChildren(...session.disclosures.map(disclosureLine))
+    $('links').replaceChildren(...session.links.map(linkLine))
+    for (const [id, list] of [
+      ['checklist-part', session.stages],
+      ['fields-part', session.fields],
+      ['disclosures-part', session.disclosures],
+    ])
+      $(id).hidden = list.length === 0
+    $('script').hidden = session.script === null
+    this.#goTo(session.stages.find(({ key }) => key === session.stage) ?? null)
+    showMood(session.mood)
+    $('deaf').textContent = session.hearing === 'none' ? `What is said is not heard: ${session.hearing_reason}` : ''
+    $('copilot').hidden = false
+    document.body.classList.add('desktop')
+  }
+
+  close() {
+    this.#sessionId = null
+    $('copilot').hidden = true
+    document.body.classList.remove('desktop')
+  }
+
+  take(message) {
+    if (message.session_id !== this.#sessionId) return
+    const gone = message.withdraws ?? message.replaces
+    const before = this.#shown.get(gone)
+    this.#shown.delete(gone)
+    if (message.withdraws !== null) return before?.()
+    const takeBack = this.#show(message)
+    // What takes a place has it already; only a hint stands as an article of its own.
+    if (HINTS.has(message.type)) before?.()
+    this.#shown.set(message.id, takeBack)
+  }
+
+  #tell(wish) {
+    this.#send({ type: 'copilot', session_id: this.#sessionId, ...wish })
+  }
+
+  /** Shows it; returns how to take it back. */
+  #show({ id, type, data, utterance_ids: [utteranceId] }) {
+    switch (type) {
+      case 'stage':
+        this.#goTo(data)
+        return () => this.#goTo(null)
+      case 'checklist':
+        return tick(`item-${data.stage}-${data.key}`, data)
+      case 'field':
+        return fill(data)
+      case 'transcript':
+        return sayLine(data)
+      case 'sentiment':
+        showMood(data.mood)
+        return () => showMood('neutral')
+      case 'script':
+        return showStep(data)
+      case 'compliance':
+        return data.kind === 'required_disclosure' ? disclosed(data) : this.#hint(id, type, data, utteranceId)
+      default:
+        return this.#hint(id, type, data, utteranceId)
+    }
+  }
+
+  #goTo(stage) {
+    $('stage-name').textContent = stage?.label ?? 'Copilot'
+    $('stage-goal').textContent = stage?.goal ?? ''
+    for (const group of $('checklist').querySelectorAll('[data-stage]')) {
+      if (group.dataset.stage === stage?.key) group.setAttribute('aria-current', 'step')
+      else group.removeAttribute('aria-current')
+    }
+  }
+
+  #stage({ key, label, checklist }) {
+    if (checklist.length === 0) return []
+    const items = checklist.map(item => {
+      const box = make('input', {
+        type: 'checkbox',
+        id: `item-${key}-${item.key}`,
+        checked: item.done,
+        title: item.ask,
+      })
+      box.addEventListener('change', () =>
+        this.#tell({ do: 'checklist', stage: key, key: item.key, done: box.checked }),
+      )
+      const name = make('span', { dir: 'auto', textContent: item.required ? `${item.label} *` : item.label })
+      return make('label', { className: 'item' }, box, name)
+    })
+    const group = make('fieldset', {}, make('legend', { dir: 'auto', textContent: label }), ...items)
+    group.dataset.stage = key
+    return [group]
+  }
+
+  #field({ key, label, type, required, value }) {
+    const input = make('input', { id: `field-${key}`, dir: 'auto', value: value ?? '', autocomplete: 'off' })
+    input.inputMode = KEYBOARDS[type] ?? 'text'
+    input.addEventListener('change', () => this.#tell({ do: 'field', key, value: input.value.trim() || null }))
+    const name = make('span', { dir: 'auto', textContent: required ? `${label} *` : label })
+    return make('label', {}, name, input)
+  }
+
+  /** Something to read and to put away. Critical ones are read out at once. */
+  #hint(id, type, data, utteranceId) {
+    const { head, text, note } = HINT_WORDS[type]?.(data) ?? { head: type, text: JSON.stringify(data) }
+    const away = make('button', { type: 'button', textContent: 'Dismiss' })
+    away.setAttribute('aria-label', `Dismiss: ${head}`)
+    away.addEventListener('click', () => this.#tell({ do: 'dismiss', message_id: id }))
+    const article = make(
+      'article',
+      { className: `hint ${type} ${data.severity ?? ''}`.trim(), id },
+      make('h4', { dir: 'auto', textContent: head }),
+      ...[text, note].filter(Boolean).map(words => make('p', { dir: 'auto', textContent: words })),
+      ...(type === 'summary' ? [] : [away]),
+    )
+    if (utteranceId !== undefined) article.dataset.utterance = utteranceId
+    $(type === 'alert' || data.kind === 'forbidden_phrase' ? 'alerts' : 'hints').prepend(article)
+    return () => article.remove()
+  }
+}
+
+const HINTS = new Set(['objection', 'card', 'nudge', 'alert', 'compliance', 'summary'])
+const KEYBOARDS = { number: 'decimal', money: 'decimal', phone: 'tel', email: 'email' }
+
+const NUDGES = {
+  talk_ratio: 'You talk most of the time: let the customer speak.',
+  monologue: 'You have talked for long: ask a question.',
+  silence: 'It has been quiet for a while.',
+  wpm_max: 'Speak a little slower.',
+  wpm_min: 'Speak a little faster.',
+}
+
+/** What each kind says, head first. */
+const HINT_WORDS = {
+  objection: ({ label, response, answer, follow_up }) => ({ head: label, text: answer ?? response, note: follow_up }),
+  card: ({ title, text, source }) => ({ head: title, text, note: source === title ? '' : source }),
+  nudge: ({ kind }) => ({ head: NUDGES[kind] ?? kind }),
+  alert: ({ label, message }) => ({ head: label, text: message }),
+  compliance: ({ phrase, instead, reason }) => ({
+    head: `Do not say “${phrase}”`,
+    text: instead && `Instead: ${instead}`,
+    note: reason,
+  }),
+  summary: ({ text }) => ({ head: 'Summary', text }),
+}
+
+const STATUSES = { open: 'to be said', reminded: 'say it now', said: 'said', missed: 'missed' }
+
+function make(name, properties, ...children) {
+  const element = Object.assign(document.createElement(name), properties)
+  element.append(...children)
+  return element
+}
+
+function tick(id, { done }) {
+  const box = $(id)
+  if (box === null) return () => {}
+  box.checked = done
+  return () => {
+    box.checked = false
+  }
+}
+
+/** What is being typed stays. */
+function fill({ key, value }) {
+  const input = $(`field-${key}`)
+  if (input === null) return () => {}
+  const set = to => {
+    if (document.activeElement !== input) input.value = to
+  }
+  set(value)
+  return () => set('')
+}
+
+function disclosureLine({ key, label, status }) {
+  const line = make('li', { id: `disclosure-${key}`, dir: 'auto', textContent: `${label}: ${STATUSES[status]}` })
+  line.dataset.status = status
+  line.dataset.label = label
+  return line
+}
+
+function disclosed({ key, status }) {
+  const line = $(`disclosure-${key}`)
+  const set = now => line?.replaceWith(disclosureLine({ key, label: line.dataset.label, status: now }))
+  set(status)
+  return () => $(`disclosure-${key}`)?.replaceWith(disclosureLine({ key, label: line.dataset.label, status: 'open' }))
+}
+
+const linkLine = ({ label, url }) =>
+  make('li', {}, make('a', { href: url, textContent: label, target: '_blank', rel: 'noopener noreferrer' }))
+
+function sayLine({ utterance_id: utteranceId, text, party, final }) {
+  const id = `said-${utteranceId}`
+  const list = $('said')
+  const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 40
+  const who = make('span', { className: 'who', textContent: `${party === 'agent' ? 'You' : 'Customer'}: ` })
+  const line = make('li', { id, dir: 'auto', className: final ? '' : 'interim' }, who, text)
+  const before = $(id)
+  if (before === null) list.append(line)
+  else before.replaceWith(line)
+  if (isAtEnd) list.scrollTop = list.scrollHeight
+  return () => $(id)?.remove()
+}
+
+function showMood(mood) {
+  $('mood').textContent =
+    { negative: 'The customer sounds unhappy.', positive: 'The customer sounds pleased.' }[mood] ?? ''
+  $('mood').dataset.mood = mood
+}
+
+function showStep({ text, label }) {
+  $('script').hidden = false
+  $('script-step').textContent = text ?? label ?? ''
+  return () => {
+    $('script-step').textContent = ''
+  }
+}

@@ -1,0 +1,114 @@
+import { $ } from './page.js'
+
+/** How often a supervisor's page asks for the floor [ms]. */
+const LOOK_MS = 2000
+const MODES = [
+  ['monitor', 'Listen'],
+  ['whisper', 'Whisper'],
+  ['barge', 'Barge in'],
+  ['stop', 'Stop'],
+]
+const STATUSES = { available: 'Available', away: 'Away', busy: 'Busy', wrap_up: 'Wrap-up', offline: 'Offline' }
+
+/** What a supervisor sees: calls with their alerts, agents, queues. `send`: to control. */
+export class Floor {
+  #send
+  #timer
+  /** The call that this page listens to, and how; null: none. */
+  listening = null
+
+  constructor(send) {
+    this.#send = send
+    $('floor').addEventListener('click', ({ target }) => {
+      const { callId, mode } = target.dataset
+      if (mode !== undefined) this.#send({ type: 'supervise', call_id: callId, mode })
+    })
+  }
+
+  open() {
+    this.close()
+    this.#send({ type: 'floor' })
+    this.#timer = setInterval(() => this.#send({ type: 'floor' }), LOOK_MS)
+  }
+
+  close() {
+    clearInterval(this.#timer)
+  }
+
+  show({ agents, queues, calls }) {
+    const nameOf = userId => agents.find(agent => agent.user_id === userId)?.name ?? userId
+    $('floor').hidden = false
+    document.body.classList.add('desktop')
+    fill('floor-calls', calls, call => [
+      nameOf(call.user_id),
+      call.party,
+      since(call.started),
+      alertList(call.alerts),
+      this.#modes(call.call_id),
+    ])
+    fill('floor-agents', agents, agent => [
+      agent.name,
+      agent.ringing ? 'Ringing' : STATUSES[agent.status],
+      since(agent.since),
+    ])
+    fill('floor-queues', queues, queue => [
+      queue.name,
+      queue.waiting,
+      queue.longest_wait_since === null ? '' : since(queue.longest_wait_since),
+      queue.answered,
+      queue.abandoned,
+      queue.service_level_pct === null ? '' : `${queue.service_level_pct} %`,
+    ])
+  }
+
+  #modes(callId) {
+    const now = this.listening?.call_id === callId ? this.listening.mode : null
+    return MODES.filter(([mode]) => mode !== 'stop' || now !== null).map(([mode, label]) => {
+      const button = document.createElement('button')
+      Object.assign(button, { type: 'button', textContent: label })
+      Object.assign(button.dataset, { callId, mode })
+      if (mode !== 'stop') button.setAttribute('aria-pressed', String(mode === now))
+      return button
+    })
+  }
+}
+
+/** Rows in place, so that the focus of who uses the keyboard stays where it is. */
+function fill(id, rows, cellsOf) {
+  const body = $(id)
+  const focused = document.activeElement?.dataset ?? {}
+  const lines = rows.map(row => {
+    const line = document.createElement('tr')
+    line.append(
+      ...cellsOf(row).map(content => {
+        const cell = document.createElement('td')
+        cell.dir = 'auto'
+        cell.append(...[content].flat())
+        return cell
+      }),
+    )
+    return line
+  })
+  body.replaceChildren(...lines)
+  if (focused.callId === undefined) return
+  const again = [...body.querySelectorAll('button')].find(
+    ({ dataset }) => dataset.callId === focused.callId && dataset.mode === focused.mode,
+  )
+  again?.focus()
+}
+
+function alertList(alerts) {
+  return alerts.map(({ label, message, severity }) => {
+    const line = document.createElement('p')
+    line.className = `hint ${severity}`
+    line.textContent = message === '' ? label : `${label}: ${message}`
+    return line
+  })
+}
+
+function since(at) {
+  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(at)) / 1000))
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60]
+  const rest = String(seconds % 60).padStart(2, '0')
+  return hours > 0 ? `${hours}:${String(minutes).padStart(2, '0')}:${rest}` : `${minutes}:${rest}`
+}
