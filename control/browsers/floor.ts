@@ -1,5 +1,6 @@
 import { DateTime } from 'luxon'
 import type { CallRow } from '../calls/tables.ts'
+import { runningAlerts } from '../copilot/sessions/running-alerts.ts'
 import { conflict, isProblem, type Problem, problem } from '../http/errors.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -24,13 +25,6 @@ export interface FloorDeps {
   store: { db: Db }
   now: () => Date
   centre: Pick<CallCentre, 'handle' | 'changeSupervision'>
-}
-
-export interface FloorAlert {
-  label: string
-  message: string
-  severity: string
-  at: string
 }
 
 export type Floor = Awaited<ReturnType<typeof floorOf>>
@@ -62,6 +56,11 @@ export async function floorOf({ now }: Pick<FloorDeps, 'now'>, db: Db, tenant: T
     .toJSDate()
   const period = { from: midnight.toISOString(), serviceS: SERVICE_S }
   const calls = await agentsCalls(db, tenant)
+  const alerts = await runningAlerts(
+    db,
+    tenant,
+    calls.map(({ call_id }) => call_id),
+  )
   return {
     agents: agents.map(({ user_id, status, since, ringing, call }, at) => ({
       user_id,
@@ -80,7 +79,7 @@ export async function floorOf({ now }: Pick<FloorDeps, 'now'>, db: Db, tenant: T
       abandoned: stats.abandoned,
       service_level_pct: stats.service_level_pct,
     })),
-    calls: calls.map(call => ({ ...call, alerts: [] as FloorAlert[] })),
+    calls: calls.map(call => ({ ...call, alerts: alerts.filter(({ call_id }) => call_id === call.call_id) })),
   }
 }
 

@@ -1,12 +1,14 @@
 import type { Events } from '../../media/protocol.ts'
 import type { BookingDeps } from '../callbacks/booking.ts'
 import { tenantOf } from '../calls/records.ts'
+import type { Feed } from '../copilot/sessions/feed.ts'
 import { conflict, isProblem, type Problem, problem } from '../http/errors.ts'
 import { RateLimiter } from '../http/limits.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
+import type { PassageSearch } from '../knowledge/search.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import { agentStatusOf, setWish } from '../queues/agent-status.ts'
 import { type PlacingDeps, placeMembersCall } from '../queues/agents/placed-calls.ts'
@@ -18,6 +20,7 @@ import type { Side } from '../queues/ringing/sides.ts'
 import type { AgentWish, RingRow } from '../queues/tables.ts'
 import { bookForAgent } from './agent-callback.ts'
 import { clientTokenKey, insertClientToken, signClientToken } from './client-token.ts'
+import { actOnCopilot } from './copilot-desktop.ts'
 import { type Floor, type FloorDeps, floorOf, floorProblem, superviseFrom } from './floor.ts'
 
 export interface SoftphoneDeps extends PlacingDeps, FloorDeps {
@@ -26,6 +29,9 @@ export interface SoftphoneDeps extends PlacingDeps, FloorDeps {
   log: { warn(fields: object, message: string): void }
   centre: Pick<CallCentre, 'handle' | 'run' | 'changeSupervision'>
   booking: BookingDeps
+  /** What agents decide on their desktops is told to who listens here. */
+  feed: Feed
+  search: PassageSearch
 }
 
 /** How long a softphone may be gone and come back by itself [s]. */
@@ -66,6 +72,7 @@ export class Softphones {
       const session = await query.executeTakeFirst()
       if (session === undefined) return
       const said = await this.#act(session, body, media)
+      if (said === null) return
       const answer: Said = isProblem(said) ? { type: 'refused', message: said.message } : said
       await media.request('browser.send', { browserId, body: { ...answer } })
     } catch (error) {
@@ -73,7 +80,11 @@ export class Softphones {
     }
   }
 
-  async #act(session: BrowserSessionRow, body: Record<string, unknown>, media: MediaPort): Promise<Said | Problem> {
+  async #act(
+    session: BrowserSessionRow,
+    body: Record<string, unknown>,
+    media: MediaPort,
+  ): Promise<Said | Problem | null> {
     switch (body.type) {
       case 'status':
         return this.#status(session, body.status, media)
@@ -93,6 +104,8 @@ export class Softphones {
         return this.#dial(session, String(body.to ?? '').trim(), media)
       case 'callback':
         return this.#callback(session, body)
+      case 'copilot':
+        return actOnCopilot(this.#deps, media, session, body)
       case 'floor':
         return this.#floor(session)
       case 'supervise':

@@ -237,11 +237,13 @@ export function buildDriver(
   parts: Pick<AppParts, 'store' | 'config' | 'vault' | 'now' | 'log' | 'centre'> & {
     programs?: CallPrograms
     keeper?: ConnectionKeeper
+    feed?: Feed
   },
 ): CallDriver {
-  const { store, vault, now, log, config, centre = buildCallCentre(parts), programs, keeper } = parts
+  const { store, vault, now, log, config, centre = buildCallCentre(parts), programs, keeper, feed = new Feed() } = parts
   const devices = new Devices({
-    ...{ store, vault, now, log, centre },
+    ...{ store, vault, now, log, centre, feed },
+    search: passageSearch(store.engine),
     booking: { now, settings: organisationSettings },
     sipHost: sipHostOf(config),
     publicUrl: publicUrlOf(config),

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { endLostNodes } from '../assistants/lost-nodes.ts'
+import { CopilotDesktops } from '../browsers/copilot-desktop.ts'
 import { RunningCalls } from '../calls/conductor/running-calls.ts'
 import { StrayLegs } from '../calls/conductor/stray-legs.ts'
 import { Copilot } from '../copilot/sessions/copilot.ts'
@@ -89,14 +90,16 @@ const centre = buildCallCentre(
   ledBy(() => programs),
 )
 const programs = buildPrograms({ ...parts, centre: centreOf(centre, () => void centre.run(media)) })
-const copilot = new Copilot({ ...parts, feed: new Feed(), search: passageSearch(store.engine) })
+const feed = new Feed()
+const copilot = new Copilot({ ...parts, feed, search: passageSearch(store.engine) })
 const keeper = buildKeeper(parts)
 const media = new MediaClient(
   mediaSocketPath(config.dataDir),
-  buildDriver({ ...parts, centre, programs: alongside(programs, copilot), keeper }),
+  buildDriver({ ...parts, centre, programs: alongside(programs, copilot), keeper, feed }),
   log,
   { publicUrl: publicUrlOf(config) },
 )
+new CopilotDesktops({ store, log, feed, media })
 const counters = () => ({ webhooks: dispatcher.counters, jobs: jobs.counters, retention: retention.counters })
 const running = new RunningCalls(store)
 const app = await buildApp({ ...parts, centre, copilot, media, counters, running })

@@ -9,6 +9,8 @@ export class CopilotPanel {
   #sessionId = null
   /** What holds, by message: shown as a hint, an item that is done, a field. */
   #shown = new Map()
+  /** Messages that came already: after a break all that hold come again. */
+  #seen = new Set()
 
   constructor(send) {
     this.#send = send
@@ -17,14 +19,17 @@ export class CopilotPanel {
       this.#tell({ do: 'ask', question: $('question').value.trim() })
       $('question').value = ''
     })
-    $('script-next').addEventListener('click', () => this.#tell({ do: 'script_next' }))
-    $('script-back').addEventListener('click', () => this.#tell({ do: 'script_back' }))
+    $('script-next').addEventListener('click', () => this.#tell({ do: 'script' }))
+    $('script-back').addEventListener('click', () => this.#tell({ do: 'script', back: true }))
   }
 
   /** Whole, after the call was answered or the page was loaded again; its messages follow. */
   open(session) {
+    // What is being typed stays.
+    if (session.id === this.#sessionId) return
     this.#sessionId = session.id
     this.#shown.clear()
+    this.#seen.clear()
     for (const id of ['alerts', 'hints', 'said', 'links']) $(id).replaceChildren()
     $('checklist').replaceChildren(...session.stages.flatMap(stage => this.#stage(stage)))
     $('fields').replaceChildren(...session.fields.map(field => this.#field(field)))
@@ -51,7 +56,8 @@ export class CopilotPanel {
   }
 
   take(message) {
-    if (message.session_id !== this.#sessionId) return
+    if (message.session_id !== this.#sessionId || this.#seen.has(message.id)) return
+    this.#seen.add(message.id)
     const gone = message.withdraws ?? message.replaces
     const before = this.#shown.get(gone)
     this.#shown.delete(gone)
@@ -82,7 +88,7 @@ export class CopilotPanel {
         showMood(data.mood)
         return () => showMood('neutral')
       case 'script':
-        return showStep(data)
+        return this.#showStep(data)
       case 'compliance':
         return data.kind === 'required_disclosure' ? disclosed(data) : this.#hint(id, type, data, utteranceId)
       default:
@@ -127,6 +133,20 @@ export class CopilotPanel {
     return make('label', {}, name, input)
   }
 
+  #showStep({ node_key: nodeKey, text, label, choices = [] }) {
+    $('script').hidden = false
+    $('script-step').textContent = nodeKey === null ? 'The script is over.' : text || label
+    const ways = choices.length > 1 ? choices : []
+    const buttons = ways.map(choice => {
+      const button = make('button', { type: 'button', dir: 'auto', textContent: choice.label })
+      button.addEventListener('click', () => this.#tell({ do: 'script', choice: choice.key }))
+      return button
+    })
+    $('script-choices').replaceChildren(...buttons)
+    $('script-next').hidden = nodeKey === null || ways.length > 0
+    return () => {}
+  }
+
   /** Something to read and to put away. Critical ones are read out at once. */
   #hint(id, type, data, utteranceId) {
     const { head, text, note } = HINT_WORDS[type]?.(data) ?? { head: type, text: JSON.stringify(data) }
@@ -153,14 +173,17 @@ const NUDGES = {
   talk_ratio: 'You talk most of the time: let the customer speak.',
   monologue: 'You have talked for long: ask a question.',
   silence: 'It has been quiet for a while.',
-  wpm_max: 'Speak a little slower.',
-  wpm_min: 'Speak a little faster.',
+  too_fast: 'Speak a little slower.',
+  too_slow: 'Speak a little faster.',
 }
 
 /** What each kind says, head first. */
 const HINT_WORDS = {
-  objection: ({ label, response, answer, follow_up }) => ({ head: label, text: answer ?? response, note: follow_up }),
-  card: ({ title, text, source }) => ({ head: title, text, note: source === title ? '' : source }),
+  objection: ({ label, response, answer, follow_up: next }) => ({ head: label, text: answer ?? response, note: next }),
+  card: ({ question, answer, text }) =>
+    question === undefined
+      ? { head: 'From the knowledge base', text }
+      : { head: question, text: answer ?? 'The knowledge base does not tell.' },
   nudge: ({ kind }) => ({ head: NUDGES[kind] ?? kind }),
   alert: ({ label, message }) => ({ head: label, text: message }),
   compliance: ({ phrase, instead, reason }) => ({
@@ -168,7 +191,11 @@ const HINT_WORDS = {
     text: instead && `Instead: ${instead}`,
     note: reason,
   }),
-  summary: ({ text }) => ({ head: 'Summary', text }),
+  summary: ({ fields, not_done: open }) => ({
+    head: 'The call is over',
+    text: fields.map(({ label, value }) => `${label}: ${value}`).join(', '),
+    note: open.length === 0 ? '' : `Not done: ${open.map(({ key }) => key).join(', ')}`,
+  }),
 }
 
 const STATUSES = { open: 'to be said', reminded: 'say it now', said: 'said', missed: 'missed' }
@@ -233,12 +260,4 @@ function showMood(mood) {
   $('mood').textContent =
     { negative: 'The customer sounds unhappy.', positive: 'The customer sounds pleased.' }[mood] ?? ''
   $('mood').dataset.mood = mood
-}
-
-function showStep({ text, label }) {
-  $('script').hidden = false
-  $('script-step').textContent = text ?? label ?? ''
-  return () => {
-    $('script-step').textContent = ''
-  }
 }

@@ -3,7 +3,7 @@
 const part = (id: string, heading: string, body: string): string =>
   `<section id="${id}-part" aria-labelledby="${id}-heading"><h3 id="${id}-heading">${heading}</h3>${body}</section>`
 
-export const copilotAside = `<aside id="copilot" aria-label="Copilot" hidden>
+export const copilotAside = `<aside id="copilot" dir="auto" aria-label="Copilot" hidden>
 <header class="whole"><h2 id="stage-name" dir="auto">Copilot</h2><p id="stage-goal" dir="auto"></p><p id="mood" role="status"></p><p id="deaf"></p></header>
 <div id="alerts" class="whole" role="alert"></div>
 <section id="script" aria-labelledby="script-heading" hidden><h3 id="script-heading">Script</h3><p id="script-step" dir="auto" aria-live="polite"></p>

@@ -118,6 +118,7 @@ function ring({ caller, queue, dialled, call_id: callId }) {
   $('caller').textContent = caller ?? 'Unknown caller'
   $('queue').textContent = queue ?? ''
   show('ringing')
+  copilot.close()
   say('')
   stopRinging()
   stopRinging = sound.ring()
@@ -167,7 +168,6 @@ function told(control) {
   else if (type === 'listening') listens(control)
   else if (type === 'copilot_session') copilot.open(control.session)
   else if (type === 'copilot_message') copilot.take(control.message)
-  else if (type === 'copilot_over') copilot.close()
   else if (type === 'done') say(message)
   else if (type === 'refused') say(message, true)
 }

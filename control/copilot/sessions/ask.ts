@@ -3,8 +3,9 @@ import type { Static } from 'typebox'
 import { factsOf } from '../../assistants/offline/knowledge.ts'
 import { knowledgeAnswer } from '../../assistants/offline/knowledge-answer.ts'
 import { partsOf } from '../../assistants/offline/question.ts'
-import type { Context } from '../../http/context.ts'
 import { isProblem, type Problem } from '../../http/errors.ts'
+import type { Trx } from '../../kernel/store/store.ts'
+import type { Tenant } from '../../kernel/tenancy.ts'
 import type { PassageSearch } from '../../knowledge/search.ts'
 import type { Passage } from '../fast/state.ts'
 import type { answerSchema } from './command-schema.ts'
@@ -15,30 +16,29 @@ import { apply, sessionMs, settingsOfSession } from './records.ts'
 export type CopilotAnswer = Static<typeof answerSchema>
 
 /** What the profile's documents say to a question of the agent's, with its source; the desktop is told as well. */
-export function ask(
+export async function ask(
   parts: CommandParts & { search: PassageSearch },
-  context: Context,
+  trx: Trx,
+  tenant: Tenant,
   id: string,
   asked: string,
 ): Promise<CopilotAnswer | Problem> {
-  return context.transaction(async trx => {
-    const row = await usableSession(trx, context, id)
-    if (isProblem(row)) return row
-    const settings = settingsOfSession(row)
-    const question = await redactedText(trx, context, asked)
-    const passages = await passagesOn(parts.search, trx, context, settings, question, 1)
-    const answer = answerFrom(question, passages, parts.now())
-    const sources = passages.map(source => ({
-      document_id: source.documentId,
-      passage_id: source.id,
-      text: source.text,
-      score: source.score,
-    }))
-    const body = { question, answer, sources }
-    await apply(parts, trx, row, [{ kind: 'asked', atMs: sessionMs(row, parts.now()), path: 'fast', body }])
-    const { livemode } = context
-    return { object: 'copilot_answer' as const, livemode, session_id: id, question, answer, path: 'fast', sources }
-  })
+  const row = await usableSession(trx, tenant, id)
+  if (isProblem(row)) return row
+  const settings = settingsOfSession(row)
+  const question = await redactedText(trx, tenant, asked)
+  const passages = await passagesOn(parts.search, trx, tenant, settings, question, 1)
+  const answer = answerFrom(question, passages, parts.now())
+  const sources = passages.map(source => ({
+    document_id: source.documentId,
+    passage_id: source.id,
+    text: source.text,
+    score: source.score,
+  }))
+  const body = { question, answer, sources }
+  await apply(parts, trx, row, [{ kind: 'asked', atMs: sessionMs(row, parts.now()), path: 'fast', body }])
+  const { livemode } = tenant
+  return { object: 'copilot_answer', livemode, session_id: id, question, answer, path: 'fast', sources }
 }
 
 /** The sentences that answer it; where none is known to, the passage that has most of its words. */

@@ -1,6 +1,7 @@
 import type { Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
+import { afterCommit } from '../../kernel/store/after-commit.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { redactorOf } from '../../organisation/redaction/settings.ts'
@@ -69,7 +70,19 @@ export const checkItem =
     return { kind: 'check', atMs, item: `${chosen.key}/${key}`, done }
   }
 
-export const setField =
+/** What a person writes, without what the organisation does not want to keep; null: what is heard counts again. */
+export async function setField(
+  parts: CommandParts,
+  trx: Trx,
+  tenant: Tenant,
+  id: string,
+  { key, value }: { key: string; value: string | null },
+): Promise<CopilotSession | Problem> {
+  const text = value === null ? null : await redactedText(trx, tenant, value)
+  return commandIn(parts, trx, tenant, id, fieldOf(key, text))
+}
+
+const fieldOf =
   (key: string, value: string | null): Decide =>
   (_row, { fields }, atMs) => {
     const field = fields.find(one => one.key === key)
@@ -129,7 +142,13 @@ async function nextStage(
 }
 
 /** Another member sees it on his desktop from now on. */
-export async function assign(trx: Trx, tenant: Tenant, id: string, userId: string): Promise<CopilotSession | Problem> {
+export async function assign(
+  { feed }: RecordParts,
+  trx: Trx,
+  tenant: Tenant,
+  id: string,
+  userId: string,
+): Promise<CopilotSession | Problem> {
   const row = await usableSession(trx, tenant, id)
   if (isProblem(row)) return row
   const user = await forTenant(trx, tenant).find('users', userId)
@@ -138,7 +157,9 @@ export async function assign(trx: Trx, tenant: Tenant, id: string, userId: strin
   }
   const change = { user_id: userId }
   await forTenant(trx, tenant).update('copilot_sessions').set(change).where('id', '=', id).execute()
-  return toSession({ ...row, ...change })
+  const assigned = { ...row, ...change }
+  afterCommit(trx, () => feed.told(assigned, []))
+  return toSession(assigned)
 }
 
 /** A person's words, without what the organisation does not want to keep. */

@@ -90,6 +90,7 @@ export class Copilot implements CallPrograms {
     this.#media = media
     await this.#endOver()
     for (const row of await this.#running()) {
+      this.#parts.feed.told(row, [])
       void this.#listen(row)
       void this.deal(row.id)
     }

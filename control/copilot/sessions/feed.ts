@@ -5,7 +5,7 @@ export class Feed {
   readonly #waiting = new Map<string, Set<() => void>>()
   readonly #told = new Set<(row: CopilotSessionRow, messages: readonly CopilotMessageRow[]) => void>()
 
-  /** Hears of the messages of all sessions of this process. */
+  /** Hears of the messages of all sessions of this process; of none: a session has begun, is another's, or has to be shown anew. */
   onTold(listener: (row: CopilotSessionRow, messages: readonly CopilotMessageRow[]) => void): void {
     this.#told.add(listener)
   }

@@ -26,17 +26,7 @@ import {
   startBody,
   utterancesBody,
 } from './command-schema.ts'
-import {
-  assign,
-  type CommandParts,
-  checkItem,
-  command,
-  commandIn,
-  dismiss,
-  nextStep,
-  redactedText,
-  setField,
-} from './commands.ts'
+import { assign, type CommandParts, checkItem, command, dismiss, nextStep, setField } from './commands.ts'
 import { copilotFeedSchema, copilotMessageSchema, toMessage } from './message-schema.ts'
 import { findSession } from './records.ts'
 import { type CopilotSession, copilotSessionSchema, toSession } from './session-schema.ts'
@@ -181,7 +171,8 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
       description: "Answers from the profile's documents, with the sources; the desktop is told as well.",
       body: askBody,
       reply: answerSchema,
-      handler: (context, { params: { id }, body }) => ask(deps, context, id, body.question),
+      handler: (context, { params: { id }, body }) =>
+        context.transaction(trx => ask(deps, trx, context, id, body.question)),
     }),
     route({
       ...write,
@@ -202,10 +193,7 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
       params: keyParams,
       body: fieldBody,
       handler: (context, { params: { id, key }, body: { value } }) =>
-        context.transaction(async trx => {
-          const text = value === null ? null : await redactedText(trx, context, value)
-          return commandIn(deps, trx, context, id, setField(key, text))
-        }),
+        context.transaction(trx => setField(deps, trx, context, id, { key, value })),
     }),
     route({
       ...write,
@@ -232,7 +220,7 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
       summary: 'Show the copilot to another member',
       body: assignBody,
       handler: (context, { params: { id }, body }) =>
-        context.transaction(trx => assign(trx, context, id, body.user_id)),
+        context.transaction(trx => assign(deps, trx, context, id, body.user_id)),
     }),
   ]
 }

@@ -5,6 +5,7 @@ import { byOf, disclosureSlot, fieldSlot, itemSlot, valueOfSlot } from '../fast/
 import type { CopilotState, Slot } from '../fast/state.ts'
 import type { ProfileSettings } from '../schema.ts'
 import type { CopilotSessionRow } from '../tables.ts'
+import { heldBy } from './held.ts'
 import { messageId } from './message-schema.ts'
 
 const by = nullable(Type.String({ description: 'heard, deep, person' }))
@@ -110,10 +111,7 @@ export function toSession(row: CopilotSessionRow): CopilotSession {
     hearing: row.hearing,
     hearing_reason: row.hearing_reason,
     ...known(settings, state),
-    showing: Object.values(state.slots)
-      .flatMap(({ told }) => told?.seq ?? [])
-      .sort((a, b) => a - b)
-      .map(seq => messageId(row.id, seq)),
+    showing: heldBy(row),
     mood: state.slots['sentiment:']?.told?.value ?? 'neutral',
     figures: figuresOf(state),
     links: settings.kb.links,

@@ -77,7 +77,10 @@ export async function startSession(
     object: toSession(told),
     callId: call.id,
   })
-  afterCommit(trx, () => parts.begun(told))
+  afterCommit(trx, () => {
+    parts.feed.told(told, [])
+    parts.begun(told)
+  })
   return told
 }
 

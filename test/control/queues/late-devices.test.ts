@@ -31,7 +31,8 @@ class Scene {
   static async open(): Promise<Scene> {
     const world = await makeQueueWorld({ devicesOf, followDevices }, true, ({ store, clock }, centre) => {
       const deps = { store, vault: VAULT, now: clock.now, log: silent, centre, sipHost: 'tandem.test' }
-      return new Devices({ ...deps, publicUrl: 'http://tandem.test', booking: undefined as never })
+      const unused = { booking: undefined as never, feed: undefined as never, search: undefined as never }
+      return new Devices({ ...deps, ...unused, publicUrl: 'http://tandem.test' })
     })
     return new Scene(world, await world.addAgent('ann'))
   }
