@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone.ts'
 import { Product } from '../../bench/product.ts'
-import { samplesOf } from '../../bench/voices.ts'
+import { samplesOf, type Voice } from '../../bench/voices.ts'
 import { Flite } from '../../media/speech/flite.ts'
 import { suite } from '../harness.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
@@ -43,7 +43,7 @@ const PROFILE = {
   alerts: [{ key: 'cancel', kind: 'phrase', label: 'Cancels', phrases: ['cancel my contract'], severity: 'critical' }],
 }
 
-async function spoken(text: string): Promise<Int16Array> {
+async function spoken(text: string): Promise<Voice> {
   const made = await flite.speak(text, null, null)
   if ('error' in made) throw new Error(made.error)
   return samplesOf(made.samples)
