@@ -3,9 +3,15 @@ import { suite as uvuSuite } from 'uvu'
 
 const DEFAULT_TIMEOUT_MS = 10_000
 
+export interface TestOptions {
+  timeoutMs?: number
+  /** It mostly waits and shares nothing with the others that say so: the first of them begins all. */
+  together?: boolean
+}
+
 export interface Suite {
   /** Registers a test; its name is the sentence of the specification or RFC that it proves. */
-  (name: string, run: () => unknown, options?: { timeoutMs?: number }): void
+  (name: string, run: () => unknown, options?: TestOptions): void
   /** Registers a test that cannot run here, and prints why. */
   skip(name: string, reason: string): void
   before(run: () => unknown): void
@@ -19,8 +25,20 @@ export interface Suite {
 /** A uvu suite whose tests fail when they take longer than their time-out (uvu itself would wait for ever). */
 export function suite(title: string): Suite {
   const inner = uvuSuite(title)
-  const test = (name: string, run: () => unknown, options: { timeoutMs?: number } = {}): void => {
-    inner(name, () => withTimeout(run, options.timeoutMs ?? DEFAULT_TIMEOUT_MS))
+  const together: (() => Promise<void>)[] = []
+  const test = (name: string, run: () => unknown, options: TestOptions = {}): void => {
+    let running: Promise<void> | undefined
+    const begin = (): Promise<void> => {
+      running ??= withTimeout(run, options.timeoutMs ?? DEFAULT_TIMEOUT_MS)
+      // It may fail before its turn to be judged.
+      running.catch(() => {})
+      return running
+    }
+    if (options.together) together.push(begin)
+    inner(name, () => {
+      if (options.together) for (const other of together) void other()
+      return begin()
+    })
   }
   return Object.assign(test, {
     skip(name: string, reason: string): void {

@@ -32,6 +32,7 @@ const LONG = [
   'e2e/call-recording',
   'e2e/led-call',
   'e2e/control-killed-often',
+  'fuzz/http',
   'e2e/media-killed',
   'fuzz/rtp',
 ]
@@ -63,12 +64,12 @@ export const onSqliteAlone = (path: string): boolean => says(path, 'One database
 
 export const wantsOwnProcess = (path: string): boolean => says(path, 'Own process:')
 
-/** Audio is judged by when it comes, or by what is understood of it, or how soon we are back: alone. */
+/** Audio is judged by when it comes, or by what is understood of it, or how soon we are back: one by one. */
 export const judgesTiming = (path: string): boolean =>
-  /^(e2e\/(assistant|card-payment|control-killed|incoming-recording|media-killed|recording|streams)|fuzz\/http|interop\/(sipp-rate|three-makes))\.test/.test(
+  /^(e2e\/(assistant|card-payment|control-killed|incoming-recording|media-killed|recording|streams)|interop\/(sipp-rate|three-makes))\.test/.test(
     path,
   )
 
-/** An attack, or one death after the other, takes a core. */
+/** A flood, or one death after the other, takes a core. */
 export const takesCore = (path: string): boolean =>
-  /^(fuzz\/|e2e\/(bad-receivers|browser-wire|control-killed-often|speech)\.)/.test(path)
+  /^(fuzz\/(http|rtp|sip)|e2e\/(browser-wire|control-killed-often))\.test/.test(path)

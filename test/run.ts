@@ -1,8 +1,8 @@
 /**
- * The test command. First the unit tests, side by side, in processes that each run many files; those that open a store once more, on
- * the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`. Then what starts the product, each file in a process of its own: three at a
- * time what mostly waits, two at a time what takes a core, and one by one what judges audio by its timing.
- * `npm test -- PATTERN…` runs the files whose path holds a pattern.
+ * The test command. First the unit tests, side by side, in processes that each run many files. Then what starts the product, each
+ * file in a process of its own: four at a time what mostly waits, two at a time what takes a core, and one by one what judges audio
+ * by its timing. These leave most of a core to the unit tests that open a store, which run once more, on the PostgreSQL server of
+ * `TANDEM_TEST_DATABASE_URL`. `npm test -- PATTERN…` runs the files whose path holds a pattern.
  */
 import { bundle } from './bundles.ts'
 import { FORKED, judgesTiming, onSqliteAlone, startsProduct, takesCore, testFiles, wantsOwnProcess } from './plan.ts'
@@ -11,8 +11,10 @@ import { dropDatabases, opensStore, serverProblem } from './stores.ts'
 
 /** Files at a time. */
 const UNITS = 3
-const WAITING = 3
+const WAITING = 4
 const TAKING_CORE = 2
+/** How far a unit test beside one that judges timing stands back, as nice(1) counts. */
+const BESIDE = 10
 
 const totals = { passed: 0, failed: 0, skipped: 0 }
 const skips: string[] = []
@@ -41,37 +43,51 @@ function fail(what: string): void {
   console.log(`FAIL ${what}`)
 }
 
-/** `width` files at a time; `slot` numbers those that run at once. */
-async function sideBySide(paths: string[], width: number, run: (path: string, slot: number) => Promise<void>) {
-  const queue = [...paths]
-  const next = async (slot: number): Promise<void> => {
-    for (let path = queue.shift(); path !== undefined; path = queue.shift()) await run(path, slot)
-  }
-  await Promise.all(Array.from({ length: width }, (_, slot) => next(slot)))
+/** Takes files from the queue one by one; several may take from the same one. `slot` numbers them. */
+async function drain(queue: string[], slot: number, run: (path: string, slot: number) => Promise<void>): Promise<void> {
+  for (let path = queue.shift(); path !== undefined; path = queue.shift()) await run(path, slot)
 }
 
-const runProducts = (paths: string[], width: number): Promise<void> =>
-  sideBySide(paths, width, async path => report(path, await runAlone(path, { bundles, env })))
+const slots = (width: number): number[] => Array.from({ length: width }, (_, slot) => slot)
+
+async function runProducts(paths: string[], width: number): Promise<void> {
+  const queue = [...paths]
+  const run = async (path: string) => report(path, await runAlone(path, { bundles, env }))
+  await Promise.all(slots(width).map(slot => drain(queue, slot, run)))
+}
 
 interface UnitStage {
-  label: string
-  variables(slot: number): Variables
+  label?: string
+  variables?: (slot: number) => Variables
+  /** What goes on beside the first of the processes; the others begin behind it. */
+  beside?: Promise<unknown>
 }
 
-async function runUnits(paths: string[], { label, variables }: UnitStage): Promise<void> {
-  const stages = Array.from({ length: UNITS }, (_, slot) => ({ bundles, env: { ...env, ...variables(slot) } }))
+async function runUnits(paths: string[], { label = '', variables = () => ({}), beside }: UnitStage): Promise<void> {
+  const stages = slots(UNITS).map(slot => ({
+    bundles,
+    env: { ...env, ...variables(slot) },
+    nice: beside !== undefined && slot === 0 ? BESIDE : 0,
+  }))
   const workers = stages.map(stage => new Worker(stage))
-  await sideBySide(paths, UNITS, async (path, slot) => {
-    const run = wantsOwnProcess(path) ? runAlone(path, stages[slot]!) : workers[slot]!.run(path)
-    report(path + label, await run)
-  })
+  const queue = [...paths]
+  const run = async (path: string, slot: number): Promise<void> => {
+    const running = wantsOwnProcess(path) ? runAlone(path, stages[slot]!) : workers[slot]!.run(path)
+    report(path + label, await running)
+  }
+  await Promise.all(
+    slots(UNITS).map(async slot => {
+      if (slot > 0) await beside
+      await drain(queue, slot, run)
+    }),
+  )
   for (const worker of workers) {
     const problem = await worker.close()
     if (problem !== null) fail(`a process of unit tests${label}: ${problem}`)
   }
 }
 
-async function runOnPostgres(paths: string[]): Promise<void> {
+async function runOnPostgres(paths: string[], beside: Promise<unknown>): Promise<void> {
   if (server === undefined) {
     if (paths.length > 0) skips.push(`SKIP ${paths.length} files on PostgreSQL (TANDEM_TEST_DATABASE_URL is not set)`)
     return
@@ -86,7 +102,7 @@ async function runOnPostgres(paths: string[]): Promise<void> {
     TANDEM_TEST_DATABASE_URL: server,
     TANDEM_TEST_SLOT: `${run}_${slot}`,
   })
-  await runUnits(paths, { label: ' on PostgreSQL', variables })
+  await runUnits(paths, { label: ' on PostgreSQL', variables, beside })
   await dropDatabases(server, `tandem_test_${run}_`)
 }
 
@@ -94,15 +110,19 @@ const files = testFiles(process.argv.slice(2))
 const bundles = await bundle([...files, ...FORKED, 'worker.ts'])
 const units = files.filter(path => !startsProduct(path))
 const products = files.filter(startsProduct)
-await runUnits(units, { label: '', variables: () => ({}) })
-await runOnPostgres(units.filter(path => opensStore(path) && !onSqliteAlone(path)))
+await runUnits(units, {})
 const waiting = products.filter(path => !takesCore(path) && !judgesTiming(path))
 await runProducts(waiting, WAITING)
 await runProducts(
   products.filter(path => takesCore(path) && !judgesTiming(path)),
   TAKING_CORE,
 )
-await runProducts(products.filter(judgesTiming), 1)
+const judging = runProducts(products.filter(judgesTiming), 1)
+await runOnPostgres(
+  units.filter(path => opensStore(path) && !onSqliteAlone(path)),
+  judging,
+)
+await judging
 if (skips.length > 0) console.log(`\nSkipped:\n${skips.join('\n')}`)
 console.log(`\n${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`)
 process.exitCode = totals.failed > 0 || totals.passed === 0 ? 1 : 0

@@ -13,7 +13,7 @@ import { callFrom, curtain, endedCall, longestCopy, newRoom, type TestRoom } fro
 const PIN = '4711471'
 const MODERATOR_PIN = '99887766'
 const WRONG_PINS = ['5555012', '6666012', '7777012']
-const SLOW = { timeoutMs: 25_000 }
+const SLOW = { timeoutMs: 60_000 }
 
 const test = suite('e2e/pin')
 let product: Product
@@ -134,7 +134,7 @@ test(
     assert.ok(heardPhrase(call, 'enter-pin') && heardPhrase(call, 'wrong-pin') && heardPhrase(call, 'too-many-tries'))
     assert.is((await endedCall(product, (await callFrom(product, 'nokeys')).id)).ended_reason, 'rejected')
   },
-  { timeoutMs: 50_000 },
+  { timeoutMs: 120_000 },
 )
 
 test.run()

@@ -10,7 +10,7 @@ import { suite } from '../harness.ts'
 import { callFrom, curtain, endedCall, HEARD_DBOV, UNHEARD_DBOV } from './scene.ts'
 
 const test = suite('e2e/queue-agents')
-const LIMIT = { timeoutMs: 60_000 }
+const WAITING = { timeoutMs: 60_000, together: true }
 const CALLER_HZ = 440
 const AGENT_HZ = 700
 const SUPERVISOR_HZ = 900
@@ -134,7 +134,7 @@ test(
     await second.hangup()
     await next.ended
   },
-  LIMIT,
+  WAITING,
 )
 
 test(
@@ -165,7 +165,7 @@ test(
     await answered.ended
     await statusIs(last.userId, 'available')
   },
-  LIMIT,
+  WAITING,
 )
 
 test(
@@ -186,7 +186,7 @@ test(
     await atCaller.hangup()
     await atDesk.ended
   },
-  LIMIT,
+  WAITING,
 )
 
 test(
@@ -211,7 +211,7 @@ test(
     assert.ok(loudestHalf(heard, TONE_HZ) > TONE_DBOV, 'the tone is heard')
     assert.is((await endedCall(product, lateId)).ended_reason, 'busy')
   },
-  LIMIT,
+  WAITING,
 )
 
 /** The level of a tone in the half second in which it is loudest [dBov]. */
@@ -248,7 +248,7 @@ test(
     assert.ok(levelAt(770, heard.asset!) > -25 && levelAt(1336, heard.asset!) > -25, 'the asset is heard')
     assert.ok(loudness(heard.music!) > -45 && levelAt(770, heard.music!) < -30, 'music is heard')
   },
-  LIMIT,
+  WAITING,
 )
 
 test(
@@ -283,7 +283,7 @@ test(
       return data.find((one: { call_id: string }) => one.call_id === id)
     })
   },
-  LIMIT,
+  WAITING,
 )
 
 test.run()

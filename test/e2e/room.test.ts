@@ -24,7 +24,8 @@ import {
 } from './scene.ts'
 
 const test = suite('e2e/room')
-const SLOW = { timeoutMs: 25_000 }
+const SLOW = { timeoutMs: 60_000 }
+const TOGETHER = { ...SLOW, together: true }
 let product: Product
 
 test.before(async () => {
@@ -70,7 +71,7 @@ test(
     }
     await leave(...seated)
   },
-  SLOW,
+  TOGETHER,
 )
 
 test(
@@ -103,7 +104,7 @@ test(
     assert.is((await endedCall(product, cleo.callId)).ended_reason, 'api_hangup')
     await leave(...seated)
   },
-  SLOW,
+  TOGETHER,
 )
 
 test(
@@ -146,7 +147,7 @@ for (const codec of ['PCMU', 'PCMA'] as const) {
       assert.is(ended.ended_reason, 'announcement_ended')
       await phone.close()
     },
-    SLOW,
+    TOGETHER,
   )
 }
 
@@ -178,7 +179,7 @@ test(
     assert.is((await endedCall(product, placed.id)).ended_reason, 'api_hangup')
     await leave(anna, { phone: callee })
   },
-  SLOW,
+  TOGETHER,
 )
 
 test(

@@ -12,6 +12,8 @@ import { curtain } from './scene.ts'
 
 let product: Product
 
+const WAITING = { timeoutMs: 60_000, together: true }
+
 const test = suite('e2e/sandbox')
 
 test.before(async () => {
@@ -60,7 +62,7 @@ test(
     assert.is(unanswered.ended_reason, 'no_answer')
     assert.ok(unanswered.ringing_at, 'it rang meanwhile')
   },
-  { timeoutMs: 30_000 },
+  WAITING,
 )
 
 test(
@@ -78,7 +80,7 @@ test(
       assert.is((await ask('POST', `/calls/${id}/hangup`)).status, 200)
     }
   },
-  { timeoutMs: 30_000 },
+  WAITING,
 )
 
 test(
@@ -89,7 +91,7 @@ test(
     const waitedMs = Date.parse(answered_at) - Date.parse(created)
     assert.ok(waitedMs > 9000, `${waitedMs} ms`)
   },
-  { timeoutMs: 30_000 },
+  WAITING,
 )
 
 test('a test key reaches nobody else, and nobody else reaches a sandbox number', async () => {

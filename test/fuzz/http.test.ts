@@ -13,7 +13,7 @@ import { type Operation, type Schema, type Shot, Shots } from './shots.ts'
 
 const test = suite('fuzz/http')
 const CLI = fileURLToPath(new URL('../../dist/control/wiring/cli.js', import.meta.url))
-const TIMEOUT = { timeoutMs: 60_000 }
+const TIMEOUT = { timeoutMs: 180_000 }
 const SEED = 401 + Number(process.env.FUZZ_SEED ?? 0)
 /** A request without an answer by then hangs. */
 const ANSWER_MS = 8000
