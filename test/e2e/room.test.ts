@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { untilQuiet } from '../../bench/members.ts'
 import { Phone } from '../../bench/phone.ts'
-import type { PhoneCodec } from '../../bench/phone-call.ts'
+import type { PhoneCall, PhoneCodec } from '../../bench/phone-call.ts'
 import { Product } from '../../bench/product.ts'
 import { levelAt, loudness } from '../../bench/spectrum.ts'
-import { noise, samplesOf, tone } from '../../bench/voices.ts'
+import { noise, tone } from '../../bench/voices.ts'
 import { encodeUlaw } from '../../codecs/ulaw.ts'
 import { readWav } from '../../codecs/wav.ts'
 import { suite } from '../harness.ts'
@@ -51,10 +51,30 @@ const speak = (seated: readonly Seated[]): void => {
   for (const [i, { call }] of seated.entries()) call.say(tone(PARTIES[i]!.hz))
 }
 
-/** The level of each party's tone in the next second of one of them. */
-async function hears(listener: Seated, afterMs = 300): Promise<number[]> {
-  const second = await listener.call.heard.next(1000, afterMs)
-  return PARTIES.map(({ hz }) => levelAt(hz, second))
+/** Seconds that may pass until one is as it has to be: where the machine is busy we ourselves send frames too late. */
+const TRIES = 12
+
+/** Until one of them hears these parties, and no other, over a whole second. */
+async function hears(listener: Pick<Seated, 'phone' | 'call'>, ...expected: string[]): Promise<void> {
+  let levels: number[] = []
+  for (let tries = 0; tries < TRIES; tries++) {
+    const second = await listener.call.heard.next(1000, 300)
+    levels = PARTIES.map(({ hz }) => levelAt(hz, second))
+    const isRight = (level: number, i: number): boolean =>
+      expected.includes(PARTIES[i]!.name) ? level > HEARD_DBOV : level < UNHEARD_DBOV
+    if (levels.every(isRight)) return
+  }
+  assert.unreachable(`${listener.phone.name} hears ${levels.map(level => level.toFixed(1))} dBov, not ${expected}`)
+}
+
+/** Until so many octets in a row are heard as they were said. */
+async function arriveExactly(from: PhoneCall, to: PhoneCall, octets: number): Promise<void> {
+  let longest = 0
+  for (let tries = 0; tries < TRIES && longest < octets; tries++) {
+    await to.heard.next(1000)
+    longest = longestCopy(from.said.octets(), to.heard.octets())
+  }
+  assert.ok(longest >= octets, `${longest} octets in a row are the same`)
 }
 
 test(
@@ -62,13 +82,8 @@ test(
   async () => {
     const seated = await threeSeated()
     speak(seated)
-    const levels = await Promise.all(seated.map(one => hears(one)))
-    for (const [listener, row] of levels.entries()) {
-      for (const [speaker, level] of row.entries()) {
-        const what = `${PARTIES[listener]!.name} hears ${PARTIES[speaker]!.name} at ${level.toFixed(1)} dBov`
-        assert.ok(listener === speaker ? level < UNHEARD_DBOV : level > HEARD_DBOV, what)
-      }
-    }
+    const names = PARTIES.map(({ name }) => name)
+    await Promise.all(seated.map((one, i) => hears(one, ...names.filter(name => name !== names[i]))))
     await leave(...seated)
   },
   TOGETHER,
@@ -85,22 +100,14 @@ test(
     const roomPath = `/conference_rooms/${roomId}`
 
     assert.is((await product.ok('PATCH', path(anna), { muted: true })).muted, true)
-    let [toBen, toAnna] = await Promise.all([hears(ben), hears(anna)])
-    assert.ok(toBen[0]! < UNHEARD_DBOV && toBen[2]! > HEARD_DBOV, `anna is muted: ben hears ${toBen}`)
-    assert.ok(toAnna[1]! > HEARD_DBOV && toAnna[2]! > HEARD_DBOV, 'who is muted still hears')
+    await Promise.all([hears(ben, 'cleo'), hears(anna, 'ben', 'cleo')])
 
     assert.is((await product.ok('PATCH', path(anna), { muted: false, deaf: true })).deaf, true)
-    ;[toBen, toAnna] = await Promise.all([hears(ben), hears(anna)])
-    assert.ok(toBen[0]! > HEARD_DBOV, 'who is deaf is heard')
-    assert.ok(
-      toAnna.every(level => level < UNHEARD_DBOV),
-      `who is deaf hears nobody: ${toAnna}`,
-    )
+    await Promise.all([hears(ben, 'anna', 'cleo'), hears(anna)])
 
     await product.ok('DELETE', path(cleo))
     assert.is((await cleo.call.ended).by, 'remote')
-    toBen = await hears(ben)
-    assert.ok(toBen[2]! < UNHEARD_DBOV && toBen[0]! > HEARD_DBOV, 'who is removed is heard no more')
+    await hears(ben, 'anna')
     assert.is((await endedCall(product, cleo.callId)).ended_reason, 'api_hangup')
     await leave(...seated)
   },
@@ -116,9 +123,7 @@ test(
     // Past the greeting of the echo: what comes back then is the caller alone.
     await untilQuiet([call])
     call.say(noise(7))
-    await call.heard.next(2500)
-    const copied = longestCopy(call.said.octets(), call.heard.octets())
-    assert.ok(copied >= 8000, `${copied} octets in a row are the same`)
+    await arriveExactly(call, call, 8000)
     await phone.close()
   },
   SLOW,
@@ -171,9 +176,7 @@ test(
     await untilQuiet([anna.call, call])
     anna.call.say(tone(330))
     call.say(tone(440))
-    const [atAnna, atCallee] = await Promise.all([anna.call.heard.next(1000, 300), call.heard.next(1000, 300)])
-    assert.ok(levelAt(440, atAnna) > HEARD_DBOV && levelAt(330, atAnna) < UNHEARD_DBOV)
-    assert.ok(levelAt(330, atCallee) > HEARD_DBOV && levelAt(440, atCallee) < UNHEARD_DBOV)
+    await Promise.all([hears(anna, 'ben'), hears({ phone: callee, call }, 'anna')])
     await product.ok('POST', `/calls/${placed.id}/hangup`)
     assert.is((await call.ended).by, 'remote')
     assert.is((await endedCall(product, placed.id)).ended_reason, 'api_hangup')
@@ -189,15 +192,14 @@ test(
     const anna = await seat(product, room, 'exact-u', { codecs: ['PCMU'] })
     const other = await seat(product, room, 'exact-u2', { codecs: ['PCMU'] })
     await untilQuiet(callsOf([anna, other]))
-    const speech = new Int16Array(16_000)
-    noise(3)(speech)
-    anna.call.say(samplesOf(speech))
-    await other.call.heard.next(2300)
-    assert.ok(longestCopy(anna.call.said.octets(), other.call.heard.octets()) >= 8000, 'PCMU to PCMU is exact')
-    const ben = await seat(product, room, 'exact-a', { codecs: ['PCMA'] })
     anna.call.say(noise(3))
-    const [toBen, toOther] = await Promise.all([ben.call.heard.next(1000, 300), other.call.heard.next(1000, 300)])
-    const difference = loudness(toBen) - loudness(toOther)
+    await arriveExactly(anna.call, other.call, 8000)
+    const ben = await seat(product, room, 'exact-a', { codecs: ['PCMA'] })
+    let difference = Number.POSITIVE_INFINITY
+    for (let tries = 0; tries < TRIES && Math.abs(difference) >= 0.5; tries++) {
+      const [toBen, toOther] = await Promise.all([ben.call.heard.next(1000, 300), other.call.heard.next(1000, 300)])
+      difference = loudness(toBen) - loudness(toOther)
+    }
     assert.ok(Math.abs(difference) < 0.5, `PCMA is as loud as PCMU: ${difference.toFixed(2)} dB`)
     await leave(anna, ben, other)
   },
