@@ -1,10 +1,9 @@
 import BetterSqlite3 from 'better-sqlite3'
 import Fastify, { type FastifyInstance } from 'fastify'
-import { built } from './built.ts'
 
-const { createBody } = await built<typeof import('../../control/callbacks/schema.ts')>('callbacks/schema')
-const { openStore } = await built<typeof import('../../control/kernel/store/store.ts')>('kernel/store/store')
-const { WalSync } = await built<typeof import('../../control/kernel/store/wal-sync.ts')>('kernel/store/wal-sync')
+import { createBody } from '../../control/callbacks/schema.ts'
+import { openStore } from '../../control/kernel/store/store.ts'
+import { WalSync } from '../../control/kernel/store/wal-sync.ts'
 
 /**
  * The least that a Fastify could do for the same answers. GET: a route that returns an object, written by Fastify's own default. POST:

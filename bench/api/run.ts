@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Histogram, type Percentiles } from '../load/histogram.ts'
 import { type Machine, thisCommit, thisMachine } from '../machine.ts'
+import { bundledServer } from './bundle.ts'
 import { type Ask, LoadClient } from './client.ts'
 import { type Copy, CPU, type Served } from './messages.ts'
 import { bareAsk, type Operation, operations } from './operations.ts'
@@ -52,9 +52,7 @@ export interface ApiReport {
 /** Requests per second of the main operations, each beside a bare Fastify route, and how a long list pages. */
 export async function benchApi(seconds: number, say: (line: string) => void, only = /(?:)/): Promise<ApiReport> {
   const folder = mkdtempSync(join(tmpdir(), 'tandem-bench-'))
-  const child = fork(fileURLToPath(new URL('./server.ts', import.meta.url)), [folder, String(CALLBACKS)], {
-    execArgv: ['--import', 'tsx'],
-  })
+  const child = fork(await bundledServer(), [folder, String(CALLBACKS)], { execArgv: [] })
   const client = new LoadClient(CONNECTIONS)
   try {
     const served = await answerOf<Served>(child)

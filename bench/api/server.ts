@@ -1,24 +1,19 @@
 /**
  * The API over a database on disk, without media, and beside it bare Fastify routes: what is measured. Started with a folder for the
- * databases and a number of callbacks to put into one. The product is run as it is built, as users run it.
+ * databases and a number of callbacks to put into one. It is bundled as the product is (`bundle.ts`).
  */
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import { pino } from 'pino'
-import type { Store } from '../../control/kernel/store/store.ts'
-import type { Tenant } from '../../control/kernel/tenancy.ts'
-import type { AppParts } from '../../control/wiring/app.ts'
+import { insertParty } from '../../control/calls/records.ts'
+import { newId } from '../../control/kernel/ids.ts'
+import { openStore, type Store } from '../../control/kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../control/kernel/tenancy.ts'
+import { vaultOf } from '../../control/kernel/vault.ts'
+import { type AppParts, buildApp } from '../../control/wiring/app.ts'
+import { addOrganisation } from '../../control/wiring/first-start.ts'
 import { bareServer } from './bare.ts'
-import { built } from './built.ts'
 import { type Copy, CPU, type Served } from './messages.ts'
-
-const { insertParty } = await built<typeof import('../../control/calls/records.ts')>('calls/records')
-const { newId } = await built<typeof import('../../control/kernel/ids.ts')>('kernel/ids')
-const { openStore } = await built<typeof import('../../control/kernel/store/store.ts')>('kernel/store/store')
-const { forTenant } = await built<typeof import('../../control/kernel/tenancy.ts')>('kernel/tenancy')
-const { vaultOf } = await built<typeof import('../../control/kernel/vault.ts')>('kernel/vault')
-const { buildApp } = await built<typeof import('../../control/wiring/app.ts')>('wiring/app')
-const { addOrganisation } = await built<typeof import('../../control/wiring/first-start.ts')>('wiring/first-start')
 
 const HOST = '127.0.0.1'
 const CALLS = 10_000
