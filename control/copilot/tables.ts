@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import type { Generated, Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 import type { MessageType, Path } from './fast/state.ts'
 
@@ -55,6 +55,9 @@ export interface CopilotSessionTable extends TenantColumns {
   deep: string | null
   created: string
   ended_at: string | null
+  /** What its models were paid for. */
+  input_tokens: Generated<number>
+  output_tokens: Generated<number>
 }
 
 /** What was told, in its order: never changed, so that whoever has read the last one has them all. */

@@ -24,6 +24,11 @@ const amounts = {
   media_streams: Type.Object({ count, frames_sent: Type.Integer({ description: '20 ms each, all tracks.' }) }),
   recordings: Type.Object({ count, seconds: Type.Integer({ description: 'Recorded [s].' }) }),
   callbacks: Type.Object({ count }),
+  copilot_sessions: Type.Object({
+    count,
+    input_tokens: Type.Integer({ description: 'What their models were paid for, as the provider counts it.' }),
+    output_tokens: Type.Integer(),
+  }),
 }
 
 export const usageSchema = Type.Object({
@@ -133,4 +138,9 @@ const shown = (used: Amounts): Omit<Usage['data'][number], 'from' | 'to'> => ({
   media_streams: { count: used.streams, frames_sent: used.frames },
   recordings: { count: used.recordings, seconds: wholeSeconds(used.recordedMs) },
   callbacks: { count: used.callbacks },
+  copilot_sessions: {
+    count: used.copilotSessions,
+    input_tokens: used.inputTokens,
+    output_tokens: used.outputTokens,
+  },
 })

@@ -15,6 +15,9 @@ export interface Amounts {
   recordings: number
   recordedMs: number
   callbacks: number
+  copilotSessions: number
+  inputTokens: number
+  outputTokens: number
 }
 
 export const NOTHING: Amounts = {
@@ -28,6 +31,9 @@ export const NOTHING: Amounts = {
   recordings: 0,
   recordedMs: 0,
   callbacks: 0,
+  copilotSessions: 0,
+  inputTokens: 0,
+  outputTokens: 0,
 }
 
 interface Range {
@@ -42,7 +48,7 @@ type Measured = Partial<Record<keyof Amounts, number | string | null>> & { perio
 /** What a tenant has used, by day (`2026-11-21`) or month (`2026-11`) of UTC; those without use are absent. */
 export async function measureUsage(store: Store, tenant: Tenant, range: Range): Promise<Map<string, Amounts>> {
   const scoped = forTenant(store.db, tenant)
-  const since = <T extends 'calls' | 'media_streams' | 'recordings' | 'callbacks'>(table: T) =>
+  const since = <T extends 'calls' | 'media_streams' | 'recordings' | 'callbacks' | 'copilot_sessions'>(table: T) =>
     (scoped.select(table) as ReturnType<typeof scoped.select<'calls'>>)
       .select(sql<string>`substr(created, 1, ${sql.lit(range.granularity === 'day' ? 10 : 7)})`.as('period'))
       .where('created', '>=', range.from)
@@ -70,6 +76,13 @@ export async function measureUsage(store: Store, tenant: Tenant, range: Range): 
       .execute(),
     since('callbacks')
       .select([count.as('callbacks')])
+      .execute(),
+    since('copilot_sessions')
+      .select([
+        count.as('copilotSessions'),
+        total('input_tokens').as('inputTokens'),
+        total('output_tokens').as('outputTokens'),
+      ])
       .execute(),
   ])
   const used = new Map<string, Amounts>()

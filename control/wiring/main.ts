@@ -3,6 +3,7 @@ import { endLostNodes } from '../assistants/lost-nodes.ts'
 import { CopilotDesktops } from '../browsers/copilot-desktop.ts'
 import { RunningCalls } from '../calls/conductor/running-calls.ts'
 import { StrayLegs } from '../calls/conductor/stray-legs.ts'
+import { DeepPath } from '../copilot/deep/deep-path.ts'
 import { Copilot } from '../copilot/sessions/copilot.ts'
 import { Feed } from '../copilot/sessions/feed.ts'
 import { describeListenError } from '../http/http-port.ts'
@@ -33,7 +34,7 @@ import {
 import type { ControlReady } from './banner.ts'
 import { describeNumbers } from './demo.ts'
 import { firstStart, unknownKeys } from './first-start.ts'
-import { alongside, buildPrograms, centreOf, ledBy } from './wire-programs.ts'
+import { alongside, buildPrograms, centreOf, ledBy, modelsOf } from './wire-programs.ts'
 
 /** The banner waits this long for the channel; after that the API answers 503 until media is there. */
 const MEDIA_WAIT_MS = 5000
@@ -92,6 +93,12 @@ const centre = buildCallCentre(
 const programs = buildPrograms({ ...parts, centre: centreOf(centre, () => void centre.run(media)) })
 const feed = new Feed()
 const copilot = new Copilot({ ...parts, feed, search: passageSearch(store.engine) })
+const deepPath = new DeepPath({
+  ...parts,
+  feed,
+  search: passageSearch(store.engine),
+  models: modelsOf(config),
+})
 const keeper = buildKeeper(parts)
 const media = new MediaClient(
   mediaSocketPath(config.dataDir),
@@ -150,6 +157,7 @@ async function close(): Promise<void> {
   await media.close()
   await programs.close()
   await copilot.idle()
+  await deepPath.close()
   await centre.idle()
   await dispatcher.close()
   await jobs.close()

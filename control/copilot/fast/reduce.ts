@@ -171,15 +171,16 @@ export const canDismiss = (state: CopilotState, seq: number): boolean =>
 
 function judge(state: CopilotState, profile: ProfileSettings, input: CopilotInput & { kind: 'judged' }): void {
   for (const { slot: name, value, more } of input.verdicts) {
-    if (!isKnown(profile, name)) continue
     const slot = state.slots[name]
+    const isShown = kindOf(name) === 'objection' && slot !== undefined && slot.told !== null
+    if (!isKnown(profile, name) && !isShown) continue
     if (value === null) {
       if (slot !== undefined) slot.claims = slot.claims.filter(({ by }) => by === 'time')
     } else claim(state, name, { value, by: 'deep', utterances: [] }, more)
   }
 }
 
-/** The model speaks for items and fields of the profile, and for nothing else. */
+/** The model speaks for items and fields of the profile, and for objections that are shown. */
 function isKnown({ stages, fields }: ProfileSettings, name: string): boolean {
   return (
     fields.some(({ key }) => fieldSlot(key) === name) ||

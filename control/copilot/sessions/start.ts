@@ -67,6 +67,8 @@ export async function startSession(
     deep: null,
     created,
     ended_at: null,
+    input_tokens: 0,
+    output_tokens: 0,
   }
   await forTenant(trx, tenant).insert('copilot_sessions', row)
   const opened = await apply(parts, trx, row, [{ kind: 'tick', atMs: 0, isQuiet: true }])

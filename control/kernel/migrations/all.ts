@@ -50,6 +50,7 @@ import { steadyWaits } from './150-199/190-steady-waits.ts'
 import { lostDevices } from './150-199/191-lost-devices.ts'
 import { steadySessions } from './150-199/192-steady-sessions.ts'
 import { copilotSessions } from './200-249/200-copilot-sessions.ts'
+import { copilotTokens } from './200-249/201-copilot-tokens.ts'
 import { redaction } from './200-249/220-redaction.ts'
 import { quality } from './200-249/221-quality.ts'
 
@@ -106,6 +107,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '191-lost-devices': lostDevices,
   '192-steady-sessions': steadySessions,
   '200-copilot-sessions': copilotSessions,
+  '201-copilot-tokens': copilotTokens,
   '220-redaction': redaction,
   '221-quality': quality,
 }

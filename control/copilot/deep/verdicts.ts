@@ -1,0 +1,56 @@
+import { fieldSlot, kindOf } from '../fast/slots.ts'
+import type { CopilotState, Verdict } from '../fast/state.ts'
+import { accepts } from '../fields/values.ts'
+import type { ProfileSettings } from '../schema.ts'
+import { wordsOf } from '../words/fold.ts'
+import type { Judgement, Line } from './question.ts'
+
+/**
+ * What is taken of a model's judgement: what it can show by words that were really said, of items and fields that there are, and an
+ * answer to an objection that is shown. Whatever a customer may have talked it into is nothing of this kind, or is in his own words.
+ */
+export function verdictsOf(
+  { items, fields, objection }: Judgement,
+  settings: ProfileSettings,
+  state: CopilotState,
+  lines: readonly Line[],
+): Verdict[] {
+  const verdicts: Verdict[] = []
+  for (const { key, done, quote } of items) {
+    const said = done ? lines.filter(({ party }) => party === 'agent') : lines
+    const isItem = settings.stages.some(stage => stage.checklist.some(item => `${stage.key}/${item.key}` === key))
+    if (isItem && isSaid(quote, said)) verdicts.push({ slot: `item:${key}`, value: done ? 'done' : null })
+  }
+  const customers = lines.filter(({ party }) => party === 'customer')
+  for (const { key, value, quote } of fields) {
+    const field = settings.fields.find(one => one.key === key)
+    if (field === undefined || value === '' || !accepts(field, value) || !isSaid(quote, customers)) continue
+    verdicts.push({ slot: fieldSlot(key), value })
+  }
+  const name = shownObjection(state, objection.key)
+  if (name !== null && objection.answer !== '') {
+    const more = { ...state.slots[name]?.more, answer: objection.answer }
+    verdicts.push({ slot: name, value: 'answered', more })
+  }
+  return verdicts
+}
+
+/** The newest message of this objection that is shown. */
+function shownObjection(state: CopilotState, key: string): string | null {
+  if (key === '') return null
+  const names = Object.entries(state.slots)
+    .filter(([name, { told }]) => kindOf(name) === 'objection' && name.startsWith(`objection:${key}@`) && told !== null)
+    .map(([name]) => name)
+  return names.at(-1) ?? null
+}
+
+/** Whether these words stand in one of the lines, one after the other. */
+function isSaid(quote: string, lines: readonly Line[]): boolean {
+  const wanted = plain(quote)
+  return wanted !== '' && lines.some(({ text }) => ` ${plain(text)} `.includes(` ${wanted} `))
+}
+
+const plain = (text: string): string =>
+  wordsOf(text)
+    .map(word => word.text)
+    .join(' ')

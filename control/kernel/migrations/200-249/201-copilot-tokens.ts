@@ -1,0 +1,13 @@
+import type { Kysely, Migration } from 'kysely'
+
+/** What a copilot's model was paid for. */
+export const copilotTokens: Migration = {
+  async up(db: Kysely<unknown>): Promise<void> {
+    for (const name of ['input_tokens', 'output_tokens']) {
+      await db.schema
+        .alterTable('copilot_sessions')
+        .addColumn(name, 'integer', column => column.notNull().defaultTo(0))
+        .execute()
+    }
+  },
+}

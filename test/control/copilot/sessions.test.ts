@@ -1,0 +1,253 @@
+import * as assert from 'uvu/assert'
+import { setLeg } from '../../../control/calls/legs.ts'
+import { Copilot } from '../../../control/copilot/sessions/copilot.ts'
+import { Feed } from '../../../control/copilot/sessions/feed.ts'
+import { forTenant } from '../../../control/kernel/tenancy.ts'
+import { passageSearch } from '../../../control/knowledge/passage-search.ts'
+import { suite } from '../../harness.ts'
+import { makeCall } from '../conformance/objects.ts'
+import { makeWholeApp, type WholeApp } from '../whole-app.ts'
+import { PROFILE } from './profiles.ts'
+
+const test = suite('control/copilot/sessions')
+
+let world: WholeApp
+test.beforeEach(async () => {
+  world = await makeWholeApp()
+})
+test.afterEach(() => world.close())
+
+const tenant = () => ({ organisationId: world.ours.organisationId, livemode: false })
+
+/** A copilot beside the party of a call, in test mode. */
+async function begin(profile: object = PROFILE): Promise<{ id: string; callId: string; legId: string; path: string }> {
+  const maker = { world: world as never, tenant: tenant(), ask: async () => ({}) }
+  const { id: callId = '', participant_id: legId = '' } = await makeCall(maker)
+  const made = await world.test('POST /v1/copilot_profiles', { name: 'Sales', ...profile })
+  assert.is(made.status, 201, made.text)
+  const started = await world.test(`POST /v1/calls/${callId}/copilot`, { profile_id: made.body.id })
+  assert.is(started.status, 201, started.text)
+  return { id: started.body.id, callId, legId, path: `/v1/copilot_sessions/${started.body.id}` }
+}
+
+const say = (id: string, ...lines: [string, string][]) =>
+  world.test(`POST /v1/test_helpers/copilot/${id}/utterances`, {
+    utterances: lines.map(([party, text]) => ({ party, text })),
+  })
+
+const events = (type: string) =>
+  forTenant(world.store.db, tenant()).select('events').select('data').where('type', '=', type).execute()
+
+test('text that is fed is dealt with as if it were heard, and what is told is a list', async () => {
+  const { id, path } = await begin()
+  const { body } = await say(id, ['agent', 'Thank you for calling'], ['customer', 'My name is Ann Smith'])
+  assert.equal(
+    [body.stages[0].checklist[0].done, body.fields.find((one: { key: string }) => one.key === 'name').value],
+    [true, 'Ann Smith'],
+  )
+  const { data } = (await world.test(`GET ${path}/messages`)).body
+  assert.equal(
+    data.map(({ type }: { type: string }) => type),
+    ['field', 'transcript', 'checklist', 'transcript', 'stage'],
+  )
+  for (const message of data) {
+    assert.is(message.path, 'fast')
+    assert.equal([message.replaces, message.withdraws], [null, null])
+  }
+  assert.type(data[0].latency_ms, 'number')
+  assert.is((await world.test(`GET ${path}`)).body.last_message_id, data[0].id)
+})
+
+test('a session keeps the profile as it was when it began', async () => {
+  const { id } = await begin()
+  const profile = (await world.test('GET /v1/copilot_profiles')).body.data[0]
+  await world.test(`PATCH /v1/copilot_profiles/${profile.id}`, { stages: [], fields: [] })
+  const { body } = await say(id, ['agent', 'Thank you for calling'])
+  assert.equal([body.profile_version, body.stages[0].checklist[0].done], [1, true])
+})
+
+test('a participant has one copilot at a time', async () => {
+  const { callId } = await begin()
+  const profile = (await world.test('GET /v1/copilot_profiles')).body.data[0]
+  const again = await world.test(`POST /v1/calls/${callId}/copilot`, { profile_id: profile.id })
+  assert.equal([again.status, again.body.error.details.reason], [409, 'already_running'])
+})
+
+test('what a person checks, writes, chooses and dismisses wins over what is heard', async () => {
+  const { id, path } = await begin()
+  await world.test(`POST ${path}/fields/plan`, { value: 'basic' })
+  await world.test(`POST ${path}/checklist/greet`, { done: true })
+  const heard = await say(id, ['customer', 'I take premium, but it is too expensive'])
+  const plan = heard.body.fields.find((one: { key: string }) => one.key === 'plan')
+  assert.equal([plan.value, plan.by, heard.body.stages[0].checklist[0].by], ['basic', 'person', 'person'])
+  const { data } = (await world.test(`GET ${path}/messages`)).body
+  const objection = data.find(({ type }: { type: string }) => type === 'objection')
+  const dismissed = await world.test(`POST ${path}/dismiss`, { message_id: objection.id })
+  assert.not(dismissed.body.showing.includes(objection.id))
+  const moved = await world.test(`POST ${path}/script/next`, { stage: 'close' })
+  assert.is(moved.body.stage, 'close')
+  assert.is((await world.test(`POST ${path}/script/next`, { back: true })).body.stage, 'need')
+  const wrong = await world.test(`POST ${path}/fields/plan`, { value: 'platinum' })
+  assert.equal([wrong.status, wrong.body.error.param], [400, 'value'])
+})
+
+test('an alert that notifies supervisors is an event of the call', async () => {
+  const { id, callId } = await begin()
+  await say(id, ['customer', 'I want to cancel my contract'])
+  const [event] = await events('copilot.alert')
+  const { object } = JSON.parse(event?.data ?? '{}')
+  assert.equal([object.key, object.call_id, object.session_id, object.severity], ['cancel', callId, id, 'critical'])
+})
+
+test('the agent asks, and the answer comes from the knowledge base with its source', async () => {
+  const { path } = await begin()
+  await world.test('POST /v1/kb/documents', { text: 'We are open from nine to five on weekdays.' })
+  const { body } = await world.test(`POST ${path}/ask`, { question: 'When are you open?' })
+  assert.match(body.answer, /nine to five/)
+  assert.match(body.sources[0].document_id, /^kbd_/)
+  const nothing = await world.test(`POST ${path}/ask`, { question: 'Do you sell elephants?' })
+  assert.equal([nothing.body.answer, nothing.body.sources], [null, []])
+})
+
+test('a card is shown unasked above kb.min_score, from the documents of the profile alone', async () => {
+  const { body: other } = await world.test('POST /v1/kb/documents', { text: 'Delivery takes three days.' })
+  const { body: own } = await world.test('POST /v1/kb/documents', { text: 'Delivery takes two days.' })
+  const { id, path } = await begin({ ...PROFILE, kb: { document_ids: [own.id], links: [], min_score: 0.5 } })
+  await say(id, ['customer', 'How long does the delivery take in days?'])
+  const { data } = (await world.test(`GET ${path}/messages`)).body
+  const cards = data.filter(({ type }: { type: string }) => type === 'card')
+  assert.equal(
+    cards.map((card: { data: { document_id: string } }) => card.data.document_id),
+    [own.id],
+  )
+  assert.is.not(own.id, other.id)
+})
+
+test('in a card-payment pause nothing said or typed is taken', async () => {
+  const { id, callId, path } = await begin()
+  await forTenant(world.store.db, tenant()).insert('capture_pauses', {
+    id: callId,
+    call_id: callId,
+    reason: 'payment',
+    paused_at: world.clock.now().toISOString(),
+    resumes_at: null,
+    destination_participant_id: null,
+  })
+  const before = (await world.test(`GET ${path}`)).body.last_message_id
+  const answers = [
+    await say(id, ['customer', 'My card is 4111 1111 1111 1111']),
+    await world.test(`POST ${path}/fields/name`, { value: 'Ann' }),
+    await world.test(`POST ${path}/ask`, { question: 'What is 4111 1111 1111 1111?' }),
+  ]
+  for (const { status, body } of answers) assert.equal([status, body.error.details.reason], [409, 'capture_paused'])
+  assert.is((await world.test(`GET ${path}`)).body.last_message_id, before)
+})
+
+test('a card number is in no row, whether said at once, in pieces, typed or asked', async () => {
+  const { id, path } = await begin()
+  await say(id, ['customer', 'My card is 4111 1111 1111 1111'])
+  await world.test(`POST ${path}/fields/name`, { value: '4111 1111 1111 1111' })
+  await world.test(`POST ${path}/ask`, { question: 'Is 4111 1111 1111 1111 right?' })
+  const rows = JSON.stringify(await world.store.db.selectFrom('copilot_messages').selectAll().execute())
+  const state = JSON.stringify(await world.store.db.selectFrom('copilot_sessions').selectAll().execute())
+  for (const text of [rows, state]) assert.not.match(text, /4111\s?1111/)
+})
+
+test('what is heard is dealt with once, also by a process that finds it after another one died', async () => {
+  const { id, legId } = await begin()
+  const feed = new Feed()
+  const { store, clock } = world
+  const copilot = () =>
+    new Copilot({
+      store,
+      now: clock.now,
+      log: { warn() {}, error() {} } as never,
+      feed,
+      search: passageSearch(store.engine),
+    })
+  const words = {
+    transcriptId: id,
+    legId,
+    utteranceId: 'u1',
+    text: 'Thank you for calling',
+    isFinal: true,
+    beganAgoMs: 1500,
+    endedAgoMs: 300,
+  }
+  const at = clock.now().toISOString()
+  await store.transaction(trx => copilot().on(trx, { name: 'transcript.words', at, body: words }))
+  assert.is((await store.db.selectFrom('copilot_inputs').selectAll().execute()).length, 1)
+  const next = copilot()
+  await Promise.all([next.deal(id), copilot().deal(id), next.deal(id)])
+  assert.is((await store.db.selectFrom('copilot_inputs').selectAll().execute()).length, 0)
+  const messages = await store.db.selectFrom('copilot_messages').select(['seq', 'type']).orderBy('seq').execute()
+  assert.equal(
+    messages.map(({ type }) => type),
+    ['stage', 'transcript', 'checklist'],
+  )
+})
+
+test('a session ends with its agent, with a summary and an event', async () => {
+  const { id, legId, path } = await begin()
+  await say(id, ['customer', 'My name is Ann Smith'])
+  const { store, clock } = world
+  const copilot = new Copilot({
+    store,
+    now: clock.now,
+    log: { warn() {}, error() {} } as never,
+    feed: new Feed(),
+    search: passageSearch(store.engine),
+  })
+  await store.transaction(trx => setLeg(trx, tenant(), legId, { step: 'ended', left_at: clock.now().toISOString() }))
+  await copilot.tick()
+  assert.is((await world.test(`GET ${path}`)).body.status, 'ended')
+  const [last] = (await world.test(`GET ${path}/messages`)).body.data
+  assert.equal([last.type, last.data.fields[0].value], ['summary', 'Ann Smith'])
+  assert.is((await events('copilot.session.ended')).length, 1)
+  assert.is((await world.test(`POST ${path}/checklist/greet`, { done: true })).status, 409)
+})
+
+const SCRIPT = {
+  nodes: [
+    { key: 'start', type: 'start', transitions: [{ condition: { kind: 'always' }, next: 'hello' }] },
+    {
+      key: 'hello',
+      type: 'step',
+      label: 'Hello',
+      script: 'Good morning, how may I help?',
+      transitions: [
+        { key: 'bill', condition: { kind: 'match', phrases: ['my bill'] }, next: 'bill' },
+        { condition: { kind: 'else' }, next: 'bye' },
+      ],
+    },
+    {
+      key: 'bill',
+      type: 'step',
+      label: 'Bill',
+      script: 'Which month is it about?',
+      transitions: [{ condition: { kind: 'always' }, next: 'bye' }],
+    },
+    { key: 'bye', type: 'end', script: 'Goodbye.' },
+  ],
+}
+
+test('a script is moved by what the customer says and by click, and back', async () => {
+  const flow = (await world.test('POST /v1/flows', { name: 'Script', kind: 'agent_script', graph: SCRIPT })).body
+  const published = await world.test(`POST /v1/flows/${flow.id}/publish`, {})
+  assert.is(published.status, 200, published.text)
+  const { id, path } = await begin({ ...PROFILE, script: { flow_id: flow.id, version: 'published' } })
+  const node = async () => (await world.test(`GET ${path}`)).body.script.node_key
+  assert.is(await node(), 'hello')
+  await say(id, ['customer', 'Good morning to you'])
+  assert.is(await node(), 'hello')
+  await say(id, ['customer', 'It is about my bill'])
+  assert.is(await node(), 'bill')
+  await world.test(`POST ${path}/script/next`, { back: true })
+  assert.is(await node(), 'hello')
+  await world.test(`POST ${path}/script/next`, { choice: 'bill' })
+  await world.test(`POST ${path}/script/next`)
+  assert.is(await node(), null)
+  assert.is((await world.test(`GET ${path}`)).body.stage, null)
+})
+
+test.run()
