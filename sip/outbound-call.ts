@@ -106,14 +106,14 @@ function attempt(
     ],
     body: request.body ?? null,
   }
-  const legs = new Map<string | null, Leg>()
+  const on: Attempt = { core, session, call, invite, legs: new Map() }
   call.invite = invite
   call.transaction = core.transactions.start(
     invite,
     branch,
     to,
     {
-      response: (response, at) => onResponse(core, session, call, legs, invite, response, at),
+      response: (response, at) => onResponse(on, response, at),
       failed: (cause, at) => {
         if (session.phase === 'over') core.forget(session)
         else rejectLocally(core, session, cause === 'timeout' ? 408 : 503, at)
@@ -128,28 +128,23 @@ interface Leg {
   ack: ReturnType<typeof successAck> | null
 }
 
-function onResponse(
-  core: AgentCore,
-  session: Session,
-  call: OutgoingCall,
-  legs: Map<string | null, Leg>,
-  invite: OutgoingRequest,
-  response: SipResponse,
-  now: number,
-): void {
-  const { status } = response
-  if (status < 200) onProvisional(core, session, call, response, now)
-  else if (status < 300) onSuccess(core, session, call, legs, invite, response, now)
-  else onFailure(core, session, call, invite, response, now)
+/** An INVITE that waits for its answer. */
+interface Attempt {
+  core: AgentCore
+  session: Session
+  call: OutgoingCall
+  legs: Map<string | null, Leg>
+  invite: OutgoingRequest
 }
 
-function onProvisional(
-  core: AgentCore,
-  session: Session,
-  call: OutgoingCall,
-  response: SipResponse,
-  now: number,
-): void {
+function onResponse(on: Attempt, response: SipResponse, now: number): void {
+  const { status } = response
+  if (status < 200) onProvisional(on, response, now)
+  else if (status < 300) onSuccess(on, response, now)
+  else onFailure(on, response, now)
+}
+
+function onProvisional({ core, session, call }: Attempt, response: SipResponse, now: number): void {
   call.provisionalSeen = true
   if (session.phase === 'over') {
     if (call.cancelHeaders !== null) sendCancel(core, session, call, call.cancelHeaders, now)
@@ -159,15 +154,7 @@ function onProvisional(
   core.emit({ kind: 'provisional', sessionId: session.id, status: response.status, body: bodyOf(response) })
 }
 
-function onSuccess(
-  core: AgentCore,
-  session: Session,
-  call: OutgoingCall,
-  legs: Map<string | null, Leg>,
-  invite: OutgoingRequest,
-  response: SipResponse,
-  now: number,
-): void {
+function onSuccess({ core, session, call, legs, invite }: Attempt, response: SipResponse, now: number): void {
   const known = legs.get(response.to.tag)
   if (known !== undefined) {
     if (known.ack !== null) core.send(known.ack.bytes, known.ack.to)
@@ -220,19 +207,13 @@ function refuseLeg(
   })
 }
 
-function onFailure(
-  core: AgentCore,
-  session: Session,
-  call: OutgoingCall,
-  invite: OutgoingRequest,
-  response: SipResponse,
-  now: number,
-): void {
+function onFailure(on: Attempt, response: SipResponse, now: number): void {
+  const { core, session } = on
   if (session.phase === 'over') {
     core.forget(session)
     return
   }
-  if (retry(core, session, call, invite, response, now)) return
+  if (retry(on, response, now)) return
   const after = response.headers.get('retry-after')
   finish(
     core,
@@ -252,14 +233,7 @@ function onFailure(
 }
 
 /** Answers a challenge (RFC 3261 §22) or a session interval that was too small (RFC 4028 §7.3) with a new INVITE. */
-function retry(
-  core: AgentCore,
-  session: Session,
-  call: OutgoingCall,
-  invite: OutgoingRequest,
-  response: SipResponse,
-  now: number,
-): boolean {
+function retry({ core, session, call, invite }: Attempt, response: SipResponse, now: number): boolean {
   const kept = invite.headers.filter(([name]) => /^(proxy-)?authorization$/i.test(name))
   const wanted = minSe(response.headers)
   if (response.status === 422 && wanted > call.minSeS) {

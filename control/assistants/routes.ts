@@ -4,12 +4,12 @@ import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
 import type { Context } from '../http/context.ts'
 import { missing, type Problem } from '../http/errors.ts'
 import { merge } from '../http/merge.ts'
-import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { type Plain, plainRoutes } from '../http/plain-resource.ts'
 import { type Exists, listReferences, referenceProblem, type UsesOf } from '../http/references.ts'
-import { type Route, route } from '../http/route.ts'
+import type { Route } from '../http/route.ts'
 import { firstUrlProblem, type ServerUrlProblem } from '../http/url-policy.ts'
 import { newId } from '../kernel/ids.ts'
-import { idParams, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import type { AssistantRow } from './tables.ts'
@@ -133,8 +133,6 @@ export const ASSISTANT_DEFAULTS: Settings = {
   callbacks: { enabled: true, queue_id: null },
 }
 
-const common = { tag: 'Assistants', status: 200, reply: assistantSchema } as const
-
 export function assistantRoutes(deps: AssistantDeps): Route[] {
   const plain: Plain<'assistants', typeof assistantSchema> = {
     store: deps.store,
@@ -142,91 +140,61 @@ export function assistantRoutes(deps: AssistantDeps): Route[] {
     object: 'assistant',
     path: '/assistants',
     area: 'assistants',
-    tag: common.tag,
+    tag: 'Assistants',
     reply: assistantSchema,
     toObject: toAssistant,
   }
-  return [
-    route({
-      ...common,
-      method: 'POST',
-      path: '/assistants',
-      id: 'createAssistant',
-      summary: 'Create an assistant',
-      description: 'What is not sent has its default.',
-      scope: 'assistants:write',
-      body: createBody,
-      status: 201,
-      errors: [409],
-      handler: (context, { body }) => create(deps, context, body),
-    }),
-    listRoute(plain),
-    retrieveRoute(plain),
-    route({
-      ...common,
-      method: 'PATCH',
-      path: '/assistants/:id',
-      id: 'updateAssistant',
-      summary: 'Change an assistant',
-      description: 'Updates the fields sent. Nested objects merge with stored values; lists replace them.',
-      scope: 'assistants:write',
-      params: idParams,
-      body: changeBody,
-      errors: [404],
-      handler: (context, { params, body }) => change(deps, context, params.id, body),
-    }),
-    deleteRoute(plain, {
+  return plainRoutes(
+    plain,
+    { createBody, create: create(deps), changeBody, change: change(deps) },
+    {
       description: '409 while a queue or an open callback uses it; `details.used_by` lists them.',
       usesOf: deps.usesOf,
-    }),
-  ]
+    },
+  )
 }
 
-async function create(
-  deps: AssistantDeps,
-  context: Context,
-  body: Static<typeof createBody>,
-): Promise<Assistant | Problem> {
-  const unfit = await deps.streamsProblem(body.streams)
-  if (unfit !== null) return unfit
-  const { name, ...sent } = body
-  const misled = await toolsProblem(deps, sent)
-  if (misled !== null) return misled
-  const chosen = merge(ASSISTANT_DEFAULTS, sent)
-  const at = deps.now().toISOString()
-  return context.transaction(async trx => {
-    const refused = await refusal(deps, trx, context, sent)
-    if (refused !== null) return refused
-    const row = { id: newId('assistant'), name, ...columns(chosen), created: at, updated: at }
-    await forTenant(trx, context).insert('assistants', row)
-    return toAssistant({ ...row, organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 })
-  })
-}
+const create =
+  (deps: AssistantDeps) =>
+  async (context: Context, body: Static<typeof createBody>): Promise<Assistant | Problem> => {
+    const { name, ...sent } = body
+    const misled = await addressProblem(deps, sent)
+    if (misled !== null) return misled
+    const chosen = merge(ASSISTANT_DEFAULTS, sent)
+    const at = deps.now().toISOString()
+    return context.transaction(async trx => {
+      const refused = await refusal(deps, trx, context, sent)
+      if (refused !== null) return refused
+      const row = { id: newId('assistant'), name, ...columns(chosen), created: at, updated: at }
+      await forTenant(trx, context).insert('assistants', row)
+      return toAssistant({ ...row, organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 })
+    })
+  }
 
-async function change(
-  deps: AssistantDeps,
-  context: Context,
-  id: string,
-  body: Static<typeof changeBody>,
-): Promise<Assistant | Problem> {
-  const unfit = await deps.streamsProblem(body.streams)
-  if (unfit !== null) return unfit
-  const { name, ...sent } = body
-  const misled = await toolsProblem(deps, sent)
-  if (misled !== null) return misled
-  return context.transaction(async trx => {
-    const row = await forTenant(trx, context).find('assistants', id)
-    if (row === undefined) return missing('assistant', id)
-    const refused = await refusal(deps, trx, context, sent)
-    if (refused !== null) return refused
-    const chosen = columns(merge<Settings>(settingsOf(row), sent))
-    const changed = { name: name ?? row.name, ...chosen, updated: deps.now().toISOString() }
-    await forTenant(trx, context).update('assistants').set(changed).where('id', '=', id).execute()
-    return toAssistant({ ...row, ...changed })
-  })
-}
+const change =
+  (deps: AssistantDeps) =>
+  async (context: Context, id: string, body: Static<typeof changeBody>): Promise<Assistant | Problem> => {
+    const { name, ...sent } = body
+    const misled = await addressProblem(deps, sent)
+    if (misled !== null) return misled
+    return context.transaction(async trx => {
+      const row = await forTenant(trx, context).find('assistants', id)
+      if (row === undefined) return missing('assistant', id)
+      const refused = await refusal(deps, trx, context, sent)
+      if (refused !== null) return refused
+      const chosen = columns(merge<Settings>(settingsOf(row), sent))
+      const changed = { name: name ?? row.name, ...chosen, updated: deps.now().toISOString() }
+      await forTenant(trx, context).update('assistants').set(changed).where('id', '=', id).execute()
+      return toAssistant({ ...row, ...changed })
+    })
+  }
 
-const toolsProblem = ({ urlProblem }: AssistantDeps, { tools = [] }: Pick<Static<typeof changeBody>, 'tools'>) =>
+/** Of its streams and its tools. */
+const addressProblem = async (
+  { streamsProblem, urlProblem }: AssistantDeps,
+  { streams, tools = [] }: Pick<Static<typeof changeBody>, 'streams' | 'tools'>,
+): Promise<Problem | null> =>
+  (await streamsProblem(streams)) ??
   firstUrlProblem(
     urlProblem,
     tools.map(({ url }, index) => ({ url, param: `tools[${index}].url` })),

@@ -13,6 +13,17 @@ const priority = Type.Integer({ minimum: 1, maximum: 10, description: '1 (low) t
 const dueAt = time('Earliest time; moved into business hours; at most 90 days ahead.')
 const windowEnd = time('Do not call after this time.')
 
+/** What may be said of a callback when it is made, and later. */
+const always = {
+  due_at: Type.Optional(dueAt),
+  max_attempts: Type.Optional(maxAttempts),
+  metadata: Type.Optional(metadata),
+  name: Type.Optional(name),
+  note: Type.Optional(note),
+  priority: Type.Optional(priority),
+  route: Type.Optional(callbackRoute),
+}
+
 export const createBody = input({
   phone: Type.String({
     minLength: 1,
@@ -22,28 +33,16 @@ export const createBody = input({
   agent_id: Type.Optional(reference("Member's user ID; for route `agent`.")),
   assistant_id: Type.Optional(reference('For route `assistant`.')),
   call_id: Type.Optional(reference('Originating call; one callback per call.')),
-  due_at: Type.Optional(dueAt),
-  max_attempts: Type.Optional(maxAttempts),
-  metadata: Type.Optional(metadata),
-  name: Type.Optional(name),
-  note: Type.Optional(note),
-  priority: Type.Optional(priority),
+  ...always,
   queue_id: Type.Optional(reference('For route `agent_queue`; absent: any free agent.')),
-  route: Type.Optional(callbackRoute),
   window_end: Type.Optional(windowEnd),
 })
 
 export const changeBody = input({
   agent_id: Type.Optional(nullable(reference('`usr_…`'))),
   assistant_id: Type.Optional(nullable(reference('`asst_…`'))),
-  due_at: Type.Optional(dueAt),
-  max_attempts: Type.Optional(maxAttempts),
-  metadata: Type.Optional(metadata),
-  name: Type.Optional(name),
-  note: Type.Optional(note),
-  priority: Type.Optional(priority),
+  ...always,
   queue_id: Type.Optional(nullable(reference('`q_…`'))),
-  route: Type.Optional(callbackRoute),
   window_end: Type.Optional(nullable(windowEnd)),
 })
 

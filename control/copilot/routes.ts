@@ -4,7 +4,7 @@ import type { Context } from '../http/context.ts'
 import { copyName } from '../http/copy-name.ts'
 import { missing, type Problem, problem } from '../http/errors.ts'
 import { merge } from '../http/merge.ts'
-import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { type Plain, plainRoutes } from '../http/plain-resource.ts'
 import { type Exists, listReferences, referenceProblem, type UsesOf } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
@@ -46,35 +46,21 @@ export function copilotProfileRoutes(deps: CopilotProfileDeps): Route[] {
     toObject: toProfile,
   }
   return [
-    route({
-      ...common,
-      method: 'POST',
-      path: '/copilot_profiles',
-      id: 'createCopilotProfile',
-      summary: 'Create a copilot profile',
-      description: 'What is not sent has its default.',
-      scope: 'copilot:write',
-      body: createBody,
-      status: 201,
-      errors: [409],
-      handler: (context, { body }) => create(deps, context, body),
-    }),
-    listRoute(plain),
-    retrieveRoute(plain),
-    route({
-      ...common,
-      method: 'PATCH',
-      path: '/copilot_profiles/:id',
-      id: 'updateCopilotProfile',
-      summary: 'Change a copilot profile',
-      description:
-        'Updates the fields sent. Nested objects merge; lists replace. Calls starting afterwards use the new version.',
-      scope: 'copilot:write',
-      params: idParams,
-      body: changeBody,
-      errors: [404],
-      handler: (context, { params, body }) => change(deps, context, params.id, body),
-    }),
+    ...plainRoutes(
+      plain,
+      {
+        createBody,
+        create: create(deps),
+        changeBody,
+        change: change(deps),
+        changeDescription:
+          'Updates the fields sent. Nested objects merge; lists replace. Calls starting afterwards use the new version.',
+      },
+      {
+        description: '409 while a queue uses it; `details.used_by` lists them.',
+        usesOf: deps.usesOf,
+      },
+    ),
     route({
       ...common,
       method: 'POST',
@@ -90,48 +76,39 @@ export function copilotProfileRoutes(deps: CopilotProfileDeps): Route[] {
       errors: [404, 409],
       handler: (context, { params, body }) => duplicate(deps, context, params.id, body.name),
     }),
-    deleteRoute(plain, {
-      description: '409 while a queue uses it; `details.used_by` lists them.',
-      usesOf: deps.usesOf,
-    }),
   ]
 }
 
 type Sent = Omit<Static<typeof changeBody>, 'name'>
 
-function create(
-  deps: CopilotProfileDeps,
-  context: Context,
-  body: Static<typeof createBody>,
-): Promise<CopilotProfile | Problem> {
-  const { name, ...sent } = body
-  const settings = merge(DEFAULT_SETTINGS, sent)
-  return context.transaction(async trx => {
-    const refused = await refusal(deps, trx, context, { sent, settings })
-    return refused ?? insert(deps, trx, context, { name, template_id: null, ...columns(settings) })
-  })
-}
+const create =
+  (deps: CopilotProfileDeps) =>
+  (context: Context, body: Static<typeof createBody>): Promise<CopilotProfile | Problem> => {
+    const { name, ...sent } = body
+    const settings = merge(DEFAULT_SETTINGS, sent)
+    return context.transaction(async trx => {
+      const refused = await refusal(deps, trx, context, { sent, settings })
+      return refused ?? insert(deps, trx, context, { name, template_id: null, ...columns(settings) })
+    })
+  }
 
-function change(
-  deps: CopilotProfileDeps,
-  context: Context,
-  id: string,
-  body: Static<typeof changeBody>,
-): Promise<CopilotProfile | Problem> {
-  const { name, ...sent } = body
-  return context.transaction(async trx => {
-    const row = await forTenant(trx, context).find('copilot_profiles', id)
-    if (row === undefined) return missing('copilot_profile', id)
-    const settings = merge<ProfileSettings>(JSON.parse(row.settings), sent)
-    const refused = await refusal(deps, trx, context, { sent, settings })
-    if (refused !== null) return refused
-    const next = { name: name ?? row.name, ...columns(settings) }
-    if (next.name === row.name && next.settings === row.settings) return toProfile(row)
-    const changed = { ...next, version: row.version + 1, updated: deps.now().toISOString() }
-    await forTenant(trx, context).update('copilot_profiles').set(changed).where('id', '=', id).execute()
-    return toProfile({ ...row, ...changed })
-  })
-}
+const change =
+  (deps: CopilotProfileDeps) =>
+  (context: Context, id: string, body: Static<typeof changeBody>): Promise<CopilotProfile | Problem> => {
+    const { name, ...sent } = body
+    return context.transaction(async trx => {
+      const row = await forTenant(trx, context).find('copilot_profiles', id)
+      if (row === undefined) return missing('copilot_profile', id)
+      const settings = merge<ProfileSettings>(JSON.parse(row.settings), sent)
+      const refused = await refusal(deps, trx, context, { sent, settings })
+      if (refused !== null) return refused
+      const next = { name: name ?? row.name, ...columns(settings) }
+      if (next.name === row.name && next.settings === row.settings) return toProfile(row)
+      const changed = { ...next, version: row.version + 1, updated: deps.now().toISOString() }
+      await forTenant(trx, context).update('copilot_profiles').set(changed).where('id', '=', id).execute()
+      return toProfile({ ...row, ...changed })
+    })
+  }
 
 function duplicate(deps: CopilotProfileDeps, context: Context, id: string, name: string | undefined) {
   return context.transaction(async (trx): Promise<CopilotProfile | Problem> => {

@@ -13,7 +13,7 @@ import type { Scope } from './scopes.ts'
 
 type Area = Scope extends infer S ? (S extends `${infer A}:read` ? A : never) : never
 
-/** What list, retrieve and delete of one kind of object have to know; the same for all kinds that are a table with a schema. */
+/** What the operations of one kind of object have to know; the same for all kinds that are a table with a schema. */
 export interface Plain<T extends TableWithId, R extends TSchema> {
   store: Store
   table: T
@@ -73,6 +73,54 @@ export function retrieveRoute<T extends TableWithId, R extends TSchema>(plain: P
   })
 }
 
+type Answer<R extends TSchema> = Promise<Static<R> | Problem>
+
+/** POST of a new one; what is not sent has its default. */
+function createRoute<T extends TableWithId, R extends TSchema, B extends TSchema>(
+  plain: Plain<T, R>,
+  body: B,
+  create: (context: Context, body: Static<B>) => Answer<R>,
+): Route {
+  return route({
+    method: 'POST',
+    path: plain.path,
+    id: `create${pascal(plain.object)}`,
+    summary: `Create ${one(plain.object)}`,
+    description: 'What is not sent has its default.',
+    tag: plain.tag,
+    scope: `${plain.area}:write` as Scope,
+    body,
+    status: 201,
+    reply: plain.reply,
+    errors: [409],
+    handler: (context, { body }) => create(context, body) as never,
+  })
+}
+
+/** PATCH of one by its ID. */
+function changeRoute<T extends TableWithId, R extends TSchema, B extends TSchema>(
+  plain: Plain<T, R>,
+  body: B,
+  change: (context: Context, id: string, body: Static<B>) => Answer<R>,
+  description = 'Updates the fields sent. Nested objects merge with stored values; lists replace them.',
+): Route {
+  return route({
+    method: 'PATCH',
+    path: `${plain.path}/:id`,
+    id: `update${pascal(plain.object)}`,
+    summary: `Change ${one(plain.object)}`,
+    description,
+    tag: plain.tag,
+    scope: `${plain.area}:write` as Scope,
+    params: idParams,
+    body,
+    status: 200,
+    reply: plain.reply,
+    errors: [404],
+    handler: (context, { params, body }) => change(context, params.id, body) as never,
+  })
+}
+
 /** Who keeps an object from being deleted, and what goes with it; both in the transaction of the delete. */
 export interface Deletion<T extends TableWithId> {
   description: string
@@ -112,6 +160,28 @@ export function deleteRoute<T extends TableWithId>(
       }),
   })
 }
+
+/** What is done with what was sent; list, retrieve and delete follow from the table. */
+export interface Writing<R extends TSchema, C extends TSchema, P extends TSchema> {
+  createBody: C
+  create: (context: Context, body: Static<C>) => Answer<R>
+  changeBody: P
+  change: (context: Context, id: string, body: Static<P>) => Answer<R>
+  changeDescription?: string
+}
+
+/** All five operations. */
+export const plainRoutes = <T extends TableWithId, R extends TSchema, C extends TSchema, P extends TSchema>(
+  plain: Plain<T, R>,
+  { createBody, create, changeBody, change, changeDescription }: Writing<R, C, P>,
+  deletion: Deletion<T>,
+): Route[] => [
+  createRoute(plain, createBody, create),
+  listRoute(plain),
+  retrieveRoute(plain),
+  changeRoute(plain, changeBody, change, changeDescription),
+  deleteRoute(plain, deletion),
+]
 
 /** Kysely cannot follow a table that is a type parameter: of every table with an ID this is the same query. */
 const deleteRow = (scoped: ReturnType<typeof forTenant>, table: TableWithId, id: string) =>

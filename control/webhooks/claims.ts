@@ -30,27 +30,24 @@ export async function claimDue(db: Db, rules: ClaimRules): Promise<ClaimedDelive
   const at = now.toISOString()
   const places = await choose(db, at, shares)
   if (places.size === 0) return []
-  const giveBack = (): void => places.forEach(place => shares.giveBack(place))
-  const claimed = await db
-    .updateTable('webhook_deliveries')
-    .set({ lease: randomUUID(), leased_until: new Date(now.getTime() + leaseMs).toISOString() })
-    .where('id', 'in', [...places.keys()])
-    .where('status', '=', 'pending')
-    // Judged again by the statement that takes it, so that of two processes with the same candidates one gets each.
-    .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', at)]))
-    .returningAll()
-    .execute()
-    .catch((error: unknown) => {
-      giveBack()
-      throw error
+  try {
+    const claimed = await db
+      .updateTable('webhook_deliveries')
+      .set({ lease: randomUUID(), leased_until: new Date(now.getTime() + leaseMs).toISOString() })
+      .where('id', 'in', [...places.keys()])
+      .where('status', '=', 'pending')
+      // Judged again by the statement that takes it, so that of two processes with the same candidates one gets each.
+      .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', at)]))
+      .returningAll()
+      .execute()
+    return claimed.map(delivery => {
+      const place = places.get(delivery.id)!
+      places.delete(delivery.id)
+      return { delivery, place }
     })
-  const taken = claimed.map(delivery => {
-    const place = places.get(delivery.id)!
-    places.delete(delivery.id)
-    return { delivery, place }
-  })
-  giveBack()
-  return taken
+  } finally {
+    places.forEach(place => shares.giveBack(place))
+  }
 }
 
 /** Takes a place for each that may begin. Whoever has none left is passed by, so that others behind him are found. */

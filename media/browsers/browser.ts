@@ -2,7 +2,7 @@ import type { EngineThread } from '../engine/engine-client.ts'
 import type { EngineLeg } from '../engine/engine-protocol.ts'
 import type { LegSnapshot, PhoneIdentity, RoomSpec, SipParty, StreamFormat } from '../protocol.ts'
 import { RateLimit } from '../protocol.ts'
-import { NO_QUALITY } from '../signalling/line.ts'
+import { NO_AUDIO } from '../signalling/line.ts'
 import type { BrowserAudio } from './browser-audio.ts'
 import type { BrowserSocket } from './browser-socket.ts'
 
@@ -81,13 +81,7 @@ export function snapshotOf(
   const { legId, browser, direction, state } = line
   const page = party(browser.id)
   return {
-    roomId: null,
-    muted: false,
-    deaf: false,
-    onHold: false,
-    collecting: false,
-    playing: false,
-    quality: NO_QUALITY,
+    ...NO_AUDIO,
     ...audio,
     legId,
     direction,

@@ -6,6 +6,7 @@ import type {
   Commands,
   EndedReason,
   Failure,
+  LegAudio,
   MediaEvent,
   Quality,
   RoomSpec,
@@ -18,15 +19,8 @@ import type { KeySource } from './leg.ts'
 export type ForwardedCommand = CommandOf<Exclude<CommandHome, 'main'>>
 
 /** What a thread tells of a leg; signalling adds the rest. */
-export interface EngineLeg {
+export interface EngineLeg extends LegAudio {
   legId: string
-  roomId: string | null
-  muted: boolean
-  deaf: boolean
-  onHold: boolean
-  collecting: boolean
-  playing: boolean
-  quality: Quality
 }
 
 /** What the main thread asks of an engine thread: the forwarded commands, and the audio half of a leg's life. */

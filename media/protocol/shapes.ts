@@ -43,12 +43,8 @@ export interface Quality {
   mos: number | null
 }
 
-export interface LegSnapshot {
-  legId: string
-  direction: 'inbound' | 'outbound'
-  /** `incoming`: waiting for `leg.answer` or `leg.reject`. */
-  state: 'incoming' | 'dialing' | 'ringing' | 'answered' | 'ended'
-  to: SipParty
+/** The audio half of a leg. */
+export interface LegAudio {
   roomId: string | null
   muted: boolean
   deaf: boolean
@@ -57,6 +53,14 @@ export interface LegSnapshot {
   collecting: boolean
   playing: boolean
   quality: Quality
+}
+
+export interface LegSnapshot extends LegAudio {
+  legId: string
+  direction: 'inbound' | 'outbound'
+  /** `incoming`: waiting for `leg.answer` or `leg.reject`. */
+  state: 'incoming' | 'dialing' | 'ringing' | 'answered' | 'ended'
+  to: SipParty
 }
 
 export interface CaptureState {

@@ -22,20 +22,23 @@ export interface ReportBlock {
   delaySinceLastSr: number
 }
 
+/** To be filled in place. */
+export const emptyBlock = (): ReportBlock => ({
+  ssrc: 0,
+  fractionLost: 0,
+  cumulativeLost: 0,
+  highestSequence: 0,
+  jitter: 0,
+  lastSr: 0,
+  delaySinceLastSr: 0,
+})
+
 /** What we know about one stream that we receive: loss and jitter as RTCP reports them (RFC 3550 §A.1, §A.3, §A.8). */
 export class ReceptionStats {
   /** valid packets of the present source */
   received = 0
   readonly #clockRateHz: number
-  readonly #block: ReportBlock = {
-    ssrc: 0,
-    fractionLost: 0,
-    cumulativeLost: 0,
-    highestSequence: 0,
-    jitter: 0,
-    lastSr: 0,
-    delaySinceLastSr: 0,
-  }
+  readonly #block: ReportBlock = emptyBlock()
   #ssrc = -1
   #probation = MIN_SEQUENTIAL
   #base = 0

@@ -1,4 +1,4 @@
-import type { ReportBlock } from './reception-stats.ts'
+import { emptyBlock, type ReportBlock } from './reception-stats.ts'
 import { readUint32, writeUint32 } from './rtp.ts'
 
 /** Room for the longest report that is written here. */
@@ -37,15 +37,7 @@ export class RtcpCompound {
   bye = false
   blockCount = 0
   /** the first `blockCount` are valid */
-  readonly blocks: readonly ReportBlock[] = Array.from({ length: MAX_BLOCKS }, () => ({
-    ssrc: 0,
-    fractionLost: 0,
-    cumulativeLost: 0,
-    highestSequence: 0,
-    jitter: 0,
-    lastSr: 0,
-    delaySinceLastSr: 0,
-  }))
+  readonly blocks: readonly ReportBlock[] = Array.from({ length: MAX_BLOCKS }, emptyBlock)
 
   /** The report about one of our streams, or null. */
   blockAbout(ssrc: number): ReportBlock | null {

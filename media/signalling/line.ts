@@ -9,6 +9,7 @@ import type {
   CodecName,
   DtmfMode,
   EndedReason,
+  LegAudio,
   LegSnapshot,
   Quality,
   RoomSpec,
@@ -137,4 +138,15 @@ export const NO_QUALITY: Quality = {
   jitterMs: 0,
   roundTripMs: null,
   mos: null,
+}
+
+/** Of a leg that no engine thread has. */
+export const NO_AUDIO: LegAudio = {
+  roomId: null,
+  muted: false,
+  deaf: false,
+  onHold: false,
+  collecting: false,
+  playing: false,
+  quality: NO_QUALITY,
 }

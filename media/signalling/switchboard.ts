@@ -13,6 +13,7 @@ import type {
   EventName,
   Events,
   Failure,
+  LegAudio,
   LegSnapshot,
   MediaEvent,
   Reply,
@@ -21,7 +22,7 @@ import type {
 import { isFailure } from '../protocol.ts'
 import { Descriptions, incompatible, SDP } from './descriptions.ts'
 import type { FarEnds } from './far-ends.ts'
-import { isOver, type Line, NO_QUALITY, partyOf, reasonOfStatus } from './line.ts'
+import { isOver, type Line, NO_AUDIO, NO_QUALITY, partyOf, reasonOfStatus } from './line.ts'
 import { REALM } from './registrar.ts'
 import type { SipEndpoint } from './sip-endpoint.ts'
 
@@ -477,18 +478,9 @@ export class Switchboard {
     }
   }
 
-  async #audioOf(line: Line): Promise<Omit<LegSnapshot, 'legId' | 'direction' | 'state' | 'to'>> {
-    const none = {
-      roomId: null,
-      muted: false,
-      deaf: false,
-      onHold: false,
-      collecting: false,
-      playing: false,
-      quality: NO_QUALITY,
-    }
+  async #audioOf(line: Line): Promise<LegAudio> {
     const reply = line.engine === null ? null : await line.engine.request('leg.read', { legId: line.legId })
-    return reply === null || isFailure(reply) ? none : reply
+    return reply === null || isFailure(reply) ? NO_AUDIO : reply
   }
 
   // ------------------------------------------------------------------ the end

@@ -3,11 +3,13 @@ import { FairShares } from '../protocol.ts'
 import {
   type Following,
   isEnglish,
+  type Speech,
   type SpeechOwner,
   type SpeechToText,
   type Spoken,
   shareOf,
   type TextToSpeech,
+  type Transcribable,
   type Understood,
 } from './speech-engines.ts'
 import type { SpeechAbilities, SpeechQuestion, SpeechReply, SpeechRequest } from './speech-protocol.ts'
@@ -49,25 +51,14 @@ export class SpeechClient implements TextToSpeech, SpeechToText {
     this.#tell({ kind: 'prepare', id: 0 })
   }
 
-  speak(
-    text: string,
-    voice: string | null,
-    language: string | null,
-    owner?: SpeechOwner,
-    speed?: number,
-  ): Promise<Spoken | { error: string }> {
+  speak(...[text, voice, language, owner, speed]: Speech): Promise<Spoken | { error: string }> {
     const id = this.#nextId++
     const manner = { voice, language, ...(speed === undefined ? {} : { speed }) }
     const question: SpeechQuestion = { id, kind: 'speak', text, ...manner, ...given(owner) }
     return this.#ask(question, []) as Promise<Spoken | { error: string }>
   }
 
-  transcribe(
-    samples: Int16Array<ArrayBuffer>,
-    language: string | null,
-    isGuess = false,
-    owner?: SpeechOwner,
-  ): Promise<Understood | { error: string }> {
+  transcribe(...[samples, language, isGuess = false, owner]: Transcribable): Promise<Understood | { error: string }> {
     return this.#transcribe(this.#nextId++, samples, language, isGuess, owner)
   }
 

@@ -9,6 +9,17 @@ export interface SpeechOwner {
 /** Whose turn it is that a request waits for. */
 export const shareOf = (owner: SpeechOwner | undefined): string => owner?.affinity ?? ''
 
+/** What is to be spoken, and how. */
+export type Speech = [text: string, voice: string | null, language: string | null, owner?: SpeechOwner, speed?: number]
+
+/** What is to be understood. */
+export type Transcribable = [
+  samples: Int16Array<ArrayBuffer>,
+  language: string | null,
+  isGuess?: boolean,
+  owner?: SpeechOwner,
+]
+
 /** Makes speech out of text. */
 export interface TextToSpeech {
   /** Whether it knows this language (BCP 47; null: English). */
@@ -18,13 +29,7 @@ export interface TextToSpeech {
    * absent: 1, as the voice speaks.
    * `{ error }` when it cannot be spoken: another language, too much to do, a provider that fails. Never rejects.
    */
-  speak(
-    text: string,
-    voice: string | null,
-    language: string | null,
-    owner?: SpeechOwner,
-    speed?: number,
-  ): Promise<Spoken | { error: string }>
+  speak(...given: Speech): Promise<Spoken | { error: string }>
 }
 
 /** Where there is no engine. */
@@ -49,12 +54,7 @@ export interface SpeechToText {
    * One utterance, mono at 8 kHz; the samples are handed over. `{ error }` when it cannot be made out. Never rejects.
    * `isGuess`: an engine that has other work refuses it.
    */
-  transcribe(
-    samples: Int16Array<ArrayBuffer>,
-    language: string | null,
-    isGuess?: boolean,
-    owner?: SpeechOwner,
-  ): Promise<Understood | { error: string }>
+  transcribe(...given: Transcribable): Promise<Understood | { error: string }>
   /** Takes an utterance while it is said; null: it wants each as a whole, by `transcribe`. */
   follow(language: string | null, owner?: SpeechOwner): Following | null
 }

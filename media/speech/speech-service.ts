@@ -1,5 +1,14 @@
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
-import type { Following, SpeechOwner, SpeechToText, Spoken, TextToSpeech, Understood } from './speech-engines.ts'
+import type {
+  Following,
+  Speech,
+  SpeechOwner,
+  SpeechToText,
+  Spoken,
+  TextToSpeech,
+  Transcribable,
+  Understood,
+} from './speech-engines.ts'
 import type { SpeechUse } from './speech-protocol.ts'
 
 /** An engine with the name that the log knows it by. */
@@ -46,13 +55,7 @@ export class SpeechService implements TextToSpeech, SpeechToText {
   }
 
   /** An engine that does not know the language has not failed; where none knows it, the last one says so. */
-  async speak(
-    text: string,
-    voice: string | null,
-    language: string | null,
-    owner?: SpeechOwner,
-    speed?: number,
-  ): Promise<Spoken | { error: string }> {
+  async speak(...[text, voice, language, owner, speed]: Speech): Promise<Spoken | { error: string }> {
     const use = { kind: 'speak' as const, characters: text.length, seconds: 0 }
     const able = this.#options.tts.filter(({ engine }) => engine.speaks(language))
     const engines = able.length > 0 ? able : this.#options.tts.slice(-1)
@@ -65,10 +68,7 @@ export class SpeechService implements TextToSpeech, SpeechToText {
   }
 
   async transcribe(
-    samples: Int16Array<ArrayBuffer>,
-    language: string | null,
-    isGuess = false,
-    owner?: SpeechOwner,
+    ...[samples, language, isGuess = false, owner]: Transcribable
   ): Promise<Understood | { error: string }> {
     const able = this.#able(language)
     if (isGuess) return this.#guess(able[0], samples, language, owner)

@@ -30,23 +30,21 @@ export async function claimJobs(db: Db, rules: JobClaimRules): Promise<ClaimedJo
   const at = rules.now.toISOString()
   const chosen = await choose(db, at, rules)
   if (chosen.size === 0) return []
-  const giveBack = (): void => chosen.forEach(owner => rules.shares.giveBack(owner))
-  const claimed = await db
-    .updateTable('jobs')
-    .set(eb => ({ lease: randomUUID(), leased_until: later(rules), attempts: eb('attempts', '+', 1) }))
-    .where('id', 'in', [...chosen.keys()])
-    .where('due_at', '<=', at)
-    // Judged again by the statement that takes it, so that of two processes with the same candidates one gets each.
-    .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', at)]))
-    .returningAll()
-    .execute()
-    .catch((error: unknown) => {
-      giveBack()
-      throw error
-    })
-  for (const { id } of claimed) chosen.delete(id)
-  giveBack()
-  return (claimed as ClaimedJob[]).sort((a, b) => (a.due_at < b.due_at ? -1 : 1))
+  try {
+    const claimed = await db
+      .updateTable('jobs')
+      .set(eb => ({ lease: randomUUID(), leased_until: later(rules), attempts: eb('attempts', '+', 1) }))
+      .where('id', 'in', [...chosen.keys()])
+      .where('due_at', '<=', at)
+      // Judged again by the statement that takes it, so that of two processes with the same candidates one gets each.
+      .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', at)]))
+      .returningAll()
+      .execute()
+    for (const { id } of claimed) chosen.delete(id)
+    return (claimed as ClaimedJob[]).sort((a, b) => (a.due_at < b.due_at ? -1 : 1))
+  } finally {
+    chosen.forEach(owner => rules.shares.giveBack(owner))
+  }
 }
 
 /** Takes a place for each that may begin: its owner by its ID. Whose share is used up is passed by, so that others are found. */

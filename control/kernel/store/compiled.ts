@@ -1,5 +1,12 @@
-import type { Compilable, CompiledQuery, DialectAdapter, Insertable, Kysely, QueryResult } from 'kysely'
-import { PostgresNode } from './node.ts'
+import {
+  type Compilable,
+  type CompiledQuery,
+  type DialectAdapter,
+  type Insertable,
+  type Kysely,
+  PostgresAdapter,
+  type QueryResult,
+} from 'kysely'
 import { asPostgresText } from './postgres-text.ts'
 import type { Db } from './store.ts'
 import type { Database } from './tables.ts'
@@ -92,4 +99,4 @@ export async function insertRows<T extends keyof Database>(
 }
 
 const asGiven = (db: Db, values: unknown[]): unknown[] =>
-  db.getExecutor().adapter instanceof PostgresNode ? values.map(asPostgresText) : values
+  db.getExecutor().adapter instanceof PostgresAdapter ? values.map(asPostgresText) : values

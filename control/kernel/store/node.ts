@@ -1,12 +1,10 @@
-import {
-  type DialectAdapter,
-  type Kysely,
-  type KyselyPlugin,
-  type PluginTransformQueryArgs,
-  type PluginTransformResultArgs,
-  PostgresAdapter,
-  SqliteAdapter,
-  type Transaction,
+import type {
+  DialectAdapter,
+  Kysely,
+  KyselyPlugin,
+  PluginTransformQueryArgs,
+  PluginTransformResultArgs,
+  Transaction,
 } from 'kysely'
 
 /** A clock of the machine that nobody sets [ms]: for how long something takes, and comparable on its own machine alone. */
@@ -22,25 +20,12 @@ export const ONLY_NODE = 'node'
  * A node is a control process with its media process. Who asks the database is a property of the connection, so that no
  * query can forget to say, or say another; the adapter is what every transaction of a database shares.
  */
-export class SqliteNode extends SqliteAdapter {
-  readonly node: string
-  readonly steadyMs: SteadyClock
-  constructor(node: string, steadyMs: SteadyClock) {
-    super()
-    this.node = node
-    this.steadyMs = steadyMs
-  }
+export function ofNode<A extends DialectAdapter>(adapter: A, node: string, steadyMs: SteadyClock): A {
+  owners.set(adapter, { node, steadyMs })
+  return adapter
 }
 
-export class PostgresNode extends PostgresAdapter {
-  readonly node: string
-  readonly steadyMs: SteadyClock
-  constructor(node: string, steadyMs: SteadyClock) {
-    super()
-    this.node = node
-    this.steadyMs = steadyMs
-  }
-}
+const owners = new WeakMap<DialectAdapter, { node: string; steadyMs: SteadyClock }>()
 
 /** Makes queries speak for another node; queries stay as they are. */
 class InPlaceOf implements KyselyPlugin {
@@ -68,14 +53,14 @@ export function nodeOf<DB>(db: Kysely<DB>): string {
   const { adapter, plugins }: { adapter: DialectAdapter; plugins: readonly KyselyPlugin[] } = db.getExecutor()
   const other = plugins.find(plugin => plugin instanceof InPlaceOf)
   if (other instanceof InPlaceOf) return other.node
-  return adapter instanceof SqliteNode || adapter instanceof PostgresNode ? adapter.node : ONLY_NODE
+  return owners.get(adapter)?.node ?? ONLY_NODE
 }
 
 /** What the steady clock of the node that asks shows [ms]; null: it cannot be asked, for others ask in its place. */
 export function steadyMsOf<DB>(db: Kysely<DB>): number | null {
   const { adapter, plugins }: { adapter: DialectAdapter; plugins: readonly KyselyPlugin[] } = db.getExecutor()
   if (plugins.some(plugin => plugin instanceof InPlaceOf)) return null
-  return adapter instanceof SqliteNode || adapter instanceof PostgresNode ? adapter.steadyMs() : sinceBoot()
+  return (owners.get(adapter)?.steadyMs ?? sinceBoot)()
 }
 
 /**

@@ -2,6 +2,7 @@ import {
   type DataTypeNode,
   HandleEmptyInListsPlugin,
   Kysely,
+  PostgresAdapter,
   PostgresDialect,
   type PostgresDialectConfig,
   PostgresQueryCompiler,
@@ -10,7 +11,7 @@ import {
   sql,
 } from 'kysely'
 import pg from 'pg'
-import { PostgresNode, type SteadyClock } from './node.ts'
+import { ofNode, type SteadyClock } from './node.ts'
 import { asPostgresText } from './postgres-text.ts'
 
 /** Connections of one control process. */
@@ -50,8 +51,8 @@ class Dialect extends PostgresDialect {
     this.#node = node
   }
 
-  override createAdapter(): PostgresNode {
-    return new PostgresNode(this.#node, this.#steadyMs)
+  override createAdapter(): PostgresAdapter {
+    return ofNode(new PostgresAdapter(), this.#node, this.#steadyMs)
   }
 
   override createQueryCompiler(): QueryCompiler {

@@ -3,11 +3,12 @@ import {
   type DatabaseConnection,
   type Driver,
   Kysely,
+  SqliteAdapter,
   SqliteDialect,
   type SqliteDialectConfig,
   SqliteDriver,
 } from 'kysely'
-import { SqliteNode, type SteadyClock } from './node.ts'
+import { ofNode, type SteadyClock } from './node.ts'
 import { PreparedStatements } from './prepared-statements.ts'
 
 const BUSY_TIMEOUT_MS = 5000
@@ -40,8 +41,8 @@ class Dialect extends SqliteDialect {
     return new CausalDriver(this.#config)
   }
 
-  override createAdapter(): SqliteNode {
-    return new SqliteNode(this.#node, this.#steadyMs)
+  override createAdapter(): SqliteAdapter {
+    return ofNode(new SqliteAdapter(), this.#node, this.#steadyMs)
   }
 }
 

@@ -26,6 +26,7 @@ export const redactionFields = {
       'Card numbers (13 to 19 digits with a good check digit), written or said digit by digit, and the codes on them.',
   }),
   identity_numbers: Type.Array(oneOf(['il_id', 'us_ssn']), {
+    maxItems: 2,
     uniqueItems: true,
     description: 'il_id: Israeli identity numbers; us_ssn: numbers that a US social security number may have.',
   }),

@@ -4,7 +4,7 @@ import type { Context } from '../../http/context.ts'
 import { conflict, missing, type Problem, problem } from '../../http/errors.ts'
 import { listOf, listQuery, page } from '../../http/list.ts'
 import { merge } from '../../http/merge.ts'
-import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../../http/plain-resource.ts'
+import { type Plain, plainRoutes } from '../../http/plain-resource.ts'
 import { type Exists, existsIn, listReferences, referenceProblem, type UsesOf } from '../../http/references.ts'
 import { type Route, route } from '../../http/route.ts'
 import { newId } from '../../kernel/ids.ts'
@@ -42,41 +42,17 @@ export function queueRoutes(deps: QueueDeps): Route[] {
     toObject: toQueue,
   }
   return [
-    route({
-      ...common,
-      method: 'POST',
-      path: '/queues',
-      id: 'createQueue',
-      summary: 'Create a queue',
-      description: 'What is not sent has its default.',
-      scope: 'queues:write',
-      body: createBody,
-      status: 201,
-      errors: [409],
-      handler: (context, { body }) => create(deps, context, body),
-    }),
-    listRoute(plain),
-    retrieveRoute(plain),
-    route({
-      ...common,
-      method: 'PATCH',
-      path: '/queues/:id',
-      id: 'updateQueue',
-      summary: 'Change a queue',
-      description: 'Updates the fields sent. Nested objects merge with stored values; lists replace them.',
-      scope: 'queues:write',
-      params: idParams,
-      body: changeBody,
-      errors: [404],
-      handler: (context, { params, body }) => change(deps, context, params.id, body),
-    }),
-    deleteRoute(plain, {
-      description:
-        '409 while calls wait in it, or while another queue overflows into it or an open callback waits for it, which `details.used_by` lists.',
-      usesOf: deps.usesOf,
-      before: async (trx, context, { id }) =>
-        (await waitingIn(trx, context, id)).length > 0 ? conflict('in_use', 'Calls wait in the queue.') : null,
-    }),
+    ...plainRoutes(
+      plain,
+      { createBody, create: create(deps), changeBody, change: change(deps) },
+      {
+        description:
+          '409 while calls wait in it, or while another queue overflows into it or an open callback waits for it, which `details.used_by` lists.',
+        usesOf: deps.usesOf,
+        before: async (trx, context, { id }) =>
+          (await waitingIn(trx, context, id)).length > 0 ? conflict('in_use', 'Calls wait in the queue.') : null,
+      },
+    ),
     route({
       ...common,
       method: 'GET',
@@ -103,53 +79,52 @@ export function queueRoutes(deps: QueueDeps): Route[] {
   ]
 }
 
-async function create(deps: QueueDeps, context: Context, body: Static<typeof createBody>): Promise<Queue | Problem> {
-  const unfit = await deps.streamsProblem(body.streams)
-  if (unfit !== null) return unfit
-  const { name, ...sent } = body
-  const settings = merge(DEFAULT_SETTINGS, sent)
-  const at = deps.now().toISOString()
-  const row: QueueRow = {
-    id: newId('queue'),
-    organisation_id: context.organisationId,
-    livemode: context.livemode ? 1 : 0,
-    name,
-    settings: JSON.stringify(settings),
-    created: at,
-    updated: at,
-  }
-  return context.transaction(async trx => {
-    const refused = await refusal(deps, trx, context, { id: row.id, settings })
-    if (refused !== null) return refused
-    await forTenant(trx, context).insert('queues', row)
-    return toQueue(row)
-  })
-}
-
-async function change(
-  deps: QueueDeps,
-  context: Context,
-  id: string,
-  body: Static<typeof changeBody>,
-): Promise<Queue | Problem> {
-  const unfit = await deps.streamsProblem(body.streams)
-  if (unfit !== null) return unfit
-  const { name, ...sent } = body
-  return context.transaction(async trx => {
-    const row = await forTenant(trx, context).find('queues', id)
-    if (row === undefined) return missing('queue', id)
-    const settings = merge(settingsOf(row), sent)
-    const refused = await refusal(deps, trx, context, { id, settings, before: settingsOf(row) })
-    if (refused !== null) return refused
-    const changed = {
-      name: name ?? row.name,
+const create =
+  (deps: QueueDeps) =>
+  async (context: Context, body: Static<typeof createBody>): Promise<Queue | Problem> => {
+    const unfit = await deps.streamsProblem(body.streams)
+    if (unfit !== null) return unfit
+    const { name, ...sent } = body
+    const settings = merge(DEFAULT_SETTINGS, sent)
+    const at = deps.now().toISOString()
+    const row: QueueRow = {
+      id: newId('queue'),
+      organisation_id: context.organisationId,
+      livemode: context.livemode ? 1 : 0,
+      name,
       settings: JSON.stringify(settings),
-      updated: deps.now().toISOString(),
+      created: at,
+      updated: at,
     }
-    await saveSettings(trx, context, id, changed)
-    return toQueue({ ...row, ...changed })
-  })
-}
+    return context.transaction(async trx => {
+      const refused = await refusal(deps, trx, context, { id: row.id, settings })
+      if (refused !== null) return refused
+      await forTenant(trx, context).insert('queues', row)
+      return toQueue(row)
+    })
+  }
+
+const change =
+  (deps: QueueDeps) =>
+  async (context: Context, id: string, body: Static<typeof changeBody>): Promise<Queue | Problem> => {
+    const unfit = await deps.streamsProblem(body.streams)
+    if (unfit !== null) return unfit
+    const { name, ...sent } = body
+    return context.transaction(async trx => {
+      const row = await forTenant(trx, context).find('queues', id)
+      if (row === undefined) return missing('queue', id)
+      const settings = merge(settingsOf(row), sent)
+      const refused = await refusal(deps, trx, context, { id, settings, before: settingsOf(row) })
+      if (refused !== null) return refused
+      const changed = {
+        name: name ?? row.name,
+        settings: JSON.stringify(settings),
+        updated: deps.now().toISOString(),
+      }
+      await saveSettings(trx, context, id, changed)
+      return toQueue({ ...row, ...changed })
+    })
+  }
 
 /** Why a queue cannot be as it would be; what it names and named before is not asked for again. */
 async function refusal(

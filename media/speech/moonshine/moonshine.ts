@@ -3,9 +3,9 @@ import { WorkerJobs } from '../../kernel/worker-jobs.ts'
 import {
   type Following,
   isEnglish,
-  type SpeechOwner,
   type SpeechToText,
   shareOf,
+  type Transcribable,
   type Understood,
 } from '../speech-engines.ts'
 import type { MoonshineAnswer, MoonshineJob } from './moonshine-worker.ts'
@@ -36,10 +36,7 @@ export class Moonshine implements SpeechToText {
   }
 
   async transcribe(
-    samples: Int16Array<ArrayBuffer>,
-    language: string | null,
-    isGuess = false,
-    owner?: SpeechOwner,
+    ...[samples, language, isGuess = false, owner]: Transcribable
   ): Promise<Understood | { error: string }> {
     if (!isEnglish(language)) return { error: `the offline engine understands English, not ${language}` }
     if (isGuess && this.#thread.waiting > 0) return { error: 'busy' }
