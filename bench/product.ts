@@ -11,7 +11,7 @@ import { RestClient } from './rest-client.ts'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const CLI = join(ROOT, 'dist', 'control', 'wiring', 'cli.js')
 const HOST = '127.0.0.1'
-const READY_MS = 30_000
+const READY_MS = 60_000
 /** Beyond the drain limit. */
 const STOP_MARGIN_MS = 15_000
 const POLL_MS = 20

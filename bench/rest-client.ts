@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const POLL_MS = 40
+/** What is waited for depends on a machine that may be busy with other things. */
+const PATIENCE_MS = 30_000
 
 // biome-ignore lint/suspicious/noExplicitAny: its users read bodies of every shape
 type Json = any
@@ -64,7 +66,7 @@ export class RestClient {
   }
 
   /** Asks again and again until `probe` gives something else than null or undefined. */
-  async until<T>(what: string, probe: () => Promise<T | null | undefined>, limitMs = 5000): Promise<T> {
+  async until<T>(what: string, probe: () => Promise<T | null | undefined>, limitMs = PATIENCE_MS): Promise<T> {
     const limit = performance.now() + limitMs
     for (;;) {
       const value = await probe()

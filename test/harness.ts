@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import { suite as uvuSuite } from 'uvu'
 
-const DEFAULT_TIMEOUT_MS = 10_000
+const DEFAULT_TIMEOUT_MS = 30_000
+/** A product may have to start in it. */
+const HOOK_TIMEOUT_MS = 120_000
 
 export interface TestOptions {
   timeoutMs?: number
@@ -45,8 +47,8 @@ export function suite(title: string): Suite {
       console.log(`SKIP ${title}: ${name} (${reason})`)
       inner.skip(name)
     },
-    before: (run: () => unknown) => inner.before(() => told(title, 'before', withTimeout(run, 60_000))),
-    after: (run: () => unknown) => inner.after(() => told(title, 'after', withTimeout(run, 60_000))),
+    before: (run: () => unknown) => inner.before(() => told(title, 'before', withTimeout(run, HOOK_TIMEOUT_MS))),
+    after: (run: () => unknown) => inner.after(() => told(title, 'after', withTimeout(run, HOOK_TIMEOUT_MS))),
     beforeEach: (run: () => unknown) => inner.before.each(() => withTimeout(run, DEFAULT_TIMEOUT_MS)),
     afterEach: (run: () => unknown) => inner.after.each(() => withTimeout(run, DEFAULT_TIMEOUT_MS)),
     run: () => inner.run(),

@@ -78,7 +78,7 @@ test(
       assert.type(answer.timing[part], 'number', part)
     }
     call.say(samplesOf(await spoken('Thank you, goodbye.')))
-    assert.is((await endedCall(product, callId, 30_000)).ended_reason, 'assistant_ended')
+    assert.is((await endedCall(product, callId)).ended_reason, 'assistant_ended')
   },
   LOADING,
 )
@@ -135,7 +135,7 @@ test(
     assert.match(answer.turn.text, /On Saturday we open from ten to two/)
     await isHeard(answer.turn.text, () => Int16Array.from(bot.heard.slice(before).flatMap(frame => [...frame])))
     bot.speak(samplesOf(await spoken('Thank you, goodbye.')))
-    const ended = await endedCall(product, callId, 30_000)
+    const ended = await endedCall(product, callId)
     assert.equal([ended.direction, ended.ended_reason], ['inbound', 'assistant_ended'])
     await bot.close()
     const again = await Bot.connect(ticket.ws_url, ticket.token).catch((refused: { status: number }) => refused.status)
@@ -191,7 +191,7 @@ test(
       return run.current_node_key === 'code' ? run : null
     })
     await call.press('42#')
-    assert.is((await endedCall(product, callId, 30_000)).ended_reason, 'assistant_ended')
+    assert.is((await endedCall(product, callId)).ended_reason, 'assistant_ended')
     const run = await product.ok('GET', `/calls/${callId}/flow_run`)
     for (const part of ['path', 'turns', 'actions', 'ended', 'end_reason', 'current_node_key']) {
       assert.equal(run[part], simulated[part], part)

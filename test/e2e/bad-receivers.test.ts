@@ -60,7 +60,7 @@ test(
     }
     await Promise.all([healthy.close(), ...bad.map(receiver => receiver.close())])
   },
-  { timeoutMs: 40_000 },
+  { timeoutMs: 60_000 },
 )
 
 test.run()

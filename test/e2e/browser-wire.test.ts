@@ -7,7 +7,7 @@ import { Bot } from './bot.ts'
 import { curtain, endedCall, HEARD_DBOV, leave, newRoom, type Seated, seat, UNHEARD_DBOV } from './scene.ts'
 
 const test = suite('e2e/browser-wire')
-const SLOW = { timeoutMs: 30_000 }
+const SLOW = { timeoutMs: 60_000 }
 const BOT_HZ = 440
 const PHONE_HZ = 700
 

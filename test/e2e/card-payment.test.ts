@@ -17,7 +17,7 @@ import { callsOf, curtain, dialledIn, HEARD_DBOV, leave, newRoom, type Seated, s
 const CARD = '4929876543210987'
 const TONES = '8642097531'
 const INFO = '73519'
-const SLOW = { timeoutMs: 40_000 }
+const SLOW = { timeoutMs: 60_000 }
 const TRACKS: StreamTrack[] = ['inbound', 'outbound']
 const FORMATS = ['mulaw_8000', 'l16_8000', 'l16_16000'] as const
 /** Louder than this in any 10 ms is the trace of a key; the keys themselves are at -17 dBov. */

@@ -5,7 +5,7 @@ import { suite } from '../harness.ts'
 import { curtain } from './scene.ts'
 
 const test = suite('e2e/connections')
-const SLOW = { timeoutMs: 40_000 }
+const SLOW = { timeoutMs: 60_000 }
 
 let product: Product
 test.before(async () => {
@@ -14,14 +14,10 @@ test.before(async () => {
 test.after(() => curtain(product))
 
 const statusBecomes = (id: string, status: string) =>
-  product.until(
-    `the connection is ${status}`,
-    async () => {
-      const connection = await product.ok('GET', `/connections/${id}`)
-      return connection.status === status ? connection : null
-    },
-    20_000,
-  )
+  product.until(`the connection is ${status}`, async () => {
+    const connection = await product.ok('GET', `/connections/${id}`)
+    return connection.status === status ? connection : null
+  })
 
 const eventTypes = async (id: string): Promise<string[]> =>
   (await product.events()).filter(event => event.data.object.id === id).map(event => event.type)

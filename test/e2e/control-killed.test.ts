@@ -9,7 +9,7 @@ import { callFrom, curtain, endedCall, newRoom, type Seated, seat, type TestRoom
 import { assertEventsOnce, assertGapless, countEvents, killAndWait } from './witness.ts'
 
 const test = suite('e2e/control-killed')
-const SLOW = { timeoutMs: 50_000 }
+const SLOW = { timeoutMs: 60_000 }
 /** The supervisor waits longer before each restart of a process that keeps dying, up to two seconds. */
 const ROUNDS = 3
 /** Media refuses a call that no control has decided on for four seconds; on a busy machine the restart takes longer [ms]. */

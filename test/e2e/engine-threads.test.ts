@@ -9,7 +9,7 @@ import { suite } from '../harness.ts'
 import { curtain, HEARD_DBOV } from './scene.ts'
 
 const test = suite('e2e/engine-threads')
-const LIMIT = { timeoutMs: 40_000 }
+const LIMIT = { timeoutMs: 60_000 }
 const CLI = fileURLToPath(new URL('../../dist/control/wiring/cli.js', import.meta.url))
 const TONE_HZ = 440
 /** By chance, so many calls that are placed one by one would not all be on one thread of two. */

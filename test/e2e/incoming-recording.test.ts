@@ -47,14 +47,10 @@ async function spoken(text: string): Promise<Int16Array> {
 
 /** The channels of a call's file, once it is there, and what they are said to be. */
 async function recordingOf(id: string): Promise<{ channels: Int16Array[]; kinds: string[] }> {
-  const info = await product.until(
-    'the recording is ready',
-    async () => {
-      const found = await product.ok('GET', `/calls/${id}/recording`)
-      return found.status === 'recording' ? null : found
-    },
-    20_000,
-  )
+  const info = await product.until('the recording is ready', async () => {
+    const found = await product.ok('GET', `/calls/${id}/recording`)
+    return found.status === 'recording' ? null : found
+  })
   assert.is(info.status, 'ready')
   const wav = readWav(await product.download(`/calls/${id}/recording/content`))
   if ('error' in wav) throw new Error(wav.error)
@@ -97,14 +93,10 @@ test(
     await call.hangup()
     await endedCall(product, id)
 
-    const transcript = await product.until(
-      'the transcript is ready',
-      async () => {
-        const found = await product.ok('GET', `/calls/${id}/transcript`)
-        return found.status === 'ready' ? found : null
-      },
-      20_000,
-    )
+    const transcript = await product.until('the transcript is ready', async () => {
+      const found = await product.ok('GET', `/calls/${id}/transcript`)
+      return found.status === 'ready' ? found : null
+    })
     const said = (speaker: string): string =>
       transcript.segments
         .filter((segment: { speaker: string }) => segment.speaker === speaker)

@@ -22,14 +22,10 @@ test.after(() => curtain(product))
 
 /** A recording, once it is there. */
 async function recordingOf(id: string) {
-  const info = await product.until(
-    'the recording is ready',
-    async () => {
-      const found = await product.ok('GET', `/calls/${id}/recording`)
-      return found.status === 'ready' ? found : null
-    },
-    20_000,
-  )
+  const info = await product.until('the recording is ready', async () => {
+    const found = await product.ok('GET', `/calls/${id}/recording`)
+    return found.status === 'ready' ? found : null
+  })
   const wav = readWav(await product.download(`/calls/${id}/recording/content`))
   if ('error' in wav) throw new Error(wav.error)
   return {
@@ -143,14 +139,10 @@ test(
     await say('We open on Monday morning.')
     await product.ok('POST', `/calls/${id}/transcript/stop`)
     await say('Thank you for calling us today.')
-    const { segments } = await product.until(
-      'the transcript is ready',
-      async () => {
-        const found = await product.ok('GET', `/calls/${id}/transcript`)
-        return found.status === 'ready' ? found : null
-      },
-      20_000,
-    )
+    const { segments } = await product.until('the transcript is ready', async () => {
+      const found = await product.ok('GET', `/calls/${id}/transcript`)
+      return found.status === 'ready' ? found : null
+    })
     assert.is((await product.ok('GET', `/calls/${id}`)).ended_at, null, 'the call goes on')
     const said = segments.filter(({ speaker }: { speaker: string }) => speaker === 'product')
     assert.equal(

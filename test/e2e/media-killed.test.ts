@@ -8,7 +8,7 @@ import { curtain, endedCall, newRoom, type Seated, seat } from './scene.ts'
 import { assertEventsOnce, countEvents, killAndWait } from './witness.ts'
 
 const test = suite('e2e/media-killed')
-const SLOW = { timeoutMs: 50_000 }
+const SLOW = { timeoutMs: 60_000 }
 /** "New calls are taken within two seconds." */
 const BACK_WITHIN_MS = 2000
 

@@ -27,7 +27,7 @@ test(
       const { body } = await product.api('GET', '/events?type=call.audio.one_way')
       return body.data.length === 0 ? null : body.data
     }
-    const told = await product.until('one-way audio', oneWay, 15_000)
+    const told = await product.until('one-way audio', oneWay)
     assert.equal(
       told.map(({ data }: { data: { object: { call_id: string } } }) => data.object.call_id),
       [id],
@@ -39,7 +39,7 @@ test(
     await call.hangup()
     await speaking.hangup()
   },
-  { timeoutMs: 30_000 },
+  { timeoutMs: 60_000 },
 )
 
 test.run()

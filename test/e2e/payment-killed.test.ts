@@ -49,7 +49,7 @@ test(
     await product.ready()
     await product.until('the payment line has the card', async () => (answering.keysHeard === CARD ? true : null))
     await answering.hangup()
-    await endedCall(product, id, 15_000)
+    await endedCall(product, id)
     const events = await product.all(`/calls/${id}/events`)
     const keys = events.filter(({ type }) => type === 'call.dtmf').map(({ data }) => data.object.digit)
     assert.is(keys.join(''), '*'.repeat(CARD.length))

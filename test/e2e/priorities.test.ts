@@ -35,7 +35,7 @@ test(
     assert.equal(nicesOf(product.pids.control), [ours + 5])
     await product.stop()
   },
-  { timeoutMs: 40_000 },
+  { timeoutMs: 60_000 },
 )
 
 test.run()

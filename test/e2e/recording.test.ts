@@ -8,7 +8,7 @@ import { readWav, type Wav } from '../../codecs/wav.ts'
 import { suite } from '../harness.ts'
 import { callsOf, curtain, HEARD_DBOV, leave, newRoom, type Seated, seat, UNHEARD_DBOV } from './scene.ts'
 
-const SLOW = { timeoutMs: 30_000 }
+const SLOW = { timeoutMs: 60_000 }
 const HZ = [330, 440, 550]
 /** One frame of each leg's jitter buffer, and one of the clock [samples]. */
 const ALIGNED_WITHIN = 8 * 60

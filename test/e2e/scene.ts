@@ -95,15 +95,11 @@ export const callFrom = (product: Product, name: string) =>
   )
 
 /** The call once it is over. */
-export const endedCall = (product: Product, callId: string, limitMs = 5000) =>
-  product.until(
-    `${callId} ends`,
-    async () => {
-      const call = await product.ok('GET', `/calls/${callId}`)
-      return call.ended_at === null ? null : call
-    },
-    limitMs,
-  )
+export const endedCall = (product: Product, callId: string) =>
+  product.until(`${callId} ends`, async () => {
+    const call = await product.ok('GET', `/calls/${callId}`)
+    return call.ended_at === null ? null : call
+  })
 
 /** A stretch of `heard` that stands in `said` too, octet by octet: where it begins there, and how long it is [samples]. */
 interface Copy {

@@ -10,7 +10,7 @@ import { suite } from '../harness.ts'
 import { callFrom, curtain, endedCall, HEARD_DBOV, leave, newRoom, seat, UNHEARD_DBOV } from './scene.ts'
 
 const MAX_CALLS = 6
-const SLOW = { timeoutMs: 25_000 }
+const SLOW = { timeoutMs: 60_000 }
 
 const test = suite('e2e/signalling')
 let product: Product

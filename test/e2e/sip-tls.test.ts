@@ -41,7 +41,7 @@ test.after(async () => {
 })
 
 const tlsTest = (sentence: string, run: () => unknown): void => {
-  if (missing === null) test(sentence, run, { timeoutMs: 30_000 })
+  if (missing === null) test(sentence, run, { timeoutMs: 60_000 })
   else test.skip(sentence, missing)
 }
 
@@ -57,10 +57,8 @@ tlsTest('a connection over TLS checks the certificate of its registrar, and regi
     port: tlsPort,
     auth: { username: auth.username, password: auth.password },
   })
-  await product.until(
-    'it is registered',
-    async () => ((await product.ok('GET', `/connections/${id}`)).status === 'registered' ? true : null),
-    20_000,
+  await product.until('it is registered', async () =>
+    (await product.ok('GET', `/connections/${id}`)).status === 'registered' ? true : null,
   )
   const [registration] = (await product.ok('GET', `/users/${userId}/sip_credential`)).registrations
   assert.is(registration.transport, 'tls')

@@ -12,7 +12,7 @@ import { toneDirectory } from './tone-directory.ts'
 
 const test = suite('interop/queue')
 const missing = missingPrograms('baresip', 'sipp')
-const LIMIT = { timeoutMs: 40_000 }
+const LIMIT = { timeoutMs: 60_000 }
 const CALLER_HZ = 440
 const AGENT_HZ = 700
 

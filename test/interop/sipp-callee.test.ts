@@ -9,7 +9,7 @@ const test = suite('interop/sipp-callee')
 const missing = missingPrograms('sipp')
 const CREDENTIALS = { username: 'tandem', password: 'open-sesame' }
 const md5 = (text: string): string => createHash('md5').update(text).digest('hex')
-const LIMIT = { timeoutMs: 50_000 }
+const LIMIT = { timeoutMs: 60_000 }
 
 let product: Product
 test.before(async () => {
@@ -39,7 +39,7 @@ const answered = (callId: string) =>
 async function outcome(scenario: string, fields: object = {}) {
   const { sipp, call } = await dialled(scenario, fields)
   await sipp.passed()
-  const { status, ended_reason, sip_code } = await endedCall(product, call.id, 10_000)
+  const { status, ended_reason, sip_code } = await endedCall(product, call.id)
   return { status, ended_reason, sip_code }
 }
 

@@ -6,7 +6,7 @@ import { Sipp, type SippOptions } from './sipp.ts'
 
 const test = suite('interop/sipp-caller')
 const missing = missingPrograms('sipp')
-const LIMIT = { timeoutMs: 50_000 }
+const LIMIT = { timeoutMs: 60_000 }
 /** Of a 200 that nobody acknowledges: at once, after T1 = 500 ms, and 2 * T1 later (RFC 3261 §13.3.1.4). */
 const SENT_WITHIN_2500_MS = 3
 

@@ -24,7 +24,7 @@ async function rush(): Promise<void> {
   assert.ok(calls.every(({ status, ended_reason }) => status === 'completed' && ended_reason === 'caller_hangup'))
 }
 
-if (missing === null) test(SENTENCE, rush, { timeoutMs: 55_000 })
+if (missing === null) test(SENTENCE, rush, { timeoutMs: 60_000 })
 else test.skip(SENTENCE, missing)
 
 test.run()

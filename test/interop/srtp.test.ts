@@ -42,7 +42,7 @@ async function talked(callId: string, packets: number): Promise<void> {
   const received = async (): Promise<number> =>
     (await product.ok('GET', `/calls/${callId}`)).quality[0]?.packets_received ?? 0
   const before = await received()
-  await product.until(`${packets} packets`, async () => ((await received()) > before + packets ? true : null), 20_000)
+  await product.until(`${packets} packets`, async () => ((await received()) > before + packets ? true : null))
 }
 
 /** That a whole second of what it heard is this tone; `lastS`: of the last seconds. */

@@ -109,7 +109,7 @@ async function assertRecording(callId: string, members: Record<string, { id: str
   }
 }
 
-if (missing === null) test(SENTENCE, meeting, { timeoutMs: 55_000 })
+if (missing === null) test(SENTENCE, meeting, { timeoutMs: 60_000 })
 else test.skip(SENTENCE, missing)
 
 test.run()
