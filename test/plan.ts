@@ -31,10 +31,12 @@ const LONG = [
   'e2e/browser-softphone',
   'e2e/call-recording',
   'e2e/led-call',
+  // Those who take a whole core are not first together.
   'e2e/control-killed-often',
+  'fuzz/rtp',
+  'fuzz/sip',
   'fuzz/http',
   'e2e/media-killed',
-  'fuzz/rtp',
 ]
 
 const rank = (path: string): number => {
