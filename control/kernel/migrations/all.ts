@@ -53,6 +53,7 @@ import { copilotSessions } from './200-249/200-copilot-sessions.ts'
 import { copilotTokens } from './200-249/201-copilot-tokens.ts'
 import { redaction } from './200-249/220-redaction.ts'
 import { quality } from './200-249/221-quality.ts'
+import { qaList } from './200-249/240-qa-list.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -110,4 +111,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '201-copilot-tokens': copilotTokens,
   '220-redaction': redaction,
   '221-quality': quality,
+  '240-qa-list': qaList,
 }

@@ -1,0 +1,31 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ERRORS, envelope, type Problem, problem } from './errors.ts'
+
+/** Answers with an error of the catalogue. */
+export function sendProblem(request: FastifyRequest, reply: FastifyReply, failure: Problem): FastifyReply {
+  if (failure.retryAfterS !== undefined) reply.header('Retry-After', String(failure.retryAfterS))
+  if (failure.headers !== undefined) reply.headers(failure.headers)
+  // RFC 9110 §15.5.2: what would be taken.
+  if (ERRORS[failure.problem].status === 401) reply.header('WWW-Authenticate', 'Bearer')
+  request.failure = failure.problem
+  const body = envelope(failure, request.id, baseUrlOf(request))
+  return sendText(reply, ERRORS[failure.problem].status, JSON.stringify(body))
+}
+
+/** What links to our own pages begin with, as the client knows us. */
+export const baseUrlOf = (request: FastifyRequest): string => `${request.protocol}://${request.host || 'localhost'}`
+
+export const asItIs = (payload: unknown): string => payload as string
+
+export const sendText = (reply: FastifyReply, status: number, json: string): FastifyReply =>
+  reply.code(status).header('Content-Type', 'application/json; charset=utf-8').serializer(asItIs).send(json)
+
+export const pathOf = (request: FastifyRequest): string => request.url.split('?', 1)[0] ?? ''
+
+/** `/v1/calls/` is neither the list of calls nor a call without an ID. */
+export const hasEmptyPart = (path: string): boolean => path.split('/').slice(1).includes('')
+
+export const EMPTY_PART =
+  'A part of the path is empty. Of a list, remove the slash at the end; of one object, the ID before it is missing.'
+
+export const NOT_JSON = problem('invalid_json', 'Send the body as JSON with "Content-Type: application/json".')
