@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { removeRecordingFiles } from '../calls/capture/recording-files.ts'
+import { forgetSession } from '../copilot/sessions/removal.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import { type Retention, retentionOf } from '../organisation/retention.ts'
@@ -14,7 +15,14 @@ type Due = { id: string; organisation_id: string; livemode: number }
 
 interface Kind {
   days: keyof Retention
-  table: 'recordings' | 'transcripts' | 'voicemails' | 'call_summaries' | 'qa_evaluations' | 'calls'
+  table:
+    | 'recordings'
+    | 'transcripts'
+    | 'voicemails'
+    | 'copilot_sessions'
+    | 'call_summaries'
+    | 'qa_evaluations'
+    | 'calls'
   id: 'id' | 'call_id'
   /** Counted from here. */
   since: 'created' | 'ended_at'
@@ -43,6 +51,17 @@ const KINDS = {
     since: 'created',
     isBusy: sql`status in ('wanted', 'running')`,
     remove: removeTranscript,
+    hasFiles: false,
+  },
+  // What a copilot has heard is a transcript too; the row that is left counts its tokens.
+  copilots: {
+    days: 'transcripts_days',
+    table: 'copilot_sessions',
+    id: 'id',
+    since: 'created',
+    isBusy: sql`status = 'running'
+      or not exists (select 1 from copilot_messages where session_id = copilot_sessions.id)`,
+    remove: forgetSession,
     hasFiles: false,
   },
   voicemails: {
@@ -110,6 +129,7 @@ export class RetentionDuty {
   readonly counters = {
     recordingsDeleted: 0,
     transcriptsDeleted: 0,
+    copilotsDeleted: 0,
     voicemailsDeleted: 0,
     summariesDeleted: 0,
     evaluationsDeleted: 0,

@@ -1,4 +1,5 @@
 import { forgetSummary } from '../callbacks/want-summary.ts'
+import { forgetSessionsOf, removeSessionsOf } from '../copilot/sessions/removal.ts'
 import { conflict, type Problem } from '../http/errors.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -35,6 +36,7 @@ export async function removeTranscript(trx: Trx, tenant: Tenant, callId: string)
   await scoped.delete('call_steps').where('call_id', '=', callId).where('kind', '=', 'turn').execute()
   await forgetSummary(trx, tenant, callId)
   await forgetWords(trx, tenant, callId)
+  await forgetSessionsOf(trx, tenant, callId)
   await scoped
     .delete('events')
     .where('call_id', '=', callId)
@@ -65,6 +67,7 @@ export async function removeCall(trx: Trx, tenant: Tenant, id: string): Promise<
   }
   await forgetSummary(trx, tenant, id)
   await forgetWords(trx, tenant, id)
+  await removeSessionsOf(trx, tenant, id)
   await scoped.delete('rings').where('call_id', '=', id).execute()
   await scoped.delete('queue_calls').where('id', '=', id).execute()
   await scoped.delete('call_programs').where('id', '=', id).execute()

@@ -4,7 +4,9 @@ import { Copilot } from '../../../control/copilot/sessions/copilot.ts'
 import { Feed } from '../../../control/copilot/sessions/feed.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { passageSearch } from '../../../control/knowledge/passage-search.ts'
+import { RetentionDuty } from '../../../control/retention/duty.ts'
 import { suite } from '../../harness.ts'
+import { silent } from '../app-harness.ts'
 import { makeCall } from '../conformance/objects.ts'
 import { makeWholeApp, type WholeApp } from '../whole-app.ts'
 import { PROFILE } from './profiles.ts'
@@ -205,6 +207,28 @@ test('a session ends with its agent, with a summary and an event', async () => {
   assert.equal([last.type, last.data.fields[0].value], ['summary', 'Ann Smith'])
   assert.is((await events('copilot.session.ended')).length, 1)
   assert.is((await world.test(`POST ${path}/checklist/greet`, { done: true })).status, 409)
+})
+
+test('what a copilot has heard goes with the transcripts of its organisation, and with its call', async () => {
+  const { id, callId, legId, path } = await begin()
+  await say(id, ['customer', 'My name is Ann Smith, I want to cancel my contract'])
+  const { store, clock } = world
+  await store.transaction(trx => setLeg(trx, tenant(), legId, { step: 'ended', left_at: clock.now().toISOString() }))
+  const parts = { store, now: clock.now, log: { warn() {}, error() {} } as never, search: passageSearch(store.engine) }
+  await new Copilot({ ...parts, feed: new Feed() }).tick()
+  await world.live('PATCH /v1/organisation', { retention: { transcripts_days: 1 } })
+  const at = (days: number) => () => new Date(clock.now().getTime() + days * 86_400_000)
+  const run = (days: number) => new RetentionDuty({ store, dataDir: '/nowhere', now: at(days), log: silent }).run()
+  await run(0.5)
+  assert.match((await world.test(`GET ${path}/messages`)).text, /Ann Smith/)
+  await run(2)
+  assert.equal((await world.test(`GET ${path}/messages`)).body.data, [])
+  assert.not.match((await world.test(`GET ${path}`)).text, /Ann Smith/)
+  assert.equal(await events('copilot.alert'), [])
+  const ended = { ended_at: clock.now().toISOString() }
+  await forTenant(store.db, tenant()).update('calls').set(ended).where('id', '=', callId).execute()
+  assert.is((await world.test(`DELETE /v1/calls/${callId}`)).status, 200)
+  assert.is((await world.test(`GET ${path}`)).status, 404)
 })
 
 const SCRIPT = {

@@ -321,6 +321,49 @@ test('what is both listened to and written down is understood once', async () =>
   assert.is(engine.of('transcript.segment').length, 1)
 })
 
+test('a live transcript tells that somebody begins, what was said so far, and what was said in the end, of the same utterance', async () => {
+  ear.guesses = true
+  const live = { transcriptId: 'cops_t', target: ROOM, language: null, live: true }
+  engine.engine.startTranscript(live)
+  engine.say(caller, VOICE, 15)
+  assert.equal(
+    engine.of('transcript.words').map(({ text, isFinal }) => [text, isFinal]),
+    [['', false]],
+  )
+  await ear.understand('You are muted')
+  engine.run(END_OF_SPEECH)
+  await engine.until(() => engine.of('transcript.words').length === 3)
+  const words = engine.of('transcript.words')
+  assert.equal(
+    words.map(({ text, isFinal }) => [text, isFinal]),
+    [
+      ['', false],
+      ['You are muted', false],
+      ['You are muted', true],
+    ],
+  )
+  assert.is(new Set(words.map(({ utteranceId }) => utteranceId)).size, 1)
+  assert.is(words[0]?.legId, CALLER)
+  const last = words.at(-1)
+  assert.ok(last!.endedAgoMs >= 700 && last!.beganAgoMs > last!.endedAgoMs + 500, JSON.stringify(last))
+  assert.equal(engine.of('transcript.segment'), [])
+})
+
+test('what a card-payment pause cuts is taken back in a live transcript, and nothing of the pause is told', async () => {
+  engine.engine.startTranscript({ transcriptId: 'cops_t', target: ROOM, language: null, live: true })
+  engine.say(caller, VOICE)
+  engine.engine.pause(PAUSE)
+  engine.say(caller, VOICE, END_OF_SPEECH)
+  assert.equal(
+    engine.of('transcript.words').map(({ text, isFinal }) => [text, isFinal]),
+    [
+      ['', false],
+      [null, true],
+    ],
+  )
+  assert.is(ear.heard.length, 0)
+})
+
 test('what is said to a secret collection is in no transcript', async () => {
   engine.engine.startTranscript({ transcriptId: 'call_t', target: ROOM, language: null })
   await collect({ sensitive: true })

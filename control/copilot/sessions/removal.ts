@@ -1,0 +1,42 @@
+import type { Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { newState } from '../fast/state.ts'
+import type { CopilotSessionRow } from '../tables.ts'
+
+/** Event types that hold what was heard. */
+const HEARD = ['copilot.session.started', 'copilot.session.ended', 'copilot.alert'] as const
+
+/** What a session has heard and told is deleted; that it was, and what its models cost, stays. Undefined: it is not there, or runs. */
+export async function forgetSession(trx: Trx, tenant: Tenant, id: string): Promise<null | undefined> {
+  const row = await forTenant(trx, tenant).find('copilot_sessions', id)
+  if (row === undefined || row.status === 'running') return undefined
+  await forget(trx, tenant, row)
+  return null
+}
+
+/** Of all sessions of a call that is over. */
+export async function forgetSessionsOf(trx: Trx, tenant: Tenant, callId: string): Promise<void> {
+  for (const row of await sessionsOf(trx, tenant, callId)) await forget(trx, tenant, row)
+}
+
+/** The call itself is deleted. */
+export async function removeSessionsOf(trx: Trx, tenant: Tenant, callId: string): Promise<void> {
+  await forgetSessionsOf(trx, tenant, callId)
+  await forTenant(trx, tenant).delete('copilot_sessions').where('call_id', '=', callId).execute()
+}
+
+const sessionsOf = (trx: Trx, tenant: Tenant, callId: string): Promise<CopilotSessionRow[]> =>
+  forTenant(trx, tenant).select('copilot_sessions').selectAll().where('call_id', '=', callId).execute()
+
+async function forget(trx: Trx, tenant: Tenant, { id, call_id, created }: CopilotSessionRow): Promise<void> {
+  const scoped = forTenant(trx, tenant)
+  await scoped.delete('copilot_messages').where('session_id', '=', id).execute()
+  await scoped.delete('copilot_inputs').where('session_id', '=', id).execute()
+  const blank = { state: JSON.stringify(newState(created)), script: null }
+  await scoped.update('copilot_sessions').set(blank).where('id', '=', id).execute()
+  await scoped
+    .delete('events')
+    .where('call_id', '=', call_id)
+    .where('type', 'in', [...HEARD])
+    .execute()
+}
