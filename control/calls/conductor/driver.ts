@@ -8,6 +8,7 @@ import { applyConnectionReport } from '../../trunks/status.ts'
 import { CallAudio } from '../capture/call-audio.ts'
 import { passConsent } from '../capture/consent.ts'
 import type { StreamDeps } from '../capture/streams.ts'
+import { targetId } from '../records.ts'
 import type { CallRow, ParticipantRow } from '../tables.ts'
 import type { CallCentrePort, Conducting } from './call-centre-port.ts'
 import { callSteps } from './call-steps.ts'
@@ -118,14 +119,14 @@ export class CallDriver implements MediaHandler {
       lastSeq = seq
       const ask = (legId: string, media: MediaPort) => this.#conducting.drive(legId, media)
       const { event, followUp: asking } = await passConsent(trx, told, { ask, centre: this.#deps.centre })
-      if (asking !== null) followUps.push({ key: keyOf(told), run: asking })
+      if (asking !== null) followUps.push({ key: await keyOf(trx, told), run: asking })
       if (event === null) continue
       const handler = this.#handlers[event.name] as EventHandler<never> | undefined
       const followUp = (await handler?.(trx, event as never, pins.get(seq))) ?? null
-      const key = keyOf(event)
-      if (followUp !== null) followUps.push({ key, run: followUp })
       const led = (await this.#deps.programs?.on(trx, event)) ?? null
-      if (led !== null) followUps.push({ key, run: led })
+      if (followUp === null && led === null) continue
+      const key = await keyOf(trx, event)
+      for (const run of [followUp, led]) if (run !== null) followUps.push({ key, run })
     }
     if (lastSeq !== position.lastSeq) await savePosition(trx, { ...position, lastSeq })
     return followUps
@@ -142,8 +143,9 @@ export class CallDriver implements MediaHandler {
 
   /** `key`: see `keyOf`. */
   async faulted(key: string, media: MediaPort, error: unknown): Promise<void> {
-    const leg = await this.#deps.store.db.selectFrom('participants').select('id').where('id', '=', key).execute()
-    await this.#faults.end(leg[0]?.id ?? null, media, error)
+    const own = this.#deps.store.db.selectFrom('participants').select('id').where('call_id', '=', key)
+    const leg = await own.where('ring_id', 'is', null).executeTakeFirst()
+    await this.#faults.end(leg?.id ?? null, media, error)
   }
 
   async reconcile(snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
@@ -195,12 +197,19 @@ async function refuseBroken(legId: string, media: MediaPort): Promise<void> {
   await media.request('leg.reject', { legId, sipCode: 500, reason: 'internal_error', retryAfterS: null })
 }
 
-/** Whose commands keep their order: those of a leg, of a room, of a device; of others all. */
-function keyOf({ name, body }: MediaEvent): string {
+/** Whose commands keep their order: those of a call, of a device; of others all. */
+async function keyOf(trx: Trx, { name, body }: MediaEvent): Promise<string> {
+  const id = idOf(body)
+  if (id === null) return 'browserId' in body ? body.browserId : 'registerId' in body ? body.registerId : name
+  // Of a leg, or of the room in which one that rings waits; another room has the ID of its call.
+  const leg = await trx.selectFrom('participants').select('call_id').where('id', '=', id).executeTakeFirst()
+  return leg?.call_id ?? id
+}
+
+function idOf(body: MediaEvent['body']): string | null {
+  if ('target' in body) return targetId(body.target)
   if ('legId' in body) return body.legId
-  if ('roomId' in body) return body.roomId
-  if ('browserId' in body) return body.browserId
-  return 'registerId' in body ? body.registerId : name
+  return 'roomId' in body ? body.roomId : null
 }
 
 /** What each event means. */

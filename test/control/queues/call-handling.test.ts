@@ -110,6 +110,19 @@ test('test mode reaches nobody outside, by a transfer neither: sandbox numbers o
   }
 })
 
+test('what follows the events of one call is done in their order, whichever of its legs or rooms they are of', async () => {
+  const { world, bob, callId, legId, act } = await talk()
+  assert.is(await act(handling => transferAttended(handling, { type: 'user', id: bob })), null)
+  const rung = world.ringing(bob)[0]!.legId
+  world.media.pickUp(rung)
+  world.media.hangUp(rung)
+  world.media.hangUp(legId)
+  const followUps = await world.driver().events(world.media.unacknowledged, world.media)
+  assert.ok(followUps.length > 2)
+  assert.equal([...new Set(followUps.map(({ key }) => key))], [callId])
+  await world.close()
+})
+
 test('a member who cannot be rung, or is on another call, is a conflict; the call goes on as it was', async () => {
   const { world, ann, bob, callId, act } = await talk()
   world.devices.set(bob, [])

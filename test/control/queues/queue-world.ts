@@ -25,6 +25,7 @@ export interface QueueWorld extends World {
   devices: Map<string, Device[]>
   handed: Parameters<HandOver>[2][]
   centre: () => CallCentre
+  driver: () => CallDriver
   addQueue(settings?: object): Promise<string>
   addAgent(name: string): Promise<string>
   setStatus(userId: string, wish: 'available' | 'away' | 'offline'): Promise<void>
@@ -134,6 +135,7 @@ export async function makeQueueWorld(
     devices: devicesByUser,
     handed,
     centre: () => control.centre,
+    driver: () => control.driver,
     addQueue: async settings => {
       const id = newId('queue')
       const all: QueueSettings = { ...DEFAULT_SETTINGS, max_wait_seconds: 0, ...settings }
