@@ -200,15 +200,14 @@ function sealedReader(fd: number, key: Uint8Array, isWhole: boolean): Omit<Rando
   const blockBytes = header.readUInt32LE(MAGIC.length)
   if (blockBytes === 0 || blockBytes > MAX_BLOCK_BYTES) throw new Error('the encrypted file is damaged')
   const seal = new Seal(key, blockBytes)
-  const { blocks, size } = seal.measure(sizeOnDisk)
+  const { blocks, size } = isWhole ? seal.measure(sizeOnDisk) : measureTorn(fd, seal, sizeOnDisk)
   let held = -1
   let plain: Uint8Array = new Uint8Array(0)
   const hold = (index: number): void => {
     if (held === index) return
     const sealed = new Uint8Array(Math.min(seal.blockBytes, size - index * seal.blockBytes) + OVERHEAD)
     readAll(fd, sealed, seal.offsetOf(index))
-    const isLast = index === blocks - 1
-    plain = isWhole ? seal.open(sealed, index, isLast) : opened(seal, sealed, index, isLast)
+    plain = isWhole ? seal.open(sealed, index, index === blocks - 1) : opened(seal, sealed, index)
     held = index
   }
   return {
@@ -229,17 +228,26 @@ function sealedReader(fd: number, key: Uint8Array, isWhole: boolean): Omit<Rando
   }
 }
 
-/** Of a file that was not finished: what was never written is silent, and what was broken off at its end is left out. */
-function opened(seal: Seal, sealed: Uint8Array, index: number, isLast: boolean): Uint8Array {
-  const plainBytes = Math.max(0, sealed.length - OVERHEAD)
-  if (sealed.every(byte => byte === 0)) return new Uint8Array(plainBytes)
-  const isShort = plainBytes < seal.blockBytes
+/** Of a file that was not finished: a last block that was broken off in its middle is no part of it. */
+function measureTorn(fd: number, seal: Seal, sizeOnDisk: number): { blocks: number; size: number } {
+  const stride = seal.blockBytes + OVERHEAD
+  const body = Math.max(0, sizeOnDisk - HEADER_BYTES)
+  const whole = Math.floor(body / stride)
+  const last = new Uint8Array(body - whole * stride)
+  readAll(fd, last, seal.offsetOf(whole))
   try {
-    return seal.open(sealed, index, false)
-  } catch (error) {
-    if (isLast && isShort) return new Uint8Array(plainBytes)
-    throw error
+    if (last.length > 0) opened(seal, last, whole)
+    return seal.measure(sizeOnDisk)
+  } catch {
+    return { blocks: whole, size: whole * seal.blockBytes }
   }
+}
+
+/** Of a file that was not finished: what was never written is silent. */
+function opened(seal: Seal, sealed: Uint8Array, index: number): Uint8Array {
+  const plainBytes = sealed.length - OVERHEAD
+  if (plainBytes >= 0 && sealed.every(byte => byte === 0)) return new Uint8Array(plainBytes)
+  return seal.open(sealed, index, false)
 }
 
 function readAll(fd: number, bytes: Uint8Array, position: number): number {
