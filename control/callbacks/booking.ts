@@ -145,6 +145,7 @@ async function newCallback(
     summary: null,
     merged_requests: 0,
     web_context: null,
+    sla_missed_at: null,
     tried: null,
     offered_to: null,
     metadata: JSON.stringify(body.metadata ?? {}),

@@ -69,6 +69,7 @@ export const callbackEvents = {
   'callback.dialing': of(callbackSchema, CALLBACK_SAMPLES.dialingCallback),
   'callback.connected': of(callbackSchema, CALLBACK_SAMPLES.connectedCallback),
   'callback.attempt_failed': of(callbackSchema, CALLBACK_SAMPLES.retriedCallback),
+  'callback.sla_missed': of(callbackSchema, CALLBACK_SAMPLES.callback),
   'callback.failed': of(callbackSchema, CALLBACK_SAMPLES.failedCallback),
   'callback.completed': of(callbackSchema, CALLBACK_SAMPLES.completedCallback),
   'callback.cancelled': of(callbackSchema, CALLBACK_SAMPLES.cancelledCallback),

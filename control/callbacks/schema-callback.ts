@@ -41,7 +41,7 @@ export const callbackSchema = Type.Object({
   origin_call_id: nullable(Type.String({ description: 'The call that asked for it.' })),
   notes: Type.String({ description: 'Each note is stamped with its time and author.' }),
   summary: nullable(Type.String({ description: 'AI summary of the originating call.' })),
-  sla_at: nullable(timestamp('When it should have been returned by.')),
+  sla_at: nullable(timestamp('When it should have been returned by; once it has passed, `callback.sla_missed` tells.')),
   merged_requests: Type.Integer({ description: 'Later requests for the same number merged into this one.' }),
   context: Type.Object({ web: nullable(openObject) }),
   metadata,

@@ -88,6 +88,40 @@ export async function expireCallbacks(store: Store, now: Date): Promise<number> 
   return count
 }
 
+/** Whoever was not reached by `sla_at` is told of, once; it is called all the same. Returns how many. */
+export async function tellMissed(store: Store, now: Date): Promise<number> {
+  const at = now.toISOString()
+  let count = 0
+  for (let batch = EXPIRY_BATCH; batch === EXPIRY_BATCH; count += batch) {
+    batch = await store.transaction(async trx => {
+      const rows = await late(trx, at)
+      for (const row of rows) await tellLate(trx, row, at)
+      return rows.length
+    })
+  }
+  return count
+}
+
+/** Of several control processes, one tells. */
+async function tellLate(trx: Trx, row: CallbackRow, at: string): Promise<void> {
+  const tenant = { organisationId: row.organisation_id, livemode: row.livemode === 1 }
+  const untold = forTenant(trx, tenant).update('callbacks').set({ sla_missed_at: at }).where('id', '=', row.id)
+  const { numUpdatedRows } = await untold.where('sla_missed_at', 'is', null).executeTakeFirst()
+  if (numUpdatedRows === 0n) return
+  await appendEvent(trx, tenant, { type: 'callback.sla_missed', at, object: toCallback(row) })
+}
+
+const late = (db: Db, at: string): Promise<CallbackRow[]> =>
+  db
+    .selectFrom('callbacks')
+    .selectAll()
+    .where('status', 'in', [...WAITING, 'dialing'])
+    .where('sla_at', '<', at)
+    .where('sla_missed_at', 'is', null)
+    .orderBy('id')
+    .limit(EXPIRY_BATCH)
+    .execute()
+
 /** Of several control processes, one closes the callback and tells. */
 async function expire(trx: Trx, row: CallbackRow, at: string): Promise<void> {
   const tenant = { organisationId: row.organisation_id, livemode: row.livemode === 1 }

@@ -35,6 +35,8 @@ export interface CallbackTable extends TenantColumns {
   notes: string
   summary: string | null
   sla_at: string | null
+  /** When that was told to have passed; null: not yet. */
+  sla_missed_at: string | null
   merged_requests: number
   web_context: string | null
   /** JSON of the agents whose phone rang for it in vain, since it was due last. */

@@ -17,7 +17,7 @@ import { routesLeadingTo } from '../browsers/route-uses.ts'
 import { clientTokenRoutes } from '../browsers/token-routes.ts'
 import { doNotCallRoutes } from '../callbacks/do-not-call.ts'
 import { callbackRoutes } from '../callbacks/routes.ts'
-import { callbacksUsing, expireCallbacks } from '../callbacks/store.ts'
+import { callbacksUsing, expireCallbacks, tellMissed } from '../callbacks/store.ts'
 import { summaryHandler } from '../callbacks/summary.ts'
 import { onCallTold } from '../callbacks/want-summary.ts'
 import { recordingControlRoutes } from '../calls/capture/recording-control.ts'
@@ -307,6 +307,7 @@ export function buildDuties(
   return [
     duty('idempotency leases', ATTEMPT_LEASE_MS / 4, () => renewAttempts(store, now())),
     duty('callback expiry', SHORT_DUTY_MS, () => expireCallbacks(store, now())),
+    duty('missed callbacks', SHORT_DUTY_MS, () => tellMissed(store, now())),
     duty('report schedules', SHORT_DUTY_MS, () => startScheduledRuns(store, now())),
     duty('report files', LONG_DUTY_MS, () => sweepReports({ store, now })),
     duty('retention', LONG_DUTY_MS, () => retention.run()),

@@ -49,6 +49,7 @@ import { softphoneMetadata } from './150-199/184-softphone-metadata.ts'
 import { steadyWaits } from './150-199/190-steady-waits.ts'
 import { lostDevices } from './150-199/191-lost-devices.ts'
 import { steadySessions } from './150-199/192-steady-sessions.ts'
+import { missedCallbacks } from './150-199/193-missed-callbacks.ts'
 import { copilotSessions } from './200-249/200-copilot-sessions.ts'
 import { copilotTokens } from './200-249/201-copilot-tokens.ts'
 import { redaction } from './200-249/220-redaction.ts'
@@ -107,6 +108,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '190-steady-waits': steadyWaits,
   '191-lost-devices': lostDevices,
   '192-steady-sessions': steadySessions,
+  '193-missed-callbacks': missedCallbacks,
   '200-copilot-sessions': copilotSessions,
   '201-copilot-tokens': copilotTokens,
   '220-redaction': redaction,

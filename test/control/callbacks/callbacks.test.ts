@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { expireCallbacks } from '../../../control/callbacks/store.ts'
+import { expireCallbacks, tellMissed } from '../../../control/callbacks/store.ts'
 import { insertParty } from '../../../control/calls/records.ts'
 import { newId } from '../../../control/kernel/ids.ts'
 import { suite } from '../../harness.ts'
@@ -281,6 +281,29 @@ test('an open callback is changed by what is sent; any change of a closed one an
     assert.equal(refusal(await app.live(`PATCH ${path}`, { name: 'x' })), [409, null, 'callback_closed'])
   }
   assert.is((await app.live('PATCH /v1/callbacks/cb_none', {})).status, 404)
+  await app.close()
+})
+
+test('a callback that nobody was reached for by sla_at is an event, once; one that was reached in time is none', async () => {
+  const app = await makeWholeApp()
+  const late = (await book(app, { phone: '+15550100001' })).body
+  const reached = (await book(app, { phone: '+15550100002' })).body.id
+  const { store, clock } = app
+  await store.db.updateTable('callbacks').set({ status: 'connected' }).where('id', '=', reached).execute()
+  clock.advance(Date.parse(late.sla_at) - clock.now().getTime())
+  assert.is(await tellMissed(store, clock.now()), 0, 'it is in time still')
+  clock.advance(1)
+  assert.equal(
+    await Promise.all([tellMissed(store, clock.now()), tellMissed(store, clock.now())]).then(told => told.sort()),
+    [0, 1],
+  )
+  await store.db.updateTable('callbacks').set({ status: 'dialing' }).where('id', '=', late.id).execute()
+  clock.advance(DAY_MS)
+  assert.is(await tellMissed(store, clock.now()), 0)
+  assert.equal(
+    (await app.events('callback.sla_missed')).map(({ object }) => [object.id, object.status]),
+    [[late.id, 'pending']],
+  )
   await app.close()
 })
 
