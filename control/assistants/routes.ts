@@ -12,6 +12,7 @@ import { newId } from '../kernel/ids.ts'
 import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
+import { handOverProblem } from './hand-overs.ts'
 import type { AssistantRow } from './tables.ts'
 
 export interface AssistantDeps {
@@ -67,7 +68,7 @@ const handOver = input({
   description: Type.String({ maxLength: 500, default: '', description: 'For whom, and when: for the model.' }),
   target: input({
     type: oneOf(['queue', 'user', 'number', 'assistant', 'flow', 'room']),
-    id: Type.String({ minLength: 1, maxLength: 255, description: 'ID, or number in E.164.' }),
+    id: Type.String({ minLength: 1, maxLength: 255, description: 'ID, or number in E.164, or SIP URI.' }),
   }),
 })
 
@@ -202,17 +203,19 @@ const addressProblem = async (
 
 const columns = (chosen: Settings) => ({ flow_id: chosen.flow_id, settings: JSON.stringify(chosen) })
 
-const refusal = (
+async function refusal(
   { exists }: AssistantDeps,
   trx: Trx,
   context: Context,
   sent: Omit<Static<typeof changeBody>, 'name'>,
-): Promise<Problem | null> =>
-  referenceProblem(trx, context, [
+): Promise<Problem | null> {
+  const refused = await referenceProblem(trx, context, [
     { param: 'flow_id', id: sent.flow_id, kind: 'flow', exists: exists.flow },
     { param: 'callbacks.queue_id', id: sent.callbacks?.queue_id, kind: 'queue', exists: exists.queue },
     ...listReferences('kb_document_ids', sent.kb_document_ids ?? [], 'knowledge-base document', exists.kbDocument),
   ])
+  return refused ?? handOverProblem(trx, context, sent.hand_overs ?? [])
+}
 
 /** What older versions stored lacks what came later. */
 const settingsOf = (row: AssistantRow): Settings => ({

@@ -22,6 +22,7 @@ interface Scene {
 async function scene(
   answer: (asked: ChatAsked) => ChatAnswer,
   settings: (world: LiveWorld) => Promise<object>,
+  before: (world: LiveWorld) => Promise<unknown> = async () => {},
 ): Promise<Scene> {
   const provider = await ChatProvider.listen(answer)
   const world = await makeLiveWorld({
@@ -32,6 +33,7 @@ async function scene(
   })
   const id = await world.make('/assistants', { name: 'Desk', greeting: 'Hello.', ...(await settings(world)) })
   await world.make('/inbound_routes', { match: { to: '3000' }, target: { type: 'assistant', id } })
+  await before(world)
   const { media } = world
   media.dialIn('part_1', '3000')
   const callId = await callOf(world, 'part_1')
@@ -134,9 +136,9 @@ test('a model that rings in vain again and again ends the call: one line of the 
     () => ({ tool: 'transfer_to_ann', input: {} }),
     async world => {
       const id = await world.make('/conference_rooms', { name: 'Shut' })
-      await world.ask(`PATCH /v1/conference_rooms/${id}`, { active: false })
       return { hand_overs: [{ name: 'ann', description: 'Ann', target: { type: 'room', id } }] }
     },
+    ({ store }) => store.db.updateTable('conference_rooms').set({ active: 0 }).execute(),
   )
   await until(() => !world.media.legs.has('part_1'))
   await world.media.committed()

@@ -57,6 +57,33 @@ test('PATCH merges nested objects and replaces lists', async () => {
   await close()
 })
 
+test('whom an assistant may give its calls to is looked up when it is written: 400 names who is not there', async () => {
+  const { live, test: inTest, close } = await makeWholeApp()
+  const queue = (await live('POST /v1/queues', { name: 'Help' })).body.id
+  const room = (await live('POST /v1/conference_rooms', { name: 'Room' })).body.id
+  const elsewhere = (await inTest('POST /v1/queues', { name: 'Help' })).body.id
+  const { id } = (await live('POST /v1/assistants', { name: 'a' })).body
+  const give = (...targets: [string, string][]) => {
+    const hand_overs = targets.map(([type, of], index) => ({ name: `h${index}`, target: { type, id: of } }))
+    return live(`PATCH /v1/assistants/${id}`, { hand_overs })
+  }
+  const there = await give(['queue', queue], ['room', room], ['assistant', id], ['number', '+15550100123'])
+  assert.equal([there.status, there.body.hand_overs.length], [200, 4])
+  for (const [type, of] of [
+    ['queue', 'q_none'],
+    ['queue', elsewhere],
+    ['user', queue],
+    ['flow', 'flow_none'],
+    ['number', 'the desk'],
+  ] as const) {
+    assert.equal(refusal(await give(['queue', queue], [type, of])), [400, 'hand_overs[1].target.id', undefined], of)
+  }
+  await live(`PATCH /v1/conference_rooms/${room}`, { active: false })
+  assert.equal(refusal(await give(['room', room])), [400, 'hand_overs[0].target.id', undefined])
+  assert.is((await live(`PATCH /v1/assistants/${id}`, { name: 'b' })).status, 200, 'what was written before stays')
+  await close()
+})
+
 test('an assistant that a queue uses is not deleted: 409 with the queue listed', async () => {
   const { live, close } = await makeWholeApp()
   const id = (await live('POST /v1/assistants', { name: 'a' })).body.id

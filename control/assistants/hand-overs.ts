@@ -1,0 +1,26 @@
+import { knownTargets } from '../flows/targets.ts'
+import { type Problem, problem } from '../http/errors.ts'
+import type { Db } from '../kernel/store/store.ts'
+import type { Tenant } from '../kernel/tenancy.ts'
+import type { HandOver } from './assistant-settings.ts'
+
+const NUMBER = /^\+[1-9][0-9]{1,14}$/
+const SIP_URI = /^sip:[^\s<>"]+$/
+
+/** 400 for the first whom an assistant could not give its calls to: they are told apart now, not when a caller waits. */
+export async function handOverProblem(
+  db: Db,
+  tenant: Tenant,
+  handOvers: readonly Pick<HandOver, 'target'>[],
+): Promise<Problem | null> {
+  for (const [index, { target }] of handOvers.entries()) {
+    const param = `hand_overs[${index}].target.id`
+    if (target.type === 'number') {
+      if (NUMBER.test(target.id) || SIP_URI.test(target.id)) continue
+      return problem('parameter_invalid', `Neither a number in E.164 nor a SIP URI: ${target.id}`, { param })
+    }
+    if ((await knownTargets(db, tenant, [target])).size > 0) continue
+    return problem('parameter_invalid', `No such ${target.type}, or it takes no calls now: ${target.id}`, { param })
+  }
+  return null
+}
