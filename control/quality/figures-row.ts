@@ -25,15 +25,15 @@ export interface CallFigures extends Figures {
 }
 
 export const callFigures = (conversation: Conversation): CallFigures => {
-  const { lines, profile, language } = conversation
+  const { profile, language } = conversation
   return {
     ...figuresOf(conversation),
     language,
     profile_id: profile?.id ?? null,
     profile_version: profile?.version ?? null,
-    objections: objectionsIn(lines, profile),
-    disclosures: disclosuresIn(lines, profile),
-    forbidden: forbiddenIn(lines, profile),
+    objections: objectionsIn(conversation),
+    disclosures: disclosuresIn(conversation),
+    forbidden: forbiddenIn(conversation),
   }
 }
 
@@ -49,7 +49,7 @@ export function marksOf(summary: SummaryContent, figures: CallFigures): { kind: 
     topic: summary.topics,
     reason: reasons.length > 0 || summary.reason === null ? reasons : topicsOf(summary.reason).slice(0, 1),
     objection: figures.objections.map(({ key }) => key),
-    missed_disclosure: figures.disclosures.filter(({ said }) => said === null).map(({ key }) => key),
+    missed_disclosure: figures.disclosures.filter(({ is_said }) => !is_said).map(({ key }) => key),
     forbidden_phrase: figures.forbidden.map(({ key }) => key),
   }
   return (Object.keys(marks) as MarkKind[]).flatMap(kind =>

@@ -91,6 +91,7 @@ import { usageRoutes } from '../organisation/usage-routes.ts'
 import { leaveTeam, memberCounts, userRoutes } from '../organisation/user-routes.ts'
 import { judgeHandler } from '../quality/evaluation/judge-job.ts'
 import { evaluationRoutes } from '../quality/evaluation/routes.ts'
+import { insightRoutes } from '../quality/insights/routes.ts'
 import { reviewHandler } from '../quality/review-job.ts'
 import { transcriptSearchRoute } from '../quality/search/routes.ts'
 import { callSummaryRoutes } from '../quality/summary/routes.ts'
@@ -394,6 +395,11 @@ export function routes(
     ...callSummaryRoutes({ store, now, userExists: existsIn('users') }),
     ...evaluationRoutes({ store, now, userExists: existsIn('users'), models: modelsOf(config) }),
     transcriptSearchRoute({ store }),
+    ...insightRoutes({
+      store,
+      now,
+      timezoneOf: async (db, tenant) => (await organisationSettings(db, tenant)).timezone,
+    }),
     ...callSpeechRoutes({ store, media, dataDir: config.dataDir }),
     ...voicemailRoutes({ store, dataDir: config.dataDir }),
     ...conferenceRoomRoutes({ store, now, publicUrl, usesOf: routesLeadingTo }),

@@ -1,5 +1,7 @@
-import type { Line, Profile } from './conversation.ts'
-import { holdsPhrase, isContent, plainWords, stemOf } from './words.ts'
+import { wordsOf } from '../../copilot/words/fold.ts'
+import { anySaid } from '../../copilot/words/phrases.ts'
+import type { Conversation, Line } from './conversation.ts'
+import { isContent, plainWords, stemOf } from './words.ts'
 
 /** Where something was said. */
 export interface Evidence {
@@ -21,7 +23,8 @@ export const evidenceOf = ({ id, participantId, text, startMs, endMs }: Line): E
 export interface Disclosure {
   key: string
   label: string
-  /** Where; null: it was not said. */
+  is_said: boolean
+  /** Where; null: it was not said, or the copilot's session knows where. */
   said: Evidence | null
 }
 
@@ -43,11 +46,11 @@ export interface Objection {
   answered: boolean
 }
 
-/** What of a profile's checklist was said; `required` as it is there. */
+/** What of a profile's checklist was said. */
 export interface Checked {
   key: string
   label: string
-  required: boolean
+  is_said: boolean
   said: Evidence | null
 }
 
@@ -56,44 +59,50 @@ const ANSWERED_SHARE = 0.3
 /** An example is recognised when so much of its content is there. */
 const EXAMPLE_SHARE = 0.75
 
+type Said = Pick<Conversation, 'lines' | 'profile' | 'heard'>
+
 const byAgent = ({ side }: Line): boolean => side === 'agent' || side === 'product'
 
 export const saidBy = (lines: readonly Line[], phrases: readonly string[]): Line | undefined =>
-  lines.find(line => phrases.some(phrase => holdsPhrase(line.stems, phrase)))
+  lines.find(line => holdsAny(line, phrases))
+
+/** As the copilot has heard it during the call: inflected, slightly misheard, with a word or two between. */
+export const holdsAny = ({ text }: Line, phrases: readonly string[]): boolean =>
+  phrases.length > 0 && anySaid(wordsOf(text), phrases) !== null
 
 /** What the product says in the agent's place, an announcement, counts too. */
-export function disclosuresIn(lines: readonly Line[], profile: Profile | null): Disclosure[] {
+export function disclosuresIn({ lines, profile, heard }: Said): Disclosure[] {
   const own = lines.filter(byAgent)
   return (profile?.settings.compliance.required_disclosures ?? []).map(({ key, label, text, phrases }) => {
     const line = saidBy(own, phrases.length === 0 ? [text] : phrases)
-    return { key, label, said: line === undefined ? null : evidenceOf(line) }
+    const said = line === undefined ? null : evidenceOf(line)
+    return { key, label, is_said: heard?.disclosures.get(key) ?? said !== null, said }
   })
 }
 
-export function forbiddenIn(lines: readonly Line[], profile: Profile | null): Forbidden[] {
+export function forbiddenIn({ lines, profile }: Said): Forbidden[] {
   const own = lines.filter(({ side }) => side === 'agent')
   return (profile?.settings.compliance.forbidden_phrases ?? []).flatMap(({ phrase, reason, severity }) => {
-    const said = own.filter(line => holdsPhrase(line.stems, phrase)).map(evidenceOf)
+    const said = own.filter(line => holdsAny(line, [phrase])).map(evidenceOf)
     return said.length === 0 ? [] : [{ key: phrase, reason, severity, said }]
   })
 }
 
-export const checklistIn = (lines: readonly Line[], profile: Profile | null): Checked[] =>
+export const checklistIn = ({ lines, profile, heard }: Said): Checked[] =>
   (profile?.settings.stages ?? [])
-    .flatMap(stage => stage.checklist)
-    .filter(({ phrases }) => phrases.length > 0)
-    .map(({ key, label, required, phrases }) => {
+    .flatMap(({ key: stage, checklist }) => checklist.map(item => ({ ...item, stage })))
+    .filter(({ phrases, key, stage }) => phrases.length > 0 || heard?.items.get(`${stage}/${key}`) === true)
+    .map(({ key, label, stage, phrases }) => {
       const line = saidBy(lines.filter(byAgent), phrases)
-      return { key, label, required, said: line === undefined ? null : evidenceOf(line) }
+      const said = line === undefined ? null : evidenceOf(line)
+      return { key, label, is_said: heard?.items.get(`${stage}/${key}`) ?? said !== null, said }
     })
 
 /** Each objection of the library where it was first raised, with what followed it. */
-export function objectionsIn(lines: readonly Line[], profile: Profile | null): Objection[] {
+export function objectionsIn({ lines, profile }: Said): Objection[] {
   return (profile?.settings.objections ?? []).flatMap(({ key, label, triggers, examples, response }): Objection[] => {
     const at = lines.findIndex(
-      line =>
-        line.side === 'customer' &&
-        (triggers.some(trigger => holdsPhrase(line.stems, trigger)) || examples.some(one => isLike(line.stems, one))),
+      line => line.side === 'customer' && (holdsAny(line, triggers) || examples.some(one => isLike(line.stems, one))),
     )
     const line = lines[at]
     if (line === undefined) return []

@@ -4,6 +4,7 @@ import type { Db } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { redactorOf } from '../../organisation/redaction/settings.ts'
 import { settingsOf } from '../../queues/settings/store.ts'
+import { type Heard, heardIn } from './heard.ts'
 import { plainWords, stemOf } from './words.ts'
 
 export type Side = 'agent' | 'customer' | 'product'
@@ -33,8 +34,9 @@ export interface Conversation {
   lines: Line[]
   /** As the recogniser was told, or as the letters show; null: unknown. */
   language: string | null
-  /** Of the queue that the call came by, as it is now. */
+  /** As the copilot's session has pinned it, else that of the call's queue as it is now. */
   profile: Profile | null
+  heard: Heard | null
   durationMs: number
 }
 
@@ -66,11 +68,13 @@ export async function readConversation(db: Db, tenant: Tenant, callId: string): 
     return side === undefined ? [] : [{ ...said, side, stems: plainWords(text).map(stemOf) }]
   })
   if (lines.length === 0) return null
-  const profile = await profileOf(db, tenant, call)
+  const heard = await heardIn(db, tenant, callId)
+  const profile = heard?.profile ?? (await profileOf(db, tenant, call))
   return {
     call,
     lines,
     profile,
+    heard,
     language: transcript.language ?? languageOf(lines),
     durationMs: transcript.duration_ms ?? lines.at(-1)?.endMs ?? 0,
   }
@@ -116,5 +120,3 @@ function languageOf(lines: readonly Line[]): string | null {
   // The offline ear understands English alone, and whoever knows another language says so.
   return latin > 0 ? 'en' : null
 }
-
-export const isEnglish = (language: string | null): boolean => language !== null && /^en\b/.test(language)

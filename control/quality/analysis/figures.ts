@@ -1,4 +1,4 @@
-import { type Conversation, isEnglish, type Line } from './conversation.ts'
+import type { Conversation, Line } from './conversation.ts'
 import { customerSentiment } from './sentiment.ts'
 import { plainWords } from './words.ts'
 
@@ -31,7 +31,7 @@ export function figuresOf({ lines, language }: Pick<Conversation, 'lines' | 'lan
     lines.reduce((sum, line) => sum + (line.side === side ? Math.max(0, line.endMs - line.startMs) : 0), 0)
   const [agentMs, customerMs] = [spoken('agent'), spoken('customer')]
   const words = lines.flatMap(line => (line.side === 'agent' ? plainWords(line.text) : [])).length
-  const sentiment = customerSentiment(lines, isEnglish(language))
+  const sentiment = customerSentiment(lines, language)
   return {
     agent_ms: agentMs,
     customer_ms: customerMs,

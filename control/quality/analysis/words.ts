@@ -40,26 +40,3 @@ export const singular = (word: string): string =>
         .replace(/(?<=[sxz]|ch|sh)es$/, '')
         .replace(/(?<=[^sui])s$/, '')
     : word
-
-/** Words that may stand between those of a phrase. */
-const MAX_BETWEEN = 1
-/** A shorter phrase is said as it is. */
-const LOOSE_FROM = 3
-
-/** Whether these words hold the phrase: its words in their order, each in any of its forms. */
-export function holdsPhrase(stems: readonly string[], phrase: string): boolean {
-  const wanted = plainWords(phrase).map(stemOf)
-  if (wanted.length === 0) return false
-  const between = wanted.length < LOOSE_FROM ? 0 : MAX_BETWEEN
-  return stems.some((stem, start) => stem === wanted[0] && goesOn(stems, start, wanted, between))
-}
-
-function goesOn(stems: readonly string[], start: number, wanted: readonly string[], between: number): boolean {
-  let at = start
-  for (const stem of wanted.slice(1)) {
-    const next = stems.slice(at + 1, at + 2 + between).indexOf(stem)
-    if (next < 0) return false
-    at += 1 + next
-  }
-  return true
-}

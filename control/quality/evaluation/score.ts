@@ -40,9 +40,9 @@ function judge({ check, description }: Criterion, conversation: Conversation, fi
     case 'phrases':
       return byPhrases(check, conversation)
     case 'disclosures':
-      return byShare('disclosures', disclosuresIn(conversation.lines, conversation.profile))
+      return byShare('disclosures', disclosuresIn(conversation))
     case 'checklist':
-      return byShare('items of the checklist', checklistIn(conversation.lines, conversation.profile))
+      return byShare('items of the checklist', checklistIn(conversation))
     default:
       return byForbidden(conversation)
   }
@@ -75,33 +75,36 @@ function byPhrases(
   return line === undefined ? scored(0, 'It was not said.') : scored(FULL, 'It was said.', [evidenceOf(line)])
 }
 
-function byShare(what: string, items: readonly { label: string; said: Judged['evidence'][number] | null }[]): Judged {
+function byShare(
+  what: string,
+  items: readonly { label: string; is_said: boolean; said: Judged['evidence'][number] | null }[],
+): Judged {
   if (items.length === 0) return notApplicable(`The profile has no ${what}.`)
   const said = items.flatMap(item => (item.said === null ? [] : [item.said]))
-  const missed = items.flatMap(item => (item.said === null ? [item.label] : []))
+  const missed = items.flatMap(item => (item.is_said ? [] : [item.label]))
   const reason = missed.length === 0 ? 'All were said.' : `Not said: ${missed.join(', ')}.`
-  return scored((FULL * said.length) / items.length, reason, said)
+  return scored((FULL * (items.length - missed.length)) / items.length, reason, said)
 }
 
 function byForbidden(conversation: Conversation): Judged {
   if ((conversation.profile?.settings.compliance.forbidden_phrases ?? []).length === 0) {
     return notApplicable('The profile forbids no phrases.')
   }
-  const found = forbiddenIn(conversation.lines, conversation.profile)
+  const found = forbiddenIn(conversation)
   if (found.length === 0) return scored(FULL, 'None was said.')
   const said = found.flatMap(one => one.said)
   return scored(0, `Said: ${found.map(({ key }) => key).join(', ')}.`, said)
 }
 
 /** What fails a call whatever else was good: a disclosure that is required and was not said, a phrase that is forbidden as critical. */
-export function automaticFailures({ lines, profile }: Conversation): AutomaticFailure[] {
-  if (!lines.some(({ side }) => side === 'agent')) return []
-  const missed = disclosuresIn(lines, profile)
-    .filter(({ said }) => said === null)
+export function automaticFailures(conversation: Conversation): AutomaticFailure[] {
+  if (!conversation.lines.some(({ side }) => side === 'agent')) return []
+  const missed = disclosuresIn(conversation)
+    .filter(({ is_said }) => !is_said)
     .map(
       ({ key, label }): AutomaticFailure => ({ kind: 'missed_disclosure', key, label, dismissed: false, evidence: [] }),
     )
-  const forbidden = forbiddenIn(lines, profile)
+  const forbidden = forbiddenIn(conversation)
     .filter(({ severity }) => severity === 'critical')
     .map(
       ({ key, said }): AutomaticFailure => ({

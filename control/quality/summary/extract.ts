@@ -1,10 +1,10 @@
 import { findPhoneNumbersInText } from 'libphonenumber-js'
 import { RE2JS } from 're2js'
 import type { Disposition } from '../../organisation/quality.ts'
-import { evidenceOf } from '../analysis/compliance.ts'
+import { evidenceOf, holdsAny } from '../analysis/compliance.ts'
 import type { Conversation, Line, Profile } from '../analysis/conversation.ts'
 import { topicsIn } from '../analysis/topics.ts'
-import { holdsPhrase, isContent, plainWords } from '../analysis/words.ts'
+import { isContent, plainWords } from '../analysis/words.ts'
 import type { SummaryContent } from './schema.ts'
 
 /**
@@ -12,7 +12,7 @@ import type { SummaryContent } from './schema.ts'
  * What nobody has said in so many words is absent.
  */
 export function extractedSummary(
-  { lines, profile }: Pick<Conversation, 'lines' | 'profile'>,
+  { lines, profile, heard }: Pick<Conversation, 'lines' | 'profile' | 'heard'>,
   dispositions: readonly Disposition[],
 ): SummaryContent {
   const said = sentencesOf(lines)
@@ -25,7 +25,8 @@ export function extractedSummary(
     reason: reason?.text ?? null,
     outcome: outcome?.text ?? null,
     next_steps: steps.map(({ text }) => text),
-    fields: fieldsIn(lines, profile),
+    // What the copilot has heard, and its agent has corrected, during the call stands above.
+    fields: { ...fieldsIn(lines, profile), ...heard?.fields },
     disposition: dispositionIn(lines, dispositions),
     topics: topicsIn(lines),
     evidence: [...new Set(used)].map(evidenceOf),
@@ -94,7 +95,7 @@ function stepsIn(said: readonly Sentence[]): Sentence[] {
 /** The one whose words were said last: calls end with how they ended. */
 function dispositionIn(lines: readonly Line[], dispositions: readonly Disposition[]): string | null {
   for (const line of lines.toReversed()) {
-    const found = dispositions.find(({ phrases }) => phrases.some(phrase => holdsPhrase(line.stems, phrase)))
+    const found = dispositions.find(({ phrases }) => holdsAny(line, phrases))
     if (found !== undefined) return found.key
   }
   return null
@@ -117,7 +118,8 @@ function fieldsIn(lines: readonly Line[], profile: Profile | null): Record<strin
 
 type Field = Profile['settings']['fields'][number]
 
-function valueIn({ text, stems }: Line, { type, pattern, options }: Field): string | null {
+function valueIn(line: Line, { type, pattern, options }: Field): string | null {
+  const { text } = line
   if (pattern !== '') return matchOf(pattern, text)
   switch (type as string) {
     case 'email':
@@ -125,7 +127,7 @@ function valueIn({ text, stems }: Line, { type, pattern, options }: Field): stri
     case 'phone':
       return findPhoneNumbersInText(text)[0]?.number.number ?? null
     case 'choice':
-      return options.find(option => holdsPhrase(stems, option)) ?? null
+      return options.find(option => holdsAny(line, [option])) ?? null
     default:
       return null
   }

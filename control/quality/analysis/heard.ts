@@ -1,0 +1,45 @@
+import { disclosureSlot, fieldSlot, itemSlot, valueOfSlot } from '../../copilot/fast/slots.ts'
+import type { CopilotState } from '../../copilot/fast/state.ts'
+import type { ProfileSettings } from '../../copilot/schema.ts'
+import type { Db } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+
+/** What the copilot knew at the end of an agent's part of a call; what a person has decided there is in it. */
+export interface Heard {
+  profile: { id: string; version: number; settings: ProfileSettings }
+  fields: Record<string, string>
+  /** By key: it was said. Only what is certain: what is absent is looked for in the words. */
+  disclosures: Map<string, boolean>
+  /** By stage and key. */
+  items: Map<string, boolean>
+}
+
+/** Of the last agent's session; null: there was none. */
+export async function heardIn(db: Db, tenant: Tenant, callId: string): Promise<Heard | null> {
+  const sessions = forTenant(db, tenant).select('copilot_sessions').selectAll().where('call_id', '=', callId)
+  const row = await sessions.orderBy('id', 'desc').limit(1).executeTakeFirst()
+  if (row === undefined) return null
+  const settings = JSON.parse(row.settings) as ProfileSettings
+  const { slots } = JSON.parse(row.state) as CopilotState
+  const isSo = (slot: string, value: string): boolean => valueOfSlot(slots[slot]) === value
+  const items = settings.stages.flatMap(({ key: stage, checklist }) =>
+    checklist.flatMap(({ key }): [string, true][] =>
+      isSo(itemSlot(stage, key), 'done') ? [[`${stage}/${key}`, true]] : [],
+    ),
+  )
+  return {
+    profile: { id: row.profile_id, version: row.profile_version, settings },
+    fields: Object.fromEntries(
+      settings.fields.flatMap(({ key }): [string, string][] => {
+        const value = valueOfSlot(slots[fieldSlot(key)])
+        return value === null ? [] : [[key, value]]
+      }),
+    ),
+    disclosures: new Map(
+      settings.compliance.required_disclosures.flatMap(({ key }): [string, true][] =>
+        isSo(disclosureSlot(key), 'said') ? [[key, true]] : [],
+      ),
+    ),
+    items: new Map(items),
+  }
+}

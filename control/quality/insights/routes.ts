@@ -1,0 +1,111 @@
+import Type from 'typebox'
+import { isProblem } from '../../http/errors.ts'
+import { listOf, listParameters, page } from '../../http/list.ts'
+import { type Route, route } from '../../http/route.ts'
+import { oneOf } from '../../kernel/schema.ts'
+import type { Db, Store } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { periodFields, periodOf } from '../period.ts'
+import { correctionOf, summaryOf } from '../summary/schema.ts'
+import type { CallSummaryRow } from '../tables.ts'
+import { gatherInsights } from './insights.ts'
+import { GROUPS, insightCallSchema, insightsSchema } from './schema.ts'
+
+export interface InsightDeps {
+  store: Store
+  now: () => Date
+  timezoneOf: (db: Db, tenant: Tenant) => Promise<string>
+}
+
+const only = (which: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: `Only ${which}.` }))
+const common = { method: 'GET', tag: 'Quality', scope: 'quality:read', status: 200 } as const
+
+type MarkedCall = CallSummaryRow & { user_id: string | null; queue_id: string | null }
+
+export function insightRoutes({ store, now, timezoneOf }: InsightDeps): Route[] {
+  return [
+    route({
+      ...common,
+      path: '/insights',
+      id: 'getInsights',
+      summary: 'Retrieve what the calls of a period tell',
+      description:
+        'Volumes, handling time, talk ratio, sentiment, reasons, topics, objections and what followed them, disclosures and QA by criterion, beside the period before.',
+      query: Type.Object(
+        {
+          ...periodFields,
+          group_by: Type.Optional(oneOf([...GROUPS], { default: 'none' })),
+          user_id: only('calls that this agent had last'),
+          queue_id: only('calls that came by this queue'),
+          copilot_profile_id: only('calls with this profile'),
+        },
+        { additionalProperties: false },
+      ),
+      reply: insightsSchema,
+      handler: async (context, { query }) => {
+        const period = periodOf(query, now())
+        if (isProblem(period)) return period
+        const { group_by: by = 'none', user_id, queue_id, copilot_profile_id } = query
+        const wanted = {
+          ...(user_id !== undefined && { userId: user_id }),
+          ...(queue_id !== undefined && { queueId: queue_id }),
+          ...(copilot_profile_id !== undefined && { profileId: copilot_profile_id }),
+        }
+        const timezone = await timezoneOf(store.db, context)
+        const insights = await gatherInsights(store.db, context, { period, by, timezone, only: wanted })
+        return { object: 'insights' as const, livemode: context.livemode, ...insights }
+      },
+    }),
+    route({
+      ...common,
+      path: '/insights/calls',
+      id: 'listInsightCalls',
+      summary: 'List the calls behind an insight',
+      description: 'Those of one topic, reason, objection, missed disclosure or forbidden phrase, newest first.',
+      query: Type.Object(
+        {
+          ...listParameters,
+          ...periodFields,
+          kind: Type.Optional(oneOf(['topic', 'reason', 'objection', 'missed_disclosure', 'forbidden_phrase'])),
+          value: only('calls with this value of the kind: a word of `GET /insights`, or a key'),
+        },
+        { additionalProperties: false },
+      ),
+      reply: listOf(insightCallSchema),
+      handler: async (context, { query }) => {
+        const period = periodOf(query, now())
+        if (isProblem(period)) return period
+        const { kind, value } = query
+        let rows = forTenant(store.db, context)
+          .select('call_summaries')
+          .innerJoin('calls', 'calls.id', 'call_summaries.id')
+          .selectAll('call_summaries')
+          .select(['calls.user_id', 'calls.queue_id'])
+          .where('call_summaries.call_at', '>=', period.from)
+          .where('call_summaries.call_at', '<', period.to)
+        if (kind !== undefined || value !== undefined) {
+          let marked = forTenant(store.db, context).select('call_marks').select('call_id')
+          if (kind !== undefined) marked = marked.where('kind', '=', kind)
+          if (value !== undefined) marked = marked.where('value', '=', value)
+          rows = rows.where('call_summaries.id', 'in', marked)
+        }
+        return page(rows, query, '/v1/insights/calls', toInsightCall, 'call_summaries.id')
+      },
+    }),
+  ]
+}
+
+function toInsightCall(row: MarkedCall) {
+  const { reason, outcome, disposition } = { ...summaryOf(row), ...correctionOf(row) }
+  return {
+    id: row.id,
+    object: 'insight_call' as const,
+    livemode: row.livemode === 1,
+    created: row.call_at,
+    user_id: row.user_id,
+    queue_id: row.queue_id,
+    ...{ reason, outcome, disposition },
+    sentiment: (JSON.parse(row.figures) as { sentiment: number | null }).sentiment,
+  }
+}
