@@ -6,7 +6,7 @@ import { CSV_START, csvRecord } from './csv.ts'
 import type { Format } from './format.ts'
 import type { Period } from './period.ts'
 import { PieceWriter, removeArtifacts } from './pieces.ts'
-import type { ReportTable } from './table.ts'
+import type { ReportTable } from './report-table.ts'
 
 /** Written at once when so much has come together [characters]. */
 const CHUNK = 64 * 1024

@@ -6,7 +6,10 @@ const MAX_RECIPIENTS = 20
 
 const fields = {
   name: Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\r\\n]*$' }),
-  kind: oneOf(['calls', 'queues'], { description: 'calls: one row a call; queues: one row a queue.' }),
+  kind: oneOf(['calls', 'queues', 'agents', 'topics', 'summaries', 'evaluations'], {
+    description:
+      'One row for each call, each queue, each agent with the figures of insights, each topic and reason, each summary of a call, each criterion of each QA evaluation.',
+  }),
   period: oneOf(['day', 'week', 'month'], {
     description: "A run shows the last whole one, by the organisation's clock.",
   }),

@@ -3,27 +3,31 @@ import type { CallRow } from '../calls/tables.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { Period } from './period.ts'
+import { agentTable, evaluationTable, summaryTable, topicTable } from './quality-rows.ts'
+import type { ReportTable } from './report-table.ts'
 import type { ReportRow } from './tables.ts'
-
-/** What a report shows: text in columns. Rows are read as they are asked for, a page at a time. */
-export interface ReportTable {
-  columns: string[]
-  rows: AsyncIterable<string[]>
-}
 
 /** Read at once; between two pages others get the database. */
 const PAGE_ROWS = 1000
 
+/** What makes the table of each kind of report. */
+const TABLES: Record<ReportRow['kind'], (db: Db, tenant: Tenant, period: Period) => ReportTable> = {
+  calls: (db, tenant, period) => ({
+    columns: ['call_id', 'created', 'direction', 'from', 'to', 'status', 'ended_reason', 'duration_s'],
+    rows: callRows(db, tenant, period),
+  }),
+  queues: (db, tenant, period) => ({
+    columns: ['queue_id', 'name', 'created', 'calls_waiting', 'waiting_since'],
+    rows: queueRows(db, tenant, period),
+  }),
+  agents: agentTable,
+  topics: topicTable,
+  summaries: summaryTable,
+  evaluations: evaluationTable,
+}
+
 export const reportTable = (db: Db, tenant: Tenant, kind: ReportRow['kind'], period: Period): ReportTable =>
-  kind === 'calls'
-    ? {
-        columns: ['call_id', 'created', 'direction', 'from', 'to', 'status', 'ended_reason', 'duration_s'],
-        rows: callRows(db, tenant, period),
-      }
-    : {
-        columns: ['queue_id', 'name', 'created', 'calls_waiting', 'waiting_since'],
-        rows: queueRows(db, tenant, period),
-      }
+  TABLES[kind](db, tenant, period)
 
 /** One row for each call that began in the period. */
 async function* callRows(db: Db, tenant: Tenant, { from, to }: Period): AsyncGenerator<string[]> {

@@ -14,7 +14,7 @@ export interface ReportTables {
 export interface ReportTable extends TenantColumns {
   id: string
   name: string
-  kind: 'calls' | 'queues'
+  kind: 'calls' | 'queues' | 'agents' | 'topics' | 'summaries' | 'evaluations'
   period: 'day' | 'week' | 'month'
   csv: number
   pdf: number

@@ -20,7 +20,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   'Audio assets': 'Recordings for prompts and hold music.',
   'Knowledge base': 'Documents that assistants and the copilot answer from.',
   Quality: 'What is made of calls after their end: summaries, evaluations, insights, and what was said in them.',
-  Reports: 'Tables of calls, mailed by a schedule or made now.',
+  Reports: 'Tables of calls, queues and what was made of calls, mailed by a schedule or made now.',
   Flows: 'Graphs that lead a call, an IVR or the script of a human agent.',
   Events: 'What has happened, newest first.',
   Webhooks: 'Who is told of events, and how that went.',

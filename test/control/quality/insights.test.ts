@@ -1,6 +1,8 @@
 import * as assert from 'uvu/assert'
 import { newId } from '../../../control/kernel/ids.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
+import { reportTable } from '../../../control/reports/table.ts'
+import type { ReportRow } from '../../../control/reports/tables.ts'
 import { suite } from '../../harness.ts'
 import { makerOf, makeUser } from '../conformance/objects.ts'
 import { makeQualityWorld, type QualityWorld, type Said } from './quality-world.ts'
@@ -195,6 +197,39 @@ test('what the copilot has heard, and a person has decided in its session, stand
   const [evaluation] = (await world.api(`GET /v1/qa_evaluations?call_id=${id}`)).data
   assert.equal([evaluation.copilot_profile_version, evaluation.automatic_failures], [7, []])
   await world.api(`DELETE /v1/calls/${id}`)
+})
+
+/** What a report of this kind shows of the period. */
+async function rowsOf(kind: ReportRow['kind']): Promise<Record<string, string>[]> {
+  const to = world.clock.now()
+  const period = { from: new Date(to.getTime() - 5 * DAY_MS).toISOString(), to: to.toISOString() }
+  const { columns, rows } = reportTable(world.store.db, makerOf(world).tenant, kind, period)
+  const all: Record<string, string>[] = []
+  for await (const row of rows) all.push(Object.fromEntries(columns.map((column, i) => [column, row[i] ?? ''])))
+  return all
+}
+
+test('reports show the same: agents, topics, summaries and evaluations', async () => {
+  const [first, second] = await rowsOf('agents')
+  assert.equal(
+    [first?.user_id, first?.qa_score, second?.user_id, second?.qa_score],
+    [agents[1], '50', agents[0], '100'],
+  )
+  const router = (await rowsOf('topics')).find(({ kind, value }) => kind === 'topic' && value === 'router')
+  assert.is(router?.calls, '2')
+  const summaries = await rowsOf('summaries')
+  assert.is(summaries.filter(({ disposition }) => disposition === 'booked').length, 2)
+  const evaluations = await rowsOf('evaluations')
+  assert.equal(
+    evaluations
+      .map(({ criterion, criterion_score, automatic_failures }) => [criterion, criterion_score, automatic_failures])
+      .sort(),
+    [
+      ['greeting', '0', 'recorded'],
+      ['greeting', '100', ''],
+      ['greeting', '100', ''],
+    ],
+  )
 })
 
 test.run()

@@ -1,0 +1,105 @@
+import type { Db } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { criteriaOf, failuresOf } from '../quality/evaluation/schema.ts'
+import { callsOf } from '../quality/insights/gather.ts'
+import { gatherInsights } from '../quality/insights/insights.ts'
+import type { Measures } from '../quality/insights/schema.ts'
+import type { Period } from './period.ts'
+import type { ReportTable } from './report-table.ts'
+
+const shown = (value: string | number | null | undefined): string => (value == null ? '' : String(value))
+
+const MEASURES: (keyof Measures)[] = [
+  'calls',
+  'answered',
+  'transcribed',
+  'handling_seconds',
+  'talk_ratio',
+  'sentiment',
+  'disclosure_rate',
+  'qa_evaluations',
+  'qa_score',
+]
+
+/** One row for each agent who had calls in the period, those with most first. */
+export const agentTable = (db: Db, tenant: Tenant, period: Period): ReportTable => ({
+  columns: ['user_id', 'name', ...MEASURES],
+  rows: agentRows(db, tenant, period),
+})
+
+async function* agentRows(db: Db, tenant: Tenant, period: Period): AsyncGenerator<string[]> {
+  const { groups } = await gatherInsights(db, tenant, { period, by: 'agent', timezone: 'UTC' })
+  for (const group of groups) {
+    if (group.key !== null) yield [group.key, group.label, ...MEASURES.map(name => shown(group[name]))]
+  }
+}
+
+/** One row for each topic and reason, beside the period before. */
+export const topicTable = (db: Db, tenant: Tenant, period: Period): ReportTable => ({
+  columns: ['kind', 'value', 'calls', 'calls_before', 'sentiment'],
+  rows: topicRows(db, tenant, period),
+})
+
+async function* topicRows(db: Db, tenant: Tenant, period: Period): AsyncGenerator<string[]> {
+  const { reasons, topics } = await gatherInsights(db, tenant, { period, by: 'none', timezone: 'UTC' })
+  for (const [kind, marks] of [
+    ['reason', reasons],
+    ['topic', topics],
+  ] as const) {
+    for (const mark of marks) {
+      yield [kind, mark.value, shown(mark.calls), shown(mark.calls_before), shown(mark.sentiment)]
+    }
+  }
+}
+
+/** One row for each call of the period that was summed up. */
+export const summaryTable = (db: Db, tenant: Tenant, period: Period): ReportTable => ({
+  columns: ['call_id', 'created', 'user_id', 'queue_id', 'reason', 'outcome', 'disposition', 'topics', 'sentiment'],
+  rows: summaryRows(db, tenant, period),
+})
+
+async function* summaryRows(db: Db, tenant: Tenant, period: Period): AsyncGenerator<string[]> {
+  for await (const { call, summary, figures } of callsOf(db, tenant, period)) {
+    if (summary === null) continue
+    const { reason, outcome, disposition, topics } = summary
+    const cells = [reason, outcome, disposition, topics.join(', '), figures?.sentiment]
+    yield [call.id, call.created, shown(call.user_id), shown(call.queue_id), ...cells.map(shown)]
+  }
+}
+
+/** Read at once; between two pages others get the database. */
+const PAGE_ROWS = 500
+
+/** One row for each criterion of each evaluation of a call of the period. */
+export const evaluationTable = (db: Db, tenant: Tenant, period: Period): ReportTable => ({
+  columns: [
+    ...['evaluation_id', 'call_id', 'call_created', 'user_id', 'queue_id', 'score', 'automatic_failures'],
+    ...['criterion', 'criterion_score', 'outcome', 'scored_by'],
+  ],
+  rows: evaluationRows(db, tenant, period),
+})
+
+async function* evaluationRows(db: Db, tenant: Tenant, { from, to }: Period): AsyncGenerator<string[]> {
+  let last = { call_at: from, id: '' }
+  for (;;) {
+    const rows = await forTenant(db, tenant)
+      .select('qa_evaluations')
+      .selectAll()
+      .where('call_at', '>=', last.call_at)
+      .where('call_at', '<', to)
+      .where(eb => eb.or([eb('call_at', '>', last.call_at), eb('id', '>', last.id)]))
+      .orderBy('call_at')
+      .orderBy('id')
+      .limit(PAGE_ROWS)
+      .execute()
+    for (const row of rows) {
+      const counted = failuresOf(row).filter(({ dismissed }) => !dismissed)
+      const own = [row.id, row.call_id, row.call_at, shown(row.user_id), shown(row.queue_id), shown(row.score)]
+      for (const { key, score, outcome, scored_by } of criteriaOf(row)) {
+        yield [...own, counted.map(failure => failure.key).join(', '), key, shown(score), outcome, shown(scored_by)]
+      }
+    }
+    if (rows.length < PAGE_ROWS) return
+    last = rows.at(-1) ?? last
+  }
+}
