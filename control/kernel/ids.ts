@@ -43,7 +43,15 @@ export const PREFIXES = {
   ring: 'ring',
 } as const
 
-export type IdKind = keyof typeof PREFIXES
+/** Kinds that nouns add in their own folder (`declare module`, and `Noun.ids`). */
+// biome-ignore lint/suspicious/noEmptyInterface: merged with what the nouns declare
+export interface IdKinds {}
+export type IdKind = keyof typeof PREFIXES | (keyof IdKinds & string)
+
+/** Makes a noun's kinds of IDs known, once for the process. */
+export const registerIds = (prefixes: Readonly<Record<string, string>>): void => void Object.assign(PREFIXES, prefixes)
+
+const prefixOf = (kind: IdKind): string => (PREFIXES as Record<string, string>)[kind] ?? kind
 
 const POOL_BYTES = 1024
 const pool = Buffer.alloc(POOL_BYTES)
@@ -61,10 +69,10 @@ function randomFraction(): number {
 const nextUlid = monotonicFactory(randomFraction)
 
 /** A new ID, for example `call_01kah3…`: IDs of one kind sort by the time they were made. */
-export const newId = (kind: IdKind): string => `${PREFIXES[kind]}_${nextUlid().toLowerCase()}`
+export const newId = (kind: IdKind): string => `${prefixOf(kind)}_${nextUlid().toLowerCase()}`
 
 const CHANCE_LENGTH = 16
 
 /** The least ID that could have been made at this time [ms]. */
 export const idAt = (kind: IdKind, atMs: number): string =>
-  `${PREFIXES[kind]}_${encodeTime(Math.max(0, atMs)).toLowerCase()}${'0'.repeat(CHANCE_LENGTH)}`
+  `${prefixOf(kind)}_${encodeTime(Math.max(0, atMs)).toLowerCase()}${'0'.repeat(CHANCE_LENGTH)}`

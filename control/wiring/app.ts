@@ -53,6 +53,7 @@ import {
 import { flowsUsing } from '../flows/uses.ts'
 import { ATTEMPT_LEASE_MS, renewAttempts } from '../http/idempotency.ts'
 import { DEFAULT_RATE } from '../http/limits.ts'
+import { nounRoutes } from '../http/noun.ts'
 import { serveDocs } from '../http/pages/routes.ts'
 import { mountOperations } from '../http/pipeline.ts'
 import { existsIn, type UsesOf } from '../http/references.ts'
@@ -421,6 +422,7 @@ export function routes(
     ...languageRoutes({ config }),
     ...requestLogRoutes({ store, written: () => requestLog.flush() }),
     ...apiKeyRoutes({ store, now }),
+    ...nounRoutes({ store, now }),
   ])
 }
 

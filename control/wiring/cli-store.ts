@@ -1,5 +1,7 @@
 /** The commands that open the store. `cli.ts` loads them when one is asked for: `tandem start` has no store of its own, and is up sooner. */
 
+// Nouns bring migrations: whoever opens the store knows them all.
+import './event-catalog.ts'
 import type { Config } from '../kernel/config.ts'
 import { prepareDataDir } from '../kernel/data-dir.ts'
 import { newSecret } from '../kernel/secrets.ts'

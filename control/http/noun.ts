@@ -1,0 +1,35 @@
+import type { Migration } from 'kysely'
+import { type EventKind, registerEvents } from '../kernel/events/catalog.ts'
+import { registerIds } from '../kernel/ids.ts'
+import { MIGRATIONS } from '../kernel/migrations/all.ts'
+import type { Store } from '../kernel/store/store.ts'
+import type { Route } from './route.ts'
+
+/** What the routes of a noun are made with. */
+export interface NounParts {
+  store: Store
+  now: () => Date
+}
+
+/** All that a noun's folder brings: its tables and types come by `declare module`. */
+export interface Noun {
+  /** The prefixes of its IDs. */
+  ids?: Readonly<Record<string, string>>
+  /** By a name that no other has; they run in the order of their names. */
+  migrations?: Readonly<Record<string, Migration>>
+  events?: Readonly<Record<string, EventKind>>
+  routes?: (parts: NounParts) => Route[]
+}
+
+const nouns: Noun[] = []
+
+/** Makes a noun part of the product (`wiring/event-catalog.ts`): once, before the store is opened and the app is built. */
+export function enlist(noun: Noun): void {
+  registerIds(noun.ids ?? {})
+  Object.assign(MIGRATIONS, noun.migrations)
+  registerEvents(noun.events ?? {})
+  nouns.push(noun)
+}
+
+/** The operations of all of them. */
+export const nounRoutes = (parts: NounParts): Route[] => nouns.flatMap(noun => noun.routes?.(parts) ?? [])

@@ -1,0 +1,27 @@
+import Type, { type Static } from 'typebox'
+import { input, timestamp } from '../../../control/kernel/schema.ts'
+import type { ReminderRow } from './tables.ts'
+
+const text = Type.String({ minLength: 1, maxLength: 200, description: 'What to think of.' })
+
+export const reminderSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('reminder'),
+  livemode: Type.Boolean(),
+  text,
+  created: timestamp(),
+  updated: timestamp(),
+})
+export type Reminder = Static<typeof reminderSchema>
+
+export const createBody = input({ text })
+export const changeBody = input({ text: Type.Optional(text) })
+
+export const toReminder = ({ id, livemode, text, created, updated }: ReminderRow): Reminder => ({
+  id,
+  object: 'reminder',
+  livemode: livemode === 1,
+  text,
+  created,
+  updated,
+})
