@@ -36,6 +36,17 @@ function roomEntered(name: EngineCommandName, body: unknown): string | undefined
   return name === 'leg.move' ? (body as EngineCommands['leg.move']['request']).room.roomId : undefined
 }
 
+function startThread(config: EngineConfig): Worker {
+  const { url, execArgv } = workerEntry('media/engine/engine-thread')
+  return new Worker(url, {
+    workerData: config,
+    execArgv,
+    transferList: [config.speech.port],
+    // A small young generation keeps each collection well below a frame.
+    resourceLimits: { maxYoungGenerationSizeMb: 16 },
+  })
+}
+
 /** The main thread's end of one engine thread. */
 export class EngineClient implements EngineThread {
   /** Commands without an answer in time. */
@@ -47,15 +58,8 @@ export class EngineClient implements EngineThread {
   #nextId = 1
   #isClosing = false
 
-  constructor(config: EngineConfig, hooks: EngineHooks) {
-    const { url, execArgv } = workerEntry('media/engine/engine-thread')
-    this.#worker = new Worker(url, {
-      workerData: config,
-      execArgv,
-      transferList: [config.speech.port],
-      // A small young generation keeps each collection well below a frame.
-      resourceLimits: { maxYoungGenerationSizeMb: 16 },
-    })
+  constructor(config: EngineConfig, hooks: EngineHooks, start: (config: EngineConfig) => Worker = startThread) {
+    this.#worker = start(config)
     this.#worker.on('message', (message: FromEngine) => {
       if (message.type === 'event') hooks.event(message.event, this)
       else if (message.type === 'end') hooks.end(message.legId, message.reason)

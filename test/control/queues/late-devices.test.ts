@@ -196,13 +196,20 @@ test('a phone that registers while its member is rung rings too, and a REGISTER 
     })
     await scene.world.settle()
   }
+  const lastLogin = async () => (await forTenant(store.db, tenant).find('users', userId))?.last_login
+  assert.is(await lastLogin(), null)
   await scene.connect('brw_1')
+  assert.is(await lastLogin(), clock.now().toISOString(), 'its softphone has connected')
   await scene.callIn()
   await scene.world.later(3 * SECOND)
   await register(1)
+  const registered = clock.now().toISOString()
+  assert.is(await lastLogin(), registered)
+  clock.advance(SECOND)
   assert.is(scene.ringsAt('sip:ann@192.0.2.9')[0]?.timeoutS, RINGS_S - 3)
   await register(2)
   assert.is(scene.ringsAt('sip:ann@192.0.2.9').length, 1)
+  assert.is(await lastLogin(), registered)
   await scene.close()
 })
 

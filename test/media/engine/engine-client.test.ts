@@ -1,0 +1,55 @@
+import { EventEmitter } from 'node:events'
+import { mock } from 'node:test'
+import type { Worker } from 'node:worker_threads'
+import * as assert from 'uvu/assert'
+import { EngineClient, type EngineHooks } from '../../../media/engine/engine-client.ts'
+import { suite } from '../../harness.ts'
+
+/** Own process: its timers are mocked for all who share one. */
+const test = suite('media/engine/engine-client')
+
+/** A thread that answers when the test says so. */
+class SlowThread extends EventEmitter {
+  readonly asked: { id: number; name: string }[] = []
+
+  postMessage(message: { id: number; name: string }): void {
+    this.asked.push(message)
+  }
+
+  answer(index: number, body: object): void {
+    this.emit('message', { type: 'reply', id: this.asked[index]!.id, body })
+  }
+}
+
+test('a command that its thread has not answered in 4.5 s is unanswered; an answer that comes later is none, and others are not held up', async () => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  try {
+    const thread = new SlowThread()
+    const client = new EngineClient({} as never, {} as EngineHooks, () => thread as unknown as Worker)
+    let first: object | null = null
+    const slow = client.request('leg.read', { legId: 'part_1' }).then(reply => {
+      first = reply
+    })
+    const quick = client.request('leg.read', { legId: 'part_2' })
+    thread.answer(1, { legId: 'part_2' })
+    assert.equal(await quick, { legId: 'part_2' })
+    mock.timers.tick(4499)
+    await Promise.resolve()
+    assert.is(first, null)
+    mock.timers.tick(1)
+    await slow
+    const message = 'leg.read: no answer of the engine thread within 4500 ms'
+    assert.equal(first, { failure: 'unanswered', message })
+    thread.answer(0, { legId: 'part_1' })
+    assert.is(client.unanswered, 1)
+    const next = client.request('leg.read', { legId: 'part_1' })
+    thread.answer(2, { legId: 'part_1' })
+    assert.equal(await next, { legId: 'part_1' })
+    mock.timers.tick(10_000)
+    assert.is(client.unanswered, 1, 'what was answered in time is not counted')
+  } finally {
+    mock.timers.reset()
+  }
+})
+
+test.run()
