@@ -3,6 +3,8 @@ import { benchAnswers } from './answers/run.ts'
 import { formatAnswersReport } from './answers/table.ts'
 import { benchApi } from './api/run.ts'
 import { benchBusy } from './busy/run.ts'
+import { benchCopilot } from './copilot/run.ts'
+import { formatCopilotReport } from './copilot/table.ts'
 import { benchLooks, formatLooks } from './hearing/looks-cost.ts'
 import { benchHearing } from './hearing/run.ts'
 import { formatHearing } from './hearing/table.ts'
@@ -75,6 +77,13 @@ async function benchQuestions(options: BenchOptions): Promise<object> {
   return report
 }
 
+/** `--copilot`: how soon the copilot tells. */
+async function benchBeside(options: BenchOptions): Promise<object> {
+  const report = await benchCopilot(say)
+  show(options, report.startedAt, formatCopilotReport(report))
+  return report
+}
+
 /** `--kills`: what survives when control dies; the exit code says whether all did. */
 async function benchKills(options: BenchOptions): Promise<object> {
   const startedAt = new Date().toISOString()
@@ -85,11 +94,12 @@ async function benchKills(options: BenchOptions): Promise<object> {
 }
 
 function benchOf(options: BenchOptions): (options: BenchOptions) => Promise<object> {
-  const { kills, hearing, turns, api, busy, answers } = options
+  const { kills, hearing, turns, api, busy, answers, copilot } = options
   if (kills > 0) return benchKills
   if (hearing > 0) return benchEar
   if (turns > 0) return benchTalk
   if (answers) return benchQuestions
+  if (copilot) return benchBeside
   if (api) return benchRest
   return busy ? benchTogether : benchAudio
 }

@@ -17,6 +17,7 @@ export const HELP = `npm run bench -- [options]
   --sets LIST           of those calls: ${SETS.join(',')}
   --only PATTERN        of those calls, or of --api: only what has a name that matches, as "quiet|answer"
   --answers             instead: how an assistant without a model answers 200 questions of callers
+  --copilot             instead: how soon the copilot tells, with the words known and by the offline ear
   --kills N             instead: kills control with -9 N times under load and looks at what is left
   --no-yardstick        without the C program that the engine is compared with
   --quick               5 seconds each
@@ -33,6 +34,7 @@ export interface BenchOptions {
   api: boolean
   busy: boolean
   answers: boolean
+  copilot: boolean
   /** 0: none. */
   turns: number
   /** 0: none. */
@@ -61,6 +63,7 @@ export function readOptions(args: string[]): BenchOptions | null {
       api: { type: 'boolean', default: false },
       busy: { type: 'boolean', default: false },
       answers: { type: 'boolean', default: false },
+      copilot: { type: 'boolean', default: false },
       turns: { type: 'string', default: '0' },
       hearing: { type: 'string', default: '0' },
       sets: { type: 'string', default: SETS.join(',') },
@@ -83,6 +86,7 @@ export function readOptions(args: string[]): BenchOptions | null {
     api: values.api,
     busy: values.busy,
     answers: values.answers,
+    copilot: values.copilot,
     turns: whole('turns', values.turns, 0, 10_000),
     hearing: whole('hearing', values.hearing, 0, 1000),
     sets: known('sets', values.sets, SETS),
