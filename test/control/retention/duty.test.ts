@@ -6,7 +6,7 @@ import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { RetentionDuty } from '../../../control/retention/duty.ts'
 import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
-import { makeRecording, makerOf, makeVoicemail } from '../conformance/objects.ts'
+import { makeRecording, makeReviewedCall, makerOf, makeVoicemail } from '../conformance/objects.ts'
 import { makeProduct } from '../conformance/product.ts'
 
 const test = suite('control/retention/duty')
@@ -61,6 +61,56 @@ test('what an organisation keeps for so many days is gone after them, rows and f
   await duty.run()
   assert.is(duty.counters.transcriptsDeleted, 1)
   assert.is(await scoped.find('calls', ofCall.id), undefined)
+  await world.close()
+})
+
+test('summaries and evaluations are kept as long as the organisation says; with the transcript all that quotes it goes', async () => {
+  const world = await makeProduct()
+  const { store, dataDir } = world
+  const maker = makerOf(world)
+  const scoped = forTenant(store.db, maker.tenant)
+  await maker.ask('PATCH /v1/organisation', {
+    qa_rubric: [{ key: 'greeting', label: 'Greets', check: { kind: 'phrases', phrases: ['hello'] } }],
+    retention: { summaries_days: 10, evaluations_days: 20 },
+  })
+  const reviewed = async (): Promise<string> => {
+    const { id = '' } = await makeReviewedCall(maker)
+    await maker.ask(`POST /v1/calls/${id}/qa`)
+    return id
+  }
+  const id = await reviewed()
+  const kept = async () => [
+    (await scoped.select('call_summaries').select('id').execute()).length,
+    (await scoped.select('qa_evaluations').select('id').execute()).length,
+    (
+      await scoped
+        .select('events')
+        .select('id')
+        .where('type', 'in', ['call.summary.ready', 'qa_evaluation.scored'])
+        .execute()
+    ).length,
+  ]
+  const [, , told = 0] = await kept()
+  assert.ok(told >= 2)
+  let days = 9
+  const now = () => new Date(world.clock.now().getTime() + days * DAY_MS)
+  const duty = new RetentionDuty({ store, dataDir, now, log: silent })
+  await duty.run()
+  assert.equal(await kept(), [1, 1, told])
+  days = 11
+  await duty.run()
+  assert.equal(await kept(), [0, 1, told - 1])
+  days = 21
+  await duty.run()
+  assert.equal(await kept(), [0, 0, 0])
+  assert.equal([duty.counters.summariesDeleted, duty.counters.evaluationsDeleted], [1, 1])
+  assert.ok(await scoped.find('transcripts', id))
+  await reviewed()
+  await maker.ask('PATCH /v1/organisation', {
+    retention: { summaries_days: null, evaluations_days: null, transcripts_days: 5 },
+  })
+  await duty.run()
+  assert.equal(await kept(), [0, 0, 0])
   await world.close()
 })
 
