@@ -1,5 +1,5 @@
 import type { Static, TSchema } from 'typebox'
-import { compileValidator } from '../http/wire/validation.ts'
+import { Check, Errors } from 'typebox/value'
 import { chatWithFallback } from './fallback.ts'
 import { type ChatModel, isModelFailure, type ModelFailure, type ModelLine, type TokenCounts } from './model.ts'
 
@@ -77,9 +77,9 @@ async function answerTo(
 function faultOf(schema: TSchema, text: string): string | undefined {
   const value = jsonIn(text)
   if (value === undefined) return 'it is no JSON object'
-  const validate = compileValidator(schema, 'body')
-  if (validate(value)) return undefined
-  const [error] = validate.errors ?? []
+  // Not compiled: schemas may be made of customers' fields, and what is compiled is kept.
+  if (Check(schema, value)) return undefined
+  const [error] = Errors(schema, value)
   return error === undefined ? 'it is of another shape' : `${error.instancePath || 'it'} ${error.message}`
 }
 
