@@ -6,6 +6,7 @@ import { lockDataDir, mediaSocketPath, prepareDataDir } from '../kernel/data-dir
 import { makeLog } from '../kernel/log.ts'
 import { PACKAGE_ROOT, VERSION } from '../kernel/package.ts'
 import { banner, type ControlReady } from './banner.ts'
+import { FirstScreen } from './first-screen.ts'
 import { Supervisor } from './supervisor.ts'
 
 /** An answer may wait until the frames of the calls are sent. No more, or a machine that is busy with other things takes minutes to start it. */
@@ -18,6 +19,7 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
   const lock = prepareDataDir(config.dataDir) ?? lockDataDir(config.dataDir)
   if ('error' in lock) return refuse(lock.error)
   const { TANDEM_LIVE_KEY: _live, TANDEM_TEST_KEY: _test, ...envOfMedia } = env
+  const screen = new FirstScreen(text => void process.stdout.write(text))
   const supervisor = new Supervisor({
     dataDir: config.dataDir,
     drainSeconds: config.drainSeconds,
@@ -26,7 +28,7 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
       entry: built('media/main.js'),
       env: { ...envOfMedia, TANDEM_MEDIA_CONFIG: JSON.stringify(mediaConfig(config)) },
       onNotice: type => {
-        if (type === 'speech_ready') process.stdout.write(SPEECH_READY)
+        if (type === 'speech_ready') screen.speechReady()
       },
     },
     control: httpPort => ({
@@ -35,7 +37,7 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
       nice: CONTROL_NICE,
       env: { ...THREADS, ...env, ...(httpPort === null ? {} : { TANDEM_HTTP_PORT: String(httpPort) }) },
     }),
-    onReady: ready => process.stdout.write(banner(config, ready as unknown as ControlReady, VERSION)),
+    onReady: ready => screen.show(banner(config, ready as unknown as ControlReady, VERSION)),
     log: makeLog(config.logLevel, 'supervisor'),
     now: () => performance.now(),
   })
@@ -58,9 +60,6 @@ const THREADS = {
   // The hash of a PIN takes 16 MiB: glibc gives them back at once as long as this stands, else each thread keeps its own.
   MALLOC_MMAP_THRESHOLD_: String(1024 * 1024),
 }
-
-/** It comes some seconds behind the banner: the models take long to load, and calls need not wait for them. */
-const SPEECH_READY = '  Speech is ready: callers are understood and spoken to.\n\n'
 
 function refuse(line: string): number {
   process.stderr.write(`${line}\n`)

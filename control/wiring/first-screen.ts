@@ -1,0 +1,25 @@
+/** It comes some seconds behind the banner: the models take long to load, and calls need not wait for them. */
+const SPEECH_READY = '  Speech is ready: callers are understood and spoken to.\n\n'
+
+/** What is shown of a start, in this order whatever is ready first: on a slow machine that is speech. */
+export class FirstScreen {
+  readonly #write: (text: string) => void
+  #isShown = false
+  #isSpeechReady = false
+
+  constructor(write: (text: string) => void) {
+    this.#write = write
+  }
+
+  show(banner: string): void {
+    this.#write(banner)
+    this.#isShown = true
+    if (this.#isSpeechReady) this.#write(SPEECH_READY)
+  }
+
+  /** Told again when speech has been started anew. */
+  speechReady(): void {
+    this.#isSpeechReady = true
+    if (this.#isShown) this.#write(SPEECH_READY)
+  }
+}
