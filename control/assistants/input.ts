@@ -1,4 +1,4 @@
-import type { EndedReason, Events, MediaEvent, Utterance } from '../../media/protocol.ts'
+import type { EndedReason, EventName, Events, MediaEvent, Utterance } from '../../media/protocol.ts'
 
 /** How it went with whom a program had rung: nobody answered; or who had answered is gone. */
 export type LedRing =
@@ -21,8 +21,28 @@ export interface WaitingInput {
   input: ProgramInput
 }
 
+/** What concerns a program, or what is written of its call. */
+const HEARD_EVENTS = [
+  'leg.answered',
+  'leg.collected',
+  'leg.ended',
+  'leg.speech_started',
+  'leg.utterance',
+  'play.finished',
+  'play.started',
+  'recording.failed',
+  'recording.ready',
+  'room.opened',
+  'transcript.ready',
+  'transcript.segment',
+] as const
+
+export const HEARD: ReadonlySet<EventName> = new Set(HEARD_EVENTS)
+
+export type HeardEvent = MediaEvent & { name: (typeof HEARD_EVENTS)[number] }
+
 /** What a program gets to know of an event of its own leg; null: nothing. */
-export function inputOfEvent(event: MediaEvent): ProgramInput | null {
+export function inputOfEvent(event: HeardEvent): ProgramInput | null {
   const { at } = event
   switch (event.name) {
     case 'leg.collected': {

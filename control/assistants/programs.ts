@@ -21,7 +21,7 @@ import type { Step, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import type { LedRing } from './input.ts'
-import { inputOfEvent, type ProgramInput } from './input.ts'
+import { HEARD, type HeardEvent, inputOfEvent, type ProgramInput } from './input.ts'
 import { Runs } from './runs.ts'
 import { insertInput, isLed, Stage, type StageParts, Stopped } from './stage.ts'
 import { endLostVoicemails, endVoicemail } from './voicemail/records.ts'
@@ -64,6 +64,7 @@ const MAX_HOPS = 10
  * row after a restart of either process. Events of media become inputs of the run in the transaction that commits them.
  */
 export class LivePrograms {
+  readonly hears = HEARD
   readonly #parts: ProgramsParts
   readonly #runs = new Runs()
   /** Of the connection in use; null before the first. */
@@ -108,7 +109,7 @@ export class LivePrograms {
   }
 
   /** Applies an event to the program that it concerns, beside what the driver makes of it. */
-  async on(trx: Trx, event: MediaEvent): Promise<FollowUp | null> {
+  async on(trx: Trx, event: HeardEvent): Promise<FollowUp | null> {
     const written = await onTranscriptEvent(this.#parts, trx, event)
     const led = await this.#led(trx, event)
     if (written === null) return led
@@ -118,7 +119,7 @@ export class LivePrograms {
     }
   }
 
-  async #led(trx: Trx, event: MediaEvent): Promise<FollowUp | null> {
+  async #led(trx: Trx, event: HeardEvent): Promise<FollowUp | null> {
     const { name, at, body } = event
     switch (name) {
       case 'leg.answered':

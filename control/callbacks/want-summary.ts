@@ -1,7 +1,7 @@
 import type { Call } from '../calls/call-schema.ts'
 import type { CallTranscript } from '../calls/programs/transcript-schema.ts'
 import { enqueue } from '../kernel/jobs/queue.ts'
-import type { Fact } from '../kernel/store/after-commit.ts'
+import { type Fact, only } from '../kernel/store/after-commit.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { SummaryJob } from './summary-job.ts'
@@ -30,12 +30,11 @@ export async function wantSummary(trx: Trx, tenant: Tenant, callId: string, at: 
 }
 
 /** Within the transaction that ends a call or its transcript (`store.within`). */
-export async function onCallTold(trx: Trx, { type, object, tenant, at }: Fact): Promise<void> {
-  if (type === 'call.ended') await wantSummary(trx, tenant, (object as Call).id, at)
-  if (type === 'call.transcript.ready' || type === 'call.transcript.failed') {
-    await wantSummary(trx, tenant, (object as CallTranscript).call_id, at)
-  }
-}
+export const onCallTold = only(
+  ['call.ended', 'call.transcript.ready', 'call.transcript.failed'],
+  (trx: Trx, { type, object, tenant, at }: Fact): Promise<void> =>
+    wantSummary(trx, tenant, type === 'call.ended' ? (object as Call).id : (object as CallTranscript).call_id, at),
+)
 
 /** What was said is deleted: what was made of it as well. */
 export async function forgetSummary(trx: Trx, tenant: Tenant, callId: string): Promise<void> {

@@ -5,7 +5,7 @@ import { type CallRecording, callRecordingSchema } from './capture/recording-sch
 import { type MediaStream, mediaStreamSchema } from './capture/stream-schema.ts'
 import { type CallDtmf, callDtmfSchema } from './dtmf-schema.ts'
 import { type CallOneWay, callOneWaySchema } from './one-way-schema.ts'
-import { type CallPci, callPciSchema } from './pci-schema.ts'
+import { type CallPci, callPciSchema } from './pci.ts'
 
 export const queuedCall: Call = {
   id: CALL_ID,

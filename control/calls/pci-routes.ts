@@ -8,10 +8,8 @@ import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import { isBeingAsked } from './capture/call-capture.ts'
-import { targetOf } from './capture/streams.ts'
 import { mediaUnavailable } from './dial.ts'
-import { type CallPci, callPciSchema, toCallPci } from './pci-schema.ts'
-import { pausesOf, targetId } from './records.ts'
+import { type CallPci, callPciSchema, pausesOf, targetId, targetOf, toCallPci } from './pci.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
 
 export interface PciDeps {

@@ -1,11 +1,4 @@
-import type {
-  CaptureState,
-  CodecName,
-  EndedReason,
-  RecordingInfo,
-  StreamSnapshot,
-  Target,
-} from '../../media/protocol.ts'
+import type { CodecName, EndedReason, RecordingInfo, StreamSnapshot } from '../../media/protocol.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
@@ -21,8 +14,7 @@ import { type Decision, type LegEnd, type LegRows, onEnded } from './conductor/d
 import { durationOf } from './duration.ts'
 import { writeLeg } from './legs.ts'
 import { toParticipant } from './participant-schema.ts'
-import { toCallPci } from './pci-schema.ts'
-import type { CallRow, CallTarget, CapturePauseRow, MediaStreamRow, ParticipantRow, RecordingRow } from './tables.ts'
+import type { CallRow, CallTarget, MediaStreamRow, ParticipantRow, RecordingRow } from './tables.ts'
 
 /**
  * The rows of calls, as the media process's events change them. The media process knows no organisations, so that rows are
@@ -218,61 +210,6 @@ export async function callsOf(
   if (ids.length === 0) return new Map()
   const rows = await forTenant(db, tenant).select('calls').selectAll().where('id', 'in', ids).execute()
   return new Map(rows.map(row => [row.id, row]))
-}
-
-export const targetId = (target: Target): string => ('roomId' in target ? target.roomId : target.legId)
-
-/** The running call that a media target belongs to. */
-export async function callOfTarget(db: Db, target: Target): Promise<CallRow | undefined> {
-  if ('roomId' in target) {
-    return db.selectFrom('calls').selectAll().where('id', '=', target.roomId).executeTakeFirst()
-  }
-  return (await loadLeg(db, target.legId))?.call
-}
-
-/** The pauses of a call, the one that began first in front. */
-export const pausesOf = (db: Db, tenant: Tenant, callId: string): Promise<CapturePauseRow[]> =>
-  forTenant(db, tenant)
-    .select('capture_pauses')
-    .selectAll()
-    .where('call_id', '=', callId)
-    .orderBy('paused_at')
-    .orderBy('id')
-    .execute()
-
-/**
- * Writes what media says of the capture of a call's leg or room, and tells when the call's first pause began and when its last one
- * ended.
- */
-export async function applyCapture(
-  trx: Trx,
-  call: CallRow,
-  { id, state }: { id: string; state: CaptureState },
-  at: string,
-): Promise<void> {
-  const tenant = tenantOf(call)
-  const scoped = forTenant(trx, tenant)
-  const before = await pausesOf(trx, tenant, call.id)
-  if (state.paused === before.some(pause => pause.id === id)) return
-  const base = { organisation_id: call.organisation_id, livemode: call.livemode, id, call_id: call.id }
-  const after = state.paused
-    ? {
-        ...base,
-        reason: state.reason,
-        paused_at: state.pausedAt,
-        resumes_at: state.resumesAt,
-        destination_participant_id: state.destinationLegId,
-      }
-    : null
-  if (after === null) await scoped.delete('capture_pauses').where('id', '=', id).execute()
-  else await scoped.insert('capture_pauses', after)
-  if (before.some(pause => pause.id !== id)) return
-  await appendEvent(trx, tenant, {
-    type: after === null ? 'call.pci.resumed' : 'call.pci.paused',
-    at,
-    object: toCallPci(call.id, tenant.livemode, after),
-    callId: call.id,
-  })
 }
 
 const EVENT_OF_STREAM = {

@@ -88,6 +88,8 @@ export class MediaEvents {
   #jobs: Job[] = []
   readonly #followUps = new FollowUps()
   readonly #outage: StoreOutage
+  /** It was away when it was last tried. */
+  #isAway = false
   readonly #callers: CallersRefused
   /** What follows some event could not be done while the store was away. */
   #isOwed = false
@@ -108,7 +110,7 @@ export class MediaEvents {
 
   /** The store is away: what has come waits, and so would who waits for it. */
   get isStuck(): boolean {
-    return this.#outage.isOn
+    return this.#isAway
   }
 
   /** How many events were committed together, and how often. */
@@ -124,13 +126,13 @@ export class MediaEvents {
   push(numbered: NumberedEvent): boolean {
     if (this.#jobs.length >= MAX_WAITING) return false
     const { seq, event } = numbered
-    this.#jobs.push({ kind: 'event', seq, event: this.#outage.isOn ? this.#refused(event) : event })
+    this.#jobs.push({ kind: 'event', seq, event: this.#isAway ? this.#refused(event) : event })
     return true
   }
 
   /** Tells of an error that is the store's absence, and refuses who calls until it is back; false: it is another error. */
   storeAway(error: unknown, fields: object = {}): boolean {
-    if (!this.#outage.note(error, { waiting: this.#jobs.length, ...fields })) return false
+    if (!this.#note(error, { waiting: this.#jobs.length, ...fields })) return false
     for (const job of this.#jobs) {
       if (job.kind === 'mark') job.resolve()
       else job.event = this.#refused(job.event)
@@ -141,8 +143,16 @@ export class MediaEvents {
 
   /** Something was written. */
   storeBack(): void {
+    if (!this.#isAway) return
+    this.#isAway = false
     this.#outage.over()
     this.#callers.forget()
+  }
+
+  #note(error: unknown, fields?: object): boolean {
+    const isOutage = this.#outage.note(error, fields)
+    if (isOutage) this.#isAway = true
+    return isOutage
   }
 
   #refused(event: MediaEvent): MediaEvent {
@@ -186,7 +196,7 @@ export class MediaEvents {
       } catch (error) {
         if (!isOutage(error)) throw error
         // What was only a moment costs no caller.
-        if (tries === 0) this.#outage.note(error, { waiting: this.#jobs.length + events.length })
+        if (tries === 0) this.#note(error, { waiting: this.#jobs.length + events.length })
         else {
           this.storeAway(error)
           events = events.map(({ seq, event }) => ({ seq, event: this.#refused(event) }))
@@ -301,7 +311,7 @@ export class MediaEvents {
   }
 
   async #failed(source: EventSource, key: string, error: unknown): Promise<void> {
-    if (this.#outage.note(error)) return this.#owe(source)
+    if (this.#note(error)) return this.#owe(source)
     if (!isStoreOutage(error)) {
       try {
         return await this.#sink.faulted(key, this.#media, error)

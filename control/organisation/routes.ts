@@ -149,6 +149,9 @@ export interface OrganisationSettings {
   callbacks: CallbackSettings
 }
 
+export const pciSettings = async (db: Db, tenant: Tenant): Promise<OrganisationSettings['pci']> =>
+  (await organisationSettings(db, tenant)).pci
+
 export async function organisationSettings(db: Db, tenant: Tenant): Promise<OrganisationSettings> {
   const row = await organisationRow(db, tenant)
   return {

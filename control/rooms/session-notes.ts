@@ -8,7 +8,7 @@ import type { CallRow } from '../calls/tables.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { enqueue } from '../kernel/jobs/queue.ts'
 import type { JobHandler } from '../kernel/jobs/runner.ts'
-import type { Fact } from '../kernel/store/after-commit.ts'
+import { type Fact, only } from '../kernel/store/after-commit.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { jsonIn } from '../models/ask.ts'
@@ -45,9 +45,10 @@ const notesSchema = Type.Object(
 )
 
 /** Within the transaction that completes a transcript (`store.within`). */
-export async function onTranscriptTold(trx: Trx, { type, object, at }: Fact): Promise<void> {
-  if (type === 'call.transcript.ready') await wantNotes(trx, (object as CallTranscript).call_id, at)
-}
+export const onTranscriptTold = only(
+  ['call.transcript.ready'],
+  (trx: Trx, { object, at }: Fact): Promise<void> => wantNotes(trx, (object as CallTranscript).call_id, at),
+)
 
 /** A call's transcript is complete: notes are written, where it is the session of a room with a note taker. */
 export async function wantNotes(trx: Trx, callId: string, at: string): Promise<void> {

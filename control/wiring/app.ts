@@ -86,7 +86,7 @@ import { serveInvitations } from '../organisation/invitation-pages.ts'
 import { invitationRoutes } from '../organisation/invitation-routes.ts'
 import { languageRoutes } from '../organisation/language-routes.ts'
 import { requestLogRoutes } from '../organisation/request-log-routes.ts'
-import { organisationRoutes, organisationSettings } from '../organisation/routes.ts'
+import { organisationRoutes, organisationSettings, pciSettings } from '../organisation/routes.ts'
 import { teamRoutes } from '../organisation/team-routes.ts'
 import { usageRoutes } from '../organisation/usage-routes.ts'
 import { leaveTeam, memberCounts, userRoutes } from '../organisation/user-routes.ts'
@@ -386,7 +386,7 @@ export function routes(
     ...pciRoutes({
       store,
       media,
-      pciOf: async (db, tenant) => (await organisationSettings(db, tenant)).pci,
+      pciOf: pciSettings,
     }),
     ...recordingRoutes({ store, dataDir: config.dataDir, forms: new RecordingForms(config.dataDir) }),
     ...recordingControlRoutes({ store, media, now }),

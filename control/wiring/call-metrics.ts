@@ -1,13 +1,15 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { Call } from '../calls/call-schema.ts'
 import type { CallStep } from '../calls/programs/step-schema.ts'
-import type { Fact } from '../kernel/store/after-commit.ts'
+import { type Fact, only } from '../kernel/store/after-commit.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { QueueCall } from '../queues/call-schema.ts'
 
 const SECONDS = [0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120, 300, 600]
 
 /** What calls were like, counted once what tells of it is committed: each on the node that has seen it. */
+const COUNTED = ['call.ended', 'call.audio.one_way', 'call.turn', 'queue.call.left', 'queue.call.overflowed'] as const
+
 export class CallMetrics {
   readonly #ended: Counter<'direction' | 'outcome' | 'reason'>
   readonly #setUp: Histogram<'direction'>
@@ -67,7 +69,7 @@ export class CallMetrics {
 
   /** Counts what is committed from now on; returns how to stop. */
   watch(store: Pick<Store, 'committed'>): () => void {
-    const listener = (fact: Fact): void => this.#take(fact)
+    const listener = only(COUNTED, (fact: Fact): void => this.#take(fact))
     store.committed.add(listener)
     return () => store.committed.delete(listener)
   }

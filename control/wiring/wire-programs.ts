@@ -11,6 +11,7 @@ import { LivePrograms, type ProgramsParts } from '../assistants/programs.ts'
 import { voicemailPlay } from '../assistants/voicemail/play.ts'
 import { bookCallback } from '../callbacks/booking.ts'
 import type { CallPrograms } from '../calls/conductor/driver.ts'
+import type { FollowUp } from '../calls/conductor/event-handler.ts'
 import { tenantOf } from '../calls/records.ts'
 import type { Config } from '../kernel/config.ts'
 import type { Store } from '../kernel/store/store.ts'
@@ -18,7 +19,7 @@ import { forTenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { passageSearch } from '../knowledge/passage-search.ts'
 import { Models } from '../models/choice.ts'
-import { organisationSettings } from '../organisation/routes.ts'
+import { organisationSettings, pciSettings } from '../organisation/routes.ts'
 import type { CallCentre } from '../queues/call-centre.ts'
 import { bookInCall } from '../queues/callbacks-in-call.ts'
 import { returnedByQueue } from '../queues/callbacks-of-queue.ts'
@@ -85,7 +86,7 @@ export function buildPrograms({ store, vault, config, now, log, centre }: Progra
         act: acting({
           ...http,
           ...calls,
-          pciOf: async (db, tenant) => (await organisationSettings(db, tenant)).pci,
+          pciOf: pciSettings,
           bookCallback: book,
         }),
       }),
@@ -148,11 +149,16 @@ const programTaker =
 
 /** Two who follow the same calls: each event is told to both, in its transaction. */
 export const alongside = (first: CallPrograms, second: CallPrograms): CallPrograms => ({
+  hears: new Set([...first.hears, ...second.hears]),
   on: async (trx, event) => {
-    const followUps = [await first.on(trx, event), await second.on(trx, event)]
-    if (followUps.every(followUp => followUp === null)) return null
+    const followUps: FollowUp[] = []
+    for (const one of [first, second]) {
+      const followUp = one.hears.has(event.name) ? await one.on(trx, event) : null
+      if (followUp !== null) followUps.push(followUp)
+    }
+    if (followUps.length === 0) return null
     return async media => {
-      for (const followUp of followUps) await followUp?.(media)
+      for (const followUp of followUps) await followUp(media)
     }
   },
   resume: async (...resumed) => {

@@ -4,7 +4,7 @@ import { forTenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import type { Of } from '../conductor/event-handler.ts'
 import { beginTranscript, runningTranscript } from '../programs/transcripts.ts'
-import { applyCapture, applyRecording, applyStream, callOfTarget, targetId, tenantOf } from '../records.ts'
+import { applyRecording, applyStream, tenantOf } from '../records.ts'
 import type { CallRow, MediaStreamRow } from '../tables.ts'
 import { callCaptureOf, encryptsRecordings } from './call-capture.ts'
 import { type StreamDeps, startStream, unstartedStreams } from './streams.ts'
@@ -70,12 +70,6 @@ export class CallAudio {
     if (!isFailure(reply) || isRunningOrUnknown(reply)) return
     log.warn({ callId: call.id, streamId: row.id, ...reply }, 'a stream could not be started')
     await store.transaction(trx => applyStream(trx, row, failedStream(row.id), now()))
-  }
-
-  async captureChanged(trx: Trx, { body, at }: Of<'capture.changed'>): Promise<null> {
-    const call = await callOfTarget(trx, body.target)
-    if (call !== undefined) await applyCapture(trx, call, { id: targetId(body.target), state: body.state }, at)
-    return null
   }
 
   async streamChanged(trx: Trx, { body, at }: Of<'stream.changed'>): Promise<null> {

@@ -3,6 +3,7 @@ import { customerAddresses } from '../../http/url-policy.ts'
 import type { Db } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
+import { targetOf } from '../pci.ts'
 import { tenantOf } from '../records.ts'
 import type { CallRow, MediaStreamRow } from '../tables.ts'
 
@@ -11,20 +12,6 @@ export interface StreamDeps {
   signingSecret: (db: Db, tenant: Tenant) => Promise<string>
   /** CIDR blocks beyond the public network that an operator lets through. */
   allowedNetworks: string[]
-}
-
-/** What commands about a call's audio name: its one leg, or the session's room. */
-export async function targetOf(db: Db, call: CallRow): Promise<Target | null> {
-  if (call.kind === 'conference') return { roomId: call.id }
-  const leg = await forTenant(db, tenantOf(call))
-    .select('participants')
-    .select('id')
-    .where('call_id', '=', call.id)
-    .where('ring_id', 'is', null)
-    .orderBy('id')
-    .limit(1)
-    .executeTakeFirst()
-  return leg === undefined ? null : { legId: leg.id }
 }
 
 /** Starts a stream whose row exists. Failure `conflict`: it was started already. */

@@ -1,6 +1,7 @@
-import type { EndedReason, MediaEvent, MediaSnapshot } from '../../../media/protocol.ts'
+import type { EndedReason, EventName, MediaEvent, MediaSnapshot } from '../../../media/protocol.ts'
 import type { FollowUpTask } from '../../kernel/follow-ups.ts'
 import { lastSeen } from '../../kernel/nodes/heartbeat.ts'
+import { nodeOf } from '../../kernel/store/node.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import type { MediaHandler } from '../../media-link/client.ts'
 import type { MediaPort, NumberedEvent } from '../../media-link/events.ts'
@@ -8,7 +9,7 @@ import { applyConnectionReport } from '../../trunks/status.ts'
 import { CallAudio } from '../capture/call-audio.ts'
 import { passConsent } from '../capture/consent.ts'
 import type { StreamDeps } from '../capture/streams.ts'
-import { targetId } from '../records.ts'
+import { onCaptureChanged, targetId } from '../pci.ts'
 import type { CallRow, ParticipantRow } from '../tables.ts'
 import type { CallCentrePort, Conducting } from './call-centre-port.ts'
 import { callSteps } from './call-steps.ts'
@@ -47,6 +48,8 @@ export interface DriverDeps {
 
 /** Flows and assistants, as far as the driver knows them. */
 export interface CallPrograms {
+  /** The events that `on` is for. */
+  readonly hears: ReadonlySet<EventName>
   on(trx: Trx, event: MediaEvent): Promise<FollowUp | null>
   /** `legIds`: of these alone; absent: of all, after a reconnect. */
   resume(snapshot: MediaSnapshot, media: MediaPort, guard: Guard, legIds?: ReadonlySet<string>): Promise<void>
@@ -58,6 +61,7 @@ export interface CallPrograms {
  */
 export class CallDriver implements MediaHandler {
   readonly #deps: DriverDeps
+  readonly #node: string
   readonly #reconciler: Reconciler
   readonly #handlers: EventHandlers
   readonly #faults: CallFaults
@@ -67,6 +71,7 @@ export class CallDriver implements MediaHandler {
     const { store, log, streams } = deps
     const now = (): string => deps.now().toISOString()
     this.#deps = deps
+    this.#node = nodeOf(store.db)
     const audio = new CallAudio({ store, now, log, streams })
     const conducting = conduct(deps, audio)
     this.#conducting = conducting
@@ -79,7 +84,7 @@ export class CallDriver implements MediaHandler {
   }
 
   position(): Promise<Position> {
-    return readPosition(this.#deps.store.db)
+    return readPosition(this.#deps.store.db, this.#node)
   }
 
   get faults(): number {
@@ -95,12 +100,12 @@ export class CallDriver implements MediaHandler {
     const faults = this.#faults.endingAt(end.at)
     await endAll(store.db, centre, end, (legId, run) => faults.guard(legId, null, () => store.transaction(run)))
     // Last: whoever dies before it ends the rest again.
-    await store.transaction(trx => savePosition(trx, { bootId, lastSeq: 0 }))
+    await store.transaction(trx => savePosition(trx, this.#node, { bootId, lastSeq: 0 }))
   }
 
   async events(batch: readonly NumberedEvent[], media: MediaPort): Promise<FollowUpTask[]> {
     const { store } = this.#deps
-    const pins = await judgePins(store.db, batch)
+    const pins = batch.some(({ event }) => event.name === 'leg.collected') ? await judgePins(store.db, batch) : NO_PINS
     const followUps = await store.transaction(trx => this.#apply(trx, batch, pins))
     return followUps.map(({ key, run }) => ({ key, run: () => run(media) }))
   }
@@ -110,7 +115,7 @@ export class CallDriver implements MediaHandler {
     batch: readonly NumberedEvent[],
     pins: ReadonlyMap<number, PinVerdict>,
   ): Promise<{ key: string; run: FollowUp }[]> {
-    const position = await readPosition(trx)
+    const position = await readPosition(trx, this.#node)
     const followUps: { key: string; run: FollowUp }[] = []
     let { lastSeq } = position
     for (const { seq, event: told } of batch) {
@@ -118,22 +123,28 @@ export class CallDriver implements MediaHandler {
       if (seq <= lastSeq) continue
       lastSeq = seq
       const ask = (legId: string, media: MediaPort) => this.#conducting.drive(legId, media)
-      const { event, followUp: asking } = await passConsent(trx, told, { ask, centre: this.#deps.centre })
+      const isOfConsent = told.name === 'leg.answered' || told.name === 'leg.collected'
+      const { event, followUp: asking } = isOfConsent
+        ? await passConsent(trx, told, { ask, centre: this.#deps.centre })
+        : { event: told, followUp: null }
       if (asking !== null) followUps.push({ key: await keyOf(trx, told), run: asking })
       if (event === null) continue
       const handler = this.#handlers[event.name] as EventHandler<never> | undefined
       const followUp = (await handler?.(trx, event as never, pins.get(seq))) ?? null
-      const led = (await this.#deps.programs?.on(trx, event)) ?? null
+      const { programs } = this.#deps
+      const led = programs?.hears.has(event.name) ? await programs.on(trx, event) : null
       if (followUp === null && led === null) continue
       const key = await keyOf(trx, event)
       for (const run of [followUp, led]) if (run !== null) followUps.push({ key, run })
     }
-    if (lastSeq !== position.lastSeq) await savePosition(trx, { ...position, lastSeq })
+    if (lastSeq !== position.lastSeq) await savePosition(trx, this.#node, { ...position, lastSeq })
     return followUps
   }
 
   async setAside({ seq, event }: NumberedEvent, media: MediaPort): Promise<void> {
-    await this.#deps.store.transaction(async trx => savePosition(trx, { ...(await readPosition(trx)), lastSeq: seq }))
+    await this.#deps.store.transaction(async trx => {
+      await savePosition(trx, this.#node, { ...(await readPosition(trx, this.#node)), lastSeq: seq })
+    })
     const legId = legOfEvent(event)
     const error = new Error(`${event.name} could not be applied`)
     if (event.name === 'leg.ended') await this.#faults.end(legId, null, error)
@@ -244,7 +255,7 @@ function handlers({ log, centre, devices }: DriverDeps, conducting: Conducting, 
     'play.finished': (trx, { body, at }) => legs.change(trx, body.legId, at, rows => onPlayFinished(rows, body.playId)),
     'room.opened': (trx, event) => onRoomOpened(audio, trx, event),
     'room.closed': (trx, event) => onRoomClosed(trx, event),
-    'capture.changed': (trx, event) => audio.captureChanged(trx, event),
+    'capture.changed': onCaptureChanged,
     'stream.changed': (trx, event) => audio.streamChanged(trx, event),
     'recording.ready': (trx, event) => audio.recordingReady(trx, event),
     'recording.failed': (trx, event) => audio.recordingFailed(trx, event),
@@ -266,5 +277,7 @@ function handlers({ log, centre, devices }: DriverDeps, conducting: Conducting, 
     'browser.closed': async (trx, event) => devices?.closed(trx, event) ?? null,
   }
 }
+
+const NO_PINS: ReadonlyMap<number, PinVerdict> = new Map()
 
 const ignored = async (): Promise<null> => null

@@ -54,8 +54,9 @@ function placeOf({ method, path }: Route): Place | null {
 }
 
 /** These operations, each of which refuses what belongs to another node's call. */
-export const atItsNode = (store: Store, routes: readonly Route[]): Route[] =>
-  routes.map(route => {
+export function atItsNode(store: Store, routes: readonly Route[]): Route[] {
+  const ours = nodeOf(store.db)
+  return routes.map(route => {
     const place = placeOf(route)
     if (place === null) return route
     const handler: Route['handler'] = async (context: Context, input) => {
@@ -64,7 +65,8 @@ export const atItsNode = (store: Store, routes: readonly Route[]): Route[] =>
         if (route.withoutStore === true && isOutage(error)) return null
         throw error
       })
-      return node == null || node === nodeOf(store.db) ? route.handler(context, input) : otherNode(node)
+      return node == null || node === ours ? route.handler(context, input) : otherNode(node)
     }
     return { ...route, errors: [...new Set([...(route.errors ?? []), 409])].sort(), handler }
   })
+}

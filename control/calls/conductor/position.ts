@@ -1,8 +1,7 @@
-import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 
 /** One media process for each node. */
-const nameFor = (db: Db): string => `media_position:${nodeOf(db)}`
+const nameFor = (node: string): string => `media_position:${node}`
 
 /** How far the media process's events are committed. */
 export interface Position {
@@ -10,17 +9,17 @@ export interface Position {
   lastSeq: number
 }
 
-export async function readPosition(db: Db): Promise<Position> {
-  const row = await db.selectFrom('settings').select('value').where('name', '=', nameFor(db)).executeTakeFirst()
+export async function readPosition(db: Db, node: string): Promise<Position> {
+  const row = await db.selectFrom('settings').select('value').where('name', '=', nameFor(node)).executeTakeFirst()
   return row === undefined ? { bootId: null, lastSeq: 0 } : (JSON.parse(row.value) as Position)
 }
 
 /** Belongs into the transaction that holds what the event changed. */
-export async function savePosition(trx: Trx, position: Position): Promise<void> {
+export async function savePosition(trx: Trx, node: string, position: Position): Promise<void> {
   const value = JSON.stringify(position)
   await trx
     .insertInto('settings')
-    .values({ name: nameFor(trx), value })
+    .values({ name: nameFor(node), value })
     .onConflict(conflict => conflict.column('name').doUpdateSet({ value }))
     .execute()
 }

@@ -3,17 +3,8 @@ import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
-import {
-  applyCapture,
-  applyRecording,
-  applyStream,
-  callOfTarget,
-  endSession,
-  endStream,
-  loadLeg,
-  targetId,
-  tenantOf,
-} from '../records.ts'
+import { applyCapture, callOfTarget, targetId } from '../pci.ts'
+import { applyRecording, applyStream, endSession, endStream, loadLeg, tenantOf } from '../records.ts'
 import { resumeSandboxLeg } from '../sandbox.ts'
 import type { CallRow } from '../tables.ts'
 import type { CallCentrePort, Conducting } from './call-centre-port.ts'

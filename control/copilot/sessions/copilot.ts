@@ -3,7 +3,7 @@ import { isFailure, isUndecided, type MediaEvent, type MediaSnapshot } from '../
 import type { CallPrograms } from '../../calls/conductor/driver.ts'
 import type { FollowUp } from '../../calls/conductor/event-handler.ts'
 import { tenantOf } from '../../calls/records.ts'
-import type { Fact } from '../../kernel/store/after-commit.ts'
+import { type Fact, only } from '../../kernel/store/after-commit.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
@@ -24,6 +24,9 @@ export interface CopilotParts {
   search: PassageSearch
 }
 
+const HEARD = ['leg.answered', 'leg.ended', 'transcript.words'] as const
+type Heard = (typeof HEARD)[number]
+
 /** Inputs that are dealt with in one transaction. */
 const AT_ONCE = 20
 
@@ -32,6 +35,7 @@ const AT_ONCE = 20
  * one of its own: no fault here touches a call, and whoever dies between finds it again.
  */
 export class Copilot implements CallPrograms {
+  readonly hears = new Set(HEARD)
   readonly #parts: CopilotParts
   /** What is being dealt with, by session: one after the other. */
   readonly #busy = new Map<string, Promise<void>>()
@@ -39,7 +43,7 @@ export class Copilot implements CallPrograms {
 
   constructor(parts: CopilotParts) {
     this.#parts = parts
-    parts.store.within.add((trx, fact) => this.#within(trx, fact))
+    parts.store.within.add(only(['call.transferred'], (trx: Trx, fact: Fact) => this.#within(trx, fact)))
   }
 
   get feed(): Feed {
@@ -55,7 +59,7 @@ export class Copilot implements CallPrograms {
     return { ...this.#records, begun: row => void this.#listen(row) }
   }
 
-  async on(trx: Trx, event: MediaEvent): Promise<FollowUp | null> {
+  async on(trx: Trx, event: MediaEvent & { name: Heard }): Promise<FollowUp | null> {
     switch (event.name) {
       case 'leg.answered': {
         const rings = trx.selectFrom('rings').selectAll().where('leg_id', '=', event.body.legId)
@@ -69,14 +73,11 @@ export class Copilot implements CallPrograms {
         const sessionId = await keepWords(trx, event.body, event.at)
         return sessionId === null ? null : async () => void this.deal(sessionId)
       }
-      default:
-        return null
     }
   }
 
   /** Who was asked has the call now. */
-  async #within(trx: Trx, { type, object, tenant }: Fact): Promise<void> {
-    if (type !== 'call.transferred') return
+  async #within(trx: Trx, { object, tenant }: Fact): Promise<void> {
     const rings = forTenant(trx, tenant)
       .select('rings')
       .selectAll()

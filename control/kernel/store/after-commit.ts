@@ -10,7 +10,7 @@ export interface Fact {
 
 export interface Listeners<DB> {
   /** Write what follows of a fact into its own transaction. */
-  readonly within: ReadonlySet<(trx: Transaction<DB>, fact: Fact) => Promise<void>>
+  readonly within: ReadonlySet<(trx: Transaction<DB>, fact: Fact) => Promise<void> | undefined>
   /** Hear what transactions have committed. */
   readonly committed: ReadonlySet<(fact: Fact) => void>
 }
@@ -48,6 +48,14 @@ export function following<DB>(
   }
   return { trx: trx.withPlugin(plugin), run }
 }
+
+/** A listener that is told of facts of these types and no others. */
+export const only =
+  <A extends unknown[], R>(types: readonly string[], listener: (...told: [...A, Fact]) => R) =>
+  (...told: [...A, Fact]): R | undefined => {
+    const fact = told.at(-1) as Fact
+    return types.includes(fact.type) ? listener(...told) : undefined
+  }
 
 /** Runs `task` once this transaction is committed; never, when it is rolled back. What it begins handles its own failures. */
 export const afterCommit = <DB>(trx: Kysely<DB>, task: () => void): void => void followingOf(trx).tasks.push(task)

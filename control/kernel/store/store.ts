@@ -28,7 +28,7 @@ export interface Store {
    */
   transaction<T>(run: (trx: Trx) => Promise<T>): Promise<T>
   /** Who writes more in the transaction of an event: a noun above the one that the event is of. */
-  readonly within: Set<(trx: Trx, fact: Fact) => Promise<void>>
+  readonly within: Set<(trx: Trx, fact: Fact) => Promise<void> | undefined>
   /** Who hears what transactions of this process have committed. */
   readonly committed: Set<(fact: Fact) => void>
   /** Resolves when everything committed before the call outlives a power cut; to be awaited before a write is acknowledged. */

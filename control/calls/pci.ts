@@ -1,0 +1,111 @@
+import Type, { type Static } from 'typebox'
+import type { CaptureState, Target } from '../../media/protocol.ts'
+import { appendEvent } from '../kernel/events/log.ts'
+import { nullable, timestamp } from '../kernel/schema.ts'
+import type { Db, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { Of } from './conductor/event-handler.ts'
+import { loadLeg, tenantOf } from './records.ts'
+import type { CallRow, CapturePauseRow } from './tables.ts'
+
+/** Specification, "CallPci". */
+export const callPciSchema = Type.Object({
+  object: Type.Literal('call_pci'),
+  call_id: Type.String(),
+  livemode: Type.Boolean(),
+  paused: Type.Boolean({ description: 'Recording and transcription are paused for a payment.' }),
+  reason: nullable(Type.String()),
+  paused_at: nullable(timestamp()),
+  resumes_at: nullable(timestamp('When the pause ends by itself.')),
+  destination_participant_id: nullable(Type.String()),
+})
+
+export type CallPci = Static<typeof callPciSchema>
+
+/** `pause` null: the call is running. */
+export const toCallPci = (callId: string, livemode: boolean, pause: Omit<CapturePauseRow, 'id'> | null): CallPci => ({
+  object: 'call_pci',
+  call_id: callId,
+  livemode,
+  paused: pause !== null,
+  reason: pause?.reason ?? null,
+  paused_at: pause?.paused_at ?? null,
+  resumes_at: pause?.resumes_at ?? null,
+  destination_participant_id: pause?.destination_participant_id ?? null,
+})
+
+/** What media pauses for a call: its own leg, or the room of a session. Null: it has none. */
+export async function targetOf(db: Db, call: CallRow): Promise<Target | null> {
+  if (call.kind === 'conference') return { roomId: call.id }
+  const leg = await forTenant(db, tenantOf(call))
+    .select('participants')
+    .select('id')
+    .where('call_id', '=', call.id)
+    .where('ring_id', 'is', null)
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst()
+  return leg === undefined ? null : { legId: leg.id }
+}
+
+export const targetId = (target: Target): string => ('roomId' in target ? target.roomId : target.legId)
+
+/** The running call that a media target belongs to. */
+export async function callOfTarget(db: Db, target: Target): Promise<CallRow | undefined> {
+  if ('roomId' in target) {
+    return db.selectFrom('calls').selectAll().where('id', '=', target.roomId).executeTakeFirst()
+  }
+  return (await loadLeg(db, target.legId))?.call
+}
+
+/** The pauses of a call, the one that began first in front. */
+export const pausesOf = (db: Db, tenant: Tenant, callId: string): Promise<CapturePauseRow[]> =>
+  forTenant(db, tenant)
+    .select('capture_pauses')
+    .selectAll()
+    .where('call_id', '=', callId)
+    .orderBy('paused_at')
+    .orderBy('id')
+    .execute()
+
+/**
+ * Writes what media says of the capture of a call's leg or room, and tells when the call's first pause began and when its last one
+ * ended.
+ */
+export async function applyCapture(
+  trx: Trx,
+  call: CallRow,
+  { id, state }: { id: string; state: CaptureState },
+  at: string,
+): Promise<void> {
+  const tenant = tenantOf(call)
+  const scoped = forTenant(trx, tenant)
+  const before = await pausesOf(trx, tenant, call.id)
+  if (state.paused === before.some(pause => pause.id === id)) return
+  const base = { organisation_id: call.organisation_id, livemode: call.livemode, id, call_id: call.id }
+  const after = state.paused
+    ? {
+        ...base,
+        reason: state.reason,
+        paused_at: state.pausedAt,
+        resumes_at: state.resumesAt,
+        destination_participant_id: state.destinationLegId,
+      }
+    : null
+  if (after === null) await scoped.delete('capture_pauses').where('id', '=', id).execute()
+  else await scoped.insert('capture_pauses', after)
+  if (before.some(pause => pause.id !== id)) return
+  await appendEvent(trx, tenant, {
+    type: after === null ? 'call.pci.resumed' : 'call.pci.paused',
+    at,
+    object: toCallPci(call.id, tenant.livemode, after),
+    callId: call.id,
+  })
+}
+
+/** Media has paused or resumed what is kept of a call. */
+export async function onCaptureChanged(trx: Trx, { body, at }: Of<'capture.changed'>): Promise<null> {
+  const call = await callOfTarget(trx, body.target)
+  if (call !== undefined) await applyCapture(trx, call, { id: targetId(body.target), state: body.state }, at)
+  return null
+}
