@@ -1,7 +1,7 @@
 import type { Call } from '../calls/call-schema.ts'
 import type { CallTranscript } from '../calls/programs/transcript-schema.ts'
 import { enqueue } from '../kernel/jobs/queue.ts'
-import type { Fact } from '../kernel/store/after-commit.ts'
+import { type Fact, only } from '../kernel/store/after-commit.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 
@@ -17,7 +17,8 @@ export async function wantReview(trx: Trx, tenant: Tenant, callId: string, at: s
 }
 
 /** Within the transaction that ends a call or its transcript (`store.within`). */
-export async function onCallOver(trx: Trx, { type, object, tenant, at }: Fact): Promise<void> {
-  if (type === 'call.ended') await wantReview(trx, tenant, (object as Call).id, at)
-  if (type === 'call.transcript.ready') await wantReview(trx, tenant, (object as CallTranscript).call_id, at)
-}
+export const onCallOver = only(
+  ['call.ended', 'call.transcript.ready'],
+  (trx: Trx, { type, object, tenant, at }: Fact): Promise<void> =>
+    wantReview(trx, tenant, type === 'call.ended' ? (object as Call).id : (object as CallTranscript).call_id, at),
+)
