@@ -3,6 +3,7 @@ import { callRecordingSchema } from '../../../../control/calls/capture/recording
 import { callTranscriptSchema } from '../../../../control/calls/programs/transcript-schema.ts'
 import { olderOperation, renderEvent } from '../../../../control/http/versions/translate.ts'
 import { API_VERSIONS } from '../../../../control/kernel/versions/all.ts'
+import '../../../../control/wiring/event-catalog.ts'
 import { suite } from '../../../harness.ts'
 
 const test = suite('control/http/versions/recordings')
