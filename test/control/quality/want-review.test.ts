@@ -3,6 +3,7 @@ import { buildJobs } from '../../../control/wiring/app.ts'
 import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
 import { callOf, type LiveWorld, makeLiveWorld } from '../assistants/live-world.ts'
+import { until } from '../calls-world.ts'
 import { APP_CONFIG, VAULT } from '../whole-app.ts'
 
 const test = suite('control/quality/want-review')
@@ -23,6 +24,8 @@ for (const last of ['call', 'transcript'] as const) {
     const legId = `part_${last}`
     media.dialIn(legId, '1')
     const callId = await callOf(world, legId)
+    // Of a call that is over by then media would know nothing.
+    await until(() => media.sent('transcript.start').some(({ transcriptId }) => transcriptId === callId))
     await media.committed()
     const text = 'I am calling because my invoice is wrong.'
     media.emit('transcript.segment', { transcriptId: callId, legId, speaker: 'party', text, startMs: 0, endMs: 900 })
