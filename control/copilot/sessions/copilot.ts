@@ -24,11 +24,13 @@ export interface CopilotParts {
   search: PassageSearch
 }
 
-const HEARD = ['leg.answered', 'leg.ended', 'transcript.words'] as const
+const HEARD = ['leg.answered', 'leg.ended', 'transcript.words', 'transcript.ready'] as const
 type Heard = (typeof HEARD)[number]
 
 /** Inputs that are dealt with in one transaction. */
 const AT_ONCE = 20
+/** What was said last is understood within [ms]. */
+const LAST_WORDS_MS = 4000
 
 /**
  * The copilots of this node's calls. What is heard becomes an input of its session in the transaction of the event, and is dealt with in
@@ -39,6 +41,8 @@ export class Copilot implements CallPrograms {
   readonly #parts: CopilotParts
   /** What is being dealt with, by session: one after the other. */
   readonly #busy = new Map<string, Promise<void>>()
+  /** Whose last words are being understood, since when [ms]. */
+  readonly #ending = new Map<string, number>()
   #media: MediaPort | null = null
 
   constructor(parts: CopilotParts) {
@@ -73,6 +77,9 @@ export class Copilot implements CallPrograms {
         const sessionId = await keepWords(trx, event.body, event.at)
         return sessionId === null ? null : async () => void this.deal(sessionId)
       }
+      // The last words are told before it.
+      case 'transcript.ready':
+        return async () => void this.#ready(event.body.transcriptId)
     }
   }
 
@@ -192,7 +199,7 @@ export class Copilot implements CallPrograms {
       .selectFrom('copilot_sessions as s')
       .leftJoin('participants as p', 'p.id', 's.participant_id')
       .leftJoin('calls as c', 'c.id', 's.call_id')
-      .select('s.id')
+      .select(['s.id', 's.hearing'])
       .where('s.status', '=', 'running')
       .where('s.node_id', '=', nodeOf(store.db))
       .where(({ or, eb }) =>
@@ -204,19 +211,35 @@ export class Copilot implements CallPrograms {
         ]),
       )
       .execute()
-    await Promise.all(over.map(({ id }) => this.#end(id)))
+    await Promise.all(over.map(({ id, hearing }) => this.#end(id, hearing === 'running')))
   }
 
-  #end(id: string): Promise<void> {
+  /** What was being said in the end is understood first, for so long as that may take. */
+  async #end(id: string, isHeard: boolean): Promise<void> {
+    const since = this.#ending.get(id)
+    if (since !== undefined && performance.now() - since < LAST_WORDS_MS) return
+    if (since === undefined && isHeard && this.#media !== null) {
+      this.#ending.set(id, performance.now())
+      const reply = await this.#media.request('transcript.stop', { transcriptId: id })
+      if (!isFailure(reply) || !this.#ending.has(id)) return
+    }
+    this.#ending.delete(id)
+    await this.#finish(id)
+  }
+
+  /** Never rejects. */
+  async #ready(id: string): Promise<void> {
+    if (this.#ending.delete(id)) await this.#finish(id)
+  }
+
+  #finish(id: string): Promise<void> {
     const { store } = this.#parts
     return this.#inTurn(id, async () => {
-      // Its last words are heard by now, or on their way: what waits is dealt with.
       while ((await this.#dealOnce(id)) === AT_ONCE);
       await store.transaction(async trx => {
         const row = await runningSession(trx, id)
         if (row !== undefined) await endSession(this.#records, trx, row)
       })
-      await this.#media?.request('transcript.stop', { transcriptId: id })
     })
   }
 
