@@ -25,7 +25,7 @@ export interface CallSearch {
 }
 
 /** An ID's time is that of its making, on a clock that may have been set since: so much before and after is looked at [ms]. */
-const CLOCK_SLACK_MS = 24 * 60 * 60 * 1000
+export const CLOCK_SLACK_MS = 24 * 60 * 60 * 1000
 
 // biome-ignore lint/suspicious/noExplicitAny: of the tables that the search goes by
 type Rows = SelectQueryBuilder<any, any, CallRow>

@@ -55,6 +55,7 @@ import { copilotTokens } from './200-249/201-copilot-tokens.ts'
 import { redaction } from './200-249/220-redaction.ts'
 import { quality } from './200-249/221-quality.ts'
 import { qaList } from './200-249/240-qa-list.ts'
+import { summaryList } from './200-249/241-summary-list.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -114,4 +115,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '220-redaction': redaction,
   '221-quality': quality,
   '240-qa-list': qaList,
+  '241-summary-list': summaryList,
 }

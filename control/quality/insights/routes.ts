@@ -1,7 +1,9 @@
 import Type from 'typebox'
+import { CLOCK_SLACK_MS } from '../../calls/call-search.ts'
 import { isProblem } from '../../http/errors.ts'
 import { listOf, listParameters, page } from '../../http/list.ts'
 import { type Route, route } from '../../http/route.ts'
+import { idAt } from '../../kernel/ids.ts'
 import { oneOf } from '../../kernel/schema.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
@@ -82,8 +84,11 @@ export function insightRoutes({ store, now, timezoneOf }: InsightDeps): Route[] 
           .innerJoin('calls', 'calls.id', 'call_summaries.id')
           .selectAll('call_summaries')
           .select(['calls.user_id', 'calls.queue_id'])
-          .where('call_summaries.call_at', '>=', period.from)
-          .where('call_summaries.call_at', '<', period.to)
+          .where('calls.created', '>=', period.from)
+          .where('calls.created', '<', period.to)
+          // IDs sort by time: by their bounds a time long ago is found in the order of the list.
+          .where('call_summaries.id', '>=', idAt('call', Date.parse(period.from) - CLOCK_SLACK_MS))
+          .where('call_summaries.id', '<', idAt('call', Date.parse(period.to) + CLOCK_SLACK_MS))
         if (kind !== undefined || value !== undefined) {
           let marked = forTenant(store.db, context).select('call_marks').select('call_id')
           if (kind !== undefined) marked = marked.where('kind', '=', kind)
