@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'
+import { findSourceMap } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -18,14 +20,31 @@ export class Executed {
     await this.#session.post('Profiler.takePreciseCoverage')
     await run()
     const { result } = await this.#session.post('Profiler.takePreciseCoverage')
-    const found = result
-      .filter(({ functions }) => functions.some(({ ranges }) => (ranges[0]?.count ?? 0) > 0))
-      .map(({ url }) => (url.startsWith('file:') ? fileURLToPath(url) : url))
-      .filter(path => path.startsWith(`${root}${folder}/`))
-    return found.map(path => path.slice(root.length)).sort()
+    const found = new Set<string>()
+    for (const { url, functions } of result) {
+      if (!url.startsWith('file:')) continue
+      const offsets = functions.flatMap(({ ranges: [range] }) => (range && range.count > 0 ? [range.startOffset] : []))
+      for (const path of sourcesOf(url, offsets)) if (path.startsWith(`${root}${folder}/`)) found.add(path)
+    }
+    return [...found].map(path => path.slice(root.length)).sort()
   }
 
   end(): void {
     this.#session.disconnect()
   }
+}
+
+/** Whose functions begin at these places of a script: the test command bundles many files into one. */
+function sourcesOf(url: string, offsets: readonly number[]): string[] {
+  if (offsets.length === 0) return []
+  const path = fileURLToPath(url)
+  const map = path.endsWith('.ts') ? undefined : findSourceMap(path)
+  if (map === undefined) return [path]
+  const starts = [0]
+  for (const { index } of readFileSync(path, 'utf8').matchAll(/\n/g)) starts.push(index + 1)
+  return offsets.flatMap(offset => {
+    const line = starts.findLastIndex(start => start <= offset)
+    const entry = map.findEntry(line, offset - starts[line]!)
+    return 'originalSource' in entry ? [fileURLToPath(new URL(entry.originalSource, url))] : []
+  })
 }

@@ -45,8 +45,8 @@ export interface EventSink {
   setAside(numbered: NumberedEvent, media: MediaPort): Promise<void>
   /** What follows an event of this key has thrown: the call that it belongs to is ended for it. */
   faulted(key: string, media: MediaPort, error: unknown): Promise<void>
-  /** Whether the store answers: how far the events are committed. */
-  position(): Promise<unknown>
+  /** Whether the store takes what is written: one on a full disk still answers. Throws when it does not. */
+  write(): Promise<void>
 }
 
 /** The connection that the events came over. */
@@ -93,6 +93,8 @@ export class MediaEvents {
   readonly #callers: CallersRefused
   /** What follows some event could not be done while the store was away. */
   #isOwed = false
+  /** Events wait until the store takes them: they tell when it is back, for where little can be written more may not. */
+  #isWaiting = false
 
   /** At most `MAX_WAITING` events wait. @param publicUrl for `doc_url` */
   constructor(sink: EventSink, media: MediaPort, log: Logger, publicUrl: string) {
@@ -191,10 +193,12 @@ export class MediaEvents {
     for (let tries = 0; source.isOpen; tries++) {
       try {
         await this.#deliver(source, events)
+        this.#isWaiting = false
         this.#recovered(source)
         return
       } catch (error) {
-        if (!isOutage(error)) throw error
+        this.#isWaiting = isOutage(error)
+        if (!this.#isWaiting) throw error
         // What was only a moment costs no caller.
         if (tries === 0) this.#note(error, { waiting: this.#jobs.length + events.length })
         else {
@@ -205,6 +209,7 @@ export class MediaEvents {
       }
       await sleep(tries === 0 ? FIRST_STORELESS_MS : STORELESS_MS)
     }
+    this.#isWaiting = false
   }
 
   #recovered(source: EventSource): void {
@@ -220,11 +225,11 @@ export class MediaEvents {
     this.#isOwed = true
     while (source.isOpen && this.#isOwed) {
       await sleep(STORELESS_MS)
-      const isBack = await this.#sink.position().then(
+      const isBack = await this.#sink.write().then(
         () => true,
         (error: unknown) => !isOutage(error),
       )
-      if (isBack && this.#isOwed) this.#recovered(source)
+      if (isBack && this.#isOwed && !this.#isWaiting) this.#recovered(source)
     }
     this.#isOwed = false
   }

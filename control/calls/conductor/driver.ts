@@ -20,7 +20,7 @@ import type { EventHandler, EventHandlers, FollowUp } from './event-handler.ts'
 import { type CallFaults, legOfEvent } from './faults.ts'
 import { onIncoming } from './incoming-call.ts'
 import { LegEvents } from './leg-events.ts'
-import { type Position, readPosition, savePosition } from './position.ts'
+import { type Position, readPosition, rewritePosition, savePosition } from './position.ts'
 import { endAll, Reconciler } from './reconcile.ts'
 import { judgePins } from './rooms/pin-verdict.ts'
 import { roomSteps } from './rooms/room-steps.ts'
@@ -85,6 +85,10 @@ export class CallDriver implements MediaHandler {
 
   position(): Promise<Position> {
     return readPosition(this.#deps.store.db, this.#node)
+  }
+
+  write(): Promise<void> {
+    return this.#deps.store.transaction(trx => rewritePosition(trx, this.#node))
   }
 
   get faults(): number {

@@ -23,3 +23,12 @@ export async function savePosition(trx: Trx, node: string, position: Position): 
     .onConflict(conflict => conflict.column('name').doUpdateSet({ value }))
     .execute()
 }
+
+/** Writes it again as it is, to see whether anything can be written. */
+export async function rewritePosition(trx: Trx, node: string): Promise<void> {
+  await trx
+    .updateTable('settings')
+    .set(({ ref }) => ({ value: ref('value') }))
+    .where('name', '=', nameFor(node))
+    .execute()
+}

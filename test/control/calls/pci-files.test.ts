@@ -4,7 +4,7 @@ import { suite } from '../../harness.ts'
 import { makeLiveWorld } from '../assistants/live-world.ts'
 import { eventTypes } from '../calls-world.ts'
 
-// Own process: it counts which files are executed.
+// Own process: it counts which files are executed. One database: the files of the store are the same for every operation.
 
 const test = suite('control/calls/pci-files')
 

@@ -32,6 +32,7 @@ function recorder(): Recorder {
     poison: 0,
     failure: new Error('a bug'),
     position: async () => ({ bootId, lastSeq }),
+    write: async () => {},
     booted: async id => {
       bootId = id
       lastSeq = 0

@@ -16,6 +16,7 @@ const dyingAt =
     }
     return {
       position: () => driver.position(),
+      write: () => driver.write(),
       booted: bootId => driver.booted(bootId),
       faults: 0,
       setAside: (numbered, media) => driver.setAside(numbered, media),

@@ -101,7 +101,9 @@ test('a call that is ended while its answer is on the way is led nowhere', async
   media.pickUp(legId)
   await media.committed()
   await control.idle()
-  assert.is((await control.ask(`GET /v1/calls/${body.id}`)).body.ended_reason, 'api_hangup')
+  const reason = async () => (await control.ask(`GET /v1/calls/${body.id}`)).body.ended_reason
+  for (let reads = 0; (await reason()) === null && reads < 1000; reads++) await control.idle()
+  assert.is(await reason(), 'api_hangup')
   assert.is(media.sent('leg.move').length, 0)
   await world.close()
 })

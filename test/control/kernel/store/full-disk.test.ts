@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { sql } from 'kysely'
 import { pino } from 'pino'
 import * as assert from 'uvu/assert'
 import { faultOf } from '../../../../control/kernel/store/faults.ts'
@@ -20,7 +21,8 @@ const DISK_BYTES = 8 * 1024 * 1024
 
 interface Disk {
   folder: string
-  fill(): void
+  /** Nothing more can be written of this store: neither is there room in the part of its log that is written over. */
+  fill(store: Store): Promise<void>
   free(): void
   unmount(): void
 }
@@ -37,7 +39,8 @@ function mountDisk(): Disk | string {
   const filler = join(folder, 'filler')
   return {
     folder,
-    fill: () => {
+    fill: async ({ db }) => {
+      await sql`pragma wal_checkpoint(truncate)`.execute(db)
       for (const size of [65_536, 4096, 512, 1]) {
         try {
           for (;;) appendFileSync(filler, Buffer.alloc(size))
@@ -87,7 +90,7 @@ diskTest(
             .execute()
         }
       })
-    disk.fill()
+    await disk.fill(store)
     const error = await write().then(
       () => null,
       (cause: unknown) => cause as Error & { code?: string },
@@ -155,7 +158,7 @@ diskTest(
       } as never)
       .execute()
     const connections = control.client.counters.connections
-    disk.fill()
+    await disk.fill(world.store)
     for (const key of ['1', '2', '3'])
       media.emit('leg.dtmf', { legId: 'part_1', key, durationMs: 100, masked: false } as never)
     // Enough that they cannot fit into what is left of a page.
@@ -186,7 +189,7 @@ diskTest(
   async disk => {
     const { world } = await makeDiskWorld(disk)
     const { media } = world
-    disk.fill()
+    await disk.fill(world.store)
     for (let i = 0; i < 100; i++) {
       media.emit('leg.dtmf', { legId: 'nobody', key: '5', durationMs: 100, masked: false } as never)
     }
@@ -208,8 +211,9 @@ diskTest(
 )
 
 /** Writes small things until not even one fits. */
-async function fillStore(disk: Disk, { db }: Store): Promise<void> {
-  disk.fill()
+async function fillStore(disk: Disk, store: Store): Promise<void> {
+  const { db } = store
+  await disk.fill(store)
   for (let i = 0; i < 5000; i++) {
     const row = { name: `filler ${i}`, value: 'x'.repeat(500) }
     const isFull = await db
@@ -262,7 +266,7 @@ diskTest(
     const { media, control } = world
     const callId = await callInProgress(world)
     await control.running.refresh()
-    disk.fill()
+    await disk.fill(world.store)
     const answers = []
     for (let i = 0; i < 40; i++) {
       answers.push(await control.ask('POST /v1/conference_rooms', { name: 'x'.repeat(60) }))

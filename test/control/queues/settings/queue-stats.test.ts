@@ -207,6 +207,7 @@ test(
     assert.is((await all.next())?.data.data[0].waiting, 1)
     await app.live(`PATCH /v1/queues/${queue}`, { name: 'Renamed' })
     assert.is((await one.next())?.data.name, 'Renamed')
+    assert.is((await all.next())?.data.data[0].name, 'Renamed')
     one.leave()
     // The server does not wait for those that never end by themselves.
     await app.close()
