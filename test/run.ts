@@ -1,6 +1,6 @@
 /**
  * The test command. First the unit tests, side by side, in processes that each run many files. Then what starts the product, each
- * file in a process of its own: four at a time what mostly waits, two at a time what takes a core, and one by one what judges audio
+ * file in a process of its own: three at a time what mostly waits, two at a time what takes a core, and one by one what judges audio
  * by its timing. These leave most of a core to the unit tests that open a store, which run once more, on the PostgreSQL server of
  * `TANDEM_TEST_DATABASE_URL`. `npm test -- PATTERN…` runs the files whose path holds a pattern.
  */
@@ -11,7 +11,7 @@ import { dropDatabases, opensStore, serverProblem } from './stores.ts'
 
 /** Files at a time. */
 const UNITS = 3
-const WAITING = 4
+const WAITING = 3
 const TAKING_CORE = 2
 /** How far a unit test beside one that judges timing stands back, as nice(1) counts. */
 const BESIDE = 10

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import * as assert from 'uvu/assert'
 import { untilQuiet } from '../../bench/members.ts'
 import { Phone } from '../../bench/phone.ts'
+import type { PhoneCall } from '../../bench/phone-call.ts'
 import { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
@@ -81,7 +82,7 @@ for (const transport of ['udp', 'tcp'] as const) {
       for (const lateOffer of [false, true]) {
         const call = await phone.call('1002', product.sip, { transport, lateOffer })
         call.say(tone(330))
-        assert.ok(levelAt(330, await call.heard.next(1000, 300)) > HEARD_DBOV)
+        await untilHeard('itself is heard', call, 330)
         const { id } = await callFrom(product, 'signaller')
         await call.hangup()
         assert.is((await endedCall(product, id)).ended_reason, 'caller_hangup')
@@ -90,6 +91,13 @@ for (const transport of ['udp', 'tcp'] as const) {
     SLOW,
   )
 }
+
+/** On a busy machine the tone of a test comes late, and has gaps. Answers what was heard. */
+const untilHeard = (what: string, call: PhoneCall, hz: number): Promise<Int16Array> =>
+  product.until(what, async () => {
+    const heard = await call.heard.next(500, 300)
+    return levelAt(hz, heard) > HEARD_DBOV ? heard : null
+  })
 
 test(
   'RFC 3264 §8.4: hold by sendonly is answered recvonly, by inactive inactive, and the call is resumed by sendrecv',
@@ -106,7 +114,7 @@ test(
     assert.is(anna.call.remoteDirection, 'recvonly')
     await product.until('the call is held', async () => ((await status()) === 'held' ? true : null))
     const heardWhenHeld = anna.call.packets.length
-    assert.ok(levelAt(330, await ben.call.heard.next(1000, 300)) > HEARD_DBOV, 'sendonly: it is still heard')
+    await untilHeard('sendonly: it is still heard', ben.call, 330)
     assert.ok(anna.call.packets.length - heardWhenHeld < 25, 'nothing is sent to who does not listen')
 
     assert.is(await anna.call.hold('inactive'), 200)
@@ -118,9 +126,11 @@ test(
     await product.until('the call is resumed', async () => ((await status()) === 'in_progress' ? true : null))
     // The clock of the stream has run on in the meantime: the first packet says how far.
     await anna.call.heard.next(20)
-    const [atAnna, atBen] = await Promise.all([anna.call.heard.next(1000, 400), ben.call.heard.next(1000, 400)])
-    assert.ok(levelAt(440, atAnna) > HEARD_DBOV && levelAt(330, atAnna) < UNHEARD_DBOV)
-    assert.ok(levelAt(330, atBen) > HEARD_DBOV && levelAt(440, atBen) < UNHEARD_DBOV)
+    const [atAnna, atBen] = await Promise.all([
+      untilHeard('the other one is heard', anna.call, 440),
+      untilHeard('the other one is heard', ben.call, 330),
+    ])
+    assert.ok(levelAt(330, atAnna) < UNHEARD_DBOV && levelAt(440, atBen) < UNHEARD_DBOV)
     await leave(anna, ben)
   },
   SLOW,

@@ -12,6 +12,7 @@ const SCENARIOS = fileURLToPath(new URL('../../fixtures/sip/sipp', import.meta.u
 /** Of SIPp itself: what hangs fails, with its trace. */
 const LIMIT_S = 45
 const POLL_MS = 5
+const TRIES = 3
 /** As much of a trace as a failed test shows [characters]. */
 const SHOWN = 6000
 
@@ -90,11 +91,19 @@ export class Sipp {
 
   /** Starts SIPp as the one who is called, and resolves when it listens. */
   static async callee(scenario: string, options: SippOptions = {}): Promise<Sipp> {
-    const sipp = new Sipp(scenario, await freePorts(options), [], options)
     const table = options.transport === 'tcp' ? '/proc/net/tcp' : '/proc/net/udp'
-    const entry = new RegExp(`:${sipp.port.toString(16).toUpperCase().padStart(4, '0')} `)
-    while (!entry.test(readFileSync(table, 'latin1'))) await sleep(POLL_MS)
-    return sipp
+    for (let tries = 1; ; tries++) {
+      const sipp = new Sipp(scenario, await freePorts(options), [], options)
+      const entry = new RegExp(`:${sipp.port.toString(16).toUpperCase().padStart(4, '0')} `)
+      while (sipp.#isRunning && !entry.test(readFileSync(table, 'latin1'))) await sleep(POLL_MS)
+      if (sipp.#isRunning) return sipp
+      // One of its ports was taken by another test in the meantime.
+      if (tries >= TRIES) await sipp.passed()
+    }
+  }
+
+  get #isRunning(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null
   }
 
   get uri(): string {
