@@ -1,7 +1,6 @@
 /** How the test command runs a file: in a process of its own, or in one that runs many. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { END_OF_FILE, NO_MORE_FILES } from './worker.ts'
@@ -27,8 +26,6 @@ export interface Stage {
   /** The folder of the bundles. */
   bundles: string
   env: NodeJS.ProcessEnv
-  /** How far they stand back when others want the processor too, as nice(1) counts; absent: as we do. */
-  nice?: number
 }
 
 const builtFile = ({ bundles }: Stage, path: string): string => join(bundles, path.replace(/\.ts$/, '.js'))
@@ -39,7 +36,6 @@ function start(path: string, stage: Stage, ...channel: 'ipc'[]): ChildProcess {
     env: { ...stage.env, TANDEM_TEST_BUNDLES: stage.bundles },
     stdio: ['ignore', 'pipe', 'pipe', ...channel],
   })
-  if (stage.nice && child.pid !== undefined) setPriority(child.pid, stage.nice)
   return child
 }
 

@@ -1,8 +1,8 @@
 /**
  * The test command. First the unit tests, side by side, in processes that each run many files. Then what starts the product, each
  * file in a process of its own: three at a time what mostly waits, two at a time what takes a core, and one by one what judges audio
- * by its timing. These leave most of a core to the unit tests that open a store, which run once more, on the PostgreSQL server of
- * `TANDEM_TEST_DATABASE_URL`. `npm test -- PATTERN…` runs the files whose path holds a pattern.
+ * by its timing. Last the unit tests that open a store, once more, on the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`.
+ * `npm test -- PATTERN…` runs the files whose path holds a pattern.
  */
 import { bundle } from './bundles.ts'
 import { FORKED, judgesTiming, onSqliteAlone, startsProduct, takesCore, testFiles, wantsOwnProcess } from './plan.ts'
@@ -13,8 +13,6 @@ import { dropDatabases, opensStore, serverProblem } from './stores.ts'
 const UNITS = 3
 const WAITING = 3
 const TAKING_CORE = 2
-/** How far a unit test beside one that judges timing stands back, as nice(1) counts. */
-const BESIDE = 10
 
 const totals = { passed: 0, failed: 0, skipped: 0 }
 const skips: string[] = []
@@ -59,35 +57,24 @@ async function runProducts(paths: string[], width: number): Promise<void> {
 interface UnitStage {
   label?: string
   variables?: (slot: number) => Variables
-  /** What goes on beside the first of the processes; the others begin behind it. */
-  beside?: Promise<unknown>
 }
 
-async function runUnits(paths: string[], { label = '', variables = () => ({}), beside }: UnitStage): Promise<void> {
-  const stages = slots(UNITS).map(slot => ({
-    bundles,
-    env: { ...env, ...variables(slot) },
-    nice: beside !== undefined && slot === 0 ? BESIDE : 0,
-  }))
+async function runUnits(paths: string[], { label = '', variables = () => ({}) }: UnitStage): Promise<void> {
+  const stages = slots(UNITS).map(slot => ({ bundles, env: { ...env, ...variables(slot) } }))
   const workers = stages.map(stage => new Worker(stage))
   const queue = [...paths]
   const run = async (path: string, slot: number): Promise<void> => {
     const running = wantsOwnProcess(path) ? runAlone(path, stages[slot]!) : workers[slot]!.run(path)
     report(path + label, await running)
   }
-  await Promise.all(
-    slots(UNITS).map(async slot => {
-      if (slot > 0) await beside
-      await drain(queue, slot, run)
-    }),
-  )
+  await Promise.all(slots(UNITS).map(slot => drain(queue, slot, run)))
   for (const worker of workers) {
     const problem = await worker.close()
     if (problem !== null) fail(`a process of unit tests${label}: ${problem}`)
   }
 }
 
-async function runOnPostgres(paths: string[], beside: Promise<unknown>): Promise<void> {
+async function runOnPostgres(paths: string[]): Promise<void> {
   if (server === undefined) {
     if (paths.length > 0) skips.push(`SKIP ${paths.length} files on PostgreSQL (TANDEM_TEST_DATABASE_URL is not set)`)
     return
@@ -102,7 +89,7 @@ async function runOnPostgres(paths: string[], beside: Promise<unknown>): Promise
     TANDEM_TEST_DATABASE_URL: server,
     TANDEM_TEST_SLOT: `${run}_${slot}`,
   })
-  await runUnits(paths, { label: ' on PostgreSQL', variables, beside })
+  await runUnits(paths, { label: ' on PostgreSQL', variables })
   await dropDatabases(server, `tandem_test_${run}_`)
 }
 
@@ -117,12 +104,8 @@ await runProducts(
   products.filter(path => takesCore(path) && !judgesTiming(path)),
   TAKING_CORE,
 )
-const judging = runProducts(products.filter(judgesTiming), 1)
-await runOnPostgres(
-  units.filter(path => opensStore(path) && !onSqliteAlone(path)),
-  judging,
-)
-await judging
+await runProducts(products.filter(judgesTiming), 1)
+await runOnPostgres(units.filter(path => opensStore(path) && !onSqliteAlone(path)))
 if (skips.length > 0) console.log(`\nSkipped:\n${skips.join('\n')}`)
 console.log(`\n${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`)
 process.exitCode = totals.failed > 0 || totals.passed === 0 ? 1 : 0
