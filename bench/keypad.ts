@@ -1,5 +1,5 @@
 import { FRAME_MS, NARROWBAND_HZ, samplesPerFrame } from '../codecs/audio.ts'
-import { DtmfDetector } from '../codecs/dtmf-detector.ts'
+import { DtmfDetector } from '../codecs/detectors/dtmf-detector.ts'
 import { goertzelCoefficient, goertzelDbov, goertzelPower } from '../codecs/goertzel.ts'
 
 const FRAME = samplesPerFrame(NARROWBAND_HZ)

@@ -1,8 +1,14 @@
 import { writeFileSync } from 'node:fs'
+import { benchAmd, formatAmd } from './amd/run.ts'
 import { benchAnswers } from './answers/run.ts'
 import { formatAnswersReport } from './answers/table.ts'
 import { benchApi } from './api/run.ts'
 import { benchBusy } from './busy/run.ts'
+import { benchFlood, formatFloodReport } from './calls/flood-run.ts'
+import { benchCalls } from './calls/run.ts'
+import { formatCallsReport } from './calls/table.ts'
+import { benchCapacity } from './capacity/run.ts'
+import { formatCapacityReport } from './capacity/table.ts'
 import { benchCopilot } from './copilot/run.ts'
 import { formatCopilotReport } from './copilot/table.ts'
 import { benchLooks, formatLooks } from './hearing/looks-cost.ts'
@@ -15,7 +21,10 @@ import { type BenchOptions, HELP, readOptions } from './options.ts'
 import { startProduct } from './product-subject.ts'
 import { recordRun } from './results.ts'
 import { runBench } from './run.ts'
+import { benchSoak } from './soak/run.ts'
+import { formatSoakReport } from './soak/table.ts'
 import { formatApiReport, formatBusyReport, formatReport, formatTurnsReport, machineLine } from './tables.ts'
+import { benchTones, formatTones } from './tones/run.ts'
 import { benchTurns } from './turns/run.ts'
 
 /** Longer tells nothing more of requests [s]. */
@@ -30,8 +39,36 @@ function show({ record }: BenchOptions, startedAt: string, text: string): void {
 
 /** `npm run bench`: what a call and a stream cost, and how long their audio takes, on this machine. */
 async function benchAudio(options: BenchOptions): Promise<object> {
-  const report = await runBench(options, startProduct, say)
+  const report = await runBench(options, () => startProduct(options), say)
   show(options, report.startedAt, formatReport(report))
+  return report
+}
+
+/** `--capacity`: how many legs of each kind one core holds. */
+async function benchMost(options: BenchOptions): Promise<object> {
+  const report = await benchCapacity(options, () => startProduct(options), say)
+  show(options, report.startedAt, formatCapacityReport(report))
+  return report
+}
+
+/** `--calls`: what a call costs, and how many a second are set up. */
+async function benchSetUp(options: BenchOptions): Promise<object> {
+  const report = await benchCalls(options, () => startProduct(options), say)
+  show(options, report.startedAt, formatCallsReport(report))
+  return report
+}
+
+/** `--flood`: what strangers do to calls and audio. */
+async function benchStrangers(options: BenchOptions): Promise<object> {
+  const report = await benchFlood(options, () => startProduct(options), say)
+  show(options, report.startedAt, formatFloodReport(report))
+  return report
+}
+
+/** `--soak`: what hours of calls leave behind. */
+async function benchLong(options: BenchOptions): Promise<object> {
+  const report = await benchSoak(options, () => startProduct(options), say)
+  show(options, report.startedAt, formatSoakReport(report))
   return report
 }
 
@@ -44,7 +81,7 @@ async function benchRest(options: BenchOptions): Promise<object> {
 
 /** `--busy`: what REST requests on the same cores do to the audio. */
 async function benchTogether(options: BenchOptions): Promise<object> {
-  const report = await benchBusy(options, startProduct, say)
+  const report = await benchBusy(options, () => startProduct(options), say)
   show(options, report.startedAt, formatBusyReport(report))
   return report
 }
@@ -70,6 +107,23 @@ async function benchEar(options: BenchOptions): Promise<object> {
   return { reports, costs, voices }
 }
 
+/** `--tones`: keys that are heard where none is pressed; the exit code says whether there were any. */
+async function benchTalkOff(options: BenchOptions): Promise<object> {
+  const startedAt = new Date().toISOString()
+  const results = await benchTones(options.tones, say)
+  show(options, startedAt, [machineLine(thisCommit(), thisMachine()), '', ...formatTones(results)].join('\n'))
+  if (results.some(({ keys }) => keys.length > 0)) process.exitCode = 1
+  return results
+}
+
+/** `--amd`: people and machines that answer calls. */
+async function benchWhoAnswers(options: BenchOptions): Promise<object> {
+  const startedAt = new Date().toISOString()
+  const results = await benchAmd(say)
+  show(options, startedAt, [machineLine(thisCommit(), thisMachine()), '', ...formatAmd(results)].join('\n'))
+  return results
+}
+
 /** `--answers`: what an assistant without a model knows to answer. */
 async function benchQuestions(options: BenchOptions): Promise<object> {
   const report = await benchAnswers(['seen', 'unseen'])
@@ -79,7 +133,7 @@ async function benchQuestions(options: BenchOptions): Promise<object> {
 
 /** `--copilot`: how soon the copilot tells. */
 async function benchBeside(options: BenchOptions): Promise<object> {
-  const report = await benchCopilot(say)
+  const report = await benchCopilot(options, say)
   show(options, report.startedAt, formatCopilotReport(report))
   return report
 }
@@ -94,13 +148,19 @@ async function benchKills(options: BenchOptions): Promise<object> {
 }
 
 function benchOf(options: BenchOptions): (options: BenchOptions) => Promise<object> {
-  const { kills, hearing, turns, api, busy, answers, copilot } = options
+  const { kills, hearing, tones, turns, api, busy, answers, amd, copilot, capacity, soak, calls, flood } = options
   if (kills > 0) return benchKills
   if (hearing > 0) return benchEar
+  if (tones > 0) return benchTalkOff
   if (turns > 0) return benchTalk
+  if (amd) return benchWhoAnswers
   if (answers) return benchQuestions
   if (copilot) return benchBeside
   if (api) return benchRest
+  if (flood) return benchStrangers
+  if (calls) return benchSetUp
+  if (capacity) return benchMost
+  if (soak > 0) return benchLong
   return busy ? benchTogether : benchAudio
 }
 

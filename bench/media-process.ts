@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { MediaConfig } from '../media/kernel/config.ts'
+import type { MediaConfig } from '../media/config.ts'
 import {
   type CommandName,
   type EventName,
@@ -51,17 +51,26 @@ export class MediaProcess {
     const config: MediaConfig = {
       dataDir,
       socketPath: join(dataDir, 'media.sock'),
-      sipHost: HOST,
+      sipHosts: [HOST],
       sipPort: await freePort(HOST),
       sipTls: null,
+      stir: { signing: null, anchorsFile: null },
       allowedNetworks: ['127.0.0.0/8'],
       wsPort: await freePort(HOST),
+      wssPort: null,
+      sipWsOrigins: [],
       trustedProxies: [],
       publicUrl: 'http://127.0.0.1:8080',
-      publicIp: null,
+      publicIps: [],
+      dnsServers: [],
+      hep: null,
+      sipProxies: [],
       rtpPorts: { first: 30_000, last: 31_999 },
+      rtpSockets: 'auto',
+      warmsUp: true,
       engineThreads: 1,
       maxCalls: 200,
+      sessionSeconds: 1800,
       drainSeconds: 1,
       speech: { ...OFFLINE_SPEECH, preload: true },
       logLevel: 'warn',

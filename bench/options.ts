@@ -1,8 +1,11 @@
 import { parseArgs } from 'node:util'
 import type { StreamFormat } from '../media/protocol.ts'
+import type { SocketChoice } from '../media/rtp/datagrams/choose.ts'
 import { SETS, type SentenceSet } from './hearing/sentences.ts'
 
 const FORMATS: readonly StreamFormat[] = ['mulaw_8000', 'l16_8000', 'l16_16000']
+
+const SOCKETS: readonly SocketChoice[] = ['auto', 'native', 'node']
 
 export const HELP = `npm run bench -- [options]
   --rooms 3,10,100      sizes of the rooms; "none" leaves them out
@@ -10,17 +13,27 @@ export const HELP = `npm run bench -- [options]
   --streams LIST        formats: ${FORMATS.join(',')}; "none" leaves them out
   --stream-legs 50      streams at a time
   --seconds 60          how long each is measured
+  --jitter 1            mean of what packets of the load are late by [ms]; 0: a calm network
+  --capacity            instead: how many legs of each kind one core holds; --only PATTERN: of some kinds; --quick: coarsely
+  --soak MINUTES        instead: legs that stay and calls that come and go: drift, growth, late frames; with --busy REST and webhooks too
+  --calls               instead: calls from INVITE to BYE: what one costs by process and in SQL, how many a second are set up well
+  --flood               instead: what 20,000 packets/s of strangers do to calls and audio
+  --rates 25,50,100,200,400   of --calls: calls a second
   --api                 instead: requests of the REST API beside a bare Fastify route with the same body, and how lists page
-  --busy                instead: what a load of REST requests on the same cores does to the audio
+  --busy                instead (or of --soak): what a load of REST requests on the same cores does to the audio
   --turns N             instead: how soon we fall silent when a caller speaks, and how soon we answer, N times
   --hearing N           instead: N labelled calls of each condition through the hearing chain: which words are lost
   --sets LIST           of those calls: ${SETS.join(',')}
-  --only PATTERN        of those calls, or of --api: only what has a name that matches, as "quiet|answer"
+  --only PATTERN        of those calls, of --api, of --capacity, or of the halves of --copilot: only what has a name that matches, as "quiet|answer"
   --answers             instead: how an assistant without a model answers 200 questions of callers
-  --copilot             instead: how soon the copilot tells, with the words known and by the offline ear
+  --copilot             instead: how soon the copilot tells labelled calls, and how much of what it should; some five minutes
+  --amd                 instead: labelled greetings of people and machines through the engine: who is told from whom, and how soon
+  --tones N             instead: N minutes of speech and music, in which in-band keys must not be found, and what looking for them costs
   --kills N             instead: kills control with -9 N times under load and looks at what is left
+  --sockets KIND        auto, native or node: what the engine's packets go through
   --no-yardstick        without the C program that the engine is compared with
-  --quick               5 seconds each
+  --virtual             of --copilot: on a clock of its own, which only what the recogniser computes moves on
+  --quick               5 seconds each; of --capacity: coarser steps; of --copilot: no more than 4 calls at once
   --json FILE           writes all figures
   --record              adds the run to bench/RESULTS.md`
 
@@ -30,15 +43,32 @@ export interface BenchOptions {
   streams: StreamFormat[]
   streamLegs: number
   seconds: number
+  /** It was named. */
+  secondsGiven: boolean
+  jitterMs: number
+  sockets: SocketChoice
   yardstick: boolean
+  capacity: boolean
+  calls: boolean
+  flood: boolean
+  /** [calls/s] */
+  rates: number[]
+  /** [min]; 0: none. */
+  soak: number
   api: boolean
   busy: boolean
   answers: boolean
   copilot: boolean
+  amd: boolean
+  /** Shorter, with less to go by. */
+  quick: boolean
+  virtual: boolean
   /** 0: none. */
   turns: number
   /** 0: none. */
   hearing: number
+  /** 0: none [minutes]. */
+  tones: number
   sets: SentenceSet[]
   /** Of the conditions' names. */
   only: RegExp
@@ -56,20 +86,30 @@ export function readOptions(args: string[]): BenchOptions | null {
     options: {
       rooms: { type: 'string', default: '3,10,100' },
       legs: { type: 'string', default: '300' },
+      sockets: { type: 'string', default: 'auto' },
       streams: { type: 'string', default: FORMATS.join(',') },
       'stream-legs': { type: 'string', default: '50' },
       seconds: { type: 'string' },
+      jitter: { type: 'string', default: '1' },
       yardstick: { type: 'boolean', default: true },
+      flood: { type: 'boolean', default: false },
+      calls: { type: 'boolean', default: false },
+      rates: { type: 'string', default: '25,50,100,200,400' },
+      capacity: { type: 'boolean', default: false },
+      soak: { type: 'string', default: '0' },
       api: { type: 'boolean', default: false },
       busy: { type: 'boolean', default: false },
       answers: { type: 'boolean', default: false },
       copilot: { type: 'boolean', default: false },
+      amd: { type: 'boolean', default: false },
       turns: { type: 'string', default: '0' },
       hearing: { type: 'string', default: '0' },
+      tones: { type: 'string', default: '0' },
       sets: { type: 'string', default: SETS.join(',') },
       only: { type: 'string', default: '' },
       kills: { type: 'string', default: '0' },
       quick: { type: 'boolean', default: false },
+      virtual: { type: 'boolean', default: false },
       json: { type: 'string' },
       record: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -82,13 +122,25 @@ export function readOptions(args: string[]): BenchOptions | null {
     streams: known('streams', values.streams, FORMATS),
     streamLegs: whole('stream-legs', values['stream-legs'], 1, 1000),
     seconds: whole('seconds', values.seconds ?? (values.quick ? '5' : '60'), 3, 3600),
+    secondsGiven: values.seconds !== undefined,
+    jitterMs: whole('jitter', values.jitter, 0, 20),
+    sockets: known('sockets', values.sockets, SOCKETS)[0] ?? 'auto',
     yardstick: values.yardstick,
+    capacity: values.capacity,
+    calls: values.calls,
+    flood: values.flood,
+    rates: list(values.rates).map(rate => whole('rates', rate, 1, 2000)),
+    soak: whole('soak', values.soak, 0, 10_000),
     api: values.api,
     busy: values.busy,
     answers: values.answers,
     copilot: values.copilot,
+    amd: values.amd,
+    quick: values.quick,
+    virtual: values.virtual,
     turns: whole('turns', values.turns, 0, 10_000),
     hearing: whole('hearing', values.hearing, 0, 1000),
+    tones: whole('tones', values.tones, 0, 600),
     sets: known('sets', values.sets, SETS),
     only: new RegExp(values.only),
     kills: whole('kills', values.kills, 0, 100_000),

@@ -14,8 +14,8 @@ import { silence, type Voice } from './voices.ts'
 const SAMPLES = samplesPerFrame(NARROWBAND_HZ)
 const END_BIT = 0x80
 const EVENT_KEYS = '0123456789*#ABCD'
-/** Where phones of one process listen; the first free pairs are taken. */
-const ports = new PortPool({ first: 40_000 + 2 * randomInt(0, 4000), last: 63_998 })
+/** Where phones of one process listen, above what the system gives away by itself; the first free pairs are taken. */
+const ports = new PortPool({ first: 61_000 + 2 * randomInt(0, 1000), last: 65_534 })
 
 /** How keys are pressed. */
 export interface PressOptions {
@@ -77,7 +77,9 @@ export class PhoneAudio {
 
   private constructor(socket: RtpSocket) {
     this.#socket = socket
-    socket.listen({ rtp: bytes => this.#receive(bytes), rtcp: () => {} })
+    socket.listen({ rtp: bytes => this.#receive(bytes), rtcp: () => {} }, error => {
+      throw error
+    })
   }
 
   /** Opens a pair of RTP ports on `host`. */

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import type { SipEndpoint } from '../media/signalling/sip-endpoint.ts'
+import type { SipEndpoint } from '../media/signalling/endpoint/sip-endpoint.ts'
 import type { Body, UaEvent } from '../sip/agent-types.ts'
 import { DTMF_RELAY, formatDtmfInfo } from '../sip/dtmf-info.ts'
 import {
@@ -148,6 +148,23 @@ export class PhoneCall {
   hangup(): Promise<CallEnd> {
     this.#sip.do((agent, now) => agent.bye(this.#sessionId, now))
     return this.ended
+  }
+
+  /** Asks the other side to call somebody else (REFER): in the place of another call of ours, where one is named. */
+  refer(to: string, inPlaceOf?: PhoneCall): void {
+    const replaces = inPlaceOf?.dialog() ?? null
+    this.#sip.do((agent, now) => agent.refer(this.#sessionId, { to, replaces, referredBy: null }, now).actions)
+  }
+
+  /** How Replaces names its dialog to the other side. */
+  dialog(): string {
+    let named = ''
+    this.#sip.do(agent => {
+      const dialog = agent.dialogOf(this.#sessionId)
+      if (dialog !== null) named = `${dialog.callId};to-tag=${dialog.remoteTag};from-tag=${dialog.localTag}`
+      return []
+    })
+    return named
   }
 
   /** Gives up an unanswered INVITE of ours. */

@@ -1,5 +1,8 @@
-import { SipEndpoint } from '../media/signalling/sip-endpoint.ts'
+import { OwnAddresses } from '../media/kernel/own-addresses.ts'
+import { SipEndpoint } from '../media/signalling/endpoint/sip-endpoint.ts'
+import { Names } from '../media/signalling/names.ts'
 import type { HeaderFields, UaEvent } from '../sip/agent-types.ts'
+import { bracketed } from '../sip/message/uri.ts'
 import { freePort } from './free-port.ts'
 import { PhoneAudio } from './phone-audio.ts'
 import { type MediaOptions, PhoneCall } from './phone-call.ts'
@@ -13,6 +16,8 @@ export interface DialOptions extends MediaOptions {
   /** INVITE without an offer: the other side offers in its 200, we answer in the ACK. */
   lateOffer?: boolean
   headers?: HeaderFields
+  /** Whose call it is, where the other side wants that proven. */
+  account?: { username: string; password: string }
 }
 
 export interface SipAddress {
@@ -26,6 +31,7 @@ const open = new Set<Phone>()
 /** A small SIP phone over real sockets: dials, takes calls, says what its voice says and keeps what it hears. */
 export class Phone {
   readonly name: string
+  readonly host: string
   readonly port: number
   readonly #sip: SipEndpoint
   readonly #calls = new Map<string, PhoneCall>()
@@ -36,14 +42,15 @@ export class Phone {
   /** How it takes calls. */
   readonly #incoming: MediaOptions
 
-  private constructor(name: string, port: number, incoming: MediaOptions) {
+  private constructor(name: string, host: string, port: number, incoming: MediaOptions) {
     this.name = name
+    this.host = host
     this.port = port
     this.#incoming = incoming
     this.#sip = new SipEndpoint({
-      host: HOST,
+      addresses: new OwnAddresses([host], []),
       port,
-      advertisedHost: HOST,
+      names: new Names(),
       productName: 'tandem-phone',
       optionsStatus: () => ({ status: 200 }),
       onEvent: event => this.#onEvent(event),
@@ -51,9 +58,9 @@ export class Phone {
     })
   }
 
-  /** Opens a phone on free ports of the loopback address. `incoming`: what it offers and says in calls that it takes. */
-  static async open(name = 'phone', incoming: MediaOptions = {}): Promise<Phone> {
-    const phone = new Phone(name, await freePort(HOST), incoming)
+  /** Opens a phone on free ports of a loopback address. `incoming`: what it offers and says in calls that it takes. */
+  static async open(name = 'phone', incoming: MediaOptions = {}, host = HOST): Promise<Phone> {
+    const phone = new Phone(name, host, await freePort(host), incoming)
     await phone.#sip.listen()
     open.add(phone)
     return phone
@@ -66,7 +73,7 @@ export class Phone {
 
   /** Where it can be called. */
   get uri(): string {
-    return `sip:${this.name}@${HOST}:${this.port}`
+    return `sip:${this.name}@${bracketed(this.host)}:${this.port}`
   }
 
   /** Registers at `server` by a member's SIP account; resolves when the registrar has taken it, throws when it has not. */
@@ -78,8 +85,8 @@ export class Phone {
     const watch = {
       watchId: this.name,
       kind: 'register' as const,
-      uri: `sip:${server.host}:${server.port}`,
-      from: `sip:${username}@${server.host}`,
+      uri: `sip:${bracketed(server.host)}:${server.port}`,
+      from: `sip:${username}@${bracketed(server.host)}`,
       contactUser: this.name,
       target: { transport: 'udp' as const, ...server },
       credentials: account,
@@ -90,10 +97,11 @@ export class Phone {
 
   /** Dials `user` at `server` and resolves when the INVITE is on its way. */
   async dial(user: string, server: SipAddress, options: DialOptions = {}): Promise<PhoneCall> {
-    const call = new PhoneCall(this.#sip, await PhoneAudio.open(HOST), HOST, options)
+    const call = new PhoneCall(this.#sip, await PhoneAudio.open(this.host), this.host, options)
     const sessionId = this.#sip.invite({
-      to: `sip:${user}@${server.host}:${server.port}`,
-      from: this.uri,
+      to: `sip:${user}@${bracketed(server.host)}:${server.port}`,
+      from: options.account === undefined ? this.uri : `sip:${options.account.username}@${bracketed(server.host)}`,
+      ...(options.account === undefined ? {} : { credentials: options.account }),
       target: { transport: options.transport ?? 'udp', ...server },
       ...(options.lateOffer === true ? {} : { body: call.makeFirstOffer() }),
       ...(options.headers === undefined ? {} : { headers: options.headers }),
@@ -134,7 +142,7 @@ export class Phone {
   }
 
   async #ringing({ sessionId, offer }: Extract<UaEvent, { kind: 'incoming' }>): Promise<void> {
-    const call = new PhoneCall(this.#sip, await PhoneAudio.open(HOST), HOST, this.#incoming, offer)
+    const call = new PhoneCall(this.#sip, await PhoneAudio.open(this.host), this.host, this.#incoming, offer)
     call.begin(sessionId)
     this.#calls.set(sessionId, call)
     const taker = this.#takers.shift()

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 
 /** CPU that a process has used so far, all of its threads [ms]. */
 export interface Cpu {
@@ -17,8 +17,8 @@ const ticksPerSecond = ((): number => {
   }
 })()
 
-/** Reads `/proc/<pid>/stat` (proc(5)): fields 14 and 15, counted after the name, which may hold spaces. */
-export function readCpu(pid: number): Cpu {
+/** Reads `/proc/<pid>/stat`, or that of a thread (`<pid>/task/<thread>`; proc(5)): fields 14 and 15, counted after the name, which may hold spaces. */
+export function readCpu(pid: number | string): Cpu {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const ms = (field: number): number => (Number(fields[field - 3]) * 1000) / ticksPerSecond
@@ -37,4 +37,19 @@ export function cpuRate(before: Cpu, after: Cpu): CpuRate {
   const user = (after.userMs - before.userMs) / seconds
   const system = (after.systemMs - before.systemMs) / seconds
   return { user, system, total: user + system }
+}
+
+/** The processes that this one has started and that still run. */
+export function childrenOf(pid: number): number[] {
+  const parentOf = (child: string): number => {
+    try {
+      const stat = readFileSync(`/proc/${child}/stat`, 'utf8')
+      return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+    } catch {
+      return 0
+    }
+  }
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name) && parentOf(name) === pid)
+    .map(Number)
 }

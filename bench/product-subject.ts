@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { StreamFormat } from '../media/protocol.ts'
+import type { SocketChoice } from '../media/rtp/datagrams/choose.ts'
 import { Product } from './product.ts'
 import type { Subject } from './subject.ts'
 
@@ -12,9 +13,14 @@ const PAGE = 100
 const MAX_ROOM = 500
 
 /** The product as `npm start` runs it, with one engine thread, used over its REST API only. */
-export async function startProduct(): Promise<Subject> {
+export async function startProduct({ sockets }: { sockets: SocketChoice }): Promise<Subject> {
   const product = await Product.start({
-    env: { TANDEM_MAX_CALLS: String(MAX_CALLS), TANDEM_RTP_PORTS: RTP_PORTS, TANDEM_LOG_LEVEL: 'warn' },
+    env: {
+      TANDEM_MAX_CALLS: String(MAX_CALLS),
+      TANDEM_RTP_PORTS: RTP_PORTS,
+      TANDEM_RTP_SOCKETS: sockets,
+      TANDEM_LOG_LEVEL: 'warn',
+    },
   })
   const { pids } = product
   let rooms = 0
@@ -32,6 +38,7 @@ export async function startProduct(): Promise<Subject> {
     },
     startStreams: (legs, format, url) => startStreams(product, legs, format, url),
     lateSlots: () => lateSlots(product),
+    metrics: () => metricsOf(product),
     stop: async () => {
       await product.stop()
     },
@@ -67,10 +74,14 @@ async function callsByCaller(product: Product, legs: number): Promise<Map<number
   return calls
 }
 
-async function lateSlots(product: Product): Promise<number> {
+async function metricsOf(product: Product): Promise<Map<string, number>> {
   const text = await (await fetch(`${product.baseUrl}/metrics`)).text()
-  const values = [...text.matchAll(/^\w*clock_(?:late|skipped)_slots_total\S* (\S+)$/gm)]
-  return values.reduce((sum, [, value]) => sum + Number(value), 0)
+  return new Map([...text.matchAll(/^tandem_(\w+) (\S+)$/gm)].map(([, name, value]) => [name!, Number(value)]))
+}
+
+async function lateSlots(product: Product): Promise<number> {
+  const metrics = await metricsOf(product)
+  return ['late', 'skipped'].reduce((sum, kind) => sum + (metrics.get(`media_clock_${kind}_slots_total`) ?? 0), 0)
 }
 
 /** A request that must succeed, sent again when it came too soon after others. */

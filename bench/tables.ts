@@ -42,6 +42,7 @@ export function formatApiReport({ commit, machine, seconds, connections, operati
     ...table(rates),
     'bare GET: a Fastify route that returns the same body as an object. bare POST: a Fastify route that parses and validates the body of',
     'POST /callbacks and answers; "inserts": and keeps it by one INSERT of the same row, synced in the same way. CPU: of the server process.',
+    'GET of the same path again and again, and nothing written meanwhile: the product gives its last answer again. "each another": it reads each.',
     '',
     `pages of ${pages.size} of a list of ${pages.callbacks} callbacks, ${pages.first.count} at each place`,
     ...table(places),
@@ -124,7 +125,7 @@ function roomTables(rooms: RoomReport[]): string[] {
     ...table(cost),
     '',
     ...table(sound),
-    'lost: frames that somebody should have heard and did not, of all said; broken: packets with concealed audio; own: heard by',
+    'lost: frames that somebody should have heard and did not, of all said; broken: frames not as they were said; own: heard by',
     'their speaker; stray: heard in another room; late: packets 20 ms behind; slots: late ones of the engine clock.',
     ...paceLine(rooms.map(({ engine }) => engine.load)),
   ]
@@ -150,7 +151,7 @@ function soundOf({ load, lateSlots }: Figures): string[] {
   ]
 }
 
-const latencyOf = (ms: Percentiles | null): string[] =>
+export const latencyOf = (ms: Percentiles | null): string[] =>
   ms === null ? ['', '', '', ''] : [ms.p50, ms.p95, ms.p99, ms.max].map(value => value.toFixed(1))
 
 const share = (part: number, whole: number): string =>

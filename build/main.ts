@@ -6,7 +6,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, type OutputFile } from 'esbuild'
-import { ENTRIES, packages } from './parts.ts'
+import { BUNDLES, ENTRIES, packages } from './parts.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const dist = join(root, 'dist')
@@ -30,18 +30,11 @@ function removeOthers(kept: Set<string>): void {
 }
 
 const { outputFiles } = await build({
+  ...BUNDLES,
   entryPoints: ENTRIES.map(entry => join(root, `${entry}.ts`)),
   outbase: root,
   outdir: dist,
   chunkNames: 'shared/[name]-[hash]',
-  bundle: true,
-  splitting: true,
-  format: 'esm',
-  platform: 'node',
-  target: 'node20',
-  sourcemap: true,
-  sourcesContent: false,
-  logLevel: 'warning',
   plugins: [packages],
   write: false,
 })

@@ -1,3 +1,5 @@
+import { LawTables } from './kernels/frames.ts'
+
 /**
  * A-law of ITU-T G.711 (11/88), table 1. Values are on the 16-bit scale: eight times the standard's uniform values.
  *
@@ -14,8 +16,8 @@ const EVEN_BITS = 0x55
 /** The code of the smallest positive value, sent for silence: A-law has no zero. */
 export const ALAW_SILENCE = 0xd5
 
-const LINEAR = new Int16Array(256)
-const CODE = new Uint8Array(65_536)
+const TABLES = new LawTables(1)
+const { samples: LINEAR, octets: CODE } = TABLES
 
 /** Decision value x(n), n = 0 … 128, in units of the standard's 13-bit uniform code. */
 const decisionValue = (n: number): number => (n < 32 ? 2 * n : (16 + (n % 16)) << (n >> 4))
@@ -37,10 +39,13 @@ CODE[0x8000] = (INTERVALS - 1) ^ EVEN_BITS
 
 /** Decodes A-law octets `src` into 16-bit PCM at the start of `dst`, which must be at least as long. */
 export function decodeAlaw(src: Uint8Array, dst: Int16Array): void {
-  for (let i = 0; i < src.length; i++) dst[i] = LINEAR[src[i]!]!
+  TABLES.decode(src, dst)
 }
 
 /** Encodes 16-bit PCM `src` into A-law octets at the start of `dst`, which must be at least as long. */
 export function encodeAlaw(src: Int16Array, dst: Uint8Array): void {
-  for (let i = 0; i < src.length; i++) dst[i] = CODE[src[i]! & 0xffff]!
+  TABLES.encode(src, dst)
 }
+
+/** Encodes the first samples of what the kernel has put out; borrowed until it does anything else. */
+export const encodeAlawOut = (samples: number): Uint8Array => TABLES.encodeOut(samples)

@@ -4,6 +4,9 @@ export const FRAME_MS = 20
 /** Sample rate of G.711 and of the mix of a telephone room [Hz]. */
 export const NARROWBAND_HZ = 8000
 
+/** Sample rate of wideband codecs, and of what their legs hear of each other [Hz]. */
+export const WIDEBAND_HZ = 16_000
+
 /** One 20 ms frame of linear PCM, signed 16 bit, mono. Borrowed: valid until the call that handed it over returns. */
 export type Frame = Int16Array
 

@@ -25,6 +25,10 @@ const PEAK_FALL_DB = 0.03
 /** That is forgotten bit by bit: 1 dB in a second [dB per frame]. */
 const FORGOTTEN_DB = 0.02
 
+/** Steady noise has a mean so near to its least; what is so far below the floor shows that it has stopped [dB]. */
+const STEADY_DB = 4
+const STOPPED_DB = 6
+
 /** How soon the mean follows: in a second [share of a frame]. */
 const FOLLOWING = 0.02
 
@@ -41,7 +45,7 @@ const SWAY_FIRST = 20
 /**
  * Follows the noise of a stream, band by band. Steady noise is the least level of the last two seconds (minimum statistics): it falls
  * at once and rises within two seconds, however far. Noise that sways, as other people's voices do, is the mean of what was there while
- * nobody spoke to us.
+ * nobody spoke to us. A tone, or any steady noise, that stops is forgotten at once: who speaks right behind it is heard from the first word.
  */
 export class NoiseFloor {
   readonly #bands = BANDS_HZ.map(hz => new Band(hz))
@@ -135,19 +139,36 @@ class Band {
     let sum = 0
     for (let i = 0; i < SMOOTHED_FRAMES; i++) sum += this.#energies[i]!
     const level = Math.max(SILENCE_DBOV, 10 * Math.log10(sum / smoothed / 32_768 ** 2))
+    if (count >= PART_FRAMES && this.#hasStopped(level)) this.#forget(level)
     if (level < this.#leastNow) this.#leastNow = level
     if (count % PART_FRAMES === 0) {
       this.#least[(count / PART_FRAMES) % PARTS] = this.#leastNow
       this.#leastNow = Number.POSITIVE_INFINITY
     }
-    let least = this.#leastNow
-    for (let i = 0; i < PARTS; i++) if (this.#least[i]! < least) least = this.#least[i]!
-    const steady = least + BIAS_DB
+    const steady = Math.min(this.#leastNow, this.#leastOfParts()) + BIAS_DB
     if (count === LEAST_FRAMES) this.#noiseDb = steady
     this.#peakDb = Math.max(level, this.#peakDb - PEAK_FALL_DB)
     if (!isSpeech) this.#noiseDb += FOLLOWING * (level - this.#noiseDb)
     this.#learntDb -= FORGOTTEN_DB
     return level - Math.max(steady, this.#noiseDb, this.#learntDb)
+  }
+
+  /** What was there was steady, and is gone. */
+  #hasStopped(level: number): boolean {
+    const before = this.#leastOfParts()
+    return level < before - STOPPED_DB && Math.abs(this.#noiseDb - before) < STEADY_DB
+  }
+
+  #leastOfParts(): number {
+    let least = Number.POSITIVE_INFINITY
+    for (let i = 0; i < PARTS; i++) if (this.#least[i]! < least) least = this.#least[i]!
+    return least
+  }
+
+  #forget(level: number): void {
+    this.#noiseDb = Math.min(this.#noiseDb, level)
+    this.#peakDb = level
+    this.#learntDb = SILENCE_DBOV
   }
 
   learn(): void {

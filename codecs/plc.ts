@@ -1,96 +1,144 @@
 /**
- * Packet-loss concealment for 8 kHz speech in the spirit of ITU-T G.711 Appendix I: the last pitch periods are
+ * Packet-loss concealment for speech in the spirit of ITU-T G.711 Appendix I: the last pitch periods are
  * repeated and faded out. Two differences: the Appendix delays everything by 3.75 ms so that it can overlap the last
  * good samples too; here nothing is delayed and good frames are bit exact, and the step at the joint is spread over
  * the first quarter period instead. And the fade is continuous, not per 10 ms.
  */
+/** Of 8 kHz [samples]; of 16 kHz all are twice as many. */
+const BASE_FRAME = 160
 const MIN_PITCH = 40
 const MAX_PITCH = 120
 const MAX_PERIODS = 3
 const MAX_OVERLAP = 80
+/** Samples of a guess that are compared with, and fade into, a frame that goes on from it. */
+const STEP = 40
 /** Samples of the past that are compared with what came one period earlier. */
 const CORRELATION = 160
 const HISTORY = MAX_PERIODS * MAX_PITCH + MAX_PITCH / 4
-/** Room to append, so that the history is moved to the front only now and then. */
-const HISTORY_ROOM = HISTORY + 1600
+/** Places in the ring of `PlayedFrames`: frames of 20 ms that hold the history, and the one that is played next. */
+export const PLAYED_FRAMES = 4
 const TEN_MS = 80
 /** The repetition keeps its level for 10 ms, then falls by a fifth each 10 ms: silence after 60 ms (§I.2.7). */
-const FADE_FROM = TEN_MS
-const FADE_TO = 6 * TEN_MS
+const FADED_AFTER = 6
 /** The fade-in of the next good frame grows by 4 ms for each 10 ms lost, up to 10 ms (§I.2.6). */
 const OVERLAP_PER_LOST = 0.4
 
-/** Conceals the losses of one stream. Call exactly one of `good` and `conceal` per frame, in order of play-out. */
+/** The frames that were played last, in a ring: where nothing is lost, to write each into the next place is all that is to be done. */
+export class PlayedFrames {
+  readonly frames: readonly Int16Array[]
+  /** Place of the newest. */
+  at = 0
+
+  /** @param samples of a frame: 20 ms */
+  constructor(samples: number) {
+    this.frames = Array.from({ length: PLAYED_FRAMES }, () => new Int16Array(samples))
+  }
+}
+
+/** Conceals the losses of one stream: called for each frame that is lost, and for the first one that is not. */
 export class Plc {
-  /** What was played; the history is the last samples before `#end`. */
-  readonly #played = new Int16Array(HISTORY_ROOM)
-  #end = HISTORY
+  /** The last frame was concealed: the next good one is to be given to `good`. */
+  isConcealing = false
   /** The history as it stood when the loss began: the periods to repeat. */
-  readonly #past = new Int16Array(HISTORY)
-  readonly #tail = new Float64Array(MAX_OVERLAP)
+  readonly #past: Int16Array
+  readonly #tail: Float64Array
+  readonly #guess: Int16Array
+  /** For one of 8 kHz [samples]. */
+  readonly #scale: number
+  readonly #tenMs: number
+  readonly #compared: number
   #lost = 0
-  #pitch = MIN_PITCH
+  #pitch: number
   #periods = 1
   /** Next sample to repeat, counted from the start of the repeated periods. */
   #at = 0
   /** Step between the last good sample and what the repetition would put before its first, spread out from there. */
   #step = 0
 
-  /** Samples concealed since the last good frame. */
-  get lostSamples(): number {
-    return this.#lost
+  /** @param samples of a frame: 20 ms at 8 or 16 kHz */
+  constructor(samples = BASE_FRAME) {
+    const scale = samples / BASE_FRAME
+    this.#scale = scale
+    this.#tenMs = scale * TEN_MS
+    this.#compared = scale * STEP
+    this.#past = new Int16Array(scale * HISTORY)
+    this.#tail = new Float64Array(scale * MAX_OVERLAP)
+    this.#guess = new Int16Array(scale * (MAX_PITCH + STEP))
+    this.#pitch = scale * MIN_PITCH
   }
 
-  /** Takes a received frame. Only after a loss its start is changed, in place: faded in over the repetition. */
+  /** Takes the first frame that came after a loss: its start is changed, in place, to fade in over the repetition. */
   good(frame: Int16Array): void {
-    if (this.#lost > 0) this.#fadeIn(frame)
-    this.#remember(frame)
+    if (this.isConcealing) this.#fadeIn(frame)
+    this.isConcealing = false
   }
 
-  /** Fills `out` with a guess of the frame that did not come. */
-  conceal(out: Int16Array): void {
-    if (this.#lost === 0) this.#begin()
+  /**
+   * Takes the first frame after a wait: nothing is lost between what was played before the guess and this frame. So the guess goes on until it
+   * is in step with the frame, for less than a period.
+   *
+   * @param more gets what the guess goes on with, before the frame; as long as that
+   * @returns how many samples that are
+   */
+  resume(frame: Int16Array, more: Int16Array): number {
+    const guess = this.#guess
+    const compared = this.#compared
+    for (let i = 0; i < this.#pitch + compared; i++) guess[i] = this.#next()
+    const length = inStep(guess, frame, this.#pitch, compared)
+    more.set(guess.subarray(0, length))
+    for (let i = 0; i < compared; i++) {
+      const guessed = guess[length + i]!
+      frame[i] = Math.round(guessed + (frame[i]! - guessed) * ((i + 1) / (compared + 1)))
+    }
+    this.#lost = 0
+    this.isConcealing = false
+    return length
+  }
+
+  /** The newest of these frames does not go on from the one before it: its start is changed, in place, so that nobody hears a step. */
+  join(played: PlayedFrames): void {
+    this.#begin(played)
+    this.#fadeIn(played.frames[played.at]!)
+  }
+
+  /** Fills the newest of these frames with a guess of the one that did not come. */
+  conceal(played: PlayedFrames): void {
+    if (!this.isConcealing) this.#begin(played)
+    this.isConcealing = true
+    const out = played.frames[played.at]!
     for (let i = 0; i < out.length; i++) {
       // The longer the loss, the more periods are repeated, lest it sound like a buzzer (§I.2.5).
-      if (this.#lost === this.#periods * TEN_MS && this.#periods < MAX_PERIODS) this.#addPeriod()
+      if (this.#lost === this.#periods * this.#tenMs && this.#periods < MAX_PERIODS) this.#addPeriod()
       out[i] = this.#next()
     }
-    this.#remember(out)
   }
 
-  /** Forgets the stream, as at its start. */
-  reset(): void {
-    this.#played.fill(0)
-    this.#lost = 0
-  }
-
-  #remember(frame: Int16Array): void {
-    const kept = frame.length > HISTORY ? frame.subarray(frame.length - HISTORY) : frame
-    if (this.#end + kept.length > HISTORY_ROOM) {
-      this.#played.copyWithin(0, this.#end - HISTORY, this.#end)
-      this.#end = HISTORY
+  /** Copies the end of what was played before the newest frame. */
+  #begin({ frames, at }: PlayedFrames): void {
+    const history = this.#past.length
+    let end = history
+    for (let back = 1; end > 0; back++) {
+      const frame = frames[(at - back + PLAYED_FRAMES) % PLAYED_FRAMES]!
+      const from = Math.max(0, frame.length - end)
+      end -= frame.length - from
+      this.#past.set(frame.subarray(from), end)
     }
-    this.#played.set(kept, this.#end)
-    this.#end += kept.length
-  }
-
-  #begin(): void {
-    this.#past.set(this.#played.subarray(this.#end - HISTORY, this.#end))
-    this.#pitch = findPitch(this.#past)
+    this.#pitch = findPitch(this.#past, this.#scale)
     this.#periods = 1
     this.#at = 0
-    this.#step = this.#past[HISTORY - 1]! - this.#past[HISTORY - 1 - this.#pitch]!
+    this.#step = this.#past[history - 1]! - this.#past[history - 1 - this.#pitch]!
   }
 
   #next(): number {
-    const gain = this.#lost <= FADE_FROM ? 1 : Math.max(0, (FADE_TO - this.#lost) / (FADE_TO - FADE_FROM))
+    const faded = FADED_AFTER * this.#tenMs
+    const gain = this.#lost <= this.#tenMs ? 1 : Math.max(0, (faded - this.#lost) / (faded - this.#tenMs))
     const quarter = this.#pitch >> 2
     let sample = this.#repeat()
     if (this.#lost < quarter) {
       sample += this.#step * (1 - this.#lost / quarter)
     } else {
       // The joint to more periods: what the shorter repetition would have played fades out.
-      const since = this.#lost - (this.#periods - 1) * TEN_MS
+      const since = this.#lost - (this.#periods - 1) * this.#tenMs
       if (this.#periods > 1 && since < quarter) sample += (this.#tail[since]! - sample) * (1 - since / quarter)
     }
     this.#lost++
@@ -100,7 +148,7 @@ export class Plc {
   /** The next sample of the repeated periods; their last quarter period is blended so that end and start meet. */
   #repeat(): number {
     const length = this.#periods * this.#pitch
-    const start = HISTORY - length
+    const start = this.#past.length - length
     const quarter = this.#pitch >> 2
     const at = this.#at
     this.#at = at + 1 === length ? 0 : at + 1
@@ -119,9 +167,10 @@ export class Plc {
   }
 
   #fadeIn(frame: Int16Array): void {
+    const quarter = this.#pitch >> 2
     const overlap = Math.min(
-      Math.round((this.#pitch >> 2) + OVERLAP_PER_LOST * (this.#lost - TEN_MS)),
-      MAX_OVERLAP,
+      Math.max(quarter, Math.round(quarter + OVERLAP_PER_LOST * (this.#lost - this.#tenMs))),
+      this.#tail.length,
       frame.length,
     )
     for (let i = 0; i < overlap; i++) {
@@ -133,13 +182,14 @@ export class Plc {
 }
 
 /** The lag at which the end of `past` resembles what came before it most, by normalised correlation [samples]. */
-function findPitch(past: Int16Array): number {
-  let best = MAX_PITCH
+function findPitch(past: Int16Array, scale: number): number {
+  const compared = scale * CORRELATION
+  let best = scale * MAX_PITCH
   let bestScore = 0
-  for (let lag = MIN_PITCH; lag <= MAX_PITCH; lag++) {
+  for (let lag = scale * MIN_PITCH; lag <= scale * MAX_PITCH; lag++) {
     let correlation = 0
     let energy = 1
-    for (let i = HISTORY - CORRELATION; i < HISTORY; i++) {
+    for (let i = past.length - compared; i < past.length; i++) {
       const before = past[i - lag]!
       correlation += past[i]! * before
       energy += before * before
@@ -149,6 +199,25 @@ function findPitch(past: Int16Array): number {
       best = lag
       bestScore = score
     }
+  }
+  return best
+}
+
+/** How many samples of the guess come before the part that is most like the beginning of the frame. */
+function inStep(guess: Int16Array, frame: Int16Array, period: number, compared: number): number {
+  let best = 0
+  let bestScore = 0
+  for (let lag = 0; lag < period; lag++) {
+    let correlation = 0
+    let energy = 1
+    for (let i = 0; i < compared; i++) {
+      correlation += guess[lag + i]! * frame[i]!
+      energy += guess[lag + i]! ** 2
+    }
+    const score = correlation / Math.sqrt(energy)
+    if (score <= bestScore) continue
+    best = lag
+    bestScore = score
   }
   return best
 }

@@ -1,3 +1,5 @@
+import { LawTables } from './kernels/frames.ts'
+
 /**
  * µ-law of ITU-T G.711 (11/88), table 2. Values are on the 16-bit scale: four times the standard's uniform values.
  *
@@ -16,8 +18,8 @@ const INTERVALS = 128
 /** The code that decodes to zero, sent for silence. */
 export const ULAW_SILENCE = 0xff
 
-const LINEAR = new Int16Array(256)
-const CODE = new Uint8Array(65_536)
+const TABLES = new LawTables(0)
+const { samples: LINEAR, octets: CODE } = TABLES
 
 /** Decision value x(n), n = 0 … 128, in units of the standard's 14-bit uniform code. */
 const decisionValue = (n: number): number => (n === 0 ? 0 : ((32 + 2 * (n % 16)) << (n >> 4)) - BIAS)
@@ -41,10 +43,13 @@ for (let n = 0; n < INTERVALS; n++) {
 
 /** Decodes µ-law octets `src` into 16-bit PCM at the start of `dst`, which must be at least as long. */
 export function decodeUlaw(src: Uint8Array, dst: Int16Array): void {
-  for (let i = 0; i < src.length; i++) dst[i] = LINEAR[src[i]!]!
+  TABLES.decode(src, dst)
 }
 
 /** Encodes 16-bit PCM `src` into µ-law octets at the start of `dst`, which must be at least as long. */
 export function encodeUlaw(src: Int16Array, dst: Uint8Array): void {
-  for (let i = 0; i < src.length; i++) dst[i] = CODE[src[i]! & 0xffff]!
+  TABLES.encode(src, dst)
 }
+
+/** Encodes the first samples of what the kernel has put out; borrowed until it does anything else. */
+export const encodeUlawOut = (samples: number): Uint8Array => TABLES.encodeOut(samples)

@@ -3,27 +3,42 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createSecureContext } from 'node:tls'
 import pino from 'pino'
-import pretty from 'pino-pretty'
 import { ulid } from 'ulid'
 import { loadResampler } from '../codecs/resample.ts'
 import { BrowserBoard } from './browsers/browser-board.ts'
 import { BrowserServer } from './browsers/browser-server.ts'
+import { PageWays } from './browsers/page-ways.ts'
 import { Channel } from './channel/channel.ts'
 import { CommandTable } from './channel/commands.ts'
+import { type MediaConfig, portRanges } from './config.ts'
 import { EngineClient } from './engine/engine-client.ts'
-import { advertisedHost, type MediaConfig, portRanges } from './kernel/config.ts'
+import { Threads } from './engine/threads/threads.ts'
+import { Certificates } from './identity/certificates.ts'
+import { certificatesIn } from './identity/chain.ts'
+import { Signer, signingKey } from './identity/signer.ts'
+import { Verifier } from './identity/verifier.ts'
 import { logEvent } from './kernel/event-log.ts'
-import type { MediaEvent, MediaStats } from './protocol.ts'
+import { heapGauges } from './kernel/heap-gauges.ts'
+import { OwnAddresses } from './kernel/own-addresses.ts'
+import { type MediaEvent, type MediaStats, readyToSend } from './protocol.ts'
 import { recoverRecordings } from './recordings/recording-writer.ts'
+import { SipEndpoint } from './signalling/endpoint/sip-endpoint.ts'
 import { FarEnds } from './signalling/far-ends.ts'
+import { Names } from './signalling/names.ts'
+import { Phones } from './signalling/phones.ts'
 import { REALM, Registrar } from './signalling/registrar.ts'
-import { SipEndpoint } from './signalling/sip-endpoint.ts'
 import { Switchboard } from './signalling/switchboard.ts'
+import { TraceDesk } from './signalling/trace-desk.ts'
 import { SpeechHost } from './speech/speech-host.ts'
 import { abilitiesOf } from './speech/speech-protocol.ts'
+import { HepSender } from './tracing/hep-sender.ts'
+import { Tracer } from './tracing/tracer.ts'
+import { fingerprintOf, makeCertificate } from './webrtc/certificate.ts'
 
 /** How long the last BYEs, recordings and events may take once all calls were told to end [ms]. */
 const FAREWELL_MS = 3000
+
+const now = (): number => performance.now()
 
 /** Ends the process with one line of reason; the supervisor starts a clean one, or gives up when it is the first. */
 function fail(reason: string): never {
@@ -32,13 +47,31 @@ function fail(reason: string): never {
 }
 
 /** The certificate and its key; both must be there and fit each other before the first call comes. */
-function readTls({ port, certFile, keyFile }: NonNullable<MediaConfig['sipTls']>) {
+function readTls({ certFile, keyFile }: NonNullable<MediaConfig['sipTls']>) {
   try {
     const [cert, key] = [readFileSync(certFile), readFileSync(keyFile)]
     createSecureContext({ cert, key })
-    return { port, cert, key }
+    return { cert, key }
   } catch (error) {
     return fail(`TANDEM_SIP_TLS_CERT and TANDEM_SIP_TLS_KEY cannot be used: ${(error as Error).message}`)
+  }
+}
+
+/** Who signs calls and who judges their signatures; null: nobody. */
+function identitiesOf({ stir: { signing, anchorsFile }, allowedNetworks }: MediaConfig) {
+  const timeOfDay = Date.now
+  const reach = { addresses: { publicOnly: true, allowed: allowedNetworks } }
+  try {
+    const anchors = anchorsFile === null ? null : certificatesIn(readFileSync(anchorsFile), Number.POSITIVE_INFINITY)
+    const key = signing === null ? null : signingKey(readFileSync(signing.keyFile))
+    if (anchors !== null) void readyToSend()
+    const certificates = anchors === null ? null : new Certificates({ anchors, reach, now })
+    return {
+      signer: key === null || signing === null ? null : new Signer({ key, x5u: signing.certUrl, now: timeOfDay }),
+      verifier: certificates === null ? null : new Verifier({ certificates, now: timeOfDay }),
+    }
+  } catch (error) {
+    return fail(`TANDEM_STIR_KEY or TANDEM_STIR_TRUST_ANCHORS cannot be used: ${(error as Error).message}`)
   }
 }
 
@@ -46,14 +79,17 @@ const config = JSON.parse(
   process.env.TANDEM_MEDIA_CONFIG ?? fail('started without a supervisor; use "tandem start"'),
 ) as MediaConfig
 mkdirSync(join(config.dataDir, 'recordings'), { recursive: true })
-const host = advertisedHost(config)
+const addresses = new OwnAddresses(config.sipHosts, config.publicIps)
 
 const log = pino(
   { name: 'media', level: config.logLevel },
   process.stderr.isTTY
-    ? pretty({ destination: 2, ignore: 'pid,hostname', singleLine: true })
+    ? (await import('pino-pretty')).default({ destination: 2, ignore: 'pid,hostname', singleLine: true })
     : pino.destination({ dest: 2, sync: false }),
 )
+const { hep } = config
+const hepSender = hep === null ? null : new HepSender(hep)
+const tracer = new Tracer(hep === null || hepSender === null ? null : { agent: hep, sink: hepSender })
 const emit = (event: MediaEvent): void => {
   logEvent(log, event)
   channel.emit(event)
@@ -61,61 +97,128 @@ const emit = (event: MediaEvent): void => {
 const speech = new SpeechHost(config.speech, log, engine => {
   if (engine === 'moonshine') process.send?.({ type: 'speech_ready' })
 })
+/** Browsers know us by it; it lasts as long as this process. */
+const certificate = makeCertificate(Date.now())
+const fingerprint = fingerprintOf(certificate.certificate, 'sha-256')
 const engines = portRanges(config.rtpPorts, config.engineThreads).map(
-  rtpPorts =>
+  (rtpPorts, index) =>
     new EngineClient(
       {
-        host: config.sipHost,
         rtpPorts,
+        rtpSockets: config.rtpSockets,
+        warmsUp: config.warmsUp,
+        place: { index, count: config.engineThreads },
         dataDir: config.dataDir,
         version: config.version,
+        certificate,
+        tellsReports: hep !== null,
         speech: { port: speech.port(), abilities: abilitiesOf(config.speech) },
       },
       {
-        event: (event, thread) => {
-          commands.note(event, thread)
+        event: event => {
+          threads.note(event, index)
           emit(event)
         },
+        cross: message => threads.cross(message),
+        over: (kind, id) => commands.over(kind, id),
         end: (legId, reason) => void commands.hangup({ legId, reason }),
         key: (legId, key, durationMs) => commands.sendKey(legId, key, durationMs),
+        report: report => {
+          const line = switchboard.lines.get(report.legId)
+          if (line?.own == null) return
+          const { host, port, ...rest } = report
+          tracer.rtcp({ ...rest, remote: { host, port }, local: { host: line.own.advertised, port: line.port } })
+        },
         fault: (error, legIds) => log.error({ legIds, error }, 'a fault in an engine thread'),
+        sockets: (kind, problem) => log.info({ kind, ...(problem === null ? {} : { problem }) }, 'RTP sockets'),
         failed: error => fail(`engine thread failed: ${error.stack ?? error.message}`),
       },
     ),
 )
+const threads = new Threads(engines, now)
+const tls = config.sipTls === null ? null : readTls(config.sipTls)
 const farEnds = new FarEnds({ emit })
 const fault = (error: unknown, legId: string): void => log.error({ err: error, legId }, 'a fault in signalling')
-const switchboard = new Switchboard({ engines, advertisedHost: host, maxCalls: config.maxCalls, farEnds, emit, fault })
+const { trace } = tracer
+const { signer, verifier } = identitiesOf(config)
+const switchboard = new Switchboard({
+  threads,
+  addresses,
+  maxCalls: config.maxCalls,
+  farEnds,
+  trace,
+  emit,
+  fault,
+  fingerprint,
+  signer,
+  verifier,
+})
+const traces = new TraceDesk({ trace, lines: switchboard.lines })
 const sip = new SipEndpoint({
-  host: config.sipHost,
+  addresses,
   port: config.sipPort,
+  names: new Names(config.dnsServers),
   allowedNetworks: config.allowedNetworks,
-  ...(config.sipTls === null ? {} : { tls: readTls(config.sipTls) }),
-  advertisedHost: host,
+  proxies: config.sipProxies,
+  ...(tls === null || config.sipTls === null ? {} : { tls: { ...tls, port: config.sipTls.port } }),
   productName: `tandem/${config.version}`,
+  ...(config.sessionSeconds === 0 ? {} : { sessionExpiresS: config.sessionSeconds }),
   optionsStatus: () => (switchboard.draining ? { status: 503, retryAfterS: 5 } : { status: 200 }),
+  inviteDoor: invite => switchboard.atTheDoor(invite),
   onEvent: event => switchboard.onSip(event),
   registrar: { realm: REALM, onRegister: register => registrar.onRegister(register) },
+  phones: {
+    onAsk: ask => phones.onAsk(ask),
+    onUnsubscribed: id => phones.onUnsubscribed(id),
+    onMessage: report => phones.onMessage(report),
+  },
   onWatch: report => farEnds.onWatch(report),
+  webSocket: { wsPort: config.wsPort, wssPort: config.wssPort ?? config.wsPort },
+  onGone: peer => registrar.onGone(peer),
+  onMessage: (bytes, isSent, peer, local) => tracer.sip(bytes, isSent, peer, local),
 })
 switchboard.attach(sip)
 const registrar = new Registrar({ emit })
 registrar.attach(sip)
+const phones = new Phones({ emit })
+phones.attach(sip)
 farEnds.attach(sip)
-const now = (): number => performance.now()
-const browsers = new BrowserBoard({ engines, emit, fault, createResampler: await loadResampler(), now })
+const browsers = new BrowserBoard({
+  threads,
+  emit,
+  fault,
+  createResampler: await loadResampler(),
+  now,
+  ways: new PageWays({ addresses, fingerprint }),
+})
 const doors = new BrowserServer({
-  host: config.sipHost,
+  hosts: addresses.all.map(({ host }) => host),
   port: config.wsPort,
   trustedProxies: config.trustedProxies,
   publicUrl: config.publicUrl,
   now,
   hasRoom: () => !switchboard.draining && legCount() < config.maxCalls,
   connecting: body => emit({ name: 'browser.connecting', at: new Date().toISOString(), body }),
+  ...(tls === null || config.wssPort === null ? {} : { tls: { ...tls, port: config.wssPort } }),
+  sip: {
+    origins: config.sipWsOrigins,
+    hasRoom: host => sip.hasRoomForWebSocket(host),
+    accept: upgrade => sip.acceptWebSocket(upgrade),
+  },
 })
 browsers.attach(doors)
 const legCount = (): number => switchboard.lines.size + browsers.lines.size
-const commands = new CommandTable({ switchboard, browsers, registrar, farEnds, engines, seq: () => channel.seq, stats })
+const commands = new CommandTable({
+  switchboard,
+  browsers,
+  registrar,
+  phones,
+  farEnds,
+  traces,
+  threads,
+  seq: () => channel.seq,
+  stats,
+})
 const channel = new Channel(ulid(), (name, body) => commands.run(name, body))
 
 /** Counters and gauges of the main thread; the engine threads add theirs. */
@@ -127,6 +230,11 @@ function stats(): MediaStats {
     signalling_faults_total: switchboard.faults + browsers.faults,
     engine_commands_unanswered_total: engines.reduce((sum, engine) => sum + engine.unanswered, 0),
     registrations_refused_total: registrar.refused,
+    sip_trace_messages_dropped_total: trace.counters.messagesDropped,
+    sip_trace_legs_dropped_total: trace.counters.legsDropped,
+    hep_packets_sent_total: hepSender?.counters.packetsSent ?? 0,
+    hep_packets_dropped_total: hepSender?.counters.packetsDropped ?? 0,
+    phone_requests_refused_total: phones.refused,
     ...speech.counters,
   }
   for (const [name, value] of Object.entries({ ...doors.counters, ...browsers.counters })) {
@@ -143,7 +251,10 @@ function stats(): MediaStats {
       browsers: browsers.browserIds.length,
       sip_sessions: sip.sessionCount,
       sip_watches: sip.watchCount,
+      sip_traces: trace.size,
       channel_events_waiting: channel.waiting,
+      resident_bytes: process.memoryUsage.rss(),
+      ...heapGauges('main'),
       ...speech.gauges,
     },
   }
@@ -163,7 +274,7 @@ async function announce(recovered: ReturnType<typeof recoverRecordings>): Promis
 async function drain(): Promise<void> {
   if (switchboard.draining) return
   log.info({ legs: legCount(), limitSeconds: config.drainSeconds }, 'draining')
-  switchboard.draining = true
+  switchboard.drain()
   farEnds.close()
   const limit = performance.now() + config.drainSeconds * 1000
   while (legCount() > 0 && performance.now() < limit) await sleep(50)
@@ -177,17 +288,21 @@ async function drain(): Promise<void> {
   process.exit(0)
 }
 
+const hosts = config.sipHosts.join(', ')
+
 // Looks at the directory before the first call can begin a new recording in it.
 const recovery = recoverRecordings(config.dataDir)
 
+// Nobody calls before the threads of the audio are ready for it.
+await Promise.all(engines.map(engine => engine.ready))
 try {
   await sip.listen()
 } catch (error) {
   const { code } = error as NodeJS.ErrnoException
   fail(
     code === 'EADDRINUSE'
-      ? `SIP port ${config.sipPort} on ${config.sipHost} is taken by another program: stop it, or set TANDEM_SIP_PORT to a free port`
-      : `cannot listen for SIP on ${config.sipHost}:${config.sipPort} (${code}): set TANDEM_SIP_HOST to an address of this machine`,
+      ? `SIP port ${config.sipPort} on ${hosts} is taken by another program: stop it, or set TANDEM_SIP_PORT to a free port`
+      : `cannot listen for SIP on ${hosts}, port ${config.sipPort} (${code}): set TANDEM_SIP_HOST to an address of this machine`,
   )
 }
 try {
@@ -196,8 +311,8 @@ try {
   const { code } = error as NodeJS.ErrnoException
   fail(
     code === 'EADDRINUSE'
-      ? `WebSocket port ${config.wsPort} on ${config.sipHost} is taken by another program: stop it, or set TANDEM_WS_PORT to a free port`
-      : `cannot listen for browsers on ${config.sipHost}:${config.wsPort} (${code}): set TANDEM_WS_PORT to a port that you may use`,
+      ? `WebSocket port ${config.wsPort} on ${hosts} is taken by another program: stop it, or set TANDEM_WS_PORT to a free port`
+      : `cannot listen for browsers on ${hosts}, port ${config.wsPort} (${code}): set TANDEM_WS_PORT to a port that you may use`,
   )
 }
 await channel.listen(config.socketPath)
@@ -207,5 +322,5 @@ process.on('SIGTERM', () => void drain())
 // Ctrl-C goes to the whole process group; the supervisor alone decides what it means.
 process.on('SIGINT', () => {})
 process.on('disconnect', () => process.exit(0))
-log.info({ host: config.sipHost, port: config.sipPort, wsPort: config.wsPort, threads: engines.length }, 'listening')
+log.info({ hosts: config.sipHosts, port: config.sipPort, wsPort: config.wsPort, threads: engines.length }, 'listening')
 process.send?.({ type: 'ready' })

@@ -1,33 +1,43 @@
 import { createHmac } from 'node:crypto'
 import type {
   Action,
+  AskEvent,
   Body,
   Counters,
   Credentials,
+  Destination,
   HeaderFields,
   InviteRequest,
+  MessageReport,
+  NamedDialog,
   Peer,
   RegisterEvent,
-  Transport,
   UaEvent,
   UserAgentOptions,
   WatchReport,
   WatchStatus,
 } from './agent-types.ts'
-import type { DigestResponse } from './auth/digest.ts'
 import { Nonces } from './auth/nonces.ts'
+import { peerOfAddress } from './destination.ts'
 import type { Dialog } from './dialog.ts'
 import { formatResponse, type OutgoingRequest, type ResponseParts } from './message/format.ts'
 import { canonicalName, type Headers, type SipRequest, toText } from './message/message.ts'
 import { bracketed } from './message/uri.ts'
+import type { Claimed, OpenAsk, SubscriptionBook } from './phones/phone-state.ts'
 import { MIN_SESSION_EXPIRES_S, type SessionTimer } from './session-timer.ts'
 import { type Deadline, Deadlines } from './transaction/deadlines.ts'
 import { DEFAULT_TIMERS, type Timers } from './transaction/timers.ts'
 import { type ClientTransaction, type ServerTransaction, Transactions } from './transaction/transactions.ts'
 
-export const ALLOW = 'INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE'
-export const SUPPORTED = 'timer'
+export const ALLOW = 'INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE, PRACK, REFER, NOTIFY, SUBSCRIBE, MESSAGE'
+export const SUPPORTED = 'timer, 100rel, replaces, norefersub, tdialog'
 export const ACCEPT = 'application/sdp, application/dtmf-relay, application/dtmf'
+
+/** Look-ups at once; what comes above that cannot be reached. */
+const MAX_LOOKUPS = 10_000
+
+/** Gets the addresses of a destination in the order to try them; none: it leads nowhere. */
+type Located = (ways: readonly Peer[], now: number) => void
 
 /** A request with our copy of its topmost Via (RFC 3581 §4), and where its response goes. */
 export interface Asked {
@@ -44,6 +54,32 @@ export interface AwaitedAck {
   confirmed: (ack: SipRequest, now: number) => void
 }
 
+/** A reliable provisional response of ours (RFC 3262 §3). */
+export interface UnacknowledgedProvisional {
+  readonly rseq: number
+  /** Of the INVITE. */
+  readonly cseq: number
+  readonly body: Body | null
+  again: Deadline | null
+  limit: Deadline | null
+}
+
+export type WantedProvisional = { status: number; body: Body | null; headers: HeaderFields }
+
+/** Those of one incoming call. */
+export interface ReliableProvisionals {
+  /** Of the last that was sent: it grows by one. */
+  rseq: number
+  /** Sent again until its PRACK comes. */
+  waiting: UnacknowledgedProvisional | null
+  /** Sent after that; of several the last, and the last description. */
+  next: WantedProvisional | null
+  /** A PRACK whose offer the owner has not answered yet. */
+  prack: ServerTransaction | null
+  /** The 200 that may not be sent while a description waits to be acknowledged, or an offer to be answered (§3, §5). */
+  whenSettled: ((now: number) => void) | null
+}
+
 /** Our INVITE while it has no final response. */
 export interface OutgoingCall {
   readonly request: InviteRequest
@@ -52,16 +88,20 @@ export interface OutgoingCall {
   provisionalSeen: boolean
   /** Set when the call was given up before a provisional response allowed a CANCEL (RFC 3261 §9.1). */
   cancelHeaders: HeaderFields | null
+  /** To tags of its provisional responses: who may be named by Replaces. */
+  readonly earlyTags: Set<string>
   authenticated: number
-  minSeS: number
 }
 
-/** Our re-INVITE from its first sending until its last final response. */
+/** Our re-INVITE, or UPDATE, from its first sending until its last final response. */
 export interface OwnReinvite {
+  method: 'INVITE' | 'UPDATE'
   readonly body: Body | null
   readonly refresh: boolean
+  /** What we had described before, and have again when this is refused. */
+  before: Body | null
   attempts: number
-  /** Waiting after a 491. */
+  /** Waiting after a 491, or for the Retry-After of a 500. */
   retry: Deadline | null
   transaction: ClientTransaction | null
 }
@@ -82,9 +122,13 @@ export interface Session {
   dialog: Dialog | null
   incoming: ServerTransaction | null
   outgoing: OutgoingCall | null
+  /** Of an incoming call; null: none was sent. */
+  reliable: ReliableProvisionals | null
   awaitedAck: AwaitedAck | null
   /** Sends the ACK that carries the answer to an offer from a 2xx. */
   acknowledge: ((answer: Body | null, now: number) => void) | null
+  /** Sends the PRACK that carries the answer to an offer from a provisional response. */
+  acknowledgeEarly: ((answer: Body | null, now: number) => void) | null
   /** The BYE that waits for the ACK of our 2xx (RFC 3261 §15). */
   pendingBye: HeaderFields | null
   ownReinvite: OwnReinvite | null
@@ -92,7 +136,11 @@ export interface Session {
   readonly infos: Body[]
   peerReinvite: ServerTransaction | null
   localDescription: Body | null
+  /** Whether the far end's last Allow names UPDATE (RFC 3311 §4); `never`: it does, but refuses it. */
+  allowsUpdate: boolean | 'never'
   timer: SessionTimer | null
+  /** The largest Min-SE that was heard in the dialog (RFC 4028 §7.4) [s]. */
+  minSeS: number
   refreshAt: Deadline | null
   expireAt: Deadline | null
   /** Sends the last provisional response again each minute, so that proxies keep the call (RFC 3261 §13.3.1.1). */
@@ -101,11 +149,37 @@ export interface Session {
   nonce: { value: string; count: number } | null
 }
 
+/** A REFER of the far end (RFC 3515), from its arrival until it has been told how it ended. */
+export interface PeerRefer {
+  readonly id: string
+  readonly session: Session
+  /** What its NOTIFYs are sent in: the call's own, unless the REFER came beside it. */
+  readonly dialog: Dialog
+  /** Of a second REFER in one dialog the NOTIFYs say which one is meant (RFC 3515 §2.4.6). */
+  readonly eventId: string | null
+  /** It does not want to hear how it goes (RFC 4488). */
+  readonly isSilent: boolean
+  /** Until it is answered. */
+  transaction: ServerTransaction | null
+  expires: { at: number; deadline: Deadline } | null
+  isNotifying: boolean
+  /** The latest news while a NOTIFY is under way. */
+  next: number | null
+}
+
+/** A REFER of ours, until its end is told. */
+export interface OwnRefer {
+  readonly id: string
+  readonly session: Session
+  cseq: number
+  limit: Deadline | null
+}
+
 /** Registrations: our realm, our nonces, and the requests that wait for their owner. */
 export interface RegistrarState {
   readonly realm: string
   readonly nonces: Nonces
-  readonly open: Map<string, { transaction: ServerTransaction; given: DigestResponse }>
+  readonly open: Map<string, Claimed>
 }
 
 /** What all parts of the user agent share: options, counters, transactions, sessions, and the list of actions. */
@@ -131,12 +205,20 @@ export class AgentCore {
     requestsReceived: 0,
     responsesReceived: 0,
   }
+  /** REFERs of far ends, by our ID of them. */
+  readonly peerRefers = new Map<string, PeerRefer>()
+  /** REFERs of ours, by the session's ID: one at a time. */
+  readonly ownRefers = new Map<string, OwnRefer>()
   /** Null: registrations are not taken. */
   readonly registrar: RegistrarState | null
+  /** SUBSCRIBEs and MESSAGEs of phones that wait for their owner, by our ID of them. */
+  readonly asks = new Map<string, OpenAsk>()
+  subscriptions!: SubscriptionBook
   /** Whose message is being looked at. */
   sender: Peer | null = null
   readonly #tagSecret: string
   readonly #byTag = new Map<string, Session>()
+  readonly #lookups = new Map<string, Located>()
   readonly #reports = new Map<string, WatchReport>()
   #actions: Action[] = []
 
@@ -152,8 +234,38 @@ export class AgentCore {
     this.transactions = new Transactions(this, options.maxTransactions ?? 50_000)
   }
 
+  ask(ask: AskEvent): void {
+    this.#actions.push({ kind: 'ask', ask })
+  }
+
+  unsubscribed(subscriptionId: string): void {
+    this.#actions.push({ kind: 'unsubscribed', subscriptionId })
+  }
+
+  messageDone(report: MessageReport): void {
+    this.#actions.push({ kind: 'message', report })
+  }
+
   send(bytes: Uint8Array, to: Peer): void {
     this.#actions.push({ kind: 'send', bytes, to })
+  }
+
+  /** Finds out where a destination leads: at once when it is an address. */
+  locate(target: Destination, then: Located, now: number): void {
+    const peer = peerOfAddress(target)
+    if (peer !== null) then([peer], now)
+    else if (this.#lookups.size >= MAX_LOOKUPS) then([], now)
+    else {
+      const locationId = this.options.random()
+      this.#lookups.set(locationId, then)
+      this.#actions.push({ kind: 'locate', locationId, target })
+    }
+  }
+
+  located(locationId: string, ways: readonly Peer[], now: number): void {
+    const then = this.#lookups.get(locationId)
+    this.#lookups.delete(locationId)
+    then?.(ways, now)
   }
 
   emit(event: UaEvent): void {
@@ -190,13 +302,14 @@ export class AgentCore {
     return `z9hG4bK${this.options.random()}`
   }
 
-  via(transport: Transport, branch: string): string {
-    const { host, port } = this.options.local(transport)
-    return `SIP/2.0/${transport.toUpperCase()} ${bracketed(host)}:${port};rport;branch=${branch}`
+  via(to: Peer, branch: string): string {
+    const { host, port } = this.options.local(to)
+    return `SIP/2.0/${to.transport.toUpperCase()} ${bracketed(host)}:${port};rport;branch=${branch}`
   }
 
-  contact(transport: Transport, user: string): string {
-    const { host, port } = this.options.local(transport)
+  contact(to: Peer, user: string): string {
+    const { host, port } = this.options.local(to)
+    const { transport } = to
     const at = user === '' ? '' : `${user}@`
     return `<sip:${at}${bracketed(host)}:${port}${transport === 'udp' ? '' : `;transport=${transport}`}>`
   }
@@ -250,6 +363,15 @@ export class AgentCore {
     if (session?.dialog == null) return null
     return session.dialog.remoteTag === request.from.tag ? session : null
   }
+
+  /** The session whose dialog somebody names to us: `toTag` is our tag of it (RFC 3891 §3). */
+  findNamed({ callId, toTag, fromTag }: Pick<NamedDialog, 'callId' | 'toTag' | 'fromTag'>): Session | null {
+    const session = this.#byTag.get(`${callId}\n${toTag}`)
+    if (session === undefined) return null
+    const isIt =
+      session.dialog === null ? session.outgoing?.earlyTags.has(fromTag) : session.dialog.remoteTag === fromTag
+    return isIt === true ? session : null
+  }
 }
 
 type SessionSeed = Pick<Session, 'role' | 'callId' | 'user'> & { credentials: Credentials | null }
@@ -263,14 +385,18 @@ export function newSession(core: AgentCore, seed: SessionSeed): Session {
     dialog: null,
     incoming: null,
     outgoing: null,
+    reliable: null,
     awaitedAck: null,
     acknowledge: null,
+    acknowledgeEarly: null,
     pendingBye: null,
     ownReinvite: null,
     infos: [],
     peerReinvite: null,
     localDescription: null,
+    allowsUpdate: false,
     timer: null,
+    minSeS: MIN_SESSION_EXPIRES_S,
     refreshAt: null,
     expireAt: null,
     provisionalAt: null,

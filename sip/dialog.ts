@@ -1,4 +1,5 @@
-import type { Peer, Transport } from './agent-types.ts'
+import type { Destination, Peer } from './agent-types.ts'
+import { destinationOfUri, isWebSocket } from './destination.ts'
 import type { OutgoingRequest } from './message/format.ts'
 import { type NameAddr, parseNameAddr } from './message/headers.ts'
 import type { ByteString, Headers, SipRequest, SipResponse } from './message/message.ts'
@@ -31,7 +32,7 @@ const PRIVATE = /^(?:10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|
  * the way back through its NAT will reach it.
  */
 function isBehindNat(request: SipRequest, remoteTarget: ByteString, peer: Peer): boolean {
-  const contact = peerOfUri(remoteTarget)
+  const contact = destinationOfUri(remoteTarget)
   if (contact === null || peer.transport !== 'udp' || request.via.rport === null) return false
   return request.headers.get('record-route') === null && contact.host !== peer.host && PRIVATE.test(contact.host)
 }
@@ -88,7 +89,7 @@ export function dialogOfResponse(invite: OutgoingRequest, localTag: string, resp
 /** Who was called at a public address and names a private one is behind a NAT: the way of the INVITE is the way to it. */
 function isAnswerBehindNat({ headers }: SipResponse, peer: Peer): boolean {
   const contact = contactUri(headers)
-  const host = contact === null ? null : (peerOfUri(contact)?.host ?? null)
+  const host = contact === null ? null : (destinationOfUri(contact)?.host ?? null)
   return peer.publicOnly === true && headers.get('record-route') === null && host !== null && PRIVATE.test(host)
 }
 
@@ -125,23 +126,16 @@ function isLoose(route: NameAddr): boolean {
   return !('error' in uri) && uriParam(uri, 'lr') !== null
 }
 
-const TRANSPORTS: ReadonlySet<string> = new Set(['udp', 'tcp', 'tls'])
-
-/** Where a URI's requests go: transport, host and port (RFC 3263 without DNS); null when it is not a SIP URI. */
-export function peerOfUri(text: ByteString): Peer | null {
-  const uri = parseUri(text)
-  if ('error' in uri || (uri.scheme !== 'sip' && uri.scheme !== 'sips')) return null
-  const named = uriParam(uri, 'transport')?.toLowerCase() ?? ''
-  const plain: Transport = TRANSPORTS.has(named) ? (named as Transport) : 'udp'
-  const transport = uri.scheme === 'sips' ? 'tls' : plain
-  return { transport, host: uri.host, port: uri.port ?? (transport === 'tls' ? 5061 : 5060) }
-}
-
 /** Where a dialog's next request goes: its next hop, over the connection that is open already when there is one. */
-export function peerOfDialog(dialog: Dialog, nextHop: ByteString): Peer {
-  const peer = peerOfUri(nextHop)
-  if (peer === null || dialog.behindNat) return dialog.peer
-  const { transport, connectionId, publicOnly } = dialog.peer
-  if (publicOnly === true) peer.publicOnly = true
-  return connectionId !== undefined && peer.transport === transport ? { ...peer, connectionId } : peer
+export function destinationOfDialog(dialog: Dialog, nextHop: ByteString): Destination {
+  const to = destinationOfUri(nextHop)
+  if (to === null || dialog.behindNat || isWebSocket(dialog.peer)) return dialog.peer
+  const { transport, connectionId, local, publicOnly } = dialog.peer
+  const isOpen = connectionId !== undefined && (to.transport ?? 'udp') === transport
+  return {
+    ...to,
+    ...(local === undefined ? {} : { local }),
+    ...(publicOnly === undefined ? {} : { publicOnly }),
+    ...(isOpen ? { connectionId } : {}),
+  }
 }

@@ -2,6 +2,11 @@ import type { AgentCore, OwnReinvite, Session } from './agent-core.ts'
 import type { EndCause, HeaderFields, UaEvent } from './agent-types.ts'
 import type { Dialog } from './dialog.ts'
 import { sendInDialog } from './in-dialog-request.ts'
+import type { Headers } from './message/message.ts'
+import { parseReasons, q850, reasonFields } from './message/reason.ts'
+
+/** Of what we end by ourselves, since nobody has answered in time. */
+export const TIMER_EXPIRED: HeaderFields = reasonFields([q850(102)])
 
 /** Reports the end of a session, once; nothing of it runs on but what clears the wire. */
 export function finish(core: AgentCore, session: Session, event: UaEvent, now: number): void {
@@ -9,6 +14,7 @@ export function finish(core: AgentCore, session: Session, event: UaEvent, now: n
   const { deadlines } = core
   session.phase = 'over'
   for (const one of [session.refreshAt, session.expireAt, session.provisionalAt]) deadlines.cancel(one)
+  stopProvisionals(core, session)
   if (session.ownReinvite !== null) releaseReinvite(core, session.ownReinvite, now)
   for (const open of [session.incoming, session.peerReinvite]) {
     if (open !== null) core.respond(open, { status: 487, toTag: session.localTag }, now)
@@ -30,8 +36,24 @@ export const ended = (
   session: Session,
   by: 'local' | 'remote',
   cause: EndCause,
-  reasonHeader: string | null = null,
-): UaEvent => ({ kind: 'ended', sessionId: session.id, by, cause, reasonHeader })
+  headers: Headers | null = null,
+): UaEvent => ({
+  kind: 'ended',
+  sessionId: session.id,
+  by,
+  cause,
+  reasonHeader: headers?.get('reason') ?? null,
+  reasons: headers === null ? [] : parseReasons(headers),
+})
+
+/** Sends none of them again. A PRACK that is still on its way is answered all the same (§3). */
+export function stopProvisionals(core: AgentCore, session: Session): void {
+  const { reliable } = session
+  if (reliable === null) return
+  reliable.next = null
+  core.deadlines.cancel(reliable.waiting?.again ?? null)
+  core.deadlines.cancel(reliable.waiting?.limit ?? null)
+}
 
 /** Stops sending a 2xx again. */
 export function stopAwaitingAck(core: AgentCore, session: Session): void {
@@ -73,7 +95,7 @@ export function endOnFailure(core: AgentCore, session: Session, status: number, 
   if (status !== 481 && status !== 408) return false
   if (session.phase === 'over') return true
   finish(core, session, ended(session, status === 481 ? 'remote' : 'local', 'timeout'), now)
-  if (status === 408) hangUp(core, session, [], now)
+  if (status === 408) hangUp(core, session, TIMER_EXPIRED, now)
   else {
     stopAwaitingAck(core, session)
     core.forget(session)

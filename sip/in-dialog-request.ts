@@ -1,7 +1,8 @@
 import type { AgentCore, Session } from './agent-core.ts'
 import type { Body, HeaderFields, Peer } from './agent-types.ts'
 import { answerChallenge, firstAnswerable } from './auth/digest.ts'
-import { type Dialog, peerOfDialog, routingOf } from './dialog.ts'
+import { type Dialog, destinationOfDialog, routingOf } from './dialog.ts'
+import { sendLocated } from './located-request.ts'
 import { formatRequest, type OutgoingRequest } from './message/format.ts'
 import type { SipResponse } from './message/message.ts'
 import type { ClientTransaction, ClientUser } from './transaction/transactions.ts'
@@ -18,7 +19,7 @@ export interface InDialogRequest {
  */
 export function sendInDialog(
   core: AgentCore,
-  session: Session,
+  session: Pick<Session, 'credentials' | 'nonce'>,
   dialog: Dialog,
   request: InDialogRequest,
   user: ClientUser,
@@ -26,28 +27,30 @@ export function sendInDialog(
   sent: (request: OutgoingRequest, transaction: ClientTransaction) => void = () => {},
 ): void {
   const send = (extra: HeaderFields, challenged: boolean, at: number): void => {
-    const routing = routingOf(dialog.remoteTarget, dialog.routeSet)
-    const to = peerOfDialog(dialog, routing.nextHop)
-    const branch = core.branch()
-    const { uri, route } = routing
-    const outgoing: OutgoingRequest = {
-      method: request.method,
-      uri,
-      route,
-      via: core.via(to.transport, branch),
-      from: dialog.local,
-      to: dialog.remote,
-      callId: dialog.callId,
-      cseq: ++dialog.localSeq,
-      headers: [...request.headers, ...extra, ['User-Agent', core.options.name]],
-      body: request.body,
+    const { uri, route, nextHop } = routingOf(dialog.remoteTarget, dialog.routeSet)
+    let outgoing: OutgoingRequest
+    const make = (to: Peer, branch: string): OutgoingRequest => {
+      outgoing = {
+        method: request.method,
+        uri,
+        route,
+        via: core.via(to, branch),
+        from: dialog.local,
+        to: dialog.remote,
+        callId: dialog.callId,
+        cseq: ++dialog.localSeq,
+        headers: [...request.headers, ...extra, ['User-Agent', core.options.name]],
+        body: request.body,
+      }
+      return outgoing
     }
     const response = (answer: SipResponse, when: number): void => {
       const credentials = challenged ? null : authorize(core, session, outgoing, answer)
       if (credentials === null) user.response(answer, when)
       else send([credentials], true, when)
     }
-    sent(outgoing, core.transactions.start(outgoing, branch, to, { response, failed: user.failed }, at))
+    const target = destinationOfDialog(dialog, nextHop)
+    sendLocated(core, { target, make, sent }, { response, failed: (cause, when) => user.failed(cause, when) }, at)
   }
   send([], false, now)
 }
@@ -75,26 +78,45 @@ export const isStale = (response: SipResponse): boolean =>
     /\bstale\s*=\s*"?true\b/i.test(value),
   )
 
-/** The ACK for a 2xx: a request of its own outside of any transaction (RFC 3261 §13.2.2.4). */
-export function successAck(
+/** The ACK for a 2xx, once it has gone out: it is sent again for every 2xx that comes again. Null while its way is looked up. */
+export interface SuccessAck {
+  sent: { bytes: Uint8Array; to: Peer } | null
+}
+
+/** Sends the ACK for a 2xx: a request of its own outside of any transaction (RFC 3261 §13.2.2.4). */
+export function sendSuccessAck(
   core: AgentCore,
   dialog: Dialog,
   invite: OutgoingRequest,
   body: Body | null,
-): { bytes: Uint8Array; to: Peer } {
+  now: number,
+): SuccessAck {
+  const ack: SuccessAck = { sent: null }
   const { uri, route, nextHop } = routingOf(dialog.remoteTarget, dialog.routeSet)
-  const to = peerOfDialog(dialog, nextHop)
-  const bytes = formatRequest({
-    method: 'ACK',
-    uri,
-    route,
-    via: core.via(to.transport, core.branch()),
-    from: dialog.local,
-    to: dialog.remote,
-    callId: dialog.callId,
-    cseq: invite.cseq,
-    headers: invite.headers.filter(([name]) => /^(proxy-)?authorization$/i.test(name)),
-    body,
-  })
-  return { bytes, to }
+  core.locate(
+    destinationOfDialog(dialog, nextHop),
+    ([to]) => {
+      if (to === undefined) return
+      const bytes = formatRequest({
+        method: 'ACK',
+        uri,
+        route,
+        via: core.via(to, core.branch()),
+        from: dialog.local,
+        to: dialog.remote,
+        callId: dialog.callId,
+        cseq: invite.cseq,
+        headers: invite.headers.filter(([name]) => /^(proxy-)?authorization$/i.test(name)),
+        body,
+      })
+      ack.sent = { bytes, to }
+      repeatAck(core, ack)
+    },
+    now,
+  )
+  return ack
+}
+
+export function repeatAck(core: AgentCore, { sent }: SuccessAck): void {
+  if (sent !== null) core.send(sent.bytes, sent.to)
 }

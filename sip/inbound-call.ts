@@ -1,15 +1,17 @@
-import { type AgentCore, bodyOf, headerReader, newSession, type Session } from './agent-core.ts'
-import type { Body, HeaderFields, Party, Peer } from './agent-types.ts'
+import { type AgentCore, ALLOW, bodyOf, headerReader, newSession, type Session } from './agent-core.ts'
+import type { Body, HeaderFields, Party, Peer, ReliabilityPolicy } from './agent-types.ts'
 import { dialogOfRequest } from './dialog.ts'
-import { ended, finish } from './ending.ts'
+import { ended, finish, stopProvisionals } from './ending.ts'
+import { readIdentity } from './identity/received.ts'
 import type { NameAddr } from './message/headers.ts'
 import { type SipRequest, toText } from './message/message.ts'
 import { parseUri } from './message/uri.ts'
-import { runSessionTimer } from './own-reinvite.ts'
+import { noteAllow, noteMinSe, runSessionTimer, timerFor } from './own-reinvite.ts'
 import { successHeaders } from './peer-reinvite.ts'
-import { answerSessionTimer } from './session-timer.ts'
+import { isReliable, reliabilityOf, sendReliably, whenSettled } from './reliable-provisional.ts'
 import { sendSuccess } from './success-response.ts'
 import type { ServerTransaction } from './transaction/transactions.ts'
+import { replacedBy } from './transfer/replaces.ts'
 
 const PROVISIONAL_REPEAT_MS = 60_000
 
@@ -21,7 +23,7 @@ const party = (address: NameAddr): Party => ({
 /** A new call (RFC 3261 §13.3.1); the request has passed inspection. */
 export function onInvite(core: AgentCore, transaction: ServerTransaction, peer: Peer, now: number): void {
   const { request } = transaction
-  if (answerSessionTimer(request.headers, core.minSessionExpiresS).kind === 'too_small') {
+  if (timerFor(core, request.headers).kind === 'too_small') {
     core.refuse(transaction, 422, now, [['Min-SE', String(core.minSessionExpiresS)]])
     return
   }
@@ -31,7 +33,14 @@ export function onInvite(core: AgentCore, transaction: ServerTransaction, peer: 
     core.refuse(transaction, 400, now)
     return
   }
+  const replaced = replacedBy(core, request)
+  if (replaced !== null && 'status' in replaced) {
+    core.refuse(transaction, replaced.status, now)
+    return
+  }
   session.incoming = transaction
+  noteAllow(session, request.headers)
+  noteMinSe(session, request.headers)
   core.add(session)
   core.byInvite.set(transaction, session)
   core.respond(transaction, { status: 100 }, now)
@@ -43,10 +52,17 @@ export function onInvite(core: AgentCore, transaction: ServerTransaction, peer: 
     to: party(request.to),
     callId: toText(request.callId),
     header: headerReader(request.headers),
+    identity: readIdentity(request.headers),
+    authorizations: authorizationsOf(request),
     offer: bodyOf(request),
+    reliability: reliabilityOf(request),
     peer,
+    ...(replaced === null ? {} : { replaces: replaced.session.id }),
   })
 }
+
+export const authorizationsOf = ({ headers }: SipRequest): string[] =>
+  [...headers.all('authorization'), ...headers.all('proxy-authorization')].map(toText)
 
 function userOf(request: SipRequest): string {
   const uri = parseUri(request.uri)
@@ -57,41 +73,67 @@ function userOf(request: SipRequest): string {
 const recordRoute = (request: SipRequest): HeaderFields =>
   request.headers.all('record-route').map(value => ['Record-Route', value] as const)
 
+/** `policy`: to whom it goes reliably; absent: to those only that take no others. An offer that cannot go reliably is left out. */
 export function sendProvisional(
   core: AgentCore,
   session: Session,
-  status: number,
-  body: Body | null,
+  { status, body, policy = 'when_required' }: { status: number; body: Body | null; policy?: ReliabilityPolicy },
   now: number,
 ): void {
   const transaction = session.incoming
   if (transaction === null || status <= 100 || status > 199) return
-  const contact = core.contact(session.dialog!.peer.transport, session.user)
-  const headers: HeaderFields = [...recordRoute(transaction.request), ['Contact', contact]]
-  core.respond(transaction, { status, toTag: session.localTag, headers, body }, now)
-  repeatProvisional(core, session, transaction, now)
+  const { request } = transaction
+  const contact = core.contact(session.dialog!.peer, session.user)
+  const headers: HeaderFields = [...recordRoute(request), ['Contact', contact], ['Allow', ALLOW]]
+  const isAcknowledged = isReliable(request, policy, body)
+  if (isAcknowledged) sendReliably(core, session, transaction, { status, body, headers }, now)
+  else {
+    const shown = request.body.length === 0 ? null : body
+    core.respond(transaction, { status, toTag: session.localTag, headers, body: shown }, now)
+  }
+  repeatProvisional(core, session, { status, policy, isAcknowledged }, now)
 }
 
-function repeatProvisional(core: AgentCore, session: Session, transaction: ServerTransaction, now: number): void {
+/** So that proxies keep the call: the same bytes again, or another one that is to be acknowledged (RFC 3261 §13.3.1.1, RFC 3262 §3). */
+function repeatProvisional(
+  core: AgentCore,
+  session: Session,
+  told: { status: number; policy: ReliabilityPolicy; isAcknowledged: boolean },
+  now: number,
+): void {
   core.deadlines.cancel(session.provisionalAt)
   session.provisionalAt = core.deadlines.set(now + PROVISIONAL_REPEAT_MS, at => {
-    if (session.incoming === null || transaction.last === null) return
+    const transaction = session.incoming
+    if (transaction === null || transaction.last === null) return
+    if (told.isAcknowledged) {
+      sendProvisional(core, session, { status: told.status, body: null, policy: told.policy }, at)
+      return
+    }
     core.counters.retransmissionsSent++
     core.send(transaction.last, transaction.replyTo)
-    repeatProvisional(core, session, transaction, at)
+    repeatProvisional(core, session, told, at)
   })
 }
 
-/** 200 to the INVITE (RFC 3261 §13.3.1.4). */
-export function acceptCall(core: AgentCore, session: Session, body: Body, now: number): void {
+/**
+ * 200 to the INVITE (RFC 3261 §13.3.1.4), once what was described provisionally is acknowledged (RFC 3262 §3). `body` null: our offer
+ * and its answer went by provisional response and PRACK.
+ */
+export function acceptCall(core: AgentCore, session: Session, body: Body | null, now: number): void {
+  if (session.incoming === null) return
+  session.localDescription = body ?? session.localDescription
+  whenSettled(session, at => accept(core, session, body, at), now)
+}
+
+function accept(core: AgentCore, session: Session, body: Body | null, now: number): void {
   const transaction = session.incoming
   if (transaction === null) return
   const { request } = transaction
   session.incoming = null
   session.phase = 'answered'
-  session.localDescription = body
   core.deadlines.cancel(session.provisionalAt)
-  const timer = answerSessionTimer(request.headers, core.minSessionExpiresS)
+  stopProvisionals(core, session)
+  const timer = timerFor(core, request.headers)
   const headers = [...recordRoute(request), ...successHeaders(core, session, timer)]
   const confirmed = (ack: SipRequest): void =>
     core.emit({ kind: 'confirmed', sessionId: session.id, body: bodyOf(ack) })
@@ -126,7 +168,7 @@ export function onCancelled(
     session.peerReinvite = null
     core.respond(invite, { status: 487 }, now)
   } else if (session.incoming === invite) {
-    finish(core, session, ended(session, 'remote', 'cancel', cancel.headers.get('reason')), now)
+    finish(core, session, ended(session, 'remote', 'cancel', cancel.headers), now)
     core.forget(session)
   }
 }

@@ -1,17 +1,23 @@
-import { ACCEPT, type AgentCore, ALLOW, type Asked, type Session, SUPPORTED } from './agent-core.ts'
+import { ACCEPT, type AgentCore, type Asked, type Session, SUPPORTED } from './agent-core.ts'
 import type { Peer } from './agent-types.ts'
+import { isWebSocket } from './destination.ts'
 import { advanceRemoteSeq } from './dialog.ts'
 import { ended, finish, stopAwaitingAck } from './ending.ts'
-import { onCancelled, onInvite } from './inbound-call.ts'
-import { inspectRequest } from './inspect-request.ts'
+import { authorizationsOf, onCancelled, onInvite } from './inbound-call.ts'
+import { allowed, inspectRequest } from './inspect-request.ts'
 import { formatResponse, type ResponseParts } from './message/format.ts'
 import { firstElement } from './message/headers.ts'
-import type { SipRequest } from './message/message.ts'
+import { type SipRequest, toText } from './message/message.ts'
 import type { BrokenRequest } from './message/parse.ts'
 import { onReinvite } from './peer-reinvite.ts'
+import { askRefusal, onAsk } from './phones/asks.ts'
 import { onRegister, registerRefusal } from './register.ts'
+import { onPrack } from './reliable-provisional.ts'
 import { acknowledged } from './success-response.ts'
 import type { ServerTransaction } from './transaction/transactions.ts'
+import { onReferNotify } from './transfer/own-refer.ts'
+import { onRefer, targetOfOutsideRefer } from './transfer/peer-refer.ts'
+import { replacedBy } from './transfer/replaces.ts'
 
 const OVERLOAD_RETRY_S = 10
 
@@ -28,8 +34,9 @@ export function onRequest(core: AgentCore, request: SipRequest, from: Peer, now:
   const replyTo = replyPeer(request, from)
   const asked: Asked = { request, topVia, replyTo }
   const isInside = session !== null || request.method === 'CANCEL'
-  if (request.to.tag !== null && session === null) core.answer(asked, { status: 481 })
-  else if (!isInside && isAnsweredAtOnce(core, asked, now)) return
+  const isSubscribed = request.method === 'SUBSCRIBE' && core.subscriptions.find(request) !== null
+  if (request.to.tag !== null && session === null && !isSubscribed) core.answer(asked, { status: 481 })
+  else if (!isInside && isAnsweredAtOnce(core, asked, from, now)) return
   else if (core.transactions.isFull(isInside ? 'inside' : from.isKnown === true ? 'known' : 'stranger')) {
     core.counters.transactionsRefused++
     core.answer(asked, { status: 503, headers: [['Retry-After', String(OVERLOAD_RETRY_S)]] })
@@ -38,16 +45,44 @@ export function onRequest(core: AgentCore, request: SipRequest, from: Peer, now:
   else outsideDialog(core, core.transactions.open(request, topVia, replyTo), from, now)
 }
 
-/** Answers what needs no memory: refusals, OPTIONS, and challenges of registrations. False: it needs a transaction. */
-function isAnsweredAtOnce(core: AgentCore, asked: Asked, now: number): boolean {
+/** Answers what needs no memory: refusals, OPTIONS, and challenges of registrations and calls. False: it needs a transaction. */
+function isAnsweredAtOnce(core: AgentCore, asked: Asked, from: Peer, now: number): boolean {
   const { request } = asked
   const refusal = inspectRequest(request, core.registrar !== null)
   if (refusal !== null) core.answer(asked, refusal)
   else if (request.method === 'OPTIONS') core.answer(asked, optionsAnswer(core))
   else if (request.method === 'REGISTER') return isRefusedRegister(core, asked, now)
-  else if (request.method === 'INVITE') return false
+  else if (request.method === 'INVITE') return isTurnedAway(core, asked, from)
+  else if (isAsk(request)) return isRefusedAsk(core, asked, now)
+  else if (request.method === 'REFER') return isRefusedRefer(core, asked, from)
   else core.answer(asked, { status: 481 })
   return true
+}
+
+const isAsk = ({ method }: SipRequest): boolean => method === 'SUBSCRIBE' || method === 'MESSAGE'
+
+function isRefusedAsk(core: AgentCore, asked: Asked, now: number): boolean {
+  const refusal = askRefusal(core, asked.request, now)
+  if (refusal !== null) core.answer(asked, refusal)
+  return refusal !== null
+}
+
+/** Outside of a call nobody is asked to call somebody else, unless it is about one. */
+function isRefusedRefer(core: AgentCore, asked: Asked, from: Peer): boolean {
+  const isOfCall = targetOfOutsideRefer(core, asked.request, from) !== null
+  if (!isOfCall) core.answer(asked, { status: 403 })
+  return !isOfCall
+}
+
+function isTurnedAway(core: AgentCore, asked: Asked, peer: Peer): boolean {
+  const { request } = asked
+  const replaced = replacedBy(core, request)
+  // Who knows the tags of a call of ours was told them by its far end.
+  if (replaced !== null && 'session' in replaced) return false
+  const invite = { requestUri: toText(request.uri), authorizations: authorizationsOf(request), peer }
+  const refusal = core.options.inviteDoor?.(invite) ?? null
+  if (refusal !== null) core.answer(asked, refusal)
+  return refusal !== null
 }
 
 function isRefusedRegister(core: AgentCore, asked: Asked, now: number): boolean {
@@ -69,7 +104,7 @@ function annotatedVia(request: SipRequest, from: Peer): string {
 /** Responses go to where the request came from; only the port may be the one that Via names (RFC 3261 §18.2.2). */
 function replyPeer(request: SipRequest, from: Peer): Peer {
   const { via } = request
-  if (from.transport === 'udp' && via.rport !== null) return from
+  if ((from.transport === 'udp' && via.rport !== null) || isWebSocket(from)) return from
   return { ...from, port: via.port ?? (from.transport === 'tls' ? 5061 : 5060) }
 }
 
@@ -94,7 +129,11 @@ function onCancel(core: AgentCore, asked: Asked, now: number): void {
 }
 
 function outsideDialog(core: AgentCore, transaction: ServerTransaction, from: Peer, now: number): void {
-  if (transaction.request.method === 'REGISTER') onRegister(core, transaction, from)
+  const { request } = transaction
+  const referred = request.method === 'REFER' ? targetOfOutsideRefer(core, request, from) : null
+  if (request.method === 'REGISTER') onRegister(core, transaction, from)
+  else if (isAsk(request)) onAsk(core, transaction, from, core.subscriptions.find(request), now)
+  else if (referred !== null) onRefer(core, referred, transaction, now)
   else if (cameByAnotherPath(core, transaction)) core.refuse(transaction, 482, now)
   else onInvite(core, transaction, from, now)
 }
@@ -113,7 +152,7 @@ function cameByAnotherPath(core: AgentCore, transaction: ServerTransaction): boo
 function optionsAnswer(core: AgentCore): Pick<ResponseParts, 'status' | 'reason' | 'headers'> {
   const { status, reason, retryAfterS } = core.options.optionsStatus?.() ?? { status: 200 }
   const headers: (readonly [string, string])[] = [
-    ['Allow', ALLOW],
+    ['Allow', allowed(core.options.registrarRealm !== undefined)],
     ['Accept', ACCEPT],
     ['Supported', SUPPORTED],
   ]
@@ -136,6 +175,9 @@ function inDialog(core: AgentCore, session: Session, transaction: ServerTransact
   else if (request.method === 'OPTIONS')
     core.respond(transaction, { ...optionsAnswer(core), toTag: session.localTag }, now)
   else if (session.phase === 'over') core.respond(transaction, { status: 481 }, now)
+  else if (request.method === 'PRACK') onPrack(core, session, transaction, now)
+  else if (request.method === 'REFER') onRefer(core, session, transaction, now)
+  else if (request.method === 'NOTIFY') onReferNotify(core, session, transaction, now)
   else if (request.method === 'INFO') onInfo(core, session, transaction, now)
   else onReinvite(core, session, transaction, now)
 }
@@ -148,8 +190,7 @@ function onBye(core: AgentCore, session: Session, transaction: ServerTransaction
     if (session.pendingBye !== null) core.forget(session)
     return
   }
-  const reason = transaction.request.headers.get('reason')
-  finish(core, session, ended(session, 'remote', 'bye', reason), now)
+  finish(core, session, ended(session, 'remote', 'bye', transaction.request.headers), now)
   // A re-INVITE of ours may be under way still: its answer is acknowledged by its own transaction.
   session.acknowledge?.(null, now)
   core.forget(session)

@@ -1,6 +1,6 @@
 import { ACCEPT, type AgentCore } from './agent-core.ts'
-import type { Watch, Watching } from './agent-types.ts'
-import { newOutsideSender, type OutsideSender, sendOutside } from './outside-request.ts'
+import type { HeaderFields, Peer, Watch, Watching } from './agent-types.ts'
+import { giveUp, newOutsideSender, type OutsideSender, sendOutside, targetsOf } from './outside-request.ts'
 import type { Deadline } from './transaction/deadlines.ts'
 
 /** Between the end of one OPTIONS and the next, give or take a tenth [ms]. */
@@ -27,7 +27,7 @@ export class OptionsPing implements Watching {
     this.#core = core
     this.watch = watch
     this.#over = over
-    this.#sender = newOutsideSender(core, watch.target, null)
+    this.#sender = newOutsideSender(core, targetsOf(watch), null)
   }
 
   start(now: number): void {
@@ -45,11 +45,11 @@ export class OptionsPing implements Watching {
   }
 
   #ping(now: number): void {
-    const { uri, from } = this.watch
-    const headers = [
-      ['Contact', this.#core.contact(this.watch.target.transport, this.watch.contactUser)],
+    const { uri, from, contactUser } = this.watch
+    const headers = (to: Peer): HeaderFields => [
+      ['Contact', this.#core.contact(to, contactUser)],
       ['Accept', ACCEPT],
-    ] as const
+    ]
     this.#limit = this.#core.deadlines.set(now + ANSWER_MS, at => {
       this.#giveUp()
       this.#missed(null, at)
@@ -75,8 +75,7 @@ export class OptionsPing implements Watching {
 
   #giveUp(): void {
     this.#core.deadlines.cancel(this.#limit)
-    if (this.#sender.transaction !== null) this.#core.transactions.abandon(this.#sender.transaction)
-    this.#sender.transaction = null
+    giveUp(this.#core, this.#sender)
   }
 
   #heard(now: number): void {
@@ -87,8 +86,10 @@ export class OptionsPing implements Watching {
 
   #missed(sipCode: number | null, now: number): void {
     this.#misses++
-    if (this.#misses >= MISSES) this.#core.report(this.watch.watchId, 'unreachable', sipCode)
-    this.#next(now + (this.#misses < MISSES ? AGAIN_MS : this.#interval()))
+    // Each of its hosts has been asked by then.
+    const isLost = this.#misses >= Math.max(MISSES, this.#sender.targets.length)
+    if (isLost) this.#core.report(this.watch.watchId, 'unreachable', sipCode)
+    this.#next(now + (isLost ? this.#interval() : AGAIN_MS))
   }
 
   #interval(): number {

@@ -8,20 +8,28 @@ import {
   type Session,
   SUPPORTED,
 } from './agent-core.ts'
-import type { HeaderFields, InviteRequest } from './agent-types.ts'
-import { type Dialog, dialogOfResponse, peerOfUri, refreshTarget } from './dialog.ts'
-import { ended, finish, sayBye } from './ending.ts'
-import { authorize, isStale, successAck } from './in-dialog-request.ts'
+import type { HeaderFields, InviteRequest, Peer } from './agent-types.ts'
+import { destinationOfUri } from './destination.ts'
+import { type Dialog, dialogOfResponse, refreshTarget } from './dialog.ts'
+import { confirm, type EarlyDialog, takeProvisional } from './early-dialog.ts'
+import { ended, finish, sayBye, TIMER_EXPIRED } from './ending.ts'
+import { readRedirects } from './identity/redirects.ts'
+import { authorize, isStale, repeatAck, type SuccessAck, sendSuccessAck } from './in-dialog-request.ts'
+import { sendLocated } from './located-request.ts'
 import { type OutgoingRequest, ownFields, reasonOf, safeValue, wireUri } from './message/format.ts'
-import { parseDeltaSeconds } from './message/headers.ts'
+import { parseDeltaSeconds, parseNameAddr } from './message/headers.ts'
 import { Headers, type SipResponse, toText } from './message/message.ts'
-import { quote } from './message/params.ts'
+import { paramValue, quote } from './message/params.ts'
+import { parseReasons } from './message/reason.ts'
 import { parseUri } from './message/uri.ts'
-import { runSessionTimer } from './own-reinvite.ts'
-import { agreedSessionTimer, askSessionTimer, MIN_SESSION_EXPIRES_S, minSe } from './session-timer.ts'
+import { noteAllow, runSessionTimer } from './own-reinvite.ts'
+import { agreedSessionTimer, askSessionTimer, minSe } from './session-timer.ts'
+import type { ClientTransaction, ClientUser } from './transaction/transactions.ts'
 
 /** One challenge by a proxy and one by the other side, each of which may say that the nonce was stale. */
 const MAX_CHALLENGES = 3
+/** Early dialogs of one INVITE that are told apart. */
+const MAX_FORKS = 20
 
 /** Starts a call (RFC 3261 §13.2). What cannot be sent at all is `rejected` at once. */
 export function startCall(core: AgentCore, request: InviteRequest, now: number): Session {
@@ -39,15 +47,15 @@ export function startCall(core: AgentCore, request: InviteRequest, now: number):
     invite: null,
     provisionalSeen: false,
     cancelHeaders: null,
+    earlyTags: new Set(),
     authenticated: 0,
-    minSeS: MIN_SESSION_EXPIRES_S,
   }
   session.outgoing = call
   session.localDescription = request.body ?? null
   core.add(session)
   const to = parseUri(wireUri(request.to))
   if ('error' in from || 'error' in to) rejectLocally(core, session, 400, now)
-  else if ((request.target ?? peerOfUri(request.to)) === null) rejectLocally(core, session, 416, now)
+  else if ((request.target ?? destinationOfUri(request.to)) === null) rejectLocally(core, session, 416, now)
   else if (core.transactions.isFull('known')) {
     core.counters.transactionsRefused++
     rejectLocally(core, session, 503, now)
@@ -66,6 +74,9 @@ function rejectLocally(core: AgentCore, session: Session, status: number, now: n
       reason: reasonOf(status),
       retryAfterS: null,
       origin: 'local',
+      contacts: [],
+      redirects: [],
+      reasons: [],
       header: headerReader(new Headers()),
     },
     now,
@@ -82,50 +93,68 @@ function attempt(
   now: number,
 ): void {
   const { request } = call
-  const hop = request.target ?? peerOfUri(request.to)!
-  const to = request.publicOnly === true ? { ...hop, publicOnly: true } : hop
-  const branch = core.branch()
+  const { sessionExpiresS } = core.options
+  const hop = request.target ?? destinationOfUri(request.to)!
+  const target = request.publicOnly === true ? { ...hop, publicOnly: true } : hop
   const display = request.displayName === undefined ? '' : `${quote(safeValue(request.displayName))} `
-  const invite: OutgoingRequest = {
+  const make = (to: Peer, branch: string): OutgoingRequest => ({
     method: 'INVITE',
     uri: wireUri(request.to),
-    via: core.via(to.transport, branch),
-    route: [],
+    via: core.via(to, branch),
+    route: (request.route ?? []).map(safeValue),
     from: `${display}<${wireUri(request.from)}>;tag=${session.localTag}`,
     to: `<${wireUri(request.to)}>`,
     callId: session.callId,
     cseq,
     headers: [
-      ['Contact', core.contact(to.transport, session.user)],
+      ['Contact', core.contact(to, session.user)],
       ['Allow', ALLOW],
-      ['Supported', SUPPORTED],
-      ...(request.sessionExpiresS === undefined ? [] : askSessionTimer(request.sessionExpiresS, call.minSeS, null)),
+      ['Supported', request.withoutReliable === true ? SUPPORTED.replace(', 100rel', '') : SUPPORTED],
+      ...(sessionExpiresS === undefined ? [] : askSessionTimer(sessionExpiresS, session.minSeS, null)),
       ...authorization,
       ...ownFields(request.headers ?? []),
       ['User-Agent', core.options.name],
     ],
     body: request.body ?? null,
+  })
+  let on: Attempt
+  const sent = (invite: OutgoingRequest, transaction: ClientTransaction): void => {
+    on = { core, session, call, invite, legs: new Map(), early: new Map() }
+    call.invite = invite
+    call.transaction = transaction
   }
-  const on: Attempt = { core, session, call, invite, legs: new Map() }
-  call.invite = invite
-  call.transaction = core.transactions.start(
-    invite,
-    branch,
-    to,
-    {
-      response: (response, at) => onResponse(on, response, at),
-      failed: (cause, at) => {
-        if (session.phase === 'over') core.forget(session)
-        else rejectLocally(core, session, cause === 'timeout' ? 408 : 503, at)
-      },
+  const user: ClientUser = {
+    response: (response, at) => onResponse(on, response, at),
+    failed: (cause, at) => {
+      if (session.phase === 'over') core.forget(session)
+      else rejectLocally(core, session, cause === 'timeout' ? 408 : 503, at)
     },
-    now,
-  )
+  }
+  sendLocated(core, { target, make, isWanted: () => isWanted(core, session), sent }, user, now)
+  if (request.patienceMs !== undefined) limitSilence(core, session, call, request.patienceMs, now)
+}
+
+/** Not even a 100 in time: 408. What comes after all is cancelled, or acknowledged and hung up. */
+function limitSilence(core: AgentCore, session: Session, call: OutgoingCall, patienceMs: number, now: number): void {
+  const { transaction } = call
+  core.deadlines.set(now + patienceMs, at => {
+    if (call.transaction !== transaction || call.provisionalSeen || session.phase !== 'inviting') return
+    call.cancelHeaders = TIMER_EXPIRED
+    if (transaction !== null) core.transactions.stopRepeating(transaction)
+    rejectLocally(core, session, 408, at)
+  })
+}
+
+/** One that was given up before anything was sent has no end to wait for. */
+function isWanted(core: AgentCore, session: Session): boolean {
+  if (session.phase !== 'over') return true
+  core.forget(session)
+  return false
 }
 
 /** One dialog of a forked call: its ACK is sent again for every 2xx that comes again. */
 interface Leg {
-  ack: ReturnType<typeof successAck> | null
+  ack: SuccessAck | null
 }
 
 /** An INVITE that waits for its answer. */
@@ -134,6 +163,8 @@ interface Attempt {
   session: Session
   call: OutgoingCall
   legs: Map<string | null, Leg>
+  /** By their tag. */
+  early: Map<string, EarlyDialog>
   invite: OutgoingRequest
 }
 
@@ -144,28 +175,54 @@ function onResponse(on: Attempt, response: SipResponse, now: number): void {
   else onFailure(on, response, now)
 }
 
-function onProvisional({ core, session, call }: Attempt, response: SipResponse, now: number): void {
+function onProvisional(on: Attempt, response: SipResponse, now: number): void {
+  const { core, session, call } = on
   call.provisionalSeen = true
   if (session.phase === 'over') {
     if (call.cancelHeaders !== null) sendCancel(core, session, call, call.cancelHeaders, now)
     return
   }
-  if (response.status === 100) return
-  core.emit({ kind: 'provisional', sessionId: session.id, status: response.status, body: bodyOf(response) })
+  const { status, to } = response
+  if (status === 100) return
+  const transaction = call.transaction!
+  const taken = takeProvisional({ ...on, transaction }, on.early, response, now)
+  if (taken.kind === 'ignored') return
+  if (to.tag !== null && call.earlyTags.size < MAX_FORKS) call.earlyTags.add(to.tag)
+  const acknowledge = taken.kind === 'reliable' ? taken.acknowledge : null
+  if (acknowledge !== null) {
+    session.acknowledgeEarly = (answer, at) => {
+      session.acknowledgeEarly = null
+      if (answer !== null) session.localDescription = answer
+      acknowledge(answer, at)
+    }
+  }
+  core.emit({
+    kind: 'provisional',
+    sessionId: session.id,
+    status,
+    body: bodyOf(response),
+    isOffer: acknowledge !== null,
+    tag: to.tag,
+    peer: core.sender ?? transaction.to,
+  })
 }
 
-function onSuccess({ core, session, call, legs, invite }: Attempt, response: SipResponse, now: number): void {
+function onSuccess(
+  { core, session, call, legs, invite, early: dialogs }: Attempt,
+  response: SipResponse,
+  now: number,
+): void {
   const known = legs.get(response.to.tag)
   if (known !== undefined) {
-    if (known.ack !== null) core.send(known.ack.bytes, known.ack.to)
+    if (known.ack !== null) repeatAck(core, known.ack)
     return
   }
   const leg: Leg = { ack: null }
   legs.set(response.to.tag, leg)
-  const dialog = dialogOfResponse(invite, session.localTag, response, call.transaction!.to)
-  const acknowledge = (body: OutgoingRequest['body']): void => {
-    leg.ack = successAck(core, dialog, invite, body)
-    core.send(leg.ack.bytes, leg.ack.to)
+  const early = dialogs.get(response.to.tag ?? '')
+  const dialog = confirm(dialogOfResponse(invite, session.localTag, response, call.transaction!.to), early)
+  const acknowledge = (body: OutgoingRequest['body'], at: number): void => {
+    leg.ack = sendSuccessAck(core, dialog, invite, body, at)
   }
   if (session.dialog !== null || session.phase === 'over') {
     refuseLeg(core, session, dialog, acknowledge, now)
@@ -174,12 +231,15 @@ function onSuccess({ core, session, call, legs, invite }: Attempt, response: Sip
   session.dialog = dialog
   session.phase = 'confirmed'
   refreshTarget(dialog, response.headers)
-  if (invite.body !== null) acknowledge(null)
+  noteAllow(session, response.headers)
+  // What a reliable provisional response has said is agreed on, whatever comes after it (RFC 3261 §13.2.1).
+  const described = early?.description ?? null
+  if (invite.body !== null || described !== null) acknowledge(null, now)
   else {
-    session.acknowledge = answer => {
+    session.acknowledge = (answer, at) => {
       session.acknowledge = null
       if (answer !== null) session.localDescription = answer
-      acknowledge(answer)
+      acknowledge(answer, at)
     }
   }
   runSessionTimer(core, session, agreedSessionTimer(response.headers), now)
@@ -187,7 +247,7 @@ function onSuccess({ core, session, call, legs, invite }: Attempt, response: Sip
   core.emit({
     kind: 'answered',
     sessionId: session.id,
-    body: bodyOf(response),
+    body: described ?? bodyOf(response),
     header,
     peer: core.sender ?? dialog.peer,
   })
@@ -198,10 +258,10 @@ function refuseLeg(
   core: AgentCore,
   session: Session,
   dialog: Dialog,
-  acknowledge: (body: null) => void,
+  acknowledge: (body: null, now: number) => void,
   now: number,
 ): void {
-  acknowledge(null)
+  acknowledge(null, now)
   sayBye(core, session, dialog, [], now, () => {
     if (session.phase === 'over' && session.dialog === null) core.forget(session)
   })
@@ -225,6 +285,9 @@ function onFailure(on: Attempt, response: SipResponse, now: number): void {
       reason: toText(response.reason),
       retryAfterS: after === null ? null : parseDeltaSeconds(after),
       origin: 'remote',
+      contacts: response.status < 400 ? contactsOf(response) : [],
+      redirects: response.status < 400 ? readRedirects(response.headers) : [],
+      reasons: parseReasons(response.headers),
       header: headerReader(response.headers),
     },
     now,
@@ -232,12 +295,19 @@ function onFailure(on: Attempt, response: SipResponse, now: number): void {
   core.forget(session)
 }
 
+/** Where a 3xx sends us, by `q` (RFC 3261 §8.1.3.4). */
+function contactsOf({ headers }: SipResponse): string[] {
+  const contacts = headers.list('contact').flatMap(value => parseNameAddr(value) ?? [])
+  const wish = ({ params }: (typeof contacts)[number]): number => Number(paramValue(params, 'q') ?? 1) || 0
+  return contacts.sort((a, b) => wish(b) - wish(a)).map(({ uri }) => toText(uri))
+}
+
 /** Answers a challenge (RFC 3261 §22) or a session interval that was too small (RFC 4028 §7.3) with a new INVITE. */
 function retry({ core, session, call, invite }: Attempt, response: SipResponse, now: number): boolean {
   const kept = invite.headers.filter(([name]) => /^(proxy-)?authorization$/i.test(name))
   const wanted = minSe(response.headers)
-  if (response.status === 422 && wanted > call.minSeS) {
-    call.minSeS = wanted
+  if (response.status === 422 && wanted > session.minSeS) {
+    session.minSeS = wanted
     attempt(core, session, call, invite.cseq + 1, kept, now)
     return true
   }

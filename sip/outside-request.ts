@@ -1,7 +1,8 @@
 import type { AgentCore } from './agent-core.ts'
-import type { Credentials, HeaderFields, Peer } from './agent-types.ts'
+import type { Body, Credentials, Destination, HeaderFields, Peer, Watch } from './agent-types.ts'
 import { authorize, isStale } from './in-dialog-request.ts'
-import { type OutgoingRequest, wireUri } from './message/format.ts'
+import { sendLocated } from './located-request.ts'
+import { type OutgoingRequest, safeValue, wireUri } from './message/format.ts'
 import type { ClientTransaction, ClientUser } from './transaction/transactions.ts'
 
 /** One challenge by a proxy and one by the other side, each of which may say that the nonce was stale. */
@@ -11,28 +12,51 @@ const MAX_CHALLENGES = 3
 export interface OutsideSender {
   readonly callId: string
   readonly tag: string
-  readonly target: Peer
+  /** All that lead to it, the most wanted first. */
+  readonly targets: readonly Destination[]
+  /** Which of them was of use last. */
+  at: number
   readonly credentials: Credentials | null
   cseq: number
   nonce: { value: string; count: number } | null
-  /** The request under way. */
+  /** The request under way, once its way is found. */
   transaction: ClientTransaction | null
+  /** A request has no final response yet. */
+  isAsking: boolean
+  /** Counts the requests: what was given up is not sent once its way is found. */
+  turn: number
 }
 
 export interface OutsideRequest {
-  method: 'REGISTER' | 'OPTIONS'
+  method: 'REGISTER' | 'OPTIONS' | 'MESSAGE'
   uri: string
+  /** Route values. Absent: none. */
+  route?: readonly string[]
   from: string
   to: string
-  headers: HeaderFields
+  /** `to`: the address that it goes to. */
+  headers: (to: Peer) => HeaderFields
+  body?: Body
 }
 
-export function newOutsideSender(core: AgentCore, target: Peer, credentials: Credentials | null): OutsideSender {
+export function newOutsideSender(
+  core: AgentCore,
+  targets: readonly Destination[],
+  credentials: Credentials | null,
+): OutsideSender {
   const [callId, tag] = [core.options.random(), core.options.random()]
-  return { callId, tag, target, credentials, cseq: 0, nonce: null, transaction: null }
+  return { callId, tag, targets, at: 0, credentials, cseq: 0, nonce: null, transaction: null, isAsking: false, turn: 0 }
 }
 
-/** Sends a request outside of any dialog and answers its challenges; `user` sees the final response, or why there is none. */
+export const targetsOf = ({ target, others = [] }: Pick<Watch, 'target' | 'others'>): Destination[] => [
+  target,
+  ...others,
+]
+
+/**
+ * Sends a request outside of any dialog and answers its challenges. Where one target is silent, or says 503, the next one is asked;
+ * `user` sees the final response of the last, or why there is none.
+ */
 export function sendOutside(
   core: AgentCore,
   sender: OutsideSender,
@@ -40,36 +64,68 @@ export function sendOutside(
   user: ClientUser,
   now: number,
 ): void {
+  const turn = ++sender.turn
+  sender.isAsking = true
+  const over = (): void => {
+    sender.transaction = null
+    sender.isAsking = false
+  }
+  const isWanted = (): boolean => sender.turn === turn
+  let asked = 1
+  const askNext = (when: number): boolean => {
+    if (asked >= sender.targets.length || !isWanted()) return false
+    asked++
+    sender.at = (sender.at + 1) % sender.targets.length
+    send([], 0, when)
+    return true
+  }
   const send = (authorization: HeaderFields, challenges: number, at: number): void => {
-    const branch = core.branch()
-    const outgoing: OutgoingRequest = {
-      method: request.method,
-      uri: wireUri(request.uri),
-      route: [],
-      via: core.via(sender.target.transport, branch),
-      from: `<${wireUri(request.from)}>;tag=${sender.tag}`,
-      to: `<${wireUri(request.to)}>`,
-      callId: sender.callId,
-      cseq: ++sender.cseq,
-      headers: [...request.headers, ...authorization, ['User-Agent', core.options.name]],
-      body: null,
+    let outgoing: OutgoingRequest
+    const make = (to: Peer, branch: string): OutgoingRequest => {
+      outgoing = {
+        method: request.method,
+        uri: wireUri(request.uri),
+        route: (request.route ?? []).map(safeValue),
+        via: core.via(to, branch),
+        from: `<${wireUri(request.from)}>;tag=${sender.tag}`,
+        to: `<${wireUri(request.to)}>`,
+        callId: sender.callId,
+        cseq: ++sender.cseq,
+        headers: [...request.headers(to), ...authorization, ['User-Agent', core.options.name]],
+        body: request.body ?? null,
+      }
+      return outgoing
     }
     const transactionUser: ClientUser = {
       response(response, when) {
-        if (response.status < 200) return
-        sender.transaction = null
+        if (response.status < 200 || (response.status === 503 && askNext(when))) return
         const answer = challenges < MAX_CHALLENGES ? authorize(core, sender, outgoing, response) : null
         const isRepeated = answer !== null && authorization.some(([name]) => name === answer[0])
         // The same challenge again means that the password is wrong, unless the server says that only the nonce was old.
-        if (answer === null || (isRepeated && !isStale(response))) user.response(response, when)
-        else send([...authorization.filter(([name]) => name !== answer[0]), answer], challenges + 1, when)
+        if (answer === null || (isRepeated && !isStale(response))) {
+          over()
+          user.response(response, when)
+        } else send([...authorization.filter(([name]) => name !== answer[0]), answer], challenges + 1, when)
       },
       failed(cause, when) {
-        sender.transaction = null
+        if (askNext(when)) return
+        over()
         user.failed(cause, when)
       },
     }
-    sender.transaction = core.transactions.start(outgoing, branch, sender.target, transactionUser, at)
+    const sent = (_: OutgoingRequest, transaction: ClientTransaction): void => {
+      sender.transaction = transaction
+    }
+    sendLocated(core, { target: sender.targets[sender.at]!, make, isWanted, sent }, transactionUser, at)
   }
   send([], 0, now)
+}
+
+/** Forgets the request under way, and nothing is told of it any more; the next one asks the next target. */
+export function giveUp(core: AgentCore, sender: OutsideSender): void {
+  sender.turn++
+  sender.at = (sender.at + 1) % sender.targets.length
+  if (sender.transaction !== null) core.transactions.abandon(sender.transaction)
+  sender.transaction = null
+  sender.isAsking = false
 }

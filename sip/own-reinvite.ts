@@ -1,21 +1,46 @@
 import { type AgentCore, ALLOW, bodyOf, type OwnReinvite, type Session, SUPPORTED } from './agent-core.ts'
 import type { Body, HeaderFields } from './agent-types.ts'
 import { refreshTarget } from './dialog.ts'
-import { ended, endOnFailure, finish, hangUp } from './ending.ts'
-import { sendInDialog, successAck } from './in-dialog-request.ts'
+import { ended, endOnFailure, finish, hangUp, TIMER_EXPIRED } from './ending.ts'
+import { repeatAck, type SuccessAck, sendInDialog, sendSuccessAck } from './in-dialog-request.ts'
 import type { OutgoingRequest } from './message/format.ts'
-import type { SipResponse } from './message/message.ts'
+import { parseDeltaSeconds } from './message/headers.ts'
+import type { Headers, SipResponse } from './message/message.ts'
 import {
   agreedSessionTimer,
+  answerSessionTimer,
   askSessionTimer,
   expireAfterMs,
   minSe,
   refreshAfterMs,
   type SessionTimer,
+  type TimerAnswer,
 } from './session-timer.ts'
 
 const MAX_ATTEMPTS = 8
 const ANSWER_LIMIT_MS = 180_000
+/** What a Retry-After of a 500 may ask for, and what is waited at least [ms]. */
+const MAX_RETRY_MS = 30_000
+const MIN_RETRY_MS = 200
+/** A refresh that cannot be sent, or was refused, is not tried more often than that [ms]. */
+const MIN_REFRESH_GAP_MS = 1000
+/** It takes no UPDATE, or has to ask its user first: a re-INVITE can wait for him (RFC 3311 §5.2, §5.3). */
+const UPDATE_REFUSED: ReadonlySet<number> = new Set([405, 501, 504])
+
+/** Whether the far end takes UPDATE, as its last Allow says. */
+export function noteAllow(session: Session, headers: Headers): void {
+  if (headers.get('allow') === null || session.allowsUpdate === 'never') return
+  session.allowsUpdate = headers.hasToken('allow', 'update')
+}
+
+/** The largest Min-SE of a dialog holds for all of it (RFC 4028 §7.4). */
+export function noteMinSe(session: Session, headers: Headers): void {
+  session.minSeS = Math.max(session.minSeS, minSe(headers))
+}
+
+/** What a request that makes or refreshes a session, and we in our 2xx, say about its timer. */
+export const timerFor = (core: AgentCore, request: Headers): TimerAnswer =>
+  answerSessionTimer(request, core.minSessionExpiresS, core.options.sessionExpiresS ?? null)
 
 /** Runs the session timer from now on, or none (RFC 4028 §7.2, §9): refreshes when it is on us, hangs up when all is silent. */
 export function runSessionTimer(core: AgentCore, session: Session, timer: SessionTimer | null, now: number): void {
@@ -26,76 +51,123 @@ export function runSessionTimer(core: AgentCore, session: Session, timer: Sessio
   if (timer === null || session.phase === 'over') return
   session.expireAt = deadlines.set(now + expireAfterMs(timer), at => {
     finish(core, session, ended(session, 'local', 'session_expired'), at)
-    if (session.awaitedAck === null) hangUp(core, session, [], at)
-    else session.pendingBye = []
+    if (session.awaitedAck === null) hangUp(core, session, TIMER_EXPIRED, at)
+    else session.pendingBye = TIMER_EXPIRED
   })
-  if (timer.weRefresh) {
-    session.refreshAt = deadlines.set(now + refreshAfterMs(timer), at => {
-      sendReinvite(core, session, session.localDescription, true, at)
-    })
+  if (timer.weRefresh) refreshAt(core, session, now + refreshAfterMs(timer))
+}
+
+function refreshAt(core: AgentCore, session: Session, atMs: number): void {
+  session.refreshAt = core.deadlines.set(atMs, at => {
+    if (!sendReinvite(core, session, session.localDescription, true, at)) refreshAgain(core, session, at)
+  })
+}
+
+/** Half of what is left, as long as there is some: then the session runs out. */
+function refreshAgain(core: AgentCore, session: Session, now: number): void {
+  const leftMs = (session.expireAt?.atMs ?? now) - now
+  core.deadlines.cancel(session.refreshAt)
+  if (session.timer?.weRefresh === true && leftMs > MIN_REFRESH_GAP_MS) {
+    refreshAt(core, session, now + Math.max(MIN_REFRESH_GAP_MS, leftMs / 2))
   }
 }
 
-/** Sends a re-INVITE; false when the session cannot take one now (RFC 3261 §14.1). */
+/**
+ * Changes or refreshes the session: by UPDATE where the far end allows it, and a refresh then without a description; by re-INVITE
+ * otherwise, and where the far end is to offer. False when the session cannot take one now (RFC 3261 §14.1, RFC 3311 §5.1).
+ */
 export function sendReinvite(
   core: AgentCore,
   session: Session,
   body: Body | null,
   refresh: boolean,
   now: number,
+  takesTime = false,
 ): boolean {
   const busy = session.ownReinvite !== null || session.peerReinvite !== null || session.acknowledge !== null
   if (session.phase !== 'confirmed' || session.dialog === null || busy || session.awaitedAck !== null) return false
-  const own: OwnReinvite = { body, refresh, attempts: 0, retry: null, transaction: null }
+  const isQuick = refresh || (body !== null && !takesTime)
+  const method = session.allowsUpdate === true && isQuick ? 'UPDATE' : 'INVITE'
+  const before = session.localDescription
+  const own: OwnReinvite = { method, body, refresh, before, attempts: 0, retry: null, transaction: null }
   session.ownReinvite = own
   if (body !== null) session.localDescription = body
   attempt(core, session, own, now)
   return true
 }
 
+/** Takes back a change that waits for its next attempt: what it describes is not so any more. */
+export function withdrawReinvite(core: AgentCore, session: Session): void {
+  const own = session.ownReinvite
+  if (own === null || own.retry === null || own.refresh) return
+  core.deadlines.cancel(own.retry)
+  session.ownReinvite = null
+}
+
 function attempt(core: AgentCore, session: Session, own: OwnReinvite, now: number): void {
-  const dialog = session.dialog!
   own.attempts++
   own.retry = null
-  let invite: OutgoingRequest | null = null
-  // The bytes of the ACK once it went out, for every 2xx that comes again.
-  let ack: ReturnType<typeof successAck> | null = null
-  let answered = false
-  const acknowledge = (answer: Body | null): void => {
-    session.acknowledge = null
-    if (answer !== null) session.localDescription = answer
-    ack = successAck(core, dialog, invite!, answer)
-    core.send(ack.bytes, ack.to)
+  const user = new Answers(core, session, own)
+  const { method } = own
+  const body = own.refresh && method === 'UPDATE' ? null : own.body
+  const request = { method, headers: reinviteHeaders(core, session), body }
+  sendInDialog(core, session, session.dialog!, request, user, now, (sent, transaction) => {
+    user.request = sent
+    own.transaction = transaction
+  })
+  if (method === 'INVITE') limitAnswer(core, session, own, now)
+}
+
+/** What comes back to one attempt. */
+class Answers {
+  request!: OutgoingRequest
+  readonly #core: AgentCore
+  readonly #session: Session
+  readonly #own: OwnReinvite
+  #ack: SuccessAck | null = null
+  #isAnswered = false
+
+  constructor(core: AgentCore, session: Session, own: OwnReinvite) {
+    this.#core = core
+    this.#session = session
+    this.#own = own
   }
-  const success = (response: SipResponse, at: number): void => {
-    if (ack !== null) core.send(ack.bytes, ack.to)
-    if (answered) return
-    answered = true
+
+  response(response: SipResponse, now: number): void {
+    const { status } = response
+    if (status >= 300) failed(this.#core, this.#session, this.#own, response, status, now)
+    else if (status >= 200) this.#success(response, now)
+  }
+
+  failed(cause: 'timeout' | 'unreachable', now: number): void {
+    failed(this.#core, this.#session, this.#own, null, cause === 'timeout' ? 408 : 503, now)
+  }
+
+  #success(response: SipResponse, now: number): void {
+    const [core, session, own] = [this.#core, this.#session, this.#own]
+    if (this.#ack !== null) repeatAck(core, this.#ack)
+    if (this.#isAnswered) return
+    this.#isAnswered = true
     session.ownReinvite = null
-    refreshTarget(dialog, response.headers)
-    if (own.body !== null || session.phase === 'over') acknowledge(null)
-    else session.acknowledge = acknowledge
+    refreshTarget(session.dialog!, response.headers)
+    noteAllow(session, response.headers)
+    if (own.method === 'INVITE') this.#acknowledge(now)
     if (session.phase === 'over') return
-    runSessionTimer(core, session, agreedSessionTimer(response.headers), at)
+    runSessionTimer(core, session, agreedSessionTimer(response.headers), now)
     const body = bodyOf(response)
     core.emit({ kind: 'reinviteAnswered', sessionId: session.id, body, refresh: own.refresh })
   }
-  const user = {
-    response: (response: SipResponse, at: number): void => {
-      if (response.status < 200) return
-      if (response.status < 300) success(response, at)
-      else failed(core, session, own, response, response.status, at)
-    },
-    failed: (cause: 'timeout' | 'unreachable', at: number): void => {
-      failed(core, session, own, null, cause === 'timeout' ? 408 : 503, at)
-    },
+
+  #acknowledge(now: number): void {
+    const [core, session] = [this.#core, this.#session]
+    const acknowledge = (answer: Body | null, at: number): void => {
+      session.acknowledge = null
+      if (answer !== null) session.localDescription = answer
+      this.#ack = sendSuccessAck(core, session.dialog!, this.request, answer, at)
+    }
+    if (this.#own.body !== null || session.phase === 'over') acknowledge(null, now)
+    else session.acknowledge = acknowledge
   }
-  const request = { method: 'INVITE', headers: reinviteHeaders(core, session), body: own.body }
-  sendInDialog(core, session, dialog, request, user, now, (sent, transaction) => {
-    invite = sent
-    own.transaction = transaction
-  })
-  limitAnswer(core, session, own, now)
 }
 
 /** A provisional response stops timer B; after this nobody answers any more, as for a proxy (RFC 3261 §16.6, timer C). */
@@ -110,9 +182,9 @@ function limitAnswer(core: AgentCore, session: Session, own: OwnReinvite, now: n
 }
 
 function reinviteHeaders(core: AgentCore, session: Session): HeaderFields {
-  const contact = core.contact(session.dialog!.peer.transport, session.user)
-  const { timer } = session
-  const ask = timer === null ? [] : askSessionTimer(timer.intervalS, 0, timer.weRefresh ? 'uac' : 'uas')
+  const contact = core.contact(session.dialog!.peer, session.user)
+  const { timer, minSeS } = session
+  const ask = timer === null ? [] : askSessionTimer(timer.intervalS, minSeS, timer.weRefresh ? 'uac' : 'uas')
   return [['Contact', contact], ['Allow', ALLOW], ['Supported', SUPPORTED], ...ask]
 }
 
@@ -125,18 +197,44 @@ function failed(
   now: number,
 ): void {
   if (session.phase === 'over') return
-  if (status === 491 && own.attempts < MAX_ATTEMPTS) {
-    own.retry = core.deadlines.set(now + glareWaitMs(core, session), at => retry(core, session, own, at))
-    return
-  }
-  if (status === 422 && response !== null && session.timer !== null && own.attempts < MAX_ATTEMPTS) {
-    session.timer = { ...session.timer, intervalS: Math.max(session.timer.intervalS, minSe(response.headers)) }
-    attempt(core, session, own, now)
-    return
-  }
+  if (own.attempts < MAX_ATTEMPTS && isTriedAgain(core, session, own, response, now)) return
   session.ownReinvite = null
-  if (endOnFailure(core, session, status, now) || own.refresh) return
-  core.emit({ kind: 'reinviteRejected', sessionId: session.id, status })
+  session.localDescription = own.before
+  if (endOnFailure(core, session, status, now)) return
+  if (own.refresh) refreshAgain(core, session, now)
+  else core.emit({ kind: 'reinviteRejected', sessionId: session.id, status })
+}
+
+function isTriedAgain(
+  core: AgentCore,
+  session: Session,
+  own: OwnReinvite,
+  response: SipResponse | null,
+  now: number,
+): boolean {
+  if (response === null) return false
+  const { status, headers } = response
+  if (own.method === 'UPDATE' && UPDATE_REFUSED.has(status)) {
+    if (status !== 504) session.allowsUpdate = 'never'
+    own.method = 'INVITE'
+    attempt(core, session, own, now)
+    return true
+  }
+  if (status === 422 && session.timer !== null) {
+    noteMinSe(session, headers)
+    attempt(core, session, own, now)
+    return true
+  }
+  const waitMs = status === 491 ? glareWaitMs(core, session) : status === 500 ? retryAfterMs(headers) : null
+  if (waitMs === null) return false
+  own.retry = core.deadlines.set(now + waitMs, at => retry(core, session, own, at))
+  return true
+}
+
+/** Of a 500: another request was under way there (RFC 3261 §14.2, RFC 3311 §5.2) [ms]. */
+function retryAfterMs(headers: Headers): number | null {
+  const seconds = parseDeltaSeconds(headers.get('retry-after') ?? '')
+  return seconds === null ? null : Math.min(Math.max(seconds * 1000, MIN_RETRY_MS), MAX_RETRY_MS)
 }
 
 function retry(core: AgentCore, session: Session, own: OwnReinvite, now: number): void {

@@ -1,39 +1,66 @@
 import { type AgentCore, ALLOW, bodyOf, type Session, SUPPORTED } from './agent-core.ts'
 import type { Body, HeaderFields } from './agent-types.ts'
 import { refreshTarget } from './dialog.ts'
-import { runSessionTimer } from './own-reinvite.ts'
-import { answerSessionTimer, type TimerAnswer } from './session-timer.ts'
+import { noteAllow, noteMinSe, runSessionTimer, timerFor } from './own-reinvite.ts'
+import type { TimerAnswer } from './session-timer.ts'
 import { sendSuccess } from './success-response.ts'
 import type { ServerTransaction } from './transaction/transactions.ts'
 
-/** A re-INVITE or UPDATE in a confirmed dialog (RFC 3261 §14.2, RFC 3311 §5.2). Its CSeq and content were looked at. */
+/** A re-INVITE or UPDATE in a dialog (RFC 3261 §14.2, RFC 3311 §5.2). Its CSeq and content were looked at. */
 export function onReinvite(core: AgentCore, session: Session, transaction: ServerTransaction, now: number): void {
   const { request } = transaction
-  if (session.peerReinvite !== null) {
+  const offer = bodyOf(request)
+  const isBare = request.method === 'UPDATE' && offer === null
+  const collision = isBare ? bareCollision(session) : offerCollision(session)
+  if (collision === 'theirs') {
     const waitS = Math.floor(core.fraction() * 11)
     core.respond(transaction, { status: 500, headers: [['Retry-After', String(waitS)]] }, now)
     return
   }
-  const glare = session.ownReinvite !== null && session.ownReinvite.retry === null
-  if (glare || session.awaitedAck !== null || session.acknowledge !== null || session.phase !== 'confirmed') {
+  if (collision === 'ours') {
     core.respond(transaction, { status: 491 }, now)
     return
   }
-  const timer = answerSessionTimer(request.headers, core.minSessionExpiresS)
+  const timer = timerFor(core, request.headers)
   if (timer.kind === 'too_small') {
     core.respond(transaction, { status: 422, headers: [['Min-SE', String(core.minSessionExpiresS)]] }, now)
     return
   }
-  const offer = bodyOf(request)
-  if (request.method === 'UPDATE' && offer === null) {
-    agree(core, session, transaction, timer, now)
-    core.respond(transaction, { status: 200, headers: successHeaders(core, session, timer) }, now)
+  noteAllow(session, request.headers)
+  noteMinSe(session, request.headers)
+  if (isBare) {
+    onBareUpdate(core, session, transaction, timer, now)
     return
   }
   if (request.method === 'INVITE') core.respond(transaction, { status: 100 }, now)
   session.peerReinvite = transaction
   core.byInvite.set(transaction, session)
   core.emit({ kind: 'reinvite', sessionId: session.id, offer, peer: core.sender ?? session.dialog!.peer })
+}
+
+/** Whose request a new offer collides with (RFC 3261 §14.2, RFC 3311 §5.2): an earlier one of theirs, or one of ours. */
+function offerCollision(session: Session): 'theirs' | 'ours' | null {
+  if (session.peerReinvite !== null || session.phase === 'inviting') return 'theirs'
+  const isOffering = session.ownReinvite !== null && session.ownReinvite.retry === null
+  return isOffering || session.awaitedAck !== null || session.acknowledge !== null ? 'ours' : null
+}
+
+/** An UPDATE without an offer collides with nothing but another UPDATE. */
+const bareCollision = ({ peerReinvite }: Session): 'theirs' | null =>
+  peerReinvite?.request.method === 'UPDATE' ? 'theirs' : null
+
+/** It moves the far end's address, and refreshes the session once there is one. */
+function onBareUpdate(
+  core: AgentCore,
+  session: Session,
+  transaction: ServerTransaction,
+  timer: TimerAnswer,
+  now: number,
+): void {
+  const agreed: TimerAnswer = session.phase === 'inviting' ? { kind: 'none' } : timer
+  if (session.phase === 'inviting') refreshTarget(session.dialog!, transaction.request.headers)
+  else agree(core, session, transaction, agreed, now)
+  core.respond(transaction, { status: 200, headers: successHeaders(core, session, agreed) }, now)
 }
 
 function agree(
@@ -50,7 +77,7 @@ function agree(
 /** The headers of a 2xx that makes or renews a session. */
 export function successHeaders(core: AgentCore, session: Session, timer: TimerAnswer): HeaderFields {
   const agreed = timer.kind === 'agreed' ? timer.headers : []
-  const contact = core.contact(session.dialog!.peer.transport, session.user)
+  const contact = core.contact(session.dialog!.peer, session.user)
   return [['Contact', contact], ['Allow', ALLOW], ['Supported', SUPPORTED], ...agreed]
 }
 
@@ -60,7 +87,8 @@ export function acceptReinvite(core: AgentCore, session: Session, body: Body, no
   if (transaction === null) return
   session.peerReinvite = null
   session.localDescription = body
-  const timer = answerSessionTimer(transaction.request.headers, core.minSessionExpiresS)
+  if (session.ownReinvite !== null) session.ownReinvite.before = body
+  const timer = timerFor(core, transaction.request.headers)
   const parts = { status: 200, headers: successHeaders(core, session, timer), body }
   agree(core, session, transaction, timer, now)
   if (transaction.request.method === 'UPDATE') {

@@ -1,10 +1,10 @@
 import { type AgentCore, ALLOW } from './agent-core.ts'
-import type { Watch, Watching } from './agent-types.ts'
+import type { HeaderFields, Peer, Watch, Watching } from './agent-types.ts'
 import { parseDeltaSeconds, parseNameAddr } from './message/headers.ts'
 import type { SipResponse } from './message/message.ts'
 import { paramValue } from './message/params.ts'
 import { parseUri, userOf } from './message/uri.ts'
-import { newOutsideSender, type OutsideSender, sendOutside } from './outside-request.ts'
+import { newOutsideSender, type OutsideSender, sendOutside, targetsOf } from './outside-request.ts'
 import type { Deadline } from './transaction/deadlines.ts'
 
 /** What we ask for, and the longest that a registrar may make us ask for (423) [s]. */
@@ -38,7 +38,7 @@ export class Registration implements Watching {
     this.#core = core
     this.watch = watch
     this.#over = over
-    this.#sender = newOutsideSender(core, watch.target, watch.credentials)
+    this.#sender = newOutsideSender(core, targetsOf(watch), watch.credentials)
   }
 
   start(now: number): void {
@@ -50,7 +50,7 @@ export class Registration implements Watching {
     this.#isStopping = true
     this.#core.deadlines.cancel(this.#timer)
     // A REGISTER under way may still succeed: its answer decides.
-    if (this.#sender.transaction !== null) return
+    if (this.#sender.isAsking) return
     if (this.#isRegistered) this.#unregister(now)
     else this.#over(now)
   }
@@ -67,13 +67,12 @@ export class Registration implements Watching {
   }
 
   #send(expiresS: number, now: number, user: Parameters<typeof sendOutside>[3]): void {
-    const { uri, from, contactUser, target } = this.watch
-    const contact = this.#core.contact(target.transport, contactUser)
-    const headers = [
-      ['Contact', contact],
+    const { uri, from, contactUser } = this.watch
+    const headers = (to: Peer): HeaderFields => [
+      ['Contact', this.#core.contact(to, contactUser)],
       ['Expires', String(expiresS)],
       ['Allow', ALLOW],
-    ] as const
+    ]
     sendOutside(this.#core, this.#sender, { method: 'REGISTER', uri, from, to: from, headers }, user, now)
   }
 

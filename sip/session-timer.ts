@@ -41,11 +41,16 @@ export type TimerAnswer =
   | { kind: 'too_small' }
   | { kind: 'agreed'; timer: SessionTimer; headers: HeaderFields }
 
-/** What a request asks of us, and the headers of our 2xx (RFC 4028 §9). */
-export function answerSessionTimer(request: Headers, minimumS: number): TimerAnswer {
-  const asked = sessionExpires(request)
-  if (asked === null) return { kind: 'none' }
+/**
+ * What a request asks of us, and the headers of our 2xx (RFC 4028 §9). Where it says no more than that it can, we ask for `wantedS`
+ * and refresh ourselves; null: we do not ask.
+ */
+export function answerSessionTimer(request: Headers, minimumS: number, wantedS: number | null): TimerAnswer {
   const peerSupports = request.hasToken('supported', 'timer')
+  const ownWish: SessionExpires | null =
+    peerSupports && wantedS !== null ? { intervalS: Math.max(wantedS, minSe(request)), refresher: 'uas' } : null
+  const asked = sessionExpires(request) ?? ownWish
+  if (asked === null) return { kind: 'none' }
   if (asked.intervalS < minimumS) {
     // Without support a 422 would mean nothing to the caller: a proxy asked, and it takes the raised value (§8.2).
     if (peerSupports) return { kind: 'too_small' }
@@ -68,9 +73,10 @@ export function agreedSessionTimer(response: Headers): SessionTimer | null {
 /** The headers of a request that asks for a timer, or renews the one that runs. */
 export function askSessionTimer(intervalS: number, minimumS: number, refresher: Refresher | null): HeaderFields {
   const asked = Math.max(intervalS, minimumS, MIN_SESSION_EXPIRES_S)
-  const headers: [string, string][] = [['Session-Expires', `${asked}${refresher ? `;refresher=${refresher}` : ''}`]]
-  if (minimumS > MIN_SESSION_EXPIRES_S) headers.push(['Min-SE', String(minimumS)])
-  return headers
+  return [
+    ['Session-Expires', `${asked}${refresher ? `;refresher=${refresher}` : ''}`],
+    ['Min-SE', String(Math.max(minimumS, MIN_SESSION_EXPIRES_S))],
+  ]
 }
 
 /** When the refresher sends its request, after the last refresh [ms] (RFC 4028 §7.2). */

@@ -1,5 +1,5 @@
 import type { AgentCore, Session } from './agent-core.ts'
-import { ended, finish, hangUp, stopAwaitingAck } from './ending.ts'
+import { ended, finish, hangUp, stopAwaitingAck, TIMER_EXPIRED } from './ending.ts'
 import type { ResponseParts } from './message/format.ts'
 import type { SipRequest } from './message/message.ts'
 import type { ServerTransaction } from './transaction/transactions.ts'
@@ -32,7 +32,7 @@ export function sendSuccess(
   arm(now + t1, t1)
   session.awaitedAck.limit = core.deadlines.set(now + 64 * t1, at => {
     finish(core, session, ended(session, 'local', 'ack_timeout'), at)
-    hangUp(core, session, session.pendingBye ?? [], at)
+    hangUp(core, session, session.pendingBye ?? TIMER_EXPIRED, at)
   })
   return true
 }

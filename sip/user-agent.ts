@@ -1,12 +1,15 @@
 import { AgentCore, type Session } from './agent-core.ts'
 import type {
   Action,
+  AskReply,
   Body,
   Counters,
   HeaderFields,
   InviteRequest,
   Peer,
   RegisterReply,
+  ReliabilityPolicy,
+  TextMessage,
   UserAgentOptions,
   Watch,
 } from './agent-types.ts'
@@ -17,9 +20,16 @@ import { sendInfo } from './info.ts'
 import { ownFields } from './message/format.ts'
 import { type ParseFailure, parseMessage } from './message/parse.ts'
 import { cancelCall, startCall } from './outbound-call.ts'
-import { sendReinvite } from './own-reinvite.ts'
+import { sendReinvite, withdrawReinvite } from './own-reinvite.ts'
 import { acceptReinvite, rejectReinvite } from './peer-reinvite.ts'
+import { answerAsk, checkAsk } from './phones/asks.ts'
+import { sendMessage } from './phones/outgoing-message.ts'
+import type { PackageState } from './phones/packages.ts'
+import { Subscriptions } from './phones/subscriptions.ts'
 import { answerRegister, checkRegister } from './register.ts'
+import { answerPrack } from './reliable-provisional.ts'
+import { type ReferRequest, sendRefer } from './transfer/own-refer.ts'
+import { answerRefer, notifyRefer } from './transfer/peer-refer.ts'
 import { Watches } from './watches.ts'
 
 export type * from './agent-types.ts'
@@ -37,6 +47,7 @@ export class UserAgent {
   constructor(options: UserAgentOptions) {
     this.#core = new AgentCore(options)
     this.#watches = new Watches(this.#core)
+    this.#core.subscriptions = new Subscriptions(this.#core)
   }
 
   get counters(): Readonly<Counters> {
@@ -103,19 +114,52 @@ export class UserAgent {
     return this.#core.take()
   }
 
+  /** What an action asked to look up: the addresses in the order to try them, none when it leads nowhere. */
+  located(locationId: string, ways: readonly Peer[], now: number): Action[] {
+    this.#core.located(locationId, ways, now)
+    return this.#core.take()
+  }
+
   /** Starts a call. */
   invite(request: InviteRequest, now: number): { sessionId: string; actions: Action[] } {
     const session = startCall(this.#core, request, now)
     return { sessionId: session.id, actions: this.#core.take() }
   }
 
-  /** Ringing (180), early media (183) or another 101 to 199 for an incoming call. */
-  provisional(sessionId: string, status: number, body: Body | null, now: number): Action[] {
-    return this.#with(sessionId, session => sendProvisional(this.#core, session, status, body, now))
+  /** The Call-ID of a session; null: there is none, or none any more. */
+  callIdOf(sessionId: string): string | null {
+    return this.#core.sessions.get(sessionId)?.callId ?? null
   }
 
-  /** 200 to the incoming INVITE; `body` is the answer, or the offer when the INVITE had none. */
-  accept(sessionId: string, body: Body, now: number): Action[] {
+  /**
+   * Ringing (180), early media (183) or another 101 to 199 for an incoming call. `policy`: to whom it goes so that it is acknowledged
+   * (RFC 3262); absent: to those that take no others.
+   */
+  provisional(
+    sessionId: string,
+    status: number,
+    body: Body | null,
+    now: number,
+    policy: ReliabilityPolicy = 'when_required',
+  ): Action[] {
+    return this.#with(sessionId, session => sendProvisional(this.#core, session, { status, body, policy }, now))
+  }
+
+  /** The answer to the offer that a `prack` event brought; null: it is refused. */
+  answerPrack(sessionId: string, body: Body | null, now: number): Action[] {
+    return this.#with(sessionId, session => answerPrack(this.#core, session, body, now))
+  }
+
+  /** The answer to an offer that came in a provisional response, in our PRACK. */
+  acknowledgeEarly(sessionId: string, body: Body, now: number): Action[] {
+    return this.#with(sessionId, session => session.acknowledgeEarly?.(body, now))
+  }
+
+  /**
+   * 200 to the incoming INVITE; `body` is the answer, or the offer when the INVITE had none; null: both went by a provisional response and
+   * its PRACK.
+   */
+  accept(sessionId: string, body: Body | null, now: number): Action[] {
     return this.#with(sessionId, session => acceptCall(this.#core, session, body, now))
   }
 
@@ -137,13 +181,13 @@ export class UserAgent {
   }
 
   /**
-   * Hangs up in any state: BYE when answered (kept back until the ACK arrived), CANCEL for our unanswered INVITE, 480 for
+   * Hangs up in any state: BYE when answered (kept back until the ACK arrived), CANCEL for our unanswered INVITE, `refusal` for
    * theirs. `ended` follows at once.
    */
-  bye(sessionId: string, now: number, fields: HeaderFields = []): Action[] {
+  bye(sessionId: string, now: number, fields: HeaderFields = [], refusal = 480): Action[] {
     return this.#with(sessionId, session => {
       const [core, headers] = [this.#core, ownFields(fields)]
-      if (session.incoming !== null) rejectCall(core, session, { status: 480, headers }, now)
+      if (session.incoming !== null) rejectCall(core, session, { status: refusal, headers }, now)
       else if (session.phase === 'inviting') cancelCall(core, session, headers, now)
       else {
         const mayNotYet = session.phase === 'answered'
@@ -155,11 +199,17 @@ export class UserAgent {
   }
 
   /**
-   * Sends a re-INVITE; `body` null: the other side offers. Waits out glare (491) by itself. No action while another
-   * re-INVITE, theirs or ours, is open.
+   * Changes the session: by UPDATE where the far end allows it, else by re-INVITE; `body` null: the other side offers. Waits out
+   * glare (491, 500 with Retry-After) by itself. No action while another one, theirs or ours, is open. `takesTime`: the far end is not
+   * able to answer at once, as it must an UPDATE.
    */
-  reinvite(sessionId: string, body: Body | null, now: number): Action[] {
-    return this.#with(sessionId, session => sendReinvite(this.#core, session, body, false, now))
+  reinvite(sessionId: string, body: Body | null, now: number, takesTime = false): Action[] {
+    return this.#with(sessionId, session => sendReinvite(this.#core, session, body, false, now, takesTime))
+  }
+
+  /** Takes back a change that waits after glare: theirs came first, and ours no longer says what is. Nothing is told of it. */
+  withdrawReinvite(sessionId: string): Action[] {
+    return this.#with(sessionId, session => withdrawReinvite(this.#core, session))
   }
 
   /** 200 to the re-INVITE that an event brought; `body` is the answer, or the offer when it had none. */
@@ -183,6 +233,36 @@ export class UserAgent {
     return this.#with(sessionId, session => sendInfo(this.#core, session, { type: contentType, bytes: body }, now))
   }
 
+  /** How far ends name a confirmed dialog, and where it leads; null: there is none. */
+  dialogOf(sessionId: string): { callId: string; localTag: string; remoteTag: string; remoteTarget: string } | null {
+    const { callId, localTag, remoteTag, remoteTarget } = this.#core.sessions.get(sessionId)?.dialog ?? {}
+    if (callId === undefined || localTag === undefined || remoteTag == null || remoteTarget === undefined) return null
+    return { callId, localTag, remoteTag, remoteTarget }
+  }
+
+  /** Asks the far end of a call to call somebody else; null: this call's cannot be asked, or is being asked already. */
+  refer(sessionId: string, request: ReferRequest, now: number): { referId: string | null; actions: Action[] } {
+    let referId: string | null = null
+    const actions = this.#with(sessionId, session => {
+      referId = sendRefer(this.#core, session, request, now)
+    })
+    return { referId, actions }
+  }
+
+  /** Accepts the REFER that an event brought (below 300), or refuses it. */
+  answerRefer(referId: string, status: number, now: number): Action[] {
+    const refer = this.#core.peerRefers.get(referId)
+    if (refer !== undefined) answerRefer(this.#core, refer, status, now)
+    return this.#core.take()
+  }
+
+  /** Tells who sent it how it goes; a status from 200 on is the end. Also when its call is over. */
+  notifyRefer(referId: string, status: number, now: number): Action[] {
+    const refer = this.#core.peerRefers.get(referId)
+    if (refer !== undefined) notifyRefer(this.#core, refer, status, now)
+    return this.#core.take()
+  }
+
   /**
    * Judges the REGISTER that an event brought, by H(username:realm:password); null: there is no such account. False: it has been
    * answered; null: it is not open any more.
@@ -195,6 +275,40 @@ export class UserAgent {
   /** Answers the REGISTER that an event brought; no action when it is not open any more. */
   answerRegister(registerId: string, reply: RegisterReply, now: number): Action[] {
     answerRegister(this.#core, registerId, reply, now)
+    return this.#core.take()
+  }
+
+  /** Judges the SUBSCRIBE or MESSAGE that an event brought, as `checkRegister` does. */
+  checkAsk(askId: string, ha1: string | null, now: number): { isRight: boolean | null; actions: Action[] } {
+    const isRight = checkAsk(this.#core, askId, ha1, now)
+    return { isRight, actions: this.#core.take() }
+  }
+
+  /** Answers it. `subscriptionId`: of the subscription that a SUBSCRIBE has begun or renewed; null: none. */
+  answerAsk(askId: string, reply: AskReply, now: number): { subscriptionId: string | null; actions: Action[] } {
+    const subscriptionId = answerAsk(this.#core, askId, reply, now)
+    return { subscriptionId, actions: this.#core.take() }
+  }
+
+  /** What a subscription is about is so now. */
+  notify(subscriptionId: string, state: PackageState, now: number): Action[] {
+    this.#core.subscriptions.notify(subscriptionId, state, now)
+    return this.#core.take()
+  }
+
+  /** Ends a subscription that its phone may not have any more. */
+  endSubscription(subscriptionId: string, now: number): Action[] {
+    this.#core.subscriptions.end(subscriptionId, now)
+    return this.#core.take()
+  }
+
+  get subscriptionIds(): string[] {
+    return this.#core.subscriptions.ids
+  }
+
+  /** Sends a text to a phone. */
+  message(message: TextMessage, now: number): Action[] {
+    sendMessage(this.#core, message, now)
     return this.#core.take()
   }
 

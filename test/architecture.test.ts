@@ -54,13 +54,21 @@ test('every arrow between folders is one of docs/architecture.md', () => {
   assert.equal(wrong, [])
 })
 
-/** The folders of `control/` in the order of docs/architecture.md, from the ground. */
-const storeys = [
-  ...readFileSync(join(root, 'docs/architecture.md'), 'utf8')
-    .split('## The storeys of control/')[1]!
-    .split('\n## ')[0]!
-    .matchAll(/^\| `([a-z-]+)\/` \|/gm),
-].map(match => match[1]!)
+/** The folders of a part in the order of docs/architecture.md, from the ground. */
+const storeysOf = (part: string): string[] =>
+  [
+    ...readFileSync(join(root, 'docs/architecture.md'), 'utf8')
+      .split(`## The storeys of ${part}/`)[1]!
+      .split('\n## ')[0]!
+      .matchAll(/^\| `([a-z-]+)\/` \|/gm),
+  ].map(match => match[1]!)
+
+/** Those that stand beside the folders of `media/`: the door of the first storey, and who knows everybody. */
+const BESIDE: Record<string, 'ground' | 'roof'> = {
+  'media/protocol.ts': 'ground',
+  'media/main.ts': 'roof',
+  'media/config.ts': 'roof',
+}
 
 test('dist holds what is started as a thread or a process, and nothing else', () => {
   const started = files.flatMap(file =>
@@ -71,22 +79,28 @@ test('dist holds what is started as a thread or a process, and nothing else', ()
   assert.equal([...started, 'control/wiring/cli'].sort(), [...ENTRIES].sort())
 })
 
-test('in control no folder imports one that stands above it', () => {
-  assert.ok(storeys.length > 10, 'the table was found')
-  const storeyOf = (file: string): number => storeys.indexOf(file.split('/')[1]!)
-  const inControl = files.filter(file => folderOf(file) === 'control')
-  assert.equal(
-    inControl.filter(file => storeyOf(file) < 0),
-    [],
-    'every file stands in a folder of the table',
-  )
-  const up = inControl.flatMap(file =>
-    oursOf(file)
-      .filter(target => folderOf(target) === 'control' && storeyOf(target) > storeyOf(file))
-      .map(target => `${file} -> ${target}`),
-  )
-  assert.equal(up, [])
-})
+for (const part of ['control', 'media']) {
+  test(`in ${part} no folder imports one that stands above it`, () => {
+    const storeys = storeysOf(part)
+    assert.ok(storeys.length > 10, 'the table was found')
+    const storeyOf = (file: string): number => {
+      if (BESIDE[file] === 'ground') return 0
+      return BESIDE[file] === 'roof' ? storeys.length : storeys.indexOf(file.split('/')[1]!)
+    }
+    const inPart = files.filter(file => folderOf(file) === part)
+    assert.equal(
+      inPart.filter(file => storeyOf(file) < 0),
+      [],
+      'every file stands in a folder of the table',
+    )
+    const up = inPart.flatMap(file =>
+      oursOf(file)
+        .filter(target => folderOf(target) === part && storeyOf(target) > storeyOf(file))
+        .map(target => `${file} -> ${target}`),
+    )
+    assert.equal(up, [])
+  })
+}
 
 test('at most 25 files lie flat in a folder', () => {
   const counts = new Map<string, number>()

@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build, type Plugin } from 'esbuild'
-import { packages } from '../build/parts.ts'
+import { BUNDLES, largePackages } from '../build/parts.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 /** Below the root, so that packages are found; a run has a folder of its own there, named by its process. */
@@ -22,10 +22,15 @@ function urlOf(file: string): string {
 const urls: Plugin = {
   name: 'urls',
   setup({ onLoad }) {
-    onLoad({ filter: /\.ts$/ }, async ({ path }) => ({
-      contents: (await readFile(path, 'utf8')).replaceAll('import.meta.url', JSON.stringify(urlOf(path))),
-      loader: 'ts',
-    }))
+    onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+      const text = await readFile(path, 'utf8')
+      // What makes the bundles has these words in a text, for them.
+      const isMaker = relative(root, path).startsWith('build/')
+      return {
+        contents: isMaker ? text : text.replaceAll('import.meta.url', JSON.stringify(urlOf(path))),
+        loader: 'ts',
+      }
+    })
   },
 }
 
@@ -34,18 +39,11 @@ export async function bundle(paths: string[]): Promise<string> {
   removeLeftovers()
   const folder = join(ALL_RUNS, String(process.pid))
   await build({
+    ...BUNDLES,
     entryPoints: paths.map(path => join(root, 'test', path)),
     outbase: join(root, 'test'),
     outdir: folder,
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20',
-    sourcemap: true,
-    sourcesContent: false,
-    logLevel: 'warning',
-    plugins: [packages, urls],
+    plugins: [largePackages, urls],
   })
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   return folder

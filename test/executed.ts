@@ -15,8 +15,8 @@ export class Executed {
     await this.#session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
   }
 
-  /** The files of this folder, by path, of which a function was executed while `run` was. */
-  async files(folder: string, run: () => Promise<unknown>): Promise<string[]> {
+  /** The files of these folders, by path, of which a function was executed while `run` was. */
+  async files(folders: readonly string[], run: () => Promise<unknown>): Promise<string[]> {
     await this.#session.post('Profiler.takePreciseCoverage')
     await run()
     const { result } = await this.#session.post('Profiler.takePreciseCoverage')
@@ -24,7 +24,9 @@ export class Executed {
     for (const { url, functions } of result) {
       if (!url.startsWith('file:')) continue
       const offsets = functions.flatMap(({ ranges: [range] }) => (range && range.count > 0 ? [range.startOffset] : []))
-      for (const path of sourcesOf(url, offsets)) if (path.startsWith(`${root}${folder}/`)) found.add(path)
+      for (const path of sourcesOf(url, offsets)) {
+        if (folders.some(folder => path.startsWith(`${root}${folder}/`))) found.add(path)
+      }
     }
     return [...found].map(path => path.slice(root.length)).sort()
   }

@@ -22,9 +22,12 @@ const LONG = [
   'media/rtp/jitter',
   'media/recordings/recording-writer',
   'control/calls/conductor/pin',
-  'e2e/shutdown',
-  'e2e/incoming-recording',
   'e2e/pin',
+  'e2e/copilot',
+  'e2e/copilot-desktop',
+  'e2e/shutdown',
+  'e2e/assistant',
+  'e2e/incoming-recording',
   'e2e/room',
   'e2e/queue-agents',
   'e2e/browser-pages',
@@ -66,12 +69,15 @@ export const onSqliteAlone = (path: string): boolean => says(path, 'One database
 
 export const wantsOwnProcess = (path: string): boolean => says(path, 'Own process:')
 
-/** Audio is judged by when it comes, or by what is understood of it, or how soon we are back: one by one. */
+/** Audio is judged by when it comes, sample by sample, or by what is understood of it: two at a time, which leaves a core to what comes at once. */
 export const judgesTiming = (path: string): boolean =>
-  /^(e2e\/(assistant|card-payment|control-killed|incoming-recording|media-killed|recording|streams)|interop\/(sipp-rate|three-makes))\.test/.test(
+  /^(e2e\/(assistant|browser-wire|card-payment|copilot|incoming-recording|recording|shutdown|streams)|interop\/three-makes)\.test/.test(
     path,
-  )
+  ) || /^fuzz\/(channel|control-channel|rtp)\.test/.test(path)
+
+/** It judges how soon we are back, or how much we bear, and takes more than a core for that: one by one. */
+export const wantsMachine = (path: string): boolean =>
+  /^(e2e\/(control-killed|media-killed)|interop\/sipp-rate)\.test/.test(path)
 
 /** A flood, or one death after the other, takes a core. */
-export const takesCore = (path: string): boolean =>
-  /^(fuzz\/(http|rtp|sip)|e2e\/(browser-wire|control-killed-often))\.test/.test(path)
+export const takesCore = (path: string): boolean => /^(fuzz\/(http|sip)|e2e\/control-killed-often)\.test/.test(path)

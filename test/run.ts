@@ -1,24 +1,45 @@
 /**
  * The test command. First the unit tests, side by side, in processes that each run many files. Then what starts the product, each
- * file in a process of its own: three at a time what mostly waits, two at a time what takes a core, and one by one what judges audio
- * by its timing. Last the unit tests that open a store, once more, on the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`.
+ * file in a process of its own: two at a time what mostly waits, what takes a core or judges audio by its timing,
+ * and one by one what wants the machine. The unit tests that open a store run once more, on the PostgreSQL server of
+ * `TANDEM_TEST_DATABASE_URL`: one by one beside what takes a core or judges, which leave a part of the machine and go before them, and
+ * the rest last.
  * `npm test -- PATTERN…` runs the files whose path holds a pattern.
  */
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
 import { bundle } from './bundles.ts'
-import { FORKED, judgesTiming, onSqliteAlone, startsProduct, takesCore, testFiles, wantsOwnProcess } from './plan.ts'
+import {
+  FORKED,
+  judgesTiming,
+  onSqliteAlone,
+  startsProduct,
+  takesCore,
+  testFiles,
+  wantsMachine,
+  wantsOwnProcess,
+} from './plan.ts'
 import { type FileRun, runAlone, Worker } from './processes.ts'
 import { dropDatabases, opensStore, serverProblem } from './stores.ts'
 
-/** Files at a time. */
+/** Files at a time. Where three products run at once on two cores, media stands still now and then, which exact tests hear. */
 const UNITS = 3
-const WAITING = 3
+const WAITING = 2
 const TAKING_CORE = 2
+const JUDGING = 2
 
 const totals = { passed: 0, failed: 0, skipped: 0 }
 const skips: string[] = []
 const { TANDEM_TEST_DATABASE_URL: server, ...env } = process.env
 
 type Variables = Record<string, string>
+
+/** The empty database with which stores and products begin. */
+function makeImage(): string {
+  const file = join(bundles, 'tandem.db')
+  execFileSync(process.execPath, [join(bundles, 'store-image.js'), file], { env })
+  return file
+}
 
 function report(label: string, { output, problem, ms, cpuMs }: FileRun): void {
   const count = (word: string): number =>
@@ -41,71 +62,100 @@ function fail(what: string): void {
   console.log(`FAIL ${what}`)
 }
 
-/** Takes files from the queue one by one; several may take from the same one. `slot` numbers them. */
-async function drain(queue: string[], slot: number, run: (path: string, slot: number) => Promise<void>): Promise<void> {
-  for (let path = queue.shift(); path !== undefined; path = queue.shift()) await run(path, slot)
+/** The next file to be run; undefined: there is none. */
+type Take = () => string | undefined
+
+const from =
+  (queue: string[]): Take =>
+  () =>
+    queue.shift()
+
+/** Runs files one by one; several may take from the same queue. `slot` numbers them. */
+async function drain(take: Take, slot: number, run: (path: string, slot: number) => Promise<void>): Promise<void> {
+  for (let path = take(); path !== undefined; path = take()) await run(path, slot)
 }
 
 const slots = (width: number): number[] => Array.from({ length: width }, (_, slot) => slot)
 
 async function runProducts(paths: string[], width: number): Promise<void> {
-  const queue = [...paths]
+  const take = from([...paths])
   const run = async (path: string) => report(path, await runAlone(path, { bundles, env }))
-  await Promise.all(slots(width).map(slot => drain(queue, slot, run)))
+  await Promise.all(slots(width).map(slot => drain(take, slot, run)))
 }
 
 interface UnitStage {
+  /** Files at a time. */
+  width: number
   label?: string
+  givesWay?: boolean
   variables?: (slot: number) => Variables
 }
 
-async function runUnits(paths: string[], { label = '', variables = () => ({}) }: UnitStage): Promise<void> {
-  const stages = slots(UNITS).map(slot => ({ bundles, env: { ...env, ...variables(slot) } }))
+async function runUnits(take: Take, stage: UnitStage): Promise<void> {
+  const { width, label = '', givesWay = false, variables = () => ({}) } = stage
+  const stages = slots(width).map(slot => ({ bundles, givesWay, env: { ...env, ...variables(slot) } }))
   const workers = stages.map(stage => new Worker(stage))
-  const queue = [...paths]
   const run = async (path: string, slot: number): Promise<void> => {
     const running = wantsOwnProcess(path) ? runAlone(path, stages[slot]!) : workers[slot]!.run(path)
     report(path + label, await running)
   }
-  await Promise.all(slots(UNITS).map(slot => drain(queue, slot, run)))
+  await Promise.all(slots(width).map(slot => drain(take, slot, run)))
   for (const worker of workers) {
     const problem = await worker.close()
     if (problem !== null) fail(`a process of unit tests${label}: ${problem}`)
   }
 }
 
-async function runOnPostgres(paths: string[]): Promise<void> {
+/** Takes files of the queue, one at a time, until something else is over. */
+async function besides(queue: string[], stage: UnitStage, other: () => Promise<void>): Promise<void> {
+  let isOver = false
+  const running = runUnits(() => (isOver ? undefined : queue.shift()), { ...stage, width: 1, givesWay: true })
+  await other()
+  isOver = true
+  await running
+}
+
+/** The PostgreSQL server, or null: then it is said why these files do not run on it. */
+async function usableServer(paths: string[]): Promise<string | null> {
   if (server === undefined) {
     if (paths.length > 0) skips.push(`SKIP ${paths.length} files on PostgreSQL (TANDEM_TEST_DATABASE_URL is not set)`)
-    return
+    return null
   }
   const problem = await serverProblem(server)
-  if (problem !== null) {
-    fail(`${paths.length} files on PostgreSQL: TANDEM_TEST_DATABASE_URL cannot be used (${problem})`)
-    return
-  }
-  const run = `run${process.pid}`
-  const variables = (slot: number): Variables => ({
-    TANDEM_TEST_DATABASE_URL: server,
-    TANDEM_TEST_SLOT: `${run}_${slot}`,
-  })
-  await runUnits(paths, { label: ' on PostgreSQL', variables })
-  await dropDatabases(server, `tandem_test_${run}_`)
+  if (problem === null) return server
+  fail(`${paths.length} files on PostgreSQL: TANDEM_TEST_DATABASE_URL cannot be used (${problem})`)
+  return null
 }
 
 const files = testFiles(process.argv.slice(2))
-const bundles = await bundle([...files, ...FORKED, 'worker.ts'])
+const bundles = await bundle([...files, ...FORKED, 'worker.ts', 'store-image.ts'])
 const units = files.filter(path => !startsProduct(path))
 const products = files.filter(startsProduct)
-await runUnits(units, {})
-const waiting = products.filter(path => !takesCore(path) && !judgesTiming(path))
-await runProducts(waiting, WAITING)
+const usesImage = products.length > 0 || units.some(path => opensStore(path))
+if (usesImage) env.TANDEM_TEST_IMAGE = makeImage()
+const onPostgres = units.filter(path => opensStore(path) && !onSqliteAlone(path))
+const url = await usableServer(onPostgres)
+const again = url === null ? [] : onPostgres
+const run = `run${process.pid}`
+const postgres: UnitStage = {
+  width: UNITS,
+  label: ' on PostgreSQL',
+  variables: slot => ({ TANDEM_TEST_DATABASE_URL: url!, TANDEM_TEST_SLOT: `${run}_${slot}` }),
+}
+const special = [takesCore, judgesTiming, wantsMachine]
+
+await runUnits(from([...units]), { width: UNITS })
 await runProducts(
-  products.filter(path => takesCore(path) && !judgesTiming(path)),
-  TAKING_CORE,
+  products.filter(path => !special.some(is => is(path))),
+  WAITING,
 )
-await runProducts(products.filter(judgesTiming), 1)
-await runOnPostgres(units.filter(path => opensStore(path) && !onSqliteAlone(path)))
+await besides(again, postgres, async () => {
+  await runProducts(products.filter(takesCore), TAKING_CORE)
+  await runProducts(products.filter(judgesTiming), JUDGING)
+})
+await runProducts(products.filter(wantsMachine), 1)
+await runUnits(from(again), postgres)
+if (url !== null) await dropDatabases(url, `tandem_test_${run}_`)
 if (skips.length > 0) console.log(`\nSkipped:\n${skips.join('\n')}`)
 console.log(`\n${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`)
 process.exitCode = totals.failed > 0 || totals.passed === 0 ? 1 : 0

@@ -1,13 +1,12 @@
 /**
- * A process of the test command that runs test files as their URLs come, one after the other: what they import is loaded once.
- * After each it writes `END_OF_FILE` on a line of its own.
+ * A process of the test command that runs test files: the one of its argument, or many as their URLs come, one after the other, so
+ * that what they import is loaded once; after each of these it writes `END_OF_FILE` on a line of its own.
  */
 
-/** On the standard output, after all that a file wrote. */
-export const END_OF_FILE = '\u0004'
+import { END_OF_FILE, NO_MORE_FILES } from './worker-messages.ts'
 
-/** In place of a URL. The process ends when nothing of a file is left that keeps it alive. */
-export const NO_MORE_FILES = ''
+/** So long what files left open may take to close by itself, once the last test of the last one is judged. */
+const CLOSE_MS = 15_000
 
 async function runFile(url: string): Promise<void> {
   // uvu gathers the suites of what is imported here, and runs them when it is told to.
@@ -18,18 +17,44 @@ async function runFile(url: string): Promise<void> {
     await exec()
   } catch (error) {
     console.error(error)
+    process.exitCode = 1
   }
+}
+
+/** A socket or a timer that nobody closes would keep the process, and who waits for it, until a much later deadline. */
+function leave(): void {
+  const giveUp = (): never => {
+    console.error(`left open, ${CLOSE_MS / 1000} s after the last test: ${leftOpen()}`)
+    process.exit(1)
+  }
+  setTimeout(giveUp, CLOSE_MS).unref()
+}
+
+/** What keeps the process alive, each kind with its number; Node does not tell more. */
+function leftOpen(): string {
+  const counts = new Map<string, number>()
+  for (const kind of process.getActiveResourcesInfo()) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  return [...counts].map(([kind, count]) => `${count} ${kind}`).join(', ')
+}
+
+async function runOne(url: string): Promise<void> {
+  await runFile(url)
+  leave()
+}
+
+async function runNext(url: string): Promise<void> {
+  await runFile(url)
   process.exitCode = 0
   process.stdout.write(`\n${END_OF_FILE}\n`)
 }
 
-/** Whoever gave the files may be gone, and nobody there to kill what a file keeps alive. */
-const ORPHAN_MS = 90_000
-
-if (process.send !== undefined) {
+const only = process.argv[2]
+if (only !== undefined) void runOne(only)
+else if (process.send !== undefined) {
   process.on('message', message => {
     if (message === NO_MORE_FILES) process.disconnect()
-    else void runFile(String(message))
+    else void runNext(String(message))
   })
-  process.once('disconnect', () => setTimeout(() => process.exit(1), ORPHAN_MS).unref())
+  // Also when whoever gave the files is gone.
+  process.once('disconnect', leave)
 }

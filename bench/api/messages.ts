@@ -6,6 +6,8 @@ export interface Served {
   key: string
   /** Objects that are there. */
   ids: { call: string; queue: string; assistant: string }
+  /** All calls that are there, oldest first. */
+  calls: string[]
   /** Callbacks that are there. */
   callbacks: number
 }

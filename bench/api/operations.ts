@@ -13,18 +13,26 @@ export interface Operation {
 let booked = 0
 const booking = (): object => ({ phone: `+97254${1_000_000 + booked++}`, name: 'Dana' })
 
+const PAGE = 20
+
+const pathsOf = (ids: readonly string[], path: (id: string) => string) => ids.map(path) as [string, ...string[]]
+
 export const bareAsk = ({ barePort }: Served, { bare }: Operation): (() => Ask) =>
   'copy' in bare
     ? () => ({ port: barePort, method: 'GET', path: '/' })
     : () => ({ port: barePort, method: 'POST', path: bare.post, body: booking() })
 
 /** The main reads and writes. */
-export function operations({ port, key, ids }: Served): Operation[] {
+export function operations({ port, key, ids, calls }: Served): Operation[] {
   const authorization = `Bearer ${key}`
-  const get = (path: string): Pick<Operation, 'next' | 'bare'> => ({
-    next: () => ({ port, method: 'GET', path: `/v1${path}`, headers: { authorization } }),
-    bare: { copy: `/v1${path}` },
-  })
+  const get = (path: string, ...others: string[]): Pick<Operation, 'next' | 'bare'> => {
+    const paths = [path, ...others]
+    let asked = 0
+    return {
+      next: () => ({ port, method: 'GET', path: `/v1${paths[asked++ % paths.length]}`, headers: { authorization } }),
+      bare: { copy: `/v1${path}` },
+    }
+  }
   const send =
     (method: 'POST' | 'PATCH', path: string, body: () => object, more: () => Record<string, string> = () => ({})) =>
     (): Ask => ({ port, method, path: `/v1${path}`, body: body(), headers: { authorization, ...more() } })
@@ -38,6 +46,12 @@ export function operations({ port, key, ids }: Served): Operation[] {
   return [
     { name: 'GET /calls/{id}', ...get(`/calls/${ids.call}`) },
     { name: 'GET /calls?limit=20', ...get('/calls?limit=20') },
+    // More than the product remembers the answers of: each is read from the database.
+    { name: 'GET /calls/{id}, each another', ...get(...pathsOf(calls, id => `/calls/${id}`)) },
+    {
+      name: 'GET /calls?limit=20, each another',
+      ...get(...pathsOf(calls.slice(PAGE), id => `/calls?limit=${PAGE}&starting_after=${id}`)),
+    },
     { name: 'GET /callbacks?limit=20', ...get('/callbacks?limit=20') },
     { name: 'POST /callbacks, beside one that inserts', next: book, bare: inserted },
     { name: 'POST /callbacks, beside one that answers', next: book, bare: echoed },

@@ -22,8 +22,8 @@ const ROWS_AT_ONCE = 400
 const UNLIMITED = { burst: 1e9, perSecond: 1e9 }
 /** What media said of each leg when it ended. */
 const QUALITY = JSON.stringify({
-  ...{ codec: 'PCMU', packetsReceived: 3012, packetsSent: 3010, packetsLost: 2, lossPct: 0.07 },
-  ...{ jitterMs: 1.4, roundTripMs: 22, mos: 4.3 },
+  ...{ codec: 'PCMU', packetsReceived: 3012, packetsSent: 3010, packetsLost: 2, packetsLate: 1, lossPct: 0.07 },
+  ...{ concealedPct: 0.1, burstRatio: 1, jitterMs: 1.4, roundTripMs: 22, delayMs: 60, driftPpm: 8, mos: 4.3 },
 })
 
 const [folder, callbackCount] = process.argv.slice(2) as [string, string]
@@ -41,7 +41,7 @@ const media = {
   request: async () => ({ failure: 'not_found', message: 'no media here' }),
   settled: async () => {},
 }
-const config = { allowPrivateUrls: [], dataDir: folder, httpHost: HOST, httpPort: 0, publicIp: null, sipHost: HOST }
+const config = { allowPrivateUrls: [], dataDir: folder, httpHost: HOST, httpPort: 0, publicIps: [], sipHosts: [HOST] }
 const parts = { store, media, config, vault: vaultOf(Buffer.alloc(32, 7)), now, log: pino({ level: 'silent' }) }
 const app = await buildApp({ ...parts, rate: UNLIMITED } as unknown as AppParts)
 
@@ -56,7 +56,7 @@ async function ask(method: 'GET' | 'POST', path: string, body?: object) {
 const make = async (path: string, body: object): Promise<string> => (await ask('POST', `/v1${path}`, body)).json().id
 
 /** Calls that are over, as most are. */
-async function makeCalls(store: Store): Promise<string> {
+async function makeCalls(store: Store): Promise<string[]> {
   const party = { direction: 'inbound', to: 'sip:1002@127.0.0.1', from: 'sip:alice@127.0.0.1', target: 'echo' } as const
   const rest = { roomId: null, connectionId: null, record: false, metadata: {}, role: 'member', muted: false } as const
   const at = now().toISOString()
@@ -74,7 +74,7 @@ async function makeCalls(store: Store): Promise<string> {
       }
     })
   }
-  return ids[CALLS / 2] as string
+  return ids
 }
 
 /** Closed ones, as years of work leave them: copies of one that was booked through the API. */
@@ -95,8 +95,9 @@ async function makeCallbacks(store: Store): Promise<object> {
   return row
 }
 
+const calls = await makeCalls(store)
 const ids = {
-  call: await makeCalls(store),
+  call: calls[CALLS / 2] as string,
   queue: await make('/queues', { name: 'Bench' }),
   assistant: await make('/assistants', { name: 'Bench' }),
 }
@@ -108,6 +109,7 @@ const served: Served = {
   barePort: portOf(await bare.app.listen({ host: HOST, port: 0 })),
   key: keys.live,
   ids,
+  calls,
   callbacks,
 }
 process.on('disconnect', () => process.exit(0))

@@ -38,7 +38,7 @@ export interface BusyReport {
  * processes, and with media put back to that of control, which is how it was before control stood back.
  */
 export async function benchBusy(
-  { legs, seconds }: BenchOptions,
+  { legs, seconds, jitterMs }: BenchOptions,
   startSubject: () => Promise<Subject>,
   say: (line: string) => void,
 ): Promise<BusyReport> {
@@ -57,7 +57,8 @@ export async function benchBusy(
     say(`${legs} legs in rooms of ${ROOM_SIZE} …`)
     const numbers = await subject.openRooms(Math.ceil(legs / ROOM_SIZE))
     const users = Array.from({ length: legs }, (_, leg) => numbers[Math.floor(leg / ROOM_SIZE)]!)
-    await load.prepare({ target: { kind: 'sip', ...subject.sip, users }, legs, roomSize: ROOM_SIZE, streams: null })
+    const target = { kind: 'sip' as const, ...subject.sip, users }
+    await load.prepare({ target, legs, roomSize: ROOM_SIZE, streams: null, jitterMs, isEncrypted: false })
     await sleep(WARM_UP_SECONDS * 1000)
     const phase = async (name: string, rest: RestLoad | null): Promise<void> => {
       say(`${name} …`)

@@ -33,7 +33,7 @@ export async function findHost(env: NodeJS.ProcessEnv): Promise<Host> {
     throw new Error(`No Tandem answers at ${baseUrl}: start it, or unset TANDEM_LIVE_KEY for one of the demo's own.`)
   return {
     rest: new RestClient(baseUrl, config.liveKey),
-    sip: { host: reachable(config.sipHost), port: config.sipPort },
+    sip: { host: reachable(config.sipHosts[0]!), port: config.sipPort },
     isOwn: false,
     leave: async () => {},
   }

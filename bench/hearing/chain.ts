@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { clamp16 } from '../../codecs/audio.ts'
 import { PCMU } from '../../codecs/g711.ts'
 import { wavHeader } from '../../codecs/wav.ts'
-import { LEG_SAMPLES } from '../../media/engine/leg.ts'
 import type { Prompts } from '../../media/engine/prompts.ts'
 import type { ListenSpec } from '../../media/protocol.ts'
-import type { SpeechToText, Understood } from '../../media/speech/speech-engines.ts'
+import { LEG_SAMPLES } from '../../media/rooms/leg.ts'
+import type { Manner, SpeechToText, Understood } from '../../media/speech/speech-engines.ts'
 import { TestEngine } from '../../test/fakes/engine.ts'
 import type { LabelledCall } from './labelled-calls.ts'
 
@@ -63,8 +63,9 @@ class NotingEar implements SpeechToText {
   async transcribe(
     samples: Int16Array<ArrayBuffer>,
     _: unknown,
-    isGuess = false,
+    manner: Manner = 'whole',
   ): Promise<Understood | { error: string }> {
+    const isGuess = manner !== 'whole'
     if (isGuess) this.guessed = samples.slice()
     else this.given.push(samples.slice())
     if (this.#ear === null) return isGuess ? { error: 'no ear' } : { text: 'something', engine: 'none' }
@@ -85,7 +86,7 @@ export async function hear(
   const engine = new TestEngine(tools.dataDir, { prompts: tools.prompts, stt: ear })
   const farEnd = await engine.join(LEG)
   const sent = new Int16Array(call.line.length)
-  engine.engine.listen({ legId: LEG, listen: LISTEN })
+  engine.engine.do('leg.listen', { legId: LEG, listen: LISTEN })
   if (call.answer !== null) await play(engine, call.answer, tools.dataDir)
   const startedAt = engine.now
   let finishedAt: number | null = null
@@ -120,7 +121,7 @@ async function play(engine: TestEngine, answer: Int16Array, dataDir: string): Pr
   const header = wavHeader({ sampleRateHz: 8000, channels: 1, dataBytes: answer.byteLength })
   writeFileSync(path, Buffer.concat([header, Buffer.from(answer.buffer, answer.byteOffset, answer.byteLength)]))
   const sources = [{ kind: 'file' as const, path }]
-  await engine.engine.play({ legId: LEG, playId: 'answer', sources, loop: false, hangupAfter: null })
+  await engine.engine.do('leg.play', { legId: LEG, playId: 'answer', sources, loop: false, hangupAfter: null })
 }
 
 /** What we sent some frames ago comes back. */

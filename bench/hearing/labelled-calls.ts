@@ -86,7 +86,13 @@ const EMPTY_CALL = 30 * SECOND
 const WORDS_PER_MINUTE = 150
 
 /** Each set has noises of its own. */
-const SEEDS: Record<SentenceSet, number> = { build: 1, held: 5_000_011, third: 11_000_027, fourth: 17_000_023 }
+const SEEDS: Record<SentenceSet, number> = {
+  build: 1,
+  held: 5_000_011,
+  third: 11_000_027,
+  fourth: 17_000_023,
+  fifth: 23_000_009,
+}
 
 /** Makes labelled calls: the same for the same set, condition and number. */
 export class CallMaker {

@@ -15,6 +15,8 @@ export interface LooksCost {
   name: string
   utterances: number
   looks: number
+  /** Utterances of more than two, which are not over before the silence that ends them. */
+  late: number
   /** Of each utterance [ms]: one look at it, and all that it took. */
   oneMs: number[]
   allMs: number[]
@@ -32,7 +34,7 @@ export async function benchLooks(
   await model.transcribe(new Float32Array(MODEL_HZ))
   try {
     for (const condition of CONDITIONS.filter(only).filter(({ speaks }) => speaks === 'alone')) {
-      const cost: LooksCost = { name: condition.name, utterances: count, looks: 0, oneMs: [], allMs: [] }
+      const cost: LooksCost = { name: condition.name, utterances: count, looks: 0, late: 0, oneMs: [], allMs: [] }
       for (let number = 0; number < count; number++) {
         const { line, from, to } = await maker.make(condition, number)
         const wide = await resampleAll(overTheLine(line.slice(from - MARGIN, to + MARGIN)), NARROWBAND_HZ, MODEL_HZ)
@@ -40,7 +42,9 @@ export async function benchLooks(
         cost.oneMs.push(await cpuMsOf(() => model.transcribe(audio)))
         cost.allMs.push(
           await cpuMsOf(async () => {
-            cost.looks += (await surest(model, audio, () => false)).looks
+            const { looks } = await surest(model, audio, () => false)
+            cost.looks += looks
+            if (looks > 2) cost.late++
           }),
         )
       }
@@ -66,11 +70,12 @@ const meanOf = (values: readonly number[]): number => sumOf(values) / Math.max(1
 export const formatLooks = (costs: readonly LooksCost[]): string[] => [
   'what looking again costs: CPU time of the recogniser for each utterance [ms]',
   ...table([
-    ['', 'utterances', 'looks at each', 'one look', 'all looks', 'more', 'most'],
-    ...costs.map(({ name, utterances, looks, oneMs, allMs }) => [
+    ['', 'utterances', 'looks at each', 'more than 2', 'one look', 'all looks', 'more', 'most'],
+    ...costs.map(({ name, utterances, looks, late, oneMs, allMs }) => [
       name,
       String(utterances),
       (looks / Math.max(1, utterances)).toFixed(1),
+      String(late),
       meanOf(oneMs).toFixed(0),
       meanOf(allMs).toFixed(0),
       `${((100 * (sumOf(allMs) - sumOf(oneMs))) / Math.max(1, sumOf(oneMs))).toFixed(0)} %`,

@@ -1,17 +1,16 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { Prompts } from '../../media/engine/prompts.ts'
 import { Moonshine } from '../../media/speech/moonshine/moonshine.ts'
-import { type Heard, hear, overTheLine } from './chain.ts'
+import { caseLine, cutOf, insideOf } from './cases.ts'
+import { hear, overTheLine } from './chain.ts'
 import { CallMaker, CONDITIONS, type Condition, EMPTY_CONDITIONS, type LabelledCall } from './labelled-calls.ts'
 import { compare, wordsOf } from './score.ts'
 import type { SentenceSet } from './sentences.ts'
 
 /** Around what is cut out by hand [samples]. */
 const BY_HAND_MARGIN = 1600
-const SAMPLES_PER_MS = NARROWBAND_HZ / 1000
 
 /** What became of the calls of one condition. */
 export interface ConditionResult {
@@ -21,28 +20,22 @@ export interface ConditionResult {
   /** Of all that was said. */
   words: number
   errors: number
+  /** Of these, those between the first and the last word that was heard right. */
+  inside: number
   /** The same sentences cut out of the call by their labels, and given to the same recogniser. */
   errorsByHand: number
   /** At the beginnings and at the ends, beyond what the recogniser misses of the sentences that were cut by hand. */
   lostAtBegin: number
   lostAtEnd: number
-  /** Of both, those in whose place nothing was heard: cut off, not misheard. */
+  /** The other way round: heard, while the recogniser misses them of what was cut by hand. Where it is as much, the recogniser wavers. */
+  won: number
+  /** Of those lost, those in whose place nothing was heard: cut off, not misheard. */
   gone: number
   /** Calls of which nothing was heard. */
   unheard: number
   /** What of the voice itself is in no utterance, in the worst call: at its beginning, at its end [ms]. */
   cutAtBeginMs: number
   cutAtEndMs: number
-}
-
-/** What of the voice of a call is in no utterance; of one that was not heard at all, nothing is told [ms]. */
-export function cutOf(call: LabelledCall, { utterances }: Heard): { beginMs: number; endMs: number } {
-  const over = utterances.filter(({ from, to }) => from < call.to && to > call.from)
-  if (over.length === 0) return { beginMs: 0, endMs: 0 }
-  return {
-    beginMs: Math.max(0, (over[0]!.from - call.from) / SAMPLES_PER_MS),
-    endMs: Math.max(0, (call.to - over.at(-1)!.to) / SAMPLES_PER_MS),
-  }
 }
 
 /** Nobody speaks. */
@@ -78,10 +71,10 @@ export async function benchHearing(
     for (const condition of CONDITIONS.filter(only)) {
       const result = await heardOf(condition, count, maker, tools, say)
       report.conditions.push(result)
-      const { name, words, lostAtBegin, lostAtEnd, gone, unheard, cutAtBeginMs, cutAtEndMs } = result
+      const { name, words, lostAtBegin, lostAtEnd, won, gone, unheard, cutAtBeginMs, cutAtEndMs } = result
       const cut = `${cutAtBeginMs}+${cutAtEndMs} ms cut`
       say(
-        `${set}, ${name}: lost ${lostAtBegin} + ${lostAtEnd} of ${words} words (${gone} gone), ${unheard} unheard, ${cut}`,
+        `${set}, ${name}: lost ${lostAtBegin} + ${lostAtEnd} of ${words} words (${gone} gone; won ${won}), ${unheard} unheard, ${cut}`,
       )
     }
     for (const condition of EMPTY_CONDITIONS.filter(only)) {
@@ -101,6 +94,23 @@ interface Tools {
   ear: Moonshine
 }
 
+const nothingYet = ({ name, isQuiet }: Condition, calls: number): ConditionResult => ({
+  name,
+  isQuiet,
+  calls,
+  words: 0,
+  errors: 0,
+  inside: 0,
+  errorsByHand: 0,
+  lostAtBegin: 0,
+  lostAtEnd: 0,
+  won: 0,
+  gone: 0,
+  unheard: 0,
+  cutAtBeginMs: 0,
+  cutAtEndMs: 0,
+})
+
 async function heardOf(
   condition: Condition,
   count: number,
@@ -108,20 +118,7 @@ async function heardOf(
   tools: Tools,
   say: (line: string) => void,
 ): Promise<ConditionResult> {
-  const result: ConditionResult = {
-    name: condition.name,
-    isQuiet: condition.isQuiet,
-    calls: count,
-    words: 0,
-    errors: 0,
-    errorsByHand: 0,
-    lostAtBegin: 0,
-    lostAtEnd: 0,
-    gone: 0,
-    unheard: 0,
-    cutAtBeginMs: 0,
-    cutAtEndMs: 0,
-  }
+  const result = nothingYet(condition, count)
   for (let number = 0; number < count; number++) {
     const call = await maker.make(condition, number)
     const heard = await hear(call, tools)
@@ -133,16 +130,19 @@ async function heardOf(
     const lostAtEnd = Math.max(0, byChain.missingAtEnd - byHand.missingAtEnd)
     result.words += said.length
     result.errors += byChain.errors
+    result.inside += insideOf(byChain)
     result.errorsByHand += byHand.errors
     result.lostAtBegin += lostAtBegin
     result.lostAtEnd += lostAtEnd
+    result.won +=
+      Math.max(0, byHand.missingAtBegin - byChain.missingAtBegin) +
+      Math.max(0, byHand.missingAtEnd - byChain.missingAtEnd)
     result.gone +=
       Math.max(0, byChain.goneAtBegin - byHand.goneAtBegin) + Math.max(0, byChain.goneAtEnd - byHand.goneAtEnd)
     if (heard.text === '') result.unheard++
     const { beginMs, endMs } = cutOf(call, heard)
-    if (lostAtBegin + lostAtEnd + beginMs + endMs > 0) {
-      say(`  call ${number}: said "${call.text}", heard "${heard.text}", by hand "${heardByHand}"`)
-    }
+    const line = caseLine({ call, heard, byHand: heardByHand }, byChain)
+    if (line !== null) say(`  call ${number}: ${line}`)
     result.cutAtBeginMs = Math.max(result.cutAtBeginMs, beginMs)
     result.cutAtEndMs = Math.max(result.cutAtEndMs, endMs)
   }

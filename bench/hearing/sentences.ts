@@ -1,9 +1,9 @@
 /**
  * What callers say, in sets: `build` is what the hearing chain was tuned on, `held` was run when that was over, `third` once more after
- * what `held` had shown was mended, `fourth` at the end of all, said by voices that none of the others has. A sentence stands in one of them
- * alone.
+ * what `held` had shown was mended, `fourth` at the end of that, by other voices, by which `build` was spoken later on. `fifth` is by voices and
+ * of sentences that nothing was tuned on. A sentence stands in one of them alone.
  */
-export const SETS = ['build', 'held', 'third', 'fourth'] as const
+export const SETS = ['build', 'held', 'third', 'fourth', 'fifth'] as const
 export type SentenceSet = (typeof SETS)[number]
 
 export const SENTENCES: Record<SentenceSet, readonly string[]> = {
@@ -111,6 +111,32 @@ export const SENTENCES: Record<SentenceSet, readonly string[]> = {
     'A friend of mine told me to ask for you.',
     'That would be very kind of you.',
   ],
+  fifth: [
+    'Will the technician come before lunch?',
+    'I bought a kettle from you last week.',
+    'Nobody told us about the second fee.',
+    'Are there any seats left for the concert?',
+    'The door to the cellar has been stuck for days.',
+    'Where can my father park his car?',
+    'It sounds as if the engine were broken.',
+    'Please hold the parcel until we are back.',
+    'How old must one be to rent a boat?',
+    'Our table was booked for half past seven.',
+    'Should I take the tablets before the meal?',
+    'Everything in the bathroom is wet.',
+    'What do you charge for a spare key?',
+    'She has never received the second part.',
+    'Do I have to sign for it myself?',
+    'From which platform does it go?',
+    'The man at the desk was very helpful.',
+    'Can you spell the last name for me?',
+    'We will need a cot for the baby.',
+    'Perhaps you could ring my neighbour.',
+    'This is about the fence between our gardens.',
+    'Why is the screen black when I start it?',
+    'Only two of the four chairs have arrived.',
+    'Just leave it with the people next door.',
+  ],
 }
 
 /** What we say to the caller. */
@@ -136,6 +162,7 @@ export const VOICES: Record<SentenceSet, readonly string[]> = {
   held: SPEAKERS,
   third: SPEAKERS,
   fourth: ['kal', 'en-us', 'en-us+f2', 'en-us+m3'],
+  fifth: ['en-gb-x-rp', 'en-us+f5', 'en-gb-scotland', 'en-us+m7'],
 }
 /** Of the others in the room. */
 export const BABBLE_VOICES = SPEAKERS

@@ -4,16 +4,18 @@ import type { ConditionResult, EmptyResult, HearingReport } from './run.ts'
 /** The sets side by side, and what is to be quoted: the worse. */
 export function formatHearing(reports: readonly HearingReport[]): string[] {
   return [
-    `labelled calls, ${reports[0]!.conditions[0]!.calls} of each condition in each set; build: those the chain was tuned on; fourth: by other voices, run when all was over`,
+    `labelled calls, ${reports[0]!.conditions[0]!.calls} of each condition in each set; build: those the chain was tuned on; held, third, fifth: others, and fourth and fifth by other voices`,
     ...table([
       [
         '',
         ...reports.flatMap(({ set }) => [
           `${set}: words`,
           'wrong',
+          'inside',
           'by hand',
           'lost at begin',
           'at end',
+          'won',
           'gone',
           'unheard',
           'cut',
@@ -24,8 +26,8 @@ export function formatHearing(reports: readonly HearingReport[]): string[] {
         ...reports.flatMap(({ conditions }) => cellsOf(conditions[i]!)),
       ]),
     ]),
-    'wrong: word errors of the whole chain; by hand: of the same recogniser, given what was said cut out by its label; lost: words that',
-    'are missing before the first and behind the last that was heard right, beyond those missing by hand; gone: of these, those in whose place nothing at all was heard; unheard: calls without a word;',
+    'wrong: word errors of the whole chain; inside: of these, those between the first and the last word that was heard right; by hand: of the same recogniser, given what was said cut out by its label; lost: words that',
+    'are missing before the first and behind the last that was heard right, beyond those missing by hand; won: the other way round; gone: of those lost, those in whose place nothing at all was heard; unheard: calls without a word;',
     'cut: what of the voice itself never came to the recogniser, at the beginning and at the end of the worst call [ms].',
     ...reports.map(
       ({ set, conditions }) =>
@@ -46,9 +48,11 @@ const percent = (part: number, whole: number): string => `${((100 * part) / Math
 const cellsOf = ({
   words,
   errors,
+  inside,
   errorsByHand,
   lostAtBegin,
   lostAtEnd,
+  won,
   gone,
   unheard,
   cutAtBeginMs,
@@ -56,9 +60,11 @@ const cellsOf = ({
 }: ConditionResult): string[] => [
   String(words),
   percent(errors, words),
+  percent(inside, words),
   percent(errorsByHand, words),
   String(lostAtBegin),
   String(lostAtEnd),
+  String(won),
   String(gone),
   String(unheard),
   `${cutAtBeginMs}+${cutAtEndMs}`,

@@ -3,6 +3,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { applyAnswer, type Capabilities, createOffer, PCMU } from '../../sip/sdp/offer-answer.ts'
 import { type Action, type UaEvent, UserAgent } from '../../sip/user-agent.ts'
+import type { FarEnd } from './leg-sockets.ts'
 
 const HOST = '127.0.0.1'
 const SDP = 'application/sdp'
@@ -13,7 +14,34 @@ const RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
 interface Dialling {
   capabilities: Capabilities
   offer: Uint8Array
-  answered: (to: { host: string; port: number } | Error) => void
+  answered: (to: FarEnd | Error) => void
+}
+
+/** A call that was answered. */
+export interface Dialled {
+  sessionId: string
+  far: FarEnd
+}
+
+/** A call that was not. */
+export class Refused extends Error {
+  readonly status: number
+
+  constructor(status: number, reason: string) {
+    super(`call refused: ${status} ${reason}`)
+    this.status = status
+  }
+}
+
+export interface Dial {
+  /** Its user, and the one it calls. */
+  from: string
+  user: string
+  host: string
+  port: number
+  /** Where we want our RTP. */
+  rtpPort: number
+  isEncrypted: boolean
 }
 
 /** Places the calls of the load: one SIP user agent on one UDP socket. */
@@ -22,6 +50,7 @@ export class Caller {
   readonly #agent: UserAgent
   readonly #dialling = new Map<string, Dialling>()
   readonly #sessions = new Set<string>()
+  readonly #hangingUp = new Map<string, () => void>()
   readonly #timer: NodeJS.Timeout
 
   private constructor(socket: Socket) {
@@ -44,12 +73,15 @@ export class Caller {
     return new Caller(socket)
   }
 
-  /** Calls; resolves with where the far end wants its RTP. `rtpPort`: where we want ours. Throws when it is not answered. */
-  async dial(call: { from: string; user: string; host: string; port: number; rtpPort: number }): Promise<{
-    host: string
-    port: number
-  }> {
-    const capabilities: Capabilities = { codecs: [PCMU], telephoneEvent: true, host: HOST, port: call.rtpPort }
+  /** Calls; resolves with where the far end wants its packets. Throws when it is not answered. */
+  async dial(call: Dial): Promise<Dialled> {
+    const capabilities: Capabilities = {
+      codecs: [PCMU],
+      telephoneEvent: true,
+      host: HOST,
+      port: call.rtpPort,
+      srtp: { policy: call.isEncrypted ? 'required' : 'off', random: randomBytes },
+    }
     const offer = createOffer(capabilities, 'sendrecv', { id: String(this.#sessions.size + 1), previous: null })
     const { sessionId, actions } = this.#agent.invite(
       {
@@ -59,13 +91,22 @@ export class Caller {
       },
       performance.now(),
     )
-    const answer = new Promise<{ host: string; port: number } | Error>(answered =>
+    const answer = new Promise<FarEnd | Error>(answered =>
       this.#dialling.set(sessionId, { capabilities, offer, answered }),
     )
     this.#do(actions)
     const to = await answer
     if (to instanceof Error) throw to
-    return to
+    return { sessionId, far: to }
+  }
+
+  /** Resolves when the far end has heard of it, or nobody can tell it. */
+  async hangUp(sessionId: string): Promise<void> {
+    if (!this.#sessions.has(sessionId)) return
+    const ended = new Promise<void>(heard => this.#hangingUp.set(sessionId, heard))
+    this.#do(this.#agent.bye(sessionId, performance.now()))
+    await ended
+    this.#hangingUp.delete(sessionId)
   }
 
   /** Ends all calls and waits until the far end has heard of it, or 2 s. */
@@ -94,19 +135,17 @@ export class Caller {
       dialling?.answered(mediaOf(dialling, event.body?.bytes))
     } else if (event.kind === 'rejected') {
       this.#dialling.delete(event.sessionId)
-      dialling?.answered(new Error(`call refused: ${event.status} ${event.reason}`))
+      dialling?.answered(new Refused(event.status, event.reason))
     } else if (event.kind === 'ended') {
       this.#sessions.delete(event.sessionId)
+      this.#hangingUp.get(event.sessionId)?.()
       dialling?.answered(new Error(`call ended: ${event.cause}`))
     }
   }
 }
 
-function mediaOf(
-  { offer, capabilities }: Dialling,
-  answer: Uint8Array | undefined,
-): { host: string; port: number } | Error {
+function mediaOf({ offer, capabilities }: Dialling, answer: Uint8Array | undefined): FarEnd | Error {
   const media = answer === undefined ? { error: 'no answer' } : applyAnswer(offer, answer, capabilities)
   if ('error' in media) return new Error(`bad answer: ${media.error}`)
-  return { host: media.remoteHost, port: media.remotePort }
+  return { host: media.remoteHost, rtpPort: media.remotePort, rtcpPort: media.remoteRtcpPort, keys: media.srtp }
 }

@@ -1,10 +1,10 @@
 import { isRtcp, parseRtp, RtpPacket } from '../../media/rtp/rtp.ts'
 import { Histogram } from './histogram.ts'
-import { MARK_PLACES, type Mark, readMark } from './mark.ts'
+import { type Mark, ULAW_SIGNS } from './mark.ts'
+import { FRAME_SAMPLES, MarkReader } from './mark-reader.ts'
 import type { LoadResult } from './messages.ts'
 import type { Talkers } from './talker.ts'
 
-const FRAME_BYTES = 160
 const SAMPLES_PER_MS = 8
 const LATE_MS = 20
 const GAP_MS = 40
@@ -12,11 +12,15 @@ const SECOND_MS = 1000
 
 /** What one leg receives. */
 interface Ear {
+  readonly marks: MarkReader
   started: boolean
+  ssrc: number
   sequence: number
   timestamp: number
   /** When the last packet came [ms]. */
   arrivedAt: number
+  /** When the one before it came [ms]. */
+  cameBefore: number
   /** Timestamps, unwrapped, since the first packet [ms]. */
   mediaMs: number
   /** The least that arrival was behind the timestamps, in the measurement and in the present second [ms]. */
@@ -31,10 +35,13 @@ interface Ear {
 }
 
 const newEar = (): Ear => ({
+  marks: new MarkReader(),
   started: false,
+  ssrc: 0,
   sequence: 0,
   timestamp: 0,
   arrivedAt: 0,
+  cameBefore: 0,
   mediaMs: 0,
   leastMs: Number.POSITIVE_INFINITY,
   leastNowMs: Number.POSITIVE_INFINITY,
@@ -80,7 +87,6 @@ export class Listeners {
   /** The last frame that each leg heard of each member of its room. */
   readonly #heard: Int32Array
   readonly #packet = new RtpPacket()
-  readonly #mark: Mark = { leg: 0, frame: 0 }
   #from = 0
   #to = 0
 
@@ -91,11 +97,11 @@ export class Listeners {
     this.#heard = new Int32Array(legs * roomSize).fill(-1)
   }
 
-  /** Forgets what was counted; from now on frames from `frame` on count. */
-  begin(frame: number, now: number): void {
+  /** Forgets what was counted; what is said from `now` on counts. */
+  begin(now: number): void {
     this.counts = noCounts()
     this.latency.clear()
-    this.#from = frame
+    this.#from = now
     this.#to = Number.POSITIVE_INFINITY
     for (const ear of this.#ears) {
       ear.leastMs = Number.POSITIVE_INFINITY
@@ -105,23 +111,28 @@ export class Listeners {
     }
   }
 
-  /** Frames from `frame` on do not count any more. */
-  end(frame: number): void {
-    this.#to = frame
+  /** What is said from `now` on does not count any more. */
+  end(now: number): void {
+    this.#to = now
+  }
+
+  /** Of a leg's far end, as reports name it. */
+  farOf(leg: number): { ssrc: number; sequence: number } {
+    return this.#ears[leg]!
   }
 
   receive(leg: number, bytes: Uint8Array, now: number): void {
     const packet = this.#packet
     if (isRtcp(bytes) || !parseRtp(bytes, packet)) return
-    this.#time(this.#ears[leg]!, packet, now)
-    if (packet.payloadType !== 0 || packet.payloadLength !== FRAME_BYTES || this.#roomSize === 1) return
-    let isBroken = false
-    for (let place = 0; place < MARK_PLACES; place++) {
-      const found = readMark(bytes, packet.payloadOffset, place, this.#mark)
-      if (found === 'mark') this.#hear(leg, this.#mark, now)
-      else if (found === 'broken') isBroken = true
-    }
-    if (isBroken) this.counts.framesBroken++
+    const ear = this.#ears[leg]!
+    this.#time(ear, packet, now)
+    if (packet.payloadType !== 0 || packet.payloadLength !== FRAME_SAMPLES || this.#roomSize === 1) return
+    const signs = ear.marks.next()
+    const at = packet.payloadOffset
+    for (let i = 0; i < FRAME_SAMPLES; i++) signs[FRAME_SAMPLES + i] = ULAW_SIGNS[bytes[at + i]!]!
+    const found = ear.marks.find()
+    if (found === 'mark') this.#hear(leg, ear, ear.marks.mark)
+    else if (found === 'broken') this.counts.framesBroken++
   }
 
   #time(ear: Ear, packet: RtpPacket, now: number): void {
@@ -134,6 +145,8 @@ export class Listeners {
       ear.mediaMs += ((packet.timestamp - ear.timestamp) | 0) / SAMPLES_PER_MS
     }
     ear.started = true
+    ear.ssrc = packet.ssrc
+    ear.cameBefore = ear.arrivedAt
     ear.arrivedAt = now
     ear.sequence = packet.sequence
     ear.timestamp = packet.timestamp
@@ -144,8 +157,11 @@ export class Listeners {
     if (now >= ear.secondEndsAt) nextSecond(ear)
   }
 
-  #hear(leg: number, mark: Mark, now: number): void {
-    if (mark.frame < this.#from || mark.frame >= this.#to) return
+  #hear(leg: number, ear: Ear, mark: Mark): void {
+    const talkers = this.#talkers
+    const frame = talkers.frameOf(mark.leg, mark.frame)
+    const sentAt = talkers.sentAt(mark.leg, frame)
+    if (sentAt < this.#from || sentAt >= this.#to) return
     const { counts } = this
     if (mark.leg === leg) {
       counts.framesOwn++
@@ -157,13 +173,13 @@ export class Listeners {
       return
     }
     const at = leg * this.#roomSize + (mark.leg % this.#roomSize)
-    if (mark.frame <= this.#heard[at]!) {
+    if (frame <= this.#heard[at]!) {
       counts.framesDoubled++
       return
     }
-    this.#heard[at] = mark.frame
+    this.#heard[at] = frame
     counts.framesHeard++
-    this.latency.add(now - this.#talkers.sentAt(mark.leg, mark.frame))
+    this.latency.add(heardAt(ear) - sentAt)
   }
 
   /** Median over the legs of how much faster the far end's timestamps run than our clock [ppm]. */
@@ -175,6 +191,12 @@ export class Listeners {
     return drifts[Math.floor(drifts.length / 2)] ?? null
   }
 }
+
+/** When the first sample of the mark that was found came, as what lies further in a packet is played later [ms]. */
+export const heardAt = ({ marks, arrivedAt, cameBefore }: Pick<Ear, 'marks' | 'arrivedAt' | 'cameBefore'>): number =>
+  marks.offset >= 0
+    ? arrivedAt + marks.offset / SAMPLES_PER_MS
+    : cameBefore + (FRAME_SAMPLES + marks.offset) / SAMPLES_PER_MS
 
 function nextSecond(ear: Ear): void {
   ear.latestMs = ear.leastNowMs

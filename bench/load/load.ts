@@ -1,57 +1,67 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Caller } from './caller.ts'
+import { LegSockets } from './leg-sockets.ts'
 import { Listeners } from './listener.ts'
-import type { LoadPlan, LoadResult, LoadTarget } from './messages.ts'
+import type { LoadPlan, LoadResult } from './messages.ts'
+import { Network } from './network.ts'
 import { Pacer } from './pacer.ts'
-import { RtpSockets } from './rtp-sockets.ts'
+import { Speech } from './speech.ts'
 import { StreamReceiver } from './stream-receiver.ts'
 import { Talkers } from './talker.ts'
 
-const FRAMES_PER_SECOND = 50
 /** Calls that wait for an answer at a time. */
 const DIALLING = 8
 /** How long is waited for what is on its way when the measurement ends [ms]. */
 const TAIL_MS = 2000
 
-/** Legs that call, talk and listen. Everything is over real sockets. */
+/** Legs that call, talk and listen as people do over good lines. Everything is over real sockets. */
 export class Load {
-  readonly #plan: LoadPlan
   readonly #talkers: Talkers
   readonly #listeners: Listeners
-  readonly #sockets: RtpSockets
+  readonly #sockets: LegSockets
   readonly #caller: Caller | null
   readonly #receiver: StreamReceiver | null
+  readonly #speech: Speech
+  readonly #network: Network
   readonly #pacer: Pacer
+  readonly #startedAt = performance.now()
+  /** Since the measurement began. */
+  #sent = 0
+  #said = 0
+  #expected = 0
 
   private constructor(
     plan: LoadPlan,
     parts: {
       talkers: Talkers
       listeners: Listeners
-      sockets: RtpSockets
+      sockets: LegSockets
       caller: Caller | null
       receiver: StreamReceiver | null
     },
   ) {
-    this.#plan = plan
     this.#talkers = parts.talkers
     this.#listeners = parts.listeners
     this.#sockets = parts.sockets
     this.#caller = parts.caller
     this.#receiver = parts.receiver
-    this.#pacer = new Pacer(plan.legs, (leg, frame) => {
-      this.#talkers.write(leg, frame, performance.now())
-      this.#sockets.send(leg, this.#talkers.packet)
-    })
+    this.#speech = new Speech(plan.legs, plan.roomSize)
+    this.#network = new Network(plan.legs, plan.jitterMs, this.#startedAt)
+    this.#pacer = new Pacer(
+      plan.legs,
+      this.#network,
+      (leg, frame, now) => this.#send(leg, frame, now),
+      () => this.#sockets.poll(),
+    )
   }
 
   /** Resolves when every call is answered and talks. Throws when one is refused. */
   static async start(plan: LoadPlan): Promise<Load> {
-    const talkers = new Talkers(plan.legs, plan.roomSize)
+    const talkers = new Talkers(plan.legs)
     const listeners = new Listeners(talkers, plan.legs, plan.roomSize)
-    const sockets = await RtpSockets.open(plan.legs, (leg, bytes) => listeners.receive(leg, bytes, performance.now()))
+    const sockets = await LegSockets.open(plan.legs, (leg, bytes, at) => listeners.receive(leg, bytes, at))
     const receiver = plan.streams === null ? null : await StreamReceiver.open(talkers, plan.streams)
-    const caller = await connect(plan.target, plan.legs, sockets)
+    const caller = await connect(plan, sockets)
     return new Load(plan, { talkers, listeners, sockets, caller, receiver })
   }
 
@@ -59,18 +69,35 @@ export class Load {
     return this.#receiver?.port ?? null
   }
 
-  /** Measures frames that are said in the next `seconds`. `began`, `ended`: at the start and the end of those. */
+  #send(leg: number, frame: number, now: number): void {
+    // Nobody need play what comes behind its successor: nothing is asked of it.
+    const isLost = this.#network.isOvertaken(leg, frame)
+    const saying = isLost ? 'silence' : this.#speech.at(leg, this.#network.dueAt(leg, frame) - this.#startedAt)
+    const isMarked = this.#talkers.write(leg, frame, saying, now)
+    this.#sockets.send(leg, this.#talkers.packet)
+    this.#sent++
+    if (isMarked) {
+      this.#said++
+      this.#expected += this.#speech.othersOf(leg)
+    }
+    const length = this.#talkers.report(leg, frame, this.#listeners.farOf(leg), now)
+    if (length > 0) this.#sockets.report(leg, this.#talkers.reports, length)
+  }
+
+  /** Measures what is said in the next `seconds`. `began`, `ended`: at the start and the end of those. */
   async measure(seconds: number, hooks: { began(): void; ended(): void }): Promise<LoadResult> {
-    const from = this.#pacer.nextFrame
-    this.#listeners.begin(from, performance.now())
+    const from = performance.now()
+    this.#listeners.begin(from)
     this.#receiver?.begin(from)
     this.#pacer.lag.clear()
+    this.#sent = this.#said = this.#expected = 0
     const cpu = process.cpuUsage()
     hooks.began()
     await sleep(seconds * 1000)
-    const to = this.#pacer.nextFrame
+    const to = performance.now()
     this.#listeners.end(to)
     this.#receiver?.end(to)
+    const [packetsSent, said, framesExpected] = [this.#sent, this.#said, this.#expected]
     const { user, system } = process.cpuUsage(cpu)
     const packets = { ...this.#listeners.counts }
     hooks.ended()
@@ -78,18 +105,18 @@ export class Load {
     const { counts } = this.#listeners
     return {
       seconds,
-      packetsSent: (to - from) * this.#plan.legs,
+      packetsSent,
       ...counts,
       packetsReceived: packets.packetsReceived,
       packetsMissing: packets.packetsMissing,
       packetsLate: packets.packetsLate,
       packetsAfterGap: packets.packetsAfterGap,
-      framesExpected: this.#framesExpected(from, to),
+      framesExpected,
       latencyMs: this.#listeners.latency.percentiles(),
       driftPpm: this.#listeners.driftPpm,
-      streams: this.#receiver?.result(to - from) ?? null,
+      streams: this.#receiver?.result(said) ?? null,
       paceLagMs: this.#pacer.lag.percentiles(),
-      ownCpuMs: (user + system) / 1000 / seconds,
+      ownCpuMs: (user + system) / 1000 / ((to - from) / 1000),
     }
   }
 
@@ -99,23 +126,14 @@ export class Load {
     this.#sockets.close()
     this.#receiver?.close()
   }
-
-  #framesExpected(from: number, to: number): number {
-    const { legs, roomSize } = this.#plan
-    if (roomSize === 1) return 0
-    let expected = 0
-    for (let leg = 0; leg < legs; leg++) {
-      const room = leg - (leg % roomSize)
-      const others = Math.min(roomSize, legs - room) - 1
-      for (let frame = from; frame < to; frame++) if (this.#talkers.talks(leg, frame)) expected += others
-    }
-    return expected
-  }
 }
 
-async function connect(target: LoadTarget, legs: number, sockets: RtpSockets): Promise<Caller | null> {
+async function connect({ target, legs, isEncrypted }: LoadPlan, sockets: LegSockets): Promise<Caller | null> {
   if (target.kind === 'rtp') {
-    for (let leg = 0; leg < legs; leg++) sockets.connect(leg, target.ports[leg]!)
+    for (let leg = 0; leg < legs; leg++) {
+      const port = target.ports[leg]!
+      sockets.connect(leg, { host: target.host, rtpPort: port, rtcpPort: port + 1, keys: null })
+    }
     return null
   }
   const caller = await Caller.open()
@@ -123,11 +141,17 @@ async function connect(target: LoadTarget, legs: number, sockets: RtpSockets): P
   const dialOne = async (): Promise<void> => {
     for (let leg = next++; leg < legs; leg = next++) {
       const { host, port } = target
-      const call = { from: `load-${leg}`, user: target.users[leg]!, host, port, rtpPort: sockets.portOf(leg) }
-      sockets.connect(leg, (await caller.dial(call)).port)
+      const call = {
+        from: `load-${leg}`,
+        user: target.users[leg]!,
+        host,
+        port,
+        rtpPort: sockets.portOf(leg),
+        isEncrypted,
+      }
+      sockets.connect(leg, (await caller.dial(call)).far)
     }
   }
   await Promise.all(Array.from({ length: DIALLING }, dialOne))
-  await sleep(1000 / FRAMES_PER_SECOND)
   return caller
 }

@@ -1,68 +1,90 @@
+import { decodeUlaw } from '../../codecs/ulaw.ts'
+
 /**
- * What the talkers of the load say: marks, from which a listener reads who said it and when.
+ * What the talkers of the load say: marks, from which a listener reads who said it and when. They must be readable after all that
+ * an engine may rightly do: beside the noise of a hundred others, resampled, at another level, and at any place of a packet, as
+ * whoever plays sooner or later by a part of a frame moves them all. So a mark is 48 bits, each three samples long and loud.
  *
- * A frame of µ-law is cut into ten places of 16 octets. A talker fills its own place and leaves zeros in the others, so ten
- * may talk at once: their sum is each mark in its place, to the bit, and what a party must not hear, its own mark, is seen.
- *
- *     octet   0      1 2 3   4 5 6 7 8 9   10 11 12 13   14 15
- *             0xba   leg     frame         check         zero        each octet but the last two holds 4 bits
+ *     bit   0      8     20      32       48
+ *           sync   leg   frame   check         first bit first; 16 samples of noise fill the frame
  */
-export const MARK_PLACES = 10
-const MARK_BYTES = 16
-const DIGITS = 14
-const ZERO = 0xff
-/** µ-law of medium level; the low half carries the digit. Decoding and encoding gives the same octet again. */
-const LEVEL = 0xb0
-const FIRST = 0xa
+export const MARK_BITS = 48
+const SAMPLES_PER_BIT = 3
+export const MARK_SAMPLES = MARK_BITS * SAMPLES_PER_BIT
+const SYNC_BITS = 8
+const LEG_BITS = 12
+const FRAME_BITS = 12
+const CHECK_BITS = 16
+const SYNC = 0b1011_0010
+/** µ-law of -18.5 dBov; the sign is the bit. */
+const POSITIVE = 0xb0
+const NEGATIVE = 0x30
+/** Below this a sample is nobody's mark [of 32768]: noise of many is above -50 dBov, and a mark may come at half its level. */
+const QUIET = 1000
 
-/** Every leg and frame number must be below these. */
-export const MAX_LEGS = 16 ** 3
-export const FRAMES = 16 ** 6
+/** Legs are numbered below this. */
+export const MAX_LEGS = 1 << LEG_BITS
+/** Frames are numbered modulo this: 82 s. */
+export const FRAMES = 1 << FRAME_BITS
 
-/** What `readMark` found; one object is reused. */
+/** What a listener found; one object is reused. `frame` is modulo `FRAMES`. */
 export interface Mark {
   leg: number
   frame: number
 }
 
-/** Odd factors of 12-bit numbers: no single change of a digit leaves it as it was. */
-const checkOf = (leg: number, frame: number): number =>
-  (leg * 40_503 + (frame & 0xfff) * 25_171 + (frame >> 12) * 9973 + 0x5a5a) & 0xffff
+/** Odd factors: no single change of a bit leaves it as it was. */
+const checkOf = (leg: number, frame: number): number => (leg * 40_503 + frame * 25_171 + 0x5a5a) & 0xffff
 
-/** Writes a mark to its place of the frame that starts at `offset`. `frame` is taken modulo 16^6. */
-export function writeMark(bytes: Uint8Array, offset: number, place: number, leg: number, frame: number): void {
-  let at = offset + place * MARK_BYTES
-  const put = (value: number, digits: number): void => {
-    for (let shift = 4 * (digits - 1); shift >= 0; shift -= 4) bytes[at++] = LEVEL | ((value >> shift) & 0xf)
+/** Writes a mark over the first `MARK_SAMPLES` octets of µ-law at `offset`. `frame` is taken modulo `FRAMES`. */
+export function writeMark(bytes: Uint8Array, offset: number, leg: number, frame: number): void {
+  let at = offset
+  const put = (value: number, bits: number): void => {
+    for (let bit = bits - 1; bit >= 0; bit--) {
+      const octet = (value >> bit) & 1 ? POSITIVE : NEGATIVE
+      for (let i = 0; i < SAMPLES_PER_BIT; i++) bytes[at++] = octet
+    }
   }
   const number = frame % FRAMES
-  put(FIRST, 1)
-  put(leg, 3)
-  put(number, 6)
-  put(checkOf(leg, number), 4)
+  put(SYNC, SYNC_BITS)
+  put(leg, LEG_BITS)
+  put(number, FRAME_BITS)
+  put(checkOf(leg, number), CHECK_BITS)
 }
 
-/** `silent`: nobody speaks in this place. `broken`: something is there, but no mark: not what was said. */
-export function readMark(bytes: Uint8Array, offset: number, place: number, into: Mark): 'mark' | 'silent' | 'broken' {
-  const at = offset + place * MARK_BYTES
-  if (bytes[at] !== (LEVEL | FIRST)) {
-    for (let i = 0; i < DIGITS; i++) if (bytes[at + i] !== ZERO) return 'broken'
-    return 'silent'
-  }
-  const leg = digits(bytes, at + 1, 3)
-  const frame = digits(bytes, at + 4, 6)
-  if (leg < 0 || frame < 0 || digits(bytes, at + 10, 4) !== checkOf(leg, frame)) return 'broken'
+/** Of a sample: 1 and -1 where it may be of a mark, 0 where it is too quiet. */
+export const signOf = (sample: number): number => (sample >= QUIET ? 1 : sample <= -QUIET ? -1 : 0)
+
+/** `signOf` of each octet of µ-law. */
+export const ULAW_SIGNS = ((): Int8Array => {
+  const samples = new Int16Array(256)
+  decodeUlaw(
+    Uint8Array.from({ length: 256 }, (_, octet) => octet),
+    samples,
+  )
+  return Int8Array.from(samples, signOf)
+})()
+
+/** Reads the mark whose first sample is `at`. `none`: no mark begins there; `broken`: one does, and is not what was said. */
+export function readMark(signs: Int8Array, at: number, into: Mark): 'mark' | 'none' | 'broken' {
+  const centre = at + 1
+  if (read(signs, centre, 0, SYNC_BITS) !== SYNC) return 'none'
+  const leg = read(signs, centre, SYNC_BITS, LEG_BITS)
+  const frame = read(signs, centre, SYNC_BITS + LEG_BITS, FRAME_BITS)
+  const check = read(signs, centre, MARK_BITS - CHECK_BITS, CHECK_BITS)
+  if (leg < 0 || frame < 0 || check !== checkOf(leg, frame)) return 'broken'
   into.leg = leg
   into.frame = frame
   return 'mark'
 }
 
-function digits(bytes: Uint8Array, at: number, count: number): number {
+/** Bits by the middle of their samples; -1: one of them is none. */
+function read(signs: Int8Array, centre: number, first: number, bits: number): number {
   let value = 0
-  for (let i = 0; i < count; i++) {
-    const octet = bytes[at + i]!
-    if ((octet & 0xf0) !== LEVEL) return -1
-    value = (value << 4) | (octet & 0xf)
+  for (let bit = first; bit < first + bits; bit++) {
+    const sign = signs[centre + bit * SAMPLES_PER_BIT]!
+    if (sign === 0) return -1
+    value = (value << 1) | (sign > 0 ? 1 : 0)
   }
   return value
 }

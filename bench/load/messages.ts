@@ -15,6 +15,10 @@ export interface LoadPlan {
   roomSize: number
   /** Open a WebSocket receiver for the legs' streams in this format. */
   streams: StreamFormat | null
+  /** Mean of what packets are late by [ms]; 0: a calm network. */
+  jitterMs: number
+  /** The calls' audio is encrypted (SDES). */
+  isEncrypted: boolean
 }
 
 export type ToLoad =
@@ -44,17 +48,17 @@ export interface LoadResult {
   packetsLate: number
   /** Packets that came more than 40 ms after the one before them of their leg: a phone's buffer that small runs dry. */
   packetsAfterGap: number
-  /** Frames said, times those who should hear them. */
+  /** Frames with a mark that were said, times those who should hear them. */
   framesExpected: number
   framesHeard: number
   framesDoubled: number
-  /** Packets with a sound that nobody made: concealed or repaired. */
+  /** Frames that came, but not as they were said: cut, stretched or mended. */
   framesBroken: number
   /** Frames that their own speaker heard. */
   framesOwn: number
   /** Frames that were heard in another room. */
   framesStray: number
-  /** RTP in to RTP out [ms]. */
+  /** RTP in to RTP out, of the same sample [ms]. */
   latencyMs: Percentiles | null
   /** How much faster the far end's timestamps run than our clock, median over the legs [ppm]. */
   driftPpm: number | null

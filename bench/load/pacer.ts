@@ -1,31 +1,37 @@
 import { Histogram } from './histogram.ts'
 
-const FRAME_MS = 20
-const PHASE_MS = 1
-const PHASES = FRAME_MS / PHASE_MS
+/** One turn of the wheel [ms]. */
+const WHEEL = 256
+const TURN_MS = 1
+const LEGS = 4096
 
-/**
- * Has every leg send one frame each 20 ms on absolute deadlines. The legs are spread over twenty phases of 1 ms, so that the
- * load comes evenly, as that of independent phones does.
- */
+/** When the packets of a leg leave. */
+export interface Plan {
+  /** When a leg's frame leaves, of the pacer's clock [ms]. */
+  leavesAt(leg: number, frame: number): number
+  /** It leaves behind the one after it. */
+  isOvertaken(leg: number, frame: number): boolean
+}
+
+/** Sends every leg's packets when its plan says, each leg at times of its own: a wheel of milliseconds. */
 export class Pacer {
+  /** How late packets left [ms]. */
   readonly lag = new Histogram()
-  readonly #legs: number
-  readonly #send: (leg: number, frame: number) => void
-  readonly #startedAt: number
-  #slot = 0
+  readonly #plan: Plan
+  readonly #send: (leg: number, frame: number, now: number) => void
+  readonly #turned: () => void
+  readonly #wheel: number[][] = Array.from({ length: WHEEL }, () => [])
+  #turn: number
   #timer: NodeJS.Timeout | undefined
 
-  constructor(legs: number, send: (leg: number, frame: number) => void) {
-    this.#legs = legs
+  /** @param turned called after each look at the clock */
+  constructor(legs: number, plan: Plan, send: (leg: number, frame: number, now: number) => void, turned: () => void) {
+    this.#plan = plan
     this.#send = send
-    this.#startedAt = performance.now()
-    this.#arm()
-  }
-
-  /** The first frame of which no leg has sent yet. */
-  get nextFrame(): number {
-    return Math.ceil(this.#slot / PHASES)
+    this.#turned = turned
+    this.#turn = Math.floor(performance.now())
+    for (let leg = 0; leg < legs; leg++) this.#schedule(leg, 0)
+    this.#timer = setTimeout(() => this.#run(), TURN_MS)
   }
 
   stop(): void {
@@ -33,20 +39,35 @@ export class Pacer {
     this.#timer = undefined
   }
 
-  #arm(): void {
-    const due = this.#startedAt + this.#slot * PHASE_MS
-    this.#timer = setTimeout(() => this.#run(), Math.max(0, due - performance.now()))
+  /** A frame, and the one after it when that overtakes it: the chain of a leg never waits for what is held up. */
+  #schedule(leg: number, frame: number): void {
+    const isOvertaken = this.#plan.isOvertaken(leg, frame)
+    this.#put(leg, frame, !isOvertaken)
+    if (isOvertaken) this.#put(leg, frame + 1, true)
+  }
+
+  #put(leg: number, frame: number, goesOn: boolean): void {
+    const turn = Math.max(this.#turn, Math.floor(this.#plan.leavesAt(leg, frame)))
+    this.#wheel[turn % WHEEL]!.push((frame * LEGS + leg) * 2 + (goesOn ? 1 : 0))
   }
 
   #run(): void {
-    for (;;) {
-      const lagMs = performance.now() - (this.#startedAt + this.#slot * PHASE_MS)
-      if (lagMs < 0) break
-      this.lag.add(lagMs)
-      const frame = Math.floor(this.#slot / PHASES)
-      for (let leg = this.#slot % PHASES; leg < this.#legs; leg += PHASES) this.#send(leg, frame)
-      this.#slot++
+    for (let now = performance.now(); this.#turn <= now - 1; this.#turn++) {
+      const due = this.#wheel[this.#turn % WHEEL]!
+      // What is put meanwhile is later: a frame of a leg is 20 ms behind the one before.
+      for (const entry of due) {
+        const goesOn = entry % 2 === 1
+        const packet = Math.floor(entry / 2)
+        const leg = packet % LEGS
+        const frame = Math.floor(packet / LEGS)
+        now = performance.now()
+        this.lag.add(now - this.#plan.leavesAt(leg, frame))
+        this.#send(leg, frame, now)
+        if (goesOn) this.#schedule(leg, frame + 1)
+      }
+      due.length = 0
     }
-    if (this.#timer !== undefined) this.#arm()
+    this.#turned()
+    if (this.#timer !== undefined) this.#timer = setTimeout(() => this.#run(), TURN_MS)
   }
 }

@@ -3,9 +3,11 @@ import type { AddressInfo } from 'node:net'
 import { WebSocketServer } from 'ws'
 import type { StreamFormat } from '../../media/protocol.ts'
 import { Histogram } from './histogram.ts'
+import { heardAt } from './listener.ts'
+import { signOf, ULAW_SIGNS } from './mark.ts'
+import { FRAME_SAMPLES, MarkReader } from './mark-reader.ts'
 import type { StreamResult } from './messages.ts'
 import type { Talkers } from './talker.ts'
-import { readWideMark, WIDE_FRAMES } from './wide-mark.ts'
 
 const HOST = '127.0.0.1'
 const LONGEST_PAYLOAD = 640
@@ -14,6 +16,23 @@ const CHUNK = '"chunk":"'
 const PAYLOAD = '"payload":"'
 const ZERO = 48
 const QUOTE = 34
+
+/** Where the samples of 8 kHz lie in a payload [bytes]. */
+const LAYOUT: Record<StreamFormat, { bytesPerSample: 1 | 2; step: number }> = {
+  mulaw_8000: { bytesPerSample: 1, step: 1 },
+  l16_8000: { bytesPerSample: 2, step: 2 },
+  l16_16000: { bytesPerSample: 2, step: 4 },
+}
+
+/** The stream of one leg. */
+interface Stream {
+  leg: number
+  chunks: { inbound: number; outbound: number }
+  marks: MarkReader
+  /** When the last inbound frame came, and the one before it [ms]. */
+  arrivedAt: number
+  cameBefore: number
+}
 
 /** Receives the streams of the load's legs; finds what it needs without parsing each message. */
 export class StreamReceiver {
@@ -35,8 +54,9 @@ export class StreamReceiver {
     server.on('connection', (socket, request) => {
       const leg = Number(request.url?.slice(1))
       const chunks = { inbound: 0, outbound: 0 }
+      const stream: Stream = { leg, chunks, marks: new MarkReader(), arrivedAt: 0, cameBefore: 0 }
       socket.on('error', () => {})
-      socket.on('message', data => this.#message(leg, data as Buffer, chunks))
+      socket.on('message', data => this.#message(stream, data as Buffer))
     })
   }
 
@@ -50,24 +70,23 @@ export class StreamReceiver {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** Forgets what was counted; from now on frames said from `frame` on count. */
-  begin(frame: number): void {
+  /** Forgets what was counted; what is said from `now` on counts. */
+  begin(now: number): void {
     this.#latency.clear()
     this.#received = this.#missing = this.#broken = 0
-    this.#from = frame
+    this.#from = now
     this.#to = Number.POSITIVE_INFINITY
   }
 
-  end(frame: number): void {
-    this.#to = frame
+  end(now: number): void {
+    this.#to = now
   }
 
-  /** @param frames that each leg said in the measurement */
-  result(frames: number): StreamResult {
-    const open = this.#server.clients.size
+  /** @param said marks that the legs said in the measurement */
+  result(said: number): StreamResult {
     return {
-      open,
-      framesExpected: open * frames,
+      open: this.#server.clients.size,
+      framesExpected: said,
       framesReceived: this.#received,
       framesMissing: this.#missing,
       framesBroken: this.#broken,
@@ -80,8 +99,9 @@ export class StreamReceiver {
     this.#server.close()
   }
 
-  #message(leg: number, data: Buffer, chunks: { inbound: number; outbound: number }): void {
+  #message(stream: Stream, data: Buffer): void {
     const now = performance.now()
+    const { chunks } = stream
     const trackAt = data.indexOf(TRACK)
     const payloadAt = data.indexOf(PAYLOAD)
     if (trackAt < 0 || payloadAt < 0) return
@@ -89,22 +109,35 @@ export class StreamReceiver {
     const chunk = decimal(data, data.indexOf(CHUNK) + CHUNK.length)
     if (chunks[track] > 0) this.#missing += Math.max(0, chunk - chunks[track] - 1)
     chunks[track] = chunk
-    if (track === 'inbound') this.#heard(leg, data, payloadAt + PAYLOAD.length, now)
+    if (track === 'inbound') this.#heard(stream, data, payloadAt + PAYLOAD.length, now)
   }
 
-  #heard(leg: number, data: Buffer, at: number, now: number): void {
-    this.#payload.write(data.toString('latin1', at, data.indexOf(QUOTE, at)), 'base64')
-    const number = readWideMark(this.#payload, this.#format)
-    if (number < 0) {
+  #heard(stream: Stream, data: Buffer, at: number, now: number): void {
+    stream.cameBefore = stream.arrivedAt
+    stream.arrivedAt = now
+    const payload = this.#payload
+    payload.write(data.toString('latin1', at, data.indexOf(QUOTE, at)), 'base64')
+    const { bytesPerSample, step } = LAYOUT[this.#format]
+    const signs = stream.marks.next()
+    for (let i = 0; i < FRAME_SAMPLES; i++) {
+      signs[FRAME_SAMPLES + i] =
+        bytesPerSample === 1 ? ULAW_SIGNS[payload[i]!]! : signOf((payload[i * step + 1]! << 24) >> 16)
+    }
+    const found = stream.marks.find()
+    if (found === 'broken') this.#broken++
+    else if (found === 'mark') this.#marked(stream)
+  }
+
+  #marked(stream: Stream): void {
+    const { leg, frame: number } = stream.marks.mark
+    if (leg !== stream.leg) {
       this.#broken++
       return
     }
-    // The mark holds the number modulo 1024; it is the latest frame that fits.
-    const { latest } = this.#talkers
-    const frame = latest - ((latest - number) & (WIDE_FRAMES - 1))
-    if (frame < this.#from || frame >= this.#to) return
+    const sentAt = this.#talkers.sentAt(leg, this.#talkers.frameOf(leg, number))
+    if (sentAt < this.#from || sentAt >= this.#to) return
     this.#received++
-    this.#latency.add(now - this.#talkers.sentAt(leg, frame))
+    this.#latency.add(heardAt(stream) - sentAt)
   }
 }
 

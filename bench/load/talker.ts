@@ -1,58 +1,160 @@
+import { encodeUlaw } from '../../codecs/ulaw.ts'
+import { DTMF_EVENT_BYTES, DtmfEventWriter } from '../../media/rtp/dtmf-events.ts'
+import { emptyBlock } from '../../media/rtp/reception-stats.ts'
+import { RTCP_BUFFER_BYTES, rtcpIntervalMs, writeReport } from '../../media/rtp/rtcp.ts'
 import { RTP_HEADER_BYTES, writeRtpHeader } from '../../media/rtp/rtp.ts'
-import { MARK_PLACES, writeMark } from './mark.ts'
-import { writeWideMark } from './wide-mark.ts'
+import { seededNoise } from '../hearing/noises.ts'
+import { FRAMES, MAX_LEGS, writeMark } from './mark.ts'
+import { FRAME_SAMPLES } from './mark-reader.ts'
 
-const FRAME_SAMPLES = 160
-const SILENCE = 0xff
-/** In a room of more than ten, ten talk at a time, for so long [frames]. */
-const TURN_FRAMES = 50
-/** Nobody speaks without pauses, and a jitter buffer shortens itself in them: one frame in so many is silent. */
-const PAUSE_EVERY = 25
-/** When frames were sent is remembered for so many of each leg. */
-const SENT_FRAMES = 1024
+/** Offered by our calls (RFC 4733). */
+export const EVENT_PAYLOAD_TYPE = 101
+const KEY = '8'
+/** Somebody presses a key about once in so many frames: two minutes. */
+const KEY_EVERY = 6000
+const KEY_MS = 160
+/** RMS of white noise at -60 dBov, and of a voice that no mark is read from. */
+const NOISE_RMS = 32.8
+const VOICE_RMS = 1500
+const POOL_SAMPLES = 16_384
+/** When frames were sent is remembered for so many of each leg: as many as a mark can tell apart. */
+const SENT_FRAMES = FRAMES
 
-/** The packets of all legs: every leg sends every 20 ms, and says its mark when it is its turn. */
+export type Saying = 'marks' | 'voice' | 'silence'
+
+/** White noise as µ-law, nearly normal: the sum of four. */
+function noisePool(rms: number, seed: number): Buffer {
+  const random = seededNoise(seed)
+  const octets = Buffer.alloc(POOL_SAMPLES)
+  // Each of the four has a variance of a third.
+  const scale = rms / Math.sqrt(4 / 3)
+  const samples = Int16Array.from(octets, () => Math.round(scale * (random() + random() + random() + random())))
+  encodeUlaw(samples, octets)
+  return octets
+}
+
+/** What one leg has sent. */
+class Voice {
+  /** RFC 3550 §5.1: they begin anywhere. */
+  readonly firstSequence: number
+  readonly firstTimestamp: number
+  readonly ssrc: number
+  readonly keys = new DtmfEventWriter()
+  readonly keyAt: number
+  packets = 0
+  octets = 0
+  reportAt: number
+
+  constructor(leg: number, now: number) {
+    const random = seededNoise(leg + 77)
+    this.firstSequence = Math.floor((random() + 1) * 0x7fff)
+    this.firstTimestamp = Math.floor((random() + 1) * 0x7fffffff)
+    this.ssrc = Math.floor((random() + 1) * 0x7fffffff) + leg
+    this.keyAt = Math.floor(((random() + 1) / 2) * KEY_EVERY)
+    this.reportAt = now + rtcpIntervalMs(Math.random())
+  }
+}
+
+/** The packets of all legs: a frame each 20 ms, of marks or a voice or the noise of a room, sometimes a key in its place, and reports. */
 export class Talkers {
-  readonly packet = new Uint8Array(RTP_HEADER_BYTES + FRAME_SAMPLES)
-  /** The highest frame number that any leg has sent. */
-  latest = 0
-  readonly #roomSize: number
-  readonly #turns: number
+  /** What `write` made. */
+  packet: Buffer = Buffer.alloc(0)
+  /** What `report` made. */
+  readonly reports = new Uint8Array(RTCP_BUFFER_BYTES)
+  readonly #audio = Buffer.alloc(RTP_HEADER_BYTES + FRAME_SAMPLES)
+  readonly #event = Buffer.alloc(RTP_HEADER_BYTES + DTMF_EVENT_BYTES)
+  readonly #noise = noisePool(NOISE_RMS, 1)
+  readonly #voice = noisePool(VOICE_RMS, 2)
+  readonly #voices: Voice[]
+  readonly #latest: Int32Array
   readonly #sentAt: Float64Array
   readonly #header = { marker: false, payloadType: 0, sequence: 0, timestamp: 0, ssrc: 0 }
+  readonly #block = emptyBlock()
 
-  constructor(legs: number, roomSize: number) {
-    this.#roomSize = roomSize
-    this.#turns = Math.ceil(roomSize / MARK_PLACES)
+  constructor(legs: number) {
+    if (legs > MAX_LEGS) throw new Error(`no more than ${MAX_LEGS} legs`)
+    const now = performance.now()
+    this.#voices = Array.from({ length: legs }, (_, leg) => new Voice(leg, now))
+    this.#latest = new Int32Array(legs)
     this.#sentAt = new Float64Array(legs * SENT_FRAMES)
   }
 
-  /** Whether a leg talks in a frame. */
-  talks(leg: number, frame: number): boolean {
-    const turn = Math.floor((leg % this.#roomSize) / MARK_PLACES)
-    if ((frame + leg) % PAUSE_EVERY === 0) return false
-    return Math.floor(frame / TURN_FRAMES) % this.#turns === turn
-  }
-
-  /** Makes the packet of a leg's frame in `packet`, to be sent at `now` [ms]. */
-  write(leg: number, frame: number, now: number): void {
-    const { packet } = this
-    const header = this.#header
-    this.latest = Math.max(this.latest, frame)
-    header.marker = frame === 0
-    header.sequence = frame & 0xffff
-    header.timestamp = (frame * FRAME_SAMPLES) >>> 0
-    header.ssrc = leg + 1
-    writeRtpHeader(packet, header)
-    packet.fill(SILENCE, RTP_HEADER_BYTES)
-    if (this.#roomSize === 1) writeWideMark(packet, RTP_HEADER_BYTES, frame)
-    else if (this.talks(leg, frame)) {
-      writeMark(packet, RTP_HEADER_BYTES, (leg % this.#roomSize) % MARK_PLACES, leg, frame)
+  /** Makes the packet of a leg's frame in `packet`, to be sent at `now` [ms]. @returns whether a mark is in it */
+  write(leg: number, frame: number, saying: Saying, now: number): boolean {
+    const voice = this.#voices[leg]!
+    if (frame % KEY_EVERY === voice.keyAt) voice.keys.enqueue(KEY, KEY_MS)
+    const timestamp = (voice.firstTimestamp + frame * FRAME_SAMPLES) >>> 0
+    if (frame > this.#latest[leg]!) this.#latest[leg] = frame
+    const isKey = voice.keys.tick(timestamp)
+    if (isKey) this.#key(voice, frame, timestamp)
+    else {
+      this.#say(leg, frame, saying)
+      this.#head(voice, this.#audio, frame, { marker: frame === 0, payloadType: 0, timestamp })
     }
+    voice.packets++
+    voice.octets += this.packet.length - RTP_HEADER_BYTES
     this.#sentAt[leg * SENT_FRAMES + (frame % SENT_FRAMES)] = now
+    return saying === 'marks' && !isKey
   }
 
-  /** When a frame was sent [ms]; right for the last 20 s. */
+  #say(leg: number, frame: number, saying: Saying): void {
+    const pool = saying === 'voice' ? this.#voice : this.#noise
+    const from = Math.imul(leg * 31 + frame, 97) & (POOL_SAMPLES / 2 - 1)
+    pool.copy(this.#audio, RTP_HEADER_BYTES, from, from + FRAME_SAMPLES)
+    if (saying === 'marks') writeMark(this.#audio, RTP_HEADER_BYTES, leg, frame)
+  }
+
+  /** In the gap after a key the noise goes on. */
+  #key(voice: Voice, frame: number, timestamp: number): void {
+    const { send, marker, timestamp: startedAt, payload } = voice.keys.packet
+    if (!send) {
+      this.#say(0, frame, 'silence')
+      this.#head(voice, this.#audio, frame, { marker: false, payloadType: 0, timestamp })
+      return
+    }
+    this.#event.set(payload, RTP_HEADER_BYTES)
+    this.#head(voice, this.#event, frame, { marker, payloadType: EVENT_PAYLOAD_TYPE, timestamp: startedAt })
+  }
+
+  #head(
+    voice: Voice,
+    packet: Buffer,
+    frame: number,
+    { marker, payloadType, timestamp }: { marker: boolean; payloadType: number; timestamp: number },
+  ): void {
+    const header = this.#header
+    header.marker = marker
+    header.payloadType = payloadType
+    header.sequence = (voice.firstSequence + frame) & 0xffff
+    header.timestamp = timestamp
+    header.ssrc = voice.ssrc
+    writeRtpHeader(packet, header)
+    this.packet = packet
+  }
+
+  /** Makes a leg's report in `reports` when one is due. @returns its length [bytes]; 0: none is due */
+  report(leg: number, frame: number, far: { ssrc: number; sequence: number }, now: number): number {
+    const voice = this.#voices[leg]!
+    if (now < voice.reportAt) return 0
+    voice.reportAt = now + rtcpIntervalMs(Math.random())
+    const sender = {
+      wallMs: Date.now(),
+      rtpTimestamp: (voice.firstTimestamp + frame * FRAME_SAMPLES) >>> 0,
+      packets: voice.packets,
+      octets: voice.octets,
+    }
+    this.#block.ssrc = far.ssrc
+    this.#block.highestSequence = far.sequence
+    return writeReport(this.reports, voice.ssrc, sender, this.#block, `load-${leg}@127.0.0.1`)
+  }
+
+  /** The frame that a mark means: the latest that fits. */
+  frameOf(leg: number, number: number): number {
+    const latest = this.#latest[leg]!
+    return latest - ((latest - number) & (FRAMES - 1))
+  }
+
+  /** When a frame was sent [ms]; right for the last 80 s. */
   sentAt(leg: number, frame: number): number {
     return this.#sentAt[leg * SENT_FRAMES + (frame % SENT_FRAMES)]!
   }

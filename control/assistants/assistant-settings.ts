@@ -1,6 +1,7 @@
 import type { Speaker } from '../kernel/phrases.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { type SharedTool, sharedTools } from '../tools/store.ts'
 
 /** Who an assistant may give its calls to, and how the model knows them. */
 export interface HandOver {
@@ -24,6 +25,8 @@ export interface AssistantSettings {
   language: string
   tools: AssistantTool[]
   /** Absent in what older versions stored. */
+  tool_ids?: string[]
+  /** Absent in what older versions stored. */
   hand_overs?: HandOver[]
   /** Absent in what older versions stored. */
   callbacks?: { enabled: boolean; queue_id: string | null }
@@ -33,14 +36,26 @@ export interface AssistantSettings {
   turn: { silence_ms: number; no_response_ms: number; interruptible: boolean }
 }
 
+/** With the tools that it shares with others, as they are now: a call keeps those that it began with. */
+export interface LiveSettings extends AssistantSettings {
+  shared: SharedTool[]
+}
+
 export async function assistantSettings(
   db: Db,
   tenant: Tenant,
   assistantId: string | null,
-): Promise<AssistantSettings | null> {
+): Promise<LiveSettings | null> {
   const row = assistantId === null ? undefined : await forTenant(db, tenant).find('assistants', assistantId)
-  return row === undefined ? null : JSON.parse(row.settings)
+  if (row === undefined) return null
+  const stored: AssistantSettings = JSON.parse(row.settings)
+  const shared = await sharedTools(db, tenant, stored.tool_ids ?? [])
+  return { ...stored, shared, hand_overs: [...(stored.hand_overs ?? []), ...shared.flatMap(handOverBy)] }
 }
+
+/** Of a tool that gives calls to somebody. */
+const handOverBy = ({ name, definition: { description, target } }: SharedTool): HandOver[] =>
+  target === null ? [] : [{ name, description, target }]
 
 /** How a line of this assistant is spoken. */
 export function voiceOf(settings: Pick<AssistantSettings, 'voice' | 'language'> | null): Speaker {

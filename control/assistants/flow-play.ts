@@ -17,9 +17,11 @@ import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { ModelFailure } from '../models/model.ts'
 import { type BusinessHours, nextOpen } from '../organisation/business-hours.ts'
+import type { CallValues } from '../tools/use-http.ts'
 import { collectCommand, flushedOf, inputOf } from './collect.ts'
 import type { ProgramInput } from './input.ts'
 import { type NodeProgress, NodeSession } from './node-session.ts'
+import { partiesOf } from './parties.ts'
 import type { Ending, Play } from './programs.ts'
 import type { Stage } from './stage.ts'
 
@@ -57,7 +59,7 @@ export interface FlowPlayParts {
   store: Store
   dataDir: string
   businessHours: (db: Db, tenant: Tenant) => Promise<BusinessHours>
-  modelFor: (tenant: Tenant, assistantId: string | null, signal: AbortSignal) => Promise<FlowModel>
+  modelFor: (tenant: Tenant, assistantId: string | null, signal: AbortSignal, parties: CallValues) => Promise<FlowModel>
   voiceOf: (tenant: Tenant, assistantId: string | null) => Promise<Speaker>
   act: (scene: ActionScene) => Promise<ActionOutcome>
   log: Logger
@@ -75,7 +77,7 @@ export const flowPlay =
     }
     const { assistant_id: assistantId } = stage.row
     const [model, voice] = await Promise.all([
-      parts.modelFor(stage.tenant, assistantId, stage.signal),
+      parts.modelFor(stage.tenant, assistantId, stage.signal, partiesOf(stage.call)),
       parts.voiceOf(stage.tenant, assistantId),
     ])
     return new FlowPlay(parts, stage, graph, model, voice).run()
@@ -120,7 +122,7 @@ class FlowPlay implements FlowEffects {
     const stored = stage.state<FlowProgress>()
     this.#left = stored && { collectId: stored.collectId, ended: stored.flow.phase === 'ended' }
     this.#progress = stored ?? {
-      flow: newState({ ...sampleVariables(graph), ...builtIn(stage) }),
+      flow: newState({ ...sampleVariables(graph), ...partiesOf(stage.call) }),
       pending: [],
       ahead: '',
       count: 0,
@@ -256,7 +258,8 @@ class FlowPlay implements FlowEffects {
 
   async #answerOfSession(request: CollectRequest): Promise<CallerInput> {
     this.#left = null
-    await this.#save()
+    // An answer that is there already is stored with what it leads to.
+    if (!this.#session.hasAnswer) await this.#save()
     const answer = await this.#session.answer(request)
     this.#progress.collectId = null
     if (answer.kind !== 'dtmf') return answer
@@ -333,9 +336,3 @@ class FlowPlay implements FlowEffects {
 }
 
 const progressId = ({ flow }: FlowProgress): string => String(flow.nodes)
-
-const builtIn = ({ call }: Stage): Record<string, string> => ({
-  call_id: call.id,
-  caller: call.direction === 'inbound' ? call.from_address : call.to_address,
-  called: call.direction === 'inbound' ? call.to_address : call.from_address,
-})

@@ -12,9 +12,10 @@ export async function handOverProblem(
   db: Db,
   tenant: Tenant,
   handOvers: readonly Pick<HandOver, 'target'>[],
+  paramOf = (index: number) => `hand_overs[${index}].target.id`,
 ): Promise<Problem | null> {
   for (const [index, { target }] of handOvers.entries()) {
-    const param = `hand_overs[${index}].target.id`
+    const param = paramOf(index)
     if (target.type === 'number') {
       if (NUMBER.test(target.id) || SIP_URI.test(target.id)) continue
       return problem('parameter_invalid', `Neither a number in E.164 nor a SIP URI: ${target.id}`, { param })

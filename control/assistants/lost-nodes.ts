@@ -1,4 +1,4 @@
-import { isLost, takeLost } from '../kernel/nodes/heartbeat.ts'
+import { type Beats, isLost, takeLost } from '../kernel/nodes/heartbeat.ts'
 import { inPlaceOf } from '../kernel/store/node.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 
@@ -8,6 +8,7 @@ export type LostStep = (legId: string | null, run: (trx: Trx) => Promise<unknown
 export interface LostNodeParts {
   store: Store
   now: () => Date
+  beats: Beats
   log: { warn(fields: object, message: string): void }
   /** Ends what ran at the node that `db` and the steps speak for, at the time when it was last seen. */
   endAll: (db: Db, at: string, step: LostStep) => Promise<void>
@@ -17,13 +18,15 @@ export interface LostNodeParts {
 
 /** Ends the calls of nodes that are lost, and frees whom they held. Returns how many nodes there were. */
 export async function endLostNodes(parts: LostNodeParts): Promise<number> {
-  const { store, now, log } = parts
-  for (let count = 0; ; count++) {
-    const lost = await store.transaction(trx => takeLost(trx, now()))
-    if (lost === null) return count
-    await endLost(parts, lost)
-    log.warn({ node: lost.id, seenAt: lost.seen_at }, 'a node is lost: its calls have ended')
+  const { store, now, log, beats } = parts
+  let count = 0
+  for (const silent of await beats.silent(store.db)) {
+    if (!(await store.transaction(trx => takeLost(trx, silent, now())))) continue
+    await endLost(parts, silent)
+    log.warn({ node: silent.id, seenAt: silent.seen_at }, 'a node is lost: its calls have ended')
+    count++
   }
+  return count
 }
 
 async function endLost(

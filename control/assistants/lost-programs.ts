@@ -2,11 +2,12 @@ import { endProgram } from '../calls/programs/records.ts'
 import { endLostTranscripts } from '../calls/programs/transcripts.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Db, Step } from '../kernel/store/store.ts'
+import type { Vault } from '../kernel/vault.ts'
 import { endLostVoicemails } from './voicemail/records.ts'
 
 /** What led the calls of the node that `db` and the steps speak for, once they have ended: nobody there will end it any more. */
-export async function endLostPrograms(db: Db, at: string, step: Step): Promise<void> {
-  await endLostTranscripts(db, at, step)
+export async function endLostPrograms(vault: Vault, db: Db, at: string, step: Step): Promise<void> {
+  await endLostTranscripts(vault, db, at, step)
   await endLostVoicemails(db, new Set(), at, step)
   const rows = await db
     .selectFrom('call_programs')

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { LegSnapshot, MediaEvent, MediaSnapshot, RecordingInfo } from '../../media/protocol.ts'
 import type { Guard } from '../calls/conductor/driver.ts'
-import type { FollowUp } from '../calls/conductor/event-handler.ts'
+import { follow } from '../calls/conductor/follow.ts'
 import { writeLeg } from '../calls/legs.ts'
 import {
   columnsOf,
@@ -43,8 +43,6 @@ export interface ProgramsParts extends StageParts {
   plays: Record<ProgramKind, Play>
   /** A message was left: what a queue makes of it, in this transaction. */
   onMessage: (trx: Trx, voicemail: VoicemailRow) => Promise<void>
-  /** Sends what was written for a call that was given away. */
-  drive: () => void
   /** A program is to be followed by this one. True: its caller is told, or asked, first that the call is recorded. */
   asksFirst: (
     trx: Trx,
@@ -54,8 +52,6 @@ export interface ProgramsParts extends StageParts {
   ) => Promise<boolean>
 }
 
-/** How often a node looks for calls that others have given a program [ms]. */
-const LOOK_MS = 500
 /** A call is given on from program to program so often at most. */
 const MAX_HOPS = 10
 
@@ -69,7 +65,6 @@ export class LivePrograms {
   readonly #runs = new Runs()
   /** Of the connection in use; null before the first. */
   #media: MediaPort | null = null
-  #isLooking = false
 
   constructor(parts: ProgramsParts) {
     this.#parts = parts
@@ -109,17 +104,12 @@ export class LivePrograms {
   }
 
   /** Applies an event to the program that it concerns, beside what the driver makes of it. */
-  async on(trx: Trx, event: HeardEvent): Promise<FollowUp | null> {
-    const written = await onTranscriptEvent(this.#parts, trx, event)
-    const led = await this.#led(trx, event)
-    if (written === null) return led
-    return async media => {
-      await written(media)
-      await led?.(media)
-    }
+  async on(trx: Trx, event: HeardEvent): Promise<void> {
+    await onTranscriptEvent(this.#parts, trx, event)
+    await this.#led(trx, event)
   }
 
-  async #led(trx: Trx, event: HeardEvent): Promise<FollowUp | null> {
+  async #led(trx: Trx, event: HeardEvent): Promise<void> {
     const { name, at, body } = event
     switch (name) {
       case 'leg.answered':
@@ -134,45 +124,44 @@ export class LivePrograms {
         return this.#ofVoicemail(trx, body.recordingId, null)
       default: {
         const input = inputOfEvent(event)
-        if (input === null || !('legId' in body)) return null
+        if (input === null || !('legId' in body)) return
         const row = await programOfLeg(trx, body.legId)
-        if (row?.status !== 'running' || row.leg_id !== body.legId) return null
+        if (row?.status !== 'running' || row.leg_id !== body.legId) return
         return (await isLed(trx, row)) ? this.#tell(trx, row, input) : this.#takenAway(trx, row, at)
       }
     }
   }
 
   /** Somebody has given the call to something else: nobody is to understand what its caller says there, nor to fall silent for it. */
-  async #takenAway(trx: Trx, row: CallProgramRow, at: string): Promise<FollowUp> {
+  async #takenAway(trx: Trx, row: CallProgramRow, at: string): Promise<void> {
     await endProgram(trx, row, 'transfer', at)
-    return async media => {
+    follow(trx, row.id, async ({ media }) => {
       this.#runs.stop(row.id)
       await media.request('leg.stop_listen', { legId: row.leg_id })
-    }
+    })
   }
 
-  async #tell(trx: Trx, row: CallProgramRow, input: ProgramInput): Promise<FollowUp | null> {
-    if (!(await insertInput(trx, this.#parts.vault, row, input))) {
-      return async () =>
-        this.#parts.log.warn({ callId: row.id, input: input.kind }, 'too much happens to a call at once')
-    }
-    return async () => this.#runs.wake(row.id)
+  async #tell(trx: Trx, row: CallProgramRow, input: ProgramInput): Promise<void> {
+    const isKept = await insertInput(trx, this.#parts.vault, row, input)
+    afterCommit(trx, () => {
+      if (isKept) this.#runs.wake(row.id)
+      else this.#parts.log.warn({ callId: row.id, input: input.kind }, 'too much happens to a call at once')
+    })
   }
 
-  async #answered(trx: Trx, legId: string, at: string): Promise<FollowUp | null> {
+  async #answered(trx: Trx, legId: string, at: string): Promise<void> {
     const row = await programOfLeg(trx, legId)
-    if (row === undefined) return null
-    if (row.status !== 'waiting') return null
+    if (row?.status !== 'waiting') return
     const running = await start(trx, row, at)
-    return running === null ? null : async media => this.#begin(running, null, media)
+    if (running !== null) follow(trx, row.id, async ({ media }) => this.#begin(running, null, media))
   }
 
-  async #ended(trx: Trx, { body, at }: MediaEvent & { name: 'leg.ended' }): Promise<FollowUp | null> {
+  async #ended(trx: Trx, { body, at }: MediaEvent & { name: 'leg.ended' }): Promise<void> {
     const { legId, reason } = body
     const row = await programOfLeg(trx, legId)
-    if (row === undefined) return null
+    if (row === undefined) return
     await endProgram(trx, row, reason === 'assistant_ended' ? 'assistant_ended' : 'caller_hangup', at)
-    return async () => this.#runs.stop(row.id)
+    afterCommit(trx, () => this.#runs.stop(row.id))
   }
 
   async #messageLeft(trx: Trx, info: RecordingInfo, at: string): Promise<void> {
@@ -180,42 +169,29 @@ export class LivePrograms {
     if (row !== null) await this.#parts.onMessage(trx, row)
   }
 
-  async #ofVoicemail(trx: Trx, recordingId: string, durationMs: number | null): Promise<FollowUp | null> {
+  async #ofVoicemail(trx: Trx, recordingId: string, durationMs: number | null): Promise<void> {
     const voicemail = await trx
       .selectFrom('voicemails')
       .select(['call_id'])
       .where('id', '=', recordingId)
       .executeTakeFirst()
-    if (voicemail === undefined) return null
+    if (voicemail === undefined) return
     const programs = trx.selectFrom('call_programs').selectAll().where('id', '=', voicemail.call_id)
     const row = await programs.where('status', '=', 'running').executeTakeFirst()
-    return row === undefined ? null : this.#tell(trx, row, { kind: 'recorded', recordingId, durationMs })
+    if (row !== undefined) await this.#tell(trx, row, { kind: 'recorded', recordingId, durationMs })
   }
 
-  /** Keeps how it went with whom a program has rung, in this transaction; `wake` follows the commit. */
+  /** Keeps how it went with whom a program has rung, in this transaction. */
   async told(trx: Trx, tenant: Tenant, callId: string, what: LedRing): Promise<void> {
     const row = await forTenant(trx, tenant).find('call_programs', callId)
-    if (row?.status === 'running') await insertInput(trx, this.#parts.vault, row, what)
+    if (row?.status === 'running') await this.#tell(trx, row, what)
   }
 
-  /** Lets the programs that ring somebody look at what they were told, and begins those that other nodes have put calls of ours under. */
-  wake(): void {
+  /** Begins those that other nodes have put calls of ours under, and inputs that they have kept. To be called now and then. */
+  async takeGiven(): Promise<void> {
     this.#runs.wakeRinging()
     const media = this.#media
-    if (media === null || this.#isLooking) return
-    this.#isLooking = true
-    this.#beginGiven(media)
-      .catch(error => this.#parts.log.error({ err: error }, 'calls given by other nodes could not be taken'))
-      .finally(() => {
-        this.#parts.later(() => {
-          this.#isLooking = false
-        }, LOOK_MS)
-      })
-  }
-
-  // ------------------------------------------------------------------ runs
-
-  async #beginGiven(media: MediaPort): Promise<void> {
+    if (media === null) return
     const { store, now } = this.#parts
     const given = await store.db
       .selectFrom('call_programs')
@@ -228,9 +204,11 @@ export class LivePrograms {
       .execute()
     for (const row of given) {
       const running = await store.transaction(trx => start(trx, row, now().toISOString()))
-      if (running !== null) await this.#beginTaken(running, media)
+      if (running !== null) void this.#beginTaken(running, media)
     }
   }
+
+  // ------------------------------------------------------------------ runs
 
   /** An assistant that had the call before may have listened. */
   async #beginTaken(row: CallProgramRow, media: MediaPort): Promise<void> {
@@ -276,7 +254,7 @@ export class LivePrograms {
             await ending.write(trx)
           },
         })
-        return this.#parts.drive()
+        return
       }
       const { target } = ending
       if (stage.row.hops >= MAX_HOPS) {
@@ -291,7 +269,7 @@ export class LivePrograms {
 
   /** True: the caller is asked something first, and the next program takes the call when that is over. */
   async #giveOn(stage: Stage, target: ProgramTarget): Promise<boolean> {
-    const { store, asksFirst, drive } = this.#parts
+    const { store, asksFirst } = this.#parts
     const { row, tenant, legId } = stage
     const led = { callId: row.id, legId, at: stage.now().toISOString() }
     const isAsked = await store.transaction(
@@ -299,7 +277,6 @@ export class LivePrograms {
     )
     const columns = await columnsOf(store.db, tenant, target)
     if (!isAsked) await stage.commit({ change: { ...columns, state: null, hops: row.hops + 1 } })
-    drive()
     return isAsked
   }
 
@@ -324,7 +301,7 @@ export class LivePrograms {
     const at = now().toISOString()
     if (legIds === null) {
       const step: Step = run => guard(null, () => store.transaction(run))
-      await endLostTranscripts(store.db, at, step)
+      await endLostTranscripts(this.#parts.vault, store.db, at, step)
       await endLostVoicemails(store.db, recordings, at, step)
     }
     await resumeTranscripts(this.#parts, media, run => guard(null, run))

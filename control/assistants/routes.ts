@@ -12,13 +12,15 @@ import { newId } from '../kernel/ids.ts'
 import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
+import { callTarget } from '../tools/schema.ts'
 import { handOverProblem } from './hand-overs.ts'
 import type { AssistantRow } from './tables.ts'
+import { toolNamesProblem } from './tool-users.ts'
 
 export interface AssistantDeps {
   store: Store
   now: () => Date
-  exists: { flow: Exists; queue: Exists; kbDocument: Exists }
+  exists: { flow: Exists; queue: Exists; kbDocument: Exists; tool: Exists }
   /** Judges where tools are called. */
   urlProblem: ServerUrlProblem
   /** Who keeps an assistant from being deleted. */
@@ -66,17 +68,22 @@ const tool = input({
 const handOver = input({
   name: Type.String({ pattern: '^[A-Za-z0-9_-]{1,40}$', description: 'The model sees it as `transfer_to_<name>`.' }),
   description: Type.String({ maxLength: 500, default: '', description: 'For whom, and when: for the model.' }),
-  target: input({
-    type: oneOf(['queue', 'user', 'number', 'assistant', 'flow', 'room']),
-    id: Type.String({ minLength: 1, maxLength: 255, description: 'ID, or number in E.164, or SIP URI.' }),
-  }),
+  target: callTarget,
 })
 
 const fields = {
   prompt: Type.String({ maxLength: 50_000 }),
   greeting: Type.String({ maxLength: 2000, description: 'Said first; empty: the caller speaks first.' }),
   language: Type.String({ pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$', description: 'For example `he`, `en-GB`.' }),
-  tools: Type.Array(tool, { maxItems: 50 }),
+  tools: Type.Array(tool, {
+    maxItems: 50,
+    description: 'Of its own; what has secrets, headers or versions is a tool that is shared.',
+  }),
+  tool_ids: Type.Array(Type.String({ maxLength: 200 }), {
+    maxItems: 50,
+    uniqueItems: true,
+    description: 'Tools that it shares with others. A call uses them as they were when it began.',
+  }),
   hand_overs: Type.Array(handOver, { maxItems: 20, description: 'Whom the assistant may give its calls to.' }),
   kb_document_ids: Type.Array(Type.String({ maxLength: 200 }), {
     maxItems: 1000,
@@ -124,6 +131,7 @@ export const ASSISTANT_DEFAULTS: Settings = {
   greeting: '',
   language: 'en',
   tools: [],
+  tool_ids: [],
   hand_overs: [],
   kb_document_ids: [],
   flow_id: null,
@@ -164,7 +172,7 @@ const create =
     const chosen = merge(ASSISTANT_DEFAULTS, sent)
     const at = deps.now().toISOString()
     return context.transaction(async trx => {
-      const refused = await refusal(deps, trx, context, sent)
+      const refused = (await refusal(deps, trx, context, sent)) ?? (await toolNamesProblem(trx, context, chosen))
       if (refused !== null) return refused
       const row = { id: newId('assistant'), name, ...columns(chosen), created: at, updated: at }
       await forTenant(trx, context).insert('assistants', row)
@@ -181,10 +189,10 @@ const change =
     return context.transaction(async trx => {
       const row = await forTenant(trx, context).find('assistants', id)
       if (row === undefined) return missing('assistant', id)
-      const refused = await refusal(deps, trx, context, sent)
+      const chosen = merge<Settings>(settingsOf(row), sent)
+      const refused = (await refusal(deps, trx, context, sent)) ?? (await toolNamesProblem(trx, context, chosen))
       if (refused !== null) return refused
-      const chosen = columns(merge<Settings>(settingsOf(row), sent))
-      const changed = { name: name ?? row.name, ...chosen, updated: deps.now().toISOString() }
+      const changed = { name: name ?? row.name, ...columns(chosen), updated: deps.now().toISOString() }
       await forTenant(trx, context).update('assistants').set(changed).where('id', '=', id).execute()
       return toAssistant({ ...row, ...changed })
     })
@@ -212,6 +220,7 @@ async function refusal(
   const refused = await referenceProblem(trx, context, [
     { param: 'flow_id', id: sent.flow_id, kind: 'flow', exists: exists.flow },
     { param: 'callbacks.queue_id', id: sent.callbacks?.queue_id, kind: 'queue', exists: exists.queue },
+    ...listReferences('tool_ids', sent.tool_ids ?? [], 'tool', exists.tool),
     ...listReferences('kb_document_ids', sent.kb_document_ids ?? [], 'knowledge-base document', exists.kbDocument),
   ])
   return refused ?? handOverProblem(trx, context, sent.hand_overs ?? [])
@@ -220,9 +229,10 @@ async function refusal(
 /** What older versions stored lacks what came later. */
 const settingsOf = (row: AssistantRow): Settings => ({
   ...NO_CAPTURE,
+  tool_ids: ASSISTANT_DEFAULTS.tool_ids,
   hand_overs: ASSISTANT_DEFAULTS.hand_overs,
   callbacks: ASSISTANT_DEFAULTS.callbacks,
-  ...(JSON.parse(row.settings) as Omit<Settings, 'hand_overs' | 'callbacks'>),
+  ...(JSON.parse(row.settings) as Omit<Settings, 'hand_overs' | 'callbacks' | 'tool_ids'>),
 })
 
 const toAssistant = (row: AssistantRow): Assistant => ({

@@ -52,7 +52,8 @@ export class Stage {
   #row: CallProgramRow
   #inputs: WaitingInput[] = []
   #lastSeen = ''
-  #taken: string[] = []
+  #taken: WaitingInput[] = []
+  readonly #held = new Map<ProgramInput, WaitingInput>()
   #woken: () => void = () => {}
   #isNudged = false
 
@@ -133,7 +134,7 @@ export class Stage {
         if (this.#inputs.length === 0) await this.#read()
         const first = this.#inputs.shift()
         if (first !== undefined) {
-          this.#taken.push(first.id)
+          this.#taken.push(first)
           return first.input
         }
         if (this.#isNudged) {
@@ -161,14 +162,30 @@ export class Stage {
   /** The same among the inputs that are there already, without waiting; null: there is none, and the others stay. */
   async poll<T>(wanted: (input: ProgramInput) => T | null): Promise<T | null> {
     await this.#read()
-    for (const [at, { id, input }] of this.#inputs.entries()) {
-      const found = wanted(input)
+    for (const [at, waiting] of this.#inputs.entries()) {
+      const found = wanted(waiting.input)
       if (found === null) continue
       this.#inputs.splice(at, 1)
-      this.#taken.push(id)
+      this.#taken.push(waiting)
       return found
     }
     return null
+  }
+
+  /** An input that was given is only remembered so far: it is not forgotten by commits until it is released. */
+  hold(input: ProgramInput): void {
+    const taken = this.#taken.find(given => given.input === input)
+    if (taken === undefined) return
+    this.#taken = this.#taken.filter(given => given !== taken)
+    this.#held.set(input, taken)
+  }
+
+  /** What is made of it now is stored by the next commit. Idempotent. */
+  release(input: ProgramInput): void {
+    const held = this.#held.get(input)
+    if (held === undefined) return
+    this.#held.delete(input)
+    this.#taken.push(held)
   }
 
   async #read(): Promise<void> {
@@ -204,11 +221,12 @@ export class Stage {
         .where('created', '=', this.#row.created)
         .executeTakeFirst()
       if (numUpdatedRows === 0n || !(await isLed(trx, this.#row))) throw new Stopped()
-      if (taken.length > 0) await scoped.delete('call_inputs').where('id', 'in', taken).execute()
+      const ids = taken.map(({ id }) => id)
+      if (ids.length > 0) await scoped.delete('call_inputs').where('id', 'in', ids).execute()
       await insertSteps(trx, this.#row, steps)
       await also?.(trx)
     })
-    this.#taken = this.#taken.filter(id => !taken.includes(id))
+    this.#taken = this.#taken.filter(given => !taken.includes(given))
     this.#row = { ...this.#row, ...set }
   }
 }

@@ -2,6 +2,7 @@ import { basename, join } from 'node:path'
 import Type from 'typebox'
 import { conflict, fileMissing, missing } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
+import { retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { recordingAnswer } from '../http/sealed-answer.ts'
 import { idParams } from '../kernel/schema.ts'
@@ -31,19 +32,10 @@ export function voicemailRoutes({ store, dataDir }: { store: Store; dataDir: str
         return page(wanted, query, '/v1/voicemails', toVoicemail)
       },
     }),
-    route({
-      ...common,
-      method: 'GET',
-      path: '/voicemails/:id',
-      id: 'getVoicemail',
-      summary: 'Retrieve a voicemail',
-      params: idParams,
+    retrieveRoute({
+      ...{ store, table: 'voicemails', object: 'voicemail', path: '/voicemails', area: 'recordings', tag: common.tag },
       reply: voicemailSchema,
-      errors: [404],
-      handler: async (context, { params }) => {
-        const row = await forTenant(store.db, context).find('voicemails', params.id)
-        return row === undefined ? missing('voicemail', params.id) : toVoicemail(row)
-      },
+      toObject: toVoicemail,
     }),
     route({
       ...common,

@@ -6,6 +6,7 @@ import { type UsesOf, usedProblem } from '../http/references.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
+import { count, release } from '../usage/ledger.ts'
 import type { ConvertAudio } from './convert.ts'
 import { removeAudio, writeAudio } from './files.ts'
 import { type AudioAsset, type changeBody, type createBody, MAX_UPLOAD_BYTES, toAudioAsset } from './schema.ts'
@@ -53,6 +54,7 @@ export async function createAsset(
   await writeAudio(deps.dataDir, row.id, stored.bytes)
   return context.transaction(async trx => {
     await forTenant(trx, context).insert('audio_assets', row)
+    await count(trx, context, { sourceId: row.id, at: created, amounts: { stored_bytes: stored.bytes.length } })
     return toAudioAsset({ ...row, organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 })
   })
 }
@@ -72,13 +74,14 @@ export async function changeAsset(
 }
 
 /** The row goes first: when the process dies in between, a file without a row is left, which nobody can reach. */
-export async function deleteAsset({ dataDir, usesOf }: AudioAssetDeps, context: Context, id: string) {
+export async function deleteAsset({ dataDir, now, usesOf }: AudioAssetDeps, context: Context, id: string) {
   const answer = await context.transaction(async trx => {
     const assets = forTenant(trx, context)
     if ((await assets.find('audio_assets', id)) === undefined) return missing('audio_asset', id)
     const used = usedProblem('audio asset', await usesOf(trx, context, id))
     if (used !== null) return used
     await assets.delete('audio_assets').where('id', '=', id).execute()
+    await release(trx, context, id, now().toISOString())
     return { object: 'audio_asset' as const, id, deleted: true as const, livemode: context.livemode }
   })
   if ('deleted' in answer) await removeAudio(dataDir, id)

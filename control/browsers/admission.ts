@@ -1,17 +1,17 @@
 import type { Insertable } from 'kysely'
 import { isFailure } from '../../media/protocol.ts'
-import type { Drive } from '../calls/conductor/device-port.ts'
-import type { FollowUp, Of } from '../calls/conductor/event-handler.ts'
+import type { Of } from '../calls/conductor/event-handler.ts'
+import { decideAnew, follow } from '../calls/conductor/follow.ts'
 import { insertProgram } from '../calls/programs/records.ts'
 import { endLeg, insertParty, loadLeg, type NewParty, tenantOf } from '../calls/records.ts'
 import { ERRORS, envelope, isProblem, type Problem, storeUnavailable } from '../http/errors.ts'
+import type { Outside } from '../kernel/follow-ups.ts'
 import { newId } from '../kernel/ids.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import { isOutage } from '../kernel/store/outage.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
-import type { MediaPort } from '../media-link/events.ts'
 import { noteLogin } from '../queues/agents/logins.ts'
 import { noteLost } from '../queues/agents/lost-devices.ts'
 import type { BrowserSessionRow, DeviceTables } from '../queues/agents/tables.ts'
@@ -43,34 +43,35 @@ export class BrowserAdmission {
   }
 
   /** Nothing is written with the event: should this process die, the page is told to come again and its token is unused. */
-  connecting({ body }: Of<'browser.connecting'>, drive: Drive): FollowUp {
-    return async media => {
+  connecting(trx: Trx, { body }: Of<'browser.connecting'>): void {
+    follow(trx, body.browserId, async outside => {
+      const { media } = outside
       try {
-        await this.#judge(body, media, drive)
+        await this.#judge(body, outside)
       } catch (error) {
         if (isOutage(error)) {
           await media.request('browser.refuse', refusal(body.browserId, storeUnavailable(), this.#deps.publicUrl))
         }
         throw error
       }
-    }
+    })
   }
 
   /** Whoever is rung while its softphone connects is rung there too, unless that goes on with what rings. */
-  async connected(trx: Trx, { body, at }: Of<'browser.connected'>): Promise<FollowUp | null> {
+  async connected(trx: Trx, { body, at }: Of<'browser.connected'>): Promise<void> {
     const { browserId, goesOn } = body
     const session = await sessionOf(trx, browserId)
-    if (session === undefined) return null
+    if (session === undefined) return
     if (goesOn === null) await joinRing(trx, tenantOf(session), session.user_id, { kind: 'browser', browserId }, at)
-    return media => this.#deps.centre.run(media)
+    decideAnew(trx)
   }
 
-  async closed(trx: Trx, { body, at }: Of<'browser.closed'>): Promise<FollowUp | null> {
+  async closed(trx: Trx, { body, at }: Of<'browser.closed'>): Promise<void> {
     const session = await sessionOf(trx, body.browserId)
-    if (session === undefined) return null
+    if (session === undefined) return
     await trx.deleteFrom('browser_sessions').where('id', '=', body.browserId).execute()
     if (!body.forGood) await noteLost(trx, tenantOf(session), session.user_id, at)
-    return media => this.#deps.centre.run(media)
+    decideAnew(trx)
   }
 
   /** After a reconnect: softphones that are gone ring no more. */
@@ -88,7 +89,7 @@ export class BrowserAdmission {
     }
   }
 
-  async #judge(page: Connecting, media: MediaPort, drive: Drive): Promise<void> {
+  async #judge(page: Connecting, { media, conducting }: Outside): Promise<void> {
     const { store, vault, now, log } = this.#deps
     // One that could not be read is read again for the next page.
     this.#key ??= clientTokenKey(store, vault).catch((error: unknown) => {
@@ -119,7 +120,7 @@ export class BrowserAdmission {
       phone: phoneOf(admitted, browserId),
     })
     if (isFailure(reply)) await this.#gone(browserId, legId)
-    else if (legId !== null) await drive(legId, media)
+    else if (legId !== null) await conducting.drive(legId, media)
   }
 
   async #register(trx: Trx, page: Connecting, { tenant, token }: Redemption, legId: string | null): Promise<void> {
@@ -127,6 +128,9 @@ export class BrowserAdmission {
     if (legId !== null) {
       const guest = await forTenant(trx, tenant).find('browser_guests', token.id)
       await insertParty(trx, tenant, partyOf(token, guest ?? null, legId), at)
+      const { id, assistant_id, origin } = token
+      const made = { id, assistant_id, origin: origin ?? page.origin, name: guest?.name ?? '', created: at }
+      await forTenant(trx, tenant).insert('web_calls', made)
       if (token.assistant_id !== null) {
         await insertProgram(trx, tenant, { callId: token.id, legId }, { assistantId: token.assistant_id }, at)
       }

@@ -1,6 +1,6 @@
 import { tenantOf } from '../calls/records.ts'
-import { ask } from '../copilot/sessions/ask.ts'
-import { type CommandParts, checkItem, commandIn, dismiss, nextStep, setField } from '../copilot/sessions/commands.ts'
+import { type AskParts, ask } from '../copilot/sessions/ask.ts'
+import { type Command, carryOut, checkItem, dismiss, nextStep, setField } from '../copilot/sessions/commands.ts'
 import type { Feed } from '../copilot/sessions/feed.ts'
 import { toMessage } from '../copilot/sessions/message-schema.ts'
 import { findSession } from '../copilot/sessions/records.ts'
@@ -8,14 +8,15 @@ import { toSession } from '../copilot/sessions/session-schema.ts'
 import type { CopilotMessageRow, CopilotSessionRow } from '../copilot/tables.ts'
 import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { nodeOf } from '../kernel/store/node.ts'
-import type { Db, Trx } from '../kernel/store/store.ts'
+import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
-import type { PassageSearch } from '../knowledge/search.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import type { BrowserSessionRow } from '../queues/agents/tables.ts'
 
 /** The newest messages of a session that a page gets when it is loaded again. */
 const MAX_AGAIN = 500
+/** What waits for the desktops of a member; when more comes its sessions are shown anew instead. */
+const MAX_WAITING = 100
 const MAX_QUESTION = 1000
 const MAX_VALUE = 2000
 
@@ -27,6 +28,12 @@ const pushBy =
   (browserId, body) =>
     media.request('browser.send', { browserId, body: { ...body } })
 
+/** Of no messages: the session is to be shown anew. */
+interface Told {
+  row: CopilotSessionRow
+  messages: readonly CopilotMessageRow[]
+}
+
 /**
  * Tells the desktops of agents what their copilots tell, in its order. A page drops what it has already, so that all that holds is told
  * again when it may have missed some: when it was loaded again, and when control has been started again.
@@ -35,8 +42,8 @@ export class CopilotDesktops {
   readonly #db: Db
   readonly #log: Log
   readonly #push: Push
-  /** What is under way, by member: one after the other. */
-  readonly #turns = new Map<string, Promise<void>>()
+  /** What waits, by member, while something is under way: one after the other. */
+  readonly #waiting = new Map<string, Told[]>()
 
   constructor(parts: { store: { db: Db }; log: Log; feed: Feed; media: MediaPort }) {
     this.#db = parts.store.db
@@ -48,23 +55,37 @@ export class CopilotDesktops {
   #told(row: CopilotSessionRow, messages: readonly CopilotMessageRow[]): void {
     const { user_id: userId } = row
     if (userId === null) return
-    const turn = (this.#turns.get(userId) ?? Promise.resolve()).then(async () => {
+    const waiting = this.#waiting.get(userId)
+    if (waiting === undefined) {
+      const first = [{ row, messages }]
+      this.#waiting.set(userId, first)
+      void this.#work(userId, first)
+    } else add(waiting, { row, messages })
+  }
+
+  async #work(userId: string, waiting: Told[]): Promise<void> {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const { row, messages } = next
       try {
         for (const { id } of await pagesOf(this.#db, row, userId)) {
           if (messages.length === 0) await showWhole(this.#db, this.#push, id, row)
-          else
-            for (const message of messages)
-              await this.#push(id, { type: 'copilot_message', message: toMessage(message) })
+          for (const message of messages) await this.#push(id, { type: 'copilot_message', message: toMessage(message) })
         }
       } catch (error) {
         this.#log.warn({ err: error, sessionId: row.id }, 'a desktop could not be told what its copilot tells')
       }
-    })
-    this.#turns.set(userId, turn)
-    void turn.then(() => {
-      if (this.#turns.get(userId) === turn) this.#turns.delete(userId)
-    })
+    }
+    this.#waiting.delete(userId)
   }
+}
+
+/** Who will be shown the whole session needs none of its messages. */
+function add(waiting: Told[], told: Told): void {
+  if (waiting.some(({ row, messages }) => row.id === told.row.id && messages.length === 0)) return
+  waiting.push(told)
+  if (waiting.length <= MAX_WAITING) return
+  const sessions = new Map(waiting.map(({ row }) => [row.id, row]))
+  waiting.splice(0, waiting.length, ...[...sessions.values()].map(row => ({ row, messages: [] })))
 }
 
 const pagesOf = (db: Db, row: CopilotSessionRow, userId: string): Promise<BrowserSessionRow[]> =>
@@ -87,9 +108,7 @@ async function showWhole(db: Db, push: Push, browserId: string, { id, ...of }: C
     await push(browserId, { type: 'copilot_message', message: toMessage(message) })
 }
 
-export interface DesktopParts extends CommandParts {
-  search: PassageSearch
-}
+export type DesktopParts = AskParts
 
 type Wish = Record<string, unknown>
 
@@ -107,44 +126,32 @@ export async function actOnCopilot(
     if (row !== undefined) await showWhole(store.db, pushBy(media), page.id, row)
     return null
   }
-  const done = await store.transaction(async trx => {
-    const row = await findSession(trx, tenant, String(wish.session_id))
-    // Another member's is none of this one's business.
-    if (row === undefined || row.user_id !== page.user_id) return missing('copilot_session', String(wish.session_id))
-    return carryOut(parts, trx, tenant, row.id, wish)
-  })
+  const row = await findSession(store.db, tenant, String(wish.session_id))
+  // Another member's is none of this one's business.
+  if (row === undefined || row.user_id !== page.user_id) return missing('copilot_session', String(wish.session_id))
+  if (wish.do === 'ask') {
+    const question = String(wish.question).slice(0, MAX_QUESTION)
+    const answer = await ask(parts, tenant, row.id, question, run => store.transaction(run))
+    return isProblem(answer) ? answer : null
+  }
+  const command = commandOf(wish)
+  if (isProblem(command)) return command
+  const done = await store.transaction(trx => carryOut(parts, trx, tenant, row.id, command))
   return isProblem(done) ? done : null
 }
 
-function carryOut(
-  parts: DesktopParts,
-  trx: Trx,
-  tenant: Tenant,
-  id: string,
-  { do: what, key, value, ...wish }: Wish,
-): Promise<object | Problem> | Problem {
+function commandOf({ do: what, key, value, ...wish }: Wish): Command | Problem {
   switch (what) {
     case 'checklist':
-      return commandIn(
-        parts,
-        trx,
-        tenant,
-        id,
-        checkItem(String(key), { done: wish.done === true, stage: String(wish.stage) }),
-      )
+      return checkItem(String(key), { done: wish.done === true, stage: String(wish.stage) })
     case 'field': {
       const text = typeof value === 'string' && value !== '' ? value.slice(0, MAX_VALUE) : null
-      return setField(parts, trx, tenant, id, { key: String(key), value: text })
+      return setField({ key: String(key), value: text })
     }
     case 'dismiss':
-      return commandIn(parts, trx, tenant, id, dismiss({ message_id: String(wish.message_id) }))
+      return dismiss({ message_id: String(wish.message_id) })
     case 'script':
-      return nextStep(parts, trx, tenant, id, {
-        back: wish.back === true,
-        ...(typeof wish.choice === 'string' ? { choice: wish.choice } : {}),
-      })
-    case 'ask':
-      return ask(parts, trx, tenant, id, String(wish.question).slice(0, MAX_QUESTION))
+      return nextStep({ back: wish.back === true, ...(typeof wish.choice === 'string' && { choice: wish.choice }) })
     default:
       return problem('parameter_invalid', 'The copilot has no such command.', { param: 'do' })
   }

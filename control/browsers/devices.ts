@@ -1,13 +1,23 @@
 import type { MediaSnapshot } from '../../media/protocol.ts'
-import type { DevicePort, Drive } from '../calls/conductor/device-port.ts'
-import type { FollowUp, Of } from '../calls/conductor/event-handler.ts'
+import type { DevicePort } from '../calls/conductor/device-port.ts'
+import type { Of } from '../calls/conductor/event-handler.ts'
+import { decideAnew, follow } from '../calls/conductor/follow.ts'
 import type { Trx } from '../kernel/store/store.ts'
+import type { MediaPort } from '../media-link/events.ts'
+import { deliveryTold } from '../messages/delivery.ts'
+import { textsOfPhones } from '../messages/from-phone.ts'
+import { type PhoneAskDeps, PhoneAsks } from '../queues/agents/phone-asks.ts'
 import { type PhoneCallDeps, PhoneCalls } from '../queues/agents/phone-calls.ts'
-import { type RegistrationDeps, Registrations } from '../queues/agents/registrations.ts'
+import { forgetPhonesOf, type RegistrationDeps, Registrations } from '../queues/agents/registrations.ts'
+import type { PhoneSubscriptions } from '../queues/agents/subscriptions.ts'
 import { type AdmissionDeps, BrowserAdmission } from './admission.ts'
 import { type SoftphoneDeps, Softphones } from './softphone.ts'
 
-export type DeviceDeps = AdmissionDeps & PhoneCallDeps & RegistrationDeps & SoftphoneDeps
+export type DeviceDeps = AdmissionDeps &
+  PhoneCallDeps &
+  RegistrationDeps &
+  SoftphoneDeps &
+  Pick<PhoneAskDeps, 'subscriptions'>
 
 /** What calls come from and ring at besides trunks: guests, web calls, softphones, registered phones. */
 export class Devices implements DevicePort {
@@ -15,41 +25,63 @@ export class Devices implements DevicePort {
   readonly #phoneCalls: PhoneCalls
   readonly #registrations: Registrations
   readonly #softphones: Softphones
+  readonly #asks: PhoneAsks
+  readonly #subscriptions: PhoneSubscriptions
 
   constructor(deps: DeviceDeps) {
     this.#admission = new BrowserAdmission(deps)
     this.#phoneCalls = new PhoneCalls(deps)
     this.#registrations = new Registrations(deps)
     this.#softphones = new Softphones(deps)
+    this.#asks = new PhoneAsks({ ...deps, takeText: textsOfPhones(deps) })
+    this.#subscriptions = deps.subscriptions
   }
 
-  incoming(trx: Trx, event: Of<'leg.incoming'>): Promise<FollowUp | null> {
+  incoming(trx: Trx, event: Of<'leg.incoming'>): Promise<boolean> {
     return this.#phoneCalls.incoming(trx, event)
   }
 
-  connecting(event: Of<'browser.connecting'>, drive: Drive): FollowUp {
-    return this.#admission.connecting(event, drive)
+  connecting(trx: Trx, event: Of<'browser.connecting'>): void {
+    this.#admission.connecting(trx, event)
   }
 
   /** Beside the events of calls, like a request of the API. */
-  message({ body }: Of<'browser.message'>): FollowUp {
-    return async media => void this.#softphones.handle(body, media)
+  message(trx: Trx, { body }: Of<'browser.message'>): void {
+    follow(trx, body.browserId, async ({ media }) => void this.#softphones.handle(body, media))
   }
 
-  connected(trx: Trx, event: Of<'browser.connected'>): Promise<FollowUp | null> {
+  connected(trx: Trx, event: Of<'browser.connected'>): Promise<void> {
     return this.#admission.connected(trx, event)
   }
 
-  closed(trx: Trx, event: Of<'browser.closed'>): Promise<FollowUp | null> {
+  closed(trx: Trx, event: Of<'browser.closed'>): Promise<void> {
     return this.#admission.closed(trx, event)
   }
 
   /** Beside the events of calls: a phone that registers waits for nobody, and nobody for it. */
-  register({ body }: Of<'sip.register'>): FollowUp {
-    return async media => void this.#registrations.handle(body, media)
+  register(trx: Trx, { body }: Of<'sip.register'>): void {
+    follow(trx, body.registerId, async ({ media }) => void this.#registrations.handle(body, media))
   }
 
-  reconcile({ browserIds }: MediaSnapshot): Promise<void> {
-    return this.#admission.reconcile(browserIds)
+  async gone(trx: Trx, { body, at }: Of<'sip.gone'>): Promise<void> {
+    if (await forgetPhonesOf(trx, body.source, at)) decideAnew(trx)
+  }
+
+  /** Beside the events of calls, as a registration. */
+  asked(trx: Trx, { body }: Of<'sip.ask'>): void {
+    follow(trx, body.askId, async ({ media }) => void this.#asks.handle(body, media))
+  }
+
+  unsubscribed({ body }: Of<'sip.unsubscribed'>): void {
+    this.#subscriptions.ended(body.subscriptionId)
+  }
+
+  messageDone(trx: Trx, { body, at }: Of<'sip.message_done'>): Promise<void> {
+    return deliveryTold(trx, body.messageId, body.sipCode, at)
+  }
+
+  async reconcile({ browserIds }: MediaSnapshot, media: MediaPort): Promise<void> {
+    await this.#subscriptions.recover(media)
+    await this.#admission.reconcile(browserIds)
   }
 }

@@ -123,7 +123,7 @@ export async function superviseFrom(
   const call = await forTenant(store.db, by.tenant).find('calls', String(callId))
   if (call === undefined) return conflict('not_running', 'The call is over.')
   const wish = { mode: mode as SuperviseMode, userId: session.user_id }
-  const ring = await centre.handle(media, { ...by, callId: call.id }, handling => supervise(handling, wish))
+  const ring = await centre.handle({ ...by, callId: call.id }, handling => supervise(handling, wish))
   if (isProblem(ring)) return ring
   if (ring !== null) await centre.changeSupervision(media, by.tenant, ring)
   return undefined

@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type Static } from 'typebox'
-import { clientAddress, clientNetwork } from '../../media/protocol.ts'
+import { clientAddress, clientNetwork, RateLimits } from '../../media/protocol.ts'
 import { beginTry, guestLimits, wasRight } from '../calls/conductor/rooms/pin-tries.ts'
 import { tenantOf } from '../calls/records.ts'
 import { sendProblem } from '../http/answer.ts'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
-import { RateLimiter } from '../http/limits.ts'
 import { PACKAGE_ROOT } from '../kernel/package.ts'
 import { readOrigin } from './client-token.ts'
 import { admitGuest, type GuestDeps, guestState, opennessOf, roomOfLink } from './guests.ts'
@@ -24,6 +23,7 @@ const FORM_RATE = { burst: 20, perSecond: 1 }
 const ASSETS: Record<string, string> = {
   'calls.css': 'text/css; charset=utf-8',
   'call-line.js': 'text/javascript; charset=utf-8',
+  'peer-audio.js': 'text/javascript; charset=utf-8',
   'page.js': 'text/javascript; charset=utf-8',
   'sound.js': 'text/javascript; charset=utf-8',
   'sound-worklet.js': 'text/javascript; charset=utf-8',
@@ -67,7 +67,7 @@ function serveAssets(app: FastifyInstance): void {
 /** The link is the secret: who has it may come, within the room's rules. */
 function serveGuests(app: FastifyInstance, deps: PageDeps): void {
   const { store, now, wsUrl } = deps
-  const limiter = new RateLimiter(FORM_RATE)
+  const limiter = new RateLimits(FORM_RATE)
   app.get('/join/:token', async (request: LinkRequest, reply) => {
     const room = await roomOfLink(store.db, request.params.token)
     if (room === undefined) return sendPage(reply.code(404), missingLinkPage(), wsUrl)
@@ -92,7 +92,7 @@ const NO_LINK = problem('resource_missing', 'The link does not work any more; as
 /** Who types no PIN guesses none. */
 const NO_TRY = { lockedS: 0, left: 0 }
 
-async function join(deps: PageDeps, limiter: RateLimiter, request: LinkRequest): Promise<object | Problem> {
+async function join(deps: PageDeps, limiter: RateLimits, request: LinkRequest): Promise<object | Problem> {
   const now = deps.now().getTime()
   const forwardedFor = String(request.headers['x-forwarded-for'] ?? '')
   const address = clientNetwork(clientAddress(request.ip, forwardedFor, deps.trustedProxies))

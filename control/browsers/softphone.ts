@@ -1,9 +1,9 @@
-import type { Events } from '../../media/protocol.ts'
+import { type Events, RateLimits } from '../../media/protocol.ts'
 import type { BookingDeps } from '../callbacks/booking.ts'
 import { tenantOf } from '../calls/records.ts'
+import type { ModelParts } from '../copilot/deep/answer.ts'
 import type { Feed } from '../copilot/sessions/feed.ts'
 import { conflict, isProblem, type Problem, problem } from '../http/errors.ts'
-import { RateLimiter } from '../http/limits.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
@@ -23,7 +23,7 @@ import { clientTokenKey, insertClientToken, signClientToken } from './client-tok
 import { actOnCopilot } from './copilot-desktop.ts'
 import { type Floor, type FloorDeps, floorOf, floorProblem, superviseFrom } from './floor.ts'
 
-export interface SoftphoneDeps extends PlacingDeps, FloorDeps {
+export interface SoftphoneDeps extends PlacingDeps, FloorDeps, ModelParts {
   store: Store
   vault: Vault
   log: { warn(fields: object, message: string): void }
@@ -58,7 +58,7 @@ type Said =
 /** What an agent wants from the softphone, beyond accepting and hanging up: status, hold, transfer, a callback. */
 export class Softphones {
   readonly #deps: SoftphoneDeps
-  readonly #renewals = new RateLimiter(RENEWALS)
+  readonly #renewals = new RateLimits(RENEWALS)
 
   constructor(deps: SoftphoneDeps) {
     this.#deps = deps
@@ -87,21 +87,21 @@ export class Softphones {
   ): Promise<Said | Problem | null> {
     switch (body.type) {
       case 'status':
-        return this.#status(session, body.status, media)
+        return this.#status(session, body.status)
       case 'renew':
         return this.#renew(session)
       case 'hold':
       case 'unhold': {
         const held = body.type === 'hold'
         return (
-          (await this.#withCall(session, media, (handling, side) => hold(handling, held, side))) ?? {
+          (await this.#withCall(session, (handling, side) => hold(handling, held, side))) ?? {
             type: 'hold',
             held,
           }
         )
       }
       case 'dial':
-        return this.#dial(session, String(body.to ?? '').trim(), media)
+        return this.#dial(session, String(body.to ?? '').trim())
       case 'callback':
         return this.#callback(session, body)
       case 'copilot':
@@ -111,7 +111,7 @@ export class Softphones {
       case 'supervise':
         return this.#supervise(session, body, media)
       case 'transfer':
-        return this.#transfer(session, String(body.to ?? ''), media)
+        return this.#transfer(session, String(body.to ?? ''))
       default:
         return problem('parameter_invalid', 'The softphone has no such message.', { param: 'type' })
     }
@@ -132,8 +132,8 @@ export class Softphones {
   }
 
   /** Sets it, when one is given that can be set; answers what it is. */
-  async #status(session: BrowserSessionRow, wish: unknown, media: MediaPort): Promise<Said | Problem> {
-    const { store, now, centre } = this.#deps
+  async #status(session: BrowserSessionRow, wish: unknown): Promise<Said | Problem> {
+    const { store, now } = this.#deps
     const tenant = tenantOf(session)
     const isSet = WISHES.includes(wish)
     const status = await store.transaction(async trx => {
@@ -143,7 +143,6 @@ export class Softphones {
       return (await agentStatusOf(trx, tenant, user)).status
     })
     if (status === null) return problem('resource_missing', 'The member is no longer active.')
-    if (isSet) await centre.run(media)
     return { type: 'status', status }
   }
 
@@ -169,7 +168,7 @@ export class Softphones {
   }
 
   /** The page is rung with what it has dialled, and takes that at once. */
-  async #dial(session: BrowserSessionRow, to: string, media: MediaPort): Promise<Said | Problem> {
+  async #dial(session: BrowserSessionRow, to: string): Promise<Said | Problem> {
     const tenant = tenantOf(session)
     const user = await forTenant(this.#deps.store.db, tenant).find('users', session.user_id)
     if (user?.status !== 'active') return problem('resource_missing', 'The member is no longer active.')
@@ -177,19 +176,16 @@ export class Softphones {
     const device = { kind: 'browser' as const, browserId: session.id }
     const metadata = JSON.parse(session.metadata) as Record<string, string>
     const refused = await placeMembersCall(this.#deps, { tenant, user, device, dialled: to, metadata })
-    if (refused === null) {
-      await this.#deps.centre.run(media)
-      return { type: 'done', message: `Calling ${to}.` }
-    }
+    if (refused === null) return { type: 'done', message: `Calling ${to}.` }
     const { failure, message } = refused
     if (failure === 'busy') return problem('resource_conflict', message, { details: { reason: 'agent_busy' } })
     return problem(failure === 'capacity' ? 'capacity_exhausted' : 'parameter_invalid', message, { param: 'to' })
   }
 
-  async #transfer(session: BrowserSessionRow, to: string, media: MediaPort): Promise<Said | Problem> {
+  async #transfer(session: BrowserSessionRow, to: string): Promise<Said | Problem> {
     const target = await this.#target(session, to)
     if (isProblem(target)) return target
-    const refused = await this.#withCall(session, media, (handling, side) => transferBlind(handling, target, side))
+    const refused = await this.#withCall(session, (handling, side) => transferBlind(handling, target, side))
     return refused ?? { type: 'done', message: `Transferred to ${to}.` }
   }
 
@@ -227,7 +223,6 @@ export class Softphones {
   /** Acts on the call that the agent talks in. */
   async #withCall(
     session: BrowserSessionRow,
-    media: MediaPort,
     act: (handling: Handling, side: Side) => Promise<Problem | null>,
   ): Promise<Problem | null> {
     const ring = await this.#talking(session)
@@ -235,7 +230,7 @@ export class Softphones {
     const side = isCaller(ring) ? 'caller' : 'answerer'
     const request = { requestId: newId('request'), idempotencyKey: null }
     const call = { tenant: tenantOf(session), callId: ring.call_id, request }
-    return this.#deps.centre.handle(media, call, handling => act(handling, side))
+    return this.#deps.centre.handle(call, handling => act(handling, side))
   }
 
   /** The call that the agent is a party of. */

@@ -7,6 +7,18 @@ declare module '../kernel/store/tables.ts' {
 
 export interface BrowserTables {
   client_tokens: ClientTokenTable
+  web_calls: WebCallTable
+}
+
+/** That a call was made by a browser: what the call itself does not say. */
+export interface WebCallTable extends TenantColumns {
+  /** Of the call. */
+  id: string
+  assistant_id: string | null
+  origin: string | null
+  /** Of a guest. */
+  name: string
+  created: string
 }
 
 export interface ClientTokenTable extends TenantColumns {

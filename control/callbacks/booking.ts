@@ -4,12 +4,14 @@ import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
+import { readPhone } from '../kernel/phone.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { BusinessHours } from '../organisation/business-hours.ts'
 import type { CallbackSettings } from '../organisation/hours-schema.ts'
 import { doNotCallProblem } from '../trunks/do-not-call.ts'
-import { planCallback, readPhone, routeProblem, withNote } from './callback.ts'
+import { count } from '../usage/ledger.ts'
+import { planCallback, routeProblem, withNote } from './callback.ts'
 import type { createBody } from './schema.ts'
 import { type Callback, toCallback } from './schema-callback.ts'
 import { authorOf, callbackOfCall, openCallbackTo, saveCallback } from './store.ts'
@@ -50,6 +52,8 @@ export async function book(deps: CallbackDeps, context: Context, body: Booking):
 export interface SourcedBooking extends Booking {
   source: 'queue' | 'ivr' | 'flow' | 'ai' | 'web' | 'manual' | 'campaign' | 'voicemail' | 'api'
   author: string
+  /** The website form that asks, and the page and language that its visitor saw. */
+  site?: { id: string; page: string; language: string | null }
   /** The request that asks; absent when a caller does. */
   request?: { requestId: string; idempotencyKey: string | null }
 }
@@ -70,6 +74,7 @@ export async function bookCallback(
   const row = open === undefined ? fresh : await mergeInto(trx, tenant, open, { booking, at: fresh.created })
   if (open === undefined) {
     await forTenant(trx, tenant).insert('callbacks', fresh)
+    await count(trx, tenant, { sourceId: fresh.id, at: fresh.created, amounts: { callbacks: 1 } })
     const event = { type: 'callback.created' as const, at: fresh.created, object: toCallback(fresh) }
     await appendEvent(trx, tenant, { ...event, ...(request === undefined ? {} : { request }) })
   }
@@ -128,7 +133,7 @@ async function newCallback(
     name: body.name ?? '',
     status: 'pending',
     source: body.source,
-    site_id: null,
+    site_id: body.site?.id ?? null,
     ...plan,
     priority: body.priority ?? callbacks.api_priority,
     route: body.route ?? callbacks.default_route,
@@ -144,7 +149,7 @@ async function newCallback(
     notes: withNote('', { text: body.note, at, author: body.author }),
     summary: null,
     merged_requests: 0,
-    web_context: null,
+    web_context: body.site === undefined ? null : JSON.stringify(webContextOf(body.site)),
     sla_missed_at: null,
     tried: null,
     offered_to: null,
@@ -155,6 +160,8 @@ async function newCallback(
   }
   return routeProblem(row) ?? row
 }
+
+const webContextOf = ({ page, language }: NonNullable<SourcedBooking['site']>) => ({ page, language })
 
 /** Who is named by a request must be there. */
 export const referencesProblem = (

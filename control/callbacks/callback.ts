@@ -1,4 +1,3 @@
-import { parsePhoneNumberFromString } from 'libphonenumber-js'
 import { conflict, type Problem, problem } from '../http/errors.ts'
 import { afterOpenMinutes, type BusinessHours, nextOpen } from '../organisation/business-hours.ts'
 import type { CallbackRow, CallbackStatus } from './tables.ts'
@@ -38,13 +37,6 @@ export const closedProblem = ({ status }: CallbackRow): Problem | null =>
   WAITING.includes(status) || ON_CALL.includes(status)
     ? null
     : conflict('callback_closed', `The callback is ${status}.`)
-
-/** A number in E.164, of a text in that form or in the local form of `country` (ISO 3166); null when it cannot be one. */
-export function readPhone(text: string, country: string | null): string | null {
-  const options = { extract: false, ...(country === null ? {} : { defaultCountry: country as 'US' }) }
-  const number = parsePhoneNumberFromString(text, options)
-  return number?.isPossible() ? number.number : null
-}
 
 export interface Plan {
   due_at: string

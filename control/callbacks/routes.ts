@@ -53,6 +53,7 @@ export function callbackRoutes(deps: CallbackDeps): Route[] {
       scope: 'callbacks:read',
       query: callbackListQuery,
       reply: listOf(callbackSchema),
+      reads: ['callbacks'],
       handler: (context, { query }) => {
         const rows = { db: store.db, tenant: context, table: 'callbacks', where: { status: query.status } } as const
         return pageOf(rows, query, '/v1/callbacks', toCallback)

@@ -14,7 +14,13 @@ export const CALLBACK_STATUSES: CallbackStatus[] = [
 ]
 export const callbackRoute = oneOf<CallbackRoute[]>(['agent_queue', 'agent', 'assistant'])
 
-const openObject = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true })
+const webContext = Type.Object(
+  {
+    page: Type.String({ description: 'Address of the page that the form was on.' }),
+    language: nullable(Type.String({ description: 'Of the form, or of the page.' })),
+  },
+  { description: 'Of a request by a website form.' },
+)
 
 /** Specification, "Callback". */
 export const callbackSchema = Type.Object({
@@ -43,7 +49,7 @@ export const callbackSchema = Type.Object({
   summary: nullable(Type.String({ description: 'AI summary of the originating call.' })),
   sla_at: nullable(timestamp('When it should have been returned by; once it has passed, `callback.sla_missed` tells.')),
   merged_requests: Type.Integer({ description: 'Later requests for the same number merged into this one.' }),
-  context: Type.Object({ web: nullable(openObject) }),
+  context: Type.Object({ web: nullable(webContext) }),
   metadata,
   completed_at: nullable(timestamp()),
   created: timestamp(),

@@ -15,8 +15,7 @@ const EXPIRY_BATCH = 200
 /** The callback that this call asked for before, if any. */
 export async function callbackOfCall(db: Db, tenant: Tenant, callId: string): Promise<CallbackRow | undefined> {
   const scoped = forTenant(db, tenant)
-  const requests = scoped.select('callback_requests').select('callback_id').where('origin_call_id', '=', callId)
-  const request = await requests.executeTakeFirst()
+  const request = await scoped.findBy('callback_requests', { origin_call_id: callId })
   return request === undefined ? undefined : scoped.find('callbacks', request.callback_id)
 }
 
@@ -61,17 +60,47 @@ export async function saveCallback(
   return changed
 }
 
+/** Why callbacks are cancelled: when, and the request that asks for it; absent: none does. */
+interface Cancelling {
+  at: string
+  request?: { requestId: string; idempotencyKey: string | null }
+}
+
 /** Cancels the callback to a number that must not be called any more, unless it is on a call. */
 export async function cancelCallbackTo(
   trx: Trx,
   tenant: Tenant,
-  { phone, at, request }: { phone: string; at: string; request: { requestId: string; idempotencyKey: string | null } },
+  { phone, ...cancelling }: Cancelling & { phone: string },
 ): Promise<void> {
   const row = await openCallbackTo(trx, tenant, phone)
-  if (row === undefined || !WAITING.includes(row.status)) return
+  if (row !== undefined) await cancelWaiting(trx, tenant, row, cancelling)
+}
+
+/** The same for many: numbers in E.164, and beginnings of numbers with `*` at their end. */
+export async function cancelCallbacksTo(
+  trx: Trx,
+  tenant: Tenant,
+  { phones, ...cancelling }: Cancelling & { phones: readonly string[] },
+): Promise<void> {
+  const open = () => forTenant(trx, tenant).select('callbacks').selectAll().where('status', 'in', WAITING)
+  const exact = phones.filter(phone => !phone.endsWith('*'))
+  const rows = exact.length === 0 ? [] : await open().where('open_phone', 'in', exact).execute()
+  for (const pattern of phones) {
+    if (pattern.endsWith('*'))
+      rows.push(
+        ...(await open()
+          .where('open_phone', 'like', `${pattern.slice(0, -1)}%`)
+          .execute()),
+      )
+  }
+  for (const row of rows) await cancelWaiting(trx, tenant, row, cancelling)
+}
+
+async function cancelWaiting(trx: Trx, tenant: Tenant, row: CallbackRow, { at, request }: Cancelling): Promise<void> {
+  if (!WAITING.includes(row.status)) return
   const change = { status: 'cancelled' as const, open_phone: null, updated: at }
-  const event = { type: 'callback.cancelled' as const, previousAttributes: { status: row.status }, request }
-  await saveCallback(trx, tenant, row, change, event)
+  const event = { type: 'callback.cancelled' as const, previousAttributes: { status: row.status } }
+  await saveCallback(trx, tenant, row, change, { ...event, ...(request === undefined ? {} : { request }) })
 }
 
 /** Closes waiting callbacks that are past their window, or were due too long ago; returns how many. */

@@ -1,6 +1,9 @@
 import Type, { type Static } from 'typebox'
 import type { Quality } from '../../media/protocol.ts'
-import { metadata, nullable, timestamp } from '../kernel/schema.ts'
+import { metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { type CallIdentity, callIdentity, type RedirectedFrom, redirectedFrom } from '../trunks/caller-identity.ts'
+import { ANSWERED_BY, answeringSchema, shownAnswering } from './answering/schema.ts'
+import { cause, toCause } from './cause-schema.ts'
 import { durationOf } from './duration.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
 
@@ -16,17 +19,51 @@ export const CALL_STATUSES = [
   'cancelled',
 ] as const
 
-const legQuality = Type.Object({
-  participant_id: Type.String(),
+const ABSENT = 'null: measured before this was.'
+
+const legFigures = {
   codec: nullable(Type.String()),
   packets_received: Type.Integer(),
   packets_sent: Type.Integer(),
-  packets_lost: Type.Integer(),
-  loss_pct: Type.Number(),
+  packets_lost: Type.Integer({ description: 'That have not come.' }),
+  packets_late: nullable(Type.Integer({ description: `That came too late to be played. ${ABSENT}` })),
+  loss_pct: Type.Number({ description: 'Of the packets that should have come.' }),
+  concealed_pct: nullable(
+    Type.Number({ description: `Of the frames that were played, those that were made up. ${ABSENT}` }),
+  ),
+  burst_ratio: nullable(
+    Type.Number({ description: `Length of the losses against that of random ones, ITU-T G.107 §7.5. ${ABSENT}` }),
+  ),
   jitter_ms: Type.Number({ description: 'Interarrival jitter, RFC 3550 §6.4.1.' }),
   round_trip_ms: nullable(Type.Number()),
-  mos: nullable(Type.Number({ description: 'Estimate by the E-model, 1 to 4.5; null: nothing was heard.' })),
+  delay_ms: nullable(
+    Type.Number({
+      description: `From the far end to here, as far as it is known: half of the round trip, the jitter buffer, a packet. ${ABSENT}`,
+    }),
+  ),
+  clock_drift_ppm: nullable(
+    Type.Integer({ description: 'How much faster than ours the clock of its sender is; null: not known.' }),
+  ),
+  mos: nullable(
+    Type.Number({
+      description:
+        'Estimate by the E-model (ITU-T G.107) of delay, and of packets that were lost or late, 1 to 4.5; null: nothing was heard.',
+    }),
+  ),
+}
+
+const legQuality = Type.Object({ participant_id: Type.String(), ...legFigures })
+
+/** What is heard of a party has become poor, or is well again, as the events `call.quality.degraded` and `call.quality.recovered` show it. */
+export const callQualitySchema = Type.Object({
+  object: Type.Literal('call_quality'),
+  call_id: Type.String(),
+  participant_id: Type.String(),
+  livemode: Type.Boolean(),
+  ...legFigures,
 })
+
+export type CallQuality = Static<typeof callQualitySchema>
 
 export const callSchema = Type.Object({
   id: Type.String(),
@@ -41,9 +78,21 @@ export const callSchema = Type.Object({
   queue_id: nullable(Type.String({ description: 'The queue that it waits in, or came by.' })),
   user_id: nullable(Type.String({ description: 'The member who has it, or had it last.' })),
   connection_id: nullable(Type.String()),
+  identity: nullable(callIdentity),
+  redirected_from: Type.Array(redirectedFrom, {
+    description:
+      'Whom an incoming call was for before it was sent on to us (Diversion, History-Info), the latest first.',
+  }),
+  answering_machine_detection: nullable(answeringSchema),
+  answered_by: nullable(
+    oneOf([...ANSWERED_BY], {
+      description: 'Who has answered, of a call with `answering_machine_detection`; null: not known yet, or not asked.',
+    }),
+  ),
   record: Type.Boolean(),
   ended_reason: nullable(Type.String()),
   sip_code: nullable(Type.Integer()),
+  cause: nullable(cause),
   quality: Type.Array(legQuality, { description: 'One entry for each leg.' }),
   duration_ms: nullable(Type.Integer({ description: 'From the answer to the end; null before the end.' })),
   metadata,
@@ -55,16 +104,26 @@ export const callSchema = Type.Object({
 
 export type Call = Static<typeof callSchema>
 
-export const toQuality = (participantId: string, quality: Quality): Static<typeof legQuality> => ({
-  participant_id: participantId,
+/** Of a leg; what was stored before a figure was measured lacks it. */
+export const toFigures = (quality: Quality) => ({
   codec: quality.codec,
   packets_received: quality.packetsReceived,
   packets_sent: quality.packetsSent,
   packets_lost: quality.packetsLost,
+  packets_late: quality.packetsLate ?? null,
   loss_pct: quality.lossPct,
+  concealed_pct: quality.concealedPct ?? null,
+  burst_ratio: quality.burstRatio ?? null,
   jitter_ms: quality.jitterMs,
   round_trip_ms: quality.roundTripMs,
+  delay_ms: quality.delayMs ?? null,
+  clock_drift_ppm: quality.driftPpm ?? null,
   mos: quality.mos,
+})
+
+export const toQuality = (participantId: string, quality: Quality): Static<typeof legQuality> => ({
+  participant_id: participantId,
+  ...toFigures(quality),
 })
 
 /** A call as the API and events show it. `live`: what media says of legs that are still there. */
@@ -90,9 +149,14 @@ export function toCall(
     queue_id: row.queue_id,
     user_id: row.user_id,
     connection_id: row.connection_id,
+    identity: row.identity === null ? null : (JSON.parse(row.identity) as CallIdentity),
+    redirected_from: JSON.parse(row.redirected_from) as RedirectedFrom[],
+    answering_machine_detection: shownAnswering(row),
+    answered_by: row.answered_by,
     record: row.record === 1,
     ended_reason: row.ended_reason,
     sip_code: row.sip_code,
+    cause: toCause(row.cause),
     quality,
     duration_ms: durationMs(row),
     metadata: JSON.parse(row.metadata) as Record<string, string>,

@@ -1,27 +1,33 @@
-import type { DialTarget, RoomSpec } from '../../media/protocol.ts'
+import type { RoomSpec } from '../../media/protocol.ts'
 import { isFailure } from '../../media/protocol.ts'
 import type { CaptureSettings } from '../capture-settings/settings.ts'
+import { unwantedCallProblem } from '../consents/required.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import { customerAddresses, hostProblem } from '../http/url-policy.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import type { MediaPort } from '../media-link/events.ts'
-import { credentialsOf } from '../trunks/account.ts'
-import { addressOfRecord, sipHost } from '../trunks/address.ts'
+import { NOT_JUDGED } from '../trunks/caller-identity.ts'
 import { CODECS } from '../trunks/codecs.ts'
 import { doNotCallProblem } from '../trunks/do-not-call.ts'
+import { type OutgoingCall, type WayOut, waysOut } from '../trunks/outbound.ts'
+import { identityFor } from '../trunks/outgoing-identity.ts'
 import type { ConnectionRow } from '../trunks/tables.ts'
+import { callProblem } from '../usage/allowance.ts'
+import { type AnsweringSettings, answeringSpec } from './answering/schema.ts'
 import { awaitsConsent, roomCapture } from './capture/call-capture.ts'
 import { withStreams } from './capture/first-streams.ts'
 import type { StreamDeps } from './capture/streams.ts'
-import { affinityOf, ownRoom } from './conductor/leg-rooms.ts'
+import { ownRoom, placeOf } from './conductor/leg-rooms.ts'
 import { endProgram, insertProgram, type ProgramTarget, programOfLeg } from './programs/records.ts'
 import { endUnbegun } from './programs/transcripts.ts'
 import { endLeg, insertParty, loadLeg } from './records.ts'
 import { isSandboxNumber, sandboxTarget } from './sandbox.ts'
+import { type AudioInput, soundOf } from './sound/audio-schema.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
+import { inTurn, type Way } from './turns.ts'
 
 /** Who asks for a call: a tenant, and the request for the events. A `Context` is one. */
 export interface Caller extends Tenant {
@@ -38,6 +44,8 @@ export interface DialedTarget {
 export interface DialRequest {
   to: string
   from?: string | undefined
+  /** Whoever is called shall not see who calls. */
+  isAnonymous?: boolean
   /** What it is connected with once it is answered; null: music, until it is told more. */
   target: DialedTarget | null
   timeoutS: number
@@ -46,6 +54,10 @@ export interface DialRequest {
   metadata: Record<string, string>
   role: 'member' | 'moderator'
   muted: boolean
+  /** What is done with its audio. */
+  audio?: AudioInput | undefined
+  /** Whether a person or a machine answers is to be found out so; absent, or null: not at all. */
+  answering?: AnsweringSettings | null
   /** Into a room, by somebody who is in it: neither PIN nor lock keeps it out. */
   isInvited?: boolean
 }
@@ -85,13 +97,19 @@ export async function placeCall(
 ): Promise<Placed | Problem> {
   const misled = strayProblem(deps, request.to)
   if (misled !== null) return misled
+  const unwanted = await unwantedCallProblem(deps.store.db, caller, request.to, deps.now().toISOString())
+  if (unwanted !== null) return unwanted
   const legId = newId('participant')
-  const way = caller.livemode
+  const found = caller.livemode
     ? await wayTo(deps.store.db, caller, request, deps)
     : ((await outsideProblem(deps.store.db, caller, request.to)) ?? sandboxWay(deps, request, legId))
-  if ('problem' in way) return way
+  if ('problem' in found) return found
+  const way = await inTurn(deps.store.db, found, deps.now().getTime())
+  if (way === null) return trunkBusy()
   const at = deps.now().toISOString()
   const placed = await deps.store.transaction(async trx => {
+    const refused = await callProblem(trx, caller, at)
+    if (refused !== null) return refused
     if (way.connection !== null && (await isFull(trx, way.connection))) return trunkFull()
     const led = programOf(request)
     const rows = await insertParty(
@@ -103,16 +121,21 @@ export async function placeCall(
         direction: 'outbound',
         to: request.to,
         from: way.from,
+        ...(request.isAnonymous === true && {
+          identity: { anonymous: true, name: null, asserted: null, ...NOT_JUDGED },
+        }),
         target: request.target?.type ?? 'park',
         roomId: idOf(request, 'room'),
         queueId: idOf(request, 'queue'),
         userId: idOf(request, 'user'),
         connectionId: way.connection?.id ?? null,
         capture: { call: request.capture },
+        answering: request.answering ?? null,
         program: led ?? {},
         metadata: request.metadata,
         role: request.role,
         muted: request.muted,
+        ...(request.audio !== undefined && { audio: request.audio }),
         admitted: request.isInvited === true,
       },
       at,
@@ -126,9 +149,12 @@ export async function placeCall(
   const reply = await deps.media.request('leg.dial', {
     legId,
     target: way.target,
+    alternatives: way.alternatives,
     room: await roomWithAll(deps.store.db, deps.streams, placed),
-    affinity: affinityOf(placed.call),
+    ...placeOf(placed.call),
+    ...(request.audio !== undefined && { sound: soundOf(request.audio) }),
     timeoutS: request.timeoutS,
+    ...(way.delayMs === 0 ? {} : { delayMs: way.delayMs }),
   })
   // Without an answer it may ring: the next snapshot tells, and who asks again calls nobody twice.
   if (!isFailure(reply) || reply.failure === 'unanswered') {
@@ -140,8 +166,12 @@ export async function placeCall(
 
 /** The room of a call's own leg, with all that is kept of it from the answer on. */
 export async function roomWithAll(db: Db, streams: StreamDeps, { call, participant }: Placed): Promise<RoomSpec> {
-  if (awaitsConsent(call)) return ownRoom(call)
-  return { ...ownRoom(call), capture: await withStreams(db, streams, call, participant.id, roomCapture(call)) }
+  const own = ownRoom(call)
+  const spec = answeringSpec(call, participant.id)
+  const answering = spec === undefined ? {} : { answering: spec }
+  if (awaitsConsent(call)) return spec === undefined ? own : { ...own, capture: { ...roomCapture(call), ...answering } }
+  const kept = await withStreams(db, streams, call, participant.id, roomCapture(call))
+  return { ...own, capture: { ...kept, ...answering } }
 }
 
 /** It was hung up before media knew of it. */
@@ -174,7 +204,7 @@ function sandboxWay({ loopback }: DialDeps, { to, from }: DialRequest, legId: st
   if (loopback === undefined || !isSandboxNumber(to)) return sandboxOnly()
   if (from !== undefined && !E164.test(from) && !SIP_URI.test(from)) return malformed('from')
   const target = sandboxTarget(to, legId, loopback)
-  return { target, connection: null, from: from ?? target.from.uri }
+  return { target, alternatives: [], connection: null, from: from ?? target.from.uri, others: [] }
 }
 
 const idOf = ({ target }: DialRequest, type: DialedTarget['type']): string | null =>
@@ -206,42 +236,53 @@ async function refused(deps: DialDeps, legId: string, failure: string, message: 
 export const mediaUnavailable = (message: string): Problem =>
   problem('media_unavailable', `The media engine cannot be reached: ${message}.`, { retryAfterS: 1 })
 
-type Way = { target: DialTarget; connection: ConnectionRow | null; from: string }
-
 /** How a number or SIP URI is reached, and from where. */
 export async function wayTo(
   db: Db,
   tenant: Tenant,
-  request: Pick<DialRequest, 'to' | 'from'>,
+  request: OutgoingCall,
   { sipHost, vault }: Pick<DialDeps, 'sipHost' | 'vault'>,
 ): Promise<Way | Problem> {
-  const { to, from } = request
+  const { to, from, shown } = request
   if (from !== undefined && !E164.test(from) && !SIP_URI.test(from)) return malformed('from')
   const blocked = await doNotCallProblem(db, tenant, to)
   if (blocked !== null) return blocked
   if (E164.test(to)) {
-    const connection = await trunkFor(db, tenant, from)
-    if (connection === undefined) {
-      return problem('parameter_invalid', 'No enabled connection of kind trunk or registration takes numbers out.', {
-        param: 'to',
-      })
+    const ways = await freeWays(db, await waysOut(db, tenant, request, vault))
+    const [first, ...others] = ways
+    if (first === undefined) {
+      return problem(
+        'parameter_invalid',
+        'No enabled connection of kind trunk or registration takes this number out.',
+        {
+          param: 'to',
+        },
+      )
     }
-    return overTrunk(to, from, connection, vault)
+    return { ...first, alternatives: others.map(({ target }) => target), others }
   }
   if (!SIP_URI.test(to)) return malformed('to')
-  const caller = from ?? `sip:tandem@${sipHost}`
+  const caller = shown ?? from ?? `sip:tandem@${sipHost}`
+  const uriOf = (address: string): string => (E164.test(address) ? `sip:${address}@${sipHost}` : address)
   const target = {
     uri: to,
-    from: { uri: E164.test(caller) ? `sip:${caller}@${sipHost}` : caller },
-    via: null,
+    from: { uri: uriOf(caller) },
+    hosts: [],
     publicOnly: true,
     credentials: null,
+    identity: identityFor(OUTSIDE, { ...request, caller }, uriOf),
     codecs: CODECS,
   }
-  return { target, connection: null, from: caller }
+  return { target, alternatives: [], connection: null, from: caller, others: [] }
 }
 
+/** Of a SIP URI that is dialled as it is: nobody there is told more than From says. */
+const OUTSIDE = { identity: 'from', redirect_headers: 'none', caller_number: null } as const
+
 const busy = (message: string): Problem => problem('capacity_exhausted', message, { retryAfterS: BUSY_RETRY_S })
+
+const trunkBusy = (): Problem =>
+  problem('capacity_exhausted', 'The connection places its `calls_per_second` already.', { retryAfterS: 1 })
 
 const trunkFull = (): Problem => busy('The connection carries its `max_calls` already.')
 
@@ -259,45 +300,12 @@ export async function isFull(db: Db, connection: ConnectionRow, legId = ''): Pro
   return running.length >= connection.max_calls
 }
 
+/** Those that carry less than they may; when all are full the best one, whose refusal says so. */
+async function freeWays(db: Db, ways: readonly WayOut[]): Promise<readonly WayOut[]> {
+  const free: WayOut[] = []
+  for (const way of ways) if (!(await isFull(db, way.connection))) free.push(way)
+  return free.length > 0 ? free : ways.slice(0, 1)
+}
+
 const malformed = (param: string): Problem =>
   problem('parameter_invalid', `${param} is neither a number in E.164 (+15551234567) nor a SIP URI (sip:…).`, { param })
-
-function overTrunk(to: string, from: string | undefined, connection: ConnectionRow, vault: Vault): Way {
-  const host = connection.host ?? ''
-  const { port, transport } = connection
-  const caller = from ?? accountOf(connection) ?? `sip:tandem@${host}`
-  const target: DialTarget = {
-    uri: `sip:${to}@${host}${port === 5060 ? '' : `:${port}`}`,
-    from: { uri: E164.test(caller) ? `sip:${caller}@${host}` : caller },
-    via: { host, port, transport },
-    publicOnly: true,
-    credentials: credentialsOf(vault, connection),
-    codecs: JSON.parse(connection.codecs) as DialTarget['codecs'],
-    ...(connection.dtmf_mode === 'auto' ? {} : { dtmf: connection.dtmf_mode }),
-    srtp: connection.srtp,
-  }
-  return { target, connection, from: caller }
-}
-
-/** A registrar takes calls from the account that is registered there. */
-function accountOf({ kind, auth_username: username, host }: ConnectionRow): string | null {
-  const at = sipHost(host ?? '')
-  return kind !== 'registration' || username === null || at === null ? null : addressOfRecord(username, at)
-}
-
-async function trunkFor(db: Db, tenant: Tenant, from: string | undefined): Promise<ConnectionRow | undefined> {
-  const scoped = forTenant(db, tenant)
-  const trunks = await scoped
-    .select('connections')
-    .selectAll()
-    .where('kind', 'in', ['trunk', 'registration'])
-    .where('enabled', '=', 1)
-    .where('host', 'is not', null)
-    .orderBy('id')
-    .execute()
-  // One that does not answer is tried all the same when there is no other: what we know may be old.
-  const first = trunks.find(trunk => trunk.status !== 'unreachable') ?? trunks[0]
-  if (from === undefined) return first
-  const number = await scoped.select('phone_numbers').selectAll().where('number', '=', from).executeTakeFirst()
-  return trunks.find(trunk => trunk.id === number?.connection_id) ?? first
-}

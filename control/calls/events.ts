@@ -1,11 +1,19 @@
 import { type EventKind, eventKind as of } from '../kernel/events/catalog.ts'
 import { ANSWERED, CALL_ID, CREATED, PARTICIPANT_ID, ROOM_ID } from '../kernel/events/sample-call.ts'
-import { type Call, callSchema } from './call-schema.ts'
+import {
+  type CallAnsweredBy,
+  callAnsweredBySchema,
+  type MachineMessage,
+  machineMessageSchema,
+} from './answering/schema.ts'
+import { type Call, type CallQuality, callQualitySchema, callSchema } from './call-schema.ts'
 import { type CallRecording, callRecordingSchema } from './capture/recording-schema.ts'
 import { type MediaStream, mediaStreamSchema } from './capture/stream-schema.ts'
 import { type CallDtmf, callDtmfSchema } from './dtmf-schema.ts'
+import { type CallFax, type CallFaxTone, callFaxSchema, callFaxToneSchema } from './fax-schema.ts'
 import { type CallOneWay, callOneWaySchema } from './one-way-schema.ts'
 import { type CallPci, callPciSchema } from './pci.ts'
+import { type CallSpeaking, callSpeakingSchema } from './sound/speaking-schema.ts'
 
 export const queuedCall: Call = {
   id: CALL_ID,
@@ -20,9 +28,14 @@ export const queuedCall: Call = {
   queue_id: null,
   user_id: null,
   connection_id: null,
+  identity: null,
+  redirected_from: [],
+  answering_machine_detection: null,
+  answered_by: null,
   record: false,
   ended_reason: null,
   sip_code: null,
+  cause: null,
   quality: [],
   duration_ms: null,
   metadata: { order: '42' },
@@ -49,9 +62,14 @@ export const endedCall: Call = {
       packets_received: 7500,
       packets_sent: 7500,
       packets_lost: 3,
+      packets_late: 1,
       loss_pct: 0.04,
+      concealed_pct: 0.05,
+      burst_ratio: 1,
       jitter_ms: 1.2,
       round_trip_ms: 24,
+      delay_ms: 62,
+      clock_drift_ppm: 14,
       mos: 4.4,
     },
   ],
@@ -66,6 +84,60 @@ const oneWay: CallOneWay = {
   packets_received: 0,
 }
 
+const answeredBy: CallAnsweredBy = {
+  object: 'call_answered_by',
+  call_id: CALL_ID,
+  participant_id: PARTICIPANT_ID,
+  livemode: false,
+  answered_by: 'machine',
+  cause: 'long_greeting',
+  ms: 2960,
+}
+
+const machineMessage: MachineMessage = {
+  object: 'call_machine_message',
+  call_id: CALL_ID,
+  participant_id: PARTICIPANT_ID,
+  livemode: false,
+  ended: 'beep',
+  ms: 8420,
+}
+
+const faxTone: CallFaxTone = {
+  object: 'call_fax_tone',
+  call_id: CALL_ID,
+  participant_id: PARTICIPANT_ID,
+  livemode: false,
+  tone: 'cng',
+}
+
+const poor: CallQuality = {
+  object: 'call_quality',
+  call_id: CALL_ID,
+  participant_id: PARTICIPANT_ID,
+  livemode: false,
+  codec: 'PCMU',
+  packets_received: 1380,
+  packets_sent: 1500,
+  packets_lost: 90,
+  packets_late: 30,
+  loss_pct: 6.12,
+  concealed_pct: 8.4,
+  burst_ratio: 1.6,
+  jitter_ms: 48.2,
+  round_trip_ms: 180,
+  delay_ms: 210,
+  clock_drift_ppm: -9,
+  mos: 3.42,
+}
+
+const fax: CallFax = {
+  object: 'call_fax',
+  call_id: CALL_ID,
+  livemode: false,
+  participant_ids: [PARTICIPANT_ID, 'part_01k90000000000000000000002'],
+}
+
 const dtmf: CallDtmf = {
   object: 'call_dtmf',
   call_id: CALL_ID,
@@ -73,6 +145,15 @@ const dtmf: CallDtmf = {
   livemode: false,
   digit: '5',
   masked: false,
+}
+
+const speaking: CallSpeaking = {
+  object: 'call_speaking',
+  call_id: CALL_ID,
+  session_call_id: null,
+  participant_id: PARTICIPANT_ID,
+  livemode: false,
+  speaking: true,
 }
 
 const running: CallPci = {
@@ -107,6 +188,8 @@ const stream: MediaStream = {
   status: 'streaming',
   frames_sent: 0,
   frames_dropped: 0,
+  frames_received: 0,
+  frames_refused: 0,
   ended_reason: null,
   created: ANSWERED,
 }
@@ -135,7 +218,14 @@ export const CALL_SAMPLES = {
   heldCall: { ...answeredCall, status: 'held' },
   endedCall,
   dtmf,
+  speaking,
+  silent: { ...speaking, speaking: false },
   oneWay,
+  quality: poor,
+  answeredBy,
+  machineMessage,
+  faxTone,
+  fax,
   paused,
   running,
   stream,
@@ -183,7 +273,16 @@ export const callEvents = {
   'call.transferred': of(callSchema, CALL_SAMPLES.answeredCall),
   'call.ended': of(callSchema, CALL_SAMPLES.endedCall),
   'call.dtmf': of(callDtmfSchema, CALL_SAMPLES.dtmf),
+  'call.fax.started': of(callFaxSchema, CALL_SAMPLES.fax),
+  'call.fax.ended': of(callFaxSchema, CALL_SAMPLES.fax),
   'call.audio.one_way': of(callOneWaySchema, CALL_SAMPLES.oneWay),
+  'call.speaking.started': of(callSpeakingSchema, CALL_SAMPLES.speaking),
+  'call.speaking.stopped': of(callSpeakingSchema, CALL_SAMPLES.silent),
+  'call.answered_by': of(callAnsweredBySchema, CALL_SAMPLES.answeredBy),
+  'call.machine.message_ended': of(machineMessageSchema, CALL_SAMPLES.machineMessage),
+  'call.fax.detected': of(callFaxToneSchema, CALL_SAMPLES.faxTone),
+  'call.quality.degraded': of(callQualitySchema, CALL_SAMPLES.quality),
+  'call.quality.recovered': of(callQualitySchema, { ...CALL_SAMPLES.quality, mos: 3.9 }),
   'call.pci.paused': of(callPciSchema, CALL_SAMPLES.paused),
   'call.pci.resumed': of(callPciSchema, CALL_SAMPLES.running),
   'call.stream.started': of(mediaStreamSchema, CALL_SAMPLES.stream),

@@ -1,7 +1,9 @@
 import type { EndedReason } from '../../media/protocol.ts'
+import { type Place, rowOf } from '../kernel/store/compiled.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
-import { before, isGoing, type LegStep, type Step } from './conductor/steps.ts'
+import { changeOf, forTenant, type Tenant, valuesOf } from '../kernel/tenancy.ts'
+import { wake } from './conductor/follow.ts'
+import { before, isGoing, type LegStep, STEPS, type Step } from './conductor/steps.ts'
 import type { ParticipantRow } from './tables.ts'
 
 /** In `leave_prompt`: what is heard before the call ends. */
@@ -30,17 +32,28 @@ export class StepFault extends Error {
 }
 
 /**
- * The one place where a leg's step is written. A step that the table does not allow is a bug and throws; a leg that is on its way out
- * stays on it, whatever was decided meanwhile.
+ * The one place where a leg's step is written; after the commit, what it calls for is sent. A step that the table does not allow is a bug
+ * and throws; a leg that is on its way out stays on it, whatever was decided meanwhile.
  */
 export async function writeLeg(trx: Trx, tenant: Tenant, legId: string, change: LegChange): Promise<void> {
-  const { step, ...columns } = change
-  // The type of the column lets nobody else change it.
-  const set = { ...columns, ...(step !== undefined && { step: step as never }) }
-  const update = forTenant(trx, tenant).update('participants').set(set).where('id', '=', legId)
-  if (step === undefined) return void (await update.execute())
-  const { numUpdatedRows } = await update.where('step', 'in', before(step)).executeTakeFirst()
-  if (numUpdatedRows > 0n) return
+  const { step } = change
+  const columns = Object.entries(change).flatMap(([column, value]) => (value === undefined ? [] : [column]))
+  const build = (place: Place) => {
+    const set = Object.fromEntries(columns.map(column => [column, place(`to ${column}`)]))
+    // The type of the column lets nobody else change it.
+    const update = changeOf(trx, 'participants', place).set(set as never)
+    const allowed = step === undefined ? update : update.where('step', 'in', before(step))
+    return allowed.returning(['id', 'call_id', 'node_id', 'step'])
+  }
+  const to = Object.fromEntries(Object.entries(change).map(([column, value]) => [`to ${column}`, value]))
+  const name = `leg to ${step} ${columns}`
+  const written = await rowOf(trx, name, build, { id: legId, ...to, ...valuesOf(tenant) })
+  if (written !== undefined) {
+    const isNew = step !== undefined || change.prompted === 0
+    if (isNew && STEPS[written.step].sends.length > 0) wake(trx, written)
+    return
+  }
+  if (step === undefined) return
   const leg = await findLeg(trx, tenant, legId)
   if (leg !== undefined && !isGoing(leg.step)) throw new StepFault(legId, leg.step, step)
 }
@@ -57,7 +70,7 @@ export const takeOn = (
     return findLeg(trx, tenant, id)
   })
 
-/** What a leg is to do next; its command is sent by the next drive. One that has ended stays so. */
+/** What a leg is to do next. One that has ended stays so. */
 export async function setLeg(trx: Trx, tenant: Tenant, legId: string, change: LegChange): Promise<void> {
   const leg = await findLeg(trx, tenant, legId)
   if (leg !== undefined && leg.step !== 'ended') await writeLeg(trx, tenant, legId, { prompted: 0, ...change })

@@ -1,6 +1,9 @@
 import Type, { type Static } from 'typebox'
+import type { LegAudio } from '../../media/protocol.ts'
 import { nullable, timestamp } from '../kernel/schema.ts'
+import { cause, toCause } from './cause-schema.ts'
 import { STEPS } from './conductor/steps.ts'
+import { participantAudio, toAudio } from './sound/audio-schema.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
 
 export const participantSchema = Type.Object({
@@ -17,15 +20,23 @@ export const participantSchema = Type.Object({
   muted: Type.Boolean(),
   deaf: Type.Boolean(),
   held: Type.Boolean(),
+  audio: participantAudio,
   joined_at: nullable(timestamp()),
   left_at: nullable(timestamp()),
+  cause: nullable(cause),
   created: timestamp(),
+})
+
+/** `{id}` and `{participant_id}` of the path. */
+export const participantParams = Type.Object({
+  id: Type.String({ minLength: 1, maxLength: 200 }),
+  participant_id: Type.String({ minLength: 1, maxLength: 200 }),
 })
 
 export type Participant = Static<typeof participantSchema>
 
-/** A participant as the API and events show it; `call` is the participant's own call. */
-export const toParticipant = (row: ParticipantRow, call: CallRow): Participant => ({
+/** A participant as the API and events show it; `call` is the participant's own call, `voice` live of media. */
+export const toParticipant = (row: ParticipantRow, call: CallRow, voice?: LegAudio['voice']): Participant => ({
   id: row.id,
   object: 'participant',
   livemode: row.livemode === 1,
@@ -39,8 +50,10 @@ export const toParticipant = (row: ParticipantRow, call: CallRow): Participant =
   muted: row.muted === 1,
   deaf: row.deaf === 1,
   held: row.on_hold === 1 || (row.ring_id === null && call.status === 'held'),
+  audio: toAudio(row.audio, voice),
   joined_at: row.joined_at,
   left_at: row.left_at,
+  cause: toCause(row.cause),
   created: row.created,
 })
 

@@ -7,22 +7,27 @@ import { idParams, input, oneOf } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
+import type { PciOf, PciSettings } from '../organisation/pci.ts'
 import { isBeingAsked } from './capture/call-capture.ts'
 import { mediaUnavailable } from './dial.ts'
-import { type CallPci, callPciSchema, pausesOf, targetId, targetOf, toCallPci } from './pci.ts'
+import { type CallPci, callPciSchema, isPaymentNumber, pausesOf, targetId, targetOf, toCallPci } from './pci.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
 
 export interface PciDeps {
   store: Store
   media: MediaPort
   /** The organisation's card-payment settings. */
-  pciOf: (db: Db, tenant: Tenant) => Promise<{ enabled: boolean; maskDtmf: boolean; maxSeconds: number }>
+  pciOf: PciOf
 }
 
 const pciBody = input({
   action: oneOf(['pause', 'resume']),
   destination_participant_id: Type.Optional(
-    Type.String({ maxLength: 200, description: "The payment line: it alone hears the caller's keys." }),
+    Type.String({
+      maxLength: 200,
+      description:
+        "The payment line: it alone hears the caller's keys. With `pci.payment_numbers_only` of the organisation it is to be on a payment number.",
+    }),
   ),
   max_seconds: Type.Optional(
     Type.Integer({
@@ -77,7 +82,7 @@ async function setPci(
     return answer(deps, context, call, reply, 'not_paused')
   }
   if (others.length > 0) return conflict('already_paused', 'The call is paused already.')
-  const destination = await destinationOf(store.db, context, call, body.destination_participant_id)
+  const destination = await destinationOf(store.db, context, call, { named: body.destination_participant_id, settings })
   if (isProblem(destination)) return destination
   const maxSeconds = Math.min(body.max_seconds ?? settings.maxSeconds, settings.maxSeconds)
   const reply = await media.request('capture.pause', {
@@ -138,30 +143,31 @@ async function destinationOf(
   db: Db,
   tenant: Tenant,
   call: CallRow,
-  named: string | undefined,
+  { named, settings }: { named: string | undefined; settings: PciSettings },
 ): Promise<string | null | Problem> {
   const present = await participantsOf(db, tenant, call)
   if (named !== undefined) {
-    if (present.some(participant => participant.id === named)) return named
+    const line = present.find(participant => participant.id === named)
+    const isAllowed = !settings.numbersOnly || (line !== undefined && (await isOnPaymentNumber(db, tenant, line)))
+    if (line !== undefined && isAllowed) return named
+    if (line !== undefined) {
+      const message = 'The organisation takes payments on its payment numbers alone (`payment_line`), and that is none.'
+      return problem('parameter_invalid', message, { param: 'destination_participant_id' })
+    }
     return problem('parameter_invalid', 'No participant of this call has this ID.', {
       param: 'destination_participant_id',
     })
   }
   for (const participant of present) {
-    const own = await forTenant(db, tenant).find('calls', participant.call_id)
-    const number = own === undefined ? undefined : await paymentNumber(db, tenant, own)
-    if (number !== undefined) return participant.id
+    if (await isOnPaymentNumber(db, tenant, participant)) return participant.id
   }
   return null
 }
 
-const paymentNumber = (db: Db, tenant: Tenant, own: CallRow) =>
-  forTenant(db, tenant)
-    .select('phone_numbers')
-    .select('id')
-    .where('number', '=', own.to_address)
-    .where('payment_line', '=', 1)
-    .executeTakeFirst()
+async function isOnPaymentNumber(db: Db, tenant: Tenant, participant: ParticipantRow): Promise<boolean> {
+  const own = await forTenant(db, tenant).find('calls', participant.call_id)
+  return own !== undefined && isPaymentNumber(db, tenant, own.to_address)
+}
 
 /** Who is in the call, or in the session that the call is in. */
 async function participantsOf(db: Db, tenant: Tenant, call: CallRow): Promise<ParticipantRow[]> {

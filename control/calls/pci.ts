@@ -104,8 +104,13 @@ export async function applyCapture(
 }
 
 /** Media has paused or resumed what is kept of a call. */
-export async function onCaptureChanged(trx: Trx, { body, at }: Of<'capture.changed'>): Promise<null> {
+export async function onCaptureChanged(trx: Trx, { body, at }: Of<'capture.changed'>): Promise<void> {
   const call = await callOfTarget(trx, body.target)
   if (call !== undefined) await applyCapture(trx, call, { id: targetId(body.target), state: body.state }, at)
-  return null
+}
+
+/** Whether a number is marked as one on which payments are taken. */
+export async function isPaymentNumber(db: Db, tenant: Tenant, number: string): Promise<boolean> {
+  const numbers = forTenant(db, tenant).select('phone_numbers').select('id').where('number', '=', number)
+  return (await numbers.where('payment_line', '=', 1).executeTakeFirst()) !== undefined
 }

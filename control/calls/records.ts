@@ -1,19 +1,26 @@
 import type { CodecName, EndedReason, RecordingInfo, StreamSnapshot } from '../../media/protocol.ts'
 import { appendEvent } from '../kernel/events/log.ts'
+import { rowBy } from '../kernel/store/compiled.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { CallIdentity, RedirectedFrom } from '../trunks/caller-identity.ts'
 import { CODECS } from '../trunks/codecs.ts'
+import type { AnsweringSettings } from './answering/schema.ts'
 import { insertCallKeys } from './call-keys.ts'
 import { toCall } from './call-schema.ts'
 import { callCaptureOf, decideCapture, insertCapture, type SaidOfCall } from './capture/call-capture.ts'
+import { allowedCapture } from './capture/demanded-consent.ts'
 import { toCallRecording } from './capture/recording-schema.ts'
 import { toMediaStream } from './capture/stream-schema.ts'
+import { countAnswer, countCall, countEnd, countRecording, countStreamEnd } from './capture/used.ts'
 import { type Decision, type LegEnd, type LegRows, onEnded } from './conductor/decide.ts'
-import { durationOf } from './duration.ts'
+import { wake } from './conductor/follow.ts'
+import { durationOf, lastedMs, startOf } from './duration.ts'
 import { writeLeg } from './legs.ts'
 import { toParticipant } from './participant-schema.ts'
+import { type AudioInput, changedAudio } from './sound/audio-schema.ts'
 import type { CallRow, CallTarget, MediaStreamRow, ParticipantRow, RecordingRow } from './tables.ts'
 
 /**
@@ -30,7 +37,7 @@ type Request = { requestId: string; idempotencyKey: string | null }
 
 /** The rows around a leg, or null when it is none of ours. */
 export async function loadLeg(db: Db, legId: string): Promise<LegRows | null> {
-  const participant = await db.selectFrom('participants').selectAll().where('id', '=', legId).executeTakeFirst()
+  const participant = await rowBy(db, 'participants', { id: legId })
   if (participant === undefined) return null
   const tenant = forTenant(db, tenantOf(participant))
   const call = await tenant.find('calls', participant.call_id)
@@ -40,18 +47,21 @@ export async function loadLeg(db: Db, legId: string): Promise<LegRows | null> {
   const codecs: CodecName[] = connection === undefined ? CODECS : JSON.parse(connection.codecs)
   const dtmf = connection === undefined || connection.dtmf_mode === 'auto' ? {} : { dtmf: connection.dtmf_mode }
   const srtp = connection === undefined ? {} : { srtp: connection.srtp }
-  return { call, participant, room: room ?? null, codecs, ...dtmf, ...srtp }
+  const reliable = connection === undefined ? {} : { reliable: connection.reliable_provisional }
+  return { call, participant, room: room ?? null, codecs, ...dtmf, ...srtp, ...reliable }
 }
 
 /** Writes a decision about a leg and tells its events; returns the rows as they are now. */
 export async function applyToLeg(trx: Trx, rows: LegRows, decision: Decision, at: string): Promise<LegRows> {
   const tenant = tenantOf(rows.call)
   const scoped = forTenant(trx, tenant)
-  const call = { ...rows.call, ...decision.call }
+  const isAnswer = decision.call.answered_at != null && rows.call.started_ms === null
+  const changed = { ...decision.call, ...(isAnswer ? startOf(trx) : {}) }
+  const call = { ...rows.call, ...changed }
   const participant = { ...rows.participant, ...decision.participant }
-  if (Object.keys(decision.call).length > 0) {
-    await scoped.update('calls').set(decision.call).where('id', '=', call.id).execute()
-  }
+  if (Object.keys(changed).length > 0) await scoped.change('calls', call.id, changed)
+  if (changed.answered_at != null) await countAnswer(trx, tenant, call)
+  if (changed.ended_at != null) await countEnd(trx, tenant, call)
   if (Object.keys(decision.participant).length > 0) {
     await writeLeg(trx, tenant, participant.id, decision.participant)
   }
@@ -74,6 +84,8 @@ export interface NewParty {
   direction: 'inbound' | 'outbound'
   to: string
   from: string
+  identity?: CallIdentity | null
+  redirectedFrom?: RedirectedFrom[]
   target: CallTarget
   roomId: string | null
   queueId?: string | null
@@ -83,11 +95,15 @@ export interface NewParty {
   connectionId: string | null
   /** What is kept of it, as far as the call itself or its route says. */
   capture?: SaidOfCall
+  /** Who has answered is to be found out so. */
+  answering?: AnsweringSettings | null
   /** What leads it. */
   program?: { flowId?: string; assistantId?: string }
   metadata: Record<string, string>
   role: 'member' | 'moderator'
   muted: boolean
+  /** What is done with its audio. */
+  audio?: AudioInput
   /** No PIN is asked for: it was proven before. */
   admitted?: boolean
 }
@@ -102,7 +118,9 @@ export async function insertParty(
 ): Promise<{ call: CallRow; participant: ParticipantRow }> {
   const columns = { organisation_id: tenant.organisationId, livemode: tenant.livemode ? 1 : 0 }
   const { queueId = null, roomId, program } = party
-  const decided = await decideCapture(trx, tenant, { ...party.capture, queueId, roomId, ...program })
+  const wanted = await decideCapture(trx, tenant, { ...party.capture, queueId, roomId, ...program })
+  const address = party.direction === 'inbound' ? party.from : party.to
+  const decided = await allowedCapture(trx, tenant, wanted, { address, at })
   const call: CallRow = {
     ...columns,
     id: party.callId,
@@ -119,9 +137,14 @@ export async function insertParty(
     node_id: nodeOf(trx),
     record: decided.record ? 1 : 0,
     capture: decided.capture === null ? null : JSON.stringify(decided.capture),
+    answering: party.answering == null ? null : JSON.stringify(party.answering),
+    answered_by: null,
     metadata: JSON.stringify(party.metadata),
+    identity: party.identity == null ? null : JSON.stringify(party.identity),
+    redirected_from: JSON.stringify(party.redirectedFrom ?? []),
     ended_reason: null,
     sip_code: null,
+    cause: null,
     created: at,
     ringing_at: party.direction === 'inbound' ? at : null,
     answered_at: null,
@@ -147,19 +170,26 @@ export async function insertParty(
     dial: party.dial ?? null,
     connection_id: party.connectionId,
     on_hold: null,
+    unanswered: null,
+    answered_then: null,
+    early: 0,
     node_id: nodeOf(trx),
     muted: party.muted ? 1 : 0,
     deaf: 0,
+    audio: changedAudio(null, party.audio ?? {}),
     joined_at: null,
     left_at: null,
     quality: null,
+    cause: null,
     created: at,
   }
   const scoped = forTenant(trx, tenant)
   await scoped.insert('calls', call)
+  await countCall(trx, tenant, call)
   await insertCallKeys(trx, tenant, call)
   await scoped.insert('participants', participant)
   await insertCapture(trx, tenant, call, at)
+  if (participant.step === 'to_dial') wake(trx, participant)
   await appendEvent(trx, tenant, {
     type: 'call.created',
     at,
@@ -173,7 +203,8 @@ export async function insertParty(
 /** Ends a leg's call, and the streams of it that media never heard of. Does nothing when it has ended. */
 export async function endLeg(trx: Trx, rows: LegRows, end: LegEnd, at: string): Promise<LegRows> {
   const wasAnswered = rows.call.answered_at !== null
-  const ended = await applyToLeg(trx, rows, onEnded(rows, end, at), at)
+  const durationMs = end.durationMs ?? (end.isPast ? undefined : lastedMs(trx, rows.call, at))
+  const ended = await applyToLeg(trx, rows, onEnded(rows, { ...end, durationMs }, at), at)
   if (!wasAnswered) await endStreams(trx, rows.call, at)
   return ended
 }
@@ -182,13 +213,15 @@ export async function endLeg(trx: Trx, rows: LegRows, end: LegEnd, at: string): 
 export async function endSession(
   trx: Trx,
   session: CallRow,
-  { reason, at, durationMs }: { reason: EndedReason | null; at: string; durationMs?: number | undefined },
+  { reason, at, ...end }: Pick<LegEnd, 'durationMs' | 'isPast'> & { reason: EndedReason | null; at: string },
 ): Promise<void> {
   if (session.ended_at !== null) return
   const tenant = tenantOf(session)
-  const duration_ms = durationOf({ ...session, duration_ms: durationMs ?? null }, at)
+  const durationMs = end.durationMs ?? (end.isPast ? null : lastedMs(trx, session, at))
+  const duration_ms = durationOf({ ...session, duration_ms: durationMs }, at)
   const change = { status: 'completed' as const, ended_reason: reason, ended_at: at, duration_ms }
   await forTenant(trx, tenant).update('calls').set(change).where('id', '=', session.id).execute()
+  await countEnd(trx, tenant, { ...session, ...change })
   const object = toCall({ ...session, ...change }, await legsOfSession(trx, session))
   await appendEvent(trx, tenant, { type: 'conference.ended', at, object, callId: session.id })
 }
@@ -229,9 +262,12 @@ export async function applyStream(trx: Trx, row: MediaStreamRow, now: StreamSnap
     status: now.status,
     frames_sent: now.framesSent,
     frames_dropped: now.framesDropped,
+    frames_received: now.framesReceived,
+    frames_refused: now.framesRefused,
     ended_reason: now.endedReason,
   }
   await forTenant(trx, tenant).update('media_streams').set(change).where('id', '=', row.id).execute()
+  await countStreamEnd(trx, tenant, { ...row, ...change })
   // Back from `stalled` or `reconnecting` is no second start.
   const isStart = now.status === 'streaming' && row.status !== 'connecting'
   const type = now.status === row.status || isStart ? null : EVENT_OF_STREAM[now.status]
@@ -251,19 +287,17 @@ export async function endStreams(trx: Trx, call: CallRow, at: string): Promise<v
   for (const row of running) await endStream(trx, row, at)
 }
 
+/** What media has last told of a stream. */
+export const countersOf = (row: MediaStreamRow): Omit<StreamSnapshot, 'status' | 'endedReason'> => ({
+  streamId: row.id,
+  framesSent: row.frames_sent,
+  framesDropped: row.frames_dropped,
+  framesReceived: row.frames_received,
+  framesRefused: row.frames_refused,
+})
+
 export const endStream = (trx: Trx, row: MediaStreamRow, at: string): Promise<void> =>
-  applyStream(
-    trx,
-    row,
-    {
-      streamId: row.id,
-      status: 'stopped',
-      framesSent: row.frames_sent,
-      framesDropped: row.frames_dropped,
-      endedReason: 'call_ended',
-    },
-    at,
-  )
+  applyStream(trx, row, { ...countersOf(row), status: 'stopped', endedReason: 'call_ended' }, at)
 
 /** A recording begins: the row that says that one is wanted. Idempotent. */
 export async function insertRecording(trx: Trx, call: CallRow, at: string): Promise<void> {
@@ -288,7 +322,7 @@ async function recordingRow(trx: Trx, callId: string, isThere: boolean, at: stri
   const find = () => trx.selectFrom('recordings').selectAll().where('call_id', '=', callId).executeTakeFirst()
   const row = await find()
   if (row !== undefined || !isThere) return row
-  const call = await trx.selectFrom('calls').selectAll().where('id', '=', callId).executeTakeFirst()
+  const call = await rowBy(trx, 'calls', { id: callId })
   if (call === undefined || callCaptureOf(call)?.asked !== 'asking') return undefined
   await insertRecording(trx, call, at)
   return find()
@@ -301,6 +335,7 @@ export async function applyRecording(trx: Trx, callId: string, info: RecordingIn
   const tenant = tenantOf(row)
   const change = info === null ? { status: 'failed' as const } : readyColumns(info)
   await forTenant(trx, tenant).update('recordings').set(change).where('call_id', '=', callId).execute()
+  await countRecording(trx, tenant, { ...row, ...change })
   await appendEvent(trx, tenant, {
     type: info === null ? 'call.recording.failed' : 'call.recording.ready',
     at,

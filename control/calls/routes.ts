@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { type EndedReason, isFailure, isUndecided, type Quality } from '../../media/protocol.ts'
+import { type EndedReason, globalTel, isFailure, isUndecided, type Quality } from '../../media/protocol.ts'
 import { captureFields } from '../capture-settings/settings.ts'
 import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
 import { callerFault } from '../flows/caller-fault.ts'
@@ -11,16 +11,19 @@ import { idParams, input, metadata, oneOf, partialInput, timestamp } from '../ke
 import { inList, type Place, rowsOf } from '../kernel/store/compiled.ts'
 import { isOutage } from '../kernel/store/outage.ts'
 import type { Db } from '../kernel/store/store.ts'
-import { forTenant, ofTenant, type Tenant, valuesOf } from '../kernel/tenancy.ts'
+import { forTenant, ofTenant, valuesOf } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
+import { answeringInput, answeringOf } from './answering/schema.ts'
 import { CALL_STATUSES, type Call, callSchema, toCall } from './call-schema.ts'
 import { searchCalls } from './call-search.ts'
 import { roomProblem } from './conductor/rooms/room-door.ts'
 import type { RunningCall, RunningCalls } from './conductor/running-calls.ts'
 import { type DialDeps, type DialedTarget, mediaUnavailable, placeCall } from './dial.ts'
 import { hangUpLeg, mainLeg } from './legs.ts'
-import { participantSchema, toParticipant } from './participant-schema.ts'
+import { participantSchema } from './participant-schema.ts'
 import { callsOf, legsOfSession, tenantOf } from './records.ts'
+import { audioInput } from './sound/audio-schema.ts'
+import { participantAudioRoute, shownLive } from './sound/participant-audio.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
 
 /** How long a list may wait for the quality of its running calls [ms]. */
@@ -28,8 +31,6 @@ const QUALITY_DEADLINE_MS = 500
 
 export interface CallDeps extends DialDeps {
   streamsProblem: StreamsProblem
-  /** Sends what the rows of calls call for. */
-  drive: () => Promise<void>
   /** Those that can be ended while the store is away. */
   running: Pick<RunningCalls, 'find'>
 }
@@ -52,11 +53,24 @@ const TARGETS = {
 } as const
 
 const createBody = input({
-  to: Type.String({ minLength: 1, maxLength: 512, description: 'A number in E.164, or a SIP URI.' }),
+  to: Type.String({
+    minLength: 1,
+    maxLength: 512,
+    description: 'A number in E.164, also as a `tel:` URI, or a SIP URI.',
+  }),
   from: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
+  caller_id: Type.Optional(
+    oneOf(['shown', 'anonymous'], {
+      description:
+        'anonymous: whoever is called does not see `from`; the connection is told it as its `identity` says.',
+      default: 'shown',
+    }),
+  ),
   ...targetParameters,
   timeout_s: Type.Optional(Type.Integer({ minimum: 5, maximum: 180, default: 45 })),
   ...partialInput(captureFields).properties,
+  audio: Type.Optional(audioInput),
+  answering_machine_detection: Type.Optional(answeringInput),
   metadata: Type.Optional(metadata),
 })
 
@@ -115,9 +129,10 @@ export function callRoutes(deps: CallDeps): Route[] {
       query: callListQuery,
       status: 200,
       reply: listOf(callSchema),
+      reads: ['calls', 'participants'],
       handler: async (context, { query }) => {
         const list = await listCalls(store.db, context, query)
-        return isProblem(list) ? list : { ...list, data: await toCalls(deps, list.data) }
+        return isProblem(list) ? list : { ...list, data: await toCalls(deps, context, list.data) }
       },
     }),
     route({
@@ -131,6 +146,7 @@ export function callRoutes(deps: CallDeps): Route[] {
       status: 200,
       reply: callSchema,
       errors: [404],
+      reads: ['calls', 'participants'],
       handler: (context, { params }) => retrieve(deps, context, params.id),
     }),
     route({
@@ -183,11 +199,16 @@ export function callRoutes(deps: CallDeps): Route[] {
         const list = await page(rows, query, `/v1/calls/${call.id}/participants`, row => row)
         if (isProblem(list)) return list
         const calls = await callsOf(store.db, context, list.data)
-        return { ...list, data: list.data.map(row => toParticipant(row, calls.get(row.call_id) ?? call)) }
+        const rowsOf = list.data.map(row => ({ participant: row, call: calls.get(row.call_id) ?? call }))
+        return { ...list, data: await shownLive(media, rowsOf) }
       },
     }),
+    participantAudioRoute(deps),
   ]
 }
+
+/** A number that came as a `tel:` URI (RFC 3966) is one like any other. */
+const dialledAs = (address: string): string => globalTel(address) ?? address
 
 async function createCall(deps: CallDeps, context: Context, body: Static<typeof createBody>): Promise<Call | Problem> {
   const target = await targetOf(deps, context, body)
@@ -198,14 +219,17 @@ async function createCall(deps: CallDeps, context: Context, body: Static<typeof 
     deps,
     context,
     {
-      to: body.to,
-      from: body.from,
+      to: dialledAs(body.to),
+      from: body.from === undefined ? undefined : dialledAs(body.from),
+      isAnonymous: body.caller_id === 'anonymous',
       target,
       timeoutS: body.timeout_s ?? 45,
       capture: body,
       metadata: body.metadata ?? {},
       role: 'member',
       muted: false,
+      audio: body.audio,
+      answering: answeringOf(body.answering_machine_detection),
     },
     async (trx, { call, participant }) => {
       await context.keep(trx, toCall(call, [participant]))
@@ -246,17 +270,20 @@ async function targetOf(
 }
 
 /** Most ask for all calls: their query is compiled once. */
-function listCalls(db: Db, tenant: Tenant, query: Static<typeof callListQuery>): Promise<List<CallRow> | Problem> {
+function listCalls(db: Db, context: Context, query: Static<typeof callListQuery>): Promise<List<CallRow> | Problem> {
   const { limit: _limit, starting_after: _after, ending_before: _before, ...search } = query
-  if (Object.keys(search).length === 0) return pageOf({ db, tenant, table: 'calls' }, query, '/v1/calls', row => row)
-  const { rows, ordering } = searchCalls(db, tenant, search)
+  if (Object.keys(search).length === 0)
+    return pageOf({ db, tenant: context, table: 'calls' }, query, '/v1/calls', row => row)
+  // What is searched stands in other tables as well.
+  context.passing()
+  const { rows, ordering } = searchCalls(db, context, search)
   return page(rows, query, '/v1/calls', row => row, ordering)
 }
 
 async function retrieve(deps: CallDeps, context: Context, id: string): Promise<Call | Problem> {
   const call = await forTenant(deps.store.db, context).find('calls', id)
   if (call === undefined) return missing('call', id)
-  const [object] = await toCalls(deps, [call])
+  const [object] = await toCalls(deps, context, [call])
   return object ?? missing('call', id)
 }
 
@@ -281,14 +308,12 @@ function endLine(media: MediaPort, { call, legs }: RunningCall): Promise<object>
     : media.request('leg.hangup', { legId: legs.find(leg => leg.ring_id === null)?.id ?? '', reason })
 }
 
-async function wishItEnded({ store, drive }: CallDeps, context: Context, callId: string, reason: EndedReason) {
-  const isWished = await store.transaction(async trx => {
+async function wishItEnded({ store }: CallDeps, context: Context, callId: string, reason: EndedReason) {
+  await store.transaction(async trx => {
     const leg = await mainLeg(trx, context, callId)
-    const isRunning = leg !== undefined && leg.step !== 'ended'
-    if (isRunning) await hangUpLeg(trx, context, leg.id, reason)
-    return isRunning
+    if (leg !== undefined && leg.step !== 'ended') await hangUpLeg(trx, context, leg.id, reason)
   })
-  if (isWished) await drive()
+  await store.followUps.done(callId)
 }
 
 const legsOf = (db: Db, call: CallRow): Promise<ParticipantRow[]> =>
@@ -322,11 +347,12 @@ async function legsByCall(db: Db, rows: readonly CallRow[]): Promise<Map<string,
 }
 
 /** Calls with the quality of their legs: live from media while they run. */
-async function toCalls(deps: CallDeps, rows: readonly CallRow[]): Promise<Call[]> {
+async function toCalls(deps: CallDeps, context: Context, rows: readonly CallRow[]): Promise<Call[]> {
   const legs = await legsByCall(deps.store.db, rows)
   const running = [...legs.values()].flat().filter(leg => leg.step !== 'ended')
   const live = new Map<string, Quality>()
   if (running.length > 0) {
+    context.passing()
     const legIds = running.map(leg => leg.id)
     const reply = await deps.media.request('leg.read', { legIds }, QUALITY_DEADLINE_MS)
     if (!isFailure(reply)) for (const leg of reply.legs) live.set(leg.legId, leg.quality)

@@ -1,8 +1,9 @@
 import type { DialTarget, EndedReason, LegSnapshot, PlaySource, SipParty } from '../../media/protocol.ts'
-import type { Db } from '../kernel/store/store.ts'
+import type { Db, Trx } from '../kernel/store/store.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import { CODECS } from '../trunks/codecs.ts'
-import type { FollowUp, Of } from './conductor/event-handler.ts'
+import type { Of } from './conductor/event-handler.ts'
+import { follow } from './conductor/follow.ts'
 
 /** How long `+15005550004` lets it ring [ms]. */
 const SLOW_ANSWER_MS = 10_000
@@ -42,7 +43,7 @@ export const isSandboxNumber = (number: string): boolean => behaviourOf(number) 
 export const sandboxTarget = (number: string, legId: string, sip: { host: string; port: number }): DialTarget => ({
   uri: `sip:${number}@${sip.host}:${sip.port}`,
   from: { uri: `sip:${legId}@${sip.host}` },
-  via: null,
+  hosts: [],
   publicOnly: false,
   credentials: null,
   codecs: CODECS,
@@ -62,11 +63,13 @@ async function isOurs(db: Db, to: SipParty, from: SipParty): Promise<boolean> {
   return caller?.to_address === to.user
 }
 
-/** Answers a test call to a sandbox number as the number does; null: it is none. Such a leg has no rows: it is the engine's own. */
-export async function onSandboxCall(db: Db, { body }: Of<'leg.incoming'>): Promise<FollowUp | null> {
+/** Answers a test call to a sandbox number as the number does; false: it is none. Such a leg has no rows: it is the engine's own. */
+export async function onSandboxCall(trx: Trx, { body }: Of<'leg.incoming'>): Promise<boolean> {
   const { legId, to, from } = body
-  const behaviour = (await isOurs(db, to, from)) ? behaviourOf(to.user) : undefined
-  return behaviour === undefined ? null : media => behave(media, legId, behaviour)
+  const behaviour = (await isOurs(trx, to, from)) ? behaviourOf(to.user) : undefined
+  if (behaviour === undefined) return false
+  follow(trx, legId, ({ media }) => behave(media, legId, behaviour))
+  return true
 }
 
 /** After a reconnect: whether this leg is a sandbox number's; one that has still to answer does. */

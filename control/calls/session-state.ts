@@ -1,7 +1,7 @@
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { settingsOf } from './settings.ts'
-import type { CallRow, ConferenceRoomRow } from './tables.ts'
+import type { CallRow, ConferenceRoomRow, SessionStateRow } from './tables.ts'
 
 const tenantOf = (row: CallRow): Tenant => ({ organisationId: row.organisation_id, livemode: row.livemode === 1 })
 
@@ -23,6 +23,13 @@ export async function isLocked(db: Db, session: CallRow, room: ConferenceRoomRow
 export const setLocked = (trx: Trx, session: CallRow, locked: boolean): Promise<void> =>
   save(trx, session, { locked: locked ? 1 : 0 })
 
+export const setActiveSpeaker = (trx: Trx, session: CallRow, participantId: string | null): Promise<void> =>
+  save(trx, session, { active_speaker: participantId })
+
+export async function activeSpeakerOf(db: Db, session: CallRow): Promise<string | null> {
+  return (await forTenant(db, tenantOf(session)).find('session_states', session.id))?.active_speaker ?? null
+}
+
 export const saveNotes = (trx: Trx, session: CallRow, notes: SessionNotes): Promise<void> =>
   save(trx, session, { notes: JSON.stringify(notes) })
 
@@ -33,9 +40,19 @@ export async function notesOf(db: Db, tenant: Tenant, ids: readonly string[]): P
   return new Map(rows.flatMap(row => (row.notes === null ? [] : [[row.id, JSON.parse(row.notes) as SessionNotes]])))
 }
 
-async function save(trx: Trx, session: CallRow, change: { locked?: number; notes?: string }): Promise<void> {
+async function save(
+  trx: Trx,
+  session: CallRow,
+  change: Partial<Pick<SessionStateRow, 'locked' | 'notes' | 'active_speaker'>>,
+): Promise<void> {
   const scoped = forTenant(trx, tenantOf(session))
   if ((await scoped.find('session_states', session.id)) === undefined) {
-    await scoped.insert('session_states', { id: session.id, locked: null, notes: null, ...change })
+    await scoped.insert('session_states', {
+      id: session.id,
+      locked: null,
+      notes: null,
+      active_speaker: null,
+      ...change,
+    })
   } else await scoped.update('session_states').set(change).where('id', '=', session.id).execute()
 }

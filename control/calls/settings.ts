@@ -1,8 +1,9 @@
 import type { LanguageCode } from '../kernel/languages.ts'
+import { type AudioDefaults, NO_AUDIO_DEFAULTS } from './sound/audio-schema.ts'
 import type { ConferenceRoomRow } from './tables.ts'
 
 /** `settings` of a conference room (specification, "ConferenceRoom"). */
-export interface RoomSettings {
+export interface RoomSettings extends AudioDefaults {
   record: boolean
   transcribe: boolean
   mute_on_entry: boolean
@@ -33,6 +34,7 @@ export const DEFAULT_SETTINGS: RoomSettings = {
   wait_for_moderator: false,
   language: 'en',
   description: '',
+  ...NO_AUDIO_DEFAULTS,
 }
 
 export const settingsOf = (room: ConferenceRoomRow): RoomSettings => ({

@@ -1,5 +1,12 @@
-import type { ColumnType, Generated, Insertable, Selectable } from 'kysely'
-import type { EndedReason, StreamEndedReason, StreamFormat, StreamStatus, StreamTracks } from '../../media/protocol.ts'
+import type { ColumnType, Generated, Selectable } from 'kysely'
+import type {
+  EndedReason,
+  StreamEndedReason,
+  StreamFormat,
+  StreamMode,
+  StreamStatus,
+  StreamTracks,
+} from '../../media/protocol.ts'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 import type { LegStep } from './conductor/steps.ts'
 
@@ -44,6 +51,8 @@ export interface SessionStateTable extends TenantColumns {
   locked: number | null
   /** JSON of what the note taker wrote. */
   notes: string | null
+  /** The participant who speaks, or did last. */
+  active_speaker: Generated<string | null>
 }
 
 export type CallStatus =
@@ -88,14 +97,23 @@ export interface CallTable extends TenantColumns {
   /** The agent of target `user`, or who answered last. */
   user_id: string | null
   connection_id: string | null
+  /** JSON of `StoredAnswering`; null: nobody wants to know who answers. */
+  answering: Generated<string | null>
+  answered_by: Generated<'human' | 'machine' | 'fax' | 'unknown' | null>
   /** The node whose media process has it. */
   node_id: string | null
   record: number
   /** JSON of `CallCapture`, or null: nothing more than `record` says. */
   capture: Generated<string | null>
   metadata: string
+  /** JSON of `CallIdentity`, or null: nothing is known beside `from_address`. */
+  identity: Generated<string | null>
+  /** JSON of `RedirectedFrom[]`. */
+  redirected_from: Generated<string>
   ended_reason: EndedReason | null
   sip_code: number | null
+  /** JSON of `LegCause`; null: nobody has said. */
+  cause: Generated<string | null>
   created: string
   ringing_at: string | null
   answered_at: string | null
@@ -103,7 +121,7 @@ export interface CallTable extends TenantColumns {
   ended_at: string | null
   /** From the answer to the end, by the clock that no operator sets; null: not measured. */
   duration_ms: Generated<number | null>
-  /** When the room of a session was opened, by the steady clock of this node. */
+  /** When it was answered, or the room of a session opened, by the steady clock of this node. */
   started_ms: Generated<number | null>
   started_on: Generated<string | null>
 }
@@ -134,22 +152,36 @@ export interface ParticipantTable extends TenantColumns {
   dial: string | null
   /** The connection that it runs over; null: none, or it is still to be dialled. */
   connection_id: Generated<string | null>
+  /**
+   * It has called us and is not answered: it rings; hears what we play before its answer; or waits too long for that and is answered now.
+   * Null: it is answered, or at once.
+   */
+  unanswered: Generated<'when_answered' | 'early_media' | 'now' | null>
+  /** JSON of where it is led once it is answered; null: where it is. */
+  answered_then: Generated<string | null>
+  /** It is heard before it has answered. */
+  early: Generated<number>
   /** The node whose media process has the leg. */
   node_id: string | null
   /** We keep it on hold; null: we never did. */
   on_hold: number | null
   muted: number
   deaf: number
+  /** JSON of what was said of its own audio; null: nothing. */
+  audio: Generated<string | null>
   joined_at: string | null
   left_at: string | null
   /** JSON of the last `Quality`; live legs are asked of media. */
   quality: string | null
+  /** JSON of `LegCause`; null: nobody has said. */
+  cause: Generated<string | null>
   created: string
 }
 
 export interface MediaStreamTable extends TenantColumns {
   id: string
   call_id: string
+  mode: StreamMode
   url: string
   tracks: StreamTracks
   format: StreamFormat
@@ -157,6 +189,8 @@ export interface MediaStreamTable extends TenantColumns {
   status: StreamStatus
   frames_sent: number
   frames_dropped: number
+  frames_received: number
+  frames_refused: number
   ended_reason: StreamEndedReason | null
   created: string
 }
@@ -208,9 +242,9 @@ export interface ConferenceRoomTable extends TenantColumns {
 }
 
 export type CallRow = Selectable<CallTable>
+export type SessionStateRow = Selectable<SessionStateTable>
 export type ParticipantRow = Selectable<ParticipantTable>
 export type MediaStreamRow = Selectable<MediaStreamTable>
 export type CapturePauseRow = Selectable<CapturePauseTable>
 export type RecordingRow = Selectable<RecordingTable>
 export type ConferenceRoomRow = Selectable<ConferenceRoomTable>
-export type NewCallRow = Insertable<CallTable>

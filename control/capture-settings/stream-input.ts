@@ -11,6 +11,13 @@ const customParameters = Type.Unsafe<Record<string, string>>({
 
 /** A media stream as it is asked for. */
 export const streamInput = input({
+  mode: Type.Optional(
+    oneOf(['fork', 'bidirectional'], {
+      default: 'fork',
+      description:
+        'fork: the receiver hears the call. bidirectional: what it sends (`media`, `mark`, `clear`, `dtmf`) is heard too, by the party that it listens to alone; of a conference session by all.',
+    }),
+  ),
   url: Type.String({ minLength: 1, maxLength: 2048, description: "The receiver's WebSocket: ws:// or wss://." }),
   tracks: Type.Optional(
     oneOf(['inbound', 'outbound', 'both'], {

@@ -1,5 +1,5 @@
-import { compilePattern } from '../flows/engine/pattern.ts'
 import { type Problem, problem } from '../http/errors.ts'
+import { compileSpoken } from '../kernel/pattern.ts'
 import { rubricProblem } from '../organisation/rubric.ts'
 import type { ProfileSettings } from './schema.ts'
 
@@ -52,9 +52,9 @@ export function settingsProblem(settings: ProfileSettings): Problem | null {
     if (i >= 0) return problem('parameter_invalid', 'A key is in its list twice.', { param: `${param}[${i}].key` })
   }
   for (const [i, { pattern }] of settings.fields.entries()) {
-    const compiled = compilePattern(pattern)
+    const compiled = compileSpoken(pattern)
     if (typeof compiled === 'string') {
-      return problem('parameter_invalid', `The pattern has ${compiled}.`, { param: `fields[${i}].pattern` })
+      return problem('parameter_invalid', `The pattern cannot be used: ${compiled}.`, { param: `fields[${i}].pattern` })
     }
   }
   const { wpm_min, wpm_max } = settings.coaching

@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import Type from 'typebox'
 import type { Context } from '../http/context.ts'
 import { copyName } from '../http/copy-name.ts'
-import { missing, type Problem, problem } from '../http/errors.ts'
+import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { merge } from '../http/merge.ts'
 import { type Plain, plainRoutes } from '../http/plain-resource.ts'
 import { type Exists, listReferences, referenceProblem, type UsesOf } from '../http/references.ts'
@@ -21,6 +21,7 @@ import {
   profileName,
 } from './schema.ts'
 import type { CopilotProfileRow } from './tables.ts'
+import { copilotTemplateRoutes, templateOf } from './templates/routes.ts'
 
 export interface CopilotProfileDeps {
   store: Store
@@ -76,6 +77,7 @@ export function copilotProfileRoutes(deps: CopilotProfileDeps): Route[] {
       errors: [404, 409],
       handler: (context, { params, body }) => duplicate(deps, context, params.id, body.name),
     }),
+    ...copilotTemplateRoutes(),
   ]
 }
 
@@ -83,12 +85,14 @@ type Sent = Omit<Static<typeof changeBody>, 'name'>
 
 const create =
   (deps: CopilotProfileDeps) =>
-  (context: Context, body: Static<typeof createBody>): Promise<CopilotProfile | Problem> => {
-    const { name, ...sent } = body
-    const settings = merge(DEFAULT_SETTINGS, sent)
+  async (context: Context, body: Static<typeof createBody>): Promise<CopilotProfile | Problem> => {
+    const { name, template_id, ...sent } = body
+    const template = template_id === undefined ? null : templateOf(template_id)
+    if (isProblem(template)) return template
+    const settings = merge(merge(DEFAULT_SETTINGS, template?.settings ?? {}), sent)
     return context.transaction(async trx => {
       const refused = await refusal(deps, trx, context, { sent, settings })
-      return refused ?? insert(deps, trx, context, { name, template_id: null, ...columns(settings) })
+      return refused ?? insert(deps, trx, context, { name, template_id: template?.id ?? null, ...columns(settings) })
     })
   }
 

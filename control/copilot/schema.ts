@@ -150,7 +150,7 @@ const settings = {
 }
 
 /** Everything of a profile but its name and version. */
-const settingsSchema = Type.Object(settings)
+export const settingsSchema = Type.Object(settings)
 export type ProfileSettings = Static<typeof settingsSchema>
 
 /** Specification, "CopilotProfile". */
@@ -160,7 +160,7 @@ export const copilotProfileSchema = Type.Object({
   livemode: Type.Boolean(),
   name: Type.String(),
   version: Type.Integer({ description: 'Goes up on every change.' }),
-  template_id: nullable(Type.String()),
+  template_id: nullable(Type.String({ description: 'Template that it was created from.' })),
   ...settings,
   created: timestamp(),
   updated: timestamp(),
@@ -176,5 +176,14 @@ const parts = {
   script: partialInput(script),
   model: partialInput(model),
 }
-export const createBody = input({ name: profileName, ...partialInput(parts).properties })
+export const createBody = input({
+  name: profileName,
+  template_id: Type.Optional(
+    Type.String({
+      maxLength: 200,
+      description: 'What is not sent is as in this template; lists of yours replace its.',
+    }),
+  ),
+  ...partialInput(parts).properties,
+})
 export const changeBody = partialInput({ name: profileName, ...parts })

@@ -51,10 +51,12 @@ export interface CopilotSessionTable extends TenantColumns {
   hearing_reason: string | null
   /** JSON of `CopilotState`. */
   state: string
-  /** JSON of what the deep path has asked for; null: nothing. */
+  /** Until when a model may still put its summary in the place of the session's, ISO-8601 UTC; null: none will. */
   deep: string | null
   created: string
   ended_at: string | null
+  /** JSON of `Pieces`, sealed; null: nothing is held back. */
+  held: string | null
   /** What its models were paid for. */
   input_tokens: Generated<number>
   output_tokens: Generated<number>
@@ -81,7 +83,7 @@ export interface CopilotMessageTable extends TenantColumns {
 export interface CopilotInputTable extends TenantColumns {
   id: string
   session_id: string
-  /** JSON of `HeardInput`. */
+  /** JSON of `HeardInput`, sealed: it may hold what is not kept. */
   body: string
 }
 

@@ -15,7 +15,7 @@ const flowFields = {
   latest_version: Type.Integer({ description: '0: never published.' }),
   draft_rev: Type.Integer({ description: 'Send it as `base_rev` when writing the draft.' }),
   assistant_id: nullable(Type.String()),
-  template_id: nullable(Type.String()),
+  template_id: nullable(Type.String({ description: 'Template that it was created from.' })),
   node_count: Type.Integer(),
   ...captureFields,
   updated: timestamp(),

@@ -3,18 +3,20 @@ import { captureOf, changedCapture } from '../capture-settings/settings.ts'
 import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
 import type { Context } from '../http/context.ts'
 import { copyName } from '../http/copy-name.ts'
-import { conflict, missing, type Problem, problem } from '../http/errors.ts'
+import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { type UsesOf, usedProblem } from '../http/references.ts'
 import { firstUrlProblem, type ServerUrlProblem } from '../http/url-policy.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
-import { emptyGraph, type FlowKind, type FlowNode, type Graph, type GraphInput, mergeGraph } from './engine/graph.ts'
+import { emptyGraph, type FlowNode, type Graph, type GraphInput, mergeGraph } from './engine/graph.ts'
+import type { FlowKind } from './engine/node-type.ts'
 import { type Issue, isNamed, isValid, targetKey, validateGraph } from './engine/validation.ts'
 import type { FlowObject, FlowVersionObject } from './flow-schema.ts'
 import type { changeBody, createBody, draftBody, duplicateBody, publishBody, validateBody } from './schema.ts'
 import type { FlowRow, FlowVersionRow } from './tables.ts'
+import { templateOf } from './templates/routes.ts'
 
 export interface FlowDeps {
   store: Store
@@ -45,13 +47,25 @@ export async function createFlow(
   context: Context,
   body: Static<typeof createBody>,
 ): Promise<FlowWithGraph | Problem> {
-  const kind = body.kind ?? body.graph?.kind ?? 'voice'
+  const template = body.template_id === undefined ? null : templateOf(body.template_id)
+  if (isProblem(template)) return template
+  if (template !== null && body.graph !== undefined) {
+    return problem('parameter_invalid', 'A flow has the graph of its template, or one of its own.', {
+      param: 'template_id',
+    })
+  }
+  const kind = body.kind ?? template?.kind ?? body.graph?.kind ?? 'voice'
+  if (template !== null && template.kind !== kind) {
+    return problem('parameter_invalid', `The template is of kind ${template.kind}.`, { param: 'kind' })
+  }
+  const sent = template?.graph ?? body.graph
   const refused = kindProblem(kind, body.graph) ?? (await actionsProblem(deps, body.graph))
   if (refused !== null) return refused
-  const graph = body.graph === undefined ? emptyGraph(kind) : mergeGraph(emptyGraph(kind), body.graph)
+  const graph = sent === undefined ? emptyGraph(kind) : mergeGraph(emptyGraph(kind), sent)
   const row = newRow(deps, context, {
     name: body.name,
-    description: body.description ?? '',
+    description: body.description ?? template?.description ?? '',
+    template_id: template?.id ?? null,
     kind,
     draft: graph,
     capture: changedCapture(null, body),
@@ -67,7 +81,7 @@ export async function createFlow(
 function newRow(
   { now }: FlowDeps,
   context: Context,
-  flow: Pick<FlowRow, 'name' | 'description' | 'kind' | 'capture'> & { draft: Graph },
+  flow: Pick<FlowRow, 'name' | 'description' | 'kind' | 'template_id' | 'capture'> & { draft: Graph },
 ): FlowRow {
   const at = now().toISOString()
   return {
@@ -80,7 +94,6 @@ function newRow(
     published_version: null,
     latest_version: 0,
     draft_rev: 1,
-    template_id: null,
     created: at,
     updated: at,
   }
@@ -231,11 +244,12 @@ export async function duplicateFlow(
     const flows = forTenant(trx, context)
     const original = await flows.find('flows', id)
     if (original === undefined) return missing('flow', id)
-    const { description, kind } = original
+    const { description, kind, template_id } = original
     const row = newRow(deps, context, {
       capture: original.capture,
       name: body.name ?? copyName(original.name),
       description,
+      template_id,
       kind,
       draft: graphOf(original),
     })

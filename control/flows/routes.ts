@@ -31,11 +31,18 @@ import {
   validateBody,
 } from './schema.ts'
 import { type SimulateDeps, simulateFlow } from './simulate.ts'
+import { flowTemplateRoutes } from './templates/routes.ts'
 
 const common = { tag: 'Flows', status: 200, reply: flowSchema, params: idParams, errors: [404] as number[] } as const
 
 export function flowRoutes(deps: SimulateDeps): Route[] {
-  return [...flowOperations(deps), ...draftOperations(deps), ...archiveOperations(deps), ...trialOperations(deps)]
+  return [
+    ...flowOperations(deps),
+    ...draftOperations(deps),
+    ...archiveOperations(deps),
+    ...trialOperations(deps),
+    ...flowTemplateRoutes(),
+  ]
 }
 
 function flowOperations(deps: SimulateDeps): Route[] {
@@ -47,7 +54,7 @@ function flowOperations(deps: SimulateDeps): Route[] {
       path: '/flows',
       id: 'createFlow',
       summary: 'Create a flow',
-      description: 'An unpublished draft; without a graph it has a start and an end.',
+      description: 'An unpublished draft, of the graph sent or of a template; without both it has a start and an end.',
       scope: 'flows:write',
       body: createBody,
       status: 201,

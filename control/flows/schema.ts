@@ -24,6 +24,9 @@ export const createBody = input({
   description: optional(description),
   kind: optional(flowKind),
   graph: optional(graphInput),
+  template_id: optional(
+    Type.String({ maxLength: 200, description: 'Begin with the graph of this template; not with `graph`.' }),
+  ),
   ...partialInput(captureFields).properties,
 })
 
@@ -73,6 +76,17 @@ export const simulateBody = input({
     Type.String({ minLength: 1, maxLength: 200, description: 'Continue this simulation; default: a new one.' }),
   ),
   variables: optional(variables),
+  open: optional(Type.Boolean({ description: 'Whether business hours are open during this request; default true.' })),
+  outcomes: optional(
+    Type.Unsafe<Record<string, string>>({
+      type: 'object',
+      maxProperties: 100,
+      propertyNames: { maxLength: 64 },
+      additionalProperties: { type: 'string', maxLength: 64 },
+      description:
+        'How actions, transfers and payments of this request go, by the key of their node, for example `busy`; default: well.',
+    }),
+  ),
   version: optional(
     Type.Integer({
       minimum: 1,

@@ -1,6 +1,6 @@
 import type { Generated, Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
-import type { FlowKind } from './engine/graph.ts'
+import type { FlowKind } from './engine/node-type.ts'
 
 declare module '../kernel/store/tables.ts' {
   interface Database extends FlowTables {}

@@ -1,6 +1,7 @@
 import { CONDITION_KINDS } from './engine/conditions.ts'
 import type { Condition, FlowNode } from './engine/graph.ts'
-import { type Behaviour, typeOf } from './engine/node-types.ts'
+import type { Behaviour } from './engine/node-type.ts'
+import { typeOf } from './engine/node-types.ts'
 
 const SPOKEN = ['script', 'asset_id']
 const HEARD = ['input', 'save_as']
@@ -28,8 +29,8 @@ const fieldsOf = (holder: object): string[] =>
 export function unusedFields(node: FlowNode): string[] {
   const type = typeOf(node)
   if (type === undefined) return []
-  const read = [...ALWAYS_READ, ...READ[type.behaviour], ...(type.targets === undefined ? [] : ['target'])]
-  if (node.type === 'payment') read.push('payment')
+  const { behaviour, reads = [], targets } = type
+  const read = [...ALWAYS_READ, ...READ[behaviour], ...reads, ...(targets === undefined ? [] : ['target'])]
   return fieldsOf(node).filter(field => !read.includes(field))
 }
 

@@ -20,10 +20,13 @@ export const asItIs = (payload: unknown): string => payload as string
 export const sendText = (reply: FastifyReply, status: number, json: string): FastifyReply =>
   reply.code(status).header('Content-Type', 'application/json; charset=utf-8').serializer(asItIs).send(json)
 
-export const pathOf = (request: FastifyRequest): string => request.url.split('?', 1)[0] ?? ''
+export function pathOf({ url }: FastifyRequest): string {
+  const query = url.indexOf('?')
+  return query === -1 ? url : url.slice(0, query)
+}
 
 /** `/v1/calls/` is neither the list of calls nor a call without an ID. */
-export const hasEmptyPart = (path: string): boolean => path.split('/').slice(1).includes('')
+export const hasEmptyPart = (path: string): boolean => path.endsWith('/') || path.includes('//')
 
 export const EMPTY_PART =
   'A part of the path is empty. Of a list, remove the slash at the end; of one object, the ID before it is missing.'

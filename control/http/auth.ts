@@ -1,5 +1,5 @@
 import { sha256 } from '../kernel/secrets.ts'
-import { rowOf } from '../kernel/store/compiled.ts'
+import { rowBy, rowOf } from '../kernel/store/compiled.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { type Problem, problem } from './errors.ts'
 import type { Route } from './route.ts'
@@ -16,6 +16,8 @@ export interface Identity {
   apiVersion: string
   /** Null: never. */
   expiresAt: string | null
+  /** Of all keys of its organisation together; null: only those of each key. */
+  requestsPerSecond: number | null
 }
 
 const SECRET = '[A-Za-z0-9_-]{1,300}'
@@ -33,6 +35,10 @@ function secretIn(header: string): string | undefined {
 const keyOf = ({ db }: Store, hash: string) =>
   rowOf(db, 'key by hash', place => db.selectFrom('api_keys').selectAll().where('hash', '=', place('hash')), { hash })
 
+export const SUSPENDED = problem(
+  'organisation_suspended',
+  'The organisation is suspended: whoever runs it can resume it.',
+)
 const NO_SUCH_KEY = problem('api_key_invalid', 'This API key does not exist.')
 
 /** The hash of the key in an `Authorization` header, by which keys are found; or why there is none. */
@@ -51,6 +57,8 @@ export async function authenticate(store: Store, hash: string, now: Date): Promi
   if (key.expires_at !== null && Date.parse(key.expires_at) <= now.getTime()) {
     return problem('api_key_expired', `This API key expired at ${key.expires_at}.`)
   }
+  const run = await rowBy(store.db, 'partner_organisations', { id: key.organisation_id })
+  if (run?.suspended === 1) return SUSPENDED
   return {
     apiKeyId: key.id,
     organisationId: key.organisation_id,
@@ -58,6 +66,7 @@ export async function authenticate(store: Store, hash: string, now: Date): Promi
     scopes: key.scopes === null ? null : JSON.parse(key.scopes),
     apiVersion: key.api_version,
     expiresAt: key.expires_at,
+    requestsPerSecond: run === undefined ? null : JSON.parse(run.limits).requests_per_second,
   }
 }
 

@@ -31,30 +31,67 @@ export interface Context extends Asking {
    * effect. What is answered in the end takes its place.
    */
   keep(trx: Trx, answer: object): Promise<void>
+  /** The answer holds what stands in none of the tables that the route reads: it is not given again. */
+  passing(): void
 }
 
-/** `attempt` null: without an `Idempotency-Key`. `render`: the answer as it will be sent. `log`: makes the log of the request. */
-export function contextOf(
-  { store, log }: { store: Store; log: () => Logger },
-  asking: Asking,
-  attempt: (Attempt & { entry: Entry }) | null,
-  render: (answer: unknown) => Replay,
-): Context {
-  const keep = async (trx: Trx, answer: unknown): Promise<void> => {
-    if (attempt !== null) await keepAnswer(trx, attempt, render(answer))
+/** Of one request. */
+export class RequestContext implements Context {
+  readonly organisationId: string
+  readonly livemode: boolean
+  readonly apiKeyId: string
+  readonly scopes: readonly Scope[] | null
+  readonly apiVersion: string
+  readonly requestId: string
+  readonly idempotencyKey: string | null
+  readonly isResumed: boolean
+  readonly #parts: { store: Store; log: () => Logger }
+  readonly #attempt: (Attempt & { entry: Entry }) | null
+  readonly #render: (answer: unknown) => Replay
+  #isLasting = true
+
+  /** `attempt` null: without an `Idempotency-Key`. `render`: the answer as it will be sent. `log`: makes the log of the request. */
+  constructor(
+    parts: { store: Store; log: () => Logger },
+    asking: Asking,
+    attempt: (Attempt & { entry: Entry }) | null,
+    render: (answer: unknown) => Replay,
+  ) {
+    this.organisationId = asking.organisationId
+    this.livemode = asking.livemode
+    this.apiKeyId = asking.apiKeyId
+    this.scopes = asking.scopes
+    this.apiVersion = asking.apiVersion
+    this.requestId = asking.requestId
+    this.idempotencyKey = asking.idempotencyKey
+    this.isResumed = attempt?.entry === 'resumed'
+    this.#parts = parts
+    this.#attempt = attempt
+    this.#render = render
   }
-  return {
-    ...asking,
-    get log() {
-      return log()
-    },
-    isResumed: attempt?.entry === 'resumed',
-    keep,
-    transaction: run =>
-      store.transaction(async trx => {
-        const answer = await run(trx)
-        if (!isProblem(answer)) await keep(trx, answer)
-        return answer
-      }),
+
+  /** Whether the answer follows from the tables that the route reads. */
+  get isLasting(): boolean {
+    return this.#isLasting
+  }
+
+  passing(): void {
+    this.#isLasting = false
+  }
+
+  get log(): Logger {
+    return this.#parts.log()
+  }
+
+  transaction<T>(run: (trx: Trx) => Promise<T>): Promise<T> {
+    return this.#parts.store.transaction(async trx => {
+      const answer = await run(trx)
+      if (!isProblem(answer)) await this.keep(trx, answer)
+      return answer
+    })
+  }
+
+  async keep(trx: Trx, answer: unknown): Promise<void> {
+    if (this.#attempt !== null) await keepAnswer(trx, this.#attempt, this.#render(answer))
   }
 }

@@ -30,6 +30,7 @@ export const ERRORS = {
   ),
   audio_too_large: entry(400, 'invalid_request_error', 'The recording has more than 20 MB.'),
   audio_too_long: entry(400, 'invalid_request_error', 'The recording is longer than 10 minutes.'),
+  import_too_large: entry(400, 'invalid_request_error', 'The file to import has more than 256 MB; as base64, 8 MB.'),
   graph_malformed: entry(
     400,
     'invalid_request_error',
@@ -49,11 +50,21 @@ export const ERRORS = {
     'Switch on card-payment mode first: `PATCH /organisation` with `pci.enabled`.',
   ),
   origin_mismatch: entry(403, 'permission_error', 'The client token is bound to another website.'),
+  organisation_suspended: entry(
+    403,
+    'permission_error',
+    'The organisation is suspended by the partner that runs it: requests and new calls are refused until it is resumed.',
+  ),
   plan_limit: entry(403, 'permission_error', 'The organisation has used up what its plan allows.'),
   do_not_call: entry(
     403,
     'permission_error',
     'The number is on the do-not-call list: it is neither called nor called back.',
+  ),
+  consent_missing: entry(
+    403,
+    'permission_error',
+    'The organisation demands a consent (`require_consent`), and the number has given none that stands: `details.purpose` says for what.',
   ),
   resource_missing: entry(404, 'invalid_request_error', 'Nothing with this ID in this organisation and mode.'),
   method_not_allowed: entry(
@@ -77,8 +88,13 @@ export const ERRORS = {
     'The first request with this `Idempotency-Key` is still running; try again shortly.',
   ),
   range_not_satisfiable: entry(416, 'invalid_request_error', 'The `Range` lies outside of the file.'),
-  rate_limited: entry(429, 'rate_limit_error', 'Too many requests with this key; wait for `Retry-After` seconds.'),
+  rate_limited: entry(
+    429,
+    'rate_limit_error',
+    'Too many requests with this key, or of its organisation; wait for `Retry-After` seconds.',
+  ),
   capacity_exhausted: entry(429, 'rate_limit_error', 'No call capacity right now; wait for `Retry-After` seconds.'),
+  import_limit: entry(429, 'rate_limit_error', 'Ten imports are under way; wait for one to end, or cancel one.'),
   stream_limit: entry(429, 'rate_limit_error', 'Too many streams at once; wait for `Retry-After` seconds.'),
   internal_error: entry(500, 'api_error', 'A failure on our side; retry with the same `Idempotency-Key`.'),
   media_unavailable: entry(

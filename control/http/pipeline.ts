@@ -1,29 +1,32 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import { type Rate, RateLimits } from '../../media/protocol.ts'
 import { isOutage } from '../kernel/store/outage.ts'
 import type { Store } from '../kernel/store/store.ts'
-import { CURRENT_VERSION, VERSIONS } from '../kernel/versions/current.ts'
-import { asItIs, baseUrlOf, EMPTY_PART, hasEmptyPart, NOT_JSON, pathOf, sendProblem, sendText } from './answer.ts'
-import { authenticate, type Identity, keyHash, refusal } from './auth.ts'
-import { type Asking, contextOf } from './context.ts'
+import { Admission, type Later } from './admission.ts'
+import { asItIs, NOT_JSON, pathOf, sendProblem, sendText } from './answer.ts'
+import type { Identity } from './auth.ts'
+import { type Asking, RequestContext } from './context.ts'
 import { type ErrorCode, isProblem, type Problem, problem } from './errors.ts'
 import { type Attempt, beginAttempt, type Entry, endAttempt, MAX_KEY_LENGTH, type Outcome } from './idempotency.ts'
-import { RateLimiter } from './limits.ts'
-import { isRaw, type Route, type Upload } from './route.ts'
-import { type Deprecation, deprecationAt, deprecationHeaders, deprecationsOf } from './versions/deprecation.ts'
+import { RememberedAnswers, type Slot } from './remembered.ts'
+import { isRaw, type Route, type Spooled, type Upload } from './route.ts'
 import { contentProblem } from './wire/content.ts'
-import { type KnownKeys, knownKeysOf } from './wire/known-keys.ts'
-import { readMultipart, uploadBodyLimit } from './wire/multipart.ts'
+import { knownKeysOf } from './wire/known-keys.ts'
+import { readMultipart, unspool, uploadBodyLimit } from './wire/multipart.ts'
 import { type OlderRoute, olderVersionsOf } from './wire/older-versions.ts'
 import { describedSchema, routeSchema } from './wire/openapi.ts'
 import { loggedPath, type RequestLog } from './wire/request-log.ts'
+
+/** Requests of a key. */
+export const DEFAULT_RATE: Rate = { burst: 300, perSecond: 100 }
 
 export interface PipelineParts {
   store: Store
   now: () => Date
   log: Logger
-  rate: { burst: number; perSecond: number }
+  rate: Rate
   /** Absent: requests are not written down. */
   requestLog?: RequestLog
 }
@@ -34,6 +37,7 @@ declare module 'fastify' {
     identity: Identity | null
     context: Asking | null
     attempt: (Attempt & { entry: Entry }) | null
+    spooled: Spooled | null
     /** The error that it is answered with. */
     failure: ErrorCode | null
   }
@@ -50,22 +54,34 @@ const CONTEXT_OF_NOBODY = 'a handler runs only behind authentication'
  * before its handler.
  */
 export async function mountOperations(app: FastifyInstance, routes: Route[], parts: PipelineParts): Promise<void> {
-  const limiter = new RateLimiter(parts.rate)
+  const limiter = new RateLimits(parts.rate)
   const keys = knownKeysOf(parts.store)
+  const answers = new RememberedAnswers(parts.store)
   const add = async (v1: FastifyInstance): Promise<void> => {
-    for (const route of routes) addOperation(v1, route, { limiter, keys }, parts)
+    for (const route of routes) {
+      const admission = new Admission({ store: parts.store, now: parts.now, limiter, keys }, route)
+      addOperation(v1, route, admission, { ...parts, answers })
+    }
   }
   await app.register(add, { prefix: '/v1' })
 }
 
-interface Doors {
-  limiter: RateLimiter
-  keys: KnownKeys
+interface OperationParts extends PipelineParts {
+  answers: RememberedAnswers
 }
 
-function addOperation(v1: FastifyInstance, route: Route, doors: Doors, parts: PipelineParts): void {
+/** A hook that keeps Fastify waiting only where there is something to wait for. */
+const hook =
+  (run: (request: FastifyRequest, reply: FastifyReply) => Later) =>
+  (request: FastifyRequest, reply: FastifyReply, done: () => void): Promise<unknown> | undefined => {
+    const later = run(request, reply)
+    if (later === undefined) done()
+    // What has answered lets nothing follow.
+    return later instanceof Promise ? later : undefined
+  }
+
+function addOperation(v1: FastifyInstance, route: Route, admission: Admission, parts: OperationParts): void {
   const versions = olderVersionsOf(route)
-  const deprecations = new Map(VERSIONS.map(version => [version, deprecationsOf({ version, operation: route.id })]))
   const toPath = loggedPath(`/v1${route.path}`)
   v1.route({
     method: route.method,
@@ -77,97 +93,71 @@ function addOperation(v1: FastifyInstance, route: Route, doors: Doors, parts: Pi
       swaggerTransform: ({ url }) => ({ schema: describedSchema(route), url }),
       ...(route.upload === undefined ? {} : { upload: route.upload }),
     },
-    onRequest: (request, reply) => admit(parts, { ...doors, deprecations }, route, request, reply),
-    preValidation: async (request, reply) => {
-      await enterAttempt(parts, route, request, reply)
-      if (!reply.sent) await readOlder(versions, request, reply)
+    onRequest: hook((request, reply) => admission.admit(request, reply)),
+    preValidation: hook((request, reply) => enter(parts, { route, versions }, request, reply)),
+    onSend: (request, reply, payload, done) => {
+      const later = leave(parts, request, reply, payload)
+      if (later === undefined) done(null, payload)
+      return later
     },
-    onSend: (request, reply, payload) => leaveAttempt(parts, request, reply, payload),
     onResponse: (request, reply, done) => {
       logRequest(parts, { route, toPath }, request, reply)
+      if (request.spooled !== null)
+        unspool(request.spooled).catch(error => parts.log.warn({ err: error }, 'an upload stays'))
       done()
     },
-    handler: (request, reply) => handle(parts, route, versions, request, reply),
+    handler: (request, reply) => {
+      const known = parts.answers.find(route, request)
+      if (typeof known !== 'string') return handle(parts, { route, versions, slot: known }, request, reply)
+      sendText(reply, route.status, known)
+    },
   })
 }
 
-/** Specification, "Authentication" 3: the page under `/docs` sends this header. */
-const playgroundProblem = ({ headers }: FastifyRequest, { livemode }: Identity): Problem | null =>
-  livemode && headers['service-playground'] !== undefined
-    ? problem('test_key_required', 'The playground takes test keys only.')
-    : null
+/** What a route takes and gives in an older version, by its date. */
+type Versions = (date: string) => OlderRoute | undefined
 
-/** Whose key it is, as the store says; or as it said, while it is away. */
-async function identityOf(
-  { store }: PipelineParts,
-  keys: KnownKeys,
-  route: Route,
-  { hash, now }: { hash: string; now: Date },
-): Promise<Identity | Problem> {
-  const read = { at: now, revision: keys.revision }
-  try {
-    const identity = await authenticate(store, hash, now)
-    if (isProblem(identity)) keys.forget(hash)
-    else keys.remember(hash, identity, read)
-    return identity
-  } catch (error) {
-    const known = route.withoutStore === true && isOutage(error) ? keys.find(hash, now) : undefined
-    if (known === undefined) throw error
-    return known
-  }
-}
-
-/** Key, mode, scope, rate, version. */
-async function admit(
+/** The body, and what it is made of; then idempotency; then a body of an older version. */
+function enter(
   parts: PipelineParts,
-  { limiter, keys, deprecations }: Doors & { deprecations: ReadonlyMap<string, Deprecation[]> },
-  route: Route,
+  { route, versions }: { route: Route; versions: Versions },
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<unknown> {
-  if (hasEmptyPart(pathOf(request))) return sendProblem(request, reply, problem('resource_missing', EMPTY_PART))
-  const now = parts.now()
-  const hash = keyHash(request.headers.authorization)
-  if (isProblem(hash)) return sendProblem(request, reply, hash)
-  const identity = keys.believed(hash, now) ?? (await identityOf(parts, keys, route, { hash, now }))
-  if (isProblem(identity)) return sendProblem(request, reply, identity)
-  request.identity = identity
-  const refused = playgroundProblem(request, identity) ?? refusal(identity, route)
-  if (refused !== null) return sendProblem(request, reply, refused)
-  const waitS = limiter.take(identity.apiKeyId, now.getTime())
-  if (waitS > 0) {
-    return sendProblem(request, reply, problem('rate_limited', 'Too many requests.', { retryAfterS: waitS }))
+): Later {
+  const entered = (): Later => {
+    if (route.method !== 'GET') request.body ??= {}
+    const refused = contentProblem(request.params) ?? contentProblem(request.query) ?? contentProblem(request.body)
+    if (refused !== null) return sendProblem(request, reply, refused)
+    const key = request.context?.idempotencyKey ?? null
+    if (key === null || (route.method !== 'POST' && route.method !== 'DELETE')) {
+      return readOlder(versions, request, reply)
+    }
+    return enterAttempt(parts, route, key, request, reply).then(() =>
+      reply.sent ? undefined : readOlder(versions, request, reply),
+    )
   }
-  // The version that a key is pinned to may be gone as well, once it is past its sunset.
-  const apiVersion = headerText(request.headers['service-version']) ?? identity.apiVersion
-  if (!VERSIONS.includes(apiVersion)) {
-    const message = `There is no version ${apiVersion}; the current one is ${CURRENT_VERSION}.`
-    return sendProblem(request, reply, problem('unknown_version', message, { param: 'Service-Version' }))
-  }
-  reply.header('Service-Version', apiVersion)
-  const deprecation = deprecationAt(deprecations.get(apiVersion) ?? [], now)
-  if (deprecation !== null) reply.headers(deprecationHeaders(deprecation, baseUrlOf(request)))
-  const idempotencyKey = headerText(request.headers['idempotency-key'])
-  request.context = { ...identity, apiVersion, requestId: request.id, idempotencyKey }
+  if (!request.isMultipart()) return entered()
+  return readParts(route, request).then(refused =>
+    refused === null ? entered() : sendProblem(request, reply, refused),
+  )
 }
 
-/** Idempotency, and `{}` for an absent body, so that the schema names the parameter that is missing. */
+async function readParts({ upload }: Route, request: FastifyRequest): Promise<Problem | null> {
+  const read = upload === undefined ? NOT_JSON : await readMultipart(request, upload)
+  if (isProblem(read)) return read
+  request.body = read.body
+  request.spooled = read.spooled
+  return null
+}
+
 async function enterAttempt(
   parts: PipelineParts,
   route: Route,
+  key: string,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<unknown> {
-  if (request.isMultipart()) {
-    const read = route.upload === undefined ? NOT_JSON : await readMultipart(request, route.upload)
-    if (isProblem(read)) return sendProblem(request, reply, read)
-    request.body = read
-  }
-  if (route.method !== 'GET') request.body ??= {}
-  const refused = contentProblem(request.params) ?? contentProblem(request.query) ?? contentProblem(request.body)
-  if (refused !== null) return sendProblem(request, reply, refused)
-  const key = request.context?.idempotencyKey ?? null
-  if (key === null || request.context === null || (route.method !== 'POST' && route.method !== 'DELETE')) return
+  if (request.context === null) throw new Error(CONTEXT_OF_NOBODY)
   if (key.length > MAX_KEY_LENGTH || key === '') {
     const message = `Idempotency-Key must have 1 to ${MAX_KEY_LENGTH} characters.`
     return sendProblem(request, reply, problem('parameter_invalid', message, { param: 'Idempotency-Key' }))
@@ -189,34 +179,41 @@ async function enterAttempt(
 }
 
 /** A body of an older version is checked in that version's words, and handed on in ours. */
-async function readOlder(
-  versions: ReadonlyMap<string, OlderRoute>,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<unknown> {
-  const read = versions.get(request.context?.apiVersion ?? '')?.read(request.body)
-  if (read === undefined) return
+function readOlder(versions: Versions, request: FastifyRequest, reply: FastifyReply): Later {
+  const read = versions(request.context?.apiVersion ?? '')?.read(request.body)
+  if (read === undefined) return undefined
   if (isProblem(read)) return sendProblem(request, reply, read)
   request.body = read.body
+  return undefined
 }
 
 /** Stores the answer, and what was written, before it is sent: whoever has seen it will see the same one again. */
-async function leaveAttempt(
+function leave(
   parts: PipelineParts,
   request: FastifyRequest,
   reply: FastifyReply,
   payload: unknown,
-): Promise<unknown> {
-  const attempt = request.attempt
+): Promise<unknown> | undefined {
+  const { attempt } = request
   if (attempt !== null) {
     request.attempt = null
-    // Its effect is committed: who asked gets the answer, whatever becomes of our note of it.
-    await endAttempt(parts.store, attempt, outcomeOf(request, reply, payload)).catch((error: unknown) => {
-      parts.log.error({ err: error, requestId: request.id }, 'the answer of a request could not be kept')
-    })
+    return leaveAttempt(parts, attempt, request, outcomeOf(request, reply, payload)).then(() => payload)
   }
-  if (request.method !== 'GET' && request.method !== 'HEAD') await parts.store.durable()
-  return payload
+  if (request.method === 'GET' || request.method === 'HEAD') return undefined
+  return parts.store.durable().then(() => payload)
+}
+
+async function leaveAttempt(
+  { store, log }: PipelineParts,
+  attempt: Attempt,
+  request: FastifyRequest,
+  outcome: Outcome,
+): Promise<void> {
+  // Its effect is committed: who asked gets the answer, whatever becomes of our note of it.
+  await endAttempt(store, attempt, outcome).catch((error: unknown) => {
+    log.error({ err: error, requestId: request.id }, 'the answer of a request could not be kept')
+  })
+  if (request.method !== 'GET' && request.method !== 'HEAD') await store.durable()
 }
 
 /** A refusal of ours is to be tried again, and so is what has begun to stream; of what broke nobody knows how far it came. */
@@ -227,15 +224,14 @@ function outcomeOf({ failure }: FastifyRequest, { statusCode: status }: FastifyR
 }
 
 async function handle(
-  parts: PipelineParts,
-  route: Route,
-  versions: ReadonlyMap<string, OlderRoute>,
+  parts: OperationParts,
+  { route, versions, slot }: { route: Route; versions: Versions; slot: Slot | null },
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<unknown> {
   if (request.context === null) throw new Error(CONTEXT_OF_NOBODY)
-  const { params, query, body, headers } = request
-  const older = versions.get(request.context.apiVersion)
+  const { params, query, body, headers, spooled } = request
+  const older = versions(request.context.apiVersion)
   const render = (answer: unknown): string => {
     const status = String(route.status)
     // Under the content type, where there are several.
@@ -244,18 +240,20 @@ async function handle(
     return older === undefined ? current : older.write(current)
   }
   const log = (): Logger => parts.log.child({ requestId: request.id, operation: route.id })
-  const context = contextOf({ store: parts.store, log }, request.context, request.attempt, answer => ({
+  const context = new RequestContext({ store: parts.store, log }, request.context, request.attempt, answer => ({
     status: route.status,
     body: render(answer),
   }))
-  const result = await route.handler(context, { params, query, body, headers } as never)
+  const result = await route.handler(context, { params, query, body, headers, spooled } as never)
   if (isProblem(result)) return sendProblem(request, reply, older?.renamed(result) ?? result)
   if (isRaw(result)) {
     // Fastify would read all of it, to throw it away.
     if (request.method === 'HEAD' && result.raw instanceof Readable) result.raw.destroy()
     return reply.headers(result.headers).code(result.status).serializer(asItIs).send(result.raw)
   }
-  return sendText(reply, route.status, render(result))
+  const json = render(result)
+  if (slot !== null && context.isLasting) parts.answers.keep(route, slot, json)
+  return sendText(reply, route.status, json)
 }
 
 /** A request without a valid key is nobody's, and is not written down. */
@@ -282,5 +280,3 @@ function logRequest(
     created: now().toISOString(),
   })
 }
-
-const headerText = (value: string | string[] | undefined): string | null => (value === undefined ? null : String(value))

@@ -29,9 +29,9 @@ export interface Plain<T extends TableWithId, R extends TSchema> {
 }
 
 /** `copilot_profile` as operation IDs have it: `CopilotProfile`. */
-const pascal = (object: string): string =>
+export const pascal = (object: string): string =>
   object.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())
-const words = (object: string): string => object.replaceAll('_', ' ')
+export const words = (object: string): string => object.replaceAll('_', ' ')
 const one = (object: string): string => `${/^[aeio]/.test(object) ? 'an' : 'a'} ${words(object)}`
 
 /** GET of the whole list, newest first. */
@@ -53,7 +53,11 @@ export function listRoute<T extends TableWithId, R extends TSchema>(plain: Plain
 }
 
 /** GET of one by its ID. */
-export function retrieveRoute<T extends TableWithId, R extends TSchema>(plain: Plain<T, R>): Route {
+export function retrieveRoute<T extends TableWithId, R extends TSchema>(
+  plain: Omit<Plain<T, R>, 'toObject'> & {
+    toObject(row: Selectable<Database[T]>, context: Context): Static<R> | Promise<Static<R>>
+  },
+): Route {
   const { store, table, object, toObject } = plain
   return route({
     method: 'GET',
@@ -68,7 +72,7 @@ export function retrieveRoute<T extends TableWithId, R extends TSchema>(plain: P
     errors: [404],
     handler: async (context, { params }) => {
       const row = await forTenant(store.db, context).find(table, params.id)
-      return row === undefined ? missing(object, params.id) : (toObject(row) as never)
+      return row === undefined ? missing(object, params.id) : (toObject(row, context) as never)
     },
   })
 }

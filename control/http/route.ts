@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Static, TSchema } from 'typebox'
+import type { Database } from '../kernel/store/tables.ts'
 import type { Context } from './context.ts'
 import type { ErrorCode, Problem } from './errors.ts'
 import type { Scope } from './scopes.ts'
@@ -11,6 +12,8 @@ export interface RouteInput<P extends TSchema, Q extends TSchema, B extends TSch
   body: Static<B>
   /** Request headers, for `Range` and the like. */
   headers: Readonly<Record<string, string | string[] | undefined>>
+  /** The `file` part of a route that spools; null: it came otherwise. */
+  spooled: Spooled | null
 }
 
 /** An answer that is not JSON. */
@@ -23,6 +26,14 @@ export interface RawAnswer {
 export interface Upload {
   maxBytes: number
   tooLarge: ErrorCode
+  /** The `file` part is written to disk as it comes, and never in memory; JSON may bring so many bytes. */
+  spool?: { jsonBytes: number }
+}
+
+/** A `file` part on disk; removed once the request is answered. */
+export interface Spooled {
+  path: string
+  bytes: number
 }
 
 interface RouteShape<P extends TSchema, Q extends TSchema, B extends TSchema, R extends TSchema> {
@@ -53,6 +64,11 @@ interface RouteShape<P extends TSchema, Q extends TSchema, B extends TSchema, R 
   streamType?: string
   /** It does its best while the store is away: with a key that is remembered, and without an attempt's memory. */
   withoutStore?: true
+  /**
+   * Of a GET: its answer follows from the request and the rows of these tables. While nothing is written to them it is given again
+   * (`remembered.ts`), unless the handler has called `context.passing()`.
+   */
+  reads?: readonly (keyof Database)[]
   /** Statuses beyond 400, 401, 403, 429, 500 and 503, which every operation has. */
   errors?: number[]
 }

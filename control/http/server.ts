@@ -14,7 +14,7 @@ import { acceptMultipart, tooLarge } from './wire/multipart.ts'
 import { openApiDescription } from './wire/openapi.ts'
 import { readQuery } from './wire/query-string.ts'
 import { compileSerializer } from './wire/serialization.ts'
-import { compileValidator, validationProblem } from './wire/validation.ts'
+import { compileRequestValidator, validationProblem } from './wire/validation.ts'
 
 const MAX_BODY_BYTES = 1024 * 1024
 /** A request is whole by then, its header sooner, or its connection is closed; it is looked at this often [ms]. */
@@ -55,8 +55,9 @@ export async function createServer(parts: {
   app.decorateRequest('identity', null)
   app.decorateRequest('context', null)
   app.decorateRequest('attempt', null)
+  app.decorateRequest('spooled', null)
   app.decorateRequest('failure', null)
-  app.setValidatorCompiler(({ schema, httpPart }) => compileValidator(schema as object, httpPart))
+  app.setValidatorCompiler(({ schema, httpPart }) => compileRequestValidator(schema as object, httpPart))
   app.setSerializerCompiler(({ schema }) => compileSerializer(schema as object))
   app.addHook('onRequest', (request, reply, done) => {
     identify(request, reply)

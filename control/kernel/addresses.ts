@@ -15,10 +15,12 @@ export const urlHost = (host: string): string => (host.includes(':') ? `[${host}
 interface PublicAddresses {
   /** What an operator says that browsers use; null: our own. */
   publicUrl?: string | null
-  publicIp: string | null
+  /** At most one of each family. */
+  publicIps: readonly string[]
   httpHost: string
   httpPort: number
-  sipHost: string
+  /** What SIP listens on, the most important one first. */
+  sipHosts: readonly string[]
   /** Absent: the default port. */
   wsPort?: number
 }
@@ -28,13 +30,16 @@ export const publicUrlOf = (config: Pick<PublicAddresses, 'publicUrl' | 'httpHos
   config.publicUrl ?? `http://${urlHost(reachableHost(config.httpHost))}:${config.httpPort}`
 
 /** Where browsers find the call WebSocket: the media process's own port, or the proxy before it; no slash at its end. */
-export const wsUrlOf = (config: Pick<PublicAddresses, 'publicUrl' | 'publicIp' | 'sipHost' | 'wsPort'>): string =>
-  config.publicUrl?.replace(/^http/, 'ws') ??
-  `ws://${urlHost(config.publicIp ?? reachableHost(config.sipHost))}:${config.wsPort ?? DEFAULT_WS_PORT}`
+export const wsUrlOf = (config: Pick<PublicAddresses, 'publicUrl' | 'publicIps' | 'sipHosts' | 'wsPort'>): string =>
+  config.publicUrl?.replace(/^http/, 'ws') ?? `ws://${sipHostOf(config)}:${config.wsPort ?? DEFAULT_WS_PORT}`
+
+/** Our SIP host as it stands in a URI. */
+export const sipHostOf = ({ publicIps, sipHosts }: Pick<PublicAddresses, 'publicIps' | 'sipHosts'>): string =>
+  urlHost(publicIps[0] ?? reachableHost(sipHosts[0]!))
 
 /** Where phones find us, `host:port`. */
-export const sipAddressOf = (config: { publicIp: string | null; sipHost: string; sipPort?: number }): string =>
-  `${urlHost(config.publicIp ?? reachableHost(config.sipHost))}:${config.sipPort ?? DEFAULT_SIP_PORT}`
+export const sipAddressOf = (config: Pick<PublicAddresses, 'publicIps' | 'sipHosts'> & { sipPort?: number }): string =>
+  `${sipHostOf(config)}:${config.sipPort ?? DEFAULT_SIP_PORT}`
 
 const ownAddress = (): string | undefined =>
   Object.values(networkInterfaces())

@@ -11,21 +11,41 @@ export interface Config {
   httpHost: string
   /** 0: any free port. */
   httpPort: number
-  sipHost: string
+  /** To listen on for SIP and RTP; `::`: every address of both families. */
+  sipHosts: string[]
   sipPort: number
   /** Of SIP over TLS, when there is a certificate. */
   sipTlsPort: number
   /** PEM files, absolute paths; null: no TLS. */
   sipTlsCert: string | null
   sipTlsKey: string | null
-  /** Of the call WebSocket, on `sipHost`. */
+  /** PEM file of the key that calls are signed with, and where far ends find its certificate; null: they are not signed. */
+  stirKey: string | null
+  stirCertUrl: string | null
+  /** PEM file of the authorities whose certificates prove who signed a call; null: none is judged. */
+  stirAnchors: string | null
+  /** Of the call WebSocket, on `sipHosts`. */
   wsPort: number
+  /** The same over TLS, with the certificate of SIP; null: not listened for. */
+  wssPort: number | null
+  /** Of pages elsewhere that may speak SIP over WebSocket; `*`: all. */
+  sipWsOrigins: string[]
   /** Where browsers find the product when that is another address than our own; no slash at its end. */
   publicUrl: string | null
   /** CIDR blocks of the proxies that are believed about X-Forwarded-For. */
   trustedProxies: string[]
   rtpPorts: { first: number; last: number }
-  publicIp: string | null
+  rtpSockets: (typeof RTP_SOCKETS)[number]
+  /** What every packet passes is compiled before the first call. */
+  warmUp: boolean
+  /** What far ends reach us at instead, at most one of each family. */
+  publicIps: string[]
+  /** Asked where the servers of SIP domains are; empty: the machine's own. */
+  dnsServers: string[]
+  /** CIDR blocks of the SIP proxies that are believed about who calls through them. */
+  sipProxies: string[]
+  /** Where SIP and RTCP are told to as HEP; null: nowhere. */
+  hepTarget: HepTarget | null
   engineThreads: number
   /** `postgres://…`; null: SQLite in the data directory. */
   databaseUrl: string | null
@@ -39,6 +59,12 @@ export interface Config {
   modelUrl: string | null
   modelKey: string | null
   modelName: string
+  /** The same for vectors of what customers say; null: those of this machine. */
+  embeddingsUrl: string | null
+  embeddingsKey: string | null
+  embeddingsName: string
+  /** What a million tokens cost, by model. */
+  modelPrices: ReadonlyMap<string, { input: number; output: number }>
   /** Speech by a provider that speaks OpenAI's HTTP API; null: offline alone. */
   ttsUrl: string | null
   ttsKey: string | null
@@ -55,8 +81,18 @@ export interface Config {
   /** Of the mail server; null: none. */
   smtpUrl: string | null
   logLevel: LogLevel
+  /** 0: none is asked for. */
+  sipSessionSeconds: number
   drainSeconds: number
   maxCalls: number
+}
+
+export interface HepTarget {
+  transport: 'udp' | 'tcp' | 'tls'
+  host: string
+  port: number
+  captureId: number
+  password: string | null
 }
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
@@ -92,6 +128,40 @@ function integer(min: number, max: number): (text: string) => Parsed<number> {
 const address = (text: string): Parsed<string> =>
   isIP(text) ? ok(text) : bad('set an IP address, for example 127.0.0.1 or 0.0.0.0')
 
+function addressList(text: string): Parsed<string[]> {
+  const addresses = [...new Set(items(text))]
+  return addresses.length > 0 && addresses.every(item => isIP(item) !== 0)
+    ? ok(addresses)
+    : bad('set IP addresses with commas between them, for example 192.0.2.10,2001:db8::10, or 0.0.0.0 or ::')
+}
+
+function publicAddresses(text: string): Parsed<string[]> {
+  const addresses = items(text)
+  const families = new Set(addresses.map(isIP))
+  return addresses.length > 0 && !families.has(0) && families.size === addresses.length
+    ? ok(addresses)
+    : bad('set an IP address, or one of IPv4 and one of IPv6 with a comma between them')
+}
+
+const DNS_SERVER = /^(?:\[([^\]]+)\]|([^:]+))(?::\d{1,5})?$/
+
+function dnsServers(text: string): Parsed<string[]> {
+  const servers = items(text)
+  const isServer = (item: string): boolean => {
+    const [, six, four] = DNS_SERVER.exec(item) ?? []
+    return isIP(item) !== 0 || isIP(six ?? four ?? '') !== 0
+  }
+  return servers.length > 0 && servers.every(isServer)
+    ? ok(servers)
+    : bad('set addresses with commas between them, for example 192.0.2.53,[2001:db8::53]:5353')
+}
+
+const items = (text: string): string[] =>
+  text
+    .split(',')
+    .map(item => item.trim())
+    .filter(item => item !== '')
+
 function portRange(text: string): Parsed<{ first: number; last: number }> {
   const [, first, last] = /^(\d{1,5})-(\d{1,5})$/.exec(text)?.map(Number) ?? []
   const good = first !== undefined && last !== undefined && first >= 1024 && last <= 65_535 && last - first >= 3
@@ -101,13 +171,21 @@ function portRange(text: string): Parsed<{ first: number; last: number }> {
 }
 
 function cidrList(text: string): Parsed<string[]> {
-  const blocks = text
-    .split(',')
-    .map(block => block.trim())
-    .filter(block => block !== '')
+  const blocks = items(text)
   return blocks.every(block => ipaddr.isValidCIDR(block))
     ? ok(blocks)
     : bad('set CIDR blocks with commas between them, for example 10.0.0.0/8,192.168.1.5/32')
+}
+
+function modelPrices(text: string): Parsed<Config['modelPrices']> {
+  const prices = new Map<string, { input: number; output: number }>()
+  for (const entry of text.split(',').map(one => one.trim())) {
+    if (entry === '') continue
+    const parts = /^([^=\s]+)=(\d+(?:\.\d+)?)\/(\d+(?:\.\d+)?)$/.exec(entry)
+    if (parts === null) return bad('set model=2.5/10 with commas between: prices of a million tokens in, and out')
+    prices.set(parts[1] ?? '', { input: Number(parts[2]), output: Number(parts[3]) })
+  }
+  return ok(prices)
 }
 
 function modelUrl(text: string): Parsed<string> {
@@ -132,6 +210,26 @@ function databaseUrl(text: string): Parsed<string> {
   return isWhole ? ok(text) : bad('set postgres://USER:PASSWORD@HOST:5432/DATABASE, or leave it unset for SQLite')
 }
 
+const HEP_PORT = 9060
+const HEP_CAPTURE_ID = 2001
+
+function hepTarget(text: string): Parsed<HepTarget> {
+  const url = URL.canParse(text) ? new URL(text) : null
+  const captureId = Number(url?.searchParams.get('id') ?? HEP_CAPTURE_ID)
+  const isWhole =
+    url !== null && /^(udp|tcp|tls):$/.test(url.protocol) && url.hostname !== '' && ['', '/'].includes(url.pathname)
+  if (!isWhole || !Number.isInteger(captureId) || captureId < 0 || captureId >= 2 ** 32) {
+    return bad('set udp://, tcp:// or tls:// with the collector, for example udp://homer.example.com:9060?id=2001')
+  }
+  return ok({
+    transport: url.protocol.slice(0, -1) as HepTarget['transport'],
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? HEP_PORT : Number(url.port),
+    captureId,
+    password: url.searchParams.get('password'),
+  })
+}
+
 function smtpUrl(text: string): Parsed<string> {
   const url = URL.canParse(text) ? new URL(text) : null
   return url !== null && /^smtps?:$/.test(url.protocol) && url.hostname !== ''
@@ -148,7 +246,20 @@ function sttUrl(text: string): Parsed<string> {
       )
 }
 
+/** As browsers send them, or `*` for all. */
+function originList(text: string): Parsed<string[]> {
+  const origins = text.split(',').map(part => part.trim())
+  const wrong = origins.find(origin => origin !== '*' && !(URL.canParse(origin) && new URL(origin).origin === origin))
+  return wrong === undefined ? ok(origins) : bad(`set origins such as https://crm.example.com, not ${wrong}`)
+}
+
 const path = (text: string): Parsed<string> => (text.includes('\0') ? bad('set a path') : ok(resolve(text)))
+
+/** RFC 4028 §4 knows no session shorter than 90 s. */
+function sessionSeconds(text: string): Parsed<number> {
+  const parsed = integer(0, 86_400)(text)
+  return 'value' in parsed && parsed.value > 0 && parsed.value < 90 ? bad('set 0, or 90 to 86400') : parsed
+}
 
 const yesOrNo = (text: string): Parsed<boolean> =>
   text === 'yes' || text === 'no' ? ok(text === 'yes') : bad('set yes or no')
@@ -157,6 +268,13 @@ const key = (prefix: string) => (text: string) =>
   new RegExp(`^${prefix}_[A-Za-z0-9_-]{16,200}$`).test(text)
     ? ok(text)
     : bad(`set ${prefix}_ and at least 16 letters, digits, - or _`)
+
+const RTP_SOCKETS = ['auto', 'native', 'node'] as const
+
+const rtpSockets = (text: string): Parsed<(typeof RTP_SOCKETS)[number]> => {
+  const choice = RTP_SOCKETS.find(one => one === text)
+  return choice === undefined ? bad(`set ${RTP_SOCKETS.join(', ')}`) : ok(choice)
+}
 
 const logLevel = (text: string): Parsed<LogLevel> =>
   LOG_LEVELS.find(level => level === text) === undefined
@@ -177,7 +295,12 @@ const SETTINGS: Settings = {
     help: 'port of the REST API; 0: any free one',
     parse: integer(0, 65_535),
   },
-  sipHost: { name: 'TANDEM_SIP_HOST', default: '127.0.0.1', help: 'address for SIP and RTP', parse: address },
+  sipHosts: {
+    name: 'TANDEM_SIP_HOST',
+    default: '127.0.0.1',
+    help: 'addresses for SIP and RTP with commas between them; 0.0.0.0: every one of IPv4; :: every one of IPv4 and IPv6',
+    parse: addressList,
+  },
   sipPort: {
     name: 'TANDEM_SIP_PORT',
     default: '5060',
@@ -204,16 +327,51 @@ const SETTINGS: Settings = {
     parse: path,
     absent: null,
   },
+  stirKey: {
+    name: 'TANDEM_STIR_KEY',
+    default: null,
+    help: 'PEM file of the P-256 key that calls are signed with (STIR/SHAKEN), for connections with `sign_calls`',
+    parse: path,
+    absent: null,
+  },
+  stirCertUrl: {
+    name: 'TANDEM_STIR_CERT_URL',
+    default: null,
+    help: 'where far ends find the certificate of that key, with its chain: https://…',
+    parse: modelUrl,
+    absent: null,
+  },
+  stirAnchors: {
+    name: 'TANDEM_STIR_TRUST_ANCHORS',
+    default: null,
+    help: 'PEM file of the authorities whose certificates prove who signed a call, for connections with `verify_calls`',
+    parse: path,
+    absent: null,
+  },
   wsPort: {
     name: 'TANDEM_WS_PORT',
     default: String(DEFAULT_WS_PORT),
-    help: 'port of the call WebSocket of browsers, on TANDEM_SIP_HOST',
+    help: 'port of the call WebSocket of browsers and of SIP over WebSocket (/v1/sip), on TANDEM_SIP_HOST',
     parse: integer(1, 65_535),
+  },
+  wssPort: {
+    name: 'TANDEM_WSS_PORT',
+    default: null,
+    help: 'port of the same over TLS, with the certificate of TANDEM_SIP_TLS_CERT',
+    parse: integer(1, 65_535),
+    absent: null,
+  },
+  sipWsOrigins: {
+    name: 'TANDEM_SIP_WS_ORIGINS',
+    default: null,
+    help: "origins whose pages may speak SIP over WebSocket beside the product's own, with commas between them; *: all",
+    parse: originList,
+    absent: [],
   },
   publicUrl: {
     name: 'TANDEM_PUBLIC_URL',
     default: null,
-    help: 'http(s) address of a proxy that browsers use; it passes /v1/web_calls and /v1/softphones to TANDEM_WS_PORT',
+    help: 'http(s) address of a proxy that browsers use; it passes /v1/web_calls, /v1/softphones and /v1/sip to TANDEM_WS_PORT',
     parse: publicUrl,
     absent: null,
   },
@@ -224,17 +382,51 @@ const SETTINGS: Settings = {
     parse: cidrList,
   },
   rtpPorts: { name: 'TANDEM_RTP_PORTS', default: '20000-29999', help: 'UDP ports for RTP and RTCP', parse: portRange },
-  publicIp: {
+  rtpSockets: {
+    name: 'TANDEM_RTP_SOCKETS',
+    default: 'auto',
+    help: "how packets, and the frames of forks, are read and sent: native (the system's own calls, many packets at a time; Linux), node, or auto: native where it works",
+    parse: rtpSockets,
+  },
+  warmUp: {
+    name: 'TANDEM_WARM_UP',
+    default: 'yes',
+    help: 'compile what every packet passes before the first call (0.2 s of a core for each thread); no: with the first calls',
+    parse: yesOrNo,
+  },
+  publicIps: {
     name: 'TANDEM_PUBLIC_IP',
     default: null,
-    help: 'address that SIP and SDP name instead of our own (behind NAT)',
-    parse: address,
+    help: 'address that SIP and SDP name instead of our own (behind NAT); one of IPv4 and one of IPv6 with a comma between them',
+    parse: publicAddresses,
+    absent: [],
+  },
+  dnsServers: {
+    name: 'TANDEM_DNS_SERVERS',
+    default: null,
+    help: "name servers that are asked where a SIP domain's servers are (NAPTR, SRV): ADDRESS or ADDRESS:PORT with commas between them; absent: the machine's own",
+    parse: dnsServers,
+    absent: [],
+  },
+  sipProxies: {
+    name: 'TANDEM_SIP_PROXIES',
+    default: null,
+    help: 'SIP proxies before us (Kamailio) that are believed: X-Forwarded-For tells who calls, Path the way to a phone (CIDR blocks with commas between them)',
+    parse: cidrList,
+    absent: [],
+  },
+  hepTarget: {
+    name: 'TANDEM_HEP_URL',
+    default: null,
+    help: 'collector of HEP v3 (Homer) that is told of SIP and RTCP, secrets blotted out: udp://, tcp:// or tls:// HOST:9060; number and password of this node as ?id= and &password=',
+    parse: hepTarget,
     absent: null,
+    secret: true,
   },
   engineThreads: {
     name: 'TANDEM_ENGINE_THREADS',
     default: String(Math.max(1, availableParallelism() - 1)),
-    help: 'threads for audio, each for whole organisations; default: cores - 1',
+    help: 'threads for audio; calls go to the one that has most time left; default: cores - 1',
     parse: integer(1, 256),
   },
   databaseUrl: {
@@ -297,6 +489,34 @@ const SETTINGS: Settings = {
     help: 'model of assistants that name none',
     parse: ok,
   },
+  modelPrices: {
+    name: 'TANDEM_MODEL_PRICES',
+    default: null,
+    help: 'what a million tokens cost that go in, and that come out, for `GET /usage`: model=2.5/10, with commas between; of priority processing model:priority=…',
+    parse: modelPrices,
+    absent: new Map(),
+  },
+  embeddingsUrl: {
+    name: 'TANDEM_EMBEDDINGS_URL',
+    default: null,
+    help: "what customers' objections mean: a provider's OpenAI-compatible address that has `/embeddings`, for example https://host/v1; absent: by the vectors of words on this machine",
+    parse: modelUrl,
+    absent: null,
+  },
+  embeddingsKey: {
+    name: 'TANDEM_EMBEDDINGS_KEY',
+    default: null,
+    help: 'key of that provider',
+    parse: ok,
+    absent: null,
+    secret: true,
+  },
+  embeddingsName: {
+    name: 'TANDEM_EMBEDDINGS_NAME',
+    default: 'text-embedding-3-small',
+    help: 'its model',
+    parse: ok,
+  },
   ttsUrl: {
     name: 'TANDEM_TTS_URL',
     default: null,
@@ -351,6 +571,12 @@ const SETTINGS: Settings = {
     secret: true,
   },
   logLevel: { name: 'TANDEM_LOG_LEVEL', default: 'info', help: LOG_LEVELS.join(', '), parse: logLevel },
+  sipSessionSeconds: {
+    name: 'TANDEM_SIP_SESSION_SECONDS',
+    default: '1800',
+    help: 'session timer that far ends are asked for: a call whose far end is gone ends by then [s]; 0: none, else 90 or more',
+    parse: sessionSeconds,
+  },
   drainSeconds: {
     name: 'TANDEM_DRAIN_SECONDS',
     default: '30',
@@ -382,6 +608,12 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
   }
   if (errors.length === 0 && (values.sipTlsCert === null) !== (values.sipTlsKey === null)) {
     errors.push('TANDEM_SIP_TLS_CERT and TANDEM_SIP_TLS_KEY need each other: set both, or neither.')
+  }
+  if (errors.length === 0 && values.wssPort !== null && values.sipTlsCert === null) {
+    errors.push('TANDEM_WSS_PORT needs a certificate: set TANDEM_SIP_TLS_CERT and TANDEM_SIP_TLS_KEY.')
+  }
+  if (errors.length === 0 && (values.stirKey === null) !== (values.stirCertUrl === null)) {
+    errors.push('TANDEM_STIR_KEY and TANDEM_STIR_CERT_URL need each other: set both, or neither.')
   }
   return errors.length > 0 ? { errors } : { config: values as unknown as Config }
 }

@@ -1,41 +1,68 @@
 /** What waits at most; who brings more waits until there is room. */
-const MAX_PENDING = 1000
+export const MAX_PENDING = 1000
 
-/** Something to be done once an event is committed. Those of one key, a leg or a call, are done one after the other. */
+/** What follow-ups work with: each storey adds what it has to offer (`declare module`). */
+// biome-ignore lint/suspicious/noEmptyInterface: it is filled from above
+export interface Outside {}
+
+/** What follows a commit: a command, and what its answer leads to. */
+export type FollowUp = (outside: Outside) => Promise<void>
+
+/** `key`: what it concerns, mostly a call. Follow-ups of one key are done one after the other, in the order in which they were asked for. */
 export interface FollowUpTask {
   key: string
-  run: () => Promise<void>
+  run: FollowUp
 }
 
-/** Does what follows events: whatever hangs holds up its own kind alone. */
+/** Does a task, or leaves it where nobody is there to be told: then a later comparison finds it. Never rejects. */
+export type Perform = (task: FollowUpTask) => Promise<void>
+
+/** What follows the commits of one store. Whatever hangs holds up its own kind alone. */
 export class FollowUps {
   /** The last of each key. */
   readonly #chains = new Map<string, Promise<void>>()
-  #pending = 0
+  #perform: Perform | null = null
+  /** How many have not been done yet. */
+  pending = 0
   #ended: (() => void)[] = []
 
-  /** Begins at once, or when those before it with its key are done. `failed` gets what it throws, before the next of its key begins. */
-  begin({ key, run }: FollowUpTask, failed: (error: unknown) => Promise<void>): void {
+  /** Who does what follows from now on; before, nobody does. */
+  performedBy(perform: Perform): void {
+    this.#perform = perform
+  }
+
+  /** Begins at once, or when those before it with its key are done. */
+  begin(task: FollowUpTask): void {
+    const perform = this.#perform
+    if (perform === null) return
+    const { key } = task
     const before = this.#chains.get(key)
-    this.#pending++
-    const done: Promise<void> = (before === undefined ? run() : before.then(run)).catch(failed).finally(() => {
-      this.#pending--
-      if (this.#chains.get(key) === done) this.#chains.delete(key)
-      const ended = this.#ended
-      this.#ended = []
-      for (const resolve of ended) resolve()
-    })
+    this.pending++
+    const done: Promise<void> = (before === undefined ? perform(task) : before.then(() => perform(task))).finally(
+      () => {
+        this.pending--
+        if (this.#chains.get(key) === done) this.#chains.delete(key)
+        const ended = this.#ended
+        this.#ended = []
+        for (const resolve of ended) resolve()
+      },
+    )
     this.#chains.set(key, done)
+  }
+
+  /** Resolves when what has been asked for of this key by now is done. */
+  async done(key: string): Promise<void> {
+    await this.#chains.get(key)
   }
 
   /** Resolves when there is room for one more. */
   async room(): Promise<void> {
-    while (this.#pending >= MAX_PENDING) await this.#oneEnds()
+    while (this.pending >= MAX_PENDING) await this.#oneEnds()
   }
 
   /** Resolves when nothing is under way. */
   async idle(): Promise<void> {
-    while (this.#pending > 0) await this.#oneEnds()
+    while (this.pending > 0) await this.#oneEnds()
   }
 
   #oneEnds(): Promise<void> {

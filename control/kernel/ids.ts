@@ -26,7 +26,10 @@ export const PREFIXES = {
   copilot_message: 'copm',
   copilot_input: 'copi',
   callback: 'cb',
+  site: 'site',
   do_not_call_number: 'dnc',
+  consent: 'cns',
+  import: 'imp',
   audio_asset: 'aud',
   kb_document: 'kbd',
   kb_passage: 'kbp',
@@ -39,8 +42,16 @@ export const PREFIXES = {
   call_step: 'step',
   call_input: 'cin',
   voicemail: 'vm',
+  message: 'msg',
   transcript_segment: 'seg',
   ring: 'ring',
+  transfer: 'xfer',
+  campaign: 'cmp',
+  campaign_contact: 'cct',
+  campaign_attempt: 'cat',
+  tool: 'tool',
+  tool_version: 'tver',
+  secret: 'sec',
 } as const
 
 /** Kinds that nouns add in their own folder (`declare module`, and `Noun.ids`). */

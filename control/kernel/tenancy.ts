@@ -4,10 +4,11 @@ import type {
   Insertable,
   Selectable,
   SelectQueryBuilder,
+  Updateable,
   UpdateQueryBuilder,
   UpdateResult,
 } from 'kysely'
-import { type Place, rowOf, run } from './store/compiled.ts'
+import { type Place, rowBy, rowOf, run, type Values } from './store/compiled.ts'
 import type { Db } from './store/store.ts'
 import type { Database } from './store/tables.ts'
 import type { TenantColumns } from './store/tenant-columns.ts'
@@ -26,6 +27,13 @@ export interface TenantDb {
   select<T extends TenantTable>(table: T): SelectQueryBuilder<Database, T, object>
   /** The row with this ID, or undefined: also when it is another tenant's. */
   find<T extends TableWithId>(table: T, id: string): Promise<Selectable<Database[T]> | undefined>
+  /** The first row whose columns have these values, or undefined. */
+  findBy<T extends TenantTable>(
+    table: T,
+    values: Partial<Selectable<Database[T]>>,
+  ): Promise<Selectable<Database[T]> | undefined>
+  /** Writes columns of the row with this ID, if it is there. */
+  change<T extends TableWithId>(table: T, id: string, columns: Updateable<Database[T]>): Promise<void>
   insert<T extends TenantTable>(table: T, row: Omit<Insertable<Database[T]>, keyof TenantColumns>): Promise<void>
   update<T extends TenantTable>(table: T): UpdateQueryBuilder<Database, T, T, UpdateResult>
   delete<T extends TenantTable>(table: T): DeleteQueryBuilder<Database, T, DeleteResult>
@@ -52,6 +60,19 @@ export function forTenant(db: Db, tenant: Tenant): TenantDb {
           .where('id' as never, '=', place('id'))
       return (await rowOf(db, `find ${table}`, build, { id, ...valuesOf(tenant) })) as never
     },
+    findBy: (table, values) => {
+      const mine = { organisation_id: tenant.organisationId, livemode }
+      return rowBy(db, table, { ...mine, ...values } as never)
+    },
+    change: async (table, id, columns) => {
+      const names = Object.entries(columns).flatMap(([name, value]) => (value === undefined ? [] : [name]))
+      const build = (place: Place) => {
+        const set = Object.fromEntries(names.map(name => [name, place(`to ${name}`)]))
+        return changeOf(db, table, place).set(set as never)
+      }
+      const to = Object.fromEntries(names.map(name => [`to ${name}`, (columns as Values)[name]]))
+      await run(db, `change ${table} ${names}`, build, { id, ...to, ...valuesOf(tenant) })
+    },
     insert: async (table, row) => {
       const full = { ...row, organisation_id: tenant.organisationId, livemode }
       const columns = Object.entries(full).flatMap(([column, value]) => (value === undefined ? [] : [column]))
@@ -73,6 +94,22 @@ export const ofTenant = <T extends TenantTable>(
   const all = db.selectFrom(table as never) as unknown as SelectQueryBuilder<Database, 'api_keys', object>
   const ofOrganisation = all.where(`${table as 'api_keys'}.organisation_id`, '=', place('organisation'))
   return ofOrganisation.where(`${table as 'api_keys'}.livemode`, '=', place('livemode')) as never
+}
+
+/** An update of a tenant's row with the ID `id`, in a query that is compiled once. */
+export const changeOf = <T extends TableWithId>(
+  db: Db,
+  table: T,
+  place: Place,
+): UpdateQueryBuilder<Database, T, T, UpdateResult> => {
+  const update = db.updateTable(table as never) as unknown as UpdateQueryBuilder<
+    Database,
+    'users',
+    'users',
+    UpdateResult
+  >
+  const ofOrganisation = update.where('organisation_id', '=', place('organisation'))
+  return ofOrganisation.where('livemode', '=', place('livemode')).where('id', '=', place('id')) as never
 }
 
 export const valuesOf = ({ organisationId, livemode }: Tenant) => ({

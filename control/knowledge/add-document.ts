@@ -3,6 +3,7 @@ import { newId } from '../kernel/ids.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { count } from '../usage/ledger.ts'
 import type { PassageSearch } from './search.ts'
 import type { KbDocumentTable } from './tables.ts'
 
@@ -16,6 +17,7 @@ export async function addDocument(
   const { row, original, passages: texts } = document
   const scoped = forTenant(trx, tenant)
   await scoped.insert('kb_documents', row)
+  await count(trx, tenant, { sourceId: row.id, at: row.created, amounts: { stored_bytes: original.length } })
   await scoped.insert('kb_originals', { id: row.id, content: original.toString('base64') })
   const passages = texts.map(text => ({ id: newId('kb_passage'), text }))
   for (const [position, { id, text }] of passages.entries()) {

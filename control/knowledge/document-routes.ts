@@ -9,6 +9,7 @@ import { newId } from '../kernel/ids.ts'
 import { input, metadata } from '../kernel/schema.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { release } from '../usage/ledger.ts'
 import { addDocument } from './add-document.ts'
 import { type KbDocument, kbDocumentSchema, toKbDocument } from './document-schema.ts'
 import { passagesOf, readText } from './passages.ts'
@@ -78,7 +79,9 @@ export function kbDocumentRoutes(deps: KbDocumentDeps): Route[] {
         await deps.search.remove(trx, context, id)
         await scoped.delete('kb_passages').where('document_id', '=', id).execute()
         await scoped.delete('kb_originals').where('id', '=', id).execute()
-        await deps.forgetDocument(trx, context, id, deps.now().toISOString())
+        const at = deps.now().toISOString()
+        await deps.forgetDocument(trx, context, id, at)
+        await release(trx, context, id, at)
         return null
       },
     }),

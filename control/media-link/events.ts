@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { CommandName, Failure, MediaEvent, Reply, Request } from '../../media/protocol.ts'
-import { FollowUps, type FollowUpTask } from '../kernel/follow-ups.ts'
+import { type FollowUps, type FollowUpTask, MAX_PENDING } from '../kernel/follow-ups.ts'
 import { isStoreOutage } from '../kernel/store/faults.ts'
 import { isOutage, StoreOutage } from '../kernel/store/outage.ts'
 import { CallersRefused } from './callers-refused.ts'
@@ -36,14 +36,15 @@ export interface NumberedEvent {
 
 /** What control does with the events of media. Calls never overlap. */
 export interface EventSink {
-  /**
-   * Commits the events, in order, and the position of the last, all or none; returns what to do after the acknowledgement, in
-   * order for each key. After a failure the same events come again, one at a time.
-   */
-  events(batch: readonly NumberedEvent[], media: MediaPort): Promise<FollowUpTask[]>
+  /** Commits the events, in order, and the position of the last, all or none. After a failure the same events come again, one at a time. */
+  events(batch: readonly NumberedEvent[], media: MediaPort): Promise<void>
+  /** What follows commits: of events, and of all else that this process writes. */
+  readonly followUps: FollowUps
+  /** Does what follows a commit. */
+  perform(task: FollowUpTask, media: MediaPort): Promise<void>
   /** Commits the position without an event that cannot be applied; the call that it belongs to is ended for it. */
   setAside(numbered: NumberedEvent, media: MediaPort): Promise<void>
-  /** What follows an event of this key has thrown: the call that it belongs to is ended for it. */
+  /** What follows a commit has thrown, of this key: the call that it belongs to is ended for it. */
   faulted(key: string, media: MediaPort, error: unknown): Promise<void>
   /** Whether the store takes what is written: one on a full disk still answers. Throws when it does not. */
   write(): Promise<void>
@@ -86,7 +87,8 @@ export class MediaEvents {
   readonly #media: MediaPort
   readonly #log: Logger
   #jobs: Job[] = []
-  readonly #followUps = new FollowUps()
+  /** Of the connection in use; null before the first. */
+  #source: EventSource | null = null
   readonly #outage: StoreOutage
   /** It was away when it was last tried. */
   #isAway = false
@@ -103,6 +105,7 @@ export class MediaEvents {
     this.#log = log
     this.#outage = new StoreOutage(log)
     this.#callers = new CallersRefused(media, publicUrl)
+    sink.followUps.performedBy(task => this.#perform(task))
   }
 
   /** How often the store went away. */
@@ -166,9 +169,9 @@ export class MediaEvents {
     return new Promise(resolve => this.#jobs.push({ kind: 'mark', resolve }))
   }
 
-  /** Resolves when nothing that follows from events is under way. */
+  /** Resolves when nothing that follows commits is under way. */
   idle(): Promise<void> {
-    return this.#followUps.idle()
+    return this.#sink.followUps.idle()
   }
 
   /** Gives up what waits; media sends it again. */
@@ -179,6 +182,7 @@ export class MediaEvents {
 
   /** Deals with what waits, batch after batch, up to the event `through`. Throws when one could not be handled. */
   async drain(source: EventSource, through = Number.POSITIVE_INFINITY): Promise<void> {
+    this.#source = source
     while (source.isOpen) {
       const { events, marks } = this.#take(through)
       if (events.length === 0 && marks.length === 0) return
@@ -263,28 +267,33 @@ export class MediaEvents {
 
   /** False when the batch failed, and nothing of it is written. */
   async #deliverTogether(source: EventSource, events: readonly NumberedEvent[]): Promise<boolean> {
-    const followUps = await this.#sink.events(events, this.#media).catch((error: unknown) => {
-      if (isStoreOutage(error)) throw error
-      this.counters.split++
-      this.#log.warn({ err: error, events: events.length }, 'media events failed together: each is tried alone')
-      return null
-    })
-    if (followUps === null) return false
-    await this.#conclude(source, events, followUps)
-    return true
+    const isTaken = await this.#sink.events(events, this.#media).then(
+      () => true,
+      (error: unknown) => {
+        if (isStoreOutage(error)) throw error
+        this.counters.split++
+        this.#log.warn({ err: error, events: events.length }, 'media events failed together: each is tried alone')
+        return false
+      },
+    )
+    if (isTaken) await this.#conclude(source, events)
+    return isTaken
   }
 
   async #deliverOne(source: EventSource, numbered: NumberedEvent): Promise<void> {
     const { seq, event } = numbered
     const name = nameOf(event)
     for (let attempt = 1; name !== null && attempt <= MAX_ATTEMPTS; attempt++) {
-      const followUps = await this.#sink.events([numbered], this.#media).catch((error: unknown) => {
-        // A full or failing disk is not the event's fault: it is tried until the store takes it.
-        if (isStoreOutage(error)) throw error
-        this.#log.error({ err: error, event: name, attempt }, 'a media event could not be handled')
-        return null
-      })
-      if (followUps !== null) return this.#conclude(source, [numbered], followUps)
+      const isTaken = await this.#sink.events([numbered], this.#media).then(
+        () => true,
+        (error: unknown) => {
+          // A full or failing disk is not the event's fault: it is tried until the store takes it.
+          if (isStoreOutage(error)) throw error
+          this.#log.error({ err: error, event: name, attempt }, 'a media event could not be handled')
+          return false
+        },
+      )
+      if (isTaken) return this.#conclude(source, [numbered])
       if (attempt < MAX_ATTEMPTS) await sleep(attempt * RETRY_MS)
       // Media sends it again over the next connection.
       if (!source.isOpen) return
@@ -295,23 +304,22 @@ export class MediaEvents {
     source.acknowledge(seq)
   }
 
-  async #conclude(
-    source: EventSource,
-    events: readonly NumberedEvent[],
-    followUps: readonly FollowUpTask[],
-  ): Promise<void> {
+  async #conclude(source: EventSource, events: readonly NumberedEvent[]): Promise<void> {
     this.counters.events += events.length
     this.counters.batches++
     this.#sizes[SIZE_BOUNDS.findIndex(bound => events.length <= bound)]!++
     if (source.isOpen) source.acknowledge(events.at(-1)!.seq)
-    for (const followUp of followUps) {
-      // What is not sent now is found again by the comparison with the next connection's snapshot.
-      if (!source.isOpen) return
-      await this.#followUps.room()
-      const run = async (): Promise<void> => {
-        if (source.isOpen) await followUp.run()
-      }
-      this.#followUps.begin({ key: followUp.key, run }, error => this.#failed(source, followUp.key, error))
+    if (this.#sink.followUps.pending >= MAX_PENDING) await this.#sink.followUps.room()
+  }
+
+  /** What cannot be sent now is found again by the comparison with the next connection's snapshot. */
+  async #perform(task: FollowUpTask): Promise<void> {
+    const source = this.#source
+    if (source === null || !source.isOpen) return
+    try {
+      await this.#sink.perform(task, this.#media)
+    } catch (error) {
+      await this.#failed(source, task.key, error)
     }
   }
 
@@ -324,7 +332,7 @@ export class MediaEvents {
         this.#log.error({ err: another, key }, 'a call could not be ended for a fault')
       }
     }
-    this.#log.error({ err: error }, 'what follows a media event could not be done now')
+    this.#log.error({ err: error }, 'what follows a commit could not be done now')
     source.fail()
   }
 }

@@ -1,6 +1,6 @@
 import type { Tenant } from '../kernel/tenancy.ts'
 import type { ChatModel } from './model.ts'
-import { type Fetch, type ModelProvider, OpenAiClient } from './openai-client.ts'
+import { type ModelProvider, OpenAiClient } from './openai-client.ts'
 import type { WireSettings } from './openai-wire.ts'
 
 /** Which model somebody wishes: a flow's node, an assistant, a copilot profile. What is absent, or empty, others decide. */
@@ -24,9 +24,9 @@ export class Models {
   readonly #defaultModel: string
   readonly #client: OpenAiClient | null
 
-  constructor(operators: OperatorsModels | null, fetch?: Fetch) {
+  constructor(operators: OperatorsModels | null) {
     this.#defaultModel = operators?.defaultModel ?? ''
-    this.#client = operators === null ? null : new OpenAiClient(operators, fetch)
+    this.#client = operators === null ? null : new OpenAiClient(operators)
   }
 
   /**

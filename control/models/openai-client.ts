@@ -1,3 +1,4 @@
+import { type OutgoingAnswer, type OutgoingRequest, send } from '../../media/protocol.ts'
 import type { ChatModel, ChatPart, ChatRequest, ModelFailure } from './model.ts'
 import { answerParts, type Json, requestBody, streamParts, type WireSettings } from './openai-wire.ts'
 import { sseEvents } from './sse.ts'
@@ -9,7 +10,7 @@ export interface ModelProvider {
   apiKey: string | null
 }
 
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+type Send = (request: OutgoingRequest) => Promise<OutgoingAnswer>
 
 /** A caller waits no longer for an answer [ms]. */
 const TIMEOUT_MS = 10_000
@@ -23,13 +24,13 @@ const REFUSALS = [400, 404, 415, 422, 501]
  */
 export class OpenAiClient {
   readonly #provider: ModelProvider
-  readonly #fetch: Fetch
+  readonly #send: Send
   /** Models that know no structured output. */
   readonly #plain = new Set<string>()
 
-  constructor(provider: ModelProvider, fetch: Fetch = globalThis.fetch) {
+  constructor(provider: ModelProvider, sent: Send = send) {
     this.#provider = provider
-    this.#fetch = fetch
+    this.#send = sent
   }
 
   model(settings: WireSettings): ChatModel {
@@ -40,13 +41,13 @@ export class OpenAiClient {
     const { timeoutMs = TIMEOUT_MS } = request
     const timeout = AbortSignal.timeout(timeoutMs)
     try {
-      const response = await this.#answer(settings, request, AbortSignal.any([signal, timeout]))
-      if (!response.ok || response.body === null) {
-        await response.body?.cancel()
-        return yield failed('unavailable', `the provider answered ${response.status}`)
+      const answer = await this.#answer(settings, request, AbortSignal.any([signal, timeout]))
+      if (!isOk(answer)) {
+        answer.close()
+        return yield failed('unavailable', `the provider answered ${answer.status}`)
       }
-      if (isStreamed(request)) yield* streamParts(settings.api, sseEvents(response.body, MAX_ANSWER_BYTES))
-      else yield* answerParts(settings.api, await jsonOf(response.body))
+      if (isStreamed(request)) yield* streamParts(settings.api, sseEvents(answer.body, MAX_ANSWER_BYTES))
+      else yield* answerParts(settings.api, await jsonOf(answer.body, MAX_ANSWER_BYTES))
     } catch (error) {
       if (signal.aborted) return
       if (error instanceof SyntaxError) yield failed('bad_answer', 'the answer is not JSON')
@@ -56,31 +57,29 @@ export class OpenAiClient {
   }
 
   /** As a plain question where structured output is refused. */
-  async #answer(settings: WireSettings, request: ChatRequest, signal: AbortSignal): Promise<Response> {
+  async #answer(settings: WireSettings, request: ChatRequest, signal: AbortSignal): Promise<OutgoingAnswer> {
     const plain = { ...request, form: 'whole' } as const
     if (typeof request.form !== 'object') return this.#post(settings, request, signal)
     if (this.#plain.has(settings.model)) return this.#post(settings, plain, signal)
     const structured = await this.#post(settings, request, signal)
     if (!REFUSALS.includes(structured.status)) return structured
-    await structured.body?.cancel()
+    structured.close()
     const answer = await this.#post(settings, plain, signal)
     // Else it was something else of the question that was refused.
-    if (answer.ok) this.#plain.add(settings.model)
+    if (isOk(answer)) this.#plain.add(settings.model)
     return answer
   }
 
-  #post(settings: WireSettings, request: ChatRequest, signal: AbortSignal): Promise<Response> {
+  #post(settings: WireSettings, request: ChatRequest, signal: AbortSignal): Promise<OutgoingAnswer> {
     const { baseUrl, apiKey } = this.#provider
-    return this.#fetch(`${baseUrl}/${settings.api === 'chat' ? 'chat/completions' : 'responses'}`, {
-      method: 'POST',
+    return this.#send({
+      url: `${baseUrl}/${settings.api === 'chat' ? 'chat/completions' : 'responses'}`,
       headers: {
         'content-type': 'application/json',
         ...(isStreamed(request) && { accept: 'text/event-stream' }),
         ...(apiKey !== null && { authorization: `Bearer ${apiKey}` }),
       },
       body: JSON.stringify(requestBody(settings, request)),
-      // What callers say, and the key, go to nobody else.
-      redirect: 'error',
       signal,
     })
   }
@@ -88,17 +87,20 @@ export class OpenAiClient {
 
 const isStreamed = ({ form = 'streamed' }: ChatRequest): boolean => form === 'streamed'
 
+const isOk = ({ status }: OutgoingAnswer): boolean => status >= 200 && status < 300
+
 const failed = (failure: ModelFailure['failure'], message: string): ChatPart => ({
   kind: 'failure',
   failure: { failure, message },
 })
 
-async function jsonOf(body: AsyncIterable<Uint8Array>): Promise<Json> {
+/** Throws a SyntaxError at what is longer, or no JSON. */
+export async function jsonOf(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Json> {
   const decoder = new TextDecoder()
   let [text, size] = ['', 0]
   for await (const chunk of body) {
     size += chunk.byteLength
-    if (size > MAX_ANSWER_BYTES) throw new SyntaxError('too long')
+    if (size > maxBytes) throw new SyntaxError('too long')
     text += decoder.decode(chunk, { stream: true })
   }
   return JSON.parse(text + decoder.decode())

@@ -28,7 +28,7 @@ export const apiKeySchema = Type.Object({
 })
 type ApiKey = Static<typeof apiKeySchema>
 
-const withSecret = Type.Object(
+export const apiKeyWithSecret = Type.Object(
   {
     ...apiKeySchema.properties,
     secret: Type.String({ description: 'The key itself, shown only now.' }),
@@ -56,7 +56,7 @@ export function apiKeyRoutes(deps: { store: Store; now: () => Date }): Route[] {
       scope: 'keys:write',
       body: newKey,
       status: 201,
-      reply: withSecret,
+      reply: apiKeyWithSecret,
       handler: async (context, { body }) => {
         const refused = tooMuch(context, body, now())
         if (refused !== null) return refused
@@ -147,7 +147,7 @@ export async function insertApiKey(
   return id
 }
 
-const toApiKey = (row: Selectable<ApiKeyTable>): ApiKey => ({
+export const toApiKey = (row: Selectable<ApiKeyTable>): ApiKey => ({
   id: row.id,
   object: 'api_key',
   livemode: row.livemode === 1,

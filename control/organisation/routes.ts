@@ -6,7 +6,7 @@ import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
-import { input, nullable, partialInput, timestamp } from '../kernel/schema.ts'
+import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { newSecret } from '../kernel/secrets.ts'
 import { type Place, rowOf } from '../kernel/store/compiled.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
@@ -20,6 +20,7 @@ import {
   changedHours,
   DEFAULT_CALLBACK_SETTINGS,
 } from './hours-schema.ts'
+import type { PciOf, PciSettings } from './pci.ts'
 import { changedQuality, qualityChange, qualityFields, qualityOf, qualityProblem } from './quality.ts'
 import { redactionFields, redactionOf, redactionProblem } from './redaction/settings.ts'
 import { retentionOf } from './retention.ts'
@@ -31,6 +32,9 @@ const pci = {
       'During a pause, keys reach the payment line and nobody else; all others hear voices without the frequencies of keypads.',
   }),
   max_seconds: Type.Integer({ minimum: 1, maximum: 3600, description: 'The longest pause, and the default.' }),
+  payment_numbers_only: Type.Boolean({
+    description: 'Keys of a pause, and callers who pay in a flow, reach payment numbers (`payment_line`) alone.',
+  }),
 }
 
 const country = nullable(
@@ -46,6 +50,13 @@ const retention = {
   summaries_days: days,
   evaluations_days: days,
 }
+
+const requireConsent = Type.Array(oneOf(['call', 'record']), {
+  uniqueItems: true,
+  maxItems: 2,
+  description:
+    'What is not done without a consent that stands (`/consents`): `call`, POST /calls and campaigns to a number; `record`, keeping anything of a call (docs/contacts.md).',
+})
 
 export const organisationSchema = Type.Object({
   id: Type.String(),
@@ -63,6 +74,7 @@ export const organisationSchema = Type.Object({
     description: 'What is taken out of what is said before it is stored, sent anywhere or shown to a model.',
   }),
   ...qualityFields,
+  require_consent: requireConsent,
   encrypt_recordings: Type.Boolean({ description: 'Recordings and voicemails are encrypted on the disk.' }),
   stream_signing_secret: Type.String({ description: 'Verifies the signature of media stream upgrades in this mode.' }),
   created: timestamp(),
@@ -80,12 +92,14 @@ const change = input({
       enabled: Type.Optional(pci.enabled),
       mask_dtmf: Type.Optional(pci.mask_dtmf),
       max_seconds: Type.Optional(pci.max_seconds),
+      payment_numbers_only: Type.Optional(pci.payment_numbers_only),
     }),
   ),
   ...partialInput(captureFields).properties,
   retention: Type.Optional(partialInput(retention)),
   redaction: Type.Optional(partialInput(redactionFields)),
   ...qualityChange,
+  require_consent: Type.Optional(requireConsent),
   encrypt_recordings: Type.Optional(Type.Boolean()),
 })
 
@@ -141,7 +155,7 @@ export function organisationRoutes(deps: { store: Store; now: () => Date; stream
 export interface OrganisationSettings {
   name: string
   timezone: string
-  pci: { enabled: boolean; maskDtmf: boolean; maxSeconds: number }
+  pci: PciSettings
   /** `whsec_…` of the tenant's mode. */
   streamSigningSecret: string
   country: string | null
@@ -149,15 +163,19 @@ export interface OrganisationSettings {
   callbacks: CallbackSettings
 }
 
-export const pciSettings = async (db: Db, tenant: Tenant): Promise<OrganisationSettings['pci']> =>
-  (await organisationSettings(db, tenant)).pci
+export const pciSettings: PciOf = async (db, tenant) => (await organisationSettings(db, tenant)).pci
 
 export async function organisationSettings(db: Db, tenant: Tenant): Promise<OrganisationSettings> {
   const row = await organisationRow(db, tenant)
   return {
     name: row.name,
     timezone: row.timezone,
-    pci: { enabled: row.pci_enabled === 1, maskDtmf: row.pci_mask_dtmf === 1, maxSeconds: row.pci_max_seconds },
+    pci: {
+      enabled: row.pci_enabled === 1,
+      maskDtmf: row.pci_mask_dtmf === 1,
+      maxSeconds: row.pci_max_seconds,
+      numbersOnly: row.pci_numbers_only === 1,
+    },
     streamSigningSecret: tenant.livemode ? row.live_stream_secret : row.test_stream_secret,
     country: row.country,
     businessHours: { hours: hoursOf(row), timezone: row.timezone },
@@ -232,10 +250,12 @@ function toColumns(body: Static<typeof change>): Updateable<OrganisationTable> {
     name: body.name,
     timezone: body.timezone,
     country: body.country,
+    ...(body.require_consent && { require_consent: JSON.stringify(body.require_consent) }),
     encrypt_recordings: flag(body.encrypt_recordings),
     pci_enabled: flag(body.pci?.enabled),
     pci_mask_dtmf: flag(body.pci?.mask_dtmf),
     pci_max_seconds: body.pci?.max_seconds,
+    pci_numbers_only: flag(body.pci?.payment_numbers_only),
   }
 }
 
@@ -257,11 +277,17 @@ const toOrganisation = (row: Row, tenant: Tenant): Static<typeof organisationSch
   country: row.country,
   business_hours: hoursOf(row),
   callbacks: callbacksOf(row),
-  pci: { enabled: row.pci_enabled === 1, mask_dtmf: row.pci_mask_dtmf === 1, max_seconds: row.pci_max_seconds },
+  pci: {
+    enabled: row.pci_enabled === 1,
+    mask_dtmf: row.pci_mask_dtmf === 1,
+    max_seconds: row.pci_max_seconds,
+    payment_numbers_only: row.pci_numbers_only === 1,
+  },
   ...captureOf(row.capture),
   retention: retentionOf(row.retention),
   redaction: redactionOf(row.redaction),
   ...qualityOf(row.quality),
+  require_consent: row.require_consent === null ? [] : JSON.parse(row.require_consent),
   encrypt_recordings: row.encrypt_recordings === 1,
   stream_signing_secret: tenant.livemode ? row.live_stream_secret : row.test_stream_secret,
   created: row.created,

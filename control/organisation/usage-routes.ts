@@ -1,12 +1,13 @@
 import { DateTime } from 'luxon'
 import Type, { type Static } from 'typebox'
-import type { Context } from '../http/context.ts'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
-import { oneOf, timestamp } from '../kernel/schema.ts'
+import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
-import { type Amounts, measureUsage, NOTHING } from './usage.ts'
+import { PURPOSES } from '../models/tables.ts'
+import { type Amounts, measureUsage } from '../usage/usage.ts'
+import { modelUsage } from './model-usage.ts'
 
 export interface UsageDeps {
   store: Store
@@ -21,8 +22,24 @@ const seconds = Type.Integer({ description: 'From the answer to the end, of thos
 const amounts = {
   calls: Type.Object({ count, answered: Type.Integer(), seconds }),
   conference_sessions: Type.Object({ count, seconds }),
-  media_streams: Type.Object({ count, frames_sent: Type.Integer({ description: '20 ms each, all tracks.' }) }),
-  recordings: Type.Object({ count, seconds: Type.Integer({ description: 'Recorded [s].' }) }),
+  media_streams: Type.Object({
+    count,
+    frames_sent: Type.Integer({ description: '20 ms each, all tracks, of those that have ended.' }),
+  }),
+  recordings: Type.Object({
+    count: Type.Integer({ description: 'Begun in that time, and ready now.' }),
+    seconds: Type.Integer({ description: 'Recorded [s].' }),
+  }),
+  transcripts: Type.Object({
+    count: Type.Integer({ description: 'Begun in that time, and ready now.' }),
+    seconds: Type.Integer({ description: 'Written down [s].' }),
+  }),
+  messages: Type.Object({ count }),
+  storage: Type.Object({
+    bytes: Type.Integer({
+      description: 'Kept at the end of that time: recordings, voicemails, audio assets, documents [bytes].',
+    }),
+  }),
   callbacks: Type.Object({ count }),
   copilot_sessions: Type.Object({
     count,
@@ -31,6 +48,20 @@ const amounts = {
   }),
 }
 
+const cost = nullable(
+  Type.Number({
+    description: 'In the currency of `TANDEM_MODEL_PRICES`; null: of some of it nobody has said the price.',
+  }),
+)
+const tokens = { input_tokens: Type.Integer(), output_tokens: Type.Integer(), cost }
+const models = Type.Object(
+  {
+    ...tokens,
+    purposes: Type.Array(Type.Object({ purpose: oneOf([...PURPOSES]), model: Type.String(), ...tokens })),
+  },
+  { description: 'Language models of copilots, summaries and QA, when they were asked, as the provider counts.' },
+)
+
 export const usageSchema = Type.Object({
   object: Type.Literal('usage'),
   livemode: Type.Boolean(),
@@ -38,13 +69,13 @@ export const usageSchema = Type.Object({
   to: timestamp('Not in it any more.'),
   granularity: oneOf(['day', 'month']),
   seats: Type.Integer({ description: 'Active members with `takes_seat`, now.' }),
-  data: Type.Array(Type.Object({ from: timestamp(), to: timestamp(), ...amounts }), {
+  data: Type.Array(Type.Object({ from: timestamp(), to: timestamp(), ...amounts, models }), {
     description: 'One entry for each day or month of UTC, oldest first, also where nothing was used.',
   }),
 })
 type Usage = Static<typeof usageSchema>
 
-const query = Type.Object(
+export const usageQuery = Type.Object(
   {
     from: Type.Optional(timestamp('Default: the first of this month, UTC.')),
     to: Type.Optional(timestamp('Default: now.')),
@@ -63,18 +94,19 @@ export function usageRoutes(deps: UsageDeps): Route[] {
       description: `Of this key's mode, by day or month of UTC; at most ${MAX_ENTRIES} of them.`,
       tag: 'Organisation',
       scope: 'organisation:read',
-      query,
+      query: usageQuery,
       status: 200,
       reply: usageSchema,
-      handler: (context, { query: asked }) => usage(deps, context, asked),
+      handler: (context, { query: asked }) => usageOf(deps, context, asked),
     }),
   ]
 }
 
-async function usage(
+/** What an organisation has used in one mode. */
+export async function usageOf(
   { store, now }: UsageDeps,
-  context: Context,
-  asked: Static<typeof query>,
+  tenant: Tenant,
+  asked: Static<typeof usageQuery>,
 ): Promise<Usage | Problem> {
   const granularity = asked.granularity ?? 'day'
   const to = asked.to === undefined ? now() : new Date(asked.to)
@@ -82,13 +114,15 @@ async function usage(
   const periods = periodsBetween(from, to, granularity)
   if (isProblem(periods)) return periods
   const range = { from: from.toISOString(), to: to.toISOString() }
-  const used = await measureUsage(store, context, { ...range, granularity })
+  const used = await measureUsage(store.db, tenant, { ...range, granularity })
+  const paid = await modelUsage(store.db, tenant, { ...range, granularity })
   const data = periods.map(({ name, ...period }): Usage['data'][number] => ({
     ...period,
-    ...shown(used.get(name) ?? NOTHING),
+    ...shown(used(name)),
+    models: paid(name),
   }))
-  const seats = await seatsTaken(store, context)
-  return { object: 'usage', livemode: context.livemode, ...range, granularity, seats, data }
+  const seats = await seatsTaken(store, tenant)
+  return { object: 'usage', livemode: tenant.livemode, ...range, granularity, seats, data }
 }
 
 async function seatsTaken({ db }: Store, tenant: Tenant): Promise<number> {
@@ -132,15 +166,18 @@ function periodsBetween(from: Date, to: Date, unit: 'day' | 'month'): NamedPerio
 
 const wholeSeconds = (ms: number): number => Math.round(ms / 1000)
 
-const shown = (used: Amounts): Omit<Usage['data'][number], 'from' | 'to'> => ({
-  calls: { count: used.calls, answered: used.answeredCalls, seconds: wholeSeconds(used.callMs) },
-  conference_sessions: { count: used.sessions, seconds: wholeSeconds(used.sessionMs) },
-  media_streams: { count: used.streams, frames_sent: used.frames },
-  recordings: { count: used.recordings, seconds: wholeSeconds(used.recordedMs) },
+const shown = (used: Amounts): Omit<Usage['data'][number], 'from' | 'to' | 'models'> => ({
+  calls: { count: used.calls, answered: used.answered_calls, seconds: wholeSeconds(used.call_ms) },
+  conference_sessions: { count: used.conference_sessions, seconds: wholeSeconds(used.conference_ms) },
+  media_streams: { count: used.media_streams, frames_sent: used.stream_frames },
+  recordings: { count: used.recordings, seconds: wholeSeconds(used.recorded_ms) },
+  transcripts: { count: used.transcripts, seconds: wholeSeconds(used.transcribed_ms) },
+  messages: { count: used.messages },
+  storage: { bytes: used.kept_bytes },
   callbacks: { count: used.callbacks },
   copilot_sessions: {
-    count: used.copilotSessions,
-    input_tokens: used.inputTokens,
-    output_tokens: used.outputTokens,
+    count: used.copilot_sessions,
+    input_tokens: used.copilot_input_tokens,
+    output_tokens: used.copilot_output_tokens,
   },
 })

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
-import { isProblem, missing, type Problem } from '../http/errors.ts'
+import { missing, type Problem } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import type { Exists } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
@@ -17,8 +17,6 @@ export interface UserDeps {
   teamExists: Exists
   /** A member who is deactivated answers no more calls. */
   signOut: (trx: Trx, context: Context, userId: string) => Promise<void>
-  /** After a deactivation: what rang at the member rings at the next one. */
-  onSignedOut: () => void
 }
 
 const changeBody = input({
@@ -116,7 +114,7 @@ export async function leaveTeam(trx: Trx, tenant: Tenant, teamId: string): Promi
 }
 
 async function change(deps: UserDeps, context: Context, id: string, body: Static<typeof changeBody>) {
-  const answer = await deps.store.transaction(async (trx): Promise<User | Problem> => {
+  return deps.store.transaction(async (trx): Promise<User | Problem> => {
     const row = await forTenant(trx, context).find('users', id)
     if (row === undefined) return missing('user', id)
     const { takes_seat, ...same } = body
@@ -136,6 +134,4 @@ async function change(deps: UserDeps, context: Context, id: string, body: Static
     if (body.status === 'deactivated') await deps.signOut(trx, context, id)
     return toUser(changed)
   })
-  if (body.status === 'deactivated' && !isProblem(answer)) deps.onSignedOut()
-  return answer
 }

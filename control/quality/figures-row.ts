@@ -37,6 +37,28 @@ export const callFigures = (conversation: Conversation): CallFigures => {
   }
 }
 
+/** What insights count of a call, as it is now. JSON of `call_summaries.counted`. */
+export interface CountedFigures
+  extends Pick<CallFigures, 'talk_ratio' | 'sentiment' | 'profile_id' | 'objections' | 'disclosures'> {
+  disposition: string | null
+  reasons: string[]
+  topics: string[]
+}
+
+export function countedFigures(summary: SummaryContent, figures: CallFigures): CountedFigures {
+  const { talk_ratio, sentiment, profile_id } = figures
+  const marks = marksOf(summary, figures)
+  const valuesOf = (wanted: MarkKind): string[] => marks.flatMap(({ kind, value }) => (kind === wanted ? [value] : []))
+  return {
+    ...{ talk_ratio, sentiment, profile_id },
+    objections: figures.objections.map(({ key, label, answered }) => ({ key, label, answered }) as Objection),
+    disclosures: figures.disclosures.map(({ key, label, is_said }) => ({ key, label, is_said }) as Disclosure),
+    disposition: summary.disposition,
+    reasons: valuesOf('reason'),
+    topics: valuesOf('topic'),
+  }
+}
+
 /** Of one kind a call has so many at most. */
 const MAX_MARKS = 12
 const MAX_VALUE = 200

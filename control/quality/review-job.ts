@@ -1,26 +1,27 @@
 import { appendEvent } from '../kernel/events/log.ts'
 import type { JobAttempt, JobHandler } from '../kernel/jobs/runner.ts'
-import type { Store, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { Store } from '../kernel/store/store.ts'
+import type { Tenant } from '../kernel/tenancy.ts'
 import type { Models } from '../models/choice.ts'
+import type { ModelMeter } from '../models/meter.ts'
 import { isModelFailure } from '../models/model.ts'
 import { type QualitySettings, qualityOfTenant } from '../organisation/quality.ts'
 import { type Conversation, readConversation } from './analysis/conversation.ts'
 import { evaluate } from './evaluation/evaluate.ts'
 import { isSampled } from './evaluation/sampling.ts'
-import { callFigures, marksOf, saveMarks } from './figures-row.ts'
 import { modelsFor } from './models-for.ts'
 import { indexTranscript } from './search/transcript-index.ts'
 import { extractedSummary } from './summary/extract.ts'
 import type { ReviewJob } from './summary/jobs.ts'
+import { saveSummary } from './summary/save.ts'
 import { type SummaryContent, toCallSummary } from './summary/schema.ts'
 import { writtenSummary } from './summary/written.ts'
-import type { CallSummaryRow } from './tables.ts'
 
 export interface ReviewDeps {
   store: Store
   now: () => Date
   models: Models
+  meter: ModelMeter
 }
 
 const MAX_ATTEMPTS = 4
@@ -33,10 +34,15 @@ const BACKOFF_MS = 15_000
 export const reviewHandler = (deps: ReviewDeps): JobHandler<ReviewJob> => ({
   maxAttempts: MAX_ATTEMPTS,
   backoffMs: BACKOFF_MS,
-  run: ({ tenant, call_id: callId }, attempt) => review(deps, tenant, callId, attempt),
+  run: (job, attempt) => review(deps, job.tenant, job, attempt),
 })
 
-async function review(deps: ReviewDeps, tenant: Tenant, callId: string, attempt: JobAttempt): Promise<void> {
+async function review(
+  deps: ReviewDeps,
+  tenant: Tenant,
+  { call_id: callId, only }: ReviewJob,
+  attempt: JobAttempt,
+): Promise<void> {
   const { store, now } = deps
   const conversation = await readConversation(store.db, tenant, callId)
   if (conversation === null) return
@@ -45,52 +51,45 @@ async function review(deps: ReviewDeps, tenant: Tenant, callId: string, attempt:
   const models = modelsFor(deps.models, tenant, conversation)
   await store.transaction(trx => indexTranscript(trx, tenant, callId))
   // Until a model has written its own this one is shown; told is the last.
-  if (models.length > 0 && attempt.attempt === 1) {
-    await store.transaction(trx => save(trx, tenant, conversation, extracted, now()))
+  if (models.length > 0 && attempt.attempt === 1 && only === undefined) {
+    await store.transaction(trx => saveSummary(trx, tenant, conversation, extracted, now()))
   }
-  const summary = models.length === 0 ? extracted : await written(models, conversation, settings, extracted, attempt)
+  const summary =
+    models.length === 0
+      ? extracted
+      : await written(
+          models,
+          conversation,
+          { settings, extracted, paid: paidFor(deps.meter, tenant, conversation) },
+          attempt,
+        )
   await store.transaction(async trx => {
-    const row = await save(trx, tenant, conversation, summary, now())
+    const row = await saveSummary(trx, tenant, conversation, summary, now())
     const at = now().toISOString()
     if (row === null) return attempt.finish(trx)
     await appendEvent(trx, tenant, { type: 'call.summary.ready', at, object: toCallSummary(row), callId })
-    if (isSampled(conversation, settings.qa_sampling))
+    if (only === undefined && isSampled(conversation, settings.qa_sampling))
       await evaluate(trx, tenant, conversation, { settings, models, at })
     await attempt.finish(trx)
   })
 }
 
+type Paid = ReturnType<ModelMeter['of']>
+
+const paidFor = (meter: ModelMeter, tenant: Tenant, { profile }: Conversation): Paid =>
+  meter.of(tenant, 'call_summary', profile?.settings.model)
+
 async function written(
   models: ReturnType<typeof modelsFor>,
   conversation: Conversation,
-  { dispositions }: QualitySettings,
-  extracted: SummaryContent,
+  { settings, extracted, paid }: { settings: QualitySettings; extracted: SummaryContent; paid: Paid },
   { attempt, signal }: JobAttempt,
 ): Promise<SummaryContent> {
-  const summary = await writtenSummary(models, conversation, { dispositions, extracted, signal })
+  const summary = await writtenSummary(models, conversation, {
+    dispositions: settings.dispositions,
+    ...{ extracted, signal, paid },
+  })
   if (!isModelFailure(summary)) return summary
   if (attempt < MAX_ATTEMPTS) throw new Error(`no summary: ${summary.message}`)
   return extracted
-}
-
-/** Null: the call, or what was said in it, has been deleted meanwhile. What a person has corrected stays. */
-async function save(
-  trx: Trx,
-  tenant: Tenant,
-  conversation: Conversation,
-  summary: SummaryContent,
-  now: Date,
-): Promise<CallSummaryRow | null> {
-  const { id, created: callAt } = conversation.call
-  const scoped = forTenant(trx, tenant)
-  if ((await scoped.find('transcripts', id)) === undefined) return null
-  const figures = callFigures(conversation)
-  const at = now.toISOString()
-  const made = { summary: JSON.stringify(summary), figures: JSON.stringify(figures), updated: at }
-  if ((await scoped.find('call_summaries', id)) === undefined) {
-    const blank = { corrected: '{}', corrected_at: null, corrected_by: null, created: at }
-    await scoped.insert('call_summaries', { id, call_at: callAt, ...blank, ...made })
-  } else await scoped.update('call_summaries').set(made).where('id', '=', id).execute()
-  await saveMarks(trx, tenant, id, marksOf(summary, figures))
-  return (await scoped.find('call_summaries', id)) ?? null
 }

@@ -10,6 +10,8 @@ export interface QualityTables {
   call_marks: CallMarkTable
   qa_evaluations: QaEvaluationTable
   transcript_search: TranscriptSearchTable
+  insight_days: InsightDayTable
+  insight_tallies: InsightTallyTable
 }
 
 /** What is made of a call whose words were written down. */
@@ -24,6 +26,8 @@ export interface CallSummaryTable extends TenantColumns {
   corrected: string
   /** JSON of `CallFigures`. */
   figures: string
+  /** JSON of `CountedFigures`; null: it was made before there was such a thing. */
+  counted: string | null
   corrected_at: string | null
   corrected_by: string | null
   created: string
@@ -61,6 +65,31 @@ export interface QaEvaluationTable extends TenantColumns {
   history: string
   created: string
   updated: string
+}
+
+/** A day of UTC, of which insights may be kept. A trigger counts `version` up when anything of its calls changes. */
+export interface InsightDayTable extends TenantColumns {
+  /** `2026-11-21`. */
+  day: string
+  version: number
+  /** Since when its tallies are kept, ISO-8601 UTC; null: they are not. */
+  built: string | null
+  /** By whose clock its local days are. */
+  timezone: string | null
+}
+
+/** What is kept of the calls of a day with one agent, queue and profile; `''`: none; `*`: of all calls. */
+export interface InsightTallyTable extends TenantColumns {
+  day: string
+  /** By the clock of the organisation. */
+  local_day: string
+  user_id: string
+  queue_id: string
+  profile_id: string
+  /** JSON of `PackedTally`. */
+  tally: string
+  /** JSON of `PackedThemes`. */
+  themes: string
 }
 
 /** Full text of each database's own kind; a query names its columns itself. */

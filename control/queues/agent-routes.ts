@@ -17,8 +17,6 @@ export interface AgentDeps {
   store: Store
   now: () => Date
   live: LiveParts
-  /** Somebody may be free now: who waits shall not wait for the next round. */
-  onChange: () => void
 }
 
 const agentListQuery = Type.Object(
@@ -34,7 +32,7 @@ const agentListQuery = Type.Object(
 const params = Type.Object({ id: Type.String({ pattern: '^usr_[A-Za-z0-9]+$', maxLength: 200 }) })
 
 export function agentRoutes(deps: AgentDeps): Route[] {
-  const { store, now, onChange } = deps
+  const { store, now } = deps
   return [
     route({
       method: 'GET',
@@ -84,15 +82,13 @@ export function agentRoutes(deps: AgentDeps): Route[] {
       reply: agentStatusSchema,
       errors: [404, 409],
       handler: async (context, { params: { id }, body }) => {
-        const answer = await store.transaction(async (trx): Promise<AgentStatus | Problem> => {
+        return store.transaction(async (trx): Promise<AgentStatus | Problem> => {
           const user = await forTenant(trx, context).find('users', id)
           if (user === undefined) return missing('user', id)
           if (user.status !== 'active') return conflict('not_active', `The member is ${user.status}.`)
           await setWish(trx, context, id, { wish: body.status, at: now().toISOString(), request: context })
           return agentStatusOf(trx, context, user)
         })
-        onChange()
-        return answer
       },
     }),
   ]

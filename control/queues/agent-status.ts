@@ -1,3 +1,4 @@
+import { decideAnew } from '../calls/conductor/follow.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -169,7 +170,7 @@ export function comeBack(trx: Trx, row: AgentStatusRow, at: string): Promise<voi
   return save(trx, tenantOfRow(row), row, { ...back, deviceless_since: null }, at)
 }
 
-/** Writes the row; another status is an event. */
+/** Writes the row; another status is an event. Whoever is free may have something to do. */
 async function save(
   trx: Trx,
   tenant: Tenant,
@@ -194,6 +195,7 @@ async function save(
     const { organisation_id: _o, livemode: _l, ...fresh } = row
     await scoped.insert('agent_statuses', { ...fresh, ...change, since })
   }
+  decideAnew(trx)
   if (before === null || user === undefined) return
   const previousAttributes = { status: before.status, since: before.since }
   const object = await agentStatusOf(trx, tenant, user)

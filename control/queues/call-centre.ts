@@ -1,14 +1,16 @@
+import { LRUCache } from 'lru-cache'
 import type { EndedReason, MediaSnapshot, PaymentPause } from '../../media/protocol.ts'
-import type { CallCentrePort, Conducting } from '../calls/conductor/call-centre-port.ts'
+import type { CallCentrePort } from '../calls/conductor/call-centre-port.ts'
 import type { LegEnd } from '../calls/conductor/decide.ts'
-import type { FollowUp, Of } from '../calls/conductor/event-handler.ts'
+import type { Of } from '../calls/conductor/event-handler.ts'
 import { CallFaults } from '../calls/conductor/faults.ts'
+import { type Conducting, decideAnew, keepOf } from '../calls/conductor/follow.ts'
 import type { Senders } from '../calls/conductor/sender.ts'
 import { stepsOf } from '../calls/conductor/steps.ts'
 import { hangUpLeg, writeLeg } from '../calls/legs.ts'
 import { endLeg, loadLeg, tenantOf } from '../calls/records.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
-import { afterCommit } from '../kernel/store/after-commit.ts'
+import { isStoreOutage } from '../kernel/store/faults.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import { StoreOutage } from '../kernel/store/outage.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
@@ -17,8 +19,9 @@ import type { MediaPort } from '../media-link/events.ts'
 import { closeSoftphones } from './agents/shut-out.ts'
 import { callAnswered, callEnded } from './call-events.ts'
 import { changeSupervision, type Handling } from './call-handling.ts'
-import type { CallCentreDeps, CallCentreParts, Program, Step } from './deps.ts'
+import type { CallCentreParts, Program, Step } from './deps.ts'
 import { doDuties } from './duties.ts'
+import { heardEarly } from './ringing/early-media.ts'
 import { takeOver } from './ringing/purposes.ts'
 import { ringAnswered, ringFailed, ringLegEnded } from './ringing/ring-events.ts'
 import { mainRing } from './ringing/rings.ts'
@@ -27,7 +30,11 @@ import { queueSteps } from './ringing/steps.ts'
 import { refuseWhenShut } from './shut.ts'
 import type { RingRow } from './tables.ts'
 import { asksFirst, type Led, leadTo, type RungParty, ringParty, type Target, type Then } from './targets.ts'
+import { onReferAsked } from './transfers/asked.ts'
+import { onReferProgress, onReplaced, resumeTransfers } from './transfers/progress.ts'
+import { transferRingRings } from './transfers/records.ts'
 import { pressWhileWaiting } from './wait-keys.ts'
+import { joinQueue } from './waiting-calls.ts'
 
 /** One decision may lead to the next (an overflow into another queue); more than this wait for the next run. */
 const MAX_ROUNDS = 5
@@ -35,29 +42,24 @@ const MAX_ROUNDS = 5
 /** Callbacks, and calls that could not even be ended, whose turn throws: so many are left out at most, the oldest come back. */
 const MAX_APART = 1000
 
-/** What calls wait for is waited for so long; who takes longer holds up nobody else [ms]. */
-const PATIENCE_MS = 500
-
 /**
  * Everything between a call and the people who answer it: queues, agents, those who are rung, callbacks. What happens changes rows
- * in the transaction that tells of it; `run` then decides anew and sends what the rows call for.
+ * in the transaction that tells of it, and what the rows call for is sent after it; `run` then decides anew.
  */
 export class CallCentre implements CallCentrePort {
-  readonly #deps: CallCentreDeps
+  readonly #deps: CallCentreParts
   #running: Promise<void> = Promise.resolve()
   #next: Promise<void> | null = null
   #conducting: Conducting | null = null
   readonly steps: Senders<'queue'>
   readonly #outage: StoreOutage
-  /** Legs that were led to a conference room and have not been seated yet; after a crash the reconciliation finds them. */
-  readonly #toSeat = new Set<string>()
-  /** Calls of which something is to be begun; after a crash the reconciliation finds them. */
-  readonly #toKeep = new Set<string>()
-  readonly #apart = new Set<string>()
+  readonly #apart = new LRUCache<string, true>({ max: MAX_APART })
+  /** Calls that are being ended for faults. */
+  readonly #ending = new Set<Promise<void>>()
   readonly faults: CallFaults
 
   constructor(deps: CallCentreParts) {
-    this.#deps = { ...deps, drive: legId => this.#toSeat.add(legId), keep: callId => this.#toKeep.add(callId) }
+    this.#deps = deps
     const { store, log, now } = deps
     this.faults = new CallFaults({ store, log, now: () => now().toISOString(), centre: this })
     this.#outage = new StoreOutage(deps.log)
@@ -69,14 +71,12 @@ export class CallCentre implements CallCentrePort {
 
   /** Leads an answered call to a target, in this transaction: for programs that have done their part. */
   leadTo(trx: Trx, tenant: Tenant, led: Led, target: Target): Promise<void> {
-    if (target.type === 'room') this.#toSeat.add(led.legId)
     return leadTo(this.#deps, trx, tenant, led, target)
   }
 
   async leadOn(trx: Trx, tenant: Tenant, led: Led, then: string): Promise<void> {
     const { target, purpose } = JSON.parse(then) as Then
-    afterCommit(trx, () => this.#deps.keep(led.callId))
-    if (target.type === 'room') this.#toSeat.add(led.legId)
+    keepOf(trx, led.callId)
     await leadTo(this.#deps, trx, tenant, led, target, purpose)
   }
 
@@ -115,24 +115,13 @@ export class CallCentre implements CallCentrePort {
     this.#conducting = conducting
   }
 
-  /** A participant of a conference room may be let in now, or those who wait for him. */
-  async seat(roomId: string, legId: string, media: MediaPort): Promise<void> {
-    await this.#conducting?.drive(legId, media)
-    await this.#conducting?.driveWaiting(roomId, media)
-  }
-
-  /** What an API client does with a call: in one transaction, and its commands are on their way when this resolves. */
-  async handle<T>(
-    media: MediaPort,
-    by: Pick<Handling, 'tenant' | 'callId' | 'request'>,
-    act: (handling: Handling) => Promise<T>,
-  ): Promise<T> {
+  /** What an API client does with a call: in one transaction, and its commands follow it. */
+  handle<T>(by: Pick<Handling, 'tenant' | 'callId' | 'request'>, act: (handling: Handling) => Promise<T>): Promise<T> {
     const { store, now } = this.#deps
-    const result = await store.transaction(trx =>
-      act({ deps: this.#deps, trx, ...by, at: now().toISOString(), seatLater: legId => void this.#toSeat.add(legId) }),
-    )
-    await this.run(media)
-    return result
+    return store.transaction(trx => {
+      decideAnew(trx)
+      return act({ deps: this.#deps, trx, ...by, at: now().toISOString() })
+    })
   }
 
   /** A supervisor who is in the call already is heard by others from now on. */
@@ -143,52 +132,69 @@ export class CallCentre implements CallCentrePort {
   // ------------------------------------------------------------------ what media tells
 
   /** `own`: what the event means for a call's own leg. */
-  async onAnswered(
-    trx: Trx,
-    { body, at }: Of<'leg.answered'>,
-    own: () => Promise<FollowUp | null>,
-  ): Promise<FollowUp | null> {
+  async onAnswered(trx: Trx, { body, at }: Of<'leg.answered'>, own: () => Promise<void>): Promise<void> {
     const leg = await findLeg(trx, body.legId)
     if (leg === undefined) return own()
     if (leg.ring_id !== null) {
       await ringAnswered(this.#deps, trx, leg, at)
-      return media => this.run(media)
+      return decideAnew(trx)
     }
-    const followUp = await own()
-    const isOurs = await callAnswered(this.#deps, trx, leg, at)
-    return isOurs ? both(followUp, media => this.run(media)) : followUp
+    await own()
+    if (await callAnswered(this.#deps, trx, leg, at)) decideAnew(trx)
   }
 
-  async onEnded(
-    trx: Trx,
-    { body, at }: Of<'leg.ended'>,
-    own: () => Promise<FollowUp | null>,
-  ): Promise<FollowUp | null> {
+  async onEnded(trx: Trx, { body, at }: Of<'leg.ended'>, own: () => Promise<void>): Promise<void> {
     const leg = await findLeg(trx, body.legId)
     if (leg === undefined) return own()
-    if (leg.ring_id !== null)
+    if (leg.ring_id !== null) {
       await ringLegEnded(this.#deps, trx, leg, { ...body, quality: JSON.stringify(body.quality) }, at)
-    const followUp = leg.ring_id === null ? await own() : null
-    if (leg.ring_id === null) await callEnded(this.#deps, trx, leg, body.reason, at)
-    return both(followUp, media => this.run(media))
+    } else {
+      await own()
+      await callEnded(this.#deps, trx, leg, body.reason, at)
+    }
+    decideAnew(trx)
   }
 
-  async onKey(
-    trx: Trx,
-    { body, at }: Of<'leg.dtmf'>,
-    own: () => Promise<FollowUp | null>,
-    drive: (media: MediaPort) => Promise<void>,
-  ): Promise<FollowUp | null> {
+  async onKey(trx: Trx, { body, at }: Of<'leg.dtmf'>, own: () => Promise<void>): Promise<void> {
     const leg = await findLeg(trx, body.legId)
-    if (leg === undefined || leg.ring_id !== null) return null
-    const followUp = await own()
-    if (leg.step !== 'queued' || body.masked) return followUp
-    const isTaken = await pressWhileWaiting(this.#deps, trx, tenantOf(leg), { leg, key: body.key, at })
-    if (!isTaken) return followUp
-    return both(followUp, async media => {
-      await drive(media)
-      await this.run(media)
-    })
+    if (leg === undefined || leg.ring_id !== null) return
+    await own()
+    if (leg.step !== 'queued' || body.masked) return
+    if (await pressWhileWaiting(this.#deps, trx, tenantOf(leg), { leg, key: body.key, at })) decideAnew(trx)
+  }
+
+  async onRinging(trx: Trx, { body, at }: Of<'leg.ringing'>): Promise<void> {
+    const leg = await findLeg(trx, body.legId)
+    if (leg?.ring_id != null) await transferRingRings(trx, leg.ring_id, at)
+  }
+
+  onReferAsked(trx: Trx, event: Of<'leg.refer_asked'>): Promise<void> {
+    return onReferAsked(this.#deps, trx, event)
+  }
+
+  async onReferProgress(trx: Trx, event: Of<'leg.refer_progress'>): Promise<void> {
+    await onReferProgress(trx, event)
+    decideAnew(trx)
+  }
+
+  onReplaced(trx: Trx, { body }: Of<'leg.replaced'>): Promise<void> {
+    return onReplaced(trx, body)
+  }
+
+  resumeTransfers(snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
+    return resumeTransfers(this.#deps, snapshot, media)
+  }
+
+  async onEarlyMedia(trx: Trx, { body }: Of<'leg.early_media'>): Promise<void> {
+    const leg = await findLeg(trx, body.legId)
+    if (leg !== undefined) await heardEarly(trx, leg, body.isHeard)
+  }
+
+  async beginUnanswered(...[trx, tenant, call]: Parameters<CallCentrePort['beginUnanswered']>): Promise<void> {
+    const { target, targetId, ...led } = call
+    if (target === 'queue') await joinQueue(trx, tenant, { ...led, queueId: targetId })
+    else await leadTo(this.#deps, trx, tenant, led, { type: 'user', id: targetId })
+    decideAnew(trx)
   }
 
   refuses(...[trx, tenant, call]: Parameters<CallCentrePort['refuses']>): Promise<boolean> {
@@ -196,9 +202,9 @@ export class CallCentre implements CallCentrePort {
   }
 
   /** What concerns a call's own leg only. */
-  async ofOwn(trx: Trx, legId: string, own: () => Promise<FollowUp | null>): Promise<FollowUp | null> {
+  async ofOwn(trx: Trx, legId: string, own: () => Promise<void>): Promise<void> {
     const leg = await findLeg(trx, legId)
-    return leg === undefined || leg.ring_id === null ? own() : null
+    if (leg === undefined || leg.ring_id === null) await own()
   }
 
   /** Ends a leg that media does not have. */
@@ -250,6 +256,7 @@ export class CallCentre implements CallCentrePort {
       .execute()) {
       await ringFailed(this.#deps, trx, ring, reason, at)
     }
+    await trx.deleteFrom('call_transfers').where('node_id', '=', nodeOf(trx)).execute()
     const rung = trx.selectFrom('participants').selectAll().where('ring_id', 'is not', null)
     const running = rung.where('node_id', '=', nodeOf(trx)).where('step', '!=', 'ended').orderBy('id')
     for (const leg of await running.execute()) {
@@ -259,7 +266,7 @@ export class CallCentre implements CallCentrePort {
 
   // ------------------------------------------------------------------ runs
 
-  /** Decides what is to be decided now and sends what follows. Runs do not overlap; one that is asked for meanwhile comes once. */
+  /** Decides what is to be decided now. Runs do not overlap; one that is asked for meanwhile comes once. No answer of media is waited for. */
   run(media: MediaPort): Promise<void> {
     this.#next ??= this.#running.then(() => {
       this.#next = null
@@ -274,6 +281,7 @@ export class CallCentre implements CallCentrePort {
   /** Resolves when no run is under way, and nothing is being sent. */
   async idle(): Promise<void> {
     await (this.#next ?? this.#running)
+    await Promise.all(this.#ending)
     await this.#conducting?.idle()
   }
 
@@ -282,8 +290,12 @@ export class CallCentre implements CallCentrePort {
     const at = now()
     const { faults } = this
     const step: Step = async (callId, run) => {
-      const legId = callId === null ? null : await ownLegOf(store.db, callId)
-      await faults.guard(legId, legId === null ? null : media, () => store.transaction(run))
+      try {
+        await store.transaction(run)
+      } catch (error) {
+        if (isStoreOutage(error)) throw error
+        await this.#blame(callId, media, error)
+      }
     }
     await doDuties(store.db, at, step, (trx, ring, reason) =>
       ringFailed(this.#deps, trx, ring, reason, at.toISOString()),
@@ -292,17 +304,8 @@ export class CallCentre implements CallCentrePort {
     for (const tenant of await tenantsWaiting(store.db, at.toISOString())) {
       await faults.guard(null, null, () => this.#rounds(tenant, at, media))
     }
-    for (const legId of this.#toSeat) {
-      this.#toSeat.delete(legId)
-      await faults.guard(legId, media, async () => this.#conducting?.drive(legId, media))
-    }
-    for (const callId of this.#toKeep) {
-      this.#toKeep.delete(callId)
-      await faults.guard(null, null, async () => this.#conducting?.keep(callId, media))
-    }
-    if (this.#conducting !== null) await patiently(this.#conducting.driveDue(media))
-    await faults.guard(null, null, () => closeSoftphones(store.db, media, at))
-    this.#deps.led?.wake()
+    this.#conducting?.driveAgain(media)
+    await faults.guard(null, null, () => closeSoftphones(store, at))
     this.#outage.over()
   }
 
@@ -320,15 +323,23 @@ export class CallCentre implements CallCentrePort {
       } catch (error) {
         if (!(error instanceof DecisionFault)) throw error
         this.#setApart(error.of)
-        await this.faults.end(await ownLegOf(store.db, error.of), media, error)
+        await this.#blame(error.of, media, error)
       }
     }
   }
 
+  /** Ends a call for what was thrown over it. Nobody else waits for that. */
+  async #blame(callId: string | null, media: MediaPort, error: unknown): Promise<void> {
+    const legId = callId === null ? null : await ownLegOf(this.#deps.store.db, callId)
+    const ended = this.faults.end(legId, legId === null ? null : media, error).catch((another: unknown) => {
+      this.#deps.log.error({ err: another, legId }, 'a call could not be ended for a fault')
+    })
+    this.#ending.add(ended)
+    void ended.finally(() => this.#ending.delete(ended))
+  }
+
   #setApart(id: string): void {
-    const [oldest] = this.#apart
-    if (this.#apart.size >= MAX_APART && oldest !== undefined) this.#apart.delete(oldest)
-    this.#apart.add(id)
+    this.#apart.set(id, true)
   }
 }
 
@@ -342,22 +353,5 @@ async function ownLegOf(db: Db, callId: string): Promise<string | null> {
 const OWN_STEPS: readonly string[] = [...stepsOf('queue'), 'hanging_up']
 
 /** Over all tenants: the media process knows none. */
-const findLeg = (db: Trx | CallCentreDeps['store']['db'], legId: string): Promise<ParticipantRow | undefined> =>
+const findLeg = (db: Db, legId: string): Promise<ParticipantRow | undefined> =>
   db.selectFrom('participants').selectAll().where('id', '=', legId).executeTakeFirst()
-
-/** Waits for what is done, and no longer than `PATIENCE_MS`. */
-async function patiently(sent: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>(resolve => {
-    timer = setTimeout(resolve, PATIENCE_MS)
-  })
-  await Promise.race([sent, late])
-  clearTimeout(timer)
-}
-
-const both =
-  (first: FollowUp | null, second: FollowUp): FollowUp =>
-  async media => {
-    await first?.(media)
-    await second(media)
-  }

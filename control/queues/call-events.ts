@@ -4,18 +4,19 @@ import { tenantOf } from '../calls/records.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
-import type { CallCentreDeps } from './deps.ts'
+import type { CallCentreParts } from './deps.ts'
 import { endRingsOf } from './ringing/purposes.ts'
 import { callBackOver, callbackReturnedBy, personAnswered } from './ringing/returning.ts'
 import { mainRing, ringsOf } from './ringing/rings.ts'
-import { leadTo } from './targets.ts'
+import { leadAnswered, leadTo } from './targets.ts'
+import { transferLost } from './transfers/records.ts'
 import { findCall, joinQueue, leaveQueue } from './waiting-calls.ts'
 
 /** What happens to a call's own leg, as far as it concerns those who answer it. */
 
 /** A call that is for a queue, a user, a number or a callback has been answered. */
 export async function callAnswered(
-  deps: CallCentreDeps,
+  deps: CallCentreParts,
   trx: Trx,
   before: ParticipantRow,
   at: string,
@@ -27,6 +28,7 @@ export async function callAnswered(
   const call = await findCall(trx, tenant, callId)
   if (leg === undefined || call === undefined || call.ended_at !== null) return false
   const led = { callId, legId, at }
+  if (before.unanswered !== null) return leadAnswered(deps, trx, tenant, led, leg)
   const ring = await mainRing(trx, tenant, callId)
   if (leg.step === 'queued' && call.queue_id !== null) {
     await joinQueue(trx, tenant, { ...led, queueId: call.queue_id })
@@ -43,7 +45,7 @@ export async function callAnswered(
 }
 
 async function personReached(
-  deps: CallCentreDeps,
+  deps: CallCentreParts,
   trx: Trx,
   tenant: Tenant,
   led: { callId: string; legId: string; at: string },
@@ -60,7 +62,7 @@ async function personReached(
 }
 
 export async function callEnded(
-  deps: CallCentreDeps,
+  deps: CallCentreParts,
   trx: Trx,
   leg: ParticipantRow,
   reason: EndedReason,
@@ -69,6 +71,7 @@ export async function callEnded(
   const tenant = tenantOf(leg)
   const callId = leg.call_id
   await leaveQueue(trx, tenant, callId, { outcome: 'abandoned', at })
+  await transferLost(trx, tenant, callId, at)
   const rings = await ringsOf(trx, tenant, callId)
   const agentReason = reason === 'agent_hangup' ? 'caller_hangup' : reason
   await endRingsOf(trx, tenant, rings, { reason: agentReason, at })

@@ -1,33 +1,32 @@
 import { roomProblem } from '../calls/conductor/rooms/room-door.ts'
 import { isLeadable } from '../calls/conductor/steps.ts'
 import { outsideProblem } from '../calls/dial.ts'
-import { mainLeg, setLeg } from '../calls/legs.ts'
+import { findLeg, mainLeg, setLeg } from '../calls/legs.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import { mayComeBack } from './agents/lost-devices.ts'
-import type { CallCentreDeps } from './deps.ts'
+import type { CallCentreParts } from './deps.ts'
 import { superviseAs } from './ringing/bridge.ts'
 import { agentFree, takeBack, takeOver } from './ringing/purposes.ts'
-import { finishRing, isCaller, mainRing, ringsOf } from './ringing/rings.ts'
+import { finishRing, isAsking, isCaller, mainRing, ringsOf } from './ringing/rings.ts'
 import { answererOf, changePlaces, type Side } from './ringing/sides.ts'
 import type { RingRow } from './tables.ts'
 import { leadTo, ringParty, type Target, tellCall } from './targets.ts'
+import { askFarEnd, followedBy } from './transfers/out.ts'
 import { findCall, leaveQueue } from './waiting-calls.ts'
 
 /** What an API client does with a call that is going on. Each runs in one transaction and answers a problem, or null. */
 
 export interface Handling {
-  deps: CallCentreDeps
+  deps: CallCentreParts
   trx: Trx
   tenant: Tenant
   callId: string
   at: string
   request: { requestId: string; idempotencyKey: string | null }
-  /** It was led to a conference room: it is seated once this is committed. */
-  seatLater: (legId: string) => void
 }
 
 export type PartyTarget = { type: 'user'; id: string } | { type: 'number'; to: string }
@@ -60,6 +59,11 @@ export async function transferBlind(
   if ('problem' in before) return before
   const refused = await targetProblem(handling, target)
   if (refused !== null) return refused
+  const connection = side === 'answerer' && target.type === 'number' ? await followedBy(trx, tenant, before.leg) : null
+  if (connection !== null && target.type === 'number') {
+    const asking = { callId, leg: before.leg, connection, to: target.to, inPlaceOf: null, at }
+    return askFarEnd(deps, trx, tenant, asking)
+  }
   // A caller's own transfer begins with the two changing places.
   const unchanged = side === 'caller' ? await changePlaces(trx, tenant, callId) : null
   if (unchanged !== null) return unchanged
@@ -73,7 +77,6 @@ export async function transferBlind(
   )
   if (found.leg.on_hold === 1) await setLeg(trx, tenant, found.leg.id, { on_hold: 0 })
   await resume(handling, found.call)
-  if (target.type === 'room') handling.seatLater(found.leg.id)
   await leadTo(deps, trx, tenant, { callId, legId: found.leg.id, at }, target, 'transfer')
   await tellCall(trx, tenant, callId, { type: 'call.transferred', at, request })
   return null
@@ -120,7 +123,7 @@ export async function transferAttended(handling: Handling, target: PartyTarget):
   if (rings.find(ring => ring.open_call !== null)?.state !== 'talking') {
     return conflict('no_agent', 'Nobody talks with the caller who could ask first.')
   }
-  if (rings.some(ring => ring.purpose === 'consult')) {
+  if (rings.some(isAsking)) {
     return conflict('already_consulting', 'Somebody is being asked already.')
   }
   const refused = await targetProblem(handling, target)
@@ -132,6 +135,33 @@ export async function transferAttended(handling: Handling, target: PartyTarget):
   return null
 }
 
+/** A phone's REFER: the target is rung while the caller waits. The one who wants it so has the call until there is an answer. */
+export async function transferReferred(
+  handling: Handling,
+  target: PartyTarget,
+  side: Side,
+  replaces: string | null,
+): Promise<RingRow | Problem> {
+  const { deps, trx, tenant, callId, at } = handling
+  const before = await findLeadable(handling)
+  if ('problem' in before) return before
+  const refused = await targetProblem(handling, target)
+  if (refused !== null) return refused
+  const unchanged = side === 'caller' ? await changePlaces(trx, tenant, callId) : null
+  if (unchanged !== null) return unchanged
+  const found = await findLeadable(handling)
+  if ('problem' in found) return found
+  if ((await ringsOf(trx, tenant, callId)).some(isAsking)) {
+    return conflict('already_consulting', 'Somebody is being asked already.')
+  }
+  const asked = { callId, target, purpose: 'referred' as const, at, replaces: replaces ?? undefined }
+  const ring = await ringParty(deps, trx, tenant, asked)
+  if (ring === null) return conflict('agent_busy', 'The member is on another call.')
+  await setLeg(trx, tenant, found.leg.id, { on_hold: 1 })
+  await pause(handling, found.call)
+  return ring
+}
+
 /** Completes: the caller talks with who was asked, or hears that he is being rung. Cancels: with the agent again. */
 export async function endConsultation(handling: Handling, how: 'complete' | 'cancel'): Promise<Problem | null> {
   const { trx, tenant, callId, at } = handling
@@ -140,6 +170,8 @@ export async function endConsultation(handling: Handling, how: 'complete' | 'can
   const rings = await ringsOf(trx, tenant, callId)
   const asked = rings.find(ring => ring.purpose === 'consult')
   if (asked === undefined) return conflict('not_consulting', 'Nobody is being asked about this call.')
+  const joined = how === 'complete' ? await joinedAtFarEnd(handling, found, asked) : null
+  if (joined !== null) return joined === 'asked' ? null : joined
   await resume(handling, found.call)
   if (how === 'complete') {
     await endRings(
@@ -153,6 +185,20 @@ export async function endConsultation(handling: Handling, how: 'complete' | 'can
   await agentFree(trx, tenant, asked, at)
   await takeBack(trx, tenant, callId)
   return null
+}
+
+/** Both are calls of one far end that joins them itself: it is asked to. Null: they stay with us. */
+async function joinedAtFarEnd(
+  { deps, trx, tenant, callId, at }: Handling,
+  { leg }: Found,
+  asked: RingRow,
+): Promise<Problem | 'asked' | null> {
+  const other =
+    asked.state !== 'talking' || asked.leg_id === null ? undefined : await findLeg(trx, tenant, asked.leg_id)
+  const connection = other?.connection_id === leg.connection_id ? await followedBy(trx, tenant, leg) : null
+  if (connection === null || other === undefined) return null
+  const asking = { callId, leg, connection, to: other.address ?? '', inPlaceOf: other.id, at }
+  return (await askFarEnd(deps, trx, tenant, asking)) ?? 'asked'
 }
 
 // ---------------------------------------------------------------------------------------------------- hold
@@ -171,7 +217,7 @@ export async function hold(handling: Handling, isHeld: boolean, side: Side = 'an
   if ((leg.on_hold === 1) === isHeld) {
     return isHeld ? conflict('already_held', 'The call is on hold.') : conflict('not_held', 'The call is not on hold.')
   }
-  if ((await ringsOf(trx, tenant, callId)).some(ring => ring.purpose === 'consult')) {
+  if ((await ringsOf(trx, tenant, callId)).some(isAsking)) {
     return conflict('already_consulting', 'Somebody is being asked: complete or cancel that first.')
   }
   await setLeg(trx, tenant, leg.id, { on_hold: isHeld ? 1 : 0 })
@@ -240,7 +286,7 @@ export async function supervise(
 
 /** A supervisor who is in the call is heard by others from now on. */
 export async function changeSupervision(
-  { store: { db } }: CallCentreDeps,
+  { store: { db } }: CallCentreParts,
   media: MediaPort,
   tenant: Tenant,
   ring: RingRow,

@@ -24,8 +24,6 @@ export type HandOver = (
 export interface LedCalls {
   /** Keeps this for the program of a call, in this transaction. */
   told(trx: Trx, tenant: Tenant, callId: string, what: LedRing): Promise<void>
-  /** After a commit: programs that ring somebody look at what they were told. */
-  wake(): void
   /** A call is led by something else from now on, in this transaction. */
   letGo(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<void>
 }
@@ -55,12 +53,4 @@ export interface CallCentreParts {
   handOver: HandOver
   /** Absent: no program rings anybody. */
   led?: LedCalls
-}
-
-/** What its parts need of one another. */
-export interface CallCentreDeps extends CallCentreParts {
-  /** After a commit: what this leg's step calls for is sent. */
-  drive: (legId: string) => void
-  /** After a commit: what the call's rows say is kept of it is begun. */
-  keep: (callId: string) => void
 }

@@ -1,5 +1,8 @@
 import type { EndedReason } from '../../media/protocol.ts'
+import { setLeg } from '../calls/legs.ts'
 import { tenantOf } from '../calls/records.ts'
+import type { ParticipantRow } from '../calls/tables.ts'
+import { nodeOf } from '../kernel/store/node.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { endWrapUp, wrapUpsOver } from './agent-status.ts'
 import { mayComeBack } from './agents/lost-devices.ts'
@@ -17,7 +20,10 @@ export async function doDuties(
 ): Promise<void> {
   const at = now.toISOString()
   for (const row of await wrapUpsOver(db, at)) await step(null, trx => endWrapUp(trx, row, at))
-  if (await isPlaceDue(db, at)) await step(null, trx => announcePlaces(trx, at))
+  for (const leg of await placesDue(db, at)) await step(leg.call_id, trx => setLeg(trx, tenantOf(leg), leg.id, {}))
+  for (const leg of await ringingTooLong(db, now)) {
+    await step(leg.call_id, trx => setLeg(trx, tenantOf(leg), leg.id, { unanswered: 'now' }))
+  }
   // Media ends what rings too long: this is for what it never got to know, and nobody missed that.
   await failAll(await lateRings(db, at), 'media_failed', step, fail)
   for (const before of await legless(db)) {
@@ -30,6 +36,21 @@ export async function doDuties(
   await failAll(await unwanted(db), 'api_hangup', step, fail)
   await failAll(await ringsOfShutOut(db), 'api_hangup', step, fail)
 }
+
+/** Carriers give up a call that is not answered for three minutes: one that waits for longer is answered before that [ms]. */
+const MAX_RINGING_MS = 150_000
+
+/** Callers of this node who wait for somebody, and are not answered yet. */
+const ringingTooLong = (db: Db, now: Date): Promise<ParticipantRow[]> =>
+  db
+    .selectFrom('participants')
+    .selectAll()
+    .where('node_id', '=', nodeOf(db))
+    .where('step', 'in', ['queued', 'calling'])
+    .where('unanswered', 'in', ['when_answered', 'early_media'])
+    .where('created', '<=', new Date(now.getTime() - MAX_RINGING_MS).toISOString())
+    .orderBy('id')
+    .execute()
 
 /** Each in a step of its own, as it is by then. */
 async function failAll(
@@ -46,27 +67,19 @@ async function failAll(
   }
 }
 
-const placesDue = (db: Db, at: string) =>
+/** Callers of this node whose place in line is to be told again. */
+const placesDue = (db: Db, at: string): Promise<ParticipantRow[]> =>
   db
     .selectFrom('queue_calls')
-    .select('leg_id')
-    .where('announce_at', '<=', at)
-    .whereRef('announce_at', '!=', 'joined_at')
-
-const isPlaceDue = async (db: Db, at: string): Promise<boolean> =>
-  (await placesDue(db, at).limit(1).executeTakeFirst()) !== undefined
-
-/** Callers whose place in line is to be told again. */
-async function announcePlaces(trx: Trx, at: string): Promise<void> {
-  const due = placesDue(trx, at)
-  await trx
-    .updateTable('participants')
-    .set({ prompted: 0 })
-    .where('step', '=', 'queued')
-    .where('prompted', '=', 1)
-    .where('id', 'in', due.$castTo<{ leg_id: string }>())
+    .innerJoin('participants', 'participants.id', 'queue_calls.leg_id')
+    .selectAll('participants')
+    .where('participants.node_id', '=', nodeOf(db))
+    .where('participants.step', '=', 'queued')
+    .where('participants.prompted', '=', 1)
+    .where('queue_calls.announce_at', '<=', at)
+    .whereRef('queue_calls.announce_at', '!=', 'queue_calls.joined_at')
+    .orderBy('participants.id')
     .execute()
-}
 
 const lateRings = (db: Db, at: string): Promise<RingRow[]> =>
   db.selectFrom('rings').selectAll().where('state', '=', 'ringing').where('deadline', '<=', at).orderBy('id').execute()

@@ -2,6 +2,7 @@ import { type EventKind, eventKind as of } from '../kernel/events/catalog.ts'
 import { CALL_ID, CREATED } from '../kernel/events/sample-call.ts'
 import { type AgentStatus, agentStatusSchema } from './agent-schema.ts'
 import { type QueueCall, queueCallSchema } from './call-schema.ts'
+import { callTransferSample, callTransferSchema } from './transfers/schema.ts'
 
 const queueCall: QueueCall = {
   object: 'queue_call',
@@ -41,6 +42,7 @@ export const queueEvents = {
   'queue.call.offered': of(queueCallSchema, QUEUE_SAMPLES.offeredQueueCall),
   'queue.call.left': of(queueCallSchema, QUEUE_SAMPLES.leftQueueCall),
   'queue.call.overflowed': of(queueCallSchema, QUEUE_SAMPLES.overflowedQueueCall),
+  'call.transfer.updated': of(callTransferSchema, callTransferSample),
   'agent.status.changed': of(agentStatusSchema, QUEUE_SAMPLES.agentStatus),
 } as const satisfies Record<string, EventKind>
 

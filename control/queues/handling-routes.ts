@@ -140,12 +140,12 @@ const lostCall = async ({ store }: CallHandlingDeps, context: Context, id: strin
   (await forTenant(store.db, context).find('calls', id)) === undefined ? missing('call', id) : null
 
 async function handle(
-  { store, media, centre }: CallHandlingDeps,
+  { store, centre }: CallHandlingDeps,
   context: Context,
   callId: string,
   act: (handling: Handling) => Promise<Problem | null>,
 ): Promise<Call | Problem> {
-  const refused = await centre.handle(media, { tenant: context, callId, request: context }, async handling => {
+  const refused = await centre.handle({ tenant: context, callId, request: context }, async handling => {
     const failure = await act(handling)
     if (failure !== null) return failure
     const changed = await retrieve(handling.trx, context, callId)

@@ -16,6 +16,8 @@ export interface Listener {
   speaker: Speaker
   /** Where the hold audio's asset lies; null: it is not there, and music is played. */
   assetFile: string | null
+  /** Of the caller's country. */
+  ringback: PlaySource
 }
 
 export function holdAudio({ hold }: Pick<QueueSettings, 'hold'>, listener: Listener): HoldAudio {
@@ -23,13 +25,16 @@ export function holdAudio({ hold }: Pick<QueueSettings, 'hold'>, listener: Liste
   const speech = (text: string): PlaySource => ({ kind: 'speech', text, ...speaker })
   const said = listener.isNew && hold.announcement !== '' ? [speech(hold.announcement)] : []
   if (hold.announce_position) said.push(placePhrase(listener.position, speaker))
-  return { said, loop: [loopOf(hold.audio, listener.assetFile)] }
+  return { said, loop: [loopOf(hold.audio, listener)] }
 }
 
-function loopOf(audio: QueueSettings['hold']['audio'], assetFile: string | null): PlaySource {
+function loopOf(
+  audio: QueueSettings['hold']['audio'],
+  { assetFile, ringback }: Pick<Listener, 'assetFile' | 'ringback'>,
+): PlaySource {
   switch (audio) {
     case 'ringback':
-      return { kind: 'tone', name: 'ringback' }
+      return ringback
     case 'silence':
       return { kind: 'silence', ms: 1000 }
     case 'asset':

@@ -1,17 +1,19 @@
-import { isFailure } from '../../media/protocol.ts'
+import { isFailure, type PlaySource } from '../../media/protocol.ts'
 import { tenantOf } from '../calls/records.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
-import { forTenant } from '../kernel/tenancy.ts'
+import { toneOf } from '../calls/tones.ts'
+import type { Db } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { CommandPort } from '../media-link/events.ts'
-import type { CallCentreDeps } from './deps.ts'
+import type { CallCentreParts } from './deps.ts'
 import { holdAudio } from './hold-audio.ts'
 import { settingsOf } from './settings/store.ts'
 import { speakerOf } from './speaker.ts'
-import { positionOf } from './waiting-calls.ts'
+import { findCall, positionOf } from './waiting-calls.ts'
 
 /** The queue's announcement, the place in line, and then its hold audio over and over. */
 export async function hold(
-  { store: { db }, now, assetFile }: CallCentreDeps,
+  { store: { db }, now, assetFile }: CallCentreParts,
   media: CommandPort<'leg.play'>,
   leg: ParticipantRow,
 ): Promise<object> {
@@ -26,6 +28,7 @@ export async function hold(
     position: await positionOf(db, tenant, row),
     isNew: row.announce_at === null || row.announce_at === row.joined_at,
     speaker: await speakerOf(scoped, settings),
+    ringback: await ringingOf(db, tenant, leg.call_id),
     assetFile: asset === null ? null : assetFile(asset),
   })
   let isSaid = false
@@ -49,4 +52,9 @@ export async function hold(
     hangupAfter: null,
     ...(isSaid ? { append: true } : {}),
   })
+}
+
+async function ringingOf(db: Db, tenant: Tenant, callId: string): Promise<PlaySource> {
+  const call = await findCall(db, tenant, callId)
+  return call === undefined ? { kind: 'tone', name: 'ringback' } : toneOf(db, 'ringback', call)
 }

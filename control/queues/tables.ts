@@ -81,9 +81,19 @@ export type AgentState = 'available' | 'busy' | 'wrap_up' | 'away' | 'offline'
  * Why somebody's phones ring for a call. `queue`: its turn has come; `direct`: the call is for this user; `transfer`: it is handed
  * to somebody; `consult`: somebody is asked while the caller is on hold; `callback`: an agent is to return a call;
  * `supervise`: a supervisor listens in; `led`: a flow or an assistant puts its caller through, and gets to know how that went;
+ * `referred`: a phone's REFER has somebody rung while the caller waits, and the member of that phone still has the call;
  * `placed`: a member calls somebody. With `open_call` null somebody inside: its leg is the call's own, and the row says that it talks.
  */
-export type RingPurpose = 'queue' | 'direct' | 'transfer' | 'consult' | 'callback' | 'supervise' | 'led' | 'placed'
+export type RingPurpose =
+  | 'queue'
+  | 'direct'
+  | 'transfer'
+  | 'consult'
+  | 'callback'
+  | 'supervise'
+  | 'led'
+  | 'placed'
+  | 'referred'
 
 /** Somebody is rung, on all devices at once, and then talks. The row goes when that is over. */
 export interface RingTable extends TenantColumns {

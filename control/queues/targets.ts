@@ -1,15 +1,17 @@
 import type { EndedReason, PaymentPause } from '../../media/protocol.ts'
 import { toCall } from '../calls/call-schema.ts'
 import { joinCapture } from '../calls/capture/later-capture.ts'
-import { hangUpLeg, mainLeg, setLeg, turnAway } from '../calls/legs.ts'
+import { keepOf } from '../calls/conductor/follow.ts'
+import { isGoing } from '../calls/conductor/steps.ts'
+import { findLeg, hangUpLeg, mainLeg, setLeg, turnAway, writeLeg } from '../calls/legs.ts'
+import type { ParticipantRow } from '../calls/tables.ts'
 import type { EventType } from '../kernel/events/catalog.ts'
 import { appendEvent } from '../kernel/events/log.ts'
-import { afterCommit } from '../kernel/store/after-commit.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { mayComeBack } from './agents/lost-devices.ts'
-import type { CallCentreDeps, Program } from './deps.ts'
-import { findRing, startRing } from './ringing/rings.ts'
+import type { CallCentreParts, Program } from './deps.ts'
+import { startRing } from './ringing/rings.ts'
 import { settingsOf } from './settings/store.ts'
 import type { RingPurpose, RingRow } from './tables.ts'
 import { findCall, joinQueue } from './waiting-calls.ts'
@@ -47,7 +49,7 @@ export interface Then {
  * by `leadOn`.
  */
 export async function asksFirst(
-  { drive, keep, led: programs }: CallCentreDeps,
+  { led: programs }: CallCentreParts,
   trx: Trx,
   tenant: Tenant,
   led: Led,
@@ -57,23 +59,23 @@ export async function asksFirst(
   if (!(target.type === 'queue' || target.type === 'assistant' || target.type === 'flow')) return false
   const leader = { [`${target.type}Id`]: target.id }
   const joined = await joinCapture(trx, tenant, led, leader, JSON.stringify(then))
-  if (joined === 'begun') afterCommit(trx, () => keep(led.callId))
+  if (joined === 'begun') keepOf(trx, led.callId)
   if (joined !== 'asking') return false
   // Whatever else it may be about to say, the question is heard.
   await programs?.letGo(trx, tenant, led.callId, led.at)
-  afterCommit(trx, () => drive(led.legId))
   return true
 }
 
 /** Leads a call to a target. What the target cannot do ends it in voicemail, or with a reason. */
 export async function leadTo(
-  deps: CallCentreDeps,
+  deps: CallCentreParts,
   trx: Trx,
   tenant: Tenant,
   led: Led,
   target: Target,
   purpose: RingPurpose = 'direct',
 ): Promise<void> {
+  if (needsAnswer(target) && (await isAnsweredFirst(trx, tenant, led, { target, purpose }))) return
   if (await asksFirst(deps, trx, tenant, led, { target, purpose })) return
   switch (target.type) {
     case 'queue':
@@ -91,13 +93,50 @@ export async function leadTo(
     case 'end':
       return turnAway(trx, tenant, led.legId, target.reason)
     default:
-      if (await deps.handOver(trx, tenant, { ...led, program: target })) return
+      if (await handOver(deps, trx, tenant, { ...led, program: target })) return
       return hangUpLeg(trx, tenant, led.legId, 'no_answer')
   }
 }
 
+/** What speaks to its caller. Who waits for somebody, or is turned away, need not be answered for that. */
+const needsAnswer = ({ type }: Target): boolean => !['queue', 'user', 'number', 'end'].includes(type)
+
+/** True: the caller still rings, and is answered first; `leadAnswered` leads it on then. */
+async function isAnsweredFirst(trx: Trx, tenant: Tenant, { legId }: Led, then: Then): Promise<boolean> {
+  const leg = await findLeg(trx, tenant, legId)
+  if (leg === undefined || leg.unanswered === null || isGoing(leg.step)) return false
+  await setLeg(trx, tenant, legId, { step: 'answering', answered_then: JSON.stringify(then) })
+  return true
+}
+
+/** A caller who rang until now is answered: it is led where it was to be led. False: it is where it belongs. */
+export async function leadAnswered(
+  deps: CallCentreParts,
+  trx: Trx,
+  tenant: Tenant,
+  led: Led,
+  { answered_then: json, step }: ParticipantRow,
+): Promise<boolean> {
+  if (json === null || step !== 'answering') return false
+  const { target, purpose } = JSON.parse(json) as Then
+  await writeLeg(trx, tenant, led.legId, { answered_then: null })
+  await leadTo(deps, trx, tenant, led, target, purpose)
+  return true
+}
+
+/** Gives a call to a program, once it is answered. False: none takes it. */
+export async function handOver(
+  deps: Pick<CallCentreParts, 'handOver'>,
+  trx: Trx,
+  tenant: Tenant,
+  given: Led & { program: Program },
+): Promise<boolean> {
+  const { program: target, ...led } = given
+  return (await isAnsweredFirst(trx, tenant, led, { target, purpose: 'direct' })) || deps.handOver(trx, tenant, given)
+}
+
 async function leadToParty(
-  deps: CallCentreDeps,
+  deps: CallCentreParts,
   trx: Trx,
   tenant: Tenant,
   led: Led,
@@ -119,7 +158,7 @@ async function leadToParty(
 
 /** Rings a user's devices, also one that was lost a moment ago, or a number for a call; null when the user has none, or talks. */
 export async function ringParty(
-  deps: CallCentreDeps,
+  deps: CallCentreParts,
   trx: Trx,
   tenant: Tenant,
   {
@@ -128,6 +167,7 @@ export async function ringParty(
     purpose,
     at,
     mode = null,
+    replaces,
     ...named
   }: {
     /** Of the ring; absent: a new one. */
@@ -138,11 +178,15 @@ export async function ringParty(
     at: string
     mode?: string | null
     payment?: PaymentPause | undefined
+    /** The dialog of elsewhere that is replaced there. */
+    replaces?: string | undefined
   },
 ): Promise<RingRow | null> {
   const common = { ...named, callId, purpose, mode, queueId: null, callbackId: null, timeoutS: DIRECT_TIMEOUT_S }
   if (target.type === 'number') {
-    const targets = [{ kind: 'address' as const, to: target.to, from: null }]
+    const showsCaller = purpose === 'transfer' || purpose === 'referred'
+    const said = replaces === undefined ? {} : { replaces }
+    const targets = [{ kind: 'address' as const, to: target.to, from: null, showsCaller, ...said }]
     return startRing(trx, tenant, { ...common, userId: null, targets, role: 'party', address: target.to }, at)
   }
   const targets = await deps.devicesOf(trx, tenant, target.id, new Date(at))
@@ -153,7 +197,7 @@ export async function ringParty(
 
 /** Whoever was called does not answer: the caller may leave a message, where a program takes it. */
 export function leaveVoicemail(
-  deps: CallCentreDeps,
+  deps: CallCentreParts,
   trx: Trx,
   tenant: Tenant,
   {
@@ -165,7 +209,7 @@ export function leaveVoicemail(
 ): Promise<boolean> {
   if (ring.user_id === null && ring.queue_id === null) return Promise.resolve(false)
   const program: Program = { type: 'voicemail', queueId: ring.queue_id, userId: ring.user_id }
-  return deps.handOver(trx, tenant, { callId: callId ?? ring.call_id ?? '', legId, program, at })
+  return handOver(deps, trx, tenant, { callId: callId ?? ring.call_id ?? '', legId, program, at })
 }
 
 /** What a queue does with calls that it does not serve (specification, "Queue": `overflow.action`). */
@@ -203,6 +247,3 @@ export async function tellCall(
   const object = toCall(call, leg === undefined ? [] : [leg])
   await appendEvent(trx, tenant, { ...event, object, callId })
 }
-
-export const ringOfLeg = (trx: Trx, tenant: Tenant, leg: { ring_id: string | null }): Promise<RingRow | undefined> =>
-  leg.ring_id === null ? Promise.resolve(undefined) : findRing(trx, tenant, leg.ring_id)

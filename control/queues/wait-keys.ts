@@ -6,16 +6,17 @@ import { namedPhrase } from '../kernel/phrases.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { returnedByQueue } from './callbacks-of-queue.ts'
-import type { CallCentreDeps } from './deps.ts'
+import type { CallCentreParts } from './deps.ts'
 import { finishRing, mainRing } from './ringing/rings.ts'
 import { settingsOf } from './settings/store.ts'
 import { speakerOf } from './speaker.ts'
 import type { QueueRow } from './tables.ts'
+import { handOver } from './targets.ts'
 import { findCall, leaveQueue } from './waiting-calls.ts'
 
 /** The keys that a caller in line may press (specification, "Queue": `wait_keys`). False: the key means nothing. */
 export async function pressWhileWaiting(
-  deps: CallCentreDeps,
+  deps: CallCentreParts,
   trx: Trx,
   tenant: Tenant,
   { leg, key, at }: { leg: ParticipantRow; key: string; at: string },
@@ -32,20 +33,20 @@ export async function pressWhileWaiting(
 type Pressed = { leg: ParticipantRow; queue: QueueRow; at: string }
 
 async function toVoicemail(
-  deps: CallCentreDeps,
+  deps: CallCentreParts,
   trx: Trx,
   tenant: Tenant,
   { leg, queue, at }: Pressed,
 ): Promise<boolean> {
   const program = { type: 'voicemail' as const, queueId: queue.id, userId: null }
-  if (!(await deps.handOver(trx, tenant, { callId: leg.call_id, legId: leg.id, program, at }))) return false
+  if (!(await handOver(deps, trx, tenant, { callId: leg.call_id, legId: leg.id, program, at }))) return false
   await stopWaiting(trx, tenant, leg.call_id, { outcome: 'voicemail', at })
   return true
 }
 
 /** A caller without a number that can be called back keeps waiting. */
 async function toCallback(
-  deps: CallCentreDeps,
+  deps: CallCentreParts,
   trx: Trx,
   tenant: Tenant,
   { leg, queue, at }: Pressed,

@@ -1,9 +1,10 @@
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { criteriaOf, failuresOf } from '../quality/evaluation/schema.ts'
-import { callsOf } from '../quality/insights/gather.ts'
+import type { CallFigures } from '../quality/figures-row.ts'
 import { gatherInsights } from '../quality/insights/insights.ts'
 import type { Measures } from '../quality/insights/schema.ts'
+import { correctionOf, summaryOf } from '../quality/summary/schema.ts'
 import type { Period } from './period.ts'
 import type { ReportTable } from './report-table.ts'
 
@@ -58,12 +59,29 @@ export const summaryTable = (db: Db, tenant: Tenant, period: Period): ReportTabl
   rows: summaryRows(db, tenant, period),
 })
 
-async function* summaryRows(db: Db, tenant: Tenant, period: Period): AsyncGenerator<string[]> {
-  for await (const { call, summary, figures } of callsOf(db, tenant, period)) {
-    if (summary === null) continue
-    const { reason, outcome, disposition, topics } = summary
-    const cells = [reason, outcome, disposition, topics.join(', '), figures?.sentiment]
-    yield [call.id, call.created, shown(call.user_id), shown(call.queue_id), ...cells.map(shown)]
+async function* summaryRows(db: Db, tenant: Tenant, { from, to }: Period): AsyncGenerator<string[]> {
+  let last = { call_at: from, id: '' }
+  for (;;) {
+    const rows = await forTenant(db, tenant)
+      .select('call_summaries')
+      .innerJoin('calls', 'calls.id', 'call_summaries.id')
+      .selectAll('call_summaries')
+      .select(['calls.user_id', 'calls.queue_id'])
+      .where('call_at', '>=', last.call_at)
+      .where('call_at', '<', to)
+      .where(eb => eb.or([eb('call_at', '>', last.call_at), eb('call_summaries.id', '>', last.id)]))
+      .orderBy('call_at')
+      .orderBy('call_summaries.id')
+      .limit(PAGE_ROWS)
+      .execute()
+    for (const row of rows) {
+      const { reason, outcome, disposition, topics } = { ...summaryOf(row), ...correctionOf(row) }
+      const { sentiment } = JSON.parse(row.figures) as CallFigures
+      const cells = [reason, outcome, disposition, topics.join(', '), sentiment]
+      yield [row.id, row.call_at, shown(row.user_id), shown(row.queue_id), ...cells.map(shown)]
+    }
+    if (rows.length < PAGE_ROWS) return
+    last = rows.at(-1) ?? last
   }
 }
 

@@ -3,6 +3,7 @@ import { removeRecordingFiles } from '../calls/capture/recording-files.ts'
 import { forgetSession } from '../copilot/sessions/removal.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
+import { removeMessage } from '../messages/delivery.ts'
 import { type Retention, retentionOf } from '../organisation/retention.ts'
 import { removeEvaluation, removeSummary } from '../quality/removal.ts'
 import { removeCall, removeRecording, removeTranscript, removeVoicemail } from './removal.ts'
@@ -19,6 +20,7 @@ interface Kind {
     | 'recordings'
     | 'transcripts'
     | 'voicemails'
+    | 'messages'
     | 'copilot_sessions'
     | 'call_summaries'
     | 'qa_evaluations'
@@ -28,7 +30,7 @@ interface Kind {
   since: 'created' | 'ended_at'
   /** Of this something is still under way. */
   isBusy: RawBuilder<unknown>
-  remove: (trx: Trx, tenant: Tenant, id: string) => Promise<unknown>
+  remove: (trx: Trx, tenant: Tenant, id: string, at: string) => Promise<unknown>
   hasFiles: boolean
 }
 
@@ -72,6 +74,16 @@ const KINDS = {
     isBusy: sql`status = 'recording'`,
     remove: removeVoicemail,
     hasFiles: true,
+  },
+  // What members' phones have written is kept like what was said.
+  messages: {
+    days: 'transcripts_days',
+    table: 'messages',
+    id: 'id',
+    since: 'created',
+    isBusy: sql`status = 'queued'`,
+    remove: removeMessage,
+    hasFiles: false,
   },
   summaries: {
     days: 'summaries_days',
@@ -131,6 +143,7 @@ export class RetentionDuty {
     transcriptsDeleted: 0,
     copilotsDeleted: 0,
     voicemailsDeleted: 0,
+    messagesDeleted: 0,
     summariesDeleted: 0,
     evaluationsDeleted: 0,
     callsDeleted: 0,
@@ -165,9 +178,10 @@ export class RetentionDuty {
 
   async #removeSome(kind: keyof typeof KINDS, organisationId: string, until: string): Promise<number> {
     const { remove, hasFiles } = KINDS[kind]
+    const at = this.#parts.now().toISOString()
     const rows = await this.#parts.store.transaction(async trx => {
       const found = await dueOf(trx, KINDS[kind], { organisationId, until })
-      for (const { id, livemode } of found) await remove(trx, { organisationId, livemode: livemode === 1 }, id)
+      for (const { id, livemode } of found) await remove(trx, { organisationId, livemode: livemode === 1 }, id, at)
       return found
     })
     if (hasFiles) for (const { id } of rows) await removeRecordingFiles(this.#parts.dataDir, id)

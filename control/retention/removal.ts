@@ -4,6 +4,7 @@ import { conflict, type Problem } from '../http/errors.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { forgetWords } from '../quality/removal.ts'
+import { release } from '../usage/ledger.ts'
 
 /** Takes what is kept of calls out of the database; the files go with the next sweep, or at once by whoever asked. */
 
@@ -13,13 +14,14 @@ const SPOKEN = ['call.transcript.segment', 'call.transcript.ready', 'call.turn']
 /** Null: gone. Undefined: there was none. */
 type Removed = Problem | null | undefined
 
-export async function removeRecording(trx: Trx, tenant: Tenant, callId: string): Promise<Removed> {
+export async function removeRecording(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<Removed> {
   const scoped = forTenant(trx, tenant)
   const rows = scoped.select('recordings').select('status').where('call_id', '=', callId)
   const row = await rows.executeTakeFirst()
   if (row === undefined) return undefined
   if (row.status === 'recording') return conflict('not_ready', 'The call is still being recorded: stop it first.')
   await scoped.delete('recordings').where('call_id', '=', callId).execute()
+  await release(trx, tenant, callId, at)
   return null
 }
 
@@ -45,24 +47,32 @@ export async function removeTranscript(trx: Trx, tenant: Tenant, callId: string)
   return null
 }
 
-export async function removeVoicemail(trx: Trx, tenant: Tenant, id: string): Promise<Removed> {
+export async function removeVoicemail(trx: Trx, tenant: Tenant, id: string, at: string): Promise<Removed> {
   const scoped = forTenant(trx, tenant)
   const row = await scoped.find('voicemails', id)
   if (row === undefined) return undefined
   if (row.status === 'recording') return conflict('not_ready', 'The message is still being recorded.')
   await scoped.delete('voicemails').where('id', '=', id).execute()
+  await release(trx, tenant, id, at)
   return null
 }
 
 /** With all that is kept of it, its events too. A message that was left in it is an object of its own, and stays. */
-export async function removeCall(trx: Trx, tenant: Tenant, id: string): Promise<Removed> {
+export async function removeCall(trx: Trx, tenant: Tenant, id: string, at: string): Promise<Removed> {
   const scoped = forTenant(trx, tenant)
   const call = await scoped.find('calls', id)
   if (call === undefined) return undefined
   if (call.ended_at === null) return conflict('running', 'The call is going on: hang it up first.')
-  const refused = (await removeRecording(trx, tenant, id)) ?? (await removeTranscript(trx, tenant, id)) ?? null
+  const refused = (await removeRecording(trx, tenant, id, at)) ?? (await removeTranscript(trx, tenant, id)) ?? null
   if (refused !== null) return refused
-  for (const table of ['media_streams', 'capture_pauses', 'call_inputs', 'call_steps', 'call_keys'] as const) {
+  for (const table of [
+    'media_streams',
+    'capture_pauses',
+    'call_inputs',
+    'call_steps',
+    'call_keys',
+    'sip_traces',
+  ] as const) {
     await scoped.delete(table).where('call_id', '=', id).execute()
   }
   await forgetSummary(trx, tenant, id)
@@ -70,6 +80,7 @@ export async function removeCall(trx: Trx, tenant: Tenant, id: string): Promise<
   await removeSessionsOf(trx, tenant, id)
   await scoped.delete('rings').where('call_id', '=', id).execute()
   await scoped.delete('queue_calls').where('id', '=', id).execute()
+  await scoped.delete('web_calls').where('id', '=', id).execute()
   await scoped.delete('call_programs').where('id', '=', id).execute()
   await scoped.delete('session_states').where('id', '=', id).execute()
   await scoped.delete('events').where('call_id', '=', id).execute()

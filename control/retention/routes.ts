@@ -11,6 +11,7 @@ import { removeCall, removeRecording, removeTranscript, removeVoicemail } from '
 export interface KeptDataDeps {
   store: Store
   dataDir: string
+  now: () => Date
 }
 
 interface Deletion {
@@ -21,7 +22,7 @@ interface Deletion {
   description: string
   scope: Scope
   tag: string
-  remove: (trx: Trx, tenant: Tenant, id: string) => Promise<Problem | null | undefined>
+  remove: (trx: Trx, tenant: Tenant, id: string, at: string) => Promise<Problem | null | undefined>
 }
 
 const DELETIONS: Deletion[] = [
@@ -70,7 +71,7 @@ const DELETIONS: Deletion[] = [
 ]
 
 /** Deletes what is kept of calls. */
-export const keptDataRoutes = ({ dataDir }: KeptDataDeps): Route[] =>
+export const keptDataRoutes = ({ dataDir, now }: KeptDataDeps): Route[] =>
   DELETIONS.map(({ path, id: operation, object, summary, description, scope, tag, remove }) =>
     route({
       method: 'DELETE',
@@ -86,7 +87,7 @@ export const keptDataRoutes = ({ dataDir }: KeptDataDeps): Route[] =>
       errors: [404, 409],
       handler: async (context: Context, { params: { id } }: { params: { id: string } }) => {
         const deleted = await context.transaction(async trx => {
-          const removed = await remove(trx, context, id)
+          const removed = await remove(trx, context, id, now().toISOString())
           if (removed === undefined) return noSuch(object, id)
           return removed ?? { object, id, deleted: true as const, livemode: context.livemode }
         })

@@ -1,6 +1,8 @@
 import { type Call, callSchema } from '../calls/call-schema.ts'
 import { answeredCall, endedCall } from '../calls/events.ts'
 import { type Participant, participantSchema } from '../calls/participant-schema.ts'
+import { toAudio } from '../calls/sound/audio-schema.ts'
+import { type ActiveSpeakerChange, activeSpeakerSchema } from '../calls/sound/speaking-schema.ts'
 import { type EventKind, eventKind as of } from '../kernel/events/catalog.ts'
 import { ANSWERED, CALL_ID, CREATED, PARTICIPANT_ID, ROOM_ID, SESSION_ID } from '../kernel/events/sample-call.ts'
 import { type ConferenceSession, conferenceSessionSchema } from './session-schema.ts'
@@ -21,9 +23,19 @@ const participant: Participant = {
   muted: false,
   deaf: false,
   held: false,
+  audio: toAudio(null),
   joined_at: ANSWERED,
   left_at: null,
+  cause: null,
   created: CREATED,
+}
+
+const activeSpeaker: ActiveSpeakerChange = {
+  object: 'conference_active_speaker',
+  session_call_id: SESSION_ID,
+  room_id: ROOM_ID,
+  livemode: false,
+  participant_id: PARTICIPANT_ID,
 }
 
 const conferenceSession: ConferenceSession = {
@@ -44,6 +56,7 @@ const conferenceSession: ConferenceSession = {
 export const CONFERENCE_SAMPLES = {
   session,
   participant,
+  activeSpeaker,
   leftParticipant: { ...participant, status: 'left', left_at: '2026-11-01T09:02:34.000Z' },
   endedSession: { ...endedCall, id: SESSION_ID, kind: 'conference', direction: 'inbound', ended_reason: null },
   conferenceSession,
@@ -54,6 +67,7 @@ export const conferenceEvents = {
   'conference.started': of(callSchema, CONFERENCE_SAMPLES.session),
   'conference.participant.joined': of(participantSchema, CONFERENCE_SAMPLES.participant),
   'conference.participant.left': of(participantSchema, CONFERENCE_SAMPLES.leftParticipant),
+  'conference.active_speaker.changed': of(activeSpeakerSchema, CONFERENCE_SAMPLES.activeSpeaker),
   'conference.ended': of(callSchema, CONFERENCE_SAMPLES.endedSession),
   'conference.notes.ready': of(conferenceSessionSchema, CONFERENCE_SAMPLES.conferenceSession),
 } as const satisfies Record<string, EventKind>

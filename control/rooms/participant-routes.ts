@@ -1,9 +1,12 @@
 import Type, { type Static } from 'typebox'
 import { type Failure, isFailure, isUndecided, type LegSnapshot } from '../../media/protocol.ts'
+import { wakeWaiting } from '../calls/conductor/follow.ts'
 import { roomProblem } from '../calls/conductor/rooms/room-door.ts'
 import { type DialDeps, mediaUnavailable, placeCall } from '../calls/dial.ts'
-import { type Participant, participantSchema, toParticipant } from '../calls/participant-schema.ts'
+import { type Participant, participantParams, participantSchema, toParticipant } from '../calls/participant-schema.ts'
 import { callsOf } from '../calls/records.ts'
+import { audioInput } from '../calls/sound/audio-schema.ts'
+import { changeSound, shownLive } from '../calls/sound/participant-audio.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem } from '../http/errors.ts'
@@ -19,6 +22,7 @@ const inviteBody = input({
   from: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
   role: Type.Optional(oneOf(['member', 'moderator'], { default: 'member' })),
   muted: Type.Optional(Type.Boolean({ default: false })),
+  audio: Type.Optional(audioInput),
   timeout_s: Type.Optional(Type.Integer({ minimum: 5, maximum: 180, default: 45 })),
   metadata: Type.Optional(metadata),
 })
@@ -28,20 +32,11 @@ const changeBody = input({
   deaf: Type.Optional(Type.Boolean({ description: 'The participant hears nobody.' })),
   held: Type.Optional(Type.Boolean({ description: 'The participant hears music, and neither hears nor is heard.' })),
   role: Type.Optional(oneOf(['member', 'moderator'])),
+  audio: Type.Optional(audioInput),
 })
 type Change = Static<typeof changeBody>
 
-const participantParams = Type.Object({
-  id: Type.String({ minLength: 1, maxLength: 200 }),
-  participant_id: Type.String({ minLength: 1, maxLength: 200 }),
-})
-
-/** `seat`: a participant has become a moderator, who may come in and lets others in. */
-export interface RoomParticipantDeps extends DialDeps {
-  seat: (roomId: string, participantId: string) => Promise<void>
-}
-
-export function roomParticipantRoutes(deps: RoomParticipantDeps): Route[] {
+export function roomParticipantRoutes(deps: DialDeps): Route[] {
   const { store } = deps
   return [
     route({
@@ -68,7 +63,11 @@ export function roomParticipantRoutes(deps: RoomParticipantDeps): Route[] {
         const list = await page(rows, query, `/v1/conference_rooms/${params.id}/participants`, row => row)
         if (isProblem(list)) return list
         const calls = await callsOf(store.db, context, list.data)
-        return { ...list, data: list.data.flatMap(row => shown(row, calls.get(row.call_id))) }
+        const rowsOf = (row: ParticipantRow) => {
+          const call = calls.get(row.call_id)
+          return call === undefined ? [] : [{ participant: row, call }]
+        }
+        return { ...list, data: await shownLive(deps.media, list.data.flatMap(rowsOf)) }
       },
     }),
     route({
@@ -98,6 +97,7 @@ export function roomParticipantRoutes(deps: RoomParticipantDeps): Route[] {
           metadata: body.metadata ?? {},
           role: body.role ?? 'member',
           muted: body.muted ?? false,
+          audio: body.audio,
           isInvited: true,
         }
         const placed = await placeCall(deps, context, asked, (trx, { call, participant }) =>
@@ -111,7 +111,7 @@ export function roomParticipantRoutes(deps: RoomParticipantDeps): Route[] {
       path: '/conference_rooms/:id/participants/:participant_id',
       id: 'updateConferenceParticipant',
       summary: 'Change a participant',
-      description: 'Mutes, deafens, holds, or gives another role. 409 when it has left already.',
+      description: 'Mutes, deafens, holds, changes its audio, or gives another role. 409 when it has left already.',
       tag: 'Conference rooms',
       scope: 'conference:write',
       params: participantParams,
@@ -154,9 +154,6 @@ export function roomParticipantRoutes(deps: RoomParticipantDeps): Route[] {
 
 const findRoom = (db: Db, tenant: Tenant, id: string) => forTenant(db, tenant).find('conference_rooms', id)
 
-const shown = (row: ParticipantRow, call: CallRow | undefined): Participant[] =>
-  call === undefined ? [] : [toParticipant(row, call)]
-
 /** A participant of this room that has not left. */
 async function find(
   deps: DialDeps,
@@ -176,11 +173,11 @@ async function find(
 }
 
 async function change(
-  deps: RoomParticipantDeps,
+  deps: DialDeps,
   context: Context,
   roomId: string,
   participantId: string,
-  { role, ...audio }: Change,
+  { role, audio: sound, ...audio }: Change,
 ): Promise<Participant | Problem> {
   const found = await find(deps, context, roomId, participantId)
   if (isProblem(found)) return found
@@ -188,6 +185,8 @@ async function change(
   if (isFailure(reply)) {
     return isUndecided(reply) ? mediaUnavailable(reply.message) : conflict('not_running', 'The participant has left.')
   }
+  const refused = sound === undefined ? null : await changeSound(deps, context, found.participant, sound)
+  if (refused !== null) return refused
   // Its own entry may be on the way still, and would undo what is written here.
   await deps.media.settled()
   // Only what was asked for: the rest is of whoever asked for that, and may have asked after us.
@@ -202,9 +201,10 @@ async function change(
     if (Object.keys(columns).length > 0) {
       await participants.update('participants').set(columns).where('id', '=', participantId).execute()
     }
+    // It may come in now, and lets others in.
+    if (role === 'moderator') wakeWaiting(trx, roomId)
     return participants.find('participants', participantId)
   })
-  if (role === 'moderator') await deps.seat(roomId, participantId)
   return toParticipant(changed ?? found.participant, found.call)
 }
 
@@ -212,7 +212,7 @@ async function change(
 async function changeAudio(
   media: MediaPort,
   legId: string,
-  { held, ...audible }: Omit<Change, 'role'>,
+  { held, ...audible }: Omit<Change, 'role' | 'audio'>,
 ): Promise<LegSnapshot | Failure> {
   const reply = await media.request('leg.update', { legId, ...audible })
   if (held === undefined || isFailure(reply)) return reply

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { scheduleOf, settingsOf } from '../calls/settings.ts'
+import { audioDefaults } from '../calls/sound/audio-schema.ts'
 import type { ConferenceRoomRow } from '../calls/tables.ts'
 import { LANGUAGE_CODES } from '../kernel/languages.ts'
 import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
@@ -17,6 +18,7 @@ export const roomSettings = {
     description: 'Of the prompts that callers hear, of transcripts and notes (`GET /languages`).',
   }),
   description: Type.String({ maxLength: 2000 }),
+  ...audioDefaults,
 }
 
 export const roomSchedule = {
@@ -46,6 +48,9 @@ export const conferenceRoomSchema = Type.Object({
       started_at: timestamp(),
       participants: Type.Integer(),
       locked: Type.Boolean({ description: 'Only moderators come in.' }),
+      active_speaker_id: nullable(
+        Type.String({ description: 'The participant who speaks, or did last; with `settings.speech_events`.' }),
+      ),
     }),
   ),
   created: timestamp(),
@@ -65,7 +70,13 @@ export type ConferenceRoom = Static<typeof conferenceRoomSchema>
 /** What a room's row does not hold itself. */
 export interface RoomFacts {
   dialIn: string[]
-  live: { call_id: string; started_at: string; participants: number; locked: boolean } | null
+  live: {
+    call_id: string
+    started_at: string
+    participants: number
+    locked: boolean
+    active_speaker_id: string | null
+  } | null
 }
 
 export const toConferenceRoom = (row: ConferenceRoomRow, facts: RoomFacts): ConferenceRoom => ({

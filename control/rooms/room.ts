@@ -5,10 +5,10 @@ import { DEFAULT_SETTINGS, type RoomSchedule, scheduleOf, settingsOf } from '../
 import type { ConferenceRoomRow } from '../calls/tables.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
-import type { UsesOf } from '../http/references.ts'
+import { type Exists, referenceProblem, type UsesOf } from '../http/references.ts'
 import { newId } from '../kernel/ids.ts'
 import { newSecret, sha256 } from '../kernel/secrets.ts'
-import type { Store } from '../kernel/store/store.ts'
+import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { changedPinProblem, pinColumns, pinProblem } from './pins.ts'
 import { type ConferenceRoom, toConferenceRoom } from './room-schema.ts'
@@ -23,6 +23,7 @@ export interface ConferenceRoomDeps {
   publicUrl: string
   /** The inbound routes that keep a room from being deleted. */
   usesOf: UsesOf
+  userExists: Exists
 }
 
 const ALWAYS_OPEN: RoomSchedule = { start_at: null, end_at: null, recurrence: 'none', timezone: 'UTC' }
@@ -38,7 +39,7 @@ export async function createRoom(deps: ConferenceRoomDeps, context: Context, bod
     organisation_id: context.organisationId,
     livemode: context.livemode ? 1 : 0,
     name: body.name,
-    owner_id: null,
+    owner_id: body.owner_id ?? null,
     active: 1,
     ...(await pinColumns('pin', body.pin ?? null)),
     ...(await pinColumns('moderator_pin', body.moderator_pin ?? null)),
@@ -49,10 +50,15 @@ export async function createRoom(deps: ConferenceRoomDeps, context: Context, bod
     updated: at,
   }
   return context.transaction(async trx => {
+    const ownerless = await ownerProblem(deps, trx, context, body.owner_id)
+    if (ownerless !== null) return ownerless
     await forTenant(trx, context).insert('conference_rooms', row)
     return { ...toConferenceRoom(row, { dialIn: [], live: null }), join_url: joinUrl(deps, token) }
   })
 }
+
+const ownerProblem = ({ userExists }: ConferenceRoomDeps, db: Db, context: Context, id: string | null | undefined) =>
+  referenceProblem(db, context, [{ param: 'owner_id', id, kind: 'user', exists: userExists }])
 
 export async function replaceLink(deps: ConferenceRoomDeps, context: Context, id: string) {
   const token = newSecret('guest')
@@ -84,7 +90,10 @@ export async function changeRoom(
     if (row === undefined) return missing('conference_room', id)
     // Replaced as a whole (specification, "POST /conference_rooms").
     const schedule = body.schedule === undefined ? scheduleOf(row) : { ...ALWAYS_OPEN, ...body.schedule }
-    const refused = (await changedPinProblem(row, body)) ?? scheduleProblem(schedule)
+    const refused =
+      (await changedPinProblem(row, body)) ??
+      scheduleProblem(schedule) ??
+      (await ownerProblem(deps, trx, context, body.owner_id))
     if (refused !== null) return refused
     if (body.locked !== undefined) {
       const session = await runningSession(trx, row)
@@ -93,6 +102,7 @@ export async function changeRoom(
     }
     const change: Partial<ConferenceRoomRow> = {
       ...(body.name === undefined ? {} : { name: body.name }),
+      ...(body.owner_id === undefined ? {} : { owner_id: body.owner_id }),
       ...(body.active === undefined ? {} : { active: body.active ? 1 : 0 }),
       ...pins,
       settings: JSON.stringify({ ...settingsOf(row), ...body.settings }),

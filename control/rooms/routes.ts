@@ -1,13 +1,13 @@
 import { runningSession } from '../calls/conductor/rooms/sessions.ts'
-import { conflict, isProblem, missing } from '../http/errors.ts'
-import { listOf, listQuery, page } from '../http/list.ts'
-import { deleteRoute } from '../http/plain-resource.ts'
+import { conflict, isProblem } from '../http/errors.ts'
+import { listOf, page } from '../http/list.ts'
+import { deleteRoute, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { idParams } from '../kernel/schema.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { type ConferenceRoomDeps, changeRoom, createRoom, replaceLink } from './room.ts'
 import { conferenceRoomSchema, conferenceRoomWithLinkSchema } from './room-schema.ts'
-import { changeBody, createBody } from './schema.ts'
+import { changeBody, createBody, roomListQuery } from './schema.ts'
 import { toObject } from './shown.ts'
 
 const common = { tag: 'Conference rooms' } as const
@@ -44,31 +44,21 @@ export function conferenceRoomRoutes(deps: ConferenceRoomDeps): Route[] {
       summary: 'List active conference rooms',
       ...common,
       scope: 'conference:read',
-      query: listQuery,
+      query: roomListQuery,
       status: 200,
       reply: listOf(conferenceRoomSchema),
       handler: async (context, { query }) => {
-        const rows = forTenant(store.db, context).select('conference_rooms').selectAll().where('active', '=', 1)
+        let rows = forTenant(store.db, context).select('conference_rooms').selectAll().where('active', '=', 1)
+        if (query.owner_id !== undefined) rows = rows.where('owner_id', '=', query.owner_id)
         const list = await page(rows, query, '/v1/conference_rooms', row => row)
         if (isProblem(list)) return list
         return { ...list, data: await Promise.all(list.data.map(row => toObject(store.db, context, row))) }
       },
     }),
-    route({
-      method: 'GET',
-      path: '/conference_rooms/:id',
-      id: 'getConferenceRoom',
-      summary: 'Retrieve a conference room',
-      ...common,
-      scope: 'conference:read',
-      params: idParams,
-      status: 200,
+    retrieveRoute({
+      ...plain,
       reply: conferenceRoomSchema,
-      errors: [404],
-      handler: async (context, { params }) => {
-        const row = await forTenant(store.db, context).find('conference_rooms', params.id)
-        return row === undefined ? missing('conference_room', params.id) : toObject(store.db, context, row)
-      },
+      toObject: (row, context) => toObject(store.db, context, row),
     }),
     route({
       method: 'POST',

@@ -1,9 +1,11 @@
 import Type, { type Static } from 'typebox'
+import { listParameters } from '../http/list.ts'
 import { input, nullable, partialInput } from '../kernel/schema.ts'
 import { roomSchedule, roomSettings } from './room-schema.ts'
 
 const pin = (description: string) => Type.String({ pattern: '^[0-9]{4,8}$', description })
 const fields = {
+  owner_id: nullable(Type.String({ maxLength: 200, description: 'The member whose room it is.' })),
   pin: pin('Participant PIN for dial-in, 4 to 8 digits.'),
   moderator_pin: pin('Different from the participant PIN.'),
   settings: partialInput(roomSettings),
@@ -13,14 +15,21 @@ const name = Type.String({ minLength: 1, maxLength: 200 })
 
 export const createBody = input({
   name,
+  owner_id: Type.Optional(fields.owner_id),
   pin: Type.Optional(fields.pin),
   moderator_pin: Type.Optional(fields.moderator_pin),
   settings: Type.Optional(fields.settings),
   schedule: Type.Optional(fields.schedule),
 })
 
+export const roomListQuery = Type.Object(
+  { ...listParameters, owner_id: Type.Optional(Type.String({ maxLength: 200, description: 'Rooms of this member.' })) },
+  { additionalProperties: false },
+)
+
 export const changeBody = input({
   name: Type.Optional(name),
+  owner_id: Type.Optional(fields.owner_id),
   active: Type.Optional(Type.Boolean()),
   locked: Type.Optional(
     Type.Boolean({

@@ -1,5 +1,5 @@
 import { runningSession } from '../calls/conductor/rooms/sessions.ts'
-import { isLocked } from '../calls/session-state.ts'
+import { activeSpeakerOf, isLocked } from '../calls/session-state.ts'
 import type { ConferenceRoomRow } from '../calls/tables.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -31,5 +31,6 @@ async function factsOf(db: Db, tenant: Tenant, row: ConferenceRoomRow): Promise<
     .execute()
   const started_at = session.answered_at ?? session.created
   const locked = await isLocked(db, session, row)
-  return { dialIn, live: { call_id: session.id, started_at, participants: seated.length, locked } }
+  const active_speaker_id = await activeSpeakerOf(db, session)
+  return { dialIn, live: { call_id: session.id, started_at, participants: seated.length, locked, active_speaker_id } }
 }

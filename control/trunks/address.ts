@@ -1,4 +1,5 @@
 import { isIPv6 } from 'node:net'
+import { ANONYMOUS, type SipParty } from '../../media/protocol.ts'
 
 /** A host as an address to dial, and as it stands in a URI. */
 export interface SipHost {
@@ -23,6 +24,8 @@ export function addressOfRecord(username: string, host: SipHost): string | null 
   return domain === null ? null : `sip:${escapeUser(user)}@${domain.inUri}`
 }
 
+const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+
 const UNRESERVED = /[A-Za-z0-9\-_.!~*'()&=+$,;?/]/
 
 /** RFC 3261 §25.1 `user`: everything else as `%XX`. */
@@ -33,3 +36,10 @@ const escapeUser = (user: string): string =>
       return UNRESERVED.test(char) ? char : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`
     })
     .join('')
+
+/** What a call's `to` and `from` show: a number in E.164 as it is, anything else as a SIP URI; a number without a host as a `tel:` URI. */
+export function addressOf({ user, host }: Pick<SipParty, 'user' | 'host'>): string {
+  if (/^\+[1-9][0-9]{1,14}$/.test(user)) return user
+  if (host === '') return user === '' ? ANONYMOUS : `tel:${user}`
+  return `sip:${user === '' ? '' : `${escapeUser(user)}@`}${bracketed(host)}`
+}

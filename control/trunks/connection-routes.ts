@@ -1,3 +1,5 @@
+import { isIP } from 'node:net'
+import { isSupportedCountry } from 'libphonenumber-js'
 import Type, { type Static } from 'typebox'
 import { type AddressPolicy, parseBlock } from '../../media/protocol.ts'
 import { missing, type Problem, problem } from '../http/errors.ts'
@@ -6,37 +8,124 @@ import type { UsesOf } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { customerAddresses, hostProblem } from '../http/url-policy.ts'
 import { newId } from '../kernel/ids.ts'
-import { idParams, input, nullable, oneOf } from '../kernel/schema.ts'
+import { idParams, input, nullable, oneOf, partialInput } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { sealPassword } from './account.ts'
 import { addressOfRecord, sipHost } from './address.ts'
-import { CODECS } from './codecs.ts'
-import { connectionSchema, dtmfMode, srtp, toConnection } from './connection-schema.ts'
+import { CODECS, KNOWN_CODECS } from './codecs.ts'
+import { identityFields, mergeIdentity, NO_IDENTITY, type StirAbilities, stirProblem } from './connection-identity.ts'
+import {
+  connectionSchema,
+  dtmfMode,
+  numberFormat,
+  reliableProvisional,
+  srtp,
+  toConnection,
+  transferCaller,
+  transfers,
+} from './connection-schema.ts'
+import {
+  credentialColumns,
+  inboundAuth,
+  inboundAuthProblem,
+  inboundCredentials,
+  NO_INBOUND_CREDENTIALS,
+  usernameProblem,
+} from './inbound-auth.ts'
 import { changeNetworks, forgetNetworks, insertConnection } from './networks.ts'
+import type { ConnectionHost } from './outbound.ts'
 import type { ConnectionRow } from './tables.ts'
 
+const HOST = '^[A-Za-z0-9.:_\\[\\]-]{1,253}$'
 const name = Type.String({ minLength: 1, maxLength: 200 })
 const host = nullable(
   Type.String({
-    pattern: '^[A-Za-z0-9.:_\\[\\]-]{1,253}$',
+    pattern: HOST,
     description:
       'Where calls go out to, and where a registration registers: a name or an address. A public one, or of a network that the operator of the installation allows (`TANDEM_ALLOW_PRIVATE_URLS`); a name is judged by the address that is dialled.',
   }),
 )
 const SIP_PORT = 5060
 const SIPS_PORT = 5061
-const port = Type.Integer({ minimum: 1, maximum: 65535, description: 'Absent: 5060, over TLS 5061.' })
-const transport = oneOf(['udp', 'tcp', 'tls'], {
-  description: 'tls: the far end proves who it is by its certificate. Audio is encrypted by `srtp`.',
-})
+const port = nullable(
+  Type.Integer({
+    minimum: 1,
+    maximum: 65535,
+    description:
+      'Null: what SRV records of the host say, else 5060, over TLS 5061. Absent: null where `host` is a name, else 5060 or 5061.',
+  }),
+)
+const transport = nullable(
+  oneOf(['udp', 'tcp', 'tls'], {
+    description:
+      'tls: the far end proves who it is by its certificate. Audio is encrypted by `srtp`. Null: what NAPTR and SRV records of the host say, else UDP, and TCP for requests larger than 1,300 bytes. Absent: udp.',
+  }),
+)
 const allowedIps = Type.Array(Type.String({ maxLength: 50 }), {
   maxItems: 100,
   description: 'Addresses or CIDR blocks that calls may come in from.',
 })
-const codecs = Type.Array(oneOf(CODECS), { minItems: 1, maxItems: 2, uniqueItems: true })
+const codecs = Type.Array(oneOf(KNOWN_CODECS), {
+  minItems: 1,
+  maxItems: KNOWN_CODECS.length,
+  uniqueItems: true,
+  description:
+    'What is offered, the preferred one first, and what is taken of an offer. G722, opus and L16/16000 carry speech of up to 7 or 8 kHz. Absent: PCMU and PCMA.',
+})
 const maxCalls = nullable(Type.Integer({ minimum: 1, maximum: 100_000, description: 'Calls at once; null: any.' }))
+const callsPerSecond = nullable(
+  Type.Integer({
+    minimum: 1,
+    maximum: 1000,
+    description:
+      'Calls that begin in a second, of each direction; null: any. One too many that comes in is answered 503 with `Retry-After`; one that goes out waits up to 2 s, takes the next connection, or is refused with 429.',
+  }),
+)
+
+const hosts = Type.Array(
+  input({
+    host: Type.String({ pattern: HOST }),
+    port: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 65535 }))),
+    priority: Type.Optional(Type.Integer({ minimum: 0, maximum: 65535, description: 'The lowest first. Absent: 0.' })),
+    weight: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 65535, description: 'Share of the calls within one priority. Absent: 1.' }),
+    ),
+  }),
+  {
+    maxItems: 20,
+    description:
+      'Where calls go out to instead of `host`, which stays what URIs name and a registration registers at. The next one is tried after no answer, no connection, and `failover_on`.',
+  },
+)
+const failoverOn = Type.Array(Type.Integer({ minimum: 400, maximum: 699 }), {
+  maxItems: 50,
+  uniqueItems: true,
+  description: 'Statuses after which the next host, then the next connection, is tried. Absent: 503.',
+})
+const followRedirects = Type.Boolean({
+  description: 'A 3xx is followed, to public addresses only and at most five times. Absent: it ends the call.',
+})
+const rates = Type.Array(
+  input({
+    prefix: Type.String({ pattern: '^\\+[0-9]{0,15}$', description: 'Of numbers in E.164; `+` alone: all.' }),
+    cost: Type.Number({ minimum: 0, maximum: 1_000_000 }),
+  }),
+  {
+    maxItems: 1000,
+    description:
+      'Numbers that this connection carries, and at what cost. Of several connections the one with the least cost is tried first, by the longest prefix of each. Empty: all, where no connection has a rate for a number.',
+  },
+)
+const country = nullable(Type.String({ pattern: '^[A-Z]{2}$', description: 'ISO 3166-1 alpha-2.' }))
+const dialPrefix = Type.String({
+  pattern: '^[0-9*#]{0,10}$',
+  description: 'Stands before every number that is called, as a carrier asks for.',
+})
+const callerNumber = nullable(
+  Type.String({ pattern: '^\\+[1-9][0-9]{1,14}$', description: 'Who calls, where a call names nobody itself. E.164.' }),
+)
 
 /** They stand in header fields. */
 const PRINTABLE = '^[^\\x00-\\x1f\\x7f]*$'
@@ -53,15 +142,31 @@ const common = {
   transport: Type.Optional(transport),
   auth: Type.Optional(auth),
   allowed_ips: Type.Optional(allowedIps),
+  inbound_credentials: Type.Optional(inboundCredentials),
+  inbound_auth: Type.Optional(inboundAuth),
   codecs: Type.Optional(codecs),
   dtmf_mode: Type.Optional(dtmfMode),
   srtp: Type.Optional(srtp),
+  reliable_provisional: Type.Optional(reliableProvisional),
+  hosts: Type.Optional(hosts),
+  failover_on: Type.Optional(failoverOn),
+  follow_redirects: Type.Optional(followRedirects),
+  rates: Type.Optional(rates),
+  number_format: Type.Optional(numberFormat),
+  number_country: Type.Optional(country),
+  dial_prefix: Type.Optional(dialPrefix),
+  caller_number: Type.Optional(callerNumber),
+  ...partialInput(identityFields).properties,
+  transfers: Type.Optional(transfers),
+  transfer_caller: Type.Optional(transferCaller),
   max_calls: Type.Optional(maxCalls),
+  calls_per_second: Type.Optional(callsPerSecond),
   enabled: Type.Optional(Type.Boolean()),
 }
 const createBody = input({ name, kind: oneOf(['trunk', 'registration', 'peer']), ...common })
 const changeBody = input({ name: Type.Optional(name), ...common })
 type Change = Static<typeof changeBody>
+type HostInput = Static<typeof hosts>[number]
 /** What a client says of a connection; the rest of its row is found out. */
 type Columns = Omit<ConnectionRow, 'id' | 'organisation_id' | 'livemode' | 'created' | 'updated' | keyof typeof UNHEARD>
 
@@ -74,10 +179,15 @@ export interface ConnectionDeps {
   now: () => Date
   /** CIDR blocks beyond the public network that an operator lets through. */
   allowedNetworks: string[]
+  /** Absent: calls are neither signed nor judged. */
+  stir?: StirAbilities
 }
 
-export function connectionRoutes({ store, vault, now, allowedNetworks }: ConnectionDeps): Route[] {
-  const refusedFor = (columns: Columns): Problem | null => columnsProblem(columns, customerAddresses(allowedNetworks))
+const NO_STIR: StirAbilities = { signs: false, verifies: false }
+
+export function connectionRoutes({ store, vault, now, allowedNetworks, stir = NO_STIR }: ConnectionDeps): Route[] {
+  const refusedFor = (columns: Columns, body: Change): Problem | null =>
+    stirProblem(body, stir) ?? columnsProblem(columns, customerAddresses(allowedNetworks))
   const plain: Plain<'connections', typeof connectionSchema> = {
     store,
     table: 'connections',
@@ -101,7 +211,7 @@ export function connectionRoutes({ store, vault, now, allowedNetworks }: Connect
       reply: connectionSchema,
       handler: async (context, { body }) => {
         const columns = merge({ ...EMPTY, name: body.name, kind: body.kind }, body)
-        const refused = refusedFor(columns)
+        const refused = refusedFor(columns, body)
         if (refused !== null) return refused
         const at = now().toISOString()
         const mode = context.livemode ? 1 : 0
@@ -115,6 +225,8 @@ export function connectionRoutes({ store, vault, now, allowedNetworks }: Connect
           updated: at,
         }
         return context.transaction(async trx => {
+          const taken = await usernameProblem(trx, row.inbound_username, row.id)
+          if (taken !== null) return taken
           await insertConnection(trx, context, row)
           return toConnection(row)
         })
@@ -140,8 +252,10 @@ export function connectionRoutes({ store, vault, now, allowedNetworks }: Connect
           const row = await connections.find('connections', params.id)
           if (row === undefined) return missing('connection', params.id)
           const columns = merge(row, body)
-          const refused = refusedFor(columns)
+          const refused = refusedFor(columns, body)
           if (refused !== null) return refused
+          const taken = await usernameProblem(trx, columns.inbound_username, row.id)
+          if (taken !== null) return taken
           const change = { ...columns, ...sealed(vault, body, row.id), updated: now().toISOString() }
           await connections.update('connections').set(change).where('id', '=', row.id).execute()
           await changeNetworks(trx, context, { ...row, ...change })
@@ -153,15 +267,18 @@ export function connectionRoutes({ store, vault, now, allowedNetworks }: Connect
       usesOf,
       before: async (trx, context, { id }) => {
         await forgetNetworks(trx, context, id)
+        await forTenant(trx, context).delete('call_starts').where('connection_id', '=', id).execute()
         return null
       },
     }),
   ]
 }
 
-/** A password that was given now, as it is stored. */
-const sealed = (vault: Vault, { auth }: Change, id: string): Partial<Columns> =>
-  auth === undefined || auth === null ? {} : { auth_password: sealPassword(vault, auth.password, id) }
+/** The passwords that were given now, as they are stored. */
+const sealed = (vault: Vault, { auth, inbound_credentials: inbound }: Change, id: string): Partial<Columns> => ({
+  ...(auth === undefined || auth === null ? {} : { auth_password: sealPassword(vault, auth.password, id) }),
+  ...(inbound === undefined || inbound === null ? {} : credentialColumns(vault, inbound, id)),
+})
 
 const usesOf: UsesOf = async (db, tenant, id) => {
   const scoped = forTenant(db, tenant)
@@ -183,7 +300,21 @@ const EMPTY: Omit<Columns, 'name' | 'kind'> = {
   codecs: JSON.stringify(CODECS),
   dtmf_mode: 'auto',
   srtp: 'off',
+  reliable_provisional: 'when_required',
+  hosts: '[]',
+  failover_on: '[503]',
+  follow_redirects: 0,
+  rates: '[]',
+  number_format: 'e164',
+  number_country: null,
+  dial_prefix: '',
+  caller_number: null,
+  ...NO_IDENTITY,
+  ...NO_INBOUND_CREDENTIALS,
+  transfers: 'refuse',
+  transfer_caller: 'original',
   max_calls: null,
+  calls_per_second: null,
   enabled: 1,
 }
 
@@ -191,17 +322,53 @@ const merge = (row: Columns, body: Change): Columns => ({
   name: body.name ?? row.name,
   kind: row.kind,
   host: body.host === undefined ? row.host : body.host,
-  port: body.port ?? (body.transport === 'tls' && row.port === SIP_PORT ? SIPS_PORT : row.port),
-  transport: body.transport ?? row.transport,
+  port: portOf(row, body),
+  transport: body.transport === null ? 'any' : (body.transport ?? row.transport),
   auth_username: body.auth === undefined ? row.auth_username : (body.auth?.username ?? null),
   auth_password: body.auth === undefined ? row.auth_password : (body.auth?.password ?? null),
   allowed_ips: body.allowed_ips === undefined ? row.allowed_ips : JSON.stringify(body.allowed_ips),
   codecs: body.codecs === undefined ? row.codecs : JSON.stringify(body.codecs),
   dtmf_mode: body.dtmf_mode ?? row.dtmf_mode,
   srtp: body.srtp ?? row.srtp,
+  reliable_provisional: body.reliable_provisional ?? row.reliable_provisional,
+  hosts: body.hosts === undefined ? row.hosts : JSON.stringify(body.hosts.map(toHost)),
+  failover_on: body.failover_on === undefined ? row.failover_on : JSON.stringify(body.failover_on),
+  follow_redirects: body.follow_redirects === undefined ? row.follow_redirects : body.follow_redirects ? 1 : 0,
+  rates: body.rates === undefined ? row.rates : JSON.stringify(body.rates),
+  number_format: body.number_format ?? row.number_format,
+  number_country: body.number_country === undefined ? row.number_country : body.number_country,
+  dial_prefix: body.dial_prefix ?? row.dial_prefix,
+  caller_number: body.caller_number === undefined ? row.caller_number : body.caller_number,
+  transfers: body.transfers ?? row.transfers,
+  transfer_caller: body.transfer_caller ?? row.transfer_caller,
+  ...mergeIdentity(row, body),
+  inbound_auth: body.inbound_auth === undefined ? row.inbound_auth : body.inbound_auth,
+  // Its hashes are made where the connection's ID is known.
+  inbound_username:
+    body.inbound_credentials === undefined ? row.inbound_username : (body.inbound_credentials?.username ?? null),
+  inbound_algorithm: body.inbound_credentials === undefined ? row.inbound_algorithm : null,
+  inbound_ha1_md5: body.inbound_credentials === undefined ? row.inbound_ha1_md5 : null,
+  inbound_ha1_sha256: body.inbound_credentials === undefined ? row.inbound_ha1_sha256 : null,
   max_calls: body.max_calls === undefined ? row.max_calls : body.max_calls,
+  calls_per_second: body.calls_per_second === undefined ? row.calls_per_second : body.calls_per_second,
   enabled: body.enabled === undefined ? row.enabled : body.enabled ? 1 : 0,
 })
+
+const toHost = ({ host: name, port: at = null, priority = 0, weight = 1 }: HostInput): ConnectionHost => ({
+  host: name,
+  port: at,
+  priority,
+  weight,
+})
+
+/** 0: found by DNS. What nobody has said follows the transport, and where the host is a name DNS. */
+function portOf(row: Pick<Columns, 'host' | 'port'>, body: Change): number {
+  if (body.port !== undefined) return body.port ?? 0
+  const isNew = body.host !== undefined && row.host === null
+  const host = sipHost(body.host ?? '')?.bare ?? ''
+  if (isNew && isIP(host) === 0) return 0
+  return body.transport === 'tls' && row.port === SIP_PORT ? SIPS_PORT : row.port
+}
 
 function columnsProblem(columns: Columns, addresses: AddressPolicy): Problem | null {
   if (columns.kind !== 'peer' && columns.host === null) {
@@ -213,6 +380,24 @@ function columnsProblem(columns: Columns, addresses: AddressPolicy): Problem | n
   }
   const stray = host === null ? null : hostProblem(host.bare, addresses, 'host')
   if (stray !== null) return stray
+  const others = (JSON.parse(columns.hosts) as ConnectionHost[]).map(one => one.host)
+  const lost = others.findIndex(one => sipHost(one) === null)
+  if (lost !== -1) {
+    const param = `hosts[${lost}].host`
+    return problem('parameter_invalid', `${param} is neither a name nor an address.`, { param })
+  }
+  const strays = others.map((one, n) => hostProblem(sipHost(one)!.bare, addresses, `hosts[${n}].host`))
+  const outside = strays.find(one => one !== null)
+  if (outside !== undefined) return outside
+  const { number_country: wanted } = columns
+  if (wanted !== null && !isSupportedCountry(wanted)) {
+    return problem('parameter_invalid', 'number_country is no country with a numbering plan.', {
+      param: 'number_country',
+    })
+  }
+  if (columns.number_format === 'national' && wanted === null) {
+    return problem('parameter_missing', 'The national format needs a country.', { param: 'number_country' })
+  }
   if (columns.kind === 'registration') {
     if (columns.auth_username === null) {
       return problem('parameter_missing', 'A registration needs the username and password of its account.', {
@@ -223,6 +408,8 @@ function columnsProblem(columns: Columns, addresses: AddressPolicy): Problem | n
       return problem('parameter_invalid', 'What follows the @ is no host.', { param: 'auth.username' })
     }
   }
+  const unknown = inboundAuthProblem(columns)
+  if (unknown !== null) return unknown
   const blocks = JSON.parse(columns.allowed_ips) as string[]
   const bad = blocks.findIndex(block => parseBlock(block) === null)
   if (bad === -1) return null

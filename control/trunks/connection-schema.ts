@@ -1,14 +1,44 @@
 import Type, { type Static } from 'typebox'
 import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { identityFields, identityOf } from './connection-identity.ts'
+import { inboundAuthOf, shownCredentials } from './inbound-auth.ts'
+import type { ConnectionHost, Rate } from './outbound.ts'
 import type { ConnectionRow } from './tables.ts'
 
 export const dtmfMode = oneOf(['auto', 'rfc4733', 'inband', 'info'], {
   description:
-    'How keys come and go. auto: by RFC 4733 where the far end takes it, else as tones; SIP INFO is understood too. The others: that way alone.',
+    'How keys come and go. auto: by RFC 4733 where the far end takes it, else as tones; a far end that took it and sends tones is understood as well, until its first telephone event, and so is SIP INFO. The others: that way alone.',
 })
 export const srtp = oneOf(['off', 'optional', 'required'], {
   description:
     'Whether audio is encrypted (SRTP, with keys in SDP). off: never; a call that offers nothing else is refused with 488. required: always, both ways, or there is no call. optional: where the far end can. The keys stand in the signalling: they are secret only where that is, as with `transport` tls.',
+})
+
+export const connectionHost = Type.Object({
+  host: Type.String(),
+  port: nullable(Type.Integer()),
+  priority: Type.Integer(),
+  weight: Type.Integer(),
+})
+
+export const rate = Type.Object({ prefix: Type.String(), cost: Type.Number() })
+
+export const numberFormat = oneOf(['e164', 'digits', 'national'], {
+  description:
+    'How the far end wants numbers, called and calling: e164: +442071838750; digits: 442071838750; national: as they are dialled in `number_country`.',
+})
+
+export const transfers = oneOf(['refuse', 'bridge', 'follow'], {
+  description:
+    'What becomes of a transfer that the far end asks for (SIP REFER). refuse: 603, as where nothing is said. bridge: we call whom it names over this connection, in its place, and keep the audio. follow: the other party is asked to call there itself where its connection has follow too, else as bridge. And follow alone has our own transfers to a number sent there by REFER: with the success the call leaves us.',
+})
+export const transferCaller = oneOf(['original', 'own'], {
+  description:
+    'Who a call that is made for a transfer says that it is from. original: whoever called; a carrier that takes only its own numbers refuses that. own: the number that was called. Absent: original.',
+})
+export const reliableProvisional = oneOf(['off', 'when_required', 'when_supported'], {
+  description:
+    'Whether ringing and early media are acknowledged (100rel, PRACK, RFC 3262). when_required: to callers that take nothing else. when_supported: to all that take it. off: never; a caller that takes nothing else and would ring is refused with 420. Of calls that go out the far end decides, unless it is off.',
 })
 
 export const connectionSchema = Type.Object({
@@ -21,14 +51,29 @@ export const connectionSchema = Type.Object({
       'trunk: numbers go out over it. registration: the same, and we register there with `auth`, so that its calls find us. peer: calls come from it.',
   }),
   host: nullable(Type.String()),
-  port: Type.Integer(),
-  transport: Type.String(),
+  port: nullable(Type.Integer()),
+  transport: nullable(Type.String()),
+  hosts: Type.Array(connectionHost),
+  failover_on: Type.Array(Type.Integer()),
+  follow_redirects: Type.Boolean(),
+  rates: Type.Array(rate),
+  number_format: numberFormat,
+  number_country: nullable(Type.String()),
+  dial_prefix: Type.String(),
+  caller_number: nullable(Type.String()),
+  ...identityFields,
+  transfers,
+  transfer_caller: transferCaller,
   auth: nullable(Type.Object({ username: Type.String() }, { description: 'The password is never returned.' })),
   allowed_ips: Type.Array(Type.String()),
+  inbound_credentials: shownCredentials,
+  inbound_auth: oneOf(['ip', 'digest', 'both']),
   codecs: Type.Array(Type.String()),
   dtmf_mode: dtmfMode,
   srtp,
+  reliable_provisional: reliableProvisional,
   max_calls: nullable(Type.Integer()),
+  calls_per_second: nullable(Type.Integer()),
   enabled: Type.Boolean(),
   status: Type.String({
     description:
@@ -52,14 +97,32 @@ export const toConnection = (row: ConnectionRow): Connection => ({
   name: row.name,
   kind: row.kind,
   host: row.host,
-  port: row.port,
-  transport: row.transport,
+  port: row.port === 0 ? null : row.port,
+  transport: row.transport === 'any' ? null : row.transport,
+  hosts: JSON.parse(row.hosts) as ConnectionHost[],
+  failover_on: JSON.parse(row.failover_on) as number[],
+  follow_redirects: row.follow_redirects === 1,
+  rates: JSON.parse(row.rates) as Rate[],
+  number_format: row.number_format,
+  number_country: row.number_country,
+  dial_prefix: row.dial_prefix,
+  caller_number: row.caller_number,
+  ...identityOf(row),
+  transfers: row.transfers,
+  transfer_caller: row.transfer_caller,
   auth: row.auth_username === null ? null : { username: row.auth_username },
   allowed_ips: JSON.parse(row.allowed_ips) as string[],
+  inbound_credentials:
+    row.inbound_username === null
+      ? null
+      : { username: row.inbound_username, algorithm: row.inbound_algorithm ?? 'MD5' },
+  inbound_auth: inboundAuthOf(row),
   codecs: JSON.parse(row.codecs) as string[],
   dtmf_mode: row.dtmf_mode,
   srtp: row.srtp,
+  reliable_provisional: row.reliable_provisional,
   max_calls: row.max_calls,
+  calls_per_second: row.calls_per_second,
   enabled: row.enabled === 1,
   status: row.enabled === 1 ? (row.status ?? 'enabled') : 'disabled',
   sip_code: row.enabled === 1 ? row.sip_code : null,

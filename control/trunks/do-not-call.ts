@@ -1,14 +1,15 @@
 import { type Problem, problem } from '../http/errors.ts'
-import { type Place, rowOf } from '../kernel/store/compiled.ts'
+import { inList, type Place, rowOf } from '../kernel/store/compiled.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { ofTenant, type Tenant, valuesOf } from '../kernel/tenancy.ts'
+import type { DoNotCallRow } from './tables.ts'
 
 /** The part of a destination before its host, password or parameters. */
 const USER = /^(?:sips?:)?([^@:;]+)/i
 const E164 = /^\+[1-9][0-9]{1,14}$/
 
 /** The number in a destination: a number in E.164, or a SIP URI whose user is one, however it is written; null when there is none. */
-function numberIn(to: string): string | null {
+export function numberIn(to: string): string | null {
   const user = unescaped(USER.exec(to)?.[1] ?? '').replace(/[-.()]/g, '')
   return E164.test(user) ? user : null
 }
@@ -17,11 +18,23 @@ function numberIn(to: string): string | null {
 const unescaped = (user: string): string =>
   user.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 
-/** Whether a number (E.164) is on the do-not-call list. */
-export async function isListed(db: Db, tenant: Tenant, phone: string): Promise<boolean> {
-  const build = (place: Place) => ofTenant(db, 'do_not_call', place).select('id').where('phone', '=', place('phone'))
-  return (await rowOf(db, 'number not to be called', build, { phone, ...valuesOf(tenant) })) !== undefined
+/** All that may stand on the list for a number (E.164): itself, or a beginning of it with `*`. */
+const covering = (phone: string): string[] => [
+  phone,
+  ...Array.from({ length: phone.length - 1 }, (_, i) => `${phone.slice(0, i + 2)}*`),
+]
+
+/** What keeps a number (E.164) from being called: its own entry, else a pattern's; undefined: nothing does. */
+export async function listedAs(db: Db, tenant: Tenant, phone: string): Promise<DoNotCallRow | undefined> {
+  const { length, places, values } = inList('phone', covering(phone))
+  const build = (place: Place) =>
+    ofTenant(db, 'do_not_call', place).selectAll().where('phone', 'in', places(place)).orderBy('phone', 'desc').limit(1)
+  return rowOf(db, `number not to be called ${length}`, build, { ...values, ...valuesOf(tenant) })
 }
+
+/** Whether a number (E.164) is not to be called. */
+export const isListed = async (db: Db, tenant: Tenant, phone: string): Promise<boolean> =>
+  (await listedAs(db, tenant, phone)) !== undefined
 
 /** 403 for a destination that must not be called (specification, "Errors": compliance block); `param` is where it stands. */
 export async function doNotCallProblem(db: Db, tenant: Tenant, to: string, param = 'to'): Promise<Problem | null> {

@@ -12,7 +12,7 @@ import { idParams, input, nullable, oneOf, partialInput, timestamp } from '../ke
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type TableWithId, type Tenant } from '../kernel/tenancy.ts'
 import { businessHours, changedHours } from '../organisation/hours-schema.ts'
-import type { RouteHours } from './inbound.ts'
+import { answerOf, answersOf, type RouteHours } from './inbound.ts'
 import type { InboundRouteRow } from './tables.ts'
 
 const pattern = (what: string) =>
@@ -40,6 +40,10 @@ const priority = Type.Integer({
   description: 'The highest wins, then the most specific.',
 })
 
+const ANSWER =
+  'When the call is answered. `at_once`: before anything else. `when_answered`: when somebody answers; until then the caller hears the ringing tone of its own network. `early_media`: the same, but the caller hears what we play, or whoever is called, before that (183). A target of type `user` or `queue` takes all three, `announcement` takes `early_media`, any other `at_once` alone. Absent or null: `when_answered` for a user, `at_once` for any other.'
+const answerInput = nullable(oneOf(['at_once', 'when_answered', 'early_media'], { description: ANSWER }))
+
 const timezone = Type.String({ minLength: 1, maxLength: 64, description: 'A name of the IANA database.' })
 const hours = { timezone, ...businessHours }
 const HOURS = 'When the route leads calls; at other times the next route does. Null: at all times.'
@@ -55,6 +59,7 @@ export const inboundRouteSchema = Type.Object({
   }),
   hours: nullable(Type.Object(hours, { description: HOURS })),
   priority: Type.Integer(),
+  answer: Type.String({ description: `at_once, when_answered, early_media. ${ANSWER}` }),
   ...captureFields,
   created: timestamp(),
   updated: timestamp(),
@@ -70,6 +75,7 @@ const createBody = input({
   target: input({ type: target.type, id: Type.Optional(target.id) }),
   hours: Type.Optional(nullable(partialInput(hours))),
   priority: Type.Optional(priority),
+  answer: Type.Optional(answerInput),
   ...partialInput(captureFields).properties,
 })
 const changeBody = input({
@@ -77,12 +83,21 @@ const changeBody = input({
   target: Type.Optional(input({ type: Type.Optional(target.type), id: Type.Optional(target.id) })),
   hours: Type.Optional(nullable(partialInput(hours))),
   priority: Type.Optional(priority),
+  answer: Type.Optional(answerInput),
   ...partialInput(captureFields).properties,
 })
 
 type Columns = Pick<
   InboundRouteRow,
-  'match_to' | 'match_from' | 'match_connection_id' | 'target' | 'target_id' | 'hours' | 'priority' | 'capture'
+  | 'match_to'
+  | 'match_from'
+  | 'match_connection_id'
+  | 'target'
+  | 'target_id'
+  | 'hours'
+  | 'priority'
+  | 'answer'
+  | 'capture'
 >
 
 export function inboundRouteRoutes(deps: { store: Store; now: () => Date; streamsProblem: StreamsProblem }): Route[] {
@@ -166,6 +181,7 @@ const EMPTY: Columns = {
   target_id: null,
   hours: null,
   priority: 0,
+  answer: null,
   capture: null,
 }
 
@@ -209,12 +225,13 @@ function merge(row: Columns, body: Omit<Change, 'hours'>): Columns {
     target_id: aim.id === undefined ? keptId : aim.id,
     hours: row.hours,
     priority: body.priority ?? row.priority,
+    answer: body.answer === undefined ? row.answer : body.answer,
     capture: changedCapture(row.capture, body),
   }
 }
 
 async function columnsProblem(db: Db, tenant: Tenant, columns: Columns): Promise<Problem | null> {
-  const { target: type, target_id: id, match_connection_id: connectionId } = columns
+  const { target: type, target_id: id, match_connection_id: connectionId, answer } = columns
   const scoped = forTenant(db, tenant)
   const table = TARGET_TABLES[type]
   if (table !== undefined) {
@@ -227,6 +244,10 @@ async function columnsProblem(db: Db, tenant: Tenant, columns: Columns): Promise
     if (fault !== null) return problem('parameter_invalid', `The flow ${fault}: ${id}`, { param: 'target.id' })
   } else if (id !== null) {
     return problem('parameter_invalid', `A target of type ${type} has no ID.`, { param: 'target.id' })
+  }
+  if (answer !== null && !answersOf(type).includes(answer)) {
+    const message = `A route to ${type} cannot have ${answer}: ${answersOf(type).join(', ')}.`
+    return problem('parameter_invalid', message, { param: 'answer' })
   }
   if (connectionId !== null && (await scoped.find('connections', connectionId)) === undefined) {
     return problem('parameter_invalid', `No such connection: ${connectionId}`, { param: 'match.connection_id' })
@@ -242,6 +263,7 @@ const toInboundRoute = (row: InboundRouteRow): Static<typeof inboundRouteSchema>
   target: { type: row.target, id: row.target_id },
   hours: row.hours === null ? null : JSON.parse(row.hours),
   priority: row.priority,
+  answer: answerOf(row),
   ...captureOf(row.capture),
   created: row.created,
   updated: row.updated,

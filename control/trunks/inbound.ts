@@ -1,7 +1,15 @@
 import type { EndedReason, Events, SipParty } from '../../media/protocol.ts'
 import { isInNetworks } from '../../media/protocol.ts'
 import { nextOpen, type OpeningHours } from '../organisation/business-hours.ts'
-import type { ConnectionRow, InboundRouteRow } from './tables.ts'
+import { callerOf } from './caller-identity.ts'
+import { inboundAuthOf } from './inbound-auth.ts'
+import type { AnswerMode, ConnectionRow, InboundRouteRow } from './tables.ts'
+
+/** Who calls, as far as a connection is found by it. */
+export type Caller = Pick<Events['leg.incoming'], 'source' | 'connectionId'> & {
+  /** The connection whose password the caller has proven. */
+  proven?: string
+}
 
 /** What becomes of an incoming call. */
 export type InboundDecision =
@@ -22,7 +30,7 @@ const RETRY_AFTER_S = 5
  * number (`owners`, the first to have it in front), and if nobody has it the most specific route.
  */
 export function routeInbound(
-  incoming: Pick<Events['leg.incoming'], 'to' | 'from' | 'source' | 'connectionId'>,
+  incoming: Pick<Events['leg.incoming'], 'to' | 'from' | 'identity'> & Caller,
   connections: readonly ConnectionRow[],
   routes: readonly InboundRouteRow[],
   runningCalls: (connectionId: string) => number,
@@ -37,6 +45,8 @@ export function routeInbound(
     return claim !== null
   })
   if (open.length === 0) return reject(403, 'rejected')
+  // Of one organisation's, the one that names the source most narrowly says how its calls are taken.
+  open.sort((a, b) => (claimOf(b, incoming) ?? 0) - (claimOf(a, incoming) ?? 0) || (a.id < b.id ? -1 : 1))
   const narrowest = Math.max(...claims.values())
   const owner = owners.find(id => claims.get(id) === narrowest)
   const candidates = routes.flatMap(route => {
@@ -44,7 +54,8 @@ export function routeInbound(
     const connection = open.find(
       one => sameTenant(one, route) && (route.match_connection_id === null || route.match_connection_id === one.id),
     )
-    const score = connection === undefined ? null : scoreOf(route, incoming)
+    const score =
+      connection === undefined ? null : scoreOf(route, { to: incoming.to, from: callerOf(incoming, connection).from })
     if (score === null || connection === undefined) return []
     return [{ route, connection, score, claim: claims.get(route.organisation_id) ?? 0 }]
   })
@@ -65,14 +76,18 @@ export function routeInbound(
 
 /**
  * How narrowly a connection names the source of a call, in bits of its network; null: it does not let it in. A registrar's calls are
- * known by the contact that it alone was told, or by its address.
+ * known by the contact that it alone was told, or by its address. Whoever has proven a password is of that connection and no other.
  */
-export function claimOf(
-  connection: ConnectionRow,
-  { source, connectionId }: Pick<Events['leg.incoming'], 'source' | 'connectionId'>,
-): number | null {
+export function claimOf(connection: ConnectionRow, { source, connectionId, proven }: Caller): number | null {
   const allBits = source.host.includes(':') ? 128 : 32
   if (connectionId !== undefined) return connection.id === connectionId ? allBits : null
+  const auth = inboundAuthOf(connection)
+  if (proven === undefined ? auth !== 'ip' : proven !== connection.id) return null
+  return auth === 'digest' ? allBits : networkClaim(connection, source, allBits)
+}
+
+/** By its addresses alone. */
+function networkClaim(connection: ConnectionRow, source: Caller['source'], allBits: number): number | null {
   if (connection.kind === 'registration' && connection.host === source.host) return allBits
   const networks = (JSON.parse(connection.allowed_ips) as string[]).filter(block => isInNetworks(source.host, [block]))
   return networks.length === 0 ? null : Math.max(...networks.map(block => Number(block.split('/')[1] ?? allBits)))
@@ -80,6 +95,18 @@ export function claimOf(
 
 /** Opening hours in a time zone of their own. */
 export type RouteHours = OpeningHours & { timezone: string }
+
+/** When calls to a target may be answered, the default in front. */
+export function answersOf(target: InboundRouteRow['target']): readonly AnswerMode[] {
+  if (target === 'user') return ['when_answered', 'early_media', 'at_once']
+  // Who waits in line hears music and its place, and presses keys: before an answer few networks pass that on, and none for long.
+  if (target === 'queue') return ['at_once', 'early_media', 'when_answered']
+  return target === 'announcement' ? ['at_once', 'early_media'] : ['at_once']
+}
+
+/** When the calls of a route are answered. */
+export const answerOf = ({ answer, target }: Pick<InboundRouteRow, 'answer' | 'target'>): AnswerMode =>
+  answer ?? answersOf(target)[0]!
 
 /** Whether a route leads calls at this time. */
 export function isInHours({ hours: json }: Pick<InboundRouteRow, 'hours'>, at: Date): boolean {
@@ -121,7 +148,3 @@ function matchScore(pattern: string | null, party: SipParty): number | null {
   }
   return names.includes(pattern) ? EXACT : null
 }
-
-/** What a call's `to` and `from` show: a number in E.164 as it is, anything else as a SIP URI. */
-export const addressOf = (party: SipParty): string =>
-  /^\+[1-9][0-9]{1,14}$/.test(party.user) ? party.user : `sip:${party.user === '' ? '' : `${party.user}@`}${party.host}`

@@ -7,7 +7,8 @@ import type { Vault } from '../kernel/vault.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import { credentialsOf } from './account.ts'
 import { addressOfRecord, sipHost } from './address.ts'
-import { knownNetworks } from './sources.ts'
+import { hostsOf } from './outbound.ts'
+import { knownSources } from './sources.ts'
 import type { ConnectionRow } from './tables.ts'
 
 /** How long a node keeps up with a far end without saying so again; it says so at half of it [ms]. */
@@ -58,10 +59,10 @@ export class ConnectionKeeper {
 
   /** Whose SIP media is to have room for, whoever floods it. */
   async #tellNetworks(media: MediaPort): Promise<void> {
-    const networks = await knownNetworks(this.#deps.store.db, this.#deps.now())
-    const text = networks.join()
+    const sources = await knownSources(this.#deps.store.db, this.#deps.now())
+    const text = JSON.stringify(sources)
     if (text === this.#toldNetworks) return
-    if (!isFailure(await media.request('sources.set', { networks }))) this.#toldNetworks = text
+    if (!isFailure(await media.request('sources.set', sources))) this.#toldNetworks = text
   }
 }
 
@@ -112,12 +113,15 @@ function specOf(row: ConnectionRow, ours: string, vault: Vault): ConnectionSpec 
   const isRegistration = row.kind === 'registration' && username !== null
   const from = isRegistration ? addressOfRecord(username, host) : `sip:tandem@${sipHost(ours)?.inUri ?? 'localhost'}`
   if (from === null) return null
+  // The heavier of one priority first: no chance, or media would be told of a change each time.
+  const [via, ...others] = hostsOf(row, () => 0.5)
   return {
     connectionId: row.id,
     keep: isRegistration ? 'register' : 'ping',
-    uri: `sip:${host.inUri}${row.port === 5060 ? '' : `:${row.port}`}`,
+    uri: `sip:${host.inUri}${row.port === 5060 || row.port === 0 ? '' : `:${row.port}`}`,
     from,
-    via: { host: host.bare, port: row.port, transport: row.transport },
+    via: via!,
+    others,
     credentials,
     contactUser: `c${createHash('sha256')
       .update(`${row.id}\n${credentials?.password ?? null}`)

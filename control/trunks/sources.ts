@@ -1,5 +1,6 @@
 import { canonicalBlock, isPublicAddress } from '../../media/protocol.ts'
 import type { Db } from '../kernel/store/store.ts'
+import { hasInboundAccounts } from './inbound-auth.ts'
 
 /** What media keeps room for at most. */
 const MAX_NETWORKS = 100_000
@@ -7,8 +8,14 @@ const MAX_NETWORKS = 100_000
 const WIDEST_PUBLIC = { ipv4: 16, ipv6: 32 }
 const WIDEST_PRIVATE = 7
 
+export interface Sources {
+  networks: string[]
+  /** Who is of none of them can only call by a password. */
+  challenge: boolean
+}
+
 /** The networks of all enabled connections and of registered phones: a flood of strangers' SIP must not take their room. */
-export async function knownNetworks(db: Db, at: Date): Promise<string[]> {
+export async function knownSources(db: Db, at: Date): Promise<Sources> {
   const connections = await db
     .selectFrom('connection_networks')
     .innerJoin('connections', 'connections.id', 'connection_networks.connection_id')
@@ -27,10 +34,16 @@ export async function knownNetworks(db: Db, at: Date): Promise<string[]> {
     .orderBy('host')
     .limit(MAX_NETWORKS)
     .execute()
-  const networks = connections.map(({ network }) => network).filter(isNarrow)
-  const all = new Set([...networks, ...phones.flatMap(({ host }) => canonicalBlock(host) ?? [])])
-  return [...all].slice(0, MAX_NETWORKS)
+  const networks = connections.map(({ network }) => network)
+  const all = new Set([...networks.filter(isNarrow), ...phones.flatMap(({ host }) => canonicalBlock(host) ?? [])])
+  const isWhole = networks.every(isNarrow) && all.size < MAX_NETWORKS && networks.length < MAX_NETWORKS
+  return { networks: [...all].slice(0, MAX_NETWORKS), challenge: isWhole && (await hasAccounts(db)) }
 }
+
+/** Whether anybody calls by a password: over a connection, or a member's phone. */
+const hasAccounts = async (db: Db): Promise<boolean> =>
+  (await hasInboundAccounts(db)) ||
+  (await db.selectFrom('sip_credentials').select('id').limit(1).executeTakeFirst()) !== undefined
 
 function isNarrow(network: string): boolean {
   const [address = '', length = ''] = network.split('/')

@@ -1,6 +1,18 @@
 import type { Generated, Selectable } from 'kysely'
-import type { DtmfMode, SipTransport, SrtpPolicy } from '../../media/protocol.ts'
+import type { CallerIdentity, DtmfMode, Reliability, SipTransport, SrtpPolicy } from '../../media/protocol.ts'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
+
+/** How a far end wants numbers: with a plus, digits alone, or as they are dialled in its country. */
+export type NumberFormat = 'e164' | 'digits' | 'national'
+
+/** By what those are known who call over a connection. */
+export type InboundAuth = 'ip' | 'digest' | 'both'
+export type InboundAlgorithm = 'MD5' | 'SHA-256'
+/** When a call that comes in is answered, and what its caller hears before. */
+export type AnswerMode = 'at_once' | 'when_answered' | 'early_media'
+
+/** `refuse`: with 603; `bridge`: we call for it, and keep the audio; `follow`: whom it concerns calls by itself, where that may be. */
+export type TransferPolicy = 'refuse' | 'bridge' | 'follow'
 
 declare module '../kernel/store/tables.ts' {
   interface Database extends TrunkTables {}
@@ -12,14 +24,24 @@ export interface TrunkTables {
   phone_numbers: PhoneNumberTable
   connections: ConnectionTable
   connection_networks: ConnectionNetworkTable
+  call_starts: CallStartTable
 }
 
-/** A number that must not be called. */
+/** Who has put a number on the do-not-call list. */
+export type DoNotCallSource = 'api' | 'import' | 'call'
+
+/** A number, or numbers that begin alike, that must not be called. */
 export interface DoNotCallTable extends TenantColumns {
   id: string
-  /** E.164; once in each organisation and mode. */
+  /** E.164, or its beginning and `*`; once in each organisation and mode. */
   phone: string
   reason: string
+  source: Generated<DoNotCallSource>
+  /** The call in which its owner has said so. */
+  call_id: string | null
+  import_id: string | null
+  /** Then it is taken off; null: never. */
+  expires_at: string | null
   created: string
 }
 
@@ -35,6 +57,8 @@ export interface InboundRouteTable extends TenantColumns {
   /** JSON of `CaptureSettings`, or null. */
   capture: Generated<string | null>
   priority: number
+  /** Null: as the target wants it. */
+  answer: Generated<AnswerMode | null>
   created: string
   updated: string
 }
@@ -53,17 +77,50 @@ export interface ConnectionTable extends TenantColumns {
   name: string
   kind: 'trunk' | 'registration' | 'peer'
   host: string | null
+  /** 0: found by DNS. */
   port: number
-  transport: SipTransport
+  /** any: found by DNS. */
+  transport: SipTransport | 'any'
   auth_username: string | null
   /** Sealed (`trunks/account.ts`), for a digest needs it in clear. Never returned, never logged. */
   auth_password: string | null
   allowed_ips: string
   codecs: string
   max_calls: number | null
+  calls_per_second: Generated<number | null>
   enabled: number
   dtmf_mode: Generated<DtmfMode>
   srtp: Generated<SrtpPolicy>
+  /** JSON of `ConnectionHost[]`. */
+  hosts: Generated<string>
+  /** JSON of SIP statuses. */
+  failover_on: Generated<string>
+  follow_redirects: Generated<number>
+  /** JSON of `Rate[]`. */
+  rates: Generated<string>
+  number_format: Generated<NumberFormat>
+  /** ISO 3166-1, of the national format; null: none is needed. */
+  number_country: Generated<string | null>
+  dial_prefix: Generated<string>
+  caller_number: Generated<string | null>
+  trust_identity: Generated<number>
+  show_private_callers: Generated<number>
+  identity: Generated<CallerIdentity['form']>
+  redirect_headers: Generated<CallerIdentity['redirectForm']>
+  /** As it was said (`trunks/inbound-auth.ts`); null: it follows from what there is. */
+  inbound_auth: Generated<InboundAuth | null>
+  inbound_username: Generated<string | null>
+  inbound_algorithm: Generated<InboundAlgorithm | null>
+  /** Sealed. H(username:realm:password) by each hash: never returned, never logged. */
+  inbound_ha1_md5: Generated<string | null>
+  inbound_ha1_sha256: Generated<string | null>
+  /** What becomes of a REFER of the far end, and whether it is sent ours. */
+  transfers: Generated<TransferPolicy>
+  /** Whom calls show that are made for a transfer: who called, or the number that was called. */
+  transfer_caller: Generated<'original' | 'own'>
+  reliable_provisional: Generated<Reliability>
+  sign_calls: Generated<number>
+  verify_calls: Generated<'off' | 'show' | 'require'>
   /** What media has said of the far end; null: nothing yet. */
   status: Generated<'registered' | 'reachable' | 'unreachable' | null>
   sip_code: Generated<number | null>
@@ -79,6 +136,14 @@ export interface ConnectionNetworkTable extends TenantColumns {
   connection_id: string
   /** A canonical CIDR block. */
   network: string
+}
+
+/** When a connection with `calls_per_second` may begin its next call. */
+export interface CallStartTable extends TenantColumns {
+  connection_id: string
+  direction: 'in' | 'out'
+  /** Unix time [µs]. */
+  next_us: number
 }
 
 export type InboundRouteRow = Selectable<InboundRouteTable>

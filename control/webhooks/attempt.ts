@@ -1,7 +1,6 @@
 import type { Selectable } from 'kysely'
 import { renderEvent } from '../http/versions/translate.ts'
 import { toEvent } from '../kernel/events/event.ts'
-import { VERSION } from '../kernel/package.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { EventTable } from '../kernel/store/tables.ts'
 import type { Vault } from '../kernel/vault.ts'
@@ -9,7 +8,7 @@ import { type Settlement, settle } from './claims.ts'
 import { noteFailure, noteSuccess, signingKeys } from './endpoint-state.ts'
 import type { PostOutcome, PostRequest } from './http-post.ts'
 import { retryAfterMs, retryDelayMs } from './schedule.ts'
-import { signature } from './sign.ts'
+import { signedHeaders } from './sign.ts'
 import type { WebhookDeliveryRow, WebhookEndpointRow } from './tables.ts'
 
 const GONE = 410
@@ -24,20 +23,9 @@ export function deliveryRequest(
   event: Selectable<EventTable>,
   parts: { vault: Vault; now: Date },
 ): PostRequest {
-  const timestampS = Math.floor(parts.now.getTime() / 1000)
   const body = JSON.stringify(renderEvent(toEvent(event), endpoint.api_version))
-  const entries = signingKeys(endpoint, parts.vault, parts.now).map(key => signature(key, event.id, timestampS, body))
-  return {
-    url: endpoint.url,
-    body,
-    headers: {
-      'content-type': 'application/json; charset=utf-8',
-      'user-agent': `tandem/${VERSION}`,
-      'webhook-id': event.id,
-      'webhook-timestamp': String(timestampS),
-      'webhook-signature': entries.join(' '),
-    },
-  }
+  const keys = signingKeys(endpoint, parts.vault, parts.now)
+  return { url: endpoint.url, body, headers: signedHeaders(keys, event.id, body, parts.now) }
 }
 
 /** How an attempt went. */

@@ -1,4 +1,5 @@
 import { appendEvent } from '../kernel/events/log.ts'
+import { rowBy } from '../kernel/store/compiled.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { overlaps, toWebhookEndpoint } from './endpoint-schema.ts'
@@ -19,12 +20,9 @@ export function signingKeys(row: WebhookEndpointRow, vault: Vault, now: Date): S
 
 /** Notes a success: whatever failed before counts no more. */
 export async function noteSuccess(trx: Trx, endpointId: string): Promise<void> {
-  await trx
-    .updateTable('webhook_endpoints')
-    .set({ failing_since: null })
-    .where('id', '=', endpointId)
-    .where('failing_since', 'is not', null)
-    .execute()
+  const row = await rowBy(trx, 'webhook_endpoints', { id: endpointId })
+  if (row === undefined || row.failing_since === null) return
+  await trx.updateTable('webhook_endpoints').set({ failing_since: null }).where('id', '=', endpointId).execute()
 }
 
 /** Notes a failure; `gone`, and failures for days without a success between them, disable the endpoint. */

@@ -3,6 +3,7 @@ import Type from 'typebox'
 import type { Context } from '../http/context.ts'
 import { missing } from '../http/errors.ts'
 import { listOf, listParameters, listQuery, page } from '../http/list.ts'
+import { retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { renderEvent } from '../http/versions/translate.ts'
 import { eventSchema, toEvent } from '../kernel/events/event.ts'
@@ -49,21 +50,10 @@ export function eventRoutes(deps: { store: Store }): Route[] {
         return page(rows, query, '/v1/events', shownTo(context))
       },
     }),
-    route({
-      method: 'GET',
-      path: '/events/:id',
-      id: 'getEvent',
-      summary: 'Retrieve an event',
-      tag: 'Events',
-      scope: 'events:read',
-      params: idParams,
-      status: 200,
+    retrieveRoute({
+      ...{ store, table: 'events', object: 'event', path: '/events', area: 'events', tag: 'Events' },
       reply: eventSchema(),
-      errors: [404],
-      handler: async (context, { params }) => {
-        const row = await forTenant(store.db, context).find('events', params.id)
-        return row === undefined ? missing('event', params.id) : shownTo(context)(row)
-      },
+      toObject: (row, context) => shownTo(context)(row),
     }),
     route({
       method: 'GET',

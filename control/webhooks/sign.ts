@@ -1,4 +1,5 @@
 import { createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
+import { VERSION } from '../kernel/package.ts'
 
 /**
  * Signatures of Standard Webhooks: over `<webhook-id>.<webhook-timestamp>.<body>`, `v1,` by HMAC-SHA256 and `v1a,` by Ed25519
@@ -46,6 +47,23 @@ export function signature(key: SigningKey, id: string, timestampS: number, body:
   }
   const privateKey = createPrivateKey({ key: Buffer.from(key.secret, 'base64'), format: 'der', type: 'pkcs8' })
   return `v1a,${sign(null, signed, privateKey).toString('base64')}`
+}
+
+/** The headers of a request that carries this event, signed by each key at this time. */
+export function signedHeaders(
+  keys: readonly SigningKey[],
+  id: string,
+  body: string,
+  now: Date,
+): Record<string, string> {
+  const timestampS = Math.floor(now.getTime() / 1000)
+  return {
+    'content-type': 'application/json; charset=utf-8',
+    'user-agent': `tandem/${VERSION}`,
+    'webhook-id': id,
+    'webhook-timestamp': String(timestampS),
+    'webhook-signature': keys.map(key => signature(key, id, timestampS, body)).join(' '),
+  }
 }
 
 /** The SPKI PEM of a `whpk_…` key. */

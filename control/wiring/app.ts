@@ -1,12 +1,15 @@
 import './event-catalog.ts'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
+import { lookUp } from '../assistants/assistant/built-in-tools.ts'
 import { flowModels } from '../assistants/assistant/node-reply.ts'
 import { passageFinder } from '../assistants/assistant/passage-finder.ts'
+import { handOverProblem } from '../assistants/hand-overs.ts'
 import type { LostNodeParts } from '../assistants/lost-nodes.ts'
 import { endLostPrograms } from '../assistants/lost-programs.ts'
 import { callProgramRoutes } from '../assistants/program-routes.ts'
 import { assistantRoutes } from '../assistants/routes.ts'
+import { assistantsWithTool } from '../assistants/tool-users.ts'
 import { voicemailRoutes } from '../assistants/voicemail-routes.ts'
 import { audioConverter } from '../audio/convert.ts'
 import { audioPath, sweepAudio } from '../audio/files.ts'
@@ -15,7 +18,7 @@ import { Devices } from '../browsers/devices.ts'
 import { servePages } from '../browsers/pages.ts'
 import { routesLeadingTo } from '../browsers/route-uses.ts'
 import { clientTokenRoutes } from '../browsers/token-routes.ts'
-import { doNotCallRoutes } from '../callbacks/do-not-call.ts'
+import { webCallRoutes } from '../browsers/web-call-routes.ts'
 import { callbackRoutes } from '../callbacks/routes.ts'
 import { callbacksUsing, expireCallbacks, tellMissed } from '../callbacks/store.ts'
 import { summaryHandler } from '../callbacks/summary.ts'
@@ -28,17 +31,28 @@ import { streamRoutes } from '../calls/capture/stream-routes.ts'
 import type { StreamDeps } from '../calls/capture/streams.ts'
 import { transcriptControlRoutes } from '../calls/capture/transcript-control.ts'
 import { CallDriver, type CallPrograms } from '../calls/conductor/driver.ts'
+import { endAll } from '../calls/conductor/end-all.ts'
 import { atItsNode } from '../calls/conductor/other-node.ts'
-import { endAll } from '../calls/conductor/reconcile.ts'
 import type { RunningCalls } from '../calls/conductor/running-calls.ts'
 import { pciRoutes } from '../calls/pci-routes.ts'
 import { callRoutes } from '../calls/routes.ts'
 import { callSpeechRoutes } from '../calls/speech-routes.ts'
+import { traceRoutes } from '../calls/tracing/trace-routes.ts'
+import { campaignContactRoutes } from '../campaigns/contact-routes.ts'
+import { Dialler } from '../campaigns/dialler.ts'
+import { onCampaignCall } from '../campaigns/follow-calls.ts'
+import { campaignResultRoutes } from '../campaigns/result-routes.ts'
+import { campaignRoutes } from '../campaigns/routes.ts'
+import { campaignsUsing } from '../campaigns/store.ts'
 import { type StreamsProblem, streamsProblem } from '../capture-settings/streams-problem.ts'
+import { consentRoutes } from '../consents/routes.ts'
+import type { ModelParts } from '../copilot/deep/answer.ts'
 import { copilotProfileRoutes } from '../copilot/routes.ts'
 import type { Copilot } from '../copilot/sessions/copilot.ts'
 import { Feed } from '../copilot/sessions/feed.ts'
 import { copilotSessionRoutes } from '../copilot/sessions/routes.ts'
+import { sweepListed } from '../do-not-call/list.ts'
+import { doNotCallRoutes } from '../do-not-call/routes.ts'
 import { flowRoutes } from '../flows/routes.ts'
 import { knownTargets } from '../flows/targets.ts'
 import {
@@ -52,10 +66,9 @@ import {
 } from '../flows/users.ts'
 import { flowsUsing } from '../flows/uses.ts'
 import { ATTEMPT_LEASE_MS, renewAttempts } from '../http/idempotency.ts'
-import { DEFAULT_RATE } from '../http/limits.ts'
 import { nounRoutes } from '../http/noun.ts'
 import { serveDocs } from '../http/pages/routes.ts'
-import { mountOperations } from '../http/pipeline.ts'
+import { DEFAULT_RATE, mountOperations } from '../http/pipeline.ts'
 import { existsIn, type UsesOf } from '../http/references.ts'
 import type { Route } from '../http/route.ts'
 import { createServer } from '../http/server.ts'
@@ -65,13 +78,18 @@ import { StreamSlots } from '../http/wire/event-stream.ts'
 import type { LiveParts } from '../http/wire/live-answer.ts'
 import { RequestLog } from '../http/wire/request-log.ts'
 import { measureRequests } from '../http/wire/request-metrics.ts'
-import { publicUrlOf, reachableHost, sipAddressOf, wsUrlOf } from '../kernel/addresses.ts'
+import { sweepImports } from '../imports/pieces.ts'
+import { importRoutes } from '../imports/routes.ts'
+import { importHandler } from '../imports/run-job.ts'
+import { publicUrlOf, reachableHost, sipAddressOf, sipHostOf, urlHost, wsUrlOf } from '../kernel/addresses.ts'
 import type { Config } from '../kernel/config.ts'
 import { JobRunner } from '../kernel/jobs/runner.ts'
 import { mailHandler } from '../kernel/mail/job.ts'
 import { type SendMail, smtpMailer } from '../kernel/mail/mail.ts'
+import { Beats } from '../kernel/nodes/heartbeat.ts'
 import { VERSION } from '../kernel/package.ts'
 import { Periodic } from '../kernel/periodic.ts'
+import { storeCounters } from '../kernel/store/shortcut.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
@@ -80,6 +98,7 @@ import { forgetDocument } from '../knowledge/document-users.ts'
 import { passageSearch } from '../knowledge/passage-search.ts'
 import { kbSearchRoutes } from '../knowledge/search-routes.ts'
 import type { MediaPort } from '../media-link/events.ts'
+import { messageRoutes } from '../messages/routes.ts'
 import { writers } from '../models/writer.ts'
 import { apiKeyRoutes } from '../organisation/api-key-routes.ts'
 import { serveInvitations } from '../organisation/invitation-pages.ts'
@@ -90,8 +109,12 @@ import { organisationRoutes, organisationSettings, pciSettings } from '../organi
 import { teamRoutes } from '../organisation/team-routes.ts'
 import { usageRoutes } from '../organisation/usage-routes.ts'
 import { leaveTeam, memberCounts, userRoutes } from '../organisation/user-routes.ts'
+import { partnerKeyRoutes } from '../partners/key-routes.ts'
+import { partnerRoutes } from '../partners/routes.ts'
+import { partnerUsageRoutes } from '../partners/usage-routes.ts'
 import { judgeHandler } from '../quality/evaluation/judge-job.ts'
 import { evaluationRoutes } from '../quality/evaluation/routes.ts'
+import { InsightDays } from '../quality/insights/build-days.ts'
 import { insightRoutes } from '../quality/insights/routes.ts'
 import { reviewHandler } from '../quality/review-job.ts'
 import { transcriptSearchRoute } from '../quality/search/routes.ts'
@@ -100,6 +123,7 @@ import { onCallOver } from '../quality/want-review.ts'
 import { agentRoutes, signOut } from '../queues/agent-routes.ts'
 import { sipCredentialRoutes } from '../queues/agents/credential-routes.ts'
 import { devicesOf } from '../queues/agents/devices.ts'
+import { PhoneSubscriptions } from '../queues/agents/subscriptions.ts'
 import { CallCentre } from '../queues/call-centre.ts'
 import type { CallCentreParts } from '../queues/deps.ts'
 import { callHandlingRoutes } from '../queues/handling-routes.ts'
@@ -117,18 +141,28 @@ import { roomHistoryRoutes } from '../rooms/history-routes.ts'
 import { roomParticipantRoutes } from '../rooms/participant-routes.ts'
 import { conferenceRoomRoutes } from '../rooms/routes.ts'
 import { notesHandler, onTranscriptTold } from '../rooms/session-notes.ts'
+import { secretRoutes } from '../secrets/routes.ts'
+import { secretReader } from '../secrets/values.ts'
+import { serveForms } from '../sites/form.ts'
+import { siteRoutes } from '../sites/routes.ts'
+import { sitesUsing } from '../sites/uses.ts'
+import { toolRoutes } from '../tools/routes.ts'
+import { secretUsers } from '../tools/store.ts'
 import { connectionRoutes } from '../trunks/connection-routes.ts'
 import { inboundRouteRoutes } from '../trunks/inbound-routes.ts'
 import { ConnectionKeeper } from '../trunks/keeper.ts'
 import { phoneNumberRoutes } from '../trunks/number-routes.ts'
+import { usageEntryRoutes } from '../usage/entry-routes.ts'
 import { webhookDeliveryRoutes } from '../webhooks/delivery-routes.ts'
 import { WebhookDispatcher } from '../webhooks/dispatcher.ts'
 import { webhookEndpointRoutes } from '../webhooks/endpoints/routes.ts'
 import { eventRoutes } from '../webhooks/event-routes.ts'
 import { httpPost } from '../webhooks/http-post.ts'
+import { liveEventRoute } from '../webhooks/live-events.ts'
 import { type Counters, type MediaHealth, serveHealth } from './health.ts'
+import { IMPORT_TARGETS } from './import-targets.ts'
 import { testHelperRoutes } from './test-helpers.ts'
-import { modelsOf } from './wire-programs.ts'
+import { askingBy, modelsOf } from './wire-programs.ts'
 
 /** How late what has a time may come. */
 const SHORT_DUTY_MS = 30_000
@@ -136,7 +170,7 @@ const LONG_DUTY_MS = 60 * 60 * 1000
 
 export type AppConfig = Pick<
   Config,
-  'allowPrivateUrls' | 'dataDir' | 'httpHost' | 'httpPort' | 'publicIp' | 'sipHost'
+  'allowPrivateUrls' | 'dataDir' | 'httpHost' | 'httpPort' | 'publicIps' | 'sipHosts'
 > &
   Partial<
     Pick<
@@ -148,6 +182,8 @@ export type AppConfig = Pick<
       | 'sipPort'
       | 'smtpUrl'
       | 'speechPreload'
+      | 'stirAnchors'
+      | 'stirKey'
       | 'sttModel'
       | 'sttUrl'
       | 'trustedProxies'
@@ -171,6 +207,8 @@ export interface AppParts {
   centre?: CallCentre
   /** What listens beside agents; absent: sessions are there, and nobody hears what is said. */
   copilot?: Pick<Copilot, 'feed' | 'starting'>
+  /** The models that answer agents; absent: of its own. */
+  asking?: ModelParts
   /** Calls that can be ended while the store is away; absent: none. */
   running?: Pick<RunningCalls, 'find'>
 }
@@ -186,7 +224,11 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.addHook('preClose', async () => live.streams.close())
   await mountOperations(app, routes(parts, requestLog, live), { store, now, log, rate, requestLog })
   app.addHook('onClose', () => requestLog.flush())
-  const counters = (): Counters => ({ ...parts.counters?.(), request_logs: requestLog.counters })
+  const counters = (): Counters => ({
+    ...parts.counters?.(),
+    request_logs: requestLog.counters,
+    store: storeCounters(store.db),
+  })
   serveHealth(app, { store, media, registry, now, counters, speechPreload: parts.config.speechPreload ?? true })
   serveDocs(app, now)
   serveInvitations(app, { store, now })
@@ -195,6 +237,13 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     vault: parts.vault,
     now,
     wsUrl: wsUrlOf(parts.config),
+    trustedProxies: parts.config.trustedProxies ?? [],
+  })
+  serveForms(app, {
+    store,
+    vault: parts.vault,
+    now,
+    settings: organisationSettings,
     trustedProxies: parts.config.trustedProxies ?? [],
   })
   await app.ready()
@@ -206,7 +255,7 @@ export function buildCallCentre(
   { store, vault, now, log, config }: Pick<AppParts, 'store' | 'vault' | 'config' | 'now' | 'log'>,
   led: Pick<CallCentreParts, 'handOver' | 'led'> = { handOver: async () => false },
 ): CallCentre {
-  store.within.add(onCallTold).add(onTranscriptTold).add(onCallOver)
+  store.within.add(onCallTold).add(onTranscriptTold).add(onCallOver).add(onCampaignCall({ devicesOf }))
   return new CallCentre({
     store,
     vault,
@@ -241,18 +290,33 @@ export function buildDriver(
     programs?: CallPrograms
     keeper?: ConnectionKeeper
     feed?: Feed
+    asking?: ModelParts
+    subscriptions?: PhoneSubscriptions
   },
 ): CallDriver {
-  const { store, vault, now, log, config, centre = buildCallCentre(parts), programs, keeper, feed = new Feed() } = parts
+  const {
+    store,
+    vault,
+    now,
+    log,
+    config,
+    centre = buildCallCentre(parts),
+    programs,
+    keeper,
+    feed = new Feed(),
+    asking = askingBy(parts),
+    subscriptions = new PhoneSubscriptions(store),
+  } = parts
   const devices = new Devices({
-    ...{ store, vault, now, log, centre, feed },
+    ...{ store, vault, now, log, centre, feed, subscriptions },
+    ...asking,
     search: passageSearch(store.engine),
     booking: { now, settings: organisationSettings },
     sipHost: sipHostOf(config),
     publicUrl: publicUrlOf(config),
   })
   const led = { ...(programs === undefined ? {} : { programs }), ...(keeper === undefined ? {} : { keeper }) }
-  return new CallDriver({ store, now, log, streams: streamDeps(config), devices, centre, ...led })
+  return new CallDriver({ store, vault, now, log, streams: streamDeps(config), devices, centre, ...led })
 }
 
 /** What delivers events to webhook endpoints; to be started, and closed before the store. */
@@ -274,7 +338,9 @@ export function buildDispatcher(
 }
 
 /** What runs jobs of the database; to be started, and closed before the store. */
-export function buildJobs({ store, config, vault, now, log }: Omit<AppParts, 'media'>): JobRunner {
+export function buildJobs(parts: Omit<AppParts, 'media'>): JobRunner {
+  const { store, config, vault, now, log } = parts
+  const { models, meter } = parts.asking ?? askingBy(parts)
   const sendMail = mailerOf(config)
   return new JobRunner({
     store,
@@ -288,9 +354,10 @@ export function buildJobs({ store, config, vault, now, log }: Omit<AppParts, 'me
         log,
         writerFor: writers(modelsOf(config)),
       }),
-      'call.review': reviewHandler({ store, now, models: modelsOf(config) }),
-      'call.judge': judgeHandler({ store, now, models: modelsOf(config) }),
+      'call.review': reviewHandler({ store, now, models, meter }),
+      'call.judge': judgeHandler({ store, now, models, meter }),
       'report.run': reportRunHandler({ store, now, sendMail }),
+      'import.run': importHandler({ store, now, targets: IMPORT_TARGETS }),
       // Without a mail server they wait for one.
       ...(sendMail === null ? {} : { mail: mailHandler({ vault, sendMail, log }) }),
     },
@@ -306,11 +373,15 @@ export function buildDuties(
   const duty = (name: string, everyMs: number, run: () => Promise<unknown>) =>
     new Periodic({ name, everyMs, firstMs: Math.min(everyMs, SHORT_DUTY_MS), run, log })
   const sunset = { store, vault, now, log, publicUrl: publicUrlOf(config) }
+  const insightDays = new InsightDays({ store, now, timezoneOf: clockOf })
   return [
     duty('idempotency leases', ATTEMPT_LEASE_MS / 4, () => renewAttempts(store, now())),
     duty('callback expiry', SHORT_DUTY_MS, () => expireCallbacks(store, now())),
+    duty('do-not-call list', SHORT_DUTY_MS, () => sweepListed(store, now())),
     duty('missed callbacks', SHORT_DUTY_MS, () => tellMissed(store, now())),
     duty('report schedules', SHORT_DUTY_MS, () => startScheduledRuns(store, now())),
+    duty('insight days', SHORT_DUTY_MS, () => insightDays.run()),
+    duty('import files', LONG_DUTY_MS, () => sweepImports(store.db, now())),
     duty('report files', LONG_DUTY_MS, () => sweepReports({ store, now })),
     duty('retention', LONG_DUTY_MS, () => retention.run()),
     duty('recording files', LONG_DUTY_MS, () => sweepRecordings(store.db, dataDir, now())),
@@ -319,24 +390,34 @@ export function buildDuties(
   ]
 }
 
+const clockOf = async (db: Db, tenant: Tenant): Promise<string> => (await organisationSettings(db, tenant)).timezone
+
+/** What places the calls of campaigns; `run` is to be called again and again while media is there. */
+export const buildDialler = ({ store, now, log }: Pick<AppParts, 'store' | 'now' | 'log'>): Dialler =>
+  new Dialler({ store, now, log, devicesOf, timezoneOf: clockOf })
+
+const countryOf = async (db: Db, tenant: Tenant): Promise<string | null> =>
+  (await organisationSettings(db, tenant)).country
+
 /** What ends the calls of nodes that are lost; `centre`: who frees their agents. */
 export const lostNodes = (
-  { store, now, log }: Pick<AppParts, 'store' | 'now' | 'log'>,
+  { store, vault, now, log }: Pick<AppParts, 'store' | 'vault' | 'now' | 'log'>,
   centre: CallCentre,
 ): LostNodeParts => ({
   store,
   now,
   log,
+  beats: new Beats(),
   endAll: async (db, at, step) => {
     await endAll(db, centre, { reason: 'node_lost', at }, step)
-    await endLostPrograms(db, at, run => step(null, run))
+    await endLostPrograms(vault, db, at, run => step(null, run))
   },
   guard: (legId, at, run) => centre.faults.endingAt(at).guard(legId, null, run),
 })
 
 /** Where our own SIP is reached from this machine. */
-const loopbackOf = ({ sipHost, sipPort }: AppParts['config']): { host: string; port: number } => ({
-  host: reachableHost(sipHost),
+const loopbackOf = ({ sipHosts, sipPort }: AppParts['config']): { host: string; port: number } => ({
+  host: urlHost(reachableHost(sipHosts[0]!)),
   port: sipPort ?? 5060,
 })
 
@@ -348,7 +429,6 @@ export function routes(
 ): Route[] {
   const { store, media, config, vault, now, centre = buildCallCentre(parts) } = parts
   const sipHost = sipHostOf(config)
-  const serveQueues = (): void => void centre.run(media)
   const publicUrl = publicUrlOf(config)
   const allowedNetworks = config.allowPrivateUrls
   const dial = {
@@ -367,7 +447,6 @@ export function routes(
     ...callRoutes({
       ...dial,
       streamsProblem: fits,
-      drive: () => centre.run(media),
       running: parts.running ?? NO_CALLS,
     }),
     ...callHandlingRoutes({
@@ -391,37 +470,56 @@ export function routes(
     ...recordingRoutes({ store, dataDir: config.dataDir, forms: new RecordingForms(config.dataDir) }),
     ...recordingControlRoutes({ store, media, now }),
     ...transcriptControlRoutes({ store, media, now }),
-    ...keptDataRoutes({ store, dataDir: config.dataDir }),
+    ...keptDataRoutes({ store, now, dataDir: config.dataDir }),
     ...callProgramRoutes({ store, vault }),
-    ...callSummaryRoutes({ store, now, userExists: existsIn('users') }),
+    ...callSummaryRoutes({ store, now, userExists: existsIn('users'), models: modelsOf(config) }),
     ...evaluationRoutes({ store, now, userExists: existsIn('users'), models: modelsOf(config) }),
     transcriptSearchRoute({ store }),
     ...insightRoutes({
       store,
       now,
-      timezoneOf: async (db, tenant) => (await organisationSettings(db, tenant)).timezone,
+      timezoneOf: clockOf,
     }),
+    ...traceRoutes({ store, media, now }),
     ...callSpeechRoutes({ store, media, dataDir: config.dataDir }),
     ...voicemailRoutes({ store, dataDir: config.dataDir }),
-    ...conferenceRoomRoutes({ store, now, publicUrl, usesOf: routesLeadingTo }),
+    ...conferenceRoomRoutes({
+      store,
+      now,
+      publicUrl,
+      userExists: existsIn('users'),
+      usesOf: routesLeadingTo,
+    }),
     ...roomHistoryRoutes({ store, now }),
-    ...roomParticipantRoutes({ ...dial, seat: (roomId, id) => centre.seat(roomId, id, media) }),
+    ...roomParticipantRoutes(dial),
     ...inboundRouteRoutes({ store, now, streamsProblem: fits }),
     ...phoneNumberRoutes({ store, now }),
-    ...connectionRoutes({ store, vault, now, allowedNetworks }),
+    ...connectionRoutes({
+      store,
+      vault,
+      now,
+      allowedNetworks,
+      stir: { signs: config.stirKey != null, verifies: config.stirAnchors != null },
+    }),
     ...copilot(parts, live),
-    ...contactCentre({ store, vault, now, config, serveQueues, live, fits }, publicUrl),
+    ...contactCentre({ store, vault, now, config, live, fits }, publicUrl),
     ...content({ store, now, config }),
     ...flows({ store, now, config, live, fits }, publicUrl),
+    ...tools({ store, vault, now, config }),
     ...eventRoutes({ store }),
+    liveEventRoute({ store, live }),
     ...webhookEndpointRoutes({ store, vault, now, resolve: resolveHost, allowedNetworks }),
     ...webhookDeliveryRoutes({ store, now }),
     ...testHelperRoutes({ now }),
     ...organisationRoutes({ store, now, streamsProblem: fits }),
     ...usageRoutes({ store, now }),
+    ...usageEntryRoutes({ store }),
     ...languageRoutes({ config }),
     ...requestLogRoutes({ store, written: () => requestLog.flush() }),
     ...apiKeyRoutes({ store, now }),
+    ...partnerRoutes({ store, now }),
+    ...partnerKeyRoutes({ store, now }),
+    ...partnerUsageRoutes({ store, now }),
     ...nounRoutes({ store, now }),
   ])
 }
@@ -429,9 +527,22 @@ export function routes(
 const NO_CALLS = { find: () => undefined }
 
 /** What listens beside agents. */
-function copilot({ store, now, copilot }: Pick<AppParts, 'store' | 'now' | 'copilot'>, live: LiveParts): Route[] {
-  const { feed, starting } = copilot ?? silentCopilot(now)
-  return copilotSessionRoutes({ store, now, feed, starting, live, search: passageSearch(store.engine) })
+function copilot(
+  parts: Pick<AppParts, 'store' | 'vault' | 'now' | 'log' | 'config' | 'copilot' | 'asking'>,
+  live: LiveParts,
+): Route[] {
+  const { store, vault, now, asking = askingBy(parts) } = parts
+  const { feed, starting } = parts.copilot ?? silentCopilot(now)
+  return copilotSessionRoutes({
+    ...asking,
+    store,
+    vault,
+    now,
+    feed,
+    starting,
+    live,
+    search: passageSearch(store.engine),
+  })
 }
 
 function silentCopilot(now: () => Date): Pick<Copilot, 'feed' | 'starting'> {
@@ -442,13 +553,12 @@ function silentCopilot(now: () => Date): Pick<Copilot, 'feed' | 'starting'> {
 /** People, their queues, and who answers for them. */
 function contactCentre(
   parts: Pick<AppParts, 'store' | 'vault' | 'now' | 'config'> & {
-    serveQueues: () => void
     live: LiveParts
     fits: StreamsProblem
   },
   publicUrl: string,
 ): Route[] {
-  const { store, vault, now, config, serveQueues, live, fits } = parts
+  const { store, vault, now, config, live, fits } = parts
   const exists = {
     user: existsIn('users'),
     team: existsIn('teams'),
@@ -459,9 +569,10 @@ function contactCentre(
     audioAsset: existsIn('audio_assets'),
     flow: callerFlow,
     kbDocument: existsIn('kb_documents'),
+    tool: existsIn('tools'),
   }
-  const agents = { store, now, live, onChange: serveQueues }
-  const timezoneOf = async (db: Db, tenant: Tenant) => (await organisationSettings(db, tenant)).timezone
+  const agents = { store, now, live }
+  const timezoneOf = clockOf
   return [
     ...teamRoutes({
       store,
@@ -485,9 +596,15 @@ function contactCentre(
       now,
       teamExists: exists.team,
       signOut: (trx, context, id) => signOut(agents, trx, context, id),
-      onSignedOut: serveQueues,
     }),
-    ...sipCredentialRoutes({ store, vault, now, registrar: sipAddressOf(config) }),
+    ...messageRoutes({ store, vault, now, sipHost: sipHostOf(config) }),
+    ...sipCredentialRoutes({
+      store,
+      vault,
+      now,
+      registrar: sipAddressOf(config),
+      sipWsUrl: `${wsUrlOf(config)}/v1/sip`,
+    }),
     ...agentRoutes(agents),
     ...assistantRoutes({
       store,
@@ -495,8 +612,9 @@ function contactCentre(
       exists,
       urlProblem: serverUrlsOf(config),
       streamsProblem: fits,
-      usesOf: usersOf(queuesUsing, callbacksUsing, routesLeadingTo),
+      usesOf: usersOf(queuesUsing, callbacksUsing, routesLeadingTo, campaignsUsing),
     }),
+    ...webCallRoutes({ store }),
     ...clientTokenRoutes({ store, vault, now, exists, wsUrl: wsUrlOf(config) }),
     ...copilotProfileRoutes({
       store,
@@ -510,11 +628,17 @@ function contactCentre(
       now,
       exists,
       streamsProblem: fits,
-      usesOf: usersOf(queuesUsing, callbacksUsing, routesLeadingTo),
+      usesOf: usersOf(queuesUsing, callbacksUsing, routesLeadingTo, campaignsUsing, sitesUsing),
     }),
     ...queueStatsRoutes({ store, now, live, timezoneOf }),
     ...callbackRoutes({ store, now, exists, settings: organisationSettings }),
     ...doNotCallRoutes({ store, now, settings: organisationSettings }),
+    ...importRoutes({ store, now, targets: IMPORT_TARGETS, settings: organisationSettings }),
+    ...consentRoutes({ store, now, settings: organisationSettings, callExists: exists.call }),
+    ...campaignRoutes({ store, now, exists }),
+    ...campaignContactRoutes({ store, now, countryOf }),
+    ...campaignResultRoutes({ store, now }),
+    ...siteRoutes({ store, now, exists, publicUrl }),
   ]
 }
 
@@ -528,7 +652,7 @@ function content({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'confi
     ...reportRoutes({
       store,
       now,
-      timezoneOf: async (db, tenant) => (await organisationSettings(db, tenant)).timezone,
+      timezoneOf: clockOf,
     }),
   ]
 }
@@ -553,7 +677,7 @@ function flows(
     knownAssets,
     knownTargets,
     urlProblem: serverUrlsOf(config),
-    usesOf: usersOf(assistantsLedBy, profilesScriptedBy, routesLeadingTo),
+    usesOf: usersOf(assistantsLedBy, profilesScriptedBy, routesLeadingTo, campaignsUsing),
     modelFor: flowModels({
       store,
       models: modelsOf(config),
@@ -562,6 +686,24 @@ function flows(
     }),
     streams: live.streams,
   })
+}
+
+/** What assistants share, and the secrets in it. */
+function tools({ store, vault, now, config }: Pick<AppParts, 'store' | 'vault' | 'now' | 'config'>): Route[] {
+  const { allowPrivateUrls: allowedNetworks } = config
+  return [
+    ...toolRoutes({
+      store,
+      now,
+      urlProblem: serverUrlsOf(config),
+      exists: { kbDocument: existsIn('kb_documents') },
+      targetProblem: (trx, tenant, target, param) => handOverProblem(trx, tenant, [{ target }], () => param),
+      usesOf: assistantsWithTool,
+      parts: { post: httpPost, allowedNetworks, secrets: secretReader(store.db, vault) },
+      lookUp: lookUp(passageFinder(passageSearch(store.engine))),
+    }),
+    ...secretRoutes({ store, vault, now, usersOf: secretUsers }),
+  ]
 }
 
 /** All users that several places know of. */
@@ -583,5 +725,3 @@ const streamDeps = (config: AppConfig): StreamDeps => ({
 /** Judges the servers that tools and actions call. */
 const serverUrlsOf = ({ allowPrivateUrls }: Pick<AppConfig, 'allowPrivateUrls'>) =>
   serverUrlProblem(allowPrivateUrls, resolveHost)
-
-const sipHostOf = (config: AppConfig): string => config.publicIp ?? reachableHost(config.sipHost)

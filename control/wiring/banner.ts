@@ -1,4 +1,4 @@
-import { reachableHost, urlHost, wsUrlOf } from '../kernel/addresses.ts'
+import { reachableHost, sipHostOf, urlHost, wsUrlOf } from '../kernel/addresses.ts'
 import type { Config } from '../kernel/config.ts'
 
 /** What control tells the supervisor when it serves. */
@@ -15,10 +15,7 @@ export function banner(config: Config, ready: ControlReady, version: string): st
   const http = `http://${urlHost(reachableHost(config.httpHost))}:${ready.httpPort}`
   const width = Math.max(0, ...ready.numbers.map(({ number }) => number.length))
   const lines: [string, string][] = [
-    [
-      'SIP',
-      `sip:${urlHost(config.publicIp ?? reachableHost(config.sipHost))}:${config.sipPort} (UDP and TCP); call for example`,
-    ],
+    ['SIP', `sip:${sipHostOf(config)}:${config.sipPort} (UDP and TCP); call for example`],
     ...ready.numbers.map(({ number, does }): [string, string] => ['', `${number.padEnd(width)}  ${does}`]),
     ['REST', `${http}/v1`],
     ['Web', `${wsUrlOf(config)} (calls of browsers)`],

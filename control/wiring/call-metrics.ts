@@ -8,7 +8,14 @@ import type { QueueCall } from '../queues/call-schema.ts'
 const SECONDS = [0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120, 300, 600]
 
 /** What calls were like, counted once what tells of it is committed: each on the node that has seen it. */
-const COUNTED = ['call.ended', 'call.audio.one_way', 'call.turn', 'queue.call.left', 'queue.call.overflowed'] as const
+const COUNTED = [
+  'call.ended',
+  'call.audio.one_way',
+  'call.quality.degraded',
+  'call.turn',
+  'queue.call.left',
+  'queue.call.overflowed',
+] as const
 
 export class CallMetrics {
   readonly #ended: Counter<'direction' | 'outcome' | 'reason'>
@@ -19,7 +26,12 @@ export class CallMetrics {
   readonly #jitter: Histogram
   readonly #loss: Histogram
   readonly #mos: Histogram
+  readonly #late: Histogram
+  readonly #concealed: Histogram
+  readonly #roundTrip: Histogram
+  readonly #drift: Histogram
   readonly #oneWay: Counter
+  readonly #poor: Counter
 
   constructor(registry: Registry) {
     const registers = [registry]
@@ -34,6 +46,11 @@ export class CallMetrics {
     this.#oneWay = new Counter({
       name: 'tandem_one_way_legs_total',
       help: 'Times that no audio came of a leg, or no more, although it should',
+      registers,
+    })
+    this.#poor = new Counter({
+      name: 'tandem_poor_legs_total',
+      help: 'Times that what is heard of a leg has become poor, below R = 70 of the E-model for some seconds',
       registers,
     })
     this.#setUp = histogram('call_setup_seconds', 'From the beginning of a call to its answer', SECONDS, ['direction'])
@@ -64,6 +81,26 @@ export class CallMetrics {
       'Share of packets that a leg has lost, 0 to 1',
       [0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2],
     )
+    this.#late = histogram(
+      'leg_late_ratio',
+      'Share of packets of a leg that came too late to be played, 0 to 1',
+      [0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2],
+    )
+    this.#concealed = histogram(
+      'leg_concealed_ratio',
+      'Share of frames of a leg that were made up because none was there, 0 to 1',
+      [0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2],
+    )
+    this.#roundTrip = histogram(
+      'leg_round_trip_seconds',
+      'Round trip to the far end of a leg by RTCP at its end',
+      [0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1],
+    )
+    this.#drift = histogram(
+      'leg_clock_drift_ratio',
+      "How far a sender's clock is off ours, to either side",
+      [5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3],
+    )
     this.#mos = histogram('leg_mos', 'Quality of a leg by the E-model, 1 to 4.5', [1, 2, 2.5, 3, 3.3, 3.6, 4, 4.2, 4.4])
   }
 
@@ -77,6 +114,7 @@ export class CallMetrics {
   #take({ type, object }: Fact): void {
     if (type === 'call.ended') this.#callEnded(object as Call)
     else if (type === 'call.audio.one_way') this.#oneWay.inc()
+    else if (type === 'call.quality.degraded') this.#poor.inc()
     else if (type === 'call.turn') this.#turned(object as CallStep)
     else if (type === 'queue.call.left' || type === 'queue.call.overflowed') this.#left(object as QueueCall)
   }
@@ -91,6 +129,11 @@ export class CallMetrics {
       if (leg.packets_received === 0) continue
       this.#jitter.observe(leg.jitter_ms / 1000)
       this.#loss.observe(leg.loss_pct / 100)
+      const packets = leg.packets_received + leg.packets_lost
+      if (typeof leg.packets_late === 'number') this.#late.observe(leg.packets_late / packets)
+      if (typeof leg.concealed_pct === 'number') this.#concealed.observe(leg.concealed_pct / 100)
+      if (typeof leg.round_trip_ms === 'number') this.#roundTrip.observe(leg.round_trip_ms / 1000)
+      if (typeof leg.clock_drift_ppm === 'number') this.#drift.observe(Math.abs(leg.clock_drift_ppm) / 1e6)
       if (typeof leg.mos === 'number') this.#mos.observe(leg.mos)
     }
   }

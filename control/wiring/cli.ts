@@ -1,4 +1,6 @@
 #!/usr/bin/env node
+import { text } from 'node:stream/consumers'
+import { CLIENT_HELP } from '../cli/help.ts'
 import { type Config, configHelp, readConfig } from '../kernel/config.ts'
 import { VERSION } from '../kernel/package.ts'
 import type { Store } from '../kernel/store/store.ts'
@@ -18,7 +20,8 @@ const HELP = `tandem ${VERSION}: a telephony media engine
   tandem --help        this
   tandem --version     the version
 
-Environment (default in brackets):
+${CLIENT_HELP}
+Environment of tandem start (default in brackets):
 ${configHelp().join('\n')}
 `
 
@@ -61,12 +64,31 @@ function runKey(words: string[]): number | Promise<number> {
   return onStore(({ newKey }, store) => newKey(store, wanted, new Date()))
 }
 
-async function runListen([port = '', ...more]: string[]): Promise<number> {
-  const isPort = /^[1-9][0-9]{0,4}$/.test(port) && Number(port) <= 65_535 && more.length === 0
-  if (!isPort) return refuse('Say: tandem listen PORT (1 to 65535).')
+async function runStreamListener(port: string): Promise<number> {
+  if (!(Number(port) >= 1 && Number(port) <= 65_535)) return refuse('Say: tandem listen PORT (1 to 65535).')
   const problem = await listenForStreams(Number(port), line => void print(`${line}\n`))
   return problem === null ? 0 : refuse(problem)
 }
+
+/** Everything else is said to a Tandem elsewhere. It is loaded when it is asked for: `tandem start` is up sooner. */
+async function runElsewhere(args: string[]): Promise<number> {
+  const { runClient } = await import('../cli/run.ts')
+  const stop = new AbortController()
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort())
+  const terminal = {
+    out: (text: string | Uint8Array): void => void process.stdout.write(text),
+    err: (line: string): void => void process.stderr.write(`${line}\n`),
+    env: process.env,
+    signal: stop.signal,
+    input: () => text(process.stdin),
+  }
+  const code = await runClient(terminal, args, COMMANDS)
+  // What is written to a pipe is on its way only: `process.exit` would cut it off.
+  await new Promise(resolve => process.stdout.write('', resolve))
+  return code
+}
+
+const COMMANDS = ['start', 'org', 'key', '--help', '--version']
 
 function run(args: string[]): number | Promise<number> {
   const [command, ...rest] = args
@@ -75,8 +97,9 @@ function run(args: string[]): number | Promise<number> {
   if (command === 'start' && rest.length === 0) return withConfig(config => start(config, process.env))
   if (command === 'org') return runOrg(rest)
   if (command === 'key') return runKey(rest)
-  if (command === 'listen') return runListen(rest)
-  return refuse(`There is no command "${args.join(' ')}"; see tandem --help.`)
+  if (command === 'listen' && rest.length === 1 && /^\d+$/.test(rest[0]!)) return runStreamListener(rest[0]!)
+  if (command === 'start') return refuse('Say: tandem start.')
+  return runElsewhere(args)
 }
 
 process.exit(await run(process.argv.slice(2)))

@@ -86,6 +86,7 @@ export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
       await registry.metrics(),
       '\n',
       gaugeLines('tandem_media', { up: theirs === null ? 0 : 1 }),
+      gaugeLines('tandem_control', memoryOfThis()),
       counterLines('tandem_channel', { ...media.counters, ...stats.counters }),
       histogramLines('tandem_channel_batch_events', media.batchSizes),
       ...Object.entries(counters()).map(([name, values]) => counterLines(`tandem_${name}`, values)),
@@ -96,6 +97,12 @@ export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
     ]
     return reply.type('text/plain; version=0.0.4; charset=utf-8').send(parts.join(''))
   })
+}
+
+/** [bytes] */
+function memoryOfThis(): Record<string, number> {
+  const { rss, heapUsed, external } = process.memoryUsage()
+  return { resident_bytes: rss, heap_bytes: heapUsed, external_bytes: external }
 }
 
 /** `loading`: who speaks is understood in some seconds; `on_demand`: with the first word. It keeps no call from being answered. */

@@ -1,9 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { endLostNodes } from '../assistants/lost-nodes.ts'
 import { CopilotDesktops } from '../browsers/copilot-desktop.ts'
+import { sendDue } from '../calls/conductor/follow.ts'
 import { RunningCalls } from '../calls/conductor/running-calls.ts'
 import { StrayLegs } from '../calls/conductor/stray-legs.ts'
+import { TraceKeeper } from '../calls/tracing/trace-keeper.ts'
 import { DeepPath } from '../copilot/deep/deep-path.ts'
+import { Meanings } from '../copilot/deep/meanings.ts'
 import { Copilot } from '../copilot/sessions/copilot.ts'
 import { Feed } from '../copilot/sessions/feed.ts'
 import { describeListenError } from '../http/http-port.ts'
@@ -19,11 +22,14 @@ import { openVault, type Vault } from '../kernel/vault.ts'
 import { vaultFits } from '../kernel/vault-check.ts'
 import { passageSearch } from '../knowledge/passage-search.ts'
 import { MediaClient } from '../media-link/client.ts'
+import { giveUpLost } from '../messages/delivery.ts'
+import { PhoneSubscriptions } from '../queues/agents/subscriptions.ts'
 import { RetentionDuty } from '../retention/duty.ts'
 import { sealStoredPasswords } from '../trunks/account.ts'
 import {
   buildApp,
   buildCallCentre,
+  buildDialler,
   buildDispatcher,
   buildDriver,
   buildDuties,
@@ -34,23 +40,31 @@ import {
 import type { ControlReady } from './banner.ts'
 import { describeNumbers } from './demo.ts'
 import { firstStart, unknownKeys } from './first-start.ts'
-import { alongside, buildPrograms, centreOf, ledBy, modelsOf } from './wire-programs.ts'
+import { alongside, askingBy, buildPrograms, centreOf, embeddingsOf, ledBy } from './wire-programs.ts'
 
 /** The banner waits this long for the channel; after that the API answers 503 until media is there. */
 const MEDIA_WAIT_MS = 5000
 /** How long requests under way may take once the process is to end [ms]. */
 const CLOSE_LIMIT_MS = 3000
 const POLL_MS = 20
-/** How late a wait, a wrap-up or a callback may come to its end. */
+/** How late a wait, a wrap-up or a callback may come to its end; it decides what the clock alone makes due, and polls for no command. */
 const QUEUES_MS = 500
+/** How late it is seen that another node has changed facts of our calls: it cannot wake us. */
+const OTHERS_MS = 2000
+/** How late a campaign's call may begin. */
+const CAMPAIGNS_MS = 250
 /** How soon silence, a monologue or a disclosure that is due is seen. */
 const COPILOTS_MS = 1000
 /** How soon media hears of a changed connection. */
 const CONNECTIONS_MS = 1000
+/** How late the lamps of phones are. */
+const LAMPS_MS = 300
 /** A call that is younger than this cannot be ended while the store is away. */
 const RUNNING_MS = 2000
 /** Half of the time that a leg whose call has ended may be left over. */
 const STRAYS_MS = 15_000
+/** How often what passed over SIP for legs that have ended is fetched. */
+const TRACES_MS = 1000
 
 /** Ends the process with one line of reason; the supervisor starts a new one, or gives up when it is the first. */
 function fail(reason: string): never {
@@ -65,7 +79,7 @@ function configuration(): Config {
 
 const config = configuration()
 const now = (): Date => new Date()
-const log = makeLog(config.logLevel, 'control')
+const log = await makeLog(config.logLevel, 'control')
 const store = await openConfiguredStore(config).catch((error: Error) => fail(error.message))
 await releaseInterruptedAttempts(store)
 async function vaultOrFail(): Promise<Vault> {
@@ -83,36 +97,51 @@ async function vaultOrFail(): Promise<Vault> {
 const parts = { store, config, now, log, vault: await vaultOrFail() }
 await sealStoredPasswords(store, parts.vault)
 const dispatcher = buildDispatcher(parts)
-const jobs = buildJobs(parts)
+const asking = askingBy(parts)
+const jobs = buildJobs({ ...parts, asking })
 const retention = new RetentionDuty({ ...parts, dataDir: config.dataDir })
 const duties = buildDuties(parts, retention)
 const centre = buildCallCentre(
   parts,
   ledBy(() => programs),
 )
-const programs = buildPrograms({ ...parts, centre: centreOf(centre, () => void centre.run(media)) })
+const programs = buildPrograms({ ...parts, centre: centreOf(centre) })
 const feed = new Feed()
-const copilot = new Copilot({ ...parts, feed, search: passageSearch(store.engine) })
 const deepPath = new DeepPath({
   ...parts,
   feed,
   search: passageSearch(store.engine),
-  models: modelsOf(config),
+  ...asking,
+})
+const vectors = embeddingsOf(config)
+const meanings =
+  vectors === null
+    ? null
+    : new Meanings({ ...parts, feed, search: passageSearch(store.engine), vectors, meter: asking.meter })
+const copilot = new Copilot({
+  ...parts,
+  feed,
+  vectors,
+  search: passageSearch(store.engine),
+  closing: row => deepPath.closing(row),
 })
 const keeper = buildKeeper(parts)
+const subscriptions = new PhoneSubscriptions(store)
 const media = new MediaClient(
   mediaSocketPath(config.dataDir),
-  buildDriver({ ...parts, centre, programs: alongside(programs, copilot), keeper, feed }),
+  buildDriver({ ...parts, centre, programs: alongside(programs, copilot), keeper, feed, asking, subscriptions }),
   log,
   { publicUrl: publicUrlOf(config) },
 )
 new CopilotDesktops({ store, log, feed, media })
 const counters = () => ({ webhooks: dispatcher.counters, jobs: jobs.counters, retention: retention.counters })
 const running = new RunningCalls(store)
-const app = await buildApp({ ...parts, centre, copilot, media, counters, running })
+const app = await buildApp({ ...parts, centre, copilot, asking, media, counters, running })
 const connections = new Periodic({ name: 'connections', everyMs: CONNECTIONS_MS, run: () => keeper.run(media), log })
 const strays = new StrayLegs({ store, log })
+const traceKeeper = new TraceKeeper({ store })
 const lost = lostNodes(parts, centre)
+const dialler = buildDialler(parts)
 
 /** Says that our calls are alive; when others have ended them meanwhile, media is to hear of it. */
 async function heartbeat(): Promise<void> {
@@ -123,10 +152,27 @@ const nodes = [
   new Periodic({ name: 'heartbeat', everyMs: BEAT_MS, firstMs: 0, run: heartbeat, log }),
   new Periodic({ name: 'lost nodes', everyMs: BEAT_MS, run: () => endLostNodes(lost), log }),
   new Periodic({ name: 'running calls', everyMs: RUNNING_MS, run: () => running.refresh(), log }),
+  new Periodic({ name: 'SIP traces', everyMs: TRACES_MS, run: () => traceKeeper.run(media), log }),
+  new Periodic({ name: 'lamps', everyMs: LAMPS_MS, run: () => subscriptions.look(media), log }),
+  new Periodic({ name: 'lost messages', everyMs: STRAYS_MS, run: () => giveUpLost(store, now()), log }),
   new Periodic({ name: 'stray legs', everyMs: STRAYS_MS, run: () => strays.run(media), log }),
 ]
 const copilots = new Periodic({ name: 'copilots', everyMs: COPILOTS_MS, run: () => copilot.tick(), log })
 const queues = new Periodic({ name: 'queues', everyMs: QUEUES_MS, run: () => centre.run(media), log })
+
+/** What a node without media takes nobody could place. */
+async function dialCampaigns(): Promise<void> {
+  if (media.state === 'ready') await dialler.run()
+}
+
+const campaigns = new Periodic({ name: 'campaigns', everyMs: CAMPAIGNS_MS, run: dialCampaigns, log })
+
+async function changedByOthers(): Promise<void> {
+  sendDue(store)
+  await programs.takeGiven()
+}
+
+const others = new Periodic({ name: 'changed by others', everyMs: OTHERS_MS, run: changedByOthers, log })
 
 /** Listens before the first start makes keys: a busy port must not cost them. */
 async function listen(): Promise<number> {
@@ -150,7 +196,9 @@ async function close(): Promise<void> {
   // A client that keeps its answer open does not keep us.
   setTimeout(() => app.server.closeAllConnections(), CLOSE_LIMIT_MS)
   await app.close()
+  await campaigns.close()
   await queues.close()
+  await others.close()
   await copilots.close()
   await connections.close()
   await Promise.all(nodes.map(duty => duty.close()))
@@ -158,10 +206,12 @@ async function close(): Promise<void> {
   await programs.close()
   await copilot.idle()
   await deepPath.close()
+  await meanings?.close()
   await centre.idle()
   await dispatcher.close()
   await jobs.close()
   await Promise.all(duties.map(duty => duty.close()))
+  await asking.meter.idle()
   await store.close()
   process.exit(0)
 }
@@ -173,6 +223,8 @@ process.on('disconnect', () => process.exit(0))
 process.send?.({ type: 'serving', httpPort, keys })
 media.start()
 queues.start()
+campaigns.start()
+others.start()
 copilots.start()
 connections.start()
 for (const duty of nodes) duty.start()

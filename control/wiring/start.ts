@@ -1,3 +1,4 @@
+import { getPriority, setPriority } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { httpPortError } from '../http/http-port.ts'
 import { publicUrlOf } from '../kernel/addresses.ts'
@@ -9,8 +10,10 @@ import { banner, type ControlReady } from './banner.ts'
 import { FirstScreen } from './first-screen.ts'
 import { Supervisor } from './supervisor.ts'
 
+/** Whoever speaks on the phone cannot wait until other programs of the machine have had their turn. As nice(1) counts. */
+const NICE = -5
 /** An answer may wait until the frames of the calls are sent. No more, or a machine that is busy with other things takes minutes to start it. */
-const CONTROL_NICE = 5
+const CONTROL_BEHIND = 5
 
 const built = (path: string): string => fileURLToPath(new URL(`dist/${path}`, PACKAGE_ROOT))
 
@@ -18,6 +21,7 @@ const built = (path: string): string => fileURLToPath(new URL(`dist/${path}`, PA
 export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<number> {
   const lock = prepareDataDir(config.dataDir) ?? lockDataDir(config.dataDir)
   if ('error' in lock) return refuse(lock.error)
+  comeForward()
   const { TANDEM_LIVE_KEY: _live, TANDEM_TEST_KEY: _test, ...envOfMedia } = env
   const screen = new FirstScreen(text => void process.stdout.write(text))
   const supervisor = new Supervisor({
@@ -34,11 +38,11 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
     control: httpPort => ({
       name: 'control',
       entry: built('control/wiring/main.js'),
-      nice: CONTROL_NICE,
+      nice: getPriority() + CONTROL_BEHIND,
       env: { ...THREADS, ...env, ...(httpPort === null ? {} : { TANDEM_HTTP_PORT: String(httpPort) }) },
     }),
     onReady: ready => screen.show(banner(config, ready as unknown as ControlReady, VERSION)),
-    log: makeLog(config.logLevel, 'supervisor'),
+    log: await makeLog(config.logLevel, 'supervisor'),
     now: () => performance.now(),
   })
   await supervisor.outliveOrphans()
@@ -61,6 +65,16 @@ const THREADS = {
   MALLOC_MMAP_THRESHOLD_: String(1024 * 1024),
 }
 
+/** Goes before other programs, with all that is started from here, where the system allows that. Whoever has given us a priority keeps it. */
+function comeForward(): void {
+  if (getPriority() !== 0) return
+  try {
+    setPriority(NICE)
+  } catch {
+    // It takes a right (CAP_SYS_NICE) that we have not got.
+  }
+}
+
 function refuse(line: string): number {
   process.stderr.write(`${line}\n`)
   return 1
@@ -69,20 +83,35 @@ function refuse(line: string): number {
 const mediaConfig = (config: Config) => ({
   dataDir: config.dataDir,
   socketPath: mediaSocketPath(config.dataDir),
-  sipHost: config.sipHost,
+  sipHosts: config.sipHosts,
   sipPort: config.sipPort,
   sipTls:
     config.sipTlsCert === null || config.sipTlsKey === null
       ? null
       : { port: config.sipTlsPort, certFile: config.sipTlsCert, keyFile: config.sipTlsKey },
+  stir: {
+    signing:
+      config.stirKey === null || config.stirCertUrl === null
+        ? null
+        : { keyFile: config.stirKey, certUrl: config.stirCertUrl },
+    anchorsFile: config.stirAnchors,
+  },
   allowedNetworks: config.allowPrivateUrls,
   wsPort: config.wsPort,
+  wssPort: config.wssPort,
+  sipWsOrigins: [new URL(publicUrlOf(config)).origin, ...config.sipWsOrigins],
   trustedProxies: config.trustedProxies,
   publicUrl: publicUrlOf(config),
-  publicIp: config.publicIp,
+  publicIps: config.publicIps,
+  dnsServers: config.dnsServers,
+  sipProxies: config.sipProxies,
+  hep: config.hepTarget,
   rtpPorts: config.rtpPorts,
+  rtpSockets: config.rtpSockets,
+  warmsUp: config.warmUp,
   engineThreads: config.engineThreads,
   maxCalls: config.maxCalls,
+  sessionSeconds: config.sipSessionSeconds,
   drainSeconds: config.drainSeconds,
   speech: {
     tts: {

@@ -11,20 +11,24 @@ import { LivePrograms, type ProgramsParts } from '../assistants/programs.ts'
 import { voicemailPlay } from '../assistants/voicemail/play.ts'
 import { bookCallback } from '../callbacks/booking.ts'
 import type { CallPrograms } from '../calls/conductor/driver.ts'
-import type { FollowUp } from '../calls/conductor/event-handler.ts'
 import { tenantOf } from '../calls/records.ts'
+import type { ModelParts } from '../copilot/deep/answer.ts'
+import { CallLimit } from '../copilot/deep/call-limit.ts'
 import type { Config } from '../kernel/config.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { passageSearch } from '../knowledge/passage-search.ts'
 import { Models } from '../models/choice.ts'
+import { Embeddings } from '../models/embeddings.ts'
+import { ModelMeter } from '../models/meter.ts'
 import { organisationSettings, pciSettings } from '../organisation/routes.ts'
 import type { CallCentre } from '../queues/call-centre.ts'
 import { bookInCall } from '../queues/callbacks-in-call.ts'
 import { returnedByQueue } from '../queues/callbacks-of-queue.ts'
 import type { CallCentreParts, HandOver } from '../queues/deps.ts'
 import { settingsOf } from '../queues/settings/store.ts'
+import { secretReader } from '../secrets/values.ts'
 import { httpPost } from '../webhooks/http-post.ts'
 
 /** The longest message where no queue says [s]. */
@@ -33,7 +37,8 @@ const MESSAGE_SECONDS = 120
 export interface ProgramParts {
   store: Store
   vault: Vault
-  config: Pick<Config, 'allowPrivateUrls' | 'dataDir'> & Partial<Pick<Config, 'modelKey' | 'modelName' | 'modelUrl'>>
+  config: Pick<Config, 'allowPrivateUrls' | 'dataDir'> &
+    Partial<Pick<Config, 'modelKey' | 'modelName' | 'modelPrices' | 'modelUrl'>>
   now: () => Date
   log: Logger
   centre: Omit<CentreParts, 'store'> & Pick<ProgramsParts, 'asksFirst'>
@@ -46,11 +51,31 @@ export const modelsOf = ({
   modelName: defaultModel = '',
 }: ProgramParts['config']): Models => new Models(baseUrl === null ? null : { baseUrl, apiKey, defaultModel })
 
+/** What sentences mean by the operator's provider; null: by our own vectors. */
+export const embeddingsOf = ({
+  embeddingsUrl: baseUrl,
+  embeddingsKey: apiKey,
+  embeddingsName: model,
+}: Pick<Config, 'embeddingsKey' | 'embeddingsName' | 'embeddingsUrl'>): Embeddings | null =>
+  baseUrl === null ? null : new Embeddings({ baseUrl, apiKey, model })
+
+/** What agents' questions and the deep path are answered by. */
+export const askingBy = ({
+  store,
+  now,
+  log,
+  config,
+}: Pick<ProgramParts, 'store' | 'now' | 'log' | 'config'>): ModelParts => ({
+  models: modelsOf(config),
+  meter: new ModelMeter({ store, now, log, prices: config.modelPrices ?? new Map() }),
+  limit: new CallLimit(),
+})
+
 /** What leads calls: flows, assistants, and the taking of messages. To be closed before the store. */
 export function buildPrograms({ store, vault, config, now, log, centre }: ProgramParts): LivePrograms {
   const models = modelsOf(config)
   const { allowPrivateUrls: allowedNetworks, dataDir } = config
-  const http = { post: httpPost, allowedNetworks }
+  const http = { post: httpPost, allowedNetworks, secrets: secretReader(store.db, vault) }
   const calls = { store, ...centre }
   const passagesFor = passageFinder(passageSearch(store.engine))
   const booking = { now, settings: organisationSettings }
@@ -61,7 +86,6 @@ export function buildPrograms({ store, vault, config, now, log, centre }: Progra
     now,
     log,
     later,
-    drive: centre.drive,
     asksFirst: centre.asksFirst,
     onMessage: async (trx, voicemail) => {
       const tenant = tenantOf(voicemail)
@@ -93,6 +117,7 @@ export function buildPrograms({ store, vault, config, now, log, centre }: Progra
       assistant: assistantPlay({
         ...http,
         ...calls,
+        pciOf: pciSettings,
         bookCallback: book,
         log,
         modelsFor: assistantModels({
@@ -108,8 +133,8 @@ export function buildPrograms({ store, vault, config, now, log, centre }: Progra
   })
 }
 
-/** The call centre as programs use it; `drive` sends what they wrote. */
-export const centreOf = (centre: CallCentre, drive: () => void): ProgramParts['centre'] => ({
+/** The call centre as programs use it. */
+export const centreOf = (centre: CallCentre): ProgramParts['centre'] => ({
   leadTo: (...led) => centre.leadTo(...led),
   asksFirst: (trx, tenant, led, target) => {
     const [type, id] =
@@ -118,7 +143,6 @@ export const centreOf = (centre: CallCentre, drive: () => void): ProgramParts['c
   },
   ring: (...ring) => centre.ringLed(...ring),
   putThrough: (...led) => centre.putThrough(...led),
-  drive,
 })
 
 /** Programs as the call centre uses them, which is made before they are. */
@@ -126,7 +150,6 @@ export const ledBy = (programs: () => LivePrograms): Pick<CallCentreParts, 'hand
   handOver: (...given) => programTaker(programs())(...given),
   led: {
     told: (...told) => programs().told(...told),
-    wake: () => programs().wake(),
     letGo: (...given) => programs().letGo(...given),
   },
 })
@@ -151,15 +174,7 @@ const programTaker =
 export const alongside = (first: CallPrograms, second: CallPrograms): CallPrograms => ({
   hears: new Set([...first.hears, ...second.hears]),
   on: async (trx, event) => {
-    const followUps: FollowUp[] = []
-    for (const one of [first, second]) {
-      const followUp = one.hears.has(event.name) ? await one.on(trx, event) : null
-      if (followUp !== null) followUps.push(followUp)
-    }
-    if (followUps.length === 0) return null
-    return async media => {
-      for (const followUp of followUps) await followUp(media)
-    }
+    for (const one of [first, second]) if (one.hears.has(event.name)) await one.on(trx, event)
   },
   resume: async (...resumed) => {
     await first.resume(...resumed)

@@ -1,13 +1,12 @@
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import type { CreateResampler } from '../../codecs/resample.ts'
-import { LEG_SAMPLES } from '../engine/leg.ts'
+import { type BrowserPipe, FACTS } from '../legs/browser-leg.ts'
+import { FrameRing } from '../legs/frame-ring.ts'
 import type { StreamFormat } from '../protocol.ts'
+import { LEG_SAMPLES } from '../rooms/leg.ts'
 import type { Wire } from '../streams/stream-connection.ts'
-import type { StreamIdentity } from '../streams/stream-messages.ts'
+import { markMessage, type StreamIdentity } from '../streams/stream-messages.ts'
 import { StreamOutbox } from '../streams/stream-outbox.ts'
-import { type BrowserPipe, FACTS } from './browser-leg.ts'
-import { markMessage } from './browser-messages.ts'
-import { FrameRing } from './frame-ring.ts'
 import { PageAudio } from './page-audio.ts'
 
 const WIDEBAND_HZ = 2 * NARROWBAND_HZ

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
+import { LRUCache } from 'lru-cache'
 import type { WebSocket } from 'ws'
 import type { CreateResampler } from '../../codecs/resample.ts'
-import type { EngineThread } from '../engine/engine-client.ts'
-import { threadOf } from '../kernel/affinity.ts'
-import { RecentIds } from '../kernel/recent-ids.ts'
+import type { Threads } from '../engine/threads/threads.ts'
+import { atMost } from '../protocol/at-most.ts'
 import {
   type BrowserTarget,
   type EndedReason,
@@ -16,13 +16,14 @@ import {
   type Reply,
   type Request,
 } from '../protocol.ts'
+import { NO_QUALITY } from '../rooms/leg.ts'
 import { KEY_MS } from '../rtp/key-sender.ts'
-import { NO_QUALITY } from '../signalling/line.ts'
 import { type Browser, type BrowserLine, newBrowser, snapshotOf } from './browser.ts'
 import { BrowserAudio } from './browser-audio.ts'
 import { controlMessage, type PageMessage, parsePageMessage, ringMessage, ringStopMessage } from './browser-messages.ts'
 import { BrowserSocket } from './browser-socket.ts'
 import { KeptCalls } from './kept-calls.ts'
+import type { PageWays } from './page-ways.ts'
 
 /** How often audio is carried between sockets and rings while a browser is in a call [ms]. */
 const PUMP_MS = 10
@@ -41,11 +42,13 @@ const REFUSED = 4000
 const MAX_RECENT = 10_000
 
 export interface BrowserBoardOptions {
-  engines: readonly EngineThread[]
+  threads: Pick<Threads, 'place'>
   emit: (event: MediaEvent) => void
   /** Something threw, and this leg is ended for it. */
   fault: (error: unknown, legId: string) => void
   createResampler: CreateResampler
+  /** Absent: audio goes over WebSockets alone. */
+  ways?: Pick<PageWays, 'answer'>
   /** Monotonic [ms]. */
   now: () => number
   /** How long the running call of a softphone that is gone is kept, if not as long as usual [ms]. */
@@ -68,7 +71,7 @@ export class BrowserBoard {
   /** What threw; each has ended its leg. */
   faults = 0
   readonly #options: BrowserBoardOptions
-  readonly #over = new RecentIds(MAX_RECENT)
+  readonly #over = new LRUCache<string, true>(atMost(MAX_RECENT))
   readonly #browsers = new Map<string, Browser>()
   readonly #kept: KeptCalls
   #doors!: Doors
@@ -96,7 +99,7 @@ export class BrowserBoard {
     if (legId !== null && this.lines.has(legId)) return conflict('a leg with this ID exists')
     const isOpen = this.#doors.admit(browserId, (ws, socket, format) => {
       const browser = newBrowser(
-        { id: browserId, as, accountSid, format, phone },
+        { id: browserId, as, accountSid, format, phone, at: addressOf(socket) },
         this.#socketOf(browserId, ws, socket),
       )
       this.#browsers.set(browserId, browser)
@@ -218,6 +221,9 @@ export class BrowserBoard {
     const { audio } = line
     if (audio === null || line.state !== 'answered') return false
     switch (message.event) {
+      case 'webrtc':
+        this.#options.ways?.answer(line, message.sdp).catch(error => this.#broke(line, error))
+        return this.#options.ways !== undefined
       case 'media':
         audio.page.media(message.payload, message.timestampMs, this.#options.now())
         return true
@@ -247,6 +253,7 @@ export class BrowserBoard {
       engine: null,
       room: null,
       affinity: '',
+      near: null,
       audio: null,
       timer: undefined,
       info: {},
@@ -269,6 +276,7 @@ export class BrowserBoard {
     if (line.state !== 'incoming' || line.engine !== null) return conflict('the leg is answered already')
     line.room = request.room
     line.affinity = request.affinity
+    line.near = request.near ?? null
     const connected = await this.#connect(line)
     return isFailure(connected) ? connected : this.#snapshot(line)
   }
@@ -283,7 +291,7 @@ export class BrowserBoard {
 
   /** Rings at a softphone; one that is in a call is busy. */
   async dial(request: Omit<Request<'leg.dial'>, 'target'> & { target: BrowserTarget }): Promise<LegSnapshot | Failure> {
-    const { legId, target, room, affinity, timeoutS } = request
+    const { legId, target, room, affinity, near = null, timeoutS, sound } = request
     // Whoever asks again has missed the reply: nobody is called twice.
     if (this.lines.has(legId) || this.#over.has(legId)) return conflict('the leg was dialled before')
     const browser = this.#browsers.get(target.browserId)
@@ -292,6 +300,8 @@ export class BrowserBoard {
     const line = this.#newLine(browser, { legId, direction: 'outbound', state: 'ringing' })
     line.room = room
     line.affinity = affinity
+    if (sound !== undefined) line.sound = sound
+    line.near = near
     line.info = target.info ?? {}
     line.timer = setTimeout(() => void this.#finish(line, 'no_answer', null), timeoutS * 1000)
     browser.socket.send(ringMessage(legId, target.info ?? {}))
@@ -301,7 +311,7 @@ export class BrowserBoard {
 
   /** The same story as of a phone that answers 486. */
   #busy(browser: Browser, legId: string): LegSnapshot {
-    this.#over.add(legId)
+    this.#over.set(legId, true)
     queueMicrotask(() => this.#emit('leg.ended', { legId, reason: 'busy', sipCode: 486, quality: NO_QUALITY }))
     return snapshotOf({ legId, browser, direction: 'outbound', state: 'ended' }, null)
   }
@@ -342,7 +352,7 @@ export class BrowserBoard {
     if (room === null) return noLeg(legId)
     clearTimeout(line.timer)
     line.state = 'answered'
-    const engine = threadOf(this.#options.engines, line.affinity)
+    const engine = this.#options.threads.place(line.near)
     line.engine = engine
     const { accountSid, format } = browser
     const identity = {
@@ -356,7 +366,9 @@ export class BrowserBoard {
     const { createResampler, now } = this.#options
     const audio = new BrowserAudio(browser.socket, { identity, createResampler, now })
     line.audio = audio
-    const opened = await engine.request('leg.open_browser', { legId, pipe: audio.pipe, affinity: line.affinity })
+    const { affinity, sound } = line
+    const asked = { legId, pipe: audio.pipe, affinity, ...(sound && { sound }) }
+    const opened = await engine.request('leg.open_browser', asked)
     if (isFailure(opened)) return this.#failed(line, opened)
     if (this.#isOver(line)) return noLeg(legId)
     audio.start()
@@ -410,7 +422,7 @@ export class BrowserBoard {
     const { browser, audio, engine, legId } = line
     const endedMs = this.#options.now()
     line.state = 'ended'
-    this.#over.add(legId)
+    this.#over.set(legId, true)
     clearTimeout(line.timer)
     this.#kept.forget(line)
     if (browser.line === line) browser.line = null
@@ -433,6 +445,11 @@ export class BrowserBoard {
     this.#options.emit({ name, at: new Date().toISOString(), body } as MediaEvent)
   }
 }
+
+const addressOf = ({ remoteAddress, localAddress }: Socket): Browser['at'] => ({
+  host: remoteAddress ?? '',
+  ...(localAddress === undefined ? {} : { local: localAddress }),
+})
 
 const closeCode = (reason: EndedReason, sipCode: number | null): number =>
   sipCode !== null ? REFUSED + sipCode : reason === 'internal_error' ? INTERNAL : NORMAL

@@ -1,9 +1,12 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ulid } from 'ulid'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { clientAddress, clientNetwork, type Events, Newcomers, RateLimit } from '../protocol.ts'
+import { clientAddress, clientNetwork, type Events, Newcomers, RateLimits } from '../protocol.ts'
+import type { SipUpgrade } from '../signalling/endpoint/sip-websockets.ts'
+import { type DoorRefusal, isSecure, SIP_PATH, type SipDoorOptions, sipRefusal } from './sip-door.ts'
 
 /** A longer message closes with 1009 [bytes]. */
 const MAX_MESSAGE_BYTES = 64 * 1024
@@ -15,12 +18,9 @@ const MAX_CONNECTIONS = 10_000
 const DECISION_MS = 4000
 /** Upgrades that wait for that at most; further ones are answered 503. */
 const MAX_PENDING = 1000
-/** Of one client's network (`clientNetwork`), in memory: connects in a burst, connects per second behind it, and connections at once. */
-const BURST = 60
-const PER_SECOND = 2
-const MAX_PER_ADDRESS = 200
-/** Networks that are remembered; the one seen first is forgotten first. */
-const MAX_ADDRESSES = 10_000
+/** Of one client's network (`clientNetwork`): how often it may connect, and its connections at once. */
+const CONNECTS = { burst: 60, perSecond: 2 }
+const MAX_PER_NETWORK = 200
 const MAX_TOKEN = 4096
 
 /** The paths of the two kinds of page. */
@@ -29,9 +29,16 @@ const PATHS: Record<string, Events['browser.connecting']['use']> = {
   '/v1/softphones': 'phone',
 }
 
+/** A TLS handshake may take this long [ms]. */
+const HANDSHAKE_MS = 10_000
+
 export interface BrowserServerOptions {
-  host: string
+  hosts: readonly string[]
   port: number
+  /** The same over TLS; absent: not listened for. */
+  tls?: { port: number; cert: Buffer; key: Buffer }
+  /** SIP over WebSocket (RFC 7118); absent: not served. */
+  sip?: SipDoorOptions
   /** Who is believed about X-Forwarded-For (CIDR). */
   trustedProxies: readonly string[]
   /** Where the API's pages are, for `doc_url`; no slash at its end. */
@@ -54,11 +61,6 @@ interface Pending {
   timer: NodeJS.Timeout
 }
 
-interface Address {
-  rate: RateLimit
-  connections: number
-}
-
 /**
  * The port of the call WebSocket. It belongs to the media process, so that calls of browsers outlive control too. An upgrade waits
  * until control has judged its token: who is refused gets an HTTP status and an error like any other of the API.
@@ -66,7 +68,8 @@ interface Address {
 export class BrowserServer {
   readonly counters = { connects: 0, refused: 0, rateLimited: 0 }
   readonly #options: BrowserServerOptions
-  readonly #http: Server
+  /** By the address that it listens on. */
+  readonly #http: readonly { host: string; port: number; server: Server }[]
   readonly #ws = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_MESSAGE_BYTES,
@@ -74,48 +77,63 @@ export class BrowserServer {
     clientTracking: false,
   })
   readonly #pending = new Map<string, Pending>()
-  readonly #addresses = new Map<string, Address>()
+  readonly #connects = new RateLimits(CONNECTS)
+  /** Connections that are open, by network. */
+  readonly #open = new Map<string, number>()
   readonly #newcomers: Newcomers
 
   constructor(options: BrowserServerOptions) {
     this.#options = options
     this.#newcomers = new Newcomers(MAX_NEWCOMERS, options.trustedProxies)
-    this.#http = createServer(
-      { requestTimeout: 10_000, connectionsCheckingInterval: 5_000, maxHeaderSize: 16 * 1024 },
-      (request, response) => {
-        request.resume()
-        const [status, code] = pathOf(request) in PATHS ? ([426, 'parameter_invalid'] as const) : NOT_FOUND
-        const message = 'This is the port of the call WebSocket.'
-        const body = JSON.stringify(errorBody({ code, message, requestId: '', publicUrl: options.publicUrl }))
-        response.writeHead(status, { 'content-type': 'application/json', connection: 'close' }).end(body)
-      },
-    )
-    this.#http.maxConnections = options.maxConnections ?? MAX_CONNECTIONS
-    this.#http.on('drop', () => this.counters.refused++)
-    this.#http.on('connection', socket => {
+    const { hosts, port, tls } = options
+    this.#http = [
+      ...hosts.map(host => ({ host, port, server: this.#server() })),
+      ...(tls === undefined ? [] : hosts.map(host => ({ host, port: tls.port, server: this.#server(tls) }))),
+    ]
+  }
+
+  #server(tls?: BrowserServerOptions['tls']): Server {
+    const options = this.#options
+    const bounds = { requestTimeout: 10_000, connectionsCheckingInterval: 5_000, maxHeaderSize: 16 * 1024 }
+    const answerPlain = (request: IncomingMessage, response: ServerResponse): void => {
+      request.resume()
+      const [status, code] = this.#isServed(pathOf(request)) ? ([426, 'parameter_invalid'] as const) : NOT_FOUND
+      const message = 'This is the port of the call WebSocket.'
+      const body = JSON.stringify(errorBody({ code, message, requestId: '', publicUrl: options.publicUrl }))
+      response.writeHead(status, { 'content-type': 'application/json', connection: 'close' }).end(body)
+    }
+    const http: Server =
+      tls === undefined
+        ? createServer(bounds, answerPlain)
+        : createTlsServer({ ...bounds, cert: tls.cert, key: tls.key, handshakeTimeout: HANDSHAKE_MS }, answerPlain)
+    http.maxConnections = options.maxConnections ?? MAX_CONNECTIONS
+    http.on('drop', () => this.counters.refused++)
+    http.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
       if (this.#newcomers.enter(socket)) return
       this.counters.refused++
       socket.destroy()
     })
-    this.#http.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
+    http.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
+    return http
   }
 
   /** Rejects with the system's error when the port is taken. */
-  listen(): Promise<void> {
-    const { host, port } = this.#options
-    return new Promise((resolve, reject) => {
-      this.#http.once('error', reject)
-      this.#http.listen({ host, port }, () => {
-        this.#http.off('error', reject)
-        this.#http.on('error', () => {})
-        resolve()
+  async listen(): Promise<void> {
+    for (const { server, host, port } of this.#http) {
+      await new Promise<void>((resolve, reject) => {
+        server.once('error', reject)
+        server.listen({ host, port, ipv6Only: true }, () => {
+          server.off('error', reject)
+          server.on('error', () => {})
+          resolve()
+        })
       })
-    })
+    }
   }
 
   /** The port that it listens on. */
   get port(): number {
-    const address = this.#http.address()
+    const address = this.#http[0]?.server.address() ?? null
     return typeof address === 'object' && address !== null ? address.port : this.#options.port
   }
 
@@ -133,11 +151,14 @@ export class BrowserServer {
       String(request.headers['x-forwarded-for'] ?? ''),
       this.#options.trustedProxies,
     )
-    const address = this.#address(clientNetwork(host))
-    if (use === undefined) refuse(404, 'resource_missing', 'No such path.')
-    else if (address.connections >= MAX_PER_ADDRESS || !address.rate.allow(this.#options.now())) {
+    const network = clientNetwork(host)
+    if (!this.#isServed(pathOf(request))) refuse(404, 'resource_missing', 'No such path.')
+    else if (this.#openOf(network) >= MAX_PER_NETWORK || !this.#connects.allow(network, this.#options.now())) {
       this.counters.rateLimited++
       refuse(429, 'rate_limited', 'Too many connections from this address; wait a little.')
+    } else if (use === undefined) {
+      const refusal = this.#sip({ request, socket, head, host }, network)
+      if (refusal !== null) refuse(refusal.status, refusal.code, refusal.message)
     } else if (this.#pending.size >= MAX_PENDING || !this.#options.hasRoom()) {
       refuse(429, 'capacity_exhausted', 'No call capacity right now.')
     } else if (token === null) refuse(401, 'client_token_invalid', 'Add `?client_token=` to the address.')
@@ -146,17 +167,34 @@ export class BrowserServer {
         if (this.#pending.delete(browserId)) refuse(503, 'media_unavailable', 'Nobody could judge the client token.')
       }, DECISION_MS)
       this.#pending.set(browserId, { request, socket, head, timer })
-      this.#count(address, browserId, socket)
+      this.#count(network, browserId, socket)
       this.#options.connecting({ browserId, use, token, origin: request.headers.origin ?? null, host })
     }
   }
 
+  #isServed(path: string): boolean {
+    return path in PATHS || (path === SIP_PATH && this.#options.sip !== undefined)
+  }
+
+  #sip(upgrade: Omit<SipUpgrade, 'isSecure'>, network: string): DoorRefusal | null {
+    const { sip, trustedProxies } = this.#options
+    const { request, socket, host } = upgrade
+    const refusal = sipRefusal(sip!, request, host)
+    if (refusal !== null) return refusal
+    this.#newcomers.known(socket as Socket)
+    this.#count(network, '', socket)
+    sip!.accept({ ...upgrade, isSecure: isSecure(request, trustedProxies) })
+    return null
+  }
+
   /** Counts a connection while it lasts; one that goes before it was judged waits no longer. */
-  #count(address: Address, browserId: string, socket: Duplex): void {
+  #count(network: string, browserId: string, socket: Duplex): void {
     this.counters.connects++
-    address.connections++
+    this.#open.set(network, this.#openOf(network) + 1)
     socket.once('close', () => {
-      address.connections--
+      const left = this.#openOf(network) - 1
+      if (left > 0) this.#open.set(network, left)
+      else this.#open.delete(network)
       clearTimeout(this.#pending.get(browserId)?.timer)
       this.#pending.delete(browserId)
     })
@@ -196,23 +234,12 @@ export class BrowserServer {
     return pending
   }
 
-  #address(host: string): Address {
-    const known = this.#addresses.get(host)
-    if (known !== undefined) return known
-    if (this.#addresses.size >= MAX_ADDRESSES) {
-      for (const [name, { connections }] of this.#addresses) {
-        if (connections > 0) continue
-        this.#addresses.delete(name)
-        break
-      }
-    }
-    const fresh = { rate: new RateLimit(BURST, PER_SECOND), connections: 0 }
-    this.#addresses.set(host, fresh)
-    return fresh
+  #openOf(network: string): number {
+    return this.#open.get(network) ?? 0
   }
 
   close(): void {
-    this.#http.close()
+    for (const { server } of this.#http) server.close()
     for (const { socket, timer } of this.#pending.values()) {
       clearTimeout(timer)
       socket.destroy()
@@ -264,6 +291,7 @@ const errorBody = ({
 })
 
 const REASONS: Record<number, string> = {
+  400: 'Bad Request',
   401: 'Unauthorized',
   403: 'Forbidden',
   404: 'Not Found',

@@ -1,18 +1,18 @@
 import type { EngineThread } from '../engine/engine-client.ts'
 import type { EngineLeg } from '../engine/engine-protocol.ts'
-import type { LegSnapshot, PhoneIdentity, RoomSpec, SipParty, StreamFormat } from '../protocol.ts'
+import type { LegSnapshot, LegSound, PhoneIdentity, RoomSpec, SipParty, StreamFormat } from '../protocol.ts'
 import { RateLimit } from '../protocol.ts'
 import { NO_AUDIO } from '../signalling/line.ts'
 import type { BrowserAudio } from './browser-audio.ts'
 import type { BrowserSocket } from './browser-socket.ts'
 
 /** Messages of a page: live audio is 50 a second, a bot sends whole sentences at once. */
-const MESSAGE_BURST = 3000
-const MESSAGES_PER_SECOND = 300
+const MESSAGES = { burst: 3000, perSecond: 300 }
 /** Messages beyond that are dropped; after so many of them the page is closed. */
 const PATIENCE = 10_000
-const WISH_BURST = 20
-const WISHES_PER_SECOND = 5
+/** Each offer of WebRTC opens sockets. */
+const OFFERS = { burst: 5, perSecond: 0.2 }
+const WISHES = { burst: 20, perSecond: 5 }
 
 /** A page on the call WebSocket. */
 export interface Browser {
@@ -28,6 +28,10 @@ export interface Browser {
   /** `control` messages. */
   readonly wishes: RateLimit
   readonly patience: number
+  /** Offers of WebRTC. */
+  readonly offers: RateLimit
+  /** Where it is, and which of our addresses it has reached. */
+  readonly at: { host: string; local?: string }
   line: BrowserLine | null
 }
 
@@ -43,6 +47,9 @@ export interface BrowserLine {
   /** The room that it enters when it is answered. */
   room: RoomSpec | null
   affinity: string
+  near: string | null
+  /** What is done with its audio, wherever it goes. Absent: nothing was said. */
+  sound?: LegSound
   audio: BrowserAudio | null
   timer: NodeJS.Timeout | undefined
   /** What control has its page show. */
@@ -55,14 +62,15 @@ export interface BrowserLine {
 }
 
 export const newBrowser = (
-  known: Pick<Browser, 'id' | 'as' | 'accountSid' | 'format' | 'phone'>,
+  known: Pick<Browser, 'id' | 'as' | 'accountSid' | 'format' | 'phone' | 'at'>,
   socket: BrowserSocket,
 ): Browser => ({
   ...known,
   socket,
-  messages: new RateLimit(MESSAGE_BURST, MESSAGES_PER_SECOND),
-  wishes: new RateLimit(WISH_BURST, WISHES_PER_SECOND),
+  messages: new RateLimit(MESSAGES),
+  wishes: new RateLimit(WISHES),
   patience: PATIENCE,
+  offers: new RateLimit(OFFERS),
   line: null,
 })
 

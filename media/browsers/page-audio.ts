@@ -1,20 +1,17 @@
-import { readL16le } from '../../codecs/l16.ts'
 import type { Resampler } from '../../codecs/resample.ts'
-import { decodeUlaw } from '../../codecs/ulaw.ts'
-import { LEG_SAMPLES } from '../engine/leg.ts'
+import { FACTS } from '../legs/browser-leg.ts'
+import type { FrameRing } from '../legs/frame-ring.ts'
 import type { StreamFormat } from '../protocol.ts'
-import { FACTS } from './browser-leg.ts'
-import type { FrameRing } from './frame-ring.ts'
+import { LEG_SAMPLES } from '../rooms/leg.ts'
+import { MarkList } from '../streams/mark-list.ts'
+import { SaidAudio } from '../streams/said-audio.ts'
 
 /** Audio that may wait for its turn: 60 s. What comes when it is full is dropped and counted. */
 const MAX_WAITING_FRAMES = 3000
-/** Marks that may wait; further ones are dropped and counted. */
-const MAX_WAITING_MARKS = 1000
 /** Frames that the engine has before it, so that a late pump is not heard. */
 const AHEAD_FRAMES = 5
 /** A payload longer than this is none [characters]. */
 const MAX_PAYLOAD = 64 * 1024
-const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 /** Gain of the jitter estimate (RFC 3550 §6.4.1). */
 const JITTER_GAIN = 1 / 16
 
@@ -23,19 +20,14 @@ const JITTER_GAIN = 1 / 16
  * through; what a bot sends faster than it can be spoken waits here, can be cleared, and marks say when it was heard.
  */
 export class PageAudio {
-  /** Payloads that were no audio. */
-  refused = 0
-  /** Frames and marks for which there was no room. */
-  dropped = 0
   readonly #ring: FrameRing
   readonly #facts: Int32Array
-  readonly #format: StreamFormat
-  readonly #resampler: Resampler | null
+  readonly #said: SaidAudio
+  readonly #marks = new MarkList()
   readonly #frame = new Int16Array(LEG_SAMPLES)
   #filled = 0
-  #samples = new Int16Array(LEG_SAMPLES)
   #waiting: Int16Array[] = []
-  #marks: { name: string; at: number }[] = []
+  #framesDropped = 0
   #lastTransitMs = Number.NaN
   #jitterMs = 0
 
@@ -43,28 +35,26 @@ export class PageAudio {
   constructor(ring: FrameRing, facts: Int32Array, format: StreamFormat, resampler: Resampler | null) {
     this.#ring = ring
     this.#facts = facts
-    this.#format = format
-    this.#resampler = resampler
+    this.#said = new SaidAudio(format, resampler, MAX_PAYLOAD)
+  }
+
+  /** Payloads that were no audio. */
+  get refused(): number {
+    return this.#said.refused
+  }
+
+  /** Frames and marks for which there was no room. */
+  get dropped(): number {
+    return this.#framesDropped + this.#marks.dropped
   }
 
   /** A `media` message; `nowMs` monotonic. */
   media(payload: string, timestampMs: number | null, nowMs: number): void {
-    if (payload.length > MAX_PAYLOAD || payload.length === 0 || !BASE64.test(payload)) {
-      this.refused++
-      return
-    }
+    const samples = this.#said.decode(payload)
+    if (samples === null) return
     Atomics.store(this.#facts, FACTS.live, timestampMs === null ? 0 : 1)
     if (timestampMs !== null) this.#measure(timestampMs, nowMs)
-    this.#cut(this.#decode(Buffer.from(payload, 'base64')))
-  }
-
-  #decode(bytes: Uint8Array): Int16Array {
-    const count = this.#format === 'mulaw_8000' ? bytes.length : bytes.length >> 1
-    if (this.#samples.length < count) this.#samples = new Int16Array(count)
-    const samples = this.#samples.subarray(0, count)
-    if (this.#format === 'mulaw_8000') decodeUlaw(bytes, samples)
-    else readL16le(bytes, samples)
-    return this.#resampler === null ? samples : this.#resampler.process(samples)
+    this.#cut(samples)
   }
 
   #cut(samples: Int16Array): void {
@@ -89,7 +79,7 @@ export class PageAudio {
     if (isLive && this.#waiting.length === 0) {
       this.#ring.write(this.#frame)
     } else if (this.#waiting.length < MAX_WAITING_FRAMES) this.#waiting.push(this.#frame.slice())
-    else this.dropped++
+    else this.#framesDropped++
   }
 
   /** Interarrival jitter (RFC 3550 §6.4.1). */
@@ -104,33 +94,26 @@ export class PageAudio {
 
   /** A `mark` message: stands behind the audio that has come so far. */
   mark(name: string): void {
-    if (this.#marks.length < MAX_WAITING_MARKS) {
-      this.#marks.push({ name, at: this.#ring.written + this.#waiting.length })
-    } else this.dropped++
+    this.#marks.add(name, this.#ring.written + this.#waiting.length)
   }
 
   /** A `clear` message: what has not been heard is forgotten, and every mark behind it is reached. */
-  clear(): string[] {
+  clear(): readonly string[] {
     this.#waiting = []
     this.#filled = 0
     this.#ring.clear()
-    return this.#marks.splice(0).map(mark => mark.name)
+    return this.#marks.take(Infinity)
   }
 
   /** Hands the engine what it is about to need; returns the marks that were reached. To be called every 20 ms or oftener. */
-  pump(): string[] {
+  pump(): readonly string[] {
     let moved = 0
     while (moved < this.#waiting.length && this.#ring.waiting < AHEAD_FRAMES) this.#ring.write(this.#waiting[moved++]!)
     if (moved > 0) this.#waiting.splice(0, moved)
-    if (this.#marks.length === 0) return NONE
-    const { read } = this.#ring
-    const reached = this.#marks.findIndex(mark => mark.at > read)
-    return this.#marks.splice(0, reached < 0 ? this.#marks.length : reached).map(mark => mark.name)
+    return this.#marks.take(this.#ring.read)
   }
 
   close(): void {
-    this.#resampler?.close()
+    this.#said.close()
   }
 }
-
-const NONE: string[] = []

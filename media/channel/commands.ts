@@ -1,27 +1,30 @@
+import { LRUCache } from 'lru-cache'
 import { Compile, type Validator } from 'typebox/compile'
 import type { BrowserBoard } from '../browsers/browser-board.ts'
 import type { EngineThread } from '../engine/engine-client.ts'
-import type { EngineCommandName, EngineCommands } from '../engine/engine-protocol.ts'
-import { RecentIds } from '../kernel/recent-ids.ts'
+import type { EngineCommandName } from '../engine/engine-protocol.ts'
+import { SINKS } from '../engine/sinks.ts'
+import type { Threads } from '../engine/threads/threads.ts'
+import { atMost } from '../protocol/at-most.ts'
 import {
   COMMANDS,
-  type CommandHome,
-  type CommandName,
+  type Command,
   type CommandOf,
   type Commands,
   type Failure,
   isFailure,
   isRefused,
   type LegSnapshot,
-  type MediaEvent,
   type MediaSnapshot,
   type MediaStats,
-  type Request,
   type Target,
 } from '../protocol.ts'
 import type { FarEnds } from '../signalling/far-ends.ts'
+import type { Phones } from '../signalling/phones.ts'
 import type { Registrar } from '../signalling/registrar.ts'
 import type { Switchboard } from '../signalling/switchboard.ts'
+import type { TraceDesk } from '../signalling/trace-desk.ts'
+import type { SinkNoun } from '../sinks/sink-kind.ts'
 
 /** Recordings and transcripts that are remembered when they have ended. */
 const MAX_RECENT = 10_000
@@ -37,35 +40,48 @@ export interface CommandsOptions {
   switchboard: Switchboard
   browsers: BrowserBoard
   registrar: Registrar
+  phones: Phones
   farEnds: FarEnds
-  engines: readonly EngineThread[]
+  traces: TraceDesk
+  threads: Pick<Threads, 'all' | 'ofRoom'>
   /** The number of the latest event. */
   seq: () => number
   /** Counters of the main thread. */
   stats: () => MediaStats
+  /** All that may listen; absent: what the product has. */
+  sinks?: readonly SinkNoun[]
 }
 
 /**
  * The table from a command of the channel to what carries it out: the switchboard where signalling is concerned, an
- * engine thread for the rest. Keeps note of which thread holds which room, stream and recording.
+ * engine thread for the rest. Keeps note of which thread holds which stream and recording.
  */
 export class CommandTable {
   readonly #options: CommandsOptions
   readonly #threads = new Map<string, EngineThread>()
   /** Recordings and transcripts that have ended, by their keys: with their call gone nobody can begin them again. */
-  readonly #over = new RecentIds(MAX_RECENT)
+  readonly #over = new LRUCache<string, true>(atMost(MAX_RECENT))
   readonly #main: Handlers
+  readonly #declared: Record<string, Command>
+  readonly #checks = new Map<string, Validator>()
 
   constructor(options: CommandsOptions) {
     this.#options = options
-    const { browsers, registrar, farEnds } = options
+    const { browsers, registrar, phones, farEnds, traces, sinks = SINKS } = options
+    this.#declared = Object.assign({}, COMMANDS, ...sinks.map(({ declares }) => declares))
     this.#main = {
       'leg.answer': request => this.#boardOf(request.legId).answer(request),
-      'leg.ring': ({ legId }) => this.#options.switchboard.ring(legId),
+      'leg.ring': request => this.#options.switchboard.ring(request),
       'leg.reject': request => this.#boardOf(request.legId).reject(request),
-      'leg.challenge': ({ legId }) => this.#options.switchboard.challenge(legId),
+      'leg.challenge': request => this.#options.switchboard.challenge(request),
+      'leg.verify': request => this.#options.switchboard.verify(request),
       'leg.check_caller': request => this.#options.switchboard.checkCaller(request),
       'leg.dial': request => this.#dial(request),
+      'leg.refer_answer': request => this.#options.switchboard.transfers.answer(request),
+      'leg.refer_notify': request => this.#options.switchboard.transfers.notify(request),
+      'leg.refer_bridge': request => this.#options.switchboard.transfers.bridge(request),
+      'leg.refer': request => this.#options.switchboard.transfers.refer(request),
+      'leg.replace': request => this.#options.switchboard.replace(request),
       'leg.hangup': request => this.hangup(request),
       'leg.read': async request => ({ legs: await this.#read(request.legIds) }),
       'leg.move': request => this.#move(request),
@@ -75,11 +91,18 @@ export class CommandTable {
       'stream.read': request => this.#readStreams(request.streamIds),
       'sip.register_check': request => registrar.check(request),
       'sip.register_reply': request => registrar.reply(request),
+      'sip.ask_check': request => phones.check(request),
+      'sip.ask_reply': request => phones.reply(request),
+      'sip.notify': request => phones.notify(request),
+      'sip.subscriptions': () => phones.subscriptions(),
+      'sip.message': request => phones.send(request),
       'connections.set': request => farEnds.set(request),
-      'sources.set': ({ networks }) => {
-        this.#options.switchboard.know(networks)
+      'sources.set': request => {
+        this.#options.switchboard.know(request)
         return {}
       },
+      'sip.trace_read': request => traces.read(request),
+      'sip.trace_take': request => traces.take(request),
       'browser.close': request => browsers.close(request),
       'browser.refuse': request => browsers.refuse(request),
       'browser.admit': request => browsers.admit(request),
@@ -91,42 +114,40 @@ export class CommandTable {
 
   /** Carries out one command; a name that is none of ours, or a body that does not fit it, is `invalid`. */
   async run(name: string, body: unknown): Promise<object> {
-    if (!isCommand(name)) {
+    const command = Object.hasOwn(this.#declared, name) ? this.#declared[name] : undefined
+    if (command === undefined) {
       return { failure: 'invalid', message: `unknown command ${name.slice(0, MAX_NAME)}` } satisfies Failure
     }
-    if (!fits(name, body)) {
+    if (!this.#fits(name, command, body)) {
       return { failure: 'invalid', message: `${name}: the body does not fit the command` } satisfies Failure
     }
-    if (isOf('main', name)) return this.#main[name](body as never)
-    if (isOf('starts', name)) return this.#start(name, body as Request<typeof name>)
-    return this.#forward(name, body as never, this.#threadFor(name, body))
+    if (command.home === 'main') return this.#main[name as CommandOf<'main'>](body as never)
+    if (command.home === 'starts') return this.#start(name, body as { target: Target })
+    return this.#forward(name, body, this.#threadFor(name, command.home, body))
+  }
+
+  /** Whether a body is what the command's schema says, which is compiled when it is first asked. */
+  #fits(name: string, { request }: Command, body: unknown): boolean {
+    const check = this.#checks.get(name) ?? Compile(request)
+    this.#checks.set(name, check)
+    return check.Check(body)
   }
 
   /** The engine thread that carries out a command that it is forwarded as it is. */
-  #threadFor(name: CommandOf<'leg' | 'room' | 'target' | 'started'>, body: unknown): EngineThread | undefined {
-    if (isOf('leg', name)) return this.#threadOfLeg((body as Request<typeof name>).legId)
-    if (isOf('room', name)) return this.#threadOfRoom((body as Request<typeof name>).roomId)
-    if (isOf('target', name)) return this.#threadOfTarget((body as Request<typeof name>).target)
+  #threadFor(name: string, home: 'leg' | 'room' | 'target' | 'started', body: unknown): EngineThread | undefined {
+    if (home === 'leg') return this.#threadOfLeg((body as { legId: string }).legId)
+    if (home === 'room') return this.#threadOfRoom((body as { roomId: string }).roomId)
+    if (home === 'target') return this.#threadOfTarget((body as { target: Target }).target)
     const { id, key } = begunBy(name, body)
     // What a room began by itself, when it was opened or its party agreed, has the room's ID and is on its thread.
-    return this.#threads.get(key) ?? this.#threads.get(id)
+    return this.#threads.get(key) ?? this.#options.threads.ofRoom(id)
   }
 
-  /** An event of an engine passes by on its way to control. */
-  note(event: MediaEvent, thread: EngineThread): void {
-    if (event.name === 'room.opened') this.#threads.set(event.body.roomId, thread)
-    else if (event.name === 'room.closed') this.#threads.delete(event.body.roomId)
-    else if (event.name === 'recording.ready' || event.name === 'recording.failed') {
-      this.#noteEnd(keyOf('recording', event.body.recordingId))
-    } else if (event.name === 'transcript.ready') this.#noteEnd(keyOf('transcript', event.body.transcriptId))
-    else if (event.name === 'stream.changed' && event.body.endedReason !== null) {
-      this.#threads.delete(event.body.streamId)
-    }
-  }
-
-  #noteEnd(key: string): void {
+  /** What a command began is over; before it is told of. */
+  over(kind: string, id: string): void {
+    const key = keyOf(kind, id)
     this.#threads.delete(key)
-    this.#over.add(key)
+    if (kind !== 'stream') this.#over.set(key, true)
   }
 
   #threadOfLeg(legId: string): EngineThread | undefined {
@@ -162,7 +183,7 @@ export class CommandTable {
 
   /** Also of a room that is only being opened: who is answered is told of before its room is there. */
   #threadOfRoom(roomId: string): EngineThread | undefined {
-    return this.#threads.get(roomId) ?? this.#options.engines.find(engine => engine.isOpening(roomId))
+    return this.#options.threads.ofRoom(roomId)
   }
 
   #threadOfTarget(target: Target): EngineThread | undefined {
@@ -170,7 +191,7 @@ export class CommandTable {
   }
 
   /** Known from the moment it is asked for, so that its end, which may come first, finds it; what was refused leaves nothing. */
-  async #start(name: CommandOf<'starts'>, request: Request<CommandOf<'starts'>>): Promise<object> {
+  async #start(name: string, request: { target: Target }): Promise<object> {
     const { key } = begunBy(name, request)
     // Its room may be gone while it goes on.
     const thread = this.#threads.get(key) ?? this.#threadOfTarget(request.target)
@@ -184,29 +205,23 @@ export class CommandTable {
     return reply
   }
 
-  #forward<N extends EngineCommandName>(
-    name: N,
-    request: EngineCommands[N]['request'],
-    thread: EngineThread | undefined,
-  ): Promise<object> | Failure {
+  #forward(name: string, request: unknown, thread: EngineThread | undefined): Promise<object> | Failure {
     if (thread === undefined) return { failure: 'not_found', message: `${name}: nothing of that ID is here` }
-    return thread.request(name, request)
+    return thread.request(name as EngineCommandName, request as never)
   }
 
   async #move(request: Commands['leg.move']['request']): Promise<object> {
-    const thread = this.#threadOfLeg(request.legId)
-    const home = this.#threads.get(request.room.roomId)
-    if (thread !== undefined && home !== undefined && home !== thread) {
-      return { failure: 'conflict', message: 'the room is on another engine thread' } satisfies Failure
-    }
-    return this.#withSnapshot(request.legId, await this.#forward('leg.move', request, thread))
+    this.#options.switchboard.moved(request.legId)
+    return this.#withSnapshot(request.legId, await this.#forward('leg.move', request, this.#threadOfLeg(request.legId)))
   }
 
   async #update(request: Commands['leg.update']['request']): Promise<object> {
-    return this.#withSnapshot(
-      request.legId,
-      await this.#forward('leg.update', request, this.#threadOfLeg(request.legId)),
-    )
+    const { legId, sound } = request
+    const reply = await this.#forward('leg.update', request, this.#threadOfLeg(legId))
+    const line = this.#options.switchboard.lines.get(legId)
+    // Its audio may be opened anew, on the next way of its call.
+    if (sound !== undefined && line !== undefined && !isFailure(reply)) line.sound = { ...line.sound, ...sound }
+    return this.#withSnapshot(legId, reply)
   }
 
   async #hold(request: Commands['leg.hold']['request']): Promise<object> {
@@ -234,18 +249,20 @@ export class CommandTable {
   }
 
   async #readStreams(streamIds: string[]): Promise<Commands['stream.read']['reply']> {
-    const replies = await Promise.all(this.#options.engines.map(engine => engine.request('stream.read', { streamIds })))
+    const replies = await Promise.all(
+      this.#options.threads.all.map(engine => engine.request('stream.read', { streamIds })),
+    )
     return { streams: replies.flatMap(reply => (isFailure(reply) ? [] : reply.streams)) }
   }
 
   /** Of all threads, or none: what is missing in it is taken for gone. */
   async #snapshot(): Promise<MediaSnapshot | Failure> {
-    const { switchboard, browsers, engines } = this.#options
+    const { switchboard, browsers, threads } = this.#options
     // The number and the list of legs are of the same moment: a leg that is missing has its end among the events up to it.
     const seq = this.#options.seq()
     const [legs, ...replies] = await Promise.all([
       this.#read([...switchboard.lines.keys(), ...browsers.lines.keys()]),
-      ...engines.map(engine => engine.request('engine.snapshot', {})),
+      ...threads.all.map(engine => engine.request('engine.snapshot', {})),
     ])
     const failure = replies.find(isFailure)
     if (failure !== undefined) return failure
@@ -258,11 +275,12 @@ export class CommandTable {
       streams: parts.flatMap(part => part.streams),
       recordings: parts.flatMap(part => part.recordings),
       browserIds: browsers.browserIds,
+      refers: switchboard.transfers.open,
     }
   }
 
   async #stats(): Promise<MediaStats> {
-    const replies = await Promise.all(this.#options.engines.map(engine => engine.request('engine.stats', {})))
+    const replies = await Promise.all(this.#options.threads.all.map(engine => engine.request('engine.stats', {})))
     const total = this.#options.stats()
     for (const reply of replies) {
       if (isFailure(reply)) continue
@@ -274,29 +292,12 @@ export class CommandTable {
   }
 }
 
-/** A call's recording and its transcript have the ID of its room. */
-
-const isCommand = (name: string): name is CommandName => Object.hasOwn(COMMANDS, name)
-
-const isOf = <H extends CommandHome>(home: H, name: CommandName): name is CommandOf<H> => COMMANDS[name].home === home
-
-const checks = new Map<CommandName, Validator>()
-
-/** Whether a body is what the command's schema says, which is compiled when it is first asked. */
-function fits(name: CommandName, body: unknown): boolean {
-  const check = checks.get(name) ?? Compile(COMMANDS[name].request)
-  checks.set(name, check)
-  return check.Check(body)
-}
-
-type Begun = 'stream' | 'recording' | 'transcript'
-
 /** Recordings and transcripts are named after what they are of, as rooms are. */
-const keyOf = (kind: Begun, id: string): string => (kind === 'stream' ? id : `${kind} ${id}`)
+const keyOf = (kind: string, id: string): string => (kind === 'stream' ? id : `${kind} ${id}`)
 
 /** What a command starts, or says of what was started: its ID, and what its thread is kept by. */
-function begunBy(name: CommandOf<'starts' | 'started'>, body: unknown): { id: string; key: string } {
-  const kind = name.slice(0, name.indexOf('.')) as Begun
+function begunBy(name: string, body: unknown): { id: string; key: string } {
+  const kind = name.slice(0, name.indexOf('.'))
   const id = (body as Record<string, string>)[`${kind}Id`]!
   return { id, key: keyOf(kind, id) }
 }

@@ -4,11 +4,16 @@ import { FRAME_MS } from '../../codecs/audio.ts'
 export const SLOTS = 4
 const SLOT_MS = FRAME_MS / SLOTS
 
+/** More than a timer is late by itself. */
+const BEHIND_MS = 2
+
 /** After a stall this much is caught up at once; what is older is left out and counted [slots]. */
 const MAX_CATCH_UP = 5 * SLOTS
 
 /** What the engine needs of its clock; it calls `tick` for each slot while it is started. */
 export interface EngineClock {
+  readonly slots: number
+  readonly behind: number
   readonly late: number
   readonly skipped: number
   start(): void
@@ -20,6 +25,10 @@ export interface EngineClock {
  * Runs only while it is started, so an idle engine costs nothing.
  */
 export class Clock implements EngineClock {
+  /** Slots that have run. */
+  slots = 0
+  /** Slots that began more than 2 ms after their deadline. */
+  behind = 0
   /** Slots that began more than 5 ms after their deadline. */
   late = 0
   /** Slots left out after a stall. */
@@ -67,6 +76,8 @@ export class Clock implements EngineClock {
   #run(): void {
     for (let now = this.#now(); this.running && this.#next <= now; now = this.#now()) {
       this.#leaveOut(now)
+      this.slots++
+      if (now - this.#next > BEHIND_MS) this.behind++
       if (now - this.#next > SLOT_MS) this.late++
       this.#onSlot(this.#count++ % SLOTS, this.#next)
       this.#next += SLOT_MS

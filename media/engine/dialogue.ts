@@ -1,4 +1,5 @@
 import type { EndedReason, EventName, Events, Failure, ListenSpec, Request, RoomCapture } from '../protocol.ts'
+import type { Leg, Waiter } from '../rooms/leg.ts'
 import {
   type HeardWords,
   Hearing,
@@ -8,7 +9,6 @@ import {
 } from '../speech/hearing/hearing.ts'
 import { isBackChannel, isWordless } from '../speech/hearing/words.ts'
 import { KeyCollector } from './key-collector.ts'
-import type { Leg } from './leg.ts'
 import { LegPlayback, type PlayEnded } from './leg-playback.ts'
 import type { Prompts } from './prompts.ts'
 import { SaidWords } from './said-words.ts'
@@ -40,7 +40,7 @@ type Ok = Record<string, never>
  * What we say to one party and what it answers: what plays to it, the keys and the words it gives, and how a word of it silences
  * what plays.
  */
-export class Dialogue {
+export class Dialogue implements Waiter {
   readonly #leg: Leg
   readonly #options: DialogueOptions
   readonly #hooks: DialogueHooks
@@ -57,14 +57,13 @@ export class Dialogue {
     this.#options = options
     this.#hooks = hooks
     this.#words = new SaidWords(options.now, words => this.#hearing.told(words))
-    this.#playback = new LegPlayback(options.prompts, options.hearing.owner, this.#words)
+    this.#playback = new LegPlayback(options.prompts, options.hearing.owner, this.#words, leg)
     this.#hearing = new Hearing(
       leg,
       options.hearing,
       { started: listen => this.#speechStarted(listen), heard: (listen, words) => this.#heard(listen, words) },
       options.counters,
     )
-    leg.player = this.#playback
   }
 
   get playing(): boolean {
@@ -114,6 +113,7 @@ export class Dialogue {
     const keys = new KeyCollector(request, request.prompts.length > 0, this.#options.now())
     const collect = { request, keys }
     this.#collect = collect
+    this.#leg.waiter = this
     if (speech != null) this.#listenTo(speech)
     const problem = await this.#playback.play(
       request.prompts,
@@ -168,6 +168,7 @@ export class Dialogue {
   #dropCollect(): void {
     const collect = this.#collect
     this.#collect = null
+    this.#leg.waiter = null
     if (collect !== null) this.#typesSecret = collect.request.sensitive
     if (collect?.request.speech != null && this.#hearing.listen === collect.request.speech) this.#listenTo(null)
   }

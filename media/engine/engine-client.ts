@@ -1,7 +1,16 @@
+import type { EventLoopUtilization } from 'node:perf_hooks'
 import { Worker } from 'node:worker_threads'
-import { workerEntry } from '../kernel/worker-entry.ts'
+import { workerEntry } from '../protocol/worker-entry.ts'
 import type { EndedReason, Failure, MediaEvent } from '../protocol.ts'
-import type { EngineCommandName, EngineCommands, EngineConfig, FromEngine, ToEngine } from './engine-protocol.ts'
+import type {
+  CrossMessage,
+  EngineCommandName,
+  EngineCommands,
+  EngineConfig,
+  FromEngine,
+  LegReport,
+  ToEngine,
+} from './engine-protocol.ts'
 
 /** Commands that wait for one thread at most; further ones fail as `capacity`. */
 const MAX_PENDING = 10_000
@@ -9,11 +18,19 @@ const MAX_PENDING = 10_000
 const DEADLINE_MS = 4500
 
 export interface EngineHooks {
-  event(event: MediaEvent, thread: EngineClient): void
+  event(event: MediaEvent): void
+  /** What a command began on it is over: a stream, a recording. */
+  over(kind: string, id: string): void
   /** The thread wants a leg ended. */
   end(legId: string, reason: EndedReason): void
   /** A key is to be told to a browser's page. */
   key(legId: string, key: string, durationMs: number): void
+  /** A report of a leg's audio. */
+  report(report: LegReport): void
+  /** What another thread is to know. */
+  cross(message: CrossMessage): void
+  /** Which UDP sockets it has; `problem`: why not the system's own. */
+  sockets(kind: string, problem: string | null): void
   /** Something threw in the thread; the legs that it belongs to are being ended. */
   fault(error: string, legIds: readonly string[]): void
   /** The thread died: all of its calls are lost. */
@@ -25,15 +42,15 @@ export interface EngineThread {
   request<N extends EngineCommandName>(
     name: N,
     body: EngineCommands[N]['request'],
+    /** How long the answer may take; null: as long as it likes; absent: a while. */
+    deadlineMs?: number | null,
   ): Promise<EngineCommands[N]['reply'] | Failure>
-  /** Whether it was told to have a leg enter this room and has not answered yet: `room.opened` may be on its way. */
-  isOpening(roomId: string): boolean
 }
 
-/** The room that a command has a leg enter. */
-function roomEntered(name: EngineCommandName, body: unknown): string | undefined {
-  if (name === 'leg.connect') return (body as EngineCommands['leg.connect']['request']).enter?.roomId
-  return name === 'leg.move' ? (body as EngineCommands['leg.move']['request']).room.roomId : undefined
+/** A thread as it is, and how busy. */
+export interface WorkingThread extends EngineThread {
+  /** Which share of the time since it was last asked it has worked; absent: nobody knows. */
+  busy?(): number
 }
 
 function startThread(config: EngineConfig): Worker {
@@ -48,27 +65,38 @@ function startThread(config: EngineConfig): Worker {
 }
 
 /** The main thread's end of one engine thread. */
-export class EngineClient implements EngineThread {
+export class EngineClient implements WorkingThread {
   /** Commands without an answer in time. */
   unanswered = 0
+  /** Resolves once the thread carries out commands; it may be asked before. */
+  readonly ready: Promise<void>
   readonly #worker: Worker
   readonly #pending = new Map<number, (reply: object) => void>()
-  /** By the command that has somebody enter them. */
-  readonly #opening = new Map<number, string>()
   #nextId = 1
+  /** Of its event loop, when it was last asked. */
+  #utilisation: EventLoopUtilization | undefined
   #isClosing = false
 
   constructor(config: EngineConfig, hooks: EngineHooks, start: (config: EngineConfig) => Worker = startThread) {
     this.#worker = start(config)
+    let isReady = (): void => {}
+    this.ready = new Promise(resolve => {
+      isReady = resolve
+    })
     this.#worker.on('message', (message: FromEngine) => {
-      if (message.type === 'event') hooks.event(message.event, this)
+      if (message.type === 'event') hooks.event(message.event)
+      else if (message.type === 'over') hooks.over(message.kind, message.id)
       else if (message.type === 'end') hooks.end(message.legId, message.reason)
       else if (message.type === 'fault') hooks.fault(message.error, message.legIds)
-      else if (message.type === 'key') hooks.key(message.legId, message.key, message.durationMs)
+      else if (message.type === 'sockets') {
+        hooks.sockets(message.kind, message.problem)
+        isReady()
+      } else if (message.type === 'key') hooks.key(message.legId, message.key, message.durationMs)
+      else if (message.type === 'report') hooks.report(message.report)
+      else if (message.type === 'cross') hooks.cross(message.message)
       else {
         this.#pending.get(message.id)?.(message.body as object)
         this.#pending.delete(message.id)
-        this.#opening.delete(message.id)
       }
     })
     this.#worker.on('error', error => hooks.failed(error as Error))
@@ -90,7 +118,6 @@ export class EngineClient implements EngineThread {
     return new Promise(resolve => {
       const late = (): void => {
         if (!this.#pending.delete(id)) return
-        this.#opening.delete(id)
         this.unanswered++
         resolve({ failure: 'unanswered', message: `${name}: no answer of the engine thread within ${deadlineMs} ms` })
       }
@@ -99,14 +126,16 @@ export class EngineClient implements EngineThread {
         clearTimeout(timer)
         resolve(reply as EngineCommands[N]['reply'])
       })
-      const roomId = roomEntered(name, body)
-      if (roomId !== undefined) this.#opening.set(id, roomId)
       this.#worker.postMessage({ id, name, body } satisfies ToEngine)
     })
   }
 
-  isOpening(roomId: string): boolean {
-    return [...this.#opening.values()].includes(roomId)
+  busy(): number {
+    const { performance } = this.#worker
+    const now = performance.eventLoopUtilization()
+    const since = performance.eventLoopUtilization(now, this.#utilisation)
+    this.#utilisation = now
+    return since.utilization
   }
 
   async close(): Promise<void> {

@@ -1,17 +1,21 @@
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
+import { loadNoiseSuppressor } from '../../codecs/noise-suppressor.ts'
 import { loadResampler } from '../../codecs/resample.ts'
 import { loadVoiceDetector } from '../../codecs/voice-activity.ts'
+import { chooseDatagrams } from '../rtp/datagrams/choose.ts'
 import { PortPool } from '../rtp/port-pool.ts'
 import { RtpSocket } from '../rtp/rtp-socket.ts'
 import { SpeechClient } from '../speech/speech-client.ts'
-import { StreamDialler } from '../streams/stream-socket.ts'
+import { readPrivateKey } from '../webrtc/certificate.ts'
 import { Clock } from './clock.ts'
-import { Engine } from './engine.ts'
-import { engineHandlers } from './engine-handlers.ts'
+import { Engine, type EngineOptions } from './engine.ts'
 import type { EngineConfig, FromEngine, ToEngine } from './engine-protocol.ts'
 import { Prompts } from './prompts.ts'
+import { warmUp } from './warm-up.ts'
 
 /** Entry of an engine thread: builds the engine and joins it to the main thread. */
 const config = workerData as EngineConfig
@@ -21,31 +25,47 @@ const post = (message: FromEngine): void => port.postMessage(message)
 const ports = new PortPool(config.rtpPorts)
 const speech = new SpeechClient(config.speech.port, config.speech.abilities)
 const prompts = new Prompts({ sampleRateHz: NARROWBAND_HZ, tts: speech })
+const { datagrams, problem } = await chooseDatagrams(config.rtpSockets)
 const now = (): number => performance.now()
-const clock = new Clock((slot, deadline) => engine.tick(slot, deadline), now)
-const engine: Engine = new Engine({
+const clock = new Clock((slot, deadline) => {
+  datagrams.poll()
+  datagrams.sendTogether(() => engine.tick(slot, deadline))
+}, now)
+const stackOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error))
+
+const options: EngineOptions = {
   dataDir: config.dataDir,
   emit: event => post({ type: 'event', event }),
+  cross: message => post({ type: 'cross', message }),
+  place: { ...config.place, clockMs: Number(process.hrtime.bigint()) / 1e6 - performance.now() },
+  over: (kind, id) => post({ type: 'over', kind, id }),
   end: (legId, reason) => post({ type: 'end', legId, reason }),
   fault: (error, legIds) => post({ type: 'fault', error: stackOf(error), legIds }),
   sendKey: (legId, key, durationMs) => post({ type: 'key', legId, key, durationMs }),
-  openSocket: () => RtpSocket.open(ports, config.host),
-  dialler: new StreamDialler({
-    userAgent: `tandem/${config.version}`,
-    createResampler: await loadResampler(),
-  }),
+  ...(config.tellsReports ? { report: report => post({ type: 'report', report }) } : {}),
+  openSocket: host => RtpSocket.open(ports, host, datagrams),
+  sendErrors: () => datagrams.sendErrors,
+  libc: datagrams.libc,
+  userAgent: `tandem/${config.version}`,
+  createResampler: await loadResampler(),
+  createNoiseSuppressor: await loadNoiseSuppressor(
+    readFileSync(fileURLToPath(import.meta.resolve('@sapphi-red/speex-preprocess-wasm/speex.wasm'))),
+  ),
   prompts,
   hearing: { createVoiceDetector: await loadVoiceDetector(), stt: speech },
   clock,
   now,
+  identity: { certificate: config.certificate.certificate, privateKey: readPrivateKey(config.certificate) },
   random: () => randomBytes(4).readUInt32BE(),
-})
+}
 
-const stackOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error))
+// Before the thread says that it is there: the first minute is as good as the tenth.
+if (config.warmsUp) await warmUp(options)
+const engine = new Engine(options)
 
-const handlers = engineHandlers(engine, () => prompts.close())
-
+post({ type: 'sockets', kind: datagrams.kind, problem })
 port.on('message', async ({ id, name, body }: ToEngine) => {
-  const handler = handlers[name] as (body: unknown) => object | Promise<object>
-  post({ type: 'reply', id, body: await engine.guard(body as object, () => handler(body)) })
+  const reply = await engine.run(name, body as never)
+  if (name === 'engine.close') await prompts.close()
+  post({ type: 'reply', id, body: reply })
 })

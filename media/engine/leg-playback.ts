@@ -1,12 +1,12 @@
 import type { Frame } from '../../codecs/audio.ts'
 import { FRAME_MS } from '../../codecs/audio.ts'
 import type { Events, PlaySource } from '../protocol.ts'
+import { LEG_SAMPLES } from '../rooms/leg.ts'
+import type { Source } from '../rooms/source.ts'
 import { piecesOf } from '../speech/hearing/sentences.ts'
 import type { SpeechOwner } from '../speech/speech-engines.ts'
-import { LEG_SAMPLES } from './leg.ts'
 import { type Clip, type ClipWatcher, Player } from './player.ts'
 import type { Prompts } from './prompts.ts'
-import type { Source } from './source.ts'
 
 /** Plays that may wait behind the one that is heard; a further one is refused. */
 const MAX_WAITING_PLAYS = 100
@@ -49,12 +49,14 @@ export class LegPlayback implements Source {
   readonly #prompts: Prompts
   readonly #owner: () => SpeechOwner
   readonly #watcher: ClipWatcher
+  readonly #hearer: { player: Source | null }
   /** The first is heard. */
   readonly #plays: Play[] = []
   #isPaused = false
 
-  /** @param owner for whom speech is made */
-  constructor(prompts: Prompts, owner: () => SpeechOwner, watcher: ClipWatcher) {
+  /** @param owner for whom speech is made @param hearer has us as its player while something plays */
+  constructor(prompts: Prompts, owner: () => SpeechOwner, watcher: ClipWatcher, hearer: { player: Source | null }) {
+    this.#hearer = hearer
     this.#prompts = prompts
     this.#owner = owner
     this.#watcher = watcher
@@ -92,6 +94,7 @@ export class LegPlayback implements Source {
       over: false,
     }
     this.#plays.push(play)
+    this.#hearer.player = this
     const patience = new Promise<null>(resolve => {
       play.accept = () => resolve(null)
     })
@@ -108,6 +111,7 @@ export class LegPlayback implements Source {
       return null
     }
     this.#plays.splice(this.#plays.indexOf(play), 1)
+    this.#fallSilent()
     // Whoever was told that it plays is told that it does not.
     if (play.accept === null) end(play, 'failed')
     play.over = true
@@ -155,7 +159,14 @@ export class LegPlayback implements Source {
   /** Ends all, what waits too: each is `interrupted`. */
   stop(): void {
     this.#isPaused = false
-    for (const play of this.#plays.splice(0)) end(play, 'interrupted')
+    const plays = this.#plays.splice(0)
+    this.#fallSilent()
+    for (const play of plays) end(play, 'interrupted')
+  }
+
+  /** Who hears nothing is not asked in each tick. */
+  #fallSilent(): void {
+    if (!this.playing) this.#hearer.player = null
   }
 
   /** Silent from the next frame on, until `resume` or `stop`. */
@@ -179,6 +190,7 @@ export class LegPlayback implements Source {
       }
       if (!play.player.ended) return null
       this.#plays.shift()
+      this.#fallSilent()
       end(play, play.failed ? 'failed' : 'played')
       // Its end may have begun another play, or a pause.
       if (this.#isPaused) return null

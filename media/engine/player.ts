@@ -1,5 +1,5 @@
 import type { Frame } from '../../codecs/audio.ts'
-import type { Source } from './source.ts'
+import type { Source } from '../rooms/source.ts'
 
 /** Loaded audio at the room's rate, mono; shared by all who play it, so nobody writes to it. */
 export interface Clip {

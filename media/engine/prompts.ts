@@ -1,9 +1,11 @@
 import { access, readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { BEEP, BUSY, RINGBACK, renderTone, type TonePlan } from '../../codecs/tones.ts'
-import { workerEntry } from '../kernel/worker-entry.ts'
+import { LRUCache } from 'lru-cache'
+import { nationalTone } from '../../codecs/national-tones.ts'
+import { BEEP, renderTone } from '../../codecs/tones.ts'
 import { WorkerJobs } from '../kernel/worker-jobs.ts'
+import { workerEntry } from '../protocol/worker-entry.ts'
 import type { PlaySource } from '../protocol.ts'
 import { piecesOf } from '../speech/hearing/sentences.ts'
 import { NO_TEXT_TO_SPEECH, type SpeechOwner, shareOf, type TextToSpeech } from '../speech/speech-engines.ts'
@@ -22,11 +24,6 @@ const PROMPT_NAME = /^[a-z0-9-]+$/
 const ENGLISH = 'en'
 const LANGUAGE = /^[a-z]{2,3}$/
 const NO_SAMPLES = new Int16Array(0)
-const TONES: Record<Extract<PlaySource, { kind: 'tone' }>['name'], TonePlan> = {
-  ringback: RINGBACK,
-  busy: BUSY,
-  beep: BEEP,
-}
 
 export interface PromptsOptions {
   sampleRateHz: number
@@ -39,12 +36,6 @@ export interface PromptsOptions {
 
 type PromptTexts = Record<string, Record<string, string> | undefined>
 
-interface Entry {
-  clip: Promise<Clip | { error: string }>
-  /** 0 while it loads. */
-  bytes: number
-}
-
 /**
  * Turns what shall be played into samples at the room's rate. Files are read, decoded and resampled on another thread; what was
  * loaded is shared and kept within a bound. Everything is one round long: ringback is one ring and its pause, music is the file
@@ -56,25 +47,27 @@ export class Prompts {
 
   readonly #sampleRateHz: number
   readonly #fixturesDir: string
-  readonly #maxCacheBytes: number
-  /** In order of last use, oldest first. */
-  readonly #cache = new Map<string, Entry>()
+  readonly #cache: LRUCache<string, Clip>
+  /** What is being loaded. */
+  readonly #loading = new Map<string, Promise<Clip | { error: string }>>()
   readonly #tts: TextToSpeech
   readonly #jobs = new WorkerJobs<ClipJob, ClipAnswer>(workerEntry('media/engine/clip-worker'))
   /** Of the prompts, by language and name. */
   #texts: Promise<PromptTexts> | null = null
-  #cachedBytes = 0
 
   constructor(options: PromptsOptions) {
     this.#sampleRateHz = options.sampleRateHz
     this.#tts = options.tts ?? NO_TEXT_TO_SPEECH
     this.#fixturesDir = options.fixturesDir ?? join(packageRoot(), 'fixtures')
-    this.#maxCacheBytes = options.maxCacheBytes ?? MAX_CACHE_BYTES
+    this.#cache = new LRUCache({
+      maxSize: options.maxCacheBytes ?? MAX_CACHE_BYTES,
+      sizeCalculation: ({ samples }) => samples.byteLength + ENTRY_BYTES,
+    })
   }
 
   /** Bytes of audio that are kept at present. */
   get cachedBytes(): number {
-    return this.#cachedBytes
+    return this.#cache.calculatedSize
   }
 
   /** All sources in their order, or the first error. Never rejects. `owner`: in whose turn speech is made. */
@@ -110,9 +103,7 @@ export class Prompts {
       case 'file':
         return this.#loadChanging(source.path)
       case 'tone':
-        return this.#cached(`tone ${source.name}`, async () =>
-          clipOf(renderTone(TONES[source.name], this.#sampleRateHz)),
-        )
+        return this.#tone(source)
       case 'speech':
         return this.#speak(source, owner)
       case 'silence':
@@ -122,6 +113,11 @@ export class Prompts {
           length: Math.round((source.ms * this.#sampleRateHz) / 1000),
         })
     }
+  }
+
+  #tone({ name, country = '' }: Extract<PlaySource, { kind: 'tone' }>): Promise<Clip | { error: string }> {
+    const plan = name === 'beep' ? BEEP : nationalTone(name, country)
+    return this.#cached(`tone ${name} ${country}`, async () => clipOf(renderTone(plan, this.#sampleRateHz)))
   }
 
   /** Ends the loading thread. Idempotent. */
@@ -199,30 +195,16 @@ export class Prompts {
 
   #cached(key: string, load: () => Promise<Clip | { error: string }>): Promise<Clip | { error: string }> {
     const known = this.#cache.get(key)
-    if (known !== undefined) {
-      this.#cache.delete(key)
-      this.#cache.set(key, known)
-      return known.clip
-    }
-    const entry: Entry = { clip: load(), bytes: 0 }
-    this.#cache.set(key, entry)
-    entry.clip.then(clip => this.#keep(key, entry, clip))
-    return entry.clip
-  }
-
-  #keep(key: string, entry: Entry, clip: Clip | { error: string }): void {
-    if ('error' in clip) {
-      this.#cache.delete(key)
-      return
-    }
-    entry.bytes = clip.samples.byteLength + ENTRY_BYTES
-    this.#cachedBytes += entry.bytes
-    for (const [oldKey, old] of this.#cache) {
-      if (this.#cachedBytes <= this.#maxCacheBytes) return
-      if (old.bytes === 0) continue
-      this.#cache.delete(oldKey)
-      this.#cachedBytes -= old.bytes
-    }
+    if (known !== undefined) return Promise.resolve(known)
+    const underWay = this.#loading.get(key)
+    if (underWay !== undefined) return underWay
+    const loading = load().then(clip => {
+      this.#loading.delete(key)
+      if (!('error' in clip)) this.#cache.set(key, clip)
+      return clip
+    })
+    this.#loading.set(key, loading)
+    return loading
   }
 
   #fail(error: string): Promise<{ error: string }> {

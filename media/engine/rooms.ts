@@ -1,51 +1,91 @@
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { JOIN_CHIME, LEAVE_CHIME, renderTone, type TonePlan } from '../../codecs/tones.ts'
-import type { EventName, Events, Failure, PlaySource, RoomSpec } from '../protocol.ts'
+import {
+  type CaptureState,
+  type EndedReason,
+  type EventName,
+  type Events,
+  type Failure,
+  isFailure,
+  type LegSound,
+  type PaymentPause,
+  type Request,
+  type RoomSpec,
+  type Target,
+} from '../protocol.ts'
+import { Annex } from '../rooms/annex.ts'
+import { Captures } from '../rooms/captures.ts'
+import { GuestLeg } from '../rooms/guest-leg.ts'
+import { LEG_SAMPLES, type Leg } from '../rooms/leg.ts'
+import { Room, type RoomPause } from '../rooms/room.ts'
 import type { Words } from '../speech/hearing/hearing.ts'
 import type { SpeechOwner } from '../speech/speech-engines.ts'
-import { type EngineClock, SLOTS } from './clock.ts'
-import { LEG_SAMPLES, type Leg } from './leg.ts'
+import type { EngineClock } from './clock.ts'
+import type { EngineHandlers, LinkSpec } from './engine-protocol.ts'
+import type { Faults } from './faults.ts'
+import type { Members, Seated } from './member.ts'
 import { type Clip, Player } from './player.ts'
 import type { Prompts } from './prompts.ts'
-import { Room } from './room.ts'
+import { RoomSlots } from './room-slots.ts'
 import { SaidWords } from './said-words.ts'
+import type { Sinks } from './sinks.ts'
+import type { Sounds } from './sounds.ts'
+import { Spans, type ThreadPlace } from './threads/spans.ts'
 
-/** Who can be in a room. */
-export interface Occupant {
-  readonly leg: Leg
-  room: Room | null
-}
-
-export interface RoomsOptions<Member extends Occupant> {
+export interface RoomsOptions {
   prompts: Prompts
+  place: ThreadPlace
   clock: EngineClock
+  members: Members
+  /** What listens to them. */
+  sinks: () => Sinks
   /** Monotonic [ms]. */
   now: () => number
   emit: <N extends EventName>(name: N, body: Events[N]) => void
-  /** The first is about to enter. */
-  opened: (room: Room) => void
-  /** The member is in its room; nobody has been told yet. */
-  entered: (member: Member, room: Room) => void
-  /** The member is about to leave its room. */
-  leaving: (member: Member) => void
-  /** Who is in the room has changed, and somebody still is. */
-  changed: (room: Room) => void
-  /** The last has left. */
-  closed: (roomId: string) => void
-  /** What was said to all who are in it. */
+  /** Something threw in a room's tick, in the turn of these legs. */
+  broke: (legIds: readonly string[], error: unknown) => void
+  faults: Faults
+  sounds: Sounds
+  /** The time of a payment line is over. */
+  end: (legId: string, reason: EndedReason) => void
+  /** What the product has said in a room, for those who write it down on the threads of its guests. */
   told: (room: Room, words: Words) => void
+  /** What is done with the audio of all in a room, for the threads of its guests. */
+  crossSound: (room: Room, sound: LegSound) => void
 }
 
-/** The rooms of an engine thread, and the slot of the clock that each is mixed in: opened by the first who enters, gone with the last. */
-export class Rooms<Member extends Occupant> {
-  readonly #options: RoomsOptions<Member>
+type Ok = Record<string, never>
+
+/**
+ * The rooms of an engine thread, and the slot of the clock that each is mixed in: opened by the first who enters, gone with the last.
+ * Which of them are in a card-payment pause is decided here.
+ */
+export class Rooms {
+  readonly commands = {
+    'room.play': async request => await this.#play(request),
+    'capture.pause': request => this.#pause(request),
+    'capture.resume': ({ target }) => this.#captures.resume(target),
+  } satisfies Partial<EngineHandlers>
+  readonly #options: RoomsOptions
   readonly #rooms = new Map<string, Room>()
+  /** The parts here of rooms that are on other threads. */
+  readonly #annexes = new Map<string, Annex>()
+  readonly #spans: Spans
+  /** Where those stand who are followed into rooms of other threads: nobody hears them there, but what listens to them. */
+  readonly #shadows = new Set<Room>()
+  /** What is said to all who are in each. */
+  readonly #words = new Map<Room, SaidWords>()
   /** When each was opened, on the engine's clock [ms]. */
   readonly #openedMs = new Map<string, number>()
-  readonly #slots: Room[][] = Array.from({ length: SLOTS }, () => [])
+  readonly #slots = new RoomSlots()
+  readonly #captures = new Captures(
+    change => this.#captureChanged(change),
+    legId => this.#paymentExpired(legId),
+  )
 
-  constructor(options: RoomsOptions<Member>) {
+  constructor(options: RoomsOptions) {
     this.#options = options
+    this.#spans = new Spans(options.place, options.now)
   }
 
   get size(): number {
@@ -60,33 +100,73 @@ export class Rooms<Member extends Occupant> {
     return this.#rooms.values()
   }
 
-  /** The rooms of one slot, which may open and close while the caller goes through them. */
-  inSlot(slot: number): Room[] {
-    return this.#slots[slot]!.slice()
+  /** A 20 ms frame for each room of this slot. `now` is the slot's deadline [ms]. */
+  tick(slot: number, now: number): void {
+    this.#slots.tick(slot, now, this.#mix)
+    if (now >= this.#captures.dueAt) this.#options.faults.allOf(() => this.#captures.advance(now))
   }
 
-  enter(member: Member, spec: RoomSpec): void {
+  readonly #mix = (room: Room, now: number): void => {
+    try {
+      if (room.isSpread) this.refresh(room)
+      room.tick(now)
+    } catch (error) {
+      // Whose turn it was; what belongs to all of a room ends it.
+      const guilty = room.turn === null ? room.legs : [room.turn]
+      room.turn = null
+      this.#options.broke(
+        guilty.map(({ id }) => id),
+        error,
+      )
+    }
+  }
+
+  enter(member: Seated, spec: RoomSpec): void {
     const room = this.#rooms.get(spec.roomId) ?? this.#open(spec)
+    this.#sitDown(member, room, spec)
+    this.#options.emit('leg.joined', { legId: member.leg.id, roomId: spec.roomId, muted: member.leg.muted })
+    if (spec.chimes) room.announce(playerOf([CHIMES.join], false))
+  }
+
+  #sitDown(member: Seated, room: Room, spec: RoomSpec): void {
     const { leg } = member
     room.legs.push(leg)
     member.room = room
-    this.#options.entered(member, room)
-    this.#options.changed(room)
-    this.#options.emit('leg.joined', { legId: leg.id, roomId: spec.roomId, muted: leg.muted })
-    if (spec.chimes) room.announce(playerOf([CHIMES.join], false))
+    if (leg instanceof GuestLeg) leg.comeIn(room)
+    if (!this.#shadows.has(room)) this.#brings(member, room, spec.sound)
+    this.#options.sinks().enter(member, room)
+    this.#syncPause(room)
+  }
+
+  /** What it says of the audio of all, where nobody has said anything before, is done on the threads of guests as well. */
+  #brings(member: Seated, room: Room, sound: LegSound | undefined): void {
+    const before = room.sound
+    this.#options.sounds.moved(member, sound)
+    if (room.sound !== before && room.sound !== null) this.#options.crossSound(room, room.sound)
   }
 
   #open(spec: RoomSpec): Room {
     const room = new Room(spec)
-    room.words = new SaidWords(this.#options.now, words => this.#options.told(room, words))
+    const told = (words: Words): void => this.#options.told(room, words)
+    this.#words.set(room, new SaidWords(this.#options.now, told))
     this.#rooms.set(spec.roomId, room)
     this.#openedMs.set(spec.roomId, this.#options.now())
-    this.#slots.reduce((least, slot) => (slot.length < least.length ? slot : least)).push(room)
+    this.#schedule(room)
     if (spec.musicWhenAlone) void this.#loadMusic(room)
-    this.#options.opened(room)
-    this.#options.clock.start()
+    // What is kept of it begins with its first sample; what cannot be is told to whoever asks for it once more.
+    if (spec.capture !== undefined) this.#options.sinks().begin(spec.roomId, spec.capture, 'room')
     this.#options.emit('room.opened', { roomId: spec.roomId })
     return room
+  }
+
+  #schedule(room: Room): void {
+    this.#slots.add(room, this.#options.now())
+    this.#options.clock.start()
+  }
+
+  #unschedule(room: Room): void {
+    this.#slots.remove(room)
+    if (this.#slots.isEmpty) this.#options.clock.stop()
   }
 
   async #loadMusic(room: Room): Promise<void> {
@@ -95,47 +175,197 @@ export class Rooms<Member extends Occupant> {
   }
 
   /** Idempotent. */
-  leave(member: Member): void {
+  leave(member: Seated): void {
     const { leg, room } = member
     if (room === null) return
-    this.#options.leaving(member)
+    this.#options.sinks().leave(member)
     room.legs.splice(room.legs.indexOf(leg), 1)
     member.room = null
-    this.#options.emit('leg.left', { legId: leg.id, roomId: room.spec.roomId })
-    if (room.legs.length === 0) {
-      this.#close(room)
+    if (leg instanceof GuestLeg) leg.goOut()
+    this.#options.sounds.moved(member)
+    if (room instanceof Annex) {
+      this.#leaveAnnex(room, leg)
       return
     }
-    this.#options.changed(room)
+    if (this.#shadows.delete(room)) {
+      room.close()
+      this.#unschedule(room)
+      return
+    }
+    this.#options.emit('leg.left', { legId: leg.id, roomId: room.spec.roomId })
+    if (room.legs.length === 0) {
+      this.#closeIfEmpty(room)
+      return
+    }
+    this.#syncPause(room)
     if (room.spec.chimes) room.announce(playerOf([CHIMES.leave], false))
+  }
+
+  /** One that somebody is about to enter stays open. */
+  #closeIfEmpty(room: Room): void {
+    if (room.legs.length === 0 && this.#spans.placesIn(room.spec.roomId) === 0) this.#close(room)
   }
 
   #close(room: Room): void {
     const { roomId } = room.spec
     this.#rooms.delete(roomId)
-    for (const slot of this.#slots) if (slot.includes(room)) slot.splice(slot.indexOf(room), 1)
-    this.#options.closed(roomId)
+    this.#spans.close(room)
+    this.#captures.drop({ roomId })
+    this.#options.sinks().roomClosed(roomId)
     room.close()
-    if (this.#rooms.size === 0) this.#options.clock.stop()
+    this.#words.delete(room)
+    this.#unschedule(room)
     const durationMs = Math.round(this.#options.now() - (this.#openedMs.get(roomId) ?? 0))
     this.#openedMs.delete(roomId)
     this.#options.emit('room.closed', { roomId, durationMs })
   }
 
-  /** Plays to all who are in a room. `owner`: in whose turn speech is made. */
-  async play(
-    roomId: string,
-    sources: PlaySource[],
-    loop: boolean,
-    owner?: SpeechOwner,
-  ): Promise<Record<string, never> | Failure> {
-    const loaded = await this.#options.prompts.loadAll(sources, owner)
+  // ------------------------------------------------------------------ rooms whose members are on several threads
+
+  /** Keeps a place for a leg of another thread, and its room open. */
+  reserve(legId: string, spec: RoomSpec, mustExist: boolean): Omit<LinkSpec, 'memory'> | Failure {
+    const { roomId } = spec
+    const room = this.#rooms.get(roomId)
+    if (mustExist && room === undefined) return { failure: 'not_found', message: `no room ${roomId}` }
+    if (room !== undefined && this.isFull(room, legId))
+      return { failure: 'capacity', message: `room ${roomId} is full` }
+    const sound = room?.sound ?? spec.sound ?? null
+    return { board: this.#spans.reserve(legId, roomId, room), isOpen: room !== undefined, sound }
+  }
+
+  /** For who has no place that is kept. */
+  isFull({ legs, spec }: Room, legId: string): boolean {
+    return !this.#spans.isKept(legId) && legs.length + this.#spans.placesIn(spec.roomId) >= spec.maxMembers
+  }
+
+  /** Nobody comes, or who comes is of this thread after all. */
+  giveUp(legId: string): void {
+    const room = this.#rooms.get(this.#spans.giveUp(legId) ?? '')
+    if (room !== undefined) this.#closeIfEmpty(room)
+  }
+
+  /** A leg of another thread takes the place that was kept for it. */
+  seat(guest: Seated, spec: RoomSpec): void {
+    const room = this.#rooms.get(spec.roomId) ?? this.#open(spec)
+    this.#spans.take(guest.leg.id, room)
+    this.enter(guest, spec)
+  }
+
+  /** A leg of this thread goes into a room of another one. */
+  lend(member: Seated, spec: RoomSpec, link: LinkSpec): void {
+    const annex = this.#annexes.get(spec.roomId) ?? this.#openAnnex(spec, link.board)
+    annex.link(member.leg, link.memory)
+    this.#sitDown(member, annex, link.sound === null ? spec : { ...spec, sound: link.sound })
+  }
+
+  #openAnnex(spec: RoomSpec, board: SharedArrayBuffer): Annex {
+    const annex = new Annex(spec)
+    this.#annexes.set(spec.roomId, annex)
+    this.#spans.join(annex, board)
+    this.#schedule(annex)
+    return annex
+  }
+
+  /** A leg of another thread that is in a room of another one, too. */
+  follow(guest: Seated, spec: RoomSpec): void {
+    const shadow = new Room(spec)
+    this.#shadows.add(shadow)
+    this.#schedule(shadow)
+    this.#sitDown(guest, shadow, spec)
+  }
+
+  /** A pause over the room in which it is. */
+  followPause({ room }: Seated, pause: RoomPause | null): void {
+    if (room === null || !this.#shadows.has(room)) return
+    room.pause = pause
+    this.#options.sinks().pauseChanged(room)
+  }
+
+  #leaveAnnex(annex: Annex, leg: Leg): void {
+    annex.unlink(leg)
+    this.#syncPause(annex)
+    if (annex.legs.length > 0) return
+    this.#annexes.delete(annex.spec.roomId)
+    this.#spans.close(annex)
+    annex.close()
+    this.#unschedule(annex)
+  }
+
+  /** Sees what other threads have said of pauses, before anything is heard, kept or pressed. */
+  refresh(room: Room): void {
+    if (this.#spans.isDue(room)) this.#syncPause(room)
+  }
+
+  /** In whose turn speech is made for a room. */
+  #ownerIn(room: Room | undefined): SpeechOwner | undefined {
+    const first = room?.legs[0]
+    if (room === undefined || first === undefined) return undefined
+    if (!(first instanceof GuestLeg)) return this.#options.members.get(first.id)?.owner()
+    return { legId: first.id, callId: room.spec.roomId, affinity: first.affinity }
+  }
+
+  /** Plays to all who are in a room. */
+  async #play({ roomId, sources, loop }: Request<'room.play'>): Promise<Ok | Failure> {
+    const loaded = await this.#options.prompts.loadAll(sources, this.#ownerIn(this.#rooms.get(roomId)))
     if ('error' in loaded) return { failure: 'invalid', message: loaded.error }
     const room = this.#rooms.get(roomId)
     if (room === undefined) return { failure: 'not_found', message: `no room ${roomId}` }
-    const player = { loop, frameSamples: LEG_SAMPLES, ...(room.words !== null && { watcher: room.words }) }
-    room.announce(new Player(loaded, player))
+    room.announce(new Player(loaded, { loop, frameSamples: LEG_SAMPLES, watcher: this.#words.get(room)! }))
     return {}
+  }
+
+  // ------------------------------------------------------------------ card-payment pauses
+
+  #pause(request: Request<'capture.pause'>): CaptureState | Failure {
+    const { target } = request
+    const isHere = 'legId' in target ? this.#options.members.has(target.legId) : this.#rooms.has(target.roomId)
+    if (!isHere) return { failure: 'not_found', message: 'the call is not here' }
+    return this.#captures.pause(request, this.#options.now(), Date.now())
+  }
+
+  /** A payment line is about to be heard: its pause goes where it goes. Null: it is on, by this or since an earlier command. */
+  pauseFor(legId: string, payment: PaymentPause): Failure | null {
+    const request = { ...payment, target: { legId }, destinationLegId: legId }
+    const paused = this.#captures.pause(request, this.#options.now(), Date.now(), true)
+    return isFailure(paused) && paused.failure !== 'conflict' ? paused : null
+  }
+
+  /** The leg is gone, and its pause with it. */
+  unpause(legId: string): void {
+    this.#captures.drop({ legId })
+  }
+
+  captures(): { target: Target; state: CaptureState }[] {
+    return this.#captures.list()
+  }
+
+  /** The connection ends with its pause: first the two are apart, then the pause is over, then the line is told. */
+  #paymentExpired(legId: string): void {
+    const member = this.#options.members.get(legId)
+    if (member === undefined) return
+    this.leave(member)
+    this.#options.end(legId, 'max_duration')
+  }
+
+  #captureChanged(change: Events['capture.changed']): void {
+    for (const room of this.#rooms.values()) this.#syncPause(room)
+    for (const annex of this.#annexes.values()) this.#syncPause(annex)
+    this.#options.emit('capture.changed', change)
+  }
+
+  #syncPause(room: Room): void {
+    const own = this.#captures.over(
+      room.spec.roomId,
+      room.legs.map(leg => leg.id),
+    )
+    room.pause = this.#spans.pauseOf(room, own)
+    this.#options.sinks().pauseChanged(room)
+    const isPaused = room.pause !== null
+    this.#words.get(room)?.pause(isPaused)
+    for (const leg of room.legs) {
+      if (isPaused) leg.paused(this.#options.now())
+      this.#options.members.get(leg.id)?.dialogue.paused(isPaused)
+    }
   }
 }
 

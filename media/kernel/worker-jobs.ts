@@ -1,6 +1,6 @@
 import { type TransferListItem as Transferable, Worker } from 'node:worker_threads'
+import type { WorkerEntry } from '../protocol/worker-entry.ts'
 import { FairQueue } from './fair-queue.ts'
-import type { WorkerEntry } from './worker-entry.ts'
 
 /** Jobs that may wait unless the owner says otherwise; a further one is refused. */
 const DEFAULT_MAX_WAITING = 10_000

@@ -1,4 +1,5 @@
 import Type, { type Static, type TSchema } from 'typebox'
+import { canonical, type Verification } from './identity.ts'
 import {
   browserTarget,
   codecs,
@@ -7,20 +8,25 @@ import {
   dtmfMode,
   endedReason,
   hearing,
+  legSound,
   listenSpec,
+  packageState,
   pauseSeconds,
   paymentPause,
   phoneIdentity,
+  phoneVia,
   playSources,
+  reliability,
   roomCapture,
   roomSpec,
+  route,
   sipUri,
   srtpPolicy,
   streamSpec,
   target,
 } from './parts.ts'
 import { boolean, id, integer, jsonObject, line, list, MAX_TIMER_MS, nullable, oneOf, text } from './schema.ts'
-import type { CaptureState, LegSnapshot, MediaSnapshot, MediaStats, StreamSnapshot } from './shapes.ts'
+import type { CaptureState, LegSnapshot, MediaSnapshot, MediaStats, SipLegTrace, StreamSnapshot } from './shapes.ts'
 
 /** Elements of a list of IDs. */
 const MAX_IDS = 10_000
@@ -37,7 +43,8 @@ type Ok = Record<string, never>
  */
 export type CommandHome = 'main' | 'leg' | 'room' | 'target' | 'starts' | 'started'
 
-interface Command<H extends CommandHome, S extends TSchema, R> {
+/** How a command is declared. */
+export interface Command<H extends CommandHome = CommandHome, S extends TSchema = TSchema, R = unknown> {
   home: H
   /** What is checked before anything is done with a request. */
   request: S
@@ -45,9 +52,22 @@ interface Command<H extends CommandHome, S extends TSchema, R> {
   reply?: R
 }
 
-const command =
+export const command =
   <R>() =>
   <const H extends CommandHome, S extends TSchema>(home: H, request: S): Command<H, S, R> => ({ home, request })
+
+/** The room or leg that a leg is likely to meet: it is placed on its engine thread. Absent: nobody knows. */
+const near = Type.Optional(id)
+
+/** Into which room an incoming leg comes, and with what audio. */
+const answerAs = Type.Object({
+  room: roomSpec,
+  affinity: text(200),
+  near,
+  codecs,
+  dtmf: Type.Optional(dtmfMode),
+  srtp: Type.Optional(srtpPolicy),
+})
 
 const ok = command<Ok>()
 const leg = command<LegSnapshot>()
@@ -56,22 +76,20 @@ const verdict = command<{ isRight: boolean }>()
 /** Every command, once: types, the check at run time and the way to an engine thread are derived from it. */
 export const COMMANDS = {
   /**
-   * Answers an incoming leg (200 OK) into a room of its own or one that exists. `affinity` places all that may meet on one thread.
+   * Answers an incoming leg (200 OK) into a room of its own or one that exists. `affinity`: whose it is, in
+   * whose turn its speech is made and understood.
    * `srtp` absent: as the caller offers.
    */
-  'leg.answer': leg(
+  'leg.answer': leg('main', Type.Object({ legId: id, ...answerAs.properties })),
+  /**
+   * Lets an incoming leg ring for as long as its caller waits: it is answered or rejected later. `early`: its caller hears what the leg
+   * hears, without being answered (183); a caller who cannot be offered that before the answer gets a 180. `reliable` absent:
+   * `when_required`.
+   */
+  'leg.ring': ok(
     'main',
-    Type.Object({
-      legId: id,
-      room: roomSpec,
-      affinity: text(200),
-      codecs,
-      dtmf: Type.Optional(dtmfMode),
-      srtp: Type.Optional(srtpPolicy),
-    }),
+    Type.Object({ legId: id, reliable: Type.Optional(reliability), early: Type.Optional(answerAs) }),
   ),
-  /** Lets an incoming leg ring for as long as its caller waits: it is answered or rejected later. */
-  'leg.ring': ok('main', Type.Object({ legId: id })),
   'leg.reject': ok(
     'main',
     Type.Object({
@@ -79,26 +97,77 @@ export const COMMANDS = {
       sipCode: integer(300, 699),
       retryAfterS: nullable(integer(0, 86_400)),
       reason: endedReason,
+      /** In the place of the status's own. */
+      phrase: Type.Optional(line(100)),
     }),
   ),
-  /** Answers an incoming leg with 407: who calls by an account shall prove it. The leg ends; the call comes again as another one. */
-  'leg.challenge': ok('main', Type.Object({ legId: id })),
+  /**
+   * Answers an incoming leg with 401: who calls by an account shall prove it. The leg ends; the call comes again as another one.
+   * `algorithm`: of the account, where it is known; absent: MD5.
+   */
+  'leg.challenge': ok('main', Type.Object({ legId: id, algorithm: Type.Optional(oneOf('MD5', 'SHA-256')) })),
   /**
    * Judges the digest of a `leg.incoming` by H(username:realm:password), hex; null: there is no such account. What is not right is
-   * answered by media: a wrong one 403, one whose nonce has run out 407.
+   * answered by media: a wrong one 403, one whose nonce has run out 401.
    */
   'leg.check_caller': verdict('main', Type.Object({ legId: id, ha1: nullable(line(64)) })),
+  /**
+   * Checks who has signed an incoming call (RFC 8224 §6.2), which takes a second at most. `from`: the numbers that it may be signed for, one
+   * or the other; `to`: the same of whom it is for.
+   */
+  'leg.verify': command<Verification>()(
+    'main',
+    Type.Object({ legId: id, from: list(canonical, 4), to: list(canonical, 4) }),
+  ),
   /** Starts an outbound leg; what becomes of it arrives as `leg.ringing`, `leg.answered` or `leg.ended`. */
   'leg.dial': leg(
     'main',
     Type.Object({
       legId: id,
       target: Type.Union([dialTarget, browserTarget]),
+      /** Tried one after the other when the target does not take the call on. */
+      alternatives: Type.Optional(list(dialTarget, 20)),
       room: roomSpec,
+      /** Of the leg itself, wherever it goes. */
+      sound: Type.Optional(legSound),
       affinity: text(200),
+      near,
+      /** Goes out so much later: its connection begins so many calls a second. */
+      delayMs: Type.Optional(integer(0, 10_000)),
       timeoutS: integer(1, 3600),
     }),
   ),
+  /** Accepts the REFER of a `leg.refer_asked` (below 300), or refuses it. A party that hangs up may still be told how it ends. */
+  'leg.refer_answer': ok('main', Type.Object({ legId: id, referId: id, sipCode: integer(200, 699) })),
+  /** Tells who has sent it how it goes, as a status of its target; one from 200 on is the end. */
+  'leg.refer_notify': ok('main', Type.Object({ legId: id, referId: id, sipCode: integer(100, 699) })),
+  /** Accepts it, and calls the target in the place of the leg's far end: `leg.refer_progress`, then `leg.replaced`. */
+  'leg.refer_bridge': ok(
+    'main',
+    Type.Object({
+      legId: id,
+      referId: id,
+      target: dialTarget,
+      alternatives: Type.Optional(list(dialTarget, 20)),
+      timeoutS: integer(1, 3600),
+    }),
+  ),
+  /**
+   * Asks the leg's far end to call somebody else: `leg.refer_progress`. `inPlaceOf`: whoever talks on that leg, in its place (then `to`
+   * is where that one is).
+   */
+  'leg.refer': ok(
+    'main',
+    Type.Object({
+      legId: id,
+      referId: id,
+      to: sipUri,
+      inPlaceOf: nullable(id),
+      referredBy: nullable(sipUri),
+    }),
+  ),
+  /** The caller of an incoming leg takes the place of a leg's far end; its own leg ends. */
+  'leg.replace': ok('main', Type.Object({ legId: id, byLegId: id })),
   'leg.hangup': ok('main', Type.Object({ legId: id, reason: endedReason })),
   /**
    * Moves a leg to another room; `mustExist`: failure `not_found` when that room is gone. `payment`: the leg is a payment line, and is
@@ -126,6 +195,8 @@ export const COMMANDS = {
       deaf: Type.Optional(boolean),
       heardBy: hearing,
       hears: hearing,
+      /** Of the leg itself, wherever it goes; what is absent in it stays. */
+      sound: Type.Optional(legSound),
     }),
   ),
   /** On hold: the leg neither hears the room nor is heard, and hears `sources` in a loop; a SIP peer is told (sendonly). */
@@ -180,6 +251,8 @@ export const COMMANDS = {
       agreement: Type.Optional(Type.Object({ digits: nullable(line(1000)), capture: roomCapture })),
     }),
   ),
+  /** Writes down the headers of a leg's RTP packets for so long, anew; 0: no more. Failure `invalid` of a leg without RTP. */
+  'leg.trace_packets': ok('leg', Type.Object({ legId: id, seconds: integer(0, 180) })),
   'leg.send_dtmf': ok('leg', Type.Object({ legId: id, digits: text(1000), durationMs: integer(20, 10_000) })),
   'room.play': ok('room', Type.Object({ roomId: id, sources: playSources, loop: boolean })),
   /** Ends every leg in the room. */
@@ -236,10 +309,51 @@ export const COMMANDS = {
       minExpiresS: nullable(integer(1, 86_400)),
     }),
   ),
+  /** Judges a `sip.ask` by H(username:realm:password), hex; media answers 403 to a wrong one by itself. */
+  'sip.ask_check': verdict('main', Type.Object({ askId: id, ha1: nullable(line(64)) })),
+  /**
+   * Answers a `sip.ask`; with 200 and a `state` a SUBSCRIBE begins, goes on or ends, and is told that. `about`: whom and what, in control's
+   * words, for `sip.subscriptions`. `subscriptionId` of the reply: it runs now.
+   */
+  'sip.ask_reply': command<{ subscriptionId: string | null }>()(
+    'main',
+    Type.Object({
+      askId: id,
+      sipCode: integer(200, 699),
+      about: nullable(line(300)),
+      state: nullable(packageState),
+    }),
+  ),
+  /** Tells a subscription what is so now; `state` null: it ends. Failure `not_found` when it is over. */
+  'sip.notify': ok('main', Type.Object({ subscriptionId: id, state: nullable(packageState) })),
+  /** All that run. */
+  'sip.subscriptions': command<{ subscriptions: { subscriptionId: string; about: string }[] }>()(
+    'main',
+    Type.Object({}),
+  ),
+  /** Sends a text to a phone at its contact (RFC 3428); `sip.message_done` tells how it ended. */
+  'sip.message': ok(
+    'main',
+    Type.Object({
+      messageId: id,
+      uri: sipUri,
+      from: sipUri,
+      via: phoneVia,
+      route,
+      text: text(1300),
+    }),
+  ),
   /** All far ends to keep up with; what was there before and is unchanged goes on as it is. */
   'connections.set': ok('main', Type.Object({ connections: list(connectionSpec, MAX_CONNECTIONS) })),
-  /** The networks of all connections and phones, as canonical CIDR blocks: a flood of strangers' SIP does not take their room. */
-  'sources.set': ok('main', Type.Object({ networks: list(line(50), MAX_NETWORKS) })),
+  /**
+   * The networks of all connections and phones, as canonical CIDR blocks: a flood of strangers' SIP does not take their room.
+   * `challenge`: who else calls has a password or no business here, and is answered 401 by media itself.
+   */
+  'sources.set': ok('main', Type.Object({ networks: list(line(50), MAX_NETWORKS), challenge: boolean })),
+  /** What passed over SIP for a leg that runs, or has ended and is not done; null: nothing. */
+  'sip.trace_read': command<{ trace: SipLegTrace | null }>()('main', Type.Object({ legId: id })),
+  /** The same of the next legs that have ended, until they are `done`: what is done is forgotten. */
+  'sip.trace_take': command<{ traces: SipLegTrace[] }>()('main', Type.Object({ done: list(id, MAX_IDS) })),
   /** Closes a browser's WebSocket; its leg, if it has one, ends. */
   'browser.close': ok('main', Type.Object({ browserId: id, code: integer(1000, 4999), reason: line(120) })),
   /** Refuses a browser that is connecting: its upgrade is answered with this HTTP status and JSON. */
@@ -265,7 +379,12 @@ export const COMMANDS = {
   'media.stats': command<MediaStats>()('main', Type.Object({})),
 }
 
-type Declared = typeof COMMANDS
+/** The commands that kinds of sinks bring with their folders: each adds its own by `declare module`. */
+// biome-ignore lint/suspicious/noEmptyInterface: it is filled from elsewhere.
+export interface BroughtCommands {}
+
+export type OwnCommandName = keyof typeof COMMANDS
+type Declared = typeof COMMANDS & BroughtCommands
 export type CommandName = keyof Declared
 export type Request<N extends CommandName> = Static<Declared[N]['request']>
 export type Reply<N extends CommandName> = NonNullable<Declared[N]['reply']>

@@ -1,7 +1,9 @@
 import type { EndedReason, SipTransport, Target } from './parts.ts'
 import type {
   CaptureState,
+  ClaimedIdentity,
   ConnectionReport,
+  LegCause,
   Quality,
   RecordingInfo,
   SipParty,
@@ -19,16 +21,70 @@ export interface Events {
     connectionId?: string
     /** Call-ID header, for the operator's logs. */
     sipCallId: string
+    /** The leg whose place it is to take (RFC 3891): nobody has judged whether it may. */
+    replaces?: string
     /** Whose account a digest for our realm names, and with which hash; nobody has judged it. Null: there is none. */
     digest: { username: string; algorithm: 'MD5' | 'SHA-256' } | null
+    /** Absent: the INVITE says no more of its caller than From. */
+    identity?: ClaimedIdentity
   }
+  /**
+   * The far end wants its party called elsewhere (REFER): `leg.refer_answer` or `leg.refer_bridge` follows within 4 s, else 503.
+   * `replaces`: in the place of a dialog, of this leg of ours or of one elsewhere.
+   */
+  'leg.refer_asked': {
+    legId: string
+    referId: string
+    to: SipParty
+    replaces: { legId: string | null; dialog: string } | null
+    /** Referred-By, as it came. */
+    referredBy: string | null
+  }
+  /** How `leg.refer` or `leg.refer_bridge` gets on, as a SIP status of the target; 408: nothing was told in time. */
+  'leg.refer_progress': { legId: string; referId: string; sipCode: number; isOver: boolean }
+  /** Somebody else is the leg's far end from now on, after `leg.refer_bridge`. */
+  'leg.replaced': { legId: string; by: SipParty; connectionId?: string }
+  /** The call is on its way over this connection, after another one did not take it on. */
+  'leg.routed': { legId: string; connectionId: string }
   'leg.ringing': { legId: string }
+  /**
+   * A far end that we call is heard in its leg's room before it has answered (early media); it hears nobody. `isHeard` false: no more, since
+   * the call goes on by another way.
+   */
+  'leg.early_media': { legId: string; isHeard: boolean }
   'leg.answered': { legId: string }
   'leg.joined': { legId: string; roomId: string; muted: boolean }
   'leg.left': { legId: string; roomId: string }
   /** The far end has put us on hold, or taken us back. */
   'leg.held': { legId: string }
   'leg.resumed': { legId: string }
+  /** It begins to speak, or has ended; of who wants `speechEvents`. Nobody who is muted or on hold speaks, nor in a card-payment pause. */
+  'leg.speaking': { legId: string; isSpeaking: boolean }
+  /** Who of a conference speaks, of those with `speechEvents`; null: who did has left, and nobody speaks. */
+  'room.active_speaker': { roomId: string; legId: string | null }
+  /** What is heard of it is poor for some seconds, or well again; the figures are those of the call so far. */
+  'leg.quality': { legId: string; isPoor: boolean; quality: Quality }
+  /** Fax by T.38 passes between two legs in the place of audio, or no more. */
+  'leg.fax': { legId: string; partnerId: string; isRelayed: boolean }
+  /** A fax machine, or a modem, calls or answers there: told once, and its audio is left alone from then on. */
+  'leg.fax_tone': { legId: string; tone: 'cng' | 'ced' | 'ans' | 'ansam' }
+  /** Who has answered, of a leg with `answering`; told once, `ms` after its answer. `cause`: what decided. */
+  'leg.answered_by': {
+    legId: string
+    answeredBy: 'human' | 'machine' | 'fax' | 'unknown'
+    cause:
+      | 'short_greeting'
+      | 'long_greeting'
+      | 'many_words'
+      | 'beep'
+      | 'network_tone'
+      | 'fax_tone'
+      | 'no_voice'
+      | 'undecided'
+    ms: number
+  }
+  /** A machine's greeting is over: a message can be left. `timeout`: it had no end. */
+  'leg.message_ended': { legId: string; ended: 'beep' | 'silence' | 'timeout'; ms: number }
   /** None of its audio comes, or no more, although it should: told once until some comes again. Packets: so far. */
   'leg.one_way': { legId: string; packetsReceived: number; packetsSent: number }
   /** `key` is `*` and `masked` true during a card-payment pause that masks keys. */
@@ -55,6 +111,8 @@ export interface Events {
     legId: string
     reason: EndedReason
     sipCode: number | null
+    /** Of a SIP leg. */
+    cause?: LegCause
     quality: Quality
     durationMs?: number
   }
@@ -116,10 +174,40 @@ export interface Events {
     /** Who the digest says it is, and with which hash (RFC 7616 §3.4). */
     username: string
     algorithm: 'MD5' | 'SHA-256'
+    /** Whom a request to its contacts is sent to: where it came from, or the first proxy of `path`. */
     source: { transport: SipTransport; host: string; port: number }
+    /** The proxies between us and the phone (RFC 3327), as Route values, the nearest first; only of those that are believed. Absent: none. */
+    path?: string[]
     callId: string
     cSeq: number
   }
+  /** The WebSocket of a client of SIP is closed (RFC 7118): what has registered from there is out of reach. */
+  'sip.gone': { source: { transport: SipTransport; host: string; port: number } }
+  /**
+   * A SUBSCRIBE (RFC 6665) or MESSAGE (RFC 3428) of a phone with a digest answer to a fresh challenge of ours. Control has it judged by
+   * `sip.ask_check` and answers by `sip.ask_reply`, all within 4 s, else 503.
+   */
+  'sip.ask': {
+    askId: string
+    /** User of whom it is about, or for. */
+    to: string
+    username: string
+    algorithm: 'MD5' | 'SHA-256'
+    source: { transport: SipTransport; host: string; port: number }
+    what:
+      | {
+          method: 'SUBSCRIBE'
+          package: 'message-summary' | 'dialog'
+          /** The one that it refreshes or ends; null: a new one. */
+          subscriptionId: string | null
+          isEnd: boolean
+        }
+      | { method: 'MESSAGE'; text: string }
+  }
+  /** It has run out, or its phone is gone. */
+  'sip.unsubscribed': { subscriptionId: string }
+  /** How a `sip.message` ended: what the phone answered, 408 when it was silent, 503 when it could not be reached. */
+  'sip.message_done': { messageId: string; sipCode: number }
   /** Told when it changes, and once after `connections.set` has brought a far end. */
   'connection.changed': ConnectionReport
   /**

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { parseUri } from '../../sip/message/uri.ts'
 import type { AddressPolicy } from './addresses.ts'
+import { callerIdentity } from './identity.ts'
 import { boolean, id, integer, jsonObject, line, list, MAX_TIMER_MS, nullable, oneOf, record, text } from './schema.ts'
 
 /** What commands are made of: each part is a schema that media checks, and the type that both sides write. */
@@ -49,7 +50,8 @@ export const endedReason = oneOf(
 )
 export type EndedReason = Static<typeof endedReason>
 
-const codec = oneOf('PCMU', 'PCMA')
+/** As SDP names them; of linear samples with the rate. */
+const codec = oneOf('PCMU', 'PCMA', 'G722', 'opus', 'L16/16000', 'L16/8000')
 export type CodecName = Static<typeof codec>
 export const codecs = list(codec, 10)
 
@@ -64,27 +66,77 @@ export type DtmfMode = Static<typeof dtmfMode>
 export const srtpPolicy = oneOf('off', 'optional', 'required')
 export type SrtpPolicy = Static<typeof srtpPolicy>
 
-const transport = oneOf('udp', 'tcp', 'tls')
+const transport = oneOf('udp', 'tcp', 'tls', 'ws', 'wss')
 export type SipTransport = Static<typeof transport>
 
-const via = Type.Object({ host, port: integer(1, 65_535), transport })
+/** Null: not said, and found by DNS where the host is a name (RFC 3263 §4); else UDP, and 5060, over TLS 5061. */
+const via = Type.Object({ host, port: nullable(integer(1, 65_535)), transport: nullable(transport) })
+
+/** Where a phone has registered from: the next hop to it. */
+export const phoneVia = Type.Object({ host, port: integer(1, 65_535), transport })
+
+/** What a subscriber is told: all of it each time (RFC 3842, RFC 4235). */
+export const packageState = Type.Union([
+  Type.Object({
+    package: Type.Literal('message-summary'),
+    waiting: integer(0, 1_000_000),
+    heard: integer(0, 1_000_000),
+  }),
+  Type.Object({
+    package: Type.Literal('dialog'),
+    dialogs: list(
+      Type.Object({
+        id: line(100),
+        direction: oneOf('initiator', 'recipient'),
+        state: oneOf('trying', 'early', 'confirmed'),
+      }),
+      20,
+    ),
+  }),
+])
+export type PackageState = Static<typeof packageState>
+
 const credentials = nullable(Type.Object({ username: line(200), password: line(200) }))
 
+/**
+ * Provisional responses that are acknowledged (RFC 3262): never, also for a caller that takes no others, who is refused; for callers that
+ * take no others; for all who take them.
+ */
+export const reliability = oneOf('off', 'when_required', 'when_supported')
+export type Reliability = Static<typeof reliability>
+
 /** `sip`: what a SIP leg is dialled with. */
+/** Proxies on the way to a far end, as Route values, the nearest first. Absent: none. */
+export const route = Type.Optional(list(line(500), 5))
+
 export const dialTarget = Type.Object({
   /** Request-URI, for example `sip:200@192.0.2.7:5070`. */
   uri: sipUri,
   from: Type.Object({ uri: sipUri }),
-  /** Next hop when it is not the URI's own host. */
-  via: nullable(via),
+  /** The far end's hosts in the order to try them; none: the URI's own. */
+  hosts: list(via, 20),
+  route,
+  /** Final statuses after which the next host, or the next target, is tried, beside no answer and no connection. Absent: 503. */
+  tryNextOn: Type.Optional(list(integer(300, 699), 100)),
+  /** Go where a 3xx says. Absent: it is a refusal like others. */
+  followRedirects: Type.Optional(boolean),
+  /** Over which connection this is; `leg.routed` tells which one took the call on. */
+  connectionId: Type.Optional(id),
   /** Who named it may lead us to public addresses only, and to the private networks that an operator allows. */
   publicOnly: boolean,
   credentials,
+  /** What it is told of who calls, beside From. Absent: nothing. */
+  identity: Type.Optional(callerIdentity),
   codecs,
   /** Absent: `auto`. */
   dtmf: Type.Optional(dtmfMode),
   /** Absent: `optional` over TLS, which keeps the keys secret, else `off`. */
   srtp: Type.Optional(srtpPolicy),
+  /** The dialog whose place the call takes at the far end (RFC 3891), and who wants it so (RFC 3892). Absent: none. */
+  replaces: Type.Optional(line(1000)),
+  referredBy: Type.Optional(line(1000)),
+  /** Absent: its provisional responses are acknowledged where it wants that. */
+  reliable: Type.Optional(reliability),
 })
 export type DialTarget = Static<typeof dialTarget>
 
@@ -111,9 +163,14 @@ export type StreamTracks = Static<typeof tracks>
 const format = oneOf('mulaw_8000', 'l16_8000', 'l16_16000')
 export type StreamFormat = Static<typeof format>
 
+const mode = oneOf('fork', 'bidirectional')
+export type StreamMode = Static<typeof mode>
+
 export const streamSpec = Type.Object({
   streamId: id,
   target,
+  /** Absent: `fork`, which hears only. `bidirectional`: what the receiver says is played to the target. */
+  mode: Type.Optional(mode),
   url: text(4096),
   tracks,
   format,
@@ -128,6 +185,32 @@ export const streamSpec = Type.Object({
 })
 export type StreamSpec = Static<typeof streamSpec>
 
+/** How it is found out whether a person or a machine has answered a leg. Times count from its answer, in frames that came [ms]. */
+export const answeringSpec = Type.Object({
+  legId: id,
+  /** The end of a machine's greeting is told besides. */
+  messageEnd: boolean,
+  /** So long without a voice: nobody knows. */
+  initialSilenceMs: integer(500, 20_000),
+  /** Who speaks for longer without a pause of `afterGreetingSilenceMs` is a machine. */
+  greetingMs: integer(500, 10_000),
+  /** Who is silent for so long after a shorter greeting is a person. */
+  afterGreetingSilenceMs: integer(200, 5000),
+  /** Who says more words at once is a machine. */
+  maxWords: integer(1, 50),
+  /** What is shorter is no word. */
+  minWordMs: integer(20, 1000),
+  /** Silence between two words. */
+  betweenWordsMs: integer(20, 1000),
+  /** What is not known by then is not found out any more. */
+  totalMs: integer(1000, 60_000),
+  /** Silence that ends a machine's greeting where no beep does. */
+  messageSilenceMs: integer(500, 10_000),
+  /** A greeting without an end is given up then. */
+  messageMs: integer(1000, 300_000),
+})
+export type AnsweringSpec = Static<typeof answeringSpec>
+
 /** What is kept of a room from its first sample on. */
 export const roomCapture = Type.Object({
   recordingId: nullable(id),
@@ -135,8 +218,23 @@ export const roomCapture = Type.Object({
   encrypted: Type.Optional(boolean),
   transcript: nullable(Type.Object({ transcriptId: id, language: nullable(language) })),
   streams: Type.Optional(list(streamSpec, MAX_ROOM_STREAMS)),
+  /** Of the leg that it is for, from its answer on. Absent: nobody wants to know. */
+  answering: Type.Optional(answeringSpec),
 })
 export type RoomCapture = Static<typeof roomCapture>
+
+/**
+ * What is done with a party's audio before others in its room hear it, and whether it is told when it speaks. Null: as its room says, else
+ * nothing.
+ */
+export const legSound = Type.Object({
+  gainDb: Type.Optional(nullable(Type.Number({ minimum: -24, maximum: 24 }))),
+  autoGain: Type.Optional(nullable(boolean)),
+  noiseSuppression: Type.Optional(nullable(boolean)),
+  /** `leg.speaking`, `room.active_speaker` of a conference, and the level in the leg's snapshot. */
+  speechEvents: Type.Optional(nullable(boolean)),
+})
+export type LegSound = Static<typeof legSound>
 
 /** A room of the media engine: who is in it hears each other. Created by the first leg that enters, gone with the last. */
 export const roomSpec = Type.Object({
@@ -149,6 +247,8 @@ export const roomSpec = Type.Object({
   /** A member who is alone hears music on hold. */
   musicWhenAlone: boolean,
   maxMembers: integer(1, MAX_MEMBERS),
+  /** Of those in it that say nothing else. What the first one brings who brings any is the room's. Absent: nothing. */
+  sound: Type.Optional(legSound),
   /** Begins with the room, from its first sample on. Absent: nothing does. */
   capture: Type.Optional(roomCapture),
 })
@@ -164,7 +264,12 @@ const playSource = Type.Union([
   /** A WAV file, mono or more, any rate of `codecs/wav.ts`. */
   Type.Object({ kind: Type.Literal('file'), path: line(4096) }),
   Type.Object({ kind: Type.Literal('music') }),
-  Type.Object({ kind: Type.Literal('tone'), name: oneOf('ringback', 'busy', 'beep') }),
+  /** `country`: as it sounds there, ISO 3166-1; absent: by ITU-T E.180. */
+  Type.Object({
+    kind: Type.Literal('tone'),
+    name: oneOf('ringback', 'busy', 'beep'),
+    country: Type.Optional(Type.String({ pattern: '^[A-Z]{2}$' })),
+  }),
   Type.Object({ kind: Type.Literal('silence'), ms: integer(0, MAX_TIMER_MS) }),
   /**
    * Text to speech, sentence by sentence. `voice`: a name of the engine's; null, or one that it does not have: its default.
@@ -226,6 +331,8 @@ export const connectionSpec = Type.Object({
   /** From, and the address-of-record that is registered. */
   from: sipUri,
   via,
+  /** Further hosts of it, asked where that one is silent, or says 503. */
+  others: list(via, 20),
   credentials,
   /**
    * User part of the Contact that a registration leaves. Nobody else can know it, so that a call to it is one of this

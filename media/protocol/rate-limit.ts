@@ -1,3 +1,12 @@
+import { LRUCache } from 'lru-cache'
+import { atMost } from './at-most.ts'
+
+export interface Rate {
+  /** What may pass at once, and so many a second behind it. */
+  burst: number
+  perSecond: number
+}
+
 /** A token bucket: lets bursts through up to its size, and a steady rate behind them. Pure. */
 export class RateLimit {
   /** What was refused. */
@@ -8,7 +17,7 @@ export class RateLimit {
   #at: number
 
   /** @param now monotonic [ms] */
-  constructor(burst: number, perSecond: number, now = 0) {
+  constructor({ burst, perSecond }: Rate, now = 0) {
     this.#burst = burst
     this.#perSecond = perSecond
     this.#tokens = burst
@@ -30,5 +39,37 @@ export class RateLimit {
   /** After which one more may pass, at the moment of the last question [s]. */
   get waitS(): number {
     return Math.max(0, (1 - this.#tokens) / this.#perSecond)
+  }
+}
+
+/** Keys that are remembered; the one that asked longest ago is forgotten, and begins with a full bucket again. */
+const MAX_KEYS = 10_000
+
+/** A token bucket for each of many: keys, networks, members. Pure. */
+export class RateLimits {
+  readonly #rate: Rate
+  readonly #buckets = new LRUCache<string, RateLimit>(atMost(MAX_KEYS))
+
+  constructor(rate: Rate) {
+    this.#rate = rate
+  }
+
+  /** Whether one more of this key may pass at `now` [ms]. */
+  allow(key: string, now: number): boolean {
+    return this.#bucket(key, now).allow(now)
+  }
+
+  /** The same; 0, or the whole seconds after which to try again. `rate`: of this key, which names it; absent: that of all. */
+  take(key: string, now: number, rate = this.#rate): number {
+    const bucket = this.#bucket(key, now, rate)
+    return bucket.allow(now) ? 0 : Math.max(1, Math.ceil(bucket.waitS))
+  }
+
+  #bucket(key: string, now: number, rate = this.#rate): RateLimit {
+    const known = this.#buckets.get(key)
+    if (known !== undefined) return known
+    const fresh = new RateLimit(rate, now)
+    this.#buckets.set(key, fresh)
+    return fresh
   }
 }

@@ -1,3 +1,4 @@
+import type { RedirectReason } from './identity.ts'
 import type { CodecName, Target } from './parts.ts'
 
 /** One end of a SIP request, as the wire had it. */
@@ -5,6 +6,17 @@ export interface SipParty {
   uri: string
   user: string
   host: string
+}
+
+/** What an INVITE says of its caller beside From; nobody has judged any of it. */
+export interface ClaimedIdentity {
+  /** Of From; null: there is none. */
+  displayName: string | null
+  asserted: (SipParty & { displayName: string | null })[]
+  /** Values of Privacy (RFC 3323 §4.2). */
+  privacy: string[]
+  /** Whom the call was for before, the latest first. */
+  redirects: { party: SipParty; reason: RedirectReason; count: number; isPrivate: boolean }[]
 }
 
 /** What was said, and when its parts were ready. */
@@ -33,13 +45,23 @@ export interface Quality {
   packetsReceived: number
   packetsSent: number
   packetsLost: number
+  /** Came too late to be played, or found no room. */
+  packetsLate: number
   /** Lost share of the expected packets [%]. */
   lossPct: number
+  /** Share of the frames that were made up because none was there [%]. */
+  concealedPct: number
+  /** Mean length of the losses against that of random ones (ITU-T G.107 §7.5); 1: they are random. */
+  burstRatio: number
   /** Interarrival jitter, RFC 3550 §6.4.1 [ms]. */
   jitterMs: number
   /** From RTCP; null before the first report with a round trip in it [ms]. */
   roundTripMs: number | null
-  /** Estimate by the E-model, 1 to 4.5; null: nothing was heard. */
+  /** From the far end's mouth to here, as far as it is known: half of the round trip, the jitter buffer, a packet [ms]. */
+  delayMs: number
+  /** How much faster than ours its clock is [ppm]; null: not known yet. */
+  driftPpm: number | null
+  /** Estimate by the E-model (ITU-T G.107) of delay, lost and late packets, 1 to 4.5; null: nothing was heard. */
   mos: number | null
 }
 
@@ -53,6 +75,8 @@ export interface LegAudio {
   collecting: boolean
   playing: boolean
   quality: Quality
+  /** Whether it speaks, and how loud others hear it [dBov]; null: nobody wants to know. */
+  voice: { isSpeaking: boolean; levelDbov: number } | null
 }
 
 export interface LegSnapshot extends LegAudio {
@@ -81,6 +105,10 @@ export interface StreamSnapshot {
   status: StreamStatus
   framesSent: number
   framesDropped: number
+  /** Audio of a bidirectional stream's receiver [frames of 20 ms]. */
+  framesReceived: number
+  /** Of it, what found no room. */
+  framesRefused: number
   endedReason: StreamEndedReason | null
 }
 
@@ -100,6 +128,17 @@ export interface RecordingInfo {
   segments: { fromMs: number; toMs: number; reason: string }[]
 }
 
+/** Why a leg ended, as whoever ended it said (RFC 3326, ITU-T Q.850). */
+export interface LegCause {
+  /** Of the telephone network: said, or what the SIP status stands for (RFC 3398). Null: it stands for none. */
+  q850: number | null
+  /** A `SIP;cause=` beside or instead of it, such as 200 for `Call completed elsewhere`. */
+  sip: number | null
+  /** The far end's words. */
+  text: string | null
+  by: 'far_end' | 'tandem'
+}
+
 /** What is known of a far end; `sipCode`: what it said, or 408 and 503 for what it did not. */
 export interface ConnectionReport {
   connectionId: string
@@ -117,10 +156,34 @@ export interface MediaSnapshot {
   recordings: { recordingId: string }[]
   /** Pages that are connected. */
   browserIds: string[]
+  /** REFERs, of far ends and ours, that are not over. */
+  refers: { referId: string; legId: string }[]
 }
 
 /** Counters since the media process started, by Prometheus-style name, and gauges. */
 export interface MediaStats {
   counters: Record<string, number>
   gauges: Record<string, number>
+}
+
+/** A SIP message as it passed our door, with its secrets blotted out. */
+export interface SipTraceMessage {
+  /** Since 1970 [ms], with fractions. */
+  at: number
+  isSent: boolean
+  transport: string
+  local: { host: string; port: number }
+  remote: { host: string; port: number }
+  /** A Latin-1 character for each octet. */
+  text: string
+}
+
+/** All that passed for one leg, in order. */
+export interface SipLegTrace {
+  legId: string
+  messages: SipTraceMessage[]
+  /** Messages for which there was no room. */
+  dropped: number
+  /** Headers of its RTP packets, 24 octets each (`media/rtp/packet-headers.ts`), base64; null: nobody wanted them. */
+  packets: { local: { host: string; port: number }; remotes: { host: string; port: number }[]; records: string } | null
 }

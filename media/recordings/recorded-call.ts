@@ -1,7 +1,7 @@
 import type { Frame } from '../../codecs/audio.ts'
-import type { Leg } from '../engine/leg.ts'
-import type { Room, RoomTap } from '../engine/room.ts'
 import type { RecordingInfo, Target } from '../protocol.ts'
+import type { Leg } from '../rooms/leg.ts'
+import type { Room, RoomTap } from '../rooms/room.ts'
 import type { Recorder } from './recorder.ts'
 
 /** The reason that is noted for what was paused by command. */
@@ -95,6 +95,11 @@ export class RecordedCall {
       if (this.#clock === tap.room) this.#clock = others[0]?.room ?? null
     }
     this.#sync()
+  }
+
+  /** Whether it is between two rooms. */
+  follows(leg: Leg): boolean {
+    return this.#moving.has(leg)
   }
 
   /** Returns whether it was the last: the recording is over. */

@@ -1,7 +1,7 @@
 import type { Frame } from '../../codecs/audio.ts'
-import type { Sink, Track } from '../engine/sink.ts'
-import { type Chunk, ChunkQueue } from '../kernel/chunk-queue.ts'
 import type { RecordingInfo } from '../protocol.ts'
+import type { Sink, Track } from '../rooms/sink.ts'
+import { type Chunk, ChunkQueue } from './chunk-queue.ts'
 import {
   MAX_RECORDING_CHANNELS,
   RECORDING_CHUNK_BYTES,

@@ -1,73 +1,79 @@
-import { targetId } from '../engine/captures.ts'
-import type { Leg } from '../engine/leg.ts'
-import type { Room } from '../engine/room.ts'
-import type { Events, Failure, Request, Target } from '../protocol.ts'
+import { type Events, type Failure, isFailure, type Request, type RoomCapture, type Target } from '../protocol.ts'
+import { targetId } from '../rooms/captures.ts'
+import type { Leg } from '../rooms/leg.ts'
+import type { Room } from '../rooms/room.ts'
+import type { Party, SinkKind, SinkNoun, SinkWorld } from '../sinks/sink-kind.ts'
 import { RecordedCall } from './recorded-call.ts'
 import { RecordingWriter } from './recording-writer.ts'
 
 type Ok = Record<string, never>
 
-export interface RecordingsHooks {
-  ready(info: Events['recording.ready']): void
-  failed(failure: Events['recording.failed']): void
-}
-
 /** The recordings of one engine thread. */
-export class Recordings {
+class Recordings implements SinkKind {
+  readonly commands = {
+    'recording.start': (request: Request<'recording.start'>) => this.#startAsked(request),
+    'recording.pause': ({ recordingId }: Request<'recording.pause'>) => this.#ask(recordingId, true),
+    'recording.resume': ({ recordingId }: Request<'recording.resume'>) => this.#ask(recordingId, false),
+    'recording.stop': ({ recordingId }: Request<'recording.stop'>) => this.#stop(recordingId),
+  }
+  readonly #world: SinkWorld
   readonly #entries = new Map<string, RecordedCall>()
   readonly #writer: RecordingWriter
-  readonly #hooks: RecordingsHooks
   /** Ended, with a file that is being written: they are told of soon, and cannot begin again. */
   readonly #finishing = new Map<string, Promise<void>>()
 
-  constructor(dataDir: string, hooks: RecordingsHooks) {
-    this.#writer = new RecordingWriter(dataDir)
-    this.#hooks = hooks
+  constructor(world: SinkWorld) {
+    this.#world = world
+    this.#writer = new RecordingWriter(world.dataDir)
   }
 
-  /** Starts to record; the caller calls `enter` for the legs that are there already. */
-  start({ recordingId, target, encrypted = false }: Request<'recording.start'>): Ok | Failure {
-    if (this.has(recordingId)) return { failure: 'conflict', message: 'is being recorded already' }
+  #startAsked(request: Request<'recording.start'>): Ok | Failure {
+    const isHere = this.#world.sinksOf(request.target) !== null || this.#has(request.recordingId)
+    if (!isHere) return { failure: 'not_found', message: 'the call is not here' }
+    const started = this.#start(request)
+    if (!isFailure(started)) this.#world.enterAll()
+    return started
+  }
+
+  /** The legs that are there already are still to enter. */
+  #start({ recordingId, target, encrypted = false }: Request<'recording.start'>): Ok | Failure {
+    if (this.#has(recordingId)) return { failure: 'conflict', message: 'is being recorded already' }
     const recorder = this.#writer.open(recordingId, message => this.#fail(recordingId, message), encrypted)
     if ('error' in recorder) return { failure: 'invalid', message: recorder.error }
     this.#entries.set(recordingId, new RecordedCall(target, recorder))
     return {}
   }
 
-  has(recordingId: string): boolean {
+  #has(recordingId: string): boolean {
     return this.#entries.has(recordingId) || this.#finishing.has(recordingId)
   }
 
-  /** A leg entered a room. */
-  enter(leg: Leg, room: Room): void {
+  begin(roomId: string, { recordingId, encrypted = false }: RoomCapture, by: 'room' | 'party'): void {
+    if (by === 'room' && recordingId !== null) this.#start({ recordingId, target: { roomId }, encrypted })
+  }
+
+  enter({ leg }: Party, room: Room): void {
     for (const entry of this.#entries.values()) entry.enter(leg, room)
   }
 
-  /** It leaves its room, for another one or for good. */
-  leave(leg: Leg): void {
+  leave({ leg }: Party): void {
     for (const entry of this.#entries.values()) entry.leave(leg)
   }
 
-  /** It is gone. */
-  closed(leg: Leg): void {
-    for (const entry of this.#entries.values()) if (entry.closed(leg)) this.stop(entry.recordingId)
+  follows(leg: Leg): boolean {
+    return [...this.#entries.values()].some(entry => entry.follows(leg))
   }
 
-  /** A card-payment pause over this room began or ended. */
+  closed(leg: Leg): void {
+    for (const entry of this.#entries.values()) if (entry.closed(leg)) this.#stop(entry.recordingId)
+  }
+
   pauseChanged(room: Room): void {
     for (const entry of this.#entries.values()) entry.pauseChanged(room)
   }
 
-  /** Silence from now on, until `resume`: the timeline goes on. */
-  pause(recordingId: string): Ok | Failure {
-    return this.#setAsked(recordingId, true)
-  }
-
-  resume(recordingId: string): Ok | Failure {
-    return this.#setAsked(recordingId, false)
-  }
-
-  #setAsked(recordingId: string, isAsked: boolean): Ok | Failure {
+  /** Silence from now on, until it is asked to go on: the timeline does anyway. */
+  #ask(recordingId: string, isAsked: boolean): Ok | Failure {
     const entry = this.#entries.get(recordingId)
     if (entry === undefined) return unknown(recordingId)
     if (entry.ask(isAsked)) return {}
@@ -75,13 +81,13 @@ export class Recordings {
   }
 
   /** Ends a recording; the file is written behind the call's back and announced by `ready` or `failed`. */
-  stop(recordingId: string): Ok | Failure {
+  #stop(recordingId: string): Ok | Failure {
     const entry = this.#entries.get(recordingId)
     if (entry === undefined) return unknown(recordingId)
     this.#entries.delete(recordingId)
     const finished = entry.finish().then(info => {
-      if (!('error' in info)) this.#hooks.ready(info)
-      else if (!entry.hasFailed) this.#hooks.failed({ recordingId, message: info.error })
+      if (!('error' in info)) this.#tell('recording.ready', info)
+      else if (!entry.hasFailed) this.#tell('recording.failed', { recordingId, message: info.error })
     })
     this.#finishing.set(recordingId, finished)
     void finished.finally(() => this.#finishing.delete(recordingId))
@@ -92,32 +98,37 @@ export class Recordings {
   #fail(recordingId: string, message: string): void {
     const entry = this.#entries.get(recordingId)
     if (entry !== undefined) entry.hasFailed = true
-    this.#hooks.failed({ recordingId, message })
+    this.#tell('recording.failed', { recordingId, message })
+  }
+
+  #tell<N extends 'recording.ready' | 'recording.failed'>(name: N, body: Events[N]): void {
+    this.#world.over('recording', body.recordingId)
+    this.#world.emit(name, body)
   }
 
   /** The room is gone: so ends what recorded it, unless somebody of the call is elsewhere. */
   roomClosed(roomId: string): void {
     for (const { target, recordingId, hasLegs } of this.#entries.values()) {
-      if ('roomId' in target && target.roomId === roomId && !hasLegs) this.stop(recordingId)
+      if ('roomId' in target && target.roomId === roomId && !hasLegs) this.#stop(recordingId)
     }
   }
 
-  /** How long the recording of this target runs, null: there is none [frames]. */
   framesOf(target: Target): number | null {
     const id = targetId(target)
     return [...this.#entries.values()].find(entry => targetId(entry.target) === id)?.frames ?? null
   }
 
-  list(): { recordingId: string }[] {
-    return [...this.#entries.keys(), ...this.#finishing.keys()].map(recordingId => ({ recordingId }))
+  snapshot(): { recordings: { recordingId: string }[] } {
+    return { recordings: [...this.#entries.keys(), ...this.#finishing.keys()].map(recordingId => ({ recordingId })) }
   }
 
-  /** Resolves when all files that were being written are there. */
-  async close(): Promise<void> {
-    for (const recordingId of this.#entries.keys()) this.stop(recordingId)
+  async shutdown(): Promise<void> {
+    for (const recordingId of this.#entries.keys()) this.#stop(recordingId)
     await Promise.all(this.#finishing.values())
     await this.#writer.close()
   }
 }
 
 const unknown = (recordingId: string): Failure => ({ failure: 'not_found', message: `no recording ${recordingId}` })
+
+export const recordings: SinkNoun = { create: world => new Recordings(world) }

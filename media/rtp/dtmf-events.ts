@@ -195,6 +195,7 @@ export class DtmfEventWriter {
   readonly #frameUnits: number
   readonly #frameMs: number
   readonly #toneMs: number
+  readonly #maxToneMs: number
   readonly #gapTicks: number
   readonly #volume: number
   readonly #codes = new Uint8Array(DTMF_QUEUE_KEYS)
@@ -213,6 +214,8 @@ export class DtmfEventWriter {
   ) {
     this.#frameUnits = options.frameUnits ?? 160
     this.#frameMs = options.frameMs ?? 20
+    const longestMs = Math.floor(SEGMENT_UNITS / this.#frameUnits) * this.#frameMs
+    this.#maxToneMs = Math.min(MAX_TONE_MS, longestMs)
     this.#toneMs = options.toneMs ?? MIN_TONE_MS
     this.#gapTicks = Math.max(END_PACKETS - 1, Math.ceil((options.gapMs ?? 50) / this.#frameMs))
     this.#volume = Math.min(VOLUME_MASK, Math.max(0, -(options.volumeDbm0 ?? -10)))
@@ -233,7 +236,7 @@ export class DtmfEventWriter {
     }
     const slot = (this.#first + this.#queued) % DTMF_QUEUE_KEYS
     this.#codes[slot] = code
-    this.#tones[slot] = Math.ceil(Math.min(MAX_TONE_MS, Math.max(MIN_TONE_MS, toneMs)) / this.#frameMs)
+    this.#tones[slot] = Math.ceil(Math.min(this.#maxToneMs, Math.max(MIN_TONE_MS, toneMs)) / this.#frameMs)
     this.#queued++
     return true
   }

@@ -1,7 +1,9 @@
-import { PacketRing, RING_PACKETS, RING_PAYLOAD_BYTES } from './packet-ring.ts'
+import { PacketRing, RING_PACKETS, RING_PAYLOAD_BYTES, recode } from './packet-ring.ts'
 import { PlayoutDelay } from './playout-delay.ts'
 import { Unwrapper } from './rtp.ts'
 
+/** A first packet with less to spare is played a tick later: its network is not known yet [ms]. */
+const FIRST_SPARE_MS = 4
 /** So long a starved stream is taken for lost packets, after that for a pause. */
 const STARVED_FRAMES = 3
 /** In-order packets that are late for so long are no stall of the network: the sender's clock has moved. */
@@ -42,7 +44,7 @@ export interface JitterCounters {
   concealed: number
   /** frames by which the delay grew */
   inserted: number
-  /** frames left out to shorten the delay, and packets dropped at a resync */
+  /** frames by which the delay was cut, and packets dropped at a resync or after a stall of ours */
   discarded: number
   /** jumps of sequence number or timestamp that were followed */
   resyncs: number
@@ -50,8 +52,9 @@ export interface JitterCounters {
 
 /**
  * The buffer between a party's network and the 20 ms clock. Packets of any length are put in as they come and played by
- * their timestamps: a packet is played 20 to 40 ms after its arrival, later when the network needs it. Nothing is
- * allocated after construction. The encoding is one byte per timestamp unit; decoding happens outside.
+ * their timestamps: a packet is played in the next tick after its arrival, later when the network needs it. Nothing is
+ * allocated after construction. The encoding is one byte per timestamp unit; decoding happens outside, and so does what makes
+ * a frame less or more of the audio unheard (`Playout`): here frames are taken one by one.
  */
 export class JitterBuffer {
   readonly counters: JitterCounters = {
@@ -67,11 +70,11 @@ export class JitterBuffer {
   }
   readonly #frame: number
   readonly #frameMs: number
-  readonly #silenceByte: number
+  #silenceByte: number
   readonly #excessMs: number
   readonly #delay: PlayoutDelay
-  readonly #sequenceUnwrapper = new Unwrapper(16)
-  readonly #timestampUnwrapper = new Unwrapper(32)
+  readonly #sequences = new Unwrapper(16)
+  readonly #timestamps = new Unwrapper(32)
 
   readonly #ring = new PacketRing(this.counters)
   /** The last frame of audio, to repair a hole inside the next one. */
@@ -88,7 +91,11 @@ export class JitterBuffer {
   /** The newest packet was no audio: what follows is owed nothing. */
   #quiet = false
   #starvedFrames = 0
-  #insertDue = false
+  /** End of the newest audio that has come. */
+  #newestEnd = 0
+  #isJoint = false
+  /** The next audio is what was waited for. */
+  #isBack = false
   #nextPullMs = Number.NaN
   #lateSinceMs = Number.NaN
   #afterJump = -1
@@ -109,6 +116,31 @@ export class JitterBuffer {
     return this.#delay.smoothedMs
   }
 
+  /** From the arrival of nearly every packet to the pull that needs it [ms]; null: not known yet. */
+  get spareMs(): number | null {
+    return this.#delay.spareMs
+  }
+
+  /** Frames that are waited for and need not be: to be taken by `more`. Negative: as many ticks should `stay`. */
+  get excess(): number {
+    return this.#delay.excess
+  }
+
+  /** Audio for the next frame is here. */
+  get isReady(): boolean {
+    return this.#started && this.#newestEnd >= this.#head + this.#frame
+  }
+
+  /** The frame that was taken last does not go on from the one before it: some between them were left out. */
+  get isJoint(): boolean {
+    return this.#isJoint
+  }
+
+  /** The next audio goes on from the last, though something was made up between them: it came late. */
+  get isBack(): boolean {
+    return this.#isBack
+  }
+
   /**
    * Copies the payload of one audio packet in.
    *
@@ -127,23 +159,22 @@ export class JitterBuffer {
   ): PushResult {
     this.counters.received++
     if (length <= 0 || length > RING_PAYLOAD_BYTES || offset + length > bytes.length) return this.#refuse('overflow')
-    const refusal = this.#refusal(sequence)
+    const refusal = this.#started ? this.#refusal(sequence, this.#sequences.peek(sequence)) : null
     if (refusal !== null) return this.#refuse(refusal)
-    const at = this.#timestampUnwrapper.peek(timestamp)
-    const unwrapped = this.#sequenceUnwrapper.peek(sequence)
-    if (!this.#started) this.#anchor(unwrapped, at)
+    const at = this.#timestamps.peek(timestamp)
+    const unwrapped = this.#sequences.peek(sequence)
+    if (!this.#started) this.#anchor(unwrapped, at, length, arrivalMs)
     // While nobody pulls (set-up, hold) only the newest audio counts, or the call would go on with the delay of that.
-    const isPulled = arrivalMs - this.#nextPullMs < STOPPED_MS
-    if (!isPulled) this.#head = Math.max(this.#head, at - 2 * this.#frame)
+    if (!this.#isPulled(arrivalMs)) this.#head = Math.max(this.#head, at + length - this.#frame)
     if (!this.#onTime(unwrapped, at, length, arrivalMs)) {
       this.#ring.spend(unwrapped)
       return this.#refuse('late')
     }
     if (!this.#ring.reach(unwrapped, this.#head)) return this.#refuse('overflow')
-    this.#sequenceUnwrapper.unwrap(sequence)
-    this.#timestampUnwrapper.unwrap(timestamp)
-    this.#delay.observe(this.#spareMs(at, arrivalMs))
+    this.#sequences.keep(unwrapped)
+    this.#timestamps.keep(at)
     if (unwrapped > this.#ring.highest) this.#quiet = false
+    if (at + length > this.#newestEnd) this.#newestEnd = at + length
     this.#ring.store(unwrapped, at, bytes, offset, length)
     return 'ok'
   }
@@ -154,55 +185,93 @@ export class JitterBuffer {
    */
   skip(sequence: number): PushResult {
     if (!this.#started) return 'ok'
-    const refusal = this.#refusal(sequence)
+    const refusal = this.#refusal(sequence, this.#sequences.peek(sequence))
     if (refusal !== null) return this.#refuse(refusal)
     if (!this.#started) return 'ok'
-    const unwrapped = this.#sequenceUnwrapper.peek(sequence)
+    const unwrapped = this.#sequences.peek(sequence)
     if (unwrapped < this.#ring.next) return 'ok'
     if (!this.#ring.reach(unwrapped, this.#head)) return this.#refuse('overflow')
-    this.#sequenceUnwrapper.unwrap(sequence)
+    this.#sequences.keep(unwrapped)
     if (unwrapped > this.#ring.highest) this.#quiet = true
     this.#ring.spend(unwrapped)
     return 'ok'
   }
 
   /**
-   * Takes the next frame; to be called once per tick, whatever it answers.
+   * Takes the next frame; this or `stay` is to be called once per tick.
    *
    * @param out `frameBytes` long; its content is defined when the answer is 'audio'
    * @param nowMs the deadline of the tick
    */
   pull(out: Uint8Array, nowMs: number): PullResult {
-    this.#nextPullMs = nowMs + this.#frameMs
-    if (!this.#started) return 'empty'
-    this.#delay.tick()
-    if (this.#insertDue) {
-      this.#insertDue = false
-      this.counters.inserted++
-      this.counters.concealed++
-      return 'lost'
-    }
-    let result = this.#fill(out)
-    if (this.#delay.shrinkDue && (result !== 'audio' || this.#delay.overdue || this.#isSilent(out))) {
-      this.counters.discarded++
-      this.#delay.shrank()
-      result = this.#fill(out)
-    }
+    this.#isJoint = false
+    this.#turn(nowMs)
+    return this.#started ? this.#next(out) : 'empty'
+  }
+
+  /** Takes one more frame in the same tick: the delay is shorter by it. */
+  more(out: Uint8Array): PullResult {
+    this.counters.discarded++
+    this.#delay.shift(-this.#frameMs)
+    return this.#next(out)
+  }
+
+  /** A tick that takes no frame: the delay is longer by it. */
+  stay(nowMs: number): void {
+    this.#turn(nowMs)
+    this.counters.inserted++
+    this.#delay.shift(this.#frameMs)
+  }
+
+  #next(out: Uint8Array): PullResult {
+    const result = this.#fill(out)
     if (result === 'lost') this.counters.concealed++
     return result
   }
 
-  /** Forgets the stream: a new SSRC, a new codec. The counters stay. */
+  #turn(nowMs: number): void {
+    const lateMs = nowMs - this.#nextPullMs
+    if (lateMs !== 0 && this.#started) this.#skipped(lateMs)
+    this.#nextPullMs = nowMs + this.#frameMs
+    this.#delay.tick()
+  }
+
+  /**
+   * The clock has left out frames, or its phase was moved. What was to be played in frames that never were is left out, as far as it has come:
+   * a stall of ours is no reason to be late from then on.
+   */
+  #skipped(lateMs: number): void {
+    if (Number.isNaN(lateMs)) return
+    const frames = Math.floor(lateMs / this.#frameMs + 1e-6)
+    const held = Math.floor((this.#newestEnd - this.#head) / this.#frame) - 1
+    const left = Math.max(0, Math.min(frames, held))
+    this.#head += left * this.#frame
+    this.#isJoint = left > 0
+    this.#delay.shift(lateMs - left * this.#frameMs)
+  }
+
+  /** Another codec of the same rate from now on: what is held becomes it, so that nothing is lost at the change. */
+  recode(octets: Uint8Array, silenceByte: number): void {
+    this.#ring.recode(octets)
+    recode(octets, this.#history, 0, this.#history.length)
+    this.#silenceByte = silenceByte
+  }
+
+  /** The sender says that its stream is over: what has come is played, and nothing more is owed. */
+  over(): void {
+    this.#quiet = true
+  }
+
+  /** Forgets the stream: a new SSRC. The counters stay. */
   reset(): void {
     this.#ring.start(0)
-    this.#sequenceUnwrapper.reset()
-    this.#timestampUnwrapper.reset()
+    this.#sequences.reset()
+    this.#timestamps.reset()
     this.#history.fill(this.#silenceByte)
     this.#delay.reset()
     this.#started = false
     this.#afterJump = -1
     this.#lateSinceMs = Number.NaN
-    this.#insertDue = false
   }
 
   #refuse(reason: 'late' | 'duplicate' | 'overflow'): PushResult {
@@ -210,10 +279,12 @@ export class JitterBuffer {
     return reason
   }
 
+  #isPulled(nowMs: number): boolean {
+    return nowMs - this.#nextPullMs < STOPPED_MS
+  }
+
   /** A jump is believed when the packet after it follows it (RFC 3550 §A.1). */
-  #refusal(sequence: number): 'duplicate' | 'overflow' | null {
-    if (!this.#started) return null
-    const unwrapped = this.#sequenceUnwrapper.peek(sequence)
+  #refusal(sequence: number, unwrapped: number): 'duplicate' | 'overflow' | null {
     if (unwrapped - this.#ring.highest >= RING_PACKETS || this.#ring.next - unwrapped >= RING_PACKETS) {
       const confirmed = sequence === this.#afterJump
       this.#afterJump = (sequence + 1) & 0xffff
@@ -226,75 +297,90 @@ export class JitterBuffer {
     return this.#ring.has(unwrapped) ? 'duplicate' : null
   }
 
-  /** The packet is played one frame after the next pull. */
-  #anchor(sequence: number, at: number): void {
+  /** The packet is played in the next pull, or in one after it. Where packets are no whole frames, others have to come in time for that too. */
+  #anchor(sequence: number, at: number, length: number, arrivalMs: number): void {
     this.#started = true
     this.#fresh = true
     this.#ring.start(sequence)
-    this.#head = at - this.#frame
+    const amidMs = ((this.#frame - commonDivisor(this.#frame, length)) / this.#frame) * this.#frameMs
+    const toPullMs = Number.isNaN(this.#nextPullMs) ? FIRST_SPARE_MS : this.#nextPullMs - arrivalMs
+    const frames = Math.ceil((FIRST_SPARE_MS + amidMs - toPullMs) / this.#frameMs)
+    this.#head = at - Math.min(Math.max(frames, 0), 2) * this.#frame
     this.#playedTo = this.#head
+    this.#newestEnd = this.#head
     this.#starvedFrames = 0
     this.#quiet = false
-    this.#insertDue = false
     this.#lateSinceMs = Number.NaN
+    this.#isBack = false
     this.#delay.reset()
   }
 
-  #resync(sequence: number, at: number): void {
+  #resync(sequence: number, at: number, length: number, arrivalMs: number): void {
     this.counters.resyncs++
-    this.#anchor(sequence, at)
+    this.#anchor(sequence, at, length, arrivalMs)
+    this.#delay.observe(this.#spareMs(at, arrivalMs))
   }
 
   /** From the arrival to the pull that needs the first byte [ms]; negative when that pull is over. */
   #spareMs(at: number, arrivalMs: number): number {
     const frames = Math.floor((at - this.#head) / this.#frame)
-    const toPullMs = Number.isNaN(this.#nextPullMs) ? 0 : this.#nextPullMs - arrivalMs
-    return frames * this.#frameMs + Math.min(this.#frameMs, Math.max(0, toPullMs))
+    const toPullMs = this.#nextPullMs - arrivalMs
+    // Where nobody pulls, and where our own tick is late, the packet is not.
+    return frames * this.#frameMs + (toPullMs > 0 ? Math.min(this.#frameMs, toPullMs) : 0)
   }
 
   /** Whether the packet can be played, after the delay has been adapted to it. */
   #onTime(sequence: number, at: number, length: number, arrivalMs: number): boolean {
     const spareMs = this.#spareMs(at, arrivalMs)
-    if (sequence < this.#ring.next) {
-      if (this.#fresh && at >= this.#head && at < this.#head + this.#frame) {
-        this.#ring.next = sequence
-        return true
-      }
-      if (at < this.#head) this.#lagging(at, spareMs)
-      return false
-    }
-    if (spareMs > this.#excessMs) {
-      this.#resync(sequence, at)
+    if (sequence >= this.#ring.next && spareMs > this.#excessMs) {
+      this.#resync(sequence, at, length, arrivalMs)
       return true
     }
+    if (spareMs <= this.#excessMs && this.#isPulled(arrivalMs)) this.#delay.observe(spareMs)
+    if (sequence < this.#ring.next) {
+      const isFirst = this.#fresh && at >= this.#head && at < this.#head + this.#frame
+      if (isFirst) this.#ring.next = sequence
+      return isFirst
+    }
+    if (at < this.#head) this.#goBack(at)
+    if (at > this.#playedTo && this.#head >= this.#newestEnd) this.#align(at)
     if (at >= this.#head) {
       this.#lateSinceMs = Number.NaN
       return true
     }
-    this.#lagging(at, spareMs)
     if (at + length > this.#head) return true
     if (Number.isNaN(this.#lateSinceMs)) this.#lateSinceMs = arrivalMs
     if (arrivalMs - this.#lateSinceMs < LATE_RUN_MS) return false
-    this.#resync(sequence, at)
+    this.#resync(sequence, at, length, arrivalMs)
     return true
   }
 
-  /** Grows the delay by one frame after a late packet. A frame that has just been concealed counts as the inserted one. */
-  #lagging(at: number, spareMs: number): void {
-    this.#delay.observe(spareMs)
-    if (!this.#delay.grow(((this.#head - at) / this.#frame) * this.#frameMs)) return
-    if (this.#head - this.#frame < this.#playedTo) {
-      this.#insertDue = true
-      return
-    }
-    this.#head -= this.#frame
-    this.counters.inserted++
+  /** A late packet is played yet, where nothing behind it was: what was made up in its place is what the delay grows by. */
+  #goBack(at: number): void {
+    const late = this.#head - at
+    const free = Math.floor((this.#head - this.#playedTo) / this.#frame)
+    const frames = Math.min(Math.ceil(late / this.#frame), free)
+    const granted = this.#delay.grow(frames, (late / this.#frame) * this.#frameMs)
+    this.#head -= granted * this.#frame
+    this.counters.inserted += granted
+    this.#isBack = granted > 0 && this.#head === this.#playedTo
+  }
+
+  /** After a pause frames begin where packets do: to begin amid one would cost the rest of it. */
+  #align(at: number): void {
+    if (at < this.#head || (!this.#quiet && this.#starvedFrames < STARVED_FRAMES)) return
+    this.#head += (at - this.#head) % this.#frame
   }
 
   #fill(out: Uint8Array): PullResult {
     const start = this.#head
     const end = start + this.#frame
     this.#head = end
+    if (this.#ring.takeWhole(start, out)) {
+      this.#played(end, this.#frame)
+      this.#history.set(out)
+      return 'audio'
+    }
     let position = start
     let audio = 0
     let owed = 0
@@ -330,11 +416,16 @@ export class JitterBuffer {
     const length = this.#ring.length
     const taken = this.#ring.take(position - this.#ring.timestamp, out, position - start, end - start)
     if (taken === 0) return 0
-    this.#playedTo = position + taken
-    this.#lastLength = length
+    this.#played(position + taken, length)
+    return taken
+  }
+
+  #played(to: number, packetLength: number): void {
+    this.#isBack = false
+    this.#playedTo = to
+    this.#lastLength = packetLength
     this.#fresh = false
     this.#starvedFrames = 0
-    return taken
   }
 
   /** Whether a hole in the audio is loss: as much of it as the missing packets would have filled, the rest is a pause. */
@@ -352,10 +443,9 @@ export class JitterBuffer {
       out[i] = source < 0 ? this.#history[this.#frame + source]! : out[source]!
     }
   }
+}
 
-  /** The lowest segment of a G.711 code, whichever law: below 1/128 of full scale. */
-  #isSilent(frame: Uint8Array): boolean {
-    for (let i = 0; i < this.#frame; i++) if (((frame[i]! ^ this.#silenceByte) & 0x7f) >= 0x10) return false
-    return true
-  }
+function commonDivisor(a: number, b: number): number {
+  while (b !== 0) [a, b] = [b, a % b]
+  return a
 }

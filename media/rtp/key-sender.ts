@@ -14,9 +14,14 @@ const LEG_FRAME = samplesPerFrame(NARROWBAND_HZ)
 
 /** The keys that a leg sends: as telephone events (RFC 4733) where the far end takes them, as tones in the audio where not. */
 export class KeySender {
-  readonly #events = new DtmfEventWriter()
+  readonly #events: DtmfEventWriter
   readonly #tones: Tone[] = []
   readonly #frame: Frame = new Int16Array(LEG_FRAME)
+
+  /** @param frameUnits of the audio's clock in one tick */
+  constructor(frameUnits: number = LEG_FRAME) {
+    this.#events = new DtmfEventWriter({ frameUnits })
+  }
 
   get busy(): boolean {
     return this.#events.busy || this.#tones.length > 0

@@ -44,6 +44,18 @@ export class SourceLatch {
     this.#isLatched = false
   }
 
+  /** Its source says that it is gone: another one need not wait until it has been silent for long. */
+  leave(): void {
+    this.#latchedAt = Number.NEGATIVE_INFINITY
+  }
+
+  /** Others have found out where the party is (ICE), or that it is nowhere: an empty host. */
+  hold(host: string, port: number): void {
+    this.host = host
+    this.port = host === '' ? 0 : port
+    this.#isLatched = host !== ''
+  }
+
   /** Whether a host is the party's own, as signalling and its audio have shown so far. */
   isParty(host: string): boolean {
     return (this.#isLatched && host === this.host) || this.#isNamed(host)

@@ -1,6 +1,15 @@
-/** R of a call without delay and loss, all other parameters at their defaults (ITU-T G.107 §7.7). */
-const BEST_RATING = 93.2
-/** G.711 with packet loss concealment (ITU-T G.113 Table I.3): equipment impairment and robustness against loss. */
+/** Signal to noise, and what goes with the signal, of a call with all parameters at their defaults: R₀ and Is of ITU-T G.107 §7.2, §7.3. */
+const SIGNAL_TO_NOISE = 94.7688
+const SIMULTANEOUS = 1.4136
+/** Echo at the talker's end, and at the listener's, by default: TELR and WEPL [dB] (ITU-T G.107 Table 2). */
+const TALKER_ECHO_DB = 65
+const LISTENER_ECHO_DB = 110
+/** Roe: R₀ as far as the talker's own noise goes (§7.4): -1.5 (No - RLR). */
+const TALKER_RATING = -1.5 * (-61.1787 - 2)
+/**
+ * G.711 with packet loss concealment as of its Appendix I, of which ours is (ITU-T G.113 Table I.3): equipment impairment, and robustness
+ * against random loss. Without concealment it would be 4.3.
+ */
 const EQUIPMENT_IMPAIRMENT = 0
 const LOSS_ROBUSTNESS = 25.1
 
@@ -8,13 +17,18 @@ const LOSS_ROBUSTNESS = 25.1
  * Transmission rating of the E-model (ITU-T G.107 §7), with every impairment but delay and loss at its default.
  *
  * @param delayMs mouth to ear, one way [ms]
- * @param lossPercent 0..100
+ * @param lossPercent packets that were not played: lost, or too late, 0..100
  * @param burstRatio 1 for random loss
  * @returns R, at most 93.2; may be negative
  */
 export function ratingOf(delayMs: number, lossPercent: number, burstRatio = 1): number {
-  return BEST_RATING - delayImpairment(delayMs) - lossImpairment(lossPercent, burstRatio)
+  const delay = Number.isFinite(delayMs) ? Math.min(MAX_DELAY_MS, Math.max(0, delayMs)) : 0
+  const delayed = talkerEcho(delay) + listenerEcho(delay) + absoluteDelay(delay)
+  return SIGNAL_TO_NOISE - SIMULTANEOUS - delayed - lossImpairment(lossPercent, burstRatio)
 }
+
+/** More makes no difference to anybody [ms]. */
+const MAX_DELAY_MS = 10_000
 
 /** Mean opinion score, 1..4.5, rounded to two decimals (ITU-T G.107 Annex B); the arguments are those of `ratingOf`. */
 export function mosOf(delayMs: number, lossPercent: number, burstRatio = 1): number {
@@ -23,15 +37,30 @@ export function mosOf(delayMs: number, lossPercent: number, burstRatio = 1): num
   return Math.round(Math.min(4.5, Math.max(1, mos)) * 100) / 100
 }
 
-/** Idd of ITU-T G.107 §7.4: nothing up to 100 ms. */
-function delayImpairment(delayMs: number): number {
-  if (!(delayMs > 100)) return 0
+/** Idte of §7.4: the later one's own voice comes back, the more it disturbs. */
+function talkerEcho(delayMs: number): number {
+  const growth = 40 * Math.log10((1 + delayMs / 10) / (1 + delayMs / 150))
+  const loudness = TALKER_ECHO_DB - growth + 6 * Math.exp(-0.3 * delayMs ** 2)
+  const half = (TALKER_RATING - (80 + 2.5 * (loudness - 14))) / 2
+  return (half + Math.sqrt(half ** 2 + 100) - 1) * (1 - Math.exp(-delayMs))
+}
+
+/** Idle of §7.4, of a round trip of twice the delay. */
+function listenerEcho(delayMs: number): number {
+  const half = (SIGNAL_TO_NOISE - 10.5 * (LISTENER_ECHO_DB + 7) * (2 * delayMs + 1) ** -0.25) / 2
+  return half + Math.sqrt(half ** 2 + 169)
+}
+
+/** Idd of §7.4: nothing up to 100 ms. */
+function absoluteDelay(delayMs: number): number {
+  if (delayMs <= 100) return 0
   const x = Math.log2(delayMs / 100)
   return 25 * ((1 + x ** 6) ** (1 / 6) - 3 * (1 + (x / 3) ** 6) ** (1 / 6) + 2)
 }
 
-/** Ie,eff of ITU-T G.107 §7.5. */
+/** Ie,eff of §7.5. */
 function lossImpairment(lossPercent: number, burstRatio: number): number {
   const loss = Math.min(100, Math.max(0, lossPercent))
-  return EQUIPMENT_IMPAIRMENT + ((95 - EQUIPMENT_IMPAIRMENT) * loss) / (loss / burstRatio + LOSS_ROBUSTNESS)
+  const robustness = loss / Math.max(1, burstRatio) + LOSS_ROBUSTNESS
+  return EQUIPMENT_IMPAIRMENT + ((95 - EQUIPMENT_IMPAIRMENT) * loss) / robustness
 }

@@ -10,12 +10,16 @@ const GAP_MS = 200
  * purpose.
  */
 export class OneWayWatch {
+  /** When a packet of it came last [ms]. Its owner writes it with each one; what follows from it is found when somebody asks. */
+  heardAt = Number.NEGATIVE_INFINITY
   readonly #limitMs: number
   #since = Infinity
   #isTold = false
   /** No packet yet since audio was expected. */
   #isFresh = true
   #suppressesSilence = false
+  /** Up to which packet all is settled. */
+  #settledAt = Number.NEGATIVE_INFINITY
 
   constructor(limitMs = ONE_WAY_MS) {
     this.#limitMs = limitMs
@@ -23,20 +27,22 @@ export class OneWayWatch {
 
   /** From now on [ms] its audio should come: it was connected, or taken off hold. */
   expect(now: number): void {
+    this.#settle()
     this.#since = now
     this.#isFresh = true
   }
 
-  /** A packet of it came. `begins`: it says that a talkspurt begins with it. */
-  heard(now: number, begins: boolean): void {
-    if (begins && !this.#isFresh && now - this.#since > GAP_MS) this.#suppressesSilence = true
-    this.#isFresh = false
-    this.#isTold = false
-    this.#since = this.#suppressesSilence ? Infinity : now
+  /** A packet of it came that says that a talkspurt begins with it. */
+  begins(now: number): void {
+    this.#settle()
+    if (!this.#isFresh && now - this.#since > GAP_MS) this.#suppressesSilence = true
+    this.heardAt = now
+    this.#heard(now)
   }
 
   /** It says that it falls silent. */
   fellSilent(): void {
+    this.#settle()
     this.#isFresh = false
     this.#isTold = false
     this.#since = Infinity
@@ -44,8 +50,20 @@ export class OneWayWatch {
 
   /** Whether it is to be told of now; true once for each time. */
   isDue(now: number): boolean {
+    this.#settle()
     if (this.#isTold || now - this.#since < this.#limitMs) return false
     this.#isTold = true
     return true
+  }
+
+  #settle(): void {
+    if (this.heardAt > this.#settledAt) this.#heard(this.heardAt)
+  }
+
+  #heard(at: number): void {
+    this.#settledAt = at
+    this.#isFresh = false
+    this.#isTold = false
+    this.#since = this.#suppressesSilence ? Infinity : at
   }
 }

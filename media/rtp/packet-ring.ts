@@ -1,3 +1,5 @@
+import { type PacketBlock, packetBlocks } from './packet-blocks.ts'
+
 /** Length of the ring; a newer packet that does not fit is dropped and counted as overflow. */
 export const RING_PACKETS = 64
 /** The longest payload that is kept: 125 ms of G.711. */
@@ -9,7 +11,12 @@ const HELD = 1
 /** Played, too late to be, or without audio. */
 const SPENT = 2
 
-/** The packets of one stream by their unwrapped sequence numbers, in memory that is allocated once. */
+/** Puts another encoding of the same audio in the place of some octets: `octets` has the one for each. */
+export function recode(octets: Uint8Array, bytes: Uint8Array, offset: number, length: number): void {
+  for (let i = offset; i < offset + length; i++) bytes[i] = octets[bytes[i]!]!
+}
+
+/** The packets of one stream by their unwrapped sequence numbers. Their payloads lie in blocks that all streams share. */
 export class PacketRing {
   /** First sequence number that is not yet played. */
   next = 0
@@ -18,11 +25,12 @@ export class PacketRing {
   found = 0
   missing = 0
   readonly #counters: { lost: number; discarded: number }
-  readonly #bytes = new Uint8Array(RING_PACKETS * RING_PAYLOAD_BYTES)
   readonly #sequences = new Float64Array(RING_PACKETS)
   readonly #timestamps = new Float64Array(RING_PACKETS)
   readonly #lengths = new Uint16Array(RING_PACKETS)
   readonly #states = new Uint8Array(RING_PACKETS)
+  /** Of those that are held. */
+  readonly #blocks: (PacketBlock | null)[] = new Array(RING_PACKETS).fill(null)
 
   /** @param counters of the owner: packets that never came, and packets that were given up */
   constructor(counters: { lost: number; discarded: number }) {
@@ -32,7 +40,11 @@ export class PacketRing {
 
   /** Gives up every packet; the stream goes on with this sequence number. */
   start(sequence: number): void {
-    for (let slot = 0; slot < RING_PACKETS; slot++) if (this.#states[slot] === HELD) this.#counters.discarded++
+    for (let slot = 0; slot < RING_PACKETS; slot++) {
+      if (this.#states[slot] !== HELD) continue
+      this.#counters.discarded++
+      this.#release(slot)
+    }
     this.#states.fill(ABSENT)
     this.#sequences.fill(Number.NaN)
     this.next = sequence
@@ -51,6 +63,7 @@ export class PacketRing {
       else if (this.#states[slot] === HELD) {
         if (this.#timestamps[slot]! + this.#lengths[slot]! > past) return false
         this.#counters.discarded++
+        this.#release(slot)
       }
       this.next++
     }
@@ -63,14 +76,27 @@ export class PacketRing {
     this.#occupy(sequence, HELD)
     this.#timestamps[slot] = timestamp
     this.#lengths[slot] = length
-    const to = slot * RING_PAYLOAD_BYTES
-    for (let i = 0; i < length; i++) this.#bytes[to + i] = bytes[offset + i]!
+    const block = packetBlocks.take(length)
+    block.keep(bytes, offset, length)
+    this.#blocks[slot] = block
   }
 
   /** Notes that a packet has come of which nothing is played: it is not missing, and a second copy is a duplicate. */
   spend(sequence: number): void {
     if (sequence - this.next >= RING_PACKETS || this.#sequences[sequence & MASK]! > sequence) return
     this.#occupy(sequence, SPENT)
+  }
+
+  /** Copies the next packet if it is just what is wanted: all of `out`, from this timestamp on. */
+  takeWhole(timestamp: number, out: Uint8Array): boolean {
+    const { next } = this
+    const slot = next & MASK
+    if (this.#sequences[slot] !== next || this.#states[slot] !== HELD) return false
+    if (this.#timestamps[slot] !== timestamp || this.#lengths[slot] !== out.length) return false
+    out.set(this.#blocks[slot]!.payload)
+    this.#release(slot)
+    this.next = next + 1
+    return true
   }
 
   /** Finds the first audio that is not yet played; passes what is spent and counts what is absent before it. */
@@ -110,20 +136,36 @@ export class PacketRing {
     this.#counters.lost += this.missing
     this.next = this.found
     const taken = Math.max(0, Math.min(length - offset, end - at))
-    const from = slot * RING_PAYLOAD_BYTES + offset
-    for (let i = 0; i < taken; i++) out[at + i] = this.#bytes[from + i]!
+    const { payload } = this.#blocks[slot]!
+    for (let i = 0; i < taken; i++) out[at + i] = payload[offset + i]!
     if (offset + taken >= length) {
-      this.#states[slot] = SPENT
+      this.#release(slot)
       this.next = this.found + 1
     }
     if (taken === 0) this.#counters.discarded++
     return taken
   }
 
+  /** Every octet that is held becomes what `octets` has at its place: another encoding of the same audio. */
+  recode(octets: Uint8Array): void {
+    for (let slot = 0; slot < RING_PACKETS; slot++) {
+      if (this.#states[slot] !== HELD) continue
+      recode(octets, this.#blocks[slot]!.payload, 0, this.#lengths[slot]!)
+    }
+  }
+
   #occupy(sequence: number, state: number): void {
     const slot = sequence & MASK
+    if (this.#states[slot] === HELD) this.#release(slot)
     this.#sequences[slot] = sequence
     this.#states[slot] = state
     if (sequence > this.highest) this.highest = sequence
+  }
+
+  /** The packet of this slot is used up, or given up. */
+  #release(slot: number): void {
+    this.#states[slot] = SPENT
+    packetBlocks.give(this.#blocks[slot]!)
+    this.#blocks[slot] = null
   }
 }

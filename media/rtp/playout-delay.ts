@@ -1,35 +1,42 @@
-/** The delay is worth cutting when every packet of a second had this much to spare [ms]: one frame less leaves one frame. */
-const SPARE_ENOUGH_MS = 42
-/** So much to spare is no jitter but a burst that was queued somewhere: cut a frame, after some patience an audible one [ms]. */
-const SPARE_EXCESSIVE_MS = 80
-/** How long an excess waits for a silent frame, ticks. */
-const PATIENCE_TICKS = 50
+/** The least that packets have to spare is kept of so many groups, each of so many packets: 4 s of 20 ms. */
+const GROUPS = 24
+const GROUP_PACKETS = 8
+/** With less to spare the network is taken for one that will be late [ms]. */
+const TOO_LITTLE_MS = 0.7
+/** A frame less has to leave this much [ms]. */
+export const ENOUGH_MS = 2
+/** So many groups are waited for after a late packet, and after the first one, before the delay is cut. */
+const CALM_GROUPS = 3
+const FIRST_GROUPS = 6
+/** Who is late by more has stalled: not to wait for each time, unless it happens again and again [ms]. */
+const STALL_MS = 100
 const SMOOTHING = 1 / 16
 
 /**
- * Decides when a jitter buffer waits one frame more or less. It knows no target but watches the time to spare of each
- * packet, from its arrival to the tick that needs it, so that a drifting sender clock is followed by the same rules.
+ * Decides how many frames a jitter buffer waits. It watches the time to spare of each packet, from its arrival to the tick that
+ * needs it: all of the last seconds must have some, but those behind one or two stalls. So a steady network is waited for
+ * by no frame at all, and a sender's clock that drifts is followed by the same rule.
  */
 export class PlayoutDelay {
+  /** Frames that are waited for and need not be; negative: that should be waited for. */
+  excess = 0
   readonly #frameMs: number
   readonly #maxDelayMs: number
-  readonly #ticksPerSecond: number
+  /** Of each group, against the delay that `#shiftMs` has moved away from. */
+  readonly #leasts = new Float64Array(GROUPS)
+  readonly #mosts = new Float64Array(GROUPS)
+  #groups = 0
+  #packets = 0
+  #least = Number.POSITIVE_INFINITY
+  #most = Number.NEGATIVE_INFINITY
+  #shiftMs = 0
+  #calm = 0
   #smoothedMs = Number.NaN
-  #leastMs = Number.POSITIVE_INFINITY
-  /** The most that a packet of the present second, and of the one before, had to spare. */
-  #mostMs = 0
-  #mostBeforeMs = 0
-  #ticks = 0
-  #shrinkDue = false
-  #isExcessive = false
-  #dueTicks = 0
-  #grewThisTick = false
 
   /** @param maxDelayMs what the fastest packets may wait at most, as far as growing goes */
   constructor(frameMs: number, maxDelayMs: number) {
     this.#frameMs = frameMs
     this.#maxDelayMs = maxDelayMs
-    this.#ticksPerSecond = Math.round(1_000 / frameMs)
   }
 
   /** From arrival to playout, smoothed over some 16 packets that were in time [ms]; 0 before the first one. */
@@ -37,80 +44,101 @@ export class PlayoutDelay {
     return Number.isNaN(this.#smoothedMs) ? 0 : this.#smoothedMs
   }
 
-  /** One frame should be left out; if it can be, a silent one. */
-  get shrinkDue(): boolean {
-    return this.#shrinkDue
-  }
-
-  /**
-   * The excess is large and no silent frame came: leave out the next one, whatever it holds. A smaller one waits for the
-   * silence that every speaker makes, since a frame cut out of speech is worse than 60 ms of delay.
-   */
-  get overdue(): boolean {
-    return this.#isExcessive && this.#dueTicks > PATIENCE_TICKS
+  /** What nearly all packets of late had to spare [ms]; null: not known yet. */
+  get spareMs(): number | null {
+    const known = Math.min(this.#groups, GROUPS)
+    return known < FIRST_GROUPS ? null : this.#usualLeast(known) + this.#shiftMs
   }
 
   /** @param spareMs of a packet that just came; negative when it came too late */
   observe(spareMs: number): void {
-    if (spareMs < this.#leastMs) this.#leastMs = spareMs
+    const spare = spareMs - this.#shiftMs
+    this.#packets++
+    if (spare < this.#least) this.#least = spare
+    if (spare > this.#most) this.#most = spare
     if (spareMs < 0) return
-    if (spareMs > this.#mostMs) this.#mostMs = spareMs
-    this.#smoothedMs = Number.isNaN(this.#smoothedMs)
-      ? spareMs
-      : this.#smoothedMs + (spareMs - this.#smoothedMs) * SMOOTHING
+    const smoothed = this.#smoothedMs
+    this.#smoothedMs = Number.isNaN(smoothed) ? spareMs : smoothed + (spareMs - smoothed) * SMOOTHING
   }
 
-  /** Asks to wait one frame more after a late packet; granted once per tick and within the bound. */
-  grow(latenessMs: number): boolean {
-    if (this.#grewThisTick || latenessMs > this.#maxDelayMs) return false
-    if (Math.max(this.#mostMs, this.#mostBeforeMs) + this.#frameMs > this.#maxDelayMs) return false
-    this.#grewThisTick = true
-    this.#shift(this.#frameMs)
-    return true
+  /** How many of the frames that a late packet asks for are waited from now on; none when no bounded delay would save it. */
+  grow(frames: number, latenessMs: number): number {
+    this.#calm = 0
+    if (latenessMs > this.#maxDelayMs) return 0
+    const granted = Math.min(frames, this.#roomFrames)
+    if (granted > 0) this.shift(granted * this.#frameMs)
+    return granted
   }
 
-  /** One frame was left out. */
-  shrank(): void {
-    this.#shift(-this.#frameMs)
+  /** Frames that may be waited more, within the bound. */
+  get #roomFrames(): number {
+    let most = this.#most
+    for (let i = Math.min(this.#groups, GROUPS) - 1; i >= 0; i--) if (this.#mosts[i]! > most) most = this.#mosts[i]!
+    if (most === Number.NEGATIVE_INFINITY) return 0
+    return Math.max(0, Math.floor((this.#maxDelayMs - most - this.#shiftMs) / this.#frameMs))
   }
 
+  /** From now on packets have so much more to spare [ms]. */
+  shift(byMs: number): void {
+    this.#shiftMs += byMs
+    this.#smoothedMs = Math.max(0, this.#smoothedMs + byMs)
+    this.#judge()
+  }
+
+  /** To be called once per tick. */
   tick(): void {
-    this.#grewThisTick = false
-    if (this.#isExcessive) this.#dueTicks++
-    this.#ticks++
-    if (this.#ticks < this.#ticksPerSecond) return
-    const leastMs = this.#leastMs
-    this.#ticks = 0
-    this.#leastMs = Number.POSITIVE_INFINITY
-    this.#mostBeforeMs = this.#mostMs
-    this.#mostMs = 0
-    // A second without packets says nothing about the network.
-    if (leastMs === Number.POSITIVE_INFINITY) return
-    this.#shrinkDue = leastMs >= SPARE_ENOUGH_MS
-    this.#isExcessive = leastMs >= SPARE_EXCESSIVE_MS
-    if (!this.#isExcessive) this.#dueTicks = 0
+    if (this.#packets < GROUP_PACKETS) return
+    const at = this.#groups % GROUPS
+    this.#leasts[at] = this.#least
+    this.#mosts[at] = this.#most
+    this.#groups++
+    this.#calm++
+    this.#packets = 0
+    this.#least = Number.POSITIVE_INFINITY
+    this.#most = Number.NEGATIVE_INFINITY
+    this.#judge()
+  }
+
+  #judge(): void {
+    const known = Math.min(this.#groups, GROUPS)
+    if (known === 0) {
+      this.excess = 0
+      return
+    }
+    const spareMs = this.#usualLeast(known) + this.#shiftMs
+    if (spareMs < TOO_LITTLE_MS) {
+      const short = Math.ceil((TOO_LITTLE_MS - spareMs) / this.#frameMs)
+      this.excess = -Math.min(short, this.#roomFrames)
+    } else if (this.#calm >= CALM_GROUPS && known >= FIRST_GROUPS) {
+      this.excess = Math.max(0, Math.floor((spareMs - ENOUGH_MS) / this.#frameMs))
+    } else this.excess = 0
+  }
+
+  /** The least that was to spare, but for the worst one or two stalls. */
+  #usualLeast(known: number): number {
+    const leasts = this.#leasts
+    let first = Number.POSITIVE_INFINITY
+    let second = first
+    let third = first
+    for (let i = 0; i < known; i++) {
+      const least = leasts[i]!
+      if (least >= third) continue
+      third = least
+      if (third < second) [second, third] = [third, second]
+      if (second < first) [first, second] = [second, first]
+    }
+    if (third - first < STALL_MS || known < FIRST_GROUPS) return first
+    return third - second < STALL_MS ? second : third
   }
 
   reset(): void {
+    this.excess = 0
+    this.#groups = 0
+    this.#packets = 0
+    this.#least = Number.POSITIVE_INFINITY
+    this.#most = Number.NEGATIVE_INFINITY
+    this.#shiftMs = 0
+    this.#calm = 0
     this.#smoothedMs = Number.NaN
-    this.#mostMs = 0
-    this.#mostBeforeMs = 0
-    this.#startOver()
-  }
-
-  /** What was measured moves with the delay, so that a decision counts before the next packet. */
-  #shift(byMs: number): void {
-    this.#smoothedMs = Math.max(0, this.smoothedMs + byMs)
-    this.#mostMs = Math.max(0, this.#mostMs + byMs)
-    this.#mostBeforeMs = Math.max(0, this.#mostBeforeMs + byMs)
-    this.#startOver()
-  }
-
-  #startOver(): void {
-    this.#leastMs = Number.POSITIVE_INFINITY
-    this.#ticks = 0
-    this.#shrinkDue = false
-    this.#isExcessive = false
-    this.#dueTicks = 0
   }
 }

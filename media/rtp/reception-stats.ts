@@ -37,6 +37,8 @@ export const emptyBlock = (): ReportBlock => ({
 export class ReceptionStats {
   /** valid packets of the present source */
   received = 0
+  /** Of the last packet, from its timestamp to its arrival, against a fixed but unknown offset [timestamp units, signed 32 bit] */
+  transit = 0
   readonly #clockRateHz: number
   readonly #block: ReportBlock = emptyBlock()
   #ssrc = -1
@@ -48,7 +50,6 @@ export class ReceptionStats {
   #bad = SEQUENCES + 1
   #expectedPrior = 0
   #receivedPrior = 0
-  #transit = 0
   #timestamp = -1
   #jitter = 0
   #lastSr = 0
@@ -177,9 +178,9 @@ export class ReceptionStats {
     if (timestamp === this.#timestamp) return
     const first = this.#timestamp < 0
     const transit = (Math.round((arrivalMs * this.#clockRateHz) / 1_000) - timestamp) | 0
-    const difference = Math.abs((transit - this.#transit) | 0)
+    const difference = Math.abs((transit - this.transit) | 0)
     this.#timestamp = timestamp
-    this.#transit = transit
+    this.transit = transit
     if (!first) this.#jitter += (difference - this.#jitter) / 16
   }
 }

@@ -34,7 +34,9 @@ export class RtcpCompound {
   senderRtpTimestamp = 0
   senderPackets = 0
   senderOctets = 0
-  bye = false
+  byeCount = 0
+  /** who leaves: the first `byeCount` are valid */
+  readonly byes = new Uint32Array(MAX_BLOCKS)
   blockCount = 0
   /** the first `blockCount` are valid */
   readonly blocks: readonly ReportBlock[] = Array.from({ length: MAX_BLOCKS }, emptyBlock)
@@ -45,10 +47,16 @@ export class RtcpCompound {
     return null
   }
 
+  /** Whether this source says goodbye (RFC 3550 §6.6). */
+  saysBye(ssrc: number): boolean {
+    for (let i = 0; i < this.byeCount; i++) if (this.byes[i] === ssrc) return true
+    return false
+  }
+
   clear(): void {
     this.ssrc = 0
     this.hasSenderInfo = false
-    this.bye = false
+    this.byeCount = 0
     this.blockCount = 0
   }
 }
@@ -182,8 +190,11 @@ function parsePacket(bytes: Uint8Array, at: number, end: number, into: RtcpCompo
   const type = bytes[at + 1]!
   if (at === 0 && end >= 8) into.ssrc = readUint32(bytes, 4)
   if (type === GOODBYE) {
-    into.bye = true
-    return at + 4 + count * 4 <= end
+    if (at + 4 + count * 4 > end) return false
+    for (let i = 0; i < count && into.byeCount < MAX_BLOCKS; i++) {
+      into.byes[into.byeCount++] = readUint32(bytes, at + 4 + i * 4)
+    }
+    return true
   }
   if (type !== SENDER_REPORT && type !== RECEIVER_REPORT) return true
   let block = at + 8

@@ -1,3 +1,6 @@
+import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
+import type { G711 } from '../../codecs/g711.ts'
+
 /** Bytes of an RTP header without CSRCs and extension (RFC 3550 §5.1). */
 export const RTP_HEADER_BYTES = 12
 
@@ -109,12 +112,13 @@ export function writeUint32(bytes: Uint8Array, at: number, value: number): void 
 
 /** Turns a wrapping counter of the wire into one that only grows: each value is taken as the nearest to the last one. */
 export class Unwrapper {
-  readonly #range: number
+  /** What is left of 32 bits. */
+  readonly #shift: number
   #last: number | undefined
 
   /** @param bits 16 for sequence numbers, 32 for timestamps */
   constructor(bits: 16 | 32) {
-    this.#range = 2 ** bits
+    this.#shift = 32 - bits
   }
 
   /** The unwrapped value, remembered as the last one. The first value is returned as it is; later ones may be negative. */
@@ -127,15 +131,24 @@ export class Unwrapper {
   peek(value: number): number {
     const last = this.#last
     if (last === undefined) return value
-    const range = this.#range
-    const forward = (((value - last) % range) + range) % range
-    return forward < range / 2 ? last + forward : last + forward - range
+    const shift = this.#shift
+    return last + (((value - last) << shift) >> shift)
+  }
+
+  /** Remembers what `peek` gave. */
+  keep(unwrapped: number): void {
+    this.#last = unwrapped
   }
 
   reset(): void {
     this.#last = undefined
   }
 }
+
+const buffersFor = (maxPayload: number): readonly [Uint8Array, Uint8Array] => [
+  new Uint8Array(RTP_HEADER_BYTES + maxPayload),
+  new Uint8Array(RTP_HEADER_BYTES + maxPayload),
+]
 
 /** One outgoing RTP stream: its counters, and two packet buffers used in turn, as the kernel may still hold the last one. */
 export class RtpSender {
@@ -147,7 +160,7 @@ export class RtpSender {
   packetsSent = 0
   /** payload bytes without headers, as RTCP counts them (RFC 3550 §6.4.1) */
   octetsSent = 0
-  readonly #buffers: readonly [Uint8Array, Uint8Array]
+  #buffers: readonly [Uint8Array, Uint8Array]
   readonly #header: RtpHeader
   #current: Uint8Array
   #silent = true
@@ -157,10 +170,15 @@ export class RtpSender {
     this.ssrc = start.ssrc >>> 0
     this.sequence = start.sequence & 0xffff
     this.timestamp = start.timestamp >>> 0
-    const bytes = RTP_HEADER_BYTES + start.maxPayload
-    this.#buffers = [new Uint8Array(bytes), new Uint8Array(bytes)]
+    this.#buffers = buffersFor(start.maxPayload)
     this.#current = this.#buffers[0]
     this.#header = { marker: false, payloadType: 0, sequence: 0, timestamp: 0, ssrc: this.ssrc }
+  }
+
+  /** Makes room for packets of another size from the next one on [bytes]: whole buffers are sent without a view of them. */
+  fit(maxPayload: number): void {
+    this.#buffers = buffersFor(maxPayload)
+    this.#current = this.#buffers[0]
   }
 
   /** The buffer of the next packet; the payload goes to offset 12, then `write` makes the header. */
@@ -202,5 +220,83 @@ export class RtpSender {
   /** The frame of this tick was not sent: the next packet carries the marker. */
   pause(): void {
     this.#silent = true
+  }
+}
+
+/** Of G.711: 20 ms at 8 kHz. */
+const FRAME_SAMPLES = 160
+/** A packet holds three frames at most, and what networks carry whole [bytes]; a shorter one than a frame nobody gets. */
+const MAX_FRAMES = 3
+const MAX_PAYLOAD = 1280
+
+/** Puts the frames of one stream into packets of as many as the far end wants (`a=ptime`, RFC 8866 §6.4). */
+export class Packetizer {
+  /** The last packet; its first bytes, as many as was answered, are to be sent. */
+  sent: Uint8Array = new Uint8Array(0)
+  readonly #sender: RtpSender
+  readonly #payload = new Uint8Array(FRAME_SAMPLES)
+  /** Of each frame, or of the longest [bytes]. */
+  readonly #frameBytes: number
+  #frames = 1
+  #payloadType = 0
+  /** How much of the next packet is there [bytes], and the time of its first sample. */
+  #filled = 0
+  #began = 0
+
+  constructor(sender: RtpSender, frameBytes = FRAME_SAMPLES) {
+    this.#sender = sender
+    this.#frameBytes = frameBytes
+  }
+
+  /** From the next packet on; what is begun has been flushed. */
+  agree(payloadType: number, ptimeMs: number): void {
+    this.#payloadType = payloadType
+    const most = Math.min(MAX_FRAMES, Math.floor(MAX_PAYLOAD / this.#frameBytes))
+    this.#frames = Math.min(Math.max(Math.floor(ptimeMs / FRAME_MS), 1), most)
+    const payload = this.#frames * this.#frameBytes
+    if (this.#sender.packet.length !== RTP_HEADER_BYTES + payload) this.#sender.fit(payload)
+  }
+
+  /**
+   * Adds a frame; null: silence. `encoded`: the same in this law, when somebody has encoded it already.
+   *
+   * @returns length of the packet that is full now [bytes], or 0
+   */
+  add(law: G711, frame: Frame | null, encoded: Uint8Array | null): number {
+    const { packet, timestamp } = this.#sender
+    const at = RTP_HEADER_BYTES + this.#filled
+    if (this.#filled === 0) this.#began = timestamp
+    if (frame === null) packet.fill(law.silence, at, at + FRAME_SAMPLES)
+    else if (encoded !== null) packet.set(encoded, at)
+    else {
+      law.encode(frame, this.#payload)
+      packet.set(this.#payload, at)
+    }
+    this.#filled += FRAME_SAMPLES
+    return this.#filled < this.#frames * FRAME_SAMPLES ? 0 : this.flush()
+  }
+
+  /** Adds a frame of another codec than a law. @returns length of the packet that is full now [bytes], or 0 */
+  put(encoded: Uint8Array, length: number): number {
+    const { packet, timestamp } = this.#sender
+    if (this.#filled === 0) this.#began = timestamp
+    const at = RTP_HEADER_BYTES + this.#filled
+    for (let i = 0; i < length; i++) packet[at + i] = encoded[i]!
+    this.#filled += length
+    return this.#filled < this.#frames * this.#frameBytes ? 0 : this.flush()
+  }
+
+  /** Finishes a packet that is not full: what comes next is a key, or another codec. @returns its length [bytes], or 0 */
+  flush(): number {
+    const length = this.#filled
+    if (length === 0) return 0
+    this.#filled = 0
+    this.sent = this.#sender.write(this.#payloadType, length, this.#began)
+    return RTP_HEADER_BYTES + length
+  }
+
+  /** What was begun is not sent. */
+  drop(): void {
+    this.#filled = 0
   }
 }

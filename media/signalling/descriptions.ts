@@ -1,25 +1,22 @@
+import { isIP } from 'node:net'
 import { bracketed } from '../../sip/message/uri.ts'
-import {
-  answerOffer,
-  applyAnswer,
-  type Capabilities,
-  createOffer,
-  type NegotiatedMedia,
-} from '../../sip/sdp/offer-answer.ts'
+import { answerOffer, applyAnswer, createOffer, type NegotiatedMedia } from '../../sip/sdp/offer-answer.ts'
 import type { Body } from '../../sip/user-agent.ts'
+import type { EarlyAudio } from '../engine/engine-protocol.ts'
+import { type Family, familyOf, isAny } from '../kernel/own-addresses.ts'
 import type { EndedReason, EventName, Events, Failure } from '../protocol.ts'
 import { isFailure } from '../protocol.ts'
+import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import { capabilitiesOf, type Described, isOver, type Line, legMediaOf, type MayReach } from './line.ts'
-import type { SipEndpoint } from './sip-endpoint.ts'
 
 export const SDP = 'application/sdp'
 
 export interface DescriptionsOptions {
-  /** The address in our descriptions. */
-  advertisedHost: string
   sip: () => SipEndpoint
   /** The policy of SIP for the hosts of descriptions. */
   mayReach: MayReach
+  /** Of our certificate, for browsers; null: there is no WebRTC. */
+  fingerprint: string | null
   hangup: (line: Line, reason: EndedReason) => void
   emit: <N extends EventName>(name: N, body: Events[N]) => void
 }
@@ -36,9 +33,9 @@ export class Descriptions {
   async answered(line: Line, body: Body | null): Promise<void> {
     clearTimeout(line.timer)
     if (line.state === 'answered' || line.state === 'ended') return
-    const media = body === null ? null : applyAnswer(line.description!, body.bytes, this.#capabilities(line))
+    const media = body === null ? null : this.agreed(line, body)
     line.state = 'answered'
-    if (media === null || 'error' in media) {
+    if (media === null) {
       this.#options.hangup(line, 'codec_mismatch')
       return
     }
@@ -49,8 +46,8 @@ export class Descriptions {
   /** The answer to an offer of ours came in an ACK. */
   async lateAnswer(line: Line, body: Body): Promise<void> {
     if (line.description === null) return
-    const media = applyAnswer(line.description, body.bytes, this.#capabilities(line))
-    if ('error' in media) {
+    const media = this.agreed(line, body)
+    if (media === null) {
       this.#options.hangup(line, 'codec_mismatch')
       return
     }
@@ -62,6 +59,7 @@ export class Descriptions {
   async reinvited(line: Line, offer: Body | null): Promise<void> {
     const { sessionId } = line
     if (offer === null) {
+      this.#overtaken(line)
       const description = this.offer(line)
       line.description = description
       line.told = directionOf(line)
@@ -73,9 +71,10 @@ export class Descriptions {
     if ('error' in negotiated) {
       this.#options
         .sip()
-        .do((agent, now) => agent.rejectReinvite(sessionId, 488, now, [incompatible(this.#options.advertisedHost)]))
+        .do((agent, now) => agent.rejectReinvite(sessionId, 488, now, [incompatible(line, negotiated.error)]))
       return
     }
+    this.#overtaken(line)
     line.description = negotiated.answer
     line.told = direction
     await this.connect(line, negotiated.media)
@@ -128,11 +127,19 @@ export class Descriptions {
     this.tellHold(line)
   }
 
-  /** Starts the audio by what was agreed on, or changes it. */
+  /** A change of ours that waits after glare describes what was before theirs: our answer to theirs says what it wanted to say. */
+  #overtaken(line: Line): void {
+    if (line.asked === null) return
+    line.asked = null
+    this.#options.sip().do(agent => agent.withdrawReinvite(line.sessionId))
+  }
+
+  /** Starts the audio by what was agreed on, or changes it; the call is answered. */
   async connect(line: Line, media: NegotiatedMedia): Promise<object | Failure> {
     const enter = line.room
     const agreed = legMediaOf(media, line, this.#options.mayReach)
     line.room = null
+    line.early = null
     if (enter !== null) {
       line.answeredMs = performance.now()
       this.#options.emit('leg.answered', { legId: line.legId })
@@ -149,30 +156,97 @@ export class Descriptions {
     return connected
   }
 
+  // ------------------------------------------------------------------ before the answer
+
+  /** The called party may be heard before it answers; what cannot be agreed on is left, and the answer decides. */
+  async early(line: Line, body: Body): Promise<void> {
+    const media = line.description === null ? null : this.agreed(line, body)
+    if (media !== null) await this.connectEarly(line, media, 'from_called')
+  }
+
+  /** The caller's PRACK has answered our offer, or brings an offer of its own (RFC 3262 §5). */
+  async acknowledged(line: Line, body: Body, isOffer: boolean): Promise<void> {
+    if (!isOffer) {
+      if (line.early !== null) line.early.isSettled = true
+      if (line.state === 'answered') return this.lateAnswer(line, body)
+      const media = line.description === null ? null : this.agreed(line, body)
+      if (media === null) this.#options.hangup(line, 'codec_mismatch')
+      else await this.connectEarly(line, media, 'to_caller')
+      return
+    }
+    const negotiated = this.answer(line, body)
+    const isAgreed = !('error' in negotiated)
+    if (isAgreed) {
+      line.description = negotiated.answer
+      if (line.early !== null) line.early.isSettled = true
+      const isAnswered = line.state === 'answered'
+      await (isAnswered ? this.connect(line, negotiated.media) : this.connectEarly(line, negotiated.media, 'to_caller'))
+    }
+    const answer = isAgreed ? { type: SDP, bytes: negotiated.answer } : null
+    this.#options.sip().do((agent, now) => agent.answerPrack(line.sessionId, answer, now))
+  }
+
+  /** Starts the audio, or changes it, while the call is not answered. */
+  async connectEarly(line: Line, media: NegotiatedMedia, early: EarlyAudio): Promise<object | Failure> {
+    if (isOver(line) || line.state === 'answered') return {}
+    line.early = { isSettled: false, ...line.early, media }
+    return line.engine!.request('leg.connect', {
+      legId: line.legId,
+      media: legMediaOf(media, line, this.#options.mayReach),
+      enter: line.room,
+      early,
+    })
+  }
+
   /** What a leg that is about to be dialled offers. */
   firstOffer(line: Described & Pick<Line, 'sdpId'>): Uint8Array {
-    return createOffer(this.#capabilities(line), 'sendrecv', { id: line.sdpId, previous: null })
+    return createOffer(capabilitiesOf(line, this.#options.fingerprint), 'sendrecv', { id: line.sdpId, previous: null })
   }
 
   /** Our answer to an offer of the far end's, and what both say. */
-  answer(line: Line, offer: Body): ReturnType<typeof answerOffer> {
-    return answerOffer(offer.bytes, this.#capabilities(line), directionOf(line), sessionOf(line))
+  answer(line: Line, offer: Body): ReturnType<typeof answerOffer> | { error: typeof OTHER_FAMILY } {
+    const negotiated = answerOffer(
+      offer.bytes,
+      capabilitiesOf(line, this.#options.fingerprint),
+      directionOf(line),
+      sessionOf(line),
+    )
+    return 'error' in negotiated || isOurFamily(line, negotiated.media) ? negotiated : { error: OTHER_FAMILY }
   }
 
-  #capabilities(line: Described): Capabilities {
-    return capabilitiesOf(line, this.#options.advertisedHost)
+  /** What the far end's answer to our offer comes to; null: nothing that audio can flow by. */
+  agreed(line: Line, body: Body): NegotiatedMedia | null {
+    const media = applyAnswer(line.description!, body.bytes, capabilitiesOf(line, this.#options.fingerprint))
+    return 'error' in media || !isOurFamily(line, media) ? null : media
   }
 
   offer(line: Line): Uint8Array {
-    return createOffer(this.#capabilities(line), directionOf(line), sessionOf(line))
+    return createOffer(capabilitiesOf(line, this.#options.fingerprint), directionOf(line), sessionOf(line))
   }
 }
 
+/** Its audio would be of an address family that the leg has no socket of. */
+const OTHER_FAMILY = 'address_family'
+
 /** Why a description is refused (RFC 3261 §20.43). */
-export const incompatible = (host: string): [string, string] => [
+export const incompatible = ({ own }: Pick<Line, 'own'>, error: string): [string, string] => [
   'Warning',
-  `305 ${bracketed(host)} "Incompatible media format"`,
+  error === OTHER_FAMILY
+    ? `301 ${bracketed(own?.advertised ?? 'localhost')} "Incompatible network address formats"`
+    : `305 ${bracketed(own?.advertised ?? 'localhost')} "Incompatible media format"`,
 ]
 
-const directionOf = (line: Line): Line['told'] => (line.onHold ? 'sendonly' : 'sendrecv')
+/** A name is looked up by nobody, and an address that says nothing fits every family. */
+const isOurFamily = ({ own }: Line, { remoteHost, webrtc }: NegotiatedMedia): boolean =>
+  webrtc !== null || isIP(remoteHost) === 0 || isAny(remoteHost) || familyOf(remoteHost) === own?.family
+
+/** The family that an offer wants audio in; null: it does not say, as with ICE. */
+export function familyOfOffer({ bytes }: Body): Family | null {
+  const text = Buffer.from(bytes).toString('latin1')
+  if (/^m=audio \d+ UDP\/TLS\//m.test(text)) return null
+  const found = /^c=IN IP([46]) /m.exec(text)?.[1]
+  return found === undefined ? null : found === '4' ? 4 : 6
+}
+
+const directionOf = (line: Line): 'sendrecv' | 'sendonly' => (line.onHold ? 'sendonly' : 'sendrecv')
 const sessionOf = (line: Line) => ({ id: line.sdpId, previous: line.description })

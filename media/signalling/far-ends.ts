@@ -1,6 +1,6 @@
 import type { Watch, WatchReport } from '../../sip/agent-types.ts'
 import type { ConnectionSpec, MediaEvent, Reply, Request } from '../protocol.ts'
-import type { SipEndpoint } from './sip-endpoint.ts'
+import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 
 export interface FarEndsOptions {
   emit: (event: MediaEvent) => void
@@ -66,7 +66,7 @@ export class FarEnds {
   }
 }
 
-const watchOf = ({ connectionId, keep, uri, from, via, credentials, contactUser }: ConnectionSpec): Watch => ({
+const watchOf = ({ connectionId, keep, uri, from, via, others, credentials, contactUser }: ConnectionSpec): Watch => ({
   watchId: connectionId,
   kind: keep,
   uri,
@@ -74,5 +74,6 @@ const watchOf = ({ connectionId, keep, uri, from, via, credentials, contactUser 
   contactUser: keep === 'register' ? contactUser : '',
   // Connections are an organisation's, which need not be the operator of this machine.
   target: { ...via, publicOnly: true },
+  others: others.map(other => ({ ...other, publicOnly: true })),
   credentials,
 })

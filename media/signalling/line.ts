@@ -1,24 +1,42 @@
 import { randomBytes } from 'node:crypto'
-import type { Body, InviteRequest, Peer } from '../../sip/agent-types.ts'
+import type { Body, Peer, ReliabilityOfCaller } from '../../sip/agent-types.ts'
 import type { DigestResponse } from '../../sip/auth/digest.ts'
-import { parseUri, userOf } from '../../sip/message/uri.ts'
+import { telephoneNumber } from '../../sip/identity/telephone-number.ts'
+import { parseUri, uriParam, userOf } from '../../sip/message/uri.ts'
 import type { AudioCodec, Capabilities, NegotiatedMedia } from '../../sip/sdp/offer-answer.ts'
-import { PCMA, PCMU } from '../../sip/sdp/offer-answer.ts'
+import { G722, L16_8000, L16_16000, OPUS, PCMA, PCMU } from '../../sip/sdp/offer-answer.ts'
 import type { EngineThread } from '../engine/engine-client.ts'
+import type { Signed } from '../identity/verifier.ts'
+import type { OwnAddress } from '../kernel/own-addresses.ts'
+import type { LegMedia } from '../legs/leg-media.ts'
 import type {
   CodecName,
   DtmfMode,
   EndedReason,
   LegAudio,
+  LegCause,
   LegSnapshot,
-  Quality,
+  LegSound,
   RoomSpec,
   SipParty,
   SrtpPolicy,
 } from '../protocol.ts'
-import type { LegMedia } from '../rtp/rtp-leg.ts'
+import { NO_QUALITY } from '../rooms/leg.ts'
+import type { IceCredentials } from '../webrtc/ice-lite.ts'
+import type { Way, Ways } from './ways.ts'
 
-const CODECS: Record<CodecName, AudioCodec> = { PCMU, PCMA }
+const CODECS: Record<CodecName, AudioCodec> = {
+  PCMU,
+  PCMA,
+  G722,
+  opus: OPUS,
+  'L16/16000': L16_16000,
+  'L16/8000': L16_8000,
+}
+
+/** As the channel names it. */
+const nameOf = (codec: AudioCodec): CodecName => CODEC_NAMES.find(name => CODECS[name] === codec)!
+const CODEC_NAMES = Object.keys(CODECS) as CodecName[]
 
 /** The signalling half of a leg: the SIP session, and where its audio lives. */
 export interface Line {
@@ -31,20 +49,45 @@ export interface Line {
   state: LegSnapshot['state']
   /** The thread of its audio, once it has some. */
   engine: EngineThread | null
+  /** Whose it is: in whose turn its speech is made and understood. */
+  affinity: string
+  /** The room or leg that it is likely to meet, for the choice of its thread; null: nobody knows. */
+  near: string | null
+  /** What is done with its audio, wherever it goes. Absent: nothing was said. */
+  sound?: LegSound
+  /** Where its audio is received; null: it has none yet. */
+  own: OwnAddress | null
   port: number
   codecs: CodecName[]
   dtmf: DtmfMode
   srtp: SrtpPolicy
-  /** What we called with, without its description; null: it calls us. */
-  invite: InviteRequest | null
-  /** The room that it enters when its audio starts. */
+  /** Our half of ICE (RFC 8839), the same for the whole call. */
+  readonly ice: IceCredentials
+  /** What its audio is sent as. */
+  ssrc: number
+  /** It is called as a browser is. */
+  isWebRtc: boolean
+  /** All that our call may be placed over, and what it is placed over now; null: it calls us, or no way is found yet. */
+  ways: Ways | null
+  way: Way | null
+  /** The room that it enters when its audio starts; null once it has been answered with it. */
   room: RoomSpec | null
+  /** Its audio before the answer; null: there is none, or it is answered. */
+  early: Early | null
   /** The caller's offer, until it is answered. */
   offer: Body | null
   /** Where its signalling comes from; null: nobody has answered our call yet. */
   peer: Peer | null
+  /** What the caller says of provisional responses that are acknowledged. */
+  reliability: ReliabilityOfCaller
+  /** Its audio before the answer is being opened. */
+  opening: Promise<void> | null
+  /** Its caller has been told that it rings: control has judged it. */
+  isRung: boolean
   /** What the caller proves its account with; null: nothing. */
   digest: DigestResponse | null
+  /** What the caller's INVITE is signed with; null: it is ours. */
+  signed: Pick<Signed, 'signatures' | 'date'> | null
   /** Our session ID in descriptions. */
   sdpId: string
   /** The last description that we sent (RFC 3264 §8). */
@@ -52,12 +95,14 @@ export interface Line {
   held: boolean
   /** We have put it on hold. */
   onHold: boolean
-  /** What our last description said that was agreed on, or refused. */
-  told: 'sendrecv' | 'sendonly'
+  /** What our last description said that was agreed on, or refused; null: nothing that is so still, and it is to be told. */
+  told: 'sendrecv' | 'sendonly' | null
   /** Our re-INVITE that waits for its answer. */
   asked: { direction: Line['told']; before: Uint8Array | null } | null
   /** Why we ended it, when we did. */
   endReason: EndedReason | null
+  /** What its far end has said of the end; null: it has not ended it. */
+  cause: LegCause | null
   /** The status that we refused its INVITE with. */
   refusedWith: number | null
   timer: NodeJS.Timeout | undefined
@@ -67,33 +112,59 @@ export interface Line {
   ending: Promise<void> | null
 }
 
+/** Audio before the answer. */
+export interface Early {
+  /** What was agreed on; null: our offer is not answered yet. */
+  media: NegotiatedMedia | null
+  /** A PRACK has brought the last description, or its answer has taken ours: the 200 says nothing new (RFC 3262 §5). */
+  isSettled: boolean
+}
+
 /** What our descriptions of a line depend on. */
-export type Described = Pick<Line, 'codecs' | 'port' | 'dtmf' | 'srtp'>
+export type Described = Pick<Line, 'codecs' | 'own' | 'port' | 'dtmf' | 'srtp' | 'ice' | 'ssrc' | 'isWebRtc'>
 
 export const isOver = (line: Line): boolean => line.state === 'ended'
 
-/** What we offer and accept for a line. */
-export const capabilitiesOf = (line: Described, host: string): Capabilities => ({
+/**
+ * What we offer and accept for a line.
+ *
+ * @param fingerprint of our certificate, SHA-256; null: there is no WebRTC
+ */
+export const capabilitiesOf = (line: Described, fingerprint: string | null): Capabilities => ({
   codecs: line.codecs.map(name => CODECS[name]),
   telephoneEvent: line.dtmf === 'auto' || line.dtmf === 'rfc4733',
-  host,
+  host: line.own!.advertised,
   port: line.port,
   rtcpMux: true,
   srtp: { policy: line.srtp, random: randomBytes },
+  ...(fingerprint === null
+    ? {}
+    : {
+        webrtc: {
+          ...line.ice,
+          fingerprint: { hash: 'sha-256', value: fingerprint },
+          ssrc: line.ssrc,
+          codecs: [OPUS],
+          isOffered: line.isWebRtc,
+        },
+      }),
 })
 
-/** What SDP agreed on, in the engine's words. */
 /** Whether this peer may have us send to a host. */
 export type MayReach = (peer: Peer | null, host: string) => boolean
 
+/** What SDP agreed on, in the engine's words. */
 export const legMediaOf = (
   media: NegotiatedMedia,
-  { dtmf, peer }: Pick<Line, 'dtmf' | 'peer'>,
+  { dtmf, peer, ice }: Pick<Line, 'dtmf' | 'peer' | 'ice'>,
   mayReach: MayReach,
 ): LegMedia => ({
-  codec: media.codec.name as CodecName,
+  codec: nameOf(media.codec),
   payloadType: media.payloadType,
   receivePayloadTypes: media.receivePayloadTypes,
+  otherPayloadTypes: media.otherPayloadTypes,
+  ptimeMs: media.ptimeMs,
+  comfortNoise: media.comfortNoisePayloadType,
   telephoneEvent: { send: media.telephoneEventPayloadType, receive: media.receiveTelephoneEventPayloadType },
   remote: {
     host: media.remoteHost,
@@ -108,6 +179,7 @@ export const legMediaOf = (
   direction: media.direction,
   dtmf,
   srtp: media.srtp,
+  webrtc: media.webrtc === null ? null : { local: ice, remote: media.webrtc },
 })
 
 /** A URI as the channel writes it. */
@@ -115,7 +187,9 @@ export function partyOf(uri: string): SipParty {
   const parsed = parseUri(uri)
   if ('error' in parsed || parsed.scheme === 'other') return { uri, user: '', host: '' }
   const host = parsed.scheme === 'tel' ? '' : parsed.host
-  return { uri, user: userOf(parsed) ?? '', host }
+  const isNumber = parsed.scheme === 'tel' || uriParam(parsed, 'user')?.toLowerCase() === 'phone'
+  const number = isNumber ? telephoneNumber(parsed) : null
+  return { uri, user: number ?? userOf(parsed) ?? '', host }
 }
 
 /** Why our INVITE failed, out of its final status (RFC 3261 §21.4 to §21.6). */
@@ -128,17 +202,19 @@ export function reasonOfStatus(status: number): EndedReason {
   return 'rejected'
 }
 
-/** The quality of a leg that never had audio. */
-export const NO_QUALITY: Quality = {
-  codec: null,
-  packetsReceived: 0,
-  packetsSent: 0,
-  packetsLost: 0,
-  lossPct: 0,
-  jitterMs: 0,
-  roundTripMs: null,
-  mos: null,
+/** With which status a call is refused that was not answered, by why it ends (RFC 3261 §21). */
+const STATUS_OF: Partial<Record<EndedReason, number>> = {
+  busy: 486,
+  not_found: 404,
+  rejected: 603,
+  codec_mismatch: 488,
+  capacity: 503,
+  store_unavailable: 503,
+  internal_error: 500,
+  media_failed: 500,
 }
+
+export const statusOfReason = (reason: EndedReason): number => STATUS_OF[reason] ?? 480
 
 /** Of a leg that no engine thread has. */
 export const NO_AUDIO: LegAudio = {
@@ -149,4 +225,5 @@ export const NO_AUDIO: LegAudio = {
   collecting: false,
   playing: false,
   quality: NO_QUALITY,
+  voice: null,
 }

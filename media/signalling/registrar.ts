@@ -1,6 +1,7 @@
 import type { Peer, RegisterEvent, RegisterReply } from '../../sip/agent-types.ts'
 import type { Events, Failure, MediaEvent, Reply, Request } from '../protocol.ts'
-import type { SipEndpoint } from './sip-endpoint.ts'
+import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
+import { hopPeer, keptPath } from './proxies.ts'
 
 /** The realm of every account: part of what is hashed, so it never changes. */
 export const REALM = 'tandem'
@@ -21,7 +22,7 @@ export class Registrar {
   /** Answered 503: control did not say anything, or too many came at once. */
   refused = 0
   readonly #options: RegistrarOptions
-  readonly #open = new Map<string, { timer: NodeJS.Timeout; host: string }>()
+  readonly #open = new Map<string, { timer: NodeJS.Timeout; host: string; path: readonly string[] }>()
   #sip!: Pick<SipEndpoint, 'do' | 'checkRegister' | 'meet'>
 
   constructor(options: RegistrarOptions) {
@@ -32,7 +33,17 @@ export class Registrar {
     this.#sip = sip
   }
 
-  onRegister({ registerId, algorithm, peer, user, contacts, username, callId, cSeq }: RegisterEvent): void {
+  onRegister({
+    registerId,
+    algorithm,
+    peer,
+    path: named,
+    user,
+    contacts,
+    username,
+    callId,
+    cSeq,
+  }: RegisterEvent): void {
     // What we challenge with is MD5 and SHA-256 only.
     const max = peer.isKnown === true ? MAX_OPEN : MAX_OF_STRANGERS
     if (this.#open.size >= max || algorithm === 'SHA-512-256') {
@@ -40,15 +51,27 @@ export class Registrar {
       return
     }
     const timer = setTimeout(() => this.#unavailable(registerId), DECISION_MS)
-    this.#open.set(registerId, { timer, host: peer.host })
+    const path = keptPath(peer, named)
+    this.#open.set(registerId, { timer, host: peer.host, path })
     const told = { user, contacts, username, callId, cSeq }
-    const body: Events['sip.register'] = { registerId, algorithm, source: sourceOf(peer), ...told }
+    const body: Events['sip.register'] = {
+      registerId,
+      algorithm,
+      source: sourceOf(hopPeer(path) ?? peer),
+      path,
+      ...told,
+    }
     this.#options.emit({ name: 'sip.register', at: new Date().toISOString(), body })
   }
 
   #unavailable(registerId: string): void {
     this.refused++
     this.#answer(registerId, { status: 503, contacts: [], minExpiresS: null, retryAfterS: RETRY_AFTER_S })
+  }
+
+  /** Nothing leads to this client any more. */
+  onGone(peer: Peer): void {
+    this.#options.emit({ name: 'sip.gone', at: new Date().toISOString(), body: { source: sourceOf(peer) } })
   }
 
   check({ registerId, ha1 }: Request<'sip.register_check'>): Reply<'sip.register_check'> | Failure {
@@ -67,7 +90,8 @@ export class Registrar {
     const open = this.#open.get(registerId)
     if (open === undefined) return notOpen(registerId)
     if (sipCode === 200 && contacts.length > 0) this.#sip.meet(open.host)
-    this.#answer(registerId, { status: sipCode, contacts, minExpiresS, retryAfterS: null })
+    const path = sipCode === 200 ? open.path : []
+    this.#answer(registerId, { status: sipCode, contacts, minExpiresS, retryAfterS: null, path })
     return {}
   }
 

@@ -1,11 +1,11 @@
 import { readdirSync, writeFileSync } from 'node:fs'
-import { setPriority } from 'node:os'
+import { getPriority, setPriority } from 'node:os'
 
 /**
- * Of a process that computes speech: any thread that has a frame to send goes first. No more, or a machine that is busy with other
- * things takes minutes to load the models.
+ * Of a process that computes speech, as nice(1) counts: any thread of its maker's that has a frame to send goes first. No more, or a machine that
+ * is busy with other things takes minutes to load the models.
  */
-const NICE = 2
+const BEHIND = 2
 /** When memory runs out the system ends this process before any that carries calls; 1000 is the most. */
 const OOM_SCORE = 500
 
@@ -15,7 +15,8 @@ const OOM_SCORE = 500
  */
 export function workInBackground(): void {
   try {
-    for (const thread of readdirSync('/proc/self/task')) setPriority(Number(thread), NICE)
+    const nice = getPriority() + BEHIND
+    for (const thread of readdirSync('/proc/self/task')) setPriority(Number(thread), nice)
     writeFileSync('/proc/self/oom_score_adj', String(OOM_SCORE))
   } catch {
     // Another system: its scheduler does what it does.

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
-import { workerEntry } from '../kernel/worker-entry.ts'
 import { WorkerJobs } from '../kernel/worker-jobs.ts'
+import { workerEntry } from '../protocol/worker-entry.ts'
 import type { FliteAnswer, FliteJob } from './flite-worker.ts'
 import { isEnglish, type SpeechOwner, type Spoken, shareOf, type TextToSpeech } from './speech-engines.ts'
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { workerEntry } from '../kernel/worker-entry.ts'
+import { workerEntry } from '../protocol/worker-entry.ts'
 import type { FromSpeech, SpeechConfig, SpeechRequest, ToSpeech } from './speech-protocol.ts'
 
 const FIRST_BACKOFF_MS = 100

@@ -3,6 +3,7 @@ import { FairShares } from '../protocol.ts'
 import {
   type Following,
   isEnglish,
+  type Manner,
   type Speech,
   type SpeechOwner,
   type SpeechToText,
@@ -58,8 +59,8 @@ export class SpeechClient implements TextToSpeech, SpeechToText {
     return this.#ask(question, []) as Promise<Spoken | { error: string }>
   }
 
-  transcribe(...[samples, language, isGuess = false, owner]: Transcribable): Promise<Understood | { error: string }> {
-    return this.#transcribe(this.#nextId++, samples, language, isGuess, owner)
+  transcribe(...[samples, language, manner = 'whole', owner]: Transcribable): Promise<Understood | { error: string }> {
+    return this.#transcribe(this.#nextId++, samples, language, manner, owner)
   }
 
   follow(language: string | null, owner?: SpeechOwner): Following | null {
@@ -72,7 +73,7 @@ export class SpeechClient implements TextToSpeech, SpeechToText {
         this.#tell({ kind: 'append', id, at, samples: own, language, ...given(owner) }, [own.buffer])
         at += samples.length
       },
-      end: samples => this.#transcribe(id, samples, language, false, owner),
+      end: samples => this.#transcribe(id, samples, language, 'whole', owner),
       drop: () => this.#tell({ kind: 'drop', id }),
     }
   }
@@ -81,10 +82,10 @@ export class SpeechClient implements TextToSpeech, SpeechToText {
     id: number,
     samples: Int16Array<ArrayBuffer>,
     language: string | null,
-    isGuess: boolean,
+    manner: Manner,
     owner: SpeechOwner | undefined,
   ) {
-    const question: SpeechQuestion = { id, kind: 'transcribe', samples, language, isGuess, ...given(owner) }
+    const question: SpeechQuestion = { id, kind: 'transcribe', samples, language, manner, ...given(owner) }
     return this.#ask(question, [samples.buffer]) as Promise<Understood | { error: string }>
   }
 

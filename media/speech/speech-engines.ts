@@ -12,11 +12,18 @@ export const shareOf = (owner: SpeechOwner | undefined): string => owner?.affini
 /** What is to be spoken, and how. */
 export type Speech = [text: string, voice: string | null, language: string | null, owner?: SpeechOwner, speed?: number]
 
+/**
+ * How much is to be made of it. `whole`: an utterance that has ended, as well as it can be. The others may turn out not to be all of
+ * one: `guess`, as well, by an engine that has nothing else to do; `peek`, in one look, by such an engine; `glance`, in one look, when
+ * there is time: of those of a leg that wait the newest. `peek2` and so on: a peek in another look.
+ */
+export type Manner = 'whole' | 'guess' | 'glance' | 'peek' | 'peek2' | 'peek3' | 'peek4'
+
 /** What is to be understood. */
 export type Transcribable = [
   samples: Int16Array<ArrayBuffer>,
   language: string | null,
-  isGuess?: boolean,
+  manner?: Manner,
   owner?: SpeechOwner,
 ]
 
@@ -52,7 +59,7 @@ export interface SpeechToText {
   readonly guesses: boolean
   /**
    * One utterance, mono at 8 kHz; the samples are handed over. `{ error }` when it cannot be made out. Never rejects.
-   * `isGuess`: an engine that has other work refuses it.
+   * Absent: `whole`. An engine that guesses refuses what it has no time for, and answers `glance` and `peek` by how sure it is.
    */
   transcribe(...given: Transcribable): Promise<Understood | { error: string }>
   /** Takes an utterance while it is said; null: it wants each as a whole, by `transcribe`. */
@@ -73,6 +80,10 @@ export interface Understood {
   text: string
   /** `moonshine`, or the remote model's name. */
   engine: string
+  /** Looking again would hardly make other words of it. Absent: nobody knows. */
+  isSure?: boolean
+  /** The nearer to 0 the better, to compare looks at the same. */
+  confidence?: number
 }
 
 /** Where there is no engine. */

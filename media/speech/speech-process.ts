@@ -43,8 +43,8 @@ function serve(config: SpeechConfig): (request: SpeechRequest) => void {
       const { text, voice, language, owner, speed } = question
       return service.speak(text, voice, language, owner, speed)
     }
-    const { id, samples, language, isGuess, owner } = question
-    return followings.take(id)?.end(samples.slice()) ?? service.transcribe(samples.slice(), language, isGuess, owner)
+    const { id, samples, language, manner, owner } = question
+    return followings.take(id)?.end(samples.slice()) ?? service.transcribe(samples.slice(), language, manner, owner)
   }
 
   async function preload(): Promise<void> {

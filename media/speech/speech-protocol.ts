@@ -1,4 +1,4 @@
-import type { SpeechOwner, Spoken, Understood } from './speech-engines.ts'
+import type { Manner, SpeechOwner, Spoken, Understood } from './speech-engines.ts'
 
 /** Where speech is made and understood by a provider that speaks OpenAI's API; all null: offline. */
 export interface RemoteSpeech {
@@ -25,7 +25,7 @@ export type SpeechRequest = { id: number } & (
       kind: 'transcribe'
       samples: Int16Array<ArrayBuffer>
       language: string | null
-      isGuess: boolean
+      manner: Manner
       owner?: SpeechOwner
     }
   | SpeechNotice

@@ -68,24 +68,22 @@ export class SpeechService implements TextToSpeech, SpeechToText {
   }
 
   async transcribe(
-    ...[samples, language, isGuess = false, owner]: Transcribable
+    ...[samples, language, manner = 'whole', owner]: Transcribable
   ): Promise<Understood | { error: string }> {
     const able = this.#able(language)
-    if (isGuess) return this.#guess(able[0], samples, language, owner)
+    if (manner !== 'whole') return this.#guess(able[0], [samples, language, manner, owner])
     return this.#transcribe(able, { samples, language, owner }, null)
   }
 
   /** One that is refused cost nothing and failed nobody: it is not told of. */
   async #guess(
     able: Named<SpeechToText> | undefined,
-    samples: Int16Array<ArrayBuffer>,
-    language: string | null,
-    owner: SpeechOwner | undefined,
-  ) {
+    [samples, ...how]: Transcribable,
+  ): Promise<Understood | { error: string }> {
     if (able === undefined) return { error: 'no engine knows this language' }
     const startedAt = this.#options.now()
     const seconds = samples.length / NARROWBAND_HZ
-    const answer = await able.engine.transcribe(samples, language, true, owner)
+    const answer = await able.engine.transcribe(samples, ...how)
     const tookMs = Math.round(this.#options.now() - startedAt)
     const use = { kind: 'transcribe' as const, engine: able.name, characters: 0, seconds, tookMs, error: null }
     if (!('error' in answer)) this.#options.used(use)
@@ -116,7 +114,7 @@ export class SpeechService implements TextToSpeech, SpeechToText {
       const own = isLast ? samples : samples.slice()
       return following !== null && engine === able[0]?.engine
         ? following.end(own)
-        : engine.transcribe(own, language, false, owner)
+        : engine.transcribe(own, language, 'whole', owner)
     })
   }
 

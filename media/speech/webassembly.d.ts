@@ -7,7 +7,7 @@ declare namespace WebAssembly {
     constructor(bytes: Uint8Array)
   }
   class Instance {
-    constructor(module: Module, imports: Record<string, Record<string, (...args: never[]) => number>>)
+    constructor(module: Module, imports?: Record<string, Record<string, (...args: never[]) => number>>)
     readonly exports: Record<string, unknown>
   }
 }

@@ -1,8 +1,8 @@
 import { writeUint32 } from '../rtp/rtp.ts'
-import { HmacSha1 } from './hmac-sha1.ts'
 import type { SessionKeys } from './key-derivation.ts'
-import { KeyStream } from './key-stream.ts'
-import { MAX_OVERHEAD_BYTES, MAX_PACKET_BYTES, type PacketCipher } from './packet-cipher.ts'
+import { openPacketCrypto } from './open-crypto.ts'
+import type { PacketCipher } from './packet-cipher.ts'
+import type { PacketCrypto } from './packet-crypto.ts'
 
 const WORD_BYTES = 4
 /** Says of an RTCP packet that it is encrypted. */
@@ -17,16 +17,14 @@ const E_FLAG = 0x80000000
 export class CounterCipher implements PacketCipher {
   readonly work: Uint8Array
   readonly overhead: number
-  readonly #keyStream: KeyStream
-  readonly #hmac: HmacSha1
+  readonly #crypto: PacketCrypto
   readonly #isRtp: boolean
   readonly #tagBytes: number
   readonly #received: Uint8Array
 
   constructor(keys: SessionKeys, of: 'rtp' | 'rtcp', tagBytes: number) {
-    this.#keyStream = new KeyStream(keys.encryption, keys.salt, MAX_PACKET_BYTES)
-    this.#hmac = new HmacSha1(keys.authentication, MAX_PACKET_BYTES + MAX_OVERHEAD_BYTES)
-    this.work = this.#hmac.message
+    this.#crypto = openPacketCrypto(keys)
+    this.work = this.#crypto.work
     this.#isRtp = of === 'rtp'
     this.#tagBytes = tagBytes
     this.#received = new Uint8Array(tagBytes)
@@ -34,7 +32,7 @@ export class CounterCipher implements PacketCipher {
   }
 
   seal(clear: number, length: number, ssrc: number, index: number): number {
-    this.#keyStream.apply(this.work, clear, length, ssrc, index)
+    this.#crypto.apply(clear, length, ssrc, index)
     const tag = this.#tagOf(length, index)
     const end = this.#isRtp ? length : length + WORD_BYTES
     for (let i = 0; i < this.#tagBytes; i++) this.work[end + i] = tag[i]!
@@ -52,7 +50,7 @@ export class CounterCipher implements PacketCipher {
     let difference = 0
     for (let i = 0; i < this.#tagBytes; i++) difference |= received[i]! ^ tag[i]!
     if (difference !== 0) return -1
-    this.#keyStream.apply(work, clear, end, ssrc, index)
+    this.#crypto.apply(clear, end, ssrc, index)
     return end
   }
 
@@ -62,6 +60,6 @@ export class CounterCipher implements PacketCipher {
 
   #tagOf(length: number, index: number): Uint8Array {
     writeUint32(this.work, length, this.#isRtp ? Math.floor(index / 0x10000) : E_FLAG + index)
-    return this.#hmac.digest(length + WORD_BYTES)
+    return this.#crypto.digest(length + WORD_BYTES)
   }
 }

@@ -1,7 +1,7 @@
 import type { CryptoSuite } from '../../sip/sdp/sdes.ts'
 import { RTCP_BUFFER_BYTES } from '../rtp/rtcp.ts'
 import { readUint32, rtpHeaderBytes } from '../rtp/rtp.ts'
-import { MAX_OVERHEAD_BYTES, MAX_PACKET_BYTES, type PacketCipher } from './packet-cipher.ts'
+import { MAX_OVERHEAD_BYTES, type PacketCipher } from './packet-cipher.ts'
 import { packetCipher } from './suites.ts'
 
 const SEQUENCES = 0x10000
@@ -14,11 +14,10 @@ export class SrtpSender {
   readonly #rtp: PacketCipher
   readonly #rtcp: PacketCipher
   /** Used in turn, as the kernel may still hold the last one. */
-  readonly #buffers = [
-    new Uint8Array(MAX_PACKET_BYTES + MAX_OVERHEAD_BYTES),
-    new Uint8Array(MAX_PACKET_BYTES + MAX_OVERHEAD_BYTES),
-  ] as const
-  #current: Uint8Array = this.#buffers[0]
+  readonly #buffers = [new Uint8Array(0), new Uint8Array(0)]
+  #turn = 0
+  /** What the cipher has worked on last. */
+  #view: Uint8Array = new Uint8Array(0)
   #rollOver = 0
   #lastSequence = -1
   #rtcpIndex = 0
@@ -31,7 +30,7 @@ export class SrtpSender {
 
   /** What `rtp` has written, intact until the call after the next. */
   get rtpPacket(): Uint8Array {
-    return this.#current
+    return this.#buffers[this.#turn]!
   }
 
   /** Protects a packet of the stream, whose sequence numbers go up by one. @returns the length in `rtpPacket` [bytes] */
@@ -39,22 +38,28 @@ export class SrtpSender {
     const sequence = (packet[2]! << 8) | packet[3]!
     if (sequence < this.#lastSequence) this.#rollOver++
     this.#lastSequence = sequence
-    this.#current = this.#current === this.#buffers[0] ? this.#buffers[1] : this.#buffers[0]
-    return seal(
+    this.#turn = 1 - this.#turn
+    const sealed = seal(
       this.#rtp,
       packet,
       length,
       rtpHeaderBytes(packet),
       readUint32(packet, 8),
       this.#rollOver * SEQUENCES + sequence,
-      this.#current,
     )
+    // Packets of a stream are of one length, and a buffer that is full is sent without a view of it.
+    if (this.#view.length !== sealed) this.#view = this.#rtp.work.subarray(0, sealed)
+    if (this.rtpPacket.length !== sealed) this.#buffers[this.#turn] = this.#view.slice()
+    else this.rtpPacket.set(this.#view)
+    return sealed
   }
 
   /** Protects an RTCP packet. @returns the length in `rtcpPacket` [bytes] */
   rtcp(packet: Uint8Array, length: number): number {
     const ssrc = readUint32(packet, 4)
-    return seal(this.#rtcp, packet, length, RTCP_CLEAR_BYTES, ssrc, this.#rtcpIndex++, this.rtcpPacket)
+    const sealed = seal(this.#rtcp, packet, length, RTCP_CLEAR_BYTES, ssrc, this.#rtcpIndex++)
+    this.rtcpPacket.set(this.#rtcp.work.subarray(0, sealed))
+    return sealed
   }
 }
 
@@ -65,11 +70,7 @@ function seal(
   clear: number,
   ssrc: number,
   index: number,
-  into: Uint8Array,
 ): number {
-  const { work } = cipher
-  for (let i = 0; i < length; i++) work[i] = packet[i]!
-  const sealed = cipher.seal(clear, length, ssrc, index)
-  for (let i = 0; i < sealed; i++) into[i] = work[i]!
-  return sealed
+  cipher.work.set(packet.length === length ? packet : packet.subarray(0, length))
+  return cipher.seal(clear, length, ssrc, index)
 }

@@ -5,6 +5,10 @@ export interface Wire {
   /** What is sent between the two may be written at once; what `uncork` leaves over counts as buffered. */
   cork(): void
   uncork(): void
+  /** Hands over what has come, where that does not happen by itself; with each slot. */
+  look?(): void
+  /** From now on it happens by itself. */
+  listen?(): void
   /** What the kernel has not taken yet [bytes]; Infinity when nothing can be sent any more. */
   buffered(): number
   /** Sends a ping behind all that was sent; returns its number, from 1 on. The pong is reported with the number. */
@@ -12,6 +16,18 @@ export interface Wire {
   /** Starts the closing handshake and looks after the rest of it. */
   close(code: number): void
   terminate(): void
+}
+
+/** What becomes of a wire. */
+export interface WireEvents {
+  opened(wire: Wire): void
+  closed(wire: Wire, code: number): void
+  oversized(wire: Wire): void
+  /** `ping`: the number of the ping that is answered; 0 for a pong that answers none of ours. */
+  pong(wire: Wire, ping: number): void
+  /** `text`: null when it was none. */
+  received(wire: Wire, text: Buffer | null): void
+  drained(wire: Wire): void
 }
 
 export interface ConnectionPorts {
@@ -46,8 +62,11 @@ const CONNECT_TRIES = 3
  * Sans-IO: `advance` is called at `deadline`.
  */
 export class StreamConnection {
+  /** The wire that is being dialled or is open. Reports of any other are stale. */
+  wire: Wire | null = null
+  /** Since when a ping that watches over the connection has not been answered [ms]; Infinity: none is under way. */
+  unansweredSince = Infinity
   readonly #ports: ConnectionPorts
-  #wire: Wire | null = null
   #everOpened = false
   #dialledAt = 0
   #openedAt = 0
@@ -58,15 +77,9 @@ export class StreamConnection {
   #retryAt = Infinity
   #handshakeBy = Infinity
   #pingAt = Infinity
-  #pongBy = Infinity
 
   constructor(ports: ConnectionPorts) {
     this.#ports = ports
-  }
-
-  /** The wire that is being dialled or is open. Reports of any other are stale. */
-  get wire(): Wire | null {
-    return this.#wire
   }
 
   /** [ms]; Infinity when nothing is due. */
@@ -100,12 +113,11 @@ export class StreamConnection {
 
   /** Any pong is a sign of life. */
   pong(): void {
-    this.#pongBy = Infinity
+    this.unansweredSince = Infinity
   }
 
-  /** Since when a ping that watches over the connection has not been answered [ms]; Infinity: none is under way. */
-  get unansweredSince(): number {
-    return this.#pongBy - CONNECTION_TIMERS.pong
+  get #pongBy(): number {
+    return this.unansweredSince + CONNECTION_TIMERS.pong
   }
 
   /** An open connection broke: there are 30 s to make another, since the last one that lasted. */
@@ -149,10 +161,10 @@ export class StreamConnection {
 
   /** The wire is gone, or is left to close by itself. */
   forget(): void {
-    this.#wire = null
+    this.wire = null
     this.#handshakeBy = Infinity
     this.#pingAt = Infinity
-    this.#pongBy = Infinity
+    this.unansweredSince = Infinity
   }
 
   /** Breaks off what there is and plans nothing more. Idempotent. */
@@ -163,7 +175,7 @@ export class StreamConnection {
   }
 
   #abandon(): void {
-    const wire = this.#wire
+    const wire = this.wire
     this.forget()
     wire?.terminate()
   }
@@ -173,12 +185,12 @@ export class StreamConnection {
     this.#dialledAt = this.#ports.now()
     this.#handshakeBy = this.#dialledAt + CONNECTION_TIMERS.handshake
     this.#tries++
-    this.#wire = this.#ports.dial()
+    this.wire = this.#ports.dial()
   }
 
   #ping(now: number): void {
     this.#pingAt = now + CONNECTION_TIMERS.ping
-    this.#pongBy = now + CONNECTION_TIMERS.pong
-    this.#wire?.ping()
+    this.unansweredSince = now
+    this.wire?.ping()
   }
 }

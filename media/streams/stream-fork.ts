@@ -1,14 +1,24 @@
 import type { Frame } from '../../codecs/audio.ts'
-import type { Sink, Track } from '../engine/sink.ts'
 import type { StreamEndedReason, StreamSnapshot, StreamStatus } from '../protocol.ts'
-import { CONNECTION_TIMERS, type ConnectionPorts, StreamConnection, type Wire } from './stream-connection.ts'
+import type { Sink, Track } from '../rooms/sink.ts'
+import type { Source } from '../rooms/source.ts'
+import {
+  CONNECTION_TIMERS,
+  type ConnectionPorts,
+  StreamConnection,
+  type Wire,
+  type WireEvents,
+} from './stream-connection.ts'
 import type { StreamIdentity } from './stream-messages.ts'
 import { type OutboxPorts, StreamOutbox } from './stream-outbox.ts'
+import type { AnswerPorts, StreamReceiver } from './stream-receiver.ts'
 import { type StreamInput, streamMove } from './stream-status.ts'
 
 export interface StreamForkPorts extends ConnectionPorts, OutboxPorts {
   /** The status has changed. */
   changed(snapshot: StreamSnapshot): void
+  /** `deadline` may have moved. */
+  moved(): void
 }
 
 /** How long queued audio may take to be sent when the stream is stopped [ms]. */
@@ -22,20 +32,22 @@ const ABNORMAL_CLOSURE = 1006
 export interface StreamCounters {
   reconnects: number
   keysDropped: number
-  /** Messages that the receiver sent; a fork is one-way. */
+  /** Messages that the receiver sent and that were none, or to which a fork does not listen. */
   messagesIgnored: number
 }
 
 /**
- * A media stream of a leg or a room: one-way copy of its audio to a WebSocket receiver (`stream-protocol`). Sans-IO: who owns it
- * dials, reports what becomes of the connection, and calls `advance` at `deadline`.
+ * A media stream of a leg or a room: a copy of its audio to a WebSocket receiver (`stream-protocol`), and, where it goes both ways,
+ * what the receiver says (`receiver`). Sans-IO: who owns it dials, reports what becomes of the connection, and calls `advance` at
+ * `deadline`.
  */
-export class StreamFork implements Sink {
+export class StreamFork implements Sink, WireEvents {
   readonly onPause = 'silence'
   readonly #streamId: string
   readonly #ports: StreamForkPorts
   readonly #outbox: StreamOutbox
   readonly #connection: StreamConnection
+  readonly #receiver: StreamReceiver | null
   #status: StreamStatus = 'connecting'
   #endedReason: StreamEndedReason | null = null
   #stopping: 'stop' | 'callEnded' | null = null
@@ -43,16 +55,31 @@ export class StreamFork implements Sink {
   #reconnects = 0
   #messagesIgnored = 0
 
-  constructor(stream: StreamIdentity, ports: StreamForkPorts) {
+  /** `receiver`: what is done with what it says; null: nothing. Closed with the stream. */
+  constructor(
+    stream: StreamIdentity,
+    ports: StreamForkPorts,
+    receiver: ((answer: AnswerPorts) => StreamReceiver) | null = null,
+  ) {
     this.#streamId = stream.streamId
     this.#ports = ports
     this.#outbox = new StreamOutbox(stream, ports)
     this.#connection = new StreamConnection(ports)
+    this.#receiver =
+      receiver?.({
+        isOpen: () => this.#isOpen && this.#stopping === null,
+        say: message => this.#outbox.say(message),
+      }) ?? null
   }
 
   /** Dials for the first time. */
   start(): void {
     this.#connection.start()
+  }
+
+  /** What the receiver says to the call; null: nobody listens to it. */
+  get voice(): Source | null {
+    return this.#receiver?.voice ?? null
   }
 
   get ended(): boolean {
@@ -65,6 +92,8 @@ export class StreamFork implements Sink {
       status: this.#status,
       framesSent: this.#outbox.framesSent,
       framesDropped: this.#outbox.framesDropped,
+      framesReceived: this.#receiver?.framesReceived ?? 0,
+      framesRefused: this.#receiver?.framesRefused ?? 0,
       endedReason: this.#endedReason,
     }
   }
@@ -101,9 +130,13 @@ export class StreamFork implements Sink {
     if (this.#stopping !== null || this.ended) return
     this.#stopping = reason === 'stopped' ? 'stop' : 'callEnded'
     this.#flushBy = this.#ports.now() + FLUSH_MS
+    this.#receiver?.close()
+    // There are no more slots to look in.
+    this.#connection.wire?.listen?.()
     // A connection that is being made may still open in time; a retry that is only planned is not worth waiting for.
     if (this.#connection.wire === null) this.#finish()
     else this.#pump()
+    this.#ports.moved()
   }
 
   /** The call is over: `stop('call_ended')`. */
@@ -121,7 +154,9 @@ export class StreamFork implements Sink {
     this.#outbox.attach(wire, again, this.#connection.roundTripMs)
     if (again) this.#reconnects++
     this.#apply('opened')
+    this.#receiver?.opened()
     this.#pump()
+    this.#ports.moved()
   }
 
   /** The connection is gone, or was never made (`code` 1006). `code`: RFC 6455 §7.1.5. */
@@ -129,6 +164,7 @@ export class StreamFork implements Sink {
     if (wire !== this.#connection.wire) return
     this.#connection.forget()
     this.#disconnected(code)
+    this.#ports.moved()
   }
 
   /**
@@ -139,19 +175,28 @@ export class StreamFork implements Sink {
     if (wire !== this.#connection.wire) return
     this.#connection.forget()
     this.#disconnected(NORMAL_CLOSURE)
+    this.#ports.moved()
   }
 
   /** `ping`: the number of the ping that is answered, or 0. */
   pong(wire: Wire, ping: number): void {
     if (wire !== this.#connection.wire) return
-    this.#connection.pong()
+    if (this.#connection.unansweredSince !== Infinity) this.#watched()
     this.#outbox.pong(ping)
     this.#pump()
     if (this.#status === 'stalled' && !this.#isStalled()) this.#apply('answered')
   }
 
-  received(wire: Wire): void {
-    if (wire === this.#connection.wire) this.#messagesIgnored++
+  #watched(): void {
+    this.#connection.pong()
+    this.#ports.moved()
+  }
+
+  /** `text`: null when it was none. */
+  received(wire: Wire, text: Buffer | null): void {
+    if (wire !== this.#connection.wire) return
+    const isHeard = this.#receiver !== null && text !== null && this.#stopping === null && this.#receiver.hear(text)
+    if (!isHeard) this.#messagesIgnored++
   }
 
   /** The kernel has taken what was sent. */
@@ -221,6 +266,7 @@ export class StreamFork implements Sink {
   #end(input: StreamInput): void {
     this.#outbox.close()
     this.#connection.close()
+    this.#receiver?.close()
     this.#flushBy = Infinity
     this.#apply(input)
   }

@@ -3,8 +3,8 @@
  * decimal strings, `sampleRate` and `channels` as numbers.
  */
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
-import type { Track } from '../engine/sink.ts'
 import type { StreamFormat, StreamTracks } from '../protocol.ts'
+import type { Track } from '../rooms/sink.ts'
 
 /** What the messages of one stream say about it. */
 export interface StreamIdentity {
@@ -66,6 +66,14 @@ export const stopMessage = (stream: StreamIdentity, sequence: number): Buffer =>
     stop: { accountSid: stream.accountSid, callSid: stream.callSid },
     streamSid: stream.streamId,
   })
+
+/** What was sent before the mark of this name has been heard. */
+export const markMessage = (streamId: string, sequence: number, name: string): Buffer =>
+  json({ event: 'mark', sequenceNumber: String(sequence), streamSid: streamId, mark: { name } })
+
+/** Ours alone: audio of the receiver finds no room, and is not played. `framesRefused`: of the stream so far. */
+export const overflowMessage = (streamId: string, sequence: number, framesRefused: number): Buffer =>
+  json({ event: 'overflow', sequenceNumber: String(sequence), streamSid: streamId, overflow: { framesRefused } })
 
 const json = (message: object): Buffer => Buffer.from(JSON.stringify(message), 'utf8')
 

@@ -1,6 +1,6 @@
 import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
 import type { Resampler } from '../../codecs/resample.ts'
-import type { Track } from '../engine/sink.ts'
+import type { Track } from '../rooms/sink.ts'
 import type { Wire } from './stream-connection.ts'
 import { ReadMarkers } from './stream-markers.ts'
 import { connectedMessage, dtmfMessage, type StreamIdentity, startMessage, stopMessage } from './stream-messages.ts'
@@ -66,6 +66,7 @@ export class StreamOutbox {
     const to = track === 'inbound' ? this.#inbound : this.#outbound
     if (to === null) return
     if (to.slot === this.#slot) {
+      this.#wire?.look?.()
       // The other track has left the slot out; what waits for it must not wait longer.
       if (!this.#slotComplete()) this.pump()
       this.#slot++

@@ -1,29 +1,41 @@
-import { type Frame, NARROWBAND_HZ } from '../../codecs/audio.ts'
+import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import type { CreateResampler, Resampler } from '../../codecs/resample.ts'
-import type { Sink, Track } from '../engine/sink.ts'
 import type { StreamSnapshot, StreamSpec } from '../protocol.ts'
+import type { Sink } from '../rooms/sink.ts'
+import type { Source } from '../rooms/source.ts'
+import type { Libc } from '../rtp/datagrams/libc.ts'
 import type { Wire } from './stream-connection.ts'
 import { type StreamCounters, StreamFork, type StreamForkPorts } from './stream-fork.ts'
+import { type AnswerPorts, MAX_SAID_BYTES, StreamReceiver } from './stream-receiver.ts'
 import { signUpgrade } from './stream-signature.ts'
-import { dialWire, type WireEvents } from './stream-wire.ts'
+import { dialWire } from './stream-wire.ts'
+
+/** A longer message to a fork closes with 1009 [bytes]. */
+const MAX_IGNORED_BYTES = 64 * 1024
 
 export interface StreamHooks {
   /** The status has changed; not called for the first one. */
   changed(snapshot: StreamSnapshot): void
   /** Monotonic [ms]. */
-  now(): number
+  now: () => number
+  /** A key for the party, from the receiver of a bidirectional stream; false: it takes none. */
+  press(key: string): boolean
 }
 
 export interface StreamDiallerOptions {
   /** For example `tandem/0.1.0`. */
   userAgent: string
   createResampler: CreateResampler
+  /** Absent, or null: sockets are Node's. */
+  libc?: Libc | null
 }
 
 /** A media stream at work, as the engine holds it. */
 export interface RunningStream {
   /** Gets the audio; its `close` says that the call is over. */
   readonly sink: Sink
+  /** What the receiver says to the call; null: nobody listens to it. */
+  readonly voice: Source | null
   /** A key that the caller pressed; not called during a card-payment pause. */
   dtmf(key: string): void
   /** Flushes for at most 1 s, sends `stop`, closes; resolves with the last counters. The first reason counts. */
@@ -47,13 +59,11 @@ export class StreamDialler {
 }
 
 /** The I/O shell of one `StreamFork`. */
-class StreamSocket implements RunningStream, Sink {
-  readonly onPause = 'silence'
+class StreamSocket implements RunningStream {
   readonly #spec: StreamSpec
   readonly #hooks: StreamHooks
   readonly #options: StreamDiallerOptions
   readonly #fork: StreamFork
-  readonly #events: WireEvents
   readonly #waiting: ((snapshot: StreamSnapshot) => void)[] = []
   #dials = 0
   #timer: NodeJS.Timeout | undefined
@@ -66,46 +76,22 @@ class StreamSocket implements RunningStream, Sink {
     const ports: StreamForkPorts = {
       dial: () => this.#dial(),
       changed: snapshot => this.#changed(snapshot),
-      now: () => hooks.now(),
+      moved: () => this.#arm(),
+      now: hooks.now,
       random: Math.random,
       resampler: () => this.#resampler(),
     }
-    const fork = new StreamFork(spec, ports)
-    this.#fork = fork
-    this.#events = {
-      opened: wire => {
-        fork.opened(wire)
-        this.#arm()
-      },
-      closed: (wire, code) => {
-        fork.closed(wire, code)
-        this.#arm()
-      },
-      oversized: wire => {
-        fork.oversized(wire)
-        this.#arm()
-      },
-      pong: (wire, ping) => {
-        fork.pong(wire, ping)
-        this.#arm()
-      },
-      received: wire => fork.received(wire),
-      drained: wire => fork.drained(wire),
-    }
-    fork.start()
+    this.#fork = new StreamFork(spec, ports, spec.mode === 'bidirectional' ? answer => this.#receiver(answer) : null)
+    this.#fork.start()
     this.#arm()
   }
 
   get sink(): Sink {
-    return this
+    return this.#fork
   }
 
-  write(track: Track, frame: Frame): void {
-    this.#fork.write(track, frame)
-  }
-
-  close(): void {
-    void this.stop('call_ended')
+  get voice(): Source | null {
+    return this.#fork.voice
   }
 
   dtmf(key: string): void {
@@ -114,7 +100,6 @@ class StreamSocket implements RunningStream, Sink {
 
   stop(reason: 'stopped' | 'call_ended'): Promise<StreamSnapshot> {
     this.#fork.stop(reason)
-    this.#arm()
     if (this.#fork.ended) return Promise.resolve(this.#fork.snapshot())
     return new Promise(done => this.#waiting.push(done))
   }
@@ -134,7 +119,15 @@ class StreamSocket implements RunningStream, Sink {
       'User-Agent': this.#options.userAgent,
       ...signUpgrade(signingSecret, id, Math.floor(Date.now() / 1000)),
     }
-    return dialWire(url, headers, addresses, this.#events)
+    const [longest, libc] =
+      this.#spec.mode === 'bidirectional' ? [MAX_SAID_BYTES, null] : [MAX_IGNORED_BYTES, this.#options.libc ?? null]
+    return dialWire(url, headers, addresses, longest, this.#fork, libc)
+  }
+
+  #receiver(answer: AnswerPorts): StreamReceiver {
+    const { now, press } = this.#hooks
+    const resampler = (): Resampler => this.#options.createResampler(2 * NARROWBAND_HZ, NARROWBAND_HZ)
+    return new StreamReceiver(this.#spec, { now, press, resampler }, answer)
   }
 
   #resampler(): Resampler {

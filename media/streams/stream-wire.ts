@@ -1,12 +1,12 @@
-import { randomFillSync } from 'node:crypto'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import WebSocket, { type ClientOptions } from 'ws'
 import { allowedLookup } from '../kernel/allowed-lookup.ts'
 import { type AddressPolicy, isAllowedAddress } from '../protocol.ts'
-import type { Wire } from './stream-connection.ts'
+import type { Libc } from '../rtp/datagrams/libc.ts'
+import type { Wire, WireEvents } from './stream-connection.ts'
+import { StreamLane } from './stream-lane.ts'
+import { ClientFrames, PING, PONG, TEXT } from './ws-frames.ts'
 
-/** A longer message of the receiver closes with 1009 [bytes]. */
-const MAX_RECEIVED_BYTES = 64 * 1024
 /** In how many parts such a message may arrive, before its bookkeeping costs more memory than itself. */
 const MAX_RECEIVED_PARTS = 4096
 /** How long the receiver may take to answer our close frame before the socket is destroyed [ms]. */
@@ -14,28 +14,21 @@ const CLOSE_TIMEOUT_MS = 1000
 const ABNORMAL_CLOSURE = 1006
 /** A ping carries its number. */
 const PING_BYTES = 4
-const TEXT = { binary: false }
-
-export interface WireEvents {
-  opened(wire: Wire): void
-  closed(wire: Wire, code: number): void
-  oversized(wire: Wire): void
-  /** `ping`: the number of the ping that is answered; 0 for a pong that answers none of ours. */
-  pong(wire: Wire, ping: number): void
-  received(wire: Wire): void
-  drained(wire: Wire): void
-}
 
 /** Dials `url`. Never throws: what cannot be dialled is reported as closed with 1006, like a receiver that does not answer. */
 export function dialWire(
   url: string,
   headers: Record<string, string>,
   addresses: AddressPolicy,
+  /** A longer message of the receiver closes with 1009 [bytes]. */
+  maxPayload: number,
   events: WireEvents,
+  /** For one that nobody listens to: the system's own calls, where they work. */
+  libc: Libc | null,
 ): Wire {
   if (isDialable(url, addresses)) {
     try {
-      return new SocketWire(url, { ...OPTIONS, headers, lookup: allowedLookup(addresses) }, events)
+      return new SocketWire(url, { ...OPTIONS, maxPayload, headers, lookup: allowedLookup(addresses) }, events, libc)
     } catch {
       // A URL that `ws` refuses, for one with a fragment.
     }
@@ -53,20 +46,6 @@ function isDialable(url: string, addresses: AddressPolicy): boolean {
   return (protocol === 'ws:' || protocol === 'wss:') && (isIP(host) === 0 || isAllowedAddress(host, addresses))
 }
 
-const maskPool = new Uint8Array(4096)
-let maskAt = maskPool.length
-
-/** An unpredictable mask (RFC 6455 §5.3), never zero: `ws` copies a message to mask it, but passes it on as it is when there is nothing to mask. */
-function generateMask(mask: Buffer): void {
-  do {
-    if (maskAt === maskPool.length) {
-      randomFillSync(maskPool)
-      maskAt = 0
-    }
-    for (let i = 0; i < 4; i++) mask[i] = maskPool[maskAt++]!
-  } while ((mask[0]! | mask[1]! | mask[2]! | mask[3]!) === 0)
-}
-
 /** Options of `ws` and of the socket below it that its types do not list. */
 interface DialOptions extends ClientOptions {
   closeTimeout: number
@@ -78,25 +57,30 @@ interface DialOptions extends ClientOptions {
 const OPTIONS: DialOptions = {
   perMessageDeflate: false,
   followRedirects: false,
-  maxPayload: MAX_RECEIVED_BYTES,
   maxFragments: MAX_RECEIVED_PARTS,
   maxBufferedChunks: MAX_RECEIVED_PARTS,
   closeTimeout: CLOSE_TIMEOUT_MS,
-  // What the receiver says is ignored, so it may say anything.
+  // What is no text of ours is ignored, whatever it is.
   skipUTF8Validation: true,
-  generateMask,
 }
 
+/**
+ * `ws` makes the connection, reads, answers and closes. What is sent between `cork` and `uncork` is framed here and written at once:
+ * a slot of both tracks is one write, without an object for each message.
+ */
 class SocketWire implements Wire {
   readonly #ws: WebSocket
-  readonly #sent: (error?: Error) => void
+  readonly #sent: (error?: Error | null) => void
   readonly #ping = Buffer.alloc(PING_BYTES)
+  readonly #frames = new ClientFrames()
   #pings = 0
+  #isCorked = false
   #socket: Socket | undefined
+  #lane: StreamLane | null = null
   /** `buffered` has said that something is; `drained` is owed. */
   #stalled = false
 
-  constructor(url: string, options: DialOptions, events: WireEvents) {
+  constructor(url: string, options: DialOptions, events: WireEvents, libc: Libc | null) {
     const ws = new WebSocket(url, options)
     this.#ws = ws
     this.#sent = error => {
@@ -105,41 +89,84 @@ class SocketWire implements Wire {
       events.drained(this)
     }
     ws.on('upgrade', response => (this.#socket = response.socket))
-    ws.on('open', () => events.opened(this))
-    ws.on('message', () => events.received(this))
-    ws.on('pong', payload => events.pong(this, payload.length === PING_BYTES ? payload.readUInt32BE(0) : 0))
+    ws.on('open', () => {
+      if (libc !== null) this.#openLane(libc, events)
+      events.opened(this)
+    })
+    ws.on('message', (data, isBinary) => events.received(this, isBinary ? null : (data as Buffer)))
+    ws.on('pong', payload => events.pong(this, numberOf(payload)))
     ws.on('error', error => {
       if ((error as NodeJS.ErrnoException).code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') events.oversized(this)
     })
-    ws.on('close', code => events.closed(this, code))
+    ws.on('close', code => {
+      this.#lane?.leave()
+      events.closed(this, code)
+    })
+  }
+
+  #openLane(libc: Libc, events: WireEvents): void {
+    this.#lane = StreamLane.open(libc, this.#socket!, {
+      pong: payload => events.pong(this, numberOf(payload)),
+      ping: payload => this.#write(PONG, payload),
+      ignored: () => events.received(this, null),
+    })
   }
 
   send(text: Buffer): void {
-    this.#ws.send(text, TEXT, this.#sent)
+    this.#write(TEXT, text)
+  }
+
+  #write(type: number, payload: Uint8Array): void {
+    this.#frames.add(type, payload)
+    if (!this.#isCorked) this.#flush()
+  }
+
+  look(): void {
+    this.#lane?.look()
+  }
+
+  listen(): void {
+    this.#lane?.leave()
   }
 
   cork(): void {
-    this.#socket?.cork()
+    this.#isCorked = true
   }
 
   uncork(): void {
-    this.#socket?.uncork()
+    this.#isCorked = false
+    this.#flush()
+  }
+
+  #flush(): void {
+    const frames = this.#frames
+    const socket = this.#socket
+    if (frames.length === 0) return
+    if (socket === undefined || this.#ws.readyState !== WebSocket.OPEN) {
+      frames.clear()
+      return
+    }
+    const taken = this.#lane?.send(frames) ?? 0
+    if (taken < frames.length) socket.write(frames.bytes.subarray(taken, frames.length), this.#sent)
+    if (socket.writableLength > 0) frames.leave()
+    else frames.clear()
   }
 
   buffered(): number {
     if (this.#ws.readyState !== WebSocket.OPEN) return Infinity
-    const bytes = this.#ws.bufferedAmount
+    const bytes = this.#socket?.writableLength ?? 0
     this.#stalled = bytes > 0
     return bytes
   }
 
   ping(): number {
     this.#ping.writeUInt32BE(++this.#pings)
-    this.#ws.ping(this.#ping, true, this.#sent)
+    this.#write(PING, this.#ping)
     return this.#pings
   }
 
   close(code: number): void {
+    this.#lane?.leave()
     this.#ws.close(code)
   }
 
@@ -147,6 +174,9 @@ class SocketWire implements Wire {
     this.#ws.terminate()
   }
 }
+
+const numberOf = (payload: Uint8Array): number =>
+  payload.length === PING_BYTES ? new DataView(payload.buffer, payload.byteOffset).getUint32(0) : 0
 
 /** What was never dialled. */
 class RefusedWire implements Wire {

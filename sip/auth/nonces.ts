@@ -34,16 +34,16 @@ export class Nonces {
     this.#random = random
   }
 
-  /** `now` monotonic [ms]. */
-  issue(now: number): string {
+  /** `now` monotonic [ms]. `host`: who may answer with it; absent: anybody. */
+  issue(now: number, host = ''): string {
     const body = `${Math.floor(now).toString(36)}.${this.#random()}`
-    return `${body}.${this.#mark(body)}`
+    return `${body}.${this.#mark(body, host)}`
   }
 
-  check(nonce: string, now: number): Freshness {
+  check(nonce: string, now: number, host = ''): Freshness {
     const dot = nonce.lastIndexOf('.')
     const body = nonce.slice(0, Math.max(0, dot))
-    const expected = Buffer.from(this.#mark(body), 'latin1')
+    const expected = Buffer.from(this.#mark(body, host), 'latin1')
     const actual = Buffer.from(nonce.slice(dot + 1), 'latin1')
     if (expected.length !== actual.length || !timingSafeEqual(expected, actual)) return 'foreign'
     return isFresh(nonce, now) ? 'fresh' : 'stale'
@@ -93,9 +93,9 @@ export class Nonces {
     }
   }
 
-  #mark(body: string): string {
+  #mark(body: string, host: string): string {
     return createHmac('sha256', this.#secret)
-      .update(body)
+      .update(`${body} ${host}`)
       .digest('hex')
       .slice(0, 2 * MAC_BYTES)
   }

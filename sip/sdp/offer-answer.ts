@@ -2,6 +2,7 @@ import type { SrtpKeys } from './sdes.ts'
 import {
   answerCrypto,
   audioOf,
+  isDtls,
   isRtp,
   keysOf,
   offeredProtection,
@@ -10,14 +11,9 @@ import {
   protectionOfOffer,
   type SrtpCapability,
 } from './sdes-agreement.ts'
-import {
-  type Direction,
-  formatSdp,
-  type MediaDescription,
-  type PayloadFormat,
-  parseSdp,
-  type SessionDescription,
-} from './sdp.ts'
+import { type Direction, type MediaDescription, type PayloadFormat, parseSdp, type SessionDescription } from './sdp.ts'
+import { refused, type SdpSession, versioned } from './session.ts'
+import type { WebRtcSide } from './webrtc.ts'
 
 /** A codec that we can send and receive. `payloadType` is the one that our offers use. */
 export interface AudioCodec {
@@ -30,6 +26,25 @@ export interface AudioCodec {
 
 export const PCMU: AudioCodec = { name: 'PCMU', clockRateHz: 8000, channels: 1, payloadType: 0 }
 export const PCMA: AudioCodec = { name: 'PCMA', clockRateHz: 8000, channels: 1, payloadType: 8 }
+
+/** They can become each other, octet by octet. */
+const LAWS: readonly AudioCodec[] = [PCMU, PCMA]
+
+/** Its clock is of 8 kHz, though its audio is of 16 (RFC 3551 §4.5.2). */
+export const G722: AudioCodec = { name: 'G722', clockRateHz: 8000, channels: 1, payloadType: 9 }
+export const L16_16000: AudioCodec = { name: 'L16', clockRateHz: 16_000, channels: 1, payloadType: 112 }
+export const L16_8000: AudioCodec = { name: 'L16', clockRateHz: 8000, channels: 1, payloadType: 113 }
+
+/** The codec that browsers have (RFC 7587): its clock is 48 kHz and its channels two, whatever is spoken. We play and say 16 kHz. */
+export const OPUS: AudioCodec = {
+  name: 'opus',
+  clockRateHz: 48_000,
+  channels: 2,
+  payloadType: 111,
+  fmtp: 'minptime=10;useinbandfec=1;maxplaybackrate=16000;sprop-maxcapturerate=16000',
+}
+
+export type { SdpSession } from './session.ts'
 
 export interface Capabilities {
   /** In our order of preference. */
@@ -44,14 +59,20 @@ export interface Capabilities {
   ptimeMs?: number
   /** Absent: never encrypted. */
   srtp?: SrtpCapability
+  /** We answer offers of WebRTC (ICE, DTLS-SRTP, one port for all), as who is always lite and never begins; absent: we do not. */
+  webrtc?: WebRtcCapability
 }
 
-/** Identity of our descriptions in one call (the `o=` line). */
-export interface SdpSession {
-  /** Digits only, unique for the call. */
-  id: string
-  /** The last description that we sent in this call; the version grows by one when the new one differs (RFC 3264 §8). */
-  previous: Uint8Array | null
+export interface WebRtcCapability {
+  /** Ours, for the whole call. */
+  ufrag: string
+  pwd: string
+  fingerprint: WebRtcSide['fingerprint']
+  ssrc: number
+  /** Codecs beside the others, wanted more. */
+  codecs: readonly AudioCodec[]
+  /** Our offers are of that kind too. */
+  isOffered: boolean
 }
 
 /** What both sides agreed on. */
@@ -67,16 +88,22 @@ export interface NegotiatedMedia {
   payloadType: number
   /** The payload types that mean `codec` in packets that we receive. */
   receivePayloadTypes: number[]
+  /** Those that mean the other law, which the answer names too (RFC 3264 §7). */
+  otherPayloadTypes: number[]
   /** To send and to receive DTMF (RFC 4733); null when not agreed. */
   telephoneEventPayloadType: number | null
   receiveTelephoneEventPayloadType: number | null
+  /** Of comfort noise that we receive (RFC 3389); null when not agreed. */
+  comfortNoisePayloadType: number | null
   ptimeMs: number
   /** Ours: `sendonly` means that we send and do not listen. */
   direction: Direction
   /** The other side put us on hold: it asked us not to expect its audio being used (sendonly, inactive or c=0.0.0.0). */
   held: boolean
-  /** Null: packets are not encrypted. */
+  /** Null: packets are not encrypted, or their keys come by DTLS. */
   srtp: SrtpKeys | null
+  /** The far end's half of ICE and DTLS; null: it is not WebRTC. */
+  webrtc: Pick<WebRtcSide, 'ufrag' | 'fingerprint'> | null
 }
 
 export type NegotiationError = { error: 'malformed' | 'no_audio' | 'no_common_codec' | 'no_common_encryption' }
@@ -101,6 +128,8 @@ const isUnspecified = (host: string): boolean => host === '0.0.0.0' || host === 
 
 /** c=0.0.0.0 was how RFC 2543 held a call: the other side cannot receive (RFC 3264 §8.4). */
 function effectiveDirection(media: MediaDescription): Direction {
+  // With ICE the address means nothing: checks tell (RFC 8839 §4.2.1.2).
+  if (isDtls(media)) return media.direction
   const host = media.host ?? ''
   return directionOf(sends(media.direction), receives(media.direction) && !isUnspecified(host))
 }
@@ -114,28 +143,45 @@ const isCodec = (payload: PayloadFormat, codec: AudioCodec): boolean =>
 const isEventFor = (payload: PayloadFormat, codec: AudioCodec): boolean =>
   payload.name.toLowerCase() === 'telephone-event' && payload.clockRateHz === codec.clockRateHz
 
+/** Comfort noise is of the audio's clock (RFC 3389 §4); Opus has its own. */
+const isNoiseFor = (payload: PayloadFormat, codec: AudioCodec): boolean =>
+  payload.name.toLowerCase() === 'cn' && codec !== OPUS && payload.clockRateHz === codec.clockRateHz
+
 /** Our offer as bytes (RFC 3264 §5). Lines that were refused earlier in the call stay, refused (§8). */
 export function createOffer(capabilities: Capabilities, direction: Direction, session: SdpSession): Uint8Array {
-  const payloads: PayloadFormat[] = capabilities.codecs.map(codec => ({ ...codec, fmtp: codec.fmtp ?? null }))
+  const keys = offeredKeys(capabilities, audioOf(session.previous))
+  const codecs = codecsFor(keys, capabilities)
+  const payloads: PayloadFormat[] = codecs.map(codec => ({ ...codec, fmtp: codec.fmtp ?? null }))
   if (capabilities.telephoneEvent) {
-    for (const clockRateHz of new Set(capabilities.codecs.map(codec => codec.clockRateHz))) {
+    for (const clockRateHz of new Set(codecs.map(codec => codec.clockRateHz))) {
       payloads.push(telephoneEvent(freePayloadType(payloads), clockRateHz))
     }
   }
   const own = {
     ...ourMedia(capabilities, payloads, direction, capabilities.rtcpMux === true),
-    ...offeredProtection(capabilities.srtp, audioOf(session.previous)),
+    ...keys,
   }
   const before = session.previous === null ? null : parseSdp(session.previous)
   const lines = before === null || 'error' in before ? [] : before.media
-  const place = Math.max(
-    0,
-    lines.findIndex(media => media.kind === 'audio' && media.port !== 0),
-  )
+  const live = lines.findIndex(media => media.kind === 'audio' && media.port !== 0)
+  // After a fax its line is there still, and refused.
+  const place =
+    live >= 0
+      ? live
+      : Math.max(
+          0,
+          lines.findIndex(media => media.kind === 'audio'),
+        )
   const media = lines.map(refused)
   media[place] = own
   return versioned(media, capabilities, session)
 }
+
+/** Those of a medium, in our order of preference. */
+const codecsFor = (
+  media: Pick<MediaDescription, 'protocol'>,
+  { codecs, webrtc }: Capabilities,
+): readonly AudioCodec[] => (isDtls(media) ? [...new Set([...(webrtc?.codecs ?? []), ...codecs])] : codecs)
 
 const telephoneEvent = (payloadType: number, clockRateHz: number): PayloadFormat => ({
   payloadType,
@@ -171,18 +217,21 @@ function ourMedia(
     ptimeMs: capabilities.ptimeMs ?? DEFAULT_PTIME_MS,
     maxptimeMs: null,
     crypto: [],
+    mid: null,
+    isBundled: false,
+    webrtc: null,
+    t38: [],
   }
 }
 
-/** Writes our description with the version of the last one, or the next when anything else differs (RFC 3264 §8). */
-function versioned(media: MediaDescription[], capabilities: Capabilities, session: SdpSession): Uint8Array {
-  const write = (version: string): Uint8Array =>
-    formatSdp({ origin: { username: 'tandem', sessionId: session.id, version, host: capabilities.host }, media })
-  const previous = session.previous === null ? null : parseSdp(session.previous)
-  if (session.previous === null || previous === null || 'error' in previous) return write('1')
-  const same = write(previous.origin.version)
-  return Buffer.compare(same, session.previous) === 0 ? same : write(String(BigInt(previous.origin.version) + 1n))
-}
+/** Our half of WebRTC, as a description has it. */
+const ourSide = ({ host, port }: Capabilities, own: WebRtcCapability, setup: WebRtcSide['setup']): WebRtcSide => ({
+  ufrag: own.ufrag,
+  pwd: own.pwd,
+  fingerprint: own.fingerprint,
+  setup,
+  own: { host, port, ssrc: own.ssrc },
+})
 
 interface Match {
   index: number
@@ -191,6 +240,7 @@ interface Match {
   codec: AudioCodec
   payload: PayloadFormat
   event: PayloadFormat | null
+  noise: PayloadFormat | null
 }
 
 /** The first audio line that we can take, one that is encrypted before one that is not, with the first of its codecs that is ours too. */
@@ -216,10 +266,11 @@ function findAudio(
 
 function findCodec(media: MediaDescription, capabilities: Capabilities) {
   for (const payload of media.payloads) {
-    const codec = capabilities.codecs.find(own => isCodec(payload, own))
+    const codec = codecsFor(media, capabilities).find(own => isCodec(payload, own))
     if (codec === undefined) continue
     const event = capabilities.telephoneEvent ? media.payloads.find(other => isEventFor(other, codec)) : undefined
-    return { codec, payload, event: event ?? null }
+    const noise = media.payloads.find(other => isNoiseFor(other, codec)) ?? null
+    return { codec, payload, event: event ?? null, noise }
   }
   return null
 }
@@ -238,18 +289,29 @@ export function answerOffer(
   const description = parseSdp(offer)
   if ('error' in description) return description
   const { srtp } = capabilities
-  const match = findAudio(description, capabilities, media => protectionOfOffer(media, srtp?.policy ?? 'off'))
+  const match = findAudio(description, capabilities, media =>
+    isDtls(media) ? dtlsOf(media, capabilities, 'passive') : protectionOfOffer(media, srtp?.policy ?? 'off'),
+  )
   if ('error' in match) return match
-  const { codec, payload, event, protection } = match
+  const { codec, payload, event, noise, protection } = match
   const ours = meet(direction, effectiveDirection(match.media))
   const rtcpMux = match.media.rtcpMux && capabilities.rtcpMux === true
   const payloads = [{ ...payload, name: codec.name, fmtp: codec.fmtp ?? null }]
+  // We hear noise where it is offered; we offer none, as we send audio all the time.
+  if (noise !== null) payloads.push({ ...noise, name: 'CN', fmtp: null })
   if (event !== null) payloads.push(telephoneEvent(event.payloadType, event.clockRateHz))
   const crypto =
-    srtp === undefined || protection === 'plain' || protection === null
+    srtp === undefined || protection === 'plain' || protection === 'dtls' || protection === null
       ? []
       : [answerCrypto(protection, srtp, audioOf(session.previous))]
-  const accepted = { ...ourMedia(capabilities, payloads, ours, rtcpMux), protocol: match.media.protocol, crypto }
+  const accepted: MediaDescription = {
+    ...ourMedia(capabilities, payloads, ours, rtcpMux),
+    protocol: match.media.protocol,
+    crypto,
+    mid: match.media.mid,
+    isBundled: match.media.isBundled,
+    webrtc: protection === 'dtls' ? ourSide(capabilities, capabilities.webrtc!, 'passive') : null,
+  }
   const answer = description.media.map((media, index) => (index === match.index ? accepted : refused(media)))
   const eventType = event?.payloadType ?? null
   return {
@@ -258,7 +320,33 @@ export function answerOffer(
   }
 }
 
-const refused = (media: MediaDescription): MediaDescription => ({ ...media, port: 0, host: null, payloads: [] })
+/** What an offer says of encryption: what our last description said, else WebRTC where that is to be offered, else SDES. */
+function offeredKeys(
+  capabilities: Capabilities,
+  previous: MediaDescription | null,
+): Partial<MediaDescription> & Pick<MediaDescription, 'protocol'> {
+  const { webrtc, srtp } = capabilities
+  const isWebRtc = webrtc !== undefined && (previous === null ? webrtc.isOffered : isDtls(previous))
+  if (!isWebRtc) return offeredProtection(srtp, previous)
+  return {
+    protocol: previous?.protocol ?? 'UDP/TLS/RTP/SAVPF',
+    rtcpMux: true,
+    mid: previous?.mid ?? 'audio',
+    isBundled: previous?.isBundled ?? true,
+    webrtc: ourSide(capabilities, webrtc, 'actpass'),
+  }
+}
+
+/** Whether a medium can be WebRTC with us as DTLS's server: `setup` is what we say of it (RFC 8842 §5.2, §5.3). */
+function dtlsOf(
+  { webrtc, rtcpMux }: MediaDescription,
+  ours: Capabilities,
+  setup: 'passive' | 'actpass',
+): 'dtls' | null {
+  if (webrtc === null || !rtcpMux || ours.webrtc === undefined) return null
+  const begins = webrtc.setup === 'active' || (setup === 'passive' && webrtc.setup === 'actpass')
+  return begins ? 'dtls' : null
+}
 
 /** Reads the answer to our offer (RFC 3264 §7). `offer` is exactly what was sent. */
 export function applyAnswer(
@@ -272,7 +360,7 @@ export function applyAnswer(
   if ('error' in description) return description
   const policy = capabilities.srtp?.policy ?? 'off'
   const match = findAudio(description, capabilities, (media, index) =>
-    protectionOfAnswer(media, offered.media[index], policy),
+    isDtls(media) ? dtlsOf(media, capabilities, 'actpass') : protectionOfAnswer(media, offered.media[index], policy),
   )
   if ('error' in match) return match
   const own = offered.media[match.index]
@@ -285,7 +373,15 @@ export function applyAnswer(
   const rtcpMux = own.rtcpMux && match.media.rtcpMux
   const receive = ownPayloads.map(payload => payload.payloadType)
   const receiveEvent = withEvent.event === null ? null : (ownEvent?.payloadType ?? null)
-  return negotiated(withEvent, capabilities, { ...own, direction: ours, rtcpMux }, receive, receiveEvent)
+  const others = own.payloads.filter(payload => {
+    const codec = LAWS.find(one => one !== match.codec && isCodec(payload, one))
+    const isAnswered = (law: AudioCodec): boolean => match.media.payloads.some(answered => isCodec(answered, law))
+    return codec !== undefined && LAWS.includes(match.codec) && isAnswered(codec)
+  })
+  return {
+    ...negotiated(withEvent, capabilities, { ...own, direction: ours, rtcpMux }, receive, receiveEvent),
+    otherPayloadTypes: others.map(({ payloadType }) => payloadType),
+  }
 }
 
 /** @param own our line, with the direction and rtcp-mux that were agreed on */
@@ -309,11 +405,15 @@ function negotiated(
     codec: match.codec,
     payloadType: match.payload.payloadType,
     receivePayloadTypes,
+    otherPayloadTypes: [],
     telephoneEventPayloadType: match.event?.payloadType ?? null,
+    comfortNoisePayloadType: match.noise?.payloadType ?? null,
     receiveTelephoneEventPayloadType,
     ptimeMs: media.maxptimeMs === null ? ptimeMs : Math.min(ptimeMs, media.maxptimeMs),
     direction,
-    held: media.direction === 'sendonly' || media.direction === 'inactive' || isUnspecified(host),
+    held:
+      media.direction === 'sendonly' || media.direction === 'inactive' || effectiveDirection(media) !== media.direction,
     srtp: keysOf(match.protection, own),
+    webrtc: match.protection === 'dtls' ? media.webrtc : null,
   }
 }

@@ -8,16 +8,21 @@ export interface SrtpCapability {
   random: (bytes: number) => Uint8Array
 }
 
-/** The far end's crypto line that a medium is taken with; `plain`: without encryption; null: not at all. */
-export type Protection = CryptoLine | 'plain' | null
+/** The far end's crypto line that a medium is taken with; `dtls`: keys come by DTLS; `plain`: without encryption; null: not at all. */
+export type Protection = CryptoLine | 'dtls' | 'plain' | null
 
 const PLAIN: ReadonlySet<string> = new Set(['RTP/AVP', 'RTP/AVPF'])
 const SECURE: ReadonlySet<string> = new Set(['RTP/SAVP', 'RTP/SAVPF'])
 
+const DTLS: ReadonlySet<string> = new Set(['UDP/TLS/RTP/SAVPF', 'UDP/TLS/RTP/SAVP'])
+
 const isPlain = ({ protocol }: MediaDescription): boolean => PLAIN.has(protocol.toUpperCase())
 const isSecure = ({ protocol }: MediaDescription): boolean => SECURE.has(protocol.toUpperCase())
 
-export const isRtp = (media: MediaDescription): boolean => isPlain(media) || isSecure(media)
+/** Whether its keys come by DTLS, and its packets over what ICE finds. */
+export const isDtls = ({ protocol }: Pick<MediaDescription, 'protocol'>): boolean => DTLS.has(protocol.toUpperCase())
+
+export const isRtp = (media: MediaDescription): boolean => isPlain(media) || isSecure(media) || isDtls(media)
 
 /** What an offered medium is taken with: the first of its suites that is ours too (RFC 4568 §5.1.2, RFC 8643 §3.1). */
 export function protectionOfOffer(offered: MediaDescription, policy: SrtpPolicy): Protection {
@@ -45,7 +50,7 @@ const ourLine = ({ tag, suite }: CryptoLine, own: MediaDescription | undefined):
 
 /** What is encrypted with, of our line and theirs; null: nothing is. */
 export function keysOf(protection: Protection, own: MediaDescription): SrtpKeys | null {
-  if (protection === null || protection === 'plain') return null
+  if (protection === null || protection === 'plain' || protection === 'dtls') return null
   const { suite, key } = protection
   return { suite, sendKey: ourLine(protection, own)!.key, receiveKey: key }
 }

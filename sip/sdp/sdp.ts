@@ -1,4 +1,5 @@
 import { type CryptoLine, formatCrypto, MAX_CRYPTO_LINES, parseCrypto } from './sdes.ts'
+import { pushSide, readSideLine, type SideLines, sideOf, type WebRtcSide } from './webrtc.ts'
 
 export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
 
@@ -32,6 +33,14 @@ export interface MediaDescription {
   maxptimeMs: number | null
   /** Those that we could do (RFC 4568), in order. */
   crypto: CryptoLine[]
+  /** `a=mid` (RFC 5888). */
+  mid: string | null
+  /** It is of the first `a=group:BUNDLE` (RFC 9143). */
+  isBundled: boolean
+  /** What ICE and DTLS need of its writer; null: it does not say enough. */
+  webrtc: WebRtcSide | null
+  /** Of an image by T.38: its attributes (ITU-T T.38 Annex D), as written. */
+  t38: string[]
 }
 
 /** A session description reduced to what this library negotiates (RFC 8866). */
@@ -47,6 +56,10 @@ const MAX_BYTES = 65_536
 const MAX_MEDIA = 32
 const MAX_FORMATS = 64
 const DIRECTIONS: ReadonlySet<string> = new Set(['sendrecv', 'sendonly', 'recvonly', 'inactive'])
+const MID = /^[\w.+-]{1,64}$/
+const MAX_T38 = 24
+const T38_ATTRIBUTE = /^T38[A-Za-z]{1,40}$/
+const T38_VALUE = /^[\w.+-]{0,64}$/
 const ADDRESS = /^[A-Za-z0-9.:_-]{1,255}$/
 
 /** Payload types that need no rtpmap (RFC 3551 §6, tables 4 and 5). G.722's clock is 8000 by a mistake that has to stay. */
@@ -67,6 +80,9 @@ interface Section {
   media: MediaDescription | null
   host: string | null
   direction: Direction | null
+  /** Of the session only: the MIDs of BUNDLE. */
+  bundle: readonly string[]
+  webrtc: SideLines
   rtpmap: Map<number, string>
   fmtp: Map<number, string>
 }
@@ -75,6 +91,8 @@ const section = (media: MediaDescription | null): Section => ({
   media,
   host: null,
   direction: null,
+  bundle: [],
+  webrtc: {},
   rtpmap: new Map(),
   fmtp: new Map(),
 })
@@ -141,6 +159,10 @@ function parseMediaLine(value: string): MediaDescription | null {
     ptimeMs: null,
     maxptimeMs: null,
     crypto: [],
+    mid: null,
+    isBundled: false,
+    webrtc: null,
+    t38: [],
   }
 }
 
@@ -148,17 +170,22 @@ function readAttribute(value: string, into: Section): void {
   const colon = value.indexOf(':')
   const name = colon < 0 ? value : value.slice(0, colon)
   const rest = colon < 0 ? '' : value.slice(colon + 1).trim()
+  readSideLine(name, rest, into.webrtc)
   if (DIRECTIONS.has(name)) into.direction = name as Direction
   else if (name === 'rtpmap' || name === 'fmtp') {
     const match = /^(\d{1,3})\s+(.+)$/.exec(rest)
     if (match !== null) into[name].set(Number(match[1]), match[2]!)
+  } else if (name === 'group' && into.bundle.length === 0 && rest.startsWith('BUNDLE ')) {
+    into.bundle = rest.split(' ').slice(1)
   } else if (into.media !== null) readMediaAttribute(name, rest, into.media)
 }
 
 function readMediaAttribute(name: string, rest: string, media: MediaDescription): void {
   if (name === 'rtcp-mux') media.rtcpMux = true
+  else if (T38_ATTRIBUTE.test(name)) readT38(name, rest, media)
   else if (name === 'ptime') media.ptimeMs = milliseconds(rest)
   else if (name === 'maxptime') media.maxptimeMs = milliseconds(rest)
+  else if (name === 'mid' && MID.test(rest)) media.mid = rest
   else if (name === 'crypto') {
     const line = media.crypto.length === MAX_CRYPTO_LINES ? null : parseCrypto(rest)
     if (line !== null) media.crypto.push(line)
@@ -171,6 +198,12 @@ function readMediaAttribute(name: string, rest: string, media: MediaDescription)
   }
 }
 
+/** They are passed on, so that nothing but what the Recommendation writes goes through. */
+function readT38(name: string, value: string, { kind, t38 }: MediaDescription): void {
+  if (kind !== 'image' || t38.length === MAX_T38 || !T38_VALUE.test(value)) return
+  t38.push(value === '' ? name : `${name}:${value}`)
+}
+
 function milliseconds(text: string): number | null {
   const value = /^\d{1,4}(?:\.\d+)?$/.test(text) ? Number(text) : 0
   return value > 0 ? value : null
@@ -180,6 +213,8 @@ function finish(own: Section, session: Section): MediaDescription {
   const media = own.media!
   media.host = own.host ?? session.host
   media.direction = own.direction ?? session.direction ?? 'sendrecv'
+  media.isBundled = media.mid !== null && session.bundle.includes(media.mid)
+  media.webrtc = sideOf(own.webrtc, session.webrtc)
   for (const token of media.formats) {
     const payload = /^\d{1,3}$/.test(token) ? payloadOf(Number(token), own) : null
     if (payload !== null && !media.payloads.some(other => other.payloadType === payload.payloadType)) {
@@ -209,14 +244,24 @@ export function formatSdp(description: SessionDescription): Uint8Array {
   const { origin } = description
   const lines = ['v=0', `o=${origin.username} ${origin.sessionId} ${origin.version} ${family(origin.host)}`, 's=-']
   lines.push(`c=${family(description.media.find(media => media.host !== null)?.host ?? origin.host)}`, 't=0 0')
+  const bundled = description.media.filter(media => media.isBundled && media.port !== 0)
+  if (bundled.length > 0) lines.push(`a=group:BUNDLE ${bundled.map(media => media.mid).join(' ')}`)
+  // What we write is lite, and says so for the session (RFC 8839 §5.3).
+  if (description.media.some(({ port, webrtc }) => port !== 0 && webrtc !== null)) lines.push('a=ice-lite')
   for (const media of description.media) {
     lines.push(`m=${media.kind} ${media.port} ${media.protocol} ${media.formats.join(' ')}`)
+    if (media.mid !== null) lines.push(`a=mid:${media.mid}`)
     if (media.port !== 0) pushAttributes(media, lines)
   }
   return Buffer.from(`${lines.join('\r\n')}\r\n`, 'utf8')
 }
 
 function pushAttributes(media: MediaDescription, lines: string[]): void {
+  if (media.kind === 'image') {
+    for (const attribute of media.t38) lines.push(`a=${attribute}`)
+    return
+  }
+  if (media.webrtc !== null) pushSide(media.webrtc, lines)
   for (const line of media.crypto) lines.push(`a=crypto:${formatCrypto(line)}`)
   for (const { payloadType, name, clockRateHz, channels, fmtp } of media.payloads) {
     lines.push(`a=rtpmap:${payloadType} ${name}/${clockRateHz}${channels > 1 ? `/${channels}` : ''}`)

@@ -163,6 +163,12 @@ export class Transactions {
     return bytes
   }
 
+  /** Sends a request no more, but still listens for what comes back. */
+  stopRepeating(transaction: ClientTransaction): void {
+    this.#host.deadlines.cancel(transaction.retransmit)
+    transaction.retransmit = null
+  }
+
   /** Forgets a client transaction whose answer is not awaited any more. */
   abandon(transaction: ClientTransaction): void {
     transaction.state = 'terminated'

@@ -1,64 +1,106 @@
 import * as assert from 'uvu/assert'
 import { Histogram } from '../../bench/load/histogram.ts'
-import { MARK_PLACES, type Mark, readMark, writeMark } from '../../bench/load/mark.ts'
-import { readWideMark, writeWideMark } from '../../bench/load/wide-mark.ts'
-import { writeL16le } from '../../codecs/l16.ts'
+import { FRAMES, MARK_SAMPLES, MAX_LEGS, signOf, ULAW_SIGNS, writeMark } from '../../bench/load/mark.ts'
+import { FRAME_SAMPLES, MarkReader } from '../../bench/load/mark-reader.ts'
+import { Limiter } from '../../codecs/limiter.ts'
 import { createResampler } from '../../codecs/resample.ts'
 import { decodeUlaw, encodeUlaw } from '../../codecs/ulaw.ts'
-import { Mixer } from '../../media/engine/mixer.ts'
+import { Mixer } from '../../media/rooms/mixer.ts'
 import { suite } from '../harness.ts'
 
 const test = suite('bench/marks')
-const SAMPLES = 160
-const silence = (): Uint8Array => new Uint8Array(SAMPLES).fill(0xff)
+const silence = (): Uint8Array => new Uint8Array(FRAME_SAMPLES).fill(0xff)
 
-test('ten marks that are mixed are each read as they were said', () => {
-  const mixer = new Mixer(SAMPLES)
-  const linear = new Int16Array(SAMPLES)
-  for (let place = 0; place < MARK_PLACES; place++) {
-    const frame = silence()
-    writeMark(frame, 0, place, 4000 + place, 16_000_000 + place)
-    decodeUlaw(frame, linear)
-    mixer.add(linear)
+const marked = (leg: number, frame: number): Uint8Array => {
+  const octets = silence()
+  writeMark(octets, 0, leg, frame)
+  return octets
+}
+
+/** What a listener finds in frames that come one after the other. */
+function found(frames: readonly Uint8Array[]): string[] {
+  const reader = new MarkReader()
+  return frames.map(octets => {
+    reader.next().set(
+      Array.from(octets, octet => ULAW_SIGNS[octet]!),
+      FRAME_SAMPLES,
+    )
+    const what = reader.find()
+    return what === 'mark' ? `${reader.mark.leg}/${reader.mark.frame}@${reader.offset}` : what
+  })
+}
+
+test('a mark is read beside the noise of a hundred others', () => {
+  const mixer = new Mixer(FRAME_SAMPLES)
+  const linear = new Int16Array(FRAME_SAMPLES)
+  decodeUlaw(marked(4000, 4011), linear)
+  mixer.add(linear)
+  for (let other = 0; other < 100; other++) {
+    // Uniform, so that its RMS is that of -60 dBov.
+    mixer.add(Int16Array.from(linear, () => Math.round((Math.random() * 2 - 1) * 57)))
   }
   const mixed = silence()
-  mixer.all(linear)
+  mixer.all(linear, new Limiter())
   encodeUlaw(linear, mixed)
-  const mark: Mark = { leg: 0, frame: 0 }
-  for (let place = 0; place < MARK_PLACES; place++) {
-    assert.is(readMark(mixed, 0, place, mark), 'mark')
-    assert.equal(mark, { leg: 4000 + place, frame: 16_000_000 + place })
+  assert.equal(found([mixed]), ['4000/4011@0'])
+})
+
+test('marks are found wherever they lie, each once, and after they have moved', () => {
+  for (const shift of [0, 1, 7, 16, 17, 80, 143, 159]) {
+    const stream = new Uint8Array(6 * FRAME_SAMPLES).fill(0xff)
+    for (let frame = 0; frame < 4; frame++) stream.set(marked(17, frame), shift + frame * FRAME_SAMPLES)
+    const frames = Array.from({ length: 6 }, (_, i) => stream.subarray(i * FRAME_SAMPLES, (i + 1) * FRAME_SAMPLES))
+    const seen = found(frames).filter(what => what !== 'none')
+    assert.equal(
+      seen.map(what => what.split('@')[0]),
+      ['17/0', '17/1', '17/2', '17/3'],
+      `shift ${shift}`,
+    )
+    const at = shift <= FRAME_SAMPLES - MARK_SAMPLES ? shift : shift - FRAME_SAMPLES
+    for (const what of seen) assert.ok(Math.abs(Number(what.split('@')[1]) - at) <= 1, `${what}, shift ${shift}`)
+  }
+  const moved = new Uint8Array(4 * FRAME_SAMPLES).fill(0xff)
+  moved.set(marked(5, 1), 0)
+  moved.set(marked(5, 2), FRAME_SAMPLES - 12)
+  moved.set(marked(6, 9), 2 * FRAME_SAMPLES + 10)
+  const frames = Array.from({ length: 4 }, (_, i) => moved.subarray(i * FRAME_SAMPLES, (i + 1) * FRAME_SAMPLES))
+  assert.equal(
+    found(frames).map(what => what.split('@')[0]),
+    ['5/1', '5/2', '6/9', 'none'],
+  )
+})
+
+test('silence holds no mark, and a mark with any bit changed is broken', () => {
+  assert.equal(found([silence()]), ['none'])
+  for (let bit = 8; bit < 48; bit++) {
+    const changed = marked(17, 471)
+    for (let i = 0; i < 3; i++) changed[3 * bit + i]! ^= 0x80
+    assert.equal(found([changed]), ['broken'], `bit ${bit}`)
   }
 })
 
-test('a place without a mark is silent, one with any octet changed is broken', () => {
-  const frame = silence()
-  writeMark(frame, 0, 3, 17, 4711)
-  const mark: Mark = { leg: 0, frame: 0 }
-  assert.is(readMark(frame, 0, 2, mark), 'silent')
-  for (let at = 48; at < 62; at++) {
-    const changed = frame.slice()
-    changed[at]! ^= 1
-    assert.is(readMark(changed, 0, 3, mark), 'broken', `octet ${at}`)
+test('every leg and frame number is told apart', () => {
+  for (let number = 0; number < FRAMES; number += 41) {
+    const leg = (number * 7) % MAX_LEGS
+    assert.equal(found([marked(leg, number + FRAMES)]), [`${leg}/${number}@0`])
   }
 })
 
-test('a wide mark is read from each format of a stream', async () => {
+test('marks are read from a stream of 16 kHz, where its resampler has moved them to', async () => {
   const resampler = await createResampler(8000, 16_000)
-  const linear = new Int16Array(SAMPLES)
-  const [narrow, wide] = [new Uint8Array(2 * SAMPLES), new Uint8Array(4 * SAMPLES)]
-  for (let frame = 0; frame < 2000; frame++) {
-    const said = silence()
-    writeWideMark(said, 0, frame)
-    decodeUlaw(said, linear)
-    writeL16le(linear, narrow)
-    writeL16le(resampler.process(linear), wide)
-    const number = frame % 1024
-    assert.is(readWideMark(said, 'mulaw_8000'), number)
-    assert.is(readWideMark(narrow, 'l16_8000'), number)
-    assert.is(readWideMark(wide, 'l16_16000'), number)
+  const linear = new Int16Array(FRAME_SAMPLES)
+  const reader = new MarkReader()
+  let latest = -1
+  for (let frame = 0; frame < 500; frame++) {
+    decodeUlaw(marked(3, frame), linear)
+    const wide = resampler.process(linear)
+    const signs = reader.next()
+    for (let i = 0; i < FRAME_SAMPLES; i++) signs[FRAME_SAMPLES + i] = signOf(wide[2 * i]!)
+    if (reader.find() !== 'mark') continue
+    assert.is(reader.mark.frame, ++latest)
   }
   resampler.close()
+  assert.ok(latest >= 497, `${latest}`)
 })
 
 test('percentiles are those of the values, to a twentieth of a millisecond', () => {

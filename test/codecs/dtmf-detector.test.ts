@@ -1,11 +1,25 @@
 import * as assert from 'uvu/assert'
-import { DtmfDetector } from '../../codecs/dtmf-detector.ts'
+import { music, singing, whistling } from '../../bench/tones/synth.ts'
+import { DtmfDetector } from '../../codecs/detectors/dtmf-detector.ts'
 import { dtmfPlan, renderTone } from '../../codecs/tones.ts'
 import { decodeUlaw, encodeUlaw } from '../../codecs/ulaw.ts'
 import { suite } from '../harness.ts'
-import { addKey, addSpeechNoise, framesOf, KEYS, type KeyTone, PROMPTS, prompt, seeded, toPcm } from './signals.ts'
+import {
+  addKey,
+  addSpeechNoise,
+  amplitudeOf,
+  framesOf,
+  KEYS,
+  type KeyTone,
+  PROMPTS,
+  prompt,
+  seeded,
+  toPcm,
+} from './signals.ts'
 
 const test = suite('codecs/dtmf-detector')
+
+const TALKS = ['announcement', 'apology', 'consent-before', 'leave-message', 'welcome']
 
 /** What a detector reports, as `+5 -5`, through µ-law as on a line. */
 function heard(samples: Int16Array): string {
@@ -101,18 +115,53 @@ test('a key is heard under noise 15 dB below it', () => {
   }
 })
 
-test('what is no longer than 22 ms is no key', () => {
+test('all at once: 0 and -25 dBm0, ±1.5 %, +4 to -8 dB, 40 ms on and off, white noise 15 dB below: each key once', () => {
+  const random = seeded(24)
+  const gauss = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
   for (const key of KEYS) {
-    for (let from = 800; from < 960; from += 13) assert.is(heard(toPcm(withTone({ key, samples: 176 }, from))), '')
+    for (const dbm0 of [0, -25]) {
+      for (const twistDb of [4, 0, -8]) {
+        for (const [low, high] of [
+          [-0.015, -0.015],
+          [-0.015, 0.015],
+          [0.015, -0.015],
+          [0.015, 0.015],
+        ] as const) {
+          const from = 800 + Math.floor(160 * random())
+          const signal = new Float64Array(from + 3 * 640 + 800)
+          const lowDbm0 = dbm0 - Math.max(0, twistDb)
+          for (let n = 0; n < 3; n++) {
+            const factors = { lowFactor: 1 + low, highFactor: 1 + high }
+            const phases = [6.3 * random(), 6.3 * random()] as const
+            addKey(signal, { key, from: from + 640 * n, samples: 320, dbm0: lowDbm0, twistDb, phases, ...factors })
+          }
+          const power = (amplitudeOf(lowDbm0) ** 2 + amplitudeOf(lowDbm0 + twistDb) ** 2) / 2
+          const noise = Math.sqrt(power * 10 ** (-15 / 10))
+          for (let i = 0; i < signal.length; i++) signal[i]! += noise * gauss()
+          const what = `${key} ${dbm0} dBm0 ${twistDb} dB ${low} ${high}`
+          assert.is(heard(toPcm(signal)), [1, 2, 3].map(() => `+${key} -${key}`).join(' '), what)
+        }
+      }
+    }
   }
 })
 
-test('a key with a hole of 5 ms stays one key', () => {
+test('what is no longer than 23 ms is no key', () => {
   for (const key of KEYS) {
-    for (let at = 1200; at < 1360; at += 11) {
-      const signal = withTone({ key, samples: 1600 })
-      signal.fill(0, at, at + 40)
-      assert.is(heard(toPcm(signal)), `+${key} -${key}`, `${key} hole at ${at}`)
+    for (let from = 800; from < 960; from += 13) assert.is(heard(toPcm(withTone({ key, samples: 183 }, from))), '')
+  }
+})
+
+test('a key with a hole of less than 10 ms stays one key, wherever the hole is', () => {
+  for (const key of KEYS) {
+    for (const dbm0 of [-10, -25]) {
+      for (let at = 1200; at < 1360; at += 11) {
+        for (const samples of [40, 79]) {
+          const signal = withTone({ key, samples: 1600, dbm0 })
+          signal.fill(0, at, at + samples)
+          assert.is(heard(toPcm(signal)), `+${key} -${key}`, `${key} hole of ${samples} at ${at}`)
+        }
+      }
     }
   }
 })
@@ -127,8 +176,37 @@ test('a single frequency, or a frequency with strong harmonics, is no key', () =
   assert.is(heard(toPcm(voiced)), '')
 })
 
-test('speech is taken for no key (talk-off)', () => {
-  for (const name of PROMPTS) assert.is(heard(prompt(name)), '', name)
+test('a high note is no key though its octave is near the other frequency, nor is a voice that glides through one', () => {
+  const note = new Float64Array(8000)
+  for (let i = 0; i < note.length; i++) {
+    const phase = (2 * Math.PI * 834 * i) / 8000
+    note[i] = 6000 * Math.sin(phase) + 4000 * Math.sin(2 * phase)
+  }
+  assert.is(heard(toPcm(note)), '', 'soprano')
+  const glide = new Float64Array(1200)
+  let [low, high] = [0, 0]
+  for (let i = 0; i < glide.length; i++) {
+    low += (2 * Math.PI * (740 + 0.05 * i)) / 8000
+    high += (2 * Math.PI * (1230 + 0.22 * i)) / 8000
+    glide[i] = 6000 * Math.sin(low) + 4000 * Math.sin(high)
+  }
+  assert.is(heard(toPcm(glide)), '', 'glide')
+})
+
+test('speech in six languages is taken for no key (talk-off)', () => {
+  const languages = ['de', 'es', 'fr', 'he', 'it'].flatMap(language => TALKS.map(name => `${language}/${name}`))
+  for (const name of [...PROMPTS, ...languages]) assert.is(heard(prompt(name)), '', name)
+})
+
+test('music, song and whistling are taken for no key (talk-off)', () => {
+  const random = seeded(31)
+  for (let round = 0; round < 5; round++) {
+    for (const make of [music, singing, whistling]) {
+      const made = make(12, random)
+      const peak = made.reduce((max, sample) => Math.max(max, Math.abs(sample)), 1e-9)
+      assert.is(heard(toPcm(made.map(sample => (20_000 / peak) * sample))), '', `${make.name} ${round}`)
+    }
+  }
 })
 
 test('what the tone generator renders is heard', () => {

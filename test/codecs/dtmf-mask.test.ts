@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { decodeAlaw, encodeAlaw } from '../../codecs/alaw.ts'
-import { DtmfDetector } from '../../codecs/dtmf-detector.ts'
+import { DtmfDetector } from '../../codecs/detectors/dtmf-detector.ts'
 import { DELAY_FRAMES, DtmfMask } from '../../codecs/dtmf-mask.ts'
 import { goertzelCoefficient, goertzelPower } from '../../codecs/goertzel.ts'
 import { DTMF_FREQUENCIES, type DtmfKey } from '../../codecs/tones.ts'

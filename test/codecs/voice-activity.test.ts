@@ -74,6 +74,32 @@ test('what was learnt to be noise is no voice for some seconds, and then is agai
   detector.close()
 })
 
+test('who speaks right behind a loud tone, or other steady noise, is heard from the first word', () => {
+  const hears = (before: Int16Array, isLearnt = false): number => {
+    const detector = create()
+    for (let at = 0; at + 160 <= before.length; at += 160) detector.hear(before.subarray(at, at + 160), false)
+    if (isLearnt) detector.learnNoise()
+    let first = 0
+    while (detector.hear(speech.subarray(first * 160, (first + 1) * 160), false) !== 'voice') first++
+    detector.close()
+    return first * 20
+  }
+  const inQuiet = hears(noise(3, -70))
+  for (const hz of [300, 440, 700, 1000, 2100]) {
+    for (const amplitude of [3000, 9000]) {
+      const tone = Int16Array.from({ length: 24_000 }, (_, i) =>
+        Math.round(amplitude * Math.sin((2 * Math.PI * hz * i) / 8000)),
+      )
+      for (const isLearnt of [false, true]) {
+        const later = hears(tone, isLearnt) - inQuiet
+        assert.ok(later <= 160, `${later} ms later behind ${hz} Hz${isLearnt ? ', learnt to be noise' : ''}`)
+      }
+    }
+  }
+  const later = hears(noise(3, -20)) - inQuiet
+  assert.ok(later <= 160, `${later} ms later behind noise`)
+})
+
 test('steady noise is no voice, however loud and from its first frame on, and a voice above it is', () => {
   for (const level of [-50, -35, -20, -10]) assert.is(share(noise(4, level)), 0, `${level} dBov`)
   const loud = noise(20, -30)

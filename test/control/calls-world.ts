@@ -88,7 +88,7 @@ export async function startControl(world: World, media: { path: string }, option
     assetFile: id => `/assets/${id}`,
     handOver: options.handOver ?? (async () => false),
   })
-  const driver = new CallDriver({ store, now, log: silent, streams: startDeps, centre })
+  const driver = new CallDriver({ store, vault, now, log: silent, streams: startDeps, centre })
   const client: MediaClient = new MediaClient(
     media.path,
     options.wrap?.(driver, () => client) ?? driver,
@@ -101,7 +101,7 @@ export async function startControl(world: World, media: { path: string }, option
   const streams = { ...startDeps, store, media: client, now, resolve }
   const running = new RunningCalls(store)
   const app = await serve(world, [
-    ...callRoutes({ ...dial, streamsProblem: streamsProblem(streams), drive: () => centre.run(client), running }),
+    ...callRoutes({ ...dial, streamsProblem: streamsProblem(streams), running }),
     ...callHandlingRoutes({
       store,
       media: client,
@@ -125,9 +125,15 @@ export async function startControl(world: World, media: { path: string }, option
       dataDir: options.dataDir ?? '/nowhere',
       forms: new RecordingForms(options.dataDir ?? '/nowhere'),
     }),
-    ...conferenceRoomRoutes({ store, now, publicUrl: 'http://tandem.test', usesOf: routesLeadingTo }),
+    ...conferenceRoomRoutes({
+      store,
+      now,
+      publicUrl: 'http://tandem.test',
+      userExists: existsIn('users'),
+      usesOf: routesLeadingTo,
+    }),
     ...roomHistoryRoutes({ store, now }),
-    ...roomParticipantRoutes({ ...dial, seat: (roomId, id) => centre.seat(roomId, id, client) }),
+    ...roomParticipantRoutes(dial),
     ...inboundRouteRoutes({ store, now, streamsProblem: streamsProblem(streams) }),
     ...phoneNumberRoutes({ store, now }),
     ...connectionRoutes({ store, vault, now, allowedNetworks }),
@@ -187,10 +193,11 @@ export async function ready(world: { media: FakeMedia; control: Control }): Prom
 
 /** Resolves when `done` holds; fails after five seconds, so that a test that waits in vain ends. */
 export async function until(done: () => boolean): Promise<void> {
-  const deadline = Date.now() + 5000
+  const deadline = Date.now() + 20_000
   while (!done()) {
     if (Date.now() > deadline) throw new Error(`waited in vain for ${done}`)
-    await new Promise(resolve => setImmediate(resolve))
+    // Not at once again: who is waited for may need the core.
+    await new Promise(resolve => setTimeout(resolve, 1))
   }
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -50,12 +51,19 @@ export async function openTestStore(steadyMs?: SteadyClock): Promise<Store> {
   return { ...store, close }
 }
 
+/** The one that the test command has made. */
+const IMAGE = process.env.TANDEM_TEST_IMAGE
 let image: Promise<Buffer> | null = null
 
 /** A file of SQLite's that has the tables: to read it takes a twentieth of what the migrations take. */
 function sqliteImage(): Promise<Buffer> {
-  image ??= makeImage()
+  image ??= IMAGE === undefined ? makeImage() : readFile(IMAGE)
   return image
+}
+
+/** For the other processes of a run, products too. */
+export async function writeImage(file: string): Promise<void> {
+  writeFileSync(file, await makeImage())
 }
 
 async function makeImage(): Promise<Buffer> {
@@ -88,8 +96,11 @@ async function makePostgres(server: string): Promise<TestDatabase> {
   const target = urlOf(server, name)
   if (all.length === 0 && SLOT === undefined) process.once('beforeExit', removeAll)
   const { rowCount } = await admin.query('select 1 from pg_database where datname = $1', [name])
-  if (rowCount === 1) await empty(admin, name, target)
-  else await admin.query(`create database ${name} template ${await template}`)
+  const isEmpty = rowCount === 1 && (await empty(name, target))
+  if (!isEmpty) {
+    await admin.query(`drop database if exists ${name} with (force)`)
+    await admin.query(`create database ${name} template ${await template}`)
+  }
   if (!all.includes(name)) all.push(name)
   return { target, remove: async () => void free.push(name) }
 }
@@ -102,17 +113,46 @@ async function makeBlank(server: string): Promise<TestDatabase> {
   return { target, remove }
 }
 
-/** Deletes every row, and ends whoever still works there. One statement, for foreign keys are checked at its end. */
-async function empty(pool: pg.Pool, name: string, target: string): Promise<void> {
-  await pool.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
-  const client = new pg.Client(target)
-  await client.connect()
-  const { rows } = await client.query(
+/** One connection to each of them is kept: what it has prepared costs the server a twentieth. */
+const cleaners = new Map<string, Cleaner>()
+
+interface Cleaner {
+  pool: pg.Pool
+  /** Deletes every row. One statement, for foreign keys are checked at its end. */
+  deletion: pg.QueryConfig
+}
+
+/** Undefined table: a test has left other tables than it found. */
+const UNDEFINED_TABLE = '42P01'
+
+/** Deletes every row, and ends whoever still works there. False: it is not the database that it was. */
+async function empty(name: string, target: string): Promise<boolean> {
+  const { pool, deletion } = cleaners.get(name) ?? (await makeCleaner(name, target))
+  await pool.query(OTHERS_END)
+  try {
+    await pool.query(deletion)
+    return true
+  } catch (error) {
+    if ((error as pg.DatabaseError).code !== UNDEFINED_TABLE) throw error
+    cleaners.delete(name)
+    return false
+  }
+}
+
+const OTHERS_END = `select pg_terminate_backend(pid) from pg_stat_activity
+  where datname = current_database() and pid <> pg_backend_pid()`
+
+async function makeCleaner(name: string, target: string): Promise<Cleaner> {
+  const pool = new pg.Pool({ connectionString: target, max: 1, idleTimeoutMillis: 0, allowExitOnIdle: true })
+  // The database is removed, or a test has ended all connections: the next query makes another one.
+  pool.on('error', () => {})
+  const { rows } = await pool.query(
     `select tablename as name from pg_tables where schemaname = 'public' and tablename not like 'kysely%'`,
   )
   const deletes = rows.map((row, i) => `d${i} as (delete from "${row.name}")`)
-  await client.query(`with ${deletes.join(', ')} select 1`)
-  await client.end()
+  const cleaner = { pool, deletion: { name: 'empty', text: `with ${deletes.join(', ')} select 1` } }
+  cleaners.set(name, cleaner)
+  return cleaner
 }
 
 async function removeAll(): Promise<void> {

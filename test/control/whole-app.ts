@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import type { Store } from '../../control/kernel/store/store.ts'
 import { forTenant } from '../../control/kernel/tenancy.ts'
 import { vaultOf } from '../../control/kernel/vault.ts'
 import { type AppConfig, type AppParts, buildApp } from '../../control/wiring/app.ts'
@@ -12,11 +13,13 @@ export const EXAMPLE_NETWORKS = ['192.0.2.0/24', '198.51.100.0/24', '203.0.113.0
 
 export const APP_CONFIG: AppConfig = {
   allowPrivateUrls: EXAMPLE_NETWORKS,
+  stirKey: '/nowhere/key.pem',
+  stirAnchors: '/nowhere/anchors.pem',
   dataDir: '/nowhere',
   httpHost: '127.0.0.1',
   httpPort: 8080,
-  publicIp: null,
-  sipHost: '127.0.0.1',
+  publicIps: [],
+  sipHosts: ['127.0.0.1'],
 }
 
 /** Media that knows of no call. */
@@ -41,8 +44,8 @@ export interface WholeApp extends World {
   close(): Promise<void>
 }
 
-export async function makeWholeApp(more: Partial<AppParts> = {}): Promise<WholeApp> {
-  const world = await makeWorld()
+export async function makeWholeApp(more: Partial<AppParts> = {}, opened?: Store): Promise<WholeApp> {
+  const world = await makeWorld(opened)
   const parts = {
     store: world.store,
     media: DEAF_MEDIA,

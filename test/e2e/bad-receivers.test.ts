@@ -4,7 +4,7 @@ import { StreamReceiver } from '../../bench/stream-receiver.ts'
 import { type Behaviour, WsReceiver } from '../fakes/ws-receiver.ts'
 import { noise } from '../fuzz/health.ts'
 import { suite } from '../harness.ts'
-import { curtain, newRoom, type Seated, seat } from './scene.ts'
+import { curtain, keep, newRoom, type Seated, seat } from './scene.ts'
 import { assertGapless } from './witness.ts'
 
 const test = suite('e2e/bad-receivers')
@@ -35,9 +35,9 @@ test(
   'receivers that never read, reset, answer 302, hang in the handshake or talk nonsense, all at once, harm nobody else',
   async () => {
     const [anna, ben] = seated
-    const healthy = await StreamReceiver.listen()
+    const healthy = keep(await StreamReceiver.listen())
     const { id } = await product.ok('POST', `/calls/${ben.callId}/streams`, { url: healthy.url, tracks: 'both' })
-    const bad = await Promise.all(BEHAVIOURS.map(behaviour => WsReceiver.listen(behaviour)))
+    const bad = await Promise.all(BEHAVIOURS.map(async behaviour => keep(await WsReceiver.listen(behaviour))))
     const marks = seated.map(({ call }) => call.packets.length)
     const streams: { id: string; ofCall: string }[] = []
     // A call takes four tracks: one of its own leg each, the rest on the session.
@@ -58,7 +58,6 @@ test(
       const open = (await product.all(`/calls/${ofCall}/streams`)).filter(({ ended_reason }) => ended_reason === null)
       assert.equal(open, [], 'no stream stays open')
     }
-    await Promise.all([healthy.close(), ...bad.map(receiver => receiver.close())])
   },
   { timeoutMs: 60_000 },
 )

@@ -1,20 +1,14 @@
-import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
-import type { PhoneCall } from '../../bench/phone-call.ts'
 import { Product } from '../../bench/product.ts'
-import { loudness } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
-import { readWav } from '../../codecs/wav.ts'
 import { suite } from '../harness.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
+import { hearsSpeech, pageTests, speech } from './pages.ts'
 import { curtain, endedCall, leave, newRoom, seat } from './scene.ts'
 
 const test = suite('e2e/browser-pages')
 const missing = missingBrowser()
-const SLOW = { timeoutMs: 90_000 }
-/** Speech is louder than this, what a muted microphone leaves is not. */
-const SPOKEN_DBOV = -45
 
 let product: Product
 let chromium: Chromium
@@ -28,10 +22,7 @@ test.after(async () => {
   await curtain(product)
 })
 
-const pageTest = (sentence: string, run: () => unknown): void => {
-  if (missing === null) test(sentence, run, SLOW)
-  else test.skip(sentence, missing)
-}
+const pageTest = pageTests(test)
 
 const textOf = async (url: string): Promise<string> => String(await (await chromium.open(url)).page.textContent('main'))
 
@@ -45,23 +36,8 @@ async function meterMoves(page: Page, id: 'level' | 'heard'): Promise<boolean> {
   return false
 }
 
-/** A recorded sentence: what is no speech, a browser takes for noise and takes out. */
-function speech(): Int16Array {
-  const wav = readWav(readFileSync(new URL('../../fixtures/prompts/announcement.wav', import.meta.url)))
-  if ('error' in wav) throw new Error(wav.error)
-  return wav.samples[0]!
-}
-
 const linkOf = async (roomId: string): Promise<string> =>
   (await product.ok('POST', `/conference_rooms/${roomId}/links`)).join_url
-
-/** Whether the phone hears somebody speak within some seconds; a recording has its pauses. */
-async function hearsSpeech(call: PhoneCall, seconds = 6): Promise<boolean> {
-  for (let half = 0; half < 2 * seconds; half++) {
-    if (loudness(await call.heard.next(500)) > SPOKEN_DBOV) return true
-  }
-  return false
-}
 
 pageTest('a guest joins by the link, is heard by a phone and hears it, mutes, and leaves', async () => {
   const room = await newRoom(product, { name: 'Team meeting' })

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone.ts'
 import type { PhoneCall } from '../../bench/phone-call.ts'
@@ -6,16 +5,15 @@ import { Product } from '../../bench/product.ts'
 import { RestClient } from '../../bench/rest-client.ts'
 import { loudness } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
-import { readWav } from '../../codecs/wav.ts'
 import { suite } from '../harness.ts'
 import { Bot } from './bot.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
+import { hearsSpeech, newMember, pageTests, SPOKEN_DBOV, speech, startPage } from './pages.ts'
 import { callFrom, curtain, endedCall } from './scene.ts'
 
 const test = suite('e2e/browser-softphone')
 const missing = missingBrowser()
 const SLOW = { timeoutMs: 90_000 }
-const SPOKEN_DBOV = -45
 
 let product: Product
 let chromium: Chromium | undefined
@@ -27,20 +25,6 @@ test.after(async () => {
   await chromium?.close()
   await curtain(product)
 })
-
-function speech(): Int16Array {
-  const wav = readWav(readFileSync(new URL('../../fixtures/prompts/announcement.wav', import.meta.url)))
-  if ('error' in wav) throw new Error(wav.error)
-  return wav.samples[0]!
-}
-
-let members = 0
-async function newAgent(): Promise<{ userId: string; token: string; wsUrl: string }> {
-  const { user_id: userId } = await product.ok('POST', '/invitations', { email: `soft${++members}@example.com` })
-  await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
-  const { token, ws_url: wsUrl } = await product.ok('POST', '/client_tokens', { agent_user_id: userId })
-  return { userId, token, wsUrl }
-}
 
 /** A phone that is called and put through to the member. */
 async function callFor(userId: string): Promise<{ phone: Phone; call: PhoneCall; callId: string }> {
@@ -61,23 +45,14 @@ async function waiterFor(userId: string): Promise<{ phone: Phone; call: PhoneCal
   return { phone, call, callId: (await callFrom(product, 'caller')).id }
 }
 
-async function hearsSpeech(call: PhoneCall): Promise<boolean> {
-  for (let half = 0; half < 16; half++) if (loudness(await call.heard.next(500)) > SPOKEN_DBOV) return true
-  return false
-}
-
-const softphoneTest = (sentence: string, run: () => unknown): void => {
-  if (missing === null) test(sentence, run, SLOW)
-  else test.skip(sentence, missing)
-}
+const softphoneTest = pageTests(test)
+const newAgent = () => newMember(product)
 
 softphoneTest(
   'the softphone rings for a caller of a queue, accepts, is heard, holds and hangs up; wrap-up follows',
   async () => {
     const { userId, token } = await newAgent()
-    const { page, faults } = await chromium!.open(`${product.baseUrl}/softphone#client_token=${token}`)
-    await page.click('#start')
-    await page.waitForSelector('#idle:not([hidden])')
+    const { page, faults } = await startPage(chromium!, product, { path: '/softphone', token })
     await page.selectOption('#status', 'available')
     await product.until('the agent is available', async () =>
       (await product.ok('GET', `/agents/${userId}/status`)).status === 'available' ? true : null,
@@ -87,7 +62,12 @@ softphoneTest(
     assert.match(String(await page.textContent('#caller')), 'sip:caller@')
     await page.click('#accept')
     await page.waitForSelector('#call:not([hidden])')
+    await product.until('its audio goes over WebRTC', async () =>
+      (await page.textContent('#way')) === 'Audio over WebRTC' ? true : null,
+    )
     assert.ok(await hearsSpeech(call), 'the caller hears the agent')
+    const codecs = (await product.ok('GET', `/calls/${callId}`)).quality.map(({ codec }: { codec: string }) => codec)
+    assert.ok(codecs.includes('opus'), `${codecs}`)
     await page.click('#hold')
     await page.waitForSelector('#hold[aria-pressed="true"]')
     assert.is((await product.ok('GET', `/calls/${callId}`)).status, 'held')
@@ -146,9 +126,7 @@ softphoneTest('a softphone survives a reload and a lost network: its agent stays
 
 softphoneTest('a reload while it rings: it rings again for the same caller, who hears whoever accepts', async () => {
   const { userId, token } = await newAgent()
-  const { page } = await chromium!.open(`${product.baseUrl}/softphone#client_token=${token}`)
-  await page.click('#start')
-  await page.waitForSelector('#idle:not([hidden])')
+  const { page } = await startPage(chromium!, product, { path: '/softphone', token })
   await product.until('it has a token for the next time', async () =>
     (await page.evaluate('sessionStorage.getItem("tandem-softphone-tokens")')) === null ? null : true,
   )
@@ -170,9 +148,7 @@ softphoneTest('a reload while it rings: it rings again for the same caller, who 
 
 softphoneTest('a reload in mid-call: the caller stays, and both hear each other again', async () => {
   const { userId, token } = await newAgent()
-  const { page } = await chromium!.open(`${product.baseUrl}/softphone#client_token=${token}`)
-  await page.click('#start')
-  await page.waitForSelector('#idle:not([hidden])')
+  const { page } = await startPage(chromium!, product, { path: '/softphone', token })
   await product.until('it has a token for the next time', async () =>
     (await page.evaluate('sessionStorage.getItem("tandem-softphone-tokens")')) === null ? null : true,
   )
@@ -203,9 +179,7 @@ softphoneTest('the softphone dials a colleague by the extension, and hangs up', 
   await product.ok('PATCH', `/users/${callee.userId}`, { extension: '310' })
   const bot = await Bot.connect(callee.wsUrl, callee.token)
   const { userId, token } = await newAgent()
-  const { page, faults } = await chromium!.open(`${product.baseUrl}/softphone#client_token=${token}`)
-  await page.click('#start')
-  await page.waitForSelector('#idle:not([hidden])')
+  const { page, faults } = await startPage(chromium!, product, { path: '/softphone', token })
   for (const key of '310') await page.click(`#dialpad button[value="${key}"]`)
   await page.click('#dial button[type="submit"]')
   await page.waitForSelector('#call:not([hidden])')
@@ -226,10 +200,8 @@ test(
   'a softphone of a test-mode member dials sandbox numbers, and nobody outside',
   async () => {
     const asTest = new RestClient(product.baseUrl, product.testKey)
-    const { user_id: userId } = await asTest.ok('POST', '/invitations', { email: 'test@example.com' })
-    await asTest.ok('PATCH', `/users/${userId}`, { status: 'active' })
-    const ticket = await asTest.ok('POST', '/client_tokens', { agent_user_id: userId })
-    const bot = await Bot.connect(ticket.ws_url, ticket.token)
+    const { wsUrl, token } = await newMember(asTest)
+    const bot = await Bot.connect(wsUrl, token)
     bot.send({ event: 'control', control: { type: 'dial', to: '+15557654321' } })
     const { control } = await bot.until(message => message.control?.type === 'refused')
     assert.match(String(control?.message), 'sandbox')

@@ -10,6 +10,7 @@ import { audibleSamples, levelAt } from '../../bench/spectrum.ts'
 import { audioOf, type ReceivedStream, StreamReceiver, type StreamTrack } from '../../bench/stream-receiver.ts'
 import { silence, tone } from '../../bench/voices.ts'
 import { readWav } from '../../codecs/wav.ts'
+import { HepCollector } from '../fakes/hep-collector.ts'
 import { suite } from '../harness.ts'
 import { callsOf, curtain, dialledIn, HEARD_DBOV, leave, newRoom, type Seated, seat, type TestRoom } from './scene.ts'
 
@@ -26,6 +27,7 @@ const TRACE_DBOV = -60
 const test = suite('e2e/card-payment')
 let product: Product
 let receiver: StreamReceiver
+let collector: HepCollector
 let room: TestRoom
 /** Types RFC 4733 and INFO; types tones; only listens. */
 let anna: Seated
@@ -61,7 +63,8 @@ async function marks(): Promise<Marks> {
 }
 
 test.before(async () => {
-  product = await Product.start({ env: { TANDEM_LOG_LEVEL: 'trace' } })
+  collector = await HepCollector.listen()
+  product = await Product.start({ env: { TANDEM_LOG_LEVEL: 'trace', TANDEM_HEP_URL: collector.url } })
   receiver = await StreamReceiver.listen()
   room = await newRoom(product, {}, { record: true })
   anna = await seat(product, room, 'pay-a')
@@ -76,6 +79,7 @@ test.before(async () => {
 })
 test.after(async () => {
   await receiver?.close()
+  collector?.close()
   await curtain(product)
 })
 
@@ -215,6 +219,27 @@ test('no event carries a digit of the pause: each is masked, the count may show'
   const ofCalls = await Promise.all(seated().map(({ callId }) => product.all(`/calls/${callId}/events`)))
   for (const event of ofCalls.flat()) {
     if (event.type === 'call.dtmf') assert.match(event.data.object.digit, /^[12*]$/)
+  }
+})
+
+test("no digit of the pause is recoverable from the calls' SIP messages and captures, or from what the collector was told", async () => {
+  const whole = [CARD, TONES]
+  let keys = 0
+  for (const callId of [anna.callId, cleo.callId, ben.callId, anna.sessionId]) {
+    const shown = JSON.stringify((await product.ok('GET', `/calls/${callId}/sip?limit=100`)).data)
+    const capture = (await product.download(`/calls/${callId}/sip.pcap`)).toString('latin1')
+    for (const text of [shown, capture]) {
+      for (const secret of whole) assert.not.ok(text.includes(secret))
+      assert.is(text.match(/Signal *= *[^*\s]/g), null)
+      keys += text.split('Signal=*').length - 1
+    }
+  }
+  assert.ok(keys >= INFO.length, 'the INFOs were there to leak')
+  assert.ok(collector.packets.some(({ type, payload }) => type === 5 && payload.includes('report_blocks')))
+  for (const packet of collector.raw) {
+    const text = packet.toString('latin1')
+    for (const secret of whole) assert.not.ok(text.includes(secret))
+    assert.is(text.match(/Signal *= *[^*\s]/g), null)
   }
 })
 

@@ -6,13 +6,14 @@ import { samplesOf, type Voice } from '../../bench/voices.ts'
 import { Flite } from '../../media/speech/flite.ts'
 import { suite } from '../harness.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
+import { openAs, pageTests } from './pages.ts'
 import { callFrom, curtain } from './scene.ts'
 import { killAndWait } from './witness.ts'
 
 const test = suite('e2e/copilot-desktop')
 const missing = missingBrowser()
 /** The offline ear loads, on a busy machine. */
-const LOADING = { timeoutMs: 150_000 }
+const LOADING_MS = 150_000
 const HEARD_MS = 60_000
 
 let product: Product
@@ -49,26 +50,18 @@ async function spoken(text: string): Promise<Voice> {
   return samplesOf(made.samples)
 }
 
-async function openAs(role: string, name: string, path: string): Promise<{ page: Page; userId: string }> {
-  const { user_id: userId } = await product.ok('POST', '/invitations', { email: `${name}@example.com`, role })
-  await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
-  const { token } = await product.ok('POST', '/client_tokens', { agent_user_id: userId })
-  const { page } = await chromium!.open(`${product.baseUrl}${path}#client_token=${token}`)
-  await page.setViewportSize({ width: 1280, height: 860 })
-  await page.click('#start')
-  await page.waitForSelector('#idle:not([hidden])')
-  return { page, userId }
-}
+const pageTest = pageTests(test, LOADING_MS)
 
-const pageTest = (sentence: string, run: () => unknown): void => {
-  if (missing === null) test(sentence, run, LOADING)
-  else test.skip(sentence, missing)
+async function at(role: string, name: string, path: string): Promise<{ page: Page; userId: string }> {
+  const opened = await openAs(chromium!, product, { role, name, path })
+  await opened.page.setViewportSize({ width: 1280, height: 860 })
+  return opened
 }
 
 pageTest(
   'what the customer says stands on the desktop, and what the agent decides there wins; a reload and a kill of control lose nothing',
   async () => {
-    const { page, userId } = await openAs('agent', 'ann', '/softphone')
+    const { page, userId } = await at('agent', 'ann', '/softphone')
     await page.selectOption('#status', 'available')
     const { id: profileId } = await product.ok('POST', '/copilot_profiles', PROFILE)
     const queue = { name: 'Sales', member_user_ids: [userId], copilot_profile_id: profileId }
@@ -100,7 +93,7 @@ pageTest(
       return item.done && item.by === 'person' ? true : null
     })
 
-    const { page: floor } = await openAs('supervisor', 'sue', '/supervisor')
+    const { page: floor } = await at('supervisor', 'sue', '/supervisor')
     call.say(await spoken('I want to cancel my contract today.'))
     await page.waitForSelector('#alerts .hint.critical', { timeout: HEARD_MS })
     await floor.waitForSelector('#floor-calls .hint.critical')

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { copilotInSandbox } from '../../bench/copilot/fed-text.ts'
 import { Phone } from '../../bench/phone.ts'
 import type { PhoneCall } from '../../bench/phone-call.ts'
 import { Product } from '../../bench/product.ts'
@@ -158,25 +159,9 @@ const knowledgeOf = (session: { stages: never[]; fields: never[] }) => ({
 
 /** Feeds the same lines as text, with the test key, beside a call of the sandbox. */
 async function fedAsText() {
-  const ask = async (method: string, path: string, body?: object) => {
-    const response = await fetch(`${product.baseUrl}/v1${path}`, {
-      method,
-      headers: { authorization: `Bearer ${product.testKey}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
-    // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
-    const answer = (await response.json()) as any
-    assert.ok(response.ok, JSON.stringify(answer))
-    return answer
-  }
-  const { id: callId } = await ask('POST', '/calls', { to: '+15005550006' })
-  await product.until('the sandbox answers', async () =>
-    (await ask('GET', `/calls/${callId}`)).status === 'in_progress' ? true : null,
-  )
-  const { id: profile_id } = await ask('POST', '/copilot_profiles', PROFILE)
-  const { id } = await ask('POST', `/calls/${callId}/copilot`, { profile_id })
-  const session = await ask('POST', `/test_helpers/copilot/${id}/utterances`, { utterances: LINES })
-  const { data } = await ask('GET', `/copilot_sessions/${id}/messages?limit=100`)
+  const { rest, id } = await copilotInSandbox(product, PROFILE)
+  const session = await rest.ok('POST', `/test_helpers/copilot/${id}/utterances`, { utterances: LINES })
+  const { data } = await rest.ok('GET', `/copilot_sessions/${id}/messages?limit=100`)
   return { ...knowledgeOf(session), alerts: alertsOf(data.toReversed()) }
 }
 

@@ -12,7 +12,7 @@ const test = suite('e2e/engine-threads')
 const LIMIT = { timeoutMs: 60_000 }
 const CLI = fileURLToPath(new URL('../../dist/control/wiring/cli.js', import.meta.url))
 const TONE_HZ = 440
-/** By chance, so many calls that are placed one by one would not all be on one thread of two. */
+/** Placed one by one, they are on both threads: each goes to the one that has less to do. */
 const CALLS = 6
 
 let product: Product

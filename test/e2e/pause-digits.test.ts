@@ -10,6 +10,7 @@ import { Product } from '../../bench/product.ts'
 import { audioOf, type ReceivedStream, StreamReceiver } from '../../bench/stream-receiver.ts'
 import { readWav } from '../../codecs/wav.ts'
 import { openVault } from '../../control/kernel/vault.ts'
+import { HepCollector } from '../fakes/hep-collector.ts'
 import { WebhookReceiver } from '../fakes/webhook-receiver.ts'
 import { suite } from '../harness.ts'
 import { Bot } from './bot.ts'
@@ -67,6 +68,7 @@ interface Payer {
 
 let product: Product
 let webhooks: WebhookReceiver
+let collector: HepCollector
 let streams: StreamReceiver
 let room: TestRoom
 let bot: Bot
@@ -231,7 +233,8 @@ async function pci(action: 'pause' | 'resume'): Promise<void> {
 }
 
 test.before(async () => {
-  product = await Product.start({ env: { TANDEM_LOG_LEVEL: 'trace' } })
+  collector = await HepCollector.listen()
+  product = await Product.start({ env: { TANDEM_LOG_LEVEL: 'trace', TANDEM_HEP_URL: collector.url } })
   webhooks = await new WebhookReceiver().listen()
   streams = await StreamReceiver.listen()
   await product.ok('POST', '/webhook_endpoints', { url: webhooks.url })
@@ -243,6 +246,7 @@ test.before(async () => {
 test.after(async () => {
   await streams?.close()
   await webhooks?.close()
+  collector?.close()
   await curtain(product)
 })
 
@@ -250,6 +254,7 @@ test(
   'whoever waits for keys waits through the pause, while card numbers are typed everywhere at once',
   async () => {
     await pci('pause')
+    for (const { callId } of payers) await product.ok('POST', `/calls/${callId}/sip/rtp`, { action: 'start' })
     from.push(...payers.map(({ call }) => call.heard.length))
     botFrom = bot.heard.length
     agentFrom = agent.call.heard.length
@@ -336,6 +341,14 @@ function leaksIn(text: string): string[] {
   return [...whole, ...pieces, ...single]
 }
 
+/** Eight of a secret in a row, which stand in no random number of SIP by chance, or a key of an INFO. */
+const leaksOfSip = (text: string): string[] => [
+  ...[CARD, TONES].flatMap(secret =>
+    Array.from({ length: secret.length - 7 }, (_, at) => secret.slice(at, at + 8)).filter(part => text.includes(part)),
+  ),
+  ...(text.match(/Signal *= *[^*\s]/g) ?? []),
+]
+
 /** All rows of all tables, and what is sealed in them. */
 function rowsOf(): [table: string, rows: string][] {
   const db = new Database(join(product.dataDir, 'tandem.db'), { readonly: true })
@@ -354,6 +367,26 @@ function rowsOf(): [table: string, rows: string][] {
   })
   return [...rows, ['sealed', opened.join('\n')]]
 }
+
+test(
+  "no key of a pause is recoverable from a call's SIP messages, its capture file, or what a collector is told",
+  async () => {
+    let keys = 0
+    for (const { name, callId } of [...payers, paidBy.payer]) {
+      const capture = (await product.download(`/calls/${callId}/sip.pcap`)).toString('latin1')
+      const shown = JSON.stringify((await product.ok('GET', `/calls/${callId}/sip?limit=100`)).data)
+      assert.match(shown, 'INVITE sip:')
+      assert.match(capture, 'INVITE sip:')
+      assert.equal(leaksOfSip(capture), [], `the capture of ${name}`)
+      assert.equal(leaksOfSip(shown), [], `the messages of ${name}`)
+      keys += shown.split('Signal=*').length - 1
+    }
+    assert.ok(keys >= INFO.length, 'the INFOs are there')
+    assert.ok(collector.packets.some(({ payload }) => payload.includes('Signal=*')))
+    for (const packet of collector.raw) assert.equal(leaksOfSip(packet.toString('latin1')), [])
+  },
+  SLOW,
+)
 
 test(
   'no key of a pause is recoverable from events, webhooks, answers, metrics, logs, rows or files, whole or in parts of four',

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import { Product } from '../../bench/product.ts'
 import { suite } from '../harness.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
+import { pageTests } from './pages.ts'
 import { curtain } from './scene.ts'
 
 const test = suite('e2e/playground')
@@ -20,10 +21,7 @@ test.after(async () => {
   await curtain(product)
 })
 
-const pageTest = (sentence: string, run: () => unknown): void => {
-  if (missing === null) test(sentence, run, { timeoutMs: 90_000 })
-  else test.skip(sentence, missing)
-}
+const pageTest = pageTests(test)
 
 /** Fills in and sends the form of an operation; what it shows. */
 async function attempt(page: Page, operation: string, fields: Record<string, string> = {}): Promise<string> {

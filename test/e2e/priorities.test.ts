@@ -19,12 +19,17 @@ test(
   async () => {
     const product = await Product.start()
     const ours = getPriority()
-    assert.equal(nicesOf(product.pids.media), [ours], 'media is as we are')
+    const [ofMedia, ...others] = nicesOf(product.pids.media)
+    assert.equal(others, [], 'all threads of media are alike')
+    assert.ok(
+      ofMedia === ours || (ours === 0 && ofMedia === -5),
+      `media is at ${ofMedia}: as we are, or before other programs`,
+    )
     // One that dies before the supervisor has heard that it serves is not started again.
     await product.until('the first screen', async () => (product.output.includes('Tandem') ? true : null))
     // A request makes the thread pool start its threads.
     await product.ok('GET', '/calls')
-    assert.equal(nicesOf(product.pids.control), [ours + 5])
+    assert.equal(nicesOf(product.pids.control), [ofMedia! + 5])
     const killed = product.pids.control
     process.kill(killed, 'SIGKILL')
     await product.until('control is back', async () => {
@@ -32,7 +37,7 @@ test(
       return control > 0 && control !== killed ? true : null
     })
     await product.ready()
-    assert.equal(nicesOf(product.pids.control), [ours + 5])
+    assert.equal(nicesOf(product.pids.control), [ofMedia! + 5])
     await product.stop()
   },
   { timeoutMs: 60_000 },

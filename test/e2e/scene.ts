@@ -54,8 +54,17 @@ export async function seatOf(
 
 export const callsOf = (seated: readonly Seated[]): PhoneCall[] => seated.map(({ call }) => call)
 
+const kept: { close(): unknown }[] = []
+
+/** Closed at the end of the file: a test that fails does not get to it. */
+export function keep<T extends { close(): unknown }>(one: T): T {
+  kept.push(one)
+  return one
+}
+
 /** The end of a test file, also when its start failed: nothing stays open or running. */
 export async function curtain(product: Product | undefined): Promise<void> {
+  for (const one of kept.splice(0)) await one.close()
   await Phone.closeAll()
   await product?.stop()
 }
@@ -100,6 +109,13 @@ export const endedCall = (product: Product, callId: string) =>
     const call = await product.ok('GET', `/calls/${callId}`)
     return call.ended_at === null ? null : call
   })
+
+/**
+ * All audio that was sent to a G.711 phone, packet by packet, from a packet on. Without the holes that a machine leaves which stands still for more
+ * than 100 ms: what is played goes on behind them where it stopped.
+ */
+export const octetsSent = ({ packets }: Pick<PhoneCall, 'packets'>, from = 0): Uint8Array =>
+  Buffer.concat(packets.slice(from).flatMap(({ payload, payloadType }) => (payloadType === 0 ? [payload] : [])))
 
 /** A stretch of `heard` that stands in `said` too, octet by octet: where it begins there, and how long it is [samples]. */
 interface Copy {

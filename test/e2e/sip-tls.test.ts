@@ -6,7 +6,9 @@ import { connect } from 'node:tls'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../bench/free-port.ts'
 import { Product } from '../../bench/product.ts'
-import { SipEndpoint } from '../../media/signalling/sip-endpoint.ts'
+import { OwnAddresses } from '../../media/kernel/own-addresses.ts'
+import { SipEndpoint } from '../../media/signalling/endpoint/sip-endpoint.ts'
+import { Names } from '../../media/signalling/names.ts'
 import type { UaEvent } from '../../sip/user-agent.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { curtain } from './scene.ts'
@@ -90,9 +92,9 @@ tlsTest('a certificate of an unknown authority is refused: nothing is sent, the 
   let caller: SipEndpoint | null = null
   const ended = new Promise<void>(resolve => {
     const endpoint = new SipEndpoint({
-      host: HOST,
+      addresses: new OwnAddresses([HOST], []),
       port: 0,
-      advertisedHost: HOST,
+      names: new Names(),
       productName: 'test',
       optionsStatus: () => ({ status: 200 }),
       onEvent: event => {

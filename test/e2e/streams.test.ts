@@ -7,7 +7,7 @@ import { tone } from '../../bench/voices.ts'
 import { TwilioReceiver } from '../fakes/twilio-receiver.ts'
 import { type Behaviour, WsReceiver } from '../fakes/ws-receiver.ts'
 import { suite } from '../harness.ts'
-import { callsOf, curtain, HEARD_DBOV, leave, newRoom, type Seated, seat, UNHEARD_DBOV } from './scene.ts'
+import { callsOf, curtain, HEARD_DBOV, keep, leave, newRoom, type Seated, seat, UNHEARD_DBOV } from './scene.ts'
 
 const SLOW = { timeoutMs: 60_000 }
 /** 2 s (stream-protocol.md, "Loss and reconnection"). */
@@ -24,7 +24,7 @@ let ben: Seated
 
 test.before(async () => {
   product = await Product.start()
-  receiver = await StreamReceiver.listen()
+  receiver = keep(await StreamReceiver.listen())
   const room = await newRoom(product)
   anna = await seat(product, room, 'stream-a')
   ben = await seat(product, room, 'stream-b')
@@ -33,10 +33,7 @@ test.before(async () => {
   ben.call.say(tone(440))
   await anna.call.heard.next(500)
 })
-test.after(async () => {
-  await receiver?.close()
-  await curtain(product)
-})
+test.after(() => curtain(product))
 
 const startStream = (callId: string, fields: object) => product.ok('POST', `/calls/${callId}/streams`, fields)
 const streamOf = (callId: string, id: string) => product.ok('GET', `/calls/${callId}/streams/${id}`)
@@ -51,7 +48,7 @@ function assertWhole(stream: ReceivedStream, track: StreamTrack): void {
 test(
   "a receiver written for Twilio's Media Streams works unchanged",
   async () => {
-    const twilio = await TwilioReceiver.listen()
+    const twilio = keep(await TwilioReceiver.listen())
     const ended = twilio.ended()
     const customParameters = { agent: 'seven', note: 'grüße' }
     const asked = { url: twilio.url, tracks: 'both', custom_parameters: customParameters }
@@ -79,7 +76,6 @@ test(
       const second = Int16Array.from(call!.audio[track]!.slice(10, 60).flatMap(frame => [...frame]))
       assert.ok(levelAt(own, second) > HEARD_DBOV && levelAt(other, second) < UNHEARD_DBOV, track)
     }
-    await twilio.close()
   },
   SLOW,
 )
@@ -167,7 +163,7 @@ for (const format of ['mulaw_8000', 'l16_16000'] as const) {
   test(
     `${format}: a receiver that stalls for 5 s loses exactly the frames older than 2 s on each track; nobody else moves by a frame`,
     async () => {
-      const stalling = await StreamReceiver.listen()
+      const stalling = keep(await StreamReceiver.listen())
       const { id: healthyId } = await startStream(anna.callId, { url: receiver.url, tracks: 'both' })
       const { id } = await startStream(anna.callId, { url: stalling.url, tracks: 'both', format })
       const [healthy, stalled] = await Promise.all([receiver.stream(healthyId), stalling.stream(id)])
@@ -194,7 +190,6 @@ for (const format of ['mulaw_8000', 'l16_16000'] as const) {
       }
       for (const [i, { call }] of [anna, ben].entries()) assertUnmoved(call.packets.slice(heardBefore[i]))
       assert.is((await stopStream(anna.callId, healthyId)).frames_dropped, 0)
-      await stalling.close()
     },
     SLOW,
   )
@@ -225,7 +220,7 @@ for (const [behaviour, status, reason] of [
   test(
     `a receiver that ${behaviour} ends its own stream as ${status}, ${reason}, and the call goes on`,
     async () => {
-      const bad = await WsReceiver.listen(behaviour)
+      const bad = keep(await WsReceiver.listen(behaviour))
       const from = anna.call.packets.length
       const { id } = await startStream(anna.callId, { url: bad.url })
       const ended = await product.until(`the stream is ${status}`, async () => {
@@ -238,7 +233,6 @@ for (const [behaviour, status, reason] of [
       for (const [i, packet] of anna.call.packets.slice(from).entries()) {
         if (i > 0) assert.is((packet.sequence - anna.call.packets[from + i - 1]!.sequence) & 0xffff, 1)
       }
-      await bad.close()
     },
     SLOW,
   )

@@ -1,19 +1,15 @@
-import { readFileSync } from 'node:fs'
-import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone.ts'
 import { Product } from '../../bench/product.ts'
 import { loudness } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
-import { readWav } from '../../codecs/wav.ts'
 import { suite } from '../harness.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
+import { openAs, pageTests, SPOKEN_DBOV, speech } from './pages.ts'
 import { callFrom, curtain, endedCall } from './scene.ts'
 
 const test = suite('e2e/supervisor-page')
 const missing = missingBrowser()
-const SLOW = { timeoutMs: 90_000 }
-const SPOKEN_DBOV = -45
 
 let product: Product
 let chromium: Chromium | undefined
@@ -26,32 +22,13 @@ test.after(async () => {
   await curtain(product)
 })
 
-function speech(): Int16Array {
-  const wav = readWav(readFileSync(new URL('../../fixtures/prompts/announcement.wav', import.meta.url)))
-  if ('error' in wav) throw new Error(wav.error)
-  return wav.samples[0]!
-}
-
-async function openAs(role: string, name: string, path: string): Promise<{ page: Page; userId: string }> {
-  const invited = await product.ok('POST', '/invitations', { email: `${name}@example.com`.toLowerCase(), role })
-  const userId = invited.user_id
-  await product.ok('PATCH', `/users/${userId}`, { status: 'active', name })
-  const { token } = await product.ok('POST', '/client_tokens', { agent_user_id: userId })
-  const { page } = await chromium!.open(`${product.baseUrl}${path}#client_token=${token}`)
-  await page.click('#start')
-  await page.waitForSelector('#idle:not([hidden])')
-  return { page, userId }
-}
-
-const pageTest = (sentence: string, run: () => unknown): void => {
-  if (missing === null) test(sentence, run, SLOW)
-  else test.skip(sentence, missing)
-}
+const pageTest = pageTests(test)
+const at = (role: string, name: string, path: string) => openAs(chromium!, product, { role, name, path })
 
 pageTest(
   'a supervisor sees agents, queues and calls, listens in with one click, whispers, and is gone with another',
   async () => {
-    const { page: desk, userId } = await openAs('agent', 'Ann', '/softphone')
+    const { page: desk, userId } = await at('agent', 'Ann', '/softphone')
     await desk.selectOption('#status', 'available')
     const queue = { name: 'Support', member_user_ids: [userId] }
     const { id: queueId } = await product.ok('POST', '/queues', queue)
@@ -60,7 +37,7 @@ pageTest(
     const call = await phone.call('4700', product.sip)
     const { id: callId } = await callFrom(product, 'caller')
     await desk.waitForSelector('#ringing:not([hidden])')
-    const { page } = await openAs('supervisor', 'Sue', '/supervisor')
+    const { page } = await at('supervisor', 'Sue', '/supervisor')
     await page.waitForSelector('#floor-agents td:text-is("Ringing")')
     await page.waitForSelector('#floor-queues td:text-is("Support")')
     await desk.click('#accept')
@@ -91,7 +68,7 @@ pageTest(
 )
 
 pageTest('an agent has no floor: the page says so, and shows nothing of others', async () => {
-  const { page } = await openAs('agent', 'Bob', '/supervisor')
+  const { page } = await at('agent', 'Bob', '/supervisor')
   await page.waitForSelector('#notice.bad')
   assert.match(String(await page.textContent('#notice')), 'supervisors')
   assert.ok(await page.isHidden('#floor'))

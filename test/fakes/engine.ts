@@ -1,15 +1,23 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { loadNoiseSuppressor } from '../../codecs/noise-suppressor.ts'
 import { type CreateVoiceDetector, loadVoiceDetector } from '../../codecs/voice-activity.ts'
 import { SLOTS } from '../../media/engine/clock.ts'
-import { Engine, type LegSocket } from '../../media/engine/engine.ts'
-import { LEG_SAMPLES } from '../../media/engine/leg.ts'
+import { Engine, type EngineOptions } from '../../media/engine/engine.ts'
+import type { LegSocket } from '../../media/engine/legs.ts'
 import { Prompts } from '../../media/engine/prompts.ts'
 import type { EventName, Events, MediaEvent, PlaySource, RoomSpec } from '../../media/protocol.ts'
+import { LEG_SAMPLES } from '../../media/rooms/leg.ts'
 import type { RtpReceiver } from '../../media/rtp/rtp-socket.ts'
+import type { SinkNoun } from '../../media/sinks/sink-kind.ts'
 import { NO_SPEECH_TO_TEXT, type SpeechToText } from '../../media/speech/speech-engines.ts'
-import { StreamDialler } from '../../media/streams/stream-socket.ts'
 import { mediaOf, Received, Speaker, seeded } from '../media/engine/party.ts'
+import { EngineGroup, threadsOfTests } from './engine-group.ts'
 
 const realDetector = await loadVoiceDetector()
+const createNoiseSuppressor = await loadNoiseSuppressor(
+  readFileSync(fileURLToPath(import.meta.resolve('@sapphi-red/speex-preprocess-wasm/speex.wasm'))),
+)
 
 /** Longer than a model takes to load on a busy machine. */
 const UNTIL_MS = 60_000
@@ -21,8 +29,8 @@ export class FarEnd {
   receiver: RtpReceiver | null = null
   closed = false
 
-  constructor(host: string) {
-    this.speaker = new Speaker(packet => this.receiver?.rtp(packet, host, 4000))
+  constructor(host: string, now: () => number) {
+    this.speaker = new Speaker(packet => this.receiver?.rtp(packet, host, 4000, now()))
   }
 }
 
@@ -34,6 +42,12 @@ export interface Given {
   createVoiceDetector?: CreateVoiceDetector
   /** In place of the far ends of `join`. */
   openSocket?: () => Promise<LegSocket | null>
+  /** Hears what is over. */
+  over?: (kind: string, id: string) => void
+  /** All that may listen, in place of what the product has. */
+  sinks?: readonly SinkNoun[]
+  /** How many threads it has; legs come to each in turn. */
+  threads?: number
   /** Gets its events too. */
   emit?: (event: MediaEvent) => void
 }
@@ -43,7 +57,9 @@ const AFFINITY = 'org_test:live'
 
 /** An engine on a virtual clock with its sockets in memory; everything else is real. */
 export class TestEngine {
-  readonly engine: Engine
+  readonly engine: EngineGroup
+  /** Of its first thread. */
+  readonly options: EngineOptions
   readonly events: MediaEvent[] = []
   readonly ends: { legId: string; reason: string }[] = []
   readonly faults: { error: unknown; legIds: readonly string[] }[] = []
@@ -59,45 +75,66 @@ export class TestEngine {
     const { prompts, stt = NO_SPEECH_TO_TEXT, createVoiceDetector = realDetector } = given
     this.prompts = prompts ?? new Prompts({ sampleRateHz: 8000 })
     this.#ownsPrompts = prompts === undefined
-    this.engine = new Engine({
+    const random = seeded(1)
+    const count = given.threads ?? threadsOfTests.count
+    const running = new Set<number>()
+    const optionsOf = (index: number): EngineOptions => ({
       dataDir,
+      place: { index, count },
+      cross: message => this.engine.cross(message),
       emit: event => {
+        this.engine.note(event, index)
         this.events.push(event)
         given.emit?.(event)
       },
+      over: (kind, id) => given.over?.(kind, id),
+      ...(given.sinks !== undefined && { sinks: given.sinks }),
       end: (legId, reason) => this.ends.push({ legId, reason }),
       fault: (error, legIds) => this.faults.push({ error, legIds }),
       sendKey: () => {},
       openSocket: given.openSocket ?? (async () => (this.#opening === null ? null : socketOf(this.#opening))),
-      dialler: new StreamDialler({
-        userAgent: 'tandem/test',
-        createResampler: () => {
-          throw new Error('no stream of this test resamples')
-        },
-      }),
+      userAgent: 'tandem/test',
+      createNoiseSuppressor,
+      createResampler: () => {
+        throw new Error('no stream of this test resamples')
+      },
       prompts: this.prompts,
       hearing: { createVoiceDetector, stt },
-      clock: { late: 0, skipped: 0, start: () => (this.clockRuns = true), stop: () => (this.clockRuns = false) },
+      clock: {
+        ...{ slots: 0, behind: 0, late: 0, skipped: 0 },
+        start: () => {
+          running.add(index)
+          this.clockRuns = true
+        },
+        stop: () => {
+          running.delete(index)
+          this.clockRuns = running.size > 0
+        },
+      },
       now: () => this.now,
-      random: seeded(1),
+      sendErrors: () => 0,
+      random,
     })
+    this.options = optionsOf(0)
+    this.engine = new EngineGroup(count, index => new Engine(index === 0 ? this.options : optionsOf(index)))
   }
 
   /** A leg in a room. */
   async join(legId: string, room: Partial<RoomSpec> = {}, options: { telephoneEvent?: boolean } = {}): Promise<FarEnd> {
     const host = `192.0.2.${legId.length}`
-    const farEnd = new FarEnd(host)
+    const farEnd = new FarEnd(host, () => this.now)
     this.#opening = farEnd
-    await this.engine.open(legId, AFFINITY)
+    await this.engine.do('leg.open', { legId, affinity: AFFINITY, host: '' })
     this.#opening = null
-    this.engine.connect(legId, mediaOf(host, options), {
+    const enter: RoomSpec = {
       roomId: 'call_room',
       kind: 'call',
       chimes: false,
       musicWhenAlone: false,
       maxMembers: 10,
       ...room,
-    })
+    }
+    this.engine.do('leg.connect', { legId, media: mediaOf(host, options), enter })
     return farEnd
   }
 

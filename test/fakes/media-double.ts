@@ -3,12 +3,14 @@ import {
   type Commands,
   type Failure,
   isFailure,
+  type OwnCommandName,
   type Reply,
   type Request,
   type StreamSnapshot,
 } from '../../media/protocol.ts'
 import { MediaModel, type ModelLeg, partyOf, snapshotOf } from './media-model.ts'
 
+const NO_TRACE = { messages: [], dropped: 0, packets: null }
 const RECORDED = { sampleRateHz: 8000, durationMs: 5000, sizeBytes: 80_044, channels: [], segments: [] }
 
 type Handler<N extends CommandName> = (
@@ -46,14 +48,16 @@ const browser = (model: MediaModel, { browserId }: { browserId: string }) =>
   model.closedBrowsers.has(browserId) ? notFound(browserId) : {}
 
 /** One entry per command, so that a new one has its double. */
-const COMMANDS: { [N in CommandName]: Handler<N> } = {
+const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
   'leg.answer': withLeg((leg, { room }, model) => {
     if (leg.state !== 'incoming') return conflict('answered already')
     leg.room = room
     model.pickUp(leg.legId)
     return undefined
   }),
-  'leg.ring': toLeg(() => {}),
+  'leg.ring': toLeg((leg, { early }, model) => {
+    if (leg.state === 'incoming' && early !== undefined && leg.roomId === null) model.enter(leg, early.room)
+  }),
   'leg.reject': (model, { legId, reason, sipCode }) => {
     const leg = model.legs.get(legId)
     if (leg === undefined) return notFound(legId)
@@ -62,13 +66,14 @@ const COMMANDS: { [N in CommandName]: Handler<N> } = {
     return {}
   },
   'leg.challenge': toLeg(({ legId }, _body, model) => model.hangUp(legId, 'rejected')),
+  'leg.verify': (model, { legId }) => (model.legs.has(legId) ? model.verification : notFound(legId)),
   'leg.check_caller': (model, { legId, ha1 }) => (model.legs.has(legId) ? { isRight: ha1 !== null } : notFound(legId)),
-  'leg.dial': (model, { legId, target, room, timeoutS }) => {
+  'leg.dial': (model, { legId, target, room, timeoutS, sound = {} }) => {
     if (model.legs.size >= model.maxCalls) return { failure: 'capacity', message: 'no call capacity right now' }
     if (model.known.has(legId)) return conflict('the leg was dialled before')
     if ('browserId' in target && model.closedBrowsers.has(target.browserId)) return notFound(target.browserId)
     model.known.add(legId)
-    const asked = { direction: 'outbound' as const, state: 'dialing' as const, room, timeoutS }
+    const asked = { direction: 'outbound' as const, state: 'dialing' as const, room, timeoutS, sound }
     const leg =
       'browserId' in target
         ? model.add(legId, { ...asked, dialled: target.browserId })
@@ -78,6 +83,36 @@ const COMMANDS: { [N in CommandName]: Handler<N> } = {
             to: partyOf(target.uri, ''),
           })
     return snapshotOf(leg)
+  },
+  'leg.refer_answer': (model, { referId, sipCode }) => {
+    const refer = model.refers.get(referId)
+    if (refer === undefined) return notFound(referId)
+    if (sipCode >= 300) model.refers.delete(referId)
+    refer.accepted = true
+    return {}
+  },
+  'leg.refer_notify': (model, { referId, sipCode }) => {
+    if (model.refers.get(referId)?.accepted !== true) return notFound(referId)
+    if (sipCode >= 200) model.refers.delete(referId)
+    return {}
+  },
+  'leg.refer_bridge': (model, { referId }) => {
+    const refer = model.refers.get(referId)
+    if (refer === undefined) return notFound(referId)
+    refer.accepted = true
+    return {}
+  },
+  'leg.refer': (model, { legId, referId }) => {
+    if (!model.legs.has(legId)) return notFound(legId)
+    model.refers.set(referId, { legId, accepted: true })
+    return {}
+  },
+  'leg.replace': (model, { legId, byLegId }) => {
+    const leg = model.legs.get(legId)
+    if (leg === undefined || !model.legs.has(byLegId)) return notFound(legId)
+    if (leg.state !== 'answered') model.pickUp(legId)
+    model.hangUp(byLegId, 'transfer_completed')
+    return {}
   },
   'leg.hangup': toLeg(({ legId }, { reason }, model) => model.hangUp(legId, reason)),
   'leg.move': withLeg((leg, { room, mustExist, muted, payment }, model) => {
@@ -92,10 +127,13 @@ const COMMANDS: { [N in CommandName]: Handler<N> } = {
     model.enter(leg, room)
     return undefined
   }),
-  'leg.update': withLeg((leg, { muted, deaf, heardBy }) => {
+  'leg.update': withLeg((leg, { muted, deaf, heardBy, sound }) => {
     leg.muted = muted ?? leg.muted
     leg.deaf = deaf ?? leg.deaf
     if (heardBy !== undefined) leg.heardBy = heardBy
+    leg.sound = { ...leg.sound, ...sound }
+    if (sound?.speechEvents !== undefined)
+      leg.voice = sound.speechEvents === true ? { isSpeaking: false, levelDbov: -127 } : null
     return undefined
   }),
   'leg.hold': withLeg((leg, { held }) => {
@@ -114,6 +152,7 @@ const COMMANDS: { [N in CommandName]: Handler<N> } = {
   }),
   'leg.stop_play': toLeg(leg => Object.assign(leg, { playing: false, playId: null })),
   'leg.collect': toLeg(leg => Object.assign(leg, { collecting: true })),
+  'leg.trace_packets': toLeg(() => {}),
   'leg.send_dtmf': toLeg(() => {}),
   'room.play': (model, { roomId }) => (model.rooms.has(roomId) ? {} : notFound(roomId)),
   'room.close': (model, { roomId, reason }) => {
@@ -133,6 +172,8 @@ const COMMANDS: { [N in CommandName]: Handler<N> } = {
       status: 'streaming',
       framesSent: 0,
       framesDropped: 0,
+      framesReceived: 0,
+      framesRefused: 0,
       endedReason: null,
     }
     model.streams.set(streamId, stream)
@@ -165,8 +206,15 @@ const COMMANDS: { [N in CommandName]: Handler<N> } = {
   'transcript.stop': () => ({}),
   'sip.register_check': (_model, { ha1 }) => ({ isRight: ha1 !== null }),
   'sip.register_reply': () => ({}),
+  'sip.ask_check': (_model, { ha1 }) => ({ isRight: ha1 !== null }),
+  'sip.ask_reply': (_model, { askId, sipCode }) => ({ subscriptionId: sipCode === 200 ? `sub_${askId}` : null }),
+  'sip.notify': () => ({}),
+  'sip.subscriptions': () => ({ subscriptions: [] }),
+  'sip.message': () => ({}),
   'connections.set': () => ({}),
   'sources.set': () => ({}),
+  'sip.trace_read': (model, { legId }) => ({ trace: model.legs.has(legId) ? { legId, ...NO_TRACE } : null }),
+  'sip.trace_take': () => ({ traces: [] }),
   'browser.close': (model, body) => {
     const reply = browser(model, body)
     model.closedBrowsers.add(body.browserId)
@@ -193,8 +241,15 @@ const WITHOUT_ENGINE: ReadonlySet<CommandName> = new Set([
   'leg.read',
   'sip.register_check',
   'sip.register_reply',
+  'sip.ask_check',
+  'sip.ask_reply',
+  'sip.notify',
+  'sip.subscriptions',
+  'sip.message',
   'connections.set',
   'sources.set',
+  'sip.trace_read',
+  'sip.trace_take',
   'browser.close',
   'browser.refuse',
   'browser.admit',
@@ -216,7 +271,7 @@ export class MediaDouble extends MediaModel {
     // Without its audio nobody is called, and nothing is left of it.
     if (this.isSilent && name === 'leg.dial') return { ...LATE, failure: 'unavailable' }
     if (this.isSilent && name === 'leg.answer') this.hangUp((body as Request<'leg.answer'>).legId, 'internal_error')
-    const reply = COMMANDS[name](this, body)
+    const reply = (COMMANDS[name as OwnCommandName] as unknown as Handler<N>)(this, body)
     if (!this.isSilent || WITHOUT_ENGINE.has(name)) return reply
     return isFailure(reply) && name !== 'leg.answer' ? reply : LATE
   }

@@ -1,11 +1,14 @@
 import type {
+  AnsweringSpec,
   CaptureState,
+  ClaimedIdentity,
   Commands,
   EndedReason,
   EventName,
   Events,
   Failure,
   LegSnapshot,
+  LegSound,
   MediaEvent,
   MediaSnapshot,
   Quality,
@@ -14,6 +17,7 @@ import type {
   StreamSnapshot,
   Target,
   Utterance,
+  Verification,
 } from '../../media/protocol.ts'
 
 export const QUALITY: Quality = {
@@ -21,9 +25,14 @@ export const QUALITY: Quality = {
   packetsReceived: 500,
   packetsSent: 501,
   packetsLost: 1,
+  packetsLate: 2,
   lossPct: 0.2,
+  concealedPct: 0.6,
+  burstRatio: 1.1,
   jitterMs: 1.5,
   roundTripMs: 20,
+  delayMs: 65,
+  driftPpm: 12,
   mos: 4.3,
 }
 
@@ -57,6 +66,10 @@ export interface ModelLeg extends LegSnapshot {
   /** The room that it enters when it is answered. */
   room: RoomSpec | null
   playId: string | null
+  /** It is to be found out who has answered it, and is not yet. */
+  answering: AnsweringSpec | null
+  /** What was said of its own audio. */
+  sound: LegSound
   heardBy: string[] | null
 }
 
@@ -89,8 +102,12 @@ export class MediaModel {
   readonly pauses = new Map<string, CaptureState>()
   readonly recordings = new Set<string>()
   readonly closedBrowsers = new Set<string>()
+  /** REFERs that are open: accepted is true of those of far ends that control has accepted, or ours. */
+  readonly refers = new Map<string, { legId: string; accepted: boolean }>()
   /** Legs that were dialled, running or not. */
   readonly known = new Set<string>()
+  /** What signatures are judged to be. */
+  verification: Verification = { result: 'none', attestation: null, origId: null, number: null, cause: 'no_identity' }
   bootId = 'boot-1'
   /** What the engine's clock shows, which nobody sets [ms]. */
   clockMs = 0
@@ -98,6 +115,7 @@ export class MediaModel {
   playsAtOnce = false
   #events: NumberedEvent[] = []
   #seq = 0
+  #referred = 0
   readonly #at: () => string
 
   /** @param at when events happen, ISO-8601 */
@@ -107,7 +125,16 @@ export class MediaModel {
 
   /** All it held is gone. */
   forget(nextBootId: string): void {
-    for (const state of [this.legs, this.rooms, this.streams, this.pauses, this.recordings, this.known, this.#limits]) {
+    for (const state of [
+      this.legs,
+      this.rooms,
+      this.streams,
+      this.pauses,
+      this.recordings,
+      this.known,
+      this.refers,
+      this.#limits,
+    ]) {
       state.clear()
     }
     this.#events = []
@@ -141,7 +168,7 @@ export class MediaModel {
   // ------------------------------------------------------------------ what the parties do
 
   /** Somebody dials `to`. */
-  dialIn(legId: string, to: string, from = 'alice', host = '127.0.0.1'): void {
+  dialIn(legId: string, to: string, from = 'alice', host = '127.0.0.1', identity?: ClaimedIdentity): void {
     const leg = this.add(legId, { to: partyOf(to) })
     const caller = partyOf(from, host)
     this.emit('leg.incoming', {
@@ -151,7 +178,16 @@ export class MediaModel {
       source: { host },
       sipCallId: `${legId}@test`,
       digest: null,
+      ...(identity === undefined ? {} : { identity }),
     })
+  }
+
+  /** A party wants the other one called elsewhere; the ID of its REFER. */
+  refer(legId: string, to: string, replaces: { legId: string | null; dialog: string } | null = null): string {
+    const referId = `xfer_${++this.#referred}_${legId}`
+    this.refers.set(referId, { legId, accepted: false })
+    this.emit('leg.refer_asked', { legId, referId, to: partyOf(to), replaces, referredBy: null })
+    return referId
   }
 
   /** A caller whose call control has taken already, in a room of its own. */
@@ -167,8 +203,25 @@ export class MediaModel {
     const room = leg.room ?? callRoom('')
     leg.state = 'answered'
     leg.room = null
+    leg.answering = room.capture?.answering ?? null
     this.emit('leg.answered', { legId })
-    this.enter(leg, room)
+    if (leg.roomId === null) this.enter(leg, room)
+  }
+
+  /** It is found out who has answered, of a leg of which somebody wants to know; once. */
+  foundOut(legId: string, answer: Omit<Events['leg.answered_by'], 'legId'>): void {
+    const leg = this.legs.get(legId)
+    if (leg?.state !== 'answered' || leg.answering?.legId !== legId) return
+    leg.answering = null
+    this.emit('leg.answered_by', { legId, ...answer })
+  }
+
+  /** Nobody has said a word for so long after the answer [ms]. */
+  nobodySpeaks(ms: number): void {
+    for (const { legId, answering } of this.legs.values()) {
+      if (answering === null || ms < answering.initialSilenceMs) continue
+      this.foundOut(legId, { answeredBy: 'unknown', cause: 'no_voice', ms: answering.initialSilenceMs })
+    }
   }
 
   hangUp(legId: string, reason: EndedReason = 'caller_hangup', sipCode: number | null = null): void {
@@ -202,10 +255,13 @@ export class MediaModel {
       collecting: false,
       playing: false,
       quality: QUALITY,
+      voice: null,
+      sound: {},
       dialled: '',
       timeoutS: 0,
       room: null,
       playId: null,
+      answering: null,
       heardBy: null,
       ...more,
     }
@@ -280,6 +336,7 @@ export class MediaModel {
       streams: [...this.streams.values()],
       recordings: [...this.recordings].map(recordingId => ({ recordingId })),
       browserIds: [],
+      refers: [...this.refers].map(([referId, { legId }]) => ({ referId, legId })),
     }
   }
 }

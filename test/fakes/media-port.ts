@@ -39,7 +39,15 @@ class WillingDouble extends MediaDouble {
   }
 
   #stream(streamId: string): void {
-    const snapshot = { streamId, status: 'connecting' as const, framesSent: 0, framesDropped: 0, endedReason: null }
+    const snapshot = {
+      streamId,
+      status: 'connecting' as const,
+      framesSent: 0,
+      framesDropped: 0,
+      framesReceived: 0,
+      framesRefused: 0,
+      endedReason: null,
+    }
     if (!this.streams.has(streamId)) this.streams.set(streamId, snapshot)
   }
 }

@@ -1,4 +1,4 @@
-import type { Following, SpeechOwner, SpeechToText, Understood } from '../../media/speech/speech-engines.ts'
+import type { Following, Manner, SpeechOwner, SpeechToText, Understood } from '../../media/speech/speech-engines.ts'
 
 /** An engine that understands what the test says, when the test says so: for what depends on the words and on their time. */
 export class ScriptedEar implements SpeechToText {
@@ -6,6 +6,8 @@ export class ScriptedEar implements SpeechToText {
   readonly heard: Int16Array[] = []
   /** Whose they were. */
   readonly owners: (SpeechOwner | undefined)[] = []
+  /** How they were to be understood. */
+  readonly manners: Manner[] = []
   readonly #waiting: ((answer: Understood | { error: string }) => void)[] = []
   prepared = 0
   /** What it is given before an utterance has ended. */
@@ -25,10 +27,11 @@ export class ScriptedEar implements SpeechToText {
   transcribe(
     samples: Int16Array<ArrayBuffer>,
     _language?: string | null,
-    _isGuess?: boolean,
+    manner: Manner = 'whole',
     owner?: SpeechOwner,
   ): Promise<Understood | { error: string }> {
     this.owners.push(owner)
+    this.manners.push(manner)
     this.heard.push(samples)
     return new Promise(resolve => this.#waiting.push(resolve))
   }

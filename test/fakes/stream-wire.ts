@@ -3,6 +3,7 @@ import type { StreamSnapshot } from '../../media/protocol.ts'
 import type { Wire } from '../../media/streams/stream-connection.ts'
 import { StreamFork } from '../../media/streams/stream-fork.ts'
 import type { StreamIdentity } from '../../media/streams/stream-messages.ts'
+import { StreamReceiver } from '../../media/streams/stream-receiver.ts'
 
 export interface StreamMessage {
   event: string
@@ -11,6 +12,8 @@ export interface StreamMessage {
   start?: Record<string, unknown>
   media?: { track: string; chunk: string; timestamp: string; payload: string }
   dtmf?: { track: string; digit: string }
+  mark?: { name: string }
+  overflow?: { framesRefused: number }
   stop?: Record<string, unknown>
 }
 
@@ -21,6 +24,8 @@ export interface StreamMessage {
 export class FakeWire implements Wire {
   readonly messages: StreamMessage[] = []
   pings = 0
+  /** How often something was written: what is sent while it is corked is one. */
+  writes = 0
   closeCode: number | null = null
   terminated = false
   stalled = false
@@ -36,6 +41,8 @@ export class FakeWire implements Wire {
   readonly #now: () => number
   readonly #pongs: { ping: number; at: number }[] = []
   #buffered = 0
+  #isCorked = false
+  #isWritten = false
 
   constructor(now: () => number) {
     this.#now = now
@@ -43,18 +50,32 @@ export class FakeWire implements Wire {
 
   send(text: Buffer): void {
     this.messages.push(JSON.parse(text.toString('utf8')))
+    this.#write()
     this.readAt.push(Math.max(this.#now(), this.readAt.at(-1) ?? 0) + this.msPerMessage)
     if (this.stalled) this.#buffered += text.length
   }
 
-  cork(): void {}
-  uncork(): void {}
+  cork(): void {
+    this.#isCorked = true
+  }
+
+  uncork(): void {
+    this.#isCorked = false
+    if (this.#isWritten) this.writes++
+    this.#isWritten = false
+  }
+
+  #write(): void {
+    if (this.#isCorked) this.#isWritten = true
+    else this.writes++
+  }
 
   buffered(): number {
     return this.#buffered
   }
 
   ping(): number {
+    this.#write()
     const at = Math.max(this.#now(), this.msPerMessage === 0 ? 0 : (this.readAt.at(-1) ?? 0)) + this.roundTripMs
     this.#pongs.push({ ping: ++this.pings, at: Math.max(at, this.#pongs.at(-1)?.at ?? 0) })
     return this.pings
@@ -112,6 +133,14 @@ const doubler = (): Resampler => ({
   close: () => {},
 })
 
+const halver = (): Resampler => ({
+  fromHz: 16000,
+  toHz: 8000,
+  latencySamples: 0,
+  process: src => Int16Array.from({ length: src.length >> 1 }, (_, i) => src[2 * i]!),
+  close: () => {},
+})
+
 /** A fork on a virtual clock, with every connection that it dials. */
 export class ForkBench {
   readonly fork: StreamFork
@@ -120,20 +149,24 @@ export class ForkBench {
   readonly changes: StreamSnapshot[] = []
   readonly frame = new Int16Array(160)
   onChange: (snapshot: StreamSnapshot) => void = () => {}
+  /** Of a bidirectional stream: what listens to its receiver. */
+  receiver: StreamReceiver | null = null
+  readonly pressed: string[] = []
   now = 1_000_000
   ticks = 0
 
-  constructor(stream: Partial<StreamIdentity> = {}, random: () => number = () => 1) {
+  constructor(stream: Partial<StreamIdentity> = {}, random: () => number = () => 1, goesBothWays = false) {
+    const identity: StreamIdentity = {
+      streamId: 'ms_1',
+      accountSid: 'org_1',
+      callSid: 'call_1',
+      tracks: 'both',
+      format: 'mulaw_8000',
+      customParameters: {},
+      ...stream,
+    }
     this.fork = new StreamFork(
-      {
-        streamId: 'ms_1',
-        accountSid: 'org_1',
-        callSid: 'call_1',
-        tracks: 'both',
-        format: 'mulaw_8000',
-        customParameters: {},
-        ...stream,
-      },
+      identity,
       {
         dial: () => {
           this.wires.push(new FakeWire(() => this.now))
@@ -146,8 +179,19 @@ export class ForkBench {
         },
         now: () => this.now,
         random,
+        moved: () => {},
         resampler: doubler,
       },
+      goesBothWays
+        ? answer => {
+            this.receiver = new StreamReceiver(
+              identity,
+              { now: () => this.now, resampler: halver, press: key => this.pressed.push(key) > 0 },
+              answer,
+            )
+            return this.receiver
+          }
+        : null,
     )
     this.fork.start()
   }
@@ -171,6 +215,11 @@ export class ForkBench {
   /** The latest connection breaks, or cannot be made. */
   break(code = 1006): void {
     this.fork.closed(this.wire, code)
+  }
+
+  /** The receiver says this. */
+  say(message: object): void {
+    this.fork.received(this.wire, Buffer.from(JSON.stringify(message)))
   }
 
   /** Lets time pass without audio. */

@@ -1,9 +1,9 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone.ts'
 import {
-  type CommandName,
   encodeMessage,
   MAX_MESSAGE_BYTES,
+  type OwnCommandName,
   PROTOCOL_VERSION,
   type Request,
 } from '../../media/protocol.ts'
@@ -84,10 +84,11 @@ const listen: Request<'leg.listen'>['listen'] = {
 }
 
 /** A good body of every command, for a leg that is there. */
-const bodies = (legId: string, n: number): { [N in CommandName]: Request<N> } => ({
+const bodies = (legId: string, n: number): { [N in OwnCommandName]: Request<N> } => ({
   'leg.answer': { legId, room, affinity: 'one', codecs: ['PCMU'] },
   'leg.ring': { legId },
-  'leg.challenge': { legId },
+  'leg.challenge': { legId, algorithm: 'SHA-256' },
+  'leg.verify': { legId, from: ['15550100100'], to: ['15550100200'] },
   'leg.check_caller': { legId, ha1: null },
   'leg.reject': { legId, sipCode: 486, retryAfterS: 5, reason: 'busy' },
   'leg.dial': {
@@ -95,7 +96,7 @@ const bodies = (legId: string, n: number): { [N in CommandName]: Request<N> } =>
     target: {
       uri: 'sip:nobody@127.0.0.1:9',
       from: { uri: 'sip:me@127.0.0.1' },
-      via: { host: '127.0.0.1', port: 9, transport: 'udp' },
+      hosts: [{ host: '127.0.0.1', port: 9, transport: 'udp' }],
       publicOnly: false,
       credentials: { username: 'u', password: 'p' },
       codecs: ['PCMU'],
@@ -104,6 +105,25 @@ const bodies = (legId: string, n: number): { [N in CommandName]: Request<N> } =>
     affinity: 'one',
     timeoutS: 1,
   },
+  'leg.refer_answer': { legId, referId: 'xfer_1', sipCode: 202 },
+  'leg.refer_notify': { legId, referId: 'xfer_1', sipCode: 180 },
+  'leg.refer_bridge': {
+    legId,
+    referId: 'xfer_1',
+    target: {
+      uri: 'sip:nobody@127.0.0.1:9',
+      from: { uri: 'sip:me@127.0.0.1' },
+      hosts: [],
+      publicOnly: false,
+      credentials: null,
+      codecs: ['PCMU'],
+      replaces: 'c;to-tag=a;from-tag=b',
+      referredBy: '<sip:me@127.0.0.1>',
+    },
+    timeoutS: 1,
+  },
+  'leg.refer': { legId, referId: 'xfer_2', to: 'sip:nobody@127.0.0.1:9', inPlaceOf: null, referredBy: null },
+  'leg.replace': { legId, byLegId: 'part_of_nobody' },
   'leg.hangup': { legId, reason: 'api_hangup' },
   'leg.move': {
     legId,
@@ -169,7 +189,26 @@ const bodies = (legId: string, n: number): { [N in CommandName]: Request<N> } =>
     contacts: [{ uri: 'sip:a@127.0.0.1', expiresS: 60 }],
     minExpiresS: null,
   },
-  'sources.set': { networks: ['127.0.0.0/8'] },
+  'leg.trace_packets': { legId, seconds: 1 },
+  'sip.trace_read': { legId },
+  'sip.trace_take': { done: [legId] },
+  'sources.set': { networks: ['127.0.0.0/8'], challenge: true },
+  'sip.ask_check': { askId: 'ask_1', ha1: null },
+  'sip.ask_reply': {
+    askId: 'ask_1',
+    sipCode: 200,
+    about: 'dialog usr_1',
+    state: { package: 'dialog', dialogs: [{ id: 'ring_1', direction: 'recipient', state: 'early' }] },
+  },
+  'sip.notify': { subscriptionId: 'sub_1', state: { package: 'message-summary', waiting: 1, heard: 0 } },
+  'sip.subscriptions': {},
+  'sip.message': {
+    messageId: 'msg_1',
+    uri: 'sip:a@127.0.0.1:9',
+    from: 'sip:b@127.0.0.1',
+    via: { transport: 'udp', host: '127.0.0.1', port: 9 },
+    text: 'hello',
+  },
   'connections.set': {
     connections: [
       {
@@ -178,6 +217,7 @@ const bodies = (legId: string, n: number): { [N in CommandName]: Request<N> } =>
         uri: 'sip:127.0.0.1:9',
         from: 'sip:a@127.0.0.1',
         via: { host: '127.0.0.1', port: 9, transport: 'udp' },
+        others: [],
         credentials: null,
         contactUser: 'c1',
       },
@@ -282,7 +322,7 @@ test(
     control.hello()
     control.answerAll()
     let n = 0
-    for (const name of Object.keys(bodies('', 0)) as CommandName[]) {
+    for (const name of Object.keys(bodies('', 0)) as OwnCommandName[]) {
       const answered = nextLeg(control)
       const call = await phone.call('1002', media.sip)
       const legId = await answered

@@ -29,6 +29,11 @@ const EVENTS = [
   'leg.held',
   'leg.resumed',
   'leg.one_way',
+  'leg.fax_tone',
+  'leg.answered_by',
+  'leg.message_ended',
+  'leg.quality',
+  'leg.fax',
   'leg.dtmf',
   'leg.collected',
   'leg.ended',
@@ -73,6 +78,7 @@ const snapshot: MediaSnapshot = {
   streams: [],
   recordings: [],
   browserIds: [],
+  refers: [],
 }
 const stats: MediaStats = { counters: {}, gauges: {} }
 const sockets = new Set<Socket>()

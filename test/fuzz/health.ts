@@ -39,9 +39,9 @@ export function noise(seed: number): (frame: Int16Array) => void {
   }
 }
 
-/** The position in `said` of the frame `heard[at…at+160)`, or -1. */
+/** The position in `said` of the frame `heard[at…at+160)`, or -1. The jitter buffer may have moved it by a part of a frame. */
 function find(said: Int16Array, heard: Int16Array, at: number): number {
-  for (let from = 0; from + FRAME <= said.length; from += FRAME) {
+  for (let from = 0; from + FRAME <= said.length; from++) {
     if (equal(said, from, heard, at, FRAME)) return from
   }
   return -1

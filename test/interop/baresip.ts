@@ -8,21 +8,24 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import wavefile from 'wavefile'
 import { freePort } from '../../bench/free-port.ts'
 import { tone } from '../../bench/voices.ts'
-import { NARROWBAND_HZ } from '../../codecs/audio.ts'
+import { NARROWBAND_HZ, WIDEBAND_HZ } from '../../codecs/audio.ts'
 import { readWav } from '../../codecs/wav.ts'
 import { childOfTest } from './child.ts'
 
 const HOST = '127.0.0.1'
-const SAMPLES = NARROWBAND_HZ * 60
+const TONE_SECONDS = 60
 const POLL_MS = 20
 const START_MS = 10_000
 /** One that waits for an answer to its last words waits no longer. */
 const STOP_MS = 5000
 
+/** As baresip names them: with the rate of samples, and channels. */
+export type BaresipCodec = 'PCMU' | 'PCMA' | 'G722/16000/1' | 'opus/48000/2' | 'L16/16000/1' | 'L16/8000/1'
+
 export interface BaresipOptions {
   /** What it says, all the time [Hz]. */
   toneHz: number
-  codec?: 'PCMU' | 'PCMA'
+  codec?: BaresipCodec
   /** Whom it answers for; absent: `baresip`. */
   user?: string
   /** Takes calls by itself. */
@@ -38,6 +41,8 @@ interface BaresipEvent {
   param?: string
   direction?: string
 }
+
+const TRIES = 3
 
 /** Debian's baresip without a screen: says a tone from a file, dumps what it hears, obeys its control port. */
 export class Baresip {
@@ -61,7 +66,18 @@ export class Baresip {
     socket.on('data', text => this.#read(String(text)))
   }
 
+  /** Starts it; once more when one of its ports, of which it takes one more than it is told, was taken in the meantime. */
   static async start(options: BaresipOptions): Promise<Baresip> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await Baresip.#try(options)
+      } catch (error) {
+        if (tries >= TRIES) throw error
+      }
+    }
+  }
+
+  static async #try(options: BaresipOptions): Promise<Baresip> {
     const directory = mkdtempSync(join(tmpdir(), 'baresip-'))
     const [sipPort, controlPort] = [await freePort(HOST), await freePort(HOST)]
     writeConfig(directory, sipPort, controlPort, options)
@@ -82,6 +98,11 @@ export class Baresip {
     this.#command('dial', uri)
   }
 
+  /** Asks the other end of its call to call somebody else (REFER). */
+  transfer(uri: string): void {
+    this.#command('transfer', uri)
+  }
+
   hangup(): void {
     this.#command('hangup')
   }
@@ -100,13 +121,18 @@ export class Baresip {
     }
   }
 
-  /** What it has heard in its call, at 8 kHz; to be asked after the call. */
+  /** What it has heard in its call, at its codec's rate; to be asked after the call. */
   heard(): Int16Array {
+    return this.dump().samples
+  }
+
+  /** The same, with the rate. */
+  dump(): { samples: Int16Array; rateHz: number } {
     const name = readdirSync(this.#directory).find(file => file.endsWith('-dec.wav'))
     if (name === undefined) throw new Error('baresip has dumped no audio')
     const wav = readWav(readFileSync(join(this.#directory, name)))
     if ('error' in wav) throw new Error(`baresip's dump: ${wav.error}`)
-    return wav.samples[0]!
+    return { samples: wav.samples[0]!, rateHz: wav.sampleRateHz }
   }
 
   /** Ends it. Its dumps are gone afterwards. */
@@ -158,7 +184,8 @@ async function control(port: number): Promise<Socket | null> {
 function writeConfig(directory: string, sipPort: number, controlPort: number, options: BaresipOptions): void {
   const write = (name: string, content: string | Uint8Array): void => writeFileSync(join(directory, name), content)
   const codec = options.codec ?? 'PCMU'
-  write('tone.wav', toneFile(options.toneHz))
+  const rateHz = ['G722/16000/1', 'opus/48000/2', 'L16/16000/1'].includes(codec) ? WIDEBAND_HZ : NARROWBAND_HZ
+  write('tone.wav', toneFile(options.toneHz, rateHz))
   write('contacts', '')
   write('current_contact', '\n')
   const mode = options.answers === true ? 'auto' : 'manual'
@@ -174,12 +201,14 @@ function writeConfig(directory: string, sipPort: number, controlPort: number, op
     `net_interface ${HOST}`,
     `audio_source aufile,${join(directory, 'tone.wav')}`,
     'audio_channels 1',
-    'ausrc_srate 8000',
-    'auplay_srate 8000',
+    'ausrc_channels 1',
+    'auplay_channels 1',
+    `ausrc_srate ${rateHz}`,
+    `auplay_srate ${rateHz}`,
     `snd_path ${directory}`,
     `ctrl_tcp_listen ${HOST}:${controlPort}`,
     'module_path /usr/lib/baresip/modules',
-    ...['g711', 'aufile', 'sndfile', 'srtp'].map(name => `module ${name}.so`),
+    ...['g711', 'g722', 'l16', 'opus', 'aufile', 'sndfile', 'srtp'].map(name => `module ${name}.so`),
     'module_tmp account.so',
     ...['menu', 'ctrl_tcp'].map(name => `module_app ${name}.so`),
   ]
@@ -187,10 +216,11 @@ function writeConfig(directory: string, sipPort: number, controlPort: number, op
 }
 
 /** A minute of a sine, longer than any test, in the plainest WAV there is: baresip reads no chunk that it does not know. */
-function toneFile(hz: number): Uint8Array {
-  const samples = new Int16Array(SAMPLES)
-  tone(hz)(samples)
+function toneFile(hz: number, rateHz: number): Uint8Array {
+  const samples = new Int16Array(TONE_SECONDS * rateHz)
+  // A voice is of 8 kHz: at another rate the same samples are another tone.
+  tone((hz * NARROWBAND_HZ) / rateHz)(samples)
   const file = new wavefile.WaveFile()
-  file.fromScratch(1, NARROWBAND_HZ, '16', samples)
+  file.fromScratch(1, rateHz, '16', samples)
   return file.toBuffer()
 }

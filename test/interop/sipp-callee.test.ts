@@ -4,6 +4,7 @@ import { Product } from '../../bench/product.ts'
 import { curtain, endedCall } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Sipp } from './sipp.ts'
+import { withoutOptions } from './without-options.ts'
 
 const test = suite('interop/sipp-callee')
 const missing = missingPrograms('sipp')
@@ -88,13 +89,15 @@ sippTest('early media in a 183 does not answer the call, its 200 does', async ()
 /** Dials a number over a trunk that wants credentials, until SIPp has seen the end. */
 async function overTrunk(scenario: string): Promise<Sipp> {
   const sipp = await Sipp.callee(scenario)
-  const trunk = { name: scenario, kind: 'trunk', host: '127.0.0.1', port: sipp.port, auth: CREDENTIALS }
+  const door = await withoutOptions(sipp)
+  const trunk = { name: scenario, kind: 'trunk', host: '127.0.0.1', port: door.port, auth: CREDENTIALS }
   const { id } = await product.ok('POST', '/connections', trunk)
   const call = await product.ok('POST', '/calls', { to: '+15551234567' })
   await answered(call.id)
   await product.ok('POST', `/calls/${call.id}/hangup`)
   await sipp.passed()
   await product.ok('DELETE', `/connections/${id}`)
+  door.close()
   return sipp
 }
 

@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { isIPv6 } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../bench/free-port.ts'
+import { bracketed } from '../../sip/message/uri.ts'
 import { childOfTest } from './child.ts'
 
 const HOST = '127.0.0.1'
@@ -33,6 +35,10 @@ export interface SippOptions {
   port?: number
   /** Sends the audio back that it gets. */
   echo?: boolean
+  /** Words that the scenario has in brackets. */
+  keys?: Record<string, string>
+  /** Its own address. Default 127.0.0.1. */
+  host?: string
   /** Where it is started; what the scenario plays is looked for here. */
   directory?: string
 }
@@ -48,6 +54,7 @@ export interface TracedMessage {
 
 /** One run of SIPp with a scenario of `fixtures/sip/sipp`. */
 export class Sipp {
+  readonly host: string
   readonly port: number
   readonly scenario: string
   readonly #child: ChildProcess
@@ -58,17 +65,20 @@ export class Sipp {
   #kept: string | null = null
 
   private constructor(scenario: string, ports: Ports, args: string[], options: SippOptions) {
+    const { host = HOST } = options
     this.scenario = scenario
+    this.host = host
     this.port = ports.sip
     const own = [
       ...args,
-      ...['-sf', join(SCENARIOS, `${scenario}.xml`), '-i', HOST, '-mi', HOST],
+      ...['-sf', join(SCENARIOS, `${scenario}.xml`), '-i', host, '-mi', host],
       ...['-p', String(ports.sip), '-ci', HOST, '-cp', String(ports.control), '-nostdin'],
       ...['-m', String(options.calls ?? 1), '-t', options.transport === 'tcp' ? 't1' : 'u1'],
       ...['-timeout', String(LIMIT_S), '-timeout_error'],
       ...['-trace_err', '-error_file', this.#file('errors'), '-trace_msg', '-message_file', this.#file('messages')],
     ]
     if (options.account !== undefined) own.push('-au', options.account.username, '-ap', options.account.password)
+    for (const [key, value] of Object.entries(options.keys ?? {})) own.push('-key', key, value)
     if (options.echo === true) own.push('-rtp_echo', '-mp', String(ports.media))
     this.#child = spawn('sipp', own, { cwd: options.directory ?? this.#directory, stdio: ['ignore', 'pipe', 'pipe'] })
     childOfTest(this.#child)
@@ -83,7 +93,13 @@ export class Sipp {
     server: { host: string; port: number },
     options: SippOptions = {},
   ): Promise<Sipp> {
-    const args = [`${server.host}:${server.port}`, '-s', options.to ?? '1002', '-d', String(options.lengthMs ?? 200)]
+    const args = [
+      `${bracketed(server.host)}:${server.port}`,
+      '-s',
+      options.to ?? '1002',
+      '-d',
+      String(options.lengthMs ?? 200),
+    ]
     if (options.rate !== undefined) args.push('-r', String(options.rate))
     if (options.lostPct !== undefined) args.push('-lost', String(options.lostPct))
     return new Sipp(scenario, await freePorts(options), args, options)
@@ -91,7 +107,7 @@ export class Sipp {
 
   /** Starts SIPp as the one who is called, and resolves when it listens. */
   static async callee(scenario: string, options: SippOptions = {}): Promise<Sipp> {
-    const table = options.transport === 'tcp' ? '/proc/net/tcp' : '/proc/net/udp'
+    const table = `/proc/net/${options.transport === 'tcp' ? 'tcp' : 'udp'}${isIPv6(options.host ?? HOST) ? '6' : ''}`
     for (let tries = 1; ; tries++) {
       const sipp = new Sipp(scenario, await freePorts(options), [], options)
       const entry = new RegExp(`:${sipp.port.toString(16).toUpperCase().padStart(4, '0')} `)
@@ -107,7 +123,7 @@ export class Sipp {
   }
 
   get uri(): string {
-    return `sip:callee@${HOST}:${this.port}`
+    return `sip:callee@${bracketed(this.host)}:${this.port}`
   }
 
   /** Every message so far, in order. */
@@ -157,8 +173,8 @@ interface Ports {
   media: number
 }
 
-const freePorts = async ({ port }: SippOptions): Promise<Ports> => ({
-  sip: port ?? (await freePort(HOST)),
-  media: await freePort(HOST),
+const freePorts = async ({ port, host = HOST }: SippOptions): Promise<Ports> => ({
+  sip: port ?? (await freePort(host)),
+  media: await freePort(host),
   control: await freePort(HOST),
 })

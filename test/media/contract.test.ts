@@ -20,6 +20,8 @@ interface Party {
   callIn(): Promise<string>
   /** From now on the engine does what it is told, and its answers come too late. */
   fallSilent(isSilent: boolean): void
+  /** So long nobody says a word [ms]. */
+  nobodySpeaks(ms: number): void
   port: number
   close(): Promise<void>
 }
@@ -47,6 +49,7 @@ async function real(): Promise<Party> {
     events: () => media.events,
     callIn,
     fallSilent,
+    nobodySpeaks: ms => media.engine.run(ms / 20),
     port: phones[0]!.port,
     close,
   }
@@ -64,7 +67,8 @@ function double(media: MediaDouble, run: Party['run'], close: () => Promise<void
   const fallSilent = (isSilent: boolean): void => {
     media.isSilent = isSilent
   }
-  return { run, events: () => media.unacknowledged.map(({ event }) => event), callIn, fallSilent, port: 5060, close }
+  const events = () => media.unacknowledged.map(({ event }) => event)
+  return { run, events, callIn, fallSilent, nobodySpeaks: ms => media.nobodySpeaks(ms), port: 5060, close }
 }
 
 /** Over its Unix socket, as control's tests ask it. */
@@ -107,7 +111,7 @@ const dial = ({ run, port }: Party, legId = 'part_1'): Promise<object> =>
     target: {
       uri: `sip:callee@127.0.0.1:${port}`,
       from: { uri: 'sip:tandem@192.0.2.1' },
-      via: null,
+      hosts: [],
       publicOnly: false,
       credentials: null,
       codecs: ['PCMU'],
@@ -116,6 +120,19 @@ const dial = ({ run, port }: Party, legId = 'part_1'): Promise<object> =>
     affinity: 'org',
     timeoutS: 30,
   })
+
+const ANSWERING = {
+  messageEnd: true,
+  initialSilenceMs: 2000,
+  greetingMs: 2300,
+  afterGreetingSilenceMs: 800,
+  maxWords: 8,
+  minWordMs: 100,
+  betweenWordsMs: 60,
+  totalMs: 6000,
+  messageSilenceMs: 1800,
+  messageMs: 60_000,
+}
 
 const failureOf = (reply: object): string | null => (isFailure(reply) ? reply.failure : null)
 const hangup = (party: Party, legId = 'part_1'): Promise<object> =>
@@ -198,6 +215,31 @@ for (const [name, open] of [
     assert.is(failureOf(await party.run('stream.stop', { streamId: 'ms_1' })), 'not_found')
     assert.is(failureOf(await party.run('recording.stop', { recordingId: 'call_1' })), 'not_found')
     assert.is(failureOf(await party.run('leg.move', { legId, room, mustExist: true, muted: false })), 'not_found')
+  })
+
+  proves('a leg has a voice while somebody wants to know of it', async party => {
+    const legId = await answered(party, 'call_1')
+    const voiceOf = async () => (await snapshotOf(party)).legs[0]?.voice
+    assert.is(await voiceOf(), null)
+    await party.run('leg.update', { legId, sound: { speechEvents: true, gainDb: 3 } })
+    assert.equal(await voiceOf(), { isSpeaking: false, levelDbov: -127 })
+    await party.run('leg.update', { legId, sound: { gainDb: null } })
+    assert.equal(await voiceOf(), { isSpeaking: false, levelDbov: -127 })
+    await party.run('leg.update', { legId, sound: { speechEvents: null } })
+    assert.is(await voiceOf(), null)
+  })
+
+  proves('who has answered is told once, and only of a leg of which somebody wants to know', async party => {
+    const [asked, other] = [await party.callIn(), await answered(party, 'call_2')]
+    const answering = { ...ANSWERING, legId: asked }
+    const capture = { recordingId: null, transcript: null, answering }
+    await party.run('leg.answer', { legId: asked, room: { ...room, capture }, affinity: 'org', codecs: ['PCMU'] })
+    const found = () => party.events().flatMap(({ name, body }) => (name === 'leg.answered_by' ? [body] : []))
+    party.nobodySpeaks(answering.initialSilenceMs - 20)
+    assert.equal(found(), [])
+    party.nobodySpeaks(answering.totalMs)
+    assert.equal(found(), [{ legId: asked, answeredBy: 'unknown', cause: 'no_voice', ms: answering.initialSilenceMs }])
+    await hangup(party, other)
   })
 
   proves('nothing of a leg that is not there is started', async party => {

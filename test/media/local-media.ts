@@ -6,13 +6,18 @@ import { BrowserBoard } from '../../media/browsers/browser-board.ts'
 import { Channel } from '../../media/channel/channel.ts'
 import { CommandTable } from '../../media/channel/commands.ts'
 import type { EngineThread } from '../../media/engine/engine-client.ts'
-import { engineHandlers } from '../../media/engine/engine-handlers.ts'
 import type { EngineCommandName, EngineCommands } from '../../media/engine/engine-protocol.ts'
+import { Threads } from '../../media/engine/threads/threads.ts'
+import { OwnAddresses } from '../../media/kernel/own-addresses.ts'
 import type { CommandName, Commands, Failure, MediaEvent } from '../../media/protocol.ts'
+import { SipEndpoint } from '../../media/signalling/endpoint/sip-endpoint.ts'
 import { FarEnds } from '../../media/signalling/far-ends.ts'
+import { Names } from '../../media/signalling/names.ts'
+import { Phones } from '../../media/signalling/phones.ts'
 import { Registrar } from '../../media/signalling/registrar.ts'
-import { SipEndpoint } from '../../media/signalling/sip-endpoint.ts'
 import { Switchboard } from '../../media/signalling/switchboard.ts'
+import { TraceDesk } from '../../media/signalling/trace-desk.ts'
+import { Tracer } from '../../media/tracing/tracer.ts'
 import { FarEnd, type Given, socketOf, TestEngine } from '../fakes/engine.ts'
 import { offer, RawSocket, request } from '../fuzz/raw-caller.ts'
 
@@ -31,23 +36,29 @@ class LocalThread implements EngineThread {
   /** It does what it is told, and its answers come too late. */
   isSilent = false
   readonly #engine: TestEngine
+  #holds: { from: EngineCommandName; until: Promise<void>; isReached: boolean } | null = null
 
   constructor(engine: TestEngine) {
     this.#engine = engine
   }
 
-  /** Its rooms are told of before anybody can ask. */
-  isOpening(): boolean {
-    return false
+  /** Of the next command of this name, and of all behind it, it does nothing; what it returns lets it do them, in order. */
+  hold(from: EngineCommandName): () => void {
+    let go = (): void => {}
+    const until = new Promise<void>(resolve => {
+      go = resolve
+    })
+    this.#holds = { from, until, isReached: false }
+    return () => go()
   }
 
   async request<N extends EngineCommandName>(
     name: N,
     body: EngineCommands[N]['request'],
   ): Promise<EngineCommands[N]['reply'] | Failure> {
-    const { engine } = this.#engine
-    const handler = engineHandlers(engine, async () => {})[name] as (request: typeof body) => object
-    const reply = await (engine.guard(body, () => handler(body)) as Promise<EngineCommands[N]['reply'] | Failure>)
+    if (this.#holds?.from === name) this.#holds.isReached = true
+    if (this.#holds?.isReached) await this.#holds.until
+    const reply = await this.#engine.engine.run(name, body)
     return this.isSilent ? { failure: 'unanswered', message: `${name}: too late` } : reply
   }
 }
@@ -59,6 +70,7 @@ export class LocalMedia {
   readonly engine: TestEngine
   readonly thread: LocalThread
   readonly switchboard: Switchboard
+  readonly tracer = new Tracer(null)
   readonly commands: CommandTable
   /** Those whose sockets are open or were. */
   readonly farEnds: FarEnd[] = []
@@ -73,7 +85,7 @@ export class LocalMedia {
     this.sipPort = sipPort
     const openSocket = async () => {
       await this.#socketsOpen
-      const farEnd = new FarEnd('192.0.2.9')
+      const farEnd = new FarEnd('192.0.2.9', () => this.engine.now)
       this.farEnds.push(farEnd)
       return socketOf(farEnd)
     }
@@ -83,27 +95,34 @@ export class LocalMedia {
     }
     const fault = (error: unknown): void => void this.faults.push(error)
     const fromEngine = (event: MediaEvent): void => {
-      this.commands.note(event, this.thread)
+      threads.note(event, 0)
       emit(event)
     }
-    this.engine = new TestEngine(this.#dir, { openSocket, emit: fromEngine, ...given })
+    const over = (kind: string, id: string): void => this.commands.over(kind, id)
+    this.engine = new TestEngine(this.#dir, { openSocket, emit: fromEngine, over, ...given })
     this.thread = new LocalThread(this.engine)
-    const engines = [this.thread]
+    const threads = new Threads([this.thread], () => this.engine.now)
+    const addresses = new OwnAddresses([HOST], [])
     const farEnds = new FarEnds({ emit })
-    this.switchboard = new Switchboard({ engines, advertisedHost: HOST, maxCalls: MAX_CALLS, farEnds, emit, fault })
+    const { trace } = this.tracer
+    this.switchboard = new Switchboard({ threads, addresses, maxCalls: MAX_CALLS, farEnds, trace, emit, fault })
     this.#sip = new SipEndpoint({
-      host: HOST,
+      addresses,
       port: sipPort,
-      advertisedHost: HOST,
+      names: new Names(),
       allowedNetworks: ['127.0.0.0/8'],
       productName: 'tandem/test',
       optionsStatus: () => ({ status: 200 }),
+      inviteDoor: invite => this.switchboard.atTheDoor(invite),
       onEvent: event => this.switchboard.onSip(event),
+      onMessage: (...message) => this.tracer.sip(...message),
     })
     this.switchboard.attach(this.#sip)
     const registrar = new Registrar({ emit })
+    const phones = new Phones({ emit })
+    phones.attach(this.#sip)
     const browsers = new BrowserBoard({
-      engines,
+      threads,
       emit,
       fault,
       now: () => this.engine.now,
@@ -112,11 +131,14 @@ export class LocalMedia {
       },
     })
     this.commands = new CommandTable({
+      ...(given.sinks !== undefined && { sinks: given.sinks }),
       switchboard: this.switchboard,
       browsers,
       registrar,
+      phones,
       farEnds,
-      engines,
+      traces: new TraceDesk({ trace, lines: this.switchboard.lines }),
+      threads,
       seq: () => this.events.length,
       stats: () => ({ counters: {}, gauges: {} }),
     })
@@ -150,12 +172,19 @@ export class LocalMedia {
 
   /** Calls a telephone. */
   dial(legId: string, phone: Pick<RawSocket, 'port'>): Promise<object> {
+    return this.dialOver(legId, [phone])
+  }
+
+  /** Calls the first of these, and the next one when that is of no use. */
+  dialOver(legId: string, phones: readonly Pick<RawSocket, 'port'>[]): Promise<object> {
+    const [first, ...others] = phones
+    const hosts = phones.map(({ port }) => ({ host: HOST, port, transport: 'udp' as const }))
     return this.run('leg.dial', {
       legId,
       target: {
-        uri: `sip:callee@${HOST}:${phone.port}`,
+        uri: `sip:callee@${HOST}:${first!.port}`,
         from: { uri: 'sip:tandem@192.0.2.1' },
-        via: null,
+        hosts: others.length === 0 ? [] : hosts,
         publicOnly: false,
         credentials: null,
         codecs: ['PCMU'],
@@ -187,6 +216,14 @@ export class LocalMedia {
     await this.engine.close()
     rmSync(this.#dir, { recursive: true })
   }
+}
+
+interface Response {
+  port?: number
+  /** Its description, where it is no common one. */
+  body?: string
+  headers?: string[]
+  tag?: string
 }
 
 /** A telephone that says what the test says, over UDP. */
@@ -225,8 +262,41 @@ export class RawPhone {
   }
 
   /** INVITE of ours; `isLate`: without an offer. */
-  async call({ isLate = false } = {}): Promise<void> {
-    await this.send(request({ ...this.#dialog, method: 'INVITE', ...(isLate ? {} : { body: offer(this.port + 1) }) }))
+  async call({ isLate = false, headers = [] as string[] } = {}): Promise<void> {
+    const body = isLate ? {} : { body: offer(this.port + 1) }
+    await this.send(request({ ...this.#dialog, method: 'INVITE', headers, ...body }))
+  }
+
+  /** A request inside the dialog of that INVITE. */
+  async inside(method: string, cseq: number, headers: string[] = [], body?: string): Promise<void> {
+    const [answered] = this.got.filter(text => /^SIP\/2\.0 (18|2)/.test(text))
+    const toTag = /\r\nTo: [^\r]*tag=([^\r;]+)/i.exec(answered ?? '')?.[1] ?? ''
+    const branch = `${this.#dialog.branch}-${cseq}`
+    await this.send(
+      request({ ...this.#dialog, method, branch, cseq, toTag, headers, ...(body === undefined ? {} : { body }) }),
+    )
+  }
+
+  async cancel(): Promise<void> {
+    await this.send(request({ ...this.#dialog, method: 'CANCEL' }))
+  }
+
+  /** A response to the last INVITE that came; `port`: of the audio that its description names. */
+  async respond(
+    status: number,
+    { port, headers = [] as string[], tag = 'far', body: own }: Response = {},
+  ): Promise<void> {
+    const invite = this.got.filter(text => text.startsWith('INVITE')).at(-1) ?? ''
+    const copied = ['Via', 'From', 'Call-ID', 'CSeq'].map(name =>
+      new RegExp(`^${name}: .*$`, 'm').exec(invite)?.[0].trim(),
+    )
+    const named = /^To: .*$/m.exec(invite)?.[0].trim() ?? ''
+    const to = named.includes(';tag=') ? named : `${named};tag=${tag}`
+    const body = own ?? (port === undefined ? '' : offer(port))
+    const type = body === '' ? [] : ['Content-Type: application/sdp']
+    const contact = `Contact: <sip:callee@${HOST}:${this.port}>`
+    const head = [`SIP/2.0 ${status} X`, ...copied, to, contact, ...headers, ...type, `Content-Length: ${body.length}`]
+    await this.send([...head, '', body].join('\r\n'))
   }
 
   /** ACK of the 200, with nothing in it. */

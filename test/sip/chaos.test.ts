@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { suite } from '../harness.ts'
-import { body, message, Party, Pipe, seeded } from './pipe.ts'
+import { body, message, Party, Pipe, seeded, withoutUpdate } from './pipe.ts'
 
 const test = suite('sip/chaos')
 const LAST = new Set(['ended', 'rejected'])
@@ -11,7 +11,8 @@ function badNight(seed: number): { alice: Party; bob: Party; talked: boolean } {
   const pipe = new Pipe()
   pipe.lose = () => random() < 0.25
   pipe.jitterMs = () => random() * 400
-  const alice = new Party(pipe, '192.0.2.1')
+  if (seed % 2 === 0) pipe.alter = withoutUpdate
+  const alice = new Party(pipe, '192.0.2.1', { sessionExpiresS: 90 })
   const bob = new Party(pipe, '192.0.2.2')
   for (const party of [alice, bob]) {
     party.onEvent = event => {
@@ -30,7 +31,7 @@ function badNight(seed: number): { alice: Party; bob: Party; talked: boolean } {
   }
   const early = random() < 0.7
   const request = { to: 'sip:bob@192.0.2.2', from: 'sip:alice@192.0.2.1', ...(early ? { body: body('offer') } : {}) }
-  const { sessionId, actions } = alice.agent.invite({ ...request, sessionExpiresS: 90 }, 0)
+  const { sessionId, actions } = alice.agent.invite(request, 0)
   alice.do(actions)
   for (let step = 0; step < 8; step++) {
     pipe.run(pipe.now + random() * 8000)

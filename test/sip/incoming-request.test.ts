@@ -162,8 +162,8 @@ test('a caller behind a NAT is called back where its packets come from', () => {
 
 test('what the general rules refuse is refused with the status they name', () => {
   const cases: [string, Parts, number, string?][] = [
-    ['REGISTER', {}, 405, 'Allow: INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE'],
-    ['INVITE', { extra: ['Require: timer, 100rel'] }, 420, 'Unsupported: 100rel'],
+    ['REGISTER', {}, 405, 'Allow: INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE, PRACK, REFER, NOTIFY'],
+    ['INVITE', { extra: ['Require: timer, path'] }, 420, 'Unsupported: path'],
     ['INVITE', { uri: 'mailto:bob@example.com' }, 416],
     ['INVITE', { body: '<x/>', extra: ['Content-Type: text/xml'] }, 415, 'Accept: application/sdp'],
     [
@@ -314,6 +314,38 @@ test('a quoted NUL is refused with 400, wherever it stands, and does not go out 
     assert.not.match(answers.at(-1)!, '\0')
   }
   assert.is(statusOf(feed(party(), raw('OPTIONS', { extra: ['Subject: "\\\0"'] }))), 400)
+})
+
+test('Allow names what is taken: REGISTER, SUBSCRIBE and MESSAGE where phones register, and nowhere else', () => {
+  for (const [options, ofPhones] of [
+    [{}, false],
+    [{ registrarRealm: 'r' }, true],
+  ] as const) {
+    const pipe = new Pipe()
+    const us = new Party(pipe, '192.0.2.1', options)
+    const ask = (method: string): string => {
+      const lines = [
+        `${method} sip:192.0.2.1 SIP/2.0`,
+        `Via: SIP/2.0/UDP 192.0.2.9:5060;branch=z9hG4bK${method}`,
+        'From: <sip:a@192.0.2.9>;tag=1',
+        'To: <sip:192.0.2.1>',
+        `Call-ID: ${method}`,
+        `CSeq: 1 ${method}`,
+        'Contact: <sip:a@192.0.2.9>',
+        'Max-Forwards: 70',
+        'Content-Length: 0',
+      ]
+      us.do(us.agent.receive(message(...lines), { transport: 'udp', host: '192.0.2.9', port: 5060 }, 0))
+      return us.sent.at(-1)!.text
+    }
+    const named = /^Allow: (.*)\r$/m.exec(ask('OPTIONS'))![1]!.split(', ')
+    for (const method of ['REGISTER', 'SUBSCRIBE', 'MESSAGE']) {
+      assert.is(named.includes(method), ofPhones, method)
+      assert.is(ask(method).startsWith('SIP/2.0 405'), !ofPhones, method)
+    }
+    assert.ok(ask('PUBLISH').startsWith('SIP/2.0 405'))
+    assert.not(named.includes('PUBLISH'))
+  }
 })
 
 test.run()

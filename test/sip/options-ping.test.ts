@@ -31,6 +31,37 @@ test('a far end that answers OPTIONS is reachable, and is asked about every 30 s
   assert.ok(asked >= 9 && asked <= 12, `${asked} times in five minutes`)
 })
 
+test('of several hosts of one far end any that answers makes it reachable, and it is silent when all are', () => {
+  const pipe = new Pipe()
+  const us = new Party(pipe, '192.0.2.1')
+  const hosts = ['192.0.2.2', '192.0.2.3']
+  for (const host of hosts) new Party(pipe, host)
+  const silent = new Set(['192.0.2.2'])
+  pipe.lose = (_, from) => silent.has(from.peer.host)
+  const others = [{ transport: 'udp' as const, host: '192.0.2.3', port: 5060 }]
+  us.do(us.agent.watch({ ...WATCH, others }, 0))
+  const statuses = () => us.watched.map(one => one.status)
+  pipe.run(300_000)
+  assert.equal(statuses(), ['reachable'])
+  silent.add('192.0.2.3')
+  pipe.run(600_000)
+  assert.equal(statuses(), ['reachable', 'unreachable'])
+  silent.delete('192.0.2.2')
+  pipe.run(900_000)
+  assert.equal(statuses(), ['reachable', 'unreachable', 'reachable'])
+})
+
+test('a host that says 503 is passed over for the next one', () => {
+  const pipe = new Pipe()
+  const us = new Party(pipe, '192.0.2.1')
+  new Party(pipe, '192.0.2.2', { optionsStatus: () => ({ status: 503 }) })
+  const second = new Party(pipe, '192.0.2.3')
+  us.do(us.agent.watch({ ...WATCH, others: [{ transport: 'udp', host: '192.0.2.3', port: 5060 }] }, 0))
+  pipe.run(1000)
+  assert.equal(us.watched, [{ watchId: 'conn_1', status: 'reachable', sipCode: null }])
+  assert.is(second.sentLike('SIP/2.0 200').length, 1)
+})
+
 test('a refusal is an answer too', () => {
   const { pipe, statuses } = scene(403)
   pipe.run(2000)

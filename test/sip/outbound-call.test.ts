@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import type { InviteRequest } from '../../sip/user-agent.ts'
+import type { InviteRequest, UserAgentOptions } from '../../sip/user-agent.ts'
 import { suite } from '../harness.ts'
 import { body, message, Party, Pipe, textOf } from './pipe.ts'
 
@@ -7,8 +7,11 @@ const test = suite('sip/outbound-call')
 const CALL: InviteRequest = { to: 'sip:bob@192.0.2.2', from: 'sip:alice@192.0.2.1', body: body('offer') }
 const PROXY = { transport: 'udp', host: '192.0.2.50', port: 5060 } as const
 
-function dial(request: Partial<InviteRequest> = {}): { alice: Party; sessionId: string } {
-  const alice = new Party(new Pipe(), '192.0.2.1')
+function dial(
+  request: Partial<InviteRequest> = {},
+  options: Partial<UserAgentOptions> = {},
+): { alice: Party; sessionId: string } {
+  const alice = new Party(new Pipe(), '192.0.2.1', options)
   const { sessionId, actions } = alice.agent.invite({ ...CALL, ...request }, 0)
   alice.do(actions)
   return { alice, sessionId }
@@ -29,7 +32,9 @@ function answer(alice: Party, status: number, tag: string, extra: string[] = [],
 }
 
 test('the INVITE goes to the host of its URI, or to the target that was given', () => {
-  assert.equal(dial().alice.sent[0]!.to, { transport: 'udp', host: '192.0.2.2', port: 5060 })
+  const { isTransportOpen, ...plain } = dial().alice.sent[0]!.to
+  assert.equal(plain, { transport: 'udp', host: '192.0.2.2', port: 5060 })
+  assert.is(isTransportOpen, true, 'nobody has said that it must be UDP')
   const named = dial({ to: 'sip:bob@example.com:5080;transport=tcp' }).alice.sent[0]!
   assert.equal(named.to, { transport: 'tcp', host: 'example.com', port: 5080 })
   assert.match(named.text, /Via: SIP\/2\.0\/TCP [\s\S]*Contact: <sip:alice@192\.0\.2\.1:5060;transport=tcp>/)
@@ -138,7 +143,7 @@ test('CANCEL copies the branch and the target of its INVITE, and is given up wit
 })
 
 test('422 is answered with the interval that it wants', () => {
-  const { alice } = dial({ sessionExpiresS: 90 })
+  const { alice } = dial({}, { sessionExpiresS: 90 })
   answer(alice, 422, 'b', ['Min-SE: 300'])
   const [, second] = alice.sentLike('INVITE')
   assert.match(second!.text, 'Session-Expires: 300\r\nMin-SE: 300\r\n')

@@ -1,4 +1,14 @@
-import type { Action, Peer, RegisterEvent, UaEvent, UserAgentOptions, WatchReport } from '../../sip/user-agent.ts'
+import type {
+  Action,
+  AskEvent,
+  Destination,
+  MessageReport,
+  Peer,
+  RegisterEvent,
+  UaEvent,
+  UserAgentOptions,
+  WatchReport,
+} from '../../sip/user-agent.ts'
 import { UserAgent } from '../../sip/user-agent.ts'
 
 /** A seeded generator of numbers from 0 up to 1 (mulberry32). */
@@ -30,6 +40,15 @@ export class Party {
   onRegister: (register: RegisterEvent) => void = () => {}
   readonly registers: RegisterEvent[] = []
   readonly watched: WatchReport[] = []
+  onAsk: (ask: AskEvent) => void = () => {}
+  readonly asks: AskEvent[] = []
+  readonly unsubscribed: string[] = []
+  readonly messages: MessageReport[] = []
+  /** What names lead to; null: the answer takes its time, see `waiting`. */
+  locate: (target: Destination) => Peer[] | null = ({ transport, host, port, ...marks }) => [
+    { ...marks, transport: transport ?? 'udp', host, port: port ?? 5060 },
+  ]
+  readonly waiting: Extract<Action, { kind: 'locate' }>[] = []
   readonly pipe: Pipe
 
   constructor(pipe: Pipe, host: string, options: Partial<UserAgentOptions> = {}, transport: Peer['transport'] = 'udp') {
@@ -54,7 +73,16 @@ export class Party {
         this.registers.push(action.register)
         this.onRegister(action.register)
       } else if (action.kind === 'watch') this.watched.push(action.report)
-      else {
+      else if (action.kind === 'ask') {
+        this.asks.push(action.ask)
+        this.onAsk(action.ask)
+      } else if (action.kind === 'unsubscribed') this.unsubscribed.push(action.subscriptionId)
+      else if (action.kind === 'message') this.messages.push(action.report)
+      else if (action.kind === 'locate') {
+        const ways = this.locate(action.target)
+        if (ways !== null) this.do(this.agent.located(action.locationId, ways, this.pipe.now))
+        else this.waiting.push(action)
+      } else {
         this.sent.push({ at: this.pipe.now, text: Buffer.from(action.bytes).toString('latin1'), to: action.to })
         this.pipe.carry(this, action.bytes, action.to)
       }
@@ -91,12 +119,16 @@ export class Pipe {
   readonly parties: Party[] = []
   delayMs = 1
   lose: (text: string, from: Party) => boolean = () => false
+  /** What becomes of a message on its way, for example an Allow that lacks a method. */
+  alter: (text: string, from: Party) => string = text => text
   jitterMs: () => number = () => 0
   #flights: Flight[] = []
 
   carry(from: Party, bytes: Uint8Array, to: Peer): void {
-    if (this.lose(Buffer.from(bytes).toString('latin1'), from)) return
-    this.#flights.push({ at: this.now + this.delayMs + this.jitterMs(), bytes, from, to })
+    const text = Buffer.from(bytes).toString('latin1')
+    if (this.lose(text, from)) return
+    const altered = Buffer.from(this.alter(text, from), 'latin1')
+    this.#flights.push({ at: this.now + this.delayMs + this.jitterMs(), bytes: altered, from, to })
   }
 
   /** Lets the time pass, with everything that falls due on the way. */
@@ -116,6 +148,9 @@ export class Pipe {
     this.now = untilMs
   }
 }
+
+/** An `alter` for far ends that take no UPDATE. */
+export const withoutUpdate = (text: string): string => text.replace(/, UPDATE\b/, '')
 
 export const body = (text: string) => ({ type: 'application/sdp', bytes: Buffer.from(text) })
 export const textOf = (one: { bytes: Uint8Array } | null): string | null =>

@@ -249,4 +249,49 @@ test('a digest that was made for another registrar is answered 400; port, parame
   assert.is(statusOf(feed(party, answered(challenge, { uri: 'tel:+15551234567', nc: 9 }))), 400)
 })
 
+test('Path is taken, also where it is required, handed on in its order, and what is kept of it is in the 200 (RFC 3327)', () => {
+  const party = registrar()
+  const first = feed(party, register())
+  const path = ['Path: <sip:10.0.0.9;lr>, <sip:edge.test;lr>', 'Path: <sip:far.test;lr>', 'Require: path']
+  feed(party, answered(first, { extra: path }))
+  const [one] = party.registers
+  assert.equal(one?.path, ['<sip:10.0.0.9;lr>', '<sip:edge.test;lr>', '<sip:far.test;lr>'])
+  const { actions } = party.agent.checkRegister(one!.registerId, ha1('MD5', ANN.username, REALM, ANN.password), 0)
+  party.do(actions)
+  const before = party.sent.length
+  party.do(party.agent.answerRegister(one!.registerId, { ...OK, path: ['<sip:10.0.0.9;lr>'] }, 0))
+  assert.match(party.sent[before]!.text, /^Path: <sip:10\.0\.0\.9;lr>\r$/m)
+})
+
+test('an INVITE takes the Route that is known before, and its CANCEL too', () => {
+  const party = new Party(new Pipe(), '192.0.2.2')
+  const target = { transport: 'udp' as const, host: '10.0.0.9', port: 5060 }
+  const request = {
+    to: 'sip:ann@192.0.2.7',
+    from: 'sip:b@192.0.2.2',
+    target,
+    route: ['<sip:10.0.0.9;lr>', '<sip:far.test;lr>'],
+  }
+  const { sessionId, actions } = party.agent.invite(request, 0)
+  party.do(actions)
+  const invite = party.sent[0]!.text
+  assert.match(invite, /^INVITE sip:ann@192\.0\.2\.7 SIP/)
+  assert.match(invite, /Route: <sip:10\.0\.0\.9;lr>\r\nRoute: <sip:far\.test;lr>\r\n/)
+  const via = /^Via: (.*)\r$/m.exec(invite)![1]!
+  const from = /^From: (.*)\r$/m.exec(invite)![1]!
+  const callId = /^Call-ID: (.*)\r$/m.exec(invite)![1]!
+  const trying = message(
+    'SIP/2.0 100 Trying',
+    `Via: ${via}`,
+    `From: ${from}`,
+    'To: <sip:ann@192.0.2.7>',
+    `Call-ID: ${callId}`,
+    'CSeq: 1 INVITE',
+    'Content-Length: 0',
+  )
+  party.do(party.agent.receive(trying, target, 1))
+  party.do(party.agent.cancel(sessionId, 2))
+  assert.match(party.sent.at(-1)!.text, /^CANCEL [\s\S]*Route: <sip:10\.0\.0\.9;lr>/)
+})
+
 test.run()

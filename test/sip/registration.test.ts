@@ -54,6 +54,23 @@ const field = (text: string, name: string): string => new RegExp(`^${name}: (.*)
 const challenge = (algorithm: string, more = ''): string =>
   `WWW-Authenticate: Digest realm="r", nonce="n1", qop="auth", algorithm=${algorithm}${more}`
 
+test('a registrar that says 503, or nothing, is passed over for its next host, which is kept while it answers', () => {
+  const other = { transport: 'udp' as const, host: '192.0.2.51', port: 5060 }
+  const desk = Desk.open({ others: [other] })
+  const hosts = () => desk.party.sent.filter(({ text }) => text.startsWith('REGISTER')).map(({ to }) => to.host)
+  desk.answer(503)
+  assert.equal(hosts(), ['192.0.2.50', '192.0.2.51'])
+  desk.answer(200, 'Contact: <sip:r123@192.0.2.1:5060>;expires=600')
+  assert.equal(
+    desk.reports.map(({ status }) => status),
+    ['registered'],
+  )
+  desk.untilNext(700_000)
+  assert.is(hosts().at(-1), '192.0.2.51')
+  desk.pipe.run(desk.pipe.now + 33_000)
+  assert.is(hosts().at(-1), '192.0.2.50', 'silent for 32 s')
+})
+
 test('the To of a REGISTER is the address-of-record, its URI the registrar, and its Contact ours', () => {
   const [text] = Desk.open().requests
   assert.match(text!, /^REGISTER sip:192\.0\.2\.50 SIP\/2\.0\r\n/)

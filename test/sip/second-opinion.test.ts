@@ -50,7 +50,7 @@ const headers = fc.array(
 /** Two agents of ours, and everything that they have said so far. */
 function pair(): { pipe: Pipe; alice: Party; bob: Party; judge: () => void } {
   const pipe = new Pipe()
-  const alice = new Party(pipe, '192.0.2.1')
+  const alice = new Party(pipe, '192.0.2.1', { sessionExpiresS: 1800 })
   const bob = new Party(pipe, BOB.host, { registrarRealm: 'tandem "x"' })
   const judge = (): void => {
     for (const { text } of [...alice.sent, ...bob.sent]) agree(Buffer.from(text, 'latin1'))
@@ -67,7 +67,7 @@ test('a call with any names, addresses, headers and bodies is, message by messag
         if (event.kind === 'incoming') bob.do(bob.agent.accept(event.sessionId, answer, pipe.now))
         if (event.kind === 'reinvite') bob.do(bob.agent.acceptReinvite(event.sessionId, answer, pipe.now))
       }
-      const call: InviteRequest = { to, from, displayName, headers: extra, target: BOB, sessionExpiresS: 1800 }
+      const call: InviteRequest = { to, from, displayName, headers: extra, target: BOB }
       const { sessionId, actions } = alice.agent.invite(offer === null ? call : { ...call, body: offer }, 0)
       alice.do(actions)
       pipe.run(20)
@@ -79,7 +79,8 @@ test('a call with any names, addresses, headers and bodies is, message by messag
       pipe.run(60)
       alice.do(alice.agent.bye(sessionId, 60, extra))
       pipe.run(80)
-      for (const method of ['INVITE', 'ACK', 'INFO', 'BYE']) assert.ok(alice.sentLike(method).length > 0, method)
+      for (const method of ['INVITE', 'ACK', 'INFO', 'UPDATE', 'BYE'])
+        assert.ok(alice.sentLike(method).length > 0, method)
       assert.equal(bob.events.at(-1)?.kind, 'ended')
       judge()
     }),

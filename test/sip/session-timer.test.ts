@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { Headers } from '../../sip/message/message.ts'
 import { answerSessionTimer } from '../../sip/session-timer.ts'
 import { suite } from '../harness.ts'
-import { body, Party, Pipe, textOf } from './pipe.ts'
+import { body, Party, Pipe, textOf, withoutUpdate } from './pipe.ts'
 
 const test = suite('sip/session-timer')
 
@@ -47,7 +47,7 @@ test('the side that answers follows RFC 4028 §9', () => {
     ],
   ]
   for (const [fields, wanted] of cases) {
-    const answer = answerSessionTimer(headers(...fields), 90)
+    const answer = answerSessionTimer(headers(...fields), 90, null)
     if (answer.kind !== 'agreed') assert.is(answer.kind, wanted)
     else {
       const required = answer.headers.some(([name, value]) => name === 'Require' && value === 'timer')
@@ -56,22 +56,23 @@ test('the side that answers follows RFC 4028 §9', () => {
   }
 })
 
-function call(sessionExpiresS: number): { pipe: Pipe; alice: Party; bob: Party } {
+function call(sessionExpiresS: number, alter?: Pipe['alter']): { pipe: Pipe; alice: Party; bob: Party } {
   const pipe = new Pipe()
-  const alice = new Party(pipe, '192.0.2.1')
+  if (alter !== undefined) pipe.alter = alter
+  const alice = new Party(pipe, '192.0.2.1', { sessionExpiresS })
   const bob = new Party(pipe, '192.0.2.2')
   bob.onEvent = event => {
     if (event.kind === 'incoming') bob.do(bob.agent.accept(event.sessionId, body('answer'), pipe.now))
     if (event.kind === 'reinvite') bob.do(bob.agent.acceptReinvite(event.sessionId, body('answer'), pipe.now))
   }
-  const request = { to: 'sip:bob@192.0.2.2', from: 'sip:alice@192.0.2.1', body: body('offer'), sessionExpiresS }
+  const request = { to: 'sip:bob@192.0.2.2', from: 'sip:alice@192.0.2.1', body: body('offer') }
   alice.do(alice.agent.invite(request, 0).actions)
   pipe.run(1000)
   return { pipe, alice, bob }
 }
 
 test('the refresher sends its last description again after half the interval, for ever', () => {
-  const { pipe, alice, bob } = call(120)
+  const { pipe, alice, bob } = call(120, withoutUpdate)
   pipe.run(1_000_000)
   const refreshes = alice.sentLike('INVITE').slice(1)
   assert.ok(refreshes.length >= 16)
@@ -83,9 +84,82 @@ test('the refresher sends its last description again after half the interval, fo
   assert.not(bob.kinds().includes('ended'))
 })
 
+test('where UPDATE is allowed the refresh is an UPDATE without a description', () => {
+  const { pipe, alice, bob } = call(120)
+  pipe.run(200_000)
+  const refreshes = alice.sentLike('UPDATE')
+  assert.is(refreshes.length, 3)
+  assert.match(refreshes[0]!.text, /Session-Expires: 120;refresher=uac\r\nMin-SE: 90\r\n[\s\S]*Content-Length: 0/)
+  assert.equal([alice.sentLike('INVITE').length, bob.kinds().includes('reinvite')], [1, false])
+})
+
+test('a caller that only says that it supports timers is asked for one in the 200, and we refresh', () => {
+  const pipe = new Pipe()
+  const alice = new Party(pipe, '192.0.2.1')
+  const bob = new Party(pipe, '192.0.2.2', { sessionExpiresS: 1800 })
+  bob.onEvent = event => {
+    if (event.kind === 'incoming') bob.do(bob.agent.accept(event.sessionId, body('answer'), pipe.now))
+  }
+  pipe.alter = text =>
+    text.startsWith('INVITE') ? text.replace(/(Supported: timer[^\r]*)/, '$1\r\nMin-SE: 2000') : text
+  alice.do(alice.agent.invite({ to: 'sip:b@192.0.2.2', from: 'sip:a@192.0.2.1', body: body('offer') }, 0).actions)
+  pipe.run(1_000_500)
+  const [accepted] = bob.sentLike('SIP/2.0 200')
+  assert.match(accepted!.text, 'Session-Expires: 2000;refresher=uas\r\nRequire: timer\r\n')
+  assert.match(bob.sentLike('UPDATE')[0]!.text, 'Session-Expires: 2000;refresher=uac\r\nMin-SE: 2000\r\n')
+  assert.ok(Math.abs(bob.sentLike('UPDATE')[0]!.at - 1_000_000) < 50)
+  pipe.lose = text => text.startsWith('UPDATE')
+  pipe.run(4_000_000)
+  assert.equal([bob.event('ended').cause, alice.event('ended').cause], ['timeout', 'bye'])
+})
+
+test('a caller that does not support timers is not asked for one', () => {
+  const pipe = new Pipe()
+  const alice = new Party(pipe, '192.0.2.1')
+  const bob = new Party(pipe, '192.0.2.2', { sessionExpiresS: 1800 })
+  bob.onEvent = event => {
+    if (event.kind === 'incoming') bob.do(bob.agent.accept(event.sessionId, body('answer'), pipe.now))
+  }
+  pipe.alter = text => text.replace('Supported: timer, ', 'Supported: ')
+  alice.do(alice.agent.invite({ to: 'sip:b@192.0.2.2', from: 'sip:a@192.0.2.1', body: body('offer') }, 0).actions)
+  pipe.run(100_000)
+  assert.not.match(bob.sentLike('SIP/2.0 200')[0]!.text, 'Session-Expires')
+  assert.is(bob.agent.nextDeadline(), null)
+})
+
+test('422 to a refresh raises the interval and Min-SE for the rest of the dialog', () => {
+  let refusals = 1
+  const { pipe, alice } = call(120, (text, from) => {
+    if (!/^SIP\/2\.0 200[\s\S]*CSeq: \d+ UPDATE/.test(text) || from.peer.host !== '192.0.2.2' || refusals-- <= 0)
+      return text
+    return text.replace(/^SIP\/2\.0 200 OK/, 'SIP/2.0 422 X').replace(/Session-Expires: .*/, 'Min-SE: 400')
+  })
+  pipe.run(400_000)
+  const [first, second, third] = alice
+    .sentLike('UPDATE')
+    .map(({ text, at }) => [/Session-Expires: (.*)\r\nMin-SE: (.*)\r/.exec(text)!.slice(1).join(' '), at])
+  assert.is(first![0], '120;refresher=uac 90')
+  assert.is(second![0], '400;refresher=uac 400')
+  assert.is(third![0], '400;refresher=uac 400')
+  assert.ok((third![1] as number) - (second![1] as number) >= 199_000)
+})
+
+test('a refresh that is refused is tried again in half of the time that is left, and then the call is hung up', () => {
+  const { pipe, alice, bob } = call(120, (text, from) =>
+    from.peer.host === '192.0.2.2' && /CSeq: \d+ UPDATE/.test(text)
+      ? text.replace(/^SIP\/2\.0 200 OK/, 'SIP/2.0 488 X')
+      : text,
+  )
+  pipe.run(100_000)
+  const tries = alice.sentLike('UPDATE').map(({ at }) => at)
+  assert.ok(tries.length >= 3 && tries.length < 12, tries.join())
+  assert.ok(Math.abs(tries[1]! - 74_000) < 100, tries.join())
+  assert.equal([alice.event('ended').cause, bob.event('ended').cause], ['session_expired', 'bye'])
+})
+
 test('without refreshes the other side hangs up before the interval is over', () => {
   const { pipe, alice, bob } = call(120)
-  pipe.lose = (text, from) => from === alice && text.startsWith('INVITE')
+  pipe.lose = (text, from) => from === alice && text.startsWith('UPDATE')
   pipe.run(125_000)
   const end = bob.event('ended')
   assert.equal([end.by, end.cause], ['local', 'session_expired'])

@@ -1,13 +1,15 @@
 import * as assert from 'uvu/assert'
 import type { InviteRequest } from '../../sip/user-agent.ts'
 import { suite } from '../harness.ts'
-import { body, Party, Pipe, textOf } from './pipe.ts'
+import { body, Party, Pipe, textOf, withoutUpdate } from './pipe.ts'
 
 const test = suite('sip/user-agent')
 const CALL: InviteRequest = { to: 'sip:bob@192.0.2.2', from: 'sip:alice@192.0.2.1', body: body('offer') }
 
+/** Neither takes UPDATE: `session-change.test.ts` has those that do. */
 function pair(): { pipe: Pipe; alice: Party; bob: Party } {
   const pipe = new Pipe()
+  pipe.alter = withoutUpdate
   return { pipe, alice: new Party(pipe, '192.0.2.1'), bob: new Party(pipe, '192.0.2.2') }
 }
 

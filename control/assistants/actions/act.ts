@@ -1,13 +1,16 @@
 import type { Store } from '../../kernel/store/store.ts'
+import { type HttpActionResult, postAction, scalarOf } from '../../tools/http-action.ts'
+import { type ToolParts, type UseResult, useHttp } from '../../tools/use-http.ts'
+import { httpTool } from '../assistant/tools.ts'
 import { assistantSettings } from '../assistant-settings.ts'
 import type { ActionOutcome, ActionScene } from '../flow-play.ts'
+import { partiesOf } from '../parties.ts'
 import { type BookCallback, callback } from './callback.ts'
-import { type HttpActionParts, postAction, scalarOf } from './http-action.ts'
 import { type PaymentParts, payment } from './payment.ts'
 import { transfer } from './transfer.ts'
 import { voicemail } from './voicemail.ts'
 
-export interface ActParts extends HttpActionParts, PaymentParts {
+export interface ActParts extends ToolParts, PaymentParts {
   store: Store
   bookCallback: BookCallback
 }
@@ -37,11 +40,17 @@ async function callServer(
   { stage, request, assistantId, nextId }: ActionScene,
 ): Promise<ActionOutcome> {
   const { node, name, input } = request
-  const tools = (await assistantSettings(parts.store.db, stage.tenant, assistantId))?.tools ?? []
-  const url = node.action?.url ?? tools.find(tool => tool.name === name)?.url
-  if (url === undefined) return { status: 'failed', outcome: 'failed', output: null }
   const key = `${stage.call.id}-${nextId('action')}`
-  const result = await postAction(parts, { url, input, key, signal: stage.signal })
+  const use = { tenant: stage.tenant, input, call: partiesOf(stage.call), key, signal: stage.signal }
+  const url = node.action?.url
+  if (url !== undefined) return outcomeOf(await postAction(parts, { ...use, url }))
+  const settings = await assistantSettings(parts.store.db, stage.tenant, assistantId)
+  const tool = settings === null ? undefined : httpTool(settings, name)
+  if (tool === undefined) return { status: 'failed', outcome: 'failed', output: null }
+  return outcomeOf(await useHttp(parts, tool.http, use))
+}
+
+function outcomeOf(result: HttpActionResult | UseResult): ActionOutcome {
   if (result.outcome !== 'success') return { status: 'failed', outcome: result.outcome, output: null }
   return { status: 'succeeded', outcome: 'success', output: scalarOf(result.body) }
 }

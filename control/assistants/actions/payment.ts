@@ -1,11 +1,13 @@
 import type { EndedReason } from '../../../media/protocol.ts'
+import { isPaymentNumber } from '../../calls/pci.ts'
 import type { Db } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { PciOf, PciSettings } from '../../organisation/pci.ts'
 import type { ActionOutcome, ActionScene } from '../flow-play.ts'
 import { type CentreParts, type ReachMemo, reach, untilGone } from './reach.ts'
 
 export interface PaymentParts extends CentreParts {
-  pciOf: (db: Db, tenant: Tenant) => Promise<{ enabled: boolean; maskDtmf: boolean; maxSeconds: number }>
+  pciOf: PciOf
 }
 
 const failed = (outcome: string): ActionOutcome => ({ status: 'failed', outcome, output: null })
@@ -30,7 +32,7 @@ const CUT_SHORT: readonly EndedReason[] = [
 export async function payment(parts: PaymentParts, scene: ActionScene): Promise<ActionOutcome> {
   const { stage, request } = scene
   const pci = await parts.pciOf(parts.store.db, stage.tenant)
-  const line = pci.enabled && stage.tenant.livemode ? await paymentLine(parts, scene) : null
+  const line = pci.enabled && stage.tenant.livemode ? await paymentLine(parts, scene, pci) : null
   if (line === null) return failed('failed')
   await scene.flush()
   const pause = { maxSeconds: pci.maxSeconds, reason: 'payment', maskDtmf: pci.maskDtmf }
@@ -42,8 +44,15 @@ export async function payment(parts: PaymentParts, scene: ActionScene): Promise<
 }
 
 /** The node's target, else the organisation's first payment number. */
-async function paymentLine({ store }: PaymentParts, { stage, request }: ActionScene): Promise<string | null> {
-  if (request.node.target !== undefined) return String(request.input.target_id ?? '')
+async function paymentLine(
+  { store }: PaymentParts,
+  { stage, request }: ActionScene,
+  { numbersOnly }: PciSettings,
+): Promise<string | null> {
+  if (request.node.target !== undefined) {
+    const named = String(request.input.target_id ?? '')
+    return numbersOnly && !(await isPaymentNumber(store.db, stage.tenant, named)) ? null : named
+  }
   return firstPaymentNumber(store.db, stage.tenant)
 }
 

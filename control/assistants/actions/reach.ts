@@ -1,5 +1,6 @@
 import type { EndedReason, PaymentPause } from '../../../media/protocol.ts'
 import { ownRoom } from '../../calls/conductor/leg-rooms.ts'
+import { ringback } from '../../calls/tones.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import type { Tenant } from '../../kernel/tenancy.ts'
@@ -28,8 +29,6 @@ export interface CentreParts {
   ) => Promise<void>
   /** Whoever answered has the caller from now on. */
   putThrough: (trx: Trx, tenant: Tenant, led: Led) => Promise<void>
-  /** Sends what was written. */
-  drive: () => void
 }
 
 export type Reached = 'answered' | 'busy' | 'no_answer' | 'rejected' | 'failed'
@@ -47,7 +46,7 @@ type Reaching = Pick<ActionScene, 'stage' | 'remember'>
  * ring that was under way before a restart. `payment`: they are a payment line, and whoever brings them in brings its pause in.
  */
 export async function reach(
-  { ring, drive }: CentreParts,
+  { ring, store }: Pick<CentreParts, 'ring' | 'store'>,
   { stage, remember }: Reaching,
   party: Party,
   memo: ReachMemo | null,
@@ -62,8 +61,7 @@ export async function reach(
       { ringId, legId: null },
       { also: trx => ring(trx, tenant, { ringId, callId: call.id, target: party, at, ...pause }) },
     )
-    await stage.request('leg.play', ringback(callerLeg, ringId))
-    drive()
+    await stage.request('leg.play', await ringback(store.db, call, callerLeg, `ring-${ringId}`))
   }
   const told = await untilTold(stage, ringId)
   await stage.request('leg.stop_play', { legId: callerLeg })
@@ -74,14 +72,6 @@ export async function reach(
   await remember({ ringId, legId: told.legId })
   return { reached: 'answered', ringId, legId: told.legId }
 }
-
-const ringback = (legId: string, ringId: string) => ({
-  legId,
-  playId: `ring-${ringId}`,
-  sources: [{ kind: 'tone' as const, name: 'ringback' as const }],
-  loop: true,
-  hangupAfter: null,
-})
 
 function reasonOf({ reason }: LedRing & { kind: 'ring_ended' }): Exclude<Reached, 'answered'> {
   return reason === 'busy' || reason === 'no_answer' || reason === 'rejected' ? reason : 'failed'

@@ -1,17 +1,21 @@
+import type { ActionRequest } from '../../flows/engine/effects.ts'
 import type { Tenant } from '../../kernel/tenancy.ts'
 import type { ChatModel } from '../../models/model.ts'
-import type { CentreParts } from '../actions/reach.ts'
+import { type PaymentParts, payment } from '../actions/payment.ts'
 import { transfer } from '../actions/transfer.ts'
-import { type AssistantSettings, assistantSettings } from '../assistant-settings.ts'
+import { assistantSettings, type LiveSettings } from '../assistant-settings.ts'
+import type { AfterTurn } from '../conversation/turn.ts'
 import type { ActionScene } from '../flow-play.ts'
 import type { Ending, Play } from '../programs.ts'
 import type { Stage } from '../stage.ts'
 import { type AssistantProgress, AssistantSession, type AssistantSessionParts } from './assistant-session.ts'
 import { handOverOf } from './tools.ts'
 
-export interface AssistantPlayParts extends Omit<AssistantSessionParts, 'models' | 'db'>, CentreParts {
-  modelsFor: (tenant: Tenant, settings: AssistantSettings) => ChatModel[]
+export interface AssistantPlayParts extends Omit<AssistantSessionParts, 'models' | 'db'>, PaymentParts {
+  modelsFor: (tenant: Tenant, settings: LiveSettings) => ChatModel[]
 }
+
+type HandingOver = Pick<Extract<AfterTurn, { kind: 'hand_over' }>, 'name' | 'payment'>
 
 /** Rings in vain that one line of the caller's may cost; a model that wants still more ends the call. */
 const MAX_HAND_OVERS = 3
@@ -31,11 +35,9 @@ export const assistantPlay =
       const session = new AssistantSession({ ...parts, models, db: parts.store.db }, stage, settings, progress)
       progress = session.progress
       const outcome =
-        progress.handOver === null
-          ? await session.run(isNew)
-          : { kind: 'hand_over' as const, name: progress.handOver.name }
+        progress.handOver === null ? await session.run(isNew) : { kind: 'hand_over' as const, ...progress.handOver }
       if (outcome.kind === 'end') return hangUp(stage, outcome.reason)
-      const ending = await handOver(parts, stage, settings, progress, outcome.name)
+      const ending = await handOver(parts, stage, settings, progress, outcome)
       if (ending !== null) return ending
     }
   }
@@ -46,46 +48,56 @@ async function hangUp(stage: Stage, reason: string): Promise<Ending> {
   return { way: 'hangup' }
 }
 
-/** Gives the call to somebody; null: they cannot be reached, and the talk goes on with that. */
+/** What is asked of whom the call is given to; undefined: there is nobody of that name. */
+function requestFor(settings: LiveSettings, { name, payment }: HandingOver): ActionRequest | undefined {
+  const nodeKey = 'assistant'
+  if (payment !== undefined) {
+    const line = { type: 'number' as const, id: String(payment.target_id) }
+    const target = payment.target_id === undefined ? {} : { target: line }
+    return { nodeKey, kind: 'payment', name, input: payment, node: { key: nodeKey, type: 'payment', ...target } }
+  }
+  const target = handOverOf(settings, name)?.target
+  if (target === undefined) return undefined
+  const input = { target_type: target.type, target_id: target.id }
+  return { nodeKey, kind: 'transfer', name: target.type, input, node: { key: nodeKey, type: 'transfer', target } }
+}
+
+/** Gives the call to somebody; null: they cannot be reached, or have done their part, and the talk goes on with that. */
 async function handOver(
   parts: AssistantPlayParts,
   stage: Stage,
-  settings: AssistantSettings,
+  settings: LiveSettings,
   progress: AssistantProgress,
-  name: string,
+  asked: HandingOver,
 ): Promise<Ending | null> {
-  const target = handOverOf(settings, name)?.target
-  if (target === undefined) return hangUp(stage, 'error')
+  const request = requestFor(settings, asked)
+  if (request === undefined) return hangUp(stage, 'error')
+  const { name, payment: due } = asked
+  const under = (memo: unknown) => ({ name, memo, ...(due !== undefined && { payment: due }) })
   const memo = progress.handOver?.memo ?? null
-  progress.handOver = { name, memo }
+  progress.handOver = under(memo)
   await stage.commit({ state: progress })
   await stage.request('leg.stop_listen', { legId: stage.legId })
   const scene: ActionScene = {
     stage,
-    request: {
-      nodeKey: 'assistant',
-      kind: 'transfer',
-      name: target.type,
-      input: { target_type: target.type, target_id: target.id },
-      node: { key: 'assistant', type: 'transfer', target },
-    },
+    request,
     assistantId: stage.row.assistant_id,
     flowKind: null,
     language: settings.language,
     memo,
     remember: async (memo, commit) => {
-      progress.handOver = { name, memo }
+      progress.handOver = under(memo)
       await stage.commit({ ...commit, state: progress })
     },
     flush: async () => {},
     nextId: what => what,
   }
-  const { status, outcome, ending } = await transfer(parts, scene)
+  const { status, outcome, ending } = await (due === undefined ? transfer : payment)(parts, scene)
   const entry = {
-    node_key: 'assistant',
-    kind: 'transfer' as const,
-    name: target.type,
-    input: { target_type: target.type, target_id: target.id },
+    node_key: request.nodeKey,
+    kind: request.kind,
+    name: request.name,
+    input: request.input,
     output: outcome,
     dry_run: false,
     status,
@@ -94,7 +106,8 @@ async function handOver(
   const isStubborn = ending === undefined && failedHandOvers(progress) >= MAX_HAND_OVERS
   if (ending === undefined) {
     const id = `${HAND_OVER}${progress.turns}`
-    progress.messages.push({ role: 'call', id, name, input: {} }, { role: 'result', id, output: `failed: ${outcome}` })
+    const output = status === 'succeeded' ? outcome : `failed: ${outcome}`
+    progress.messages.push({ role: 'call', id, name, input: due ?? {} }, { role: 'result', id, output })
   }
   await stage.commit({
     state: progress,

@@ -4,18 +4,22 @@ import type { TimedStep } from '../../calls/programs/records.ts'
 import { UNTIMED } from '../../calls/programs/step-schema.ts'
 import { type Phrases, phrasesOf } from '../../kernel/phrases.ts'
 import type { ChatMessage } from '../../models/model.ts'
+import type { ToolParts } from '../../tools/use-http.ts'
 import type { BookCallback } from '../actions/callback.ts'
-import type { HttpActionParts } from '../actions/http-action.ts'
-import { type AssistantSettings, voiceOf } from '../assistant-settings.ts'
+import { type LiveSettings, voiceOf } from '../assistant-settings.ts'
 import { BARGE_IN_AFTER_MS } from '../collect.ts'
 import { BACK_CHANNELS, Conversation, type Listener, type Making } from '../conversation/conversation.ts'
-import { type AfterTurn, type Heard, type StoredTurn, Turn } from '../conversation/turn.ts'
+import { type AfterTurn, type Heard, type StoredTurn, Turn, textOf } from '../conversation/turn.ts'
 import type { ProgramInput } from '../input.ts'
+import { partiesOf } from '../parties.ts'
 import type { Stage } from '../stage.ts'
+import { builtInCalled, paymentAsked, useBuiltIn } from './built-in-tools.ts'
 import { bookByAssistant, callbackTool, isCallbackCall } from './callback-tool.ts'
 import { type ReplyParts, reply, spokenInstructions } from './reply.ts'
 import { END_CALL } from './tool-names.ts'
-import { handOverOf, runTool, toolsOf, transferName } from './tools.ts'
+import { handOverOf, runTool, type ToolCall, type ToolResult, toolsOf, transferName } from './tools.ts'
+
+type HandingOver = Extract<AfterTurn, { kind: 'hand_over' }>
 
 /** How far an assistant is: enough to go on from after a restart. */
 export interface AssistantProgress {
@@ -27,7 +31,7 @@ export interface AssistantProgress {
   /** What is being said. */
   saying: StoredTurn | null
   /** Of a hand-over under way. */
-  handOver: { name: string; memo: unknown } | null
+  handOver: (Pick<HandingOver, 'name' | 'payment'> & { memo: unknown }) | null
 }
 
 /** What steps of an assistant name as their node: it has none. */
@@ -37,7 +41,7 @@ const MAX_TURNS = 200
 const MAX_SILENCES = 2
 const MAX_UTTERANCE_MS = 20_000
 
-export interface AssistantSessionParts extends ReplyParts, HttpActionParts {
+export interface AssistantSessionParts extends ReplyParts, ToolParts {
   log: Logger
   bookCallback: BookCallback
 }
@@ -49,17 +53,12 @@ export class AssistantSession implements Listener<Utterance> {
   readonly progress: AssistantProgress
   readonly #parts: AssistantSessionParts
   readonly #stage: Stage
-  readonly #settings: AssistantSettings
+  readonly #settings: LiveSettings
   readonly #phrases: Phrases
   readonly #conversation: Conversation<Utterance>
   #steps: TimedStep[] = []
 
-  constructor(
-    parts: AssistantSessionParts,
-    stage: Stage,
-    settings: AssistantSettings,
-    progress: AssistantProgress | null,
-  ) {
+  constructor(parts: AssistantSessionParts, stage: Stage, settings: LiveSettings, progress: AssistantProgress | null) {
     this.#parts = parts
     this.#stage = stage
     this.#settings = settings
@@ -132,7 +131,7 @@ export class AssistantSession implements Listener<Utterance> {
     const { saying, messages } = this.progress
     const left = saying === null ? null : await this.#conversation.restore(saying)
     if (left !== null) this.#conversation.begin(left)
-    else if (saying?.source === 'script') await this.#script(saying.texts.join(' '), saying.after)
+    else if (saying?.source === 'script') await this.#script(textOf(saying), saying.after)
     else if (['customer', 'result'].includes(messages.at(-1)?.role ?? '')) this.#answer(null)
   }
 
@@ -194,11 +193,8 @@ export class AssistantSession implements Listener<Utterance> {
         documentIds: settings.kb_document_ids,
         messages: [...this.progress.messages],
         tools: [...toolsOf(settings), ...callbackTool(settings)],
-        conclude: ({ name }) => conclusionOf(settings, name),
-        run: called =>
-          isCallbackCall(settings, called.name)
-            ? bookByAssistant(this.#parts.bookCallback, this.#stage, settings, called.input)
-            : runTool(this.#parts, settings, { ...called, key: `${key}-${called.id}`, signal }),
+        conclude: called => conclusionOf(settings, called),
+        run: called => this.#use({ ...called, key: `${key}-${called.id}`, signal }),
         filler: this.#phrases.filler,
         signal,
       },
@@ -218,6 +214,18 @@ export class AssistantSession implements Listener<Utterance> {
     this.#parts.log.warn({ callId: call.id, reason: made.failed }, 'no model answers')
     await making.say(this.#phrases.apology)
     turn.after = this.#wayOut
+  }
+
+  #use(called: ToolCall & { key: string; signal: AbortSignal }): Promise<ToolResult> {
+    const { tenant, call } = this.#stage
+    const settings = this.#settings
+    if (isCallbackCall(settings, called.name)) {
+      return bookByAssistant(this.#parts.bookCallback, this.#stage, settings, called.input)
+    }
+    const tool = builtInCalled(settings, called.name)
+    const documentIds = settings.kb_document_ids
+    if (tool !== undefined) return useBuiltIn(this.#parts, this.#stage, { tool, documentIds }, called)
+    return runTool(this.#parts, settings, { ...called, tenant, call: partiesOf(call) })
   }
 
   /** What was heard of a turn is what was said. */
@@ -246,7 +254,10 @@ export class AssistantSession implements Listener<Utterance> {
 }
 
 /** What a tool that the model asks for means for the call; null: it is one to be run. */
-function conclusionOf(settings: AssistantSettings, name: string): AfterTurn | null {
+function conclusionOf(settings: LiveSettings, called: ToolCall): AfterTurn | null {
+  const { name } = called
+  const payment = paymentAsked(settings, called)
+  if (payment !== null) return { kind: 'hand_over', name, payment }
   if (name === END_CALL) return { kind: 'end', reason: 'assistant_ended' }
   return handOverOf(settings, name) === undefined ? null : { kind: 'hand_over', name }
 }

@@ -1,36 +1,22 @@
 import { isProblem } from '../../http/errors.ts'
 import type { ChatTool } from '../../models/model.ts'
 import { type BookCallback, type CallbackReturner, otherParty } from '../actions/callback.ts'
-import type { AssistantSettings } from '../assistant-settings.ts'
+import type { AssistantSettings, LiveSettings } from '../assistant-settings.ts'
 import type { Stage } from '../stage.ts'
 import { BOOK_CALLBACK } from './tool-names.ts'
-import type { ToolResult } from './tools.ts'
+import { functionOf, type ToolResult } from './tools.ts'
 
-const TOOL: ChatTool = {
-  name: BOOK_CALLBACK,
-  description:
-    'Books a call back to the caller, who has asked for it or agreed to it. Tell him afterwards whether it is booked.',
-  parameters: {
-    type: 'object',
-    properties: {
-      phone: {
-        type: 'string',
-        description: 'The number to call, in E.164, where it is not the one that the caller calls from.',
-      },
-      note: { type: 'string', description: 'What it is about, for who calls back.' },
-    },
-    additionalProperties: false,
-  },
-}
+const isShared = ({ kind }: { kind: string }): boolean => kind === BOOK_CALLBACK
 
 /** One of the assistant's own of this name is meant instead. */
-const isOffered = ({ callbacks, tools }: AssistantSettings): boolean =>
-  callbacks?.enabled !== false && tools.every(({ name }) => name !== BOOK_CALLBACK)
+const isOffered = ({ callbacks, tools, shared }: LiveSettings): boolean =>
+  (callbacks?.enabled !== false || shared.some(isShared)) && tools.every(({ name }) => name !== BOOK_CALLBACK)
 
-export const callbackTool = (settings: AssistantSettings): ChatTool[] => (isOffered(settings) ? [TOOL] : [])
+export const callbackTool = (settings: LiveSettings): ChatTool[] =>
+  isOffered(settings) ? [functionOf(BOOK_CALLBACK, settings.shared)] : []
 
 /** Whether the model asks for a callback, and not for a tool of the assistant's own. */
-export const isCallbackCall = (settings: AssistantSettings, name: string): boolean =>
+export const isCallbackCall = (settings: LiveSettings, name: string): boolean =>
   name === BOOK_CALLBACK && isOffered(settings)
 
 /** Books it; a second time in the same call it is the same one. */

@@ -14,9 +14,11 @@ import type { Models } from '../../models/choice.ts'
 import type { ChatTool, ModelFailure } from '../../models/model.ts'
 import { redactedLines } from '../../organisation/redaction/redactor.ts'
 import { redactorOf } from '../../organisation/redaction/settings.ts'
-import type { HttpActionParts } from '../actions/http-action.ts'
-import { type AssistantSettings, assistantSettings } from '../assistant-settings.ts'
+import type { CallValues, ToolParts } from '../../tools/use-http.ts'
+import { assistantSettings, type LiveSettings } from '../assistant-settings.ts'
+import { builtInCalled, searchKnowledge } from './built-in-tools.ts'
 import { type ReplyParts, reply, spokenInstructions } from './reply.ts'
+import { SEARCH_KNOWLEDGE } from './tool-names.ts'
 import { ownTools, runTool, type ToolCall, type ToolResult } from './tools.ts'
 
 export interface FlowModelParts {
@@ -24,7 +26,7 @@ export interface FlowModelParts {
   models: Models
   passagesFor: ReplyParts['passagesFor']
   /** How the assistant's tools are asked; null: they are not, as in a simulation. */
-  http: HttpActionParts | null
+  http: ToolParts | null
 }
 
 const MAX_VALUE = 2000
@@ -39,7 +41,13 @@ const GOAL_REACHED: ChatTool = {
 }
 
 /** What speaks where no assistant is: the operator's model, without tools or a knowledge base. */
-const NOBODY: Pick<AssistantSettings, 'prompt' | 'tools'> & { model: null } = { prompt: '', tools: [], model: null }
+const NOBODY: Pick<LiveSettings, 'prompt' | 'tools' | 'shared' | 'kb_document_ids'> & { model: null } = {
+  prompt: '',
+  tools: [],
+  shared: [],
+  kb_document_ids: [],
+  model: null,
+}
 
 /**
  * The models of a tenant's flows. At nodes of type `ai` the assistant speaks as it does without a flow, sentence by sentence, with its
@@ -47,7 +55,12 @@ const NOBODY: Pick<AssistantSettings, 'prompt' | 'tools'> & { model: null } = { 
  */
 export const flowModels =
   (parts: FlowModelParts) =>
-  async (tenant: Tenant, assistantId: string | null, signal: AbortSignal): Promise<FlowModel> => {
+  async (
+    tenant: Tenant,
+    assistantId: string | null,
+    signal: AbortSignal,
+    parties: CallValues = {},
+  ): Promise<FlowModel> => {
     if (!tenant.livemode) return mockModel
     const settings = await assistantSettings(parts.store.db, tenant, assistantId)
     const judges = parts.models.for(tenant, settings?.model ?? null)
@@ -58,30 +71,38 @@ export const flowModels =
         const shown = { text: redact(text), history: redactedLines(redact, history), intents }
         return judgedBy(judges, shown, signal)
       },
-      reply: (request, listener) => nodeReply(parts, { tenant, settings, signal }, request, listener),
+      reply: (request, listener) => nodeReply(parts, { tenant, settings, signal, parties }, request, listener),
     }
   }
 
 interface Speaker {
   tenant: Tenant
-  settings: AssistantSettings | null
+  settings: LiveSettings | null
   signal: AbortSignal
+  parties: CallValues
 }
 
 async function nodeReply(
   { store, models, passagesFor, http }: FlowModelParts,
-  { tenant, settings, signal }: Speaker,
+  { tenant, settings, signal, parties }: Speaker,
   request: ReplyRequest,
   listener: ReplyListener | undefined,
 ): Promise<ModelReply | ModelFailure> {
-  const { prompt, tools, model } = settings ?? NOBODY
+  const { prompt, tools, model, kb_document_ids: documentIds, shared: all } = settings ?? NOBODY
+  // The rest of what is built in belongs to the flow's own nodes.
+  const shared = all.filter(({ kind }) => kind === 'http' || kind === SEARCH_KNOWLEDGE)
   const said: string[] = []
   const used: NonNullable<ModelReply['tools']>[number][] = []
   const heard = listener === undefined ? signal : AbortSignal.any([signal, listener.signal])
-  const run = async (called: ToolCall): Promise<ToolResult> =>
-    http === null
-      ? { status: 'succeeded', output: 'done' }
-      : runTool(http, { tools }, { ...called, key: `${listener?.key ?? ''}-${called.id}`, signal: heard })
+  const run = async (called: ToolCall): Promise<ToolResult> => {
+    if (http === null) return { status: 'succeeded', output: 'done' }
+    const builtIn = builtInCalled({ shared }, called.name)
+    if (builtIn !== undefined) {
+      return searchKnowledge({ db: store.db, passagesFor }, tenant, builtIn, { input: called.input, documentIds })
+    }
+    const key = `${listener?.key ?? ''}-${called.id}`
+    return runTool(http, { tools, shared }, { ...called, tenant, call: parties, key, signal: heard })
+  }
   const made = await reply<{ value: string | null }>(
     { models: models.for(tenant, { model: request.model }, model), passagesFor, db: store.db },
     {
@@ -95,7 +116,7 @@ async function nodeReply(
       ),
       documentIds: settings?.kb_document_ids ?? null,
       messages: request.history,
-      tools: [GOAL_REACHED, ...ownTools({ tools })],
+      tools: [GOAL_REACHED, ...ownTools({ tools, shared })],
       conclude: ({ name, input }) => (name === GOAL_REACHED.name ? { value: textOf(input.value) } : null),
       run,
       filler: phrasesOf(request.language).filler,

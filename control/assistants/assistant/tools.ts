@@ -1,40 +1,29 @@
-import { Ajv } from 'ajv'
-import type { RegExpEngine, RegExpLike } from 'ajv/dist/types/index.js'
 import type { FlowValue } from '../../flows/engine/graph.ts'
-import { compilePattern } from '../../flows/engine/pattern.ts'
 import type { ChatTool } from '../../models/model.ts'
-import { type HttpActionParts, postAction } from '../actions/http-action.ts'
-import type { AssistantSettings, HandOver } from '../assistant-settings.ts'
-import { END_CALL, TRANSFER_PREFIX } from './tool-names.ts'
+import { BUILT_IN_TOOLS, type BuiltInKind } from '../../tools/built-in.ts'
+import { ACTION_TIMEOUT_MS } from '../../tools/http-action.ts'
+import { inputProblem, objectSchema } from '../../tools/input.ts'
+import type { HttpSettings } from '../../tools/schema.ts'
+import type { SharedTool } from '../../tools/store.ts'
+import { type HttpUse, type ToolParts, type UseResult, useHttp } from '../../tools/use-http.ts'
+import type { AssistantTool, HandOver, LiveSettings } from '../assistant-settings.ts'
+import { END_CALL, PRESS_KEYS, SEARCH_KNOWLEDGE, TAKE_PAYMENT, TRANSFER_PREFIX } from './tool-names.ts'
 
 /** What a tool's answer may take of the model's attention [characters]. */
-const MAX_OUTPUT = 4000
-const NOTHING = { type: 'object', properties: {}, additionalProperties: false }
-
-/** Schemas are customers': what cannot be compiled refuses its tool, and formats are not judged. */
-const ajv = new Ajv({ strict: false, validateFormats: false, logger: false, code: { regExp: boundedPattern() } })
-
-/** Patterns are customers' too: they run in bounded time, and one that cannot be compiled so refuses its tool. */
-function boundedPattern(): RegExpEngine {
-  const engine = (source: string): RegExpLike => {
-    const pattern = compilePattern(source)
-    if (typeof pattern === 'string') throw new Error(pattern)
-    return { test: text => pattern.matches(text) }
-  }
-  return Object.assign(engine, { code: 'boundedPattern' })
-}
+export const MAX_OUTPUT = 4000
 
 /** What the model may ask for: to end the call, to give it to somebody, and the assistant's own tools. */
-export function toolsOf(settings: AssistantSettings): ChatTool[] {
-  const { hand_overs: handOvers = [] } = settings
+export function toolsOf(settings: LiveSettings): ChatTool[] {
+  const { hand_overs: handOvers = [], shared } = settings
   return [
-    { name: END_CALL, description: 'Ends the call, after goodbye.', parameters: NOTHING },
+    functionOf(END_CALL, shared),
     ...queuesFirst(handOvers).map(({ name, description }) => ({
       name: transferName(name),
       description: `Gives the call to ${description === '' ? name : description}.`,
-      parameters: NOTHING,
+      parameters: BUILT_IN_TOOLS.transfer.parameters,
     })),
     ...ownTools(settings),
+    ...shared.filter(({ kind }) => kind === PRESS_KEYS || kind === TAKE_PAYMENT).map(asFunction),
   ]
 }
 
@@ -42,18 +31,30 @@ export function toolsOf(settings: AssistantSettings): ChatTool[] {
 const queuesFirst = (handOvers: readonly HandOver[]): HandOver[] =>
   handOvers.toSorted((a, b) => Number(b.target.type === 'queue') - Number(a.target.type === 'queue'))
 
-/** The assistant's own tools. */
-export const ownTools = ({ tools }: Pick<AssistantSettings, 'tools'>): ChatTool[] =>
-  tools.map(({ name, description, parameters }) => ({ name, description, parameters: objectSchema(parameters) }))
+/** What is built in, as a shared tool of that kind describes it, where there is one. */
+export const functionOf = (kind: BuiltInKind, shared: readonly SharedTool[]): ChatTool => {
+  const own = shared.find(tool => tool.kind === kind)
+  return own === undefined ? { name: kind, ...BUILT_IN_TOOLS[kind] } : asFunction(own)
+}
+
+const asFunction = ({ name, definition: { description, parameters } }: SharedTool): ChatTool => ({
+  name,
+  description,
+  parameters: objectSchema(parameters),
+})
+
+/** The assistant's own tools, and those that it shares: all that needs nothing of the call. */
+export const ownTools = ({ tools, shared }: Pick<LiveSettings, 'tools' | 'shared'>): ChatTool[] => [
+  ...tools.map(({ name, description, parameters }) => ({ name, description, parameters: objectSchema(parameters) })),
+  ...shared.filter(({ kind }) => kind === 'http' || kind === SEARCH_KNOWLEDGE).map(asFunction),
+]
 
 export const transferName = (name: string): string => `${TRANSFER_PREFIX}${name}`
 
-/** An empty schema takes any object. */
-const objectSchema = (parameters: Record<string, unknown>): Record<string, unknown> =>
-  'type' in parameters ? parameters : { type: 'object', ...parameters }
-
-export const handOverOf = ({ hand_overs: handOvers = [] }: AssistantSettings, toolName: string): HandOver | undefined =>
-  handOvers.find(({ name }) => transferName(name) === toolName)
+export const handOverOf = (
+  { hand_overs: handOvers = [] }: Pick<LiveSettings, 'hand_overs'>,
+  toolName: string,
+): HandOver | undefined => handOvers.find(({ name }) => transferName(name) === toolName)
 
 /** A tool that a model asks for. */
 export interface ToolCall {
@@ -68,35 +69,50 @@ export interface ToolResult {
   output: string
 }
 
+type HttpTools = Pick<LiveSettings, 'tools' | 'shared'>
+
+/** How the server of a tool of this name is asked; undefined: there is none. */
+export function httpTool(
+  { tools, shared }: HttpTools,
+  name: string,
+): { http: HttpSettings; parameters: Record<string, unknown> } | undefined {
+  const own = tools.find(tool => tool.name === name)
+  if (own !== undefined) return { http: plainHttp(own), parameters: own.parameters }
+  const { http = null, parameters = {} } = shared.find(tool => tool.name === name)?.definition ?? {}
+  return http === null ? undefined : { http, parameters }
+}
+
+/** An assistant's own tool gets its input by POST, as it is. */
+const plainHttp = ({ url }: AssistantTool): HttpSettings => ({
+  url,
+  method: 'POST',
+  headers: {},
+  body: null,
+  body_format: 'json',
+  timeout_ms: ACTION_TIMEOUT_MS,
+  retries: 0,
+  response: {},
+})
+
 /** Runs one of the assistant's HTTP tools. `key` is the same when it is run over. */
 export async function runTool(
-  parts: HttpActionParts,
-  settings: Pick<AssistantSettings, 'tools'>,
-  called: ToolCall & { key: string; signal: AbortSignal },
+  parts: ToolParts,
+  settings: HttpTools,
+  called: ToolCall & Omit<HttpUse, 'input'>,
 ): Promise<ToolResult> {
-  const tool = settings.tools.find(({ name }) => name === called.name)
+  const tool = httpTool(settings, called.name)
   if (tool === undefined) return failed(`there is no tool ${called.name}`)
-  const wrong = inputProblem(objectSchema(tool.parameters), called.input)
+  const wrong = inputProblem(tool.parameters, called.input)
   if (wrong !== null) return failed(wrong)
-  const { key, signal, input } = called
-  const result = await postAction(parts, { url: tool.url, input, key, signal })
-  if (result.outcome !== 'success') return failed(result.message)
-  return { status: 'succeeded', output: result.text.slice(0, MAX_OUTPUT) }
+  return resultOf(await useHttp(parts, tool.http, called))
 }
 
-const failed = (message: string): ToolResult => ({ status: 'failed', output: `failed: ${message}` })
+const resultOf = (result: UseResult): ToolResult =>
+  result.outcome === 'success'
+    ? { status: 'succeeded', output: result.output.slice(0, MAX_OUTPUT) }
+    : failed(result.message)
 
-function inputProblem(schema: Record<string, unknown>, input: Record<string, unknown>): string | null {
-  try {
-    if (ajv.validate(schema, input) === true) return null
-    return ajv.errorsText(ajv.errors, { dataVar: 'input' })
-  } catch {
-    return 'the schema of the tool cannot be used'
-  } finally {
-    // Schemas are many and short-lived: what was compiled is not kept.
-    ajv.removeSchema()
-  }
-}
+export const failed = (message: string): ToolResult => ({ status: 'failed', output: `failed: ${message}` })
 
 /** A tool's input as the journal shows it. */
 export const shownInput = (input: Record<string, unknown>): Record<string, FlowValue> =>

@@ -56,9 +56,9 @@ export class Conversation<A> {
   readonly #listener: Listener<A>
   #turn: Turn | null = null
   /** An answer that came before we may be silenced. */
-  #waiting: A | null = null
+  #waiting: { answer: A; input: ProgramInput } | null = null
   /** What came while interrupted sentences settled. */
-  #kept: ProgramInput[] = []
+  readonly #kept: ProgramInput[] = []
   #isCallerSpeaking = false
 
   constructor(parts: ConversationParts, listener: Listener<A>) {
@@ -76,7 +76,7 @@ export class Conversation<A> {
 
   /** Our turn, in which others speak: nothing is waited for from before it. */
   beginAnew(turn: Turn): Turn {
-    this.#kept = []
+    for (const input of this.#kept.splice(0)) this.#parts.stage.release(input)
     this.#isCallerSpeaking = false
     return this.begin(turn)
   }
@@ -172,9 +172,14 @@ export class Conversation<A> {
       if (input === null) break
       if (input === 'nudged') continue
       if (isTold(input)) turn.note(input)
-      else this.#kept.push(input)
+      else this.#keep(input)
     }
     turn.giveUp()
+  }
+
+  #keep(input: ProgramInput): void {
+    this.#parts.stage.hold(input)
+    this.#kept.push(input)
   }
 
   #close(turn: Turn): Turn {
@@ -192,10 +197,10 @@ export class Conversation<A> {
   async next(patienceMs?: number): Promise<Happening<A>> {
     for (;;) {
       const turn = this.#turn
-      if (turn === null && this.#waiting !== null) return this.#answered(this.#waiting)
+      if (turn === null && this.#waiting !== null) return this.#answered(this.#waiting.answer)
       if (turn === null && !this.#listener.isListening) return { kind: 'silence' }
       if (turn !== null && this.#isOver(turn)) return { kind: 'spoken', turn: this.#close(turn) }
-      const input = this.#kept.shift() ?? (await this.#parts.stage.next(this.#patienceMs(patienceMs)))
+      const input = this.#keptInput() ?? (await this.#parts.stage.next(this.#patienceMs(patienceMs)))
       if (input === 'nudged') continue
       if (input === null) {
         if (turn !== null && isSpoken(turn)) return { kind: 'spoken', turn: this.#close(turn) }
@@ -206,8 +211,22 @@ export class Conversation<A> {
       const answer = this.#take(input)
       if (answer === null) continue
       if (turn === null || this.#listener.isInterruptible) return this.#answered(answer)
-      this.#waiting = answer
+      this.#wait(answer, input)
     }
+  }
+
+  #keptInput(): ProgramInput | undefined {
+    const input = this.#kept.shift()
+    if (input !== undefined) this.#parts.stage.release(input)
+    return input
+  }
+
+  /** The last answer counts. */
+  #wait(answer: A, input: ProgramInput): void {
+    const { stage } = this.#parts
+    if (this.#waiting !== null) stage.release(this.#waiting.input)
+    stage.hold(input)
+    this.#waiting = { answer, input }
   }
 
   /** The answer to what was asked before the process died, if it is there already. */
@@ -216,6 +235,7 @@ export class Conversation<A> {
   }
 
   async #answered(answer: A): Promise<Happening<A>> {
+    if (this.#waiting !== null) this.#parts.stage.release(this.#waiting.input)
     this.#waiting = null
     return { kind: 'answered', answer, over: await this.silence() }
   }

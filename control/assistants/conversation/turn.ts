@@ -1,25 +1,31 @@
 import { type TurnTiming, UNTIMED } from '../../calls/programs/step-schema.ts'
+import type { FlowValue } from '../../flows/engine/graph.ts'
 import { heardPart } from '../assistant/sentences.ts'
 import type { ProgramInput } from '../input.ts'
 
 /** A sentence on its way to the caller. */
 interface Line {
-  playId: string
   text: string
   /** Null: it has not ended. */
   heard: { whole: boolean; ms: number } | null
 }
 
 /** What follows once the last word of a turn is heard. */
-export type AfterTurn = { kind: 'end'; reason: string } | { kind: 'hand_over'; name: string }
+export type AfterTurn =
+  | { kind: 'end'; reason: string }
+  /** `payment`: what is to be paid, where the call is given to the payment line and comes back. */
+  | { kind: 'hand_over'; name: string; payment?: Record<string, FlowValue> }
 
-/** What of a turn outlives the process: what was sent to be said, and what follows. */
+/** What of a turn outlives the process: what was sent to be said, how far it was heard, and what follows. */
 export interface StoredTurn {
-  number: number
-  source: 'ai' | 'script'
-  texts: string[]
+  readonly number: number
+  readonly source: 'ai' | 'script'
+  readonly lines: Line[]
   after: AfterTurn | null
 }
+
+/** All that was sent of it to be said, heard or not. */
+export const textOf = ({ lines }: StoredTurn): string => lines.map(({ text }) => text).join(' ')
 
 /** What the caller said last: its end by media's clock [ms], and how long the parts took so far. */
 export interface Heard {
@@ -29,14 +35,12 @@ export interface Heard {
 
 /** What the assistant says in answer to the caller: its sentences, how far they were heard, and how long all took. */
 export class Turn {
-  readonly number: number
-  readonly source: 'ai' | 'script'
+  /** Not a copy: whatever else is committed with it, it tells what has been heard by then, since media tells that once. */
+  readonly stored: StoredTurn
   readonly abort = new AbortController()
   readonly timing: TurnTiming
   /** When the caller was last heard before it, by media's clock [ms]; null: it answers nothing. */
   readonly answersTo: number | null
-  readonly #lines: Line[] = []
-  after: AfterTurn | null = null
   /** A voice or a key has silenced it. */
   isTalkedOver = false
   /** Nothing more will be said. */
@@ -46,8 +50,7 @@ export class Turn {
   isInterrupted = false
 
   constructor(number: number, source: 'ai' | 'script', caller: Heard | null) {
-    this.number = number
-    this.source = source
+    this.stored = { number, source, lines: [], after: null }
     this.answersTo = caller?.endedClockMs ?? null
     this.timing = { ...(caller?.timing ?? UNTIMED) }
   }
@@ -55,17 +58,40 @@ export class Turn {
   /** A turn that was being said when the process died: what was made of it is all there is. */
   static restored(stored: StoredTurn): Turn {
     const turn = new Turn(stored.number, stored.source, null)
-    for (const text of stored.texts) turn.add(text)
+    turn.stored.lines.push(...stored.lines)
     turn.after = stored.after
     turn.isMade = true
     return turn
   }
 
+  get number(): number {
+    return this.stored.number
+  }
+
+  get source(): 'ai' | 'script' {
+    return this.stored.source
+  }
+
+  get after(): AfterTurn | null {
+    return this.stored.after
+  }
+
+  set after(after: AfterTurn | null) {
+    this.stored.after = after
+  }
+
+  get #lines(): Line[] {
+    return this.stored.lines
+  }
+
+  #playId(line: number): string {
+    return `turn-${this.number}-${line}`
+  }
+
   /** One more sentence; the ID to play it by. */
   add(text: string): string {
-    const playId = `turn-${this.number}-${this.#lines.length}`
-    this.#lines.push({ playId, text, heard: null })
-    return playId
+    this.#lines.push({ text, heard: null })
+    return this.#playId(this.#lines.length - 1)
   }
 
   get isSilent(): boolean {
@@ -89,7 +115,7 @@ export class Turn {
 
   /** Takes what media tells of its sentences. */
   note(input: ProgramInput & { kind: 'played' | 'play_started' }): void {
-    const line = this.#lines.find(({ playId }) => playId === input.playId)
+    const line = this.#lines.find((_, index) => this.#playId(index) === input.playId)
     if (line === undefined) return
     if (input.kind === 'played') {
       line.heard ??= { whole: input.ended === 'played', ms: input.heardMs }
@@ -101,8 +127,8 @@ export class Turn {
 
   /** It could not be played, or nobody told what became of it. */
   giveUp(playId?: string): void {
-    for (const line of this.#lines) {
-      if (playId === undefined || line.playId === playId) line.heard ??= { whole: false, ms: 0 }
+    for (const [index, line] of this.#lines.entries()) {
+      if (playId === undefined || this.#playId(index) === playId) line.heard ??= { whole: false, ms: 0 }
     }
   }
 
@@ -116,10 +142,5 @@ export class Turn {
 
   get heardMs(): number {
     return this.#lines.reduce((sum, { heard }) => sum + (heard?.ms ?? 0), 0)
-  }
-
-  get stored(): StoredTurn {
-    const { number, source, after } = this
-    return { number, source, texts: this.#lines.map(({ text }) => text), after }
   }
 }

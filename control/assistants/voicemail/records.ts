@@ -4,6 +4,7 @@ import { appendEvent } from '../../kernel/events/log.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Step, Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
+import { count } from '../../usage/ledger.ts'
 import { toVoicemail } from '../voicemail-schema.ts'
 import type { VoicemailRow } from './tables.ts'
 
@@ -31,6 +32,7 @@ export async function endVoicemail(
   const tenant = tenantOf(row)
   await forTenant(trx, tenant).update('voicemails').set(change).where('id', '=', id).execute()
   if (info === null) return null
+  await count(trx, tenant, { sourceId: id, at, amounts: { stored_bytes: info.sizeBytes } })
   const message = { ...row, ...change }
   const object = toVoicemail(message)
   await appendEvent(trx, tenant, { type: 'voicemail.created', at, object, callId: row.call_id })

@@ -1,4 +1,6 @@
-/** One connection to the call WebSocket, in the words of its messages: JSON text, audio as base64 of linear samples at 16 kHz. */
+import { PeerAudio } from './peer-audio.js'
+
+/** One connection to the call WebSocket, in the words of its messages: JSON text, audio as base64 of linear samples at 16 kHz, or over WebRTC while that works. */
 export class CallLine extends EventTarget {
   /** The leg that is in a call, or rings. */
   streamSid = null
@@ -6,6 +8,8 @@ export class CallLine extends EventTarget {
   #socket
   #sound
   #sentMs = 0
+  /** WebRTC for the audio of this call; null: there is no call. */
+  #way = null
 
   /** Resolves when the page is admitted; throws an error whose message is for people. */
   static open(wsUrl, token, sound) {
@@ -23,7 +27,10 @@ export class CallLine extends EventTarget {
     this.#sound = sound
     socket.onerror = null
     socket.onmessage = ({ data }) => this.#heard(JSON.parse(data))
-    socket.onclose = ({ code, reason }) => this.#tell('closed', { code, reason })
+    socket.onclose = ({ code, reason }) => {
+      this.#leaveWay()
+      this.#tell('closed', { code, reason })
+    }
     if (sound !== null) this.useSound(sound)
   }
 
@@ -35,6 +42,10 @@ export class CallLine extends EventTarget {
   }
 
   #spoke(frame) {
+    if (this.isWebRtc) {
+      this.#sentMs += 20
+      return
+    }
     // What the network has not taken for half a second will come too late for a conversation.
     if (this.#socket.bufferedAmount > 32_000) return
     const payload = toBase64(new Uint8Array(frame.buffer, frame.byteOffset, frame.byteLength))
@@ -47,6 +58,7 @@ export class CallLine extends EventTarget {
       case 'start':
         this.streamSid = message.streamSid
         this.isInCall = true
+        this.#beginWay()
         this.#tell('start', message.start)
         break
       case 'media':
@@ -65,13 +77,36 @@ export class CallLine extends EventTarget {
       case 'control':
         this.#tell('control', message.control)
         break
+      case 'webrtc':
+        void this.#way?.answer(message.webrtc.sdp)
+        break
       case 'stop':
         this.isInCall = false
+        this.#leaveWay()
         this.streamSid = null
         this.#sound?.clear()
         this.#tell('stop', message.stop)
         break
     }
+  }
+
+  /** Whether audio goes over WebRTC now, and not over the WebSocket. */
+  get isWebRtc() {
+    return this.#way?.isOpen === true
+  }
+
+  #beginWay() {
+    this.#leaveWay()
+    if (this.#sound === null) return
+    const { streamSid } = this
+    const way = new PeerAudio(this.#sound, () => this.#tell('way', { isWebRtc: way.isOpen }))
+    this.#way = way
+    way.begin(sdp => this.#send({ event: 'webrtc', streamSid, webrtc: { sdp } })).catch(() => way.close())
+  }
+
+  #leaveWay() {
+    this.#way?.close()
+    this.#way = null
   }
 
   accept() {

@@ -30,7 +30,7 @@ export class CopilotPanel {
     this.#sessionId = session.id
     this.#shown.clear()
     this.#seen.clear()
-    for (const id of ['alerts', 'hints', 'said', 'links']) $(id).replaceChildren()
+    for (const id of ['alerts', 'hints', 'said-lines', 'links']) $(id).replaceChildren()
     $('checklist').replaceChildren(...session.stages.flatMap(stage => this.#stage(stage)))
     $('fields').replaceChildren(...session.fields.map(field => this.#field(field)))
     $('disclosures').replaceChildren(...session.disclosures.map(disclosureLine))
@@ -45,6 +45,7 @@ export class CopilotPanel {
     this.#goTo(session.stages.find(({ key }) => key === session.stage) ?? null)
     showMood(session.mood)
     $('deaf').textContent = session.hearing === 'none' ? `What is said is not heard: ${session.hearing_reason}` : ''
+    $('copilot').dir = directionOf(session)
     $('copilot').hidden = false
     document.body.classList.add('desktop')
   }
@@ -126,7 +127,12 @@ export class CopilotPanel {
   }
 
   #field({ key, label, type, required, value }) {
-    const input = make('input', { id: `field-${key}`, dir: 'auto', value: value ?? '', autocomplete: 'off' })
+    const input = make('input', {
+      id: `field-${key}`,
+      dir: DIRECTIONS[type] ?? 'auto',
+      value: value ?? '',
+      autocomplete: 'off',
+    })
     input.inputMode = KEYBOARDS[type] ?? 'text'
     input.addEventListener('change', () => this.#tell({ do: 'field', key, value: input.value.trim() || null }))
     const name = make('span', { dir: 'auto', textContent: required ? `${label} *` : label })
@@ -153,21 +159,24 @@ export class CopilotPanel {
     const away = make('button', { type: 'button', textContent: 'Dismiss' })
     away.setAttribute('aria-label', `Dismiss: ${head}`)
     away.addEventListener('click', () => this.#tell({ do: 'dismiss', message_id: id }))
+    const isAlert = type === 'alert' || data.kind === 'forbidden_phrase'
     const article = make(
       'article',
       { className: `hint ${type} ${data.severity ?? ''}`.trim(), id },
-      make('h4', { dir: 'auto', textContent: head }),
+      make(isAlert ? 'h3' : 'h4', { dir: 'auto', textContent: head }),
       ...[text, note].filter(Boolean).map(words => make('p', { dir: 'auto', textContent: words })),
       ...(type === 'summary' ? [] : [away]),
     )
     if (utteranceId !== undefined) article.dataset.utterance = utteranceId
-    $(type === 'alert' || data.kind === 'forbidden_phrase' ? 'alerts' : 'hints').prepend(article)
-    return () => article.remove()
+    $(isAlert ? 'alerts' : 'hints').prepend(article)
+    return () => putAway(article)
   }
 }
 
 const HINTS = new Set(['objection', 'card', 'nudge', 'alert', 'compliance', 'summary'])
 const KEYBOARDS = { number: 'decimal', money: 'decimal', phone: 'tel', email: 'email' }
+/** A number stands as it is dialled, also between words that run the other way. */
+const DIRECTIONS = { number: 'ltr', money: 'ltr', phone: 'ltr', email: 'ltr', date: 'ltr', time: 'ltr' }
 
 const NUDGES = {
   talk_ratio: 'You talk most of the time: let the customer speak.',
@@ -191,14 +200,30 @@ const HINT_WORDS = {
     text: instead && `Instead: ${instead}`,
     note: reason,
   }),
-  summary: ({ fields, not_done: open }) => ({
+  summary: ({ text, next_steps: steps = [], fields, missing = [], not_done: open }) => ({
     head: 'The call is over',
-    text: fields.map(({ label, value }) => `${label}: ${value}`).join(', '),
-    note: open.length === 0 ? '' : `Not done: ${open.map(({ key }) => key).join(', ')}`,
+    text: [text, fields.map(({ label, value }) => `${label}: ${value}`).join(', ')].filter(Boolean).join(' '),
+    note: [
+      ...steps,
+      ...(missing.length === 0 ? [] : [`Not told: ${missing.map(({ label }) => label).join(', ')}.`]),
+      ...(open.length === 0 ? [] : [`Not done: ${open.map(({ key }) => key).join(', ')}.`]),
+    ].join(' '),
   }),
 }
 
 const STATUSES = { open: 'to be said', reminded: 'say it now', said: 'said', missed: 'missed' }
+
+/** Whoever has put it away by the keyboard stands at the next one then. */
+function putAway(article) {
+  const hadFocus = article.contains(document.activeElement)
+  const next = article.nextElementSibling ?? article.previousElementSibling
+  article.remove()
+  if (hadFocus) (next?.querySelector('button') ?? $('stage-name')).focus()
+}
+
+/** As the profile is written. */
+const directionOf = ({ stages, fields, disclosures }) =>
+  [...stages, ...fields, ...disclosures].some(({ label }) => /[\u0590-\u08ff]/.test(label)) ? 'rtl' : 'ltr'
 
 function make(name, properties, ...children) {
   const element = Object.assign(document.createElement(name), properties)
@@ -248,9 +273,9 @@ function sayLine({ utterance_id: utteranceId, text, party, final }) {
   const list = $('said')
   const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 40
   const who = make('span', { className: 'who', textContent: `${party === 'agent' ? 'You' : 'Customer'}: ` })
-  const line = make('li', { id, dir: 'auto', className: final ? '' : 'interim' }, who, text)
+  const line = make('li', { id, className: final ? '' : 'interim' }, who, make('bdi', { textContent: text }))
   const before = $(id)
-  if (before === null) list.append(line)
+  if (before === null) $('said-lines').append(line)
   else before.replaceWith(line)
   if (isAtEnd) list.scrollTop = list.scrollHeight
   return () => $(id)?.remove()

@@ -3,8 +3,8 @@
 const part = (id: string, heading: string, body: string): string =>
   `<section id="${id}-part" aria-labelledby="${id}-heading"><h3 id="${id}-heading">${heading}</h3>${body}</section>`
 
-export const copilotAside = `<aside id="copilot" dir="auto" aria-label="Copilot" hidden>
-<header class="whole"><h2 id="stage-name" dir="auto">Copilot</h2><p id="stage-goal" dir="auto"></p><p id="mood" role="status"></p><p id="deaf"></p></header>
+export const copilotAside = `<aside id="copilot" aria-label="Copilot" hidden>
+<header class="whole"><h2 id="stage-name" dir="auto" tabindex="-1">Copilot</h2><p id="stage-goal" dir="auto"></p><p id="mood" role="status"></p><p id="deaf"></p></header>
 <div id="alerts" class="whole" role="alert"></div>
 <section id="script" aria-labelledby="script-heading" hidden><h3 id="script-heading">Script</h3><p id="script-step" dir="auto" aria-live="polite"></p>
 <div id="script-choices" class="row"></div>
@@ -13,14 +13,16 @@ ${part('checklist', 'To do', '<div id="checklist"></div>')}
 ${part('fields', 'Details', '<form id="fields" autocomplete="off"></form>')}
 ${part('disclosures', 'Has to be said', '<ul id="disclosures"></ul>')}
 ${part('hints', 'Help', '<div id="hints" role="log" aria-live="polite"></div><ul id="links"></ul>')}
-${part('said', 'What is said', '<ol id="said" role="log" aria-live="off" tabindex="0" aria-labelledby="said-heading"></ol>')}
+${part('said', 'What is said', '<div id="said" role="log" aria-live="off" tabindex="0" aria-labelledby="said-heading"><ol id="said-lines"></ol></div>')}
 <form id="ask" class="whole"><label>Ask the knowledge base <input id="question" dir="auto" maxlength="500" required autocomplete="off"></label><button type="submit">Ask</button></form>
 </aside>`
 
+/** Its roles are named: on a narrow screen it is not drawn as a table, and is none to a screen reader then. */
 const table = (id: string, caption: string, columns: readonly string[]): string =>
-  `<table><caption>${caption}</caption><thead><tr>${columns.map(column => `<th scope="col">${column}</th>`).join('')}</tr></thead><tbody id="${id}"></tbody></table>`
+  `<table role="table"><caption>${caption}</caption><thead role="rowgroup"><tr role="row">${columns.map(column => `<th scope="col" role="columnheader">${column}</th>`).join('')}</tr></thead><tbody id="${id}" role="rowgroup"></tbody></table>`
 
 export const floorAside = `<aside id="floor" aria-label="Floor" hidden>
+<div id="floor-alerts" class="unseen" role="alert"></div>
 ${table('floor-calls', 'Calls', ['Agent', 'With', 'For', 'Alerts', 'Listen in'])}
 ${table('floor-agents', 'Agents', ['Name', 'Status', 'For'])}
 ${table('floor-queues', 'Queues', ['Name', 'Waiting', 'Longest', 'Answered', 'Abandoned', 'In 20 s'])}

@@ -44,8 +44,9 @@ export class Floor {
       call.party,
       since(call.started),
       alertList(call.alerts),
-      this.#modes(call.call_id),
+      this.#modes(call.call_id, nameOf(call.user_id)),
     ])
+    this.#announce(calls.flatMap(call => call.alerts.map(alert => `${nameOf(call.user_id)}: ${alertText(alert)}`)))
     fill('floor-agents', agents, agent => [
       agent.name,
       agent.ringing ? 'Ringing' : STATUSES[agent.status],
@@ -61,12 +62,23 @@ export class Floor {
     ])
   }
 
-  #modes(callId) {
+  /** What is new is read out; the tables are drawn anew every time. */
+  #announce(alerts) {
+    const region = $('floor-alerts')
+    const told = [...region.children].map(line => line.textContent)
+    for (const line of [...region.children]) if (!alerts.includes(line.textContent)) line.remove()
+    for (const text of alerts) {
+      if (!told.includes(text)) region.append(Object.assign(document.createElement('p'), { textContent: text }))
+    }
+  }
+
+  #modes(callId, name) {
     const now = this.listening?.call_id === callId ? this.listening.mode : null
     return MODES.filter(([mode]) => mode !== 'stop' || now !== null).map(([mode, label]) => {
       const button = document.createElement('button')
       Object.assign(button, { type: 'button', textContent: label })
       Object.assign(button.dataset, { callId, mode })
+      button.setAttribute('aria-label', `${label}: ${name}`)
       if (mode !== 'stop') button.setAttribute('aria-pressed', String(mode === now))
       return button
     })
@@ -76,12 +88,16 @@ export class Floor {
 /** Rows in place, so that the focus of who uses the keyboard stays where it is. */
 function fill(id, rows, cellsOf) {
   const body = $(id)
+  const columns = [...body.parentElement.querySelectorAll('th')].map(cell => cell.textContent)
   const focused = document.activeElement?.dataset ?? {}
   const lines = rows.map(row => {
     const line = document.createElement('tr')
+    line.setAttribute('role', 'row')
     line.append(
-      ...cellsOf(row).map(content => {
+      ...cellsOf(row).map((content, i) => {
         const cell = document.createElement('td')
+        cell.setAttribute('role', 'cell')
+        cell.dataset.column = columns[i]
         cell.dir = 'auto'
         cell.append(...[content].flat())
         return cell
@@ -98,13 +114,15 @@ function fill(id, rows, cellsOf) {
 }
 
 function alertList(alerts) {
-  return alerts.map(({ label, message, severity }) => {
+  return alerts.map(alert => {
     const line = document.createElement('p')
-    line.className = `hint ${severity}`
-    line.textContent = message === '' ? label : `${label}: ${message}`
+    line.className = `hint ${alert.severity}`
+    line.textContent = alertText(alert)
     return line
   })
 }
+
+const alertText = ({ label, message }) => (message === '' ? label : `${label}: ${message}`)
 
 function since(at) {
   const seconds = Math.max(0, Math.round((Date.now() - Date.parse(at)) / 1000))

@@ -1,5 +1,5 @@
 import { CallLine } from './call-line.js'
-import { $, say, show, startClock, toggle } from './page.js'
+import { $, say, show, showWay, startClock, toggle } from './page.js'
 import { Sound } from './sound.js'
 
 const POLL_MS = 1000
@@ -33,6 +33,7 @@ async function join() {
   if (ticket === null) return
   sound = await Sound.open()
   line = await CallLine.open(ticket.ws_url, ticket.client_token, sound)
+  showWay(line)
   line.addEventListener('stop', () => leave())
   line.addEventListener('closed', () => leave())
   stopClock = startClock(sound)

@@ -15,6 +15,15 @@ export function say(text, bad = false) {
   notice.classList.toggle('bad', bad)
 }
 
+/** Shows which way the audio of a line goes. */
+export function showWay(line) {
+  const tell = isWebRtc => {
+    $('way').textContent = isWebRtc ? 'Audio over WebRTC' : 'Audio over the WebSocket'
+  }
+  line.addEventListener('way', ({ detail }) => tell(detail.isWebRtc))
+  tell(false)
+}
+
 /** A switch that says what it is by `aria-pressed`. */
 export function toggle(button, change) {
   button.addEventListener('click', () => {

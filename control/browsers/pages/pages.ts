@@ -58,6 +58,7 @@ const callSection = (words: {
 ${words.head ?? ''}
 <output id="clock" aria-live="off">0:00</output>
 <p id="state" role="status">Connecting…</p>
+<p id="way" aria-live="polite"></p>
 ${meters}
 <div class="row"><button type="button" id="mute" aria-pressed="false">Mute</button>${words.more ?? ''}<button type="button" id="leave" class="bad">${words.leave}</button></div>
 ${words.rest ?? ''}

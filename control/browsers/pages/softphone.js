@@ -2,7 +2,7 @@ import { CallLine } from './call-line.js'
 import { CopilotPanel } from './copilot-panel.js'
 import { Floor } from './floor.js'
 import { forgetTokens, keepToken, keptTokens } from './kept-tokens.js'
-import { $, keypad, say, show, startClock, toggle } from './page.js'
+import { $, keypad, say, show, showWay, startClock, toggle } from './page.js'
 import { startWithToken } from './token-start.js'
 
 let sound = null
@@ -27,6 +27,7 @@ startWithToken((openLine, openSound) => {
 /** From now on this is the line; it renews the token that opens the next one. */
 function use(openLine) {
   line = openLine
+  showWay(line)
   const wasMuted = sessionStorage.getItem(MUTED) !== null
   line.addEventListener('ring', ({ detail }) => ring(detail))
   line.addEventListener('start', inCall)

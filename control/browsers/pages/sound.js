@@ -10,11 +10,13 @@ const RING = { highHz: 480, lowHz: 400, onS: 1, everyS: 3, gain: 0.08 }
 export class Sound {
   /** Gets each frame of 20 ms at 16 kHz that the microphone has made; silent while muted. */
   onFrame = () => {}
-  muted = false
+  #muted = false
+  /** Of others, where they come by WebRTC: what plays them, and what tells how loud they are. */
+  #player = null
+  #analyser = null
   /** How loud the microphone is, 0 to 1. */
   level = 0
-  /** How loud the others are, 0 to 1. */
-  heard = 0
+  #heard = 0
 
   /** Throws what `getUserMedia` throws: no microphone, or no permission. */
   static async open() {
@@ -40,13 +42,50 @@ export class Sound {
   }
 
   #spoke(frame) {
-    if (this.muted) frame.fill(0)
+    if (this.#muted) frame.fill(0)
     this.level = Math.max(loudness(frame), this.level * 0.85)
     this.onFrame(frame)
   }
 
+  get muted() {
+    return this.#muted
+  }
+
+  set muted(isMuted) {
+    this.#muted = isMuted
+    this.track.enabled = !isMuted
+  }
+
+  /** What the microphone says. */
+  get track() {
+    return this.stream.getAudioTracks()[0]
+  }
+
+  /** How loud the others are, 0 to 1. */
+  get heard() {
+    if (this.#analyser !== null) {
+      const samples = new Float32Array(this.#analyser.fftSize)
+      this.#analyser.getFloatTimeDomainData(samples)
+      const frame = samples.map(sample => sample * 32768)
+      this.#heard = Math.max(loudness(frame), this.#heard * 0.85)
+    }
+    return this.#heard
+  }
+
+  /** Plays a stream, in the place of the one before; null: none. */
+  hear(stream) {
+    if (this.#player !== null) this.#player.srcObject = null
+    this.#analyser?.disconnect()
+    this.#player = null
+    this.#analyser = null
+    if (stream === null) return
+    this.#player = Object.assign(new Audio(), { srcObject: stream, autoplay: true })
+    this.#analyser = new AnalyserNode(this.context, { fftSize: 1024 })
+    this.context.createMediaStreamSource(stream).connect(this.#analyser)
+  }
+
   play(frame) {
-    this.heard = Math.max(loudness(frame), this.heard * 0.85)
+    this.#heard = Math.max(loudness(frame), this.#heard * 0.85)
     this.speaker.port.postMessage(frame)
   }
 
@@ -78,6 +117,7 @@ export class Sound {
   }
 
   close() {
+    this.hear(null)
     for (const track of this.stream.getTracks()) track.stop()
     void this.context.close()
   }

@@ -1,4 +1,4 @@
-import { $, keypad, say, show, startClock, toggle } from './page.js'
+import { $, keypad, say, show, showWay, startClock, toggle } from './page.js'
 import { startWithToken } from './token-start.js'
 
 let sound = null
@@ -8,6 +8,7 @@ let stopClock = () => {}
 startWithToken((openLine, openSound) => {
   line = openLine
   sound = openSound
+  showWay(line)
   line.addEventListener('stop', hangup)
   line.addEventListener('closed', hangup)
   line.addEventListener('start', () => {

@@ -72,22 +72,19 @@ export class CallAudio {
     await store.transaction(trx => applyStream(trx, row, failedStream(row.id), now()))
   }
 
-  async streamChanged(trx: Trx, { body, at }: Of<'stream.changed'>): Promise<null> {
+  async streamChanged(trx: Trx, { body, at }: Of<'stream.changed'>): Promise<void> {
     const streams = trx.selectFrom('media_streams').selectAll()
     const row = await streams.where('id', '=', body.streamId).executeTakeFirst()
     if (row !== undefined) await applyStream(trx, row, body, at)
-    return null
   }
 
-  async recordingReady(trx: Trx, { body, at }: Of<'recording.ready'>): Promise<null> {
+  async recordingReady(trx: Trx, { body, at }: Of<'recording.ready'>): Promise<void> {
     await applyRecording(trx, body.recordingId, body, at)
-    return null
   }
 
-  async recordingFailed(trx: Trx, { body, at }: Of<'recording.failed'>): Promise<null> {
+  async recordingFailed(trx: Trx, { body, at }: Of<'recording.failed'>): Promise<void> {
     this.#deps.log.warn({ callId: body.recordingId, reason: body.message }, 'recording failed')
     await applyRecording(trx, body.recordingId, null, at)
-    return null
   }
 }
 
@@ -99,5 +96,7 @@ const failedStream = (streamId: string) => ({
   status: 'failed' as const,
   framesSent: 0,
   framesDropped: 0,
+  framesReceived: 0,
+  framesRefused: 0,
   endedReason: 'connect_failed' as const,
 })

@@ -7,6 +7,7 @@ import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { wantTranscript } from '../programs/transcript-rows.ts'
 import { settingsOf } from '../settings.ts'
 import type { CallRow, MediaStreamRow } from '../tables.ts'
+import { countStream } from './used.ts'
 
 /**
  * What is kept of a call, decided when it begins, field by field. What was asked for with the call wins, then the inbound
@@ -241,7 +242,7 @@ export async function insertStream(
   trx: Trx,
   tenant: Tenant,
   callId: string,
-  { url, tracks, format, custom_parameters }: StreamInput,
+  { mode, url, tracks, format, custom_parameters }: StreamInput,
   at: string,
 ): Promise<MediaStreamRow> {
   const row: MediaStreamRow = {
@@ -249,6 +250,7 @@ export async function insertStream(
     organisation_id: tenant.organisationId,
     livemode: tenant.livemode ? 1 : 0,
     call_id: callId,
+    mode: mode ?? 'fork',
     url,
     tracks: tracks ?? 'inbound',
     format: format ?? 'mulaw_8000',
@@ -256,9 +258,12 @@ export async function insertStream(
     status: 'connecting',
     frames_sent: 0,
     frames_dropped: 0,
+    frames_received: 0,
+    frames_refused: 0,
     ended_reason: null,
     created: at,
   }
   await forTenant(trx, tenant).insert('media_streams', row)
+  await countStream(trx, tenant, row)
   return row
 }

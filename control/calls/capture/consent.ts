@@ -1,43 +1,34 @@
 import type { MediaEvent } from '../../../media/protocol.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
-import type { MediaPort } from '../../media-link/events.ts'
 import type { CallCentrePort } from '../conductor/call-centre-port.ts'
 import type { LegRows } from '../conductor/decide.ts'
-import type { FollowUp } from '../conductor/event-handler.ts'
 import type { Step } from '../conductor/steps.ts'
+import { startOf } from '../duration.ts'
 import { writeLeg } from '../legs.ts'
 import { endStreams, loadLeg, tenantOf } from '../records.ts'
 import { callCaptureOf, isToBeAsked } from './call-capture.ts'
 import { CONSENT, UNHEARD } from './consent-question.ts'
+import { noteAgreed } from './demanded-consent.ts'
 import { laterAnswered, UNAGREED } from './later-capture.ts'
+import { countAnswer } from './used.ts'
 
-export interface Asking {
-  /** Does what the leg's row calls for: it asks. */
-  ask: (legId: string, media: MediaPort) => Promise<void>
-  /** Who leads on a call that was asked in the middle. */
-  centre: Pick<CallCentrePort, 'leadOn' | 'run'>
-}
-
-/** An event on its way to those who handle it, or null: they do not get it. */
-export interface Passed {
-  event: MediaEvent | null
-  followUp: FollowUp | null
-}
+/** Who leads on a call that was asked in the middle. */
+type Leading = Pick<CallCentrePort, 'leadOn'>
 
 /**
  * Whoever is told that the call is recorded, or asked whether it may be, hears that before anything else: the answer is passed on to
  * flows, queues and rooms when that is over, as if the call had been answered only then. Where something is to be kept only later, what
- * leads the call then gets it when that is over.
+ * leads the call then gets it when that is over. Returns the event for those who handle it; null: they do not get it.
  */
-export async function passConsent(trx: Trx, event: MediaEvent, asking: Asking): Promise<Passed> {
-  if (event.name === 'leg.answered') return onAnswered(trx, event, asking)
+export async function passConsent(trx: Trx, event: MediaEvent, centre: Leading): Promise<MediaEvent | null> {
+  if (event.name === 'leg.answered') return onAnswered(trx, event)
   if (event.name === 'leg.collected' && [CONSENT, UNHEARD].includes(event.body.collectId))
-    return onCollected(trx, event, asking)
-  return { event, followUp: null }
+    return onCollected(trx, event, centre)
+  return event
 }
 
-async function onAnswered(trx: Trx, event: MediaEvent & { name: 'leg.answered' }, { ask }: Asking): Promise<Passed> {
+async function onAnswered(trx: Trx, event: MediaEvent & { name: 'leg.answered' }): Promise<MediaEvent | null> {
   const rows = await loadLeg(trx, event.body.legId)
   const isAsked =
     rows !== null &&
@@ -45,33 +36,34 @@ async function onAnswered(trx: Trx, event: MediaEvent & { name: 'leg.answered' }
     rows.call.answered_at === null &&
     rows.call.ended_at === null &&
     isToBeAsked(rows.call)
-  if (!isAsked) return { event, followUp: null }
+  if (!isAsked) return event
   const capture = { ...callCaptureOf(rows.call), asked: 'asking', askedAt: event.at }
-  await change(trx, rows, { capture: JSON.stringify(capture) }, { step: 'consent' })
-  return { event: null, followUp: media => ask(event.body.legId, media) }
+  await change(trx, rows, { ...startOf(trx), capture: JSON.stringify(capture) }, { step: 'consent' })
+  return null
 }
 
 async function onCollected(
   trx: Trx,
   event: MediaEvent & { name: 'leg.collected' },
-  { centre }: Asking,
-): Promise<Passed> {
+  centre: Leading,
+): Promise<MediaEvent | null> {
   const { legId, collectId, digits } = event.body
   const rows = await loadLeg(trx, legId)
   const capture = rows === null ? null : callCaptureOf(rows.call)
-  if (rows === null || capture?.asked !== 'asking' || rows.participant.step !== 'consent') {
-    return { event: null, followUp: null }
-  }
+  if (rows === null || capture?.asked !== 'asking' || rows.participant.step !== 'consent') return null
   const { askedAt, later } = capture
   const { consent } = later ?? capture
   const isRefused = collectId === UNHEARD || (consent !== null && digits !== consent.key)
   const asked = isRefused ? 'refused' : consent === null ? 'told' : 'agreed'
   const isHungUp = isRefused && consent?.otherwise === 'hang_up'
+  if (asked === 'agreed') {
+    await noteAgreed(trx, tenantOf(rows.call), rows.call, { askedAt: askedAt ?? event.at, key: digits, at: event.at })
+  }
   const then = await laterAnswered(trx, rows.call, capture, { asked, at: event.at })
   if (then !== null) {
     if (isHungUp) await change(trx, rows, {}, REFUSED)
     else await centre.leadOn(trx, tenantOf(rows.call), { callId: rows.call.id, legId, at: event.at }, then)
-    return { event: null, followUp: isHungUp ? hangUp(legId) : media => centre.run(media) }
+    return null
   }
   const stored = JSON.stringify({ ...capture, asked })
   if (!isRefused) await change(trx, rows, { capture: stored }, { step: 'answering' })
@@ -79,18 +71,12 @@ async function onCollected(
   const at = askedAt ?? event.at
   if (isHungUp) {
     await change(trx, rows, { status: 'in_progress', answered_at: at }, REFUSED)
-    return { event: null, followUp: hangUp(legId) }
+    return null
   }
-  return { event: { name: 'leg.answered', at, body: { legId } }, followUp: null }
+  return { name: 'leg.answered', at, body: { legId } }
 }
 
 const REFUSED = { step: 'hanging_up', leave_reason: 'rejected', leave_prompt: null } as const
-
-const hangUp =
-  (legId: string): FollowUp =>
-  async media => {
-    await media.request('leg.hangup', { legId, reason: 'rejected' })
-  }
 
 async function keepNothing(trx: Trx, rows: LegRows, capture: string, at: string): Promise<void> {
   const { call } = rows
@@ -108,5 +94,6 @@ async function change(
 ): Promise<void> {
   const scoped = forTenant(trx, tenantOf(call))
   if (Object.keys(changed).length > 0) await scoped.update('calls').set(changed).where('id', '=', call.id).execute()
+  if (changed.answered_at != null) await countAnswer(trx, tenantOf(call), call)
   await writeLeg(trx, tenantOf(call), participant.id, step)
 }

@@ -2,7 +2,8 @@ import { mkdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parentPort } from 'node:worker_threads'
 import { Application, createEncoder } from 'libopus-wasm'
-import { OggOpusWriter } from '../../../codecs/ogg-opus.ts'
+import { Limiter } from '../../../codecs/limiter.ts'
+import { OggOpusWriter } from '../../../codecs/packets/ogg-opus.ts'
 import { WAV_HEADER_BYTES, wavHeader } from '../../../codecs/wav.ts'
 import { createWhole, openRandom, type RandomFile, type WholeFile } from '../../../media/protocol.ts'
 
@@ -32,6 +33,9 @@ class Mix {
   readonly #inputs: number
   readonly #outputs: 1 | 2
   readonly #frame: Int16Array
+  readonly #sum = new Int32Array(FRAME_SAMPLES)
+  readonly #mixed = new Int16Array(FRAME_SAMPLES)
+  readonly #limiter = new Limiter()
   #at = 0
 
   constructor(file: RandomFile, inputs: number, outputs: 1 | 2) {
@@ -49,25 +53,28 @@ class Mix {
     const read = this.#file.read(bytes, WAV_HEADER_BYTES + this.#at)
     this.#at += read
     const samples = Math.floor(read / (2 * this.#inputs))
-    for (let i = 0; i < FRAME_SAMPLES; i++) this.#mixSample(i)
+    this.#mix()
     return samples
   }
 
-  /** Mono: all; stereo: the call's own party on the left, everybody else on the right. */
-  #mixSample(i: number): void {
-    const from = i * this.#inputs
-    let others = 0
-    for (let n = 1; n < this.#inputs; n++) others += this.#frame[from + n]!
-    const own = this.#frame[from]!
-    if (this.#outputs === 1) this.out[i] = clamp(own + others)
-    else {
-      this.out[2 * i] = own
-      this.out[2 * i + 1] = clamp(others)
+  /** Mono: all; stereo: the call's own party on the left, everybody else on the right. What is too loud together is limited. */
+  #mix(): void {
+    const first = this.#outputs === 1 ? 0 : 1
+    for (let i = 0; i < FRAME_SAMPLES; i++) {
+      let sum = 0
+      for (let n = first; n < this.#inputs; n++) sum += this.#frame[i * this.#inputs + n]!
+      this.#sum[i] = sum
+    }
+    this.#limiter.process(this.#sum, null, this.#mixed)
+    for (let i = 0; i < FRAME_SAMPLES; i++) {
+      if (this.#outputs === 1) this.out[i] = this.#mixed[i]!
+      else {
+        this.out[2 * i] = this.#frame[i * this.#inputs]!
+        this.out[2 * i + 1] = this.#mixed[i]!
+      }
     }
   }
 }
-
-const clamp = (sum: number): number => Math.max(-32_768, Math.min(32_767, sum))
 
 async function make({ source, target, layout, format, key }: FormJob): Promise<void> {
   const input = openRandom(source, key)

@@ -17,6 +17,7 @@ import {
   settingsOfLed,
   wordsOf,
 } from './call-capture.ts'
+import { addressOf, askedOf } from './demanded-consent.ts'
 
 /**
  * What leads a call later (a queue, an assistant, a flow) begins what it wants kept and is not kept yet, from that moment on. It ends
@@ -37,7 +38,7 @@ export async function joinCapture(
   then: string,
 ): Promise<Joined> {
   const call = await forTenant(trx, tenant).find('calls', callId)
-  const wanted = call === undefined ? null : await wantedOf(trx, tenant, call, leader)
+  const wanted = call === undefined ? null : await wantedOf(trx, tenant, call, { leader, at })
   if (call === undefined || wanted === null) return 'nothing'
   const { streams, ...rest } = wanted
   const streamIds: string[] = []
@@ -57,7 +58,12 @@ export async function joinCapture(
 }
 
 /** What is not kept yet; null: nothing. */
-async function wantedOf(db: Db, tenant: Tenant, call: CallRow, leader: Leader): Promise<Wanted | null> {
+async function wantedOf(
+  db: Db,
+  tenant: Tenant,
+  call: CallRow,
+  { leader, at }: { leader: Leader; at: string },
+): Promise<Wanted | null> {
   const capture = callCaptureOf(call) ?? NOTHING
   // Who does not want to be recorded is not asked again and again.
   if (capture.asked === 'refused') return null
@@ -71,8 +77,13 @@ async function wantedOf(db: Db, tenant: Tenant, call: CallRow, leader: Leader): 
   const streams = await newStreams(db, tenant, call.id, wants('streams') ?? [])
   if (!record && !transcribe && streams.length === 0) return null
   const organisation = await capturingOf(db, tenant)
+  const words = wordsOf([own, ...led.layers, route, organisation.capture])
+  const isAgreed = capture.asked === 'agreed'
+  const consent = isAgreed ? words.consent : await askedOf(db, tenant, words.consent, { address: addressOf(call), at })
+  if (consent === 'unasked') return null
   return {
-    ...wordsOf([own, ...led.layers, route, organisation.capture]),
+    ...words,
+    consent,
     record,
     transcribe,
     streams,
@@ -86,13 +97,13 @@ async function newStreams(db: Db, tenant: Tenant, callId: string, wanted: Stream
   if (wanted.length === 0) return []
   const rows = forTenant(db, tenant).select('media_streams').selectAll().where('call_id', '=', callId)
   const known = new Set((await rows.execute()).map(receiverOf))
-  return wanted.filter(({ url, tracks = 'inbound', format = 'mulaw_8000', custom_parameters = {} }) => {
-    return !known.has(receiverOf({ url, tracks, format, custom_parameters: JSON.stringify(custom_parameters) }))
+  return wanted.filter(({ mode = 'fork', url, tracks = 'inbound', format = 'mulaw_8000', custom_parameters = {} }) => {
+    return !known.has(receiverOf({ mode, url, tracks, format, custom_parameters: JSON.stringify(custom_parameters) }))
   })
 }
 
-const receiverOf = (row: Pick<MediaStreamRow, 'url' | 'tracks' | 'format' | 'custom_parameters'>): string =>
-  JSON.stringify([row.url, row.tracks, row.format, row.custom_parameters])
+const receiverOf = (row: Pick<MediaStreamRow, 'mode' | 'url' | 'tracks' | 'format' | 'custom_parameters'>): string =>
+  JSON.stringify([row.mode, row.url, row.tracks, row.format, row.custom_parameters])
 
 function isToBeAsked({ asked }: CallCapture, { announcement, consent }: Later): boolean {
   if (consent !== null) return asked !== 'agreed'

@@ -12,6 +12,7 @@ import { insertRecording } from '../records.ts'
 import { keepableCall } from '../running-call.ts'
 import type { RecordingRow } from '../tables.ts'
 import { encryptsRecordings } from './call-capture.ts'
+import { unconsentedProblem } from './demanded-consent.ts'
 import { type CallRecording, callRecordingSchema, toCallRecording } from './recording-schema.ts'
 
 export interface RecordingControlDeps {
@@ -83,6 +84,8 @@ async function start(deps: RecordingControlDeps, context: Context, id: string): 
     if (existing !== undefined) {
       return context.isResumed ? toCallRecording(existing) : conflict('already_recorded', 'The call has a recording.')
     }
+    const unconsented = await unconsentedProblem(trx, context, call, now().toISOString())
+    if (unconsented !== null) return unconsented
     await forTenant(trx, context).update('calls').set({ record: 1 }).where('id', '=', id).execute()
     await insertRecording(trx, call, now().toISOString())
     const row = await recordingOf(trx, context, id)

@@ -12,7 +12,7 @@ import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import { mediaUnavailable } from '../dial.ts'
-import { applyStream } from '../records.ts'
+import { applyStream, countersOf } from '../records.ts'
 import type { MediaStreamRow } from '../tables.ts'
 import { insertStream } from './call-capture.ts'
 import { type MediaStream, mediaStreamSchema, toMediaStream } from './stream-schema.ts'
@@ -41,7 +41,8 @@ export function streamRoutes(deps: StreamDeps): Route[] {
       path: '/calls/:id/streams',
       id: 'createStream',
       summary: "Send a call's audio to a WebSocket",
-      description: 'Starts at once, or when the call is answered. A call has at most 4 tracks; more answer 409.',
+      description:
+        'Starts at once, or when the call is answered. A call has at most 4 tracks; more answer 409. With `mode` `bidirectional` the receiver is heard in the call too.',
       tag: 'Media streams',
       scope: 'streams:write',
       params: idParams,
@@ -179,10 +180,8 @@ async function noStream(deps: StreamDeps, tenant: Tenant, callId: string, stream
 }
 
 const stoppedUnstarted = (row: MediaStreamRow): StreamSnapshot => ({
-  streamId: row.id,
+  ...countersOf(row),
   status: 'stopped',
-  framesSent: row.frames_sent,
-  framesDropped: row.frames_dropped,
   endedReason: 'stopped',
 })
 
@@ -219,6 +218,13 @@ async function withCounters(deps: StreamDeps, rows: readonly MediaStreamRow[]): 
     const now = live.get(row.id)
     return now === undefined
       ? row
-      : { ...row, status: now.status, frames_sent: now.framesSent, frames_dropped: now.framesDropped }
+      : {
+          ...row,
+          status: now.status,
+          frames_sent: now.framesSent,
+          frames_dropped: now.framesDropped,
+          frames_received: now.framesReceived,
+          frames_refused: now.framesRefused,
+        }
   })
 }

@@ -8,7 +8,10 @@ export const mediaStreamSchema = Type.Object({
   object: Type.Literal('media_stream'),
   livemode: Type.Boolean(),
   call_id: Type.String(),
-  mode: Type.Literal('fork'),
+  mode: Type.String({
+    description:
+      'fork: the receiver hears the call; bidirectional: and is heard by the party that it listens to, or in the room.',
+  }),
   url: Type.String(),
   tracks: Type.String({ description: 'inbound, outbound, both' }),
   format: Type.String({ description: 'mulaw_8000, l16_16000, l16_8000' }),
@@ -22,6 +25,12 @@ export const mediaStreamSchema = Type.Object({
   }),
   frames_sent: Type.Integer({ description: '20 ms frames sent so far, all tracks.' }),
   frames_dropped: Type.Integer({ description: 'Frames dropped because the receiver did not keep up.' }),
+  frames_received: Type.Integer({
+    description: 'Of a bidirectional stream: 20 ms frames that its receiver has sent to be played.',
+  }),
+  frames_refused: Type.Integer({
+    description: 'Of them, those that were not played because 60 s of audio waited to be.',
+  }),
   ended_reason: nullable(Type.String({ description: 'call_ended, stopped, receiver_closed, connect_failed' })),
   created: timestamp(),
 })
@@ -33,7 +42,7 @@ export const toMediaStream = (row: MediaStreamRow): MediaStream => ({
   object: 'media_stream',
   livemode: row.livemode === 1,
   call_id: row.call_id,
-  mode: 'fork',
+  mode: row.mode,
   url: row.url,
   tracks: row.tracks,
   format: row.format,
@@ -41,6 +50,8 @@ export const toMediaStream = (row: MediaStreamRow): MediaStream => ({
   status: row.status,
   frames_sent: row.frames_sent,
   frames_dropped: row.frames_dropped,
+  frames_received: row.frames_received,
+  frames_refused: row.frames_refused,
   ended_reason: row.ended_reason,
   created: row.created,
 })

@@ -37,6 +37,7 @@ export async function streamSpec(
   return {
     streamId: row.id,
     target,
+    mode: row.mode,
     url: row.url,
     tracks: row.tracks,
     format: row.format,

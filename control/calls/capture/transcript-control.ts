@@ -12,6 +12,7 @@ import { wantTranscript } from '../programs/transcript-rows.ts'
 import { type CallTranscript, callTranscriptSchema } from '../programs/transcript-schema.ts'
 import { readTranscript } from '../programs/transcripts.ts'
 import { keepableCall } from '../running-call.ts'
+import { unconsentedProblem } from './demanded-consent.ts'
 
 export interface TranscriptControlDeps {
   store: Store
@@ -73,6 +74,8 @@ async function start(
     if (existing !== undefined) {
       return context.isResumed ? existing : conflict('already_transcribed', 'The call has a transcript.')
     }
+    const unconsented = await unconsentedProblem(trx, context, call, now().toISOString())
+    if (unconsented !== null) return unconsented
     await wantTranscript(trx, context, { id, language, at: now().toISOString(), status: 'running' })
     const transcript = await readTranscript(trx, context, id)
     if (transcript === undefined) return missing('call', id)

@@ -9,9 +9,11 @@ import { withStreams } from '../capture/first-streams.ts'
 import type { StreamDeps } from '../capture/streams.ts'
 import { loadLeg } from '../records.ts'
 import type { CallRow, ParticipantRow } from '../tables.ts'
+import { toneOf } from '../tones.ts'
 import type { LegRows } from './decide.ts'
-import { affinityOf, ownRoom } from './leg-rooms.ts'
+import { ownRoom, placeOf } from './leg-rooms.ts'
 import { playOf, promptOf } from './prompts.ts'
+import { ringCaller } from './ring-caller.ts'
 import { failureOf, type Sender, type Senders, type Sent } from './sender.ts'
 import type { LegStep } from './steps.ts'
 
@@ -27,9 +29,7 @@ export interface CallStepDeps {
 export function callSteps(deps: CallStepDeps): Senders<'call'> {
   const { db } = deps.store
   return {
-    answering: withRows(db, async (rows, media) =>
-      failureOf(await media.request('leg.answer', await answer(deps, rows))),
-    ),
+    answering: withRows(db, (rows, media) => answerLeg(deps, rows, media)),
     consent: withRows(db, (rows, media) => ask(deps, rows, media)),
     settled: withRows(db, async ({ participant, call, room }, media) => {
       const { id: legId, on_hold } = participant
@@ -37,7 +37,10 @@ export function callSteps(deps: CallStepDeps): Senders<'call'> {
       if (on_hold === 1 || call.target !== 'echo') return null
       return failureOf(await media.request('leg.play', playOf(participant, [promptOf(room)('echo')])))
     }),
-    announcing: withRows(db, async ({ participant, room }, media) => {
+    announcing: withRows(db, async (rows, media) => {
+      const { participant, room } = rows
+      const rung = participant.unanswered === null ? null : await ringCaller(rows, media, true)
+      if (rung !== null) return rung
       const play = playOf(participant, [promptOf(room)('announcement')], { hangupAfter: 'announcement_ended' })
       return failureOf(await media.request('leg.play', play))
     }),
@@ -46,7 +49,9 @@ export function callSteps(deps: CallStepDeps): Senders<'call'> {
       return failureOf(await media.request('leg.play', playOf(rows.participant, leavingWords(rows), { hangupAfter })))
     }),
     hanging_up: async (leg, media) => {
-      if (leg.leave_prompt !== null) return failureOf(await media.request('leg.play', busyTone(leg)))
+      // Who was never answered is refused by a status.
+      const rows = leg.leave_prompt !== null && leg.unanswered === null ? await loadLeg(db, leg.id) : null
+      if (rows !== null) return failureOf(await media.request('leg.play', await busyTone(db, rows)))
       const reason = leg.leave_reason ?? 'api_hangup'
       const failure = failureOf(await media.request('leg.hangup', { legId: leg.id, reason }))
       // It may never have been dialled: then no event tells of its end.
@@ -64,7 +69,12 @@ export const withRows =
     return rows === null ? null : send(rows, media)
   }
 
-/** With all that is kept of it from the answer on. */
+/** Answers a caller, with all that is kept of it from then on. Who is answered already stays so. */
+export async function answerLeg(deps: CallStepDeps, rows: LegRows, media: CommandPort<'leg.answer'>): Promise<Sent> {
+  const failure = failureOf(await media.request('leg.answer', await answer(deps, rows)))
+  return failure?.failure === 'conflict' ? null : failure
+}
+
 async function answer(
   { store, streams }: CallStepDeps,
   { call, participant, codecs, dtmf, srtp }: LegRows,
@@ -77,7 +87,7 @@ async function answer(
   return {
     legId: participant.id,
     room,
-    affinity: affinityOf(call),
+    ...placeOf(call),
     codecs,
     ...(dtmf !== undefined && { dtmf }),
     ...(srtp !== undefined && { srtp }),
@@ -123,10 +133,11 @@ function leavingWords({ participant: { leave_prompt }, room }: LegRows): PlaySou
 /** A second each. */
 const BUSY_TONES = 5
 
-const busyTone = ({ id, leave_prompt }: ParticipantRow): Commands['leg.play']['request'] => ({
-  legId: id,
-  playId: leave_prompt ?? '',
-  sources: Array.from({ length: BUSY_TONES }, () => ({ kind: 'tone' as const, name: 'busy' as const })),
-  loop: false,
-  hangupAfter: 'busy',
-})
+async function busyTone(
+  db: Db,
+  { call, participant: { id, leave_prompt } }: LegRows,
+): Promise<Commands['leg.play']['request']> {
+  const tone = await toneOf(db, 'busy', call)
+  const sources = Array.from({ length: BUSY_TONES }, () => tone)
+  return { legId: id, playId: leave_prompt ?? '', sources, loop: false, hangupAfter: 'busy' }
+}

@@ -8,12 +8,14 @@ import { tenantOf } from '../records.ts'
 import type { ParticipantRow } from '../tables.ts'
 import type { CallFaults } from './faults.ts'
 import type { Sender, Senders, Sent } from './sender.ts'
-import { ALL_STEPS, type LegStep, STEPS } from './steps.ts'
+import { ALL_STEPS, type LegStep, mayRing, STEPS } from './steps.ts'
 
 export interface ConductorDeps {
   store: Store
   log: { warn(fields: object, message: string): void }
   faults: CallFaults
+  /** Answers a caller who rang until now. */
+  answer: (leg: ParticipantRow, media: MediaPort) => Promise<Sent>
 }
 
 /** Legs that one look at what is due finds. */
@@ -30,6 +32,8 @@ export class Conductor {
   readonly #turns = new Turns()
   /** Legs whose turn has not come yet: to be driven once is enough. */
   readonly #waiting = new Map<string, Promise<void>>()
+  /** Legs that are to be looked at again soon: media could not do it, or what it does takes a while. */
+  #again = new Set<string>()
 
   constructor(deps: ConductorDeps, senders: Senders<'call'> & Senders<'room'> & Senders<'queue'>) {
     this.#deps = deps
@@ -38,23 +42,28 @@ export class Conductor {
 
   /** Sends what a leg's step calls for, in its call's turn. */
   async drive(legId: string, media: MediaPort): Promise<void> {
-    const leg = await findLeg(this.#deps.store.db, legId)
-    if (leg !== undefined) await this.#take(leg, media)
+    const { db } = this.#deps.store
+    const leg = await findLeg(db, legId)
+    if (leg?.node_id === nodeOf(db)) await this.#take(leg, media)
   }
 
-  /** Sends what is still to be sent by the rows, of all calls of this node: what media could not do before is tried again. */
+  /** Looks again at those for whom media could not do it. To be called now and then. */
+  driveAgain(media: MediaPort): void {
+    const again = this.#again
+    this.#again = new Set()
+    for (const legId of again)
+      void this.#deps.faults.guard(legId, media, () => this.drive(legId, media)).catch(() => {})
+  }
+
+  /** Sends what is still to be sent by the rows, of all calls of this node. */
   async driveDue(media: MediaPort): Promise<void> {
     const due = await legsDue(this.#deps.store.db)
     await Promise.all(due.map(leg => this.#take(leg, media)))
   }
 
   /** Does something for a leg in its call's turn. */
-  inTurn({ id, call_id }: ParticipantRow, media: MediaPort, act: () => Promise<Sent>): Promise<void> {
-    return this.#turns.take(call_id, () =>
-      this.#deps.faults.guard(id, media, async () => {
-        if ((await act()) === 'on') await this.#send(id, media)
-      }),
-    )
+  inTurn({ id, call_id }: ParticipantRow, media: MediaPort, act: () => Promise<unknown>): Promise<void> {
+    return this.#turns.take(call_id, () => this.#deps.faults.guard(id, media, act))
   }
 
   /** Resolves when nothing is being sent. */
@@ -70,7 +79,7 @@ export class Conductor {
     const turn = this.inTurn(leg, media, async () => {
       hasBegun = true
       this.#waiting.delete(id)
-      return 'on'
+      await this.#send(id, media)
     })
     if (!hasBegun) this.#waiting.set(id, turn)
     return turn
@@ -82,11 +91,17 @@ export class Conductor {
     const leg = await findLeg(store.db, legId)
     const sender = leg === undefined ? undefined : this.#senders.get(leg.step)
     if (leg === undefined || sender === undefined || !isDue(leg)) return
-    const sent = (await release(leg, media)) ?? (await sender(leg, media))
-    if (sent === 'on') return this.#send(legId, media)
+    const sent = (await release(leg, media)) ?? (await this.#answerFirst(leg, media)) ?? (await sender(leg, media))
+    if (STEPS[leg.step].until === 'left' || (sent !== null && isSentUntilHeard(leg))) this.#again.add(legId)
     if (sent === null) return this.#heard(leg)
     // What was not answered in time is neither done nor not done: the next snapshot tells.
     if (!isUndecided(sent)) log.warn({ legId, step: leg.step, ...sent }, 'media could not do it')
+  }
+
+  /** Where a caller is led to what needs an answer, or has waited too long for one. */
+  async #answerFirst(leg: ParticipantRow, media: MediaPort): Promise<Sent> {
+    const rings = leg.unanswered === null || (mayRing(leg.step) && leg.unanswered !== 'now')
+    return rings || leg.step === 'hanging_up' ? null : this.#deps.answer(leg, media)
   }
 
   /** Its audio is as it should be, for as long as it stays in this step. */

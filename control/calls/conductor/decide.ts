@@ -1,4 +1,12 @@
-import type { CodecName, DtmfMode, EndedReason, Events, SrtpPolicy } from '../../../media/protocol.ts'
+import type {
+  CodecName,
+  DtmfMode,
+  EndedReason,
+  Events,
+  LegCause,
+  Reliability,
+  SrtpPolicy,
+} from '../../../media/protocol.ts'
 import type { EventType } from '../../kernel/events/catalog.ts'
 import { durationOf } from '../duration.ts'
 import type { LegChange } from '../legs.ts'
@@ -19,6 +27,8 @@ export interface LegRows {
   dtmf?: DtmfMode
   /** Absent: as the far end offers. */
   srtp?: SrtpPolicy
+  /** Absent: where the far end wants it. */
+  reliable?: Reliability
 }
 
 /** What an event changes. `call.*` events carry the call, `conference.participant.*` the participant. */
@@ -47,10 +57,16 @@ export function onAnswered(rows: LegRows, at: string): Decision {
   if (rows.call.answered_at !== null || rows.call.ended_at !== null) return NOTHING
   return {
     call: { status: 'in_progress', answered_at: at },
-    // Whoever was to be hung up while the answer was on its way is led nowhere.
-    participant: isGoing(rows.participant.step) ? {} : afterAnswer(rows, at),
+    participant: ledByAnswer(rows, at),
     events: ['call.answered'],
   }
+}
+
+/** Whoever was to be hung up while the answer was on its way is led nowhere; who rang before the answer was led already. */
+function ledByAnswer(rows: LegRows, at: string): LegChange {
+  const { step, unanswered } = rows.participant
+  if (unanswered !== null) return { unanswered: null }
+  return isGoing(step) ? {} : afterAnswer(rows, at)
 }
 
 function afterAnswer({ call, room, participant }: LegRows, at: string): LegChange {
@@ -98,7 +114,7 @@ export function onPin({ participant }: LegRows, verdict: PinVerdict): Decision {
   if (participant.step !== 'pin') return NOTHING
   if (verdict !== 'wrong') return { ...NOTHING, participant: { step: 'joining', role: verdict } }
   const tries = participant.pin_tries + 1
-  if (tries < MAX_PIN_TRIES) return { ...NOTHING, participant: { pin_tries: tries } }
+  if (tries < MAX_PIN_TRIES) return { ...NOTHING, participant: { step: 'pin', pin_tries: tries } }
   return { ...NOTHING, participant: { pin_tries: tries, ...leaving('too-many-tries', 'rejected') } }
 }
 
@@ -137,22 +153,32 @@ export interface LegEnd {
   reason: EndedReason
   sipCode: number | null
   quality: string | null
+  /** As whoever ended it said. */
+  cause?: LegCause | undefined
   durationMs?: number | undefined
+  /** It is told of long after: how long the call had lasted by then no steady clock tells. */
+  isPast?: boolean
 }
+
+/** As it is stored. */
+export const causeText = ({ cause }: Pick<LegEnd, 'cause'>): string | null =>
+  cause === undefined ? null : JSON.stringify(cause)
 
 export function onEnded(rows: LegRows, end: LegEnd, at: string): Decision {
   const { call, participant } = rows
   if (call.ended_at !== null) return NOTHING
+  const cause = causeText(end)
   const wasSeated = participant.joined_at !== null && participant.left_at === null
   return {
     call: {
       status: finalStatus(call, end.reason),
       ended_reason: end.reason,
       sip_code: end.sipCode,
+      cause,
       ended_at: at,
       duration_ms: durationOf({ ...call, duration_ms: end.durationMs ?? null }, at),
     },
-    participant: { step: 'ended', left_at: participant.left_at ?? at, quality: end.quality },
+    participant: { step: 'ended', left_at: participant.left_at ?? at, quality: end.quality, cause },
     events: wasSeated ? ['conference.participant.left', 'call.ended'] : ['call.ended'],
   }
 }
@@ -163,6 +189,7 @@ function finalStatus(call: CallRow, reason: EndedReason): CallStatus {
     case 'busy':
       return 'busy'
     case 'no_answer':
+    case 'announcement_ended':
       return 'no_answer'
     case 'api_hangup':
     case 'caller_hangup':

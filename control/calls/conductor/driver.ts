@@ -1,31 +1,37 @@
 import type { EndedReason, EventName, MediaEvent, MediaSnapshot } from '../../../media/protocol.ts'
-import type { FollowUpTask } from '../../kernel/follow-ups.ts'
+import type { FollowUps, FollowUpTask } from '../../kernel/follow-ups.ts'
 import { lastSeen } from '../../kernel/nodes/heartbeat.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
+import type { Vault } from '../../kernel/vault.ts'
 import type { MediaHandler } from '../../media-link/client.ts'
 import type { MediaPort, NumberedEvent } from '../../media-link/events.ts'
 import { applyConnectionReport } from '../../trunks/status.ts'
+import { DETECTED_BY, onAnsweredBy, onMessageEnded, passDetection } from '../answering/detection.ts'
 import { CallAudio } from '../capture/call-audio.ts'
 import { passConsent } from '../capture/consent.ts'
 import type { StreamDeps } from '../capture/streams.ts'
-import { onCaptureChanged, targetId } from '../pci.ts'
+import { onCaptureChanged } from '../pci.ts'
+import { loadLeg } from '../records.ts'
 import type { CallRow, ParticipantRow } from '../tables.ts'
-import type { CallCentrePort, Conducting } from './call-centre-port.ts'
-import { callSteps } from './call-steps.ts'
+import type { CallCentrePort } from './call-centre-port.ts'
+import { answerLeg, callSteps } from './call-steps.ts'
 import { Conductor } from './conductor.ts'
 import { type Decision, type LegRows, onHeld, onLeft, onPlayFinished, onRinging, type PinVerdict } from './decide.ts'
 import type { DevicePort } from './device-port.ts'
-import type { EventHandler, EventHandlers, FollowUp } from './event-handler.ts'
+import { endAll } from './end-all.ts'
+import type { EventHandler, EventHandlers } from './event-handler.ts'
 import { type CallFaults, legOfEvent } from './faults.ts'
+import { type Conducting, sendDue } from './follow.ts'
 import { onIncoming } from './incoming-call.ts'
 import { LegEvents } from './leg-events.ts'
 import { type Position, readPosition, rewritePosition, savePosition } from './position.ts'
-import { endAll, Reconciler } from './reconcile.ts'
+import { Reconciler } from './reconcile.ts'
 import { judgePins } from './rooms/pin-verdict.ts'
 import { roomSteps } from './rooms/room-steps.ts'
 import { Seating, waitingFor } from './rooms/seating.ts'
-import { onRoomClosed, onRoomOpened } from './rooms/session-events.ts'
+import { onActiveSpeaker, onRoomClosed, onRoomOpened } from './rooms/session-events.ts'
+import type { Sent } from './sender.ts'
 
 export interface DriverDeps {
   store: Store
@@ -36,6 +42,8 @@ export interface DriverDeps {
     error(fields: object, message: string): void
   }
   streams: StreamDeps
+  /** Opens what callers' passwords are judged by. */
+  vault: Vault
   /** Who answers calls. */
   centre: CallCentrePort
   /** What leads calls. */
@@ -50,14 +58,14 @@ export interface DriverDeps {
 export interface CallPrograms {
   /** The events that `on` is for. */
   readonly hears: ReadonlySet<EventName>
-  on(trx: Trx, event: MediaEvent): Promise<FollowUp | null>
+  on(trx: Trx, event: MediaEvent): Promise<void>
   /** `legIds`: of these alone; absent: of all, after a reconnect. */
   resume(snapshot: MediaSnapshot, media: MediaPort, guard: Guard, legIds?: ReadonlySet<string>): Promise<void>
 }
 
 /**
  * Carries out what `decide.ts` decides: media events change rows, write API events and move the committed position in one
- * transaction; after it, and after the acknowledgement, the commands that follow are sent.
+ * transaction; what follows it is done after it.
  */
 export class CallDriver implements MediaHandler {
   readonly #deps: DriverDeps
@@ -80,7 +88,16 @@ export class CallDriver implements MediaHandler {
     const { faults } = deps.centre
     this.#faults = faults
     this.#reconciler = new Reconciler({ store, now, log, conducting, centre: deps.centre, resume, faults })
-    this.#handlers = handlers(deps, conducting, audio)
+    this.#handlers = handlers(deps, audio)
+  }
+
+  get followUps(): FollowUps {
+    return this.#deps.store.followUps
+  }
+
+  perform({ run }: FollowUpTask, media: MediaPort): Promise<void> {
+    const { centre } = this.#deps
+    return run({ media, conducting: this.#conducting, decide: () => centre.run(media) })
   }
 
   position(): Promise<Position> {
@@ -107,42 +124,30 @@ export class CallDriver implements MediaHandler {
     await store.transaction(trx => savePosition(trx, this.#node, { bootId, lastSeq: 0 }))
   }
 
-  async events(batch: readonly NumberedEvent[], media: MediaPort): Promise<FollowUpTask[]> {
+  async events(batch: readonly NumberedEvent[]): Promise<void> {
     const { store } = this.#deps
     const pins = batch.some(({ event }) => event.name === 'leg.collected') ? await judgePins(store.db, batch) : NO_PINS
-    const followUps = await store.transaction(trx => this.#apply(trx, batch, pins))
-    return followUps.map(({ key, run }) => ({ key, run: () => run(media) }))
+    await store.transaction(trx => this.#apply(trx, batch, pins))
   }
 
-  async #apply(
-    trx: Trx,
-    batch: readonly NumberedEvent[],
-    pins: ReadonlyMap<number, PinVerdict>,
-  ): Promise<{ key: string; run: FollowUp }[]> {
+  async #apply(trx: Trx, batch: readonly NumberedEvent[], pins: ReadonlyMap<number, PinVerdict>): Promise<void> {
+    const { centre, programs } = this.#deps
     const position = await readPosition(trx, this.#node)
-    const followUps: { key: string; run: FollowUp }[] = []
     let { lastSeq } = position
     for (const { seq, event: told } of batch) {
       // Delivered again, since the acknowledgement was lost.
       if (seq <= lastSeq) continue
       lastSeq = seq
-      const ask = (legId: string, media: MediaPort) => this.#conducting.drive(legId, media)
-      const isOfConsent = told.name === 'leg.answered' || told.name === 'leg.collected'
-      const { event, followUp: asking } = isOfConsent
-        ? await passConsent(trx, told, { ask, centre: this.#deps.centre })
-        : { event: told, followUp: null }
-      if (asking !== null) followUps.push({ key: await keyOf(trx, told), run: asking })
-      if (event === null) continue
-      const handler = this.#handlers[event.name] as EventHandler<never> | undefined
-      const followUp = (await handler?.(trx, event as never, pins.get(seq))) ?? null
-      const { programs } = this.#deps
-      const led = programs?.hears.has(event.name) ? await programs.on(trx, event) : null
-      if (followUp === null && led === null) continue
-      const key = await keyOf(trx, event)
-      for (const run of [followUp, led]) if (run !== null) followUps.push({ key, run })
+      for (const passed of DETECTED_BY.has(told.name) ? await passDetection(trx, told) : [told]) {
+        const isOfConsent = passed.name === 'leg.answered' || passed.name === 'leg.collected'
+        const event = isOfConsent ? await passConsent(trx, passed, centre) : passed
+        if (event === null) continue
+        const handler = this.#handlers[event.name] as EventHandler<never> | undefined
+        await handler?.(trx, event as never, pins.get(seq))
+        if (programs?.hears.has(event.name)) await programs.on(trx, event)
+      }
     }
     if (lastSeq !== position.lastSeq) await savePosition(trx, this.#node, { ...position, lastSeq })
-    return followUps
   }
 
   async setAside({ seq, event }: NumberedEvent, media: MediaPort): Promise<void> {
@@ -156,7 +161,7 @@ export class CallDriver implements MediaHandler {
     else await this.#faults.end(legId, media, error)
   }
 
-  /** `key`: see `keyOf`. */
+  /** `key`: a call's, or of what has none. */
   async faulted(key: string, media: MediaPort, error: unknown): Promise<void> {
     const own = this.#deps.store.db.selectFrom('participants').select('id').where('call_id', '=', key)
     const leg = await own.where('ring_id', 'is', null).executeTakeFirst()
@@ -166,14 +171,16 @@ export class CallDriver implements MediaHandler {
   async reconcile(snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
     this.#deps.keeper?.forget()
     await this.#reconciler.run(snapshot, media)
+    sendDue(this.#deps.store)
+    await this.#faults.guard(null, null, () => this.#deps.centre.resumeTransfers(snapshot, media))
     await this.#deps.centre.run(media)
     await this.#deps.programs?.resume(snapshot, media, this.#guard(media))
-    await this.#faults.guard(null, null, async () => this.#deps.devices?.reconcile(snapshot))
+    await this.#faults.guard(null, null, async () => this.#deps.devices?.reconcile(snapshot, media))
   }
 
   async recheck(snapshot: MediaSnapshot, legIds: ReadonlySet<string>, media: MediaPort): Promise<void> {
     await this.#reconciler.recheck(snapshot, legIds, media)
-    await this.#deps.centre.run(media)
+    sendDue(this.#deps.store)
     await this.#deps.programs?.resume(snapshot, media, this.#guard(media), legIds)
   }
 
@@ -188,13 +195,19 @@ function conduct({ store, now, log, streams, centre }: DriverDeps, audio: CallAu
   const seating = new Seating({ store, now: time, log })
   const gone = (leg: ParticipantRow, reason: EndedReason): Promise<void> =>
     store.transaction(trx => centre.end(trx, leg.id, { reason, sipCode: null, quality: null }, time()))
+  const parts = { store, now, streams, gone }
+  const answer = async (leg: ParticipantRow, media: MediaPort): Promise<Sent> => {
+    const rows = await loadLeg(store.db, leg.id)
+    return rows === null ? null : answerLeg(parts, rows, media)
+  }
   const conductor = new Conductor(
-    { store, log, faults: centre.faults },
-    { ...callSteps({ store, now, streams, gone }), ...roomSteps(store, seating), ...centre.steps },
+    { store, log, faults: centre.faults, answer },
+    { ...callSteps(parts), ...roomSteps(store, seating), ...centre.steps },
   )
   return {
     drive: (legId, media) => conductor.drive(legId, media),
     driveDue: media => conductor.driveDue(media),
+    driveAgain: media => conductor.driveAgain(media),
     driveWaiting: async (roomId, media) => {
       const waiting = await waitingFor(store.db, roomId)
       await Promise.all(waiting.map(leg => conductor.inTurn(leg, media, () => seating.seat(leg, media))))
@@ -212,53 +225,49 @@ async function refuseBroken(legId: string, media: MediaPort): Promise<void> {
   await media.request('leg.reject', { legId, sipCode: 500, reason: 'internal_error', retryAfterS: null })
 }
 
-/** Whose commands keep their order: those of a call, of a device; of others all. */
-async function keyOf(trx: Trx, { name, body }: MediaEvent): Promise<string> {
-  const id = idOf(body)
-  if (id === null) return 'browserId' in body ? body.browserId : 'registerId' in body ? body.registerId : name
-  // Of a leg, or of the room in which one that rings waits; another room has the ID of its call.
-  const leg = await trx.selectFrom('participants').select('call_id').where('id', '=', id).executeTakeFirst()
-  return leg?.call_id ?? id
-}
-
-function idOf(body: MediaEvent['body']): string | null {
-  if ('target' in body) return targetId(body.target)
-  if ('legId' in body) return body.legId
-  return 'roomId' in body ? body.roomId : null
-}
-
 /** What each event means. */
-function handlers({ log, centre, devices }: DriverDeps, conducting: Conducting, audio: CallAudio): EventHandlers {
-  const legs = new LegEvents({ log, conducting, audio })
+function handlers({ store, vault, log, centre, devices }: DriverDeps, audio: CallAudio): EventHandlers {
+  const legs = new LegEvents({ log, audio })
   const change = (
     trx: Trx,
     { body, at }: { body: { legId: string }; at: string },
     decide: (rows: LegRows) => Decision,
   ) => centre.ofOwn(trx, body.legId, () => legs.change(trx, body.legId, at, decide))
   return {
-    'leg.incoming': async (trx, event) =>
-      (await devices?.incoming(trx, event)) ?? onIncoming({ log, conducting, centre }, trx, event),
-    'leg.ringing': async (trx, event) =>
-      (await legs.unwanted(trx, event)) ?? change(trx, event, rows => onRinging(rows, event.at)),
-    'leg.answered': async (trx, event) =>
-      (await legs.unwanted(trx, event)) ?? centre.onAnswered(trx, event, () => legs.answered(trx, event)),
+    'leg.incoming': async (trx, event) => {
+      if (!(await devices?.incoming(trx, event))) await onIncoming({ store, vault, log, centre }, trx, event)
+    },
+    'leg.routed': (trx, event) => legs.routed(trx, event),
+    'leg.refer_asked': (trx, event) => centre.onReferAsked(trx, event),
+    'leg.refer_progress': (trx, event) => centre.onReferProgress(trx, event),
+    'leg.replaced': (trx, event) => centre.onReplaced(trx, event),
+    'leg.early_media': (trx, event) => centre.onEarlyMedia(trx, event),
+    'leg.ringing': async (trx, event) => {
+      if (await legs.unwanted(trx, event)) return
+      await centre.onRinging(trx, event)
+      await change(trx, event, rows => onRinging(rows, event.at))
+    },
+    'leg.answered': async (trx, event) => {
+      if (!(await legs.unwanted(trx, event))) await centre.onAnswered(trx, event, () => legs.answered(trx, event))
+    },
     'leg.joined': (trx, event) => legs.joined(trx, event),
     'leg.left': (trx, event) => change(trx, event, rows => onLeft(rows, event.body.roomId, event.at)),
     'leg.held': (trx, event) => change(trx, event, rows => onHeld(rows, true)),
     'leg.resumed': (trx, event) => change(trx, event, rows => onHeld(rows, false)),
     'leg.one_way': (trx, event) => legs.oneWay(trx, event),
-    'leg.dtmf': (trx, event) =>
-      centre.onKey(
-        trx,
-        event,
-        () => legs.dtmf(trx, event),
-        media => conducting.drive(event.body.legId, media),
-      ),
+    'leg.speaking': (trx, event) => legs.speaking(trx, event),
+    'leg.answered_by': onAnsweredBy,
+    'leg.message_ended': onMessageEnded,
+    'leg.fax_tone': (trx, event) => legs.faxTone(trx, event),
+    'leg.quality': (trx, event) => legs.quality(trx, event),
+    'leg.fax': (trx, event) => legs.fax(trx, event),
+    'leg.dtmf': (trx, event) => centre.onKey(trx, event, () => legs.dtmf(trx, event)),
     'leg.collected': (trx, event, pin) => legs.collected(trx, event, pin),
     'leg.ended': (trx, event) => centre.onEnded(trx, event, () => legs.ended(trx, event)),
     'play.finished': (trx, { body, at }) => legs.change(trx, body.legId, at, rows => onPlayFinished(rows, body.playId)),
     'room.opened': (trx, event) => onRoomOpened(audio, trx, event),
     'room.closed': (trx, event) => onRoomClosed(trx, event),
+    'room.active_speaker': (trx, event) => onActiveSpeaker(trx, event),
     'capture.changed': onCaptureChanged,
     'stream.changed': (trx, event) => audio.streamChanged(trx, event),
     'recording.ready': (trx, event) => audio.recordingReady(trx, event),
@@ -269,19 +278,19 @@ function handlers({ log, centre, devices }: DriverDeps, conducting: Conducting, 
     'transcript.segment': ignored,
     'transcript.words': ignored,
     'transcript.ready': ignored,
-    'sip.register': async (_trx, event) => devices?.register(event) ?? null,
-    'connection.changed': async (trx, { body, at }) => {
-      await applyConnectionReport(trx, body, at)
-      return null
-    },
-    'browser.connecting': async (_trx, event) =>
-      devices?.connecting(event, (legId, media) => conducting.drive(legId, media)) ?? null,
-    'browser.connected': async (trx, event) => devices?.connected(trx, event) ?? null,
-    'browser.message': async (_trx, event) => devices?.message(event) ?? null,
-    'browser.closed': async (trx, event) => devices?.closed(trx, event) ?? null,
+    'sip.register': async (trx, event) => devices?.register(trx, event),
+    'sip.ask': async (trx, event) => devices?.asked(trx, event),
+    'sip.unsubscribed': async (_trx, event) => devices?.unsubscribed(event),
+    'sip.message_done': async (trx, event) => devices?.messageDone(trx, event),
+    'sip.gone': async (trx, event) => devices?.gone(trx, event),
+    'connection.changed': (trx, { body, at }) => applyConnectionReport(trx, body, at),
+    'browser.connecting': async (trx, event) => devices?.connecting(trx, event),
+    'browser.connected': async (trx, event) => devices?.connected(trx, event),
+    'browser.message': async (trx, event) => devices?.message(trx, event),
+    'browser.closed': async (trx, event) => devices?.closed(trx, event),
   }
 }
 
 const NO_PINS: ReadonlyMap<number, PinVerdict> = new Map()
 
-const ignored = async (): Promise<null> => null
+const ignored = async (): Promise<void> => {}

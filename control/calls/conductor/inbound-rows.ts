@@ -1,6 +1,8 @@
 import { blocksAround, type Events } from '../../../media/protocol.ts'
+import { remembered } from '../../kernel/remembered.ts'
+import { inList, rowsOf } from '../../kernel/store/compiled.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
-import { namesOf } from '../../trunks/inbound.ts'
+import { type Caller, namesOf } from '../../trunks/inbound.ts'
 import type { ConnectionRow, InboundRouteRow } from '../../trunks/tables.ts'
 
 /** The rows that decide about an incoming call. Live ones: the telephone network knows no test mode. */
@@ -10,27 +12,49 @@ type Incoming = Events['leg.incoming']
 /** Patterns longer than this match nothing (`POST /inbound_routes`) [characters]. */
 const MAX_PATTERN = 200
 
-/** The connections that may let this source in: the one that it is registered with, or those with a network around it. By an index. */
-export const connectionsFor = (db: Db, { source, connectionId }: Incoming): Promise<ConnectionRow[]> =>
-  db
+/** The same trunks and phones call again and again. */
+const networksAround = remembered(1000, blocksAround)
+
+/**
+ * The connections that may let this caller in: the one that it is registered with, or whose password it has proven, or those with a
+ * network around it. By an index.
+ */
+export const connectionsFor = (
+  db: Db,
+  { source, connectionId, proven = connectionId }: Caller,
+): Promise<ConnectionRow[]> => {
+  const enabled = () => db.selectFrom('connections').selectAll().where('livemode', '=', 1).where('enabled', '=', 1)
+  if (proven !== undefined) {
+    return rowsOf(db, 'enabled connection', place => enabled().where('id', '=', place('id')), { id: proven })
+  }
+  const around = networksAround(source.host)
+  if (around.length === 0) return Promise.resolve([])
+  const networks = inList('network', around)
+  return rowsOf(
+    db,
+    `connections around ${networks.length}`,
+    place =>
+      enabled().where('id', 'in', eb =>
+        eb
+          .selectFrom('connection_networks')
+          .select('connection_id')
+          .where('livemode', '=', 1)
+          .where('network', 'in', networks.places(place)),
+      ),
+    networks.values,
+  )
+}
+
+/** The connection that a caller says that it is of; nobody has judged it yet. */
+export async function connectionOfAccount(db: Db, username: string): Promise<ConnectionRow | undefined> {
+  return db
     .selectFrom('connections')
     .selectAll()
+    .where('inbound_username', '=', username)
     .where('livemode', '=', 1)
     .where('enabled', '=', 1)
-    .where(eb =>
-      connectionId === undefined
-        ? eb(
-            'id',
-            'in',
-            eb
-              .selectFrom('connection_networks')
-              .select('connection_id')
-              .where('livemode', '=', 1)
-              .where('network', 'in', blocksAround(source.host)),
-          )
-        : eb('id', '=', connectionId),
-    )
-    .execute()
+    .executeTakeFirst()
+}
 
 /** The routes of these organisations whose `to` fits, all of them by an index; what else they ask for is judged by `routeInbound`. */
 export async function routesFor(
@@ -41,14 +65,20 @@ export async function routesFor(
   if (organisationIds.length === 0) return []
   const names = namesOf(to).map(name => name.slice(0, MAX_PATTERN))
   const prefixes = names.flatMap(name => Array.from({ length: name.length + 1 }, (_, end) => `${name.slice(0, end)}*`))
-  const patterns = [...new Set([...names, ...prefixes])]
-  return db
-    .selectFrom('inbound_routes')
-    .selectAll()
-    .where('livemode', '=', 1)
-    .where('organisation_id', 'in', organisationIds)
-    .where(eb => eb.or([eb('match_to', 'is', null), eb('match_to', 'in', patterns)]))
-    .execute()
+  const patterns = inList('pattern', [...new Set([...names, ...prefixes])])
+  const organisations = inList('organisation', organisationIds)
+  return rowsOf(
+    db,
+    `routes of ${organisations.length} by ${patterns.length}`,
+    place =>
+      db
+        .selectFrom('inbound_routes')
+        .selectAll()
+        .where('livemode', '=', 1)
+        .where('organisation_id', 'in', organisations.places(place))
+        .where(eb => eb.or([eb('match_to', 'is', null), eb('match_to', 'in', patterns.places(place))])),
+    { ...organisations.values, ...patterns.values },
+  )
 }
 
 /** The organisations that have this number, the first to have it in front. */

@@ -1,61 +1,142 @@
+import type { Verification } from '../../../media/protocol.ts'
 import { captureOf } from '../../capture-settings/settings.ts'
 import { newId } from '../../kernel/ids.ts'
+import { afterCommit } from '../../kernel/store/after-commit.ts'
 import type { Trx } from '../../kernel/store/store.ts'
-import type { MediaPort } from '../../media-link/events.ts'
-import { addressOf, claimOf, isInHours, routeInbound } from '../../trunks/inbound.ts'
+import type { Tenant } from '../../kernel/tenancy.ts'
+import { addressOf } from '../../trunks/address.ts'
+import { mayStartIn } from '../../trunks/call-starts.ts'
+import { callerOf, type ShownCaller } from '../../trunks/caller-identity.ts'
+import { answerOf, claimOf, isInHours, routeInbound } from '../../trunks/inbound.ts'
 import type { ConnectionRow, InboundRouteRow } from '../../trunks/tables.ts'
+import { callProblem } from '../../usage/allowance.ts'
+import { isToBeAsked } from '../capture/call-capture.ts'
+import { setLeg } from '../legs.ts'
 import { insertProgram, type ProgramTarget } from '../programs/records.ts'
 import { insertParty, type NewParty, tenantOf } from '../records.ts'
 import { onSandboxCall } from '../sandbox.ts'
-import type { CallCentrePort, Conducting } from './call-centre-port.ts'
-import type { FollowUp, Of } from './event-handler.ts'
+import type { CallRow } from '../tables.ts'
+import type { CallCentrePort } from './call-centre-port.ts'
+import type { Of } from './event-handler.ts'
+import { follow, wake } from './follow.ts'
+import { takeTrunkCall } from './inbound/replacing-call.ts'
+import { accountOf, asksForPassword, judge, type TrunkCallerDeps } from './inbound/trunk-callers.ts'
 import { connectionsFor, ownersOf, routesFor, runningOn } from './inbound-rows.ts'
+import { type VerifyingDeps, verifyFirst } from './verified-call.ts'
 
-export interface IncomingDeps {
-  log: { info(fields: object, message: string): void }
-  conducting: Pick<Conducting, 'drive' | 'driveWaiting'>
-  centre: Pick<CallCentrePort, 'refuses'>
+export interface IncomingDeps extends TrunkCallerDeps, VerifyingDeps {
+  log: TrunkCallerDeps['log'] & VerifyingDeps['log']
+  centre: Pick<CallCentrePort, 'refuses' | 'beginUnanswered' | 'end'>
 }
 
 /** Somebody calls: who is let in gets a call of its own, everybody else an answer that says why not. */
-export async function onIncoming(
-  { log, conducting, centre }: IncomingDeps,
-  trx: Trx,
-  { body, at }: Of<'leg.incoming'>,
-): Promise<FollowUp> {
-  const sandbox = await onSandboxCall(trx, { body, at })
-  if (sandbox !== null) return sandbox
-  const connections = (await connectionsFor(trx, body)).filter(connection => claimOf(connection, body) !== null)
+export async function onIncoming(deps: IncomingDeps, trx: Trx, event: Of<'leg.incoming'>): Promise<void> {
+  if (await onSandboxCall(trx, event)) return
+  const account = await accountOf(trx, event.body)
+  if (account === undefined) return place(deps, trx, event)
+  judge(deps, trx, event.body, account, (later, proven) => place(deps, later, event, { proven }))
+}
+
+/** What was found out about a call before it is placed. */
+interface Judged {
+  /** The connection whose password the caller knows. */
+  proven?: string
+  /** Who has signed it. */
+  verification?: Verification
+}
+
+async function place(deps: IncomingDeps, trx: Trx, event: Of<'leg.incoming'>, judged: Judged = {}): Promise<void> {
+  const { log, centre } = deps
+  const { body, at } = event
+  const { proven, verification = null } = judged
+  const caller = { ...body, ...(proven === undefined ? {} : { proven }) }
+  const near = await connectionsFor(trx, caller)
+  const connections = near.filter(connection => claimOf(connection, caller) !== null)
+  if (body.replaces !== undefined && connections.length > 0) return takeTrunkCall(trx, body, connections)
   const organisationIds = [...new Set(connections.map(connection => connection.organisation_id))]
   const routes = await routesFor(trx, body, organisationIds)
   const running = await runningOn(trx, connections)
   const inHours = routes.filter(route => isInHours(route, new Date(at)))
   const owners = organisationIds.length < 2 ? [] : await ownersOf(trx, body)
-  const decision = routeInbound(body, connections, inHours, id => running.get(id) ?? 0, owners)
+  const decision = routeInbound(caller, connections, inHours, id => running.get(id) ?? 0, owners)
   const { legId, source, sipCallId } = body
   if ('reject' in decision) {
     const { reject } = decision
-    return async (media: MediaPort) => {
+    if (proven === undefined && (await asksForPassword(trx, body, near, reject.sipCode))) return
+    return follow(trx, legId, async ({ media }) => {
       log.info({ legId, sipCallId, source: source.host, ...reject }, 'incoming call refused')
       await media.request('leg.reject', { legId, ...reject })
-    }
+    })
   }
   const { connection, route } = decision.accept
-  const party = partyOf(body, connection, route)
+  // A call whose signature was judged has been counted before that.
+  if (verification === null && !(await mayStartIn(trx, connection, Date.parse(at)))) {
+    return follow(trx, legId, async ({ media }) => {
+      log.info({ legId, sipCallId, connectionId: connection.id }, 'incoming call refused: too many in a second')
+      await media.request('leg.reject', { legId, sipCode: 503, reason: 'capacity', retryAfterS: 1 })
+    })
+  }
+  if (connection.verify_calls !== 'off' && verification === null) {
+    return verifyFirst(deps, trx, event, connection, (later, signed) =>
+      place(deps, later, event, { ...judged, verification: signed }),
+    )
+  }
+  const party = partyOf(body, callerOf(body, connection, verification), connection, route)
   const tenant = tenantOf(route)
+  if ((await callProblem(trx, tenant, at)) !== null) {
+    return follow(trx, legId, async ({ media }) => {
+      log.info(
+        { legId, sipCallId, connectionId: connection.id },
+        'incoming call refused: its organisation may have no more',
+      )
+      await media.request('leg.reject', { legId, sipCode: 480, reason: 'capacity', retryAfterS: null })
+    })
+  }
   const led = programOf(route)
-  await insertParty(trx, tenant, { ...party, program: led ?? {} }, at)
+  const { participant, call } = await insertParty(trx, tenant, { ...party, program: led ?? {} }, at)
   const { callId, queueId = null } = party
   if (queueId !== null && (await centre.refuses(trx, tenant, { callId, legId, queueId, at }))) {
-    return async media => {
+    return follow(trx, callId, async ({ media }) => {
       log.info({ callId, legId, sipCallId, routeId: route.id }, 'incoming call refused: its queue is shut')
       await media.request('leg.reject', { legId, sipCode: 486, reason: 'busy', retryAfterS: null })
-    }
+    })
   }
   if (led !== null) await insertProgram(trx, tenant, party, led, at)
-  return media => {
-    log.info({ callId: party.callId, legId, sipCallId, routeId: route.id }, 'incoming call')
-    return conducting.drive(legId, media)
+  afterCommit(trx, () => log.info({ callId, legId, sipCallId, routeId: route.id }, 'incoming call'))
+  const unanswered = waitsUnanswered(route, call)
+  if (unanswered === null) return wake(trx, participant)
+  await ringFirst({ centre }, trx, tenant, { route, callId, legId, at, unanswered })
+}
+
+/** How a call waits for its answer; null: it is answered at once. Who is to be told first that the call is recorded has to hear it. */
+function waitsUnanswered(route: InboundRouteRow, call: CallRow): 'when_answered' | 'early_media' | null {
+  const answer = answerOf(route)
+  return answer === 'at_once' || isToBeAsked(call) ? null : answer
+}
+
+/** The call is led on as if it were answered, and rings until somebody is there. */
+async function ringFirst(
+  { centre }: Pick<IncomingDeps, 'centre'>,
+  trx: Trx,
+  tenant: Tenant,
+  {
+    route: { target, target_id: targetId },
+    callId,
+    legId,
+    at,
+    unanswered,
+  }: {
+    route: InboundRouteRow
+    callId: string
+    legId: string
+    at: string
+    unanswered: 'when_answered' | 'early_media'
+  },
+): Promise<void> {
+  if (target === 'announcement') return setLeg(trx, tenant, legId, { step: 'announcing', unanswered })
+  await setLeg(trx, tenant, legId, { unanswered })
+  if ((target === 'user' || target === 'queue') && targetId !== null) {
+    await centre.beginUnanswered(trx, tenant, { callId, legId, at, target, targetId })
   }
 }
 
@@ -66,7 +147,8 @@ export const programOf = ({ target, target_id: id }: InboundRouteRow): ProgramTa
 }
 
 const partyOf = (
-  { legId, to, from }: Of<'leg.incoming'>['body'],
+  { legId, to }: Of<'leg.incoming'>['body'],
+  { from, ...caller }: ShownCaller,
   connection: ConnectionRow,
   route: InboundRouteRow,
 ): NewParty => ({
@@ -75,6 +157,7 @@ const partyOf = (
   direction: 'inbound',
   to: addressOf(to),
   from: addressOf(from),
+  ...caller,
   target: route.target,
   roomId: route.target === 'room' ? route.target_id : null,
   queueId: route.target === 'queue' ? route.target_id : null,

@@ -1,18 +1,23 @@
 import { appendEvent } from '../../kernel/events/log.ts'
+import { afterCommit } from '../../kernel/store/after-commit.ts'
 import type { Trx } from '../../kernel/store/store.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import { countStart } from '../../trunks/call-starts.ts'
+import { type CallQuality, toFigures } from '../call-schema.ts'
 import type { CallAudio } from '../capture/call-audio.ts'
 import type { CallDtmf } from '../dtmf-schema.ts'
+import type { CallFax, CallFaxTone } from '../fax-schema.ts'
 import type { CallOneWay } from '../one-way-schema.ts'
 import { applyToLeg, endLeg, insertRecording, loadLeg, tenantOf } from '../records.ts'
-import type { Conducting } from './call-centre-port.ts'
+import type { CallSpeaking } from '../sound/speaking-schema.ts'
 import type { PinVerdict } from './decide.ts'
 import { collectId, type Decision, type LegRows, onAnswered, onJoined, onLocked, onPin } from './decide.ts'
-import type { FollowUp, Of } from './event-handler.ts'
+import type { Of } from './event-handler.ts'
+import { follow, wakeWaiting } from './follow.ts'
 import { beginTry, callerLimits, wasRight } from './rooms/pin-tries.ts'
 
 export interface LegEventDeps {
   log: { info(fields: object, message: string): void }
-  conducting: Pick<Conducting, 'drive' | 'driveWaiting'>
   audio: CallAudio
 }
 
@@ -26,53 +31,50 @@ export class LegEvents {
 
   /**
    * A leg whose row says that it is over, since nobody knew that it was dialled, or would be: it is hung up, lest somebody picks up
-   * and hears nobody for ever.
+   * and hears nobody for ever. False: it is none.
    */
-  async unwanted(trx: Trx, { body: { legId } }: { body: { legId: string } }): Promise<FollowUp | null> {
+  async unwanted(trx: Trx, { body: { legId } }: { body: { legId: string } }): Promise<boolean> {
     const leg = await trx
       .selectFrom('participants')
       .innerJoin('calls', 'calls.id', 'participants.call_id')
-      .select(['participants.step', 'participants.leave_reason', 'participants.ring_id', 'calls.ended_at'])
+      .select(['participants.step', 'participants.leave_reason', 'participants.ring_id', 'calls.ended_at', 'calls.id'])
       .where('participants.id', '=', legId)
       .executeTakeFirst()
-    if (leg === undefined || (leg.step !== 'ended' && (leg.ring_id !== null || leg.ended_at === null))) return null
-    return async media => {
+    if (leg === undefined || (leg.step !== 'ended' && (leg.ring_id !== null || leg.ended_at === null))) return false
+    follow(trx, leg.id, async ({ media }) => {
       this.#deps.log.info({ legId }, 'a leg of a call that is over is hung up')
       await media.request('leg.hangup', { legId, reason: leg.leave_reason ?? 'api_hangup' })
-    }
+    })
+    return true
   }
 
   /** The plain case: one leg's rows change by a pure decision. */
-  async change(trx: Trx, legId: string, at: string, decide: (rows: LegRows) => Decision): Promise<null> {
+  async change(trx: Trx, legId: string, at: string, decide: (rows: LegRows) => Decision): Promise<void> {
     const rows = await loadLeg(trx, legId)
     if (rows !== null) await applyToLeg(trx, rows, decide(rows), at)
-    return null
   }
 
-  async answered(trx: Trx, { body, at }: Of<'leg.answered'>): Promise<FollowUp | null> {
+  async answered(trx: Trx, { body, at }: Of<'leg.answered'>): Promise<void> {
     const rows = await loadLeg(trx, body.legId)
-    if (rows === null || rows.call.answered_at !== null) return null
-    const { call } = await applyToLeg(trx, rows, onAnswered(rows, at), at)
+    if (rows === null || rows.call.answered_at !== null) return
+    const decision = onAnswered(rows, at)
+    const call = { ...rows.call, ...decision.call }
+    // What is kept of it is kept from its first word.
+    follow(trx, call.id, ({ media }) => this.#deps.audio.start(call, media))
+    await applyToLeg(trx, rows, decision, at)
     if (call.record === 1 && call.ended_at === null) await insertRecording(trx, call, at)
-    const { audio, conducting } = this.#deps
-    return async media => {
-      await audio.start(call, media)
-      await conducting.drive(body.legId, media)
-    }
   }
 
-  async joined(trx: Trx, { body, at }: Of<'leg.joined'>): Promise<FollowUp | null> {
+  async joined(trx: Trx, { body, at }: Of<'leg.joined'>): Promise<void> {
     const rows = await loadLeg(trx, body.legId)
-    if (rows === null) return null
+    if (rows === null) return
     const { participant, call } = await applyToLeg(trx, rows, onJoined(rows, body, at), at)
-    const roomId = call.room_id
-    if (roomId === null || participant.role !== 'moderator') return null
-    return media => this.#deps.conducting.driveWaiting(roomId, media)
+    if (call.room_id !== null && participant.role === 'moderator') wakeWaiting(trx, call.room_id)
   }
 
-  async dtmf(trx: Trx, { body, at }: Of<'leg.dtmf'>): Promise<null> {
+  async dtmf(trx: Trx, { body, at }: Of<'leg.dtmf'>): Promise<void> {
     const rows = await loadLeg(trx, body.legId)
-    if (rows === null) return null
+    if (rows === null) return
     const { call, participant } = rows
     const paused = await trx
       .selectFrom('capture_pauses')
@@ -90,12 +92,26 @@ export class LegEvents {
       masked,
     }
     await appendEvent(trx, tenantOf(call), { type: 'call.dtmf', at, object, callId: call.id })
-    return null
   }
 
-  async oneWay(trx: Trx, { body, at }: Of<'leg.one_way'>): Promise<null> {
+  /** Another connection carries it now. */
+  async routed(trx: Trx, { body, at }: Of<'leg.routed'>): Promise<void> {
     const rows = await loadLeg(trx, body.legId)
-    if (rows === null || rows.participant.step === 'ended') return null
+    if (rows === null || rows.participant.step === 'ended') return
+    const { call, participant } = rows
+    const tenant = forTenant(trx, tenantOf(call))
+    const connection = await tenant.find('connections', body.connectionId)
+    if (connection !== undefined) await countStart(trx, connection, Date.parse(at))
+    const change = { connection_id: body.connectionId }
+    await tenant.update('participants').set(change).where('id', '=', participant.id).execute()
+    // Of a call that somebody is added to, only that leg goes over it.
+    const isOfCall = call.direction === 'outbound' && call.connection_id === participant.connection_id
+    if (isOfCall) await tenant.update('calls').set(change).where('id', '=', call.id).execute()
+  }
+
+  async oneWay(trx: Trx, { body, at }: Of<'leg.one_way'>): Promise<void> {
+    const rows = await loadLeg(trx, body.legId)
+    if (rows === null || rows.participant.step === 'ended') return
     const { call } = rows
     const object: CallOneWay = {
       object: 'call_one_way',
@@ -106,21 +122,76 @@ export class LegEvents {
       packets_received: body.packetsReceived,
     }
     await appendEvent(trx, tenantOf(call), { type: 'call.audio.one_way', at, object, callId: call.id })
-    return null
+  }
+
+  async speaking(trx: Trx, { body, at }: Of<'leg.speaking'>): Promise<void> {
+    const rows = await loadLeg(trx, body.legId)
+    if (rows === null || rows.participant.step === 'ended') return
+    const { call, participant } = rows
+    const object: CallSpeaking = {
+      object: 'call_speaking',
+      call_id: call.id,
+      session_call_id: participant.session_call_id,
+      participant_id: participant.id,
+      livemode: call.livemode === 1,
+      speaking: body.isSpeaking,
+    }
+    const type = body.isSpeaking ? 'call.speaking.started' : 'call.speaking.stopped'
+    await appendEvent(trx, tenantOf(call), { type, at, object, callId: call.id })
+  }
+
+  async faxTone(trx: Trx, { body, at }: Of<'leg.fax_tone'>): Promise<void> {
+    const rows = await loadLeg(trx, body.legId)
+    if (rows === null || rows.participant.step === 'ended') return
+    const { call } = rows
+    const object: CallFaxTone = {
+      object: 'call_fax_tone',
+      call_id: call.id,
+      participant_id: body.legId,
+      livemode: call.livemode === 1,
+      tone: body.tone,
+    }
+    await appendEvent(trx, tenantOf(call), { type: 'call.fax.detected', at, object, callId: call.id })
+  }
+
+  async quality(trx: Trx, { body, at }: Of<'leg.quality'>): Promise<void> {
+    const rows = await loadLeg(trx, body.legId)
+    if (rows === null || rows.participant.step === 'ended') return
+    const { call } = rows
+    const object: CallQuality = {
+      object: 'call_quality',
+      call_id: call.id,
+      participant_id: body.legId,
+      livemode: call.livemode === 1,
+      ...toFigures(body.quality),
+    }
+    const type = body.isPoor ? 'call.quality.degraded' : 'call.quality.recovered'
+    await appendEvent(trx, tenantOf(call), { type, at, object, callId: call.id })
+  }
+
+  /** An end of it is told as long as somebody of the two is in the call. */
+  async fax(trx: Trx, { body, at }: Of<'leg.fax'>): Promise<void> {
+    const rows = await loadLeg(trx, body.legId)
+    if (rows === null) return
+    const { call } = rows
+    if (call.ended_at !== null) return
+    const object: CallFax = {
+      object: 'call_fax',
+      call_id: call.id,
+      livemode: call.livemode === 1,
+      participant_ids: [body.legId, body.partnerId],
+    }
+    const type = body.isRelayed ? 'call.fax.started' : 'call.fax.ended'
+    await appendEvent(trx, tenantOf(call), { type, at, object, callId: call.id })
   }
 
   /** `verdict`: of the digits as a PIN; undefined: they are an answer to a collection that was none of a PIN. */
-  async collected(
-    trx: Trx,
-    { body, at }: Of<'leg.collected'>,
-    verdict: PinVerdict | undefined,
-  ): Promise<FollowUp | null> {
+  async collected(trx: Trx, { body, at }: Of<'leg.collected'>, verdict: PinVerdict | undefined): Promise<void> {
     const rows = await loadLeg(trx, body.legId)
-    if (rows === null || verdict === undefined) return null
-    if (rows.participant.step !== 'pin' || body.collectId !== collectId(rows.participant)) return null
+    if (rows === null || verdict === undefined) return
+    if (rows.participant.step !== 'pin' || body.collectId !== collectId(rows.participant)) return
     const isLocked = body.digits !== '' && (await this.#isLocked(trx, rows, verdict, at))
     await applyToLeg(trx, rows, isLocked ? onLocked(rows) : onPin(rows, verdict), at)
-    return media => this.#deps.conducting.drive(body.legId, media)
   }
 
   /** Whether the caller has guessed too often, in this call and in those before it. */
@@ -135,13 +206,12 @@ export class LegEvents {
     return lockedS > 0
   }
 
-  async ended(trx: Trx, { body, at }: Of<'leg.ended'>): Promise<FollowUp | null> {
+  async ended(trx: Trx, { body, at }: Of<'leg.ended'>): Promise<void> {
     const rows = await loadLeg(trx, body.legId)
-    if (rows === null) return null
-    const { reason, sipCode, durationMs } = body
-    await endLeg(trx, rows, { reason, sipCode, quality: JSON.stringify(body.quality), durationMs }, at)
-    return async () => {
-      this.#deps.log.info({ callId: rows.call.id, legId: body.legId, reason: body.reason }, 'call ended')
-    }
+    if (rows === null) return
+    const { reason, sipCode, durationMs, cause } = body
+    await endLeg(trx, rows, { reason, sipCode, cause, quality: JSON.stringify(body.quality), durationMs }, at)
+    const ended = { callId: rows.call.id, legId: body.legId, reason }
+    afterCommit(trx, () => this.#deps.log.info(ended, 'call ended'))
   }
 }

@@ -1,14 +1,22 @@
-import type { EndedReason, LegSnapshot, MediaSnapshot } from '../../../media/protocol.ts'
-import { nodeOf } from '../../kernel/store/node.ts'
-import type { Db, Store, Trx } from '../../kernel/store/store.ts'
-import { forTenant } from '../../kernel/tenancy.ts'
+import type { LegSnapshot, MediaSnapshot } from '../../../media/protocol.ts'
+import type { Store, Trx } from '../../kernel/store/store.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import { applyCapture, callOfTarget, targetId } from '../pci.ts'
-import { applyRecording, applyStream, endSession, endStream, loadLeg, tenantOf } from '../records.ts'
+import { applyRecording, applyStream, endStream, loadLeg } from '../records.ts'
 import { resumeSandboxLeg } from '../sandbox.ts'
 import type { CallRow } from '../tables.ts'
-import type { CallCentrePort, Conducting } from './call-centre-port.ts'
+import type { CallCentrePort } from './call-centre-port.ts'
+import { closeSession, NOT_PAUSED } from './end-all.ts'
 import type { CallFaults } from './faults.ts'
+import type { Conducting } from './follow.ts'
+import {
+  isRunning,
+  runningLegs,
+  runningPauses,
+  runningRecordings,
+  runningSessions,
+  runningStreams,
+} from './running-rows.ts'
 
 export interface ReconcilerDeps {
   store: Store
@@ -23,14 +31,8 @@ export interface ReconcilerDeps {
 
 const LOST = { reason: 'internal_error' as const, sipCode: null, quality: null }
 
-const NOT_PAUSED = {
-  paused: false,
-  reason: null,
-  pausedAt: null,
-  resumesAt: null,
-  destinationLegId: null,
-  maskDtmf: false,
-}
+/** Legs that are put right at once. A leg whose commands hang holds up no more than its place among them. */
+const AT_ONCE = 50
 
 /**
  * After a reconnect: what the rows say and what media does are made one again. Each call in a step and a transaction of its own: one
@@ -47,7 +49,7 @@ export class Reconciler {
   async run(snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
     const legs = new Map(snapshot.legs.map(leg => [leg.legId, leg]))
     await this.#endLost(snapshot, legs, media)
-    for (const leg of snapshot.legs) await this.#step(leg.legId, media, () => this.#resumeLeg(leg, media))
+    await atOnce(snapshot.legs, leg => this.#step(leg.legId, media, () => this.#resumeLeg(leg, media)))
     await this.#resumeAudio(snapshot, media)
   }
 
@@ -55,10 +57,9 @@ export class Reconciler {
   async recheck(snapshot: MediaSnapshot, legIds: ReadonlySet<string>, media: MediaPort): Promise<void> {
     const legs = new Map(snapshot.legs.map(leg => [leg.legId, leg]))
     const rooms = new Set(snapshot.rooms.map(room => room.roomId))
-    for (const legId of legIds) {
-      const leg = legs.get(legId)
-      await this.#step(legId, media, () => this.#settle(legId, leg, rooms, media))
-    }
+    await atOnce([...legIds], legId =>
+      this.#step(legId, media, () => this.#settle(legId, legs.get(legId), rooms, media)),
+    )
     await this.#resumeAudio(snapshot, media)
   }
 
@@ -76,7 +77,8 @@ export class Reconciler {
     const seated = (await loadLeg(store.db, legId))?.participant.session_call_id ?? null
     if (seated !== null && !rooms.has(seated)) {
       const sessions = (await runningSessions(store.db)).filter(({ id }) => id === seated)
-      for (const session of sessions) await store.transaction(trx => closeSession(trx, session, null, now()))
+      for (const session of sessions)
+        await store.transaction(trx => closeSession(trx, session, { reason: null, at: now() }))
     }
     await this.#resumeLeg(leg, media)
   }
@@ -121,7 +123,7 @@ export class Reconciler {
     }
     await this.#each([snapshot], (trx, taken) => centre.reconcile(trx, taken))
     const closed = (await runningSessions(store.db)).filter(({ id }) => !rooms.has(id))
-    await this.#each(closed, (trx, session) => closeSession(trx, session, null, at))
+    await this.#each(closed, (trx, session) => closeSession(trx, session, { reason: null, at }))
   }
 
   async #endLostAttachments(snapshot: MediaSnapshot, at: string): Promise<void> {
@@ -189,117 +191,20 @@ export class Reconciler {
         .map(row => row.call_id),
       ...(await runningRecordings(db)).filter(row => !recordings.has(row.call_id)).map(row => row.call_id),
     ])
-    for (const callId of wanted) {
+    await atOnce([...wanted], async callId => {
       const call = await db.selectFrom('calls').selectAll().where('id', '=', callId).executeTakeFirst()
       if (call !== undefined && call.answered_at !== null && call.ended_at === null) {
         await this.#step(null, null, () => this.#deps.resume(call, media))
       }
-    }
+    })
   }
 }
 
-/** Does one step of many, which ends this leg; null: it is none's. */
-export type EndStep = (legId: string | null, run: (trx: Trx) => Promise<unknown>) => Promise<unknown>
-
-/**
- * What ran at the node that `db` speaks for is over, every call, stream, pause and recording: since `at`, or since it began, where
- * that was later.
- */
-export async function endAll(
-  db: Db,
-  centre: CallCentrePort,
-  { reason, at }: { reason: EndedReason; at: string },
-  step: EndStep,
-): Promise<void> {
-  for (const { call, pauseId: id } of await runningPauses(db)) {
-    await step(null, trx => applyCapture(trx, call, { id, state: NOT_PAUSED }, at))
+/** Does it for all of them, `AT_ONCE` at a time. Rejects with the first that does. */
+async function atOnce<T>(items: readonly T[], run: (item: T) => Promise<void>): Promise<void> {
+  const left = items.values()
+  const lane = async (): Promise<void> => {
+    for (const item of left) await run(item)
   }
-  for (const row of await runningStreams(db)) await step(null, trx => endStream(trx, row, at))
-  for (const { call_id } of await runningRecordings(db)) await step(null, trx => applyRecording(trx, call_id, null, at))
-  for (const id of await runningLegs(db, reason === 'node_lost')) {
-    const call = (await loadLeg(db, id))?.call
-    const end = { reason, sipCode: null, quality: null }
-    await step(id, trx => centre.end(trx, id, end, call === undefined ? at : notBefore(call, at)))
-  }
-  await step(null, trx => centre.mediaDied(trx, { reason, at }))
-  for (const session of await runningSessions(db)) {
-    await step(null, trx => closeSession(trx, session, reason, notBefore(session, at)))
-  }
-}
-
-/** A call may have begun after its node was last seen. */
-function notBefore({ created, answered_at }: CallRow, at: string): string {
-  const begun = answered_at ?? created
-  return begun > at ? begun : at
-}
-
-/** A session whose room was never opened leaves no trace. */
-async function closeSession(trx: Trx, session: CallRow, reason: EndedReason | null, at: string): Promise<void> {
-  if (session.status !== 'queued') return endSession(trx, session, { reason, at })
-  const scoped = forTenant(trx, tenantOf(session))
-  await scoped.delete('calls').where('id', '=', session.id).execute()
-  await scoped.update('participants').set({ session_call_id: null }).where('session_call_id', '=', session.id).execute()
-}
-
-// Over all tenants: the media process serves them all. Of this node: others have their own.
-
-/** `isGone`: nobody will dial what is still to be dialled. */
-async function runningLegs(db: Db, isGone = false): Promise<string[]> {
-  const rows = await db
-    .selectFrom('participants')
-    .innerJoin('calls', 'calls.id', 'participants.call_id')
-    .select('participants.id')
-    .where('calls.ended_at', 'is', null)
-    .where('participants.node_id', '=', nodeOf(db))
-    .where('participants.ring_id', 'is', null)
-    // What is still to be dialled, media cannot know.
-    .where('participants.step', 'not in', isGone ? ['ended'] : ['ended', 'to_dial'])
-    .orderBy('participants.id')
-    .execute()
-  return rows.map(row => row.id)
-}
-
-const runningSessions = (db: Db) =>
-  db
-    .selectFrom('calls')
-    .selectAll()
-    .where('node_id', '=', nodeOf(db))
-    .where('ended_at', 'is', null)
-    .where('kind', '=', 'conference')
-    .execute()
-
-const runningStreams = (db: Db) =>
-  db
-    .selectFrom('media_streams')
-    .innerJoin('calls', 'calls.id', 'media_streams.call_id')
-    .selectAll('media_streams')
-    .where('calls.node_id', '=', nodeOf(db))
-    .where('media_streams.ended_reason', 'is', null)
-    .orderBy('media_streams.id')
-    .execute()
-
-const runningRecordings = (db: Db) =>
-  db
-    .selectFrom('recordings')
-    .innerJoin('calls', 'calls.id', 'recordings.call_id')
-    .select('recordings.call_id')
-    .where('calls.node_id', '=', nodeOf(db))
-    .where('recordings.status', '=', 'recording')
-    .execute()
-
-async function runningPauses(db: Db): Promise<{ call: CallRow; pauseId: string }[]> {
-  const rows = await db
-    .selectFrom('calls')
-    .innerJoin('capture_pauses', 'capture_pauses.call_id', 'calls.id')
-    .selectAll('calls')
-    .select('capture_pauses.id as pause_id')
-    .where('calls.node_id', '=', nodeOf(db))
-    .orderBy('capture_pauses.id')
-    .execute()
-  return rows.map(({ pause_id: pauseId, ...call }) => ({ call, pauseId }))
-}
-
-const isRunning = async (db: Db, callId: string): Promise<boolean> => {
-  const call = await db.selectFrom('calls').select('ended_at').where('id', '=', callId).executeTakeFirst()
-  return call !== undefined && call.ended_at === null
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, items.length) }, lane))
 }

@@ -10,8 +10,8 @@ type SentBy<L extends Leader> = {
   [S in LegStep]: (typeof STEPS)[S]['leads'] extends L ? ([CommandOf<S>] extends [never] ? never : S) : never
 }[LegStep]
 
-/** `on`: by it the leg has come to another step, and what that calls for is to be sent now. Null: it is done. */
-export type Sent = Failure | 'on' | null
+/** Null: it is done. */
+export type Sent = Failure | null
 
 /**
  * Sends what a leg's step calls for, by the commands that the table names and no others. Whoever comes after a crash sends the same, and

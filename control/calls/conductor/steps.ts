@@ -56,7 +56,15 @@ export const STEPS = {
     sends: [],
     until: 'begun',
     shown: 'connecting',
-    next: ['bridging', ...ANSWERED],
+    next: ['bridging', 'detecting', ...ANSWERED],
+  },
+  detecting: {
+    means: 'has answered, and what leads it waits until it is known whether that is a person',
+    leads: 'call',
+    sends: [],
+    until: 'begun',
+    shown: 'connecting',
+    next: ANSWERED,
   },
   consent: {
     means: 'is told that the call is recorded, or asked whether it may be',
@@ -77,7 +85,7 @@ export const STEPS = {
   announcing: {
     means: 'hears the announcement that the call is for',
     leads: 'call',
-    sends: ['leg.play'],
+    sends: ['leg.ring', 'leg.play'],
     until: 'begun',
     shown: 'joined',
     next: LED,
@@ -88,7 +96,8 @@ export const STEPS = {
     sends: ['leg.stop_listen', 'leg.collect'],
     until: 'begun',
     shown: 'waiting',
-    next: ['joining', 'leaving', ...GONE],
+    // Asked again.
+    next: ['pin', 'joining', 'leaving', ...GONE],
   },
   joining: {
     means: 'is let into its room, or not',
@@ -110,18 +119,18 @@ export const STEPS = {
   queued: {
     means: 'waits in a queue, with its hold audio',
     leads: 'queue',
-    sends: ['leg.play'],
+    sends: ['leg.ring', 'leg.play'],
     until: 'heard',
     shown: 'waiting',
-    next: ['leaving', ...LED],
+    next: ['answering', 'leaving', ...LED],
   },
   calling: {
     means: 'hears that somebody is being rung',
     leads: 'queue',
-    sends: ['leg.play'],
+    sends: ['leg.ring', 'leg.move', 'leg.play', 'leg.stop_play'],
     until: 'heard',
     shown: 'waiting',
-    next: LED,
+    next: ['answering', ...LED],
   },
   connected: {
     means: 'talks with somebody who was rung',
@@ -129,12 +138,13 @@ export const STEPS = {
     sends: ['leg.stop_play'],
     until: 'heard',
     shown: 'joined',
-    next: ['bridged', ...LED],
+    // Who was called by a member that gives it on goes over into another call.
+    next: ['bridged', 'bridging', ...LED],
   },
   bridging: {
     means: "was rung, has answered, and is on the way into the call's room",
     leads: 'queue',
-    sends: ['leg.move', 'leg.update', 'leg.play', 'leg.hangup'],
+    sends: ['leg.move', 'leg.update', 'leg.hangup'],
     until: 'left',
     shown: 'connecting',
     next: ['bridged', ...GONE],
@@ -142,11 +152,11 @@ export const STEPS = {
   bridged: {
     means: 'was rung, and talks on the call',
     leads: 'queue',
-    sends: ['leg.stop_play'],
+    sends: ['leg.play', 'leg.stop_play'],
     until: 'heard',
     shown: 'joined',
     // A caller who gives its call on changes places with who has answered.
-    next: ['connected', ...GONE],
+    next: ['connected', 'bridging', ...GONE],
   },
   program: {
     means: 'is led by a flow or an assistant, which send what they say by themselves',
@@ -200,6 +210,11 @@ export const isGoing = (step: LegStep): boolean =>
 /** A call's own leg in this step can be led elsewhere: it has been answered, and nobody asks it anything or says goodbye. */
 export const isLeadable = (step: LegStep): boolean =>
   STEPS[step].shown !== 'connecting' && LED.every(next => mayFollow(step, next))
+
+/** In these a caller may be who is not answered: it rings, or hears something before its answer. In any other it is answered first. */
+const RINGING: readonly LegStep[] = ['answering', 'queued', 'calling', 'announcing', 'hanging_up', 'ended']
+
+export const mayRing = (step: LegStep): boolean => RINGING.includes(step)
 
 /** The steps whose commands one leader sends. */
 export const stepsOf = (leader: Leader): LegStep[] => ALL_STEPS.filter(step => STEPS[step].leads === leader)

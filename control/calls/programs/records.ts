@@ -2,6 +2,7 @@ import { callerFault } from '../../flows/caller-fault.ts'
 import type { FlowStep } from '../../flows/engine/steps.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
 import { newId } from '../../kernel/ids.ts'
+import { rowOf } from '../../kernel/store/compiled.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { redactorOf } from '../../organisation/redaction/settings.ts'
@@ -77,13 +78,18 @@ async function assistantOfFlow(db: Db, tenant: Tenant, flowId: string): Promise<
 
 /** The program that leads a leg, unless it has ended. */
 export const programOfLeg = (db: Db, legId: string): Promise<CallProgramRow | undefined> =>
-  db
-    .selectFrom('call_programs')
-    .selectAll()
-    .where('leg_id', '=', legId)
-    .where('status', '!=', 'ended')
-    .limit(1)
-    .executeTakeFirst()
+  rowOf(
+    db,
+    'program of a leg',
+    place =>
+      db
+        .selectFrom('call_programs')
+        .selectAll()
+        .where('leg_id', '=', place('leg'))
+        .where('status', '!=', 'ended')
+        .limit(1),
+    { leg: legId },
+  )
 
 /** A number is said in so many turns at most, those of both sides counted. */
 const MAX_PIECES = 12

@@ -1,6 +1,6 @@
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
-import { touchesNumber } from '../../organisation/redaction/redactor.ts'
+import { digitRuns } from '../../organisation/redaction/digits.ts'
 import { redactorOf } from '../../organisation/redaction/settings.ts'
 
 /** A text that is stored already, in a row of its own. */
@@ -37,7 +37,7 @@ export async function redacted(trx: Trx, tenant: Tenant, text: string, telling: 
 }
 
 /** Deliveries that wait send an event as it is when they are sent. */
-async function retell(trx: Trx, tenant: Tenant, { id, text }: Earlier, into: Telling['retell']): Promise<void> {
+export async function retell(trx: Trx, tenant: Tenant, { id, text }: Earlier, into: Telling['retell']): Promise<void> {
   const scoped = forTenant(trx, tenant)
   const events = await scoped.select('events').select(['id', 'data']).where('object_id', '=', id).execute()
   for (const event of events) {
@@ -45,4 +45,10 @@ async function retell(trx: Trx, tenant: Tenant, { id, text }: Earlier, into: Tel
     const told = JSON.stringify({ ...data, object: into(data.object, text) })
     await scoped.update('events').set({ data: told }).where('id', '=', event.id).execute()
   }
+}
+
+/** Whether it goes on with a number, or may end in one: then what came before and after belongs to it. */
+function touchesNumber(text: string): boolean {
+  const [first] = digitRuns(text)
+  return first !== undefined && !/[\p{L}\p{N}]/u.test(text.slice(0, first.start))
 }

@@ -74,6 +74,8 @@ export interface TranscriptTable extends TenantColumns {
 }
 
 export interface TranscriptSegmentTable extends TenantColumns {
+  /** As it was said, sealed, while it may go on with a number that is not kept; null: it does not. */
+  held: string | null
   id: string
   call_id: string
   /** Who said it; of the product: to whom. */

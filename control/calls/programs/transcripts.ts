@@ -4,12 +4,14 @@ import { newId } from '../../kernel/ids.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Step, Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { Vault } from '../../kernel/vault.ts'
 import type { CommandPort, MediaPort } from '../../media-link/events.ts'
+import { count } from '../../usage/ledger.ts'
 import { callCaptureOf } from '../capture/call-capture.ts'
-import type { FollowUp } from '../conductor/event-handler.ts'
+import { follow } from '../conductor/follow.ts'
 import { tenantOf } from '../records.ts'
 import { settingsOf } from '../settings.ts'
-import { redacted } from './redacted.ts'
+import { segmentText, showHeld } from './segment-text.ts'
 import type { TranscriptRow, TranscriptSegmentRow } from './tables.ts'
 import { wantTranscript } from './transcript-rows.ts'
 import { type CallTranscript, toCallTranscript, toCallTranscriptSegment } from './transcript-schema.ts'
@@ -17,10 +19,7 @@ import { type CallTranscript, toCallTranscript, toCallTranscriptSegment } from '
 /** The segments of a transcript that are shown; the longest call has fewer. */
 const MAX_SEGMENTS = 20_000
 
-/** A number is said in so many pieces at most, within this time [ms]. */
-const MAX_PIECES = 8
-const PIECES_MS = 60_000
-
+const EMPTY = { status: 'ready', duration_ms: 0 } as const
 const UNANSWERED = { status: 'failed', failed_reason: 'The call was not answered.' } as const
 
 /** A call's transcript as it is now; undefined when none was asked for. */
@@ -45,32 +44,29 @@ export interface TranscriptParts {
   now: () => Date
 }
 
+type WritingParts = TranscriptParts & { vault: Vault }
+
 /** Applies an event to the transcript that it concerns. */
-export async function onTranscriptEvent(parts: TranscriptParts, trx: Trx, event: MediaEvent): Promise<FollowUp | null> {
+export async function onTranscriptEvent(parts: WritingParts, trx: Trx, event: MediaEvent): Promise<void> {
   switch (event.name) {
     case 'leg.answered':
       return ofLeg(parts, trx, event.body.legId)
     case 'room.opened':
       return ofSession(parts, trx, event.body.roomId, event.at)
     case 'leg.ended':
-      await endUnbegun(trx, event.body.legId, event.at)
-      return null
+      return endUnbegun(trx, event.body.legId, event.at)
     case 'transcript.segment':
-      await addSegment(trx, event.body, event.at)
-      return null
+      return addSegment(parts.vault, trx, event.body, event.at)
     case 'transcript.ready': {
       const row = await runningTranscript(trx, event.body.transcriptId)
-      if (row !== undefined) await endTranscript(trx, row, event.body.durationMs, event.at)
-      return null
+      if (row !== undefined) await endTranscript(parts.vault, trx, row, event.body.durationMs, event.at)
     }
-    default:
-      return null
   }
 }
 
-async function ofLeg(parts: TranscriptParts, trx: Trx, legId: string): Promise<FollowUp | null> {
+async function ofLeg(parts: TranscriptParts, trx: Trx, legId: string): Promise<void> {
   const row = await wantedOf(trx, legId)
-  return row === undefined ? null : start(parts, trx, row)
+  if (row !== undefined) await start(parts, trx, row)
 }
 
 /** Of the call whose own leg this is. */
@@ -91,30 +87,34 @@ export async function endUnbegun(trx: Trx, legId: string, at: string): Promise<v
 }
 
 /** A conference session, where its room says so. */
-async function ofSession(parts: TranscriptParts, trx: Trx, callId: string, at: string): Promise<FollowUp | null> {
+async function ofSession(parts: TranscriptParts, trx: Trx, callId: string, at: string): Promise<void> {
   const call = await trx
     .selectFrom('calls')
     .selectAll()
     .where('id', '=', callId)
     .where('kind', '=', 'conference')
     .executeTakeFirst()
-  if (call?.room_id == null) return null
+  if (call?.room_id == null) return
   const tenant = tenantOf(call)
   const room = await forTenant(trx, tenant).find('conference_rooms', call.room_id)
-  if (room === undefined || !settingsOf(room).transcribe) return null
-  if ((await forTenant(trx, tenant).find('transcripts', callId)) !== undefined) return null
+  if (room === undefined || !settingsOf(room).transcribe) return
+  if ((await forTenant(trx, tenant).find('transcripts', callId)) !== undefined) return
   await wantTranscript(trx, tenant, { id: callId, language: settingsOf(room).language, at })
   const row = await forTenant(trx, tenant).find('transcripts', callId)
-  return row === undefined ? null : start(parts, trx, row)
+  if (row !== undefined) await start(parts, trx, row)
 }
 
-async function start(parts: TranscriptParts, trx: Trx, row: TranscriptRow): Promise<FollowUp> {
+async function start(parts: TranscriptParts, trx: Trx, row: TranscriptRow): Promise<void> {
   const transcripts = forTenant(trx, tenantOf(row)).update('transcripts')
   await transcripts.set({ status: 'running' }).where('id', '=', row.id).execute()
-  return media => beginTranscript(parts, media, row)
+  follow(trx, row.id, ({ media }) => beginTranscript(parts, media, row))
 }
 
-/** A transcript that media refuses has failed; one that media cannot be asked for now is begun at the next connection. */
+/**
+ * A transcript that media refuses has failed; one that media cannot be asked for now is begun at the next connection. Where the call
+ * is not there any more, it was over before anything could be written down: that transcript is empty, as one of a call that ends right
+ * after.
+ */
 export async function beginTranscript(
   { store, now }: TranscriptParts,
   media: CommandPort<'transcript.start'>,
@@ -128,7 +128,9 @@ export async function beginTranscript(
   await store.transaction(async trx => {
     const row = await runningTranscript(trx, id)
     if (row === undefined) return
-    await end(trx, row, { status: 'failed', failed_reason: reply.message }, now().toISOString())
+    const isGone = reply.failure === 'not_found'
+    const change = isGone ? EMPTY : { status: 'failed' as const, failed_reason: reply.message }
+    await end(trx, row, change, now().toISOString())
   })
 }
 
@@ -136,6 +138,7 @@ export const runningTranscript = (trx: Db, id: string): Promise<TranscriptRow | 
   trx.selectFrom('transcripts').selectAll().where('id', '=', id).where('status', '=', 'running').executeTakeFirst()
 
 async function addSegment(
+  vault: Vault,
   trx: Trx,
   { transcriptId, legId, speaker, text, startMs, endMs }: (MediaEvent & { name: 'transcript.segment' })['body'],
   at: string,
@@ -144,14 +147,15 @@ async function addSegment(
   const begun = trx.selectFrom('transcripts').selectAll().where('id', '=', transcriptId)
   const row = await begun.where('status', 'in', ['wanted', 'running']).executeTakeFirst()
   if (row === undefined) return
+  const id = newId('transcript_segment')
   const segment: TranscriptSegmentRow = {
-    id: newId('transcript_segment'),
+    id,
     organisation_id: row.organisation_id,
     livemode: row.livemode,
     call_id: row.id,
     participant_id: legId,
     speaker: speaker === 'product' ? 'product' : 'participant',
-    text: await redactedSegment(trx, row, { legId, startMs, text }),
+    ...(await segmentText(vault, trx, row, { id, legId, startMs, text })),
     start_ms: Math.round(startMs),
     end_ms: Math.round(endMs),
   }
@@ -161,30 +165,10 @@ async function addSegment(
   await appendEvent(trx, tenant, { type: 'call.transcript.segment', at, object, callId: row.id })
 }
 
-/** By the rules of its organisation, with what the same person has said just before. */
-function redactedSegment(
-  trx: Trx,
-  row: TranscriptRow,
-  { legId, startMs, text }: { legId: string; startMs: number; text: string },
-): Promise<string> {
-  const tenant = tenantOf(row)
-  const scoped = forTenant(trx, tenant)
-  return redacted(trx, tenant, text, {
-    earlier: async () => {
-      const rows = scoped.select('transcript_segments').select(['id', 'text']).where('call_id', '=', row.id)
-      const own = rows.where('participant_id', '=', legId).where('start_ms', '>=', Math.round(startMs) - PIECES_MS)
-      const last = await own.orderBy('start_ms', 'desc').orderBy('id', 'desc').limit(MAX_PIECES).execute()
-      return last.reverse()
-    },
-    rewrite: async ({ id, text: next }) => {
-      await scoped.update('transcript_segments').set({ text: next }).where('id', '=', id).execute()
-    },
-    retell: (object, next) => ({ ...object, text: next }),
-  })
+async function endTranscript(vault: Vault, trx: Trx, row: TranscriptRow, durationMs: number | null, at: string) {
+  await showHeld(vault, trx, row)
+  await end(trx, row, { status: 'ready', duration_ms: durationMs === null ? null : Math.round(durationMs) }, at)
 }
-
-const endTranscript = (trx: Trx, row: TranscriptRow, durationMs: number | null, at: string): Promise<void> =>
-  end(trx, row, { status: 'ready', duration_ms: durationMs === null ? null : Math.round(durationMs) }, at)
 
 async function end(
   trx: Trx,
@@ -194,6 +178,10 @@ async function end(
 ): Promise<void> {
   const tenant = tenantOf(row)
   await forTenant(trx, tenant).update('transcripts').set(change).where('id', '=', row.id).execute()
+  if (change.status === 'ready') {
+    const amounts = { transcripts: 1, transcribed_ms: change.duration_ms ?? 0 }
+    await count(trx, tenant, { sourceId: row.id, at: row.created, amounts })
+  }
   const object = await readTranscript(trx, tenant, row.id)
   if (object === undefined) return
   await appendEvent(trx, tenant, { type: `call.transcript.${change.status}`, at, object, callId: row.id })
@@ -226,7 +214,7 @@ export async function resumeTranscripts(
 }
 
 /** Ends the transcripts whose calls are over and of which media will not tell any more, each in a step of its own. */
-export async function endLostTranscripts(db: Db, at: string, step: Step): Promise<void> {
+export async function endLostTranscripts(vault: Vault, db: Db, at: string, step: Step): Promise<void> {
   const rows = await db
     .selectFrom('transcripts')
     .innerJoin('calls', 'calls.id', 'transcripts.id')
@@ -235,11 +223,11 @@ export async function endLostTranscripts(db: Db, at: string, step: Step): Promis
     .where('calls.node_id', '=', nodeOf(db))
     .where('calls.ended_at', 'is not', null)
     .execute()
-  for (const { id } of rows) await step(trx => endLost(trx, id, at))
+  for (const { id } of rows) await step(trx => endLost(vault, trx, id, at))
 }
 
-async function endLost(trx: Trx, id: string, at: string): Promise<void> {
+async function endLost(vault: Vault, trx: Trx, id: string, at: string): Promise<void> {
   const row = await trx.selectFrom('transcripts').selectAll().where('id', '=', id).executeTakeFirst()
   if (row?.status === 'wanted') await end(trx, row, UNANSWERED, at)
-  else if (row?.status === 'running') await endTranscript(trx, row, null, at)
+  else if (row?.status === 'running') await endTranscript(vault, trx, row, null, at)
 }

@@ -1,10 +1,13 @@
 import type { Logger } from 'pino'
 import { tenantOf } from '../../calls/records.ts'
-import type { Store } from '../../kernel/store/store.ts'
+import { newId } from '../../kernel/ids.ts'
+import { afterCommit } from '../../kernel/store/after-commit.ts'
+import type { Store, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { PassageSearch } from '../../knowledge/search.ts'
 import { ask } from '../../models/ask.ts'
-import type { Models } from '../../models/choice.ts'
-import { isModelFailure } from '../../models/model.ts'
+import { type ChatModel, isModelFailure } from '../../models/model.ts'
+import { count } from '../../usage/ledger.ts'
 import { passagesOn } from '../sessions/knowledge.ts'
 import {
   apply,
@@ -16,19 +19,19 @@ import {
   stateOf,
 } from '../sessions/records.ts'
 import type { CopilotMessageRow, CopilotSessionRow } from '../tables.ts'
+import type { ModelParts } from './answer.ts'
+import { CLOSING_MS, closingWords } from './closing.ts'
 import { type Judgement, type Line, linesOf, questionOf } from './question.ts'
 import { verdictsOf } from './verdicts.ts'
 
-export interface DeepParts extends RecordParts {
+export interface DeepParts extends RecordParts, ModelParts {
   store: Store
   log: Pick<Logger, 'warn'>
-  models: Models
   search: PassageSearch
 }
 
 /** A model that takes longer tells of a conversation that has moved on [ms]. */
 const TIMEOUT_MS = 8000
-const MINUTE_MS = 60_000
 
 /** What is being asked of a session. */
 interface Asking {
@@ -42,8 +45,6 @@ interface Busy {
   asking: Asking | null
   /** More was said meanwhile. */
   isWanted: boolean
-  /** When models were asked, of the last minute [ms]. */
-  asked: number[]
 }
 
 /**
@@ -63,20 +64,81 @@ export class DeepPath {
   #told(row: CopilotSessionRow, messages: readonly CopilotMessageRow[]): void {
     const said = messages.findLast(({ type, withdraws }) => type === 'transcript' && withdraws === null)
     if (said === undefined) {
-      if (messages.some(({ type }) => type === 'summary')) this.#forget(row.id)
+      const summary = messages.find(({ type, path }) => type === 'summary' && path === 'fast')
+      if (summary !== undefined) this.#follow(this.#close(row, summary))
       return
     }
     const { deep_path, speculative } = settingsOfSession(row).model
     const { final, text } = JSON.parse(said.body) as { final: boolean; text: string }
     if (!deep_path || text === '' || !(final || speculative)) return
-    const running = this.#consider(row, !final)
+    this.#follow(this.#consider(row, !final))
+  }
+
+  #follow(running: Promise<void>): void {
     this.#running.add(running)
     void running.finally(() => this.#running.delete(running))
+  }
+
+  /** Until when this session, which ends, may be summed up by a model; null: none will be asked. */
+  closing(row: CopilotSessionRow): string | null {
+    const { now, models } = this.#parts
+    const { model } = settingsOfSession(row)
+    if (!model.deep_path || linesOf(stateOf(row)).length === 0 || models.for(tenantOf(row), model).length === 0)
+      return null
+    return new Date(now().getTime() + CLOSING_MS).toISOString()
+  }
+
+  /** Puts what a model makes of the whole call in the place of its summary. Never rejects. */
+  async #close(told: CopilotSessionRow, summary: CopilotMessageRow): Promise<void> {
+    const { store, log, models, meter, limit, now } = this.#parts
+    this.#sessions.get(told.id)?.asking?.given.abort()
+    const [tenant, settings] = [tenantOf(told), settingsOfSession(told)]
+    try {
+      const row = await findSession(store.db, tenant, told.id)
+      if (row === undefined || row.deep === null) return
+      const given = new AbortController()
+      this.#sessions.set(row.id, { asking: { key: 'summary', given, isSpeculative: false }, isWanted: false })
+      const isLeft = limit.take(row.id, settings.model.max_calls_per_minute, now().getTime())
+      const metered = meter.of(tenant, 'copilot_summary', settings.model)
+      const paid: typeof metered = (model, tokens) => {
+        metered(model, tokens)
+        void this.#meter(row, tokens)
+      }
+      const words = isLeft
+        ? await closingWords(models.for(tenant, settings.model), settings, linesOf(stateOf(row)), {
+            signal: given.signal,
+            paid,
+          })
+        : null
+      await store.transaction(trx => this.#closed(trx, tenant, row.id, summary, words))
+    } catch (error) {
+      log.warn({ err: error, sessionId: told.id }, 'a call could not be summed up by a model')
+    } finally {
+      this.#forget(told.id)
+    }
+  }
+
+  async #closed(
+    trx: Trx,
+    tenant: Tenant,
+    id: string,
+    { seq, body }: CopilotMessageRow,
+    words: object | null,
+  ): Promise<void> {
+    const row = await findSession(trx, tenant, id)
+    // What was said has been deleted meanwhile.
+    if (row === undefined || row.deep === null) return
+    await forTenant(trx, tenant).update('copilot_sessions').set({ deep: null }).where('id', '=', id).execute()
+    const { nowMs: atMs } = stateOf(row)
+    const told = { kind: 'told', atMs, type: 'summary', path: 'deep', replaces: seq } as const
+    if (words === null) afterCommit(trx, () => this.#parts.feed.wake(id))
+    else await apply(this.#parts, trx, row, [{ ...told, body: { ...JSON.parse(body), ...words } }])
   }
 
   #forget(sessionId: string): void {
     this.#sessions.get(sessionId)?.asking?.given.abort()
     this.#sessions.delete(sessionId)
+    this.#parts.limit.forget(sessionId)
   }
 
   /** Never rejects. */
@@ -90,7 +152,7 @@ export class DeepPath {
       if (chosen.length === 0) return
       const lines = linesOf(stateOf(row))
       const key = JSON.stringify(lines.map(({ id, text }) => [id, text]))
-      const busy = this.#sessions.get(row.id) ?? { asking: null, isWanted: false, asked: [] }
+      const busy = this.#sessions.get(row.id) ?? { asking: null, isWanted: false }
       this.#sessions.set(row.id, busy)
       if (busy.asking !== null && busy.asking.key === key) {
         busy.asking.isSpeculative &&= isSpeculative
@@ -115,14 +177,12 @@ export class DeepPath {
     busy: Busy,
     asking: Asking,
     lines: readonly Line[],
-    models: ReturnType<Models['for']>,
+    models: readonly ChatModel[],
   ): Promise<void> {
-    const { store, search } = this.#parts
+    const { store, search, limit, meter } = this.#parts
     const settings = settingsOfSession(row)
-    const now = this.#parts.now().getTime()
-    busy.asked = busy.asked.filter(at => at > now - MINUTE_MS)
-    if (busy.asked.length >= settings.model.max_calls_per_minute) return
-    busy.asked.push(now)
+    if (!limit.take(row.id, settings.model.max_calls_per_minute, this.#parts.now().getTime())) return
+    const metered = meter.of(tenantOf(row), 'copilot', settings.model)
     busy.asking = asking
     const last = lines.findLast(({ party }) => party === 'customer')?.text ?? ''
     const passages = await passagesOn(search, store.db, tenantOf(row), settings, last, 1)
@@ -135,7 +195,10 @@ export class DeepPath {
     const answer = await ask(models, question, {
       signal: asking.given.signal,
       timeoutMs: TIMEOUT_MS,
-      paid: (_model, tokens) => void this.#meter(row, tokens),
+      paid: (model, tokens) => {
+        metered(model, tokens)
+        void this.#meter(row, tokens)
+      },
     })
     if (busy.asking === asking) busy.asking = null
     // What was guessed of words that turned out to be others, or are not certain yet, is thrown away.
@@ -168,14 +231,20 @@ export class DeepPath {
   async #meter(row: CopilotSessionRow, { inputTokens, outputTokens }: { inputTokens: number; outputTokens: number }) {
     const { store, log } = this.#parts
     try {
-      await store.db
-        .updateTable('copilot_sessions')
-        .set(({ eb }) => ({
-          input_tokens: eb('input_tokens', '+', inputTokens),
-          output_tokens: eb('output_tokens', '+', outputTokens),
-        }))
-        .where('id', '=', row.id)
-        .execute()
+      // Each answer is a source of its own: it has no ID, and is told of once.
+      const sourceId = newId('usage_entry')
+      const amounts = { copilot_input_tokens: inputTokens, copilot_output_tokens: outputTokens }
+      await store.transaction(async trx => {
+        await trx
+          .updateTable('copilot_sessions')
+          .set(({ eb }) => ({
+            input_tokens: eb('input_tokens', '+', inputTokens),
+            output_tokens: eb('output_tokens', '+', outputTokens),
+          }))
+          .where('id', '=', row.id)
+          .execute()
+        await count(trx, tenantOf(row), { sourceId, at: row.created, amounts })
+      })
     } catch (error) {
       log.warn({ err: error, sessionId: row.id }, 'the tokens of a copilot could not be counted')
     }

@@ -3,11 +3,12 @@ import type { CopilotState, Verdict } from '../fast/state.ts'
 import { accepts } from '../fields/values.ts'
 import type { ProfileSettings } from '../schema.ts'
 import { wordsOf } from '../words/fold.ts'
+import { anySaid } from '../words/phrases.ts'
 import type { Judgement, Line } from './question.ts'
 
 /**
  * What is taken of a model's judgement: what it can show by words that were really said, of items and fields that there are, and an
- * answer to an objection that is shown. Whatever a customer may have talked it into is nothing of this kind, or is in his own words.
+ * answer to an objection that is shown, without what must not be said. Whatever a customer may have talked it into is nothing of this kind, or is in his own words.
  */
 export function verdictsOf(
   { items, fields, objection }: Judgement,
@@ -28,11 +29,17 @@ export function verdictsOf(
     verdicts.push({ slot: fieldSlot(key), value })
   }
   const name = shownObjection(state, objection.key)
-  if (name !== null && objection.answer !== '') {
+  if (name !== null && objection.answer !== '' && isAllowed(settings, objection.answer)) {
     const more = { ...state.slots[name]?.more, answer: objection.answer }
     verdicts.push({ slot: name, value: 'answered', more })
   }
   return verdicts
+}
+
+/** The agent is not given words that he must not say. */
+function isAllowed({ compliance }: ProfileSettings, answer: string): boolean {
+  const phrases = compliance.forbidden_phrases.map(({ phrase }) => phrase)
+  return anySaid(wordsOf(answer), phrases) === null
 }
 
 /** The newest message of this objection that is shown. */
@@ -45,7 +52,7 @@ function shownObjection(state: CopilotState, key: string): string | null {
 }
 
 /** Whether these words stand in one of the lines, one after the other. */
-function isSaid(quote: string, lines: readonly Line[]): boolean {
+export function isSaid(quote: string, lines: readonly Line[]): boolean {
   const wanted = plain(quote)
   return wanted !== '' && lines.some(({ text }) => ` ${plain(text)} `.includes(` ${wanted} `))
 }

@@ -94,6 +94,3 @@ function miss(state: CopilotState, profile: ProfileSettings, key: string): void 
     claim(state, onceSlot('alert', alert, `disclosure.${key}`), { value: 'missed', by: 'time', utterances: [] }, more)
   }
 }
-
-/** When something may become due by time alone, at the latest [ms since the beginning]. */
-export const LOOK_EVERY_MS = 1000

@@ -17,7 +17,7 @@ export interface Claims {
 /** An objection is not answered again within [ms]. */
 const OBJECTION_REST_MS = 120_000
 /** An answer belongs to what was asked so long before at most [ms]. */
-const ASKED_MS = 30_000
+export const ASKED_MS = 30_000
 const SUPERVISOR = [
   'speak to a supervisor',
   'speak to your manager',
@@ -103,28 +103,39 @@ function hearCustomer(
   said: SaidInput,
   { values, more }: Claims,
 ): void {
-  for (const { key, similarity } of objectionsIn(profile, said.text, words)) {
-    const name = onceSlot('objection', key, said.id)
-    if (isAnswered(state, key, name)) continue
-    values.set(name, 'heard')
-    more.set(name, { similarity, passages: said.onObjection?.[key] ?? state.slots[name]?.more?.passages ?? [] })
-  }
+  hearObjections(state, profile, words, said, { values, more })
   const today = DateTime.fromISO(state.startedAt, { zone: 'utc' })
   const asked = state.nowMs - state.asked.atMs <= ASKED_MS ? state.asked.keys : []
   for (const field of profile.fields) {
     const isOnly = profile.fields.filter(({ type }) => type === field.type).length === 1
-    const isAsked = asked.includes(field.key) || mentions(words, field)
+    const isAnswer = asked.includes(field.key)
+    const isAsked = isAnswer || mentions(words, field)
     const { text } = said
-    const value = fieldValue(field, { text, words, language: profile.language, today, isAsked, isOnly })
+    const value = fieldValue(field, { text, words, language: profile.language, today, isAsked, isAnswer, isOnly })
     if (value !== null) values.set(fieldSlot(field.key), value)
   }
   for (const passage of said.passages ?? []) {
-    const isNew = !state.shown.includes(passage.id)
     const name = onceSlot('card', passage.id, said.id)
+    const isNew = !state.shown.includes(passage.id) || state.slots[name] !== undefined
     if (passage.score < profile.kb.min_score || !isNew) continue
     values.set(name, 'found')
     more.set(name, { document_id: passage.documentId, text: passage.text, score: passage.score })
-    state.shown.push(passage.id)
+    if (!state.shown.includes(passage.id)) state.shown.push(passage.id)
+  }
+}
+
+export function hearObjections(
+  state: CopilotState,
+  profile: ProfileSettings,
+  words: readonly Word[],
+  { id, text, meant, onObjection }: Pick<SaidInput, 'id' | 'text' | 'meant' | 'onObjection'>,
+  { values, more }: Claims,
+): void {
+  for (const { key, similarity } of objectionsIn(profile, text, words, meant)) {
+    const name = onceSlot('objection', key, id)
+    if (isAnswered(state, key, name)) continue
+    values.set(name, 'heard')
+    more.set(name, { similarity, passages: onObjection?.[key] ?? state.slots[name]?.more?.passages ?? [] })
   }
 }
 

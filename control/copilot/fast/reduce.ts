@@ -3,7 +3,7 @@ import { wordsOf } from '../words/fold.ts'
 import { sentimentOf } from '../words/sentiment.ts'
 import { look } from './clock.ts'
 import { isTurn } from './figures.ts'
-import { askedIn, hear } from './hear.ts'
+import { askedIn, type Claims, hear, hearObjections } from './hear.ts'
 import { settle, type Telling } from './settle.ts'
 import { claim, fieldSlot, itemSlot, kindOf, onceSlot, reclaim, seal, slotOf } from './slots.ts'
 import { chooseStage } from './stages.ts'
@@ -31,9 +31,15 @@ export function reduce(before: CopilotState, profile: ProfileSettings, input: Co
 function tellingOf(input: CopilotInput): Telling {
   switch (input.kind) {
     case 'said':
-      return { path: 'fast', utterances: [input.id], wordsEndMs: input.toMs }
+      return {
+        path: 'fast',
+        utterances: [input.id],
+        wordsEndMs: input.again === undefined ? input.toMs : input.again.becauseMs,
+      }
     case 'unsaid':
       return { path: 'fast', utterances: [input.id], wordsEndMs: null }
+    case 'meant':
+      return { path: 'fast', utterances: [input.id], wordsEndMs: input.toMs }
     case 'asked':
       return { path: input.path, utterances: [], wordsEndMs: null }
     case 'judged':
@@ -52,6 +58,9 @@ function apply(state: CopilotState, profile: ProfileSettings, input: CopilotInpu
       reclaim(state, input.id, new Map())
       forgetCounts(state, input.id)
       state.spans = state.spans.filter(({ id }) => id !== input.id)
+      return
+    case 'meant':
+      meant(state, profile, input)
       return
     case 'tick':
       if (input.isQuiet) state.voiceMs = state.nowMs
@@ -104,8 +113,9 @@ const outgoing = (
 
 function said(state: CopilotState, profile: ProfileSettings, input: SaidInput): void {
   // What is final stays so: words that come late are of something that is over.
-  if (state.spans.some(({ id, isFinal }) => id === input.id && isFinal)) return
-  noteSpan(state, input)
+  const isAgain = input.again !== undefined
+  if (!isAgain && state.spans.some(({ id, isFinal }) => id === input.id && isFinal)) return
+  if (!isAgain) noteSpan(state, input)
   const { values, more } = hear(state, profile, input)
   reclaim(state, input.id, values)
   for (const [name, value] of values) {
@@ -113,9 +123,25 @@ function said(state: CopilotState, profile: ProfileSettings, input: SaidInput): 
   }
   const transcript = state.slots[`transcript:${input.id}`]
   if (transcript !== undefined) transcript.more = { party: input.party, start_ms: input.fromMs, end_ms: input.toMs }
+  if (isAgain) return
   const asked = askedIn(profile, input.party, input.text)
   if (asked.length > 0) state.asked = { keys: asked, atMs: input.toMs }
   if (input.isFinal && input.party === 'customer') feel(state, input.text)
+}
+
+/** Of the same words: what they speak for besides stays as it is. */
+function meant(state: CopilotState, profile: ProfileSettings, input: CopilotInput & { kind: 'meant' }): void {
+  const { told = null, more } = state.slots[`transcript:${input.id}`] ?? {}
+  if (told === null || more?.party !== 'customer' || (JSON.parse(told.value) as [string])[0] !== input.text) return
+  const claims: Claims = { values: new Map(), more: new Map() }
+  hearObjections(state, profile, wordsOf(input.text), input, claims)
+  const isOf = (name: string): boolean => kindOf(name) === 'objection' && name.endsWith(`@${input.id}`)
+  for (const [name, slot] of Object.entries(state.slots)) {
+    if (isOf(name) && !claims.values.has(name)) slot.claims = slot.claims.filter(({ by }) => by !== 'heard')
+  }
+  for (const [name, value] of claims.values) {
+    claim(state, name, { value, by: 'heard', utterances: [input.id] }, claims.more.get(name))
+  }
 }
 
 function noteSpan(state: CopilotState, { id, party, text, isFinal, fromMs, toMs }: SaidInput): void {

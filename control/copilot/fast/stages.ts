@@ -1,5 +1,5 @@
 import type { ProfileSettings } from '../schema.ts'
-import { byOf, itemSlot, valueOfSlot } from './slots.ts'
+import { itemSlot, valueOfSlot } from './slots.ts'
 import type { CopilotState } from './state.ts'
 
 type Stage = ProfileSettings['stages'][number]
@@ -49,5 +49,3 @@ export const openItems = (state: CopilotState, stage: Stage) =>
   stage.checklist
     .filter(({ key }) => !isDone(state, stage.key, key))
     .map(({ key, label, ask, required }) => ({ key, label, ask, required }))
-
-export const byOfItem = (state: CopilotState, stage: string, key: string) => byOf(state.slots[itemSlot(stage, key)])

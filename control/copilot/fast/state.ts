@@ -1,3 +1,5 @@
+import type { Meant } from './objections.ts'
+
 /** What the copilot knows of a call. Times are ms since the session's beginning. JSON, so that it lies in the session's row. */
 
 export type Party = 'agent' | 'customer' | 'other'
@@ -135,15 +137,21 @@ export interface SaidInput {
   isFinal: boolean
   fromMs: number
   toMs: number
+  /** What was said before is to be shown otherwise, because of words that ended then [ms]; null: because of the clock. */
+  again?: { becauseMs: number | null }
   /** What the knowledge base has on it, best first; by objection, what it has on that. */
   passages?: readonly Passage[]
   onObjection?: Readonly<Record<string, readonly Passage[]>>
+  /** What its sentences mean by a provider's vectors, as far as that is known. */
+  meant?: Meant
 }
 
 export type CopilotInput =
   | SaidInput
   /** What was being said is not to be known, or was nothing. */
   | { kind: 'unsaid'; atMs: number; id: string }
+  /** What words of a customer's mean has become known. */
+  | (Pick<SaidInput, 'atMs' | 'id' | 'text' | 'toMs' | 'onObjection'> & { kind: 'meant'; meant: Meant })
   /** `isQuiet`: nobody is to be heard, on hold or in a card-payment pause. */
   | { kind: 'tick'; atMs: number; isQuiet: boolean }
   | { kind: 'check'; atMs: number; item: string; done: boolean }

@@ -66,8 +66,8 @@ function spelled(words: readonly Word[]): string[] {
 }
 
 const INTRODUCTIONS = [
-  /\b(?:my name is|my name's|this is|i am called|the name is|name's)\s+/i,
-  /\b(?:i'm|i am)\s+(?=[A-Z][a-z]+(?:\s+[A-Z][a-z]+)?\b)/,
+  /\b(?:my name is|my name['’]s|this is|i am called|the name is|name['’]s)\s+/i,
+  /\b(?:[Ii]['’]m|[Ii] am)\s+(?=[A-Z][a-z]+(?:\s+[A-Z][a-z]+)?\b)/,
   /(?:שמי|קוראים לי|השם שלי(?: הוא)?|מדברת?)\s+/,
 ]
 const NO_NAME = new Set('calling speaking here from and about looking with not very so just going'.split(' '))
@@ -84,12 +84,26 @@ export function nameIn(text: string, words: readonly Word[], isAsked: boolean): 
     )
     if (name !== null) return name
   }
-  return isAsked && words.length <= MAX_NAME_WORDS + 1
-    ? nameFrom(
-        words.filter(({ text: word }) => !/^(its|yes|sure|ok|okay|זה|כנ)$/.test(word)),
-        text,
-      )
-    : null
+  if (!isAsked) return null
+  for (const sentence of sentencesOf(text, words)) {
+    const told = sentence.filter(({ text: word }) => !LED_IN.test(word))
+    const name = told.length <= MAX_NAME_WORDS ? nameFrom(told, text) : null
+    if (name !== null) return name
+  }
+  return null
+}
+
+/** How a short answer begins. */
+const LED_IN = /^(it|its|is|yes|sure|ok|okay|well|hi|hello|um|uh|oh|thanks|זה|כנ|אז)$/
+
+/** The words of a text, sentence by sentence. */
+function sentencesOf(text: string, words: readonly Word[]): Word[][] {
+  const sentences: Word[][] = [[]]
+  for (const [at, word] of words.entries()) {
+    if (at > 0 && /[.!?]/.test(text.slice(words[at - 1]!.to, word.from))) sentences.push([])
+    sentences.at(-1)!.push(word)
+  }
+  return sentences
 }
 
 function nameFrom(words: readonly Word[], text: string): string | null {

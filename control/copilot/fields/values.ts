@@ -1,6 +1,5 @@
 import type { DateTime } from 'luxon'
-import { compilePattern, type Pattern } from '../../flows/engine/pattern.ts'
-import { remembered } from '../../kernel/remembered.ts'
+import { compileSpoken } from '../../kernel/pattern.ts'
 import { dateIn, timeIn } from '../words/dates.ts'
 import { isHebrew, type Word } from '../words/fold.ts'
 import { isLight } from '../words/likeness.ts'
@@ -18,15 +17,14 @@ export interface Said {
   today: DateTime
   /** The field was asked for just before, or is spoken of in these words. */
   isAsked: boolean
+  /** It was asked for just before. */
+  isAnswer: boolean
   /** It is the only field of its type: nobody has to say which one is meant. */
   isOnly: boolean
 }
 
-const MAX_PATTERNS = 2000
 const MAX_SPAN = 8
 const MAX_ANSWER_WORDS = 12
-
-const patternOf = remembered(MAX_PATTERNS, (source: string): Pattern | string => compilePattern(`^(?:${source})$`))
 
 /** The value of a field in what the customer said, in the form that its type has; null: none. */
 export function fieldValue(field: Field, said: Said): string | null {
@@ -38,15 +36,15 @@ export function fieldValue(field: Field, said: Said): string | null {
     case 'email':
       return isMeant ? fitting(field, emailIn(text, words)) : null
     case 'date':
-      return isMeant ? fitting(field, dateIn(text, words, today)) : null
+      return isMeant ? fitting(field, dateIn(text, words, today, said.isAsked)) : null
     case 'time':
       return isMeant ? fitting(field, timeIn(text, words)) : null
     case 'money':
       return isMeant ? fitting(field, moneyIn(text, words, said.isAsked)) : null
     case 'number':
-      return said.isAsked ? fitting(field, numberIn(words)) : null
+      return said.isAsked && phoneIn(text, words, language) === null ? fitting(field, numberIn(words)) : null
     case 'boolean':
-      return said.isAsked ? answerIn(words) : null
+      return said.isAnswer ? answerIn(words) : null
     case 'choice':
       return optionIn(field.options, said)
     case 'name':
@@ -68,7 +66,7 @@ const fitting = (field: Field, value: string | null): string | null =>
   value !== null && (field.pattern === '' || matches(field.pattern, value)) ? value : null
 
 function matches(source: string, text: string): boolean {
-  const pattern = patternOf(source)
+  const pattern = compileSpoken(source)
   return typeof pattern !== 'string' && pattern.matches(text)
 }
 

@@ -7,7 +7,8 @@ import { isProblem, type Problem } from '../../http/errors.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import type { Tenant } from '../../kernel/tenancy.ts'
 import type { PassageSearch } from '../../knowledge/search.ts'
-import type { Passage } from '../fast/state.ts'
+import { type ModelParts, phrasedAnswer } from '../deep/answer.ts'
+import type { Passage, Path } from '../fast/state.ts'
 import type { answerSchema } from './command-schema.ts'
 import { type CommandParts, redactedText, usableSession } from './commands.ts'
 import { passagesOn } from './knowledge.ts'
@@ -15,20 +16,56 @@ import { apply, sessionMs, settingsOfSession } from './records.ts'
 
 export type CopilotAnswer = Static<typeof answerSchema>
 
-/** What the profile's documents say to a question of the agent's, with its source; the desktop is told as well. */
+export interface AskParts extends CommandParts, ModelParts {
+  search: PassageSearch
+}
+
+interface Found {
+  question: string
+  answer: string | null
+  path: Path
+  passages: Passage[]
+}
+
+/**
+ * What the profile's documents say to a question of the agent's, with its source; the desktop is told as well. A model phrases it, where there is
+ * one: it is asked between two transactions, for nobody's transaction waits for it.
+ */
 export async function ask(
-  parts: CommandParts & { search: PassageSearch },
-  trx: Trx,
+  parts: AskParts,
   tenant: Tenant,
   id: string,
   asked: string,
+  transaction: <T>(run: (trx: Trx) => Promise<T>) => Promise<T>,
 ): Promise<CopilotAnswer | Problem> {
-  const row = await usableSession(trx, tenant, id)
+  const found = await find(parts, tenant, id, asked)
+  if (isProblem(found)) return found
+  return transaction(trx => tell(parts, trx, tenant, id, found))
+}
+
+async function find(parts: AskParts, tenant: Tenant, id: string, asked: string): Promise<Found | Problem> {
+  const { db } = parts.store
+  const row = await usableSession(db, tenant, id)
   if (isProblem(row)) return row
   const settings = settingsOfSession(row)
-  const question = await redactedText(trx, tenant, asked)
-  const passages = await passagesOn(parts.search, trx, tenant, settings, question, 1)
-  const answer = answerFrom(question, passages, parts.now())
+  const question = await redactedText(db, tenant, asked)
+  const passages = await passagesOn(parts.search, db, tenant, settings, question, 1)
+  const about = { sessionId: id, tenant, nowMs: parts.now().getTime() }
+  const phrased = await phrasedAnswer(parts, about, settings, question, passages)
+  const answer = phrased ?? answerFrom(question, passages, parts.now())
+  return { question, answer, path: phrased === null ? 'fast' : 'deep', passages }
+}
+
+async function tell(
+  parts: AskParts,
+  trx: Trx,
+  tenant: Tenant,
+  id: string,
+  { question, answer, path, passages }: Found,
+): Promise<CopilotAnswer | Problem> {
+  // A card payment may have begun meanwhile, or the call may be over.
+  const row = await usableSession(trx, tenant, id)
+  if (isProblem(row)) return row
   const sources = passages.map(source => ({
     document_id: source.documentId,
     passage_id: source.id,
@@ -36,9 +73,9 @@ export async function ask(
     score: source.score,
   }))
   const body = { question, answer, sources }
-  await apply(parts, trx, row, [{ kind: 'asked', atMs: sessionMs(row, parts.now()), path: 'fast', body }])
+  await apply(parts, trx, row, [{ kind: 'asked', atMs: sessionMs(row, parts.now()), path, body }])
   const { livemode } = tenant
-  return { object: 'copilot_answer', livemode, session_id: id, question, answer, path: 'fast', sources }
+  return { object: 'copilot_answer', livemode, session_id: id, question, answer, path, sources }
 }
 
 /** The sentences that answer it; where none is known to, the passage that has most of its words. */

@@ -1,8 +1,7 @@
 import type { Static } from 'typebox'
-import type { Context } from '../../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
 import { afterCommit } from '../../kernel/store/after-commit.ts'
-import type { Store, Trx } from '../../kernel/store/store.ts'
+import type { Db, Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { redactorOf } from '../../organisation/redaction/settings.ts'
 import { canDismiss } from '../fast/reduce.ts'
@@ -21,45 +20,47 @@ export interface CommandParts extends RecordParts {
 }
 
 /** A session that something can be done with: it runs, and no card payment is being made in its call. */
-export async function usableSession(trx: Trx, tenant: Tenant, id: string): Promise<CopilotSessionRow | Problem> {
-  const row = await findSession(trx, tenant, id)
+export async function usableSession(db: Db, tenant: Tenant, id: string): Promise<CopilotSessionRow | Problem> {
+  const row = await findSession(db, tenant, id)
   if (row === undefined) return missing('copilot_session', id)
   if (row.status !== 'running') return conflict('not_running', 'The session has ended.')
-  if (await isPaused(trx, tenant, row.call_id)) {
+  if (await isPaused(db, tenant, row.call_id)) {
     return conflict('capture_paused', 'A card payment is being made: nothing said or typed in it reaches the copilot.')
   }
   return row
 }
 
-type Decide = (row: CopilotSessionRow, settings: ProfileSettings, atMs: number) => CopilotInput | Problem
+/** What a person does with a session that something can be done with; answers the session as it is then. */
+export type Command<Answer = CopilotSession> = (
+  row: CopilotSessionRow,
+  at: { parts: CommandParts; trx: Trx; tenant: Tenant },
+) => Promise<Answer | Problem>
 
-/** What a person decides: the state is changed, and told, in one transaction; answers the session as it is then. */
-export function command(
-  parts: CommandParts,
-  context: Context,
-  id: string,
-  decide: Decide,
-): Promise<CopilotSession | Problem> {
-  return context.transaction(trx => commandIn(parts, trx, context, id, decide))
-}
-
-export async function commandIn(
+/** In the transaction of the request: what comes of it is told with its commit. */
+export async function carryOut<Answer>(
   parts: CommandParts,
   trx: Trx,
   tenant: Tenant,
   id: string,
-  decide: Decide,
-): Promise<CopilotSession | Problem> {
+  command: Command<Answer>,
+): Promise<Answer | Problem> {
   const row = await usableSession(trx, tenant, id)
-  if (isProblem(row)) return row
-  const input = decide(row, settingsOfSession(row), sessionMs(row, parts.now()))
-  return isProblem(input) ? input : toSession(await apply(parts, trx, row, [input]))
+  return isProblem(row) ? row : command(row, { parts, trx, tenant })
 }
 
+type Decide = (row: CopilotSessionRow, settings: ProfileSettings, atMs: number) => CopilotInput | Problem
+
+/** What is decided by the session alone. */
+const input =
+  (decide: Decide): Command =>
+  async (row, { parts, trx }) => {
+    const decided = decide(row, settingsOfSession(row), sessionMs(row, parts.now()))
+    return isProblem(decided) ? decided : toSession(await apply(parts, trx, row, [decided]))
+  }
+
 /** An item of the checklists by its key; of several with it the one of the stage, else of the stage that the call is in. */
-export const checkItem =
-  (key: string, { done, stage }: Static<typeof itemBody>): Decide =>
-  (row, { stages }, atMs) => {
+export const checkItem = (key: string, { done, stage }: Static<typeof itemBody>): Command =>
+  input((row, { stages }, atMs) => {
     const having = stages.filter(one => one.checklist.some(item => item.key === key))
     const current = toSession(row).stage
     const chosen =
@@ -68,23 +69,18 @@ export const checkItem =
         : having.find(one => one.key === stage)
     if (chosen === undefined) return problem('resource_missing', `No such item: ${key}`, { param: 'key' })
     return { kind: 'check', atMs, item: `${chosen.key}/${key}`, done }
-  }
+  })
 
 /** What a person writes, without what the organisation does not want to keep; null: what is heard counts again. */
-export async function setField(
-  parts: CommandParts,
-  trx: Trx,
-  tenant: Tenant,
-  id: string,
-  { key, value }: { key: string; value: string | null },
-): Promise<CopilotSession | Problem> {
-  const text = value === null ? null : await redactedText(trx, tenant, value)
-  return commandIn(parts, trx, tenant, id, fieldOf(key, text))
-}
+export const setField =
+  ({ key, value }: { key: string; value: string | null }): Command =>
+  async (row, at) => {
+    const text = value === null ? null : await redactedText(at.trx, at.tenant, value)
+    return fieldIs(key, text)(row, at)
+  }
 
-const fieldOf =
-  (key: string, value: string | null): Decide =>
-  (_row, { fields }, atMs) => {
+const fieldIs = (key: string, value: string | null): Command =>
+  input((_row, { fields }, atMs) => {
     const field = fields.find(one => one.key === key)
     if (field === undefined) return problem('resource_missing', `No such field: ${key}`, { param: 'key' })
     if (value !== null && !accepts(field, value)) {
@@ -93,11 +89,10 @@ const fieldOf =
       })
     }
     return { kind: 'field', atMs, key, value }
-  }
+  })
 
-export const dismiss =
-  ({ message_id }: Static<typeof dismissBody>): Decide =>
-  (row, _settings, atMs) => {
+export const dismiss = ({ message_id }: Static<typeof dismissBody>): Command =>
+  input((row, _settings, atMs) => {
     const seq = seqOf(row.id, message_id)
     if (seq === null || !canDismiss(stateOf(row), seq)) {
       return problem('parameter_invalid', 'That is no message which holds and can be dismissed.', {
@@ -105,24 +100,18 @@ export const dismiss =
       })
     }
     return { kind: 'dismiss', atMs, seq }
-  }
+  })
 
 /** The next step of the script, or of the stages where there is none. */
-export async function nextStep(
-  parts: CommandParts,
-  trx: Trx,
-  tenant: Tenant,
-  id: string,
-  { back = false, choice, stage }: Static<typeof nextBody>,
-): Promise<CopilotSession | Problem> {
-  const row = await usableSession(trx, tenant, id)
-  if (isProblem(row)) return row
-  if (row.flow_id === null) return nextStage(parts, trx, row, { back, stage })
-  if (stage !== undefined) return problem('parameter_invalid', 'A script leads the call.', { param: 'stage' })
-  const move = back ? ({ kind: 'back' } as const) : ({ kind: 'choice', key: choice ?? null } as const)
-  const moved = await moveTo(parts, trx, row, move)
-  return moved === null ? conflict('not_possible', 'The script has no such way from here.') : toSession(moved)
-}
+export const nextStep =
+  ({ back = false, choice, stage }: Static<typeof nextBody>): Command =>
+  async (row, { parts, trx }) => {
+    if (row.flow_id === null) return nextStage(parts, trx, row, { back, stage })
+    if (stage !== undefined) return problem('parameter_invalid', 'A script leads the call.', { param: 'stage' })
+    const move = back ? ({ kind: 'back' } as const) : ({ kind: 'choice', key: choice ?? null } as const)
+    const moved = await moveTo(parts, trx, row, move)
+    return moved === null ? conflict('not_possible', 'The script has no such way from here.') : toSession(moved)
+  }
 
 async function nextStage(
   parts: CommandParts,
@@ -142,26 +131,20 @@ async function nextStage(
 }
 
 /** Another member sees it on his desktop from now on. */
-export async function assign(
-  { feed }: RecordParts,
-  trx: Trx,
-  tenant: Tenant,
-  id: string,
-  userId: string,
-): Promise<CopilotSession | Problem> {
-  const row = await usableSession(trx, tenant, id)
-  if (isProblem(row)) return row
-  const user = await forTenant(trx, tenant).find('users', userId)
-  if (user?.status !== 'active') {
-    return problem('parameter_invalid', `No such active member: ${userId}`, { param: 'user_id' })
+export const assign =
+  (userId: string): Command =>
+  async (row, { parts: { feed }, trx, tenant }) => {
+    const user = await forTenant(trx, tenant).find('users', userId)
+    if (user?.status !== 'active') {
+      return problem('parameter_invalid', `No such active member: ${userId}`, { param: 'user_id' })
+    }
+    const change = { user_id: userId }
+    await forTenant(trx, tenant).update('copilot_sessions').set(change).where('id', '=', row.id).execute()
+    const assigned = { ...row, ...change }
+    afterCommit(trx, () => feed.told(assigned, []))
+    return toSession(assigned)
   }
-  const change = { user_id: userId }
-  await forTenant(trx, tenant).update('copilot_sessions').set(change).where('id', '=', id).execute()
-  const assigned = { ...row, ...change }
-  afterCommit(trx, () => feed.told(assigned, []))
-  return toSession(assigned)
-}
 
 /** A person's words, without what the organisation does not want to keep. */
-export const redactedText = async (trx: Trx, tenant: Tenant, text: string): Promise<string> =>
-  (await redactorOf(trx, tenant))(text)
+export const redactedText = async (db: Db, tenant: Tenant, text: string): Promise<string> =>
+  (await redactorOf(db, tenant))(text)

@@ -1,20 +1,24 @@
 import type { Logger } from 'pino'
 import { isFailure, isUndecided, type MediaEvent, type MediaSnapshot } from '../../../media/protocol.ts'
 import type { CallPrograms } from '../../calls/conductor/driver.ts'
-import type { FollowUp } from '../../calls/conductor/event-handler.ts'
+import { follow } from '../../calls/conductor/follow.ts'
 import { tenantOf } from '../../calls/records.ts'
 import { type Fact, only } from '../../kernel/store/after-commit.ts'
+import { rowBy } from '../../kernel/store/compiled.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
+import type { Vault } from '../../kernel/vault.ts'
 import type { PassageSearch } from '../../knowledge/search.ts'
 import type { MediaPort } from '../../media-link/events.ts'
-import { followScript } from '../script/move.ts'
 import type { CopilotSessionRow } from '../tables.ts'
 import type { Feed } from './feed.ts'
-import { type HeardInput, inputOf, keepWords, waitingInputs } from './inputs.ts'
-import { apply, isPaused, type RecordParts, sessionMs, settingsOfSession } from './records.ts'
-import { endSession, type StartParts, startForAnswer } from './start.ts'
+import { type HearingParts, hearNothing, hearSaid, release } from './hearing.ts'
+import { heardIn, inputOf, keepWords, waitingInputs } from './inputs.ts'
+import type { KnownVectors } from './meant.ts'
+import { apply, isPaused, type RecordParts, sessionMs, settingsOfSession, stateOf } from './records.ts'
+import { CONSENT_REASONS, endSession, refusedBy, type StartParts, startForAnswer } from './start.ts'
+import { messagesAfter } from './stream.ts'
 
 export interface CopilotParts {
   store: Store
@@ -22,6 +26,10 @@ export interface CopilotParts {
   log: Pick<Logger, 'warn' | 'error'>
   feed: Feed
   search: PassageSearch
+  vault: Vault
+  vectors?: KnownVectors | null
+  /** Until when a model may sum up a session that ends, ISO-8601 UTC; absent, or null: none will. */
+  closing?: (row: CopilotSessionRow) => string | null
 }
 
 const HEARD = ['leg.answered', 'leg.ended', 'transcript.words', 'transcript.ready'] as const
@@ -59,37 +67,39 @@ export class Copilot implements CallPrograms {
     return { now, feed }
   }
 
+  get #hearing(): HearingParts {
+    const { search, vault, vectors = null } = this.#parts
+    return { ...this.#records, search, vault, vectors }
+  }
+
   get starting(): StartParts {
     return { ...this.#records, begun: row => void this.#listen(row) }
   }
 
-  async on(trx: Trx, event: MediaEvent & { name: Heard }): Promise<FollowUp | null> {
+  async on(trx: Trx, event: MediaEvent & { name: Heard }): Promise<void> {
     switch (event.name) {
       case 'leg.answered': {
-        const rings = trx.selectFrom('rings').selectAll().where('leg_id', '=', event.body.legId)
-        const ring = await rings.executeTakeFirst()
+        const ring = await rowBy(trx, 'rings', { leg_id: event.body.legId })
         if (ring !== undefined) await startForAnswer(this.starting, trx, ring)
-        return null
+        return
       }
       case 'leg.ended':
-        return (await hasSession(trx, event.body.legId)) ? async () => void this.#endOver() : null
+        if (await hasSession(trx, event.body.legId)) follow(trx, event.body.legId, async () => void this.#endOver())
+        return
       case 'transcript.words': {
-        const sessionId = await keepWords(trx, event.body, event.at)
-        return sessionId === null ? null : async () => void this.deal(sessionId)
+        const sessionId = await keepWords(this.#parts.vault, trx, event.body, event.at)
+        if (sessionId !== null) follow(trx, sessionId, async () => void this.deal(sessionId))
+        return
       }
       // The last words are told before it.
       case 'transcript.ready':
-        return async () => void this.#ready(event.body.transcriptId)
+        follow(trx, event.body.transcriptId, async () => void this.#ready(event.body.transcriptId))
     }
   }
 
   /** Who was asked has the call now. */
   async #within(trx: Trx, { object, tenant }: Fact): Promise<void> {
-    const rings = forTenant(trx, tenant)
-      .select('rings')
-      .selectAll()
-      .where('open_call', '=', (object as { id: string }).id)
-    const ring = await rings.executeTakeFirst()
+    const ring = await forTenant(trx, tenant).findBy('rings', { open_call: (object as { id: string }).id })
     if (ring !== undefined) await startForAnswer(this.starting, trx, ring)
   }
 
@@ -158,17 +168,19 @@ export class Copilot implements CallPrograms {
   }
 
   async #dealOnce(sessionId: string): Promise<number> {
-    const { store, search, now } = this.#parts
+    const { store, vault, now } = this.#parts
     return store.transaction(async trx => {
       const inputs = await waitingInputs(trx, sessionId, AT_ONCE)
       let row = await runningSession(trx, sessionId)
-      for (const { id, body } of inputs) {
-        await trx.deleteFrom('copilot_inputs').where('id', '=', id).execute()
+      for (const waiting of inputs) {
+        await trx.deleteFrom('copilot_inputs').where('id', '=', waiting.id).execute()
         if (row === undefined) continue
-        const input = await inputOf(search, trx, row, JSON.parse(body) as HeardInput, now())
+        const input = await inputOf(trx, row, heardIn(vault, waiting), now())
         if (input === null) continue
-        row = await apply(this.#records, trx, row, [input])
-        if (input.kind === 'said') row = await followScript(this.#records, trx, row, input)
+        row =
+          input.kind === 'said'
+            ? await hearSaid(this.#hearing, trx, row, input)
+            : await hearNothing(this.#hearing, trx, row, input)
       }
       return inputs.length
     })
@@ -177,9 +189,36 @@ export class Copilot implements CallPrograms {
   /** Once a second: what time alone brings about. Never rejects. */
   async tick(): Promise<void> {
     await this.#endOver()
-    for (const { id } of await this.#running()) {
+    for (const row of await this.#running()) {
+      const { id } = row
+      await this.#guarded(id, () => this.#askWhetherHeard(row))
+      await this.#guarded(id, () => this.#catchUp(row))
       await this.#inTurn(id, () => this.#tickOne(id))
     }
+  }
+
+  /** What another node's API was asked to do is told to who listens here. */
+  async #catchUp(row: CopilotSessionRow): Promise<void> {
+    const { store, feed } = this.#parts
+    const last = feed.lastOf(row.id)
+    if (last === undefined || last >= stateOf(row).seq) return
+    feed.told(row, await messagesAfter(store.db, tenantOf(row), row.id, last))
+  }
+
+  /** What the caller has said to being recorded may be another answer than when it began. */
+  async #askWhetherHeard(row: CopilotSessionRow): Promise<void> {
+    const { store, feed } = this.#parts
+    const isOurs = row.hearing === 'running' || CONSENT_REASONS.includes(row.hearing_reason ?? '')
+    const call = isOurs ? await forTenant(store.db, tenantOf(row)).find('calls', row.call_id) : undefined
+    if (call === undefined) return
+    const reason = refusedBy(call)
+    if (reason === row.hearing_reason) return
+    const change = { hearing: reason === null ? ('running' as const) : ('none' as const), hearing_reason: reason }
+    await forTenant(store.db, tenantOf(row)).update('copilot_sessions').set(change).where('id', '=', row.id).execute()
+    const next = { ...row, ...change }
+    feed.told(next, [])
+    if (reason === null) await this.#listen(next)
+    else if (row.hearing === 'running') await this.#media?.request('transcript.stop', { transcriptId: row.id })
   }
 
   #tickOne(id: string): Promise<void> {
@@ -188,7 +227,8 @@ export class Copilot implements CallPrograms {
       const row = await runningSession(trx, id)
       if (row === undefined) return
       const atMs = sessionMs(row, now())
-      await apply(this.#records, trx, row, [{ kind: 'tick', atMs, isQuiet: await isQuiet(trx, row) }])
+      const next = await release(this.#hearing, trx, row, atMs)
+      await apply(this.#records, trx, next, [{ kind: 'tick', atMs, isQuiet: await isQuiet(trx, next) }])
     })
   }
 
@@ -238,8 +278,10 @@ export class Copilot implements CallPrograms {
       while ((await this.#dealOnce(id)) === AT_ONCE);
       await store.transaction(async trx => {
         const row = await runningSession(trx, id)
-        if (row !== undefined) await endSession(this.#records, trx, row)
+        if (row === undefined) return
+        await endSession(this.#records, trx, await release(this.#hearing, trx, row, null), this.#parts.closing)
       })
+      this.#parts.feed.over(id)
     })
   }
 
@@ -253,8 +295,7 @@ const runningSession = (db: Db, id: string): Promise<CopilotSessionRow | undefin
   db.selectFrom('copilot_sessions').selectAll().where('id', '=', id).where('status', '=', 'running').executeTakeFirst()
 
 async function hasSession(db: Db, legId: string): Promise<boolean> {
-  const sessions = db.selectFrom('copilot_sessions').select('id').where('participant_id', '=', legId)
-  return (await sessions.where('status', '=', 'running').executeTakeFirst()) !== undefined
+  return (await rowBy(db, 'copilot_sessions', { participant_id: legId, status: 'running' })) !== undefined
 }
 
 /** Nobody is to be heard: on hold, or in a card payment. */

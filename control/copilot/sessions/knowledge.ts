@@ -1,8 +1,8 @@
 import type { Db } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { PassageSearch } from '../../knowledge/search.ts'
-import { objectionsIn } from '../fast/objections.ts'
-import type { Passage } from '../fast/state.ts'
+import { type Meant, objectionsIn } from '../fast/objections.ts'
+import type { Passage, SaidInput } from '../fast/state.ts'
 import type { ProfileSettings } from '../schema.ts'
 import { wordsOf } from '../words/fold.ts'
 import { isLight } from '../words/likeness.ts'
@@ -47,12 +47,25 @@ export async function lookUp(
   db: Db,
   tenant: Tenant,
   settings: ProfileSettings,
-  { text, isFinal }: { text: string; isFinal: boolean },
+  { text, isFinal, meant }: Pick<SaidInput, 'text' | 'isFinal' | 'meant'>,
 ): Promise<{ passages: Passage[]; onObjection: Record<string, Passage[]> }> {
-  const onObjection: Record<string, Passage[]> = {}
-  for (const { key } of objectionsIn(settings, text, wordsOf(text))) {
-    const query = settings.objections.find(one => one.key === key)?.kb_query ?? ''
-    if (query !== '') onObjection[key] = await passagesOn(search, db, tenant, settings, query, 1)
-  }
+  const onObjection = await passagesOnObjections(search, db, tenant, settings, text, meant)
   return { passages: isFinal ? await passagesOn(search, db, tenant, settings, text) : [], onObjection }
+}
+
+/** By `kb_query` of the objections in a text. */
+export async function passagesOnObjections(
+  search: PassageSearch,
+  db: Db,
+  tenant: Tenant,
+  settings: ProfileSettings,
+  text: string,
+  meant: Meant | undefined,
+): Promise<Record<string, Passage[]>> {
+  const found: Record<string, Passage[]> = {}
+  for (const { key } of objectionsIn(settings, text, wordsOf(text), meant)) {
+    const query = settings.objections.find(one => one.key === key)?.kb_query ?? ''
+    if (query !== '') found[key] = await passagesOn(search, db, tenant, settings, query, 1)
+  }
+  return found
 }

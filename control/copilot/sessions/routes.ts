@@ -12,9 +12,8 @@ import type { LiveParts } from '../../http/wire/live-answer.ts'
 import { idParams, oneOf } from '../../kernel/schema.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
-import type { PassageSearch } from '../../knowledge/search.ts'
 import { answererOf } from '../../queues/ringing/sides.ts'
-import { ask } from './ask.ts'
+import { type AskParts, ask } from './ask.ts'
 import {
   answerSchema,
   askBody,
@@ -26,7 +25,8 @@ import {
   startBody,
   utterancesBody,
 } from './command-schema.ts'
-import { assign, type CommandParts, checkItem, command, dismiss, nextStep, setField } from './commands.ts'
+import { assign, type Command, carryOut, checkItem, dismiss, nextStep, setField } from './commands.ts'
+import type { HearingParts } from './hearing.ts'
 import { copilotFeedSchema, copilotMessageSchema, toMessage } from './message-schema.ts'
 import { findSession } from './records.ts'
 import { type CopilotSession, copilotSessionSchema, toSession } from './session-schema.ts'
@@ -34,8 +34,7 @@ import { runningBeside, type StartParts, startSession } from './start.ts'
 import { messagesAfter, PAGE, startOf, streamMessages } from './stream.ts'
 import { feedUtterances } from './test-helper.ts'
 
-export interface CopilotSessionDeps extends CommandParts {
-  search: PassageSearch
+export interface CopilotSessionDeps extends AskParts, HearingParts {
   live: LiveParts
   starting: StartParts
 }
@@ -151,6 +150,8 @@ async function messagesBehind({ store }: CopilotSessionDeps, context: Context, i
 }
 
 function commandRoutes(deps: CopilotSessionDeps): Route[] {
+  const run = <Answer extends object>(context: Context, id: string, command: Command<Answer>) =>
+    context.transaction(trx => carryOut(deps, trx, context, id, command))
   return [
     route({
       ...write,
@@ -168,11 +169,12 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
       path: '/copilot_sessions/:id/ask',
       id: 'askCopilot',
       summary: 'Ask the knowledge base',
-      description: "Answers from the profile's documents, with the sources; the desktop is told as well.",
+      description:
+        "Answers from the profile's documents, with the sources; a model phrases it in the profile's tone, where its `deep_path` lets one in and it does so in time. The desktop is told as well.",
       body: askBody,
       reply: answerSchema,
       handler: (context, { params: { id }, body }) =>
-        context.transaction(trx => ask(deps, trx, context, id, body.question)),
+        ask(deps, context, id, body.question, step => context.transaction(step)),
     }),
     route({
       ...write,
@@ -182,7 +184,7 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
       description: 'What a person decides wins over what is heard.',
       params: keyParams,
       body: itemBody,
-      handler: (context, { params: { id, key }, body }) => command(deps, context, id, checkItem(key, body)),
+      handler: (context, { params: { id, key }, body }) => run(context, id, checkItem(key, body)),
     }),
     route({
       ...write,
@@ -192,8 +194,7 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
       description: 'What a person writes wins over what is heard.',
       params: keyParams,
       body: fieldBody,
-      handler: (context, { params: { id, key }, body: { value } }) =>
-        context.transaction(trx => setField(deps, trx, context, id, { key, value })),
+      handler: (context, { params: { id, key }, body: { value } }) => run(context, id, setField({ key, value })),
     }),
     route({
       ...write,
@@ -201,8 +202,7 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
       id: 'moveCopilotScript',
       summary: 'Go to another step of the script, or another stage',
       body: nextBody,
-      handler: (context, { params: { id }, body }) =>
-        context.transaction(trx => nextStep(deps, trx, context, id, body)),
+      handler: (context, { params: { id }, body }) => run(context, id, nextStep(body)),
     }),
     route({
       ...write,
@@ -211,7 +211,7 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
       summary: 'Dismiss a message',
       description: 'An objection, card, nudge, alert or warning that holds; it is withdrawn.',
       body: dismissBody,
-      handler: (context, { params: { id }, body }) => command(deps, context, id, dismiss(body)),
+      handler: (context, { params: { id }, body }) => run(context, id, dismiss(body)),
     }),
     route({
       ...write,
@@ -219,8 +219,7 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
       id: 'assignCopilotSession',
       summary: 'Show the copilot to another member',
       body: assignBody,
-      handler: (context, { params: { id }, body }) =>
-        context.transaction(trx => assign(deps, trx, context, id, body.user_id)),
+      handler: (context, { params: { id }, body }) => run(context, id, assign(body.user_id)),
     }),
   ]
 }

@@ -8,6 +8,7 @@ import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { settingsOf } from '../../queues/settings/store.ts'
 import type { RingRow } from '../../queues/tables.ts'
+import { count } from '../../usage/ledger.ts'
 import { newState } from '../fast/state.ts'
 import type { ProfileSettings } from '../schema.ts'
 import { moveTo } from '../script/move.ts'
@@ -65,12 +66,14 @@ export async function startSession(
     hearing_reason: refused,
     state: JSON.stringify(newState(created)),
     deep: null,
+    held: null,
     created,
     ended_at: null,
     input_tokens: 0,
     output_tokens: 0,
   }
   await forTenant(trx, tenant).insert('copilot_sessions', row)
+  await count(trx, tenant, { sourceId: row.id, at: created, amounts: { copilot_sessions: 1 } })
   const opened = await apply(parts, trx, row, [{ kind: 'tick', atMs: 0, isQuiet: true }])
   const told = (await moveTo(parts, trx, opened, { kind: 'start' })) ?? opened
   await appendEvent(trx, tenant, {
@@ -86,12 +89,15 @@ export async function startSession(
   return told
 }
 
-/** Who does not want to be recorded is not listened to by machines either. */
-function refusedBy(call: CallRow): string | null {
+const REFUSED = 'The caller does not want the call to be recorded.'
+const NOT_TOLD = 'The caller has not been told yet that the call is recorded.'
+/** Reasons that what the caller says later ends. */
+export const CONSENT_REASONS: readonly string[] = [REFUSED, NOT_TOLD]
+
+/** Why a caller is not heard; null: he is. Who does not want to be recorded is not listened to by machines either. */
+export function refusedBy(call: CallRow): string | null {
   if (!awaitsConsent(call)) return null
-  return callCaptureOf(call)?.asked === 'refused'
-    ? 'The caller does not want the call to be recorded.'
-    : 'The caller has not been told yet that the call is recorded.'
+  return callCaptureOf(call)?.asked === 'refused' ? REFUSED : NOT_TOLD
 }
 
 async function pinnedScript(
@@ -138,12 +144,17 @@ export const runningBeside = (db: Db, tenant: Tenant, legId: string): Promise<Co
     .executeTakeFirst()
 
 /** Ends a session with its last words and its summary, in this transaction. */
-export async function endSession(parts: RecordParts, trx: Trx, row: CopilotSessionRow): Promise<void> {
+export async function endSession(
+  parts: RecordParts,
+  trx: Trx,
+  row: CopilotSessionRow,
+  closing: (row: CopilotSessionRow) => string | null = () => null,
+): Promise<void> {
   const atMs = sessionMs(row, parts.now())
   const over = await apply(parts, trx, row, [{ kind: 'end', atMs }])
   const body = summaryOf(over, stateOf(over))
   const ended = await apply(parts, trx, over, [{ kind: 'told', atMs, type: 'summary', path: 'fast', body }])
-  const change = { status: 'ended' as const, ended_at: parts.now().toISOString(), deep: null }
+  const change = { status: 'ended' as const, ended_at: parts.now().toISOString(), deep: closing(over) }
   await forTenant(trx, tenantOf(row)).update('copilot_sessions').set(change).where('id', '=', row.id).execute()
   await trx.deleteFrom('copilot_inputs').where('session_id', '=', row.id).execute()
   const object = toSession({ ...ended, ...change })

@@ -5,7 +5,7 @@ import { eventStream, type StreamEvent } from '../../http/wire/event-stream.ts'
 import type { LiveParts } from '../../http/wire/live-answer.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
-import type { CopilotMessageRow } from '../tables.ts'
+import type { CopilotMessageRow, CopilotSessionRow } from '../tables.ts'
 import type { Feed } from './feed.ts'
 import { seqOf, toMessage } from './message-schema.ts'
 import { findSession } from './records.ts'
@@ -58,6 +58,9 @@ export async function streamMessages(
   return eventStream(events({ store, feed }, { tenant: context, sessionId, after }, limits), place.leave)
 }
 
+/** A model may still sum it up. */
+const isClosing = ({ deep }: CopilotSessionRow): boolean => deep !== null && Date.parse(deep) > Date.now()
+
 /** The number of the last message that the client has. */
 export function startOf(sessionId: string, lastId: string | undefined): number | Problem {
   if (lastId === undefined || lastId === '') return 0
@@ -88,7 +91,7 @@ async function* events(
     if (messages.length > 0) silentSince = performance.now()
     if (messages.length === PAGE) continue
     // Nothing more will be told.
-    if (session?.status !== 'running') return
+    if (session === undefined || (session.status !== 'running' && !isClosing(session))) return
     if (performance.now() - silentSince >= heartbeatMs) {
       silentSince = performance.now()
       yield { comment: 'heartbeat' }

@@ -17,6 +17,9 @@ export function summaryOf(row: CopilotSessionRow, state: CopilotState): Record<s
       const value = valueOfSlot(slots[fieldSlot(key)])
       return value === null ? [] : [{ key, label, value }]
     }),
+    missing: fields
+      .filter(({ key, required }) => required && valueOfSlot(slots[fieldSlot(key)]) === null)
+      .map(({ key, label }) => ({ key, label })),
     disclosures: compliance.required_disclosures.map(({ key }) => ({
       key,
       status: valueOfSlot(slots[disclosureSlot(key)]) ?? 'open',

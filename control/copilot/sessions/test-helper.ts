@@ -2,12 +2,10 @@ import type { Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
 import { isProblem, type Problem } from '../../http/errors.ts'
 import { newId } from '../../kernel/ids.ts'
-import type { PassageSearch } from '../../knowledge/search.ts'
-import { followScript } from '../script/move.ts'
 import type { utterancesBody } from './command-schema.ts'
-import { type CommandParts, usableSession } from './commands.ts'
-import { saidInput } from './inputs.ts'
-import { apply, sessionMs } from './records.ts'
+import { usableSession } from './commands.ts'
+import { type HearingParts, hearSaid } from './hearing.ts'
+import { sessionMs } from './records.ts'
 import { type CopilotSession, toSession } from './session-schema.ts'
 
 /** What an utterance takes whose beginning is not told [ms]. */
@@ -15,7 +13,7 @@ const UTTERANCE_MS = 1000
 
 /** Text as it would be heard, so that an integration is tested without audio. Answers the session when all of it is dealt with. */
 export function feedUtterances(
-  parts: CommandParts & { search: PassageSearch },
+  parts: HearingParts,
   context: Context,
   id: string,
   { utterances }: Static<typeof utterancesBody>,
@@ -39,9 +37,7 @@ export function feedUtterances(
         fromMs,
         toMs,
       } as const
-      const input = await saidInput(parts.search, trx, row, said)
-      row = await apply(parts, trx, row, [input])
-      row = await followScript(parts, trx, row, input)
+      row = await hearSaid(parts, trx, row, said)
     }
     return toSession(row)
   })

@@ -12,9 +12,12 @@ const ORDINALS =
   )
 const RELATIVE: Readonly<Record<string, number>> = { today: 0, tomorrow: 1, yesterday: -1, היומ: 0, מחר: 1, אתמול: -1 }
 
-/** The date that was said, `yyyy-mm-dd`, seen from the day of the call; null: none. */
-export function dateIn(text: string, words: readonly Word[], today: DateTime): string | null {
-  return writtenDate(text, today) ?? monthDate(words, today) ?? relativeDate(words, today)
+/**
+ * The date that was said, `yyyy-mm-dd`, seen from the day of the call; null: none. `isAsked`: a day was asked for; else "today" is said of
+ * anything.
+ */
+export function dateIn(text: string, words: readonly Word[], today: DateTime, isAsked = true): string | null {
+  return writtenDate(text, today) ?? monthDate(words, today) ?? relativeDate(words, today, isAsked)
 }
 
 function writtenDate(text: string, today: DateTime): string | null {
@@ -58,10 +61,10 @@ function dayNear(words: readonly Word[], at: number): number | null {
   return null
 }
 
-function relativeDate(words: readonly Word[], today: DateTime): string | null {
+function relativeDate(words: readonly Word[], today: DateTime, isAsked: boolean): string | null {
   for (const [at, { text }] of words.entries()) {
     const days = RELATIVE[text] ?? RELATIVE[text.replace(/^[לבמ]/, '')]
-    if (days !== undefined) return today.plus({ days }).toISODate()
+    if (days !== undefined && (isAsked || days > 0)) return today.plus({ days }).toISODate()
     const isHebrewDay = words[at - 1]?.text.replace(/^[בל]/, '') === 'יומ'
     const day = Math.max(DAYS.indexOf(text), isHebrewDay ? DAYS_HE.indexOf(text) : -1)
     if (day < 0) continue

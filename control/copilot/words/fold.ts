@@ -7,6 +7,8 @@ export interface Word {
   raw: string
   from: number
   to: number
+  /** A mark stands before it: what was said before says nothing of it. */
+  opens: boolean
 }
 
 const MAX_REMEMBERED = 5000
@@ -14,7 +16,13 @@ const MAX_REMEMBERED = 5000
 const FINALS: Readonly<Record<string, string>> = { ך: 'כ', ם: 'מ', ן: 'נ', ף: 'פ', ץ: 'צ' }
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' })
 
-/** Accents, points and case away; a contraction is one word: `don't` is `dont`. */
+/** What is written as one and is two: who says the one means the other. Of more than two words there is none. */
+const SHORT = /^(i|you|he|she|it|we|they|that|this|there|here|what|who|where|when|how|let)['’](m|re|s|ll|d|ve)$/i
+const LONG: Readonly<Record<string, string>> = { m: 'am', re: 'are', s: 'is', ll: 'will', d: 'would', ve: 'have' }
+const VARIANTS: Readonly<Record<string, string>> = { whom: 'who', gonna: 'going', wanna: 'want', gotta: 'got' }
+const MARK = /[.,;:!?…\n]/
+
+/** Accents, points and case away; a contraction with `not` is one word: `don't` is `dont`. */
 export const folded = (text: string): string =>
   text
     .normalize('NFKD')
@@ -22,12 +30,23 @@ export const folded = (text: string): string =>
     .toLowerCase()
     .replace(/[ךםןףץ]/g, letter => FINALS[letter] ?? letter)
 
-/** The words of a text, cut where its language cuts them. */
+/** The words of a text, cut where its language cuts them; `I'd` is `i` and `would`. */
 export const wordsOf = remembered(MAX_REMEMBERED, (text: string): readonly Word[] => {
   const words: Word[] = []
+  let opens = false
+  const add = (word: string, raw: string, from: number): void => {
+    if (word !== '') words.push({ text: word, raw, from, to: from + raw.length, opens })
+    opens = false
+  }
   for (const { segment, index, isWordLike } of segmenter.segment(text)) {
-    const word = folded(segment)
-    if (isWordLike && word !== '') words.push({ text: word, raw: segment, from: index, to: index + segment.length })
+    const short = SHORT.exec(segment)
+    if (!isWordLike) opens ||= words.length > 0 && MARK.test(segment)
+    else if (short === null) add(VARIANTS[segment.toLowerCase()] ?? folded(segment), segment, index)
+    else {
+      const [, first = '', second = ''] = short
+      add(folded(first), first, index)
+      add(LONG[second.toLowerCase()]!, segment.slice(first.length), index + first.length)
+    }
   }
   return words
 })

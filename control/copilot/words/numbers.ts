@@ -45,9 +45,11 @@ function kindOf({ text }: Word): Kind | null {
     const digits = text.replaceAll(',', '')
     return { kind: 'figures', value: Number(digits), digits }
   }
-  return KNOWN.get(text) ?? (text.startsWith('ו') ? (KNOWN.get(text.slice(1)) ?? null) : null)
+  return KNOWN.get(text) ?? (JOINED.test(text) ? (KNOWN.get(text.slice(1)) ?? null) : null)
 }
 
+/** And, in, to, the: written as one with the number. */
+const JOINED = /^[ובלה]/
 const AND = new Set(['and', 'ו'])
 const DOUBLED: Readonly<Record<string, number>> = { double: 2, triple: 3 }
 

@@ -7,6 +7,8 @@ export interface Phrase {
   words: readonly { text: string; weight: number }[]
   weight: number
   isNegated: boolean
+  /** Of all its words. */
+  letters: string
 }
 
 /** Where it was said: words from (including) to (excluding). */
@@ -23,11 +25,24 @@ const MIN_SHARE = 0.82
 const MAX_BETWEEN = 2
 const MAX_BETWEEN_LONG = 3
 const LONG = 5
+/** Of a phrase whose words may be cut elsewhere, at least. */
+const MIN_LETTERS = 8
 const NEGATIONS = new Set(
   'not no never dont doesnt didnt cant cannot couldnt wont wouldnt isnt arent wasnt shouldnt without nor לא אינ אינני אינו אינה בלי'.split(
     ' ',
   ),
 )
+
+/** Words between a negation and what it unsays: "I do not want to …". Light words may stand there too. */
+const WISHES = new Set(
+  'want wants wanted going wish wished plan planned planning intend intended meant tried thought trying try need like mean meaning about think רוצה רוצימ רוצות הולכ הולכת מתכוונ מתכוונת מתכננ מתכננת מבקש מבקשת מנסה'.split(
+    ' ',
+  ),
+)
+/** Words before what is said, the negation with them. */
+const UNSAID_REACH = 4
+/** Also an answer, which unsays nothing but what stands beside it. */
+const ANSWERS = new Set(['no', 'לא'])
 
 export const isNegation = (word: string): boolean => NEGATIONS.has(word)
 
@@ -38,25 +53,43 @@ export const phraseOf = remembered(MAX_REMEMBERED, (text: string): Phrase => {
     text: word,
     weight: isLight(word) && !isAllLight && !isNegation(word) ? LIGHT_WEIGHT : 1,
   }))
-  return { words, weight: words.reduce((sum, { weight }) => sum + weight, 0), isNegated: all.some(isNegation) }
+  return {
+    words,
+    weight: words.reduce((sum, { weight }) => sum + weight, 0),
+    isNegated: all.some(isNegation),
+    letters: all.join(''),
+  }
 })
 
 /** The first place where a phrase was said, also in other forms, slightly misheard, or with a word or two between. */
 export function findPhrase(said: readonly Word[], phrase: Phrase): PhraseMatch | null {
   if (phrase.words.length === 0) return null
   for (let at = 0; at < said.length; at++) {
-    const match = alignedAt(said, at, phrase)
+    const match = alignedAt(said, at, phrase) ?? runTogetherAt(said, at, phrase)
     if (match !== null) return match
   }
   return null
 }
 
+/** The same letters, cut into words elsewhere: "have an ice day". */
+function runTogetherAt(said: readonly Word[], at: number, phrase: Phrase): PhraseMatch | null {
+  const { letters } = phrase
+  if (letters.length < MIN_LETTERS || said[at]!.text[0] !== letters[0]) return null
+  let joined = ''
+  for (let to = at; to < said.length && joined.length < letters.length; to++) {
+    joined += said[to]!.text
+    if (!letters.startsWith(joined)) return null
+    if (joined === letters) return !phrase.isNegated && isUnsaid(said, at) ? null : { from: at, to: to + 1 }
+  }
+  return null
+}
+
 function alignedAt(said: readonly Word[], at: number, phrase: Phrase): PhraseMatch | null {
-  if (!phrase.isNegated && at > 0 && isNegation(said[at - 1]!.text)) return null
+  if (!phrase.isNegated && isUnsaid(said, at)) return null
   const between = phrase.words.length >= LONG ? MAX_BETWEEN_LONG : Math.min(MAX_BETWEEN, phrase.words.length - 1)
   let [next, skipped, lost, end, got] = [at, 0, 0, -1, 0]
   for (const { text, weight } of phrase.words) {
-    const found = findWord(said, next, next + (end < 0 ? 0 : between - skipped), text, phrase.isNegated)
+    const found = findWord(said, next, next + (end < 0 ? 0 : between - skipped), text)
     if (found === null) {
       lost += weight
       if (lost > phrase.weight * (1 - MIN_SHARE)) return null
@@ -70,17 +103,29 @@ function alignedAt(said: readonly Word[], at: number, phrase: Phrase): PhraseMat
   return got >= phrase.weight * MIN_SHARE && end > 0 ? { from: at, to: end } : null
 }
 
+/** Whether what is said from here on is said not to be so, in the same clause. */
+function isUnsaid(said: readonly Word[], at: number): boolean {
+  for (let back = 1; back <= Math.min(UNSAID_REACH, at) && !said[at - back + 1]!.opens; back++) {
+    const { text } = said[at - back]!
+    if (isNegation(text)) return back === 1 || !ANSWERS.has(text) || isWish(said[at - back + 1]!.text)
+    if (!WISHES.has(text) && !isLight(text)) return false
+  }
+  return false
+}
+
+/** A wish right behind it: not "no, I want …". */
+const isWish = (word: string): boolean => WISHES.has(word)
+
 function findWord(
   said: readonly Word[],
   from: number,
   to: number,
   wanted: string,
-  mayNegate: boolean,
 ): { index: number; like: number } | null {
   for (let index = from; index <= to && index < said.length; index++) {
     const like = likeness(said[index]!.text, wanted)
     if (like > 0) return { index, like }
-    if (!mayNegate && isNegation(said[index]!.text)) return null
+    if (isNegation(said[index]!.text)) return null
   }
   return null
 }

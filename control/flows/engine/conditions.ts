@@ -1,5 +1,5 @@
+import { compileSpoken } from '../../kernel/pattern.ts'
 import type { Condition, FlowValue } from './graph.ts'
-import { compilePattern } from './pattern.ts'
 import { type FlowVariables, variableValue } from './template.ts'
 
 /** What the caller did. */
@@ -88,8 +88,8 @@ function saidMatches(condition: Condition, input: CallerInput | null): boolean {
 
 function patternOccurs(source: string | undefined, text: string): boolean {
   if (source === undefined || source === '') return false
-  const pattern = compilePattern(source)
-  return typeof pattern !== 'string' && pattern.matches(text)
+  const pattern = compileSpoken(source)
+  return typeof pattern !== 'string' && pattern.test(text)
 }
 
 /** Words in lower case with one space between them, without punctuation, in any language. */

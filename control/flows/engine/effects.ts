@@ -2,6 +2,7 @@ import type { ModelFailure } from '../../models/model.ts'
 import type { CallerInput } from './conditions.ts'
 import type { FlowNode, FlowValue } from './graph.ts'
 import type { FlowModel, ModelReply, ReplyRequest } from './model.ts'
+import type { NodeActionKind } from './node-type.ts'
 
 /** What is said to the caller, with its real words: what may be shown of them stands in the engine's steps. */
 export interface Line {
@@ -24,7 +25,7 @@ export interface CollectRequest {
   options: readonly string[]
 }
 
-export type ActionKind = 'api' | 'tool' | 'transfer' | 'voicemail' | 'callback' | 'payment'
+export type ActionKind = 'api' | 'tool' | NodeActionKind
 
 export interface ActionRequest {
   nodeKey: string

@@ -6,7 +6,7 @@ import { exitName } from './coverage.ts'
 import type { ActionRequest, CollectRequest, FlowEffects } from './effects.ts'
 import type { FlowNode, FlowValue } from './graph.ts'
 import type { ToolUse } from './model.ts'
-import { actionInput, actionOf, ENDS_AS } from './node-actions.ts'
+import { actionInput, actionOf } from './node-actions.ts'
 import { typeOf } from './node-types.ts'
 import { type EndReason, type FlowState, LIMITS } from './state.ts'
 import type { FlowStep, PathEntry, TurnEntry } from './steps.ts'
@@ -147,7 +147,7 @@ class FlowRun {
     }
     yield { step: 'action', entry }
     if (node.save_as !== undefined && status === 'succeeded') this.#save(node.save_as, output)
-    yield* this.#leave(node, outcome, status === 'succeeded' ? ENDS_AS[node.type] : undefined)
+    yield* this.#leave(node, outcome, status === 'succeeded' ? typeOf(node)?.action?.ends : undefined)
   }
 
   async *#hear(node: FlowNode, input: CallerInput): AsyncGenerator<FlowStep, void> {

@@ -1,13 +1,12 @@
 import Type, { type Static } from 'typebox'
 import { input, nullable, oneOf } from '../../kernel/schema.ts'
+import { FLOW_KINDS, type FlowKind, TARGET_TYPES } from './node-type.ts'
+import { describeNodeTypes } from './node-types.ts'
 
 /**
  * A flow graph as clients write it (api-additions.md, "Flow graph"). Shapes are checked by these schemas; what the graph
  * means (known types, reachable nodes) is checked by `validation.ts`, so that an unfinished draft can be saved.
  */
-
-export const FLOW_KINDS = ['voice', 'agent_script', 'ivr'] as const
-export type FlowKind = (typeof FLOW_KINDS)[number]
 
 export const flowKind = oneOf([...FLOW_KINDS], {
   description: "voice drives an AI assistant; agent_script is a human agent's branching script; ivr is a phone menu.",
@@ -62,18 +61,13 @@ const transitionSchema = input({
 })
 
 const target = input({
-  type: oneOf(['queue', 'user', 'assistant', 'flow', 'room', 'number', 'sip']),
+  type: oneOf([...TARGET_TYPES]),
   id: Type.String({ minLength: 1, maxLength: 255, description: 'ID, number or SIP URI.' }),
 })
 
 export const nodeSchema = input({
   key: key('Unique in the graph.'),
-  type: Type.String({
-    minLength: 1,
-    maxLength: 64,
-    description:
-      'start, say, question, ai, menu, collect, branch, set, action, transfer, voicemail, callback, payment, play, end; in an agent script also step',
-  }),
+  type: Type.String({ minLength: 1, maxLength: 64, description: describeNodeTypes() }),
   label: optional(text('For people.', 200)),
   script: optional(text('What is said; {{variable}} stands for its value.')),
   asset_id: optional(nullable(text('Audio asset to play instead of speaking the script.', 200))),
@@ -152,7 +146,6 @@ export const graphSchema = Type.Object({
 export type Condition = Static<typeof conditionSchema>
 export type FlowNode = Static<typeof nodeSchema>
 export type Transition = Static<typeof transitionSchema>
-export type FlowVariable = Static<typeof variableSchema>
 export type GraphInput = Static<typeof graphInput>
 export type Graph = Static<typeof graphSchema>
 

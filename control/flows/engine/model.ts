@@ -60,14 +60,6 @@ export interface Judgement {
   intent: number | null
 }
 
-/** An assistant's `model` (api-additions.md, "Operations to add"). */
-export interface ModelSettings {
-  model: string
-  fallbackModel: string | null
-  temperature: number | null
-  api: 'chat' | 'responses'
-}
-
 /** Where no provider is configured. */
 export const noModel: FlowModel = {
   reply: async () => ({ failure: 'unavailable', message: 'no model provider is configured' }),

@@ -1,25 +1,12 @@
 import type { ActionKind } from './effects.ts'
 import type { FlowNode, FlowValue } from './graph.ts'
-import type { EndReason } from './state.ts'
-
-/** How the call ends where the node leads nowhere on. */
-export const ENDS_AS: Readonly<Partial<Record<string, EndReason>>> = {
-  transfer: 'transfer',
-  voicemail: 'voicemail',
-  callback: 'callback',
-}
+import { typeOf } from './node-types.ts'
 
 /** What a node of this kind is reported as, and asked of the effects. */
 export function actionOf(node: FlowNode): { kind: ActionKind; name: string } {
-  switch (node.type) {
-    case 'transfer':
-    case 'voicemail':
-    case 'callback':
-    case 'payment':
-      return { kind: node.type, name: node.target?.type ?? node.type }
-    default:
-      return { kind: node.action?.kind ?? 'tool', name: node.action?.name ?? '' }
-  }
+  const action = typeOf(node)?.action
+  if (action !== undefined) return { kind: action.kind, name: node.target?.type ?? node.type }
+  return { kind: node.action?.kind ?? 'tool', name: node.action?.name ?? '' }
 }
 
 /** The parameters of the node's action, each value passed through `each`. */

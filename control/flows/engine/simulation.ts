@@ -5,6 +5,7 @@ import type { ActionRequest, ActionResult, CollectRequest, FlowEffects } from '.
 import { runFlow } from './engine.ts'
 import type { Graph } from './graph.ts'
 import type { FlowModel } from './model.ts'
+import { typeOf } from './node-types.ts'
 import type { EndReason, FlowState } from './state.ts'
 import type { ActionEntry, FlowStep, PathEntry, TurnEntry } from './steps.ts'
 import { type FlowVariables, redact } from './template.ts'
@@ -15,6 +16,10 @@ export interface SimulatedCaller {
   dtmf?: string | undefined
   message?: string | undefined
   no_response?: boolean | undefined
+  /** Whether business hours are open; absent: they are. */
+  open?: boolean | undefined
+  /** How the actions of these nodes go, by their keys; all others go well. */
+  outcomes?: Readonly<Record<string, string>> | undefined
 }
 
 /** What a request has shown: the parts of a FlowSimulation that come from the engine. */
@@ -62,7 +67,7 @@ const snapshot = (flow: CompiledFlow, state: FlowState) => ({
   coverage: coverageOf(flow, state.visitedNodes, state.takenTransitions),
 })
 
-/** Effects that reach nobody: the caller is a script, actions succeed without being done, it is always business hours. */
+/** Effects that reach nobody: the caller is a script, actions go as the request says without being done. */
 function dryEffects(caller: SimulatedCaller, model: FlowModel): FlowEffects {
   const next = callerScript(caller)
   return {
@@ -72,25 +77,17 @@ function dryEffects(caller: SimulatedCaller, model: FlowModel): FlowEffects {
     play: async () => {},
     converse: request => model.reply(request),
     collect: async request => next(request),
-    perform: async request => dryResult(request),
-    isOpen: async () => true,
+    perform: async request => dryResult(request, caller.outcomes),
+    isOpen: async () => caller.open ?? true,
   }
 }
 
-const DRY_OUTCOMES = {
-  api: 'success',
-  tool: 'success',
-  transfer: 'completed',
-  voicemail: 'recorded',
-  callback: 'booked',
-  payment: 'paid',
-} as const
-
-const dryResult = ({ kind, node }: ActionRequest): ActionResult => ({
-  status: 'succeeded',
-  outcome: DRY_OUTCOMES[kind],
-  output: node.action?.sample_output ?? null,
-})
+function dryResult({ node }: ActionRequest, outcomes: SimulatedCaller['outcomes'] = {}): ActionResult {
+  const well = typeOf(node)?.action?.simulated ?? 'success'
+  const outcome = Object.hasOwn(outcomes, node.key) ? (outcomes[node.key] ?? well) : well
+  if (outcome !== well) return { status: 'failed', outcome, output: null }
+  return { status: 'succeeded', outcome, output: node.action?.sample_output ?? null }
+}
 
 /** Hands out what the caller does, in the order of the specification: messages, keys, the last message, silence. */
 function callerScript(caller: SimulatedCaller): (request: CollectRequest) => CallerInput | null {

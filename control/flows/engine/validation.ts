@@ -1,10 +1,11 @@
+import { compileSpoken } from '../../kernel/pattern.ts'
 import { unusedFields, unusedOfCondition } from '../unused-fields.ts'
 import { compileFlow } from './compiled-flow.ts'
 import { CONDITION_KINDS, FALLBACKS } from './conditions.ts'
 import { cyclesWithoutInput, reachable } from './cycles.ts'
-import { type FlowKind, type FlowNode, type Graph, type Transition, transitionKey } from './graph.ts'
+import { type FlowNode, type Graph, type Transition, transitionKey } from './graph.ts'
+import type { FlowKind } from './node-type.ts'
 import { typeOf } from './node-types.ts'
-import { compilePattern } from './pattern.ts'
 import { BUILT_IN, namesIn } from './template.ts'
 
 /** The severity of each code (api-additions.md, "Flow graph"). */
@@ -194,7 +195,7 @@ function has(holder: object, need: string): boolean {
 function transitionIssues(node: FlowNode, { condition, next }: Transition, key: string, graph: Graph): Issue[] {
   const at = { node, transition: key }
   const kind = Object.hasOwn(CONDITION_KINDS, condition.kind) ? CONDITION_KINDS[condition.kind] : undefined
-  const pattern = condition.pattern === undefined ? null : compilePattern(condition.pattern)
+  const pattern = condition.pattern === undefined ? null : compileSpoken(condition.pattern)
   return [
     ...(next === null
       ? [issue('dead_end', 'This transition leads nowhere.', { ...at, field: 'next' })]

@@ -1,7 +1,8 @@
+import type { Schema } from '../../kernel/versions/shape.ts'
 import { ERRORS } from '../errors.ts'
 import { exampleOf } from './example.ts'
 import { escapeHtml, htmlPage, prose } from './html.ts'
-import { type Schema, schemaTable } from './schema-table.ts'
+import { schemaTable } from './schema-table.ts'
 import { KEY_FIELD, tryForm } from './try-it.ts'
 
 interface Parameter {

@@ -1,6 +1,6 @@
 import { PREFIXES } from '../../kernel/ids.ts'
 import { CURRENT_VERSION } from '../../kernel/versions/current.ts'
-import type { Schema } from './schema-table.ts'
+import type { Schema } from '../../kernel/versions/shape.ts'
 
 /** What fields of these names hold, where their schema does not tell by itself. */
 const BY_NAME: Record<string, string> = {
@@ -103,6 +103,7 @@ function exampleAt(schema: Schema, place: Place): unknown {
       return part.default ?? true
     default:
       return (
+        part.examples?.[0] ??
         BY_FORMAT[part.format ?? ''] ??
         idOf(name, object) ??
         BY_NAME[`${object}.${name}`] ??

@@ -1,5 +1,5 @@
+import type { Schema } from '../../kernel/versions/shape.ts'
 import { kindOf } from './example.ts'
-import type { Schema } from './schema-table.ts'
 
 type Reference = Schema & { $ref: string }
 

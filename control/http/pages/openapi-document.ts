@@ -1,9 +1,9 @@
 import { PREFIXES } from '../../kernel/ids.ts'
+import type { Schema } from '../../kernel/versions/shape.ts'
 import { ERRORS, type ErrorCode, envelope } from '../errors.ts'
 import type { OpenApiDocument } from './docs.ts'
 import { exampleOf, kindOf, type Samples } from './example.ts'
 import { NamedSchemas } from './named-schemas.ts'
-import type { Schema } from './schema-table.ts'
 import { TAGS } from './tags.ts'
 
 interface Content {

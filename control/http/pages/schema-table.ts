@@ -1,27 +1,5 @@
+import type { Schema } from '../../kernel/versions/shape.ts'
 import { escapeHtml } from './html.ts'
-
-/** As much of JSON Schema as our routes use. */
-export interface Schema {
-  title?: string
-  type?: string | string[]
-  const?: unknown
-  enum?: unknown[]
-  anyOf?: Schema[]
-  items?: Schema
-  properties?: Record<string, Schema>
-  required?: string[]
-  additionalProperties?: boolean | Schema
-  patternProperties?: Record<string, Schema>
-  description?: string
-  default?: unknown
-  format?: string
-  pattern?: string
-  minItems?: number
-  minimum?: number
-  maximum?: number
-  minLength?: number
-  maxLength?: number
-}
 
 interface Row {
   path: string

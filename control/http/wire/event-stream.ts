@@ -4,8 +4,8 @@ import type { RawAnswer } from '../route.ts'
 /** The content type of Server-Sent Events (HTML Living Standard, "Server-sent events"). */
 export const EVENT_STREAM = 'text/event-stream'
 
-/** A comment is read by nobody: it shows that the stream is alive. */
-export type StreamEvent = { event: string; data: object; id?: string } | { comment: string }
+/** A comment is read by nobody: it shows that the stream is alive. Its `id` is taken for the last one all the same. */
+export type StreamEvent = { event: string; data: object; id?: string } | { comment: string; id?: string }
 
 /** Whether an `Accept` header asks for an event stream. */
 export const wantsEventStream = (accept: string | string[] | undefined): boolean =>
@@ -94,7 +94,7 @@ async function* lines(events: AsyncGenerator<StreamEvent, void>): AsyncGenerator
 }
 
 function textOf(one: StreamEvent): string {
-  if ('comment' in one) return `: ${one.comment}`
   const id = one.id === undefined ? '' : `id: ${one.id}\n`
+  if ('comment' in one) return `${id}: ${one.comment}`
   return `${id}event: ${one.event}\ndata: ${JSON.stringify(one.data)}`
 }

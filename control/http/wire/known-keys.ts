@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { afterCommit } from '../../kernel/store/after-commit.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import type { Identity } from '../auth.ts'
@@ -20,7 +21,7 @@ interface Known {
  * process revokes is believed for `BELIEVED_MS` more. While the store is away calls can be ended with these keys; nothing can be revoked then.
  */
 export class KnownKeys {
-  readonly #known = new Map<string, Known>()
+  readonly #known = new LRUCache<string, Known>({ max: MAX_KEYS })
   /** Of revocations: what was read before one is not remembered after it. */
   #revision = 0
 
@@ -33,7 +34,6 @@ export class KnownKeys {
     this.#known.delete(hash)
     if (read.revision !== this.#revision) return
     this.#known.set(hash, { identity, seenAt: read.at.getTime() })
-    if (this.#known.size > MAX_KEYS) this.#known.delete(this.#known.keys().next().value as string)
   }
 
   /** The store does not know it, or not any more. */
@@ -43,7 +43,15 @@ export class KnownKeys {
 
   revoke(apiKeyId: string): void {
     this.#revision++
-    for (const [hash, { identity }] of this.#known) if (identity.apiKeyId === apiKeyId) this.#known.delete(hash)
+    for (const [hash, { identity }] of [...this.#known.entries()])
+      if (identity.apiKeyId === apiKeyId) this.#known.delete(hash)
+  }
+
+  /** What was known of an organisation's keys is asked for again. */
+  forgetAll(organisationId: string): void {
+    this.#revision++
+    for (const [hash, { identity }] of [...this.#known.entries()])
+      if (identity.organisationId === organisationId) this.#known.delete(hash)
   }
 
   /** Whose key it is, where the store has said so within `BELIEVED_MS`. */
@@ -79,3 +87,7 @@ export function knownKeysOf({ db }: Pick<Store, 'db'>): KnownKeys {
 /** To be called in the transaction that deletes a key: with its commit the key is believed no more. */
 export const revokeWith = (trx: Trx, store: Store, apiKeyId: string): void =>
   afterCommit(trx, () => knownKeysOf(store).revoke(apiKeyId))
+
+/** The same for all keys of an organisation, in the transaction that changes what they may. */
+export const forgetWith = (trx: Trx, store: Store, organisationId: string): void =>
+  afterCommit(trx, () => knownKeysOf(store).forgetAll(organisationId))

@@ -1,7 +1,14 @@
+import { createHash } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { type Readable, Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type Problem, problem } from '../errors.ts'
-import type { Upload } from '../route.ts'
+import type { Spooled, Upload } from '../route.ts'
 
 const MAX_FIELDS = 20
 const MAX_FIELD_BYTES = 64 * 1024
@@ -10,7 +17,8 @@ const MAX_PARTS = 32
 const JSON_MARGIN_BYTES = 256 * 1024
 
 /** The longest JSON body of an operation that takes a file: base64 writes three octets as four characters. */
-export const uploadBodyLimit = ({ maxBytes }: Upload): number => Math.ceil(maxBytes / 3) * 4 + JSON_MARGIN_BYTES
+export const uploadBodyLimit = ({ maxBytes, spool }: Upload): number =>
+  Math.ceil((spool?.jsonBytes ?? maxBytes) / 3) * 4 + JSON_MARGIN_BYTES
 
 export async function acceptMultipart(app: FastifyInstance): Promise<void> {
   await app.register(multipart)
@@ -18,10 +26,15 @@ export async function acceptMultipart(app: FastifyInstance): Promise<void> {
 
 /**
  * A `multipart/form-data` body in the shape of the JSON one, so that one schema and one handler serve both: the part `file`
- * becomes `file: {content_base64, filename}`, every other part a string parameter of its name.
+ * becomes `file: {content_base64, filename}` (of a route that spools `content_sha256`, and it is on disk), every other part a string
+ * parameter of its name, or what its JSON says.
  */
-export async function readMultipart(request: FastifyRequest, upload: Upload): Promise<object | Problem> {
+export async function readMultipart(
+  request: FastifyRequest,
+  upload: Upload,
+): Promise<{ body: object; spooled: Spooled | null } | Problem> {
   const body: Record<string, unknown> = Object.create(null)
+  let spooled: Spooled | null = null
   const limits = {
     fileSize: upload.maxBytes,
     files: 1,
@@ -31,26 +44,63 @@ export async function readMultipart(request: FastifyRequest, upload: Upload): Pr
   }
   try {
     for await (const part of request.parts({ limits })) {
-      if (part.fieldname in body)
-        return problem('parameter_invalid', 'A part was sent twice.', { param: part.fieldname })
+      if (part.fieldname in body) throw Object.assign(new Error('A part was sent twice'), { param: part.fieldname })
       if (part.type === 'file') {
-        const content = await part.toBuffer()
         const { filename } = part
-        body[part.fieldname] = { content_base64: content.toString('base64'), ...(filename ? { filename } : {}) }
+        const named = filename ? { filename } : {}
+        if (upload.spool === undefined) {
+          const content = await part.toBuffer()
+          body[part.fieldname] = { content_base64: content.toString('base64'), ...named }
+        } else {
+          const { sha256, ...file } = await spool(part.file)
+          spooled = file
+          body[part.fieldname] = { content_sha256: sha256, ...named }
+        }
       } else if (part.valueTruncated) {
-        return problem('parameter_invalid', `${part.fieldname} is too long.`, { param: part.fieldname })
+        throw Object.assign(new Error(`${part.fieldname} is too long`), { param: part.fieldname })
       } else body[part.fieldname] = part.value
     }
   } catch (error) {
-    return multipartProblem(error as { code?: string; message: string }, upload)
+    if (spooled !== null) await unspool(spooled)
+    return multipartProblem(error as Error & { code?: string; param?: string }, upload)
   }
-  return { ...body }
+  return { body: { ...body }, spooled }
 }
 
-const multipartProblem = ({ code, message }: { code?: string; message: string }, upload: Upload): Problem =>
-  code === 'FST_REQ_FILE_TOO_LARGE'
-    ? tooLarge(upload)
-    : problem('parameter_invalid', `The multipart body cannot be read: ${message}.`)
+/** Writes a part to a file of its own, readable by us alone. Throws when it is larger than it may be. */
+async function spool(part: Readable & { truncated?: boolean }): Promise<Spooled & { sha256: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'tandem-upload-'))
+  const path = join(folder, 'file')
+  const sha256 = createHash('sha256')
+  let bytes = 0
+  const measured = new Transform({
+    transform: (chunk: Buffer, _encoding, done) => {
+      sha256.update(chunk)
+      bytes += chunk.length
+      done(null, chunk)
+    },
+  })
+  try {
+    await pipeline(part, measured, createWriteStream(path, { mode: 0o600 }))
+    if (part.truncated === true) throw Object.assign(new Error('too large'), { code: 'FST_REQ_FILE_TOO_LARGE' })
+  } catch (error) {
+    await unspool({ path, bytes })
+    throw error
+  }
+  return { path, bytes, sha256: sha256.digest('hex') }
+}
+
+/** Idempotent. */
+export const unspool = ({ path }: Spooled): Promise<void> => rm(dirname(path), { recursive: true, force: true })
+
+const multipartProblem = (
+  { code, message, param }: { code?: string; message: string; param?: string },
+  upload: Upload,
+): Problem => {
+  if (code === 'FST_REQ_FILE_TOO_LARGE') return tooLarge(upload)
+  if (param !== undefined) return problem('parameter_invalid', `${message}.`, { param })
+  return problem('parameter_invalid', `The multipart body cannot be read: ${message}.`)
+}
 
 export const tooLarge = (upload: Upload): Problem =>
   problem(upload.tooLarge, `The file has more than ${upload.maxBytes} bytes.`, { param: 'file' })

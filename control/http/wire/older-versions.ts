@@ -16,32 +16,33 @@ export interface OlderRoute {
   renamed(failure: Problem): Problem
 }
 
-/** The older versions in which the route looks different, by their dates. */
+/**
+ * The route in the older version of this date; undefined: it looked the same then. Each is derived when it is first asked for:
+ * a control process that was killed must serve again at once, and hardly anybody asks.
+ */
 export function olderVersionsOf(
   route: Route,
   versions: readonly ApiVersion[] = API_VERSIONS,
-): ReadonlyMap<string, OlderRoute> {
-  return new Map(
-    versions.slice(0, -1).flatMap(({ date }): [string, OlderRoute][] => {
-      const older = olderOperation(route, date, versions)
-      if (older === null) return []
-      const validate = older.body === undefined ? null : compileValidator(older.body, 'body')
-      return [
-        [
-          date,
-          {
-            read: body => {
-              if (validate === null) return { body }
-              return validate(body)
-                ? { body: older.up(body) }
-                : validationProblem((validate.errors ?? []) as ErrorObject[])
-            },
-            write: json => JSON.stringify(older.down(JSON.parse(json))),
-            renamed: failure =>
-              failure.param === undefined ? failure : { ...failure, param: older.param(failure.param) },
-          },
-        ],
-      ]
-    }),
-  )
+): (date: string) => OlderRoute | undefined {
+  const dates = versions.slice(0, -1).map(({ date }) => date)
+  const derived = new Map<string, OlderRoute | undefined>()
+  return date => {
+    if (!dates.includes(date)) return undefined
+    if (!derived.has(date)) derived.set(date, olderRoute(route, date, versions))
+    return derived.get(date)
+  }
+}
+
+function olderRoute(route: Route, date: string, versions: readonly ApiVersion[]): OlderRoute | undefined {
+  const older = olderOperation(route, date, versions)
+  if (older === null) return undefined
+  const validate = older.body === undefined ? null : compileValidator(older.body, 'body')
+  return {
+    read: body => {
+      if (validate === null) return { body }
+      return validate(body) ? { body: older.up(body) } : validationProblem((validate.errors ?? []) as ErrorObject[])
+    },
+    write: json => JSON.stringify(older.down(JSON.parse(json))),
+    renamed: failure => (failure.param === undefined ? failure : { ...failure, param: older.param(failure.param) }),
+  }
 }

@@ -5,6 +5,7 @@ import { input } from '../../kernel/schema.ts'
 import { VERSIONS } from '../../kernel/versions/current.ts'
 import { ERRORS } from '../errors.ts'
 import type { Route } from '../route.ts'
+import { defaultsOptional } from './defaults.ts'
 
 const EVERYWHERE = [400, 401, 403, 429, 500, 503]
 
@@ -23,6 +24,9 @@ const errorSchema = Type.Object({
   ),
 })
 
+/** Of what takes no parameters. */
+const NOTHING = input({})
+
 export const takesIdempotencyKey = ({ method }: Pick<Route, 'method'>): boolean =>
   method === 'POST' || method === 'DELETE'
 
@@ -38,19 +42,21 @@ export function failureStatuses(route: Route): number[] {
  */
 export function routeSchema(route: Route): FastifySchema {
   return {
-    querystring: defaultsOptional(route.query ?? input({})),
+    querystring: route.query ?? NOTHING,
     ...(route.params === undefined ? {} : { params: route.params }),
-    ...(route.method === 'GET' ? {} : { body: defaultsOptional(route.body ?? input({})) }),
+    ...(route.method === 'GET' ? {} : { body: route.body ?? NOTHING }),
     response: { [route.status]: answerOf(route) },
   } as FastifySchema
 }
 
 /** What `/openapi.json` is printed from. */
 export function describedSchema(route: Route): FastifySchema {
-  const schema = routeSchema(route)
+  const { querystring, body, ...schema } = routeSchema(route)
   const failures = failureStatuses(route).map(status => [status, { description: 'An error.', ...errorSchema }])
   return {
     ...schema,
+    querystring: defaultsOptional(querystring),
+    ...(body === undefined ? {} : { body: defaultsOptional(body) }),
     operationId: route.id,
     summary: route.summary,
     description: describe(route),
@@ -60,17 +66,6 @@ export function describedSchema(route: Route): FastifySchema {
     ...(route.upload === undefined ? {} : { consumes: ['application/json', 'multipart/form-data'] }),
     response: { ...(schema.response as object), ...Object.fromEntries(failures) },
   } as FastifySchema
-}
-
-/** The schema of a request in which what has a default need not be sent: it is filled in before anything is asked for. */
-function defaultsOptional(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(defaultsOptional)
-  if (typeof schema !== 'object' || schema === null) return schema
-  const parts = Object.entries(schema).map(([name, part]) => [name, defaultsOptional(part)] as const)
-  const whole = Object.fromEntries(parts) as { required?: unknown; properties?: Record<string, { default?: unknown }> }
-  if (!Array.isArray(whole.required)) return whole
-  const required = whole.required.filter(name => whole.properties?.[name]?.default === undefined)
-  return { ...whole, required }
 }
 
 function answerOf({ reply, rawType, streamType }: Route): object {

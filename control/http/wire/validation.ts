@@ -1,8 +1,10 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import ajvFormats from 'ajv-formats'
+import { remembered } from '../../kernel/remembered.ts'
 import { didYouMean } from '../did-you-mean.ts'
 import { type ErrorCode, type Problem, problem } from '../errors.ts'
 import { isTime } from '../time.ts'
+import { defaultsOptional } from './defaults.ts'
 
 /** `verbose`: an error knows its schema, and so the names that an unknown one may stand for. */
 const OPTIONS = { allErrors: false, strict: false, useDefaults: true, addUsedSchema: false, verbose: true } as const
@@ -16,18 +18,25 @@ function makeAjv(coerceTypes: boolean): Ajv {
   return ajv
 }
 
+/** Twice what the API has; beyond it the one that was wanted longest ago makes way. */
+const MAX_COMPILED = 1000
+
 /** JSON has types: a body is taken as it is. A query string has none: there, and only there, `"20"` is a number. */
-const exact = compilerOf(makeAjv(false))
-const coercing = compilerOf(makeAjv(true))
+const exact = compilerOf(makeAjv(false), MAX_COMPILED)
+const coercing = compilerOf(makeAjv(true), MAX_COMPILED)
 
 /** Schemas that say the same share a validator: of five, four say what another one says. */
-function compilerOf(ajv: Ajv): (schema: object) => ValidateFunction {
-  const compiled = new Map<string, ValidateFunction>()
-  return schema => {
-    const text = JSON.stringify(schema)
-    const validate = compiled.get(text) ?? ajv.compile(schema)
-    compiled.set(text, validate)
-    return validate
+export function compilerOf(ajv: Ajv, max: number): (schema: object) => ValidateFunction {
+  const compiled = remembered(max, text => compileOnce(ajv, JSON.parse(text)))
+  return schema => compiled(JSON.stringify(schema))
+}
+
+/** Ajv would keep it as well, and for ever. */
+function compileOnce(ajv: Ajv, schema: object): ValidateFunction {
+  try {
+    return ajv.compile(schema)
+  } finally {
+    ajv.removeSchema(schema)
   }
 }
 
@@ -41,10 +50,19 @@ export interface Validator {
  * Makes the validator of a schema. The schema is compiled when the first request needs it: a control process that was killed
  * must serve again at once, and compiling them all takes longer than everything else that it does before.
  */
-export function compileValidator(schema: object, httpPart: string | undefined): Validator {
+export const compileValidator = (schema: object, httpPart: string | undefined): Validator =>
+  compiledLater(() => compilerFor(httpPart)(schema))
+
+/** The same for what a request of now brings: what has a default need not be sent. */
+export const compileRequestValidator = (schema: object, httpPart: string | undefined): Validator =>
+  compiledLater(() => compilerFor(httpPart)(defaultsOptional(schema) as object))
+
+const compilerFor = (httpPart: string | undefined) => (httpPart === 'querystring' ? coercing : exact)
+
+function compiledLater(compile: () => Validator): Validator {
   let compiled: Validator | undefined
   const validate: Validator = part => {
-    compiled ??= (httpPart === 'querystring' ? coercing : exact)(schema)
+    compiled ??= compile()
     const isValid = compiled(part)
     validate.errors = compiled.errors ?? null
     return isValid

@@ -56,6 +56,35 @@ import { redaction } from './200-249/220-redaction.ts'
 import { quality } from './200-249/221-quality.ts'
 import { qaList } from './200-249/240-qa-list.ts'
 import { summaryList } from './200-249/241-summary-list.ts'
+import { heldNumbers } from './200-249/242-held-numbers.ts'
+import { modelUsage } from './200-249/243-model-usage.ts'
+import { countedCalls } from './200-249/244-counted-calls.ts'
+import { outboundRouting } from './250-299/250-outbound-routing.ts'
+import { earlyMedia } from './250-299/251-early-media.ts'
+import { inboundCredentials } from './250-299/254-inbound-credentials.ts'
+import { legCauses } from './250-299/255-leg-causes.ts'
+import { callStarts } from './250-299/256-call-starts.ts'
+import { callerIdentity } from './250-299/257-caller-identity.ts'
+import { signedCalls } from './250-299/258-signed-calls.ts'
+import { transfers } from './250-299/260-transfers.ts'
+import { messages } from './250-299/263-messages.ts'
+import { sipTraces } from './250-299/269-sip-traces.ts'
+import { registeredPaths } from './250-299/270-registered-paths.ts'
+import { insightDays } from './250-299/272-insight-days.ts'
+import { participantAudio } from './250-299/276-participant-audio.ts'
+import { bidirectionalStreams } from './250-299/279-bidirectional-streams.ts'
+import { doNotCallSources } from './300-349/300-do-not-call-sources.ts'
+import { consents } from './300-349/301-consents.ts'
+import { imports } from './300-349/302-imports.ts'
+import { campaigns } from './300-349/310-campaigns.ts'
+import { tools } from './300-349/320-tools.ts'
+import { sites } from './300-349/330-sites.ts'
+import { webCalls } from './300-349/331-web-calls.ts'
+import { paymentNumbers } from './300-349/332-payment-numbers.ts'
+import { usageEntries } from './300-349/340-usage-entries.ts'
+import { partnerOrganisations } from './300-349/341-partner-organisations.ts'
+import { eventOrder } from './350-399/350-event-order.ts'
+import { answering } from './350-399/360-answering.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -116,4 +145,33 @@ export const MIGRATIONS: Record<string, Migration> = {
   '221-quality': quality,
   '240-qa-list': qaList,
   '241-summary-list': summaryList,
+  '242-held-numbers': heldNumbers,
+  '243-model-usage': modelUsage,
+  '244-counted-calls': countedCalls,
+  '250-outbound-routing': outboundRouting,
+  '251-early-media': earlyMedia,
+  '254-inbound-credentials': inboundCredentials,
+  '255-leg-causes': legCauses,
+  '256-call-starts': callStarts,
+  '257-caller-identity': callerIdentity,
+  '258-signed-calls': signedCalls,
+  '260-transfers': transfers,
+  '263-messages': messages,
+  '269-sip-traces': sipTraces,
+  '270-registered-paths': registeredPaths,
+  '272-insight-days': insightDays,
+  '276-participant-audio': participantAudio,
+  '279-bidirectional-streams': bidirectionalStreams,
+  '300-do-not-call-sources': doNotCallSources,
+  '301-consents': consents,
+  '302-imports': imports,
+  '310-campaigns': campaigns,
+  '320-tools': tools,
+  '330-sites': sites,
+  '331-web-calls': webCalls,
+  '332-payment-numbers': paymentNumbers,
+  '340-usage-entries': usageEntries,
+  '341-partner-organisations': partnerOrganisations,
+  '350-event-order': eventOrder,
+  '360-answering': answering,
 }

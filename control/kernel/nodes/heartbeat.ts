@@ -1,4 +1,4 @@
-import { nodeOf } from '../store/node.ts'
+import { nodeOf, steadyMsOf } from '../store/node.ts'
 import type { Db, Store, Trx } from '../store/store.ts'
 import type { NodeRow } from './tables.ts'
 
@@ -38,31 +38,45 @@ export async function lastSeen(db: Db, now: Date): Promise<string | null> {
 }
 
 /**
- * Takes another node for lost, or one whose calls somebody began to end and did not; null: there is none to take. Of several that look
- * at once one gets it, by its transaction.
+ * What this node has seen of the others' beats, by its own steady clock: a node is silent when nothing of its row has changed for a
+ * while. A time of day that somebody sets, there or here, makes nobody lost.
  */
-export async function takeLost(trx: Trx, now: Date): Promise<NodeRow | null> {
-  const running = trx.selectFrom('calls').select('node_id').where('ended_at', 'is', null)
-  const rows = await trx
-    .selectFrom('nodes')
-    .selectAll()
-    .where('id', '!=', nodeOf(trx))
-    .where(({ and, or, eb }) =>
-      or([
-        and([eb('lost_at', 'is', null), eb('seen_at', '<', new Date(now.getTime() - LOST_AFTER_MS).toISOString())]),
-        and([
-          eb('lost_at', '<', new Date(now.getTime() - ENDING_MS).toISOString()),
-          eb('id', 'in', running.$castTo<{ node_id: string }>()),
-        ]),
-      ]),
-    )
-    .orderBy('id')
-    .limit(1)
-    .execute()
-  const [row] = rows
-  if (row === undefined) return null
+export class Beats {
+  readonly #seen = new Map<string, { row: NodeRow; sinceMs: number }>()
+
+  /** The nodes that are lost, or whose calls somebody began to end and did not. To be asked again and again. */
+  async silent(db: Db): Promise<NodeRow[]> {
+    // Its own clock: nobody asks in this node's place.
+    const nowMs = steadyMsOf(db)!
+    const rows = await db.selectFrom('nodes').selectAll().where('id', '!=', nodeOf(db)).orderBy('id').execute()
+    const gone = new Set(this.#seen.keys())
+    const silent = rows.filter(row => {
+      gone.delete(row.id)
+      const seen = this.#seen.get(row.id)
+      if (seen === undefined || !isSame(seen.row, row)) {
+        this.#seen.set(row.id, { row, sinceMs: nowMs })
+        return false
+      }
+      return nowMs - seen.sinceMs > (row.lost_at === null ? LOST_AFTER_MS : ENDING_MS)
+    })
+    for (const id of gone) this.#seen.delete(id)
+    return silent
+  }
+}
+
+const isSame = (one: NodeRow, other: NodeRow): boolean => one.seen_at === other.seen_at && one.lost_at === other.lost_at
+
+/**
+ * Takes a silent node for lost. False: it has come back, another node has taken it, or it has nothing left to be ended. Of several
+ * that try at once one gets it, by its transaction.
+ */
+export async function takeLost(trx: Trx, silent: NodeRow, now: Date): Promise<boolean> {
+  const row = await trx.selectFrom('nodes').selectAll().where('id', '=', silent.id).executeTakeFirst()
+  if (row === undefined || !isSame(row, silent)) return false
+  const running = trx.selectFrom('calls').select('id').where('node_id', '=', row.id).where('ended_at', 'is', null)
+  if (row.lost_at !== null && (await running.limit(1).executeTakeFirst()) === undefined) return false
   await trx.updateTable('nodes').set({ lost_at: now.toISOString() }).where('id', '=', row.id).execute()
-  return row
+  return true
 }
 
 /** Whether a node is still away. */

@@ -1,4 +1,6 @@
-import type { Kysely, KyselyPlugin, PluginTransformQueryArgs, PluginTransformResultArgs, Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
+import type { FollowUp, FollowUps } from '../follow-ups.ts'
+import { Carrier } from './shortcut.ts'
 
 /** Something that a transaction has written and told of: an event's type and object, of whom, and when (ISO-8601 UTC). */
 export interface Fact {
@@ -13,20 +15,19 @@ export interface Listeners<DB> {
   readonly within: ReadonlySet<(trx: Transaction<DB>, fact: Fact) => Promise<void> | undefined>
   /** Hear what transactions have committed. */
   readonly committed: ReadonlySet<(fact: Fact) => void>
+  /** Take what is to be done outside of the database once it is committed. */
+  readonly followUps: FollowUps
 }
 
-/** Carries what is to follow a transaction; queries stay as they are. */
-class Following<DB> implements KyselyPlugin {
+/** What is to follow a transaction. */
+class Following<DB> extends Carrier {
   readonly tasks: (() => void)[] = []
+  /** What is asked for once, however often. */
+  readonly asked = new Set<string>()
   readonly listeners: Listeners<DB>
   constructor(listeners: Listeners<DB>) {
+    super()
     this.listeners = listeners
-  }
-  transformQuery({ node }: PluginTransformQueryArgs) {
-    return node
-  }
-  async transformResult({ result }: PluginTransformResultArgs) {
-    return result
   }
 }
 
@@ -59,6 +60,19 @@ export const only =
 
 /** Runs `task` once this transaction is committed; never, when it is rolled back. What it begins handles its own failures. */
 export const afterCommit = <DB>(trx: Kysely<DB>, task: () => void): void => void followingOf(trx).tasks.push(task)
+
+/**
+ * Begins `run` once this transaction is committed, in its turn among what follows for the same `key`. `once`: who asks again for the same
+ * in this transaction has asked already.
+ */
+export function followUp<DB>(trx: Kysely<DB>, key: string, run: FollowUp, once?: string): void {
+  const { tasks, asked, listeners } = followingOf(trx)
+  if (once !== undefined) {
+    if (asked.has(once)) return
+    asked.add(once)
+  }
+  tasks.push(() => listeners.followUps.begin({ key, run }))
+}
 
 /** Told to `store.within` now, to `store.committed` once this transaction is committed; what is rolled back is told to nobody. */
 export async function noteFact<DB>(trx: Transaction<DB>, fact: Fact): Promise<void> {

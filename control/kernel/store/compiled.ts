@@ -6,8 +6,11 @@ import {
   type Kysely,
   PostgresAdapter,
   type QueryResult,
+  type Selectable,
+  type SelectQueryBuilder,
 } from 'kysely'
 import { asPostgresText } from './postgres-text.ts'
+import { runAtOnce, shortcutOf } from './shortcut.ts'
 import type { Db } from './store.ts'
 import type { Database } from './tables.ts'
 
@@ -32,10 +35,18 @@ const compiled = new Map<DialectAdapter['constructor'], Map<string, CompiledQuer
 function compiledOnce<R>(db: Kysely<Database>, name: string, build: (place: Place) => Compilable<R>): CompiledQuery<R> {
   const kind = db.getExecutor().adapter.constructor
   const known = compiled.get(kind) ?? new Map<string, CompiledQuery>()
-  compiled.set(kind, known)
-  const query = known.get(name) ?? build(place).compile()
-  known.set(name, query)
-  return query as CompiledQuery<R>
+  const query = known.get(name)
+  if (query !== undefined) return query as CompiledQuery<R>
+  const built = build(place).compile()
+  compiled.set(kind, known.set(name, built))
+  return built
+}
+
+async function execute<R>(db: Db, query: CompiledQuery<R>, given: unknown[]): Promise<QueryResult<R>> {
+  const shortcut = shortcutOf(db)
+  if (shortcut !== null) return runAtOnce(shortcut, query, given)
+  const isPostgres = db.getExecutor().adapter instanceof PostgresAdapter
+  return db.executeQuery<R>({ ...query, parameters: isPostgres ? given.map(asPostgresText) : given })
 }
 
 /**
@@ -43,15 +54,15 @@ function compiledOnce<R>(db: Kysely<Database>, name: string, build: (place: Plac
  * which query it is: two that differ in more than their parameters have two names. So a name is made of what the product says, such
  * as tables and columns, and never of what a client sends: all of them are kept.
  */
-export function run<R>(
+export async function run<R>(
   db: Db,
   name: string,
   build: (place: Place) => Compilable<R>,
   values: Values,
 ): Promise<QueryResult<R>> {
-  const { parameters, ...query } = compiledOnce(db, name, build)
-  const given = parameters.map(parameter => (parameter instanceof Parameter ? values[parameter.name] : parameter))
-  return db.executeQuery<R>({ ...query, parameters: asGiven(db, given) })
+  const query = compiledOnce(db, name, build)
+  const given = query.parameters.map(parameter => (parameter instanceof Parameter ? values[parameter.name] : parameter))
+  return execute(db, query, given)
 }
 
 /** The rows that a query gives (`run`). */
@@ -69,6 +80,21 @@ export const rowOf = async <R>(
   build: (place: Place) => Compilable<R>,
   values: Values,
 ): Promise<R | undefined> => (await run(db, name, build, values)).rows[0]
+
+/** The first row of a table whose columns have these values (`run`), or undefined. */
+export async function rowBy<T extends keyof Database>(
+  db: Db,
+  table: T,
+  values: Partial<Selectable<Database[T]>>,
+): Promise<Selectable<Database[T]> | undefined> {
+  const columns = Object.keys(values)
+  // Kysely cannot follow a table name that is a type parameter.
+  const build = (place: Place) => {
+    const all = db.selectFrom(table as never).selectAll() as unknown as SelectQueryBuilder<Database, 'api_keys', object>
+    return columns.reduce((query, column) => query.where(column as 'id', '=', place(column)), all).limit(1)
+  }
+  return (await rowOf(db, `first ${table} by ${columns}`, build, values)) as never
+}
 
 /** A list of values for `in (…)`: its length is rounded up, so that few queries are compiled, and its last value fills what is over. */
 export function inList(name: string, values: readonly unknown[]) {
@@ -92,11 +118,8 @@ export async function insertRows<T extends keyof Database>(
     const row = Object.fromEntries(columns.map(column => [column, place(column)]))
     return db.insertInto(table).values(rows.map(() => row) as never)
   }
-  const { parameters, ...query } = compiledOnce(db, `insert ${table} ${columns} ${rows.length}`, build)
-  const names = parameters.slice(0, columns.length).map(parameter => (parameter as Parameter).name)
+  const query = compiledOnce(db, `insert ${table} ${columns} ${rows.length}`, build)
+  const names = query.parameters.slice(0, columns.length).map(parameter => (parameter as Parameter).name)
   const values = rows.flatMap(row => names.map(name => (row as Record<string, unknown>)[name]))
-  await db.executeQuery({ ...query, parameters: asGiven(db, values) })
+  await execute(db, query, values)
 }
-
-const asGiven = (db: Db, values: unknown[]): unknown[] =>
-  db.getExecutor().adapter instanceof PostgresAdapter ? values.map(asPostgresText) : values

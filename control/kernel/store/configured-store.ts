@@ -1,6 +1,5 @@
 import type { Config } from '../config.ts'
 import { databaseFile, ownNodeId } from '../data-dir.ts'
-import { describeOpenError } from './postgres.ts'
 import { openStore, type Store } from './store.ts'
 
 /** Opens the database that the configuration names. What it throws is one line that says what to do. */
@@ -14,7 +13,8 @@ export async function openConfiguredStore(config: Pick<Config, 'dataDir' | 'data
     })
   }
   const node = config.nodeId ?? ownNodeId(dataDir)
-  return openStore(databaseUrl, node).catch((error: unknown) => {
+  return openStore(databaseUrl, node).catch(async (error: unknown) => {
+    const { describeOpenError } = await import('./postgres.ts')
     throw new Error(describeOpenError(databaseUrl, error))
   })
 }

@@ -1,11 +1,5 @@
-import type {
-  DialectAdapter,
-  Kysely,
-  KyselyPlugin,
-  PluginTransformQueryArgs,
-  PluginTransformResultArgs,
-  Transaction,
-} from 'kysely'
+import type { DialectAdapter, Kysely, KyselyPlugin, Transaction } from 'kysely'
+import { Carrier } from './shortcut.ts'
 
 /** A clock of the machine that nobody sets [ms]: for how long something takes, and comparable on its own machine alone. */
 export type SteadyClock = () => number
@@ -27,17 +21,12 @@ export function ofNode<A extends DialectAdapter>(adapter: A, node: string, stead
 
 const owners = new WeakMap<DialectAdapter, { node: string; steadyMs: SteadyClock }>()
 
-/** Makes queries speak for another node; queries stay as they are. */
-class InPlaceOf implements KyselyPlugin {
+/** Makes queries speak for another node. */
+class InPlaceOf extends Carrier {
   readonly node: string
   constructor(node: string) {
+    super()
     this.node = node
-  }
-  transformQuery({ node }: PluginTransformQueryArgs) {
-    return node
-  }
-  async transformResult({ result }: PluginTransformResultArgs) {
-    return result
   }
 }
 

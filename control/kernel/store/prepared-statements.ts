@@ -1,9 +1,18 @@
 import type BetterSqlite3 from 'better-sqlite3'
 import type { SqliteStatement } from 'kysely'
+import { LRUCache } from 'lru-cache'
+import { RememberedRows } from './remembered-rows.ts'
+import { Revisions } from './revisions.ts'
 
 /** Statements kept at most: far more than the product has, but for lists of every length in `in (…)`. */
 const MAX_KEPT = 500
 const CHANGES_TABLES = /^\s*(create|alter|drop)\b/i
+
+/** Kysely's. */
+const BEGIN = 'begin'
+
+/** What was written is no more. */
+const ROLLS_BACK = /^\s*rollback\b/i
 
 /**
  * A SQLite database that compiles each SQL text once: Kysely asks for a new statement with every query, and compiling takes
@@ -12,33 +21,88 @@ const CHANGES_TABLES = /^\s*(create|alter|drop)\b/i
  */
 export class PreparedStatements {
   readonly #sqlite: BetterSqlite3.Database
-  /** In the order of their last use. */
-  readonly #kept = new Map<string, SqliteStatement>()
+  readonly #kept = new LRUCache<string, SqliteStatement>({ max: MAX_KEPT })
+  readonly revisions: Revisions
+  readonly #remembered: RememberedRows
+  #asked = 0
+  #transactions = 0
 
   constructor(sqlite: BetterSqlite3.Database) {
     this.#sqlite = sqlite
+    this.revisions = new Revisions(sqlite)
+    this.#remembered = new RememberedRows(this.revisions)
+  }
+
+  /** Statements that SQLite was asked, transactions that were begun, and queries that were answered from memory. */
+  get counters(): { statements: number; transactions: number; remembered: number } {
+    const { hits } = this.#remembered
+    return { statements: this.#asked - hits, transactions: this.#transactions, remembered: hits }
+  }
+
+  /** Between `begin` and the end of a transaction. */
+  get inTransaction(): boolean {
+    return this.#sqlite.inTransaction
   }
 
   prepare(sql: string): SqliteStatement {
+    this.#asked++
+    if (sql === BEGIN) this.#transactions++
+    else if (ROLLS_BACK.test(sql)) this.revisions.noteAll()
     const kept = this.#kept.get(sql)
-    if (kept !== undefined) {
-      this.#kept.delete(sql)
-      this.#kept.set(sql, kept)
-      return kept
-    }
+    if (kept !== undefined) return kept
     if (CHANGES_TABLES.test(sql)) {
       this.#kept.clear()
-      return this.#sqlite.prepare(sql)
+      return noted(sql, this.#sqlite.prepare(sql), this.revisions.noteOf(sql))
     }
-    const made = rowsMadeHere(this.#sqlite.prepare(sql))
+    const statement = this.#sqlite.prepare(sql)
+    const made = statement.readonly
+      ? this.#rememberingRows(sql, rowsMadeHere(statement))
+      : noted(sql, rowsMadeHere(statement), this.revisions.noteOf(sql))
     this.#kept.set(sql, made)
-    if (this.#kept.size > MAX_KEPT) this.#kept.delete(this.#kept.keys().next().value as string)
     return made
+  }
+
+  #rememberingRows(sql: string, statement: SqliteStatement): SqliteStatement {
+    if (!statement.reader) return statement
+    return { ...statement, all: this.#remembered.remembering(sql, parameters => statement.all(parameters)) }
   }
 
   close(): void {
     this.#kept.clear()
     this.#sqlite.close()
+  }
+}
+
+/** What says by itself how many rows it has changed. */
+const COUNTS_ROWS = /^\s*(?:insert\s+into|update\s+"?\w+"?\s+set|delete\s+from)\b/i
+
+/** The same statement, which tells that it has written, also where it has failed half way. */
+function noted(sql: string, statement: SqliteStatement, note: () => void): SqliteStatement {
+  const counts = COUNTS_ROWS.test(sql)
+  const telling =
+    <P extends unknown[], R>(run: (...given: P) => R, wroteNothing: (result: R) => boolean) =>
+    (...given: P): R => {
+      let isSame = false
+      try {
+        const result = run(...given)
+        isSame = counts && wroteNothing(result)
+        return result
+      } finally {
+        if (!isSame) note()
+      }
+    }
+  const all = telling(
+    (parameters: readonly unknown[]) => statement.all(parameters),
+    rows => rows.length === 0,
+  )
+  return {
+    reader: statement.reader,
+    all,
+    run: telling(
+      (parameters: readonly unknown[]) => statement.run(parameters),
+      ({ changes }) => Number(changes) === 0,
+    ),
+    iterate: parameters => all(parameters)[Symbol.iterator]() as IterableIterator<unknown>,
   }
 }
 

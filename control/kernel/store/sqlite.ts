@@ -1,15 +1,8 @@
 import BetterSqlite3 from 'better-sqlite3'
-import {
-  type DatabaseConnection,
-  type Driver,
-  Kysely,
-  SqliteAdapter,
-  SqliteDialect,
-  type SqliteDialectConfig,
-  SqliteDriver,
-} from 'kysely'
+import { type DatabaseConnection, type Driver, Kysely, SqliteAdapter, SqliteDialect, SqliteDriver } from 'kysely'
 import { ofNode, type SteadyClock } from './node.ts'
 import { PreparedStatements } from './prepared-statements.ts'
+import { withShortcut } from './shortcut.ts'
 
 const BUSY_TIMEOUT_MS = 5000
 
@@ -26,23 +19,23 @@ class CausalDriver extends SqliteDriver {
 }
 
 class Dialect extends SqliteDialect {
-  readonly #config: SqliteDialectConfig
+  readonly #database: PreparedStatements
   readonly #node: string
   readonly #steadyMs: SteadyClock
 
-  constructor(config: SqliteDialectConfig, node: string, steadyMs: SteadyClock) {
-    super(config)
+  constructor(database: PreparedStatements, node: string, steadyMs: SteadyClock) {
+    super({ database })
     this.#steadyMs = steadyMs
-    this.#config = config
+    this.#database = database
     this.#node = node
   }
 
   override createDriver(): Driver {
-    return new CausalDriver(this.#config)
+    return new CausalDriver({ database: this.#database })
   }
 
   override createAdapter(): SqliteAdapter {
-    return ofNode(new SqliteAdapter(), this.#node, this.#steadyMs)
+    return withShortcut(ofNode(new SqliteAdapter(), this.#node, this.#steadyMs), this.#database)
   }
 }
 
@@ -57,5 +50,5 @@ export function sqliteDatabase<DB>(file: string | Buffer, node: string, steadyMs
   sqlite.pragma('synchronous = NORMAL')
   sqlite.pragma('foreign_keys = ON')
   sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`)
-  return new Kysely<DB>({ dialect: new Dialect({ database: new PreparedStatements(sqlite) }, node, steadyMs) })
+  return new Kysely<DB>({ dialect: new Dialect(new PreparedStatements(sqlite), node, steadyMs) })
 }

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Kysely, Migrator, type Transaction } from 'kysely'
+import { type Kysely, Migrator, sql, type Transaction } from 'kysely'
+import { FollowUps } from '../follow-ups.ts'
 import { MIGRATIONS } from '../migrations/all.ts'
 import { type Fact, following } from './after-commit.ts'
 import { faultOf } from './faults.ts'
 import { ONLY_NODE, sinceBoot } from './node.ts'
-import { postgresDatabase, serverProblem } from './postgres.ts'
 import { sqliteDatabase } from './sqlite.ts'
 import type { Database } from './tables.ts'
 import { WalSync } from './wal-sync.ts'
@@ -24,13 +24,15 @@ export interface Store {
   /**
    * All or nothing; what `run` returns is committed, what it throws is rolled back. Transactions do not nest, and behave as if
    * one ran after the other, whichever process they are of: what `run` has read is still so when it commits. Where that cannot be
-   * had, `run` is rolled back and called again, so it does nothing but query; what follows from it is left to `afterCommit`.
+   * had, `run` is rolled back and called again, so it does nothing but query; what follows from it is left to `afterCommit` and `followUp`.
    */
   transaction<T>(run: (trx: Trx) => Promise<T>): Promise<T>
   /** Who writes more in the transaction of an event: a noun above the one that the event is of. */
   readonly within: Set<(trx: Trx, fact: Fact) => Promise<void> | undefined>
   /** Who hears what transactions of this process have committed. */
   readonly committed: Set<(fact: Fact) => void>
+  /** What transactions of this process are followed by outside of the database. */
+  readonly followUps: FollowUps
   /** Resolves when everything committed before the call outlives a power cut; to be awaited before a write is acknowledged. */
   durable(): Promise<void>
   close(): Promise<void>
@@ -49,11 +51,14 @@ const MAX_WAIT_MS = 400
 export async function openStore(target: string | Buffer, node = ONLY_NODE, steadyMs = sinceBoot): Promise<Store> {
   const isServer = typeof target === 'string' && isPostgres(target)
   const engine = isServer ? 'postgres' : 'sqlite'
-  const db = isServer
-    ? postgresDatabase<Database>(target, node, steadyMs)
-    : sqliteDatabase<Database>(target, node, steadyMs)
+  // Only who has such a server waits until its driver is loaded.
+  const postgres = isServer ? await import('./postgres.ts') : null
+  const db =
+    postgres === null
+      ? sqliteDatabase<Database>(target, node, steadyMs)
+      : postgres.postgresDatabase<Database>(String(target), node, steadyMs)
   try {
-    const problem = engine === 'postgres' ? await serverProblem(db) : null
+    const problem = (await postgres?.serverProblem(db)) ?? null
     if (problem !== null) throw new Error(problem)
     await migrate(db)
   } catch (error) {
@@ -64,11 +69,13 @@ export async function openStore(target: string | Buffer, node = ONLY_NODE, stead
   const log = engine === 'sqlite' && typeof target === 'string' && target !== ':memory:' ? new WalSync(target) : null
   const within: Store['within'] = new Set()
   const committed: Store['committed'] = new Set()
+  const followUps = new FollowUps()
   return {
     engine,
     db,
     within,
     committed,
+    followUps,
     transaction: run =>
       retrying(async () => {
         const transaction = db.transaction()
@@ -76,7 +83,7 @@ export async function openStore(target: string | Buffer, node = ONLY_NODE, stead
         // SQLite has one writer at a time, so all of its transactions are serializable.
         const isolated = engine === 'sqlite' ? transaction : transaction.setIsolationLevel('serializable')
         const result = await isolated.execute(raw => {
-          const { trx, run: then } = following(raw, { within, committed })
+          const { trx, run: then } = following(raw, { within, committed, followUps })
           follow = then
           return run(trx)
         })
@@ -95,9 +102,21 @@ export const isPostgres = (target: string): boolean => /^postgres(ql)?:\/\//.tes
 
 /** Processes that start at once take turns: Kysely locks its table of migrations, or, on SQLite, the database. */
 async function migrate(db: Kysely<Database>): Promise<void> {
+  if (await isUpToDate(db)) return
   const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } })
   const { error } = await migrator.migrateToLatest()
   if (error !== undefined) throw error
+}
+
+/** What a start finds nearly always. Kysely would read every column of every table to find that there is nothing to do. */
+async function isUpToDate(db: Kysely<Database>): Promise<boolean> {
+  const made = await sql<{ name: string }>`select name from kysely_migration`.execute(db).then(
+    ({ rows }) => new Set(rows.map(({ name }) => name)),
+    // There are no tables yet; what else it may be, who migrates is told too.
+    () => new Set<string>(),
+  )
+  const names = Object.keys(MIGRATIONS)
+  return made.size === names.length && names.every(name => made.has(name))
 }
 
 /** The one place that tries again what another transaction was in the way of. */

@@ -1,4 +1,4 @@
-import type { Generated } from 'kysely'
+import type { Generated, Selectable } from 'kysely'
 import type { TenantColumns } from './tenant-columns.ts'
 
 /**
@@ -7,6 +7,7 @@ import type { TenantColumns } from './tenant-columns.ts'
  */
 export interface Database {
   organisations: OrganisationTable
+  partner_organisations: PartnerOrganisationTable
   api_keys: ApiKeyTable
   events: EventTable
   idempotency_keys: IdempotencyKeyTable
@@ -22,6 +23,8 @@ export interface OrganisationTable {
   pci_enabled: number
   pci_mask_dtmf: number
   pci_max_seconds: number
+  /** A caller's keys reach payment numbers alone. */
+  pci_numbers_only: Generated<number>
   /** Two columns, so that the test mode never signs with the live secret. */
   live_stream_secret: string
   test_stream_secret: string
@@ -40,9 +43,24 @@ export interface OrganisationTable {
   redaction: Generated<string | null>
   /** JSON of `QualitySettings`, or null. */
   quality: Generated<string | null>
+  /** JSON of the purposes that nothing is done for without a consent, or null: none. */
+  require_consent: Generated<string | null>
   created: string
   updated: string
 }
+
+/** An organisation that another one, whose row this is, has made and runs; only from the mode in which it was made. */
+export interface PartnerOrganisationTable extends TenantColumns {
+  /** The organisation of the client. */
+  id: string
+  name: string
+  suspended: number
+  /** JSON of `Limits`. */
+  limits: string
+  created: string
+  updated: string
+}
+export type PartnerOrganisationRow = Selectable<PartnerOrganisationTable>
 
 export interface ApiKeyTable extends TenantColumns {
   id: string

@@ -49,10 +49,23 @@ export const version20261101: ApiVersion = {
         }),
       },
     ),
+    changed(
+      "A media stream's `mode` may be `bidirectional`, when its receiver is heard in the call; it was `fork` for all.",
+      {
+        objects: ['media_stream'],
+        operations: [],
+        shape: revalued<string, string>('mode', {
+          schema: { const: 'fork', type: 'string' },
+          up: mode => mode,
+          down: () => 'fork',
+        }),
+      },
+    ),
     deprecated('Version `2026-05-01`. It works until its sunset, and is translated to and from this one until then.', {
       version: '2026-05-01',
       sunset: '2027-12-01',
     }),
+    added('Media streams that go both ways: `mode` of a stream, `frames_received` and `frames_refused`.'),
     added('Flow simulation, reports, knowledge base, copilot profiles.'),
   ],
 }

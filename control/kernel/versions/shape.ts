@@ -1,7 +1,7 @@
 /** A JSON object of any kind. */
 export type Json = Record<string, unknown>
 
-/** As much of JSON Schema as translating a shape needs. */
+/** As much of JSON Schema as our routes use. */
 export interface Schema {
   type?: string | string[]
   const?: unknown
@@ -10,6 +10,19 @@ export interface Schema {
   items?: Schema
   properties?: Record<string, Schema>
   required?: string[]
+  title?: string
+  description?: string
+  default?: unknown
+  examples?: unknown[]
+  format?: string
+  pattern?: string
+  additionalProperties?: boolean | Schema
+  patternProperties?: Record<string, Schema>
+  minItems?: number
+  minimum?: number
+  maximum?: number
+  minLength?: number
+  maxLength?: number
   [keyword: string]: unknown
 }
 

@@ -6,6 +6,8 @@ export interface DigitRun {
   digits: string
   /** How many digits had come before each group; a number begins and ends at one of these, or with the run. */
   groups: number[]
+  /** Nothing but what people say between digits comes after it: it may go on in what is said next. */
+  isOpen: boolean
 }
 
 const WORDS: Readonly<Record<string, string>> = {
@@ -40,16 +42,18 @@ export function digitRuns(text: string): DigitRun[] {
     if (run !== null && FILLERS.has(word)) continue
     const digits: string | undefined = /^\p{Nd}+$/u.test(word) ? asciiDigits(word) : WORDS[word]
     if (digits !== undefined) {
-      run ??= { start, end, digits: '', groups: [] }
+      run ??= { start, end, digits: '', groups: [], isOpen: false }
       run.groups.push(run.digits.length)
       run.digits += digits.repeat(times)
       run.end = end
       times = 1
     } else if (TIMES[word] !== undefined) {
-      run ??= { start, end, digits: '', groups: [] }
+      run ??= { start, end, digits: '', groups: [], isOpen: false }
       times = TIMES[word]
     } else close()
   }
+  const open = run as DigitRun | null
+  if (open !== null) open.isOpen = GAP.test(text.slice(last))
   close()
   return runs
 }

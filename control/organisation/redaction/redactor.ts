@@ -21,6 +21,11 @@ export interface Redactor {
   (text: string): string
   /** Texts that one person said one after the other: a number that goes on from one into the next is found too. */
   all(texts: readonly string[]): string[]
+  /**
+   * The same of texts that may go on. What ends in the beginning of a number is held back from its first digit on, of so many digits at
+   * least; `from`: the first of the texts that what comes next may belong to, null: none.
+   */
+  soFar(texts: readonly string[], least?: number): { texts: string[]; from: number | null; isHeld: boolean }
 }
 
 /** A code that stands on a card, by what it is called before it is said. */
@@ -28,6 +33,20 @@ const CARD_CODE = /\b(?:cvv2?|cvc2?|cv2|security code)\b[^\d]{0,30}$|(?:קוד (
 const CODE_BEFORE = 60
 /** Between texts: no word, and no end of a number. */
 const SEAM = '\n'
+/** Fewer digits give nothing away, and are said at the end of a sentence now and then; where a card is spoken of they are held too. */
+const MIN_HELD = 4
+const CARD = /\b(?:cards?|credit|debit|visa|mastercard|amex|iban)\b|כרטיס|אשראי/iu
+export const speaksOfCard = (text: string): boolean => CARD.test(text)
+/** From how many digits on the end of what is said is held, where this was said before. */
+export const leastHeld = (before: readonly string[]): number => (before.some(speaksOfCard) ? 1 : MIN_HELD)
+const LONGEST_CARD = 19
+const LONGEST_IDENTITY = 9
+/** What stands for digits of which it is not known yet what they are. It has no words, lest they be heard. */
+const HELD_LABEL = '…'
+export const HELD = `[${HELD_LABEL}]`
+
+/** Whether a text has something of which it is not known yet what it is. */
+export const isHeldBack = (text: string): boolean => text.includes(HELD)
 
 /** Finds by these rules; the patterns are known to be well-formed. Patterns are matched in time linear in the text (RE2). */
 export function makeRedactor({ card_numbers, identity_numbers, patterns }: RedactionRules): Redactor {
@@ -48,16 +67,45 @@ export function makeRedactor({ card_numbers, identity_numbers, patterns }: Redac
     }
     return spans.sort((a, b) => a.start - b.start)
   }
-  const all = (texts: readonly string[]): string[] => {
-    const spans = find(texts.join(SEAM))
-    let from = 0
-    return texts.map(text => {
-      const shifted = spans.map(({ start, end, label }) => ({ start: start - from, end: end - from, label }))
-      from += text.length + SEAM.length
-      return without(text, shifted)
-    })
+  const longest = card_numbers ? LONGEST_CARD : identity_numbers.length > 0 ? LONGEST_IDENTITY : 0
+  const all = (texts: readonly string[]): string[] => cut(texts, find(texts.join(SEAM)))
+  const soFar = (texts: readonly string[], least = MIN_HELD): ReturnType<Redactor['soFar']> => {
+    const whole = texts.join(SEAM)
+    const spans = find(whole)
+    const open = longest === 0 ? undefined : digitRuns(whole).findLast(({ isOpen }) => isOpen)
+    if (open === undefined) return { texts: cut(texts, spans), from: null, isHeld: false }
+    const isFound = spans.some(({ start, end }) => start <= open.start && end >= open.end)
+    const isHeld = !isFound && open.digits.length >= least && open.digits.length < longest
+    if (isHeld) spans.push({ start: open.start, end: open.end, label: HELD_LABEL })
+    return {
+      texts: cut(
+        texts,
+        spans.sort((a, b) => a.start - b.start),
+      ),
+      from: textAt(texts, open.start),
+      isHeld,
+    }
   }
-  return Object.assign((text: string) => all([text])[0] ?? '', { all })
+  return Object.assign((text: string) => all([text])[0] ?? '', { all, soFar })
+}
+
+/** Which of texts, one after the other, has this place of the whole. */
+function textAt(texts: readonly string[], place: number): number {
+  let end = -SEAM.length
+  return texts.findIndex(text => {
+    end += SEAM.length + text.length
+    return place < end
+  })
+}
+
+/** Texts without what spans of the whole cover. */
+function cut(texts: readonly string[], spans: readonly Span[]): string[] {
+  let from = 0
+  return texts.map(text => {
+    const shifted = spans.map(({ start, end, label }) => ({ start: start - from, end: end - from, label }))
+    from += text.length + SEAM.length
+    return without(text, shifted)
+  })
 }
 
 /** Of a card the whole run goes, for what follows its number is its date and its code. */
@@ -92,10 +140,12 @@ function without(text: string, spans: readonly Span[]): string {
   return kept + text.slice(at)
 }
 
-/** Whether it goes on with a number, or may end in one: then what came before and after belongs to it. */
-export function touchesNumber(text: string): boolean {
-  const [first] = digitRuns(text)
-  return first !== undefined && !/[\p{L}\p{N}]/u.test(text.slice(0, first.start))
+/** Whether a number goes on from what was said before into this, or nothing is said that ends it. */
+export function goesOn(before: readonly string[], text: string): boolean {
+  if (before.length === 0) return false
+  const said = before.join(SEAM)
+  const runs = digitRuns(said + SEAM + text)
+  return runs.some(({ start, end, isOpen }) => start < said.length && (end > said.length || isOpen))
 }
 
 /** Lines of a call, with what its caller has said as it may be shown. */

@@ -1,6 +1,6 @@
-import { RE2JS } from 're2js'
 import Type from 'typebox'
 import { type Problem, problem } from '../../http/errors.ts'
+import { compilePattern, MAX_PROGRAM } from '../../kernel/pattern.ts'
 import { remembered } from '../../kernel/remembered.ts'
 import { input, oneOf } from '../../kernel/schema.ts'
 import type { Db } from '../../kernel/store/store.ts'
@@ -43,15 +43,16 @@ export const redactionOf = (json: string | null): RedactionRules => ({
 
 /** Why these rules cannot be used, or null. */
 export function redactionProblem({ patterns = [] }: Partial<RedactionRules> = {}): Problem | null {
+  let size = 0
   for (const [i, { pattern }] of patterns.entries()) {
     const param = `redaction.patterns[${i}].pattern`
-    try {
-      if (RE2JS.compile(pattern).matcher('').matches()) {
-        return problem('parameter_invalid', 'The pattern fits a text of nothing.', { param })
-      }
-    } catch {
-      return problem('parameter_invalid', 'The pattern is no regular expression of RE2.', { param })
+    const compiled = compilePattern(pattern)
+    if (typeof compiled === 'string') {
+      return problem('parameter_invalid', `RE2 cannot use the pattern: ${compiled}.`, { param })
     }
+    if (compiled.matches('')) return problem('parameter_invalid', 'The pattern fits a text of nothing.', { param })
+    size += compiled.programSize()
+    if (size > MAX_PROGRAM) return problem('parameter_invalid', 'The patterns together are too large.', { param })
   }
   return null
 }

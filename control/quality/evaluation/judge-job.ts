@@ -2,8 +2,9 @@ import Type from 'typebox'
 import type { JobHandler } from '../../kernel/jobs/runner.ts'
 import type { Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
-import { ask } from '../../models/ask.ts'
+import { type AskOptions, ask } from '../../models/ask.ts'
 import type { Models } from '../../models/choice.ts'
+import type { ModelMeter } from '../../models/meter.ts'
 import { type ChatModel, isModelFailure, type ModelFailure } from '../../models/model.ts'
 import { type QualitySettings, qualityOfTenant } from '../../organisation/quality.ts'
 import type { Criterion } from '../../organisation/rubric.ts'
@@ -20,6 +21,7 @@ export interface JudgeDeps {
   store: Store
   now: () => Date
   models: Models
+  meter: ModelMeter
 }
 
 const MAX_ATTEMPTS = 4
@@ -46,7 +48,7 @@ const judgement = Type.Object(
 )
 
 /** Has a model score what words do not decide. One that fails to the last leaves it to a person. */
-export const judgeHandler = ({ store, now, models }: JudgeDeps): JobHandler<JudgeJob> => ({
+export const judgeHandler = ({ store, now, models, meter }: JudgeDeps): JobHandler<JudgeJob> => ({
   maxAttempts: MAX_ATTEMPTS,
   backoffMs: BACKOFF_MS,
   run: async ({ tenant, evaluation_id: id }, { attempt, signal, finish }) => {
@@ -55,7 +57,8 @@ export const judgeHandler = ({ store, now, models }: JudgeDeps): JobHandler<Judg
     if (row === undefined || conversation === null) return
     const settings = await qualityOfTenant(store.db, tenant)
     const asked = waiting(criteriaOf(row), rubricOf(conversation, settings).rubric)
-    const judged = await judge(modelsFor(models, tenant, conversation), conversation, asked, signal)
+    const paid = meter.of(tenant, 'qa_evaluation', conversation.profile?.settings.model)
+    const judged = await judge(modelsFor(models, tenant, conversation), conversation, asked, { signal, paid })
     if (isModelFailure(judged) && attempt < MAX_ATTEMPTS) throw new Error(`not judged: ${judged.message}`)
     await store.transaction(async trx => {
       await merge(trx, tenant, {
@@ -78,7 +81,7 @@ async function judge(
   models: readonly ChatModel[],
   conversation: Conversation,
   rubric: readonly Criterion[],
-  signal: AbortSignal,
+  options: Required<Pick<AskOptions, 'signal' | 'paid'>>,
 ): Promise<Judgements | ModelFailure> {
   if (rubric.length === 0) return new Map()
   const { text } = promptOf(conversation)
@@ -95,7 +98,7 @@ async function judge(
     ].join('\n'),
     messages: [{ role: 'customer' as const, text }],
   }
-  const answer = await ask(models, question, { signal, timeoutMs: TIMEOUT_MS })
+  const answer = await ask(models, question, { ...options, timeoutMs: TIMEOUT_MS })
   if (isModelFailure(answer)) return answer
   if (answer.value === null) return { failure: 'bad_answer', message: 'the model does not keep to the schema' }
   const keys = new Set(rubric.map(({ key }) => key))

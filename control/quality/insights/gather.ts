@@ -3,10 +3,9 @@ import { durationOf } from '../../calls/duration.ts'
 import type { CallRow } from '../../calls/tables.ts'
 import type { Db } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
-import type { CallFigures } from '../figures-row.ts'
+import { type CallFigures, type CountedFigures, countedFigures } from '../figures-row.ts'
 import type { Period } from '../period.ts'
 import { correctionOf, summaryOf } from '../summary/schema.ts'
-import type { CallSummaryRow, QaEvaluationRow } from '../tables.ts'
 import type { GroupBy } from './schema.ts'
 import type { Counted } from './tally.ts'
 
@@ -17,79 +16,107 @@ export interface Only {
   profileId?: string
 }
 
-/** Read at once; between two pages others get the database. */
-const PAGE_ROWS = 500
+/** Read at once [calls]: others get the process between two pages. SQLite answers while nothing else runs. */
+const PAGE_ROWS = 250
 
 export interface CountedCall extends Counted {
-  call: CallRow
+  call: Pick<CallRow, 'id' | 'created' | 'user_id' | 'queue_id'>
 }
+
+type Page = Awaited<ReturnType<typeof pageAfter>>
 
 /** Every call of the period with what was made of it, a page at a time. */
 export async function* callsOf(db: Db, tenant: Tenant, period: Period, only: Only = {}): AsyncGenerator<CountedCall> {
-  const scoped = forTenant(db, tenant)
   let last = { created: period.from, id: '' }
   for (;;) {
-    let rows = scoped
-      .select('calls')
-      .selectAll()
-      .where('kind', '=', 'party')
-      .where('created', '>=', last.created)
-      .where('created', '<', period.to)
-      .where(eb => eb.or([eb('created', '>', last.created), eb('id', '>', last.id)]))
-    if (only.userId !== undefined) rows = rows.where('user_id', '=', only.userId)
-    if (only.queueId !== undefined) rows = rows.where('queue_id', '=', only.queueId)
-    const calls = await rows.orderBy('created').orderBy('id').limit(PAGE_ROWS).execute()
-    if (calls.length > 0) {
-      const ids = calls.map(({ id }) => id)
-      const summaries = await scoped.select('call_summaries').selectAll().where('id', 'in', ids).execute()
-      const evaluations = await scoped.select('qa_evaluations').selectAll().where('call_id', 'in', ids).execute()
-      const summaryBy = new Map(summaries.map(row => [row.id, row]))
-      const evaluationBy = new Map(evaluations.map(row => [row.call_id, row]))
-      for (const call of calls) {
-        const counted = countedOf(call, summaryBy.get(call.id), evaluationBy.get(call.id))
-        if (only.profileId === undefined || counted.figures?.profile_id === only.profileId) yield { call, ...counted }
-      }
+    const calls = await pageAfter(db, tenant, last, period.to, only)
+    for (const call of calls) {
+      const counted = await countedOf(db, tenant, call)
+      if (only.profileId === undefined || counted.figures?.profile_id === only.profileId) yield { call, ...counted }
     }
     if (calls.length < PAGE_ROWS) return
     last = calls.at(-1) ?? last
+    await new Promise(setImmediate)
   }
 }
 
-function countedOf(
-  call: CallRow,
-  summary: CallSummaryRow | undefined,
-  evaluation: QaEvaluationRow | undefined,
-): Counted {
+/** One query for all of it: its text is always the same, so that it is prepared once. */
+function pageAfter(db: Db, tenant: Tenant, last: { created: string; id: string }, to: string, only: Only) {
+  let rows = forTenant(db, tenant)
+    .select('calls')
+    .leftJoin('call_summaries as s', 's.id', 'calls.id')
+    .leftJoin('qa_evaluations as q', 'q.call_id', 'calls.id')
+    .select(['calls.id', 'calls.created', 'calls.user_id', 'calls.queue_id', 'calls.duration_ms'])
+    .select(['calls.answered_at', 'calls.ended_at', 's.id as summary_id', 's.counted', 'q.score', 'q.criteria'])
+    .where('calls.kind', '=', 'party')
+    .where('calls.created', '>=', last.created)
+    .where('calls.created', '<', to)
+    .where(eb => eb.or([eb('calls.created', '>', last.created), eb('calls.id', '>', last.id)]))
+  if (only.userId !== undefined) rows = rows.where('calls.user_id', '=', only.userId)
+  if (only.queueId !== undefined) rows = rows.where('calls.queue_id', '=', only.queueId)
+  return rows.orderBy('calls.created').orderBy('calls.id').limit(PAGE_ROWS).execute()
+}
+
+async function countedOf(db: Db, tenant: Tenant, call: Page[number]): Promise<Counted> {
+  const { criteria, score } = call
   return {
+    atMs: Date.parse(call.created),
     answered: call.answered_at !== null,
     handlingMs: call.answered_at === null || call.ended_at === null ? null : durationOf(call, call.ended_at),
-    figures: summary === undefined ? null : (JSON.parse(summary.figures) as CallFigures),
-    summary: summary === undefined ? null : { ...summaryOf(summary), ...correctionOf(summary) },
-    evaluation:
-      evaluation === undefined ? null : { score: evaluation.score, criteria: JSON.parse(evaluation.criteria) },
+    figures: call.summary_id === null ? null : await figuresOf(db, tenant, call.id, call.counted),
+    evaluation: criteria === null ? null : { score, criteria: JSON.parse(criteria) },
   }
 }
 
-/** In which group a call is; null: in none of its kind. */
-export async function grouping(
-  db: Db,
-  tenant: Tenant,
-  by: GroupBy,
-  timezone: string,
-): Promise<(call: CountedCall) => string | null> {
+async function figuresOf(db: Db, tenant: Tenant, id: string, stored: string | null): Promise<CountedFigures | null> {
+  if (stored !== null) return JSON.parse(stored)
+  const row = await forTenant(db, tenant).find('call_summaries', id)
+  if (row === undefined) return null
+  return countedFigures({ ...summaryOf(row), ...correctionOf(row) }, JSON.parse(row.figures) as CallFigures)
+}
+
+/** Of a call, or of some: what they are grouped by. */
+export interface Dimensions {
+  userId: string | null
+  queueId: string | null
+  profileId: string | null
+  /** By the clock of the organisation. */
+  day: string
+}
+
+export const dimensionsOf = ({ call, figures }: CountedCall, dayOf: (created: string) => string): Dimensions => ({
+  userId: call.user_id,
+  queueId: call.queue_id,
+  profileId: figures?.profile_id ?? null,
+  day: dayOf(call.created),
+})
+
+/** Days begin at a quarter of an hour everywhere. */
+export function daysBy(timezone: string): (created: string) => string {
+  const known = new Map<string, string>()
+  return created => {
+    const quarter = `${created.slice(0, 14)}${Math.floor(Number(created.slice(14, 16)) / 15)}`
+    const day = known.get(quarter) ?? DateTime.fromISO(created, { zone: timezone }).toISODate() ?? ''
+    known.set(quarter, day)
+    return day
+  }
+}
+
+/** In which group calls are; null: in none of its kind. */
+export async function grouping(db: Db, tenant: Tenant, by: GroupBy): Promise<(of: Dimensions) => string | null> {
   switch (by) {
     case 'agent':
-      return ({ call }) => call.user_id
+      return ({ userId }) => userId
     case 'queue':
-      return ({ call }) => call.queue_id
+      return ({ queueId }) => queueId
     case 'profile':
-      return ({ figures }) => figures?.profile_id ?? null
+      return ({ profileId }) => profileId
     case 'day':
-      return ({ call }) => DateTime.fromISO(call.created, { zone: timezone }).toISODate()
+      return ({ day }) => day
     case 'team': {
       const users = await forTenant(db, tenant).select('users').select(['id', 'team_id']).execute()
       const teams = new Map(users.map(({ id, team_id }) => [id, team_id]))
-      return ({ call }) => (call.user_id === null ? null : (teams.get(call.user_id) ?? null))
+      return ({ userId }) => (userId === null ? null : (teams.get(userId) ?? null))
     }
     default:
       return () => null

@@ -1,9 +1,11 @@
 import type { Db } from '../../kernel/store/store.ts'
 import type { Tenant } from '../../kernel/tenancy.ts'
 import { type Period, periodBefore } from '../period.ts'
-import { callsOf, grouping, labelsOf, type Only } from './gather.ts'
+import { grouping, labelsOf, type Only } from './gather.ts'
+import { addThemes, addTo, partsOf } from './parts.ts'
 import type { GroupBy, Insights, Measures } from './schema.ts'
-import { Tally, Themes } from './tally.ts'
+import { Tally } from './tally.ts'
+import { Themes } from './themes.ts'
 
 export interface InsightsOf {
   period: Period
@@ -18,22 +20,25 @@ export async function gatherInsights(
   tenant: Tenant,
   { period, by, timezone, only = {} }: InsightsOf,
 ): Promise<Omit<Insights, 'object' | 'livemode'>> {
-  const groupOf = await grouping(db, tenant, by, timezone)
+  const groupOf = await grouping(db, tenant, by)
   const now = { total: new Tally(), themes: new Themes() }
   const groups = new Map<string | null, Tally>()
-  for await (const call of callsOf(db, tenant, period, only)) {
-    now.total.add(call)
-    now.themes.add(call)
-    if (by === 'none') continue
-    const key = groupOf(call)
+  const wanted = { timezone, by, only }
+  for await (const part of partsOf(db, tenant, period, wanted)) {
+    if (part.inTotal) {
+      addTo(now.total, part)
+      addThemes(now.themes, part)
+    }
+    if (by === 'none' || !part.inGroup) continue
+    const key = groupOf(part)
     const group = groups.get(key) ?? new Tally()
     groups.set(key, group)
-    group.add(call)
+    addTo(group, part)
   }
   const before = { total: new Tally(), themes: new Themes() }
-  for await (const call of callsOf(db, tenant, periodBefore(period), only)) {
-    before.total.add(call)
-    before.themes.add(call)
+  for await (const part of partsOf(db, tenant, periodBefore(period), { ...wanted, by: 'none' })) {
+    addTo(before.total, part)
+    addThemes(before.themes, part)
   }
   const [total, earlier] = [now.total.measures, before.total.measures]
   const labels = await labelsOf(db, tenant, by)
@@ -45,7 +50,7 @@ export async function gatherInsights(
     change: changeOf(earlier, total),
     groups: [...groups]
       .map(([key, group]) => ({ key, label: key === null ? '' : (labels.get(key) ?? key), ...group.measures }))
-      .sort((a, b) => (by === 'day' ? ((a.key ?? '') < (b.key ?? '') ? -1 : 1) : b.calls - a.calls)),
+      .sort((a, b) => (by === 'day' ? 0 : b.calls - a.calls) || ((a.key ?? '') < (b.key ?? '') ? -1 : 1)),
     ...now.themes.shown(before.themes),
   }
 }

@@ -1,5 +1,5 @@
 import { findPhoneNumbersInText } from 'libphonenumber-js'
-import { RE2JS } from 're2js'
+import { compileSpoken } from '../../kernel/pattern.ts'
 import type { Disposition } from '../../organisation/quality.ts'
 import { evidenceOf, holdsAny } from '../analysis/compliance.ts'
 import type { Conversation, Line, Profile } from '../analysis/conversation.ts'
@@ -134,11 +134,8 @@ function valueIn(line: Line, { type, pattern, options }: Field): string | null {
 }
 
 function matchOf(pattern: string, text: string): string | null {
-  try {
-    const matcher = RE2JS.compile(pattern).matcher(text)
-    return matcher.find() ? matcher.group() : null
-  } catch {
-    // A pattern that RE2 does not know finds nothing here.
-    return null
-  }
+  const compiled = compileSpoken(pattern)
+  if (typeof compiled === 'string') return null
+  const matcher = compiled.matcher(text)
+  return matcher.find() ? matcher.group() : null
 }

@@ -11,6 +11,8 @@ declare module '../../kernel/jobs/kinds.ts' {
 export interface ReviewJob {
   tenant: Tenant
   call_id: string
+  /** Somebody wants the summary again, and nothing else. */
+  only?: 'summary'
 }
 
 /** Criteria of an evaluation wait for a model. */

@@ -1,20 +1,28 @@
 import type { Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
-import { type Problem, problem } from '../../http/errors.ts'
+import { conflict, missing, type Problem, problem } from '../../http/errors.ts'
 import { type Exists, referenceProblem } from '../../http/references.ts'
 import { type Route, route } from '../../http/route.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
+import { enqueue } from '../../kernel/jobs/queue.ts'
 import { idParams } from '../../kernel/schema.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
+import type { Models } from '../../models/choice.ts'
 import { qualityOfTenant } from '../../organisation/quality.ts'
 import { redactorOf } from '../../organisation/redaction/settings.ts'
+import { readConversation } from '../analysis/conversation.ts'
+import { type CallFigures, countedFigures, marksOf, saveMarks } from '../figures-row.ts'
+import { modelsFor } from '../models-for.ts'
+import { extractedSummary } from './extract.ts'
+import { saveSummary } from './save.ts'
 import {
   type CallSummary,
   type Correction,
   callSummarySchema,
   correctBody,
   correctionOf,
+  summaryOf,
   toCallSummary,
 } from './schema.ts'
 
@@ -22,6 +30,7 @@ export interface SummaryRouteDeps {
   store: Store
   now: () => Date
   userExists: Exists
+  models: Models
 }
 
 const common = {
@@ -60,7 +69,49 @@ export function callSummaryRoutes(deps: SummaryRouteDeps): Route[] {
       body: correctBody,
       handler: (context, { params: { id }, body }) => correct(deps, context, id, body),
     }),
+    route({
+      ...common,
+      method: 'POST',
+      path: '/calls/:id/summary',
+      id: 'makeCallSummary',
+      summary: "Make a call's summary again",
+      description:
+        'By words at once. Where a model is configured it is asked, and until it has answered the summary stays as it is; `call.summary.ready` tells of the new one. What a person has corrected stays. 409 while the call runs, and where nothing of it was written down (`not_possible`).',
+      scope: 'recordings:write',
+      status: 201,
+      errors: [404, 409],
+      handler: (context, { params: { id } }) => makeAgain(deps, context, id),
+    }),
   ]
+}
+
+function makeAgain(deps: SummaryRouteDeps, context: Context, id: string): Promise<CallSummary | Problem> {
+  return context.transaction(async trx => {
+    const call = await forTenant(trx, context).find('calls', id)
+    if (call === undefined) return missing('call', id)
+    if (call.ended_at === null) return conflict('running', 'The call is going on.')
+    const conversation = await readConversation(trx, context, id)
+    if (conversation === null) return conflict('not_possible', 'Nothing of the call was written down.')
+    const { dispositions } = await qualityOfTenant(trx, context)
+    const now = deps.now()
+    const stored = await forTenant(trx, context).find('call_summaries', id)
+    const isWritten = modelsFor(deps.models, context, conversation).length > 0
+    const row =
+      isWritten && stored !== undefined
+        ? stored
+        : await saveSummary(trx, context, conversation, extractedSummary(conversation, dispositions), now)
+    if (row === null) return conflict('not_possible', 'Nothing of the call was written down.')
+    const object = toCallSummary(row)
+    const { organisationId, livemode } = context
+    if (isWritten) {
+      const job = { tenant: { organisationId, livemode }, call_id: id, only: 'summary' } as const
+      await enqueue(trx, 'call.review', job, { now, organisationId, key: `summary ${id}` })
+    } else {
+      const at = now.toISOString()
+      await appendEvent(trx, context, { type: 'call.summary.ready', at, object, callId: id, request: context })
+    }
+    return object
+  })
 }
 
 const noSummary = (id: string): Problem =>
@@ -83,13 +134,17 @@ function correct(
     const corrected: Correction = { ...before, ...kept }
     if (kept.fields !== undefined) corrected.fields = { ...toCallSummary(row).fields, ...kept.fields }
     const at = deps.now().toISOString()
+    const shown = { ...summaryOf(row), ...corrected }
+    const figures = JSON.parse(row.figures) as CallFigures
     const change = {
       corrected: JSON.stringify(corrected),
+      counted: JSON.stringify(countedFigures(shown, figures)),
       corrected_at: at,
       corrected_by: userId ?? null,
       updated: at,
     }
     await scoped.update('call_summaries').set(change).where('id', '=', id).execute()
+    await saveMarks(trx, context, id, marksOf(shown, figures))
     const object = toCallSummary({ ...row, ...change })
     await appendEvent(trx, context, { type: 'call.summary.corrected', at, object, callId: id, request: context })
     return object

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { ask } from '../../models/ask.ts'
+import { type AskOptions, ask } from '../../models/ask.ts'
 import { type ChatModel, isModelFailure, type ModelFailure } from '../../models/model.ts'
 import type { Disposition } from '../../organisation/quality.ts'
 import { evidenceOf } from '../analysis/compliance.ts'
@@ -31,7 +31,12 @@ const written = Type.Object(
 export async function writtenSummary(
   models: readonly ChatModel[],
   conversation: Conversation,
-  given: { dispositions: readonly Disposition[]; extracted: SummaryContent; signal: AbortSignal },
+  given: {
+    dispositions: readonly Disposition[]
+    extracted: SummaryContent
+    signal: AbortSignal
+    paid: AskOptions['paid'] & object
+  },
 ): Promise<SummaryContent | ModelFailure> {
   const { text } = promptOf(conversation)
   const answer = await ask(
@@ -42,7 +47,7 @@ export async function writtenSummary(
       instructions: instructionsOf(conversation, given.dispositions),
       messages: [{ role: 'customer', text }],
     },
-    { signal: given.signal, timeoutMs: TIMEOUT_MS },
+    { signal: given.signal, timeoutMs: TIMEOUT_MS, paid: given.paid },
   )
   if (isModelFailure(answer)) return answer
   if (answer.value === null) return { failure: 'bad_answer', message: 'the model does not keep to the schema' }

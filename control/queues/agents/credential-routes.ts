@@ -15,6 +15,8 @@ export interface SipCredentialDeps {
   now: () => Date
   /** Where phones register: `host:port`. */
   registrar: string
+  /** Where pages that speak SIP register. */
+  sipWsUrl: string
 }
 
 /** Part of what is hashed, hence the same everywhere and for ever; media challenges with it. */
@@ -30,6 +32,7 @@ const fields = {
   username: Type.String({ description: 'Begins with `live-` or `test-`: the mode that calls of this phone are in.' }),
   realm: Type.String(),
   registrar: Type.String({ description: 'Host and port where the phone registers, over UDP or TCP.' }),
+  ws_url: Type.String({ description: 'Where a phone in a browser registers: SIP over WebSocket (RFC 7118).' }),
   created: timestamp(),
 }
 
@@ -38,7 +41,7 @@ const credentialSchema = Type.Object({
   registrations: Type.Array(
     Type.Object({
       contact: Type.String({ description: "The phone's SIP URI." }),
-      transport: Type.String({ description: 'udp, tcp' }),
+      transport: Type.String({ description: 'udp, tcp, tls, ws or wss.' }),
       source: Type.String({ description: 'Address that it registered from; calls go there.' }),
       registered_at: timestamp(),
       expires_at: timestamp(),
@@ -177,12 +180,13 @@ async function registrationsOf(db: Db, context: Context, userId: string, now: Da
   }))
 }
 
-const shown = (row: SipCredentialRow, { registrar }: SipCredentialDeps) => ({
+const shown = (row: SipCredentialRow, { registrar, sipWsUrl }: SipCredentialDeps) => ({
   object: 'sip_credential' as const,
   user_id: row.id,
   livemode: row.livemode === 1,
   username: row.username,
   realm: REALM,
   registrar,
+  ws_url: sipWsUrl,
   created: row.created,
 })

@@ -2,6 +2,7 @@ import type { SipTransport } from '../../../media/protocol.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { SipRegistrationRow } from './tables.ts'
 
 /** Something that rings when an agent is called. */
 export type Device =
@@ -11,6 +12,8 @@ export type Device =
       uri: string
       /** Where it registered from: the next hop. */
       via: { host: string; port: number; transport: SipTransport }
+      /** Proxies on the way to it, as Route values. Absent: none. */
+      route?: string[]
     }
   | { kind: 'browser'; browserId: string }
 
@@ -20,7 +23,7 @@ export async function devicesOf(db: Db, tenant: Tenant, userId: string, now: Dat
   if ((await own.find('users', userId))?.status !== 'active') return []
   const phones = await own
     .select('sip_registrations')
-    .select(['contact', 'host', 'port', 'transport'])
+    .select(['contact', 'host', 'port', 'transport', 'path'])
     .where('user_id', '=', userId)
     // Another node's phones and WebSockets are out of our reach.
     .where('node', '=', nodeOf(db))
@@ -34,8 +37,13 @@ export async function devicesOf(db: Db, tenant: Tenant, userId: string, now: Dat
     .where('node', '=', nodeOf(db))
     .orderBy('connected_at', 'desc')
     .execute()
-  return [
-    ...phones.map(({ contact, ...via }): Device => ({ kind: 'sip', uri: contact, via })),
-    ...browsers.map(({ id }): Device => ({ kind: 'browser', browserId: id })),
-  ]
+  return [...phones.map(phoneOf), ...browsers.map(({ id }): Device => ({ kind: 'browser', browserId: id }))]
+}
+
+type Registered = Pick<SipRegistrationRow, 'contact' | 'host' | 'port' | 'transport' | 'path'>
+
+/** A phone as it is called. */
+export function phoneOf({ contact, host, port, transport, path }: Registered): Device & { kind: 'sip' } {
+  const route: string[] = JSON.parse(path)
+  return { kind: 'sip', uri: contact, via: { host, port, transport }, ...(route.length === 0 ? {} : { route }) }
 }

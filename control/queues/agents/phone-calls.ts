@@ -1,19 +1,19 @@
 import type { Events } from '../../../media/protocol.ts'
 import { isFailure } from '../../../media/protocol.ts'
-import type { FollowUp, Of } from '../../calls/conductor/event-handler.ts'
+import type { Of } from '../../calls/conductor/event-handler.ts'
+import { follow } from '../../calls/conductor/follow.ts'
 import { tenantOf } from '../../calls/records.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { MediaPort } from '../../media-link/events.ts'
-import type { CallCentre } from '../call-centre.ts'
+import { takeMembersCall } from '../transfers/taking.ts'
 import { type NotPlaced, type PlacingDeps, placeMembersCall } from './placed-calls.ts'
 import type { SipCredentialRow } from './tables.ts'
 
 export interface PhoneCallDeps extends PlacingDeps {
   vault: Vault
   log: { info(fields: object, message: string): void; warn(fields: object, message: string): void }
-  centre: Pick<CallCentre, 'run'>
 }
 
 type Incoming = Events['leg.incoming']
@@ -39,8 +39,8 @@ export class PhoneCalls {
     this.#deps = deps
   }
 
-  /** Null: no account of ours calls. */
-  async incoming(trx: Trx, { body }: Of<'leg.incoming'>): Promise<FollowUp | null> {
+  /** False: no account of ours calls. */
+  async incoming(trx: Trx, { body }: Of<'leg.incoming'>): Promise<boolean> {
     const names = [body.digest?.username, body.from.user].filter(name => name !== undefined && USERNAME.test(name))
     for (const username of names) {
       const account = await trx
@@ -49,9 +49,11 @@ export class PhoneCalls {
         .where('username', '=', username ?? '')
         .executeTakeFirst()
       // Beside the events of calls, like a request of the API.
-      if (account !== undefined) return async media => void this.#handle(body, account, media)
+      if (account === undefined) continue
+      follow(trx, body.legId, async ({ media }) => void this.#handle(body, account, media))
+      return true
     }
-    return null
+    return false
   }
 
   /** Never rejects; what is not decided in time media refuses itself. */
@@ -63,8 +65,12 @@ export class PhoneCalls {
     }
   }
 
-  async #judge({ legId, digest, source, to }: Incoming, account: SipCredentialRow, media: MediaPort): Promise<void> {
-    const { store, vault, log, centre } = this.#deps
+  async #judge(
+    { legId, digest, source, to, replaces }: Incoming,
+    account: SipCredentialRow,
+    media: MediaPort,
+  ): Promise<void> {
+    const { store, vault, log } = this.#deps
     if (digest?.username !== account.username) {
       await media.request('leg.challenge', { legId })
       return
@@ -80,10 +86,10 @@ export class PhoneCalls {
       await media.request('leg.reject', { legId, sipCode: 403, reason: 'rejected', retryAfterS: null })
       return
     }
+    if (replaces !== undefined) return takeMembersCall(this.#deps, media, { tenant, userId: user.id, legId, replaces })
     const device = { kind: 'leg' as const, legId }
     const refused = await placeMembersCall(this.#deps, { tenant, user, device, dialled: to.user })
     log.info({ ...fields, to: to.user, refused: refused?.failure }, "a phone's call")
-    if (refused === null) await centre.run(media)
-    else await media.request('leg.reject', { legId, ...REFUSALS[refused.failure] })
+    if (refused !== null) await media.request('leg.reject', { legId, ...REFUSALS[refused.failure] })
   }
 }

@@ -9,7 +9,7 @@ import type { Tenant } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { UserRow } from '../../organisation/tables.ts'
 import { becomeBusy } from '../agent-status.ts'
-import { holdLine, type RingTarget, startRing } from '../ringing/rings.ts'
+import { holdLine, mayCallBeside, type RingTarget, startRing } from '../ringing/rings.ts'
 import { type Destination, destinationOf, type Undialable } from './destinations.ts'
 
 export interface PlacingDeps {
@@ -81,6 +81,7 @@ async function callOutside(
     queueId: null,
     callbackId: null,
     mode: null,
+    isSecond: await isBeside(trx, tenant, user.id, device),
     targets: [device],
     role: 'agent' as const,
     address: user.id,
@@ -98,7 +99,8 @@ async function callInside(
 ): Promise<boolean> {
   const callId = newId('call')
   const legId = device.kind === 'leg' ? device.legId : newId('participant')
-  if (!(await holdLine(trx, tenant, { userId: user.id, callId, legId, at }))) return false
+  const isSecond = await isBeside(trx, tenant, user.id, device)
+  if (!(await holdLine(trx, tenant, { userId: user.id, callId, legId, at, isSecond }))) return false
   const party: NewParty = {
     callId,
     legId,
@@ -119,6 +121,10 @@ async function callInside(
   await becomeBusy(trx, tenant, user.id, at)
   return true
 }
+
+/** A phone has more than one line; what it holds on one it holds itself. */
+const isBeside = async (trx: Trx, tenant: Tenant, userId: string, device: CallingDevice): Promise<boolean> =>
+  device.kind === 'leg' && (await mayCallBeside(trx, tenant, userId))
 
 function targetOf(
   found: Exclude<Destination, { kind: 'outside' }>,

@@ -7,7 +7,9 @@ import type { Vault } from '../../kernel/vault.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import type { CallCentre } from '../call-centre.ts'
 import { joinRing } from '../ringing/late-devices.ts'
+import { phoneOf } from './devices.ts'
 import { noteLogin } from './logins.ts'
+import { noteLost } from './lost-devices.ts'
 import type { SipCredentialRow, SipRegistrationRow } from './tables.ts'
 
 /** The shortest time that is taken, and the longest that is given [s]. */
@@ -109,8 +111,8 @@ async function keep(trx: Trx, account: SipCredentialRow, register: Register, at:
   // A phone says every some minutes that it is still there: that is no login.
   const added = fresh.filter(row => !known.some(one => one.contact === row.contact))
   if (added.length > 0) await noteLogin(trx, tenant, account.id, at.toISOString())
-  for (const { contact, host, port, transport } of added) {
-    const device = { kind: 'sip' as const, uri: contact, via: { host, port, transport } }
+  for (const row of added) {
+    const device = phoneOf(row)
     await joinRing(trx, tenant, account.id, device, at.toISOString())
   }
   return { sipCode: 200, contacts: [...rest, ...fresh] }
@@ -145,9 +147,30 @@ async function forget(
     .execute()
 }
 
+/**
+ * What has registered over a WebSocket that is closed is reached by nobody any more (RFC 5626 §4.2.2); its member is waited for like one
+ * whose page is gone. False: nothing had.
+ */
+export async function forgetPhonesOf(trx: Trx, source: Events['sip.gone']['source'], at: string): Promise<boolean> {
+  const { transport, host, port } = source
+  const rows = await trx
+    .deleteFrom('sip_registrations')
+    .where('node', '=', nodeOf(trx))
+    .where('host', '=', host)
+    .where('port', '=', port)
+    .where('transport', '=', transport)
+    .returningAll()
+    .execute()
+  for (const row of rows) {
+    const tenant = { organisationId: row.organisation_id, livemode: row.livemode === 1 }
+    if (row.expires_at > at) await noteLost(trx, tenant, row.user_id, at)
+  }
+  return rows.length > 0
+}
+
 const rowOf = (
   account: SipCredentialRow,
-  { callId, cSeq, source }: Register,
+  { callId, cSeq, source, path = [] }: Register,
   { uri, expiresS }: Register['contacts'][number],
   at: Date,
 ): Omit<SipRegistrationRow, 'node'> => ({
@@ -160,6 +183,7 @@ const rowOf = (
   transport: source.transport,
   host: source.host,
   port: source.port,
+  path: JSON.stringify(path),
   registered_at: at.toISOString(),
   expires_at: new Date(at.getTime() + Math.min(expiresS, MAX_EXPIRES_S) * 1000).toISOString(),
 })

@@ -1,8 +1,8 @@
 import { isFailure } from '../../../media/protocol.ts'
+import type { FollowUp } from '../../kernel/follow-ups.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
-import type { Db, Trx } from '../../kernel/store/store.ts'
+import type { Db, Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
-import type { MediaPort } from '../../media-link/events.ts'
 import type { RingRow } from '../tables.ts'
 import type { BrowserSessionRow } from './tables.ts'
 
@@ -36,13 +36,16 @@ export const ringsOfShutOut = (db: Db): Promise<RingRow[]> =>
     .execute()
 
 /** Closes this node's softphones of members who are shut out and talk with nobody. */
-export async function closeSoftphones(db: Db, media: MediaPort, now: Date): Promise<void> {
+export async function closeSoftphones({ db, followUps }: Store, now: Date): Promise<void> {
   const settled = new Date(now.getTime() - ADMISSION_MS).toISOString()
   for (const { id, connected_at } of await softphonesToClose(db)) {
-    const reply = await media.request('browser.close', { browserId: id, code: POLICY, reason: 'no longer active' })
-    if (isFailure(reply) && reply.failure === 'not_found' && connected_at < settled) {
-      await db.deleteFrom('browser_sessions').where('id', '=', id).execute()
+    const run: FollowUp = async ({ media }) => {
+      const reply = await media.request('browser.close', { browserId: id, code: POLICY, reason: 'no longer active' })
+      if (isFailure(reply) && reply.failure === 'not_found' && connected_at < settled) {
+        await db.deleteFrom('browser_sessions').where('id', '=', id).execute()
+      }
     }
+    followUps.begin({ key: id, run })
   }
 }
 

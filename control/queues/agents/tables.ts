@@ -65,11 +65,12 @@ export interface SipRegistrationTable extends TenantColumns {
   /** Where the REGISTER came from: the next hop, also through a NAT. */
   host: string
   port: number
+  /** JSON list of the proxies on the way to it, as Route values. */
+  path: Generated<string>
   registered_at: string
   expires_at: string
 }
 
 export type BrowserSessionRow = Selectable<BrowserSessionTable>
-export type BrowserGuestRow = Selectable<BrowserGuestTable>
 export type SipCredentialRow = Selectable<SipCredentialTable>
 export type SipRegistrationRow = Selectable<SipRegistrationTable>

@@ -1,38 +1,52 @@
 import { type Failure, isFailure, type PaymentPause } from '../../../media/protocol.ts'
 import { ownRoom } from '../../calls/conductor/leg-rooms.ts'
-import { takeOn } from '../../calls/legs.ts'
+import { mainLeg, takeOn } from '../../calls/legs.ts'
+import { roomSound } from '../../calls/sound/audio-schema.ts'
 import type { Db } from '../../kernel/store/store.ts'
-import type { Tenant } from '../../kernel/tenancy.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { CommandPort } from '../../media-link/events.ts'
-import type { CallCentreDeps } from '../deps.ts'
-import { ringback } from '../tones.ts'
+import type { CallCentreParts } from '../deps.ts'
+import { settingsOf } from '../settings/store.ts'
 import type { Around } from './dial.ts'
 import { findRing, ringsOf } from './rings.ts'
 
 /** Into the room of the call. A supervisor comes in muted, until it is set who hears him. */
 export async function bridge(
-  deps: CallCentreDeps,
-  media: CommandPort<'leg.move' | 'leg.update' | 'leg.play'>,
+  deps: CallCentreParts,
+  media: CommandPort<'leg.move' | 'leg.update'>,
   { leg, call, tenant }: Around,
 ): Promise<Failure | null> {
   const { db } = deps.store
   const ring = leg.ring_id === null ? undefined : await findRing(db, tenant, leg.ring_id)
   if (ring === undefined || call === undefined) return { failure: 'not_found', message: 'the call is over' }
   const isSupervisor = ring.purpose === 'supervise'
-  const room = ownRoom({ ...call, target: call.target === 'echo' ? 'park' : call.target })
+  const queue = ring.queue_id === null ? undefined : await forTenant(db, tenant).find('queues', ring.queue_id)
+  const room = {
+    ...ownRoom({ ...call, target: call.target === 'echo' ? 'park' : call.target }),
+    ...(queue === undefined ? {} : roomSound(settingsOf(queue))),
+  }
   const isFirst = ring.purpose === 'callback' || ring.purpose === 'placed'
   const payment = ring.payment === null ? {} : { payment: JSON.parse(ring.payment) as PaymentPause }
   const place = { legId: leg.id, room, mustExist: !isFirst, muted: isSupervisor }
   const moved = await media.request('leg.move', { ...place, ...payment })
+  // Its caller is still being answered.
+  if (isFailure(moved) && moved.failure === 'not_found' && (await isUnanswered(db, tenant, call.id))) return NOT_YET
   if (isFailure(moved)) return moved
   if (isSupervisor) {
     const update = await superviseAs(db, tenant, ring.mode, call.id)
     const reply = await media.request('leg.update', { legId: leg.id, muted: false, ...update })
     if (isFailure(reply)) return reply
-  } else if (isFirst) await media.request('leg.play', ringback(leg.id))
-  await takeOn(deps.store, leg, { step: 'bridged', prompted: 1, joined_at: deps.now().toISOString() })
+  }
+  // Whoever is there first hears whether the other one still rings.
+  const prompted = isFirst ? 0 : 1
+  await takeOn(deps.store, leg, { step: 'bridged', prompted, joined_at: deps.now().toISOString() })
   return null
 }
+
+const NOT_YET: Failure = { failure: 'conflict', message: 'the caller is being answered' }
+
+const isUnanswered = async (db: Db, tenant: Tenant, callId: string): Promise<boolean> =>
+  (await mainLeg(db, tenant, callId))?.unanswered != null
 
 /** Who hears a supervisor: monitor nobody, whisper the agent, barge all. */
 export async function superviseAs(

@@ -1,23 +1,18 @@
-import {
-  type BrowserTarget,
-  type Commands,
-  type DialTarget,
-  type Failure,
-  isFailure,
-  isPublicAddress,
-} from '../../../media/protocol.ts'
+import { type Commands, type DialTarget, type Failure, isFailure, isPublicAddress } from '../../../media/protocol.ts'
 import { affinityOf } from '../../calls/conductor/leg-rooms.ts'
 import { isFull, outsideProblem, roomWithAll, wayTo } from '../../calls/dial.ts'
 import { takeOn } from '../../calls/legs.ts'
 import { tenantOf } from '../../calls/records.ts'
 import { sandboxTarget } from '../../calls/sandbox.ts'
 import type { CallRow, ParticipantRow } from '../../calls/tables.ts'
+import { inTurn } from '../../calls/turns.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { CommandPort } from '../../media-link/events.ts'
+import type { RedirectedFrom } from '../../trunks/caller-identity.ts'
 import { CODECS } from '../../trunks/codecs.ts'
 import type { ConnectionRow } from '../../trunks/tables.ts'
-import type { CallCentreDeps } from '../deps.ts'
+import type { CallCentreParts } from '../deps.ts'
 import type { Onward, RingTarget } from './rings.ts'
 
 /** A leg that is led, with what it is led for. */
@@ -30,12 +25,17 @@ export interface Around {
 type Media = CommandPort<'leg.dial' | 'leg.answer' | 'leg.hangup'>
 
 /** Into a room of its own: it comes into the call's when it is the first to answer. */
-export async function dial(deps: CallCentreDeps, media: Media, { leg, call, tenant }: Around): Promise<Failure | null> {
+export async function dial(
+  deps: CallCentreParts,
+  media: Media,
+  { leg, call, tenant }: Around,
+): Promise<Failure | null> {
   const { timeoutS, onward, ...target } = JSON.parse(leg.dial ?? '{}') as RingTarget & Dialling
   const own = leg.ring_id === null && call !== undefined
   const { db } = deps.store
   const room = own ? await roomWithAll(db, deps.streams, { call, participant: leg }) : waitingRoom(leg.id)
-  const place = { legId: leg.id, room, affinity: affinityOf(leg) }
+  const near = own ? call.room_id : leg.ring_id === null ? null : (call?.id ?? null)
+  const place = { legId: leg.id, room, affinity: affinityOf(leg), ...(near !== null && { near }) }
   const reply = await (target.kind === 'leg'
     ? media.request('leg.answer', { ...place, codecs: CODECS })
     : dialOut(deps, media, { leg, call, tenant }, target, { ...place, timeoutS, onward }))
@@ -52,14 +52,14 @@ export async function dial(deps: CallCentreDeps, media: Media, { leg, call, tena
 type Dialling = { timeoutS: number; onward?: Onward | undefined }
 
 async function dialOut(
-  deps: CallCentreDeps,
+  deps: CallCentreParts,
   media: Media,
   around: Around,
   target: Exclude<RingTarget, { kind: 'leg' }>,
   { onward, ...how }: Omit<Commands['leg.dial']['request'], 'target'> & Dialling,
 ): Promise<object> {
   const way = await dialTarget(deps, around, target, onward)
-  return 'failure' in way ? way : media.request('leg.dial', { ...how, target: way })
+  return 'failure' in way ? way : media.request('leg.dial', { ...how, ...way })
 }
 
 const waitingRoom = (legId: string) => ({
@@ -70,42 +70,56 @@ const waitingRoom = (legId: string) => ({
   maxMembers: 1,
 })
 
+/** What media is told to dial. */
+type Dialled = Pick<Commands['leg.dial']['request'], 'target' | 'alternatives' | 'delayMs'>
+
 async function dialTarget(
-  { store, sipHost, vault, loopback }: CallCentreDeps,
+  { store, now, sipHost, vault, loopback }: CallCentreParts,
   { leg, call, tenant }: Around,
   target: Exclude<RingTarget, { kind: 'leg' }>,
   onward: Onward | undefined,
-): Promise<DialTarget | BrowserTarget | Failure> {
+): Promise<Dialled | Failure> {
   if (target.kind === 'browser') {
     const dialled = onward?.to ?? (leg.ring_id === null ? call?.to_address : undefined)
     const info = dialled === undefined ? await shownOf(store.db, tenant, call) : { dialled }
-    return { browserId: target.browserId, info }
+    return { target: { browserId: target.browserId, info } }
   }
   if (target.kind === 'address') {
     if (!tenant.livemode) {
       const refused = await outsideProblem(store.db, tenant, target.to)
       if (refused !== null) return { failure: 'invalid', message: refused.message }
       if (loopback === undefined) return { failure: 'invalid', message: 'there is no sandbox here' }
-      return sandboxTarget(target.to, leg.id, loopback)
+      return { target: sandboxTarget(target.to, leg.id, loopback) }
     }
     const from = target.from ?? (call === undefined ? null : ourNumber(call))
-    const way = await wayTo(store.db, tenant, { to: target.to, from: from ?? undefined }, { sipHost, vault })
+    const shown = target.showsCaller === true && call !== undefined ? callerOf(call) : undefined
+    const asked = { to: target.to, from: from ?? undefined, redirectedFrom: sentOn(target, call), shown }
+    const way = await wayTo(store.db, tenant, asked, { sipHost, vault })
     if ('problem' in way) return { failure: 'invalid', message: way.message }
-    const isFree = way.connection === null || (await takeLine(store, leg, way.connection))
-    return isFree ? way.target : { failure: 'capacity', message: 'the connection carries its `max_calls` already' }
+    const turn = await inTurn(store.db, way, now().getTime())
+    if (turn === null) return { failure: 'capacity', message: 'the connection places its `calls_per_second` already' }
+    const { connection, alternatives, delayMs } = turn
+    const isFree = connection === null || (await takeLine(store, leg, connection))
+    const { replaces } = target
+    const of = (to: DialTarget): DialTarget => (replaces === undefined ? to : { ...to, replaces })
+    const later = delayMs === 0 ? {} : { delayMs }
+    if (isFree) return { target: of(turn.target), alternatives: alternatives.map(of), ...later }
+    return { failure: 'capacity', message: 'the connection carries its `max_calls` already' }
   }
   const caller =
     call === undefined || call.direction === 'outbound' ? (call?.to_address ?? 'tandem') : call.from_address
-  return {
+  const phone: DialTarget = {
     uri: target.uri,
     from: { uri: caller.startsWith('sip:') ? caller : `sip:${caller}@${sipHost}` },
-    via: target.via,
+    hosts: target.via === null ? [] : [target.via],
+    ...(target.route === undefined ? {} : { route: target.route }),
     // A phone of our own network may name others of it; it has proved whose it is.
     publicOnly: target.via === null || isPublicAddress(target.via.host),
     credentials: null,
     codecs: CODECS,
     srtp: 'optional',
   }
+  return { target: phone }
 }
 
 /** A leg counts on the connection that it is dialled over. False: that carries all it may. */
@@ -123,6 +137,19 @@ async function shownOf(db: Db, tenant: Tenant, call: CallRow | undefined): Promi
   const queue = call.queue_id === null ? undefined : await forTenant(db, tenant).find('queues', call.queue_id)
   const caller = call.direction === 'outbound' ? call.to_address : call.from_address
   return { call_id: call.id, caller, ...(queue === undefined ? {} : { queue: queue.name }) }
+}
+
+/** Whom a call from outside was for before it is sent on to somebody outside, with those before. */
+function sentOn({ from }: { from: string | null }, call: CallRow | undefined): RedirectedFrom[] {
+  if (from !== null || call?.direction !== 'inbound' || call.connection_id === null) return []
+  const before = JSON.parse(call.redirected_from) as RedirectedFrom[]
+  return [{ address: call.to_address, reason: 'unconditional', count: 1 }, ...before]
+}
+
+/** The number of whom a call is with; undefined: it has none that could be shown. */
+function callerOf(call: CallRow): string | undefined {
+  const theirs = call.direction === 'inbound' ? call.from_address : call.to_address
+  return theirs.startsWith('+') ? theirs : undefined
 }
 
 /** The number that somebody called us at is the one that we call others from. */

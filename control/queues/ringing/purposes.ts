@@ -6,16 +6,16 @@ import { newId } from '../../kernel/ids.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { becomeBusy, endWork, missedRing } from '../agent-status.ts'
-import type { CallCentreDeps } from '../deps.ts'
+import type { CallCentreParts } from '../deps.ts'
 import { settingsOf } from '../settings/store.ts'
 import type { RingPurpose, RingRow } from '../tables.ts'
 import { leaveVoicemail, tellCall } from '../targets.ts'
 import { leaveQueue, offerFailed } from '../waiting-calls.ts'
 import { agentAccepted, agentMissed } from './returning.ts'
-import { finishRing, type Onward, ringsOf } from './rings.ts'
+import { finishRing, isAsking, type Onward, otherCallOf, ringsOf } from './rings.ts'
 
 interface Happening {
-  deps: CallCentreDeps
+  deps: CallCentreParts
   trx: Trx
   tenant: Tenant
   ring: RingRow
@@ -103,6 +103,33 @@ const led: Purpose = {
   },
 }
 
+/** By REFER: once they answer, whoever has asked for it is free; until then it has the call. */
+const referred: Purpose = {
+  async answered({ trx, tenant, ring, at }) {
+    const before = (await ringsOf(trx, tenant, ring.call_id)).find(one => one.open_call !== null)
+    if (before !== undefined) {
+      await finishRing(trx, tenant, before, { reason: 'transfer_completed' })
+      await agentFree(trx, tenant, before, at)
+    }
+    await goOn(trx, tenant, ring.call_id, at)
+    await takeOver(trx, tenant, { ...ring, state: 'talking' }, at)
+    if (ring.user_id !== null) await becomeBusy(trx, tenant, ring.user_id, at)
+  },
+  async failed({ trx, tenant, ring, at }) {
+    if (ring.user_id !== null) await missedRing(trx, tenant, ring.user_id, { isAway: false, at })
+    await goOn(trx, tenant, ring.call_id, at)
+    await takeBack(trx, tenant, ring.call_id)
+  },
+  over: leftAlone,
+}
+
+/** The caller is on hold no more. */
+async function goOn(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<void> {
+  const held = forTenant(trx, tenant).update('calls').set({ status: 'in_progress' }).where('id', '=', callId)
+  const { numUpdatedRows } = await held.where('status', '=', 'held').executeTakeFirst()
+  if (numUpdatedRows > 0n) await tellCall(trx, tenant, callId, { type: 'call.resumed', at })
+}
+
 /** How long it rings at somebody outside. */
 const OUT_TIMEOUT_S = 60
 
@@ -154,6 +181,7 @@ export const PURPOSES: Record<RingPurpose, Purpose> = {
   supervise,
   led,
   placed,
+  referred,
 }
 
 async function connect(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Promise<void> {
@@ -167,7 +195,8 @@ async function connect(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Pro
 /** Who answered has hung up: so does the other end, unless somebody who was asked stays. */
 async function leftAlone({ trx, tenant, ring, at }: Happening): Promise<void> {
   await agentFree(trx, tenant, ring, at)
-  const asked = (await ringsOf(trx, tenant, ring.call_id)).find(one => one.purpose === 'consult')
+  const asked = (await ringsOf(trx, tenant, ring.call_id)).find(isAsking)
+  if (asked !== undefined) await goOn(trx, tenant, ring.call_id, at)
   if (asked !== undefined) return takeOver(trx, tenant, asked, at)
   const caller = await mainLeg(trx, tenant, ring.call_id)
   if (caller !== undefined) await hangUpLeg(trx, tenant, caller.id, 'agent_hangup')
@@ -196,6 +225,7 @@ export async function takeBack(trx: Trx, tenant: Tenant, callId: string): Promis
 /** After a call: wrap-up as the queue has it. */
 export async function agentFree(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Promise<void> {
   if (ring.open_user === null || ring.state !== 'talking') return
+  if (await otherCallOf(trx, tenant, ring.open_user)) return
   const queueRow = ring.queue_id === null ? undefined : await forTenant(trx, tenant).find('queues', ring.queue_id)
   const wrapUpSeconds = queueRow === undefined ? 0 : settingsOf(queueRow).wrap_up_seconds
   await endWork(trx, tenant, ring.open_user, { wrapUpSeconds, at })

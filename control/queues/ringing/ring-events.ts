@@ -1,19 +1,20 @@
 import type { EndedReason } from '../../../media/protocol.ts'
-import type { LegEnd } from '../../calls/conductor/decide.ts'
-import { hangUpLeg, setLeg } from '../../calls/legs.ts'
+import { causeText, type LegEnd } from '../../calls/conductor/decide.ts'
+import { hangUpLeg, mainLeg, setLeg } from '../../calls/legs.ts'
 import { tenantOf } from '../../calls/records.ts'
 import type { ParticipantRow } from '../../calls/tables.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
-import type { CallCentreDeps } from '../deps.ts'
+import type { CallCentreParts } from '../deps.ts'
 import type { RingRow } from '../tables.ts'
+import { statusOfReason, transferRingOver } from '../transfers/records.ts'
 import { outlivesLeg } from './late-devices.ts'
 import { agentFree, PURPOSES } from './purposes.ts'
 import { finishRing, legsOfRing } from './rings.ts'
 
 /** What happens to those who are rung: the first to answer is it, the others ring no more. */
 
-export async function ringAnswered(deps: CallCentreDeps, trx: Trx, leg: ParticipantRow, at: string): Promise<void> {
+export async function ringAnswered(deps: CallCentreParts, trx: Trx, leg: ParticipantRow, at: string): Promise<void> {
   const tenant = tenantOf(leg)
   const change = { state: 'talking' as const, leg_id: leg.id, started_at: at }
   const ringing = forTenant(trx, tenant).update('rings').set(change).where('id', '=', leg.ring_id)
@@ -24,19 +25,24 @@ export async function ringAnswered(deps: CallCentreDeps, trx: Trx, leg: Particip
     return hangUpLeg(trx, tenant, leg.id, 'answered_elsewhere')
   }
   await finishRing(trx, tenant, ring, { reason: 'answered_elsewhere', keep: leg.id })
+  const happening = { deps, trx, tenant, ring, at }
+  // A caller who rang until now is answered first, into the room that this leg is led to.
+  const isCallerFirst = (await mainLeg(trx, tenant, ring.call_id))?.unanswered != null
+  if (isCallerFirst) await PURPOSES[ring.purpose].answered(happening, leg)
   await setLeg(trx, tenant, leg.id, { step: 'bridging' })
-  await PURPOSES[ring.purpose].answered({ deps, trx, tenant, ring, at }, leg)
+  if (!isCallerFirst) await PURPOSES[ring.purpose].answered(happening, leg)
+  await transferRingOver(trx, ring.id, 200, at)
 }
 
 export async function ringLegEnded(
-  deps: CallCentreDeps,
+  deps: CallCentreParts,
   trx: Trx,
   leg: ParticipantRow,
   end: LegEnd,
   at: string,
 ): Promise<void> {
   const tenant = tenantOf(leg)
-  await setLeg(trx, tenant, leg.id, { step: 'ended', left_at: at, quality: end.quality })
+  await setLeg(trx, tenant, leg.id, { step: 'ended', left_at: at, quality: end.quality, cause: causeText(end) })
   const ring = await forTenant(trx, tenant).find('rings', leg.ring_id ?? '')
   if (ring === undefined) return
   if (ring.state === 'ringing') {
@@ -51,7 +57,7 @@ export async function ringLegEnded(
 }
 
 export async function ringFailed(
-  deps: CallCentreDeps,
+  deps: CallCentreParts,
   trx: Trx,
   ring: RingRow,
   reason: EndedReason,
@@ -61,5 +67,6 @@ export async function ringFailed(
   await finishRing(trx, tenant, ring, { reason: 'no_answer' })
   const happening = { deps, trx, tenant, ring, at }
   if (ring.state === 'ringing') await PURPOSES[ring.purpose].failed(happening, reason)
+  if (ring.state === 'ringing') await transferRingOver(trx, ring.id, statusOfReason(reason), at)
   else await agentFree(trx, tenant, ring, at)
 }

@@ -1,4 +1,5 @@
 import type { EndedReason, PaymentPause, SipTransport } from '../../../media/protocol.ts'
+import { wake } from '../../calls/conductor/follow.ts'
 import { hangUpLeg, mainLeg } from '../../calls/legs.ts'
 import type { ParticipantRow } from '../../calls/tables.ts'
 import { newId } from '../../kernel/ids.ts'
@@ -10,9 +11,23 @@ import type { RingPurpose, RingRow } from '../tables.ts'
 /** Whom a leg is dialled to. `address`: a number or SIP URI, over the organisation's connections. `leg`: it has called us. */
 export type RingTarget =
   | { kind: 'leg'; legId: string }
-  | { kind: 'sip'; uri: string; via: { host: string; port: number; transport: SipTransport } | null }
+  | {
+      kind: 'sip'
+      uri: string
+      via: { host: string; port: number; transport: SipTransport } | null
+      /** Proxies on the way to it, as Route values. Absent: none. */
+      route?: string[]
+    }
   | { kind: 'browser'; browserId: string }
-  | { kind: 'address'; to: string; from: string | null }
+  | {
+      kind: 'address'
+      to: string
+      from: string | null
+      /** Who calls is shown, not the number that was called: it is for a transfer. */
+      showsCaller?: boolean
+      /** The dialog of elsewhere whose place the call takes. */
+      replaces?: string
+    }
 
 /** Who is called once the agent who places the call is on the line. */
 export interface Onward {
@@ -40,6 +55,8 @@ export interface NewRing {
   timeoutS: number
   /** Of purpose `placed`. */
   onward?: Onward
+  /** The member talks on another call, and asks somebody about it. */
+  isSecond?: boolean | undefined
   /** Of a payment line. */
   payment?: PaymentPause | undefined
 }
@@ -48,16 +65,25 @@ export interface NewRing {
 const GRACE_MS = 10_000
 
 /** Beside the one who talks with the caller. */
-const ASIDE: readonly RingPurpose[] = ['consult', 'supervise']
+const ASIDE: readonly RingPurpose[] = ['consult', 'supervise', 'referred']
 
 /** Whether it stands for the call's own leg: a member who calls somebody inside. */
 export const isCaller = ({ purpose, open_call }: RingRow): boolean => purpose === 'placed' && open_call === null
+
+/** Somebody is asked, or rung, who is to have the call next. */
+export const isAsking = ({ purpose }: RingRow): boolean => purpose === 'consult' || purpose === 'referred'
 
 /** A member talks as the call's own leg; false: it rings or talks already. */
 export async function holdLine(
   trx: Trx,
   tenant: Tenant,
-  { userId, callId, legId, at }: { userId: string; callId: string; legId: string; at: string },
+  {
+    userId,
+    callId,
+    legId,
+    at,
+    isSecond = false,
+  }: { userId: string; callId: string; legId: string; at: string; isSecond?: boolean },
 ): Promise<boolean> {
   const row: RingRow = {
     organisation_id: tenant.organisationId,
@@ -66,7 +92,7 @@ export async function holdLine(
     call_id: callId,
     open_call: null,
     user_id: userId,
-    open_user: userId,
+    open_user: isSecond ? null : userId,
     queue_id: null,
     callback_id: null,
     purpose: 'placed',
@@ -102,7 +128,7 @@ export async function startRing(trx: Trx, tenant: Tenant, ring: NewRing, at: str
     call_id: ring.callId,
     open_call: isAside ? null : ring.callId,
     user_id: ring.userId,
-    open_user: ring.userId,
+    open_user: ring.isSecond === true ? null : ring.userId,
     queue_id: ring.queueId,
     callback_id: ring.callbackId,
     purpose: ring.purpose,
@@ -118,6 +144,32 @@ export async function startRing(trx: Trx, tenant: Tenant, ring: NewRing, at: str
   const { role, address, timeoutS, onward } = ring
   for (const target of ring.targets) await insertLeg(trx, tenant, row, { target, role, address, timeoutS, onward, at })
   return row
+}
+
+/** A member who talks may call somebody beside that, once: to ask before it gives its call on. */
+export async function mayCallBeside(db: Db, tenant: Tenant, userId: string): Promise<boolean> {
+  const own = forTenant(db, tenant)
+    .select('rings')
+    .select(['state', 'open_user', 'purpose'])
+    .where('user_id', '=', userId)
+  const rings = await own.execute()
+  const [only] = rings
+  return rings.length === 1 && only?.open_user === userId && only.state === 'talking' && only.purpose !== 'supervise'
+}
+
+/** Of two calls of a member one is over: the other is the one that it talks on. */
+export async function otherCallOf(trx: Trx, tenant: Tenant, userId: string): Promise<boolean> {
+  const scoped = forTenant(trx, tenant)
+  const other = await scoped
+    .select('rings')
+    .select('id')
+    .where('user_id', '=', userId)
+    .where('open_user', 'is', null)
+    .where('state', '=', 'talking')
+    .executeTakeFirst()
+  if (other === undefined) return false
+  await scoped.update('rings').set({ open_user: userId }).where('id', '=', other.id).execute()
+  return true
 }
 
 /** What is left of the time that it rings [s]. */
@@ -136,8 +188,9 @@ export async function insertLeg(
     ...dialling
   }: Pick<NewRing, 'role' | 'address' | 'timeoutS' | 'onward'> & { target: RingTarget; at: string },
 ): Promise<void> {
+  const id = target.kind === 'leg' ? target.legId : newId('participant')
   await forTenant(trx, tenant).insert('participants', {
-    id: target.kind === 'leg' ? target.legId : newId('participant'),
+    id,
     call_id: row.call_id,
     session_call_id: null,
     connection_id: null,
@@ -152,6 +205,9 @@ export async function insertLeg(
     dial: JSON.stringify({ ...target, ...dialling }),
     muted: 0,
     on_hold: null,
+    unanswered: null,
+    answered_then: null,
+    early: 0,
     node_id: row.node_id,
     deaf: 0,
     joined_at: null,
@@ -159,6 +215,7 @@ export async function insertLeg(
     quality: null,
     created: at,
   })
+  wake(trx, { id, call_id: row.call_id, node_id: row.node_id })
 }
 
 export const findRing = (db: Db, tenant: Tenant, id: string): Promise<RingRow | undefined> =>
@@ -169,7 +226,7 @@ export const ringsOf = (db: Db, tenant: Tenant, callId: string): Promise<RingRow
 
 /** The ring whose party talks on the call, or rings for it. */
 export const mainRing = (db: Db, tenant: Tenant, callId: string): Promise<RingRow | undefined> =>
-  forTenant(db, tenant).select('rings').selectAll().where('open_call', '=', callId).executeTakeFirst()
+  forTenant(db, tenant).findBy('rings', { open_call: callId })
 
 /** The legs of a ring that have not ended. */
 export const legsOfRing = (db: Db, tenant: Tenant, ringId: string): Promise<ParticipantRow[]> =>

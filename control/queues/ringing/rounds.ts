@@ -8,7 +8,7 @@ import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { nextOpen } from '../../organisation/business-hours.ts'
 import type { UserRow } from '../../organisation/tables.ts'
 import { markOffered } from '../agent-status.ts'
-import type { CallCentreDeps } from '../deps.ts'
+import type { CallCentreParts } from '../deps.ts'
 import { type Agent, distribute, isTaker, type QueueDecision, type QueueRules, type Waiting } from '../distributor.ts'
 import { dueCallbacks, isCallbackDue, type Takers, tenantsWithDue } from '../due-callbacks.ts'
 import { allQueues, settingsOf } from '../settings/store.ts'
@@ -54,10 +54,10 @@ export class DecisionFault extends Error {
 
 /** Returns how many decisions were carried out. `apart`: whose could not, and who are left out. Throws `DecisionFault`. */
 export async function round(
-  deps: CallCentreDeps,
+  deps: CallCentreParts,
   trx: Trx,
   tenant: Tenant,
-  { now, apart }: { now: Date; apart: ReadonlySet<string> },
+  { now, apart }: { now: Date; apart: Pick<ReadonlySet<string>, 'has'> },
 ): Promise<number> {
   const at = now.toISOString()
   const rows = await readRows(trx, tenant)
@@ -93,7 +93,7 @@ async function blamed<T>(id: string, run: () => Promise<T>): Promise<T> {
 
 /** The callbacks that somebody could take now: none outside business hours. */
 async function callbacksNow(
-  deps: CallCentreDeps,
+  deps: CallCentreParts,
   trx: Trx,
   tenant: Tenant,
   { queues, agents, now }: { queues: readonly QueueRules[]; agents: readonly Agent[]; now: Date },
@@ -113,7 +113,7 @@ function takersOf(queues: readonly QueueRules[], agents: readonly Agent[], now: 
   return { agents: free, byQueue }
 }
 
-async function isOpenNow(deps: CallCentreDeps, trx: Trx, tenant: Tenant, now: Date): Promise<boolean> {
+async function isOpenNow(deps: CallCentreParts, trx: Trx, tenant: Tenant, now: Date): Promise<boolean> {
   return nextOpen(await deps.businessHoursOf(trx, tenant), now)?.getTime() === now.getTime()
 }
 
@@ -131,9 +131,23 @@ async function readRows(db: Db, tenant: Tenant): Promise<RoundRows> {
   }
 }
 
+/** Agents of a queue who could take a call now, beyond the callers who wait for one already; negative: more wait than are free. */
+export async function freeAgents(
+  deps: Pick<CallCentreParts, 'devicesOf'>,
+  trx: Trx,
+  tenant: Tenant,
+  { queueId, now }: { queueId: string; now: Date },
+): Promise<number> {
+  const rows = await readRows(trx, tenant)
+  const queues = rows.queues.filter(({ id }) => id === queueId).map(row => rulesOf(row, rows.users))
+  const { byQueue } = takersOf(queues, await agentsOf(deps, trx, tenant, { rows, now }), now.getTime())
+  const waiting = forTenant(trx, tenant).select('queue_calls').select('id').where('queue_id', '=', queueId)
+  return (byQueue.get(queueId) ?? 0) - (await waiting.where('offered_to', 'is', null).execute()).length
+}
+
 /** Who is signed in. Only of those who could be rung the devices are asked for. */
 async function agentsOf(
-  deps: CallCentreDeps,
+  deps: Pick<CallCentreParts, 'devicesOf'>,
   trx: Trx,
   tenant: Tenant,
   { rows, now }: { rows: RoundRows; now: Date },
@@ -199,7 +213,7 @@ const agentOf = (row: AgentStatusRow, now: Pick<Agent, 'isFree' | 'isReachable'>
 })
 
 async function apply(
-  deps: CallCentreDeps,
+  deps: CallCentreParts,
   trx: Trx,
   tenant: Tenant,
   { decision, rows, callbacks, at }: { decision: QueueDecision; rows: RoundRows; callbacks: CallbackRow[]; at: string },
@@ -241,7 +255,7 @@ async function apply(
 }
 
 async function ringForCallback(
-  deps: CallCentreDeps,
+  deps: CallCentreParts,
   trx: Trx,
   tenant: Tenant,
   { row, userId, rows, at }: { row: CallbackRow; userId: string; rows: RoundRows; at: string },

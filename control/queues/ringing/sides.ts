@@ -47,11 +47,11 @@ export async function changePlaces(trx: Trx, tenant: Tenant, callId: string): Pr
   return null
 }
 
-async function place(trx: Trx, tenant: Tenant, legId: string, ringId: string | null): Promise<void> {
+export async function place(trx: Trx, tenant: Tenant, legId: string, ringId: string | null): Promise<void> {
   await forTenant(trx, tenant).update('participants').set({ ring_id: ringId }).where('id', '=', legId).execute()
 }
 
-async function isPaused(trx: Trx, tenant: Tenant, callId: string): Promise<boolean> {
+export async function isPaused(trx: Trx, tenant: Tenant, callId: string): Promise<boolean> {
   const pauses = forTenant(trx, tenant).select('capture_pauses').select('id').where('call_id', '=', callId)
   return (await pauses.limit(1).executeTakeFirst()) !== undefined
 }

@@ -1,20 +1,23 @@
 import { type EndedReason, type Failure, isUndecided } from '../../../media/protocol.ts'
-import { failureOf, type Senders } from '../../calls/conductor/sender.ts'
-import { tenantOf } from '../../calls/records.ts'
+import { ringCaller } from '../../calls/conductor/ring-caller.ts'
+import { failureOf, type Senders, type Sent } from '../../calls/conductor/sender.ts'
+import { loadLeg, tenantOf } from '../../calls/records.ts'
 import type { ParticipantRow } from '../../calls/tables.ts'
-import type { CallCentreDeps } from '../deps.ts'
+import type { Db } from '../../kernel/store/store.ts'
+import type { CommandPort } from '../../media-link/events.ts'
+import type { CallCentreParts } from '../deps.ts'
 import { hold } from '../hold.ts'
-import { ringback } from '../tones.ts'
 import { findCall } from '../waiting-calls.ts'
 import { bridge } from './bridge.ts'
 import { dial } from './dial.ts'
+import { hearCalled, hearRinging } from './early-media.ts'
 import { isUnsettled } from './late-devices.ts'
 
 /** Ends a leg that media does not have, or cannot dial. */
 export type LegGone = (leg: ParticipantRow, reason: EndedReason) => Promise<void>
 
 /** What the steps of those send who wait for somebody, or are rung. */
-export function queueSteps(deps: CallCentreDeps, gone: LegGone): Senders<'queue'> {
+export function queueSteps(deps: CallCentreParts, gone: LegGone): Senders<'queue'> {
   const around = async (leg: ParticipantRow) => {
     const tenant = tenantOf(leg)
     return { leg, tenant, call: await findCall(deps.store.db, tenant, leg.call_id) }
@@ -28,8 +31,11 @@ export function queueSteps(deps: CallCentreDeps, gone: LegGone): Senders<'queue'
       await gone(leg, reasonOf(failure))
       return failure
     },
-    queued: async (leg, media) => failureOf(await hold(deps, media, leg)),
-    calling: async (leg, media) => failureOf(await media.request('leg.play', ringback(leg.id))),
+    queued: async (leg, media) => {
+      const rung = isRung(leg) ? await ringInLine(deps.store.db, leg, media) : null
+      return rung ?? (leg.unanswered === 'when_answered' ? null : failureOf(await hold(deps, media, leg)))
+    },
+    calling: (leg, media) => hearRinging(deps.store.db, media, leg),
     connected: async ({ id: legId, on_hold }, media) =>
       on_hold === 1 ? null : failureOf(await media.request('leg.stop_play', { legId })),
     bridging: async (leg, media) => {
@@ -40,9 +46,17 @@ export function queueSteps(deps: CallCentreDeps, gone: LegGone): Senders<'queue'
       }
       return failure
     },
-    bridged: async ({ id: legId, on_hold }, media) =>
-      on_hold === 1 ? null : failureOf(await media.request('leg.stop_play', { legId })),
+    bridged: async (leg, media) => (leg.on_hold === 1 ? null : hearCalled(deps.store.db, media, leg)),
   }
+}
+
+/** It has called us, and is not answered yet. */
+const isRung = ({ unanswered }: ParticipantRow): boolean =>
+  unanswered === 'when_answered' || unanswered === 'early_media'
+
+async function ringInLine(db: Db, leg: ParticipantRow, media: CommandPort<'leg.ring'>): Promise<Sent> {
+  const rows = await loadLeg(db, leg.id)
+  return rows === null ? null : ringCaller(rows, media, leg.unanswered === 'early_media')
 }
 
 const reasonOf = ({ failure }: Failure): EndedReason =>

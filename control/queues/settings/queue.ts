@@ -1,3 +1,4 @@
+import { NO_AUDIO_DEFAULTS } from '../../calls/sound/audio-schema.ts'
 import { NO_CAPTURE } from '../../capture-settings/settings.ts'
 import { type Problem, problem } from '../../http/errors.ts'
 import type { QueueSettings } from './schema.ts'
@@ -38,6 +39,7 @@ export const DEFAULT_SETTINGS: QueueSettings = {
   voice_assistant_id: null,
   copilot_profile_id: null,
   ...NO_CAPTURE,
+  ...NO_AUDIO_DEFAULTS,
 }
 
 /** Where each action of the overflow finds what it acts on. */

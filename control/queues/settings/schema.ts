@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { audioDefaults } from '../../calls/sound/audio-schema.ts'
 import { captureFields } from '../../capture-settings/settings.ts'
 import { input, nullable, oneOf, partialInput, timestamp } from '../../kernel/schema.ts'
 
@@ -52,6 +53,7 @@ const plain = {
   voice_assistant_id: reference("Assistant whose voice speaks the queue's announcements."),
   copilot_profile_id: reference('`cop_…`'),
   ...captureFields,
+  ...audioDefaults,
 }
 
 const settings = {

@@ -1,3 +1,4 @@
+import { NO_AUDIO_DEFAULTS } from '../../calls/sound/audio-schema.ts'
 import { NO_CAPTURE } from '../../capture-settings/settings.ts'
 import type { UsesOf } from '../../http/references.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
@@ -6,7 +7,11 @@ import type { QueueRow } from '../tables.ts'
 import { isAnsweredBy, useOf } from './queue.ts'
 import type { Queue, QueueSettings } from './schema.ts'
 
-export const settingsOf = (row: QueueRow): QueueSettings => ({ ...NO_CAPTURE, ...JSON.parse(row.settings) })
+export const settingsOf = (row: QueueRow): QueueSettings => ({
+  ...NO_CAPTURE,
+  ...NO_AUDIO_DEFAULTS,
+  ...JSON.parse(row.settings),
+})
 
 export const toQueue = (row: QueueRow): Queue => ({
   id: row.id,

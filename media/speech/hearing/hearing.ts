@@ -1,6 +1,6 @@
 import type { CreateVoiceDetector } from '../../../codecs/voice-activity.ts'
-import type { Leg } from '../../engine/leg.ts'
 import type { ListenSpec } from '../../protocol.ts'
+import type { Leg } from '../../rooms/leg.ts'
 import type { SpeechOwner, SpeechToText } from '../speech-engines.ts'
 import type { EndpointRules } from './endpointer.ts'
 import { Listener, type SaidAudio } from './listener.ts'
@@ -19,12 +19,16 @@ export interface Scribe {
   readonly language: string | null
   /** An utterance ended; `heard` follows. */
   expect(): void
+  /** What was expected does not come. */
+  unexpect(): void
   /** `words` null: nothing to write. */
   heard(legId: string, words: HeardWords | null, utterance: number): void
-  /** For who writes as it is said: somebody began, or has said this so far. Absent: of no interest. */
-  saying?(legId: string, words: Words, utterance: number): void
-  /** What was being said is forgotten. Absent: of no interest. */
-  unsaid?(legId: string, utterance: number): void
+  /** Writes as it is said: `saying` and `unsaid` are for it. */
+  readonly isLive: boolean
+  /** Somebody began, or has said this so far. */
+  saying(legId: string, words: Words, utterance: number): void
+  /** What was being said is forgotten. */
+  unsaid(legId: string, utterance: number): void
   /** What the product itself said to a leg. */
   told(legId: string, words: Words): void
 }
@@ -159,7 +163,7 @@ export class Hearing {
 
   #forgetSaid(): void {
     this.#listener?.forget()
-    if (this.#utterance !== null) for (const scribe of this.#scribes) scribe.unsaid?.(this.#leg.id, this.#serial)
+    if (this.#utterance !== null) for (const scribe of this.#scribes) scribe.unsaid(this.#leg.id, this.#serial)
     this.#utterance?.drop()
     this.#utterance = null
   }
@@ -181,13 +185,13 @@ export class Hearing {
     }
     this.#listener = new Listener(rules, this.#tools.createVoiceDetector(), {
       started: () => {
-        this.#utterance = new Utterance(this.#tools.stt, this.#language, this.#tools.owner())
+        this.#utterance = this.#newUtterance()
         this.#bargedIn = this.#listen !== null && this.#hooks.started(this.#listen)
         this.#serial++
         this.#tell('', this.#listener?.lengthMs ?? 0, 0)
       },
-      grew: samples => this.#utterance?.grow(samples),
-      paused: (said, lengthMs, silenceMs) => this.#paused(said, lengthMs, silenceMs),
+      grew: (samples, lengthMs, silenceMs) => this.#utterance?.grow(samples, this.#teller(lengthMs, silenceMs)),
+      paused: (said, lengthMs, silenceMs) => this.#utterance?.pause(said, this.#teller(lengthMs, silenceMs)),
       lasts: said => this.#lasts(said),
       ended: said => this.#ended(said),
     })
@@ -195,15 +199,21 @@ export class Hearing {
     this.#tools.stt.prepare()
   }
 
-  /** What may have been all of it, for those who write as it is said. */
-  #paused(said: () => Int16Array<ArrayBuffer>, lengthMs: number, silenceMs: number): void {
+  /** Whoever waits for an answer wants all of it at once, as good as it gets; who only writes wants something soon. */
+  #newUtterance(): Utterance {
+    const isLive = this.#listen === null && [...this.#scribes].some(scribe => scribe.isLive)
+    return new Utterance(this.#tools.stt, this.#language, this.#tools.owner(), isLive)
+  }
+
+  /** Tells what was said until now, for those who write as it is said, unless that has ended meanwhile. */
+  #teller(lengthMs: number, silenceMs: number): (text: string) => void {
     const utterance = this.#utterance
-    const pausedAt = this.#tools.now()
-    void utterance?.pause(said)?.then(answer => {
-      if ('error' in answer || answer.text.trim() === '' || utterance !== this.#utterance) return
-      const sinceMs = this.#tools.now() - pausedAt
-      this.#tell(answer.text.trim(), lengthMs + sinceMs, silenceMs + sinceMs)
-    })
+    const saidAt = this.#tools.now()
+    return text => {
+      if (utterance !== this.#utterance) return
+      const sinceMs = this.#tools.now() - saidAt
+      this.#tell(text, lengthMs + sinceMs, silenceMs + sinceMs)
+    }
   }
 
   /** Tells those who write as it is said; `lengthMs`, `silenceMs`: since its first and its last voice. */
@@ -211,7 +221,7 @@ export class Hearing {
     if (!this.#isWritten) return
     const now = this.#tools.now()
     const words = { text, startMs: now - lengthMs, endMs: now - silenceMs }
-    for (const scribe of this.#scribes) scribe.saying?.(this.#leg.id, words, this.#serial)
+    for (const scribe of this.#scribes) scribe.saying(this.#leg.id, words, this.#serial)
   }
 
   /** Voice that lasts for seconds and holds no words is noise: what it silenced goes on, and it takes more to silence it again. */
@@ -220,7 +230,7 @@ export class Hearing {
     void utterance?.isNoise(said, this.#bargedIn).then(isNoise => {
       if (!isNoise || utterance !== this.#utterance || this.#listener === null) return
       this.#counters.noises++
-      for (const scribe of this.#scribes) scribe.unsaid?.(this.#leg.id, this.#serial)
+      for (const scribe of this.#scribes) scribe.unsaid(this.#leg.id, this.#serial)
       this.#utterance = null
       utterance.drop()
       const lengthMs = this.#listener.isNoise()

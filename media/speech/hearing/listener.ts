@@ -1,7 +1,7 @@
 import { FRAME_MS, type Frame, NARROWBAND_HZ } from '../../../codecs/audio.ts'
 import type { VoiceDetector } from '../../../codecs/voice-activity.ts'
-import { LEG_SAMPLES } from '../../engine/leg.ts'
-import type { Sink, Track } from '../../engine/sink.ts'
+import { LEG_SAMPLES } from '../../rooms/leg.ts'
+import type { Sink, Track } from '../../rooms/sink.ts'
 import { EchoGuard } from './echo-guard.ts'
 import { Endpointer, type EndpointRules } from './endpointer.ts'
 
@@ -35,8 +35,8 @@ export interface SaidAudio {
 export interface ListenerHooks {
   /** Speech was declared in this frame. */
   started(): void
-  /** More of it, now and then: all that was said so far, borrowed. */
-  grew(samples: Int16Array): void
+  /** More of it, now and then: all that was said so far, borrowed. `lengthMs`: since its first voice. */
+  grew(samples: Int16Array, lengthMs: number, silenceMs: number): void
   /** It has paused, perhaps for good; `said` copies what was said. `lengthMs`: since its first voice. */
   paused(said: () => Int16Array<ArrayBuffer>, lengthMs: number, silenceMs: number): void
   /** It is long, and perhaps no speech; `said` as above. */
@@ -50,6 +50,8 @@ export interface ListenerHooks {
  */
 export class Listener implements Sink {
   readonly onPause = 'nothing'
+  /** Less is understood of what a suppressor leaves (`bench/RESULTS.md`). */
+  readonly hearsPlain = true
   readonly #detector: VoiceDetector
   readonly #hooks: ListenerHooks
   readonly #endpointer: Endpointer
@@ -100,7 +102,7 @@ export class Listener implements Sink {
     const { lengthMs, silenceMs } = this.#endpointer
     if (lengthMs >= LONG_MS && lengthMs % LONG_EVERY_MS === 0) this.#hooks.lasts(() => this.#said().slice())
     if (silenceMs === PAUSE_MS) this.#hooks.paused(() => this.#said().slice(), lengthMs, silenceMs)
-    if ((lengthMs / FRAME_MS) % GROWTH_FRAMES === 0) this.#hooks.grew(this.#said())
+    if ((lengthMs / FRAME_MS) % GROWTH_FRAMES === 0) this.#hooks.grew(this.#said(), lengthMs, silenceMs)
   }
 
   /** From before the first voice until behind the last. */

@@ -1,19 +1,25 @@
 import { MODEL_HZ, type MoonshineModel, type Transcription } from '../moonshine/moonshine-model.ts'
+import { accentuated, asTrained, slowed } from './forms.ts'
 
-/** What the model is surer of is nearly always right: it is looked at once. As measured on calls. */
-const SURE = -0.1
 /** Longer ones are looked at once: each look takes as long as the first [samples]. */
 const MAX_LOOKED_AGAIN = 8 * MODEL_HZ
 
+interface Look {
+  form: (samples: Float32Array) => Float32Array
+  /** What the model is surer of by now is right about as often as what a further look would make of it. As measured on calls. */
+  sure: number
+}
+
 /**
- * The same utterance in other forms. What the model makes of a telephone's audio hangs on trifles: how loud it is, how much silence is
- * around it. Of several looks the one that it is surest of is right far more often (`npm run bench -- --hearing`).
+ * The same utterance in several forms: what the model makes of a telephone's audio hangs on trifles, and of several looks the one that it
+ * is surest of is right more often (`npm run bench -- --hearing`). The form that trifles change least comes first. Two looks are over
+ * before the silence is long enough to be the end of an utterance; a third is waited for, so it takes more doubt to have one.
  */
-const LOOKS: readonly ((samples: Float32Array) => Float32Array)[] = [
-  samples => samples,
-  samples => atLevel(samples, LEVEL_DB),
-  samples => (samples.length > 2 * SHORTEST ? samples.subarray(TRIMMED, -TRIMMED) : samples),
-  padded,
+const LOOKS: readonly Look[] = [
+  { form: asTrained, sure: -0.1 },
+  { form: samples => slowed(asTrained(samples)), sure: -0.2 },
+  { form: samples => asTrained(accentuated(samples)), sure: -0.3 },
+  { form: samples => samples, sure: Number.NEGATIVE_INFINITY },
 ]
 
 /**
@@ -24,47 +30,28 @@ export async function surest(
   model: Pick<MoonshineModel, 'transcribe'>,
   samples: Float32Array,
   isAwaited: () => boolean,
-): Promise<Transcription & { looks: number }> {
+): Promise<Transcription & { looks: number; isSure: boolean }> {
   let best: Transcription = { text: '', confidence: Number.NEGATIVE_INFINITY }
   let looks = 0
-  for (const look of LOOKS) {
-    const made = await model.transcribe(look(samples))
-    looks++
+  for (;;) {
+    const made = await lookAt(model, samples, looks++, best.confidence)
     if (made.confidence > best.confidence) best = made
-    if (best.confidence > SURE || best.text === '' || isAwaited() || samples.length > MAX_LOOKED_AGAIN) break
+    if (made.isSure || isAwaited()) return { ...best, looks, isSure: made.isSure }
   }
-  return { ...best, looks }
 }
 
-/** Of speech in what the model was trained on, about [dB below full scale]. */
-const LEVEL_DB = -20
-const MAX_GAIN = 100
-const SHORTEST = MODEL_HZ / 2
-const TRIMMED = 0.06 * MODEL_HZ
-const PADDING = 0.2 * MODEL_HZ
-const WINDOW = 0.01 * MODEL_HZ
-/** Windows within 16 dB of the mean of all are speech (after ITU-T P.56). */
-const SPEECH_SHARE = 1 / 40
-
-function atLevel(samples: Float32Array, levelDb: number): Float32Array {
-  const mean = samples.reduce((sum, sample) => sum + sample, 0) / samples.length
-  const gain = Math.min(MAX_GAIN, 10 ** (levelDb / 20) / speechRms(samples, mean))
-  return samples.map(sample => Math.max(-1, Math.min(1, gain * (sample - mean))))
-}
-
-function speechRms(samples: Float32Array, mean: number): number {
-  const powers = Array.from({ length: Math.floor(samples.length / WINDOW) }, (_, window) => {
-    let energy = 0
-    for (let i = window * WINDOW; i < (window + 1) * WINDOW; i++) energy += (samples[i]! - mean) ** 2
-    return energy / WINDOW
-  })
-  const average = (values: number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length
-  const least = average(powers) * SPEECH_SHARE
-  return Math.sqrt(average(powers.filter(power => power >= least)))
-}
-
-function padded(samples: Float32Array): Float32Array {
-  const audio = new Float32Array(samples.length + 2 * PADDING)
-  audio.set(samples, PADDING)
-  return audio
+/**
+ * What the model makes of it in one look, the first of which is 0; `isSure`: a further one would hardly make it better, or there is none.
+ * @param before how sure the looks before it were
+ */
+export async function lookAt(
+  model: Pick<MoonshineModel, 'transcribe'>,
+  samples: Float32Array,
+  look: number,
+  before = Number.NEGATIVE_INFINITY,
+): Promise<Transcription & { isSure: boolean }> {
+  const { form, sure } = LOOKS[look]!
+  const made = await model.transcribe(form(samples))
+  const isOver = made.text === '' || samples.length > MAX_LOOKED_AGAIN || look === LOOKS.length - 1
+  return { ...made, isSure: isOver || Math.max(made.confidence, before) > sure }
 }

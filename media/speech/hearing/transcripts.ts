@@ -57,6 +57,11 @@ export class Transcripts {
     for (const transcript of this.#running.values()) transcript.leave(leg)
   }
 
+  /** Whether a transcript goes on with a leg that has left its room. */
+  follows(legId: string): boolean {
+    return [...this.#running.values()].some(transcript => transcript.follows(legId))
+  }
+
   /** What the product has said to all of these at once: a line of each transcript that one of them is on. */
   told(legIds: readonly string[], words: Words): void {
     for (const transcript of this.#running.values()) transcript.toldAll(legIds, words)
@@ -97,7 +102,7 @@ class Transcript implements Scribe {
   readonly language: string | null
   readonly #id: string
   readonly #originMs: number
-  readonly #isLive: boolean
+  readonly isLive: boolean
   readonly #hooks: TranscriptsHooks
   readonly #legs = new Map<string, Transcribed['dialogue']>()
   /** Between two rooms. */
@@ -114,7 +119,7 @@ class Transcript implements Scribe {
     this.target = target
     this.language = language
     this.#originMs = originMs
-    this.#isLive = live
+    this.isLive = live
     this.#hooks = hooks
   }
 
@@ -141,6 +146,10 @@ class Transcript implements Scribe {
     if (!('roomId' in this.target && room?.kind === 'conference' && this.#isOf(leg))) this.#moving.add(legId)
   }
 
+  follows(legId: string): boolean {
+    return this.#moving.has(legId)
+  }
+
   /** Returns whether nobody is left of whom it is. */
   closed(legId: string): boolean {
     if ('legId' in this.target) return this.target.legId === legId
@@ -152,18 +161,22 @@ class Transcript implements Scribe {
   }
 
   heard(legId: string, words: HeardWords | null, utterance: number): void {
-    this.#expected--
-    if (this.#isLive) this.#tell(legId, utterance, words, true)
+    if (this.isLive) this.#tell(legId, utterance, words, true)
     else if (words !== null) this.#write(legId, 'party', words)
+    this.unexpect()
+  }
+
+  unexpect(): void {
+    this.#expected--
     if (this.#expected === 0) this.#settled?.()
   }
 
   saying(legId: string, words: Words, utterance: number): void {
-    if (this.#isLive) this.#tell(legId, utterance, words, false)
+    if (this.isLive) this.#tell(legId, utterance, words, false)
   }
 
   unsaid(legId: string, utterance: number): void {
-    if (this.#isLive) this.#tell(legId, utterance, null, true)
+    if (this.isLive) this.#tell(legId, utterance, null, true)
   }
 
   #tell(legId: string, utterance: number, words: Words | null, isFinal: boolean): void {
@@ -181,7 +194,7 @@ class Transcript implements Scribe {
   }
 
   told(legId: string, words: Words): void {
-    if (!this.#isLive) this.#write(legId, 'product', words)
+    if (!this.isLive) this.#write(legId, 'product', words)
   }
 
   toldAll(legIds: readonly string[], words: Words): void {

@@ -1,4 +1,5 @@
-import type { Following, SpeechOwner, SpeechToText, Understood } from '../speech-engines.ts'
+import type { Following, Manner, SpeechOwner, SpeechToText, Understood } from '../speech-engines.ts'
+import { LiveWords } from './live-words.ts'
 import { isWordless } from './words.ts'
 
 /** Longer ones are not guessed at: each pause in them would cost as much again [samples at 8 kHz]. */
@@ -15,6 +16,7 @@ export class Utterance {
   readonly #language: string | null
   readonly #owner: SpeechOwner
   readonly #following: Following | null
+  readonly #live: LiveWords | null
   /** Samples that were given to it. */
   #given = 0
   /** Whether it holds words: null while nobody knows, or is being asked. */
@@ -22,28 +24,37 @@ export class Utterance {
   #isAsked = false
   #guess: { length: number; answer: Promise<Answer> } | null = null
 
-  constructor(stt: SpeechToText, language: string | null, owner: SpeechOwner) {
+  /** @param isLive its words are wanted while it is said */
+  constructor(stt: SpeechToText, language: string | null, owner: SpeechOwner, isLive: boolean) {
     this.#stt = stt
     this.#language = language
     this.#owner = owner
     this.#following = stt.follow(language, owner)
+    this.#live = isLive && stt.guesses ? new LiveWords((samples, manner) => this.#ask(samples, manner)) : null
   }
 
-  /** More was said; `samples` is all of it so far, borrowed. */
-  grow(samples: Int16Array): void {
+  /** More was said; `samples` is all of it so far, borrowed. `tell`: what it may be, for who wants it while it is said. */
+  grow(samples: Int16Array, tell: (text: string) => void = () => {}): void {
+    this.#live?.grew(samples, tell)
     if (this.#following === null || samples.length <= this.#given) return
     this.#following.append(samples.subarray(this.#given))
     this.#given = samples.length
   }
 
-  /** Nothing more has been said for a moment; `said` gives what was. Returns what it may have been; null: nobody guesses. */
-  pause(said: () => Int16Array<ArrayBuffer>): Promise<Answer> | null {
-    if (!this.#stt.guesses) return null
+  /** Nothing more has been said for a moment; `said` gives what was. `tell`: what it may have been. */
+  pause(said: () => Int16Array<ArrayBuffer>, tell: (text: string) => void): void {
+    if (!this.#stt.guesses) return
     const samples = said()
-    if (samples.length > MAX_GUESSED) return null
+    if (this.#live !== null) this.#live.paused(samples, tell)
+    else if (samples.length <= MAX_GUESSED) this.#guessAt(samples, tell)
+  }
+
+  #guessAt(samples: Int16Array<ArrayBuffer>, tell: (text: string) => void): void {
     const { length } = samples
-    this.#guess = { length, answer: this.#ask(samples, true) }
-    return this.#guess.answer
+    this.#guess = { length, answer: this.#ask(samples, 'guess') }
+    void this.#guess.answer.then(answer => {
+      if (!('error' in answer) && answer.text.trim() !== '') tell(answer.text.trim())
+    })
   }
 
   /**
@@ -51,9 +62,10 @@ export class Utterance {
    * @param isWorthAsking an engine that is paid for each question is asked, too
    */
   async isNoise(said: () => Int16Array<ArrayBuffer>, isWorthAsking: boolean): Promise<boolean> {
+    if (this.#live?.hasWords === true) this.#isSpeech = true
     if (this.#isSpeech !== null || this.#isAsked || !(this.#stt.guesses || isWorthAsking)) return false
     this.#isAsked = true
-    const answer = await this.#ask(said(), this.#stt.guesses)
+    const answer = await this.#ask(said(), this.#stt.guesses ? 'guess' : 'whole')
     this.#isAsked = false
     if (!('error' in answer)) this.#isSpeech = !isWordless(answer.text)
     return this.#isSpeech === false
@@ -65,15 +77,16 @@ export class Utterance {
       this.grow(samples)
       return this.#following.end(samples)
     }
+    if (this.#live !== null) return this.#live.end(samples)
     if (this.#guess?.length === samples.length) {
       const guessed = await this.#guess.answer
       if (!('error' in guessed)) return guessed
     }
-    return this.#ask(samples, false)
+    return this.#ask(samples, 'whole')
   }
 
-  #ask(samples: Int16Array<ArrayBuffer>, isGuess: boolean): Promise<Answer> {
-    return this.#stt.transcribe(samples, this.#language, isGuess, this.#owner)
+  #ask(samples: Int16Array<ArrayBuffer>, manner: Manner): Promise<Answer> {
+    return this.#stt.transcribe(samples, this.#language, manner, this.#owner)
   }
 
   /** It is none, or a secret: what the engine has of it is forgotten. */

@@ -1,13 +1,16 @@
-import { workerEntry } from '../../kernel/worker-entry.ts'
 import { WorkerJobs } from '../../kernel/worker-jobs.ts'
+import { workerEntry } from '../../protocol/worker-entry.ts'
 import {
   type Following,
   isEnglish,
+  type Manner,
+  type SpeechOwner,
   type SpeechToText,
   shareOf,
   type Transcribable,
   type Understood,
 } from '../speech-engines.ts'
+import { Glances } from './glances.ts'
 import type { MoonshineAnswer, MoonshineJob } from './moonshine-worker.ts'
 
 /** Utterances that may wait: what waits longer is of no use to a caller who waits for an answer. A further one fails. */
@@ -16,34 +19,89 @@ const MAX_WAITING = 10
 const MAX_JOB_MS = 50_000
 /** With the loading of the model: never so short that a machine which is slow to load it begins again and again [ms]. */
 const MAX_LOADING_MS = 300_000
+/** Null: as many as it takes. */
+const LOOK_OF: Readonly<Record<Manner, number | null>> = {
+  ...{ whole: null, guess: null, glance: 0, peek: 0, peek2: 1, peek3: 2, peek4: 3 },
+}
+const BUSY = { error: 'busy' }
+
+type Thread = Pick<WorkerJobs<MoonshineJob, MoonshineAnswer>, 'waiting' | 'run' | 'close'>
 
 /** The offline ear: the Moonshine tiny model on one thread of its own, loaded with the first utterance or by `warmUp`. English. */
 export class Moonshine implements SpeechToText {
   readonly guesses = true
-  readonly #thread = new WorkerJobs<MoonshineJob, MoonshineAnswer>(
-    workerEntry('media/speech/moonshine/moonshine-worker'),
-    {
-      maxWaiting: MAX_WAITING,
-      maxJobMs: () => (this.#isLoaded ? MAX_JOB_MS : MAX_LOADING_MS),
-    },
-  )
+  readonly #thread: Thread
+  readonly #glances = new Glances()
+  /** The glance that is being taken: who wants the same as a whole waits for it. */
+  #glanced: { leg: string; length: number; answer: Promise<Understood | { error: string }> } | null = null
+  /** How many wait for what the thread does now, which it sees between two looks. */
+  readonly #others = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
 
   #isLoaded = false
   #loaded: Promise<number | { error: string }> | null = null
+
+  /** @param thread absent: one of its own */
+  constructor(thread?: Thread) {
+    const maxJobMs = () => (this.#isLoaded ? MAX_JOB_MS : MAX_LOADING_MS)
+    const entry = workerEntry('media/speech/moonshine/moonshine-worker')
+    this.#thread = thread ?? new WorkerJobs(entry, { maxWaiting: MAX_WAITING, maxJobMs })
+  }
 
   understands(language: string | null): boolean {
     return isEnglish(language)
   }
 
   async transcribe(
-    ...[samples, language, isGuess = false, owner]: Transcribable
+    ...[samples, language, manner = 'whole', owner]: Transcribable
   ): Promise<Understood | { error: string }> {
     if (!isEnglish(language)) return { error: `the offline engine understands English, not ${language}` }
-    if (isGuess && this.#thread.waiting > 0) return { error: 'busy' }
-    const answer = await this.#thread.run({ samples }, [samples.buffer], shareOf(owner))
+    const { length } = samples
+    if (manner === 'whole' && this.#glanced?.leg === owner?.legId && this.#glanced?.length === length) {
+      const known = await this.#glanced.answer
+      if (!('error' in known)) return known
+    }
+    if (!(await this.#mayBegin(manner, owner))) return BUSY
+    const answer = this.#run(samples, manner, owner)
+    if (manner !== 'glance' || owner === undefined) return answer
+    const glanced = { leg: owner.legId, length, answer }
+    this.#glanced = glanced
+    await answer
+    if (this.#glanced === glanced) this.#glanced = null
+    return answer
+  }
+
+  async #run(
+    samples: Int16Array<ArrayBuffer>,
+    manner: Manner,
+    owner: SpeechOwner | undefined,
+  ): Promise<Understood | { error: string }> {
+    const look = LOOK_OF[manner]
+    const job = this.#thread.run({ samples, look, others: this.#others }, [samples.buffer], shareOf(owner))
+    this.#count()
+    const answer = await job
     // A thread that died took the model along.
     this.#isLoaded = !('error' in answer)
-    return 'error' in answer ? answer : { text: answer.text, engine: 'moonshine' }
+    if (this.#thread.waiting === 0) this.#glances.next()
+    this.#count()
+    if ('error' in answer) return answer
+    const { text, confidence, isSure } = answer
+    return { text, engine: 'moonshine', confidence, ...(isSure === undefined ? {} : { isSure }) }
+  }
+
+  /** Whether there is time for it, now or soon. */
+  async #mayBegin(manner: Manner, owner: SpeechOwner | undefined): Promise<boolean> {
+    const leg = owner?.legId ?? ''
+    const isFree = this.#thread.waiting === 0 && this.#glances.size === 0
+    if (manner === 'whole') this.#glances.drop(leg)
+    if (manner === 'whole' || isFree) return true
+    if (manner !== 'glance') return false
+    const turn = this.#glances.turn(leg)
+    this.#count()
+    return turn
+  }
+
+  #count(): void {
+    Atomics.store(this.#others, 0, Math.max(0, this.#thread.waiting - 1) + this.#glances.size)
   }
 
   /** Its model wants each utterance as a whole. */
@@ -64,7 +122,7 @@ export class Moonshine implements SpeechToText {
 
   async #load(): Promise<number | { error: string }> {
     const startedAt = performance.now()
-    const answer = await this.#thread.run({ samples: new Int16Array(1) }, [])
+    const answer = await this.transcribe(new Int16Array(1), null)
     return 'error' in answer ? answer : Math.round(performance.now() - startedAt)
   }
 

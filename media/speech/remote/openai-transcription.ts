@@ -1,7 +1,7 @@
 import { NARROWBAND_HZ } from '../../../codecs/audio.ts'
 import { wavHeader } from '../../../codecs/wav.ts'
 import type { FairGate } from '../fair-gate.ts'
-import { type SpeechOwner, type SpeechToText, shareOf, type Understood } from '../speech-engines.ts'
+import { type Manner, type SpeechOwner, type SpeechToText, shareOf, type Understood } from '../speech-engines.ts'
 import { askProvider, type HttpProvider, newGate } from './remote-audio.ts'
 
 /** A provider's ear: `POST /audio/transcriptions` of OpenAI's API with a WAV file for each utterance. */
@@ -28,7 +28,7 @@ export class OpenAiTranscription implements SpeechToText {
   async transcribe(
     samples: Int16Array<ArrayBuffer>,
     language: string | null,
-    _isGuess?: boolean,
+    _manner?: Manner,
     owner?: SpeechOwner,
   ): Promise<Understood | { error: string }> {
     const { model } = this.#provider

@@ -1,7 +1,7 @@
 import { NARROWBAND_HZ } from '../../../codecs/audio.ts'
 import { type CreateResampler, loadResampler } from '../../../codecs/resample.ts'
 import { FairShares } from '../../protocol.ts'
-import { type Following, type SpeechOwner, type SpeechToText, shareOf } from '../speech-engines.ts'
+import { type Following, type Manner, type SpeechOwner, type SpeechToText, shareOf } from '../speech-engines.ts'
 import { type Answer, type RealtimeProvider, RealtimeSession } from './realtime-session.ts'
 
 /**
@@ -46,7 +46,7 @@ export class RealtimeTranscription implements SpeechToText {
   async transcribe(
     samples: Int16Array<ArrayBuffer>,
     language: string | null,
-    _isGuess?: boolean,
+    _manner?: Manner,
     owner?: SpeechOwner,
   ): Promise<Answer> {
     await this.#load()

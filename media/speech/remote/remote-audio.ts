@@ -1,5 +1,6 @@
 import { NARROWBAND_HZ } from '../../../codecs/audio.ts'
 import { resampleAll } from '../../../codecs/resample.ts'
+import { send } from '../../protocol.ts'
 import { FairGate } from '../fair-gate.ts'
 
 /** Rate of the raw audio that OpenAI's API speaks and hears, 16-bit little-endian mono [Hz]. */
@@ -35,27 +36,31 @@ export async function askProvider(
   path: string,
   body: string | FormData,
 ): Promise<Buffer | { error: string }> {
-  const headers: Record<string, string> = {
-    ...(typeof body === 'string' ? { 'content-type': 'application/json' } : {}),
-    ...(provider.key === null ? {} : { authorization: `Bearer ${provider.key}` }),
-  }
   try {
     const signal = AbortSignal.timeout(provider.timeoutMs)
-    const response = await fetch(`${provider.url}${path}`, { method: 'POST', headers, body, redirect: 'error', signal })
-    if (response.ok) return await readAll(response)
-    await response.body?.cancel()
-    return { error: `${path}: status ${response.status}` }
+    const written = typeof body === 'string' ? { type: 'application/json', body } : await multipart(body)
+    const headers: Record<string, string> = { 'content-type': written.type }
+    if (provider.key !== null) headers.authorization = `Bearer ${provider.key}`
+    const answer = await send({ url: `${provider.url}${path}`, headers, body: written.body, signal })
+    if (answer.status >= 200 && answer.status < 300) return await readAll(answer.body)
+    answer.close()
+    return { error: `${path}: status ${answer.status}` }
   } catch (error) {
-    const { name, message, cause } = error as Error
+    const { name, message } = error as Error
     if (name === 'TimeoutError') return { error: `${path}: no answer within ${provider.timeoutMs} ms` }
-    return { error: `${path}: ${cause instanceof Error ? cause.message : message}` }
+    return { error: `${path}: ${message}` }
   }
 }
 
-async function readAll(response: Response): Promise<Buffer | { error: string }> {
+async function multipart(form: FormData): Promise<{ type: string; body: Uint8Array }> {
+  const written = new Response(form)
+  return { type: written.headers.get('content-type') ?? '', body: new Uint8Array(await written.arrayBuffer()) }
+}
+
+async function readAll(body: AsyncIterable<Uint8Array>): Promise<Buffer | { error: string }> {
   const parts: Uint8Array[] = []
   let length = 0
-  for await (const part of response.body ?? []) {
+  for await (const part of body) {
     length += part.length
     // Leaving the loop cancels the rest.
     if (length > MAX_ANSWER_BYTES) return { error: `an answer of more than ${MAX_ANSWER_BYTES} bytes` }

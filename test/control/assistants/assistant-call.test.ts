@@ -308,7 +308,7 @@ test('a call that another node gives to an assistant is led by the node that has
   assert.is(media.sent('leg.listen').length, 1)
   await livesOn(leg?.node_id ?? '')
   while (media.sent('leg.listen').length < 2) {
-    world.programs.wake()
+    await world.programs.takeGiven()
     await new Promise(resolve => setTimeout(resolve, 50))
   }
   assert.is(await status(), 'running')

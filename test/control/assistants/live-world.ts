@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
 import type { LivePrograms } from '../../../control/assistants/programs.ts'
+import type { Store } from '../../../control/kernel/store/store.ts'
 import { MediaClient } from '../../../control/media-link/client.ts'
 import { buildApp, buildCallCentre, buildDriver } from '../../../control/wiring/app.ts'
 import { buildPrograms, centreOf, ledBy } from '../../../control/wiring/wire-programs.ts'
@@ -22,12 +24,15 @@ export interface LiveWorld extends World {
   close(): Promise<void>
 }
 
-export async function makeLiveWorld(config: object = {}): Promise<LiveWorld> {
-  const world = await makeWorld()
+export async function makeLiveWorld(
+  config: object = {},
+  { opened, log = silent }: { opened?: Store; log?: Logger } = {},
+): Promise<LiveWorld> {
+  const world = await makeWorld(opened)
   const media = new FakeMedia()
   media.playsAtOnce = true
   await media.listen()
-  let control = await start(world, media, config)
+  let control = await start(world, media, config, log)
   const live = {
     ...world,
     media,
@@ -46,7 +51,7 @@ export async function makeLiveWorld(config: object = {}): Promise<LiveWorld> {
     },
     restart: async () => {
       await control.stop()
-      control = await start(world, media, config)
+      control = await start(world, media, config, log)
     },
     close: async () => {
       await control.stop()
@@ -58,14 +63,14 @@ export async function makeLiveWorld(config: object = {}): Promise<LiveWorld> {
   return live
 }
 
-async function start({ store, clock }: World, media: FakeMedia, config: object) {
-  const parts = { store, vault: VAULT, now: clock.now, log: silent, config: { ...APP_CONFIG, ...config } }
+async function start({ store, clock }: World, media: FakeMedia, config: object, log: Logger) {
+  const parts = { store, vault: VAULT, now: clock.now, log, config: { ...APP_CONFIG, ...config } }
   const centre = buildCallCentre(
     parts,
     ledBy(() => programs),
   )
-  const programs = buildPrograms({ ...parts, centre: centreOf(centre, () => void centre.run(client)) })
-  const client = new MediaClient(media.path, buildDriver({ ...parts, centre, programs }), silent)
+  const programs = buildPrograms({ ...parts, centre: centreOf(centre) })
+  const client = new MediaClient(media.path, buildDriver({ ...parts, centre, programs }), log)
   const app = await buildApp({ ...parts, centre, media: client })
   client.start()
   await until(() => client.state === 'ready')

@@ -26,20 +26,30 @@ const MINUTE = 60_000
 /** Two nodes on one database: `a`, which is lost, and `b`. */
 async function makeNodes() {
   const database = await makeDatabase()
-  const [a, b] = [await openStore(database.target, 'a'), await openStore(database.target, 'b')] as [Store, Store]
   const clock = makeClock()
+  const [a, b]: [Store, Store] = [
+    await openStore(database.target, 'a', clock.steadyMs),
+    await openStore(database.target, 'b', clock.steadyMs),
+  ]
   const { organisationId } = await a.transaction(trx =>
     addOrganisation(trx, { name: 'Ours', pciEnabled: false, now: clock.now() }),
   )
   const tenant: Tenant = { organisationId, livemode: true }
   const parts = { store: b, config: APP_CONFIG, vault: VAULT, now: clock.now, log: silent }
-  const look = () => endLostNodes(lostNodes(parts, buildCallCentre(parts)))
+  const lost = lostNodes(parts, buildCallCentre(parts))
+  const look = () => endLostNodes(lost)
+  /** A node says that it is alive, and `b` hears it. */
+  const beatOf = async (store: Store): Promise<boolean> => {
+    const wasLost = await beat(store, clock.now())
+    assert.is(await look(), 0)
+    return wasLost
+  }
   const close = async (): Promise<void> => {
     await a.close()
     await b.close()
     await database.remove()
   }
-  return { a, b, clock, tenant, look, close }
+  return { a, b, clock, tenant, look, beatOf, close }
 }
 
 type Nodes = Awaited<ReturnType<typeof makeNodes>>
@@ -100,8 +110,8 @@ test('the calls of a node that stays away end as node_lost at the time when it w
   const { a, b, clock, tenant } = nodes
   const { callId } = await callAt(nodes, a)
   const agent = await agentAt(nodes, a, callId)
-  await beat(a, clock.now())
-  await beat(b, clock.now())
+  await nodes.beatOf(a)
+  await nodes.beatOf(b)
   const seen = at(nodes)
   clock.advance(MINUTE)
   assert.is(await nodes.look(), 0, 'a minute is no time: it may be started again')
@@ -122,7 +132,7 @@ test('a call of a lost node that throws ends alone, when the node was last seen;
   const { a, b, clock } = nodes
   const [broken, sound] = [await callAt(nodes, a), await callAt(nodes, a)]
   await a.db.updateTable('calls').set({ metadata: 'no JSON' }).where('id', '=', broken.callId).execute()
-  await beat(a, clock.now())
+  await nodes.beatOf(a)
   const seen = at(nodes)
   const told: string[] = []
   b.committed.add(({ type, object }) => void told.push(`${type} ${(object as { id: string }).id}`))
@@ -154,7 +164,7 @@ test('what was written or led of a call of a lost node and cannot be ended stops
       await trx.updateTable('call_programs').set({ status: 'running' }).execute()
     })
   }
-  await beat(a, clock.now())
+  await nodes.beatOf(a)
   b.within.add(async (_trx, { type, object }) => {
     const isFollowing = type === 'call.transcript.ready' || type === 'call.flow.ended'
     if (isFollowing && JSON.stringify(object).includes(broken!.callId)) throw new Error('poison')
@@ -177,9 +187,11 @@ test('who dies while it ends the calls of a lost node leaves the rest to another
   const nodes = await makeNodes()
   const { a, b, clock } = nodes
   const { callId } = await callAt(nodes, a)
-  await beat(a, clock.now())
+  await nodes.beatOf(a)
   clock.advance(2 * MINUTE)
-  await b.transaction(trx => takeLost(trx, clock.now()))
+  const silent = await b.db.selectFrom('nodes').selectAll().where('id', '=', 'a').executeTakeFirstOrThrow()
+  assert.is(await b.transaction(trx => takeLost(trx, silent, clock.now())), true)
+  assert.is(await b.transaction(trx => takeLost(trx, silent, clock.now())), false, 'of several one gets it')
   assert.is(await nodes.look(), 0, 'somebody is at it')
   clock.advance(10 * MINUTE)
   assert.is(await nodes.look(), 1)
@@ -191,7 +203,7 @@ test('who dies while it ends the calls of a lost node leaves the rest to another
 test("a living node's calls are ended by nobody, and a call that began after the last beat ends when it began", async () => {
   const nodes = await makeNodes()
   const { a, b, clock } = nodes
-  await beat(a, clock.now())
+  await nodes.beatOf(a)
   clock.advance(3000)
   const late = await callAt(nodes, a)
   const begun = at(nodes)
@@ -207,12 +219,12 @@ test("a living node's calls are ended by nobody, and a call that began after the
 test('a node that was taken for lost is told so at its next beat, once, and lives again', async () => {
   const nodes = await makeNodes()
   const { a, b, clock } = nodes
-  await beat(a, clock.now())
+  await nodes.beatOf(a)
   clock.advance(2 * MINUTE)
   await beat(b, clock.now())
   assert.is(await nodes.look(), 1)
-  assert.is(await beat(a, clock.now()), true)
-  assert.is(await beat(a, clock.now()), false)
+  assert.is(await nodes.beatOf(a), true)
+  assert.is(await nodes.beatOf(a), false)
   assert.is(await nodes.look(), 0)
   await nodes.close()
 })
@@ -221,13 +233,30 @@ test('a machine that was away for a day ends its calls at the time when it was l
   const nodes = await makeNodes()
   const { a, clock } = nodes
   const { callId } = await callAt(nodes, a)
-  await beat(a, clock.now())
+  await nodes.beatOf(a)
   const seen = at(nodes)
   clock.advance(24 * 60 * MINUTE)
   const driver = buildDriver({ store: a, config: APP_CONFIG, vault: VAULT, now: clock.now, log: silent })
   await driver.booted('another boot')
   const call = await callOf(nodes, callId)
   assert.equal([call?.ended_reason, call?.ended_at], ['node_lost', seen])
+  await nodes.close()
+})
+
+test('a time of day that is set, at one node or at the other, makes nobody lost', async () => {
+  const nodes = await makeNodes()
+  const { a, clock } = nodes
+  const { callId } = await callAt(nodes, a)
+  await nodes.beatOf(a)
+  for (const byMs of [24 * 60 * MINUTE, -48 * 60 * MINUTE]) {
+    clock.set(byMs)
+    clock.advance(MINUTE / 2)
+    assert.is(await nodes.look(), 0)
+    await nodes.beatOf(a)
+  }
+  assert.is((await callOf(nodes, callId))?.ended_at, null)
+  clock.advance(2 * MINUTE)
+  assert.is(await nodes.look(), 1, 'and who is silent is lost, whatever the time of day')
   await nodes.close()
 })
 

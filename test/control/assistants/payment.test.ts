@@ -78,6 +78,22 @@ test('a payment line is connected and capture is paused by one command, whoever 
   await world.close()
 })
 
+test('where the organisation takes payments on payment numbers alone, a node that names another one fails', async () => {
+  const world = await makeLiveWorld()
+  const connection = await world.make('/connections', { name: 'Trunk', kind: 'trunk', host: '192.0.2.1' })
+  await world.make('/phone_numbers', { number: '+14155550142', connection_id: connection, payment_line: true })
+  await world.ask('PATCH /v1/organisation', { pci: { enabled: true, payment_numbers_only: true } })
+  const nodes = PAYING.nodes.map(node =>
+    node.type === 'payment' ? { ...node, target: { type: 'number', id: '+14155550199' } } : node,
+  )
+  await makeFlow(world, { ...PAYING, nodes })
+  world.media.dialIn('part_1', '2000')
+  const callId = await callOf(world, 'part_1')
+  assert.is(await endOf({ world, callId, line: '' }), 'failed')
+  assert.equal(world.media.sent('leg.dial'), [])
+  await world.close()
+})
+
 test(
   'whenever control dies, the payment line is never with the caller without its pause',
   async () => {

@@ -10,15 +10,31 @@ import {
   verifyClientToken,
 } from '../../../control/browsers/client-token.ts'
 import { Softphones } from '../../../control/browsers/softphone.ts'
+import type { Conducting } from '../../../control/calls/conductor/follow.ts'
 import { isProblem } from '../../../control/http/errors.ts'
+import type { FollowUp } from '../../../control/kernel/follow-ups.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { vaultOf } from '../../../control/kernel/vault.ts'
 import type { MediaPort } from '../../../control/media-link/events.ts'
+import type { Events } from '../../../media/protocol.ts'
 import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
 import { addMember, makeWholeApp, refusal, VAULT, type WholeApp } from '../whole-app.ts'
 
 const CENTRE = { run: async () => {} }
+
+/** A page knocks; what follows the commit is done with these. */
+async function connect(
+  { store }: Pick<WholeApp, 'store'>,
+  admission: BrowserAdmission,
+  page: Events['browser.connecting'],
+  { media, conducting = { drive: async () => {} } }: { media: MediaPort; conducting?: Pick<Conducting, 'drive'> },
+): Promise<void> {
+  const followed: FollowUp[] = []
+  store.followUps.performedBy(async ({ run }) => void followed.push(run))
+  await store.transaction(async trx => admission.connecting(trx, { at: '', body: page }))
+  for (const run of followed) await run({ media, conducting: conducting as Conducting, decide: async () => {} })
+}
 
 const test = suite('control/browsers/token-routes')
 
@@ -90,8 +106,7 @@ test('a page that comes while the store is away is refused with 503 at once, and
   const store = Object.assign(Object.create(app.store), { transaction: () => Promise.reject(full) })
   const deps = { vault: VAULT, now: app.clock.now, log: silent, publicUrl: 'http://127.0.0.1:8080', centre: CENTRE }
   const page = { browserId: 'browser_1', use: 'call', token, origin: null, host: '192.0.2.1' } as const
-  const knock = (at: typeof store) =>
-    new BrowserAdmission({ ...deps, store: at }).connecting({ at: '', body: page }, async () => {})(media)
+  const knock = (at: typeof store) => connect(app, new BrowserAdmission({ ...deps, store: at }), page, { media })
   const thrown = await knock(store).then(
     () => null,
     (error: unknown) => error,
@@ -128,7 +143,8 @@ test('the call that a browser starts with the token has its ID, its assistant an
   const page = { browserId: 'browser_1', use: 'call', token, origin: null, host: '192.0.2.1' } as const
   const admission = new BrowserAdmission(deps)
   const driven: string[] = []
-  const knock = () => admission.connecting({ at: '', body: page }, async leg => void driven.push(leg))(media)
+  const conducting = { drive: async (leg: string) => void driven.push(leg) }
+  const knock = () => connect(app, admission, page, { media, conducting })
   await knock()
   await knock()
   assert.equal(asked, ['browser.admit', 'browser.refuse'])
@@ -137,6 +153,17 @@ test('the call that a browser starts with the token has its ID, its assistant an
   assert.is(driven.length, 1)
   const program = await app.store.db.selectFrom('call_programs').selectAll().executeTakeFirstOrThrow()
   assert.equal([program.id, program.assistant_id], [call_id, assistant_id])
+  const own = (await app.live(`GET /v1/web_calls/${call_id}`)).body
+  assert.equal(
+    [own.object, own.id, own.assistant_id, own.metadata, own.status, own.duration_ms],
+    ['web_call', call_id, assistant_id, metadata, body.status, null],
+  )
+  assert.equal((await app.live('GET /v1/web_calls')).body.data, [own])
+  assert.equal((await app.test('GET /v1/web_calls')).body.data, [], 'of the other mode')
+  const ended = forTenant(app.store.db, { organisationId: app.ours.organisationId, livemode: true }).update('calls')
+  await ended.set({ ended_at: app.clock.now().toISOString(), status: 'completed' }).execute()
+  await app.live(`DELETE /v1/calls/${call_id}`)
+  assert.is((await app.store.db.selectFrom('web_calls').selectAll().execute()).length, 0, 'it goes with its call')
   await app.close()
 })
 
@@ -172,7 +199,7 @@ test("metadata of an agent's token is that of the calls which its softphone plac
   } as unknown as MediaPort
   const deps = { store, vault: VAULT, now: clock.now, log: silent, publicUrl: 'http://127.0.0.1:8080', centre: CENTRE }
   const page = { browserId: 'brw_1', use: 'phone', token: body.token, origin: null, host: '192.0.2.1' } as const
-  await new BrowserAdmission(deps).connecting({ at: '', body: page }, async () => {})(media)
+  await connect(app, new BrowserAdmission(deps), page, { media })
   assert.equal(admitted, [{ agent: `${tenant.organisationId}:true:usr_310`, device: 'brw_1' }])
   const softphone = new Softphones({ ...deps, sipHost: '127.0.0.1', centre: CENTRE } as never)
   await softphone.handle({ browserId: 'brw_1', body: { type: 'dial', to: '311' } }, media)

@@ -24,10 +24,10 @@ test('POST /calls/{id}/pci passes 12 files of control, from its handler to the c
   await media.committed()
   const executed = new Executed()
   await executed.begin()
-  const each = await executed.files('control', async () => {
+  const each = await executed.files(['control'], async () => {
     assert.is((await world.ask(...NOTHING)).status, 404)
   })
-  const paying = await executed.files('control', async () => {
+  const paying = await executed.files(['control'], async () => {
     assert.is((await world.ask(`POST /v1/calls/${room.roomId}/pci`, { action: 'pause' })).status, 200)
     await media.committed()
   })

@@ -79,6 +79,29 @@ test('max_seconds elapsed: it resumes by itself, and both changes are told', asy
   await world.close()
 })
 
+test('an organisation may demand that keys of a pause reach payment numbers alone', async () => {
+  const world = await makeCallsWorld()
+  const { control, media, openRoom } = world
+  const { body } = await control.ask('PATCH /v1/organisation', { pci: { enabled: true, payment_numbers_only: true } })
+  assert.is(body.pci.payment_numbers_only, true)
+  await control.ask('POST /v1/connections', { name: 'Carrier', kind: 'trunk', host: '198.51.100.7' })
+  const { id: number } = (await control.ask('POST /v1/phone_numbers', { number: '+15550000009' })).body
+  const { id: line } = (await control.ask(`POST /v1/conference_rooms/${openRoom}/participants`, { to: '+15550000009' }))
+    .body
+  media.pickUp(line)
+  media.dialIn('part_1', '1001')
+  const { room } = await media.command('leg.move', 'part_1')
+  await media.committed()
+  const pay = () =>
+    control.ask(`POST /v1/calls/${room.roomId}/pci`, { action: 'pause', destination_participant_id: line })
+  const refused = await pay()
+  assert.equal([refused.status, refused.body.error.param], [400, 'destination_participant_id'])
+  assert.equal(media.sent('capture.pause'), [])
+  await control.ask(`PATCH /v1/phone_numbers/${number}`, { payment_line: true })
+  assert.equal([(await pay()).status, media.sent('capture.pause').at(-1)?.destinationLegId], [200, line])
+  await world.close()
+})
+
 test('destination_participant_id must be a participant of the call or of its session', async () => {
   const world = await makeCallsWorld()
   const { control, media } = world

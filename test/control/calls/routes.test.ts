@@ -26,7 +26,8 @@ test('POST /calls dials a SIP URI and joins the room after the answer, without a
   assert.equal(made.body.metadata, { a: 'b' })
   const dial = await media.command('leg.dial')
   assert.is(sipTarget(dial).uri, 'sip:bob@192.0.2.1')
-  assert.match(dial.affinity, /^org_\w+\/live$/, 'its organisation has one thread, whatever it is led to later')
+  assert.match(dial.affinity, /^org_\w+\/live$/)
+  assert.is(dial.near, pinRoom, 'it is placed beside those of its room')
   assert.is(dial.room.roomId, made.body.id)
   media.emit('leg.ringing', { legId: dial.legId })
   await media.committed()
@@ -98,6 +99,30 @@ test('of calls that are placed at once a connection carries its `max_calls` and 
   assert.equal(statuses.sort(), [201, 429, 429, 429, 429, 429])
   await control.idle()
   assert.is(media.sent('leg.dial').length, 1)
+  await world.close()
+})
+
+test('of calls that are placed at once a connection begins its `calls_per_second`: the others wait up to 2 s, then 429', async () => {
+  const world = await makeCallsWorld()
+  const { control, media } = world
+  const { status } = await control.ask('POST /v1/connections', {
+    name: 'Carrier',
+    kind: 'trunk',
+    host: '198.51.100.7',
+    calls_per_second: 1,
+  })
+  assert.is(status, 201)
+  const answers = []
+  for (let n = 0; n < 4; n++) answers.push(await control.ask('POST /v1/calls', { to: '+15551234567' }))
+  assert.equal(
+    answers.map(one => one.status),
+    [201, 201, 201, 429],
+  )
+  assert.equal([answers[3]?.body.error.code, answers[3]?.headers['retry-after']], ['capacity_exhausted', '1'])
+  await control.idle()
+  const delays = media.sent('leg.dial').map(({ delayMs = 0 }) => delayMs)
+  assert.is(delays[0], 0)
+  assert.ok(delays[1]! > 0 && delays[1]! <= 1000 && delays[2]! > delays[1]! && delays[2]! <= 2000, delays.join())
   await world.close()
 })
 

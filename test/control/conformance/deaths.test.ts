@@ -27,6 +27,7 @@ const REPEATABLE: CommandName[] = [
   'leg.read',
   'stream.read',
   'leg.hangup',
+  'leg.trace_packets',
   'room.close',
   'stream.stop',
   'capture.pause',

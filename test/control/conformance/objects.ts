@@ -12,6 +12,12 @@ import { type Answer, START, silent } from '../app-harness.ts'
 import { APP_CONFIG, VAULT } from '../whole-app.ts'
 import type { ProductWorld } from './product.ts'
 
+/** Lists of what the product itself brings: in no table, and the same for every organisation. */
+export const CATALOGUES = ['/languages', '/voices', '/models', '/flow_templates', '/copilot_templates']
+
+/** A tool whose server is nowhere. */
+export const TOOL = { name: 'state', http: { url: 'http://nowhere.invalid/', timeout_ms: 500 } }
+
 /** What stands in the path of an operation: by the parameter's name. */
 export type Ids = Record<string, string>
 
@@ -82,6 +88,14 @@ export async function makeCall(
   return { id: callId, participant_id: legId }
 }
 
+/** A call of a page. */
+async function makeWebCall(maker: Maker): Promise<Ids> {
+  const { id = '' } = await makeCall(maker)
+  const made = { id, assistant_id: null, origin: 'https://shop.example', name: 'Eve', created: START.toISOString() }
+  await forTenant(maker.world.store.db, maker.tenant).insert('web_calls', made)
+  return { id }
+}
+
 /** A call with an agent who asks somebody about it. */
 async function makeConsultation(maker: Maker): Promise<Ids> {
   const { id = '' } = await makeCall(maker)
@@ -119,6 +133,14 @@ export async function makeAgent(maker: Maker): Promise<string> {
     connected_at: START.toISOString(),
   })
   return id
+}
+
+/** One that waits; those before it are over, for few may wait. */
+async function makeImport(maker: Maker): Promise<Ids> {
+  const imports = forTenant(maker.world.store.db, maker.tenant).update('imports')
+  await imports.set({ status: 'completed' }).execute()
+  const file = { content_base64: Buffer.from('phone\n+14155580001\n').toString('base64') }
+  return withId(maker.ask('POST /v1/imports', { target: 'do_not_call_numbers', file }))
 }
 
 async function makeRecording(maker: Maker, status: 'ready' | 'recording', paused = 0): Promise<Ids> {
@@ -200,6 +222,17 @@ async function makeTranscript(maker: Maker, status: 'ready' | 'running' = 'ready
     text: 'Hello.',
     start_ms: 0,
     end_ms: 500,
+  })
+  return { id }
+}
+
+/** A member with a phone that has registered. */
+export async function makePhone(maker: Maker): Promise<Ids> {
+  const { id = '' } = await makeUser(maker)
+  const { store } = maker.world
+  await forTenant(store.db, maker.tenant).insert('sip_registrations', {
+    ...{ user_id: id, contact: `sip:${id}@192.0.2.7`, node: nodeOf(store.db), call_id: 'c', cseq: 1, transport: 'udp' },
+    ...{ host: '192.0.2.7', port: 5060, registered_at: START.toISOString(), expires_at: '2099-01-01T00:00:00.000Z' },
   })
   return { id }
 }
@@ -288,6 +321,14 @@ async function makeReportRun(maker: Maker): Promise<Ids> {
   return { id, run_id }
 }
 
+/** One that an assistant leads, after these verbs. */
+async function makeCampaign(maker: Maker, verbs: string[] = []): Promise<Ids> {
+  const { id: assistant_id } = await maker.ask('POST /v1/assistants', { name: 'Assistant' })
+  const { id = '' } = await withId(maker.ask('POST /v1/campaigns', { name: 'Campaign', assistant_id }))
+  for (const verb of verbs) await maker.ask(`POST /v1/campaigns/${id}/${verb}`)
+  return { id }
+}
+
 const freeNumber = (maker: Maker): object => (maker.tenant.livemode ? { number: `+1555010${1000 + another()}` } : {})
 
 /** A fresh object at each path that operations with an ID begin with; the longest that fits an operation is its own. */
@@ -302,6 +343,8 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
   },
   '/assistants/:id': maker => withId(maker.ask('POST /v1/assistants', { name: 'Assistant' })),
   '/copilot_profiles/:id': maker => withId(maker.ask('POST /v1/copilot_profiles', { name: 'Profile' })),
+  'GET /flow_templates/:id': async () => ({ id: 'reception' }),
+  'GET /copilot_templates/:id': async () => ({ id: 'sales' }),
   '/copilot_sessions/:id': maker => makeCopilotSession(maker),
   '/copilot_sessions/:id/fields': async maker => ({ ...(await makeCopilotSession(maker)), key: 'city' }),
   '/copilot_sessions/:id/dismiss': async maker => {
@@ -311,8 +354,29 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
     return ids
   },
   '/test_helpers/copilot/:id': maker => makeCopilotSession(maker),
+  '/campaigns/:id': makeCampaign,
+  '/campaigns/:id/pause': maker => makeCampaign(maker, ['start']),
+  '/campaigns/:id/resume': maker => makeCampaign(maker, ['start', 'pause']),
+  '/campaigns/:id/stop': maker => makeCampaign(maker, ['start']),
+  '/campaigns/:id/contacts/:contact_id': async maker => {
+    const { id = '' } = await makeCampaign(maker)
+    const number = maker.tenant.livemode ? `+1415557${1000 + another()}` : '+15005550006'
+    await maker.ask(`POST /v1/campaigns/${id}/contacts`, { contacts: [{ phone: number }] })
+    const contacts = forTenant(maker.world.store.db, maker.tenant).select('campaign_contacts').select('id')
+    const contact = await contacts.where('campaign_id', '=', id).executeTakeFirstOrThrow()
+    return { id, contact_id: contact.id }
+  },
   '/do_not_call/:id': maker => withId(maker.ask('POST /v1/do_not_call', { phone: `+1415556${1000 + another()}` })),
+  '/imports/:id': makeImport,
+  '/consents/:id': maker =>
+    withId(
+      maker.ask('POST /v1/consents', {
+        ...{ phone: `+1415557${1000 + another()}`, purpose: 'call' },
+        evidence: { type: 'form', text: 'Yes.' },
+      }),
+    ),
   '/callbacks/:id': maker => withId(maker.ask('POST /v1/callbacks', { phone: `+1415555${1000 + another()}` })),
+  '/sites/:id': maker => withId(maker.ask('POST /v1/sites', { name: 'Shop', origins: ['https://shop.example'] })),
   '/queues/:id': maker => withId(maker.ask('POST /v1/queues', { name: 'Queue' })),
   '/teams/:id': maker => withId(maker.ask('POST /v1/teams', { name: 'Team' })),
   '/audio_assets/:id': maker => withId(maker.ask('POST /v1/audio_assets', { file: { content_base64: WAV_BASE64 } })),
@@ -320,6 +384,17 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
   '/reports/:id/runs/:run_id': makeReportRun,
   '/reports/:id': maker =>
     withId(maker.ask('POST /v1/reports', { name: 'Calls', kind: 'calls', recipients: ['ann@example.com'] })),
+  '/partner/organisations/:id': maker => withId(maker.ask('POST /v1/partner/organisations', { name: 'Client' })),
+  '/partner/organisations/:id/resume': async maker => {
+    const { id = '' } = await withId(maker.ask('POST /v1/partner/organisations', { name: 'Client' }))
+    await maker.ask(`POST /v1/partner/organisations/${id}/suspend`)
+    return { id }
+  },
+  '/partner/organisations/:id/api_keys/:key_id': async maker => {
+    const { id = '' } = await withId(maker.ask('POST /v1/partner/organisations', { name: 'Client' }))
+    const { id: key_id } = await maker.ask(`POST /v1/partner/organisations/${id}/api_keys`, {})
+    return { id, key_id }
+  },
   '/api_keys/:id': maker => withId(maker.ask('POST /v1/api_keys', {})),
   '/calls/:id': makeCall,
   'DELETE /calls/:id': maker => makeCall(maker, { ended: true }),
@@ -338,6 +413,9 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
   '/qa_evaluations/:id': makeEvaluation,
   '/calls/:id/transcript/start': makeCall,
   '/calls/:id/transcript/stop': maker => makeTranscript(maker, 'running'),
+  '/messages/:id': async maker =>
+    withId(maker.ask('POST /v1/messages', { to_user_id: (await makePhone(maker)).id, text: 'Hello.' })),
+  '/web_calls/:id': makeWebCall,
   '/voicemails/:id': maker => makeVoicemail(maker, 'ready'),
   '/calls/:id/recording': maker => makeRecording(maker, 'ready'),
   '/calls/:id/recording/start': makeCall,
@@ -364,6 +442,8 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
     const { headers } = await world.ask('GET /v1/teams', { key: tenant.livemode ? live : test })
     return { id: String(headers['request-id']) }
   },
+  '/secrets/:id': maker => withId(maker.ask('POST /v1/secrets', { name: `KEY_${another()}`, value: 'open sesame' })),
+  '/tools/:id': maker => withId(maker.ask('POST /v1/tools', TOOL)),
   '/webhook_endpoints/:id': maker =>
     withId(maker.ask('POST /v1/webhook_endpoints', { url: 'https://93.184.216.34/', algorithm: 'ed25519' })),
   '/webhook_deliveries/:id': makeDelivery,

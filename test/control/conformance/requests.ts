@@ -7,11 +7,13 @@ import {
   type Maker,
   makeAgent,
   makeCall,
+  makePhone,
   makeRecording,
   makeTrunk,
   makeUser,
   makeVoicemail,
   shown,
+  TOOL,
   WAV_BASE64,
 } from './objects.ts'
 import { example, type Shape } from './shapes.ts'
@@ -31,19 +33,39 @@ export const BODIES: Record<string, (maker: Maker) => Promise<object> | object> 
   startCopilot: async maker => ({
     profile_id: (await maker.ask('POST /v1/copilot_profiles', { name: 'Copilot' })).id,
   }),
+  addCampaignContacts: () => ({ contacts: [{ phone: `+1415557${1000 + another()}`, metadata: { order: '7' } }] }),
   createDoNotCallNumber: () => ({ phone: `+1415556${1000 + another()}` }),
+  checkDoNotCallNumbers: () => ({ phones: ['+14155560001'] }),
+  createImport: () => ({
+    target: 'do_not_call_numbers',
+    file: { content_base64: Buffer.from('phone\n+14155580001\n').toString('base64') },
+    mapping: { phone: 'phone' },
+    metadata: { order: '7' },
+  }),
+  createConsent: () => ({
+    phone: `+1415557${1000 + another()}`,
+    purpose: 'call',
+    evidence: { type: 'form', text: 'Yes.' },
+    metadata: { order: '7' },
+  }),
   createConnection: () => ({ name: 'Trunk', kind: 'trunk', host: '93.184.216.34' }),
   createInboundRoute: () => ({ match: { to: '7' }, target: { type: 'echo' } }),
   createInvitation: () => ({ email: `u${another()}@example.com` }),
   createKbDocument: () => ({ text: 'We open at nine.' }),
   createPhoneNumber: () => ({ number: `+1555020${1000 + another()}` }),
+  createSite: () => ({ name: 'Shop', origins: ['https://shop.example'] }),
   createStream: () => ({ url: 'wss://93.184.216.34/' }),
+  createMessage: async maker => ({ to_user_id: (await makePhone(maker)).id, text: 'Lunch at one?' }),
+  createSecret: () => ({ name: `KEY_${another()}`, value: 'open sesame' }),
+  createTool: () => TOOL,
   createTestEvent: () => ({ type: 'call.ended' }),
   createWebhookEndpoint: () => ({ url: 'https://93.184.216.34/' }),
   inviteConferenceParticipant: () => ({ to: 'sip:a@192.0.2.1' }),
   playInCall: async maker => ({
     audio_asset_id: (await maker.ask('POST /v1/audio_assets', { file: { content_base64: WAV_BASE64 } })).id,
   }),
+  restoreTool: () => ({ version: 1 }),
+  rotateSecret: () => ({ value: 'another sesame' }),
   replayWebhookEndpoint: () => ({ since: START.toISOString() }),
   setAgentStatus: () => ({ status: 'away' }),
   superviseCall: async maker => ({ mode: 'monitor', user_id: await makeAgent(maker) }),
@@ -52,6 +74,7 @@ export const BODIES: Record<string, (maker: Maker) => Promise<object> | object> 
     reviewer_user_id: (await makeUser(maker)).id,
     criteria: [{ key: 'greeting', score: 80 }],
   }),
+  updateCallParticipant: () => ({ audio: { auto_gain: true } }),
   updateOrganisation: () => ({ name: 'Ours' }),
   updateQaEvaluation: () => ({ criteria: [{ key: 'greeting', score: 80 }], reason: 'She greets.' }),
   writeFlowDraft: () => ({ base_rev: 1, graph: { nodes: [] } }),
@@ -79,6 +102,14 @@ const named = async (made: Promise<{ id: string }>): Promise<Ids> => ({ id: (awa
 
 /** Conflicts of the object's state, where no idempotency key makes one. */
 export const SPECIALS: Special[] = [
+  ...['listCallSipMessages', 'getCallSipCapture'].map(operation =>
+    special(operation, 409, async maker => {
+      const { id = '', participant_id: legId = '' } = await makeCall(maker)
+      const legs = forTenant(maker.world.store.db, maker.tenant).update('participants')
+      await legs.set({ node_id: 'another' }).where('id', '=', legId).execute()
+      return { ids: { id } }
+    }),
+  ),
   special('getVoicemailContent', 409, async maker => ({ ids: await makeVoicemail(maker, 'recording') })),
   special('getRecordingContent', 409, async maker => ({ ids: await makeRecording(maker, 'recording') })),
   special('setAgentStatus', 409, async maker => ({ ids: await makeUser(maker, 'invited'), body: { status: 'away' } })),
@@ -111,6 +142,10 @@ export const SPECIALS: Special[] = [
     const { id = '' } = await named(maker.ask('POST /v1/conference_rooms', { name: 'Room' }))
     const { participant_id = '' } = await makeCall(maker, { roomId: id, ended: true })
     return { ids: { id, participant_id }, body: { muted: true } }
+  }),
+  special('updateCallParticipant', 409, async maker => {
+    const { id = '', participant_id = '' } = await makeCall(maker, { ended: true })
+    return { ids: { id, participant_id }, body: { audio: { auto_gain: true } } }
   }),
   special('getWebhookEndpointPublicKey', 409, async maker => ({
     ids: await named(maker.ask('POST /v1/webhook_endpoints', { url: 'https://93.184.216.34/' })),

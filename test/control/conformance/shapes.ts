@@ -121,6 +121,10 @@ export function example(shape: Shape): unknown {
 export function items(shape: Shape, count: number): unknown[] {
   const item = branches(shape.items ?? {}).parts[0] ?? {}
   if (item.type === 'string' && shape.uniqueItems) return texts(item, count)
+  if (item.type === 'integer' && shape.uniqueItems) {
+    const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = item
+    return Array.from({ length: Math.min(count, maximum - minimum + 1) }, (_, i) => minimum + i)
+  }
   return Array.from({ length: count }, () => example(item))
 }
 

@@ -68,7 +68,7 @@ export const FIELDS: Record<string, string> = {
     callbacks.agent_id string?, callbacks.assistant_id string?, callbacks.priority integer,
     callbacks.voicemail_to_callback boolean, voice_assistant_id string?, copilot_profile_id string?, created string,
     updated string`,
-  MediaStream: `id string, object media_stream, livemode boolean, call_id string, mode fork, url string,
+  MediaStream: `id string, object media_stream, livemode boolean, call_id string, mode fork|bidirectional, url string,
     tracks inbound|outbound|both, format mulaw_8000|l16_16000|l16_8000, custom_parameters object,
     status connecting|streaming|reconnecting|stopped|failed, frames_sent integer, frames_dropped integer,
     ended_reason string?, created string`,

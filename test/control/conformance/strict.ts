@@ -39,9 +39,9 @@ export function faultsOf(schema: object, value: unknown): string[] {
 /** Objects whose ID is that of another kind of thing, or none of ours. */
 const IDS_OF: Record<string, string> = { conference_session: 'call', test_event: 'evt' }
 /** Names of templates and nodes are not IDs of objects. */
-const NO_IDS = ['template_id', 'site_id', 'sim_id']
-/** Objects that are known by a code of another standard. */
-const BY_CODE = ['language']
+const NO_IDS = ['template_id', 'sim_id']
+/** Objects that are known by a code of another standard, or by a name that the product or a provider gave them. */
+const BY_CODE = ['language', 'flow_template', 'copilot_template', 'voice', 'model']
 
 function idFaults(value: unknown, path: string): string[] {
   if (typeof value !== 'object' || value === null) return []

@@ -1,16 +1,17 @@
 import * as assert from 'uvu/assert'
+import { CallLimit } from '../../../control/copilot/deep/call-limit.ts'
 import { DeepPath } from '../../../control/copilot/deep/deep-path.ts'
 import { Feed } from '../../../control/copilot/sessions/feed.ts'
-import { saidInput } from '../../../control/copilot/sessions/inputs.ts'
-import { apply } from '../../../control/copilot/sessions/records.ts'
+import { hearSaid } from '../../../control/copilot/sessions/hearing.ts'
 import type { CopilotSession } from '../../../control/copilot/sessions/session-schema.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { passageSearch } from '../../../control/knowledge/passage-search.ts'
 import type { ModelWish } from '../../../control/models/choice.ts'
+import { ModelMeter } from '../../../control/models/meter.ts'
 import type { ChatModel, ChatPart, ChatRequest } from '../../../control/models/model.ts'
 import { suite } from '../../harness.ts'
 import { makeCall } from '../conformance/objects.ts'
-import { makeWholeApp, type WholeApp } from '../whole-app.ts'
+import { makeWholeApp, VAULT, type WholeApp } from '../whole-app.ts'
 import { PROFILE } from './profiles.ts'
 
 const test = suite('control/copilot/deep-path')
@@ -52,6 +53,8 @@ test.beforeEach(async () => {
     feed,
     log: { warn() {} } as never,
     models: models as never,
+    limit: new CallLimit(),
+    meter: new ModelMeter({ store, now: clock.now, log: { warn() {} } as never, prices: new Map() }),
     search: passageSearch(store.engine),
   })
 })
@@ -84,7 +87,7 @@ async function say(
     const row = await forTenant(trx, tenant()).find('copilot_sessions', id)
     if (row === undefined) throw new Error('no session')
     const said = { kind: 'said', atMs: 0, id: utterance, party, text, isFinal, fromMs: 0, toMs: 0 } as const
-    await apply({ now: clock.now, feed }, trx, row, [await saidInput(passageSearch(store.engine), trx, row, said)])
+    await hearSaid({ now: clock.now, feed, search: passageSearch(store.engine), vault: VAULT }, trx, row, said)
   })
 }
 
@@ -120,6 +123,44 @@ test('it answers an objection that is shown, in place of its message', async () 
   await deep.idle()
   const [after, before] = (await messages(id)).filter(({ type }: { type: string }) => type === 'objection')
   assert.equal([after.data.answer, after.replaces, after.path], ['It saves you an hour a day.', before.id, 'deep'])
+})
+
+const taskOf = ({ instructions }: ChatRequest) => JSON.parse(/The task as JSON: (.*)/.exec(instructions)?.[1] ?? '{}')
+
+test('the model knows what follows the answer to an objection, the pattern of a field, the goal of a stage and what must not be said', async () => {
+  const id = await begin()
+  answer = () => JSON.stringify(NOTHING)
+  await say(id, 'customer', 'it is too expensive')
+  await deep.idle()
+  const { objections, fields, checklist, stage, forbidden } = taskOf(asked[0]!)
+  assert.is(objections[0].follow_up, 'What is your budget?')
+  assert.is(fields.find(({ key }: { key: string }) => key === 'order').pattern, '[A-Z]{2}[0-9]{4}')
+  assert.not('pattern' in fields[0])
+  assert.equal([checklist[0].goal, stage], ['Know who calls', 'open'])
+  assert.equal(forbidden, [{ phrase: 'we guarantee', instead: 'we expect' }])
+})
+
+test('of a field with a pattern the model fills in what matches it, and nothing else', async () => {
+  const id = await begin()
+  const order = (value: string) =>
+    JSON.stringify({ ...NOTHING, fields: [{ key: 'order', value, quote: 'the one with alpha bravo' }] })
+  answer = () => order('the alpha bravo one')
+  await say(id, 'customer', 'my order is the one with alpha bravo and twelve thirty four')
+  await deep.idle()
+  assert.is((await field(id, 'order'))?.value, null)
+  answer = () => order('AB1234')
+  await say(id, 'customer', 'yes that one')
+  await deep.idle()
+  assert.equal([(await field(id, 'order'))?.value, (await field(id, 'order'))?.by], ['AB1234', 'deep'])
+})
+
+test('an answer to an objection that says what is forbidden is not shown', async () => {
+  const id = await begin()
+  answer = () => JSON.stringify({ ...NOTHING, objection: { key: 'price', answer: 'We guarantee that it pays off.' } })
+  await say(id, 'customer', 'it is too expensive')
+  await deep.idle()
+  const told = (await messages(id)).filter(({ type }: { type: string }) => type === 'objection')
+  assert.equal([told.length, told[0].data.answer, told[0].data.follow_up], [1, undefined, 'What is your budget?'])
 })
 
 test('what a customer says cannot instruct the model: it is data, and what nobody said is not believed', async () => {
@@ -252,8 +293,11 @@ test('tokens are metered in /usage', async () => {
   await deep.idle()
   while ((await session(id)).status !== 'running') await new Promise(setImmediate)
   const to = new Date(world.clock.now().getTime() + 60_000).toISOString()
-  const { body } = await world.live(`GET /v1/usage?to=${encodeURIComponent(to)}`)
-  assert.equal(body.data.at(-1).copilot_sessions, { count: 1, input_tokens: 100, output_tokens: 10 })
+  const metered = async () =>
+    (await world.live(`GET /v1/usage?to=${encodeURIComponent(to)}`)).body.data.at(-1).copilot_sessions
+  // They are written down behind the answer, which does not wait for that.
+  while ((await metered()).input_tokens === 0) await new Promise(setImmediate)
+  assert.equal(await metered(), { count: 1, input_tokens: 100, output_tokens: 10 })
 })
 
 test.run()

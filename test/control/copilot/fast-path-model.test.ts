@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import * as assert from 'uvu/assert'
+import { sentencesOf } from '../../../control/copilot/fast/objections.ts'
 import { reduce } from '../../../control/copilot/fast/reduce.ts'
 import { keyOf, kindOf, valueOfSlot } from '../../../control/copilot/fast/slots.ts'
 import { stageOf } from '../../../control/copilot/fast/stages.ts'
@@ -155,6 +156,16 @@ function next(pick: (below: number) => number, { state, at, open, decided, id }:
     case 4: {
       const [dropped] = open.splice(pick(open.length + 1), 1)
       return dropped === undefined ? { kind: 'tick', atMs, isQuiet: false } : { kind: 'unsaid', atMs, id: dropped.id }
+    }
+    case 5: {
+      const said = Object.entries(state.slots).filter(
+        ([name, { told }]) => kindOf(name) === 'transcript' && told !== null,
+      )
+      const [name, slot] = said[pick(said.length + 1)] ?? []
+      if (name === undefined || slot?.told == null) return { kind: 'tick', atMs, isQuiet: false }
+      const [text] = JSON.parse(slot.told.value) as [string, boolean]
+      const meant = Object.fromEntries(sentencesOf(text).map(one => [one, { key: 'price', similarity: pick(11) / 10 }]))
+      return { kind: 'meant', atMs, id: keyOf(name), text, toMs: at, meant }
     }
     default: {
       const old = pick(2) === 0 ? open[pick(open.length + 1)] : undefined

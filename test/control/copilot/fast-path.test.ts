@@ -92,6 +92,58 @@ test('what was said with a not is not said', () => {
   assert.equal(ofType(call.messages, 'compliance'), [])
 })
 
+for (const words of [
+  "I'm not going to cancel my contract.",
+  "I don't want to cancel my contract over this",
+  'I never meant to cancel my contract',
+  'אני לא רוצה לבטל את החוזה שלי',
+]) {
+  test(`what nobody wishes is no alert: "${words}"`, () => {
+    const call = talk({ ...PROFILE, alerts: [{ ...PROFILE.alerts[0]!, phrases: CANCEL }] })
+    call.say('customer', words)
+    assert.equal(ofType(call.messages, 'alert'), [])
+  })
+}
+
+for (const words of [
+  'No, I want to cancel my contract.',
+  'no I want to cancel my contract',
+  'Why not? Cancel my contract.',
+  'It does not work. I want to cancel my contract.',
+  'לא, אני רוצה לבטל את החוזה',
+]) {
+  test(`an answer or a sentence before unsays nothing: "${words}"`, () => {
+    const call = talk({ ...PROFILE, alerts: [{ ...PROFILE.alerts[0]!, phrases: CANCEL }] })
+    call.say('customer', words)
+    assert.equal(
+      ofType(call.messages, 'alert').map(({ body }) => body.key),
+      ['cancel'],
+    )
+  })
+}
+
+test('a phrase whose words were cut elsewhere by the recogniser was said', () => {
+  const call = talk()
+  call.say('agent', 'Of course, have an ice day.')
+  assert.is(call.item('close', 'goodbye'), 'done')
+  call.say('agent', 'May I have your account, numb era?')
+  assert.is(call.item('open', 'verify'), null)
+})
+
+test('a phrase is said in its long and in its short form', () => {
+  for (const [phrase, words] of [
+    ['I would recommend', "Then I'd recommend the small one."],
+    ["that's all we need", 'And that is all we need.'],
+    ['who are we speaking to', "Who're we speaking to?"],
+  ] as const) {
+    const [stage] = PROFILE.stages
+    const item = { ...stage!.checklist[0]!, phrases: [phrase] }
+    const call = talk({ ...PROFILE, stages: [{ ...stage!, checklist: [item] }] })
+    call.say('agent', words)
+    assert.is(call.item('open', 'greet'), 'done', words)
+  }
+})
+
 test('a forbidden phrase is warned of at once, with what to say instead and why', () => {
   const call = talk()
   const [message] = ofType(call.say('agent', 'Of course we guarantee it', { isFinal: false }), 'compliance')
@@ -139,12 +191,20 @@ test('a field that the final transcript corrects is replaced by id', () => {
   assert.equal([second?.body.value, second?.replaces], ['anna@example.com', first?.seq])
 })
 
-const FIELDS: [string, string, string | null, string][] = [
+const CANCEL = ['cancel my contract', 'לבטל את החוזה']
+
+const FIELDS: [string, string, string | null, string | null][] = [
   ['phone', 'Call me on four one five five five five oh one two three', null, '+14155550123'],
   ['phone', 'my number is 415-555-0123', null, '+14155550123'],
   ['email', 'It is Ann.Smith@Example.com', null, 'ann.smith@example.com'],
   ['name', 'Hello, my name is Ann Smith and I call about a bill', null, 'Ann Smith'],
   ['name', 'Ann Smith', 'What is your name please?', 'Ann Smith'],
+  ['name', "Sure, it's Ann Smith. And I have a question about the bill.", 'What is your name please?', 'Ann Smith'],
+  ['name', "I'm Ann Smith.", null, 'Ann Smith'],
+  ['seats', 'Call me on 415-555-0123', 'And the number of seats?', null],
+  ['owner', 'I am not happy with my account owner', null, null],
+  ['visit', 'I pay less than that today', null, null],
+  ['visit', 'בחמישה במרץ', null, '2026-03-05'],
   ['seats', 'twenty five', 'And the number of seats?', '25'],
   ['plan', 'we would like premium plus', null, 'premium plus'],
   ['owner', 'No, that is my brother', 'Are you the account owner?', 'false'],
@@ -194,6 +254,32 @@ test('an objection is answered by its trigger and by its meaning, and not for an
   call.say('customer', 'My name is John Smith and I live in London')
   call.say('agent', 'That costs too much money')
   assert.equal(ofType(call.messages, 'objection'), [])
+})
+
+test('sentences of the same kind that speak of something else are no objection, and two sentences are two', () => {
+  const objections = [
+    { ...PROFILE.objections[0]!, key: 'think', triggers: [], examples: ['I have to talk to my husband first'] },
+    { ...PROFILE.objections[0]!, key: 'time', triggers: [], examples: ['I am busy right now, call me later'] },
+  ]
+  const call = talk({ ...PROFILE, objections })
+  for (const words of ['I will talk to my lawyer.', 'Only my wife and I.', 'I want to speak to your manager.']) {
+    call.say('customer', words)
+  }
+  assert.equal(ofType(call.messages, 'objection'), [])
+  const both = call.say('customer', 'I need to talk to my wife about it first. Call me later, I am really busy now.')
+  assert.equal(
+    ofType(both, 'objection')
+      .map(({ body }) => body.key)
+      .toSorted(),
+    ['think', 'time'],
+  )
+})
+
+test('an objection in Hebrew is told by the words of an example, in whatever order', () => {
+  const objections = [{ ...PROFILE.objections[0]!, triggers: [], examples: ['אני משלם פחות היום'] }]
+  const heard = (words: string) =>
+    ofType(talk({ ...PROFILE, language: 'he', objections }).say('customer', words), 'objection').length
+  assert.equal([heard('אני היום משלם פחות'), heard('אני לא משלם פחות היום'), heard('היום אני בבית')], [1, 0, 0])
 })
 
 test('a knowledge card is shown above kb.min_score, and never the same one twice', () => {

@@ -8,7 +8,7 @@ import { RetentionDuty } from '../../../control/retention/duty.ts'
 import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
 import { makeCall } from '../conformance/objects.ts'
-import { makeWholeApp, type WholeApp } from '../whole-app.ts'
+import { makeWholeApp, VAULT, type WholeApp } from '../whole-app.ts'
 import { PROFILE } from './profiles.ts'
 
 const test = suite('control/copilot/sessions')
@@ -155,6 +155,63 @@ test('a card number is in no row, whether said at once, in pieces, typed or aske
   for (const text of [rows, state]) assert.not.match(text, /4111\s?1111/)
 })
 
+test('who agrees to be recorded later is heard from then on; who refuses never is, and no longer', async () => {
+  const { store, clock } = world
+  const consent = {
+    transcribe: false,
+    language: null,
+    announcement: 'May we?',
+    consent: null,
+    streams: [],
+    asked: 'asking',
+  }
+  const { id, callId, legId, path } = await begin()
+  const asked: string[] = []
+  const media = {
+    request: async (name: string) => {
+      asked.push(name)
+      return {}
+    },
+  }
+  const log = { warn() {}, error() {} } as never
+  const search = passageSearch(store.engine)
+  const copilot = new Copilot({ store, now: clock.now, log, feed: new Feed(), search, vault: VAULT })
+  await copilot.resume({} as never, media as never)
+  const answer = async (to: string) => {
+    const capture = JSON.stringify({ ...consent, asked: to })
+    await forTenant(store.db, tenant()).update('calls').set({ capture }).where('id', '=', callId).execute()
+    asked.length = 0
+    await copilot.tick()
+    return (await world.test(`GET ${path}`)).body
+  }
+  const waiting = await answer('asking')
+  assert.equal([waiting.hearing, asked], ['none', ['transcript.stop']])
+  const body = {
+    transcriptId: id,
+    legId,
+    utteranceId: 'u1',
+    text: 'hello',
+    isFinal: true,
+    beganAgoMs: 9,
+    endedAgoMs: 0,
+  }
+  const words = { name: 'transcript.words', at: clock.now().toISOString(), body } as const
+  const kept = () =>
+    store.transaction(async trx => {
+      await copilot.on(trx, words)
+      return (await trx.selectFrom('copilot_inputs').select('id').execute()).length
+    })
+  assert.is(await kept(), 0)
+  const agreed = await answer('agreed')
+  assert.equal([agreed.hearing, agreed.hearing_reason, asked], ['running', null, ['transcript.start']])
+  assert.is(await kept(), 1)
+  const refused = await answer('refused')
+  assert.equal([refused.hearing, asked], ['none', ['transcript.stop']])
+  assert.match(refused.hearing_reason, /does not want/)
+  assert.is((await answer('refused')).hearing, 'none')
+  assert.equal(asked, [])
+})
+
 test('what is heard is dealt with once, also by a process that finds it after another one died', async () => {
   const { id, legId } = await begin()
   const feed = new Feed()
@@ -166,6 +223,7 @@ test('what is heard is dealt with once, also by a process that finds it after an
       log: { warn() {}, error() {} } as never,
       feed,
       search: passageSearch(store.engine),
+      vault: VAULT,
     })
   const words = {
     transcriptId: id,
@@ -199,6 +257,7 @@ test('a session ends with its agent, with a summary and an event', async () => {
     log: { warn() {}, error() {} } as never,
     feed: new Feed(),
     search: passageSearch(store.engine),
+    vault: VAULT,
   })
   await store.transaction(trx => setLeg(trx, tenant(), legId, { step: 'ended', left_at: clock.now().toISOString() }))
   await copilot.tick()
@@ -214,7 +273,13 @@ test('what a copilot has heard goes with the transcripts of its organisation, an
   await say(id, ['customer', 'My name is Ann Smith, I want to cancel my contract'])
   const { store, clock } = world
   await store.transaction(trx => setLeg(trx, tenant(), legId, { step: 'ended', left_at: clock.now().toISOString() }))
-  const parts = { store, now: clock.now, log: { warn() {}, error() {} } as never, search: passageSearch(store.engine) }
+  const parts = {
+    store,
+    now: clock.now,
+    log: { warn() {}, error() {} } as never,
+    search: passageSearch(store.engine),
+    vault: VAULT,
+  }
   await new Copilot({ ...parts, feed: new Feed() }).tick()
   await world.live('PATCH /v1/organisation', { retention: { transcripts_days: 1 } })
   const at = (days: number) => () => new Date(clock.now().getTime() + days * 86_400_000)

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { FollowUps, type Outside } from '../../../control/kernel/follow-ups.ts'
 import { MediaClient, type MediaHandler } from '../../../control/media-link/client.ts'
 import { FakeMedia } from '../../fakes/media.ts'
 import { suite } from '../../harness.ts'
@@ -48,11 +49,13 @@ function recorder(): Recorder {
       if (handler.hold) await new Promise<void>(resolve => (handler.release = resolve))
       lastSeq = batch.at(-1)!.seq
       handler.log.push(`commit ${lastSeq}`)
-      return batch.map(({ seq, event }) => {
+      for (const { seq, event } of batch) {
         const { legId: key } = event.body as { legId: string }
-        return { key, run: () => handler.after(seq, key) }
-      })
+        handler.followUps.begin({ key, run: () => handler.after(seq, key) })
+      }
     },
+    followUps: new FollowUps(),
+    perform: ({ run }) => run({} as Outside),
     after: async seq => void handler.log.push(`after ${seq}`),
     faults: 0,
     setAside: async ({ seq }) => {

@@ -1,15 +1,18 @@
 import * as assert from 'uvu/assert'
 import { chatWithFallback } from '../../../control/models/fallback.ts'
 import type { ChatModel, ChatPart } from '../../../control/models/model.ts'
-import { type Fetch, OpenAiClient } from '../../../control/models/openai-client.ts'
+import { OpenAiClient } from '../../../control/models/openai-client.ts'
 import type { WireSettings } from '../../../control/models/openai-wire.ts'
+import type { OutgoingAnswer, OutgoingRequest } from '../../../media/protocol.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('control/models/openai-client')
 
 const PROVIDER = { baseUrl: 'https://models.example.com/v1', apiKey: 'key' }
-const openAiChat = (settings: Partial<WireSettings>, fetch: Fetch) =>
-  new OpenAiClient(PROVIDER, fetch).model({ model: 'm1', temperature: null, api: 'chat', priority: false, ...settings })
+type Send = (request: OutgoingRequest) => Promise<OutgoingAnswer>
+
+const openAiChat = (settings: Partial<WireSettings>, send: Send) =>
+  new OpenAiClient(PROVIDER, send).model({ model: 'm1', temperature: null, api: 'chat', priority: false, ...settings })
 const REQUEST = {
   instructions: 'Be short.',
   messages: [{ role: 'customer' as const, text: 'Hello' }],
@@ -17,11 +20,17 @@ const REQUEST = {
   passages: ['We open at nine.'],
 }
 
+const answerOf = (json: object): OutgoingAnswer => answered(200, new Blob([JSON.stringify(json)]).stream())
+
+const answered = (status: number, body: AsyncIterable<Uint8Array>): OutgoingAnswer => ({
+  ...{ status, headers: {}, body, isFromPublic: false, close: () => {} },
+})
+
 /** A provider that streams these events, cut anywhere. */
 function provider(events: object[], status = 200) {
   const asked: { url: string; body: Record<string, unknown> }[] = []
-  const fetch = async (url: string, init: RequestInit): Promise<Response> => {
-    asked.push({ url, body: JSON.parse(String(init.body)) })
+  const send: Send = async ({ url, body: sent }) => {
+    asked.push({ url, body: JSON.parse(String(sent)) })
     const text = [...events.map(event => JSON.stringify(event)), '[DONE]'].map(data => `data: ${data}\n\n`).join('')
     const bytes = new TextEncoder().encode(text)
     const body = new ReadableStream<Uint8Array>({
@@ -30,9 +39,9 @@ function provider(events: object[], status = 200) {
         controller.close()
       },
     })
-    return new Response(body, { status })
+    return answered(status, body)
   }
-  return { asked, fetch }
+  return { asked, send }
 }
 
 async function collect(parts: AsyncIterable<ChatPart>): Promise<ChatPart[]> {
@@ -44,7 +53,7 @@ async function collect(parts: AsyncIterable<ChatPart>): Promise<ChatPart[]> {
 const never = new AbortController().signal
 
 test('the chat API streams words, tool calls and what they cost', async () => {
-  const { asked, fetch } = provider([
+  const { asked, send } = provider([
     { choices: [{ delta: { role: 'assistant', content: '' } }] },
     { choices: [{ delta: { content: 'Good' } }] },
     { choices: [{ delta: { content: 'bye.' } }] },
@@ -56,7 +65,7 @@ test('the chat API streams words, tool calls and what they cost', async () => {
     },
     { choices: [], usage: { prompt_tokens: 20, completion_tokens: 5 } },
   ])
-  const model = openAiChat({ temperature: 0.4 }, fetch)
+  const model = openAiChat({ temperature: 0.4 }, send)
   assert.equal(await collect(model.chat(REQUEST, never)), [
     { kind: 'text', text: 'Good' },
     { kind: 'text', text: 'bye.' },
@@ -70,7 +79,7 @@ test('the chat API streams words, tool calls and what they cost', async () => {
 })
 
 test('the responses API streams the same', async () => {
-  const { asked, fetch } = provider([
+  const { asked, send } = provider([
     { type: 'response.created' },
     { type: 'response.output_text.delta', delta: 'Hello.' },
     {
@@ -79,7 +88,7 @@ test('the responses API streams the same', async () => {
     },
     { type: 'response.completed', response: { usage: { input_tokens: 7, output_tokens: 3 } } },
   ])
-  const model = openAiChat({ api: 'responses' }, fetch)
+  const model = openAiChat({ api: 'responses' }, send)
   assert.equal(await collect(model.chat(REQUEST, never)), [
     { kind: 'text', text: 'Hello.' },
     { kind: 'call', id: 'c2', name: 'end_call', input: {} },
@@ -108,9 +117,9 @@ test('in one piece comes the same, over either API', async () => {
     ['responses', responses],
   ] as const) {
     const bodies: { stream?: boolean }[] = []
-    const model = openAiChat({ api }, async (_, { body }) => {
+    const model = openAiChat({ api }, async ({ body }) => {
       bodies.push(JSON.parse(String(body)))
-      return Response.json(answer)
+      return answerOf(answer)
     })
     const parts = await collect(model.chat({ ...REQUEST, form: 'whole' }, never))
     assert.equal(
@@ -127,7 +136,7 @@ test('in one piece comes the same, over either API', async () => {
       [undefined],
     )
   }
-  const failed = openAiChat({ api: 'responses' }, async () => Response.json({ status: 'failed', output: [] }))
+  const failed = openAiChat({ api: 'responses' }, async () => answerOf({ status: 'failed', output: [] }))
   assert.equal(
     (await collect(failed.chat({ ...REQUEST, form: 'whole' }, never))).map(({ kind }) => kind),
     ['failure'],
@@ -135,10 +144,10 @@ test('in one piece comes the same, over either API', async () => {
 })
 
 test('what is no stream of JSON, and a refusal, are failures and never thrown', async () => {
-  const refused = openAiChat({}, provider([], 503).fetch)
+  const refused = openAiChat({}, provider([], 503).send)
   assert.is((await collect(refused.chat(REQUEST, never)))[0]!.kind, 'failure')
   const garbled = openAiChat({}, async () => {
-    return new Response('data: {oops\n\n')
+    return answered(200, new Blob(['data: {oops\n\n']).stream())
   })
   const [part] = await collect(garbled.chat(REQUEST, never))
   assert.ok(part?.kind === 'failure' && part.failure.failure === 'bad_answer')

@@ -18,19 +18,19 @@ test('a key sees its own organisation', async () => {
   assert.is(body.id, world.ours.organisationId)
   assert.is(body.object, 'organisation')
   assert.is(body.livemode, true)
-  assert.equal(body.pci, { enabled: false, mask_dtmf: true, max_seconds: 300 })
+  assert.equal(body.pci, { enabled: false, mask_dtmf: true, max_seconds: 300, payment_numbers_only: false })
 })
 
 test('PATCH merges nested objects: what is not sent stays', async () => {
   world.clock.advance(1000)
   const { status, body } = await patch({ pci: { enabled: true }, timezone: 'Asia/Jerusalem' })
   assert.is(status, 200)
-  assert.equal(body.pci, { enabled: true, mask_dtmf: true, max_seconds: 300 })
+  assert.equal(body.pci, { enabled: true, mask_dtmf: true, max_seconds: 300, payment_numbers_only: false })
   assert.is(body.timezone, 'Asia/Jerusalem')
   assert.is(body.name, 'Ours')
   assert.ok(body.updated > body.created)
   const settings = await organisationSettings(world.store.db, { ...world.ours, livemode: true })
-  assert.equal(settings.pci, { enabled: true, maskDtmf: true, maxSeconds: 300 })
+  assert.equal(settings.pci, { enabled: true, maskDtmf: true, maxSeconds: 300, numbersOnly: false })
 })
 
 test('business hours, country and callback settings merge like the rest; null hours are always open', async () => {

@@ -1,5 +1,7 @@
 import * as assert from 'uvu/assert'
-import { forTenant } from '../../../control/kernel/tenancy.ts'
+import { onAnswered } from '../../../control/calls/conductor/decide.ts'
+import { applyToLeg, endLeg, insertParty, loadLeg } from '../../../control/calls/records.ts'
+import { newId } from '../../../control/kernel/ids.ts'
 import { suite } from '../../harness.ts'
 import { START } from '../app-harness.ts'
 import { makeCall, makerOf } from '../conformance/objects.ts'
@@ -12,11 +14,23 @@ const world = await makeProduct()
 test('GET /usage counts by day of UTC what began in it, in this mode, and how long calls lasted', async () => {
   const maker = makerOf(world)
   const key = world.ours.keys.live
-  const calls = forTenant(world.store.db, maker.tenant).update('calls')
   const at = async (created: string, seconds: number) => {
-    const { id = '' } = await makeCall(maker)
-    const ended = new Date(Date.parse(created) + seconds * 1000).toISOString()
-    await calls.set({ created, answered_at: created, ended_at: ended }).where('id', '=', id).execute()
+    const ends = {
+      callId: newId('call'),
+      legId: newId('participant'),
+      direction: 'inbound' as const,
+      to: '1',
+      from: '2',
+    }
+    const kind = { target: 'echo' as const, roomId: null, connectionId: null, metadata: {} }
+    const party = { ...ends, ...kind, role: 'member' as const, muted: false }
+    await world.store.transaction(async trx => {
+      await insertParty(trx, maker.tenant, party, created)
+      const rows = await loadLeg(trx, ends.legId)
+      const answered = await applyToLeg(trx, rows!, onAnswered(rows!, created), created)
+      const end = { reason: 'caller_hangup' as const, sipCode: null, quality: null, durationMs: seconds * 1000 }
+      await endLeg(trx, answered, end, new Date(Date.parse(created) + seconds * 1000).toISOString())
+    })
   }
   await at('2026-11-19T23:59:59.999Z', 90)
   await at('2026-11-20T00:00:00.000Z', 30.4)

@@ -1,5 +1,7 @@
 import * as assert from 'uvu/assert'
+import { enqueue } from '../../../control/kernel/jobs/queue.ts'
 import { suite } from '../../harness.ts'
+import { makeCall, makerOf } from '../conformance/objects.ts'
 import { allRows } from '../conformance/rows.ts'
 import { makeQualityWorld, type QualityWorld, type Said, withModel } from './quality-world.ts'
 
@@ -216,6 +218,50 @@ test('with the transcript the summary goes, and with the call everything that qu
       [],
     )
   }
+})
+
+test('a summary can be made again: by words at once, by a model when it has answered; what a person has corrected stays', async () => {
+  const { queueId } = await profile()
+  const id = await world.call(CALL, { queueId })
+  const path = `/v1/calls/${id}/summary`
+  const first = await world.api(`POST ${path}`)
+  assert.equal([first.made_by, first.disposition], ['words', 'refunded'])
+  await world.api(`PATCH ${path}`, { disposition: 'sold' })
+  const told = async () => (await world.api('GET /v1/events?type=call.summary.ready')).data
+  const before = (await told()).length
+  const again = await world.api(`POST ${path}`)
+  assert.equal([again.disposition, again.reason], ['sold', first.reason])
+  assert.is((await told()).length, before + 1)
+  const evaluations = await world.api(`GET /v1/qa_evaluations?call_id=${id}`)
+  const words = {
+    reason: 'A wrong invoice.',
+    outcome: null,
+    next_steps: [],
+    topics: [],
+    fields: [],
+    disposition: null,
+    lines: [4],
+  }
+  await withModel(
+    () => words,
+    async config => {
+      const tenant = { organisationId: world.ours.organisationId, livemode: true }
+      const job = { tenant, call_id: id, only: 'summary' } as const
+      const options = { now: world.clock.now(), organisationId: tenant.organisationId, key: `summary ${id}` }
+      await world.store.transaction(trx => enqueue(trx, 'call.review', job, options))
+      await world.runJobs(config)
+      const summary = await world.api(`GET ${path}`)
+      assert.equal([summary.made_by, summary.reason, summary.disposition], ['model', 'A wrong invoice.', 'sold'])
+    },
+  )
+  assert.equal(await world.api(`GET /v1/qa_evaluations?call_id=${id}`), evaluations)
+})
+
+test('there is none to be made of a call that is not there, and of one of which nothing was written down', async () => {
+  const make = (id: string) => world.ask(`POST /v1/calls/${id}/summary`, { key: world.ours.keys.live })
+  assert.is((await make('call_01k9000000000000000000000z')).status, 404)
+  const { id = '' } = await makeCall(makerOf(world), { ended: true })
+  assert.is((await make(id)).body.error.details.reason, 'not_possible')
 })
 
 test.run()

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { setLeg } from '../../../control/calls/legs.ts'
 import { nodeOf } from '../../../control/kernel/store/node.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import {
@@ -10,6 +11,7 @@ import {
   transferBlind,
 } from '../../../control/queues/call-handling.ts'
 import { suite } from '../../harness.ts'
+import { until } from '../calls-world.ts'
 import { makeQueueWorld, type QueueWorld } from './queue-world.ts'
 
 const test = suite('control/queues/call-handling')
@@ -40,7 +42,7 @@ async function talk(...how: Parameters<typeof makeQueueWorld>): Promise<Talk> {
   const callId = world.media.legs.get(legId)!.roomId!
   const by = { tenant: world.tenant, callId, request: { requestId: 'req_1', idempotencyKey: null } }
   const act: Talk['act'] = async what => {
-    const result = await world.centre().handle(world.media, by, what)
+    const result = await world.centre().handle(by, what)
     await world.settle()
     return result
   }
@@ -117,9 +119,13 @@ test('what follows the events of one call is done in their order, whichever of i
   world.media.pickUp(rung)
   world.media.hangUp(rung)
   world.media.hangUp(legId)
-  const followUps = await world.driver().events(world.media.unacknowledged, world.media)
-  assert.ok(followUps.length > 2)
-  assert.equal([...new Set(followUps.map(({ key }) => key))], [callId])
+  const keys: string[] = []
+  world.store.followUps.performedBy(async ({ key }) => void keys.push(key))
+  await world.driver().events(world.media.unacknowledged)
+  await world.store.followUps.idle()
+  const ofCalls = keys.filter(key => key !== 'queues')
+  assert.ok(ofCalls.length > 2)
+  assert.equal([...new Set(ofCalls)], [callId])
   await world.close()
 })
 
@@ -301,14 +307,12 @@ test('a call whose commands hang holds up no other call', async () => {
     .select('participants')
     .select('prompted')
     .where('id', '=', hanging)
-  await forTenant(world.store.db, world.tenant).update('participants').set({ prompted: 0 }).execute()
-  await world.centre().run(world.media)
+  await world.store.transaction(trx => setLeg(trx, world.tenant, hanging, {}))
   await world.setStatus(bob, 'available')
-  await world.centre().run(world.media)
-  assert.is(world.ringing(bob).length, 1)
+  await until(() => world.ringing(bob).length === 1)
   assert.equal(await leg.executeTakeFirst(), { prompted: 0 })
   release()
-  await world.centre().idle()
+  await world.settle()
   assert.equal(await leg.executeTakeFirst(), { prompted: 1 })
   await world.close()
 })
@@ -317,8 +321,7 @@ test('who is taken off hold while that is being sent is off hold', async () => {
   const { world, legId, act } = await talk()
   let isTaken = false
   intercept(world, 'leg.hold', legId, async () => {
-    const legs = forTenant(world.store.db, world.tenant).update('participants').where('id', '=', legId)
-    if (!isTaken) await legs.set({ on_hold: 0, prompted: 0 }).execute()
+    if (!isTaken) await world.store.transaction(trx => setLeg(trx, world.tenant, legId, { on_hold: 0 }))
     isTaken = true
   })
   await act(handling => hold(handling, true))

@@ -12,7 +12,10 @@ const hold = {
   position_interval_seconds: 30,
 }
 const said = (language: string | null, position: number): unknown[] =>
-  holdAudio({ hold }, { position, isNew: true, speaker: { voice: null, language }, assetFile: null }).said
+  holdAudio(
+    { hold },
+    { position, isNew: true, speaker: { voice: null, language }, assetFile: null, ringback: { kind: 'music' } },
+  ).said
 
 test("the place in line is told in the language of the queue's assistant, in English where that has no words", () => {
   const speech = (text: string, language: string | null, ...recorded: string[]) => [

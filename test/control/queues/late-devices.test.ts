@@ -4,6 +4,7 @@ import { Devices } from '../../../control/browsers/devices.ts'
 import { newId } from '../../../control/kernel/ids.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { devicesOf } from '../../../control/queues/agents/devices.ts'
+import { PhoneSubscriptions } from '../../../control/queues/agents/subscriptions.ts'
 import { supervise, transferBlind } from '../../../control/queues/call-handling.ts'
 import { followDevices, GRACE_MS } from '../../../control/queues/presence.ts'
 import { ha1 } from '../../../sip/auth/digest.ts'
@@ -31,7 +32,15 @@ class Scene {
   static async open(): Promise<Scene> {
     const world = await makeQueueWorld({ devicesOf, followDevices }, true, ({ store, clock }, centre) => {
       const deps = { store, vault: VAULT, now: clock.now, log: silent, centre, sipHost: 'tandem.test' }
-      const unused = { booking: undefined as never, feed: undefined as never, search: undefined as never }
+      const unused = {
+        booking: undefined as never,
+        feed: undefined as never,
+        search: undefined as never,
+        models: undefined as never,
+        meter: undefined as never,
+        limit: undefined as never,
+        subscriptions: new PhoneSubscriptions(store),
+      }
       return new Devices({ ...deps, ...unused, publicUrl: 'http://tandem.test' })
     })
     return new Scene(world, await world.addAgent('ann'))
@@ -270,9 +279,7 @@ test('a member whose softphone was lost a moment ago can be given a call, and as
   await world.settle()
   const callId = world.media.legs.get(caller)?.roomId ?? ''
   const by = { tenant: world.tenant, callId, request: { requestId: newId('request'), idempotencyKey: null } }
-  const listens = await world
-    .centre()
-    .handle(world.media, by, handling => supervise(handling, { mode: 'monitor', userId }))
+  const listens = await world.centre().handle(by, handling => supervise(handling, { mode: 'monitor', userId }))
   assert.is(listens !== null && 'problem' in listens, false)
   await scene.connect('brw_2')
   assert.is(scene.ringsAt('brw_2').length, 1)
@@ -280,9 +287,7 @@ test('a member whose softphone was lost a moment ago can be given a call, and as
   await scene.tell('brw_2')
   world.media.hangUp(scene.ringsAt('brw_2')[0]?.legId ?? '', 'rtp_timeout')
   await world.later(GRACE_MS)
-  const refused = await world
-    .centre()
-    .handle(world.media, by, handling => transferBlind(handling, { type: 'user', id: userId }))
+  const refused = await world.centre().handle(by, handling => transferBlind(handling, { type: 'user', id: userId }))
   assert.is(refused?.details?.reason, 'agent_unreachable')
   await scene.close()
 })

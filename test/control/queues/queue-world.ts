@@ -87,16 +87,30 @@ export async function makeQueueWorld(
       ...more,
     })
     const heard = devices === undefined ? {} : { devices: devices(world, centre) }
-    const driver = new CallDriver({ store, now: clock.now, log: silent, streams, centre, ...heard })
+    const driver = new CallDriver({ store, vault: VAULT, now: clock.now, log: silent, streams, centre, ...heard })
+    store.followUps.performedBy(async task => {
+      try {
+        await driver.perform(task, media)
+      } catch (error) {
+        if (!(error instanceof Killed)) throw error
+        isDead = true
+      }
+    })
     return { centre, driver }
   }
-  let control = start()
   let isDead = false
+  let control = start()
   const port: MediaPort = media
+
+  const idle = async (): Promise<void> => {
+    await store.followUps.idle()
+    await control.centre.idle()
+    await store.followUps.idle()
+  }
 
   /** A new process, as after a reconnect. */
   const restart = async (): Promise<void> => {
-    await control.centre.idle()
+    await idle()
     media.revive()
     isDead = false
     control = start()
@@ -109,11 +123,11 @@ export async function makeQueueWorld(
   const deliver = async (): Promise<boolean> => {
     const batch = media.unacknowledged.slice(0, 8)
     if (batch.length === 0) return false
-    const followUps = await control.driver.events(batch, port)
+    await control.driver.events(batch)
     // It died between the commit and the acknowledgement.
     if (media.isKilled) throw new Killed()
     media.acknowledge(batch.at(-1)!.seq)
-    for (const { run } of followUps) await run()
+    await idle()
     return true
   }
   const callerOf = async (fields: Pick<NewParty, 'target' | 'from'> & Partial<NewParty>): Promise<string> => {
@@ -172,7 +186,7 @@ export async function makeQueueWorld(
           if (await deliver()) continue
           const before = media.handled.length
           await control.centre.run(port)
-          await control.centre.idle()
+          await idle()
           if (!media.isKilled && media.unacknowledged.length === 0 && media.handled.length === before) return
         } catch (error) {
           if (!(error instanceof Killed)) throw error

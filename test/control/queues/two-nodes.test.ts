@@ -45,14 +45,20 @@ function makeNode(store: Store) {
     handOver: async () => true,
   })
   // It sends what the centre decides.
-  new CallDriver({
+  const driver = new CallDriver({
     store,
+    vault: VAULT,
     now: clock.now,
     log: silent,
     streams: { signingSecret: async () => '', allowedNetworks: [] },
     centre,
   })
-  return { media, run: () => centre.run(media) }
+  store.followUps.performedBy(task => driver.perform(task, media))
+  const run = async () => {
+    await centre.run(media)
+    await store.followUps.idle()
+  }
+  return { media, run }
 }
 
 test('two control processes on one database never dial twice, and no agent gets two calls', async () => {

@@ -4,7 +4,7 @@ import { newId } from '../../../control/kernel/ids.ts'
 import { sha256 } from '../../../control/kernel/secrets.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { suite } from '../../harness.ts'
-import { makeWholeApp, refusal, type WholeApp } from '../whole-app.ts'
+import { addMember, makeWholeApp, refusal, type WholeApp } from '../whole-app.ts'
 
 const test = suite('control/rooms/conference-rooms')
 
@@ -194,6 +194,22 @@ test('the history has at most the 100 latest sessions, over all pages', async ()
     cursor = body.next_cursor
   }
   assert.equal(seen, ids.slice(3).reverse())
+  await world.close()
+})
+
+test("a room is a member's: set when it is made or later, and a list has those of one member", async () => {
+  const world = await makeWholeApp()
+  const [ann, bob] = [await addMember(world.live, 'ann@example.com'), await addMember(world.live, 'bob@example.com')]
+  const { id } = await create(world, { owner_id: ann })
+  await create(world)
+  const ofMember = async (owner: string) =>
+    (await world.live(`GET /v1/conference_rooms?owner_id=${owner}`)).body.data.map((room: { id: string }) => room.id)
+  assert.equal([await ofMember(ann), await ofMember(bob)], [[id], []])
+  assert.is((await world.live(`PATCH /v1/conference_rooms/${id}`, { owner_id: bob })).body.owner_id, bob)
+  assert.equal([await ofMember(ann), await ofMember(bob)], [[], [id]])
+  const nobody = await world.live('POST /v1/conference_rooms', { name: 'x', owner_id: 'usr_none' })
+  assert.equal(refusal(nobody), [400, 'owner_id', undefined])
+  assert.is((await world.live(`PATCH /v1/conference_rooms/${id}`, { owner_id: null })).body.owner_id, null)
   await world.close()
 })
 

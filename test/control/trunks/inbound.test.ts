@@ -1,5 +1,7 @@
 import * as assert from 'uvu/assert'
-import { addressOf, isInHours, routeInbound } from '../../../control/trunks/inbound.ts'
+import { addressOf } from '../../../control/trunks/address.ts'
+import { isInHours, routeInbound } from '../../../control/trunks/inbound.ts'
+import { NO_INBOUND_CREDENTIALS } from '../../../control/trunks/inbound-auth.ts'
 import type { ConnectionRow, InboundRouteRow } from '../../../control/trunks/tables.ts'
 import { suite } from '../../harness.ts'
 
@@ -19,9 +21,28 @@ const connection = (id: string, more: Partial<ConnectionRow> = {}): ConnectionRo
   allowed_ips: '["192.0.2.0/24","2001:db8::/32"]',
   codecs: '["PCMU"]',
   max_calls: null,
+  calls_per_second: null,
   enabled: 1,
   dtmf_mode: 'auto',
   srtp: 'off',
+  reliable_provisional: 'when_required',
+  hosts: '[]',
+  failover_on: '[503]',
+  follow_redirects: 0,
+  rates: '[]',
+  number_format: 'e164',
+  number_country: null,
+  trust_identity: 0,
+  show_private_callers: 0,
+  sign_calls: 0,
+  verify_calls: 'off',
+  identity: 'from',
+  redirect_headers: 'diversion',
+  dial_prefix: '',
+  caller_number: null,
+  ...NO_INBOUND_CREDENTIALS,
+  transfers: 'refuse',
+  transfer_caller: 'original',
   status: null,
   sip_code: null,
   kept_by: null,
@@ -37,6 +58,7 @@ const route = (id: string, match_to: string | null, more: Partial<InboundRouteRo
   target: 'echo',
   target_id: null,
   hours: null,
+  answer: null,
   capture: null,
   priority: 0,
   ...more,
@@ -55,6 +77,34 @@ test('a number matches exactly, by a prefix with *, or as a SIP URI', () => {
   assert.is(winner('10001', [route('a', '1000*')]), 'a')
   assert.is(winner('1000', [route('a', 'sip:1000@pbx.test')]), 'a')
   assert.is(winner('1000', [route('a', null)]), 'a')
+})
+
+test('of the connections of one organisation the one that names the source most narrowly takes the call', () => {
+  const wide = connection('conn_1')
+  const narrow = connection('conn_2', { allowed_ips: '["192.0.2.5"]' })
+  const taken = (host: string) => {
+    const incoming = {
+      to: party('1000'),
+      from: party('alice'),
+      source: { transport: 'udp' as const, host, port: 5060 },
+    }
+    const decision = routeInbound(incoming, [wide, narrow], [route('a', '1000')], () => 0)
+    return 'accept' in decision ? decision.accept.connection.id : null
+  }
+  assert.equal([taken('192.0.2.5'), taken('192.0.2.6')], ['conn_2', 'conn_1'])
+})
+
+test('a route that names its caller sees the number that a trusted trunk asserts, and nobody who is private', () => {
+  const trusted = connection('conn_1', { trust_identity: 1 })
+  const routes = [route('any', '1000'), route('vip', '1000', { match_from: '+15550100100' })]
+  const taken = (privacy: string[]) => {
+    const asserted = [{ ...party('+15550100100'), displayName: null }]
+    const identity = { displayName: null, asserted, privacy, redirects: [] }
+    const incoming = { to: party('1000'), from: party('anonymous'), source: { host: '192.0.2.5' }, identity }
+    const decision = routeInbound(incoming, [trusted], routes, () => 0)
+    return 'accept' in decision ? decision.accept.route.id : null
+  }
+  assert.equal([taken([]), taken(['id'])], ['vip', 'any'])
 })
 
 test('the highest priority wins, among equals the most specific, then the oldest', () => {

@@ -18,6 +18,7 @@ class Scene {
   readonly keeper: ConnectionKeeper
   readonly told: ConnectionSpec[][] = []
   readonly networks: string[][] = []
+  readonly challenges: boolean[] = []
   reply: object | Failure = {}
 
   constructor(app: WholeApp) {
@@ -37,9 +38,14 @@ class Scene {
 
   async run(): Promise<void> {
     const media = {
-      request: async (name: string, body: { connections: ConnectionSpec[]; networks: string[] }) => {
-        if (name === 'sources.set') this.networks.push(body.networks)
-        else this.told.push(body.connections)
+      request: async (
+        name: string,
+        body: { connections: ConnectionSpec[]; networks: string[]; challenge: boolean },
+      ) => {
+        if (name === 'sources.set') {
+          this.networks.push(body.networks)
+          this.challenges.push(body.challenge)
+        } else this.told.push(body.connections)
         return this.reply
       },
       settled: async () => {},
@@ -85,10 +91,35 @@ test('media registers for a registration, and asks trunks and peers that have a 
     uri: 'sip:192.0.2.50',
     from: 'sip:ann@192.0.2.50',
     via: { host: '192.0.2.50', port: 5060, transport: 'udp' },
+    others: [],
     credentials: ACCOUNT.auth,
   })
   assert.match(contactUser, /^c[0-9a-f]{24}$/)
   assert.equal([second!.keep, second!.uri, second!.via.host], ['ping', 'sip:[2001:db8::1]:5070', '2001:db8::1'])
+})
+
+test('media is told of all hosts of a connection, by priority and weight, the same each time', async () => {
+  const scene = await Scene.open()
+  const hosts = [
+    { host: '192.0.2.8', priority: 2 },
+    { host: '192.0.2.6', priority: 1, weight: 10 },
+    { host: '192.0.2.7', port: 5070, priority: 1, weight: 90 },
+  ]
+  await scene.make({ name: 'Trunk', kind: 'trunk', host: 'carrier.example.com', hosts })
+  await scene.run()
+  scene.keeper.forget()
+  await scene.run()
+  for (const told of scene.told) {
+    const { via, others } = told[0]!
+    assert.equal(
+      [via, ...others].map(({ host, port }) => [host, port]),
+      [
+        ['192.0.2.7', 5070],
+        ['192.0.2.6', null],
+        ['192.0.2.8', null],
+      ],
+    )
+  }
 })
 
 test('media is told again of a change, after a reconnect, and when it did not take it', async () => {
@@ -256,6 +287,22 @@ test('media is told the networks of enabled connections once, and again when the
   await scene.run()
   assert.equal(scene.networks.at(-1), [])
   assert.equal(await scene.app.store.db.selectFrom('connection_networks').selectAll().execute(), [])
+  await scene.app.close()
+})
+
+test('strangers are asked for a password while somebody calls by one, and everybody is not let in by address', async () => {
+  const scene = await Scene.open()
+  await scene.run()
+  const inbound_credentials = { username: 'pbx-berlin', password: 'correct horse battery' }
+  const id = await scene.make({ name: 'PBX', kind: 'peer', inbound_credentials })
+  await scene.run()
+  const everybody = await scene.make({ name: 'All', kind: 'peer', allowed_ips: ['0.0.0.0/0'] })
+  await scene.run()
+  await scene.app.live(`DELETE /v1/connections/${everybody}`)
+  await scene.run()
+  await scene.app.live(`PATCH /v1/connections/${id}`, { enabled: false })
+  await scene.run()
+  assert.equal(scene.challenges, [false, true, false, true, false])
   await scene.app.close()
 })
 

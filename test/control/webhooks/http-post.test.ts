@@ -1,6 +1,7 @@
 import { createServer, type Socket } from 'node:net'
 import * as assert from 'uvu/assert'
-import { httpPost, type PostOptions, type ResolveAll } from '../../../control/webhooks/http-post.ts'
+import { httpPost, type PostOptions } from '../../../control/webhooks/http-post.ts'
+import type { ResolveAll } from '../../../media/protocol.ts'
 import { WebhookReceiver } from '../../fakes/webhook-receiver.ts'
 import { suite } from '../../harness.ts'
 

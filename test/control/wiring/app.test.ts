@@ -27,8 +27,8 @@ const config = {
   dataDir: '/nowhere',
   httpHost: '127.0.0.1',
   httpPort: 8080,
-  publicIp: null,
-  sipHost: '127.0.0.1',
+  publicIps: [],
+  sipHosts: ['127.0.0.1'],
 }
 const vault = vaultOf(new Uint8Array(32))
 const parts = { store: world.store, media, config, vault, now: world.clock.now, log: silent } as unknown as AppParts

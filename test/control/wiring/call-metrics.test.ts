@@ -30,7 +30,10 @@ test('a call that has ended is counted by direction, outcome and reason, with it
     answered_at: '2026-11-21T10:00:04.000Z',
     duration_ms: 60_000,
     quality: [
-      { participant_id: 'part_1', packets_received: 100, jitter_ms: 4, loss_pct: 2, mos: 4.1 },
+      {
+        ...{ participant_id: 'part_1', packets_received: 98, packets_lost: 2, jitter_ms: 4, loss_pct: 2, mos: 4.1 },
+        ...{ packets_late: 5, concealed_pct: 7, round_trip_ms: 80, clock_drift_ppm: -40 },
+      },
       { participant_id: 'part_2', packets_received: 0, jitter_ms: 0, loss_pct: 0, mos: null },
       { participant_id: 'part_3', packets_received: 9, jitter_ms: 0, loss_pct: 0, mos: null },
     ],
@@ -45,6 +48,10 @@ test('a call that has ended is counted by direction, outcome and reason, with it
     'tandem_leg_mos_sum 4.1',
     'tandem_leg_mos_count 1',
     'tandem_leg_jitter_seconds_count 2',
+    'tandem_leg_late_ratio_sum 0.05',
+    'tandem_leg_concealed_ratio_sum 0.07',
+    'tandem_leg_round_trip_seconds_sum 0.08',
+    'tandem_leg_clock_drift_ratio_sum 0.00004',
   ])
     assert.ok(lines.includes(line), line)
 })

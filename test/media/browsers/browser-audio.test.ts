@@ -1,11 +1,11 @@
 import * as assert from 'uvu/assert'
 import { encodeUlaw } from '../../../codecs/ulaw.ts'
-import { FACTS } from '../../../media/browsers/browser-leg.ts'
 import { parsePageMessage } from '../../../media/browsers/browser-messages.ts'
-import { FrameRing, RING_FRAMES } from '../../../media/browsers/frame-ring.ts'
-import { LivePlayout } from '../../../media/browsers/live-playout.ts'
 import { PageAudio } from '../../../media/browsers/page-audio.ts'
-import { LEG_SAMPLES } from '../../../media/engine/leg.ts'
+import { FACTS } from '../../../media/legs/browser-leg.ts'
+import { FrameRing, RING_FRAMES } from '../../../media/legs/frame-ring.ts'
+import { LivePlayout } from '../../../media/legs/live-playout.ts'
+import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('media/browsers/browser-audio')

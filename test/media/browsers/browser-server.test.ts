@@ -14,7 +14,7 @@ async function serverWith(
   trustedProxies = ['127.0.0.0/8'],
 ): Promise<BrowserServer> {
   const server: BrowserServer = new BrowserServer({
-    host: '127.0.0.1',
+    hosts: ['127.0.0.1'],
     port: 0,
     trustedProxies,
     publicUrl: 'https://tandem.test',

@@ -4,8 +4,9 @@ import * as assert from 'uvu/assert'
 import WebSocket, { WebSocketServer } from 'ws'
 import type { BrowserLine } from '../../../media/browsers/browser.ts'
 import { BrowserBoard, type Doors } from '../../../media/browsers/browser-board.ts'
-import type { BrowserPipe } from '../../../media/browsers/browser-leg.ts'
-import { FrameRing } from '../../../media/browsers/frame-ring.ts'
+import { Threads } from '../../../media/engine/threads/threads.ts'
+import type { BrowserPipe } from '../../../media/legs/browser-leg.ts'
+import { FrameRing } from '../../../media/legs/frame-ring.ts'
 import type { MediaEvent } from '../../../media/protocol.ts'
 import { suite } from '../../harness.ts'
 
@@ -30,7 +31,7 @@ class Scene {
       },
     }
     this.board = new BrowserBoard({
-      engines: [engine as never],
+      threads: new Threads([engine as never], () => 0),
       emit: event => this.events.push(event),
       fault: error => {
         throw error

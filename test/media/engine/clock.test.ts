@@ -50,6 +50,15 @@ test('a late tick catches up a bounded number of slots and counts the rest, in w
   assert.is(Math.round(leap), 5 + clock.skipped * 5)
 })
 
+test('slots are counted: all that ran, and those more than 2 ms and more than 5 ms behind', async () => {
+  const { clock } = await runClock(count => (count === 8 ? 12 : 1), 20)
+  assert.is(clock.slots, 20)
+  assert.ok(
+    clock.behind >= clock.late && clock.late > 0 && clock.behind < 20,
+    `${clock.behind} behind, ${clock.late} late`,
+  )
+})
+
 test('a stopped clock runs no slot', async () => {
   let ran = 0
   const clock = new Clock(

@@ -8,6 +8,8 @@ import { FarEnd, socketOf, TestEngine } from '../../fakes/engine.ts'
 import { suite } from '../../harness.ts'
 import { levelOf, toneFrame } from './party.ts'
 
+const OPEN = { legId: 'part_a', affinity: '', host: '' }
+
 const test = suite('media/engine/engine-faults')
 
 let dataDir: string
@@ -22,7 +24,7 @@ const LISTEN = { listenId: 'l', bargeIn: false, endpointMs: 500, language: null 
 const EAR = { understands: () => true, prepare: () => {} } as unknown as SpeechToText
 
 test('a leg that is closed while its socket is opened leaves neither leg nor port', async () => {
-  const farEnd = new FarEnd('192.0.2.1')
+  const farEnd = new FarEnd('192.0.2.1', () => 0)
   let opened = (): void => {}
   const ready = new Promise<void>(resolve => {
     opened = resolve
@@ -32,8 +34,8 @@ test('a leg that is closed while its socket is opened leaves neither leg nor por
     return socketOf(farEnd)
   }
   const engine = new TestEngine(dataDir, { openSocket })
-  const opening = engine.engine.open('part_a')
-  engine.engine.close('part_a')
+  const opening = engine.engine.run('leg.open', OPEN)
+  engine.engine.do('leg.close', { legId: 'part_a' })
   opened()
   assert.ok(isFailure(await opening))
   assert.ok(farEnd.closed)
@@ -45,10 +47,10 @@ test('two that open the same leg at once open one socket', async () => {
   let sockets = 0
   const openSocket = async () => {
     sockets++
-    return socketOf(new FarEnd('192.0.2.1'))
+    return socketOf(new FarEnd('192.0.2.1', () => 0))
   }
   const engine = new TestEngine(dataDir, { openSocket })
-  const replies = await Promise.all([engine.engine.open('part_a'), engine.engine.open('part_a')])
+  const replies = await Promise.all([engine.engine.run('leg.open', OPEN), engine.engine.run('leg.open', OPEN)])
   assert.equal(sockets, 1)
   assert.equal(replies.filter(isFailure).length, 1)
   await engine.close()
@@ -62,7 +64,7 @@ test('a command that throws is answered, and ends the leg that it names', async 
   await engine.join('part_a')
   await engine.join('part_bb')
   const request = { legId: 'part_a', listen: LISTEN }
-  const reply = await engine.engine.guard(request, () => engine.engine.listen(request))
+  const reply = await engine.engine.run('leg.listen', request)
   assert.equal(reply as object, { failure: 'unanswered', message: 'a fault: no memory' })
   assert.equal(engine.ends, [{ legId: 'part_a', reason: 'internal_error' }])
   assert.equal(engine.faults.length, 1)
@@ -81,14 +83,14 @@ test('a leg that throws in a tick is out of its room and ended; those who were w
   })
   const engine = new TestEngine(dataDir, { stt: EAR, createVoiceDetector })
   const [a, b, c] = [await engine.join('part_a'), await engine.join('part_bb'), await engine.join('part_ccc')]
-  engine.engine.listen({ legId: 'part_a', listen: LISTEN })
+  engine.engine.do('leg.listen', { legId: 'part_a', listen: LISTEN })
   const talk = () => engine.run(60, tick => b.speaker.speak(toneFrame(1000, tick), engine.now))
   talk()
   assert.equal(engine.ends, [{ legId: 'part_a', reason: 'internal_error' }])
   assert.equal(engine.of('leg.left'), [{ legId: 'part_a', roomId: 'call_room' }])
   assert.ok(a.closed)
   assert.ok(levelOf(1000, c.received.heard(20, 50)) > -20)
-  engine.engine.close('part_a')
+  engine.engine.do('leg.close', { legId: 'part_a' })
   assert.equal(engine.engine.snapshot().legs.length, 2)
   await engine.close()
 })

@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { DtmfDetector } from '../../../codecs/dtmf-detector.ts'
+import { DtmfDetector } from '../../../codecs/detectors/dtmf-detector.ts'
 import { createTone, DTMF_FREQUENCIES, type DtmfKey, dtmfPlan } from '../../../codecs/tones.ts'
+import type { Request } from '../../../media/protocol.ts'
 import { type FarEnd, TestEngine } from '../../fakes/engine.ts'
 import { suite } from '../../harness.ts'
 import { levelOf, toneFrame } from './party.ts'
@@ -37,8 +38,8 @@ test.afterEach(async () => {
   rmSync(dataDir, { recursive: true })
 })
 
-const pause = (changes: Partial<Parameters<TestEngine['engine']['pause']>[0]> = {}) =>
-  engine.engine.pause({
+const pause = (changes: Partial<Request<'capture.pause'>> = {}) =>
+  engine.engine.do('capture.pause', {
     target: { legId: CALLER },
     maxSeconds: 60,
     reason: 'payment',
@@ -116,7 +117,7 @@ test('a key that is held when the pause begins is cut off, and one that is held 
   pause()
   silence(3)
   holdKey('7', 5)
-  engine.engine.resume({ legId: CALLER })
+  engine.engine.do('capture.resume', { target: { legId: CALLER } })
   const from = engine.ticks
   holdKey('7', 20)
   silence(30)
@@ -129,24 +130,57 @@ test('a key that is pressed in the last moment of the pause stays masked', () =>
   silence(3)
   const from = engine.ticks
   holdKey('7', 1)
-  engine.engine.resume({ legId: CALLER })
+  engine.engine.do('capture.resume', { target: { legId: CALLER } })
   holdKey('7', 10)
   silence(30)
   assert.ok(loudestTone(agent, from - 1) < NOTHING)
   assert.equal(
     engine.of('leg.dtmf').map(event => event.key),
-    [],
+    ['*'],
   )
 })
 
 test('speech after the pause and its tail passes again sample by sample', () => {
   pause()
   silence(20)
-  engine.engine.resume({ legId: CALLER })
+  engine.engine.do('capture.resume', { target: { legId: CALLER } })
   silence(40)
   const from = engine.ticks
   engine.run(60, tick => caller.speaker.speak(toneFrame(1000, tick), engine.now))
   assert.ok(levelOf(1000, agent.received.heard(from + SETTLED)) > -13)
+})
+
+test('where telephone events were agreed on and the caller types tones, keys are told of outside of a pause, and masked in it', () => {
+  silence(SETTLED)
+  holdKey('5', 4)
+  silence(SETTLED)
+  pause()
+  silence(3)
+  holdKey('8', 4)
+  silence(SETTLED)
+  assert.equal(
+    engine.of('leg.dtmf').map(({ key, masked, source }) => ({ key, masked, source })),
+    [
+      { key: '5', masked: false, source: 'inband' },
+      { key: '*', masked: true, source: 'inband' },
+    ],
+  )
+  assert.equal([agent.received.events.length, payment.received.events.length], [0, 0])
+})
+
+test('a key that somebody else has just pressed, come back as an echo, is none of who echoes it', () => {
+  silence(SETTLED)
+  pressKey(7)
+  const tone = createTone(dtmfPlan('7', 100), 8000)
+  const frame = new Int16Array(160)
+  engine.run(15, () => {
+    tone.pull(frame)
+    agent.speaker.speak(frame, engine.now)
+  })
+  assert.equal(
+    engine.of('leg.dtmf').map(({ legId, key }) => `${legId} ${key}`),
+    [`${CALLER} 7`],
+  )
 })
 
 test('RFC 4733 events reach the payment line and nobody else, and are masked in events', () => {
@@ -173,7 +207,7 @@ test('RFC 4733 events reach the payment line and nobody else, and are masked in 
 test('SIP INFO digits of a pause reach the payment line and nobody else', () => {
   silence(SETTLED)
   pause()
-  engine.engine.signalledKey(CALLER, '6', 'info', 160)
+  engine.engine.do('leg.key', { legId: CALLER, key: '6', source: 'info', durationMs: 160 })
   engine.run(20)
   assert.is(agent.received.events.length, 0)
   assert.ok(payment.received.events.some(event => event.code === 6))
@@ -224,14 +258,17 @@ test('max_seconds elapsed: resumes by itself', () => {
 })
 
 test('pausing a paused call or resuming a running call is a conflict', () => {
-  assert.is((engine.engine.resume({ legId: CALLER }) as { failure: string }).failure, 'conflict')
+  assert.is(
+    (engine.engine.do('capture.resume', { target: { legId: CALLER } }) as { failure: string }).failure,
+    'conflict',
+  )
   pause()
   assert.is((pause() as { failure: string }).failure, 'conflict')
 })
 
 test('a pause ends with its call', () => {
   pause()
-  engine.engine.close(CALLER)
+  engine.engine.do('leg.close', { legId: CALLER })
   assert.is(engine.of('capture.changed').at(-1)?.by, 'ended')
   silence(1)
   pressKey(1)
@@ -240,7 +277,7 @@ test('a pause ends with its call', () => {
 
 test('keys of a secret entry are masked in events', async () => {
   await engine.preload({ kind: 'prompt', name: 'enter-pin' })
-  await engine.engine.collect({
+  await engine.engine.do('leg.collect', {
     legId: CALLER,
     collectId: 'c1',
     prompts: [{ kind: 'prompt', name: 'enter-pin' }],
@@ -264,7 +301,7 @@ test('keys of a secret entry are masked in events', async () => {
 
 test('keys typed on after a secret entry that ended by its length are as secret, until the leg collects again', async () => {
   const entry = { legId: CALLER, collectId: 'c1', prompts: [], terminators: '', interDigitTimeoutMs: 3000 }
-  await engine.engine.collect({ ...entry, maxDigits: 2, firstDigitTimeoutMs: 5000, sensitive: true })
+  await engine.engine.do('leg.collect', { ...entry, maxDigits: 2, firstDigitTimeoutMs: 5000, sensitive: true })
   for (const code of [1, 2, 3, 4]) {
     pressKey(code)
     engine.run(5)
@@ -275,7 +312,7 @@ test('keys typed on after a secret entry that ended by its length are as secret,
     ['*', '*', '*', '*'],
   )
   assert.is(agent.received.events.length, 0)
-  await engine.engine.collect({ ...entry, maxDigits: 1, firstDigitTimeoutMs: 5000, sensitive: false })
+  await engine.engine.do('leg.collect', { ...entry, maxDigits: 1, firstDigitTimeoutMs: 5000, sensitive: false })
   pressKey(5)
   engine.run(5)
   assert.is(engine.of('leg.dtmf').at(-1)?.key, '5')
@@ -283,12 +320,12 @@ test('keys typed on after a secret entry that ended by its length are as secret,
 
 test('a secret entry that something played cuts short stays secret for who types on', async () => {
   const entry = { legId: CALLER, collectId: 'c1', prompts: [], terminators: '', interDigitTimeoutMs: 3000 }
-  await engine.engine.collect({ ...entry, maxDigits: 4, firstDigitTimeoutMs: 5000, sensitive: true })
+  await engine.engine.do('leg.collect', { ...entry, maxDigits: 4, firstDigitTimeoutMs: 5000, sensitive: true })
   pressKey(1)
   engine.run(5)
   const source = { kind: 'prompt' as const, name: 'enter-pin' as const }
   await engine.preload(source)
-  await engine.engine.play({ legId: CALLER, playId: 'p1', sources: [source], loop: false, hangupAfter: null })
+  await engine.engine.do('leg.play', { legId: CALLER, playId: 'p1', sources: [source], loop: false, hangupAfter: null })
   pressKey(2)
   engine.run(5)
   assert.equal(

@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert'
 import { readWav } from '../../../codecs/wav.ts'
 import { isFailure } from '../../../media/protocol.ts'
 import { TestEngine } from '../../fakes/engine.ts'
+import { crossing } from '../../fakes/engine-group.ts'
 import { suite } from '../../harness.ts'
 import { levelOf, toneFrame } from './party.ts'
 
@@ -30,10 +31,10 @@ test('a room opens with its first member and is gone with the last, and the cloc
   const farEnd = await engine.join('part_a')
   assert.ok(engine.clockRuns)
   await engine.join('part_bb')
-  engine.engine.close('part_a')
+  engine.engine.do('leg.close', { legId: 'part_a' })
   assert.ok(farEnd.closed)
   assert.ok(engine.clockRuns)
-  engine.engine.close('part_bb')
+  engine.engine.do('leg.close', { legId: 'part_bb' })
   assert.not(engine.clockRuns)
   assert.equal(names(), ['room.opened', 'leg.joined', 'leg.joined', 'leg.left', 'leg.left', 'room.closed'])
 })
@@ -46,7 +47,7 @@ test('with chimes who is in the room hears two rising notes when somebody joins 
     engine.run(50)
     await engine.join('part_b', room)
     engine.run(50)
-    engine.engine.close('part_b')
+    engine.engine.do('leg.close', { legId: 'part_b' })
     engine.run(50)
     if (!chimes) assert.ok(a.received.heard().every(sample => sample === 0))
     else {
@@ -58,7 +59,7 @@ test('with chimes who is in the room hears two rising notes when somebody joins 
       })
       assert.equal(isHigher, [false, true, true, false])
     }
-    engine.engine.close(`part_a${chimes}`)
+    engine.engine.do('leg.close', { legId: `part_a${chimes}` })
   }
 })
 
@@ -77,16 +78,19 @@ test('who comes into a room that is open brings its streams, which hear it from 
   }
   await engine.join('part_bb', { capture: { recordingId: null, transcript: null, streams: [stream] } })
   assert.equal(
-    engine.engine.readStreams(['stream_1']).map(({ status }) => status),
+    engine.engine.snapshot().streams.map(({ status }) => status),
     ['connecting'],
   )
-  assert.equal(engine.engine.startStream(stream), { failure: 'conflict', message: 'a stream with this ID exists' })
+  assert.equal(engine.engine.do('stream.start', stream), {
+    failure: 'conflict',
+    message: 'a stream with this ID exists',
+  })
 })
 
 test('closing twice is harmless', async () => {
   await engine.join('part_a')
-  assert.not(isFailure(engine.engine.close('part_a')))
-  assert.ok(isFailure(engine.engine.close('part_a')))
+  assert.not(isFailure(engine.engine.do('leg.close', { legId: 'part_a' })))
+  assert.ok(isFailure(engine.engine.do('leg.close', { legId: 'part_a' })))
   assert.is(names().filter(name => name === 'leg.left').length, 1)
 })
 
@@ -97,14 +101,14 @@ test('a full room takes nobody more', async () => {
 })
 
 test('no free port is a failure of the kind capacity', async () => {
-  const opened = await engine.engine.open('part_a')
+  const opened = await engine.engine.run('leg.open', { legId: 'part_a', affinity: '', host: '' })
   assert.is((opened as { failure: string }).failure, 'capacity')
 })
 
 test('who moves to a room that must exist and is gone stays where it is', async () => {
   await engine.join('part_a', { roomId: 'call_own' })
   const room = { roomId: 'call_gone', kind: 'conference' as const, chimes: false, musicWhenAlone: false, maxMembers: 9 }
-  const moved = engine.engine.move({ legId: 'part_a', room, mustExist: true, muted: false })
+  const moved = engine.engine.do('leg.move', { legId: 'part_a', room, mustExist: true, muted: false })
   assert.is((moved as { failure: string }).failure, 'not_found')
   assert.is(engine.engine.snapshot().legs[0]!.roomId, 'call_own')
 })
@@ -113,7 +117,7 @@ test('a prompt is heard by its leg alone, and its end is an event', async () => 
   const a = await engine.join('part_a')
   const b = await engine.join('part_bb')
   await engine.preload({ kind: 'tone', name: 'beep' })
-  await engine.engine.play({
+  await engine.engine.do('leg.play', {
     legId: 'part_a',
     playId: 'p1',
     sources: [{ kind: 'tone', name: 'beep' }],
@@ -130,7 +134,7 @@ test('a prompt is heard by its leg alone, and its end is an event', async () => 
 
 test('an unknown prompt is a failure of the kind invalid, and the call goes on', async () => {
   await engine.join('part_a')
-  const played = await engine.engine.play({
+  const played = await engine.engine.do('leg.play', {
     legId: 'part_a',
     playId: 'p1',
     sources: [{ kind: 'prompt', name: 'no-such-prompt' }],
@@ -152,7 +156,7 @@ test('a party that sends nothing for a minute is to be ended as rtp_timeout', as
 
 test('a recording has one channel for each participant and one for the product, and keeps its timeline through a pause', async () => {
   const a = await engine.join('part_a')
-  engine.engine.startRecording({ recordingId: 'call_rec', target: { roomId: 'call_room' } })
+  engine.engine.do('recording.start', { recordingId: 'call_rec', target: { roomId: 'call_room' } })
   const speakA = (tick: number): void => a.speaker.speak(toneFrame(440, tick), engine.now)
   engine.run(50, speakA)
   const b = await engine.join('part_bb')
@@ -161,7 +165,7 @@ test('a recording has one channel for each participant and one for the product, 
     b.speaker.speak(toneFrame(2000, tick), engine.now)
   }
   engine.run(50, speakBoth)
-  engine.engine.pause({
+  engine.engine.do('capture.pause', {
     target: { roomId: 'call_room' },
     maxSeconds: 60,
     reason: 'payment',
@@ -169,15 +173,15 @@ test('a recording has one channel for each participant and one for the product, 
     destinationLegId: null,
   })
   engine.run(50, speakBoth)
-  engine.engine.resume({ roomId: 'call_room' })
+  engine.engine.do('capture.resume', { target: { roomId: 'call_room' } })
   engine.run(50, speakBoth)
-  engine.engine.close('part_a')
-  engine.engine.close('part_bb')
+  engine.engine.do('leg.close', { legId: 'part_a' })
+  engine.engine.do('leg.close', { legId: 'part_bb' })
   await engine.engine.shutdown()
   const [ready] = engine.of('recording.ready')
   assert.is(ready?.durationMs, 4000)
   assert.equal(ready?.channels, [{ legId: 'part_a' }, { legId: 'part_bb' }, { legId: null }])
-  assert.equal(ready?.segments, [{ fromMs: 2000, toMs: 3000, reason: 'payment' }])
+  assert.equal(ready?.segments, [{ fromMs: 2000, toMs: 3000 + crossing.lingerMs, reason: 'payment' }])
   const wav = readWav(readFileSync(join(dataDir, 'recordings', ready!.file)))
   if ('error' in wav) throw new Error(wav.error)
   const [first, second] = wav.samples as [Int16Array, Int16Array]

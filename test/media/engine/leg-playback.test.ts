@@ -42,10 +42,8 @@ const test = suite('media/engine/leg-playback')
 test.beforeEach(() => {
   voice = new SlowVoice()
   prompts = new Prompts({ sampleRateHz: 8000, tts: voice })
-  playback = new LegPlayback(prompts, () => ({ legId: 'part_a', callId: null, affinity: '' }), {
-    began: () => {},
-    ended: () => {},
-  })
+  const owner = () => ({ legId: 'part_a', callId: null, affinity: '' })
+  playback = new LegPlayback(prompts, owner, { began: () => {}, ended: () => {} }, { player: null })
   told = []
 })
 test.afterEach(() => prompts.close())

@@ -1,11 +1,12 @@
 import type { Frame } from '../../../codecs/audio.ts'
 import { PCMU } from '../../../codecs/g711.ts'
 import { goertzelCoefficient, goertzelDbov, goertzelPower } from '../../../codecs/goertzel.ts'
-import { LEG_SAMPLES } from '../../../media/engine/leg.ts'
-import type { Room } from '../../../media/engine/room.ts'
-import type { Sink, Track } from '../../../media/engine/sink.ts'
+import type { LegMedia } from '../../../media/legs/leg-media.ts'
+import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
+import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
+import type { Room } from '../../../media/rooms/room.ts'
+import type { Sink, Track } from '../../../media/rooms/sink.ts'
 import { parseRtp, RtpPacket, RtpSender } from '../../../media/rtp/rtp.ts'
-import { type LegMedia, RtpLeg } from '../../../media/rtp/rtp-leg.ts'
 
 const TELEPHONE_EVENT = 101
 
@@ -15,6 +16,9 @@ export class Received {
   readonly payloads: Uint8Array[] = []
   /** Telephone events (RFC 4733). */
   readonly events: { code: number; end: boolean }[] = []
+  /** Of the same. */
+  readonly timestamps: number[] = []
+  readonly markers: boolean[] = []
   readonly #packet = new RtpPacket()
 
   take(bytes: Uint8Array, length: number): void {
@@ -22,7 +26,11 @@ export class Received {
     parseRtp(bytes.subarray(0, length), packet)
     const payload = bytes.slice(packet.payloadOffset, packet.payloadOffset + packet.payloadLength)
     if (packet.payloadType === TELEPHONE_EVENT) this.events.push({ code: payload[0]!, end: (payload[1]! & 0x80) !== 0 })
-    else this.payloads.push(payload)
+    else {
+      this.payloads.push(payload)
+      this.timestamps.push(packet.timestamp)
+      this.markers.push(packet.marker)
+    }
   }
 
   /** What was heard in these ticks, decoded. */
@@ -87,6 +95,7 @@ export const mediaOf = (
     direction: 'sendrecv',
     dtmf: options.dtmf ?? 'auto',
     srtp: options.srtp ?? null,
+    webrtc: null,
   }
 }
 
@@ -110,7 +119,7 @@ export class Party {
     this.leg = new RtpLeg(
       id,
       out,
-      { key: () => {}, oneWay: () => {}, timedOut: () => {} },
+      { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} },
       seeded(id.charCodeAt(id.length - 1)),
       () => {},
     )
@@ -120,6 +129,14 @@ export class Party {
 
   get payloads(): Uint8Array[] {
     return this.#received.payloads
+  }
+
+  get timestamps(): number[] {
+    return this.#received.timestamps
+  }
+
+  get markers(): boolean[] {
+    return this.#received.markers
   }
 
   speak(frame: Frame, now: number): void {

@@ -104,7 +104,7 @@ async function makeWorld(seed: number, consumer: Consumer): Promise<World> {
     }
   }
   const collect = consumer(CALLER)
-  if (collect !== null) await engine.engine.collect(collect)
+  if (collect !== null) await engine.engine.do('leg.collect', collect)
   const secrets = [...ofCaller, ...ofSecond].filter(({ from }) => from >= PAUSE && from < RESUME)
   return { engine, farEnds, typists, secrets, dir }
 }
@@ -113,9 +113,9 @@ function play({ engine, typists }: World): void {
   for (let tick = 0; tick < END; tick++) {
     if (tick === PAUSE) {
       const request = { maxSeconds: 60, reason: 'payment', maskDtmf: true, destinationLegId: PAYMENT }
-      engine.engine.pause({ target: { legId: CALLER }, ...request })
+      engine.engine.do('capture.pause', { target: { legId: CALLER }, ...request })
     }
-    if (tick === RESUME) engine.engine.resume({ legId: CALLER })
+    if (tick === RESUME) engine.engine.do('capture.resume', { target: { legId: CALLER } })
     engine.run(1, () => {
       for (const typist of typists) typist.tick(tick)
     })
@@ -165,7 +165,7 @@ async function lateKey(way: Way, beforeMs: number, delayMs: number): Promise<{ k
   const press: Press = { key: '7', from: RESUME - beforeMs / 20, ticks: 5, way }
   const typist = new Typist(engine, CALLER, farEnds[CALLER]!, [press])
   typist.delayOf = (_tick, what) => (what === 'audio' ? 30 : delayMs)
-  await engine.engine.collect(entry(CALLER, { maxDigits: 1, firstDigitTimeoutMs: 60_000 }))
+  await engine.engine.do('leg.collect', entry(CALLER, { maxDigits: 1, firstDigitTimeoutMs: 60_000 }))
   play({ ...world, typists: [typist] })
   const keys = engine.of('leg.dtmf').map(({ key }) => key)
   await engine.close()

@@ -47,7 +47,7 @@ async function heardOf(
   for (let tick = 0; tick < end; tick++) {
     if (isPaused && tick === PAUSE) {
       const request = { maxSeconds: 60, reason: 'payment', maskDtmf: true, destinationLegId: PAYMENT }
-      engine.engine.pause({ target: { legId: CALLER }, ...request })
+      engine.engine.do('capture.pause', { target: { legId: CALLER }, ...request })
     }
     engine.run(1, () => typist.tick(tick))
   }

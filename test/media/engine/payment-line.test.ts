@@ -36,7 +36,7 @@ test.afterEach(async () => {
 })
 
 const connect = (change: Partial<Request<'leg.move'>> = {}) =>
-  engine.engine.move({
+  engine.engine.do('leg.move', {
     legId: PAYMENT,
     room: { roomId: 'call_room', kind: 'call', chimes: false, musicWhenAlone: false, maxMembers: 10 },
     mustExist: true,
@@ -108,8 +108,8 @@ test('a line that cannot be connected is not paused, and one that cannot be paus
 test('its pause ends with it, and the caller is masked for a while yet', () => {
   connect()
   engine.run(10)
-  engine.engine.close(PAYMENT)
-  engine.engine.signalledKey(CALLER, '8', 'info', 100)
+  engine.engine.do('leg.close', { legId: PAYMENT })
+  engine.engine.do('leg.key', { legId: CALLER, key: '8', source: 'info', durationMs: 100 })
   engine.run(20)
   assert.equal(
     engine.of('leg.dtmf').map(({ key }) => key),

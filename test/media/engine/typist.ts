@@ -1,6 +1,6 @@
 import { PCMU } from '../../../codecs/g711.ts'
 import { dtmfTone } from '../../../codecs/tones.ts'
-import { LEG_SAMPLES } from '../../../media/engine/leg.ts'
+import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
 import { RtpSender } from '../../../media/rtp/rtp.ts'
 import type { FarEnd, TestEngine } from '../../fakes/engine.ts'
 
@@ -79,7 +79,14 @@ export class Typist {
   #signal(press: Press, tick: number): void {
     const delayMs = this.delayOf(tick, 'info')
     this.arrivals.set(press, this.#engine.now + delayMs)
-    this.#send(delayMs, () => this.#engine.engine.signalledKey(this.#legId, press.key, 'info', press.ticks * 20))
+    this.#send(delayMs, () =>
+      this.#engine.engine.do('leg.key', {
+        legId: this.#legId,
+        key: press.key,
+        source: 'info',
+        durationMs: press.ticks * 20,
+      }),
+    )
   }
 
   #event(press: Press, at: number, tick: number): void {
@@ -100,7 +107,7 @@ export class Typist {
   }
 
   #receive(packet: Uint8Array): void {
-    this.#farEnd.receiver?.rtp(packet, `192.0.2.${this.#legId.length}`, 4000)
+    this.#farEnd.receiver?.rtp(packet, `192.0.2.${this.#legId.length}`, 4000, this.#engine.now)
   }
 
   #send(delayMs: number, arrive: () => void): void {

@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert'
 import { readWav, wavHeader } from '../../../codecs/wav.ts'
 import type { RoomSpec } from '../../../media/protocol.ts'
 import { TestEngine } from '../../fakes/engine.ts'
+import { crossing } from '../../fakes/engine-group.ts'
 import { suite } from '../../harness.ts'
 import { levelOf, toneFrame } from '../engine/party.ts'
 
@@ -82,14 +83,20 @@ const onset = (channel: Int16Array): number => channel.findIndex(sample => Math.
 
 test("a bridged call's recording has a channel for each party and one for the product, from the first sample to the last", async () => {
   const caller = await engine.join('part_caller', OWN)
-  await engine.engine.play({ legId: 'part_caller', playId: 'p', sources: [prompt], loop: false, hangupAfter: null })
+  await engine.engine.do('leg.play', {
+    legId: 'part_caller',
+    playId: 'p',
+    sources: [prompt],
+    loop: false,
+    hangupAfter: null,
+  })
   engine.run(TICKS, saying([caller, CALLER_HZ]))
-  engine.engine.stopPlay('part_caller')
+  engine.engine.do('leg.stop_play', { legId: 'part_caller' })
   const agent = await engine.join('part_agent', OWN)
   engine.run(2 * TICKS, saying([caller, CALLER_HZ], [agent, AGENT_HZ]))
-  engine.engine.close('part_agent')
+  engine.engine.do('leg.close', { legId: 'part_agent' })
   engine.run(TICKS, saying([caller, CALLER_HZ]))
-  engine.engine.close('part_caller')
+  engine.engine.do('leg.close', { legId: 'part_caller' })
   const { ready, samples } = await finished()
   assert.equal(ready.channels, [{ legId: 'part_caller' }, { legId: 'part_agent' }, { legId: null }])
   assert.is(ready.durationMs, 4000)
@@ -104,15 +111,15 @@ test("a bridged call's recording has a channel for each party and one for the pr
     product.findIndex(sample => sample !== 0),
     1,
   )
-  assert.is(onset(second) - SECOND, onset(first))
+  assert.is(onset(second) - SECOND - crossing.samples, onset(first))
 })
 
 test('a recording whose call has just ended is not unknown while its file is being written: a late wish to start it is a conflict', async () => {
   const caller = await engine.join('part_caller', OWN)
   engine.run(TICKS, saying([caller, CALLER_HZ]))
-  engine.engine.close('part_caller')
+  engine.engine.do('leg.close', { legId: 'part_caller' })
   assert.equal(engine.of('recording.ready'), [])
-  const late = engine.engine.startRecording({ recordingId: CALL, target: { roomId: CALL } })
+  const late = engine.engine.do('recording.start', { recordingId: CALL, target: { roomId: CALL } })
   assert.is('failure' in late && late.failure, 'conflict')
   assert.equal(engine.engine.snapshot().recordings, [{ recordingId: CALL }])
   const { ready } = await finished()
@@ -122,9 +129,15 @@ test('a recording whose call has just ended is not unknown while its file is bei
 
 test('what is heard stands in the product channel sample by sample, as it was sent to the party', async () => {
   const caller = await engine.join('part_caller', OWN)
-  await engine.engine.play({ legId: 'part_caller', playId: 'p', sources: [prompt], loop: false, hangupAfter: null })
+  await engine.engine.do('leg.play', {
+    legId: 'part_caller',
+    playId: 'p',
+    sources: [prompt],
+    loop: false,
+    hangupAfter: null,
+  })
   engine.run(TICKS, saying([caller, CALLER_HZ]))
-  engine.engine.close('part_caller')
+  engine.engine.do('leg.close', { legId: 'part_caller' })
   const { samples } = await finished()
   const heard = caller.received.heard()
   const product = samples[1]!
@@ -137,13 +150,13 @@ test('what is heard stands in the product channel sample by sample, as it was se
 test('hold audio, and what several hear at once, are the product: nobody on hold is recorded, and nothing twice', async () => {
   const caller = await engine.join('part_caller', OWN)
   const agent = await engine.join('part_agent', OWN)
-  await engine.engine.hold({ legId: 'part_caller', held: true, sources: [prompt] })
+  await engine.engine.do('leg.hold', { legId: 'part_caller', held: true, sources: [prompt] })
   engine.run(TICKS, saying([caller, CALLER_HZ], [agent, AGENT_HZ]))
-  await engine.engine.hold({ legId: 'part_caller', held: false, sources: [] })
-  await engine.engine.playInRoom({ roomId: CALL, sources: [prompt], loop: false })
+  await engine.engine.do('leg.hold', { legId: 'part_caller', held: false, sources: [] })
+  await engine.engine.do('room.play', { roomId: CALL, sources: [prompt], loop: false })
   engine.run(TICKS, saying([caller, CALLER_HZ], [agent, AGENT_HZ]))
-  engine.engine.close('part_agent')
-  engine.engine.close('part_caller')
+  engine.engine.do('leg.close', { legId: 'part_agent' })
+  engine.engine.do('leg.close', { legId: 'part_caller' })
   const [first, second, product] = (await finished()).samples as [Int16Array, Int16Array, Int16Array]
   assertHolds(first, 0, null)
   assertHolds(second, 0, AGENT_HZ)
@@ -159,14 +172,14 @@ test('a caller who is moved to a conference stays on the recording of the call, 
   const other = await engine.join('part_other', SESSION)
   const both = saying([caller, CALLER_HZ], [other, AGENT_HZ])
   engine.run(TICKS, both)
-  engine.engine.move({ legId: 'part_caller', room: SESSION, mustExist: true, muted: false })
-  await engine.engine.playInRoom({ roomId: SESSION.roomId, sources: [prompt], loop: false })
+  engine.engine.do('leg.move', { legId: 'part_caller', room: SESSION, mustExist: true, muted: false })
+  await engine.engine.do('room.play', { roomId: SESSION.roomId, sources: [prompt], loop: false })
   engine.run(TICKS, both)
-  engine.engine.close('part_caller')
+  engine.engine.do('leg.close', { legId: 'part_caller' })
   engine.run(TICKS, saying([other, AGENT_HZ]))
-  const late = engine.engine.pauseRecording(CALL)
+  const late = engine.engine.do('recording.pause', { recordingId: CALL })
   assert.is('failure' in late && late.failure, 'not_found')
-  engine.engine.close('part_other')
+  engine.engine.do('leg.close', { legId: 'part_other' })
   const { ready, samples } = await finished()
   assert.equal(ready.channels, [{ legId: 'part_caller' }, { legId: null }])
   assert.is(ready.durationMs, 2000)
@@ -179,24 +192,36 @@ test('a card payment and a pause by command are silence in every channel, each w
   const caller = await engine.join('part_caller', OWN)
   const agent = await engine.join('part_agent', OWN)
   const both = saying([caller, CALLER_HZ], [agent, AGENT_HZ])
-  await engine.engine.play({ legId: 'part_agent', playId: 'p', sources: [prompt], loop: true, hangupAfter: null })
+  await engine.engine.do('leg.play', {
+    legId: 'part_agent',
+    playId: 'p',
+    sources: [prompt],
+    loop: true,
+    hangupAfter: null,
+  })
   engine.run(TICKS, both)
-  engine.engine.pauseRecording(CALL)
-  assert.is((engine.engine.pauseRecording(CALL) as { failure: string }).failure, 'conflict')
+  engine.engine.do('recording.pause', { recordingId: CALL })
+  assert.is((engine.engine.do('recording.pause', { recordingId: CALL }) as { failure: string }).failure, 'conflict')
   engine.run(TICKS, both)
   const target = { roomId: CALL }
-  engine.engine.pause({ target, maxSeconds: 60, reason: 'payment', maskDtmf: true, destinationLegId: null })
+  engine.engine.do('capture.pause', {
+    target,
+    maxSeconds: 60,
+    reason: 'payment',
+    maskDtmf: true,
+    destinationLegId: null,
+  })
   engine.run(TICKS, both)
-  engine.engine.resumeRecording(CALL)
+  engine.engine.do('recording.resume', { recordingId: CALL })
   engine.run(TICKS, both)
-  engine.engine.resume(target)
+  engine.engine.do('capture.resume', { target })
   engine.run(2 * TICKS, both)
-  engine.engine.close('part_agent')
-  engine.engine.close('part_caller')
+  engine.engine.do('leg.close', { legId: 'part_agent' })
+  engine.engine.do('leg.close', { legId: 'part_caller' })
   const { ready, samples } = await finished()
   assert.equal(ready.segments, [
     { fromMs: 1000, toMs: 2000, reason: 'paused' },
-    { fromMs: 2000, toMs: 4000, reason: 'payment' },
+    { fromMs: 2000, toMs: 4000 + crossing.lingerMs, reason: 'payment' },
   ])
   assert.is(ready.durationMs, 6000)
   for (const channel of samples) {
@@ -213,9 +238,9 @@ test('a card payment and a pause by command are silence in every channel, each w
 test('a recording that was begun with its room is asked for once more without harm, also when its room is gone', async () => {
   await engine.join('part_caller', OWN)
   const asked = { recordingId: CALL, target: { roomId: CALL } }
-  assert.is((engine.engine.startRecording(asked) as { failure: string }).failure, 'conflict')
-  engine.engine.move({ legId: 'part_caller', room: SESSION, mustExist: false, muted: false })
-  assert.is((engine.engine.startRecording(asked) as { failure: string }).failure, 'conflict')
+  assert.is((engine.engine.do('recording.start', asked) as { failure: string }).failure, 'conflict')
+  engine.engine.do('leg.move', { legId: 'part_caller', room: SESSION, mustExist: false, muted: false })
+  assert.is((engine.engine.do('recording.start', asked) as { failure: string }).failure, 'conflict')
 })
 
 test.run()

@@ -1,5 +1,4 @@
 import * as assert from 'uvu/assert'
-import type { Sink } from '../../../media/engine/sink.ts'
 import type { RecordingInfo } from '../../../media/protocol.ts'
 import { Recorder } from '../../../media/recordings/recorder.ts'
 import {
@@ -8,6 +7,7 @@ import {
   RECORDING_FRAME_SAMPLES,
 } from '../../../media/recordings/recording-manifest.ts'
 import type { RecordingStore } from '../../../media/recordings/recording-partial.ts'
+import type { Sink } from '../../../media/rooms/sink.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('media/recordings/recorder')

@@ -14,7 +14,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { WAV_HEADER_BYTES } from '../../../codecs/wav.ts'
-import type { Sink } from '../../../media/engine/sink.ts'
 import type { RecordingInfo } from '../../../media/protocol.ts'
 import type { Recorder } from '../../../media/recordings/recorder.ts'
 import { makeRecording } from '../../../media/recordings/recording-file.ts'
@@ -25,6 +24,7 @@ import {
   type RecordingManifest,
 } from '../../../media/recordings/recording-manifest.ts'
 import { RecordingWriter, recoverRecordings } from '../../../media/recordings/recording-writer.ts'
+import type { Sink } from '../../../media/rooms/sink.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('media/recordings/recording-writer')

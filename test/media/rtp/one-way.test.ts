@@ -1,9 +1,10 @@
 import * as assert from 'uvu/assert'
-import { BrowserLeg, FACTS } from '../../../media/browsers/browser-leg.ts'
-import { FrameRing } from '../../../media/browsers/frame-ring.ts'
-import { LEG_SAMPLES } from '../../../media/engine/leg.ts'
+import { BrowserLeg, FACTS } from '../../../media/legs/browser-leg.ts'
+import { FrameRing } from '../../../media/legs/frame-ring.ts'
+import type { LegMedia } from '../../../media/legs/leg-media.ts'
+import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
+import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
 import { RtpSender } from '../../../media/rtp/rtp.ts'
-import { type LegMedia, RtpLeg } from '../../../media/rtp/rtp-leg.ts'
 import { suite } from '../../harness.ts'
 import { mediaOf } from '../engine/party.ts'
 
@@ -16,7 +17,7 @@ const COMFORT_NOISE = 13
 function scene() {
   let now = 0
   let told = 0
-  const hooks = { key: () => {}, oneWay: () => told++, timedOut: () => {} }
+  const hooks = { key: () => {}, oneWay: () => told++, timedOut: () => {}, earlyAudio: () => {} }
   const out = { sendRtp: () => {}, sendRtcp: () => {} }
   const leg = new RtpLeg(
     'part_1',
@@ -99,7 +100,7 @@ test('a description that changes nothing of the direction begins no new time', (
   const { connect, passes, told } = scene()
   passes(3)
   connect()
-  passes(2)
+  passes(2.2)
   assert.is(told(), 1)
 })
 
@@ -135,14 +136,14 @@ test('a page that says nothing for a minute is told of; one that has said a word
     const [fromPage, toPage] = [new FrameRing(), new FrameRing()]
     const facts = new SharedArrayBuffer(4 * FACTS.count)
     const pipe = { codec: 'PCMU' as const, fromPage: fromPage.memory, toPage: toPage.memory, facts }
-    const hooks = { key: () => {}, oneWay: () => told++, timedOut: () => {} }
+    const hooks = { key: () => {}, oneWay: () => told++, timedOut: () => {}, earlyAudio: () => {} }
     const leg = new BrowserLeg('part_1', pipe, hooks, () => {})
     leg.muted = muted
     if (says) fromPage.write(new Int16Array(LEG_SAMPLES))
     for (let tick = 0; tick < 130 * 50; tick++) {
       toPage.clear()
       leg.pull(tick * 20, false, false)
-      leg.send(null)
+      leg.send(null, null, tick * 20)
       if (tick === 59 * 50) assert.is(told, 0)
     }
     assert.is(told, times)

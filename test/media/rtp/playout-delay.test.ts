@@ -2,9 +2,9 @@ import * as assert from 'uvu/assert'
 import { PlayoutDelay } from '../../../media/rtp/playout-delay.ts'
 import { suite } from '../../harness.ts'
 
-/** Seconds of 50 ticks with one packet each, which has this much to spare. */
-function quiet(delay: PlayoutDelay, seconds: number, spareMs: number): void {
-  for (let tick = 0; tick < seconds * 50; tick++) {
+/** Ticks with one packet each, which has this much to spare. */
+function packets(delay: PlayoutDelay, count: number, spareMs: number): void {
+  for (let tick = 0; tick < count; tick++) {
     delay.observe(spareMs)
     delay.tick()
   }
@@ -12,72 +12,86 @@ function quiet(delay: PlayoutDelay, seconds: number, spareMs: number): void {
 
 const test = suite('media/rtp/playout-delay')
 
-test('it grows by one frame per tick and stops at its bound', () => {
+test('it grows by what a late packet asks for and stops at its bound', () => {
   const delay = new PlayoutDelay(20, 100)
   delay.observe(30)
-  const granted: boolean[] = []
-  for (let tick = 0; tick < 6; tick++) {
-    granted.push(delay.grow(10))
-    assert.not(delay.grow(10), 'twice in a tick')
-    delay.tick()
-  }
-  assert.equal(granted, [true, true, true, false, false, false])
+  assert.is(delay.grow(2, 30), 2)
+  assert.is(delay.grow(2, 30), 1)
+  assert.is(delay.grow(1, 10), 0)
   assert.is(delay.smoothedMs, 90)
 })
 
 test('it does not grow for a packet that no bounded delay would have saved', () => {
   const delay = new PlayoutDelay(20, 100)
-  assert.not(delay.grow(101))
-  assert.ok(delay.grow(100))
-})
-
-test('a frame is to be left out after a second in which every packet had two frames to spare', () => {
-  const delay = new PlayoutDelay(20, 200)
-  for (let tick = 0; tick < 49; tick++) {
-    delay.observe(45)
-    delay.tick()
-  }
-  assert.not(delay.shrinkDue)
-  delay.observe(45)
-  delay.tick()
-  assert.ok(delay.shrinkDue)
-  delay.shrank()
-  assert.not(delay.shrinkDue)
-  quiet(delay, 10, 40)
-  assert.not(delay.shrinkDue, 'one frame less would leave less than one')
-})
-
-test('one packet with less to spare spoils its second', () => {
-  const delay = new PlayoutDelay(20, 200)
   delay.observe(5)
-  quiet(delay, 1, 60)
-  assert.not(delay.shrinkDue)
-  quiet(delay, 1, 60)
-  assert.ok(delay.shrinkDue)
+  assert.is(delay.grow(1, 101), 0)
+  assert.is(delay.grow(1, 100), 1)
 })
 
-test('of a delay beyond 80 ms a frame goes every second', () => {
+test('a frame is too much once every packet of a second had more than it to spare', () => {
   const delay = new PlayoutDelay(20, 200)
-  quiet(delay, 1, 120)
-  assert.ok(delay.shrinkDue)
+  packets(delay, 47, 23)
+  assert.is(delay.excess, 0)
+  packets(delay, 1, 23)
+  assert.is(delay.excess, 1)
+  delay.shift(-20)
+  assert.is(delay.excess, 0)
+  packets(delay, 500, 3)
+  assert.is(delay.excess, 0, 'no frame waits')
+  packets(delay, 500, 21)
+  assert.is(delay.excess, 0, 'a frame less would leave too little')
 })
 
-test('a large excess is overdue after a second without a silent frame; a smaller one waits for silence', () => {
-  const small = new PlayoutDelay(20, 200)
-  quiet(small, 60, 75)
-  assert.ok(small.shrinkDue)
-  assert.not(small.overdue)
-  const large = new PlayoutDelay(20, 200)
-  quiet(large, 2, 85)
-  assert.not(large.overdue)
-  quiet(large, 1, 85)
-  assert.ok(large.overdue)
+test('a large delay is too much by all its frames but what the network needs', () => {
+  const delay = new PlayoutDelay(20, 400)
+  packets(delay, 48, 185)
+  assert.is(delay.excess, 9)
+})
+
+test('with nearly nothing to spare a frame is waited for before packets are late', () => {
+  const delay = new PlayoutDelay(20, 200)
+  packets(delay, 16, 0.2)
+  assert.is(delay.excess, -1)
+  delay.shift(20)
+  assert.is(delay.excess, 0)
+})
+
+test('a packet that is late asks for what it lacks for four seconds', () => {
+  const delay = new PlayoutDelay(20, 200)
+  packets(delay, 192, 10)
+  delay.observe(-20)
+  packets(delay, 30, 10)
+  assert.is(delay.excess, -2)
+  packets(delay, 192, 10)
+  assert.is(delay.excess, 0)
+})
+
+test('one or two stalls in four seconds decide nothing, three do', () => {
+  const delay = new PlayoutDelay(20, 200)
+  packets(delay, 192, 10)
+  for (const excess of [0, 0, -7]) {
+    delay.observe(-120)
+    packets(delay, 30, 10)
+    assert.is(delay.excess, excess)
+  }
+  packets(delay, 192, 10)
+  assert.is(delay.excess, 0, 'what is long ago')
+})
+
+test('after a late packet half a second goes by before the delay is cut', () => {
+  const delay = new PlayoutDelay(20, 200)
+  packets(delay, 192, 10)
+  assert.is(delay.grow(2, 30), 2)
+  packets(delay, 16, 50)
+  assert.is(delay.excess, 0)
+  packets(delay, 8, 50)
+  assert.is(delay.excess, 2)
 })
 
 test('seconds without packets decide nothing', () => {
   const delay = new PlayoutDelay(20, 200)
   for (let tick = 0; tick < 1_000; tick++) delay.tick()
-  assert.not(delay.shrinkDue)
+  assert.is(delay.excess, 0)
   assert.is(delay.smoothedMs, 0)
 })
 

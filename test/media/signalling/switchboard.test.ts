@@ -99,6 +99,25 @@ test('a stream, a recording or a transcript that could not be started leaves not
   })
 })
 
+test('what is asked of an answered leg and its room while they are only being handed to the engine is done when they are there', async () => {
+  await phone.call()
+  await media.engine.until(() => media.of('leg.incoming').length === 1)
+  const { legId } = media.of('leg.incoming')[0]!
+  const roomId = `call_of_${legId}`
+  const free = media.thread.hold('leg.connect')
+  const answered = media.answer(legId)
+  await media.engine.until(() => media.of('leg.answered').length === 1)
+  const target = { roomId }
+  const recording = media.run('recording.start', { recordingId: 'call_1', target })
+  const muted = media.run('leg.update', { legId, muted: true })
+  assert.equal(media.of('room.opened'), [], 'it is only being opened')
+  free()
+  assert.equal([await answered, await recording, await muted].filter(isFailure), [])
+  assert.equal(media.of('room.opened'), [{ roomId }])
+  assert.equal(await media.run('recording.stop', { recordingId: 'call_1' }), {})
+  await media.engine.until(() => media.of('recording.ready').length === 1)
+})
+
 test('what throws in signalling ends the call that it belongs to, and no other', async () => {
   const other = await RawPhone.open(media)
   await media.dial('part_a', phone)
@@ -111,7 +130,15 @@ test('what throws in signalling ends the call that it belongs to, and no other',
     },
     set: () => {},
   })
-  media.switchboard.onSip({ kind: 'provisional', sessionId: line.sessionId, status: 180, body: null })
+  media.switchboard.onSip({
+    kind: 'provisional',
+    sessionId: line.sessionId,
+    status: 180,
+    body: null,
+    isOffer: false,
+    tag: null,
+    peer: { transport: 'udp', host: '127.0.0.1', port: 5060 },
+  })
   await media.engine.until(() => media.of('leg.ended').length === 1)
   assert.equal(
     media.of('leg.ended').map(({ legId, reason }) => [legId, reason]),

@@ -62,7 +62,7 @@ test.afterEach(async () => {
 })
 
 const play = (append = false, playId = 'p1') =>
-  engine.engine.play({
+  engine.engine.do('leg.play', {
     legId: LEG,
     playId,
     sources: [{ kind: 'file', path: promptFile }],
@@ -76,7 +76,7 @@ const audible = (): string[] =>
   caller.received.payloads.filter(payload => !isSilent(payload)).map(payload => Buffer.from(payload).toString('hex'))
 
 test('our audio is silent in the very frame in which voice was declared', async () => {
-  engine.engine.listen({ legId: LEG, listen: listen({}) })
+  engine.engine.do('leg.listen', { legId: LEG, listen: listen({}) })
   await play()
   let declaredAt = -1
   engine.say(caller, VOICE, 0, () => {
@@ -93,7 +93,7 @@ test('our audio is silent in the very frame in which voice was declared', async 
 })
 
 test('voice of less than `afterMs` is no barge-in', async () => {
-  engine.engine.listen({ legId: LEG, listen: listen({ afterMs: 2000 }) })
+  engine.engine.do('leg.listen', { legId: LEG, listen: listen({ afterMs: 2000 }) })
   await play()
   engine.say(caller, VOICE.subarray(0, 8000), 20)
   assert.equal(engine.of('leg.speech_started'), [])
@@ -102,9 +102,9 @@ test('voice of less than `afterMs` is no barge-in', async () => {
 
 test('the echo of what we play is no voice, and a voice above it is', async () => {
   await engine.preload({ kind: 'prompt', name: 'announcement' })
-  engine.engine.listen({ legId: LEG, listen: listen({}) })
+  engine.engine.do('leg.listen', { legId: LEG, listen: listen({}) })
   const sources = [{ kind: 'prompt' as const, name: 'announcement' }]
-  await engine.engine.play({ legId: LEG, playId: 'p1', sources, loop: true, hangupAfter: null })
+  await engine.engine.do('leg.play', { legId: LEG, playId: 'p1', sources, loop: true, hangupAfter: null })
   const echo = (): Int16Array => {
     const from = caller.received.payloads.length - DELAY_TICKS
     return caller.received.heard(from, from + 1).map(sample => sample / 15)
@@ -125,7 +125,7 @@ test('the echo of what we play is no voice, and a voice above it is', async () =
 })
 
 test('a back-channel is a false alarm: the play goes on where it stopped, to the sample', async () => {
-  engine.engine.listen({ legId: LEG, listen: listen({ resume: true, backChannels: ['mm-hm'] }) })
+  engine.engine.do('leg.listen', { legId: LEG, listen: listen({ resume: true, backChannels: ['mm-hm'] }) })
   await play()
   engine.say(caller, VOICE, END_OF_SPEECH)
   assert.is(ear.heard.length, 1)
@@ -145,7 +145,7 @@ test('a back-channel is a false alarm: the play goes on where it stopped, to the
 })
 
 test('no words is a false alarm too, and so is a transcription that failed', async () => {
-  engine.engine.listen({ legId: LEG, listen: listen({ resume: true }) })
+  engine.engine.do('leg.listen', { legId: LEG, listen: listen({ resume: true }) })
   for (const text of ['', ' … ', null]) {
     await play()
     engine.say(caller, VOICE, END_OF_SPEECH)
@@ -153,14 +153,14 @@ test('no words is a false alarm too, and so is a transcription that failed', asy
     engine.run(2)
     assert.ok(engine.of('leg.utterance').at(-1)?.utterance.resumed)
     assert.not(isSilent(caller.received.payloads.at(-1)!))
-    engine.engine.stopPlay(LEG)
+    engine.engine.do('leg.stop_play', { legId: LEG })
   }
   assert.is(engine.engine.stats().counters.utterances_failed_total, 1)
 })
 
 test('voice that lasts for seconds without words is noise: what it silenced goes on, and is not silenced by it again', async () => {
   ear.guesses = true
-  engine.engine.listen({ legId: LEG, listen: listen({ resume: true }) })
+  engine.engine.do('leg.listen', { legId: LEG, listen: listen({ resume: true }) })
   await play()
   // Somebody's radio, without a pause.
   const radio = Int16Array.from({ length: 8 * 7000 }, (_, i) => VOICE[400 + (i % (VOICE.length - 800))]!)
@@ -179,7 +179,7 @@ test('voice that lasts for seconds without words is noise: what it silenced goes
 
 test('who speaks for long is heard to the end, as soon as there are words in it', async () => {
   ear.guesses = true
-  engine.engine.listen({ legId: LEG, listen: listen({ resume: true }) })
+  engine.engine.do('leg.listen', { legId: LEG, listen: listen({ resume: true }) })
   const long = Int16Array.from({ length: 6 * VOICE.length }, (_, i) => VOICE[i % (VOICE.length - 1600)]!)
   for (let at = 0, asked = 0; at < long.length; at += 160) {
     engine.say(caller, long.subarray(at, at + 160))
@@ -192,7 +192,7 @@ test('who speaks for long is heard to the end, as soon as there are words in it'
 })
 
 test('words end what was silenced, and what waited behind it', async () => {
-  engine.engine.listen({ legId: LEG, listen: listen({ resume: true, backChannels: ['yes'] }) })
+  engine.engine.do('leg.listen', { legId: LEG, listen: listen({ resume: true, backChannels: ['yes'] }) })
   await play()
   await play(true, 'p2')
   engine.say(caller, VOICE, END_OF_SPEECH)
@@ -213,7 +213,7 @@ test('words end what was silenced, and what waited behind it', async () => {
 })
 
 test('who speaks again before the first words were understood decides by the second', async () => {
-  engine.engine.listen({ legId: LEG, listen: listen({ resume: true }) })
+  engine.engine.do('leg.listen', { legId: LEG, listen: listen({ resume: true }) })
   await play()
   engine.say(caller, VOICE, END_OF_SPEECH)
   engine.say(caller, VOICE, 5)
@@ -229,7 +229,7 @@ test('who speaks again before the first words were understood decides by the sec
 })
 
 test('without barge-in it plays on, and is still listened to', async () => {
-  engine.engine.listen({ legId: LEG, listen: listen(null) })
+  engine.engine.do('leg.listen', { legId: LEG, listen: listen(null) })
   await play()
   engine.say(caller, VOICE, END_OF_SPEECH)
   assert.not(isSilent(caller.received.payloads.at(-1)!))
@@ -239,11 +239,11 @@ test('without barge-in it plays on, and is still listened to', async () => {
 })
 
 test('what was silenced goes on when nobody listens any more', async () => {
-  engine.engine.listen({ legId: LEG, listen: listen({ resume: true }) })
+  engine.engine.do('leg.listen', { legId: LEG, listen: listen({ resume: true }) })
   await play()
   engine.say(caller, VOICE, 5)
   assert.ok(isSilent(caller.received.payloads.at(-1)!))
-  engine.engine.stopListening(LEG)
+  engine.engine.do('leg.stop_listen', { legId: LEG })
   engine.run(3)
   assert.not(isSilent(caller.received.payloads.at(-1)!))
   assert.equal(ear.heard, [])

@@ -38,7 +38,7 @@ test.afterEach(async () => {
 
 const say = (text: string): PlaySource => ({ kind: 'speech', text, voice: null, language: null })
 const play = (...sources: PlaySource[]) =>
-  engine.engine.play({ legId: CALLER, playId: 'p', sources, loop: false, hangupAfter: null })
+  engine.engine.do('leg.play', { legId: CALLER, playId: 'p', sources, loop: false, hangupAfter: null })
 const written = () => engine.of('transcript.segment').map(({ speaker, text }) => [speaker, text])
 
 test('what the product says is in the transcript sentence by sentence, with the times at which it was heard', async () => {
@@ -65,7 +65,7 @@ test('of what was cut short stands what was heard, also when the party hangs up 
   await engine.preload(say(text))
   await play(say(text))
   engine.run(SECOND / 2)
-  engine.engine.close(CALLER)
+  engine.engine.do('leg.close', { legId: CALLER })
   const [[speaker, heard] = []] = written()
   assert.is(speaker, 'product')
   assert.ok(heard !== undefined && text.startsWith(heard) && heard.length > 10 && heard.length < 35, `${heard}`)
@@ -88,7 +88,7 @@ test('recorded prompts are lines of the transcript, in the words and the languag
 
 test('what is said to all of a room is one line of its transcript, and nothing of a card-payment pause', async () => {
   await engine.join('part_other', { roomId: CALL })
-  const toAll = (text: string) => engine.engine.playInRoom({ roomId: CALL, sources: [say(text)], loop: false })
+  const toAll = (text: string) => engine.engine.do('room.play', { roomId: CALL, sources: [say(text)], loop: false })
   const target = { roomId: CALL }
   await toAll('We end in five minutes.')
   engine.run(SECOND + 5)
@@ -98,9 +98,15 @@ test('what is said to all of a room is one line of its transcript, and nothing o
   assert.ok(endMs - startMs >= 960 && endMs - startMs <= 1040, `${startMs} to ${endMs} ms`)
   await toAll('The card has four digits.')
   engine.run(10)
-  engine.engine.pause({ target, maxSeconds: 60, reason: 'payment', maskDtmf: true, destinationLegId: null })
+  engine.engine.do('capture.pause', {
+    target,
+    maxSeconds: 60,
+    reason: 'payment',
+    maskDtmf: true,
+    destinationLegId: null,
+  })
   engine.run(10)
-  engine.engine.resume(target)
+  engine.engine.do('capture.resume', { target })
   engine.run(SECOND)
   await toAll('Thank you all.')
   engine.run(SECOND + 5)
@@ -112,7 +118,7 @@ test('what is said in a card-payment pause is in no transcript, nor what it cut 
   await engine.preload(say(text))
   await play(say(text), say(text))
   engine.run(10)
-  engine.engine.pause({
+  engine.engine.do('capture.pause', {
     target: { roomId: CALL },
     maxSeconds: 60,
     reason: 'payment',
@@ -120,7 +126,7 @@ test('what is said in a card-payment pause is in no transcript, nor what it cut 
     destinationLegId: null,
   })
   engine.run(SECOND + SECOND / 2)
-  engine.engine.resume({ roomId: CALL })
+  engine.engine.do('capture.resume', { target: { roomId: CALL } })
   engine.run(SECOND)
   assert.equal(written(), [])
 })

@@ -54,7 +54,7 @@ test.afterEach(async () => {
 })
 
 const collect = (changes: Partial<Request<'leg.collect'>> = {}) =>
-  engine.engine.collect({
+  engine.engine.do('leg.collect', {
     legId: CALLER,
     collectId: 'c1',
     prompts: [],
@@ -81,7 +81,7 @@ test('what a leg says is understood for its organisation, in its call', () => {
 })
 
 test('what a party says is an utterance, with the times of its first and last voice', async () => {
-  assert.equal(engine.engine.listen({ legId: CALLER, listen: LISTEN }), {})
+  assert.equal(engine.engine.do('leg.listen', { legId: CALLER, listen: LISTEN }), {})
   assert.is(ear.prepared, 1)
   engine.say(caller, VOICE, END_OF_SPEECH)
   assert.is(ear.heard.length, 1)
@@ -95,7 +95,7 @@ test('what a party says is an utterance, with the times of its first and last vo
   assert.is(utterance.engine, 'scripted')
   const length = Date.parse(utterance.endedAt) - Date.parse(utterance.startedAt)
   assert.ok(length > 500 && length < 1200, `${length} ms`)
-  engine.engine.stopListening(CALLER)
+  engine.engine.do('leg.stop_listen', { legId: CALLER })
   engine.say(caller, VOICE, END_OF_SPEECH)
   assert.is(ear.heard.length, 1)
   assert.is(engine.of('leg.speech_started').length, 1)
@@ -106,7 +106,7 @@ const TWICE = Int16Array.from([...VOICE, ...new Int16Array(2400), ...VOICE])
 
 test('an engine that guesses is asked in the silence already, and not again when that was the end', async () => {
   ear.guesses = true
-  engine.engine.listen({ legId: CALLER, listen: LISTEN })
+  engine.engine.do('leg.listen', { legId: CALLER, listen: LISTEN })
   engine.say(caller, VOICE, 0)
   for (let ticks = 0; ear.heard.length === 0 && ticks < END_OF_SPEECH; ticks++) engine.say(caller, new Int16Array(160))
   assert.equal(engine.of('leg.utterance'), [])
@@ -123,7 +123,7 @@ test('an engine that guesses is asked in the silence already, and not again when
 
 test('who goes on after a pause is heard to the end: what was guessed is forgotten', async () => {
   ear.guesses = true
-  engine.engine.listen({ legId: CALLER, listen: LISTEN })
+  engine.engine.do('leg.listen', { legId: CALLER, listen: LISTEN })
   engine.say(caller, TWICE, 60)
   assert.is(ear.heard.length, 2)
   assert.ok(ear.heard[1]!.length > 1.8 * ear.heard[0]!.length)
@@ -135,7 +135,7 @@ test('who goes on after a pause is heard to the end: what was guessed is forgott
 
 test('an engine that is too busy to guess is asked at the end', async () => {
   ear.guesses = true
-  engine.engine.listen({ legId: CALLER, listen: LISTEN })
+  engine.engine.do('leg.listen', { legId: CALLER, listen: LISTEN })
   engine.say(caller, VOICE, END_OF_SPEECH)
   assert.is(ear.heard.length, 1)
   await ear.understand(null)
@@ -148,7 +148,7 @@ test('an engine that is too busy to guess is asked at the end', async () => {
 
 test('an engine that follows gets the audio while it is said, and no more than what was said', async () => {
   ear.follows = true
-  engine.engine.listen({ legId: CALLER, listen: LISTEN })
+  engine.engine.do('leg.listen', { legId: CALLER, listen: LISTEN })
   engine.say(caller, VOICE, 0)
   const whileSaid = ear.followed.length
   assert.ok(whileSaid > 3, ear.followed.join(' '))
@@ -160,9 +160,9 @@ test('an engine that follows gets the audio while it is said, and no more than w
 
 test('a card-payment pause in the middle of an utterance has the engine forget what it was given of it', async () => {
   ear.follows = true
-  engine.engine.listen({ legId: CALLER, listen: LISTEN })
+  engine.engine.do('leg.listen', { legId: CALLER, listen: LISTEN })
   engine.say(caller, VOICE, 0)
-  engine.engine.pause(PAUSE)
+  engine.engine.do('capture.pause', PAUSE)
   engine.say(caller, VOICE, END_OF_SPEECH)
   assert.is(ear.followed.at(-1), 'drop')
   assert.equal(ear.heard, [])
@@ -171,26 +171,26 @@ test('a card-payment pause in the middle of an utterance has the engine forget w
 test('a language that no engine understands is a failure of the kind invalid', async () => {
   const listen = { ...LISTEN, language: 'he' }
   for (const answer of [
-    engine.engine.listen({ legId: CALLER, listen }),
+    engine.engine.do('leg.listen', { legId: CALLER, listen }),
     await collect({ speech: listen }),
-    engine.engine.startTranscript({ transcriptId: 'call_t', target: ROOM, language: 'he' }),
+    engine.engine.do('transcript.start', { transcriptId: 'call_t', target: ROOM, language: 'he' }),
   ]) {
     assert.is((answer as { failure: string }).failure, 'invalid')
   }
 })
 
 test('who is muted or on hold is not listened to', async () => {
-  engine.engine.listen({ legId: CALLER, listen: LISTEN })
-  engine.engine.update({ legId: CALLER, muted: true })
+  engine.engine.do('leg.listen', { legId: CALLER, listen: LISTEN })
+  engine.engine.do('leg.update', { legId: CALLER, muted: true })
   engine.say(caller, VOICE, END_OF_SPEECH)
-  engine.engine.update({ legId: CALLER, muted: false })
-  await engine.engine.hold({ legId: CALLER, held: true, sources: [] })
+  engine.engine.do('leg.update', { legId: CALLER, muted: false })
+  await engine.engine.do('leg.hold', { legId: CALLER, held: true, sources: [] })
   engine.say(caller, VOICE, END_OF_SPEECH)
   assert.equal(engine.of('leg.speech_started'), [])
 })
 
 test('a party that speaks faster than it is understood loses words, counted, and each speech has its end', async () => {
-  engine.engine.listen({ legId: CALLER, listen: LISTEN })
+  engine.engine.do('leg.listen', { legId: CALLER, listen: LISTEN })
   for (let i = 0; i < 6; i++) engine.say(caller, VOICE, END_OF_SPEECH)
   assert.is(ear.heard.length, 4)
   for (let i = 0; i < 4; i++) await ear.understand(`word ${i}`)
@@ -202,16 +202,16 @@ test('a party that speaks faster than it is understood loses words, counted, and
 })
 
 test('in a card-payment pause nothing is listened to, and what is being said when it begins is dropped', async () => {
-  engine.engine.listen({ legId: CALLER, listen: LISTEN })
-  engine.engine.startTranscript({ transcriptId: 'call_t', target: ROOM, language: null })
+  engine.engine.do('leg.listen', { legId: CALLER, listen: LISTEN })
+  engine.engine.do('transcript.start', { transcriptId: 'call_t', target: ROOM, language: null })
   engine.say(caller, VOICE.subarray(0, 6000))
   assert.is(engine.of('leg.speech_started').length, 1)
-  engine.engine.pause(PAUSE)
+  engine.engine.do('capture.pause', PAUSE)
   await engine.until(() => engine.of('leg.utterance').length === 1)
   assert.is(engine.of('leg.utterance')[0]?.utterance.text, '')
   engine.say(caller, VOICE, END_OF_SPEECH)
   engine.say(caller, VOICE, 0)
-  engine.engine.resume(ROOM)
+  engine.engine.do('capture.resume', { target: ROOM })
   engine.run(30, () => caller.speaker.speak(new Int16Array(160), engine.now))
   assert.equal(ear.heard, [])
   assert.is(engine.of('leg.speech_started').length, 1)
@@ -273,13 +273,13 @@ test('the prompts of a collection fall silent at a word, and with `playThrough` 
 test('a transcript of a room tells who said what and when, its last words before its end', async () => {
   const agent = await engine.join(AGENT)
   const startedAt = engine.now
-  engine.engine.startTranscript({ transcriptId: 'call_t', target: ROOM, language: 'en' })
+  engine.engine.do('transcript.start', { transcriptId: 'call_t', target: ROOM, language: 'en' })
   engine.run(50)
   engine.say(caller, VOICE, END_OF_SPEECH)
   await ear.understand('First.')
   const secondAt = engine.now - startedAt
   engine.say(agent, VOICE, 2)
-  engine.engine.stopTranscript('call_t')
+  engine.engine.do('transcript.stop', { transcriptId: 'call_t' })
   await ear.understand('Second.')
   await engine.until(() => engine.of('transcript.ready').length === 1)
   const segments = engine.of('transcript.segment')
@@ -299,11 +299,11 @@ test('a transcript of a room tells who said what and when, its last words before
 })
 
 test('a transcript begins where the recording did, and ends with its leg', async () => {
-  engine.engine.startRecording({ recordingId: 'call_t', target: { legId: CALLER } })
+  engine.engine.do('recording.start', { recordingId: 'call_t', target: { legId: CALLER } })
   engine.run(100)
-  engine.engine.startTranscript({ transcriptId: 'call_t', target: { legId: CALLER }, language: null })
+  engine.engine.do('transcript.start', { transcriptId: 'call_t', target: { legId: CALLER }, language: null })
   engine.say(caller, VOICE)
-  engine.engine.close(CALLER)
+  engine.engine.do('leg.close', { legId: CALLER })
   await ear.understand('Goodbye.')
   await engine.until(() => engine.of('transcript.ready').length === 1)
   const [segment] = engine.of('transcript.segment')
@@ -312,8 +312,8 @@ test('a transcript begins where the recording did, and ends with its leg', async
 })
 
 test('what is both listened to and written down is understood once', async () => {
-  engine.engine.listen({ legId: CALLER, listen: LISTEN })
-  engine.engine.startTranscript({ transcriptId: 'call_t', target: ROOM, language: null })
+  engine.engine.do('leg.listen', { legId: CALLER, listen: LISTEN })
+  engine.engine.do('transcript.start', { transcriptId: 'call_t', target: ROOM, language: null })
   engine.say(caller, VOICE, END_OF_SPEECH)
   assert.is(ear.heard.length, 1)
   await ear.understand('Once.')
@@ -324,20 +324,23 @@ test('what is both listened to and written down is understood once', async () =>
 test('a live transcript tells that somebody begins, what was said so far, and what was said in the end, of the same utterance', async () => {
   ear.guesses = true
   const live = { transcriptId: 'cops_t', target: ROOM, language: null, live: true }
-  engine.engine.startTranscript(live)
+  engine.engine.do('transcript.start', live)
   engine.say(caller, VOICE, 15)
   assert.equal(
     engine.of('transcript.words').map(({ text, isFinal }) => [text, isFinal]),
     [['', false]],
   )
+  assert.equal(ear.manners, ['peek', 'glance'])
+  await ear.understand('You are mute')
   await ear.understand('You are muted')
   engine.run(END_OF_SPEECH)
-  await engine.until(() => engine.of('transcript.words').length === 3)
+  await engine.until(() => engine.of('transcript.words').length === 4)
   const words = engine.of('transcript.words')
   assert.equal(
     words.map(({ text, isFinal }) => [text, isFinal]),
     [
       ['', false],
+      ['You are', false],
       ['You are muted', false],
       ['You are muted', true],
     ],
@@ -350,9 +353,9 @@ test('a live transcript tells that somebody begins, what was said so far, and wh
 })
 
 test('what a card-payment pause cuts is taken back in a live transcript, and nothing of the pause is told', async () => {
-  engine.engine.startTranscript({ transcriptId: 'cops_t', target: ROOM, language: null, live: true })
+  engine.engine.do('transcript.start', { transcriptId: 'cops_t', target: ROOM, language: null, live: true })
   engine.say(caller, VOICE)
-  engine.engine.pause(PAUSE)
+  engine.engine.do('capture.pause', PAUSE)
   engine.say(caller, VOICE, END_OF_SPEECH)
   assert.equal(
     engine.of('transcript.words').map(({ text, isFinal }) => [text, isFinal]),
@@ -365,7 +368,7 @@ test('what a card-payment pause cuts is taken back in a live transcript, and not
 })
 
 test('what is said to a secret collection is in no transcript', async () => {
-  engine.engine.startTranscript({ transcriptId: 'call_t', target: ROOM, language: null })
+  engine.engine.do('transcript.start', { transcriptId: 'call_t', target: ROOM, language: null })
   await collect({ sensitive: true })
   engine.say(caller, VOICE, END_OF_SPEECH)
   await ear.understand('One two three four.')

@@ -45,7 +45,7 @@ test(
   async () => {
     const engine = new TestEngine(dataDir, { prompts, stt: client })
     const caller = await engine.join(LEG)
-    engine.engine.listen({
+    engine.engine.do('leg.listen', {
       legId: LEG,
       listen: { listenId: 'l1', language: 'en-GB', endOfSpeechMs: 700, maxUtteranceMs: 20_000, bargeIn: null },
     })
@@ -69,7 +69,7 @@ test(
     caller.speaker.speak(new Int16Array(160), engine.now)
     const text = 'Thank you for calling us. We look forward to seeing you tomorrow evening.'
     const source = { kind: 'speech' as const, text, voice: 'rms', language: 'en' }
-    await engine.engine.play({ legId: LEG, playId: 'p1', sources: [source], loop: false, hangupAfter: null })
+    await engine.engine.do('leg.play', { legId: LEG, playId: 'p1', sources: [source], loop: false, hangupAfter: null })
     await engine.preload({ ...source, text: 'We look forward to seeing you tomorrow evening.' })
     engine.run(400)
     const [finished] = engine.of('play.finished')

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { PCMU } from '../../../codecs/g711.ts'
-import { LEG_SAMPLES } from '../../../media/engine/leg.ts'
-import { RtpLeg } from '../../../media/rtp/rtp-leg.ts'
+import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
+import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
 import { SrtpWire } from '../../../media/srtp/srtp-wire.ts'
 import { type CryptoSuite, newKey, type SrtpKeys } from '../../../sip/sdp/sdes.ts'
 import { Random } from '../../fuzz/random.ts'
@@ -35,7 +35,13 @@ function scene() {
     },
     sendRtcp: () => {},
   }
-  const leg = new RtpLeg('part_1', out, { key: () => {}, oneWay: () => {}, timedOut: () => {} }, seeded(1), () => {})
+  const leg = new RtpLeg(
+    'part_1',
+    out,
+    { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} },
+    seeded(1),
+    () => {},
+  )
   leg.connect(mediaOf(HOST, { srtp: keys }), 0)
   const speaker = new Speaker((packet, now) => {
     far.sendRtp(packet, packet.length, HOST, PORT)
@@ -73,7 +79,7 @@ test('what has not the key is counted, and neither heard nor answered', () => {
   for (let tick = 1; tick < TICKS; tick++) {
     plain.speak(toneFrame(900, tick), 10_000 + tick * 20)
     leg.rtp(replayed, STRANGER, 5000, 10_000 + tick * 20)
-    leg.rtcp(replayed, STRANGER, 10_000 + tick * 20)
+    leg.rtcp(replayed, STRANGER, 5001, 10_000 + tick * 20)
   }
   assert.is(leg.packetsRefused, 3 * (TICKS - 1), 'plain, sent again, and no report')
   assert.equal([leg.latch.host, leg.latch.port], [HOST, PORT])

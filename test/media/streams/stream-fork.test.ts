@@ -30,6 +30,20 @@ test('Chunks count the frames of each track, timestamps run on one clock for bot
   assert.is(bench.wire.messages[0]?.sequenceNumber, undefined)
 })
 
+test('Both frames of a slot, and the read marker behind them, are one write in their slot', () => {
+  const bench = new ForkBench().open()
+  assert.is(bench.wire.writes, 1)
+  for (let slot = 1; slot <= 20; slot++) {
+    bench.fork.write('inbound', bench.frame)
+    assert.is(bench.wire.writes, slot)
+    bench.fork.write('outbound', bench.frame)
+    assert.is(bench.wire.writes, slot + 1)
+    assert.is(bench.wire.messages.length, 2 + 2 * slot)
+    bench.wait(20)
+  }
+  assert.is(bench.wire.pings, 4)
+})
+
 test('A track that begins late counts its own chunks from 1 and keeps to the common clock', () => {
   const bench = new ForkBench().open()
   for (let i = 0; i < 5; i++) bench.fork.write('inbound', bench.frame)

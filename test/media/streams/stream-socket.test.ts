@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { loadResampler } from '../../../codecs/resample.ts'
 import type { StreamSnapshot, StreamSpec } from '../../../media/protocol.ts'
+import { chooseDatagrams } from '../../../media/rtp/datagrams/choose.ts'
 import { type RunningStream, StreamDialler } from '../../../media/streams/stream-socket.ts'
 import { gaps } from '../../fakes/stream-wire.ts'
 import { TwilioReceiver } from '../../fakes/twilio-receiver.ts'
@@ -11,21 +12,29 @@ import { suite } from '../../harness.ts'
 const test = suite('media/streams/stream-socket')
 
 const SECRET = `whsec_${Buffer.from('a secret of 32 bytes for signing').toString('base64')}`
-const dialler = new StreamDialler({ userAgent: 'tandem/0.0.1', createResampler: await loadResampler() })
+const options = { userAgent: 'tandem/0.0.1', createResampler: await loadResampler() }
+const { libc } = (await chooseDatagrams('auto')).datagrams
+/** On the sockets of Node, and on the system's own calls where they work. */
+const DIALLERS = { node: new StreamDialler(options), native: new StreamDialler({ ...options, libc }) }
+type Kind = keyof typeof DIALLERS
+const KINDS: Kind[] = libc === null ? ['node'] : ['node', 'native']
 const immediate = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
 interface Running extends RunningStream {
   changes: StreamSnapshot[]
+  /** Keys for the party. */
+  pressed: string[]
   /** Its clock goes on by so much [ms]. */
   later(ms: number): void
   until(condition: (snapshot: StreamSnapshot) => boolean): Promise<void>
 }
 
-function start(url: string, spec: Partial<StreamSpec> = {}): Running {
+function start(url: string, spec: Partial<StreamSpec> = {}, kind: Kind = KINDS.at(-1)!): Running {
   const changes: StreamSnapshot[] = []
+  const pressed: string[] = []
   const watchers = new Set<() => void>()
   let skewMs = 0
-  const stream = dialler.startStream(
+  const stream = DIALLERS[kind].startStream(
     {
       streamId: 'ms_1',
       target: { legId: 'leg_1' },
@@ -41,6 +50,10 @@ function start(url: string, spec: Partial<StreamSpec> = {}): Running {
     },
     {
       now: () => performance.now() + skewMs,
+      press: key => {
+        pressed.push(key)
+        return true
+      },
       changed: snapshot => {
         changes.push(snapshot)
         for (const watcher of [...watchers]) watcher()
@@ -59,6 +72,8 @@ function start(url: string, spec: Partial<StreamSpec> = {}): Running {
     })
   return {
     changes,
+    pressed,
+    voice: stream.voice,
     later: ms => {
       skewMs += ms
     },
@@ -122,6 +137,8 @@ test('A receiver written for Twilio Media Streams works unchanged, and hears eac
     status: 'stopped',
     framesSent: 200,
     framesDropped: 0,
+    framesReceived: 0,
+    framesRefused: 0,
     endedReason: 'stopped',
   })
   await receiver.close()
@@ -142,25 +159,27 @@ test('The upgrade request is signed over an empty body and names its user agent,
   await receiver.close()
 })
 
-test('A receiver that never reads costs its own frames: the chunk gap is frames_dropped, and another stream loses none', async () => {
-  const [slow, good] = [await WsReceiver.listen('never reads'), await WsReceiver.listen('reads')]
-  const stalled = start(slow.url, { format: 'l16_16000' })
-  const other = start(good.url)
-  await Promise.all([stalled.until(streaming), other.until(streaming)])
-  let ticks = 0
-  for (; stalled.snapshot().framesDropped < 500; ticks++) await Promise.all([speak(stalled, 1), speak(other, 1)])
-  const { framesDropped } = stalled.snapshot()
-  slow.resume()
-  await slow.until(() => slow.messages.at(-1)?.media?.chunk === String(ticks))
-  assert.is(stalled.snapshot().framesDropped, framesDropped)
-  assert.is(gaps(slow.chunks('inbound')).length + gaps(slow.chunks('outbound')).length, framesDropped)
-  await Promise.all([stalled.stop('stopped'), other.stop('stopped')])
-  await good.until(() => good.connections[0]?.closeCode === 1000)
-  assert.is(other.snapshot().framesDropped, 0)
-  assert.equal(gaps(good.chunks('inbound')), [])
-  assert.is(good.chunks('outbound').length, ticks)
-  await Promise.all([slow.close(), good.close()])
-})
+for (const kind of KINDS) {
+  test(`${kind}: A receiver that never reads costs its own frames: the chunk gap is frames_dropped, and another stream loses none`, async () => {
+    const [slow, good] = [await WsReceiver.listen('never reads'), await WsReceiver.listen('reads')]
+    const stalled = start(slow.url, { format: 'l16_16000' }, kind)
+    const other = start(good.url, {}, kind)
+    await Promise.all([stalled.until(streaming), other.until(streaming)])
+    let ticks = 0
+    for (; stalled.snapshot().framesDropped < 500; ticks++) await Promise.all([speak(stalled, 1), speak(other, 1)])
+    const { framesDropped } = stalled.snapshot()
+    slow.resume()
+    await slow.until(() => slow.messages.at(-1)?.media?.chunk === String(ticks))
+    assert.is(stalled.snapshot().framesDropped, framesDropped)
+    assert.is(gaps(slow.chunks('inbound')).length + gaps(slow.chunks('outbound')).length, framesDropped)
+    await Promise.all([stalled.stop('stopped'), other.stop('stopped')])
+    await good.until(() => good.connections[0]?.closeCode === 1000)
+    assert.is(other.snapshot().framesDropped, 0)
+    assert.equal(gaps(good.chunks('inbound')), [])
+    assert.is(good.chunks('outbound').length, ticks)
+    await Promise.all([slow.close(), good.close()])
+  })
+}
 
 test('A receiver that never reads again does not hold up the end of its stream for more than 1 s', async () => {
   const receiver = await WsReceiver.listen('never reads')
@@ -193,29 +212,33 @@ for (const behaviour of ['never reads', 'answers no pings'] as Behaviour[]) {
   })
 }
 
-test('A receiver that reads again, and answers, streams again', async () => {
-  const receiver = await WsReceiver.listen('never reads')
-  const stream = start(receiver.url)
-  await stream.until(streaming)
-  await speak(stream, 20)
-  stream.later(5000)
-  await speak(stream, 1)
-  assert.is(stream.snapshot().status, 'stalled')
-  receiver.resume()
-  await stream.until(streaming)
-  assert.equal(
-    stream.changes.map(({ status }) => status),
-    ['streaming', 'stalled', 'streaming'],
-  )
-  await speak(stream, 10)
-  await stream.stop('stopped')
-  await receiver.close()
-})
+for (const kind of KINDS) {
+  test(`${kind}: A receiver that reads again, and answers, streams again`, async () => {
+    const receiver = await WsReceiver.listen('never reads')
+    const stream = start(receiver.url, {}, kind)
+    await stream.until(streaming)
+    await speak(stream, 20)
+    stream.later(5000)
+    await speak(stream, 1)
+    assert.is(stream.snapshot().status, 'stalled')
+    receiver.resume()
+    await stream.until(streaming)
+    assert.equal(
+      stream.changes.map(({ status }) => status),
+      ['streaming', 'stalled', 'streaming'],
+    )
+    await speak(stream, 10)
+    await stream.stop('stopped')
+    await receiver.close()
+  })
+}
 
-for (const behaviour of ['resets', 'closes with 1011', 'breaks the framing'] as Behaviour[]) {
-  test(`A receiver that ${behaviour} is reconnected to, and the stream goes on where it was`, async () => {
+for (const [kind, behaviour] of KINDS.flatMap(kind =>
+  (['resets', 'closes with 1011', 'breaks the framing'] as Behaviour[]).map(behaviour => [kind, behaviour] as const),
+)) {
+  test(`${kind}: A receiver that ${behaviour} is reconnected to, and the stream goes on where it was`, async () => {
     const receiver = await WsReceiver.listen(behaviour, 'reads')
-    const stream = start(receiver.url)
+    const stream = start(receiver.url, {}, kind)
     await stream.until(streaming)
     while (stream.snapshot().status === 'streaming') await speak(stream, 1)
     assert.equal(
@@ -259,37 +282,43 @@ test('A receiver that hangs in the handshake holds up neither another stream nor
   await Promise.all([hanging.close(), good.close()])
 })
 
-test('A receiver that closes with 1000 ends the stream', async () => {
-  const receiver = await WsReceiver.listen('closes with 1000')
-  const stream = start(receiver.url)
-  await stream.until(streaming)
-  while (!ended(stream.snapshot())) await speak(stream, 1)
-  assert.is(stream.snapshot().endedReason, 'receiver_closed')
-  await receiver.close()
-})
+for (const kind of KINDS) {
+  test(`${kind}: A receiver that closes with 1000 ends the stream`, async () => {
+    const receiver = await WsReceiver.listen('closes with 1000')
+    const stream = start(receiver.url, {}, kind)
+    await stream.until(streaming)
+    while (!ended(stream.snapshot())) await speak(stream, 1)
+    assert.is(stream.snapshot().endedReason, 'receiver_closed')
+    await receiver.close()
+  })
+}
 
-test('Whatever the receiver sends is read, counted and ignored', async () => {
-  const receiver = await WsReceiver.listen('sends garbage')
-  const stream = start(receiver.url)
-  await stream.until(streaming)
-  while (stream.counters().messagesIgnored < 4) await speak(stream, 1)
-  assert.is(stream.snapshot().status, 'streaming')
-  const { framesSent } = await stream.stop('stopped')
-  await receiver.until(() => receiver.connections[0]?.closeCode === 1000)
-  assert.is(receiver.chunks('inbound').length + receiver.chunks('outbound').length, framesSent)
-  await receiver.close()
-})
+for (const kind of KINDS) {
+  test(`${kind}: Whatever the receiver sends is read, counted and ignored`, async () => {
+    const receiver = await WsReceiver.listen('sends garbage')
+    const stream = start(receiver.url, {}, kind)
+    await stream.until(streaming)
+    while (stream.counters().messagesIgnored < 4) await speak(stream, 1)
+    assert.is(stream.snapshot().status, 'streaming')
+    const { framesSent } = await stream.stop('stopped')
+    await receiver.until(() => receiver.connections[0]?.closeCode === 1000)
+    assert.is(receiver.chunks('inbound').length + receiver.chunks('outbound').length, framesSent)
+    await receiver.close()
+  })
+}
 
-test('A message over 64 KiB closes with 1009', async () => {
-  const receiver = await WsReceiver.listen('sends a large message')
-  const stream = start(receiver.url)
-  await stream.until(streaming)
-  while (!ended(stream.snapshot())) await speak(stream, 1)
-  assert.is(stream.snapshot().endedReason, 'receiver_closed')
-  await receiver.until(() => receiver.connections[0]?.closeCode === 1009)
-  assert.is(receiver.dials, 1)
-  await receiver.close()
-})
+for (const kind of KINDS) {
+  test(`${kind}: A message over 64 KiB closes with 1009`, async () => {
+    const receiver = await WsReceiver.listen('sends a large message')
+    const stream = start(receiver.url, {}, kind)
+    await stream.until(streaming)
+    while (!ended(stream.snapshot())) await speak(stream, 1)
+    assert.is(stream.snapshot().endedReason, 'receiver_closed')
+    await receiver.until(() => receiver.connections[0]?.closeCode === 1009)
+    assert.is(receiver.dials, 1)
+    await receiver.close()
+  })
+}
 
 test('An address that may not be dialled is not dialled, given as a number or by a name', async () => {
   const receiver = await WsReceiver.listen('reads')

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { loadResampler } from '../../../codecs/resample.ts'
 import type { StreamFormat } from '../../../media/protocol.ts'
+import { chooseDatagrams } from '../../../media/rtp/datagrams/choose.ts'
 import { type RunningStream, StreamDialler } from '../../../media/streams/stream-socket.ts'
 import { gaps } from '../../fakes/stream-wire.ts'
 import { WsReceiver } from '../../fakes/ws-receiver.ts'
@@ -15,7 +16,8 @@ const FRAMES_IN_STALL = 250
 const FRAMES_AFTER = 50
 const TRACKS = ['inbound', 'outbound'] as const
 
-const dialler = new StreamDialler({ userAgent: 'tandem/0.0.1', createResampler: await loadResampler() })
+const { libc } = (await chooseDatagrams('auto')).datagrams
+const dialler = new StreamDialler({ userAgent: 'tandem/0.0.1', createResampler: await loadResampler(), libc })
 const frame = new Int16Array(160)
 
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
@@ -45,6 +47,7 @@ async function start(streamId: string, format: StreamFormat): Promise<Fork> {
       },
       {
         now: () => performance.now(),
+        press: () => false,
         changed: ({ status }) => {
           statuses.push(status)
           if (status === 'streaming') resolve(started)

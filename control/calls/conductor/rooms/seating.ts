@@ -22,7 +22,6 @@ type Media = CommandPort<'leg.move' | 'leg.play' | 'leg.stop_play' | 'leg.hangup
 type Then = () => Promise<Sent>
 
 const NOTHING: Then = async () => null
-const ON: Then = async () => 'on'
 
 export interface SeatingDeps {
   store: Store
@@ -32,7 +31,7 @@ export interface SeatingDeps {
 
 /**
  * Takes legs into their conference rooms. Whom a room takes in is decided one leg after the other, so that of two parties one opens the
- * session and one joins it.
+ * session and one joins it. Those who join one that runs do not wait for each other.
  */
 export class Seating {
   readonly #deps: SeatingDeps
@@ -43,21 +42,22 @@ export class Seating {
     this.#deps = deps
   }
 
-  /** Seats who is to join, or waits and may join now; or its step says what it is to do instead. */
-  async seat({ id }: Pick<ParticipantRow, 'id'>, media: Media): Promise<Sent> {
+  /** Seats who is to join, or waits and may join now; or its step says what it is to do instead. `closed`: a session that takes in nobody. */
+  async seat({ id }: Pick<ParticipantRow, 'id'>, media: Media, closed: string | null = null): Promise<Sent> {
     const rows = await loadLeg(this.#deps.store.db, id)
     if (rows === null) return null
-    const then = await this.#turns.take(rows.call.room_id ?? id, () => this.#seatNow(id, media))
+    const then = await this.#turns.take(rows.call.room_id ?? id, () => this.#seatNow(id, media, closed))
     return then()
   }
 
   /** As it is when its room's turn comes. */
-  async #seatNow(legId: string, media: Media): Promise<Then> {
+  async #seatNow(legId: string, media: Media, closed: string | null): Promise<Then> {
     const { db } = this.#deps.store
     const rows = await loadLeg(db, legId)
     if (rows === null || (rows.participant.step !== 'waiting' && rows.participant.step !== 'joining')) return NOTHING
     const { room, participant } = rows
-    const session = room === null ? undefined : await ownSession(db, room)
+    const running = room === null ? undefined : await ownSession(db, room)
+    const session = running?.id === closed ? undefined : running
     const hasModerator = session !== undefined && (await isModerated(db, session))
     const locked = room !== null && session !== undefined && (await isLocked(db, session, room))
     const verdict = admission(rows, { isRunning: session !== undefined, hasModerator, isLocked: locked })
@@ -68,14 +68,19 @@ export class Seating {
     if (verdict === 'wait') {
       return participant.step === 'waiting' ? NOTHING : this.#change(rows, { step: 'waiting', prompted: 0 })
     }
-    if (participant.step === 'waiting') await media.request('leg.stop_play', { legId })
-    return this.#move(rows, room, session, media)
+    if (participant.step === 'waiting') {
+      await media.request('leg.stop_play', { legId })
+      return this.#change(rows, { step: 'joining' })
+    }
+    // Into a new one while the next of the room waits: it joins that.
+    if (session === undefined) return this.#move(rows, room, session, media)
+    return async () => (await this.#move(rows, room, session, media))()
   }
 
   async #change(rows: LegRows, participant: LegChange): Promise<Then> {
     const { store, now } = this.#deps
     await store.transaction(trx => applyToLeg(trx, rows, { call: {}, participant, events: [] }, now()))
-    return ON
+    return NOTHING
   }
 
   /** Into the session that runs, or into a new one when none does or the one we knew has just closed. */
@@ -86,7 +91,7 @@ export class Seating {
     const session = running ?? newSession(rows, room, now())
     await store.transaction(async trx => {
       if (running === undefined) await forTenant(trx, tenant).insert('calls', session)
-      await writeLeg(trx, tenant, legId, { session_call_id: session.id, step: 'joining' })
+      await writeLeg(trx, tenant, legId, { session_call_id: session.id })
     })
     const muted = joinsMuted(rows)
     const reply = await media.request('leg.move', {
@@ -99,7 +104,7 @@ export class Seating {
     if (isUndecided(reply)) return NOTHING
     if (running === undefined) await this.#discard(session)
     // The session is closing, its end is on the way as an event; or the leg is gone, and the next attempt finds that out.
-    else if (reply.failure === 'not_found') return this.#move(rows, room, undefined, media)
+    else if (reply.failure === 'not_found') return () => this.seat(rows.participant, media, session.id)
     return this.#refused(rows, reply, media)
   }
 

@@ -82,13 +82,15 @@ test("patterns of a tool's schema run in bounded time", async () => {
   const sent: string[] = []
   const http = {
     allowedNetworks: [],
+    secrets: async () => new Map(),
     post: async ({ body }: { body: string }) => {
       sent.push(body)
       return { status: 200, body: 'fine' }
     },
   }
-  const spell = (word: string) =>
-    runTool(http as never, { tools: [tool] }, { id: 'c', name: 'spell', input: { word }, key: 'k', signal: never })
+  const tenant = { organisationId: 'org', livemode: true }
+  const called = { id: 'c', name: 'spell', key: 'k', signal: never, tenant, call: {} }
+  const spell = (word: string) => runTool(http as never, { tools: [tool], shared: [] }, { ...called, input: { word } })
   assert.is((await spell(`${'a'.repeat(40)}!`)).status, 'failed')
   assert.equal(await spell('aaa'), { status: 'succeeded', output: 'fine' })
   assert.equal(sent, ['{"word":"aaa"}'])

@@ -266,4 +266,47 @@ test(
   LIMIT,
 )
 
+test(
+  'where the organisation demands consent to record: who has given it is recorded unasked, others are asked by the key or not recorded',
+  async () => {
+    await world.ask('PATCH /v1/organisation', { require_consent: ['record'] })
+    await route('31', {})
+    await route('32', { recording_consent: { key: '1' } })
+    const dial = async (to: string, phone: string) => {
+      const legId = `part_consent${++calls}`
+      world.media.dialIn(legId, to, phone)
+      return { legId, room: (await world.media.command('leg.answer', legId)).room }
+    }
+    const recorded = ({ room }: { room: { capture?: { recordingId: string | null } } }) =>
+      room.capture?.recordingId ?? null
+    const stranger = await dial('31', '+14155550151')
+    assert.is(recorded(stranger), null)
+    await until(() => world.media.sent('leg.play').some(({ legId }) => legId === stranger.legId))
+    const refused = await world.ask(`POST /v1/calls/${stranger.room.roomId}/recording/start`)
+    assert.equal([refused.status, refused.body.error.code], [403, 'consent_missing'])
+
+    const asked = await dial('32', '+14155550152')
+    const { collectId } = await world.media.command('leg.collect', asked.legId)
+    await end(asked.legId, collectId, '1')
+    const { data } = (await world.ask(`GET /v1/consents?phone=${encodeURIComponent('+14155550152')}`)).body
+    assert.equal(
+      data.map((consent: { purpose: string; evidence: object }) => [consent.purpose, consent.evidence]),
+      [['record', { ...data[0].evidence, type: 'call', call_id: asked.room.roomId, text: 'Key 1' }]],
+    )
+    assert.type(data[0].evidence.offset_ms, 'number')
+    for (const to of ['31', '32']) {
+      const known = await dial(to, '+14155550152')
+      assert.is(recorded(known), known.room.roomId, 'from the first sample on')
+      world.media.hangUp(known.legId)
+    }
+    await world.ask(`POST /v1/consents/${data[0].id}/revoke`)
+    const revoked = await dial('31', '+14155550152')
+    assert.is(recorded(revoked), null)
+    for (const { legId } of [stranger, asked, revoked]) world.media.hangUp(legId)
+    await world.media.committed()
+    await world.ask('PATCH /v1/organisation', { require_consent: [] })
+  },
+  LIMIT,
+)
+
 test.run()

@@ -116,6 +116,29 @@ test(
   LIMIT,
 )
 
+test(
+  'parties that are loud at once are limited in the mono mix, not clipped',
+  async () => {
+    const samples = new Int16Array(2 * RATE * 3)
+    for (let i = 0; i < 2 * RATE; i++)
+      for (const [n, hz] of [400, 700, 1150].entries())
+        samples[i * 3 + n] = 32_767 * Math.sin((2 * Math.PI * hz * i) / RATE)
+    const header = wavHeader({ sampleRateHz: RATE, channels: 3, dataBytes: samples.byteLength })
+    writeFileSync(join(dataDir, 'recordings', 'loud.wav'), Buffer.concat([header, Buffer.from(samples.buffer)]))
+    const file = await forms.file('loud', { layout: 'mono', format: 'wav' })
+    if (file === null || typeof file === 'string') throw new Error(`${file}`)
+    const mono = readWav(readFileSync(file.path))
+    if ('error' in mono) throw new Error(mono.error)
+    for (const hz of [400, 700, 1150]) assert.ok(levelAt(hz, mono.samples[0]!, RATE, 2 * RATE) > -14)
+    // Where a clamp puts intermodulation: 2 f2 - f1, f1 + f2 - f3 …
+    for (const hz of [1000, 50, 850, 1600]) {
+      const level = levelAt(hz, mono.samples[0]!, RATE, 2 * RATE)
+      assert.ok(level < -70, `${hz} Hz: ${level} dBov`)
+    }
+  },
+  LIMIT,
+)
+
 test('a recording that is not here has no form', async () => {
   assert.is(await forms.file('call_2', { layout: 'mono', format: 'wav' }), null)
 })

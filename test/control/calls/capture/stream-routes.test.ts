@@ -117,12 +117,46 @@ test('a stream whose receiver does not answer is `stalled`; version 2026-05-01 d
   await world.close()
 })
 
+test('a bidirectional stream is started as one and shows what its receiver has sent; version 2026-05-01 reads `fork`', async () => {
+  const world = await makeCallsWorld()
+  const { control, media } = world
+  const id = await echoCall(world)
+  const { body } = await control.ask(`POST /v1/calls/${id}/streams`, { url: URL, mode: 'bidirectional' })
+  assert.equal([body.mode, body.frames_received, body.frames_refused], ['bidirectional', 0, 0])
+  assert.is((await media.command('stream.start')).mode, 'bidirectional')
+  media.streams.set(body.id, { ...media.streams.get(body.id)!, framesReceived: 12, framesRefused: 3 })
+  const live = (await control.ask(`GET /v1/calls/${id}/streams/${body.id}`)).body
+  assert.equal([live.frames_received, live.frames_refused], [12, 3])
+  const last = (await control.ask(`DELETE /v1/calls/${id}/streams/${body.id}`)).body
+  assert.equal([last.mode, last.status, last.frames_received, last.frames_refused], ['bidirectional', 'stopped', 12, 3])
+  const headers = { 'service-version': '2026-05-01' }
+  assert.is((await control.ask(`GET /v1/calls/${id}/streams/${body.id}`, undefined, { headers })).body.mode, 'fork')
+  await world.close()
+})
+
+test('a stream for which nothing else is said is a fork, and a mode that there is not is refused', async () => {
+  const world = await makeCallsWorld()
+  const { control } = world
+  const id = await echoCall(world)
+  assert.is((await control.ask(`POST /v1/calls/${id}/streams`, { url: URL })).body.mode, 'fork')
+  const { status, body } = await control.ask(`POST /v1/calls/${id}/streams`, { url: URL, mode: 'both_ways' })
+  assert.equal([status, body.error.code, body.error.param], [400, 'parameter_invalid', 'mode'])
+  await world.close()
+})
+
 test('each change of a stream is told once', async () => {
   const world = await makeCallsWorld()
   const { control, media } = world
   const id = await echoCall(world)
   const { body } = await control.ask(`POST /v1/calls/${id}/streams`, { url: URL })
-  const at = { streamId: body.id, framesSent: 1, framesDropped: 0, endedReason: null }
+  const at = {
+    streamId: body.id,
+    framesSent: 1,
+    framesDropped: 0,
+    framesReceived: 0,
+    framesRefused: 0,
+    endedReason: null,
+  }
   media.emit('stream.changed', { ...at, status: 'stalled' })
   await media.committed()
   media.emit('stream.changed', { ...at, status: 'streaming' })

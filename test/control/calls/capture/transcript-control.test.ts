@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { suite } from '../../../harness.ts'
 import { type LiveWorld, makeLiveWorld } from '../../assistants/live-world.ts'
@@ -52,6 +53,27 @@ test("a running call's transcript is started and stopped; it is ready when its l
   media.hangUp(legId)
   await media.committed()
   assert.is((await world.ask(`POST ${path}/start`)).status, 409, 'the call is over')
+})
+
+test('who hangs up before his transcript could begin leaves an empty one, which has not failed', async () => {
+  const own = await makeLiveWorld()
+  const { media } = own
+  media.overrides.set('transcript.start', () => ({ failure: 'not_found', message: 'the call is not here' }))
+  const callId = await own.make('/calls', { to: 'sip:bob@192.0.2.9', transcribe: true })
+  const { legId } = await media.command('leg.dial')
+  media.pickUp(legId)
+  await media.command('transcript.start')
+  media.hangUp(legId)
+  const told = async () => (await own.ask('GET /v1/events?type=call.transcript.ready')).body.data
+  const ended = async () => (await own.ask(`GET /v1/calls/${callId}/transcript`)).body
+  while ((await ended()).status === 'running') await sleep(10)
+  const { status, failed_reason, duration_ms, segments } = await ended()
+  assert.equal([status, failed_reason, duration_ms, segments], ['ready', null, 0, []])
+  assert.equal(
+    (await told()).map(({ type }: { type: string }) => type),
+    ['call.transcript.ready'],
+  )
+  await own.close()
 })
 
 test('a language that nobody here understands is refused, and leaves no transcript', async () => {

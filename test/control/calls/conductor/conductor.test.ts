@@ -34,7 +34,7 @@ async function announcing(legIds: readonly string[], send: (leg: ParticipantRow)
   const centre = { end: async (_trx: unknown, legId: string) => void ended.push(legId) }
   const faults = new CallFaults({ store, log, centre, now: () => AT })
   const senders = Object.fromEntries(ALL_STEPS.map((step: LegStep) => [step, send])) as unknown as All
-  const conductor = new Conductor({ store, log, faults }, senders)
+  const conductor = new Conductor({ store, log, faults, answer: async () => null }, senders)
   const media = new PocketMedia(clock.now)
   return { store, ended, faults, drive: (legId: string) => conductor.drive(legId, media), idle: () => conductor.idle() }
 }

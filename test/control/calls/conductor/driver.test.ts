@@ -1,6 +1,8 @@
 import { Registry } from 'prom-client'
 import * as assert from 'uvu/assert'
+import { toFigures } from '../../../../control/calls/call-schema.ts'
 import { CallMetrics } from '../../../../control/wiring/call-metrics.ts'
+import { QUALITY } from '../../../fakes/media-model.ts'
 import { suite } from '../../../harness.ts'
 import { eventTypes, makeCallsWorld } from '../../calls-world.ts'
 
@@ -55,19 +57,32 @@ test('an announcement is played and the call hung up with its end', async () => 
   await world.close()
 })
 
+test('of two who come at once, each call in an order of its own, exactly one opens the session', async () => {
+  const world = await makeCallsWorld()
+  const { media } = world
+  media.dialIn('part_1', '1001')
+  media.dialIn('part_2', '1001')
+  const moves = [await media.command('leg.move', 'part_1'), await media.command('leg.move', 'part_2')]
+  assert.equal(moves.map(({ mustExist }) => mustExist).sort(), [false, true])
+  assert.is(moves[0]!.room.roomId, moves[1]!.room.roomId)
+  await world.close()
+})
+
 test('the first who joins opens the session, the others join it, and it ends when it is empty', async () => {
   const world = await makeCallsWorld()
   const { media, control, openRoom } = world
   media.dialIn('part_1', '1001')
-  media.dialIn('part_2', '1001')
   const first = await media.command('leg.move', 'part_1')
+  media.dialIn('part_2', '1001')
   const second = await media.command('leg.move', 'part_2')
   assert.is(first.mustExist, false)
   assert.is(second.mustExist, true)
   assert.is(first.room.roomId, second.room.roomId)
   const answers = media.sent('leg.answer').map(body => body.affinity)
   assert.match(answers[0] ?? '', /^org_\w+\/live$/)
-  assert.is(answers[1], answers[0], 'legs that may meet carry the same affinity')
+  assert.is(answers[1], answers[0], 'whose they are')
+  const near = media.sent('leg.answer').map(body => body.near)
+  assert.equal(near, [openRoom, openRoom], 'who comes into the same room is placed on the same engine thread')
   await media.committed()
   const room = (await control.ask(`GET /v1/conference_rooms/${openRoom}`)).body
   assert.is(room.live.participants, 2)
@@ -359,6 +374,61 @@ test('a party of which no audio comes is told of while its call runs, and counte
   )
   assert.match(await registry.metrics(), /^tandem_one_way_legs_total 1$/m)
   await world.close()
+})
+
+test('a party that becomes hard to understand is told of with its figures, and counted, and so is the end of it', async () => {
+  const world = await makeCallsWorld()
+  const { control, media } = world
+  const registry = new Registry()
+  new CallMetrics(registry).watch(world.store)
+  media.dialIn('part_1', '1002')
+  const { room } = await media.command('leg.answer', 'part_1')
+  await media.committed()
+  for (const isPoor of [true, false]) {
+    media.emit('leg.quality', { legId: 'part_1', isPoor, quality: { ...QUALITY, mos: isPoor ? 3.2 : 3.9 } })
+    await media.committed()
+  }
+  media.hangUp('part_1')
+  await media.committed()
+  const { body } = await control.ask('GET /v1/events?limit=100')
+  const told = body.data.filter(({ type }: { type: string }) => type.startsWith('call.quality.')).reverse()
+  const shown = told.map(({ type, data }: { type: string; data: { object: Record<string, unknown> } }) => {
+    const { call_id, participant_id, mos, packets_late, concealed_pct, burst_ratio, delay_ms, clock_drift_ppm } =
+      data.object
+    assert.equal([call_id, participant_id], [room.roomId, 'part_1'])
+    return [type, mos, packets_late, concealed_pct, burst_ratio, delay_ms, clock_drift_ppm]
+  })
+  assert.equal(shown, [
+    ['call.quality.degraded', 3.2, 2, 0.6, 1.1, 65, 12],
+    ['call.quality.recovered', 3.9, 2, 0.6, 1.1, 65, 12],
+  ])
+  assert.match(await registry.metrics(), /^tandem_poor_legs_total 1$/m)
+  const call = (await control.ask(`GET /v1/calls/${room.roomId}`)).body
+  assert.is(call.quality[0].packets_late, 2)
+  assert.is(call.quality[0].clock_drift_ppm, 12)
+  await world.close()
+})
+
+test('a party that turns out to be a fax machine is told of', async () => {
+  const world = await makeCallsWorld()
+  const { control, media } = world
+  media.dialIn('part_1', '1002')
+  const { room } = await media.command('leg.answer', 'part_1')
+  await media.committed()
+  media.emit('leg.fax_tone', { legId: 'part_1', tone: 'cng' })
+  await media.committed()
+  const { body } = await control.ask('GET /v1/events?type=call.fax.detected')
+  assert.equal(
+    body.data.map(({ data }: { data: { object: object } }) => data.object),
+    [{ object: 'call_fax_tone', call_id: room.roomId, participant_id: 'part_1', livemode: true, tone: 'cng' }],
+  )
+  await world.close()
+})
+
+test('the quality of a call that ended before late packets were counted has none', () => {
+  const { packetsLate: _late, delayMs: _delay, ...stored } = QUALITY
+  const figures = toFigures(stored as never)
+  assert.equal([figures.packets_late, figures.delay_ms, figures.packets_lost], [null, null, 1])
 })
 
 test.run()

@@ -14,7 +14,12 @@ const dyingAt =
     const die = async (): Promise<void> => {
       void client().close()
     }
+    let isDead = false
     return {
+      followUps: driver.followUps,
+      perform: async (task, media) => {
+        if (!isDead) await driver.perform(task, media)
+      },
       position: () => driver.position(),
       write: () => driver.write(),
       booted: bootId => driver.booted(bootId),
@@ -23,16 +28,18 @@ const dyingAt =
       faulted: (key, media, error) => driver.faulted(key, media, error),
       recheck: (snapshot, legIds, media) => driver.recheck(snapshot, legIds, media),
       reconcile: (snapshot, media) => driver.reconcile(snapshot, media),
-      events: async (batch, media) => {
+      events: async batch => {
         const at = batch.findIndex(({ event }) => event.name === name)
-        if (at < 0) return driver.events(batch, media)
+        if (at < 0) return driver.events(batch)
         // What came before it is a commit of its own: its commands are sent.
-        for (const { run } of await driver.events(batch.slice(0, at), media)) await run()
+        await driver.events(batch.slice(0, at))
+        await driver.followUps.idle()
+        isDead = true
         if (when === 'before commit') await die()
-        else await driver.events(batch.slice(at), media)
+        else await driver.events(batch.slice(at))
         if (when === 'before ack') await die()
         if (when === 'before commit') throw new Error('killed')
-        return [{ key: 'death', run: die }]
+        if (when === 'before command') setImmediate(() => void die())
       },
     }
   }
@@ -155,6 +162,26 @@ test('when media has died, its calls, sessions, streams, pauses and recordings e
   assert.is(told.filter(one => one === 'call.ended').length, 3)
   media.dialIn('part_9', '1002')
   await media.command('leg.play', 'part_9')
+  await world.close()
+})
+
+test('a call and a session that media takes along last as long as the clock says that nobody sets', async () => {
+  const world = await makeCallsWorld()
+  const { media, control, clock } = world
+  media.dialIn('part_1', '1001')
+  const { room } = await media.command('leg.move', 'part_1')
+  await media.committed()
+  const own = media.sent('leg.answer')[0]!.room.roomId
+  clock.advance(5000)
+  clock.set(-3_600_000)
+  await media.die('boot-2')
+  await until(() => control.client.state !== 'ready')
+  await media.listen()
+  await ready(world)
+  for (const id of [own, room.roomId]) {
+    const { ended_reason, duration_ms } = (await control.ask(`GET /v1/calls/${id}`)).body
+    assert.equal([ended_reason, duration_ms], ['media_failed', 5000])
+  }
   await world.close()
 })
 

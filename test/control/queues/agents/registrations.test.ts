@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { MediaPort } from '../../../../control/media-link/events.ts'
 import { devicesOf } from '../../../../control/queues/agents/devices.ts'
-import { Registrations } from '../../../../control/queues/agents/registrations.ts'
+import { forgetPhonesOf, Registrations } from '../../../../control/queues/agents/registrations.ts'
 import type { Events, Request } from '../../../../media/protocol.ts'
 import { ha1 } from '../../../../sip/auth/digest.ts'
 import { suite } from '../../../harness.ts'
@@ -90,8 +90,21 @@ test('a password is shown once; what is stored is its hash, sealed', async () =>
   const { body } = await app.live(`GET /v1/users/${desk.userId}/sip_credential`)
   assert.is(body.password, undefined)
   assert.equal([body.username, body.realm, body.registrar], [desk.username, 'tandem', '127.0.0.1:5060'])
+  assert.is(body.ws_url, 'ws://127.0.0.1:8081/v1/sip')
   const rows = JSON.stringify(await app.store.db.selectFrom('sip_credentials').selectAll().execute())
   assert.not.ok(rows.includes(desk.password) || rows.includes(ha1('MD5', desk.username, 'tandem', desk.password)))
+  await app.close()
+})
+
+test('a phone behind a proxy is dialled by the way that its registration came (RFC 3327)', async () => {
+  const app = await makeWholeApp()
+  const desk = await Desk.open(app)
+  const path = ['<sip:10.0.0.9;lr;received=sip:192.0.2.7:4000>']
+  await desk.register([A], { path })
+  const via = { host: '198.51.100.7', port: 40_000, transport: 'udp' }
+  assert.equal(await desk.devices(), [{ kind: 'sip', uri: A.uri, via, route: path }])
+  await desk.register([A])
+  assert.equal(await desk.devices(), [{ kind: 'sip', uri: A.uri, via }], 'without a proxy once it comes without')
   await app.close()
 })
 
@@ -104,6 +117,28 @@ test('a registered phone can be dialled where its REGISTER came from, until its 
   assert.equal(await desk.devices(), [{ kind: 'sip', uri: A.uri, via }])
   app.clock.advance(601_000)
   assert.equal(await desk.devices(), [])
+  await app.close()
+})
+
+test('RFC 5626 §4.2.2: a phone whose WebSocket is closed is rung no more, others of its member and host are', async () => {
+  const app = await makeWholeApp()
+  const desk = await Desk.open(app)
+  const source = { transport: 'wss', host: '198.51.100.7', port: 40_000 } as const
+  const page = { uri: 'sip:x@8f2.invalid;transport=ws', expiresS: 600 }
+  await desk.register([page], { source })
+  await desk.register([A], { callId: 'call2', source: { ...source, transport: 'udp' } })
+  await desk.register([B], { callId: 'call3', source: { ...source, port: 40_001 } })
+  const at = app.clock.now().toISOString()
+  assert.is(await app.store.transaction(trx => forgetPhonesOf(trx, source, at)), true)
+  const uris = (await desk.devices()).map(device => (device.kind === 'sip' ? device.uri : null))
+  assert.equal(uris.sort(), [A.uri, B.uri])
+  const user = await app.store.db
+    .selectFrom('users')
+    .selectAll()
+    .where('id', '=', desk.userId)
+    .executeTakeFirstOrThrow()
+  assert.is(user.device_lost_at, at, 'it is waited for')
+  assert.is(await app.store.transaction(trx => forgetPhonesOf(trx, source, at)), false)
   await app.close()
 })
 

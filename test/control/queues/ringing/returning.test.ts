@@ -272,6 +272,8 @@ test('higher priority is returned sooner; a caller on the line comes before both
   const low = await book({ priority: 2 })
   const high = await book({ priority: 9, phone: '+14155550177' })
   const caller = await world.call(queue)
+  // Who becomes available is given work at once: the caller has to wait by then.
+  await world.settle()
   await world.setStatus(ann, 'available')
   await world.settle()
   assert.is(world.media.legs.get(caller)!.playId, 'hold')

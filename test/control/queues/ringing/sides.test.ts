@@ -33,7 +33,7 @@ async function inside() {
   const callId = own.roomId!
   const by = { tenant, callId, request: { requestId: 'req_1', idempotencyKey: null } }
   const act = async <T>(what: (handling: Handling) => Promise<T>): Promise<T> => {
-    const result = await world.centre().handle(media, by, what)
+    const result = await world.centre().handle(by, what)
     await world.settle()
     return result
   }

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { NO_AUDIO_DEFAULTS } from '../../../../control/calls/sound/audio-schema.ts'
 import { NO_CAPTURE } from '../../../../control/capture-settings/settings.ts'
 import { forTenant } from '../../../../control/kernel/tenancy.ts'
 import { suite } from '../../../harness.ts'
@@ -58,6 +59,7 @@ test('a queue needs a name; every other field has a default', async () => {
     },
     created: '2026-11-21T10:00:00.000Z',
     updated: '2026-11-21T10:00:00.000Z',
+    ...NO_AUDIO_DEFAULTS,
     ...NO_CAPTURE,
   })
   assert.equal((await live(`GET /v1/queues/${made.body.id}`)).body, made.body)

@@ -26,34 +26,40 @@ const alone = () => false
 const textOf = async (ear: Ear, samples: Float32Array, isAwaited = alone): Promise<string> =>
   (await surest(ear, samples, isAwaited)).text
 
-test('what the recogniser is sure of it looks at once, as it came', async () => {
+test('what the recogniser is sure of it looks at once, as loud as it knows speech', async () => {
   const ear = new Ear([['Hello.', -0.05]])
   assert.is(await textOf(ear, SAID), 'Hello.')
-  assert.equal(ear.shown, [SAID])
+  assert.is(ear.shown.length, 1)
+  assert.ok(Math.max(...ear.shown[0]!) > 5 * Math.max(...SAID))
 })
 
-test('in doubt it looks again, louder, tighter and with silence around, and takes what it is surest of', async () => {
+test('in doubt it looks again, slower, brighter, and at last as it came, and takes what it is surest of', async () => {
   const ear = new Ear([
     ['Friends.', -0.6],
-    ['France.', -0.3],
+    ['France.', -0.4],
     ['Fans.', -0.8],
-    ['Prance.', -0.4],
+    ['Prance.', -0.5],
   ])
   assert.is(await textOf(ear, SAID), 'France.')
-  const [first, louder, tighter, padded] = ear.shown
-  assert.is(first, SAID)
-  assert.ok(Math.max(...louder!) > 5 * Math.max(...SAID))
-  assert.ok(tighter!.length < SAID.length && padded!.length > SAID.length)
   assert.is(ear.shown.length, 4)
+  assert.ok(ear.shown[1]!.length > ear.shown[0]!.length)
+  assert.is(ear.shown[3], SAID)
+  assert.is(new Set(ear.shown).size, 4)
 })
 
-test('it stops looking as soon as it is sure', async () => {
-  const ear = new Ear([
-    ['Friends.', -0.6],
-    ['France.', -0.02],
-  ])
-  assert.is(await textOf(ear, SAID), 'France.')
-  assert.is(ear.shown.length, 2)
+test('it stops looking as soon as it is sure, and each further look takes more doubt', async () => {
+  for (const [confidences, looks] of [
+    [[-0.6, -0.02], 2],
+    [[-0.11, -0.09], 2],
+    [[-0.19, -0.19], 2],
+    [[-0.21, -0.21, -0.21], 3],
+    [[-0.4, -0.4, -0.29], 3],
+    [[-0.31, -0.31, -0.31, -0.31], 4],
+  ] as [number[], number][]) {
+    const ear = new Ear(confidences.map(confidence => ['Words.', confidence]))
+    await textOf(ear, SAID)
+    assert.is(ear.shown.length, looks, String(confidences))
+  }
 })
 
 test('it looks once where there are no words, where others wait, and at what is long', async () => {
@@ -67,6 +73,14 @@ test('it looks once where there are no words, where others wait, and at what is 
     [noWords, awaited, long].map(({ shown }) => shown.length),
     [1, 1, 1],
   )
+})
+
+test('it says whether a further look would change anything', async () => {
+  const isSure = async (answers: [string, number][], isAwaited = alone) =>
+    (await surest(new Ear(answers), SAID, isAwaited)).isSure
+  assert.ok(await isSure([['Hello.', -0.05]]))
+  assert.not(await isSure([['Hello.', -0.15]], () => true))
+  assert.ok(await isSure(Array.from({ length: 4 }, () => ['Friends.', -0.9])))
 })
 
 test.run()

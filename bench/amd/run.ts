@@ -1,0 +1,141 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { answeringOf, answeringSpec } from '../../control/calls/answering/schema.ts'
+import { Prompts } from '../../media/engine/prompts.ts'
+import type { Events } from '../../media/protocol.ts'
+import { LEG_SAMPLES } from '../../media/rooms/leg.ts'
+import { TestEngine } from '../../test/fakes/engine.ts'
+import { Speaker } from '../../test/media/engine/party.ts'
+import { table } from '../tables.ts'
+import { type AnsweredCall, AnswerMaker } from './answers.ts'
+import { HALVES, type Half } from './greetings.ts'
+
+/** From the first sound of whoever has answered [ms]. */
+const IN_TIME_MS = 3000
+/** A beep is told of within so long [ms]. */
+const BEEP_TOLD_MS = 500
+
+export interface AmdResult {
+  half: Half
+  by: 'human' | 'machine'
+  calls: number
+  /** Told as what it is, and within three seconds of its first sound. */
+  inTime: number
+  right: number
+  /** Told as the other one: a machine as a person, a person as a machine. */
+  wrong: number
+  /** Of those that were right: from the first sound to the event [ms]. */
+  medianMs: number
+  /** Of machines that were told: those whose beep was told of when it was there. */
+  beeps: number
+  told: number
+}
+
+const LEG = 'part_1'
+/** As the engine of tests names the far end of this leg. */
+const HOST = `192.0.2.${LEG.length}`
+
+/** Labelled calls of both halves through the engine, as `POST /calls` asks for it without any timing of its own. */
+export async function benchAmd(say: (line: string) => void): Promise<AmdResult[]> {
+  const results: AmdResult[] = []
+  const dataDir = mkdtempSync(join(tmpdir(), 'tandem-amd-'))
+  const prompts = new Prompts({ sampleRateHz: 8000 })
+  for (const half of HALVES) {
+    const maker = new AnswerMaker(half)
+    const calls: { call: AnsweredCall; heard: Heard }[] = []
+    for await (const call of maker.calls()) {
+      const heard = await hear(call, dataDir, prompts)
+      calls.push({ call, heard })
+      const line = faultOf(call, heard)
+      if (line !== null) say(`${half}: ${line}`)
+    }
+    await maker.close()
+    for (const by of ['human', 'machine'] as const) results.push(summed(half, by, calls))
+  }
+  await prompts.close()
+  rmSync(dataDir, { recursive: true })
+  return results
+}
+
+interface Heard {
+  answer: Events['leg.answered_by'] | undefined
+  end: Events['leg.message_ended'] | undefined
+}
+
+async function hear(call: AnsweredCall, dataDir: string, prompts: Prompts): Promise<Heard> {
+  const engine = new TestEngine(dataDir, { prompts })
+  const answering = JSON.stringify(answeringOf({ mode: 'detect_message_end' }))
+  const capture = { recordingId: null, transcript: null, answering: answeringSpec({ answering }, LEG)! }
+  const farEnd = await engine.join(LEG, { capture })
+  let isLost = false
+  const speaker = new Speaker((packet, now) => {
+    if (!isLost) farEnd.receiver?.rtp(packet, HOST, 4000, now)
+  })
+  const frame = new Int16Array(LEG_SAMPLES)
+  const codes = new Uint8Array(LEG_SAMPLES)
+  for (let at = 0; (at + 1) * LEG_SAMPLES <= call.line.length; at++) {
+    call.law.encode(call.line.subarray(at * LEG_SAMPLES, (at + 1) * LEG_SAMPLES), codes)
+    call.law.decode(codes, frame)
+    isLost = call.isLost(at)
+    engine.run(1, () => speaker.speak(frame, engine.now))
+    if (engine.of('leg.message_ended').length > 0) break
+    if (engine.of('leg.answered_by').some(({ answeredBy }) => answeredBy !== 'machine')) break
+  }
+  const heard = { answer: engine.of('leg.answered_by')[0], end: engine.of('leg.message_ended')[0] }
+  await engine.close()
+  return heard
+}
+
+const msOf = (call: AnsweredCall, { answer }: Heard): number => (answer?.ms ?? Number.POSITIVE_INFINITY) - call.beganMs
+const isRight = (call: AnsweredCall, { answer }: Heard): boolean => answer?.answeredBy === call.by
+const hasBeep = (call: AnsweredCall, { end }: Heard): boolean =>
+  end?.ended === 'beep' && end.ms >= call.beepEndMs && end.ms <= call.beepEndMs + BEEP_TOLD_MS
+
+function faultOf(call: AnsweredCall, heard: Heard): string | null {
+  const { answer, end } = heard
+  const ofBeep = call.by === 'machine' && answer?.answeredBy === 'machine' && !hasBeep(call, heard)
+  if (isRight(call, heard) && msOf(call, heard) <= IN_TIME_MS && !ofBeep) return null
+  const told = answer === undefined ? 'nothing' : `${answer.answeredBy} (${answer.cause}) after ${msOf(call, heard)} ms`
+  const beep = ofBeep
+    ? `; end: ${end?.ended ?? 'none'} ${(end?.ms ?? Number.NaN) - call.beepEndMs} ms from the beep`
+    : ''
+  return `${call.name}, ${call.by} "${call.text}": ${told}${beep}`
+}
+
+function summed(half: Half, by: AmdResult['by'], all: { call: AnsweredCall; heard: Heard }[]): AmdResult {
+  const calls = all.filter(({ call }) => call.by === by)
+  const right = calls.filter(({ call, heard }) => isRight(call, heard))
+  const times = right.map(({ call, heard }) => msOf(call, heard)).sort((a, b) => a - b)
+  const other = by === 'human' ? 'machine' : 'human'
+  return {
+    half,
+    by,
+    calls: calls.length,
+    right: right.length,
+    inTime: times.filter(ms => ms <= IN_TIME_MS).length,
+    wrong: calls.filter(({ heard }) => heard.answer?.answeredBy === other).length,
+    medianMs: times[times.length >> 1] ?? Number.NaN,
+    told: by === 'machine' ? right.length : 0,
+    beeps: by === 'machine' ? right.filter(({ call, heard }) => hasBeep(call, heard)).length : 0,
+  }
+}
+
+const share = (part: number, of: number): string => (of === 0 ? '' : `${((100 * part) / of).toFixed(1)} %`)
+
+export function formatAmd(results: readonly AmdResult[]): string[] {
+  const rows = results.map(({ half, by, calls, inTime, right, wrong, medianMs, beeps, told }) => [
+    `${half}: ${by}`,
+    String(calls),
+    share(inTime, calls),
+    share(right, calls),
+    share(wrong, calls),
+    medianMs.toFixed(0),
+    share(beeps, told),
+  ])
+  return [
+    'answering-machine detection, calls through the engine',
+    ...table([['', 'calls', 'right in 3 s', 'right', 'as the other', 'median ms', 'beep told'], ...rows]),
+    'right in 3 s: of the first sound of whoever has answered; beep told: within 0.5 s of its end, of machines that were told.',
+  ]
+}

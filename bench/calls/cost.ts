@@ -1,0 +1,77 @@
+import { readdirSync } from 'node:fs'
+import { type Cpu, cpuRate, readCpu } from '../process-cpu.ts'
+import type { Subject } from '../subject.ts'
+
+/** Whose CPU a call takes. */
+export const PARTS = ['media: signalling', 'media: engine', 'media: rest', 'control'] as const
+export type Part = (typeof PARTS)[number]
+
+/** What all parts have used so far. */
+export interface Spent {
+  cpu: Record<Part, Cpu>
+  statements: number
+  transactions: number
+  events: number
+  late: number
+  slots: number
+}
+
+/** The thread of media that is not the main one and has worked most: the engine's, once there is audio. */
+export function engineThread(pid: number): string {
+  const spent = (thread: string): number => {
+    const { userMs, systemMs } = readCpu(`${pid}/task/${thread}`)
+    return userMs + systemMs
+  }
+  const others = readdirSync(`/proc/${pid}/task`).filter(thread => thread !== String(pid))
+  return others.toSorted((a, b) => spent(b) - spent(a))[0]!
+}
+
+export function readSpent({ mediaPid, controlPid }: Subject, engine: string, metrics: Map<string, number>): Spent {
+  const all = readCpu(mediaPid)
+  const [main, mixing] = [readCpu(`${mediaPid}/task/${mediaPid}`), readCpu(`${mediaPid}/task/${engine}`)]
+  const rest = {
+    userMs: all.userMs - main.userMs - mixing.userMs,
+    systemMs: all.systemMs - main.systemMs - mixing.systemMs,
+    at: all.at,
+  }
+  const of = (name: string): number => metrics.get(name) ?? Number.NaN
+  return {
+    cpu: { 'media: signalling': main, 'media: engine': mixing, 'media: rest': rest, control: readCpu(controlPid) },
+    statements: of('store_statements_total'),
+    transactions: of('store_transactions_total'),
+    events: of('channel_batch_events_sum'),
+    late: of('media_clock_late_slots_total') + of('media_clock_skipped_slots_total'),
+    slots: of('media_clock_slots_total'),
+  }
+}
+
+/** What a call cost beyond what was spent without calls; CPU [ms]. */
+export interface CallCost {
+  cpuMs: Record<Part, number>
+  totalMs: number
+  statements: number
+  transactions: number
+  events: number
+}
+
+/** @param idle two readings without calls, `busy` two around `calls` of them */
+export function costOfCall(idle: readonly [Spent, Spent], busy: readonly [Spent, Spent], calls: number): CallCost {
+  const perCall = (part: Part): number => {
+    const [without, with_] = [idle, busy].map(([before, after]) => cpuRate(before.cpu[part], after.cpu[part]).total)
+    const seconds = (busy[1].cpu[part].at - busy[0].cpu[part].at) / 1000
+    return ((with_! - without!) * seconds) / Math.max(1, calls)
+  }
+  const cpuMs = Object.fromEntries(PARTS.map(part => [part, perCall(part)])) as Record<Part, number>
+  const seconds = (of: readonly [Spent, Spent]): number => (of[1].cpu.control.at - of[0].cpu.control.at) / 1000
+  const count = (of: (spent: Spent) => number): number => {
+    const without = (of(idle[1]) - of(idle[0])) / seconds(idle)
+    return (of(busy[1]) - of(busy[0]) - without * seconds(busy)) / Math.max(1, calls)
+  }
+  return {
+    cpuMs,
+    totalMs: PARTS.reduce((sum, part) => sum + cpuMs[part], 0),
+    statements: count(({ statements }) => statements),
+    transactions: count(({ transactions }) => transactions),
+    events: count(({ events }) => events),
+  }
+}

@@ -1,0 +1,27 @@
+import { Flood } from './flood.ts'
+
+/** The process of a flood: it must not be in the way of who measures. */
+export type ToFlood =
+  | { type: 'open'; hosts: number; host: string; port: number }
+  | { type: 'begin'; perSecond: number }
+  | { type: 'stop' }
+
+/** `opened`, and after `stop` how many were sent. */
+export type FromFlood = { type: 'opened' } | { type: 'stopped'; sent: number }
+
+let flood: Flood | null = null
+const tell = (message: FromFlood): void => {
+  process.send?.(message)
+}
+
+process.on('message', async (message: ToFlood) => {
+  if (message.type === 'open') {
+    flood = await Flood.open(message.hosts, message)
+    tell({ type: 'opened' })
+  } else if (message.type === 'begin') flood?.begin(message.perSecond)
+  else {
+    flood?.stop()
+    tell({ type: 'stopped', sent: flood?.sent ?? 0 })
+  }
+})
+process.on('disconnect', () => process.exit(0))

@@ -1,0 +1,126 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { LoadResult } from '../load/messages.ts'
+import { LoadProcess } from '../load-process.ts'
+import { type Machine, thisCommit, thisMachine } from '../machine.ts'
+import type { BenchOptions } from '../options.ts'
+import { lostFrames } from '../report.ts'
+import { residentBytes } from '../soak/samples.ts'
+import type { Subject } from '../subject.ts'
+import { latencyOf, machineLine, table } from '../tables.ts'
+import { FloodProcess } from './flood-process.ts'
+import { CallRush, type RushResult } from './rush.ts'
+
+const HOSTS = 1000
+const PACKETS_PER_SECOND = 20_000
+const STANDING = 201
+const ROOM_SIZE = 3
+/** Of a known trunk meanwhile [calls/s]. */
+const CALLS = 5
+const WARM_UP_SECONDS = 10
+const MB = 2 ** 20
+
+interface Phase {
+  name: string
+  audio: LoadResult
+  rush: RushResult
+  /** Of the flood [packets/s]. */
+  packets: number
+  /** Of media, at its end [bytes]. */
+  memory: number
+}
+
+export interface FloodReport {
+  startedAt: string
+  commit: string
+  machine: Machine
+  seconds: number
+  phases: Phase[]
+}
+
+/** `--flood`: what strangers who send 20,000 packets a second from 1000 addresses do to calls of a known trunk, and to audio. */
+export async function benchFlood(
+  { seconds, jitterMs }: BenchOptions,
+  startSubject: () => Promise<Subject>,
+  say: (line: string) => void,
+): Promise<FloodReport> {
+  const subject = await startSubject()
+  const report: FloodReport = {
+    ...{ startedAt: new Date().toISOString(), commit: thisCommit(), machine: thisMachine() },
+    ...{ seconds, phases: [] },
+  }
+  const load = new LoadProcess()
+  const flood = await FloodProcess.open(HOSTS, subject.sip)
+  const rush = await CallRush.open({ ...subject.sip, user: subject.echoNumber })
+  let before = 0
+  const phase = async (name: string, isFlooded: boolean): Promise<void> => {
+    say(`${name} …`)
+    if (isFlooded) flood.begin(PACKETS_PER_SECOND)
+    const startedAt = performance.now()
+    const measured = load.measure(seconds, () => null)
+    const result = await rush.run(CALLS, seconds)
+    const { result: audio } = await measured
+    const sent = await flood.stop()
+    const packets = ((sent - before) * 1000) / (performance.now() - startedAt)
+    before = sent
+    report.phases.push({ name, audio, rush: result, packets, memory: residentBytes(subject.mediaPid) })
+  }
+  try {
+    await knowOnly(subject, '127.0.0.1/32')
+    const numbers = await subject.openRooms(STANDING / ROOM_SIZE)
+    const users = Array.from({ length: STANDING }, (_, leg) => numbers[Math.floor(leg / ROOM_SIZE)]!)
+    const target = { kind: 'sip' as const, ...subject.sip, users }
+    say(`${STANDING} legs in rooms of ${ROOM_SIZE} …`)
+    await load.prepare({ target, legs: STANDING, roomSize: ROOM_SIZE, streams: null, jitterMs, isEncrypted: false })
+    await sleep(WARM_UP_SECONDS * 1000)
+    await phase('quiet', false)
+    await phase('flood', true)
+    await phase('flood again', true)
+    await load.close()
+  } finally {
+    flood.kill()
+    await rush.close()
+    load.kill()
+    await subject.stop()
+  }
+  return report
+}
+
+/** Every other address of this machine is a stranger's. */
+async function knowOnly({ api }: Subject, network: string): Promise<void> {
+  for (const { id } of await api.all('/connections')) {
+    await api.ok('PATCH', `/connections/${id}`, { allowed_ips: [network] })
+  }
+}
+
+/** What a flood does, as text. */
+export function formatFloodReport({ commit, machine, seconds, phases }: FloodReport): string {
+  const rows = [
+    [
+      '',
+      'packets/s',
+      'calls',
+      'whole',
+      'set-up p50 [ms]',
+      'p99',
+      'rooms p50 [ms]',
+      'p95',
+      'p99',
+      'max',
+      'lost',
+      'media [MB]',
+    ],
+    ...phases.map(({ name, packets, rush, audio, memory }) => [
+      name,
+      ...[packets.toFixed(0), String(rush.begun), String(rush.whole)],
+      ...[rush.setUpMs?.p50.toFixed(1) ?? '', rush.setUpMs?.p99.toFixed(1) ?? ''],
+      ...latencyOf(audio.latencyMs),
+      ...[`${lostFrames(audio)} of ${audio.framesExpected}`, (memory / MB).toFixed(0)],
+    ]),
+  ]
+  return [
+    machineLine(commit, machine),
+    '',
+    `OPTIONS, INVITE and garbage from ${HOSTS} addresses that nobody knows, ${seconds} s each; ${CALLS} calls/s of a known trunk, ${STANDING} legs in rooms of 3`,
+    ...table(rows),
+  ].join('\n')
+}

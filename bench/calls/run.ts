@@ -1,0 +1,141 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { LoadResult } from '../load/messages.ts'
+import { LoadProcess } from '../load-process.ts'
+import { type Machine, thisCommit, thisMachine } from '../machine.ts'
+import type { BenchOptions } from '../options.ts'
+import type { Subject } from '../subject.ts'
+import { WebhookReceiver } from '../webhook-receiver.ts'
+import { type CallCost, costOfCall, engineThread, readSpent, type Spent } from './cost.ts'
+import { CallRush, type RushResult } from './rush.ts'
+
+const ROOM_SIZE = 3
+/** Legs that stay in rooms meanwhile. */
+const STANDING = 201
+const WARM_UP_SECONDS = 10
+const IDLE_SECONDS = 5
+/** Of calls, before any is counted: code gets hot. */
+const FIRST = { rate: 20, seconds: 8 }
+/** Between two rates: what waits is done [s]. */
+const REST_SECONDS = 3
+/** What a rate must keep. */
+export const MOST_SET_UP_MS = 100
+
+export interface CallsStep {
+  rush: RushResult
+  cost: CallCost
+  /** Of the legs that stay. */
+  audio: LoadResult
+  /** Share of the engine's slots that began more than 5 ms late. */
+  late: number
+  /** Webhooks that came, of one call. */
+  webhooks: number
+}
+
+export interface CallsReport {
+  startedAt: string
+  commit: string
+  machine: Machine
+  seconds: number
+  standing: number
+  steps: CallsStep[]
+}
+
+/** `--calls`: what a call costs from INVITE to BYE, and how many a second are set up well, on all cores and beside legs that stay. */
+export async function benchCalls(
+  { rates, seconds, jitterMs }: BenchOptions,
+  startSubject: () => Promise<Subject>,
+  say: (line: string) => void,
+): Promise<CallsReport> {
+  const report: CallsReport = {
+    ...{ startedAt: new Date().toISOString(), commit: thisCommit(), machine: thisMachine() },
+    ...{ seconds, standing: STANDING, steps: [] },
+  }
+  const subject = await startSubject()
+  const load = new LoadProcess()
+  const webhooks = await WebhookReceiver.open(subject.api)
+  const rush = await CallRush.open({ ...subject.sip, user: subject.echoNumber })
+  try {
+    say(`${STANDING} legs in rooms of ${ROOM_SIZE} …`)
+    const numbers = await subject.openRooms(STANDING / ROOM_SIZE)
+    const users = Array.from({ length: STANDING }, (_, leg) => numbers[Math.floor(leg / ROOM_SIZE)]!)
+    const target = { kind: 'sip' as const, ...subject.sip, users }
+    await load.prepare({ target, legs: STANDING, roomSize: ROOM_SIZE, streams: null, jitterMs, isEncrypted: false })
+    await sleep(WARM_UP_SECONDS * 1000)
+    await rush.run(Math.min(FIRST.rate, ...rates), FIRST.seconds)
+    await sleep(REST_SECONDS * 1000)
+    const meter = new Meter(subject)
+    const idle = await meter.around(() => sleep(IDLE_SECONDS * 1000))
+    for (const rate of rates) {
+      const step = await oneRate({ rate, seconds, idle, meter, rush, load, webhooks })
+      report.steps.push(step)
+      const { rush: r, cost } = step
+      say(
+        `${rate} calls/s: ${r.whole} of ${r.begun} whole, ${r.refused} refused, ${r.failed} failed, set-up p50 ${r.setUpMs?.p50.toFixed(1)} ms, ` +
+          `p99 ${r.setUpMs?.p99.toFixed(1)} ms, ${cost.totalMs.toFixed(1)} ms of CPU and ${cost.statements.toFixed(0)} statements a call`,
+      )
+      await sleep(REST_SECONDS * 1000)
+    }
+    await load.close()
+  } finally {
+    await rush.close()
+    load.kill()
+    webhooks.close()
+    await subject.stop()
+  }
+  return report
+}
+
+async function oneRate({
+  rate,
+  seconds,
+  idle,
+  meter,
+  rush,
+  load,
+  webhooks,
+}: {
+  rate: number
+  seconds: number
+  idle: readonly [Spent, Spent]
+  meter: Meter
+  rush: CallRush
+  load: LoadProcess
+  webhooks: WebhookReceiver
+}): Promise<CallsStep> {
+  const before = webhooks.received
+  let result: RushResult | null = null
+  const measured = load.measure(seconds, () => null)
+  const spent = await meter.around(async () => {
+    result = await rush.run(rate, seconds)
+  })
+  const audio = (await measured).result
+  const { begun, refused } = result!
+  return {
+    rush: result!,
+    cost: costOfCall(idle, spent, begun - refused),
+    audio,
+    late: (spent[1].late - spent[0].late) / Math.max(1, spent[1].slots - spent[0].slots),
+    webhooks: (webhooks.received - before) / Math.max(1, begun - refused),
+  }
+}
+
+/** Reads what everybody has spent before and after something. */
+class Meter {
+  readonly #subject: Subject
+  readonly #engine: string
+
+  constructor(subject: Subject) {
+    this.#subject = subject
+    this.#engine = engineThread(subject.mediaPid)
+  }
+
+  async around(what: () => Promise<unknown>): Promise<readonly [Spent, Spent]> {
+    const before = await this.#read()
+    await what()
+    return [before, await this.#read()]
+  }
+
+  async #read(): Promise<Spent> {
+    return readSpent(this.#subject, this.#engine, await this.#subject.metrics())
+  }
+}

@@ -1,0 +1,90 @@
+import type { LoadProcess } from '../load-process.ts'
+import { type Machine, thisCommit, thisMachine } from '../machine.ts'
+import type { BenchOptions } from '../options.ts'
+import type { Figures } from '../report.ts'
+import { Stage } from '../stage.ts'
+import type { Subject } from '../subject.ts'
+import { Yardstick } from '../yardstick.ts'
+import { type Judgement, judge } from './judge.ts'
+import { CAPACITY_KINDS, type CapacityKind } from './kinds.ts'
+import { type Found, findMost } from './search.ts'
+
+/** As many as a load can tell apart. */
+const MOST_LEGS = 4000
+const DEFAULTS = { seconds: 10, warmUp: 10, within: 0.08 }
+const QUICK = { seconds: 5, warmUp: 4, within: 0.3 }
+const YARDSTICK_SECONDS = 8
+
+export interface Step extends Judgement {
+  figures: Figures
+}
+
+export interface CapacityOf {
+  kind: CapacityKind
+  found: Found<Step>
+  /** CPU of the C floor with the legs that held; null: not for this kind, or there was none. */
+  yardstick: Figures | null
+}
+
+export interface CapacityReport {
+  startedAt: string
+  commit: string
+  machine: Machine
+  notes: string[]
+  jitterMs: number
+  seconds: number
+  kinds: CapacityOf[]
+}
+
+/** `--capacity`: how many legs of each kind one core holds. */
+export async function benchCapacity(
+  options: BenchOptions,
+  startSubject: () => Promise<Subject>,
+  say: (line: string) => void,
+): Promise<CapacityReport> {
+  const pace = { ...(options.quick ? QUICK : DEFAULTS), ...(options.secondsGiven ? { seconds: options.seconds } : {}) }
+  const report: CapacityReport = {
+    startedAt: new Date().toISOString(),
+    commit: thisCommit(),
+    machine: thisMachine(),
+    notes: [],
+    jitterMs: options.jitterMs,
+    seconds: pace.seconds,
+    kinds: [],
+  }
+  const built = options.yardstick ? Yardstick.build() : null
+  if (built !== null && 'missing' in built) report.notes.push(built.missing)
+  const yardstick = built instanceof Yardstick ? built : null
+  const stage = new Stage(await startSubject(), options.jitterMs)
+  if (stage.problem !== null) report.notes.push(`not pinned to one core: ${stage.problem}`)
+  try {
+    for (const kind of CAPACITY_KINDS.filter(({ name }) => options.only.test(name))) {
+      const found = await raise(kind, stage, pace, say)
+      const floor =
+        yardstick === null || kind.fork !== null || kind.isEncrypted || found.most === null
+          ? null
+          : await stage.yardstick(yardstick, found.most.count, kind.roomSize, YARDSTICK_SECONDS)
+      report.kinds.push({ kind, found, yardstick: floor })
+    }
+  } finally {
+    await stage.subject.stop()
+    yardstick?.remove()
+  }
+  return report
+}
+
+function raise(
+  kind: CapacityKind,
+  stage: Stage,
+  { seconds, warmUp, within }: typeof DEFAULTS,
+  say: (line: string) => void,
+): Promise<Found<Step>> {
+  return findMost({ first: kind.first, unit: kind.roomSize, last: MOST_LEGS, within }, async count => {
+    const figures = await stage.withLoad((load: LoadProcess) => stage.engine(load, kind, count, { seconds, warmUp }))
+    const step: Step = { ...judge(figures.load), figures }
+    const cpu = `${(figures.cpu.total / 10).toFixed(0)} % of a core`
+    const verdict = step.holds ? 'holds' : `does not: ${step.why}${step.isOfLoad ? ' (the load itself was late)' : ''}`
+    say(`${kind.name}: ${count} legs, p50 ${step.p50.toFixed(1)} ms, p99 ${step.p99.toFixed(1)} ms, ${cpu}: ${verdict}`)
+    return { holds: step.holds, result: step }
+  })
+}

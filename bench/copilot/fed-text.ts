@@ -1,0 +1,14 @@
+import type { Product } from '../product.ts'
+import { RestClient } from '../rest-client.ts'
+
+/** A copilot beside a call of the sandbox, which is fed text with the test key: everything but the ear. */
+export async function copilotInSandbox(product: Product, profile: object): Promise<{ rest: RestClient; id: string }> {
+  const rest = new RestClient(product.baseUrl, product.testKey)
+  const { id: callId } = await rest.ok('POST', '/calls', { to: '+15005550006' })
+  await product.until('the sandbox answers', async () =>
+    (await rest.ok('GET', `/calls/${callId}`)).status === 'in_progress' ? true : null,
+  )
+  const { id: profile_id } = await rest.ok('POST', '/copilot_profiles', profile)
+  const { id } = await rest.ok('POST', `/calls/${callId}/copilot`, { profile_id })
+  return { rest, id }
+}

@@ -1,0 +1,98 @@
+import { NARROWBAND_HZ } from '../../codecs/audio.ts'
+import { resampleAll } from '../../codecs/resample.ts'
+import { lookAt, surest } from '../../media/speech/hearing/looks.ts'
+import { MODEL_HZ, type MoonshineModel, type Transcription } from '../../media/speech/moonshine/moonshine-model.ts'
+import type { MoonshineAnswer, MoonshineJob } from '../../media/speech/moonshine/moonshine-worker.ts'
+
+/** A clock that is moved by hand, and stands still while something computes. */
+export class VirtualClock {
+  now = 0
+  /** What is being computed. */
+  #computing: Promise<unknown> | null = null
+  readonly #timers: { at: number; ring: () => void }[] = []
+
+  /** Runs it while the clock stands still. */
+  async still<T>(compute: () => Promise<T>): Promise<T> {
+    const computing = compute()
+    this.#computing = computing
+    const result = await computing
+    this.#computing = null
+    return result
+  }
+
+  /** So long of its time. */
+  pass(ms: number): Promise<void> {
+    return new Promise(ring => this.#timers.push({ at: this.now + ms, ring }))
+  }
+
+  /** Moves on; resolves when all that follows from it has been done. */
+  async moveTo(now: number): Promise<void> {
+    this.now = now
+    for (const timer of this.#timers.filter(({ at }) => at <= now)) {
+      this.#timers.splice(this.#timers.indexOf(timer), 1)
+      timer.ring()
+    }
+    do {
+      await this.#computing
+      await new Promise(resolve => setImmediate(resolve))
+    } while (this.#computing !== null)
+  }
+}
+
+/**
+ * The recogniser's thread on a virtual clock: the real model, whose every look takes as much of the clock's time as it took of the CPU's.
+ * So a machine that is busy with other things changes nothing, and one look at the same audio is computed once.
+ */
+export class VirtualThread {
+  cpuMs = 0
+  readonly #clock: VirtualClock
+  readonly #model: MoonshineModel
+  readonly #known: Map<string, { made: Transcription; ms: number }>
+  #last: Promise<unknown> = Promise.resolve()
+  waiting = 0
+
+  constructor(clock: VirtualClock, model: MoonshineModel, known: Map<string, { made: Transcription; ms: number }>) {
+    this.#clock = clock
+    this.#model = model
+    this.#known = known
+  }
+
+  run(job: MoonshineJob): Promise<MoonshineAnswer> {
+    this.waiting++
+    const answer = this.#last.then(() => this.#do(job))
+    this.#last = answer
+    return answer
+  }
+
+  async #do({ samples, look, others }: MoonshineJob): Promise<MoonshineAnswer> {
+    const wide = await this.#clock.still(() => resampleAll(samples, NARROWBAND_HZ, MODEL_HZ))
+    const audio = Float32Array.from(wide, sample => sample / 32_768)
+    const model = { transcribe: (shown: Float32Array) => this.#look(shown) }
+    const answer = await (look === null
+      ? surest(model, audio, () => Atomics.load(others, 0) > 0)
+      : lookAt(model, audio, look))
+    this.waiting--
+    return answer
+  }
+
+  async #look(samples: Float32Array): Promise<Transcription> {
+    const key = Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength).toString('latin1')
+    let known = this.#known.get(key)
+    if (known === undefined) {
+      known = await this.#clock.still(() => this.#compute(samples))
+      this.#known.set(key, known)
+    }
+    this.cpuMs += known.ms
+    await this.#clock.pass(known.ms)
+    return known.made
+  }
+
+  async #compute(samples: Float32Array): Promise<{ made: Transcription; ms: number }> {
+    const before = process.cpuUsage()
+    const made = await this.#model.transcribe(samples)
+    const { user, system } = process.cpuUsage(before)
+    return { made, ms: (user + system) / 1000 }
+  }
+
+  async close(): Promise<void> {}
+}

@@ -1,0 +1,49 @@
+import type { DatagramSocket } from '../../media/rtp/datagrams/datagrams.ts'
+import { NativeDatagrams } from '../../media/rtp/datagrams/native-datagrams.ts'
+import { HOST } from './open-leg.ts'
+
+/** Legs of four kinds lie between each other; the port after each is left out, as those of the engine are pairs. */
+export const portOf = (first: number, leg: number): number => first + 8 * leg
+
+/** The far ends of legs, each with a socket of its own. */
+export class FarEnds {
+  readonly #datagrams = new NativeDatagrams()
+  readonly #sockets: DatagramSocket[] = []
+  /** Packets that have come back. */
+  heard = 0
+
+  static async open(legs: number, firstPort: number): Promise<FarEnds> {
+    const farEnds = new FarEnds()
+    for (let leg = 0; leg < legs; leg++) {
+      const socket = await bind(farEnds.#datagrams, portOf(firstPort, leg))
+      socket.listen(
+        () => farEnds.heard++,
+        error => {
+          throw error
+        },
+      )
+      farEnds.#sockets.push(socket)
+    }
+    return farEnds
+  }
+
+  send(leg: number, packet: Uint8Array, port: number): void {
+    this.#sockets[leg]!.send(packet, packet.length, HOST, port)
+  }
+
+  /** Takes what has come back. */
+  drain(): void {
+    this.#datagrams.poll()
+  }
+
+  close(): void {
+    for (const socket of this.#sockets) socket.close()
+  }
+}
+
+/** Throws where it is taken. */
+export async function bind(datagrams: NativeDatagrams, port: number): Promise<DatagramSocket> {
+  const socket = await datagrams.bind(HOST, port)
+  if (socket === null) throw new Error(`port ${port} is taken`)
+  return socket
+}

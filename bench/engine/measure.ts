@@ -1,0 +1,67 @@
+import { parseArgs } from 'node:util'
+import { FRAME_MS } from '../../codecs/audio.ts'
+import { legMemoryKb } from './memory.ts'
+import { Phones } from './phones.ts'
+import { Dry, InC, Native, type Plan, runFrame, type Subject } from './subjects.ts'
+
+/**
+ * What a leg costs, by parts, in one thread and by its own clock of CPU time, so that it can be told on a busy machine; begun by
+ * `run.ts`. `--legs 150 --room 3 --seconds 60 --only "native|floor"`; seconds are those of the calls, not of the wall. `--memory`:
+ * instead what a leg takes.
+ */
+const FRAMES_PER_SECOND = 1000 / FRAME_MS
+const WARM_UP_SECONDS = 15
+
+const { values } = parseArgs({
+  options: {
+    legs: { type: 'string', default: '150' },
+    room: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '60' },
+    only: { type: 'string', default: '' },
+    memory: { type: 'boolean', default: false },
+  },
+})
+const legs = Number(values.legs)
+const roomSize = Number(values.room)
+const plain: Plan = { legs, roomSize, isEncrypted: false }
+
+async function openSubjects(): Promise<Subject[]> {
+  const open: Record<string, () => Promise<Subject> | Subject> = {
+    dry: () => new Dry('dry', plain, 0),
+    'dry, encrypted': () => new Dry('dry, encrypted', { ...plain, isEncrypted: true }, 0),
+    native: () => Native.open('native', plain, 0),
+    floor: () => InC.open(plain),
+  }
+  const names = Object.keys(open).filter(name => values.only === '' || values.only.split('|').includes(name))
+  return Promise.all(names.map(async name => open[name]!()))
+}
+
+if (values.memory) {
+  for (const isEncrypted of [false, true]) {
+    const { heap, buffers } = legMemoryKb({ ...plain, isEncrypted })
+    console.log(
+      `${isEncrypted ? 'encrypted' : 'plain'} leg: ${heap.toFixed(1)} KB of heap, ${buffers.toFixed(1)} KB beside it`,
+    )
+  }
+  process.exit()
+}
+const subjects = await openSubjects()
+const phones = new Map(subjects.map(subject => [subject, new Phones(subject.plan)] as const))
+const frames = (WARM_UP_SECONDS + Number(values.seconds)) * FRAMES_PER_SECOND
+for (let frame = 0; frame < frames; frame++) {
+  for (const subject of subjects) runFrame(subject, phones.get(subject)!, frame)
+  if (frame === WARM_UP_SECONDS * FRAMES_PER_SECOND) {
+    for (const { meters } of subjects) for (const { meter } of meters) meter.clear()
+  }
+}
+const floor = subjects.find(subject => subject instanceof InC)?.meters[0]?.meter.median
+for (const { name, meters } of subjects) {
+  const parts = meters.map(({ of, meter }) => `${of} ${(meter.median / legs).toFixed(2)}`)
+  const sum = meters.reduce((total, { meter }) => total + meter.median, 0)
+  const mean = meters.reduce((total, { meter }) => total + meter.mean, 0)
+  const ratio = floor === undefined ? '' : `  ${(sum / floor).toFixed(2)} × the yardstick`
+  console.log(
+    `${name.padEnd(16)} ${(sum / legs).toFixed(2)} µs per leg and frame (mean ${(mean / legs).toFixed(2)}): ${parts.join(', ')}${ratio}`,
+  )
+}
+for (const subject of subjects) subject.close()

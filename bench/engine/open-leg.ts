@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto'
+import type { LegMedia } from '../../media/legs/leg-media.ts'
+import { RtpLeg } from '../../media/legs/rtp-leg.ts'
+import { Room } from '../../media/rooms/room.ts'
+import type { PacketOut } from '../../media/rtp/packet-out.ts'
+
+export const HOST = '127.0.0.1'
+/** Of encrypted legs. */
+export const SUITE = 'AES_CM_128_HMAC_SHA1_80'
+const KEY_BYTES = 30
+/** Of what all far ends send. */
+export const FAR_KEY = randomBytes(KEY_BYTES).toString('base64')
+const TELEPHONE_EVENT = 101
+
+/** What a description agrees on with most telephones. */
+const mediaOf = (port: number, isEncrypted: boolean): LegMedia => ({
+  codec: 'PCMU',
+  payloadType: 0,
+  receivePayloadTypes: [0],
+  telephoneEvent: { send: TELEPHONE_EVENT, receive: TELEPHONE_EVENT },
+  remote: {
+    host: HOST,
+    port,
+    rtcpHost: HOST,
+    rtcpPort: port + 1,
+    rtcpMux: false,
+    signallingHost: HOST,
+    isReachable: true,
+    isRtcpReachable: true,
+  },
+  direction: 'sendrecv',
+  dtmf: 'auto',
+  srtp: isEncrypted ? { suite: SUITE, sendKey: randomBytes(KEY_BYTES).toString('base64'), receiveKey: FAR_KEY } : null,
+  webrtc: null,
+})
+
+/** Whoever has noticed something tells nobody. */
+const HOOKS = { key: () => {}, oneWay: () => {}, earlyAudio: () => {}, timedOut: () => {} }
+
+/** A leg as the engine makes it, answered at `now` [ms]. */
+export function openLeg(id: string, out: PacketOut, farPort: number, isEncrypted: boolean, now: number): RtpLeg {
+  const random = (): number => randomBytes(4).readUInt32BE()
+  const leg = new RtpLeg(id, out, HOOKS, random, () => {})
+  leg.connect(mediaOf(farPort, isEncrypted), now)
+  return leg
+}
+
+/** Rooms of these legs, so many in each. */
+export function openRooms(legs: readonly RtpLeg[], size: number): Room[] {
+  return Array.from({ length: Math.ceil(legs.length / size) }, (_, number) => {
+    const roomId = `room_${number}`
+    const room = new Room({ roomId, kind: 'conference', chimes: false, musicWhenAlone: false, maxMembers: size })
+    room.legs.push(...legs.slice(number * size, (number + 1) * size))
+    return room
+  })
+}

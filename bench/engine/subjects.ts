@@ -1,0 +1,233 @@
+import { FRAME_MS } from '../../codecs/audio.ts'
+import { SLOTS } from '../../media/engine/clock.ts'
+import type { RtpLeg } from '../../media/legs/rtp-leg.ts'
+import type { Room } from '../../media/rooms/room.ts'
+import type { DatagramSocket } from '../../media/rtp/datagrams/datagrams.ts'
+import { NativeDatagrams } from '../../media/rtp/datagrams/native-datagrams.ts'
+import { bind, FarEnds, portOf } from './far-ends.ts'
+import { Floor } from './floor.ts'
+import { HOST, openLeg, openRooms } from './open-leg.ts'
+import type { Phones } from './phones.ts'
+import { Meter } from './thread-cpu.ts'
+
+export interface Plan {
+  legs: number
+  roomSize: number
+  isEncrypted: boolean
+}
+
+/** Legs in rooms, of which is measured what they cost. */
+export interface Subject {
+  readonly name: string
+  readonly plan: Plan
+  readonly meters: readonly { of: string; meter: Meter }[]
+  /** A leg's packet is on its way. */
+  give(leg: number, packet: Uint8Array): void
+  /** Takes what has come and mixes the rooms of a slot. `now` [ms]: its deadline. */
+  slot(slot: number, now: number): void
+  /** After what is measured. */
+  drain(): void
+  close(): void
+}
+
+/** How long before its slot a packet has come [ms]. */
+const AGE_MS = 3
+/** Below those that the system gives out itself, and not where another bench of this machine is. */
+const FIRST_PORT = 10_000 + (process.pid % 16) * 500
+/** Interleaved, of the legs of a frame: whatever their number is. */
+const PORTS = { engine: FIRST_PORT, floor: FIRST_PORT + 2, farOfEngine: FIRST_PORT + 4, farOfFloor: FIRST_PORT + 6 }
+
+/** A frame of all legs: packets come before the slot that their room is mixed in. */
+export function runFrame(subject: Subject, phones: Phones, frame: number): void {
+  const { legs, roomSize } = subject.plan
+  for (let slot = 0; slot < SLOTS; slot++) {
+    for (let leg = 0; leg < legs; leg++) {
+      if (Math.floor(leg / roomSize) % SLOTS === slot) subject.give(leg, phones.speak(leg, frame))
+    }
+    subject.slot(slot, frame * FRAME_MS + (slot * FRAME_MS) / SLOTS)
+    subject.drain()
+  }
+  for (const { meter } of subject.meters) meter.next()
+}
+
+function mix(rooms: readonly Room[], slot: number, now: number): void {
+  for (let room = slot; room < rooms.length; room += SLOTS) rooms[room]!.tick(now)
+}
+
+/** The engine's legs and rooms without sockets: packets come by a call, and what is sent goes nowhere. */
+export class Dry implements Subject {
+  readonly name: string
+  readonly plan: Plan
+  readonly #receive = new Meter()
+  readonly #tick = new Meter()
+  readonly meters = [
+    { of: 'receive', meter: this.#receive },
+    { of: 'tick', meter: this.#tick },
+  ]
+  readonly #legs: RtpLeg[]
+  readonly #rooms: Room[]
+  readonly #packets: Uint8Array[]
+  readonly #given: number[] = []
+  sent = 0
+
+  constructor(name: string, plan: Plan, now: number) {
+    const { legs, roomSize, isEncrypted } = plan
+    this.name = name
+    this.plan = plan
+    const out = { sendRtp: () => this.sent++, sendRtcp: () => {} }
+    this.#legs = Array.from({ length: legs }, (_, leg) =>
+      openLeg(`leg_${leg}`, out, portOf(PORTS.farOfEngine, leg), isEncrypted, now),
+    )
+    this.#packets = this.#legs.map(() => new Uint8Array(0))
+    this.#rooms = openRooms(this.#legs, roomSize)
+  }
+
+  give(leg: number, packet: Uint8Array): void {
+    if (this.#packets[leg]!.length !== packet.length) this.#packets[leg] = packet.slice()
+    else this.#packets[leg]!.set(packet)
+    this.#given.push(leg)
+  }
+
+  slot(slot: number, now: number): void {
+    this.#receive.begin()
+    for (const leg of this.#given) {
+      this.#legs[leg]!.rtp(this.#packets[leg]!, HOST, portOf(PORTS.farOfEngine, leg), now - AGE_MS)
+    }
+    this.#receive.end()
+    this.#given.length = 0
+    this.#tick.begin()
+    mix(this.#rooms, slot, now)
+    this.#tick.end()
+  }
+
+  drain(): void {}
+  close(): void {}
+}
+
+/** The same over the system's own sockets. */
+export class Native implements Subject {
+  readonly name: string
+  readonly plan: Plan
+  readonly #poll = new Meter()
+  readonly #tick = new Meter()
+  readonly #send = new Meter()
+  readonly meters = [
+    { of: 'poll', meter: this.#poll },
+    { of: 'tick', meter: this.#tick },
+    { of: 'send', meter: this.#send },
+  ]
+  readonly #datagrams: NativeDatagrams
+  readonly #sockets: readonly DatagramSocket[]
+  readonly #rooms: Room[]
+  readonly #farEnds: FarEnds
+  #now = 0
+
+  static async open(name: string, plan: Plan, now: number): Promise<Native> {
+    const datagrams = new NativeDatagrams()
+    const sockets = await bindAll(datagrams, plan.legs)
+    return new Native(name, plan, now, datagrams, sockets, await FarEnds.open(plan.legs, PORTS.farOfEngine))
+  }
+
+  private constructor(
+    name: string,
+    plan: Plan,
+    now: number,
+    datagrams: NativeDatagrams,
+    sockets: readonly DatagramSocket[],
+    farEnds: FarEnds,
+  ) {
+    const { roomSize, isEncrypted } = plan
+    this.name = name
+    this.plan = plan
+    this.#datagrams = datagrams
+    this.#sockets = sockets
+    this.#farEnds = farEnds
+    const legs = sockets.map((socket, leg) => {
+      const out = { sendRtp: socket.send.bind(socket), sendRtcp: () => {} }
+      const opened = openLeg(`leg_${leg}`, out, portOf(PORTS.farOfEngine, leg), isEncrypted, now)
+      // On the clock of who measures, which does not wait for that of the wall.
+      socket.listen(
+        (bytes, host, port) => opened.rtp(bytes, host, port, this.#now - AGE_MS),
+        error => {
+          throw error
+        },
+      )
+      return opened
+    })
+    this.#rooms = openRooms(legs, roomSize)
+  }
+
+  give(leg: number, packet: Uint8Array): void {
+    this.#farEnds.send(leg, packet, portOf(PORTS.engine, leg))
+  }
+
+  slot(slot: number, now: number): void {
+    this.#now = now
+    this.#poll.begin()
+    this.#datagrams.poll()
+    this.#poll.end()
+    this.#tick.begin()
+    this.#datagrams.outgoing.isHeld = true
+    mix(this.#rooms, slot, now)
+    this.#tick.end()
+    this.#send.begin()
+    this.#datagrams.outgoing.isHeld = false
+    this.#datagrams.outgoing.flush()
+    this.#send.end()
+  }
+
+  drain(): void {
+    this.#farEnds.drain()
+  }
+
+  close(): void {
+    for (const socket of this.#sockets) socket.close()
+    this.#farEnds.close()
+  }
+}
+
+async function bindAll(datagrams: NativeDatagrams, legs: number): Promise<DatagramSocket[]> {
+  const sockets: DatagramSocket[] = []
+  for (let leg = 0; leg < legs; leg++) sockets.push(await bind(datagrams, portOf(PORTS.engine, leg)))
+  return sockets
+}
+
+/** The yardstick. */
+export class InC implements Subject {
+  readonly name = 'yardstick in C'
+  readonly plan: Plan
+  readonly #all = new Meter()
+  readonly meters = [{ of: 'all', meter: this.#all }]
+  readonly #floor: Floor
+  readonly #farEnds: FarEnds
+
+  static async open(plan: Plan): Promise<InC> {
+    const { legs, roomSize } = plan
+    return new InC(plan, new Floor(legs, roomSize, PORTS.floor), await FarEnds.open(legs, PORTS.farOfFloor))
+  }
+
+  private constructor(plan: Plan, floor: Floor, farEnds: FarEnds) {
+    this.plan = plan
+    this.#floor = floor
+    this.#farEnds = farEnds
+  }
+
+  give(leg: number, packet: Uint8Array): void {
+    this.#farEnds.send(leg, packet, portOf(PORTS.floor, leg))
+  }
+
+  slot(slot: number): void {
+    this.#all.begin()
+    this.#floor.slot(slot)
+    this.#all.end()
+  }
+
+  drain(): void {
+    this.#farEnds.drain()
+  }
+
+  close(): void {
+    this.#floor.close()
+    this.#farEnds.close()
+  }
+}

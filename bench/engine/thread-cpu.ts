@@ -1,0 +1,51 @@
+import koffi from 'koffi'
+import { SharedMemory } from '../../media/rtp/datagrams/libc.ts'
+
+/** `clock_gettime(2)`: what this thread alone has used, whatever else the machine does. */
+const CLOCK_THREAD_CPUTIME_ID = 3
+
+const clockGettime = koffi.load(null).func('int clock_gettime(int, uintptr_t)')
+const spec = new SharedMemory(16)
+
+/** CPU time that this thread has used [µs]. */
+export function threadCpuUs(): number {
+  clockGettime(CLOCK_THREAD_CPUTIME_ID, spec.address)
+  return spec.view.getUint32(0, true) * 1e6 + spec.view.getUint32(8, true) / 1e3
+}
+
+/** Between `begin` and `end`, summed over rounds; the median round is what counts, as now and then the machine takes one. */
+export class Meter {
+  readonly #rounds: number[] = []
+  #round = 0
+  #begunAt = 0
+
+  begin(): void {
+    this.#begunAt = threadCpuUs()
+  }
+
+  end(): void {
+    this.#round += threadCpuUs() - this.#begunAt
+  }
+
+  /** A round is over. */
+  next(): void {
+    this.#rounds.push(this.#round)
+    this.#round = 0
+  }
+
+  /** Forgets the rounds so far: code was not hot. */
+  clear(): void {
+    this.#rounds.length = 0
+    this.#round = 0
+  }
+
+  /** Of a round [µs]. */
+  get median(): number {
+    return this.#rounds.toSorted((a, b) => a - b)[this.#rounds.length >> 1] ?? 0
+  }
+
+  /** Of a round, with what comes now and then: collections of garbage [µs]. */
+  get mean(): number {
+    return this.#rounds.reduce((sum, us) => sum + us, 0) / this.#rounds.length
+  }
+}

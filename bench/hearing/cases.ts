@@ -1,0 +1,49 @@
+import { NARROWBAND_HZ } from '../../codecs/audio.ts'
+import type { Heard } from './chain.ts'
+import type { LabelledCall } from './labelled-calls.ts'
+import type { Difference } from './score.ts'
+
+const SAMPLES_PER_MS = NARROWBAND_HZ / 1000
+/** So little of a word is no word: the lips before a "b", the air behind an "s" [ms]. */
+const PART_OF_WORD = 60
+
+/** What of the voice of a call is in no utterance; of one that was not heard at all, nothing is told [ms]. */
+export function cutOf(call: LabelledCall, { utterances }: Heard): { beginMs: number; endMs: number } {
+  const reached = reachedOf(call, utterances)
+  if (reached === null) return { beginMs: 0, endMs: 0 }
+  return { beginMs: Math.max(0, reached.beginMs), endMs: Math.max(0, -reached.endMs) }
+}
+
+/** From the begin of the voice to that of the audio that reached the recogniser, and likewise at their ends [ms]. */
+function reachedOf({ from, to }: LabelledCall, utterances: Heard['utterances']) {
+  const over = utterances.filter(utterance => utterance.from < to && utterance.to > from)
+  if (over.length === 0) return null
+  return { beginMs: (over[0]!.from - from) / SAMPLES_PER_MS, endMs: (over.at(-1)!.to - to) / SAMPLES_PER_MS }
+}
+
+/** Words that are wrong between the first and the last that was heard right. */
+export const insideOf = ({ errors, missingAtBegin, missingAtEnd }: Difference): number =>
+  Math.max(0, errors - missingAtBegin - missingAtEnd)
+
+/** Of a call that was not heard as it was said: what went wrong where, and how much of the audio came as far as the recogniser. */
+export function caseLine(
+  { call, heard, byHand }: { call: LabelledCall; heard: Heard; byHand: string },
+  byChain: Difference,
+): string | null {
+  const cut = cutOf(call, heard)
+  const faults = [
+    cut.beginMs > PART_OF_WORD || cut.endMs > PART_OF_WORD ? `cut ${cut.beginMs}+${cut.endMs} ms` : '',
+    countOf('gone', byChain.goneAtBegin + byChain.goneAtEnd),
+    countOf(
+      'misheard at an edge',
+      byChain.missingAtBegin + byChain.missingAtEnd - byChain.goneAtBegin - byChain.goneAtEnd,
+    ),
+    countOf('wrong inside', insideOf(byChain)),
+  ].filter(fault => fault !== '')
+  if (faults.length === 0) return null
+  const reached = reachedOf(call, heard.utterances)
+  const audio = reached === null ? 'no audio' : `audio from ${reached.beginMs} to ${reached.endMs} ms of the voice`
+  return `${faults.join(', ')}: said "${call.text}", heard "${heard.text}", by hand "${byHand}", ${audio}`
+}
+
+const countOf = (what: string, count: number): string => (count > 0 ? `${count} ${what}` : '')

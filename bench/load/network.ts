@@ -1,0 +1,64 @@
+import { seededNoise } from '../hearing/noises.ts'
+import type { Plan } from './pacer.ts'
+
+const FRAME_MS = 20
+/** How far clocks are off: most by so much at the most, one in so many by more [ppm]. */
+const CLOCK_PPM = 50
+const BAD_CLOCK_PPM = 200
+const BAD_CLOCK_EVERY = 20
+/** One packet in so many is held up by some milliseconds, one in so many until the next has overtaken it. */
+const HELD_UP = { every: 200, leastMs: 4, spreadMs: 8 }
+const OVERTAKEN = { every: 5000, behindMs: 3, spreadMs: 4 }
+/** What a mean of 1 ms grows to at the most [means]. */
+const MOST_JITTER = 8
+
+/**
+ * When packets of the load leave, as those of independent phones over a good line do: each has a phase and a clock of its own, and
+ * packets come a little later than their time. All of it follows from numbers: the same in every run.
+ */
+export class Network implements Plan {
+  readonly #phase: Float64Array
+  readonly #period: Float64Array
+  readonly #startedAt: number
+  readonly #jitterMs: number
+
+  /** @param jitterMs mean of what packets are late by; 0: none is late, and none is overtaken */
+  constructor(legs: number, jitterMs: number, startedAt: number) {
+    this.#startedAt = startedAt
+    this.#jitterMs = jitterMs
+    const random = seededNoise(4711)
+    this.#phase = Float64Array.from({ length: legs }, () => ((random() + 1) / 2) * FRAME_MS)
+    this.#period = Float64Array.from({ length: legs }, (_, leg) => {
+      const ppm = random() * (leg % BAD_CLOCK_EVERY === 7 ? BAD_CLOCK_PPM : CLOCK_PPM)
+      return FRAME_MS / (1 + ppm / 1e6)
+    })
+  }
+
+  /** When a leg's own clock says that a frame is whole. */
+  dueAt(leg: number, frame: number): number {
+    return this.#startedAt + this.#phase[leg]! + frame * this.#period[leg]!
+  }
+
+  isOvertaken(leg: number, frame: number): boolean {
+    return this.#jitterMs > 0 && hash(leg, frame) % OVERTAKEN.every === 1
+  }
+
+  leavesAt(leg: number, frame: number): number {
+    const due = this.dueAt(leg, frame)
+    if (this.#jitterMs === 0) return due
+    const share = hash(frame, leg) / 2 ** 32
+    if (this.isOvertaken(leg, frame)) {
+      return this.leavesAt(leg, frame + 1) + OVERTAKEN.behindMs + share * OVERTAKEN.spreadMs
+    }
+    if (hash(leg, frame) % HELD_UP.every === 2) return due + HELD_UP.leastMs + share * HELD_UP.spreadMs
+    return due + this.#jitterMs * Math.min(MOST_JITTER, -Math.log(1 - share))
+  }
+}
+
+/** Scatters two numbers over 32 bits. */
+function hash(a: number, b: number): number {
+  let h = Math.imul(a + 1, 0x9e3779b1) ^ Math.imul(b + 0x7f4a7c15, 0x85ebca6b)
+  h = Math.imul(h ^ (h >>> 16), 0x7feb352d)
+  h = Math.imul(h ^ (h >>> 15), 0x846ca68b)
+  return (h ^ (h >>> 16)) >>> 0
+}

@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import type { Subject } from '../subject.ts'
+
+/** What is watched over the hours; memory [bytes]. */
+export const WATCHED = [
+  'media memory',
+  'media main heap',
+  'media main external',
+  'engine heap',
+  'engine external',
+  'control memory',
+  'control heap',
+  'control external',
+  'media files',
+  'control files',
+] as const
+export type Watched = (typeof WATCHED)[number]
+
+/** One look at everything. */
+export interface Sample {
+  /** Since the beginning [s]. */
+  at: number
+  values: Record<Watched, number>
+  /** Counters of the engine's clock since the start. */
+  slots: { all: number; behind: number; late: number; skipped: number }
+}
+
+export async function takeSample(subject: Subject, startedAt: number): Promise<Sample> {
+  const metrics = await subject.metrics()
+  const of = (name: string): number => metrics.get(name) ?? Number.NaN
+  return {
+    at: (performance.now() - startedAt) / 1000,
+    values: {
+      'media memory': residentBytes(subject.mediaPid),
+      'media main heap': of('media_main_heap_bytes'),
+      'media main external': of('media_main_external_bytes'),
+      'engine heap': of('media_engine_heap_bytes'),
+      'engine external': of('media_engine_external_bytes'),
+      'control memory': residentBytes(subject.controlPid),
+      'control heap': of('control_heap_bytes'),
+      'control external': of('control_external_bytes'),
+      'media files': openFiles(subject.mediaPid),
+      'control files': openFiles(subject.controlPid),
+    },
+    slots: {
+      all: of('media_clock_slots_total'),
+      behind: of('media_clock_behind_slots_total'),
+      late: of('media_clock_late_slots_total'),
+      skipped: of('media_clock_skipped_slots_total'),
+    },
+  }
+}
+
+/** proc(5): VmRSS stands in kB. */
+export function residentBytes(pid: number): number {
+  const kb = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  return 1024 * Number(kb?.[1] ?? Number.NaN)
+}
+
+const openFiles = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length

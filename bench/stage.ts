@@ -1,0 +1,121 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { StreamFormat } from '../media/protocol.ts'
+import type { LoadPlan } from './load/messages.ts'
+import { LoadProcess } from './load-process.ts'
+import { pin, pinProblem } from './pin.ts'
+import { type Cpu, cpuRate, readCpu } from './process-cpu.ts'
+import type { Figures } from './report.ts'
+import type { Subject } from './subject.ts'
+import type { Yardstick } from './yardstick.ts'
+
+const HOST = '127.0.0.1'
+/** Of the yardstick, which has nothing to settle [s]. */
+const YARDSTICK_WARM_UP_SECONDS = 2
+/** After streams were started [s]. */
+const STREAM_WARM_UP_SECONDS = 5
+
+/** What the legs of a measurement are. */
+export interface LegsKind {
+  roomSize: number
+  fork: StreamFormat | null
+  isEncrypted: boolean
+}
+
+/** The product on a core of its own, and loads on another: what every bench of audio stands on. */
+export class Stage {
+  readonly subject: Subject
+  /** Why nothing is pinned, or null. */
+  readonly problem: string | null
+  readonly #jitterMs: number
+  readonly #rooms: string[] = []
+
+  constructor(subject: Subject, jitterMs: number) {
+    this.subject = subject
+    this.problem = pinProblem()
+    this.#jitterMs = jitterMs
+    this.#pin(subject.mediaPid, 'measured')
+    for (const pid of subject.otherPids) this.#pin(pid, 'other')
+  }
+
+  /** Runs a load of its own; whatever happens it ends. */
+  async withLoad<T>(use: (load: LoadProcess) => Promise<T>): Promise<T> {
+    const load = new LoadProcess()
+    this.#pin(load.pid, 'other')
+    try {
+      const result = await use(load)
+      await load.close()
+      return result
+    } finally {
+      load.kill()
+    }
+  }
+
+  /** Has so many legs call into rooms. */
+  async call(load: LoadProcess, kind: LegsKind, legs: number): Promise<{ streamPort: number | null }> {
+    const { sip, echoNumber } = this.subject
+    const rooms = await this.#openRooms(kind.roomSize === 1 ? 0 : Math.ceil(legs / kind.roomSize))
+    const numberOf = (leg: number): string =>
+      kind.roomSize === 1 ? echoNumber : rooms[Math.floor(leg / kind.roomSize)]!
+    const users = Array.from({ length: legs }, (_, leg) => numberOf(leg))
+    return load.prepare(this.#plan({ kind: 'sip', ...sip, users }, kind, legs))
+  }
+
+  /** Calls, streams where they are wanted, and measures. */
+  async engine(
+    load: LoadProcess,
+    kind: LegsKind,
+    legs: number,
+    { seconds, warmUp }: { seconds: number; warmUp: number },
+  ): Promise<Figures> {
+    const { streamPort } = await this.call(load, kind, legs)
+    await sleep(warmUp * 1000)
+    if (kind.fork !== null) await this.stream(legs, kind.fork, streamPort)
+    return this.measure(load, legs, seconds)
+  }
+
+  async stream(legs: number, format: StreamFormat, port: number | null): Promise<void> {
+    await this.subject.startStreams(legs, format, `ws://${HOST}:${port}`)
+    await sleep(STREAM_WARM_UP_SECONDS * 1000)
+  }
+
+  async measure(load: LoadProcess, legs: number, seconds: number): Promise<Figures> {
+    const before = await this.subject.lateSlots()
+    const figures = await measure(load, this.subject.mediaPid, legs, seconds)
+    return { ...figures, lateSlots: (await this.subject.lateSlots()) - before }
+  }
+
+  /** The same legs against the C floor, in its own time on the same core. */
+  async yardstick(yardstick: Yardstick, legs: number, roomSize: number, seconds: number): Promise<Figures> {
+    const running = await yardstick.start(legs, roomSize)
+    this.#pin(running.pid, 'measured')
+    try {
+      return await this.withLoad(async load => {
+        const kind = { roomSize, fork: null, isEncrypted: false }
+        await load.prepare(this.#plan({ kind: 'rtp', host: HOST, ports: running.ports }, kind, legs))
+        await sleep(YARDSTICK_WARM_UP_SECONDS * 1000)
+        return await measure(load, running.pid, legs, seconds)
+      })
+    } finally {
+      running.stop()
+    }
+  }
+
+  /** The first so many rooms: those of before are empty again. */
+  async #openRooms(count: number): Promise<string[]> {
+    if (count > this.#rooms.length) this.#rooms.push(...(await this.subject.openRooms(count - this.#rooms.length)))
+    return this.#rooms
+  }
+
+  #plan(target: LoadPlan['target'], { roomSize, fork, isEncrypted }: LegsKind, legs: number): LoadPlan {
+    return { target, legs, roomSize, streams: fork, jitterMs: this.#jitterMs, isEncrypted }
+  }
+
+  #pin(pid: number, to: 'measured' | 'other'): void {
+    if (this.problem === null) pin(pid, to)
+  }
+}
+
+async function measure(load: LoadProcess, pid: number, legs: number, seconds: number): Promise<Figures> {
+  const { result, before, after } = await load.measure<Cpu>(seconds, () => readCpu(pid))
+  return { legs, cpu: cpuRate(before, after), load: result, lateSlots: null }
+}

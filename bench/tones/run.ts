@@ -1,0 +1,81 @@
+import { NARROWBAND_HZ } from '../../codecs/audio.ts'
+import { DtmfDetector } from '../../codecs/detectors/dtmf-detector.ts'
+import { type G711, PCMA, PCMU } from '../../codecs/g711.ts'
+import { LEG_SAMPLES } from '../../media/rooms/leg.ts'
+import { table } from '../tables.ts'
+import { KINDS, type Kind, Material, PARTS, type Part } from './material.ts'
+
+/** What the detector made of one kind of sound in one part. */
+export interface TalkOff {
+  part: Part
+  kind: Kind
+  minutes: number
+  /** Keys that nobody has pressed. */
+  keys: string[]
+  /** Of a frame [µs]: the detector, and encoding and decoding the same frame by G.711 beside it. */
+  detectorUs: number
+  g711Us: number
+}
+
+const codes = new Uint8Array(LEG_SAMPLES)
+const frame = new Int16Array(LEG_SAMPLES)
+const microseconds = (): number => Number(process.hrtime.bigint()) / 1000
+
+/** `minutes` of speech, music and tones through G.711 and the detector of in-band keys, a third of them of each part. */
+export async function benchTones(minutes: number, say: (line: string) => void): Promise<TalkOff[]> {
+  const results: TalkOff[] = []
+  for (const part of PARTS) {
+    const of = new Map<Kind, TalkOff>(
+      KINDS.map(kind => [kind, { part, kind, minutes: 0, keys: [], detectorUs: 0, g711Us: 0 }]),
+    )
+    const material = new Material(part)
+    let number = 0
+    for await (const { kind, samples } of material.pieces((minutes * 60) / PARTS.length)) {
+      listen(samples, number++ % 2 === 0 ? PCMU : PCMA, of.get(kind)!)
+    }
+    await material.close()
+    results.push(...of.values())
+    say(`${part}: ${[...of.values()].reduce((sum, { keys }) => sum + keys.length, 0)} keys that nobody has pressed`)
+  }
+  return results
+}
+
+/** Sums up in `result`. */
+function listen(samples: Int16Array, law: G711, result: TalkOff): void {
+  const detector = new DtmfDetector()
+  let [coding, detecting] = [0, 0]
+  for (let at = 0; at + LEG_SAMPLES <= samples.length; at += LEG_SAMPLES) {
+    frame.set(samples.subarray(at, at + LEG_SAMPLES))
+    const begin = microseconds()
+    law.encode(frame, codes)
+    law.decode(codes, frame)
+    const coded = microseconds()
+    detector.write(frame)
+    detecting += microseconds() - coded
+    coding += coded - begin
+    if (detector.began !== null) result.keys.push(`${detector.began} at ${(at / NARROWBAND_HZ).toFixed(2)} s`)
+  }
+  const before = result.minutes * 3000
+  const frames = Math.floor(samples.length / LEG_SAMPLES)
+  const mean = (earlier: number, sum: number): number => (earlier * before + sum) / Math.max(1, before + frames)
+  result.detectorUs = mean(result.detectorUs, detecting)
+  result.g711Us = mean(result.g711Us, coding)
+  result.minutes += frames / 3000
+}
+
+export function formatTones(results: readonly TalkOff[]): string[] {
+  const minutes = results.reduce((sum, result) => sum + result.minutes, 0)
+  const rows = results.map(({ part, kind, minutes: length, keys, detectorUs, g711Us }) => [
+    `${part}: ${kind}`,
+    length.toFixed(1),
+    String(keys.length),
+    detectorUs.toFixed(2),
+    g711Us.toFixed(2),
+    (detectorUs / g711Us).toFixed(1),
+  ])
+  return [
+    `talk-off: ${minutes.toFixed(0)} minutes in which no key is pressed, through G.711`,
+    ...table([['', 'minutes', 'keys', 'detector µs a frame', 'G.711 µs a frame', 'ratio'], ...rows]),
+    'seen: what the detector was tuned on; held: what was run after that, and what it had missed mended; fresh: what was run when it was finished.',
+  ]
+}

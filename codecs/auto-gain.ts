@@ -1,0 +1,67 @@
+import { SILENCE_DBOV } from './level.ts'
+import type { Voice } from './voice-activity.ts'
+
+/** What voices are brought to: between the loud and the soft talkers that telephones bring (ITU-T P.56 active level) [dBov]. */
+export const TARGET_DBOV = -22
+/** More is not given and not taken [dB]. */
+const MOST_DB = 18
+const LEAST_DB = -15
+/** Slow, so that a talker's own loud and soft words stay so; down faster than up [dB per frame of voice]. */
+const UP_DB = 0.08
+const DOWN_DB = 0.24
+/** The level of a voice is that of its last second or two [share of a frame of voice]. */
+const FOLLOWING = 0.015
+/** So many frames are heard before anything is believed. */
+const FIRST_FRAMES = 15
+/** Noise is the softest of what is no voice: what ends a word is none either [share of a frame without voice]. */
+const NOISE_FALLING = 0.2
+const NOISE_RISING = 0.005
+/** What is added makes noise between two words no louder than this [dBov]. */
+const NOISE_CEILING_DBOV = -45
+/** So long without a voice: then nothing is added any more, and it fades so fast [frames, dB per frame]. */
+const HANGOVER_FRAMES = 40
+const FADE_DB = 0.8
+/** By a voice it is there again at once: within one frame for what is usual [dB per frame]. */
+const RETURN_DB = 12
+
+const dbOf = (energy: number): number => (energy <= 0 ? SILENCE_DBOV : 10 * Math.log10(energy))
+
+/**
+ * Brings a talker slowly to the level at which all others speak. It learns from voice alone, so that noise is never raised to where a
+ * voice belongs; in longer pauses nothing is added.
+ */
+export class AutoGain {
+  /** What is to be applied from here on [dB]. */
+  gainDb = 0
+  /** What the voice needs [dB]. */
+  #wantedDb = 0
+  /** Mean power of the voice, and of what was none; full scale is 1. */
+  #voice = 0
+  #noise = 0
+  #voiceFrames = 0
+  #silentFrames = 0
+
+  /** @param levelDbov of the frame, as it came */
+  hear(levelDbov: number, voice: Voice): void {
+    const power = 10 ** (levelDbov / 10)
+    if (voice === 'voice') this.#learn(power)
+    if (voice === 'none') {
+      this.#silentFrames++
+      this.#noise += (power - this.#noise) * (power < this.#noise ? NOISE_FALLING : NOISE_RISING)
+    } else this.#silentFrames = 0
+    const isPause = this.#silentFrames > HANGOVER_FRAMES
+    const wanted = isPause ? Math.min(0, this.#wantedDb) : this.#wantedDb
+    const most = isPause ? FADE_DB : RETURN_DB
+    this.gainDb += Math.max(-most, Math.min(most, wanted - this.gainDb))
+  }
+
+  #learn(power: number): void {
+    const count = ++this.#voiceFrames
+    this.#voice += (power - this.#voice) * Math.max(FOLLOWING, 1 / count)
+    if (count < FIRST_FRAMES) return
+    const room = Math.max(0, NOISE_CEILING_DBOV - dbOf(this.#noise))
+    const most = Math.min(MOST_DB, room)
+    const needed = Math.max(LEAST_DB, Math.min(most, TARGET_DBOV - dbOf(this.#voice)))
+    this.#wantedDb += Math.max(-DOWN_DB, Math.min(UP_DB, needed - this.#wantedDb))
+  }
+}

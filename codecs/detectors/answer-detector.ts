@@ -1,0 +1,156 @@
+import { FRAME_MS, type Frame } from '../audio.ts'
+import { FaxTones } from './fax-tones.ts'
+import type { NearVoice } from './near-voice.ts'
+import { SteadyTone, type ToneHeard } from './steady-tone.ts'
+
+/** The rules of the cadence, as the field has them (Asterisk's AMD, Twilio's detection). */
+export interface AnswerTimings {
+  /** So long without a voice: nobody knows who it is [ms]. */
+  initialSilenceMs: number
+  /** A person is silent after less [ms]. */
+  greetingMs: number
+  /** That silence [ms]. */
+  afterGreetingSilenceMs: number
+  /** A person says no more at once. */
+  maxWords: number
+  /** What is shorter is no word [ms]. */
+  minWordMs: number
+  /** Silence between two words [ms]. */
+  betweenWordsMs: number
+  /** Of all that is listened to [ms]. */
+  totalMs: number
+}
+
+export type AnsweredBy = 'human' | 'machine' | 'fax' | 'unknown'
+
+/** Who has answered, what decided, and when [ms from the first frame]. */
+export interface Answer {
+  answeredBy: AnsweredBy
+  cause:
+    | 'short_greeting'
+    | 'long_greeting'
+    | 'many_words'
+    | 'beep'
+    | 'network_tone'
+    | 'fax_tone'
+    | 'no_voice'
+    | 'undecided'
+  ms: number
+}
+
+/** A tone for so long is no voice [ms]. */
+const TONE_MS = 60
+/** A beep behind a voice; ringing and melodies have longer notes, or come before it [ms]. */
+const BEEP_LEAST_MS = 100
+const BEEP_MOST_MS = 2500
+/** Voice before it [ms]. */
+const VOICE_BEFORE_BEEP_MS = 400
+/** Special information tones (ITU-T E.180 §7.1): three, each higher; as networks send them they last 274 to 380 ms. */
+const NETWORK_TONE_HZ = [
+  [880, 1010],
+  [1340, 1460],
+  [1730, 1830],
+] as const
+const NETWORK_TONE_MS = { least: 200, most: 450 }
+
+const ms = (frames: number): number => frames * FRAME_MS
+
+/**
+ * Tells a person from a machine by the way in which it answers: who says a short word and waits is a person, who goes on is a machine. To be
+ * fed with all frames from the answer on, silent ones too. Afterwards it says nothing more.
+ */
+export class AnswerDetector {
+  readonly #timings: AnswerTimings
+  readonly #voices: NearVoice
+  readonly #fax = new FaxTones()
+  readonly #tone = new SteadyTone()
+  readonly #tones: ToneHeard[] = []
+  #frames = 0
+  /** Of the greeting: when it began, voice in it, its words [frames]. */
+  #began = -1
+  #voiced = 0
+  #words = 0
+  /** Of the word under way, and the silence since the last voice [frames]. */
+  #word = 0
+  #silent = 0
+  /** Without voice or ringing since the beginning [frames]. */
+  #waited = 0
+
+  constructor(timings: AnswerTimings, voices: NearVoice) {
+    this.#timings = timings
+    this.#voices = voices
+  }
+
+  /** @returns who it is, once; null: not known yet */
+  write(frame: Frame): Answer | null {
+    this.#frames++
+    if (this.#fax.write(frame) !== null) return this.#is('fax', 'fax_tone')
+    const ended = this.#tone.write(frame)
+    const voice = this.#voices.hear(frame, this.#word > 0)
+    if (ended !== null) {
+      if (this.#isNetworkTone(ended)) return this.#is('machine', 'network_tone')
+      if (this.#isBeep(ended)) return this.#is('machine', 'beep')
+    }
+    const isTone = this.#tone.ms >= TONE_MS
+    if (isTone) this.#waited = 0
+    else if (this.#voices.hasRisen) this.#restart()
+    this.#follow(!isTone && voice)
+    return this.#judge()
+  }
+
+  /** What was heard so far was somebody else. */
+  #restart(): void {
+    this.#began = -1
+    this.#voiced = 0
+    this.#words = 0
+    this.#word = 0
+  }
+
+  #follow(isVoice: boolean): void {
+    const { minWordMs, betweenWordsMs } = this.#timings
+    if (isVoice) {
+      this.#word++
+      this.#silent = 0
+      if (ms(this.#word) < minWordMs) return
+      if (this.#began < 0) this.#began = this.#frames - this.#word
+      return
+    }
+    this.#silent++
+    this.#waited++
+    if (ms(this.#silent) < betweenWordsMs || this.#word === 0) return
+    if (ms(this.#word) >= minWordMs) {
+      this.#words++
+      this.#voiced += this.#word
+    }
+    this.#word = 0
+  }
+
+  #judge(): Answer | null {
+    const { initialSilenceMs, greetingMs, afterGreetingSilenceMs, maxWords, totalMs } = this.#timings
+    if (this.#began >= 0) {
+      const words = this.#words + (ms(this.#word) >= this.#timings.minWordMs ? 1 : 0)
+      const length = this.#frames - this.#began - this.#silent
+      if (ms(length) >= greetingMs) return this.#is('machine', 'long_greeting')
+      if (words > maxWords) return this.#is('machine', 'many_words')
+      if (ms(this.#silent) >= afterGreetingSilenceMs) return this.#is('human', 'short_greeting')
+    } else if (ms(this.#waited) >= initialSilenceMs) return this.#is('unknown', 'no_voice')
+    return ms(this.#frames) >= totalMs ? this.#is('unknown', 'undecided') : null
+  }
+
+  #isBeep({ ms: length }: ToneHeard): boolean {
+    return length >= BEEP_LEAST_MS && length <= BEEP_MOST_MS && ms(this.#voiced + this.#word) >= VOICE_BEFORE_BEEP_MS
+  }
+
+  #isNetworkTone(tone: ToneHeard): boolean {
+    this.#tones.push(tone)
+    if (this.#tones.length > NETWORK_TONE_HZ.length) this.#tones.shift()
+    return NETWORK_TONE_HZ.every(([least, most], i) => {
+      const { hz = 0, ms: length = 0 } = this.#tones[i] ?? {}
+      return hz >= least && hz <= most && length >= NETWORK_TONE_MS.least && length <= NETWORK_TONE_MS.most
+    })
+  }
+
+  #is(answeredBy: AnsweredBy, cause: Answer['cause']): Answer {
+    return { answeredBy, cause, ms: ms(this.#frames) }
+  }
+}

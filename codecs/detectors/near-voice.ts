@@ -1,0 +1,34 @@
+import type { Frame } from '../audio.ts'
+import { levelDbov, SILENCE_DBOV } from '../level.ts'
+import type { VoiceDetector } from '../voice-activity.ts'
+
+/** Who speaks into the phone is no softer than this against his own loudest; others in the room, a radio, and our echo are [dB]. */
+const NEAR_DB = 14
+/** His loudest is that of the last seconds [dB per frame]. */
+const FALL_DB = 0.02
+/** What was heard before somebody so much louder was not him [dB]. */
+const ROSE_DB = 10
+
+/** Tells the voice of whoever holds the phone from silence, noise and softer voices behind him. */
+export class NearVoice {
+  /** The last frame was so much louder than all voices before that those were others. */
+  hasRisen = false
+  readonly #voices: VoiceDetector
+  #loudestDb = SILENCE_DBOV
+
+  constructor(voices: VoiceDetector) {
+    this.#voices = voices
+  }
+
+  /** @param isSpeech what comes belongs to somebody who is speaking already */
+  hear(frame: Frame, isSpeech: boolean): boolean {
+    const isVoice = this.#voices.hear(frame, isSpeech) !== 'none'
+    this.#loudestDb -= FALL_DB
+    this.hasRisen = false
+    if (!isVoice) return false
+    const level = levelDbov(frame)
+    this.hasRisen = level > this.#loudestDb + ROSE_DB
+    this.#loudestDb = Math.max(this.#loudestDb, level)
+    return level > this.#loudestDb - NEAR_DB
+  }
+}

@@ -1,0 +1,31 @@
+/** A codec whose packets are decoded whole and in order, as each goes on from the one before. What comes from the wire may be broken; nothing throws. */
+export interface PacketCodec {
+  /** Of its timestamps in RTP [Hz]; a multiple of 8 kHz. */
+  readonly clockRateHz: number
+  /** Of its samples: 8 or 16 kHz. */
+  readonly sampleRateHz: number
+  /** The longest packet that is taken [bytes]. */
+  readonly maxPacketBytes: number
+  /** Bytes of each frame; null: they differ, and a packet holds one. */
+  readonly frameBytes: number | null
+
+  /** How long a packet lasts, in samples of 8 kHz, at most `MAX_PACKET_SAMPLES`; 0: it is none. */
+  lengthOf(bytes: Uint8Array, offset: number, length: number): number
+  /** @returns how many samples were written; 0: the packet is broken */
+  decode(packet: Uint8Array, into: Int16Array): number
+  /** The frame before a packet, from what that says of it once more. @returns how many samples were written; 0: it says nothing */
+  recover(next: Uint8Array, into: Int16Array): number
+  /** What may have been in a frame that is lost. @returns how many samples were written; 0: somebody else may guess */
+  conceal(into: Int16Array): number
+  /** Writes the next frame. @returns its length [bytes]; 0: there is nothing to send */
+  encode(frame: Int16Array, into: Uint8Array): number
+  /** Another source is heard: nothing goes on. */
+  reset(): void
+  /** Idempotent. */
+  close(): void
+}
+
+/** The longest that a packet lasts, in samples of 8 kHz: 120 ms. */
+export const MAX_PACKET_SAMPLES = 960
+/** The longest frame of any of them [bytes]: 20 ms of linear samples at 16 kHz. */
+export const MAX_FRAME_BYTES = 640

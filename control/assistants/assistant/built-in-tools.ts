@@ -1,0 +1,65 @@
+import type { FlowValue } from '../../flows/engine/graph.ts'
+import type { Db } from '../../kernel/store/store.ts'
+import type { Tenant } from '../../kernel/tenancy.ts'
+import { inputProblem } from '../../tools/input.ts'
+import type { SharedTool } from '../../tools/store.ts'
+import type { LiveSettings } from '../assistant-settings.ts'
+import type { Stage } from '../stage.ts'
+import type { PassageFinder } from './passage-finder.ts'
+import { PRESS_KEYS, SEARCH_KNOWLEDGE, TAKE_PAYMENT } from './tool-names.ts'
+import { failed, MAX_OUTPUT, type ToolCall, type ToolResult } from './tools.ts'
+
+/** How long a key is pressed [ms]. */
+const KEY_MS = 120
+
+/** The shared tool of a kind that is built in, where the model asks for it by its name; undefined: it asks for another. */
+export const builtInCalled = ({ shared }: Pick<LiveSettings, 'shared'>, name: string): SharedTool | undefined =>
+  shared.find(tool => tool.kind !== 'http' && tool.name === name)
+
+/** What the knowledge base has on a question; empty: nothing. */
+export const lookUp =
+  (passagesFor: PassageFinder) =>
+  async (db: Db, tenant: Tenant, documentIds: string[], question: string): Promise<string> =>
+    (await passagesFor(db, tenant, documentIds, question)).passages.join('\n\n').slice(0, MAX_OUTPUT)
+
+/** Looks into the tool's documents, else the assistant's. */
+export async function searchKnowledge(
+  { db, passagesFor }: { db: Db; passagesFor: PassageFinder },
+  tenant: Tenant,
+  { definition }: SharedTool,
+  { input, documentIds }: { input: Record<string, unknown>; documentIds: string[] },
+): Promise<ToolResult> {
+  const wrong = inputProblem(definition.parameters, input)
+  if (wrong !== null) return failed(wrong)
+  const own = definition.knowledge?.document_ids ?? []
+  const found = await lookUp(passagesFor)(db, tenant, own.length > 0 ? own : documentIds, String(input.query))
+  return { status: 'succeeded', output: found === '' ? 'nothing was found' : found }
+}
+
+/** Runs a tool that is built in and leaves the call where it is. */
+export async function useBuiltIn(
+  parts: { db: Db; passagesFor: PassageFinder },
+  stage: Stage,
+  { tool, documentIds }: { tool: SharedTool; documentIds: string[] },
+  { input }: ToolCall,
+): Promise<ToolResult> {
+  if (tool.kind === SEARCH_KNOWLEDGE) return searchKnowledge(parts, stage.tenant, tool, { input, documentIds })
+  const wrong = inputProblem(tool.definition.parameters, input)
+  if (wrong !== null) return failed(wrong)
+  if (tool.kind !== PRESS_KEYS) return failed(`${tool.name} cannot be used now`)
+  const keys = String(input.keys)
+  const reply = await stage.request('leg.send_dtmf', { legId: stage.legId, digits: keys, durationMs: KEY_MS })
+  return 'failure' in reply ? failed(reply.message) : { status: 'succeeded', output: 'pressed' }
+}
+
+/** What a payment is told as, where the model asks for one that can be taken; null: it does not. */
+export function paymentAsked(settings: LiveSettings, { name, input }: ToolCall): Record<string, FlowValue> | null {
+  const tool = builtInCalled(settings, name)
+  if (tool?.kind !== TAKE_PAYMENT || inputProblem(tool.definition.parameters, input) !== null) return null
+  const { amount, description } = input as { amount: string; description?: string }
+  const { currency = '', number = null } = tool.definition.payment ?? {}
+  return {
+    ...{ amount, currency, description: description ?? '' },
+    ...(number !== null && { target_type: 'number', target_id: number }),
+  }
+}

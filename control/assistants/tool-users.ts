@@ -1,0 +1,43 @@
+import { type Problem, problem } from '../http/errors.ts'
+import type { UsesOf } from '../http/references.ts'
+import type { Db } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { sharedTools } from '../tools/store.ts'
+import { transferName } from './assistant/tools.ts'
+import type { AssistantSettings } from './assistant-settings.ts'
+
+/** The assistants that have a tool. */
+export const assistantsWithTool: UsesOf = async (db, tenant, toolId) => {
+  const rows = await forTenant(db, tenant)
+    .select('assistants')
+    .select(['id', 'name', 'settings'])
+    // Narrows what has to be parsed.
+    .where('settings', 'like', `%${toolId}%`)
+    .orderBy('id')
+    .execute()
+  return rows
+    .filter(({ settings }) => (JSON.parse(settings) as AssistantSettings).tool_ids?.includes(toolId))
+    .map(({ id, name }) => ({ object: 'assistant', id, name }))
+}
+
+/** 400 where the model would see two tools under one name. */
+export async function toolNamesProblem(
+  db: Db,
+  tenant: Tenant,
+  {
+    tools,
+    tool_ids: ids = [],
+    hand_overs: handOvers = [],
+  }: Pick<AssistantSettings, 'tools' | 'tool_ids' | 'hand_overs'>,
+): Promise<Problem | null> {
+  const seen = new Set([...tools.map(({ name }) => name), ...handOvers.map(({ name }) => transferName(name))])
+  for (const { id, kind, name } of await sharedTools(db, tenant, ids)) {
+    const shown = kind === 'transfer' ? transferName(name) : name
+    if (seen.has(shown)) {
+      const message = `The assistant has another tool or hand-over that the model sees as ${shown}.`
+      return problem('parameter_invalid', message, { param: `tool_ids[${ids.indexOf(id)}]` })
+    }
+    seen.add(shown)
+  }
+  return null
+}

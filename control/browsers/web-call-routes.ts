@@ -1,0 +1,86 @@
+import Type, { type Static } from 'typebox'
+import { durationOf } from '../calls/duration.ts'
+import { missing } from '../http/errors.ts'
+import { listOf, listQuery, page } from '../http/list.ts'
+import { type Route, route } from '../http/route.ts'
+import { idParams, metadata, nullable, timestamp } from '../kernel/schema.ts'
+import type { Db, Store } from '../kernel/store/store.ts'
+import type { Tenant } from '../kernel/tenancy.ts'
+
+const webCallSchema = Type.Object({
+  id: Type.String({ description: 'Of the call: `GET /calls/{id}` has all of it.' }),
+  object: Type.Literal('web_call'),
+  livemode: Type.Boolean(),
+  status: Type.String({ description: 'As of the call.' }),
+  assistant_id: nullable(Type.String({ description: 'The assistant that its client token named.' })),
+  room_id: nullable(Type.String({ description: 'The conference room that a guest came into.' })),
+  origin: nullable(Type.String({ description: 'Website that its page was of.' })),
+  name: Type.String({ description: 'Of a guest.' }),
+  ended_reason: nullable(Type.String()),
+  duration_ms: nullable(Type.Integer({ description: 'From the answer to the end; null before the end.' })),
+  metadata,
+  created: timestamp(),
+  answered_at: nullable(timestamp()),
+  ended_at: nullable(timestamp()),
+})
+
+const common = { method: 'GET', tag: 'Calls', scope: 'calls:read', status: 200 } as const
+
+/** The calls that browsers made: with a client token, or as guests of a room. */
+export const webCallRoutes = ({ store }: { store: Store }): Route[] => [
+  route({
+    ...common,
+    path: '/web_calls',
+    id: 'listWebCalls',
+    summary: 'List the calls that browsers made',
+    query: listQuery,
+    reply: listOf(webCallSchema),
+    handler: (context, { query }) =>
+      page(webCalls(store.db, context), query, '/v1/web_calls', toWebCall, 'web_calls.id'),
+  }),
+  route({
+    ...common,
+    path: '/web_calls/:id',
+    id: 'getWebCall',
+    summary: 'Retrieve a call that a browser made',
+    params: idParams,
+    reply: webCallSchema,
+    errors: [404],
+    handler: async (context, { params: { id } }) => {
+      const row = await webCalls(store.db, context).where('web_calls.id', '=', id).executeTakeFirst()
+      return row === undefined ? missing('web_call', id) : toWebCall(row)
+    },
+  }),
+]
+
+const webCalls = (db: Db, tenant: Tenant) =>
+  db
+    .selectFrom('web_calls')
+    .innerJoin('calls', 'calls.id', 'web_calls.id')
+    .where('web_calls.organisation_id', '=', tenant.organisationId)
+    .where('web_calls.livemode', '=', tenant.livemode ? 1 : 0)
+    .select([
+      'web_calls.id',
+      'web_calls.livemode',
+      'web_calls.assistant_id',
+      'web_calls.origin',
+      'web_calls.name',
+      'web_calls.created',
+      'calls.status',
+      'calls.room_id',
+      'calls.ended_reason',
+      'calls.metadata',
+      'calls.answered_at',
+      'calls.duration_ms',
+      'calls.ended_at',
+    ])
+
+type WebCall = Awaited<ReturnType<ReturnType<typeof webCalls>['executeTakeFirstOrThrow']>>
+
+const toWebCall = ({ livemode, metadata, ...row }: WebCall): Static<typeof webCallSchema> => ({
+  ...row,
+  object: 'web_call',
+  livemode: livemode === 1,
+  duration_ms: row.ended_at === null ? null : durationOf(row, row.ended_at),
+  metadata: JSON.parse(metadata) as Record<string, string>,
+})

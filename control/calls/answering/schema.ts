@@ -1,0 +1,120 @@
+import Type, { type Static } from 'typebox'
+import type { AnsweringSpec } from '../../../media/protocol.ts'
+import { nullable, oneOf, partialInput } from '../../kernel/schema.ts'
+
+/** Whether a person or a machine has answered a call that goes out (docs/answering-machines.md). */
+
+const ms = (minimum: number, maximum: number, byDefault: number, description: string) =>
+  Type.Integer({ minimum, maximum, default: byDefault, description })
+
+const fields = {
+  mode: oneOf(['detect', 'detect_message_end'], {
+    description:
+      'detect: `call.answered_by` tells who has answered. detect_message_end: `call.machine.message_ended` tells besides when a machine can be spoken to.',
+    default: 'detect',
+  }),
+  hold_until_detected: Type.Boolean({
+    description:
+      'What the call is led to begins only when it is known who has answered, after `total_ms` at most; false: with the answer.',
+    default: false,
+  }),
+  initial_silence_ms: ms(1000, 10_000, 4000, 'So long without a voice after the answer: `unknown`.'),
+  greeting_ms: ms(800, 6000, 2300, 'Whoever speaks for longer is a machine.'),
+  after_greeting_silence_ms: ms(300, 3000, 800, 'Whoever is silent for so long after a shorter greeting is a person.'),
+  max_words: ms(1, 30, 8, 'Whoever says more words before that silence is a machine.'),
+  min_word_ms: ms(40, 500, 100, 'A sound that is shorter is no word.'),
+  between_words_ms: ms(20, 500, 60, 'Silence that parts two words.'),
+  total_ms: ms(2000, 30_000, 6000, 'What is not known by then is `unknown`.'),
+  message_silence_ms: ms(
+    800,
+    5000,
+    1800,
+    'Silence that ends the greeting of a machine without a beep; of detect_message_end.',
+  ),
+  message_ms: ms(5000, 180_000, 60_000, 'A greeting that has not ended by then is given up; of detect_message_end.'),
+}
+
+/** As a call is asked for: whatever is left out has its default. */
+export const answeringInput = nullable(partialInput(fields))
+export type AnsweringInput = Static<typeof answeringInput>
+
+export const answeringSchema = Type.Object(fields)
+export type AnsweringSettings = Static<typeof answeringSchema>
+
+const DEFAULTS = Object.fromEntries(
+  Object.entries(fields).map(([name, field]) => [name, (field as { default?: unknown }).default]),
+) as AnsweringSettings
+
+/** All settings of a call that is to be listened to; null: it is not. */
+export const answeringOf = (asked: AnsweringInput | undefined): AnsweringSettings | null =>
+  asked == null ? null : { ...DEFAULTS, ...asked }
+
+/** JSON of `calls.answering`. */
+export interface StoredAnswering extends AnsweringSettings {
+  /** When the call was answered, while what leads it waits for who that was. */
+  heldSince?: string
+}
+
+export const storedAnswering = ({ answering }: { answering: string | null }): StoredAnswering | null =>
+  answering === null ? null : (JSON.parse(answering) as StoredAnswering)
+
+export const shownAnswering = (row: { answering: string | null }): AnsweringSettings | null => {
+  const stored = storedAnswering(row)
+  if (stored === null) return null
+  const { heldSince: _since, ...settings } = stored
+  return settings
+}
+
+/** What media is told; undefined: nothing. */
+export function answeringSpec(row: { answering: string | null }, legId: string): AnsweringSpec | undefined {
+  const settings = storedAnswering(row)
+  if (settings === null) return undefined
+  return {
+    legId,
+    messageEnd: settings.mode === 'detect_message_end',
+    initialSilenceMs: settings.initial_silence_ms,
+    greetingMs: settings.greeting_ms,
+    afterGreetingSilenceMs: settings.after_greeting_silence_ms,
+    maxWords: settings.max_words,
+    minWordMs: settings.min_word_ms,
+    betweenWordsMs: settings.between_words_ms,
+    totalMs: settings.total_ms,
+    messageSilenceMs: settings.message_silence_ms,
+    messageMs: settings.message_ms,
+  }
+}
+
+export const ANSWERED_BY = ['human', 'machine', 'fax', 'unknown'] as const
+
+const whose = {
+  call_id: Type.String(),
+  participant_id: Type.String(),
+  livemode: Type.Boolean(),
+}
+
+/** Who has answered a call, as the event `call.answered_by` shows it. */
+export const callAnsweredBySchema = Type.Object({
+  object: Type.Literal('call_answered_by'),
+  ...whose,
+  answered_by: oneOf([...ANSWERED_BY]),
+  cause: oneOf(
+    ['short_greeting', 'long_greeting', 'many_words', 'beep', 'network_tone', 'fax_tone', 'no_voice', 'undecided'],
+    {
+      description:
+        'What decided. short_greeting: a short word, then silence. long_greeting, many_words: it went on. beep: after a voice. network_tone: the three rising tones of an intercept. no_voice: nobody spoke. undecided: `total_ms` was over.',
+    },
+  ),
+  ms: Type.Integer({ description: 'Since the answer.' }),
+})
+export type CallAnsweredBy = Static<typeof callAnsweredBySchema>
+
+/** A machine's greeting is over, as the event `call.machine.message_ended` shows it. */
+export const machineMessageSchema = Type.Object({
+  object: Type.Literal('call_machine_message'),
+  ...whose,
+  ended: oneOf(['beep', 'silence', 'timeout'], {
+    description: 'timeout: it has not ended within `message_ms`; nobody knows whether a message is recorded.',
+  }),
+  ms: Type.Integer({ description: 'Since the answer.' }),
+})
+export type MachineMessage = Static<typeof machineMessageSchema>

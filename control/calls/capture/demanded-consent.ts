@@ -1,0 +1,68 @@
+import { consentMissing, consentOf, isDemanded, mayRecord } from '../../consents/required.ts'
+import { giveConsent } from '../../consents/standing.ts'
+import { NO_EVIDENCE } from '../../consents/tables.ts'
+import type { Problem } from '../../http/errors.ts'
+import type { Db, Trx } from '../../kernel/store/store.ts'
+import type { Tenant } from '../../kernel/tenancy.ts'
+import { numberIn } from '../../trunks/do-not-call.ts'
+import type { CallRow } from '../tables.ts'
+import { type Consent, callCaptureOf, type Decided, NOTHING } from './call-capture.ts'
+
+/** Whoever is on the telephone with us: the number that may have agreed. */
+interface OtherParty {
+  /** A number or a SIP URI. */
+  address: string
+  /** Now, ISO-8601 UTC. */
+  at: string
+}
+
+export const addressOf = (call: Pick<CallRow, 'direction' | 'from_address' | 'to_address'>): string =>
+  call.direction === 'inbound' ? call.from_address : call.to_address
+
+/**
+ * How the other party is asked where the organisation demands a consent to be recorded: not at all when one stands, else by the key;
+ * `unasked`: there is no key, so nothing may be kept.
+ */
+export async function askedOf(
+  db: Db,
+  tenant: Tenant,
+  key: Consent | null,
+  { address, at }: OtherParty,
+): Promise<Consent | null | 'unasked'> {
+  if (!(await isDemanded(db, tenant, 'record'))) return key
+  const phone = numberIn(address)
+  if (phone !== null && (await consentOf(db, tenant, { phone, purpose: 'record', at })) !== undefined) return null
+  return key ?? 'unasked'
+}
+
+/** What may be kept of a new call, of what is to be kept. */
+export async function allowedCapture(db: Db, tenant: Tenant, decided: Decided, party: OtherParty): Promise<Decided> {
+  const { record, capture } = decided
+  if (capture === null || !(record || capture.transcribe || capture.streams.length > 0)) return decided
+  const consent = await askedOf(db, tenant, capture.consent, party)
+  if (consent !== 'unasked') return { record, capture: { ...capture, consent } }
+  const { own, route } = capture
+  const said = { ...(own !== undefined && { own }), ...(route !== undefined && { route }) }
+  return { record: false, capture: Object.keys(said).length === 0 ? null : { ...NOTHING, ...said } }
+}
+
+/** Why a running call is not to be recorded or written down now. */
+export async function unconsentedProblem(db: Db, tenant: Tenant, call: CallRow, at: string): Promise<Problem | null> {
+  if (call.kind === 'conference' || callCaptureOf(call)?.asked === 'agreed') return null
+  const address = addressOf(call)
+  return (await mayRecord(db, tenant, address, at)) ? null : consentMissing('record', address)
+}
+
+/** Whoever has agreed by the key is not asked again, where the organisation keeps consents. */
+export async function noteAgreed(
+  trx: Trx,
+  tenant: Tenant,
+  call: CallRow,
+  { askedAt, key, at }: { askedAt: string; key: string; at: string },
+): Promise<void> {
+  const phone = numberIn(addressOf(call))
+  if (phone === null || !(await isDemanded(trx, tenant, 'record'))) return
+  const offset_ms = Math.max(0, Date.parse(at) - Date.parse(call.answered_at ?? askedAt))
+  const evidence = { ...NO_EVIDENCE, type: 'call' as const, call_id: call.id, offset_ms, text: `Key ${key}` }
+  await giveConsent(trx, tenant, { phone, purpose: 'record', evidence, given_at: at, expires_at: null }, { at })
+}

@@ -1,0 +1,65 @@
+import type { EndedReason } from '../../../media/protocol.ts'
+import type { Db, Trx } from '../../kernel/store/store.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import { applyCapture } from '../pci.ts'
+import { applyRecording, endSession, endStream, loadLeg, tenantOf } from '../records.ts'
+import type { CallRow } from '../tables.ts'
+import type { CallCentrePort } from './call-centre-port.ts'
+import { runningLegs, runningPauses, runningRecordings, runningSessions, runningStreams } from './running-rows.ts'
+
+export const NOT_PAUSED = {
+  paused: false,
+  reason: null,
+  pausedAt: null,
+  resumesAt: null,
+  destinationLegId: null,
+  maskDtmf: false,
+}
+
+/** Does one step of many, which ends this leg; null: it is none's. */
+export type EndStep = (legId: string | null, run: (trx: Trx) => Promise<unknown>) => Promise<unknown>
+
+/**
+ * What ran at the node that `db` speaks for is over, every call, stream, pause and recording: since `at`, or since it began, where
+ * that was later.
+ */
+export async function endAll(
+  db: Db,
+  centre: CallCentrePort,
+  { reason, at }: { reason: EndedReason; at: string },
+  step: EndStep,
+): Promise<void> {
+  const isPast = reason === 'node_lost'
+  for (const { call, pauseId: id } of await runningPauses(db)) {
+    await step(null, trx => applyCapture(trx, call, { id, state: NOT_PAUSED }, at))
+  }
+  for (const row of await runningStreams(db)) await step(null, trx => endStream(trx, row, at))
+  for (const { call_id } of await runningRecordings(db)) await step(null, trx => applyRecording(trx, call_id, null, at))
+  for (const id of await runningLegs(db, isPast)) {
+    const call = (await loadLeg(db, id))?.call
+    const end = { reason, sipCode: null, quality: null, isPast }
+    await step(id, trx => centre.end(trx, id, end, call === undefined ? at : notBefore(call, at)))
+  }
+  await step(null, trx => centre.mediaDied(trx, { reason, at }))
+  for (const session of await runningSessions(db)) {
+    await step(null, trx => closeSession(trx, session, { reason, at: notBefore(session, at), isPast }))
+  }
+}
+
+/** A call may have begun after its node was last seen. */
+function notBefore({ created, answered_at }: CallRow, at: string): string {
+  const begun = answered_at ?? created
+  return begun > at ? begun : at
+}
+
+/** A session whose room was never opened leaves no trace. */
+export async function closeSession(
+  trx: Trx,
+  session: CallRow,
+  end: { reason: EndedReason | null; at: string; isPast?: boolean },
+): Promise<void> {
+  if (session.status !== 'queued') return endSession(trx, session, end)
+  const scoped = forTenant(trx, tenantOf(session))
+  await scoped.delete('calls').where('id', '=', session.id).execute()
+  await scoped.update('participants').set({ session_call_id: null }).where('session_call_id', '=', session.id).execute()
+}

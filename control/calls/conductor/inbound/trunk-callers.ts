@@ -1,0 +1,86 @@
+import type { Events } from '../../../../media/protocol.ts'
+import { isFailure } from '../../../../media/protocol.ts'
+import type { Store, Trx } from '../../../kernel/store/store.ts'
+import type { Vault } from '../../../kernel/vault.ts'
+import type { MediaPort } from '../../../media-link/events.ts'
+import { hasInboundAccounts, inboundAuthOf, inboundHa1 } from '../../../trunks/inbound-auth.ts'
+import type { ConnectionRow, InboundAlgorithm } from '../../../trunks/tables.ts'
+import { follow } from '../follow.ts'
+import { connectionOfAccount } from '../inbound-rows.ts'
+
+/** Calls of connections that are known by a password. */
+
+export interface TrunkCallerDeps {
+  store: Store
+  vault: Vault
+  log: { info(fields: object, message: string): void; warn(fields: object, message: string): void }
+}
+
+type Incoming = Events['leg.incoming']
+
+/** The connection that a caller's digest names; a registrar's caller is known by the contact that it calls. */
+export const accountOf = async (trx: Trx, { digest, connectionId }: Incoming): Promise<ConnectionRow | undefined> =>
+  digest === null || connectionId !== undefined ? undefined : connectionOfAccount(trx, digest.username)
+
+/** Has the digest judged beside the events of other calls, and goes on with `then` when it is right. Media refuses who is wrong. */
+export function judge(
+  deps: TrunkCallerDeps,
+  trx: Trx,
+  call: Incoming,
+  account: ConnectionRow,
+  then: (trx: Trx, proven: string) => Promise<void>,
+): void {
+  follow(trx, call.legId, async ({ media }) => {
+    try {
+      if (await isRight(deps, call, account, media)) await deps.store.transaction(later => then(later, account.id))
+    } catch (error) {
+      deps.log.warn({ err: error, legId: call.legId }, "a trunk's call could not be placed")
+      await media.request('leg.reject', {
+        legId: call.legId,
+        sipCode: 500,
+        reason: 'internal_error',
+        retryAfterS: null,
+      })
+    }
+  })
+}
+
+async function isRight(
+  { vault, log }: TrunkCallerDeps,
+  { legId, digest, source }: Incoming,
+  account: ConnectionRow,
+  media: MediaPort,
+): Promise<boolean> {
+  const used = digest?.algorithm ?? 'MD5'
+  if (used === 'MD5' && account.inbound_algorithm === 'SHA-256') {
+    await media.request('leg.challenge', { legId, algorithm: 'SHA-256' })
+    return false
+  }
+  const checked = await media.request('leg.check_caller', { legId, ha1: inboundHa1(vault, account, used) })
+  if (isFailure(checked)) return false
+  if (!checked.isRight) log.info({ legId, connectionId: account.id, source: source.host }, "a trunk's call was refused")
+  return checked.isRight
+}
+
+/**
+ * Whether who is refused for its address might get in by a password: it is asked for one, or refused as one whose password is wrong.
+ * `near`: the connections with a network around it.
+ */
+export async function asksForPassword(
+  trx: Trx,
+  { legId, digest, from }: Incoming,
+  near: readonly ConnectionRow[],
+  refusedWith: number,
+): Promise<boolean> {
+  const needsBoth = near.find(connection => inboundAuthOf(connection) === 'both')
+  if (digest !== null && refusedWith === 403) {
+    follow(trx, legId, async ({ media }) => void (await media.request('leg.check_caller', { legId, ha1: null })))
+    return true
+  }
+  if (digest !== null || !(needsBoth !== undefined || (refusedWith === 403 && (await hasInboundAccounts(trx)))))
+    return false
+  const named = needsBoth ?? (await connectionOfAccount(trx, from.user))
+  const algorithm: InboundAlgorithm = named?.inbound_algorithm ?? 'MD5'
+  follow(trx, legId, async ({ media }) => void (await media.request('leg.challenge', { legId, algorithm })))
+  return true
+}

@@ -1,0 +1,68 @@
+import { nodeOf } from '../../kernel/store/node.ts'
+import type { Db } from '../../kernel/store/store.ts'
+import type { CallRow } from '../tables.ts'
+
+/** What runs by the rows. */
+
+// Over all tenants: the media process serves them all. Of this node: others have their own.
+
+/** `isGone`: nobody will dial what is still to be dialled. */
+export async function runningLegs(db: Db, isGone = false): Promise<string[]> {
+  const rows = await db
+    .selectFrom('participants')
+    .innerJoin('calls', 'calls.id', 'participants.call_id')
+    .select('participants.id')
+    .where('calls.ended_at', 'is', null)
+    .where('participants.node_id', '=', nodeOf(db))
+    .where('participants.ring_id', 'is', null)
+    // What is still to be dialled, media cannot know.
+    .where('participants.step', 'not in', isGone ? ['ended'] : ['ended', 'to_dial'])
+    .orderBy('participants.id')
+    .execute()
+  return rows.map(row => row.id)
+}
+
+export const runningSessions = (db: Db) =>
+  db
+    .selectFrom('calls')
+    .selectAll()
+    .where('node_id', '=', nodeOf(db))
+    .where('ended_at', 'is', null)
+    .where('kind', '=', 'conference')
+    .execute()
+
+export const runningStreams = (db: Db) =>
+  db
+    .selectFrom('media_streams')
+    .innerJoin('calls', 'calls.id', 'media_streams.call_id')
+    .selectAll('media_streams')
+    .where('calls.node_id', '=', nodeOf(db))
+    .where('media_streams.ended_reason', 'is', null)
+    .orderBy('media_streams.id')
+    .execute()
+
+export const runningRecordings = (db: Db) =>
+  db
+    .selectFrom('recordings')
+    .innerJoin('calls', 'calls.id', 'recordings.call_id')
+    .select('recordings.call_id')
+    .where('calls.node_id', '=', nodeOf(db))
+    .where('recordings.status', '=', 'recording')
+    .execute()
+
+export async function runningPauses(db: Db): Promise<{ call: CallRow; pauseId: string }[]> {
+  const rows = await db
+    .selectFrom('calls')
+    .innerJoin('capture_pauses', 'capture_pauses.call_id', 'calls.id')
+    .selectAll('calls')
+    .select('capture_pauses.id as pause_id')
+    .where('calls.node_id', '=', nodeOf(db))
+    .orderBy('capture_pauses.id')
+    .execute()
+  return rows.map(({ pause_id: pauseId, ...call }) => ({ call, pauseId }))
+}
+
+export const isRunning = async (db: Db, callId: string): Promise<boolean> => {
+  const call = await db.selectFrom('calls').select('ended_at').where('id', '=', callId).executeTakeFirst()
+  return call !== undefined && call.ended_at === null
+}

@@ -1,0 +1,28 @@
+import Type, { type Static } from 'typebox'
+import { oneOf } from '../kernel/schema.ts'
+
+/** Fax between two parties of a running call, as `call.fax.started` and `call.fax.ended` show it. */
+export const callFaxSchema = Type.Object({
+  object: Type.Literal('call_fax'),
+  call_id: Type.String(),
+  livemode: Type.Boolean(),
+  participant_ids: Type.Array(Type.String(), {
+    description: 'Who went over to fax, and to whom it passes: T.38 in the place of audio.',
+  }),
+})
+
+export type CallFax = Static<typeof callFaxSchema>
+
+/** A fax machine or a modem that a party of a call turned out to be, as the event `call.fax.detected` shows it. */
+export const callFaxToneSchema = Type.Object({
+  object: Type.Literal('call_fax_tone'),
+  call_id: Type.String(),
+  participant_id: Type.String({ description: 'Who sends the tone.' }),
+  livemode: Type.Boolean(),
+  tone: oneOf(['cng', 'ced', 'ans', 'ansam'], {
+    description:
+      'cng: a fax machine calls (T.30, 1100 Hz). ced: one has answered (2100 Hz); ans: the same with phase reversals (V.25), also of modems; ansam: with a level that swings besides (V.8).',
+  }),
+})
+
+export type CallFaxTone = Static<typeof callFaxToneSchema>

@@ -1,0 +1,85 @@
+import type { Trx } from '../../kernel/store/store.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import type { Vault } from '../../kernel/vault.ts'
+import { goesOn, leastHeld } from '../../organisation/redaction/redactor.ts'
+import { redactorOf } from '../../organisation/redaction/settings.ts'
+import { tenantOf } from '../records.ts'
+import { retell } from './redacted.ts'
+import type { TranscriptRow, TranscriptSegmentRow } from './tables.ts'
+
+/** Of a number that is said in pieces each is there within this time of the one before [ms]. */
+const PIECES_MS = 60_000
+const MAX_PIECES = 24
+
+type Piece = Pick<TranscriptSegmentRow, 'id' | 'text' | 'held' | 'start_ms'>
+
+interface Said {
+  id: string
+  legId: string
+  startMs: number
+  text: string
+}
+
+/**
+ * What of a segment is stored and told. What it ends in may be the beginning of a number that is not kept: that is held back, and sealed, until
+ * the same person says what comes next, or nothing more. The segments before are then written, and their events, as they are to be read.
+ */
+export async function segmentText(
+  vault: Vault,
+  trx: Trx,
+  row: TranscriptRow,
+  { id, legId, startMs, text }: Said,
+): Promise<Pick<TranscriptSegmentRow, 'text' | 'held'>> {
+  const redact = await redactorOf(trx, tenantOf(row))
+  const before = (await heldOf(trx, row, legId)).filter(piece => startMs - piece.start_ms <= PIECES_MS)
+  const said = before.map(piece => openPiece(vault, piece))
+  const isOne = goesOn(said, text)
+  const least = leastHeld([...(await lastSaid(trx, row)), ...said, text])
+  const { texts, from } = redact.soFar(isOne ? [...said, text] : [text], least)
+  const earlier = isOne ? texts : redact.all(said)
+  for (const [i, piece] of before.entries()) {
+    await rewrite(trx, row, piece, earlier[i] ?? '', isOne && from !== null && i >= from ? piece.held : null)
+  }
+  return { text: texts.at(-1) ?? '', held: from === null ? null : vault.seal(text, id) }
+}
+
+/** Whoever speaks of a card speaks of it for so many segments. */
+const OF_A_CARD = 12
+
+/** What was written last of the call, by whomever it was said. */
+async function lastSaid(trx: Trx, row: TranscriptRow): Promise<string[]> {
+  const last = forTenant(trx, tenantOf(row)).select('transcript_segments').select('text').where('call_id', '=', row.id)
+  const rows = await last.orderBy('id', 'desc').limit(OF_A_CARD).execute()
+  return rows.map(({ text }) => text)
+}
+
+/** Nobody says more: what was held back is what it looks like. */
+export async function showHeld(vault: Vault, trx: Trx, row: TranscriptRow): Promise<void> {
+  const redact = await redactorOf(trx, tenantOf(row))
+  const held = await heldOf(trx, row)
+  for (const legId of new Set(held.map(piece => piece.participant_id))) {
+    const pieces = held.filter(piece => piece.participant_id === legId)
+    const texts = redact.all(pieces.map(piece => openPiece(vault, piece)))
+    for (const [i, piece] of pieces.entries()) await rewrite(trx, row, piece, texts[i] ?? '', null)
+  }
+}
+
+const openPiece = (vault: Vault, { id, held, text }: Piece): string => (held === null ? text : vault.open(held, id))
+
+async function heldOf(trx: Trx, row: TranscriptRow, legId?: string) {
+  let rows = forTenant(trx, tenantOf(row))
+    .select('transcript_segments')
+    .select(['id', 'text', 'held', 'start_ms', 'participant_id'])
+    .where('call_id', '=', row.id)
+    .where('held', 'is not', null)
+  if (legId !== undefined) rows = rows.where('participant_id', '=', legId).limit(MAX_PIECES)
+  return (await rows.orderBy('start_ms', 'desc').orderBy('id', 'desc').execute()).reverse()
+}
+
+async function rewrite(trx: Trx, row: TranscriptRow, piece: Piece, text: string, held: string | null): Promise<void> {
+  if (text === piece.text && held === piece.held) return
+  const tenant = tenantOf(row)
+  const { id } = piece
+  await forTenant(trx, tenant).update('transcript_segments').set({ text, held }).where('id', '=', id).execute()
+  if (text !== piece.text) await retell(trx, tenant, { id, text }, (object, next) => ({ ...object, text: next }))
+}

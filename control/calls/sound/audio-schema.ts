@@ -1,0 +1,85 @@
+import Type, { type Static } from 'typebox'
+import type { LegAudio, LegSound } from '../../../media/protocol.ts'
+import { nullable, partialInput } from '../../kernel/schema.ts'
+
+const INHERITED = 'null: as the conference room or queue of the call says.'
+
+/** What is done with the audio of a participant before others hear it. */
+const fields = {
+  gain_db: nullable(
+    Type.Number({ minimum: -24, maximum: 24, description: 'Louder, or softer, by so much; null: as it comes.' }),
+  ),
+  auto_gain: nullable(
+    Type.Boolean({
+      description: `Brings a soft or loud talker slowly to the level of others (-22 dBov); noise is not raised with it; ${INHERITED}`,
+    }),
+  ),
+  noise_suppression: nullable(
+    Type.Boolean({
+      description: `Takes steady noise out (15 dB), 10 ms later. Assistants and transcripts hear the line as it came; ${INHERITED}`,
+    }),
+  ),
+  speech_events: nullable(
+    Type.Boolean({
+      description: `\`call.speaking.started\` and \`.stopped\`, \`speaking\` and \`level_dbov\`, and in a conference who is the active speaker; ${INHERITED}`,
+    }),
+  ),
+}
+
+export const audioInput = partialInput(fields)
+export type AudioInput = Static<typeof audioInput>
+
+/** The same of a room or queue, for all that are in it and say nothing themselves. */
+export const audioDefaults = {
+  auto_gain: Type.Boolean({ description: 'Bring soft and loud talkers to one level.' }),
+  noise_suppression: Type.Boolean({ description: 'Take steady noise out of what participants say.' }),
+  speech_events: Type.Boolean({ description: 'Tell who begins and ends to speak, and who is the active speaker.' }),
+}
+const defaults = Type.Object(audioDefaults)
+export type AudioDefaults = Static<typeof defaults>
+
+export const NO_AUDIO_DEFAULTS: AudioDefaults = { auto_gain: false, noise_suppression: false, speech_events: false }
+
+export const participantAudio = Type.Object({
+  ...fields,
+  speaking: nullable(Type.Boolean({ description: 'Null: nobody has asked for `speech_events`.' })),
+  level_dbov: nullable(
+    Type.Integer({ description: 'How loud others hear the participant, 0 to -127; null: as `speaking`.' }),
+  ),
+})
+type ParticipantAudio = Static<typeof participantAudio>
+
+const UNSAID = { gain_db: null, auto_gain: null, noise_suppression: null, speech_events: null }
+const NAMES = {
+  gain_db: 'gainDb',
+  auto_gain: 'autoGain',
+  noise_suppression: 'noiseSuppression',
+  speech_events: 'speechEvents',
+} as const
+type Name = keyof typeof NAMES
+
+const said = (stored: string | null): AudioInput => (stored === null ? {} : (JSON.parse(stored) as AudioInput))
+
+/** @param voice live of media; absent: not asked for */
+export const toAudio = (stored: string | null, voice: LegAudio['voice'] = null): ParticipantAudio => ({
+  ...UNSAID,
+  ...said(stored),
+  speaking: voice?.isSpeaking ?? null,
+  level_dbov: voice?.levelDbov ?? null,
+})
+
+/** What is stored with a change; null: nothing is said. */
+export function changedAudio(stored: string | null, change: AudioInput): string | null {
+  const changed = Object.entries({ ...said(stored), ...change }).filter(([, value]) => value !== null)
+  return changed.length === 0 ? null : JSON.stringify(Object.fromEntries(changed))
+}
+
+/** In the words of media. */
+export const soundOf = (audio: AudioInput): LegSound =>
+  Object.fromEntries(Object.entries(audio).map(([name, value]) => [NAMES[name as Name], value]))
+
+/** Of a room or queue; nothing where it wants nothing. */
+export function roomSound({ auto_gain, noise_suppression, speech_events }: AudioDefaults): { sound?: LegSound } {
+  const wanted = { auto_gain, noise_suppression, speech_events }
+  return Object.values(wanted).includes(true) ? { sound: soundOf(wanted) } : {}
+}

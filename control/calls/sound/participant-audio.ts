@@ -1,0 +1,105 @@
+import Type, { type Static } from 'typebox'
+import { isFailure, isUndecided, type LegAudio } from '../../../media/protocol.ts'
+import type { Context } from '../../http/context.ts'
+import { conflict, isProblem, missing, type Problem } from '../../http/errors.ts'
+import { type Route, route } from '../../http/route.ts'
+import { input } from '../../kernel/schema.ts'
+import type { Store } from '../../kernel/store/store.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import type { MediaPort } from '../../media-link/events.ts'
+import { mediaUnavailable } from '../dial.ts'
+import { type Participant, participantParams, participantSchema, toParticipant } from '../participant-schema.ts'
+import type { CallRow, ParticipantRow } from '../tables.ts'
+import { type AudioInput, audioInput, changedAudio, soundOf } from './audio-schema.ts'
+
+interface Deps {
+  store: Store
+  media: MediaPort
+}
+
+/** How long a list may wait for who speaks [ms]. */
+const VOICE_DEADLINE_MS = 500
+
+const changeBody = input({ audio: Type.Optional(audioInput) })
+
+/** Changes of a participant that go for any call; those of conference rooms have their own. */
+export const participantAudioRoute = (deps: Deps): Route =>
+  route({
+    method: 'PATCH',
+    path: '/calls/:id/participants/:participant_id',
+    id: 'updateCallParticipant',
+    summary: "Change a participant's audio",
+    description:
+      'Gain, automatic gain, noise suppression and speech events, at once; what is not sent stays. 409 when it has left.',
+    tag: 'Calls',
+    scope: 'calls:write',
+    params: participantParams,
+    body: changeBody,
+    status: 200,
+    reply: participantSchema,
+    errors: [404, 409, 503],
+    handler: async (context, { params, body }) => {
+      const found = await find(deps, context, params)
+      if (isProblem(found)) return found
+      const { participant, call } = found
+      const refused = body.audio === undefined ? null : await changeSound(deps, context, participant, body.audio)
+      if (refused !== null) return refused
+      const changed = await forTenant(deps.store.db, context).find('participants', participant.id)
+      const [shown] = await shownLive(deps.media, [{ participant: changed ?? participant, call }])
+      return shown ?? toParticipant(participant, call)
+    },
+  })
+
+/** Of a call, or of a conference session: who is or was on it. */
+async function find(
+  { store }: Deps,
+  context: Context,
+  { id, participant_id }: Static<typeof participantParams>,
+): Promise<{ participant: ParticipantRow; call: CallRow } | Problem> {
+  const scoped = forTenant(store.db, context)
+  if ((await scoped.find('calls', id)) === undefined) return missing('call', id)
+  const participant = await scoped.find('participants', participant_id)
+  const call = participant === undefined ? undefined : await scoped.find('calls', participant.call_id)
+  if (participant === undefined || call === undefined || (call.id !== id && participant.session_call_id !== id)) {
+    return { ...missing('participant', participant_id), param: 'participant_id' }
+  }
+  return participant.left_at === null && participant.step !== 'ended'
+    ? { participant, call }
+    : conflict('not_running', 'The participant has left.')
+}
+
+/** Media first, so that what is shown is so. */
+export async function changeSound(
+  { store, media }: Deps,
+  context: Context,
+  { id }: ParticipantRow,
+  audio: AudioInput,
+): Promise<Problem | null> {
+  const reply = await media.request('leg.update', { legId: id, sound: soundOf(audio) })
+  if (isFailure(reply)) {
+    return isUndecided(reply) ? mediaUnavailable(reply.message) : conflict('not_running', 'The participant has left.')
+  }
+  await store.transaction(async trx => {
+    const participants = forTenant(trx, context)
+    const row = await participants.find('participants', id)
+    if (row === undefined) return
+    await participants
+      .update('participants')
+      .set({ audio: changedAudio(row.audio, audio) })
+      .where('id', '=', id)
+      .execute()
+  })
+  return null
+}
+
+/** Participants with what media knows of their voices at this moment. */
+export async function shownLive(
+  media: MediaPort,
+  rows: readonly { participant: ParticipantRow; call: CallRow }[],
+): Promise<Participant[]> {
+  const legIds = rows.filter(({ participant }) => participant.step !== 'ended').map(({ participant }) => participant.id)
+  const voices = new Map<string, LegAudio['voice']>()
+  const reply = legIds.length === 0 ? null : await media.request('leg.read', { legIds }, VOICE_DEADLINE_MS)
+  if (reply !== null && !isFailure(reply)) for (const { legId, voice } of reply.legs) voices.set(legId, voice)
+  return rows.map(({ participant, call }) => toParticipant(participant, call, voices.get(participant.id)))
+}

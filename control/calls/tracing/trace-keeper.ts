@@ -1,0 +1,67 @@
+import { promisify } from 'node:util'
+import { deflateRaw, inflateRaw } from 'node:zlib'
+import { isFailure, type SipLegTrace } from '../../../media/protocol.ts'
+import { insertRows } from '../../kernel/store/compiled.ts'
+import type { Store } from '../../kernel/store/store.ts'
+import type { CommandPort } from '../../media-link/events.ts'
+import type { SipTraceRow } from './tables.ts'
+
+const deflate = promisify(deflateRaw)
+const inflate = promisify(inflateRaw)
+
+export interface TraceKeeperParts {
+  store: Store
+}
+
+/**
+ * Fetches what passed over SIP for legs that have ended, and stores it: batch by batch, a transaction each, far from any call's set-up.
+ * Media keeps a batch until it is told that it is stored, so that none is lost when this process dies.
+ */
+export class TraceKeeper {
+  readonly #store: Store
+
+  constructor({ store }: TraceKeeperParts) {
+    this.#store = store
+  }
+
+  /** To be called now and then; fetches all that there is. */
+  async run(media: CommandPort<'sip.trace_take'>): Promise<void> {
+    let done: string[] = []
+    for (;;) {
+      const reply = await media.request('sip.trace_take', { done })
+      if (isFailure(reply) || reply.traces.length === 0) return
+      // Whose leg it is stands in what media has told before.
+      await media.settled()
+      await this.#keep(reply.traces)
+      done = reply.traces.map(({ legId }) => legId)
+    }
+  }
+
+  async #keep(traces: readonly SipLegTrace[]): Promise<void> {
+    const contents = await Promise.all(traces.map(packed))
+    await this.#store.transaction(async trx => {
+      const ids = traces.map(({ legId }) => legId)
+      const legs = await trx
+        .selectFrom('participants')
+        .select(['id', 'call_id', 'organisation_id', 'livemode'])
+        .where('id', 'in', ids)
+        .execute()
+      const kept = await trx.selectFrom('sip_traces').select('id').where('id', 'in', ids).execute()
+      // A leg that became no call, whose call was deleted meanwhile, or that was stored before the last process died.
+      const rows = legs
+        .filter(({ id }) => !kept.some(row => row.id === id))
+        .map(leg => {
+          const index = ids.indexOf(leg.id)
+          return { ...leg, dropped: traces[index]!.dropped, content: contents[index]! }
+        })
+      if (rows.length > 0) await insertRows(trx, 'sip_traces', rows)
+    })
+  }
+}
+
+/** A trace as a column holds it. */
+export const packed = async (trace: SipLegTrace): Promise<string> =>
+  (await deflate(JSON.stringify(trace), { level: 1 })).toString('base64')
+
+export const unpacked = async ({ content }: Pick<SipTraceRow, 'content'>): Promise<SipLegTrace> =>
+  JSON.parse((await inflate(Buffer.from(content, 'base64'))).toString())

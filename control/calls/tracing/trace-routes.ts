@@ -1,0 +1,128 @@
+import Type, { type Static } from 'typebox'
+import { type Failure, isFailure, isUndecided } from '../../../media/protocol.ts'
+import type { Context } from '../../http/context.ts'
+import { conflict, isProblem, missing, type Problem } from '../../http/errors.ts'
+import { listOf, listQuery, pageOfAll } from '../../http/list.ts'
+import { type Route, route } from '../../http/route.ts'
+import { idParams, input, nullable, oneOf, timestamp } from '../../kernel/schema.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import { mediaUnavailable } from '../dial.ts'
+import { type TraceDeps, tracedLegs, traceOf } from './call-trace.ts'
+import { pcapOf } from './pcap.ts'
+import { sipMessageSchema, toSipMessages } from './trace-schema.ts'
+
+const PCAP = 'application/vnd.tcpdump.pcap'
+const MAX_SECONDS = 180
+const DEFAULT_SECONDS = 60
+
+const rtpHeadersBody = input({
+  action: oneOf(['start', 'stop']),
+  max_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_SECONDS, default: DEFAULT_SECONDS })),
+})
+
+const rtpHeadersSchema = Type.Object({
+  object: Type.Literal('rtp_header_trace'),
+  livemode: Type.Boolean(),
+  call_id: Type.String(),
+  status: Type.String({ description: 'running, stopped' }),
+  ends_at: nullable(timestamp('When it stops by itself.')),
+})
+
+export function traceRoutes(deps: TraceDeps): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/calls/:id/sip',
+      id: 'listCallSipMessages',
+      summary: "List a call's SIP messages",
+      description:
+        'All that passed over SIP for the legs of the call, secrets blotted out: digests, keys of encrypted audio, pressed keys. At most 200 messages of a leg; kept as long as the call. While a leg runs on another node: 409 with `details.reason` `other_node`.',
+      tag: 'Calls',
+      scope: 'calls:read',
+      params: idParams,
+      query: listQuery,
+      status: 200,
+      reply: listOf(sipMessageSchema),
+      errors: [404, 409, 503],
+      handler: async (context, { params, query }) => {
+        const call = await forTenant(deps.store.db, context).find('calls', params.id)
+        if (call === undefined) return missing('call', params.id)
+        const traces = await traceOf(deps, context, call)
+        if (isProblem(traces)) return traces
+        const messages = toSipMessages({ id: call.id, livemode: context.livemode }, traces)
+        return pageOfAll(messages, query, `/v1/calls/${call.id}/sip`)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/calls/:id/sip.pcap',
+      id: 'getCallSipCapture',
+      summary: "Download a call's SIP messages and RTP headers",
+      description:
+        'A capture file (libpcap) of the SIP messages and, where `POST /calls/{id}/sip/rtp` was called, of the first 12 octets of each RTP packet: no audio, and no key. Each message is a UDP datagram in it, whatever carried it.',
+      tag: 'Calls',
+      scope: 'calls:read',
+      params: idParams,
+      status: 200,
+      reply: Type.String({ format: 'binary' }),
+      rawType: PCAP,
+      errors: [404, 409, 503],
+      handler: async (context, { params }) => {
+        const call = await forTenant(deps.store.db, context).find('calls', params.id)
+        if (call === undefined) return missing('call', params.id)
+        const traces = await traceOf(deps, context, call)
+        if (isProblem(traces)) return traces
+        const disposition = `attachment; filename="${call.id}.pcap"`
+        return {
+          raw: pcapOf(traces),
+          status: 200,
+          headers: { 'content-type': PCAP, 'content-disposition': disposition },
+        }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/calls/:id/sip/rtp',
+      id: 'traceCallRtp',
+      summary: "Write down the headers of a running call's RTP packets",
+      description:
+        'Of all legs that are in the call now, for `max_seconds`, at most 20,000 packets of each. They come in `GET /calls/{id}/sip.pcap`. A second start begins anew. 409 with `details.reason` `not_running` when nobody in the call has RTP.',
+      tag: 'Calls',
+      scope: 'calls:write',
+      params: idParams,
+      body: rtpHeadersBody,
+      status: 200,
+      reply: rtpHeadersSchema,
+      errors: [404, 409, 503],
+      handler: (context, { params, body }) => traceRtp(deps, context, params.id, body),
+    }),
+  ]
+}
+
+async function traceRtp(
+  { store, media, now }: TraceDeps,
+  context: Context,
+  callId: string,
+  { action, max_seconds: maxSeconds = DEFAULT_SECONDS }: Static<typeof rtpHeadersBody>,
+): Promise<Static<typeof rtpHeadersSchema> | Problem> {
+  const call = await forTenant(store.db, context).find('calls', callId)
+  if (call === undefined) return missing('call', callId)
+  const legs = (await tracedLegs(store.db, context, call)).filter(leg => leg.left_at === null && leg.step !== 'ended')
+  const seconds = action === 'start' ? maxSeconds : 0
+  let refusal: Failure | null = null
+  let isTaken = false
+  for (const { id: legId } of call.ended_at === null ? legs : []) {
+    const reply = await media.request('leg.trace_packets', { legId, seconds })
+    if (isFailure(reply)) refusal = reply
+    else isTaken = true
+  }
+  if (!isTaken && refusal !== null && isUndecided(refusal)) return mediaUnavailable(refusal.message)
+  if (!isTaken) return conflict('not_running', 'Nobody in the call has RTP.')
+  return {
+    object: 'rtp_header_trace',
+    livemode: context.livemode,
+    call_id: call.id,
+    status: action === 'start' ? 'running' : 'stopped',
+    ends_at: action === 'start' ? new Date(now().getTime() + seconds * 1000).toISOString() : null,
+  }
+}

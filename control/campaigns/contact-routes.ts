@@ -1,0 +1,108 @@
+import type { Context } from '../http/context.ts'
+import { conflict, missing } from '../http/errors.ts'
+import { listOf, pageOf } from '../http/list.ts'
+import { type Route, route } from '../http/route.ts'
+import { deletedObject, idParams } from '../kernel/schema.ts'
+import type { Db, Store, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { addBody, addedSchema, contactListQuery, contactParams, contactSchema, toContact } from './contact-schema.ts'
+import { addContacts, type ContactDeps } from './contacts.ts'
+import { archivedProblem, ON_CALL } from './states.ts'
+import type { ContactRow } from './tables.ts'
+
+const tag = 'Campaigns'
+
+export function campaignContactRoutes(deps: ContactDeps & { store: Store }): Route[] {
+  const { store } = deps
+  return [
+    route({
+      method: 'POST',
+      path: '/campaigns/:id/contacts',
+      id: 'addCampaignContacts',
+      summary: 'Add contacts to a campaign',
+      description:
+        'A number is in a campaign once: one that is there already is counted as a duplicate and stays as it is. What cannot be added is named in `errors`, the others are.',
+      tag,
+      scope: 'campaigns:write',
+      params: idParams,
+      body: addBody,
+      status: 200,
+      reply: addedSchema,
+      errors: [404, 409],
+      handler: (context, { params, body }) =>
+        context.transaction(async trx => {
+          const campaign = await forTenant(trx, context).find('campaigns', params.id)
+          if (campaign === undefined) return missing('campaign', params.id)
+          const refused = archivedProblem(campaign.status)
+          return refused ?? addContacts(deps, trx, context, { campaignId: campaign.id, contacts: body.contacts })
+        }),
+    }),
+    route({
+      method: 'GET',
+      path: '/campaigns/:id/contacts',
+      id: 'listCampaignContacts',
+      summary: 'List the contacts of a campaign',
+      tag,
+      scope: 'campaigns:read',
+      params: idParams,
+      query: contactListQuery,
+      status: 200,
+      reply: listOf(contactSchema),
+      errors: [404],
+      handler: async (context, { params: { id }, query }) => {
+        if ((await forTenant(store.db, context).find('campaigns', id)) === undefined) return missing('campaign', id)
+        const where = { campaign_id: id, status: query.status, phone: query.phone }
+        const rows = { db: store.db, tenant: context, table: 'campaign_contacts', where } as const
+        return pageOf(rows, query, `/v1/campaigns/${id}/contacts`, toContact)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/campaigns/:id/contacts/:contact_id',
+      id: 'getCampaignContact',
+      summary: 'Retrieve a contact of a campaign',
+      tag,
+      scope: 'campaigns:read',
+      params: contactParams,
+      status: 200,
+      reply: contactSchema,
+      errors: [404],
+      handler: async (context, { params }) => {
+        const row = await contactOf(store.db, context, params)
+        return row === undefined ? missing('campaign_contact', params.contact_id) : toContact(row)
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/campaigns/:id/contacts/:contact_id',
+      id: 'removeCampaignContact',
+      summary: 'Remove a contact from a campaign',
+      description: 'It is not called any more; its attempts stay in the results. 409 while it is on a call.',
+      tag,
+      scope: 'campaigns:write',
+      params: contactParams,
+      status: 200,
+      reply: deletedObject('campaign_contact'),
+      errors: [404, 409],
+      handler: (context, { params }) => context.transaction(trx => remove(trx, context, params)),
+    }),
+  ]
+}
+
+async function contactOf(
+  db: Db,
+  tenant: Tenant,
+  { id, contact_id }: { id: string; contact_id: string },
+): Promise<ContactRow | undefined> {
+  const row = await forTenant(db, tenant).find('campaign_contacts', contact_id)
+  return row?.campaign_id === id ? row : undefined
+}
+
+async function remove(trx: Trx, context: Context, params: { id: string; contact_id: string }) {
+  const row = await contactOf(trx, context, params)
+  if (row === undefined) return missing('campaign_contact', params.contact_id)
+  if (ON_CALL.includes(row.status)) return conflict('contact_on_call', 'The contact is on a call.')
+  await forTenant(trx, context).delete('campaign_contacts').where('id', '=', row.id).execute()
+  const object = 'campaign_contact' as const
+  return { object, id: row.id, deleted: true as const, livemode: context.livemode }
+}

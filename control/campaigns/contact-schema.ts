@@ -1,0 +1,152 @@
+import Type, { type Static } from 'typebox'
+import { listParameters } from '../http/list.ts'
+import { input, metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { ATTEMPT_RESULTS } from './outcomes.ts'
+import { CONTACT_STATUSES } from './states.ts'
+import type { AttemptRow, ContactRow } from './tables.ts'
+
+/** In one request. */
+export const MAX_CONTACTS = 5000
+
+export const MAX_NAME = 200
+/** Pairs of a contact, and the characters of each. */
+export const MAX_METADATA = { pairs: 48, key: 40, value: 500 }
+
+const name = Type.String({ maxLength: MAX_NAME })
+const timezone = Type.String({ minLength: 1, maxLength: 64, description: 'By the IANA, for example Europe/Paris.' })
+/** With the two that a call of a campaign has besides, no more than a call takes. */
+const ownMetadata = {
+  ...metadata,
+  maxProperties: MAX_METADATA.pairs,
+  description: 'Up to 48 pairs of your own; its calls have them too.',
+}
+
+export const contactSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('campaign_contact'),
+  livemode: Type.Boolean(),
+  campaign_id: Type.String(),
+  phone: Type.String({ description: 'E.164.' }),
+  name,
+  timezone: nullable(timezone),
+  metadata: ownMetadata,
+  status: oneOf([...CONTACT_STATUSES], {
+    description:
+      'completed: somebody was reached; failed: nobody was, and no attempt is left; excluded: it must not be called.',
+  }),
+  attempts: Type.Integer(),
+  next_attempt_at: nullable(timestamp('Not before then.')),
+  last_attempt_at: nullable(timestamp()),
+  last_result: nullable(oneOf([...ATTEMPT_RESULTS])),
+  call_id: nullable(Type.String({ description: 'The call that is under way.' })),
+  created: timestamp(),
+  updated: timestamp(),
+})
+export type CampaignContact = Static<typeof contactSchema>
+
+const newContact = input({
+  phone: Type.String({
+    minLength: 1,
+    maxLength: 50,
+    description: "E.164, or the local form of the organisation's country.",
+  }),
+  name: Type.Optional(name),
+  timezone: Type.Optional(timezone),
+  not_before: Type.Optional(Type.String({ format: 'date-time', description: 'It is not called before then.' })),
+  metadata: Type.Optional(ownMetadata),
+})
+export type NewContact = Static<typeof newContact>
+
+export const addBody = input({ contacts: Type.Array(newContact, { minItems: 1, maxItems: MAX_CONTACTS }) })
+
+export const addedSchema = Type.Object({
+  object: Type.Literal('campaign_contacts_added'),
+  livemode: Type.Boolean(),
+  campaign_id: Type.String(),
+  added: Type.Integer(),
+  duplicates: Type.Integer({ description: 'Whose number the campaign has already, or that came twice.' }),
+  errors: Type.Array(
+    Type.Object({
+      index: Type.Integer({ description: 'Its place in `contacts`, from 0.' }),
+      param: Type.String(),
+      message: Type.String(),
+    }),
+    { description: 'Those that were not added.' },
+  ),
+})
+export type ContactsAdded = Static<typeof addedSchema>
+
+export const contactListQuery = Type.Object(
+  {
+    ...listParameters,
+    status: Type.Optional(oneOf([...CONTACT_STATUSES])),
+    phone: Type.Optional(Type.String({ maxLength: 50, description: 'E.164.' })),
+  },
+  { additionalProperties: false },
+)
+
+export const contactParams = Type.Object({
+  id: Type.String({ minLength: 1, maxLength: 200 }),
+  contact_id: Type.String({ minLength: 1, maxLength: 200 }),
+})
+
+export const toContact = (row: ContactRow): CampaignContact => ({
+  id: row.id,
+  object: 'campaign_contact',
+  livemode: row.livemode === 1,
+  campaign_id: row.campaign_id,
+  phone: row.phone,
+  name: row.name,
+  timezone: row.timezone,
+  metadata: JSON.parse(row.metadata),
+  status: row.status,
+  attempts: row.attempts,
+  next_attempt_at: row.next_attempt_at,
+  last_attempt_at: row.last_attempt_at,
+  last_result: row.last_result,
+  call_id: row.call_id,
+  created: row.created,
+  updated: row.updated,
+})
+
+export const attemptSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('campaign_attempt'),
+  livemode: Type.Boolean(),
+  campaign_id: Type.String(),
+  contact_id: Type.String(),
+  phone: Type.String(),
+  from: nullable(Type.String({ description: 'Of `caller_ids`; null: as the connection says.' })),
+  number: Type.Integer({ description: 'The first of a contact is 1.' }),
+  call_id: Type.String(),
+  result: nullable(oneOf([...ATTEMPT_RESULTS], { description: 'Null: it is under way.' })),
+  started_at: timestamp(),
+  answered_at: nullable(timestamp()),
+  ended_at: nullable(timestamp()),
+})
+export type CampaignAttempt = Static<typeof attemptSchema>
+
+export const attemptListQuery = Type.Object(
+  {
+    ...listParameters,
+    result: Type.Optional(oneOf([...ATTEMPT_RESULTS])),
+    contact_id: Type.Optional(Type.String({ maxLength: 200 })),
+  },
+  { additionalProperties: false },
+)
+
+export const toAttempt = (row: AttemptRow): CampaignAttempt => ({
+  id: row.id,
+  object: 'campaign_attempt',
+  livemode: row.livemode === 1,
+  campaign_id: row.campaign_id,
+  contact_id: row.contact_id,
+  phone: row.phone,
+  from: row.from_number,
+  number: row.number,
+  call_id: row.call_id,
+  result: row.result,
+  started_at: row.started_at,
+  answered_at: row.answered_at,
+  ended_at: row.ended_at,
+})

@@ -1,0 +1,65 @@
+import type { EndedReason } from '../../media/protocol.ts'
+
+/** How an attempt has ended. */
+export const ATTEMPT_RESULTS = [
+  'answered',
+  'abandoned',
+  'busy',
+  'no_answer',
+  'rejected',
+  'invalid_number',
+  'failed',
+  'capacity',
+  'do_not_call',
+  'no_consent',
+] as const
+export type AttemptResult = (typeof ATTEMPT_RESULTS)[number]
+
+/** After these a contact may be called again, when the campaign says so. */
+export const RETRIED = ['abandoned', 'busy', 'no_answer', 'rejected', 'failed'] as const
+export type RetriedResult = (typeof RETRIED)[number]
+
+/** Minutes until the next attempt, by what came of the last; null: there is none. */
+export type Retry = Record<RetriedResult, number | null>
+
+/** A call found no line: it was no attempt, and comes again soon [ms]. */
+export const CAPACITY_RETRY_MS = 5000
+
+/** What came of a call, by how it ended. */
+export function resultOf({
+  reason,
+  wasAnswered,
+  wasConnected,
+}: {
+  reason: EndedReason
+  wasAnswered: boolean
+  wasConnected: boolean
+}): AttemptResult {
+  if (wasAnswered) return wasConnected ? 'answered' : 'abandoned'
+  switch (reason) {
+    case 'busy':
+    case 'no_answer':
+    case 'rejected':
+    case 'capacity':
+      return reason
+    case 'not_found':
+      return 'invalid_number'
+    default:
+      return 'failed'
+  }
+}
+
+/** What becomes of a contact: it is done, or due again no earlier than this [Unix time, ms]. */
+export type Outcome = { status: 'completed' | 'failed' | 'excluded' } | { status: 'pending'; notBeforeMs: number }
+
+export function outcomeOf(
+  result: AttemptResult,
+  { attempts, maxAttempts, retry, nowMs }: { attempts: number; maxAttempts: number; retry: Retry; nowMs: number },
+): Outcome {
+  if (result === 'capacity') return { status: 'pending', notBeforeMs: nowMs + CAPACITY_RETRY_MS }
+  if (result === 'answered') return { status: 'completed' }
+  if (result === 'do_not_call' || result === 'no_consent') return { status: 'excluded' }
+  const minutes = (RETRIED as readonly string[]).includes(result) ? retry[result as RetriedResult] : null
+  if (minutes === null || attempts >= maxAttempts) return { status: 'failed' }
+  return { status: 'pending', notBeforeMs: nowMs + minutes * 60_000 }
+}

@@ -1,0 +1,107 @@
+import { Readable } from 'node:stream'
+import Type from 'typebox'
+import { missing } from '../http/errors.ts'
+import { listOf, pageOf } from '../http/list.ts'
+import { type Route, route } from '../http/route.ts'
+import { CSV_START, csvRecord } from '../kernel/csv.ts'
+import { idParams } from '../kernel/schema.ts'
+import type { Db, Store } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { attemptListQuery, attemptSchema, toAttempt } from './contact-schema.ts'
+import { campaignStats, statsSchema } from './stats.ts'
+
+export interface ResultDeps {
+  store: Store
+  now: () => Date
+}
+
+const CSV = 'text/csv; charset=utf-8'
+/** Rows that an export reads at once. */
+const PAGE = 500
+
+const common = { tag: 'Campaigns', method: 'GET', scope: 'campaigns:read', status: 200 } as const
+
+/** What came of a campaign's calls. */
+export function campaignResultRoutes({ store, now }: ResultDeps): Route[] {
+  const isThere = async (tenant: Tenant, id: string) =>
+    (await forTenant(store.db, tenant).find('campaigns', id)) !== undefined
+  return [
+    route({
+      ...common,
+      path: '/campaigns/:id/attempts',
+      id: 'listCampaignAttempts',
+      summary: 'List the attempts of a campaign',
+      description: 'Each call of a contact, with what came of it.',
+      params: idParams,
+      query: attemptListQuery,
+      reply: listOf(attemptSchema),
+      errors: [404],
+      handler: async (context, { params: { id }, query }) => {
+        if (!(await isThere(context, id))) return missing('campaign', id)
+        const where = { campaign_id: id, result: query.result, contact_id: query.contact_id }
+        const rows = { db: store.db, tenant: context, table: 'campaign_attempts', where } as const
+        return pageOf(rows, query, `/v1/campaigns/${id}/attempts`, toAttempt)
+      },
+    }),
+    route({
+      ...common,
+      path: '/campaigns/:id/stats',
+      id: 'getCampaignStats',
+      summary: 'Retrieve the live figures of a campaign',
+      params: idParams,
+      reply: statsSchema,
+      errors: [404],
+      handler: async (context, { params: { id } }) => {
+        const row = await forTenant(store.db, context).find('campaigns', id)
+        return row === undefined ? missing('campaign', id) : campaignStats(store.db, context, row, now())
+      },
+    }),
+    route({
+      ...common,
+      path: '/campaigns/:id/results',
+      id: 'exportCampaignResults',
+      summary: 'Download the contacts of a campaign with their results as CSV',
+      description: 'A line for each contact, in the order in which they were added.',
+      params: idParams,
+      reply: Type.String({ format: 'binary' }),
+      rawType: 'text/csv',
+      errors: [404],
+      handler: async (context, { params: { id } }) => {
+        if (!(await isThere(context, id))) return missing('campaign', id)
+        const raw = Readable.from(lines(store.db, context, id), { objectMode: false })
+        return { raw, status: 200, headers: { 'Content-Type': CSV } }
+      },
+    }),
+  ]
+}
+
+const COLUMNS = [
+  'contact_id',
+  'phone',
+  'name',
+  'status',
+  'attempts',
+  'last_result',
+  'last_attempt_at',
+  'next_attempt_at',
+  'metadata',
+] as const
+
+/** Page by page, so that a million of them take no memory. */
+async function* lines(db: Db, tenant: Tenant, campaignId: string): AsyncGenerator<string> {
+  yield CSV_START + csvRecord([...COLUMNS])
+  for (let after = ''; ; ) {
+    const rows = await forTenant(db, tenant)
+      .select('campaign_contacts')
+      .selectAll()
+      .where('campaign_id', '=', campaignId)
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(PAGE)
+      .execute()
+    const cells = rows.map(row => COLUMNS.map(column => (column === 'contact_id' ? row.id : String(row[column] ?? ''))))
+    if (cells.length > 0) yield cells.map(csvRecord).join('')
+    if (rows.length < PAGE) return
+    after = rows.at(-1)?.id ?? ''
+  }
+}

@@ -1,0 +1,193 @@
+import type { Static } from 'typebox'
+import type { Context } from '../http/context.ts'
+import { conflict, isProblem, missing, type Problem } from '../http/errors.ts'
+import { listOf, pageOf } from '../http/list.ts'
+import { mergedMetadata } from '../http/metadata.ts'
+import { type Plain, plainRoutes } from '../http/plain-resource.ts'
+import type { Exists } from '../http/references.ts'
+import { type Route, route } from '../http/route.ts'
+import { newId } from '../kernel/ids.ts'
+import { idParams } from '../kernel/schema.ts'
+import type { Store } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import {
+  type Campaign,
+  campaignListQuery,
+  campaignSchema,
+  changeBody,
+  createBody,
+  DEFAULT_SETTINGS,
+  settingsOf,
+  toCampaign,
+} from './schema.ts'
+import { changedSettings, leaderProblem, settingsProblem } from './settings.ts'
+import { archivedProblem, nextStatus, type Verb } from './states.ts'
+import { moveCampaign, onCall } from './store.ts'
+import type { CampaignRow } from './tables.ts'
+
+export interface CampaignDeps {
+  store: Store
+  now: () => Date
+  exists: { assistant: Exists; flow: Exists; queue: Exists }
+}
+
+const common = { tag: 'Campaigns', status: 200, reply: campaignSchema } as const
+
+const VERBS: Record<Verb, { id: string; summary: string; description: string }> = {
+  start: {
+    id: 'startCampaign',
+    summary: 'Start a campaign',
+    description:
+      'Its contacts are called from now on, as hours and caps allow. One that was stopped or completed goes on.',
+  },
+  pause: {
+    id: 'pauseCampaign',
+    summary: 'Pause a campaign',
+    description: 'No call begins; running ones go on.',
+  },
+  resume: { id: 'resumeCampaign', summary: 'Resume a paused campaign', description: 'Calls begin again.' },
+  stop: {
+    id: 'stopCampaign',
+    summary: 'Stop a campaign',
+    description: 'No call begins; running ones finish, until then the status is `stopping`. It can be started again.',
+  },
+  archive: {
+    id: 'archiveCampaign',
+    summary: 'Archive a campaign',
+    description: 'It can be read, and not changed or started any more. 409 unless it is draft, stopped or completed.',
+  },
+}
+
+export function campaignRoutes(deps: CampaignDeps): Route[] {
+  const { store } = deps
+  const plain: Plain<'campaigns', typeof campaignSchema> = {
+    store,
+    table: 'campaigns',
+    object: 'campaign',
+    path: '/campaigns',
+    area: 'campaigns',
+    tag: common.tag,
+    reply: campaignSchema,
+    toObject: toCampaign,
+  }
+  const writing = {
+    createBody,
+    create: create(deps),
+    changeBody,
+    change: change(deps),
+    changeDescription:
+      'Updates the fields sent. Nested objects merge with stored values; lists replace them. What is called from now on follows them; 409 once archived.',
+  }
+  const routes = plainRoutes(plain, writing, {
+    description: 'Its contacts and attempts go with it. 409 while it runs, or a call of it does.',
+    before: async (trx, context, row) => {
+      const isBusy = ['running', 'stopping'].includes(row.status) || (await onCall(trx, context, row.id)) > 0
+      if (isBusy) return conflict('campaign_running', 'The campaign runs, or a call of it does.')
+      const scoped = forTenant(trx, context)
+      await scoped.delete('campaign_attempts').where('campaign_id', '=', row.id).execute()
+      await scoped.delete('campaign_contacts').where('campaign_id', '=', row.id).execute()
+      return null
+    },
+  })
+  const list = route({
+    ...common,
+    method: 'GET',
+    path: plain.path,
+    id: 'listCampaigns',
+    summary: 'List campaigns',
+    scope: 'campaigns:read',
+    query: campaignListQuery,
+    reply: listOf(campaignSchema),
+    handler: (context, { query }) => {
+      const rows = { db: store.db, tenant: context, table: 'campaigns', where: { status: query.status } } as const
+      return pageOf(rows, query, '/v1/campaigns', toCampaign)
+    },
+  })
+  const verbs = (Object.keys(VERBS) as Verb[]).map(verb =>
+    route({
+      ...common,
+      ...VERBS[verb],
+      method: 'POST',
+      path: `/campaigns/:id/${verb}`,
+      scope: 'campaigns:write',
+      params: idParams,
+      errors: [404, 409],
+      handler: (context, { params }) => act(deps, context, params.id, verb),
+    }),
+  )
+  return [...routes.map(one => (one.id === list.id ? list : one)), ...verbs]
+}
+
+const create =
+  (deps: CampaignDeps) =>
+  (context: Context, { name, metadata = {}, ...sent }: Static<typeof createBody>): Promise<Campaign | Problem> =>
+    context.transaction(async trx => {
+      const settings = changedSettings(DEFAULT_SETTINGS, sent)
+      if (isProblem(settings)) return settings
+      const refused = await settingsProblem(deps, trx, context, settings)
+      if (refused !== null) return refused
+      const at = deps.now().toISOString()
+      const row: CampaignRow = {
+        id: newId('campaign'),
+        organisation_id: context.organisationId,
+        livemode: context.livemode ? 1 : 0,
+        name,
+        status: 'draft',
+        settings: JSON.stringify(settings),
+        next_call_ms: 0,
+        metadata: JSON.stringify(metadata),
+        started_at: null,
+        ended_at: null,
+        created: at,
+        updated: at,
+      }
+      await forTenant(trx, context).insert('campaigns', row)
+      return toCampaign(row)
+    })
+
+const change =
+  (deps: CampaignDeps) =>
+  (context: Context, id: string, body: Static<typeof changeBody>): Promise<Campaign | Problem> =>
+    context.transaction(async trx => {
+      const row = await forTenant(trx, context).find('campaigns', id)
+      if (row === undefined) return missing('campaign', id)
+      const { name = row.name, metadata, ...sent } = body
+      const settings = archivedProblem(row.status) ?? changedSettings(settingsOf(row), sent)
+      if (isProblem(settings)) return settings
+      const kept = mergedMetadata(row.metadata, metadata)
+      if (isProblem(kept)) return kept
+      const refused =
+        (await settingsProblem(deps, trx, context, settings)) ??
+        (row.status === 'running' ? leaderProblem(settings) : null)
+      if (refused !== null) return refused
+      const changed = { name, settings: JSON.stringify(settings), metadata: kept, updated: deps.now().toISOString() }
+      await forTenant(trx, context).change('campaigns', id, changed)
+      return toCampaign({ ...row, ...changed })
+    })
+
+const TOLD = { start: 'started', pause: 'paused', resume: 'resumed', stop: undefined, archive: 'archived' } as const
+
+async function act(deps: CampaignDeps, context: Context, id: string, verb: Verb): Promise<Campaign | Problem> {
+  return context.transaction(async trx => {
+    const row = await forTenant(trx, context).find('campaigns', id)
+    if (row === undefined) return missing('campaign', id)
+    const status = nextStatus(row.status, verb)
+    if (isProblem(status)) return status
+    if (status === 'running') {
+      const settings = settingsOf(row)
+      const refused = leaderProblem(settings) ?? (await settingsProblem(deps, trx, context, settings))
+      if (refused !== null) return refused
+    }
+    const at = deps.now().toISOString()
+    // One with no call under way has stopped at once.
+    const isOver = status === 'stopping' && (await onCall(trx, context, id)) === 0
+    const change = {
+      status: isOver ? ('stopped' as const) : status,
+      updated: at,
+      ...(verb === 'start' ? { started_at: row.started_at ?? at, ended_at: null } : {}),
+      ...(isOver ? { ended_at: at } : {}),
+    }
+    const told = isOver ? 'stopped' : TOLD[verb]
+    return toCampaign(await moveCampaign(trx, context, row, change, { told, request: context }))
+  })
+}

@@ -1,0 +1,150 @@
+import Type, { type Static } from 'typebox'
+import { PURPOSES } from '../consents/tables.ts'
+import { listParameters } from '../http/list.ts'
+import { input, metadata, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { businessHours } from '../organisation/hours-schema.ts'
+import { RETRIED, type RetriedResult } from './outcomes.ts'
+import { CAMPAIGN_STATUSES } from './states.ts'
+import type { CampaignRow } from './tables.ts'
+
+const name = Type.String({ minLength: 1, maxLength: 200 })
+const reference = (description: string) => nullable(Type.String({ maxLength: 200, description }))
+const cap = (description: string) => nullable(Type.Integer({ minimum: 1, maximum: 1_000_000, description }))
+
+const minutes = nullable(Type.Integer({ minimum: 1, maximum: 43_200 }))
+const retry = Object.fromEntries(RETRIED.map(result => [result, minutes])) as Record<RetriedResult, typeof minutes>
+
+const caps = {
+  per_number_per_day: cap('Calls to one number within 24 hours, by all campaigns of the organisation.'),
+  per_number_per_week: cap('Calls to one number within seven days, by all campaigns of the organisation.'),
+  per_day: cap('Calls of this campaign within 24 hours.'),
+}
+
+const plain = {
+  assistant_id: reference(
+    'The assistant that talks with whoever answers. A campaign is led by one: it, a flow, or agents.',
+  ),
+  flow_id: reference('The flow, in its published version, that leads whoever answers.'),
+  queue_id: reference('The queue whose agents talk with whoever answers, as `mode` says.'),
+  mode: oneOf(['progressive', 'predictive'], {
+    description:
+      'Of agents. progressive: one call for each who is free. predictive: more, as few are answered, within `abandoned_limit_pct`.',
+  }),
+  abandoned_limit_pct: Type.Number({
+    minimum: 0,
+    maximum: 10,
+    description:
+      'Of the calls answered within 24 hours, those that may find no agent [%]; a predictive campaign keeps below.',
+  }),
+  timezone: nullable(
+    Type.String({
+      minLength: 1,
+      maxLength: 64,
+      description: 'Of contacts that have none of their own, by the IANA; null: that of the organisation.',
+    }),
+  ),
+  caller_ids: Type.Array(Type.String({ pattern: '^\\+[1-9][0-9]{1,14}$' }), {
+    maxItems: 200,
+    uniqueItems: true,
+    description: 'Phone numbers of the organisation that calls are from, in turn; none: as the connection says.',
+  }),
+  local_presence: Type.Boolean({
+    description: 'A call is from the number of `caller_ids` that begins most like the number called.',
+  }),
+  require_consents: Type.Array(oneOf([...PURPOSES]), {
+    maxItems: PURPOSES.length,
+    uniqueItems: true,
+    description:
+      'Consents that a contact has to have given, beyond what the organisation demands; else it is excluded.',
+  }),
+  max_attempts: Type.Integer({ minimum: 1, maximum: 20 }),
+  ring_timeout_s: Type.Integer({ minimum: 5, maximum: 180 }),
+  max_concurrent: Type.Integer({ minimum: 1, maximum: 1000, description: 'Calls at once.' }),
+  calls_per_second: Type.Number({ minimum: 0.1, maximum: 50 }),
+}
+const hoursDescription = 'When contacts may be called, each in its own time zone; null: at any time.'
+const retryDescription = 'Minutes until the next attempt, by the result of the last; null: there is none.'
+
+const settings = {
+  ...plain,
+  allowed_hours: nullable(Type.Object(businessHours, { description: hoursDescription })),
+  retry_minutes: Type.Object(retry, { description: retryDescription }),
+  caps: Type.Object(caps),
+}
+const settingsSchema = Type.Object(settings)
+export type CampaignSettings = Static<typeof settingsSchema>
+
+export const DEFAULT_SETTINGS: CampaignSettings = {
+  assistant_id: null,
+  flow_id: null,
+  queue_id: null,
+  mode: 'progressive',
+  abandoned_limit_pct: 3,
+  timezone: null,
+  caller_ids: [],
+  local_presence: false,
+  require_consents: [],
+  max_attempts: 3,
+  ring_timeout_s: 30,
+  max_concurrent: 10,
+  calls_per_second: 1,
+  allowed_hours: {
+    weekly: (['monday', 'tuesday', 'wednesday', 'thursday', 'friday'] as const).map(day => ({
+      day,
+      open: '09:00',
+      close: '20:00',
+    })),
+    holidays: [],
+  },
+  retry_minutes: { abandoned: 1440, busy: 15, no_answer: 120, rejected: null, failed: 60 },
+  caps: { per_number_per_day: 3, per_number_per_week: null, per_day: null },
+}
+
+export const campaignSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('campaign'),
+  livemode: Type.Boolean(),
+  name,
+  status: oneOf([...CAMPAIGN_STATUSES]),
+  ...settings,
+  metadata,
+  started_at: nullable(timestamp()),
+  ended_at: nullable(timestamp('When it was stopped, or had called everybody.')),
+  created: timestamp(),
+  updated: timestamp(),
+})
+export type Campaign = Static<typeof campaignSchema>
+
+const sent = {
+  ...partialInput(plain).properties,
+  allowed_hours: Type.Optional(nullable(partialInput(businessHours))),
+  retry_minutes: Type.Optional(partialInput(retry)),
+  caps: Type.Optional(partialInput(caps)),
+  metadata: Type.Optional(metadata),
+}
+export const createBody = input({ name, ...sent })
+export const changeBody = input({ name: Type.Optional(name), ...sent })
+
+export const campaignListQuery = Type.Object(
+  { ...listParameters, status: Type.Optional(oneOf([...CAMPAIGN_STATUSES])) },
+  { additionalProperties: false },
+)
+
+export const settingsOf = (row: Pick<CampaignRow, 'settings'>): CampaignSettings => ({
+  ...DEFAULT_SETTINGS,
+  ...(JSON.parse(row.settings) as CampaignSettings),
+})
+
+export const toCampaign = (row: CampaignRow): Campaign => ({
+  id: row.id,
+  object: 'campaign',
+  livemode: row.livemode === 1,
+  name: row.name,
+  status: row.status,
+  ...settingsOf(row),
+  metadata: JSON.parse(row.metadata),
+  started_at: row.started_at,
+  ended_at: row.ended_at,
+  created: row.created,
+  updated: row.updated,
+})

@@ -1,0 +1,78 @@
+import { IANAZone } from 'luxon'
+import type { Static } from 'typebox'
+import { isProblem, type Problem, problem } from '../http/errors.ts'
+import { merge } from '../http/merge.ts'
+import { type Exists, referenceProblem } from '../http/references.ts'
+import type { Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { changedHours } from '../organisation/hours-schema.ts'
+import type { CampaignSettings, changeBody } from './schema.ts'
+
+type Sent = Omit<Static<typeof changeBody>, 'name' | 'metadata'>
+
+/** Settings with what was sent merged in. */
+export function changedSettings(stored: CampaignSettings, sent: Sent): CampaignSettings | Problem {
+  const { allowed_hours: hours, ...others } = sent
+  const allowed_hours =
+    hours === undefined ? stored.allowed_hours : changedHours(stored.allowed_hours, hours as object, 'allowed_hours')
+  return isProblem(allowed_hours) ? allowed_hours : { ...merge(stored, others), allowed_hours }
+}
+
+/** 400 for a name of no time zone. */
+export const timezoneProblem = (timezone: string, param: string): Problem | null =>
+  IANAZone.isValidZone(timezone) ? null : problem('parameter_invalid', `There is no time zone ${timezone}.`, { param })
+
+/** Why a campaign cannot be as it would be. */
+export async function settingsProblem(
+  { exists }: { exists: { assistant: Exists; flow: Exists; queue: Exists } },
+  trx: Trx,
+  tenant: Tenant,
+  settings: CampaignSettings,
+): Promise<Problem | null> {
+  const { timezone, caller_ids, flow_id } = settings
+  const [first, another] = leadersOf(settings)
+  if (another !== undefined) {
+    return problem('parameter_invalid', `A campaign is led by one: ${first} is named already.`, { param: another })
+  }
+  const unknown = await referenceProblem(trx, tenant, [
+    { param: 'assistant_id', id: settings.assistant_id, kind: 'assistant', exists: exists.assistant },
+    { param: 'flow_id', id: flow_id, kind: 'flow', exists: exists.flow },
+    { param: 'queue_id', id: settings.queue_id, kind: 'queue', exists: exists.queue },
+  ])
+  if (unknown !== null) return unknown
+  const noZone = timezone === null ? null : timezoneProblem(timezone, 'timezone')
+  if (noZone !== null) return noZone
+  if (settings.local_presence && caller_ids.length === 0) {
+    return problem('parameter_missing', 'local_presence needs caller_ids to choose from.', { param: 'caller_ids' })
+  }
+  const flow = flow_id === null ? undefined : await forTenant(trx, tenant).find('flows', flow_id)
+  if (flow?.published_version === null) {
+    return problem('parameter_invalid', `The flow was never published: ${flow_id}`, { param: 'flow_id' })
+  }
+  return callersProblem(trx, tenant, caller_ids)
+}
+
+/** A call shows no number that is not the organisation's. */
+async function callersProblem(trx: Trx, tenant: Tenant, numbers: readonly string[]): Promise<Problem | null> {
+  if (numbers.length === 0) return null
+  const rows = forTenant(trx, tenant)
+    .select('phone_numbers')
+    .select('number')
+    .where('number', 'in', [...numbers])
+  const own = new Set((await rows.execute()).map(row => row.number))
+  const place = numbers.findIndex(number => !own.has(number))
+  if (place < 0) return null
+  const message = `The organisation has no phone number ${numbers[place]}.`
+  return problem('parameter_invalid', message, { param: `caller_ids[${place}]` })
+}
+
+const leadersOf = (settings: CampaignSettings) =>
+  (['assistant_id', 'flow_id', 'queue_id'] as const).filter(param => settings[param] !== null)
+
+/** Why a campaign cannot run: nobody would talk with who answers. */
+export const leaderProblem = (settings: CampaignSettings): Problem | null =>
+  leadersOf(settings).length === 0
+    ? problem('parameter_missing', 'A campaign needs an assistant, a flow or a queue to lead its calls.', {
+        param: 'assistant_id',
+      })
+    : null

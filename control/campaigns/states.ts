@@ -1,0 +1,34 @@
+import { conflict, type Problem } from '../http/errors.ts'
+
+export const CAMPAIGN_STATUSES = ['draft', 'running', 'paused', 'stopping', 'stopped', 'completed', 'archived'] as const
+export type CampaignStatus = (typeof CAMPAIGN_STATUSES)[number]
+
+export const CONTACT_STATUSES = ['pending', 'calling', 'connected', 'completed', 'failed', 'excluded'] as const
+export type ContactStatus = (typeof CONTACT_STATUSES)[number]
+
+/** A call to it is under way. */
+export const ON_CALL: ContactStatus[] = ['calling', 'connected']
+
+export type Verb = 'start' | 'pause' | 'resume' | 'stop' | 'archive'
+
+/** What a verb leads to; absent: it is refused. A campaign that stops lets its running calls finish. */
+const NEXT: Record<CampaignStatus, Partial<Record<Verb, CampaignStatus>>> = {
+  draft: { start: 'running', archive: 'archived' },
+  running: { pause: 'paused', stop: 'stopping' },
+  paused: { resume: 'running', stop: 'stopping' },
+  stopping: {},
+  stopped: { start: 'running', archive: 'archived' },
+  completed: { start: 'running', archive: 'archived' },
+  archived: {},
+}
+
+/** The status after the verb, or why it cannot be. */
+export function nextStatus(status: CampaignStatus, verb: Verb): CampaignStatus | Problem {
+  const next = NEXT[status][verb]
+  if (next !== undefined) return next
+  return conflict(status === 'archived' ? 'archived' : `campaign_${status}`, `The campaign is ${status}.`)
+}
+
+/** 409 for any change of one that is archived. */
+export const archivedProblem = (status: CampaignStatus): Problem | null =>
+  status === 'archived' ? conflict('archived', 'The campaign is archived.') : null

@@ -1,0 +1,74 @@
+import type { Selectable } from 'kysely'
+import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
+import type { AttemptResult } from './outcomes.ts'
+import type { CampaignStatus, ContactStatus } from './states.ts'
+
+declare module '../kernel/store/tables.ts' {
+  interface Database extends CampaignTables {}
+}
+
+export interface CampaignTables {
+  campaigns: CampaignTable
+  campaign_contacts: CampaignContactTable
+  campaign_attempts: CampaignAttemptTable
+}
+
+export interface CampaignTable extends TenantColumns {
+  id: string
+  name: string
+  status: CampaignStatus
+  /** JSON of `CampaignSettings`. */
+  settings: string
+  /** When its next call may begin, Unix time [ms]. */
+  next_call_ms: number
+  metadata: string
+  started_at: string | null
+  /** When it was stopped or had called everybody. */
+  ended_at: string | null
+  created: string
+  updated: string
+}
+
+export interface CampaignContactTable extends TenantColumns {
+  id: string
+  campaign_id: string
+  /** E.164; once in a campaign. */
+  phone: string
+  name: string
+  /** Null: as the campaign's. */
+  timezone: string | null
+  metadata: string
+  status: ContactStatus
+  attempts: number
+  /** Null: it is not to be called any more, or is being called. */
+  next_attempt_at: string | null
+  last_attempt_at: string | null
+  last_result: AttemptResult | null
+  /** Of the attempt that is under way. */
+  call_id: string | null
+  created: string
+  updated: string
+}
+
+export interface CampaignAttemptTable extends TenantColumns {
+  id: string
+  campaign_id: string
+  contact_id: string
+  phone: string
+  /** Null: as its connection says. */
+  from_number: string | null
+  /** The first is 1. */
+  number: number
+  call_id: string
+  started_at: string
+  answered_at: string | null
+  /** When an agent, or what leads the campaign, came on the line. */
+  connected_at: string | null
+  ended_at: string | null
+  /** Null: it is under way. */
+  result: AttemptResult | null
+}
+
+export type CampaignRow = Selectable<CampaignTable>
+export type ContactRow = Selectable<CampaignContactTable>
+export type AttemptRow = Selectable<CampaignAttemptTable>

@@ -1,0 +1,69 @@
+import { METHODS } from './call.ts'
+import { EVENT_FLAGS } from './event-commands.ts'
+import { type Api, findOperation, loadApi } from './operations.ts'
+import { PROFILE_VERBS } from './profile-command.ts'
+import { accountOf, readConfigFile } from './profiles.ts'
+import { isFailed, type Terminal } from './terminal.ts'
+
+/** What the shells call: `tandem __complete WORD …`, the last one being written. */
+export const COMPLETE = '__complete'
+export const SHELLS = ['bash', 'zsh']
+
+const BASH = `_tandem() {
+  local IFS=$'\\n'
+  COMPREPLY=($(tandem ${COMPLETE} "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+}
+complete -o default -F _tandem tandem
+`
+const ZSH = `#compdef tandem
+_tandem() {
+  local -a found
+  found=("\${(@f)$(tandem ${COMPLETE} "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  compadd -- $found
+}
+compdef _tandem tandem
+`
+
+/** The script that a shell loads; null: none for this one. */
+export const completionScript = (shell: string | undefined): string | null =>
+  shell === 'bash' ? BASH : shell === 'zsh' ? ZSH : null
+
+const NO_API: Api = { operations: [], eventTypes: [] }
+
+/** What may stand in the place of the last word. Who has no key yet, or reaches nobody, gets what needs neither. */
+export async function complete(
+  terminal: Terminal,
+  words: readonly string[],
+  commands: readonly string[],
+): Promise<string[]> {
+  const account = accountOf(terminal.env, undefined)
+  const api = isFailed(account) ? NO_API : await loadApi(terminal, account)
+  const last = words.at(-1) ?? ''
+  const found = candidates(terminal, isFailed(api) ? NO_API : api, words.slice(0, -1), commands)
+  return [...new Set(found)].filter(word => word.startsWith(last) && (last !== '' || !word.startsWith('--')))
+}
+
+function candidates({ env }: Terminal, api: Api, before: readonly string[], commands: readonly string[]): string[] {
+  const [command = '', verb] = before
+  const flag = before.at(-1) ?? ''
+  const families = [...new Set(api.eventTypes.map(type => `${type.split('.')[0]}.*`))]
+  const config = readConfigFile(env)
+  const profiles = isFailed(config) ? [] : Object.keys(config.profiles ?? {})
+  if (flag === '--profile') return profiles
+  if (flag === '--events') return [...families, ...api.eventTypes]
+  if (command === '') return [...commands, ...api.operations.map(({ words }) => words[0] ?? '')]
+  if (command === 'trigger') return api.eventTypes
+  if (command === 'completion') return SHELLS
+  if (command === 'profile') return verb === 'use' || verb === 'remove' ? profiles : PROFILE_VERBS
+  if (command === 'listen' || command === 'resend') return EVENT_FLAGS[command].map(name => `--${name}`)
+  if (METHODS.includes(command)) return api.operations.map(({ path }) => path.replace(/^\/v1/, ''))
+  return ofOperations(api, before)
+}
+
+/** The next word of the operations that begin so, and the flags of the one that is whole. */
+function ofOperations(api: Api, before: readonly string[]): string[] {
+  const begun = api.operations.filter(({ words }) => before.every((word, i) => words[i] === word))
+  const { operation } = findOperation(api, before) ?? {}
+  const flags = operation === undefined ? [] : ['json', 'help', ...operation.query, ...Object.keys(operation.body)]
+  return [...begun.flatMap(({ words }) => words[before.length] ?? []), ...flags.map(name => `--${name}`)]
+}

@@ -1,0 +1,122 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createParser, type EventSourceMessage } from 'eventsource-parser'
+import { open, refusalOf, whole } from './client.ts'
+import type { Account } from './profiles.ts'
+import { type Failed, failed, isFailed } from './terminal.ts'
+
+/** The server says every 15 s that it is there: who is silent for so long is not [ms]. */
+const SILENT_MS = 50_000
+const FIRST_WAIT_MS = 500
+const MAX_WAIT_MS = 30_000
+/** An event is smaller by far [bytes]. */
+const MAX_EVENT = 4 * 1024 * 1024
+
+export interface FeedWishes {
+  /** Patterns with commas between; absent: all. */
+  types?: string | undefined
+  /** The last event that is there already. */
+  lastId?: string | undefined
+  /** Instead of those above [ms]. */
+  silentMs?: number
+  firstWaitMs?: number
+}
+
+export interface FeedListener {
+  /** Connected, anew or for the first time. */
+  ready(): void
+  /** The next event waits until this one is dealt with. */
+  event(type: string, data: string): Promise<void>
+  /** Why it is tried again. */
+  lost(why: string): void
+}
+
+/**
+ * Follows events until `signal` says otherwise; why it cannot, else null. A connection that is cut is made anew, behind the last event that
+ * was dealt with: none is lost, and none comes twice.
+ */
+export async function followEvents(
+  account: Account,
+  wishes: FeedWishes,
+  listener: FeedListener,
+  signal: AbortSignal,
+): Promise<Failed | null> {
+  const { firstWaitMs = FIRST_WAIT_MS } = wishes
+  const state = { lastId: wishes.lastId ?? '', waitMs: firstWaitMs, hasBegun: false }
+  while (!signal.aborted) {
+    const end = await followOnce(account, { ...wishes, state, listener }, signal)
+    if (signal.aborted) break
+    if (!state.hasBegun || end.isFinal) return failed(end.why)
+    if (end.why !== '') listener.lost(end.why)
+    await sleep(end.waitMs ?? state.waitMs, undefined, { signal }).catch(() => {})
+    state.waitMs = Math.min(MAX_WAIT_MS, state.waitMs * 2)
+  }
+  return null
+}
+
+interface Following extends FeedWishes {
+  state: { lastId: string; waitMs: number; hasBegun: boolean }
+  listener: FeedListener
+}
+
+interface End {
+  /** Empty: the server has ended it in its time. */
+  why: string
+  /** To try again changes nothing. */
+  isFinal?: boolean
+  waitMs?: number
+}
+
+async function followOnce(account: Account, following: Following, given: AbortSignal): Promise<End> {
+  const { types, state, silentMs = SILENT_MS } = following
+  const silence = new AbortController()
+  const timer = setTimeout(() => silence.abort(), silentMs)
+  const query = types === undefined ? '' : `?${new URLSearchParams({ types })}`
+  const headers = {
+    accept: 'text/event-stream',
+    ...(state.lastId === '' ? {} : { 'last-event-id': state.lastId }),
+  }
+  const request = { method: 'GET', path: `/v1/events/stream${query}`, headers }
+  try {
+    const answer = await open(account, request, AbortSignal.any([given, silence.signal]))
+    if (isFailed(answer)) return { why: answer.error }
+    if (answer.status !== 200) {
+      const text = (await whole(answer))?.toString() ?? ''
+      const retryS = Number(answer.headers['retry-after'])
+      const isFinal = answer.status < 500 && answer.status !== 429
+      return {
+        why: refusalOf(account, answer.status, text).error,
+        isFinal,
+        ...(retryS > 0 ? { waitMs: retryS * 1000 } : {}),
+      }
+    }
+    await read(answer.body, following, () => timer.refresh())
+    return { why: '', waitMs: 0 }
+  } catch (error) {
+    return { why: silence.signal.aborted ? `nothing was heard for ${silentMs / 1000} s` : (error as Error).message }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function read(
+  body: AsyncIterable<Uint8Array>,
+  { state, listener, firstWaitMs = FIRST_WAIT_MS }: Following,
+  alive: () => void,
+) {
+  const decoder = new TextDecoder()
+  const found: EventSourceMessage[] = []
+  const parser = createParser({ onEvent: message => void found.push(message), maxBufferSize: MAX_EVENT })
+  for await (const chunk of body) {
+    alive()
+    parser.feed(decoder.decode(chunk, { stream: true }))
+    for (const { event = '', data, id } of found.splice(0)) {
+      if (event === 'ready') {
+        state.hasBegun = true
+        listener.ready()
+      } else await listener.event(event, data)
+      state.lastId = id ?? state.lastId
+      state.waitMs = firstWaitMs
+      alive()
+    }
+  }
+}

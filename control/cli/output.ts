@@ -1,0 +1,70 @@
+import Table from 'cli-table3'
+import type { ApiAnswer } from './client.ts'
+import { plain, type Terminal } from './terminal.ts'
+
+const MAX_COLUMNS = 7
+const MAX_CELL = 60
+/** Every object has them; a column of them says nothing. */
+const DULL = ['object', 'livemode', 'metadata']
+const BARE = {
+  ...{ top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '', 'bottom-left': '' },
+  ...{ 'bottom-right': '', left: '', 'left-mid': '', mid: '', 'mid-mid': '', right: '', 'right-mid': '', middle: '  ' },
+}
+const STYLE = { chars: BARE, style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 } }
+
+type Json = Record<string, unknown>
+
+/** An answer of the API, as a table or as it came. What is no JSON, such as audio, is handed on. */
+export function show(terminal: Terminal, { type, bytes }: ApiAnswer, asJson: boolean): void {
+  if (!type.startsWith('application/json')) {
+    terminal.out(bytes)
+    return
+  }
+  const answer = JSON.parse(bytes.toString()) as Json
+  if (asJson) terminal.out(`${json(answer)}\n`)
+  else if (Array.isArray(answer.data)) showMany(terminal, answer.data as Json[], answer)
+  else terminal.out(tableOf(answer))
+}
+
+function showMany(terminal: Terminal, rows: readonly Json[], { has_more, next_cursor }: Json): void {
+  terminal.out(tableOfMany(rows))
+  if (has_more === true) terminal.err(`There are more: --starting_after ${next_cursor}`)
+}
+
+/** JSON leaves the second half of the control characters as they are. */
+export const json = (value: unknown): string =>
+  JSON.stringify(value, null, 2).replace(/[\u007f-\u009f]/g, one => `\\u00${one.charCodeAt(0).toString(16)}`)
+
+const isPlain = (value: unknown): boolean => typeof value !== 'object' || value === null
+
+function cell(value: unknown): string {
+  if (value === undefined || value === null) return '-'
+  const text = plain(isPlain(value) ? String(value) : JSON.stringify(value))
+  return text.length > MAX_CELL ? `${text.slice(0, MAX_CELL - 1)}…` : text
+}
+
+/** A line for each, and a column for what they all say: the ID first, what is the same kind of thing in all of them. */
+function tableOfMany(rows: readonly Json[]): string {
+  const first = rows[0]
+  if (first === undefined) return 'None.\n'
+  const columns = Object.keys(first)
+    .filter(name => !DULL.includes(name) && rows.every(row => isPlain(row[name])))
+    .filter(name => rows.some(row => row[name] !== null && row[name] !== ''))
+    .slice(0, MAX_COLUMNS)
+  const table = new Table({ ...STYLE, head: columns })
+  table.push(...rows.map(row => columns.map(name => cell(row[name]))))
+  return printed(table)
+}
+
+function tableOf(one: Json): string {
+  const table = new Table(STYLE)
+  table.push(...Object.entries(one).map(([name, value]) => [name, cell(value)]))
+  return printed(table)
+}
+
+const printed = (table: InstanceType<typeof Table>): string =>
+  `${table
+    .toString()
+    .split('\n')
+    .map(line => line.trimEnd())
+    .join('\n')}\n`

@@ -1,0 +1,44 @@
+import { METHODS, runMethod, runOperation } from './call.ts'
+import { COMPLETE, complete, completionScript } from './completion.ts'
+import { runListen, runResend, runTrigger } from './event-commands.ts'
+import { readFlags, takeFlag } from './flags.ts'
+import { runProfile } from './profile-command.ts'
+import { accountOf } from './profiles.ts'
+import { failed, isFailed, refuse, type Terminal } from './terminal.ts'
+
+const EVENT_COMMANDS = { listen: runListen, resend: runResend, trigger: runTrigger }
+const COMMANDS = [...Object.keys(EVENT_COMMANDS), ...METHODS, 'profile', 'completion']
+
+/** The commands that speak to a Tandem elsewhere; the exit code. `others`: what else there is, for completion. */
+export async function runClient(
+  terminal: Terminal,
+  args: readonly string[],
+  others: readonly string[] = [],
+): Promise<number> {
+  if (args[0] === COMPLETE) {
+    const found = await complete(terminal, args.slice(1), [...others, ...COMMANDS])
+    terminal.out(found.map(word => `${word}\n`).join(''))
+    return 0
+  }
+  const words = readFlags(args)
+  if (isFailed(words)) return refuse(terminal, words)
+  const profile = takeFlag(words, 'profile') ?? undefined
+  const [command = '', ...rest] = words.words
+  const behind = { ...words, words: rest }
+  if (command === 'profile') return runProfile(terminal, behind)
+  if (command === 'completion') {
+    const script = completionScript(rest[0])
+    if (script === null) return refuse(terminal, failed('Say: tandem completion bash, or tandem completion zsh.'))
+    terminal.out(script)
+    return 0
+  }
+  const account = accountOf(terminal.env, profile)
+  if (isFailed(account)) {
+    const isOurs = COMMANDS.includes(command)
+    const error = `There is no command "${args.join(' ')}" that needs no key; see tandem --help. ${account.error}`
+    return refuse(terminal, isOurs ? account : { error })
+  }
+  if (METHODS.includes(command)) return runMethod(terminal, account, command, behind)
+  const run = EVENT_COMMANDS[command as keyof typeof EVENT_COMMANDS]
+  return run === undefined ? runOperation(terminal, account, words) : run(terminal, account, behind)
+}

@@ -1,0 +1,32 @@
+/** What a command has to do with the world around it. */
+export interface Terminal {
+  out(text: string | Uint8Array): void
+  err(line: string): void
+  env: Readonly<Record<string, string | undefined>>
+  /** Ctrl-C. */
+  signal: AbortSignal
+  /** All that comes in, to its end. */
+  input(): Promise<string>
+}
+
+/** Why a command was not carried out, in a line that says what to change. */
+export interface Failed {
+  error: string
+}
+
+export const failed = (error: string): Failed => ({ error })
+
+export const isFailed = (value: unknown): value is Failed =>
+  typeof value === 'object' && value !== null && 'error' in value && typeof value.error === 'string'
+
+/** Says why; the exit code. */
+export function refuse(terminal: Terminal, { error }: Failed): number {
+  terminal.err(error)
+  return 1
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f]/g
+
+/** What strangers have written, such as a caller's name, without what would steer the terminal. */
+export const plain = (text: string): string => text.replace(CONTROLS, '·')

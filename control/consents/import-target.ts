@@ -1,0 +1,58 @@
+import { timeOf } from '../imports/cells.ts'
+import { fault, importTarget } from '../imports/target.ts'
+import { phoneForm, readPhone } from '../kernel/phone.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import { type Given, newConsent, standingOf } from './standing.ts'
+import { NO_EVIDENCE, PURPOSES } from './tables.ts'
+
+const MAX_TEXT = 2000
+
+/** Rows become consents. One that stands already is a duplicate; one that has expired is replaced. */
+export const consentTarget = importTarget<Omit<Given, 'evidence'> & { text: string | null; url: string | null }>({
+  columns: {
+    phone: { description: 'Who has agreed.', isRequired: true },
+    purpose: { description: `${PURPOSES.join(', ')}.`, isRequired: true },
+    given_at: { description: 'ISO 8601; else now.' },
+    expires_at: { description: 'ISO 8601.' },
+    text: { description: 'The words that were agreed to.' },
+    url: { description: 'Where the form stands.' },
+  },
+  check(cells, { country, at }) {
+    const phone = readPhone(cells.phone ?? '', country)
+    if (phone === null) return fault('phone', `It is not ${phoneForm(country)}.`)
+    const purpose = PURPOSES.find(known => known === cells.purpose?.toLowerCase())
+    if (purpose === undefined) return fault('purpose', `It is none of ${PURPOSES.join(', ')}.`)
+    const given_at = timeOf(cells.given_at) ?? at
+    if (given_at === 'invalid' || given_at > at) return fault('given_at', 'It is no time that has been.')
+    const expires_at = timeOf(cells.expires_at)
+    if (expires_at === 'invalid' || (expires_at !== null && expires_at <= at)) {
+      return fault('expires_at', 'It is no time to come.')
+    }
+    const { text = null, url = null } = cells
+    for (const column of ['text', 'url'] as const) {
+      if ((cells[column]?.length ?? 0) > MAX_TEXT) return fault(column, `It has more than ${MAX_TEXT} characters.`)
+    }
+    return { key: standingOf({ phone, purpose }), row: { phone, purpose, given_at, expires_at, text, url } }
+  },
+  async write(trx, rows, { tenant, importId, at }) {
+    const scoped = forTenant(trx, tenant)
+    const standings = rows.map(standingOf)
+    const expired = scoped.update('consents').set({ standing: null, replaced_at: at, updated: at })
+    await expired.where('standing', 'in', standings).where('expires_at', '<=', at).execute()
+    const values = rows.map(({ text, url, ...given }) =>
+      newConsent(
+        tenant,
+        { ...given, evidence: { ...NO_EVIDENCE, type: 'import', import_id: importId, text, url } },
+        at,
+      ),
+    )
+    const written = await trx
+      .insertInto('consents')
+      .values(values)
+      .onConflict(conflict => conflict.columns(['organisation_id', 'livemode', 'standing']).doNothing())
+      .returning('standing')
+      .execute()
+    const fresh = new Set(written.map(({ standing }) => standing))
+    return standings.map(standing => fresh.has(standing))
+  },
+})

@@ -1,0 +1,178 @@
+import Type, { type Static } from 'typebox'
+import type { Context } from '../http/context.ts'
+import { conflict, missing, type Problem, problem } from '../http/errors.ts'
+import { listOf, listParameters, page } from '../http/list.ts'
+import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { type Exists, referenceProblem } from '../http/references.ts'
+import { type Route, route } from '../http/route.ts'
+import { phoneForm, readPhone } from '../kernel/phone.ts'
+import { idParams, oneOf } from '../kernel/schema.ts'
+import type { Db, Store } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import {
+  type Consent,
+  consentSchema,
+  createBody,
+  purpose,
+  revokeBody,
+  STATUSES,
+  statusOf,
+  toConsent,
+} from './schema.ts'
+import { giveConsent, revokeConsent } from './standing.ts'
+import { NO_EVIDENCE } from './tables.ts'
+
+export interface ConsentDeps {
+  store: Store
+  now: () => Date
+  settings: (db: Db, tenant: Tenant) => Promise<{ country: string | null }>
+  callExists: Exists
+}
+
+const listQuery = Type.Object(
+  {
+    ...listParameters,
+    phone: Type.Optional(Type.String({ maxLength: 50, description: 'E.164.' })),
+    purpose: Type.Optional(purpose),
+    status: Type.Optional(oneOf([...STATUSES])),
+  },
+  { additionalProperties: false },
+)
+
+/** Who has agreed to what. A record is never deleted: it is what proves that something was allowed. */
+export function consentRoutes(deps: ConsentDeps): Route[] {
+  const { store, now } = deps
+  const plain: Omit<Plain<'consents', typeof consentSchema>, 'toObject'> = {
+    store,
+    table: 'consents',
+    object: 'consent',
+    path: '/consents',
+    area: 'contacts',
+    tag: 'Consents',
+    reply: consentSchema,
+  }
+  const common = { tag: plain.tag, reply: consentSchema } as const
+  return [
+    route({
+      ...common,
+      method: 'POST',
+      path: plain.path,
+      id: 'createConsent',
+      summary: 'Write a consent down',
+      description:
+        'It takes the place of an earlier one of the number for the same purpose, which is `replaced`. What is not sent has its default.',
+      scope: 'contacts:write',
+      body: createBody,
+      status: 201,
+      errors: [409],
+      handler: (context, { body }) => create(deps, context, body),
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: plain.path,
+      id: 'listConsents',
+      summary: 'List consents',
+      scope: 'contacts:read',
+      query: listQuery,
+      status: 200,
+      reply: listOf(consentSchema),
+      handler: (context, { query }) => {
+        const rows = matching(store.db, context, query, now().toISOString())
+        return page(rows, query, '/v1/consents', row => toConsent(row, now()))
+      },
+    }),
+    retrieveRoute({ ...plain, toObject: row => toConsent(row, now()) }),
+    route({
+      ...common,
+      method: 'POST',
+      path: '/consents/:id/revoke',
+      id: 'revokeConsent',
+      summary: 'Revoke a consent',
+      description: 'From now on it does not count. A recording that is being made goes on. 409 when it does not stand.',
+      scope: 'contacts:write',
+      params: idParams,
+      body: revokeBody,
+      status: 200,
+      errors: [404, 409],
+      handler: (context, { params, body }) => revoke(deps, context, params.id, body),
+    }),
+  ]
+}
+
+function matching(
+  db: Db,
+  tenant: Tenant,
+  { phone, purpose, status }: Pick<Static<typeof listQuery>, 'phone' | 'purpose' | 'status'>,
+  at: string,
+) {
+  let rows = forTenant(db, tenant).select('consents').selectAll()
+  if (phone !== undefined) rows = rows.where('phone', '=', phone)
+  if (purpose !== undefined) rows = rows.where('purpose', '=', purpose)
+  if (status === 'revoked') rows = rows.where('revoked_at', 'is not', null)
+  if (status === 'replaced') rows = rows.where('replaced_at', 'is not', null)
+  if (status === 'active' || status === 'expired') rows = rows.where('standing', 'is not', null)
+  if (status === 'expired') rows = rows.where('expires_at', '<=', at)
+  if (status === 'active') rows = rows.where(eb => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', at)]))
+  return rows
+}
+
+async function create(
+  deps: ConsentDeps,
+  context: Context,
+  body: Static<typeof createBody>,
+): Promise<Consent | Problem> {
+  const { store, now, settings, callExists } = deps
+  const { country } = await settings(store.db, context)
+  const phone = readPhone(body.phone, country)
+  if (phone === null) return problem('parameter_invalid', `phone is not ${phoneForm(country)}.`, { param: 'phone' })
+  const { evidence } = body
+  const unproven = evidenceProblem(evidence)
+  if (unproven !== null) return unproven
+  const call = { param: 'evidence.call_id', id: evidence.call_id, kind: 'call', exists: callExists }
+  const unknown = await referenceProblem(store.db, context, [call])
+  if (unknown !== null) return unknown
+  const at = now().toISOString()
+  const given_at = body.given_at === undefined ? at : new Date(body.given_at).toISOString()
+  if (given_at > at) return problem('parameter_invalid', 'given_at is in the future.', { param: 'given_at' })
+  const expires_at = body.expires_at == null ? null : new Date(body.expires_at).toISOString()
+  if (expires_at !== null && expires_at <= at) {
+    return problem('parameter_invalid', 'expires_at has passed.', { param: 'expires_at' })
+  }
+  const given = {
+    ...{ phone, given_at, expires_at, purpose: body.purpose, metadata: body.metadata ?? {} },
+    evidence: { ...NO_EVIDENCE, ...evidence },
+  }
+  return context.transaction(async trx =>
+    toConsent(await giveConsent(trx, context, given, { at, request: context }), new Date(at)),
+  )
+}
+
+function evidenceProblem({ type, call_id, offset_ms, url, text }: Static<typeof createBody>['evidence']) {
+  const invalid = (param: string, message: string) =>
+    problem('parameter_invalid', message, { param: `evidence.${param}` })
+  if (type === 'call') return call_id === undefined ? invalid('call_id', 'A call as evidence needs its ID.') : null
+  if (call_id !== undefined) return invalid('call_id', `Evidence of type ${type} has no call.`)
+  if (offset_ms !== undefined) return invalid('offset_ms', `Evidence of type ${type} has no place in a call.`)
+  return url === undefined && text === undefined ? invalid('url', `A ${type} as evidence needs url or text.`) : null
+}
+
+async function revoke(
+  { store, now, callExists }: ConsentDeps,
+  context: Context,
+  id: string,
+  { reason = '', call_id }: Static<typeof revokeBody>,
+): Promise<Consent | Problem> {
+  const call = { param: 'call_id', id: call_id, kind: 'call', exists: callExists }
+  const unknown = await referenceProblem(store.db, context, [call])
+  if (unknown !== null) return unknown
+  return context.transaction(async trx => {
+    const row = await forTenant(trx, context).find('consents', id)
+    if (row === undefined) return missing('consent', id)
+    const status = statusOf(row, now())
+    if (status !== 'active') return conflict('consent_closed', `The consent is ${status}.`)
+    const at = now().toISOString()
+    const revoked = await revokeConsent(trx, context, row, { at, reason, callId: call_id ?? null, request: context })
+    return toConsent(revoked, new Date(at))
+  })
+}

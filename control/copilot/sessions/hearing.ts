@@ -1,0 +1,140 @@
+import { DateTime } from 'luxon'
+import { tenantOf } from '../../calls/records.ts'
+import type { Trx } from '../../kernel/store/store.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import type { Vault } from '../../kernel/vault.ts'
+import type { PassageSearch } from '../../knowledge/search.ts'
+import { digitRuns } from '../../organisation/redaction/digits.ts'
+import { leastHeld, speaksOfCard } from '../../organisation/redaction/redactor.ts'
+import { redactorOf } from '../../organisation/redaction/settings.ts'
+import { ASKED_MS } from '../fast/hear.ts'
+import { kindOf } from '../fast/slots.ts'
+import type { CopilotInput, SaidInput } from '../fast/state.ts'
+import { mentions } from '../fields/mention.ts'
+import { fieldValue } from '../fields/values.ts'
+import { followScript } from '../script/move.ts'
+import type { CopilotSessionRow } from '../tables.ts'
+import { wordsOf } from '../words/fold.ts'
+import { withKnowledge } from './inputs.ts'
+import type { KnownVectors } from './meant.ts'
+import { hearPiece, type Pieces, releasePieces, type Shown } from './pieces.ts'
+import { apply, type RecordParts, settingsOfSession, stateOf } from './records.ts'
+import { takeBack } from './take-back.ts'
+
+export interface HearingParts extends RecordParts {
+  search: PassageSearch
+  vault: Vault
+  /** What sentences mean by the operator's provider; absent, or null: by our own vectors. */
+  vectors?: KnownVectors | null
+}
+
+/** Deals with what somebody has said, in this transaction. What may be the beginning of a number that is not kept is not told. */
+export async function hearSaid(
+  parts: HearingParts,
+  trx: Trx,
+  row: CopilotSessionRow,
+  said: SaidInput,
+): Promise<CopilotSessionRow> {
+  const redact = await redactorOf(trx, tenantOf(row))
+  const least = leastHeld([...lastSaid(row), said.text])
+  const heard = hearPiece(piecesOf(parts.vault, row), redact, said, text => isDetail(row, { ...said, text }), least)
+  let next = await keep(parts.vault, trx, row, heard.pieces)
+  next = await showAgain(parts, trx, next, heard.earlier, { atMs: said.atMs, becauseMs: said.toMs })
+  const input = await withKnowledge(parts, trx, next, { ...said, text: heard.text })
+  next = await apply(parts, trx, next, [input])
+  if (heard.text !== said.text)
+    next = await takeBack(parts, trx, next, [{ said: said.text, id: said.id, text: heard.text }])
+  return followScript(parts, trx, next, input)
+}
+
+/** What was said turns out to have been nothing, or is not to be known. */
+export async function hearNothing(
+  parts: HearingParts,
+  trx: Trx,
+  row: CopilotSessionRow,
+  input: CopilotInput & { kind: 'unsaid' },
+): Promise<CopilotSessionRow> {
+  const pieces = piecesOf(parts.vault, row)
+  const left = Object.entries(pieces).map(([party, chain]) => [party, chain.filter(({ id }) => id !== input.id)])
+  return apply(parts, trx, await keep(parts.vault, trx, row, Object.fromEntries(left)), [input])
+}
+
+/** Shows what was held back for long enough; `atMs` null: all of it, for nothing more will be said. */
+export async function release(
+  parts: HearingParts,
+  trx: Trx,
+  row: CopilotSessionRow,
+  atMs: number | null,
+): Promise<CopilotSessionRow> {
+  if (row.held === null) return row
+  const { shown, pieces } = releasePieces(piecesOf(parts.vault, row), await redactorOf(trx, tenantOf(row)), atMs)
+  const next = await keep(parts.vault, trx, row, pieces)
+  return showAgain(parts, trx, next, shown, { atMs: atMs ?? 0, becauseMs: null })
+}
+
+async function showAgain(
+  parts: HearingParts,
+  trx: Trx,
+  row: CopilotSessionRow,
+  shown: readonly Shown[],
+  { atMs, becauseMs }: { atMs: number; becauseMs: number | null },
+): Promise<CopilotSessionRow> {
+  let next = row
+  for (const { piece, text } of shown) {
+    const { id, party, isFinal, fromMs, toMs } = piece
+    const said: SaidInput = { kind: 'said', atMs, id, party, text, isFinal, fromMs, toMs, again: { becauseMs } }
+    next = await apply(parts, trx, next, [await withKnowledge(parts, trx, next, said)])
+  }
+  return takeBack(
+    parts,
+    trx,
+    next,
+    shown.map(({ piece, text }) => ({ id: piece.id, said: piece.text, text })),
+  )
+}
+
+const piecesOf = (vault: Vault, { id, held }: CopilotSessionRow): Pieces =>
+  held === null ? {} : (JSON.parse(vault.open(held, id)) as Pieces)
+
+async function keep(vault: Vault, trx: Trx, row: CopilotSessionRow, pieces: Pieces): Promise<CopilotSessionRow> {
+  const isEmpty = Object.values(pieces).every(chain => chain.length === 0)
+  if (isEmpty && row.held === null) return row
+  const held = isEmpty ? null : vault.seal(JSON.stringify(pieces), row.id)
+  await forTenant(trx, tenantOf(row)).update('copilot_sessions').set({ held }).where('id', '=', row.id).execute()
+  return { ...row, held }
+}
+
+/** A sum of money or a day of the year. */
+const OWN_FORM =
+  /(?:[$€£₪]|\b(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)\w*|(?:ינואר|פברואר|מרץ|אפריל|מאי|יוני|יולי|אוגוסט|ספטמבר|אוקטובר|נובמבר|דצמבר))\s*$/iu
+/** Whoever speaks of a card speaks of it for so many utterances. */
+const OF_A_CARD = 12
+
+/** What was said last, as it is shown. */
+const lastSaid = (row: CopilotSessionRow): string[] =>
+  Object.entries(stateOf(row).slots)
+    .filter(([name, { told }]) => kindOf(name) === 'transcript' && told !== null)
+    .slice(-OF_A_CARD)
+    .map(([, { told }]) => told?.value ?? '')
+
+/**
+ * Whether digits are the answer that was asked for: what the profile wants to know is shown at once, and is taken back if it turns out to
+ * be the beginning of a card number all the same.
+ */
+function isDetail(row: CopilotSessionRow, { party, text }: SaidInput): boolean {
+  if (party !== 'customer') return false
+  const [{ fields, language }, { asked, nowMs, startedAt }] = [settingsOfSession(row), stateOf(row)]
+  const run = digitRuns(text).at(-1)
+  if (run !== undefined && OWN_FORM.test(text.slice(0, run.start))) return true
+  const words = wordsOf(text)
+  const today = DateTime.fromISO(startedAt, { zone: 'utc' })
+  return fields.some(field => {
+    const { key, label, hint } = field
+    if (speaksOfCard(`${key.replaceAll(/[_.-]/g, ' ')} ${label} ${hint}`)) return false
+    const isAsked = (nowMs - asked.atMs <= ASKED_MS && asked.keys.includes(key)) || mentions(words, field)
+    return (
+      isAsked &&
+      /\d/.test(fieldValue(field, { text, words, language, today, isAsked, isAnswer: isAsked, isOnly: true }) ?? '')
+    )
+  })
+}

@@ -1,0 +1,112 @@
+import { digitRuns } from '../../organisation/redaction/digits.ts'
+import { goesOn as connects, HELD, type Redactor } from '../../organisation/redaction/redactor.ts'
+import type { Party, SaidInput } from '../fast/state.ts'
+
+/** Words that end in digits: what is said next may make them a number that is not kept. */
+export interface Piece extends Pick<SaidInput, 'id' | 'party' | 'text' | 'isFinal' | 'fromMs' | 'toMs'> {
+  /** As it was told of last. */
+  shown: string
+}
+
+/** By party what may go on, oldest first. As they are never written down, they are sealed in the session's row. */
+export type Pieces = Partial<Record<Party, Piece[]>>
+
+/** What is to be shown of words now. */
+export interface Shown {
+  piece: Piece
+  text: string
+}
+
+export interface Heard {
+  /** Earlier words that are shown otherwise now. */
+  earlier: Shown[]
+  text: string
+  pieces: Pieces
+}
+
+/** Longer than people look for the rest of a number [ms]. */
+export const HELD_MS = 8000
+/** What is shown then is still known, and taken back when it goes on after all [ms]. */
+const FORGOTTEN_MS = 60_000
+const MAX_PIECES = 24
+
+/**
+ * What is to be shown of what somebody says, with what he said before it. Words that may turn out to be others decide nothing of what was
+ * said before them. `isDetail`: it is the answer that was asked for, and is shown. `least`: fewer digits are not held back.
+ */
+export function hearPiece(
+  pieces: Pieces,
+  redact: Redactor,
+  said: SaidInput,
+  isDetail: (text: string) => boolean,
+  least?: number,
+): Heard {
+  const before = (pieces[said.party] ?? []).filter(one => one.id !== said.id && said.toMs - one.toMs < FORGOTTEN_MS)
+  const goesOn = connects(
+    before.map(one => one.text),
+    said.text,
+  )
+  if (!said.isFinal) {
+    const text = (goesOn ? withoutFirst(redact, said.text, least) : null) ?? alone(redact, said, isDetail, least)
+    return { earlier: [], text, pieces: { ...pieces, [said.party]: before } }
+  }
+  const chain = goesOn ? before : []
+  const { texts, from } = redact.soFar([...chain.map(one => one.text), said.text], least)
+  const text = goesOn ? (texts.at(-1) ?? '') : alone(redact, said, isDetail, least)
+  const now = goesOn ? texts : [...redact.all(before.map(one => one.text)), text]
+  const earlier = before.flatMap((piece, i): Shown[] => {
+    const next = now[i] ?? ''
+    return next === piece.shown ? [] : [{ piece: { ...piece, shown: next }, text: next }]
+  })
+  const { id, party, isFinal, fromMs, toMs } = said
+  const all = [...chain.map((piece, i) => ({ ...piece, shown: texts[i] ?? '' }))]
+  all.push({ id, party, text: said.text, shown: text, isFinal, fromMs, toMs })
+  const open = from === null ? [] : all.slice(from).slice(-MAX_PIECES)
+  return { earlier, text, pieces: { ...pieces, [said.party]: open } }
+}
+
+/** What goes on with a number that is not whole yet. Null: it has no digit. */
+function withoutFirst(redact: Redactor, text: string, least?: number): string | null {
+  const [first] = digitRuns(text)
+  return first === undefined
+    ? null
+    : `${text.slice(0, first.start)}${HELD}${redact.soFar([text.slice(first.end)], least).texts[0]}`
+}
+
+/** The last word of what is still being said may be half of one. */
+const HALF_WORD = /[\p{L}\p{M}]+$/u
+
+function alone(
+  redact: Redactor,
+  { text, isFinal }: SaidInput,
+  isDetail: (text: string) => boolean,
+  least?: number,
+): string {
+  const half = isFinal ? '' : (HALF_WORD.exec(text)?.[0] ?? '')
+  for (const end of half === '' ? [''] : ['', half]) {
+    const { texts, isHeld } = redact.soFar([text.slice(0, text.length - end.length)], least)
+    if (isHeld) return isDetail(text) ? redact(text) : `${texts[0]}${end}`
+  }
+  return redact(text)
+}
+
+/** Nothing came for so long, or will come: it is what it looks like. */
+export function releasePieces(
+  pieces: Pieces,
+  redact: Redactor,
+  atMs: number | null,
+): { shown: Shown[]; pieces: Pieces } {
+  const shown: Shown[] = []
+  const left: Pieces = {}
+  for (const [party, chain] of Object.entries(pieces) as [Party, Piece[]][]) {
+    const lastMs = chain.at(-1)?.toMs ?? 0
+    const isDue = atMs === null || atMs - lastMs >= HELD_MS
+    const texts = isDue ? redact.all(chain.map(one => one.text)) : chain.map(one => one.shown)
+    const next = chain.map((piece, i) => ({ ...piece, shown: texts[i] ?? '' }))
+    for (const [i, piece] of next.entries()) {
+      if (piece.shown !== chain[i]?.shown) shown.push({ piece, text: piece.shown })
+    }
+    if (next.length > 0 && atMs !== null && atMs - lastMs < FORGOTTEN_MS) left[party] = next
+  }
+  return { shown, pieces: left }
+}

@@ -1,0 +1,85 @@
+import { tenantOf } from '../../calls/records.ts'
+import type { Trx } from '../../kernel/store/store.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import { digitRuns } from '../../organisation/redaction/digits.ts'
+import { isHeldBack } from '../../organisation/redaction/redactor.ts'
+import { kindOf } from '../fast/slots.ts'
+import type { Verdict } from '../fast/state.ts'
+import type { CopilotSessionRow } from '../tables.ts'
+import { apply, type RecordParts, stateOf } from './records.ts'
+
+/** What was said, and how it is shown now. */
+interface Hidden {
+  id: string
+  said: string
+  text: string
+}
+
+/** So many digits are no longer there by chance. */
+const MIN_DIGITS = 4
+
+/**
+ * Takes what is hidden now out of what was told before: out of the rows, so that who reads them again does not find it, and out of the
+ * fields that a model has made of it.
+ */
+export async function takeBack(
+  parts: RecordParts,
+  trx: Trx,
+  row: CopilotSessionRow,
+  hidden: readonly Hidden[],
+): Promise<CopilotSessionRow> {
+  if (hidden.length === 0) return row
+  const pieces = hidden.map(digitsHidden).filter(piece => piece.length >= MIN_DIGITS)
+  const digits = hidden.map(digitsHidden).join('')
+  const isIn = (value: unknown): boolean => {
+    const own = String(value ?? '').replaceAll(/\D/g, '')
+    return own.length >= MIN_DIGITS && (digits.includes(own) || pieces.some(piece => own.includes(piece)))
+  }
+  const verdicts: Verdict[] = Object.entries(stateOf(row).slots).flatMap(([slot, { told, person }]) =>
+    kindOf(slot) === 'field' && person === null && isIn(told?.value) ? [{ slot, value: null }] : [],
+  )
+  const judged = { kind: 'judged' as const, atMs: 0, utterances: [], wordsEndMs: null, verdicts }
+  const next = verdicts.length === 0 ? row : await apply(parts, trx, row, [judged])
+  await rewrite(trx, next, hidden, isIn)
+  return next
+}
+
+/** What is only held back may be what a field has rightly. */
+const digitsHidden = ({ said, text }: Hidden): string =>
+  isHeldBack(text)
+    ? ''
+    : digitRuns(said)
+        .filter(({ start, end }) => !text.includes(said.slice(start, end)))
+        .map(run => run.digits)
+        .join('')
+
+async function rewrite(
+  trx: Trx,
+  row: CopilotSessionRow,
+  hidden: readonly Hidden[],
+  isIn: (value: unknown) => boolean,
+): Promise<void> {
+  const scoped = forTenant(trx, tenantOf(row))
+  const rows = await scoped
+    .select('copilot_messages')
+    .select(['id', 'type', 'body'])
+    .where('session_id', '=', row.id)
+    .where('type', 'in', ['transcript', 'field'])
+    .orderBy('seq', 'desc')
+    .limit(MAX_ROWS)
+    .execute()
+  for (const { id, type, body } of rows) {
+    const told = JSON.parse(body) as { utterance_id?: string; text?: string; value?: unknown }
+    const now = hidden.find(one => one.id === told.utterance_id)
+    if (type === 'field' ? !isIn(told.value) : now === undefined || told.text === now.text) continue
+    const next = type === 'field' || now === undefined ? {} : { ...told, text: now.text }
+    await scoped
+      .update('copilot_messages')
+      .set({ body: JSON.stringify(next) })
+      .where('id', '=', id)
+      .execute()
+  }
+}
+
+/** Of the last messages: a number is said within a minute. */
+const MAX_ROWS = 500

@@ -1,0 +1,41 @@
+import Type from 'typebox'
+import { type Catalogue, catalogueRoutes } from '../../http/catalogue.ts'
+import { type Problem, problem } from '../../http/errors.ts'
+import { merge } from '../../http/merge.ts'
+import type { Route } from '../../http/route.ts'
+import { DEFAULT_SETTINGS } from '../profile.ts'
+import { settingsSchema } from '../schema.ts'
+import { COPILOT_TEMPLATES } from './all.ts'
+import type { CopilotTemplate } from './template.ts'
+
+const copilotTemplateSchema = Type.Object({
+  id: Type.String({ description: 'Send it as `template_id` of a new profile.' }),
+  object: Type.Literal('copilot_template'),
+  livemode: Type.Boolean(),
+  name: Type.String(),
+  description: Type.String(),
+  settings: settingsSchema,
+})
+
+const catalogue: Catalogue<typeof copilotTemplateSchema> = {
+  object: 'copilot_template',
+  path: '/copilot_templates',
+  area: 'copilot',
+  tag: 'Copilot profiles',
+  reply: copilotTemplateSchema,
+  description: 'Profiles to begin with; `settings` is what a profile made from the template has.',
+  all: ({ livemode }) =>
+    COPILOT_TEMPLATES.map(({ settings, ...template }) => ({
+      ...template,
+      object: 'copilot_template' as const,
+      livemode,
+      settings: merge(DEFAULT_SETTINGS, settings),
+    })),
+}
+
+export const copilotTemplateRoutes = (): Route[] => catalogueRoutes(catalogue)
+
+/** The template that a new profile is made from. */
+export const templateOf = (id: string): CopilotTemplate | Problem =>
+  COPILOT_TEMPLATES.find(template => template.id === id) ??
+  problem('parameter_invalid', `No such copilot template: ${id}`, { param: 'template_id' })

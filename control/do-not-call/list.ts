@@ -1,0 +1,115 @@
+import { cancelCallbacksTo } from '../callbacks/store.ts'
+import { appendEvent } from '../kernel/events/log.ts'
+import { newId } from '../kernel/ids.ts'
+import type { Db, Store, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { DoNotCallRow, DoNotCallSource } from '../trunks/tables.ts'
+import { toDoNotCallNumber } from './schema.ts'
+
+/** Numbers that one pass takes off in one transaction, and that one page of an export holds. */
+const BATCH = 500
+
+export interface Listing {
+  /** E.164, or its beginning and `*`. */
+  phone: string
+  reason: string
+  expires_at: string | null
+}
+
+/** Who lists them, and when. */
+export interface Lister {
+  at: string
+  source: DoNotCallSource
+  callId?: string
+  importId?: string
+  request?: { requestId: string; idempotencyKey: string | null }
+}
+
+/**
+ * Puts numbers on the list that are not there yet, and cancels the callbacks to them. Returns the new rows; a number that is listed
+ * keeps its row, with the later of both ends.
+ */
+export async function putOnList(
+  trx: Trx,
+  tenant: Tenant,
+  listings: readonly Listing[],
+  { at, source, callId, importId, request }: Lister,
+): Promise<DoNotCallRow[]> {
+  const row = { source, call_id: callId ?? null, import_id: importId ?? null, created: at }
+  const mine = { organisation_id: tenant.organisationId, livemode: tenant.livemode ? 1 : 0 }
+  const values = listings.map(listing => ({ ...mine, ...row, ...listing, id: newId('do_not_call_number') }))
+  if (values.length === 0) return []
+  const rows = await trx
+    .insertInto('do_not_call')
+    .values(values)
+    .onConflict(conflict => conflict.columns(['organisation_id', 'livemode', 'phone']).doNothing())
+    .returningAll()
+    .execute()
+  const fresh = new Set(rows.map(({ phone }) => phone))
+  for (const listing of listings) if (!fresh.has(listing.phone)) await keepLonger(trx, tenant, listing)
+  const phones = [...fresh]
+  await cancelCallbacksTo(trx, tenant, { phones, at, ...(request === undefined ? {} : { request }) })
+  return rows
+}
+
+/** An end that stands already is moved, never brought forward. */
+async function keepLonger(trx: Trx, tenant: Tenant, { phone, expires_at }: Listing): Promise<void> {
+  const ending = forTenant(trx, tenant)
+    .update('do_not_call')
+    .set({ expires_at })
+    .where('phone', '=', phone)
+    .where('expires_at', 'is not', null)
+  await (expires_at === null ? ending : ending.where('expires_at', '<', expires_at)).execute()
+}
+
+/** Puts one number on the list, and tells of it when it is new. */
+export async function listNumber(trx: Trx, tenant: Tenant, listing: Listing, lister: Lister): Promise<DoNotCallRow> {
+  const [fresh] = await putOnList(trx, tenant, [listing], lister)
+  const row = fresh ?? (await forTenant(trx, tenant).findBy('do_not_call', { phone: listing.phone }))
+  if (row === undefined) throw new Error('a number that was listed is gone within its transaction')
+  if (fresh === undefined) return row
+  await appendEvent(trx, tenant, {
+    type: 'do_not_call_number.created',
+    at: lister.at,
+    object: toDoNotCallNumber(row),
+    ...(lister.callId === undefined ? {} : { callId: lister.callId }),
+    ...(lister.request === undefined ? {} : { request: lister.request }),
+  })
+  return row
+}
+
+/** Takes off what has come to its end; returns how many. */
+export async function sweepListed(store: Store, now: Date): Promise<number> {
+  const at = now.toISOString()
+  let count = 0
+  for (let batch = BATCH; batch === BATCH; count += batch) {
+    batch = await store.transaction(async trx => {
+      const over = trx.selectFrom('do_not_call').selectAll().where('expires_at', '<=', at)
+      const rows = await over.orderBy('expires_at').limit(BATCH).execute()
+      for (const row of rows) {
+        const tenant = { organisationId: row.organisation_id, livemode: row.livemode === 1 }
+        await forTenant(trx, tenant).delete('do_not_call').where('id', '=', row.id).execute()
+        await appendEvent(trx, tenant, { type: 'do_not_call_number.deleted', at, object: toDoNotCallNumber(row) })
+      }
+      return rows.length
+    })
+  }
+  return count
+}
+
+/** The whole list, oldest first; a page of it is in memory. */
+export async function* wholeList(db: Db, tenant: Tenant): AsyncGenerator<DoNotCallRow[]> {
+  for (let after = ''; ; ) {
+    const rows = await forTenant(db, tenant)
+      .select('do_not_call')
+      .selectAll()
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(BATCH)
+      .execute()
+    const last = rows.at(-1)
+    if (last === undefined) return
+    yield rows
+    after = last.id
+  }
+}

@@ -1,0 +1,173 @@
+import { Readable } from 'node:stream'
+import Type, { type Static } from 'typebox'
+import type { Context } from '../http/context.ts'
+import { isProblem, type Problem, problem } from '../http/errors.ts'
+import { listOf, listParameters, pageOf } from '../http/list.ts'
+import { deleteRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { type Route, route } from '../http/route.ts'
+import { CSV_START, csvRecord } from '../kernel/csv.ts'
+import { appendEvent } from '../kernel/events/log.ts'
+import { phoneForm, readPhone } from '../kernel/phone.ts'
+import { oneOf } from '../kernel/schema.ts'
+import type { Db, Store } from '../kernel/store/store.ts'
+import type { Tenant } from '../kernel/tenancy.ts'
+import { listedAs } from '../trunks/do-not-call.ts'
+import { listNumber, wholeList } from './list.ts'
+import { checkBody, checkReply, createBody, doNotCallSchema, toDoNotCallNumber } from './schema.ts'
+
+export interface DoNotCallDeps {
+  store: Store
+  now: () => Date
+  settings: (db: Db, tenant: Tenant) => Promise<{ country: string | null }>
+}
+
+const listQuery = Type.Object(
+  {
+    ...listParameters,
+    phone: Type.Optional(Type.String({ maxLength: 50, description: 'E.164: whether it is listed itself.' })),
+    source: Type.Optional(oneOf(['api', 'import', 'call'])),
+  },
+  { additionalProperties: false },
+)
+
+/** The do-not-call list: its numbers are neither called nor booked for a callback. */
+export function doNotCallRoutes(deps: DoNotCallDeps): Route[] {
+  const { store, now } = deps
+  const plain: Plain<'do_not_call', typeof doNotCallSchema> = {
+    store,
+    table: 'do_not_call',
+    object: 'do_not_call_number',
+    path: '/do_not_call',
+    tag: 'Do-not-call list',
+    reply: doNotCallSchema,
+    area: 'callbacks',
+    toObject: toDoNotCallNumber,
+  }
+  const common = { tag: plain.tag, status: 200 } as const
+  return [
+    route({
+      ...common,
+      method: 'POST',
+      path: plain.path,
+      id: 'createDoNotCallNumber',
+      summary: 'Put a number on the do-not-call list',
+      description:
+        'Its callback is cancelled, unless it is on a call. From now on calls and callbacks to it answer 403. A number that is listed already is answered as it is; only an `expires_at` that is later counts.',
+      scope: 'callbacks:write',
+      body: createBody,
+      reply: doNotCallSchema,
+      errors: [409],
+      handler: (context, { body }) => put(deps, context, body),
+    }),
+    route({
+      ...common,
+      method: 'POST',
+      path: `${plain.path}/check`,
+      id: 'checkDoNotCallNumbers',
+      summary: 'Ask which numbers are on the do-not-call list',
+      description: 'By themselves or by a pattern. It changes nothing.',
+      scope: 'callbacks:read',
+      body: checkBody,
+      reply: checkReply,
+      handler: (context, { body }) => check(deps, context, body.phones),
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: plain.path,
+      id: 'listDoNotCallNumbers',
+      summary: 'List the numbers of the do-not-call list',
+      scope: 'callbacks:read',
+      query: listQuery,
+      reply: listOf(doNotCallSchema),
+      handler: (context, { query }) => {
+        const { phone, source } = query
+        const rows = { db: store.db, tenant: context, table: 'do_not_call', where: { phone, source } } as const
+        return pageOf(rows, query, '/v1/do_not_call', toDoNotCallNumber)
+      },
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: `${plain.path}/export`,
+      id: 'exportDoNotCallNumbers',
+      summary: 'Download the do-not-call list',
+      description: 'All of it as CSV (RFC 4180, UTF-8), oldest first.',
+      scope: 'callbacks:read',
+      reply: Type.String(),
+      rawType: 'text/csv',
+      handler: async context => ({
+        raw: Readable.from(csvOf(store.db, context), { objectMode: false }),
+        status: 200,
+        headers: {
+          'content-type': 'text/csv; charset=utf-8',
+          'content-disposition': 'attachment; filename="do-not-call.csv"',
+        },
+      }),
+    }),
+    retrieveRoute(plain),
+    deleteRoute(plain, {
+      description: 'The number can be called again; callbacks that were cancelled stay so.',
+      before: async (trx, context, row) => {
+        const object = toDoNotCallNumber(row)
+        const at = now().toISOString()
+        await appendEvent(trx, context, { type: 'do_not_call_number.deleted', at, object, request: context })
+        return null
+      },
+    }),
+  ]
+}
+
+const PATTERN = /^\+[1-9][0-9]{0,13}\*$/
+
+/** A number in E.164, or a pattern as it is. */
+export const readListed = (text: string, country: string | null): string | null =>
+  text.trim().endsWith('*') ? (PATTERN.exec(text.trim())?.[0] ?? null) : readPhone(text, country)
+
+async function put({ store, now, settings }: DoNotCallDeps, context: Context, body: Static<typeof createBody>) {
+  const { country } = await settings(store.db, context)
+  const phone = readListed(body.phone, country)
+  if (phone === null) {
+    const message = `phone is neither ${phoneForm(country)}, nor the beginning of one in E.164 with \`*\` at its end.`
+    return problem('parameter_invalid', message, { param: 'phone' })
+  }
+  const at = now().toISOString()
+  const expires_at = body.expires_at == null ? null : new Date(body.expires_at).toISOString()
+  if (expires_at !== null && expires_at <= at) {
+    return problem('parameter_invalid', 'expires_at has passed.', { param: 'expires_at' })
+  }
+  return context.transaction(async trx => {
+    const listing = { phone, reason: body.reason ?? '', expires_at }
+    return toDoNotCallNumber(await listNumber(trx, context, listing, { at, source: 'api', request: context }))
+  })
+}
+
+async function check(
+  { store, settings }: DoNotCallDeps,
+  context: Context,
+  texts: string[],
+): Promise<Static<typeof checkReply> | Problem> {
+  const { country } = await settings(store.db, context)
+  const phones = texts.map((text, i) => {
+    const message = `phones[${i}] is not ${phoneForm(country)}.`
+    return readPhone(text, country) ?? problem('parameter_invalid', message, { param: `phones[${i}]` })
+  })
+  const results = []
+  for (const phone of phones) {
+    if (isProblem(phone)) return phone
+    const row = await listedAs(store.db, context, phone as string)
+    const number = row === undefined ? null : toDoNotCallNumber(row)
+    results.push({ phone: phone as string, listed: number !== null, number })
+  }
+  return { object: 'do_not_call_check', livemode: context.livemode, results }
+}
+
+async function* csvOf(db: Db, tenant: Tenant): AsyncGenerator<string> {
+  yield CSV_START + csvRecord(['phone', 'reason', 'source', 'call_id', 'import_id', 'expires_at', 'created'])
+  for await (const rows of wholeList(db, tenant)) {
+    yield rows
+      .map(row => [row.phone, row.reason, row.source, row.call_id, row.import_id, row.expires_at, row.created])
+      .map(cells => csvRecord(cells.map(cell => cell ?? '')))
+      .join('')
+  }
+}

@@ -1,0 +1,29 @@
+/** What the engine does at a node. */
+export type Behaviour = 'pass' | 'speak' | 'play' | 'listen' | 'converse' | 'set' | 'act' | 'end'
+
+export const FLOW_KINDS = ['voice', 'agent_script', 'ivr'] as const
+export type FlowKind = (typeof FLOW_KINDS)[number]
+
+export const TARGET_TYPES = ['queue', 'user', 'assistant', 'flow', 'room', 'number', 'sip'] as const
+
+/** What a node asks of the world, beside the actions and tools that customers name themselves. */
+export type NodeActionKind = 'transfer' | 'voicemail' | 'callback' | 'payment'
+
+/** All of a node type but what an action does on a live call: `control/assistants/actions/`. */
+export interface NodeType {
+  /** For the documentation of the API. */
+  means: string
+  behaviour: Behaviour
+  /** The call may end here: no transition is needed. */
+  final?: true
+  /** The fields without which the node cannot do its work; `a|b`: one of them; `a.b`: nested. */
+  needs?: readonly string[]
+  /** What it reads beside the fields of its behaviour. */
+  reads?: readonly string[]
+  /** What its `target` may be; absent: it has none. */
+  targets?: readonly (typeof TARGET_TYPES)[number][]
+  /** Absent: every kind of flow. */
+  kinds?: readonly FlowKind[]
+  /** Of behaviour `act`. `simulated`: its outcome in a simulation; `ends`: the call ends as this where the node leads nowhere on. */
+  action?: { kind: NodeActionKind; simulated: string; ends?: 'transfer' | 'voicemail' | 'callback' }
+}

@@ -1,0 +1,62 @@
+import { always, CALLBACK_NODES, type FlowTemplate, otherwise, outcome, picks } from './template.ts'
+
+export const appointment: FlowTemplate = {
+  id: 'appointment',
+  name: 'Appointment',
+  description:
+    "Asks what for, when and for whom, reads it back, and books by the tool `book_appointment` of the flow's assistant; without it a callback is booked.",
+  kind: 'voice',
+  graph: {
+    settings: { language: 'en' },
+    variables: [{ name: 'company', label: 'Name of the company', sample: 'our company' }],
+    nodes: [
+      { key: 'start', type: 'start', transitions: [always('service')] },
+      {
+        key: 'service',
+        type: 'collect',
+        script: 'Hello, this is {{company}}. What is the appointment for?',
+        save_as: 'service',
+        input: { modes: ['speech'] },
+        transitions: [always('day')],
+      },
+      {
+        key: 'day',
+        type: 'collect',
+        script: 'Which day and time suit you?',
+        save_as: 'day',
+        input: { modes: ['speech'] },
+        transitions: [always('name')],
+      },
+      {
+        key: 'name',
+        type: 'collect',
+        script: 'What is your name?',
+        save_as: 'name',
+        input: { modes: ['speech'] },
+        transitions: [always('confirm')],
+      },
+      {
+        key: 'confirm',
+        type: 'menu',
+        script: '{{service}}, {{day}}, for {{name}}. Is that right? Press 1 for yes or 2 for no.',
+        transitions: [
+          ...picks('1', ['yes', 'right', 'correct'], 'book'),
+          ...picks('2', ['no', 'wrong'], 'service'),
+          otherwise('callback'),
+        ],
+      },
+      {
+        key: 'book',
+        type: 'action',
+        action: {
+          kind: 'tool',
+          name: 'book_appointment',
+          input: { service: '{{service}}', day: '{{day}}', name: '{{name}}', phone: '{{caller}}' },
+        },
+        transitions: [outcome('success', 'done'), otherwise('callback')],
+      },
+      { key: 'done', type: 'end', script: 'Your appointment is booked. See you then. Goodbye.' },
+      ...CALLBACK_NODES,
+    ],
+  },
+}

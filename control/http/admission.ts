@@ -1,0 +1,114 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { RateLimits } from '../../media/protocol.ts'
+import { isOutage } from '../kernel/store/outage.ts'
+import type { Store } from '../kernel/store/store.ts'
+import { CURRENT_VERSION, VERSIONS } from '../kernel/versions/current.ts'
+import { baseUrlOf, EMPTY_PART, hasEmptyPart, pathOf, sendProblem } from './answer.ts'
+import { authenticate, type Identity, keyHash, refusal } from './auth.ts'
+import { isProblem, type Problem, problem } from './errors.ts'
+import type { Route } from './route.ts'
+import { type Deprecation, deprecationAt, deprecationHeaders, deprecationsOf } from './versions/deprecation.ts'
+import type { KnownKeys } from './wire/known-keys.ts'
+
+export interface AdmissionParts {
+  store: Store
+  now: () => Date
+  limiter: RateLimits
+  keys: KnownKeys
+}
+
+/** What a hook of Fastify gives back that has not come to its end yet, or has answered; undefined: the request goes on. */
+export type Later = Promise<unknown> | FastifyReply | undefined
+
+/** The door of one operation: key, mode, scope, rate, version. A key that is believed passes without waiting for anything. */
+export class Admission {
+  readonly #parts: AdmissionParts
+  readonly #route: Route
+  /** By version; each found when it is first asked for. */
+  readonly #deprecations = new Map<string, Deprecation[]>()
+
+  constructor(parts: AdmissionParts, route: Route) {
+    this.#parts = parts
+    this.#route = route
+  }
+
+  #deprecationsIn(version: string): Deprecation[] {
+    const known = this.#deprecations.get(version)
+    if (known !== undefined) return known
+    const found = deprecationsOf({ version, operation: this.#route.id })
+    this.#deprecations.set(version, found)
+    return found
+  }
+
+  admit(request: FastifyRequest, reply: FastifyReply): Later {
+    if (hasEmptyPart(pathOf(request))) return sendProblem(request, reply, problem('resource_missing', EMPTY_PART))
+    const now = this.#parts.now()
+    const hash = keyHash(request.headers.authorization)
+    if (isProblem(hash)) return sendProblem(request, reply, hash)
+    const believed = this.#parts.keys.believed(hash, now)
+    if (believed !== undefined) return this.#enter(believed, now, request, reply)
+    return this.#identityOf(hash, now).then(identity =>
+      isProblem(identity) ? sendProblem(request, reply, identity) : this.#enter(identity, now, request, reply),
+    )
+  }
+
+  /** Whose key it is, as the store says; or as it said, while it is away. */
+  async #identityOf(hash: string, now: Date): Promise<Identity | Problem> {
+    const { store, keys } = this.#parts
+    const read = { at: now, revision: keys.revision }
+    try {
+      const identity = await authenticate(store, hash, now)
+      if (isProblem(identity)) keys.forget(hash)
+      else keys.remember(hash, identity, read)
+      return identity
+    } catch (error) {
+      const known = this.#route.withoutStore === true && isOutage(error) ? keys.find(hash, now) : undefined
+      if (known === undefined) throw error
+      return known
+    }
+  }
+
+  #enter(identity: Identity, now: Date, request: FastifyRequest, reply: FastifyReply): Later {
+    request.identity = identity
+    const refused = playgroundProblem(request, identity) ?? refusal(identity, this.#route)
+    if (refused !== null) return sendProblem(request, reply, refused)
+    const waitS = this.#waitS(identity, now.getTime())
+    if (waitS > 0) {
+      return sendProblem(request, reply, problem('rate_limited', 'Too many requests.', { retryAfterS: waitS }))
+    }
+    // The version that a key is pinned to may be gone as well, once it is past its sunset.
+    const apiVersion = headerText(request.headers['service-version']) ?? identity.apiVersion
+    if (!VERSIONS.includes(apiVersion)) {
+      const message = `There is no version ${apiVersion}; the current one is ${CURRENT_VERSION}.`
+      return sendProblem(request, reply, problem('unknown_version', message, { param: 'Service-Version' }))
+    }
+    if (apiVersion !== CURRENT_VERSION) reply.header('Service-Version', apiVersion)
+    const deprecation = deprecationAt(this.#deprecationsIn(apiVersion), now)
+    if (deprecation !== null) reply.headers(deprecationHeaders(deprecation, baseUrlOf(request)))
+    const idempotencyKey = headerText(request.headers['idempotency-key'])
+    const { organisationId, livemode, apiKeyId, scopes } = identity
+    request.context = { organisationId, livemode, apiKeyId, scopes, apiVersion, requestId: request.id, idempotencyKey }
+    return undefined
+  }
+
+  /** Of the key first: one that asks too often takes nothing from the others of its organisation. 0: it may pass. */
+  #waitS({ apiKeyId, organisationId, requestsPerSecond }: Identity, nowMs: number): number {
+    const { limiter } = this.#parts
+    const waitS = limiter.take(apiKeyId, nowMs)
+    if (waitS > 0 || requestsPerSecond === null) return waitS
+    const rate = { burst: BURST_S * requestsPerSecond, perSecond: requestsPerSecond }
+    // Another limit is another bucket.
+    return limiter.take(`${organisationId} ${requestsPerSecond}`, nowMs, rate)
+  }
+}
+
+/** What an organisation's limit lets through at once [s]. */
+const BURST_S = 3
+
+/** Specification, "Authentication" 3: the page under `/docs` sends this header. */
+const playgroundProblem = ({ headers }: FastifyRequest, { livemode }: Identity): Problem | null =>
+  livemode && headers['service-playground'] !== undefined
+    ? problem('test_key_required', 'The playground takes test keys only.')
+    : null
+
+const headerText = (value: string | string[] | undefined): string | null => (value === undefined ? null : String(value))

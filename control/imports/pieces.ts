@@ -1,0 +1,76 @@
+import { Readable } from 'node:stream'
+import { idAt } from '../kernel/ids.ts'
+import type { Db } from '../kernel/store/store.ts'
+import type { ImportPieceTable } from './tables.ts'
+
+/** Of what was uploaded [bytes]: a row that neither database finds long. */
+const PIECE_BYTES = 256 * 1024
+/** Longer than any upload takes [ms]. */
+const ORPHAN_MS = 60 * 60 * 1000
+
+type File = ImportPieceTable['file']
+
+/** Any node serves and reads what lies in the database. */
+export async function insertPiece(db: Db, importId: string, file: File, position: number, bytes: Buffer) {
+  const content = bytes.toString('base64')
+  await db.insertInto('import_pieces').values({ import_id: importId, file, position, content }).execute()
+}
+
+/** Writes what was uploaded; a piece of it is in memory. */
+export async function storeSource(db: Db, importId: string, source: Readable): Promise<void> {
+  let waiting: Buffer[] = []
+  let bytes = 0
+  let position = 0
+  const flush = async (): Promise<void> => {
+    if (bytes > 0) await insertPiece(db, importId, 'source', position++, Buffer.concat(waiting))
+    waiting = []
+    bytes = 0
+  }
+  for await (const chunk of source as AsyncIterable<Buffer>) {
+    waiting.push(chunk)
+    bytes += chunk.length
+    if (bytes >= PIECE_BYTES) await flush()
+  }
+  await flush()
+}
+
+/** A file from its beginning, a piece at a time. */
+export const readPieces = (db: Db, importId: string, file: File): Readable =>
+  Readable.from(pieces(db, importId, file), { objectMode: false, highWaterMark: PIECE_BYTES })
+
+async function* pieces(db: Db, importId: string, file: File): AsyncGenerator<Buffer> {
+  for (let position = 0; ; position++) {
+    const row = await db
+      .selectFrom('import_pieces')
+      .select('content')
+      .where('import_id', '=', importId)
+      .where('file', '=', file)
+      .where('position', '=', position)
+      .executeTakeFirst()
+    if (row === undefined) return
+    yield Buffer.from(row.content, 'base64')
+  }
+}
+
+/** Idempotent. */
+export const removePieces = (db: Db, importId: string, file: File) =>
+  db.deleteFrom('import_pieces').where('import_id', '=', importId).where('file', '=', file).execute()
+
+/** Reports on what was not imported are kept so long [ms]. */
+const KEPT_MS = 30 * 24 * 60 * 60 * 1000
+
+/** Removes files of uploads that never became an import, and of imports that ended long ago. */
+export async function sweepImports(db: Db, now: Date): Promise<void> {
+  const keptSince = new Date(now.getTime() - KEPT_MS)
+  await db
+    .deleteFrom('import_pieces')
+    .where('import_id', '<', idAt('import', now.getTime() - ORPHAN_MS))
+    .where('import_id', 'not in', eb => eb.selectFrom('imports').select('imports.id'))
+    .execute()
+  await db
+    .deleteFrom('import_pieces')
+    .where('import_id', 'in', eb =>
+      eb.selectFrom('imports').select('imports.id').where('finished_at', '<', keptSince.toISOString()),
+    )
+    .execute()
+}

@@ -1,0 +1,139 @@
+import { Readable } from 'node:stream'
+import Type from 'typebox'
+import type { Context } from '../http/context.ts'
+import { conflict, missing, type Problem } from '../http/errors.ts'
+import { listOf, listParameters, pageOf } from '../http/list.ts'
+import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { type Route, route } from '../http/route.ts'
+import { CSV_START, csvRecord } from '../kernel/csv.ts'
+import { appendEvent } from '../kernel/events/log.ts'
+import { cancel } from '../kernel/jobs/queue.ts'
+import { idParams, oneOf } from '../kernel/schema.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import { REPORT_COLUMNS } from './batches.ts'
+import { createImport, type ImportDeps } from './create.ts'
+import { readPieces, removePieces } from './pieces.ts'
+import { createBodyOf, type Import, importSchema, MAX_FILE_BYTES, MAX_JSON_BYTES, toImport } from './schema.ts'
+import { IMPORT_STATUSES } from './tables.ts'
+
+const listQuery = Type.Object(
+  {
+    ...listParameters,
+    status: Type.Optional(oneOf([...IMPORT_STATUSES])),
+    target: Type.Optional(Type.String({ maxLength: 50 })),
+  },
+  { additionalProperties: false },
+)
+
+/** Files whose rows become objects. */
+export function importRoutes(deps: ImportDeps): Route[] {
+  const { store } = deps
+  const plain: Plain<'imports', typeof importSchema> = {
+    store,
+    table: 'imports',
+    object: 'import',
+    path: '/imports',
+    area: 'contacts',
+    tag: 'Imports',
+    reply: importSchema,
+    toObject: toImport,
+  }
+  const common = { tag: plain.tag, reply: importSchema } as const
+  return [
+    route({
+      ...common,
+      method: 'POST',
+      path: plain.path,
+      id: 'createImport',
+      summary: 'Import a file',
+      description:
+        'CSV (RFC 4180, any delimiter) or NDJSON, up to 256 MB and 1,000,000 rows: JSON, or `multipart/form-data` with a `file` part and the other ' +
+        'parameters as parts, those that are no strings with `Content-Type: application/json`. Rows are written in the background, and tell by events how far it is.',
+      scope: 'contacts:write',
+      upload: { maxBytes: MAX_FILE_BYTES, tooLarge: 'import_too_large', spool: { jsonBytes: MAX_JSON_BYTES } },
+      body: createBodyOf(deps.targets),
+      status: 201,
+      errors: [409],
+      handler: (context, { body, spooled }) => createImport(deps, context, body, spooled),
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: plain.path,
+      id: 'listImports',
+      summary: 'List imports',
+      scope: 'contacts:read',
+      query: listQuery,
+      status: 200,
+      reply: listOf(importSchema),
+      handler: (context, { query }) => {
+        const { status, target } = query
+        const rows = { db: store.db, tenant: context, table: 'imports', where: { status, target } } as const
+        return pageOf(rows, query, '/v1/imports', toImport)
+      },
+    }),
+    retrieveRoute(plain),
+    route({
+      ...common,
+      method: 'POST',
+      path: '/imports/:id/cancel',
+      id: 'cancelImport',
+      summary: 'Cancel an import',
+      description: 'Rows that were written stay. 409 when it is over.',
+      scope: 'contacts:write',
+      params: idParams,
+      status: 200,
+      errors: [404, 409],
+      handler: (context, { params }) => cancelImport(deps, context, params.id),
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/imports/:id/errors',
+      id: 'getImportErrors',
+      summary: 'Download what was not imported',
+      description: `As CSV: ${REPORT_COLUMNS.join(', ')}. \`code\` is \`invalid\` or \`duplicate\`; \`line\` is the file's. Kept for 30 days.`,
+      scope: 'contacts:read',
+      params: idParams,
+      status: 200,
+      reply: Type.String(),
+      rawType: 'text/csv',
+      errors: [404],
+      handler: async (context, { params }) => {
+        const row = await forTenant(store.db, context).find('imports', params.id)
+        if (row === undefined) return missing('import', params.id)
+        return {
+          raw: Readable.from(reportOf(readPieces(store.db, row.id, 'errors')), { objectMode: false }),
+          status: 200,
+          headers: {
+            'content-type': 'text/csv; charset=utf-8',
+            'content-disposition': `attachment; filename="${row.id}-errors.csv"`,
+          },
+        }
+      },
+    }),
+  ]
+}
+
+async function* reportOf(pieces: Readable): AsyncGenerator<Buffer> {
+  yield Buffer.from(CSV_START + csvRecord(REPORT_COLUMNS))
+  yield* pieces as AsyncIterable<Buffer>
+}
+
+const cancelImport = ({ now }: ImportDeps, context: Context, id: string): Promise<Import | Problem> =>
+  context.transaction(async trx => {
+    const scoped = forTenant(trx, context)
+    const row = await scoped.find('imports', id)
+    if (row === undefined) return missing('import', id)
+    if (row.status !== 'pending' && row.status !== 'running')
+      return conflict('import_over', `The import is ${row.status}.`)
+    const at = now().toISOString()
+    const change = { status: 'cancelled' as const, finished_at: at, updated: at }
+    await scoped.change('imports', id, change)
+    await cancel(trx, 'import.run', id)
+    await removePieces(trx, id, 'source')
+    const object = toImport({ ...row, ...change })
+    const previousAttributes = { status: row.status }
+    await appendEvent(trx, context, { type: 'import.cancelled', at, object, previousAttributes, request: context })
+    return object
+  })

@@ -1,0 +1,151 @@
+import Type, { type Static } from 'typebox'
+import { input, metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { ENCODINGS } from './read.ts'
+import { IMPORT_STATUSES, type ImportFailure, type ImportRow, type Reading } from './tables.ts'
+import type { ImportTargets } from './target.ts'
+
+export const MAX_ROWS = 1_000_000
+export const MAX_FILE_BYTES = 256 * 1024 * 1024
+/** Of a file that comes as base64 in JSON. */
+export const MAX_JSON_BYTES = 8 * 1024 * 1024
+
+const count = (description: string) => Type.Integer({ minimum: 0, description })
+const country = Type.String({ pattern: '^[A-Z]{2}$', description: 'Whose local numbers are meant (ISO 3166).' })
+const format = oneOf(['csv', 'ndjson'])
+const encoding = oneOf([...ENCODINGS])
+
+export const importSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('import'),
+  livemode: Type.Boolean(),
+  target: Type.String({ description: 'What rows become.' }),
+  target_id: nullable(Type.String()),
+  status: oneOf([...IMPORT_STATUSES]),
+  dry_run: Type.Boolean({ description: 'Rows are checked, and nothing is written.' }),
+  file: Type.Object({
+    filename: Type.String(),
+    size_bytes: count('Of the upload.'),
+    format,
+    encoding: Type.String({ description: 'As it is read: a byte order mark goes before what was said.' }),
+    delimiter: nullable(Type.String()),
+    header: nullable(Type.Boolean()),
+  }),
+  mapping: Type.Record(Type.String(), Type.String()),
+  country: nullable(country),
+  rows: Type.Object({
+    read: count('Rows that are done, of whatever outcome.'),
+    written: count('New ones; of a trial those that would be.'),
+    duplicate: count('Numbers that were there before, in the file or here.'),
+    failed: count('Rows with an error.'),
+  }),
+  failure: nullable(
+    Type.Object(
+      { code: Type.String(), message: Type.String(), line: nullable(Type.Integer()) },
+      {
+        description: 'Why it could not go on. Rows before stay.',
+      },
+    ),
+  ),
+  metadata,
+  started_at: nullable(timestamp()),
+  finished_at: nullable(timestamp()),
+  created: timestamp(),
+  updated: timestamp(),
+})
+export type Import = Static<typeof importSchema>
+
+const columnsText = (targets: ImportTargets): string =>
+  Object.entries(targets)
+    .map(([name, { columns }]) => {
+      const all = Object.entries(columns).map(
+        ([column, { isRequired }]) => `\`${column}\`${isRequired ? ' (required)' : ''}`,
+      )
+      return `\`${name}\`: ${all.join(', ')}`
+    })
+    .join('. ')
+
+const file = input({
+  content_base64: Type.Optional(Type.String({ description: 'Up to 8 MB; larger files as `multipart/form-data`.' })),
+  content_sha256: Type.Optional(
+    Type.String({
+      minLength: 64,
+      maxLength: 64,
+      description: 'Compared with the content. In a multipart request it is ours.',
+    }),
+  ),
+  filename: Type.Optional(Type.String({ maxLength: 255, default: '' })),
+})
+
+/** What `POST /imports` takes, with these targets. */
+export const createBodyOf = (targets: ImportTargets) =>
+  input({
+    target: Type.Unsafe<string>({
+      type: 'string',
+      enum: Object.keys(targets),
+      description: `What rows become, and the columns that are read. ${columnsText(targets)}.`,
+    }),
+    target_id: Type.Optional(
+      Type.String({ maxLength: 200, description: 'The object that rows belong to, where the target takes one.' }),
+    ),
+    file,
+    format: Type.Optional({ ...format, default: 'csv' }),
+    encoding: Type.Optional({ ...encoding, default: 'utf-8' }),
+    delimiter: Type.Optional(
+      nullable(
+        Type.String({
+          minLength: 1,
+          maxLength: 1,
+          description: 'Of CSV; null: the one of `,` `;` tab `|` that the first line has most of.',
+        }),
+      ),
+    ),
+    header: Type.Optional(
+      Type.Boolean({
+        default: true,
+        description: 'The first line of CSV names the columns. Without it they are called `1`, `2`, …',
+      }),
+    ),
+    mapping: Type.Optional(
+      Type.Unsafe<Record<string, string>>({
+        type: 'object',
+        maxProperties: 50,
+        propertyNames: { maxLength: 40 },
+        additionalProperties: { type: 'string', maxLength: 200 },
+        description:
+          'Which column of the file is which of the target, where they are not called alike: `{"phone": "Telephone"}`.',
+      }),
+    ),
+    country: Type.Optional(
+      nullable({ ...country, description: "Whose local numbers are meant; default: the organisation's country." }),
+    ),
+    dry_run: Type.Optional(Type.Boolean({ default: false })),
+    metadata: Type.Optional(metadata),
+  })
+export type CreateBody = Static<ReturnType<typeof createBodyOf>>
+
+export function toImport(row: ImportRow): Import {
+  const { format, encoding, delimiter, header, mapping } = JSON.parse(row.reading) as Reading
+  const isCsv = format === 'csv'
+  return {
+    id: row.id,
+    object: 'import',
+    livemode: row.livemode === 1,
+    target: row.target,
+    target_id: row.target_id,
+    status: row.status,
+    dry_run: row.dry_run === 1,
+    file: {
+      ...{ filename: row.filename, size_bytes: row.size_bytes, format, encoding },
+      ...{ delimiter: isCsv ? delimiter : null, header: isCsv ? header : null },
+    },
+    mapping,
+    country: row.country,
+    rows: { read: row.rows_read, written: row.rows_written, duplicate: row.rows_duplicate, failed: row.rows_failed },
+    failure: row.failure === null ? null : (JSON.parse(row.failure) as ImportFailure),
+    metadata: JSON.parse(row.metadata),
+    started_at: row.started_at,
+    finished_at: row.finished_at,
+    created: row.created,
+    updated: row.updated,
+  }
+}

@@ -1,0 +1,69 @@
+import type { Selectable } from 'kysely'
+import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
+
+declare module '../kernel/store/tables.ts' {
+  interface Database {
+    imports: ImportTable
+    import_pieces: ImportPieceTable
+  }
+}
+
+export const IMPORT_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const
+export type ImportStatus = (typeof IMPORT_STATUSES)[number]
+
+export interface ImportTable extends TenantColumns {
+  id: string
+  target: string
+  target_id: string | null
+  status: ImportStatus
+  dry_run: number
+  filename: string
+  size_bytes: number
+  /** JSON of `Reading`. */
+  reading: string
+  country: string | null
+  /** How far it has come; written with the rows themselves. */
+  rows_read: number
+  rows_written: number
+  rows_duplicate: number
+  rows_failed: number
+  error_pieces: number
+  /** JSON of `ImportFailure`, or null. */
+  failure: string | null
+  metadata: string
+  /** When progress was last told of. */
+  told_at: string | null
+  started_at: string | null
+  finished_at: string | null
+  created: string
+  updated: string
+}
+
+/** `source`: what was uploaded, `errors`: what was wrong with it. */
+export interface ImportPieceTable {
+  import_id: string
+  file: 'source' | 'errors'
+  position: number
+  /** Base64. */
+  content: string
+}
+
+export type ImportRow = Selectable<ImportTable>
+
+/** How a file is read. */
+export interface Reading {
+  format: 'csv' | 'ndjson'
+  encoding: string
+  /** CSV only. */
+  delimiter: string
+  header: boolean
+  /** Column of the target by column of the file. */
+  mapping: Record<string, string>
+}
+
+export interface ImportFailure {
+  code: string
+  message: string
+  /** Of the file, from 1; null: of no line. */
+  line: number | null
+}

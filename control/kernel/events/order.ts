@@ -1,0 +1,96 @@
+import { PostgresAdapter, type RawBuilder, type Selectable, sql } from 'kysely'
+import type { Db, Store } from '../store/store.ts'
+import type { EventTable } from '../store/tables.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import type { EventType } from './catalog.ts'
+
+/**
+ * A place in the order in which events were committed. On SQLite transactions run one after the other, and IDs tell that order. On PostgreSQL they do
+ * not: of two transactions the one that began first may end last, and who has gone on behind the other's event would miss what it wrote.
+ */
+export interface EventPlace {
+  /** The transaction, by PostgreSQL's count; SQLite: always 0. */
+  at: number
+  /** Within a transaction events follow their IDs. */
+  id: string
+}
+
+/** Behind all events of a transaction: no ID sorts there. */
+const LAST_ID = 'z'
+
+const isServer = (db: Db): boolean => db.getExecutor().adapter instanceof PostgresAdapter
+const numberIn = (db: Db): RawBuilder<number> => (isServer(db) ? sql<number>`written_by` : sql<number>`0`)
+
+/** Behind everything that is complete: nothing will be committed before it any more. */
+export async function endOfEvents(db: Db): Promise<EventPlace> {
+  if (!isServer(db)) {
+    const last = await db.selectFrom('events').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst()
+    return { at: 0, id: last?.id ?? '' }
+  }
+  const { rows } = await sql<{ at: string }>`select pg_snapshot_xmin(pg_current_snapshot())::text as at`.execute(db)
+  return { at: Number(rows[0]?.at ?? 0) - 1, id: LAST_ID }
+}
+
+/** Whether one place lies before another, or is the same. */
+export const isBehind = (place: EventPlace, end: EventPlace): boolean =>
+  place.at === end.at ? end.id >= place.id : end.at > place.at
+
+/** Where an event stands, or undefined when it is gone or another tenant's. */
+export async function placeOfEvent(db: Db, tenant: Tenant, id: string): Promise<EventPlace | undefined> {
+  const rows = forTenant(db, tenant).select('events').select(numberIn(db).as('at')).where('id', '=', id)
+  const row = await rows.executeTakeFirst()
+  return row && { at: Number(row.at), id }
+}
+
+export interface PlacedEvent {
+  place: EventPlace
+  row: Selectable<EventTable>
+}
+
+/** The next events of a tenant behind a place, in their order, and the place that is reached with them. */
+export async function eventsBehind(
+  db: Db,
+  tenant: Tenant,
+  { at, id }: EventPlace,
+  { types, limit }: { types: readonly EventType[] | null; limit: number },
+): Promise<{ events: PlacedEvent[]; reached: EventPlace }> {
+  // First: what is committed after this look belongs to the next one.
+  const end = await endOfEvents(db)
+  const rows = await between(db, tenant, { at, id }, end)
+    .$if(types !== null, query => query.where('type', 'in', types ?? []))
+    .limit(limit)
+    .execute()
+  const events = rows.map(row => ({ row, place: { at: Number(row.at), id: row.id } }))
+  const last = events.at(-1)
+  if (last !== undefined && events.length === limit) return { events, reached: last.place }
+  // Who begins behind an event of now may be ahead of those that are still being written.
+  return { events, reached: isBehind({ at, id }, end) ? end : { at, id } }
+}
+
+function between(db: Db, tenant: Tenant, from: EventPlace, end: EventPlace) {
+  const rows = forTenant(db, tenant).select('events').selectAll().select(numberIn(db).as('at'))
+  if (!isServer(db)) return rows.where('id', '>', from.id).orderBy('id')
+  return rows
+    .where(sql<boolean>`(written_by, id) > (${from.at}, ${from.id})`)
+    .where(sql<boolean>`written_by <= ${end.at}`)
+    .orderBy(sql`written_by`)
+    .orderBy('id')
+}
+
+/**
+ * PostgreSQL counts transactions by server: events of a database that was restored on another one may come from numbers that this one has not
+ * reached. They are put before all others.
+ */
+export async function settleEvents({ engine, db, transaction }: Store, tenant: Tenant): Promise<void> {
+  if (engine === 'sqlite') return
+  const ahead = sql<boolean>`written_by >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint`
+  const found = await forTenant(db, tenant).select('events').select('id').where(ahead).limit(1).executeTakeFirst()
+  if (found === undefined) return
+  await transaction(trx =>
+    forTenant(trx, tenant)
+      .update('events')
+      .set({ written_by: sql`0` } as never)
+      .where(ahead)
+      .execute(),
+  )
+}

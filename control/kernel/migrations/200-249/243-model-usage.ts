@@ -1,0 +1,27 @@
+import type { Kysely, Migration } from 'kysely'
+
+/** What language models were paid for, by day, purpose and model. */
+export const modelUsage: Migration = {
+  async up(db: Kysely<unknown>): Promise<void> {
+    await db.schema
+      .createTable('model_usage')
+      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
+      .addColumn('livemode', 'integer', column => column.notNull())
+      .addColumn('day', 'text', column => column.notNull())
+      .addColumn('purpose', 'text', column => column.notNull())
+      .addColumn('model', 'text', column => column.notNull())
+      .addColumn('is_priced', 'integer', column => column.notNull())
+      .addColumn('input_tokens', 'bigint', column => column.notNull())
+      .addColumn('output_tokens', 'bigint', column => column.notNull())
+      .addColumn('cost_micros', 'bigint', column => column.notNull())
+      .addPrimaryKeyConstraint('model_usage_key', [
+        'organisation_id',
+        'livemode',
+        'day',
+        'purpose',
+        'model',
+        'is_priced',
+      ])
+      .execute()
+  },
+}

@@ -1,0 +1,23 @@
+import type { Kysely, Migration } from 'kysely'
+
+/** What those prove who call over a connection, beside or instead of their address. */
+export const inboundCredentials: Migration = {
+  async up(db: Kysely<unknown>): Promise<void> {
+    for (const name of [
+      'inbound_auth',
+      'inbound_username',
+      'inbound_algorithm',
+      'inbound_ha1_md5',
+      'inbound_ha1_sha256',
+    ]) {
+      await db.schema.alterTable('connections').addColumn(name, 'text').execute()
+    }
+    // A caller names its account and nothing else. NULLs are all different.
+    await db.schema
+      .createIndex('connections_inbound_username')
+      .on('connections')
+      .column('inbound_username')
+      .unique()
+      .execute()
+  },
+}

@@ -1,0 +1,28 @@
+import type { Kysely, Migration } from 'kysely'
+
+/** Texts from members' phones and to them. */
+export const messages: Migration = {
+  async up(db: Kysely<unknown>): Promise<void> {
+    await db.schema
+      .createTable('messages')
+      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
+      .addColumn('livemode', 'integer', column => column.notNull())
+      .addColumn('id', 'text', column => column.primaryKey())
+      .addColumn('from_user_id', 'text')
+      .addColumn('to_user_id', 'text')
+      .addColumn('to_address', 'text')
+      .addColumn('text', 'text', column => column.notNull())
+      .addColumn('status', 'text', column => column.notNull())
+      .addColumn('sip_code', 'integer')
+      .addColumn('pending', 'integer', column => column.notNull())
+      .addColumn('created', 'text', column => column.notNull())
+      .execute()
+    await db.schema
+      .createIndex('messages_tenant')
+      .on('messages')
+      .columns(['organisation_id', 'livemode', 'id'])
+      .execute()
+    await db.schema.createIndex('messages_due').on('messages').columns(['organisation_id', 'created']).execute()
+    await db.schema.createIndex('messages_status').on('messages').columns(['status', 'created']).execute()
+  },
+}

@@ -1,0 +1,17 @@
+import type { Kysely, Migration } from 'kysely'
+
+/** What passed over SIP for each leg, and the headers of its RTP packets where somebody wanted them. */
+export const sipTraces: Migration = {
+  async up(db: Kysely<unknown>): Promise<void> {
+    await db.schema
+      .createTable('sip_traces')
+      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
+      .addColumn('livemode', 'integer', column => column.notNull())
+      .addColumn('id', 'text', column => column.primaryKey())
+      .addColumn('call_id', 'text', column => column.notNull())
+      .addColumn('dropped', 'integer', column => column.notNull())
+      .addColumn('content', 'text', column => column.notNull())
+      .execute()
+    await db.schema.createIndex('sip_traces_call').on('sip_traces').column('call_id').execute()
+  },
+}

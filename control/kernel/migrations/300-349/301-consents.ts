@@ -1,0 +1,24 @@
+import { type Kysely, type Migration, sql } from 'kysely'
+
+/** Who has agreed to what, and whose consent an organisation demands. */
+export const consents: Migration = {
+  async up(db: Kysely<unknown>): Promise<void> {
+    let table = db.schema
+      .createTable('consents')
+      .addColumn('id', 'text', column => column.primaryKey())
+      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
+      .addColumn('livemode', 'integer', column => column.notNull())
+    for (const name of ['phone', 'purpose', 'evidence', 'given_at', 'metadata', 'created', 'updated']) {
+      table = table.addColumn(name, 'text', column => column.notNull())
+    }
+    for (const name of ['standing', 'expires_at', 'replaced_at', 'revoked_at', 'revoked_reason', 'revoked_call_id']) {
+      table = table.addColumn(name, 'text')
+    }
+    await table.execute()
+    const index = (name: string, columns: string[]) => db.schema.createIndex(name).on('consents').columns(columns)
+    await index('consents_standing', ['organisation_id', 'livemode', 'standing']).unique().execute()
+    await index('consents_by_id', ['organisation_id', 'livemode', 'id']).execute()
+    await index('consents_by_phone', ['organisation_id', 'livemode', 'phone', 'id']).execute()
+    await sql`alter table organisations add column require_consent text`.execute(db)
+  },
+}

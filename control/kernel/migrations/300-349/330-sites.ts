@@ -1,0 +1,29 @@
+import type { Kysely, Migration } from 'kysely'
+
+/** Callback forms on websites, and the proofs of work that were taken by them. */
+export const sites: Migration = {
+  async up(db: Kysely<unknown>): Promise<void> {
+    await db.schema
+      .createTable('sites')
+      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
+      .addColumn('livemode', 'integer', column => column.notNull())
+      .addColumn('id', 'text', column => column.primaryKey())
+      .addColumn('name', 'text', column => column.notNull())
+      .addColumn('active', 'integer', column => column.notNull())
+      .addColumn('queue_id', 'text')
+      .addColumn('settings', 'text', column => column.notNull())
+      .addColumn('created', 'text', column => column.notNull())
+      .addColumn('updated', 'text', column => column.notNull())
+      .execute()
+    await db.schema.createIndex('sites_tenant').on('sites').columns(['organisation_id', 'livemode', 'id']).execute()
+    await db.schema.createIndex('sites_by_queue').on('sites').column('queue_id').execute()
+    await db.schema
+      .createTable('site_proofs')
+      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
+      .addColumn('livemode', 'integer', column => column.notNull())
+      .addColumn('id', 'text', column => column.primaryKey())
+      .addColumn('expires_at', 'text', column => column.notNull())
+      .execute()
+    await db.schema.createIndex('site_proofs_by_end').on('site_proofs').column('expires_at').execute()
+  },
+}

@@ -1,0 +1,22 @@
+import type { Kysely, Migration } from 'kysely'
+
+/** Which calls were made by browsers, and from which website. */
+export const webCalls: Migration = {
+  async up(db: Kysely<unknown>): Promise<void> {
+    await db.schema
+      .createTable('web_calls')
+      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
+      .addColumn('livemode', 'integer', column => column.notNull())
+      .addColumn('id', 'text', column => column.primaryKey())
+      .addColumn('assistant_id', 'text')
+      .addColumn('origin', 'text')
+      .addColumn('name', 'text', column => column.notNull())
+      .addColumn('created', 'text', column => column.notNull())
+      .execute()
+    await db.schema
+      .createIndex('web_calls_tenant')
+      .on('web_calls')
+      .columns(['organisation_id', 'livemode', 'id'])
+      .execute()
+  },
+}

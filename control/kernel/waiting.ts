@@ -1,0 +1,27 @@
+/** Who waits for something to happen, by a key. That it has happened is all that is told; what it was stands in the database. */
+export class Waiting {
+  readonly #waiting = new Map<string, Set<() => void>>()
+
+  wake(key: string): void {
+    for (const wake of this.#waiting.get(key) ?? []) wake()
+  }
+
+  /** Resolves when the key is woken, after so long, or when it is given up. */
+  next(key: string, ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise(resolve => {
+      const waiting = this.#waiting.get(key) ?? new Set()
+      this.#waiting.set(key, waiting)
+      const wake = (): void => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', wake)
+        waiting.delete(wake)
+        if (waiting.size === 0 && this.#waiting.get(key) === waiting) this.#waiting.delete(key)
+        resolve()
+      }
+      const timer = setTimeout(wake, ms)
+      waiting.add(wake)
+      signal.addEventListener('abort', wake, { once: true })
+      if (signal.aborted) wake()
+    })
+  }
+}

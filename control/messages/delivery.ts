@@ -1,0 +1,79 @@
+import { follow } from '../calls/conductor/follow.ts'
+import { tenantOf } from '../calls/records.ts'
+import { appendEvent } from '../kernel/events/log.ts'
+import type { Store, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { Device } from '../queues/agents/devices.ts'
+import { toMessage } from './schema.ts'
+import type { MessageRow } from './tables.ts'
+
+/** Phones of one member that a text is sent to. */
+export const MAX_PHONES = 10
+/** By then every phone has answered, or its silence is known (64 * T1 and some more): else media, or we, were begun anew meanwhile. */
+const LOST_MS = 60_000
+
+export type PhoneDevice = Extract<Device, { kind: 'sip' }>
+
+/** Sends a text to these phones once it is committed; its words are nowhere else than there. */
+export function sendOn(
+  trx: Trx,
+  { messageId, from, text, phones }: { messageId: string; from: string; text: string; phones: readonly PhoneDevice[] },
+): void {
+  follow(trx, messageId, async ({ media }) => {
+    for (const { uri, via, route } of phones) {
+      await media.request('sip.message', { messageId, uri, from, via, ...(route !== undefined && { route }), text })
+    }
+  })
+}
+
+/** One phone has answered, or has not: the first that takes it is enough. */
+export async function deliveryTold(trx: Trx, messageId: string, sipCode: number, at: string): Promise<void> {
+  const row = await trx.selectFrom('messages').selectAll().where('id', '=', messageId).executeTakeFirst()
+  if (row === undefined || row.status !== 'queued') return
+  const pending = row.pending - 1
+  if (sipCode < 300) await settle(trx, row, { status: 'delivered', sip_code: sipCode, pending }, at)
+  else if (pending <= 0) await settle(trx, row, { status: 'failed', sip_code: sipCode, pending: 0 }, at)
+  else
+    await forTenant(trx, tenantOf(row))
+      .update('messages')
+      .set({ pending, sip_code: sipCode })
+      .where('id', '=', row.id)
+      .execute()
+}
+
+/** Gives up texts of which nobody will tell any more; to be called now and then. */
+export async function giveUpLost(store: Store, now: Date): Promise<void> {
+  const at = now.toISOString()
+  const before = new Date(now.getTime() - LOST_MS).toISOString()
+  const lost = await store.db
+    .selectFrom('messages')
+    .select('id')
+    .where('status', '=', 'queued')
+    .where('created', '<', before)
+    .limit(100)
+    .execute()
+  for (const { id } of lost) {
+    await store.transaction(async trx => {
+      const row = await trx.selectFrom('messages').selectAll().where('id', '=', id).executeTakeFirst()
+      if (row?.status === 'queued') await settle(trx, row, { status: 'failed', pending: 0 }, at)
+    })
+  }
+}
+
+async function settle(
+  trx: Trx,
+  row: MessageRow,
+  change: Pick<MessageRow, 'pending'> & { status: 'delivered' | 'failed'; sip_code?: number },
+  at: string,
+): Promise<void> {
+  const tenant: Tenant = tenantOf(row)
+  await forTenant(trx, tenant).update('messages').set(change).where('id', '=', row.id).execute()
+  await appendEvent(trx, tenant, { type: `message.${change.status}`, at, object: toMessage({ ...row, ...change }) })
+}
+
+/** Takes a text away, and what was told of it. */
+export async function removeMessage(trx: Trx, tenant: Tenant, id: string): Promise<void> {
+  const scoped = forTenant(trx, tenant)
+  await scoped.delete('messages').where('id', '=', id).execute()
+  await scoped.delete('events').where('object_id', '=', id).execute()
+}

@@ -1,0 +1,101 @@
+import { RateLimits } from '../../media/protocol.ts'
+import { tenantOf } from '../calls/records.ts'
+import { appendEvent } from '../kernel/events/log.ts'
+import { newId } from '../kernel/ids.ts'
+import type { Store } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { Vault } from '../kernel/vault.ts'
+import { redactorOf } from '../organisation/redaction/settings.ts'
+import { destinationOf } from '../queues/agents/destinations.ts'
+import { devicesOf } from '../queues/agents/devices.ts'
+import type { TakeText } from '../queues/agents/phone-asks.ts'
+import { count } from '../usage/ledger.ts'
+import { MAX_PHONES, type PhoneDevice, sendOn } from './delivery.ts'
+import { toMessage } from './schema.ts'
+import type { MessageRow } from './tables.ts'
+
+/** Texts of one member's phones. */
+const RATE = { burst: 20, perSecond: 1 }
+/** Whom a phone answers to when the organisation has written. */
+export const PRODUCT = 'tandem'
+
+export interface MessageDeps {
+  store: Store
+  vault: Vault
+  now: () => Date
+  sipHost: string
+}
+
+/** Phones of a member that a text can be sent to from this node. */
+export async function phonesOf(
+  store: Pick<Store, 'db'>,
+  tenant: Tenant,
+  userId: string,
+  at: Date,
+): Promise<PhoneDevice[]> {
+  const devices = await devicesOf(store.db, tenant, userId, at)
+  return devices.filter(device => device.kind === 'sip').slice(0, MAX_PHONES)
+}
+
+/** Where an answer goes: a member by its extension or account, or the organisation. */
+export async function senderUri(
+  { store, sipHost }: Pick<MessageDeps, 'store' | 'sipHost'>,
+  tenant: Tenant,
+  userId: string | null,
+): Promise<string> {
+  const scoped = forTenant(store.db, tenant)
+  const user = userId === null ? undefined : await scoped.find('users', userId)
+  const account = userId === null ? undefined : await scoped.find('sip_credentials', userId)
+  return `sip:${user?.extension ?? account?.username ?? PRODUCT}@${sipHost}`
+}
+
+/** What becomes of a text of a member's phone: for a colleague's phones (202), or for the organisation (200): whose webhook hears of it. */
+export function textsOfPhones(deps: MessageDeps): TakeText {
+  const limits = new RateLimits(RATE)
+  return async ({ account, to, text }) => {
+    const { store, now } = deps
+    const at = now()
+    const tenant = tenantOf(account)
+    if (!limits.allow(account.id, at.getTime())) return 503
+    const target = await targetOf(deps, tenant, account.id, to)
+    if (target === null) return 404
+    const phones = target.userId === null ? [] : await phonesOf(store, tenant, target.userId, at)
+    if (target.userId !== null && phones.length === 0) return 480
+    const from = await senderUri(deps, tenant, account.id)
+    await store.transaction(async trx => {
+      const redact = await redactorOf(trx, tenant)
+      const row: MessageRow = {
+        ...{ organisation_id: tenant.organisationId, livemode: tenant.livemode ? 1 : 0, id: newId('message') },
+        ...{ from_user_id: account.id, to_user_id: target.userId, to_address: to, text: redact(text) },
+        status: target.userId === null ? 'received' : 'queued',
+        ...{ sip_code: null, pending: phones.length, created: at.toISOString() },
+      }
+      await forTenant(trx, tenant).insert('messages', row)
+      await count(trx, tenant, { sourceId: row.id, at: row.created, amounts: { messages: 1 } })
+      await appendEvent(trx, tenant, { type: 'message.received', at: row.created, object: toMessage(row) })
+      sendOn(trx, { messageId: row.id, from, text, phones })
+    })
+    return target.userId === null ? 200 : 202
+  }
+}
+
+/** A colleague by account or extension, or, as what leads to no person, the organisation; null: nobody. Texts leave it to nobody. */
+async function targetOf(
+  { store, vault, now, sipHost }: MessageDeps,
+  tenant: Tenant,
+  senderId: string,
+  to: string,
+): Promise<{ userId: string | null } | null> {
+  if (to === PRODUCT) return { userId: null }
+  const scoped = forTenant(store.db, tenant)
+  const named = await scoped.select('sip_credentials').select('id').where('username', '=', to).executeTakeFirst()
+  if (named !== undefined) return { userId: named.id }
+  const user = await scoped.find('users', senderId)
+  if (user === undefined) return null
+  const party = (name: string) => ({ uri: `sip:${name}@${sipHost}`, user: name, host: sipHost })
+  const found = await destinationOf({ db: store.db, sipHost, vault }, tenant, user, {
+    ...{ to: party(to), from: party(user.extension ?? PRODUCT), at: now() },
+  })
+  if ('failure' in found || found.kind === 'outside') return null
+  return { userId: found.kind === 'user' ? found.userId : null }
+}

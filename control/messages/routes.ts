@@ -1,0 +1,75 @@
+import type { Static } from 'typebox'
+import type { Context } from '../http/context.ts'
+import { conflict, type Problem, problem } from '../http/errors.ts'
+import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { referenceProblem } from '../http/references.ts'
+import { type Route, route } from '../http/route.ts'
+import { newId } from '../kernel/ids.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import { redactorOf } from '../organisation/redaction/settings.ts'
+import { count } from '../usage/ledger.ts'
+import { sendOn } from './delivery.ts'
+import { type MessageDeps, phonesOf, senderUri } from './from-phone.ts'
+import { MAX_TEXT_BYTES, type Message, messageBody, messageSchema, toMessage } from './schema.ts'
+import type { MessageRow } from './tables.ts'
+
+export function messageRoutes(deps: MessageDeps): Route[] {
+  const plain: Plain<'messages', typeof messageSchema> = {
+    ...{ store: deps.store, table: 'messages', object: 'message', path: '/messages', area: 'agents', tag: 'Messages' },
+    ...{ reply: messageSchema, toObject: toMessage },
+  }
+  return [
+    route({
+      method: 'POST',
+      path: '/messages',
+      id: 'createMessage',
+      summary: "Send a text to a member's phones",
+      description:
+        'By SIP (RFC 3428), to each SIP phone that the member has registered at this node; the first that takes it makes it `delivered`. 409 when there is none.',
+      tag: 'Messages',
+      scope: 'agents:write',
+      body: messageBody,
+      status: 201,
+      reply: messageSchema,
+      errors: [409],
+      handler: (context, { body }) => send(deps, context, body),
+    }),
+    listRoute(plain),
+    retrieveRoute(plain),
+    deleteRoute(plain, { description: 'The text is gone; events that have told of it go with `retention`.' }),
+  ]
+}
+
+async function send(
+  deps: MessageDeps,
+  context: Context,
+  { to_user_id, from_user_id, text }: Static<typeof messageBody>,
+): Promise<Message | Problem> {
+  const { store, now } = deps
+  if (Buffer.byteLength(text) > MAX_TEXT_BYTES) {
+    return problem('parameter_invalid', `The text is longer than ${MAX_TEXT_BYTES} bytes.`, { param: 'text' })
+  }
+  const exists = async (_db: unknown, _tenant: unknown, id: string) =>
+    (await forTenant(store.db, context).find('users', id))?.status === 'active'
+  const refused = await referenceProblem(store.db, context, [
+    { param: 'to_user_id', id: to_user_id, kind: 'user', exists },
+    { param: 'from_user_id', id: from_user_id, kind: 'user', exists },
+  ])
+  if (refused !== null) return refused
+  const at = now()
+  const phones = await phonesOf(store, context, to_user_id, at)
+  if (phones.length === 0) return conflict('agent_unreachable', 'The member has no SIP phone that is registered here.')
+  const from = await senderUri(deps, context, from_user_id ?? null)
+  return context.transaction(async trx => {
+    const redact = await redactorOf(trx, context)
+    const row: MessageRow = {
+      ...{ organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0, id: newId('message') },
+      ...{ from_user_id: from_user_id ?? null, to_user_id, to_address: null, text: redact(text), status: 'queued' },
+      ...{ sip_code: null, pending: phones.length, created: at.toISOString() },
+    }
+    await forTenant(trx, context).insert('messages', row)
+    await count(trx, context, { sourceId: row.id, at: row.created, amounts: { messages: 1 } })
+    sendOn(trx, { messageId: row.id, from, text, phones })
+    return toMessage(row)
+  })
+}

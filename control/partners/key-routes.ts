@@ -1,0 +1,100 @@
+import Type, { type Static } from 'typebox'
+import type { Context } from '../http/context.ts'
+import { missing, type Problem } from '../http/errors.ts'
+import { listOf, listQuery, pageOf } from '../http/list.ts'
+import { type Route, route } from '../http/route.ts'
+import { SCOPES } from '../http/scopes.ts'
+import { revokeWith } from '../http/wire/known-keys.ts'
+import { deletedObject, idParams, input, oneOf } from '../kernel/schema.ts'
+import { newSecret } from '../kernel/secrets.ts'
+import type { Db } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { apiKeySchema, apiKeyWithSecret, insertApiKey, toApiKey } from '../organisation/api-key-routes.ts'
+import type { PartnerDeps } from './routes.ts'
+
+const PATH = '/partner/organisations/:id/api_keys'
+
+const newKey = input({
+  name: Type.Optional(Type.String({ maxLength: 200, default: '' })),
+  scopes: Type.Optional(Type.Array(oneOf([...SCOPES]), { minItems: 1, maxItems: 100, description: 'Absent: all.' })),
+})
+const keyParams = Type.Object({ ...idParams.properties, key_id: idParams.properties.id })
+
+/** Keys of organisations of clients, in the mode of the partner's key. */
+export function partnerKeyRoutes({ store, now }: PartnerDeps): Route[] {
+  return [
+    route({
+      method: 'POST',
+      path: PATH,
+      id: 'createPartnerApiKey',
+      summary: "Make a key of a client's organisation",
+      description: 'In the mode of your key. The secret is in this answer only; we keep a hash of it.',
+      tag: 'Partners',
+      scope: 'partners:write',
+      params: idParams,
+      body: newKey,
+      status: 201,
+      reply: apiKeyWithSecret,
+      errors: [404],
+      handler: (context, { params: { id }, body }: { params: { id: string }; body: Static<typeof newKey> }) =>
+        context.transaction(async trx => {
+          const client = await clientOf(trx, context, id)
+          if ('problem' in client) return client
+          const secret = newSecret(context.livemode ? 'sk_live' : 'sk_test')
+          const key = { name: body.name ?? '', secret, scopes: body.scopes ?? null, expiresAt: null, now: now() }
+          const row = await forTenant(trx, client).find('api_keys', await insertApiKey(trx, client, key))
+          return { ...toApiKey(row!), secret }
+        }),
+    }),
+    route({
+      method: 'GET',
+      path: PATH,
+      id: 'listPartnerApiKeys',
+      summary: "List the keys of a client's organisation",
+      description: 'Those that it has made itself too; without their secrets, newest first.',
+      tag: 'Partners',
+      scope: 'partners:read',
+      params: idParams,
+      query: listQuery,
+      status: 200,
+      reply: listOf(apiKeySchema),
+      errors: [404],
+      handler: async (context, { params: { id }, query }) => {
+        const client = await clientOf(store.db, context, id)
+        if ('problem' in client) return client
+        const url = `/v1/partner/organisations/${id}/api_keys`
+        return pageOf({ db: store.db, tenant: client, table: 'api_keys' }, query, url, toApiKey)
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: `${PATH}/:key_id`,
+      id: 'deletePartnerApiKey',
+      summary: "Revoke a key of a client's organisation",
+      description: 'At once; on other nodes of the same database within a second.',
+      tag: 'Partners',
+      scope: 'partners:write',
+      params: keyParams,
+      status: 200,
+      reply: deletedObject('api_key'),
+      errors: [404],
+      handler: (context, { params: { id, key_id } }) =>
+        context.transaction(async trx => {
+          const client = await clientOf(trx, context, id)
+          if ('problem' in client) return client
+          const keys = forTenant(trx, client)
+          if ((await keys.find('api_keys', key_id)) === undefined) return missing('api_key', key_id)
+          await keys.delete('api_keys').where('id', '=', key_id).execute()
+          revokeWith(trx, store, key_id)
+          return { object: 'api_key', id: key_id, deleted: true as const, livemode: context.livemode }
+        }),
+    }),
+  ]
+}
+
+/** The organisation of a client, in the mode of who asks; 404 when it is not theirs. */
+export async function clientOf(db: Db, context: Tenant | Context, id: string): Promise<Tenant | Problem> {
+  const row = await forTenant(db, context).find('partner_organisations', id)
+  if (row === undefined) return missing('partner_organisation', id)
+  return { organisationId: id, livemode: context.livemode }
+}

@@ -1,0 +1,198 @@
+import type { Static } from 'typebox'
+import type { Context } from '../http/context.ts'
+import { conflict, missing, type Problem } from '../http/errors.ts'
+import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { type Route, route } from '../http/route.ts'
+import { forgetWith } from '../http/wire/known-keys.ts'
+import { appendEvent } from '../kernel/events/log.ts'
+import { idParams } from '../kernel/schema.ts'
+import { newSecret } from '../kernel/secrets.ts'
+import type { Store, Trx } from '../kernel/store/store.ts'
+import type { PartnerOrganisationRow } from '../kernel/store/tables.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import { apiKeyWithSecret, insertApiKey, toApiKey } from '../organisation/api-key-routes.ts'
+import { insertOrganisation } from '../organisation/routes.ts'
+import { DEFAULT_LIMITS, limitsOf } from '../usage/allowance.ts'
+import {
+  changeBody,
+  createBody,
+  type PartnerOrganisation,
+  partnerOrganisationSchema,
+  toPartnerOrganisation,
+} from './schema.ts'
+
+export interface PartnerDeps {
+  store: Store
+  now: () => Date
+}
+
+const PATH = '/partner/organisations'
+const same = { tag: 'Partners', reply: partnerOrganisationSchema } as const
+
+/** Organisations that an organisation has made and runs. */
+export function partnerRoutes(deps: PartnerDeps): Route[] {
+  const plain: Plain<'partner_organisations', typeof partnerOrganisationSchema> = {
+    ...same,
+    store: deps.store,
+    table: 'partner_organisations',
+    object: 'partner_organisation',
+    path: PATH,
+    area: 'partners',
+    toObject: toPartnerOrganisation,
+  }
+  return [
+    route({
+      ...same,
+      method: 'POST',
+      path: PATH,
+      id: 'createPartnerOrganisation',
+      summary: 'Make an organisation of a client',
+      description:
+        'It is an organisation like any other, run by yours: you make its keys, set its limits, suspend it, hand it over. What is in it is seen with its own keys only.',
+      scope: 'partners:write',
+      body: createBody,
+      status: 201,
+      handler: (context, { body }) => create(deps, context, body),
+    }),
+    listRoute(plain),
+    retrieveRoute(plain),
+    route({
+      ...same,
+      method: 'PATCH',
+      path: `${PATH}/:id`,
+      id: 'updatePartnerOrganisation',
+      summary: 'Change the name or the limits of an organisation of a client',
+      description: 'Changes what is sent. Limits hold within a second on every node.',
+      scope: 'partners:write',
+      params: idParams,
+      body: changeBody,
+      status: 200,
+      errors: [404],
+      handler: (context, { params, body }) => change(deps, context, params.id, body),
+    }),
+    ...([true, false] as const).map(suspended =>
+      route({
+        ...same,
+        method: 'POST',
+        path: `${PATH}/:id/${suspended ? 'suspend' : 'resume'}`,
+        id: suspended ? 'suspendPartnerOrganisation' : 'resumePartnerOrganisation',
+        summary: suspended ? 'Suspend an organisation of a client' : 'Resume an organisation of a client',
+        description: suspended
+          ? 'Its requests are answered 403 `organisation_suspended` and new calls are refused, on other nodes within a second. Running calls go on. 409 when it is suspended.'
+          : 'Its keys and calls work again. 409 when it is not suspended.',
+        scope: 'partners:write',
+        params: idParams,
+        status: 200,
+        errors: [404, 409],
+        handler: (context, { params }) => suspend(deps, context, params.id, suspended),
+      }),
+    ),
+    route({
+      tag: same.tag,
+      method: 'POST',
+      path: `${PATH}/:id/hand_over`,
+      id: 'handOverPartnerOrganisation',
+      summary: 'Hand an organisation over to its client',
+      description:
+        'It is its own from now on, without limits of yours. All keys of it in this mode are revoked; the one in the answer is for the client, who makes its own with it.',
+      scope: 'partners:write',
+      params: idParams,
+      status: 200,
+      reply: apiKeyWithSecret,
+      errors: [404, 409],
+      handler: (context, { params }) => handOver(deps, context, params.id),
+    }),
+  ]
+}
+
+async function create(
+  { now }: PartnerDeps,
+  context: Context,
+  { name, limits }: Static<typeof createBody>,
+): Promise<PartnerOrganisation> {
+  const at = now()
+  return context.transaction(async trx => {
+    const id = await insertOrganisation(trx, { name, pciEnabled: false, now: at })
+    const row = {
+      id,
+      name,
+      suspended: 0,
+      limits: JSON.stringify({ ...DEFAULT_LIMITS, ...limits }),
+      created: at.toISOString(),
+      updated: at.toISOString(),
+    }
+    await forTenant(trx, context).insert('partner_organisations', row)
+    const full = { ...row, organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 }
+    return tell(trx, context, 'created', full, row.created)
+  })
+}
+
+const change = (
+  { store, now }: PartnerDeps,
+  context: Context,
+  id: string,
+  { name, limits }: Static<typeof changeBody>,
+): Promise<PartnerOrganisation | Problem> =>
+  store.transaction(async trx => {
+    const scoped = forTenant(trx, context)
+    const row = await scoped.find('partner_organisations', id)
+    if (row === undefined) return missing('partner_organisation', id)
+    const changed = {
+      name: name ?? row.name,
+      limits: JSON.stringify({ ...limitsOf(row), ...limits }),
+      updated: now().toISOString(),
+    }
+    await scoped.change('partner_organisations', id, changed)
+    forgetWith(trx, store, id)
+    return toPartnerOrganisation({ ...row, ...changed })
+  })
+
+const suspend = (
+  { store, now }: PartnerDeps,
+  context: Context,
+  id: string,
+  isOn: boolean,
+): Promise<PartnerOrganisation | Problem> =>
+  context.transaction(async trx => {
+    const scoped = forTenant(trx, context)
+    const row = await scoped.find('partner_organisations', id)
+    if (row === undefined) return missing('partner_organisation', id)
+    if ((row.suspended === 1) === isOn) {
+      return conflict(
+        isOn ? 'suspended' : 'not_suspended',
+        `The organisation is ${isOn ? 'already' : 'not'} suspended.`,
+      )
+    }
+    const changed = { suspended: isOn ? 1 : 0, updated: now().toISOString() }
+    await scoped.change('partner_organisations', id, changed)
+    forgetWith(trx, store, id)
+    return tell(trx, context, isOn ? 'suspended' : 'resumed', { ...row, ...changed }, changed.updated)
+  })
+
+const handOver = ({ store, now }: PartnerDeps, context: Context, id: string) =>
+  context.transaction(async trx => {
+    const row = await forTenant(trx, context).find('partner_organisations', id)
+    if (row === undefined) return missing('partner_organisation', id)
+    if (row.suspended === 1) return conflict('suspended', 'The organisation is suspended: resume it first.')
+    const client = { organisationId: id, livemode: context.livemode }
+    await forTenant(trx, client).delete('api_keys').execute()
+    await forTenant(trx, context).delete('partner_organisations').where('id', '=', id).execute()
+    forgetWith(trx, store, id)
+    const secret = newSecret(context.livemode ? 'sk_live' : 'sk_test')
+    const key = { name: 'Handed over', secret, scopes: null, expiresAt: null, now: now() }
+    const made = await forTenant(trx, client).find('api_keys', await insertApiKey(trx, client, key))
+    await tell(trx, context, 'handed_over', row, now().toISOString())
+    return { ...toApiKey(made!), secret }
+  })
+
+async function tell(
+  trx: Trx,
+  context: Context,
+  what: 'created' | 'suspended' | 'resumed' | 'handed_over',
+  row: PartnerOrganisationRow,
+  at: string,
+): Promise<PartnerOrganisation> {
+  const object = toPartnerOrganisation(row)
+  await appendEvent(trx, context, { type: `partner.organisation.${what}`, at, object, request: context })
+  return object
+}

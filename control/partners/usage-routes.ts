@@ -1,0 +1,95 @@
+import Type, { type Static } from 'typebox'
+import type { Context } from '../http/context.ts'
+import { type Problem, problem } from '../http/errors.ts'
+import { type Route, route } from '../http/route.ts'
+import { idParams, timestamp } from '../kernel/schema.ts'
+import { usageOf, usageQuery, usageSchema } from '../organisation/usage-routes.ts'
+import { METERS, type Meter } from '../usage/tables.ts'
+import { clientOf } from './key-routes.ts'
+import type { PartnerDeps } from './routes.ts'
+
+const meters = Object.keys(METERS) as Meter[]
+const none = Object.fromEntries(meters.map(meter => [meter, 0])) as Record<Meter, number>
+
+const rolledUp = Type.Object({
+  object: Type.Literal('partner_usage'),
+  livemode: Type.Boolean(),
+  from: timestamp(),
+  to: timestamp('Not in it any more.'),
+  organisations: Type.Integer({ description: 'Whose use it is: those that you run now.' }),
+  meters: Type.Object(
+    Object.fromEntries(meters.map(meter => [meter, Type.Integer()])) as Record<Meter, Type.TInteger>,
+    {
+      description: 'What the entries of their ledgers add up to, of what began in that time (`GET /usage/entries`).',
+    },
+  ),
+})
+
+const range = Type.Object(
+  {
+    from: Type.Optional(timestamp('Default: the first of this month, UTC.')),
+    to: Type.Optional(timestamp('Default: now.')),
+  },
+  { additionalProperties: false },
+)
+
+/** What clients have used: of one by day, of all of them together. */
+export const partnerUsageRoutes = (deps: PartnerDeps): Route[] => [
+  route({
+    method: 'GET',
+    path: '/partner/organisations/:id/usage',
+    id: 'getPartnerOrganisationUsage',
+    summary: "Retrieve what a client's organisation has used",
+    description: 'As its own `GET /usage` tells it, in the mode of your key.',
+    tag: 'Partners',
+    scope: 'partners:read',
+    params: idParams,
+    query: usageQuery,
+    status: 200,
+    reply: usageSchema,
+    errors: [404],
+    handler: async (context, { params, query }) => {
+      const client = await clientOf(deps.store.db, context, params.id)
+      return 'problem' in client ? client : usageOf(deps, client, query)
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/partner/usage',
+    id: 'getPartnerUsage',
+    summary: 'Retrieve what all clients together have used',
+    tag: 'Partners',
+    scope: 'partners:read',
+    query: range,
+    status: 200,
+    reply: rolledUp,
+    handler: (context, { query }) => rollUp(deps, context, query),
+  }),
+]
+
+async function rollUp(
+  { store: { db }, now }: PartnerDeps,
+  { organisationId, livemode }: Context,
+  asked: Static<typeof range>,
+): Promise<Static<typeof rolledUp> | Problem> {
+  const to = asked.to === undefined ? now().toISOString() : new Date(asked.to).toISOString()
+  const from = asked.from === undefined ? `${to.slice(0, 7)}-01T00:00:00.000Z` : new Date(asked.from).toISOString()
+  if (to <= from) return problem('parameter_invalid', 'to must be after from.', { param: 'to' })
+  const clients = db
+    .selectFrom('partner_organisations')
+    .where('partner_organisations.organisation_id', '=', organisationId)
+    .where('partner_organisations.livemode', '=', livemode ? 1 : 0)
+  const counted = await clients.select(({ fn }) => fn.countAll<number | string>().as('n')).executeTakeFirst()
+  const sums = await clients
+    .innerJoin('usage_entries', 'usage_entries.organisation_id', 'partner_organisations.id')
+    .select('usage_entries.meter')
+    .select(({ fn }) => fn.sum<number | string>('usage_entries.quantity').as('quantity'))
+    .where('usage_entries.livemode', '=', livemode ? 1 : 0)
+    .where('usage_entries.at', '>=', from)
+    .where('usage_entries.at', '<', to)
+    .groupBy('usage_entries.meter')
+    .execute()
+  const used = Object.fromEntries(sums.map(({ meter, quantity }) => [meter, Number(quantity)]))
+  const organisations = Number(counted?.n ?? 0)
+  return { object: 'partner_usage', livemode, from, to, organisations, meters: { ...none, ...used } }
+}

@@ -1,0 +1,31 @@
+import type { Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { Conversation } from '../analysis/conversation.ts'
+import { callFigures, countedFigures, marksOf, saveMarks } from '../figures-row.ts'
+import type { CallSummaryRow } from '../tables.ts'
+import { correctionOf, type SummaryContent } from './schema.ts'
+
+/** Null: the call, or what was said in it, has been deleted meanwhile. What a person has corrected stays. */
+export async function saveSummary(
+  trx: Trx,
+  tenant: Tenant,
+  conversation: Conversation,
+  summary: SummaryContent,
+  now: Date,
+): Promise<CallSummaryRow | null> {
+  const { id, created: callAt } = conversation.call
+  const scoped = forTenant(trx, tenant)
+  if ((await scoped.find('transcripts', id)) === undefined) return null
+  const figures = callFigures(conversation)
+  const at = now.toISOString()
+  const stored = await scoped.find('call_summaries', id)
+  const shown = { ...summary, ...(stored === undefined ? {} : correctionOf(stored)) }
+  const counted = JSON.stringify(countedFigures(shown, figures))
+  const made = { summary: JSON.stringify(summary), figures: JSON.stringify(figures), counted, updated: at }
+  if (stored === undefined) {
+    const blank = { corrected: '{}', corrected_at: null, corrected_by: null, created: at }
+    await scoped.insert('call_summaries', { id, call_at: callAt, ...blank, ...made })
+  } else await scoped.update('call_summaries').set(made).where('id', '=', id).execute()
+  await saveMarks(trx, tenant, id, marksOf(shown, figures))
+  return (await scoped.find('call_summaries', id)) ?? null
+}

@@ -1,0 +1,98 @@
+import type { Events } from '../../../media/protocol.ts'
+import { isFailure } from '../../../media/protocol.ts'
+import { tenantOf } from '../../calls/records.ts'
+import type { Store } from '../../kernel/store/store.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import type { Vault } from '../../kernel/vault.ts'
+import type { MediaPort } from '../../media-link/events.ts'
+import { type PhoneSubscriptions, watchedBy } from './subscriptions.ts'
+import type { SipCredentialRow } from './tables.ts'
+
+type Ask = Events['sip.ask']
+
+/** What becomes of a text that a member's phone sends: the status of the answer. */
+export type TakeText = (
+  text: { account: SipCredentialRow; to: string; text: string },
+  media: MediaPort,
+) => Promise<number>
+
+export interface PhoneAskDeps {
+  store: Store
+  vault: Vault
+  log: { info(fields: object, message: string): void; warn(fields: object, message: string): void }
+  subscriptions: PhoneSubscriptions
+  takeText: TakeText
+}
+
+/** What members' phones ask outside of calls: SUBSCRIBE and MESSAGE. Who asks proves its account by its password, as in a REGISTER. */
+export class PhoneAsks {
+  readonly #deps: PhoneAskDeps
+
+  constructor(deps: PhoneAskDeps) {
+    this.#deps = deps
+  }
+
+  /** Never rejects; what is not answered in time media answers itself. */
+  async handle(ask: Ask, media: MediaPort): Promise<void> {
+    try {
+      const account = await this.#accountOf(ask, media)
+      if (account === null) return
+      if (ask.what.method === 'MESSAGE') await this.#text(ask, account, ask.what.text, media)
+      else await this.#subscribe(ask, account, ask.what, media)
+    } catch (error) {
+      this.#deps.log.warn({ err: error, method: ask.what.method }, 'what a phone asked could not be done')
+    }
+  }
+
+  /** Null: it was wrong, and media has answered. */
+  async #accountOf({ askId, username, algorithm, source }: Ask, media: MediaPort): Promise<SipCredentialRow | null> {
+    const { store, vault, log } = this.#deps
+    const account = await store.db
+      .selectFrom('sip_credentials')
+      .selectAll()
+      .where('username', '=', username)
+      .executeTakeFirst()
+    const sealed = algorithm === 'MD5' ? account?.ha1_md5 : account?.ha1_sha256
+    const ha1 = account === undefined || sealed === undefined ? null : vault.open(sealed, account.id)
+    const checked = await media.request('sip.ask_check', { askId, ha1 })
+    if (isFailure(checked) || account === undefined) return null
+    if (!checked.isRight) {
+      log.info({ userId: account.id, source: source.host }, "a phone's request was refused")
+      return null
+    }
+    const user = await forTenant(store.db, tenantOf(account)).find('users', account.id)
+    if (user?.status === 'active') return account
+    await refuse(media, askId, 403)
+    return null
+  }
+
+  async #text({ askId, to }: Ask, account: SipCredentialRow, text: string, media: MediaPort): Promise<void> {
+    const sipCode = await this.#deps.takeText({ account, to, text }, media)
+    await refuse(media, askId, sipCode)
+  }
+
+  async #subscribe(
+    { askId, to }: Ask,
+    account: SipCredentialRow,
+    what: Extract<Ask['what'], { method: 'SUBSCRIBE' }>,
+    media: MediaPort,
+  ): Promise<void> {
+    const { store, subscriptions } = this.#deps
+    const { subscriptionId } = what
+    const known = subscriptionId === null ? null : subscriptions.ownLamp(subscriptionId, account.id)
+    const lamp = known ?? (await watchedBy(store, account, to, what.package))
+    // Inside of a subscription the one that began it speaks, and nobody else.
+    if (lamp === 'forbidden' || (subscriptionId !== null && known === null)) return refuse(media, askId, 403)
+    if (lamp === null) return refuse(media, askId, 404)
+    if (subscriptionId === null && !what.isEnd && subscriptions.isFull(account.id)) return refuse(media, askId, 403)
+    const { about, state } = await subscriptions.first(tenantOf(account), account.id, lamp)
+    const reply = await media.request('sip.ask_reply', { askId, sipCode: 200, about, state })
+    if (isFailure(reply)) return
+    if (reply.subscriptionId !== null) subscriptions.begin(reply.subscriptionId, about, state)
+    else if (subscriptionId !== null) subscriptions.ended(subscriptionId)
+  }
+}
+
+const refuse = async (media: MediaPort, askId: string, sipCode: number): Promise<void> => {
+  await media.request('sip.ask_reply', { askId, sipCode, about: null, state: null })
+}

@@ -1,0 +1,159 @@
+import { isFailure, type PackageState } from '../../../media/protocol.ts'
+import { tenantOf } from '../../calls/records.ts'
+import type { Store } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { MediaPort } from '../../media-link/events.ts'
+import { type Lamp, lampStates } from './lamps.ts'
+import type { SipCredentialRow } from './tables.ts'
+
+/** Of all phones of one member. */
+const MAX_OF_MEMBER = 200
+
+interface Subscription extends Lamp {
+  tenant: Tenant
+  /** Whose phone it is. */
+  memberId: string
+  /** As text; null: we do not know what it was told. */
+  told: string | null
+}
+
+/**
+ * What phones want to hear of (RFC 6665), on this node. Media keeps the dialogs and their time; here stands whom they are about, which
+ * media gives back to a control process that begins anew.
+ */
+export class PhoneSubscriptions {
+  readonly #store: Store
+  readonly #byId = new Map<string, Subscription>()
+  #looking = false
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  get size(): number {
+    return this.#byId.size
+  }
+
+  isFull(memberId: string): boolean {
+    let count = 0
+    for (const one of this.#byId.values()) if (one.memberId === memberId) count++
+    return count >= MAX_OF_MEMBER
+  }
+
+  /** What it is told when it begins; `about` is what media keeps for us. */
+  async first(tenant: Tenant, memberId: string, lamp: Lamp): Promise<{ about: string; state: PackageState }> {
+    const [state] = await lampStates(this.#store.db, tenant, [lamp])
+    return { about: aboutOf(tenant, memberId, lamp), state: state! }
+  }
+
+  /** It runs from now on. */
+  begin(id: string, about: string, state: PackageState): void {
+    const read = readAbout(about)
+    if (read !== null) this.#byId.set(id, { ...read, told: JSON.stringify(state) })
+  }
+
+  /** What one that this member's phone has begun is about; null: it is none of its. */
+  ownLamp(id: string, memberId: string): Lamp | null {
+    const one = this.#byId.get(id)
+    return one === undefined || one.memberId !== memberId ? null : { package: one.package, userId: one.userId }
+  }
+
+  ended(id: string): void {
+    this.#byId.delete(id)
+  }
+
+  /** The media process is another one, or we are: it knows what runs. */
+  async recover(media: MediaPort): Promise<void> {
+    const reply = await media.request('sip.subscriptions', {})
+    if (isFailure(reply)) return
+    this.#byId.clear()
+    for (const { subscriptionId, about } of reply.subscriptions) {
+      const read = readAbout(about)
+      if (read !== null) this.#byId.set(subscriptionId, { ...read, told: null })
+    }
+  }
+
+  /** Tells each what has changed; to be called now and then. One whose member has no account any more, or is not active, ends. */
+  async look(media: MediaPort): Promise<void> {
+    if (this.#byId.size === 0 || this.#looking) return
+    this.#looking = true
+    try {
+      const groups = new Map<string, [string, Subscription][]>()
+      for (const entry of this.#byId) {
+        const { organisationId, livemode } = entry[1].tenant
+        const key = `${organisationId} ${livemode}`
+        groups.set(key, [...(groups.get(key) ?? []), entry])
+      }
+      for (const entries of groups.values()) await this.#lookAt(entries, media)
+    } finally {
+      this.#looking = false
+    }
+  }
+
+  async #lookAt(entries: readonly [string, Subscription][], media: MediaPort): Promise<void> {
+    const { db } = this.#store
+    const { tenant } = entries[0]![1]
+    const ids = [...new Set(entries.flatMap(([, { memberId, userId }]) => [memberId, userId]))]
+    const scoped = forTenant(db, tenant)
+    const users = await scoped.select('users').select(['id', 'status']).where('id', 'in', ids).execute()
+    const active = new Set(users.filter(({ status }) => status === 'active').map(({ id }) => id))
+    const accounts = new Set(
+      (await scoped.select('sip_credentials').select('id').where('id', 'in', ids).execute()).map(({ id }) => id),
+    )
+    const may = ({ memberId, userId }: Subscription) =>
+      active.has(memberId) && active.has(userId) && accounts.has(memberId)
+    const states = await lampStates(
+      db,
+      tenant,
+      entries.map(([, one]) => one),
+    )
+    for (const [n, [id, one]] of entries.entries()) {
+      if (!may(one)) await this.#tell(id, null, media)
+      else if (JSON.stringify(states[n]) !== one.told) await this.#tell(id, states[n]!, media)
+    }
+  }
+
+  async #tell(id: string, state: PackageState | null, media: MediaPort): Promise<void> {
+    const reply = await media.request('sip.notify', { subscriptionId: id, state })
+    const one = this.#byId.get(id)
+    if (one === undefined) return
+    if (state === null || (isFailure(reply) && reply.failure === 'not_found')) this.#byId.delete(id)
+    else if (!isFailure(reply)) one.told = JSON.stringify(state)
+  }
+}
+
+const aboutOf = ({ organisationId, livemode }: Tenant, memberId: string, lamp: Lamp): string =>
+  [organisationId, livemode ? 'live' : 'test', memberId, lamp.package, lamp.userId].join(' ')
+
+function readAbout(about: string): Omit<Subscription, 'told'> | null {
+  const [organisationId, mode, memberId, wanted, userId] = about.split(' ')
+  if (userId === undefined || (wanted !== 'dialog' && wanted !== 'message-summary')) return null
+  return {
+    tenant: { organisationId: organisationId!, livemode: mode === 'live' },
+    memberId: memberId!,
+    package: wanted,
+    userId,
+  }
+}
+
+/** Whom a phone asks about: itself, or a colleague by extension or account, of its own organisation and mode; null: nobody. */
+export async function watchedBy(
+  store: Pick<Store, 'db'>,
+  account: SipCredentialRow,
+  to: string,
+  wanted: Lamp['package'],
+): Promise<Lamp | 'forbidden' | null> {
+  const tenant = tenantOf(account)
+  const scoped = forTenant(store.db, tenant)
+  const named = await scoped.select('sip_credentials').select('id').where('username', '=', to).executeTakeFirst()
+  const extension = /^[0-9]{2,8}$/.test(to)
+    ? await scoped.select('users').select('id').where('extension', '=', to).executeTakeFirst()
+    : undefined
+  const userId = named?.id ?? extension?.id
+  if (userId === undefined) return null
+  const user = await scoped.find('users', userId)
+  if (user?.status !== 'active') return null
+  // Whose messages wait is the member's own affair.
+  if (wanted === 'message-summary' && userId !== account.id) return 'forbidden'
+  return { package: wanted, userId }
+}

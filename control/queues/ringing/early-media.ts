@@ -1,0 +1,89 @@
+import { follow } from '../../calls/conductor/follow.ts'
+import { ownRoom } from '../../calls/conductor/leg-rooms.ts'
+import { ringCaller } from '../../calls/conductor/ring-caller.ts'
+import { failureOf, type Sent } from '../../calls/conductor/sender.ts'
+import type { LegStep } from '../../calls/conductor/steps.ts'
+import { mainLeg, setLeg } from '../../calls/legs.ts'
+import { loadLeg, tenantOf } from '../../calls/records.ts'
+import type { ParticipantRow } from '../../calls/tables.ts'
+import { ringback } from '../../calls/tones.ts'
+import type { Db, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { CommandPort } from '../../media-link/events.ts'
+import { findCall } from '../waiting-calls.ts'
+import { findRing, legsOfRing, mainRing } from './rings.ts'
+
+/** What is heard before an answer: our ringing tone, or what the far end that is called says itself. */
+
+/** A far end that we call is heard from now on, or no more (`isHeard` false), and has not answered. */
+export async function heardEarly(trx: Trx, leg: ParticipantRow, isHeard: boolean): Promise<void> {
+  const tenant = tenantOf(leg)
+  if (leg.step !== 'dialing' && leg.step !== 'to_dial') return
+  const early = forTenant(trx, tenant)
+    .update('participants')
+    .set({ early: isHeard ? 1 : 0 })
+  await early.where('id', '=', leg.id).execute()
+  const ring = leg.ring_id === null ? undefined : await findRing(trx, tenant, leg.ring_id)
+  if (ring === undefined) return heardByWhoCalls(trx, tenant, leg)
+  if (ring.state !== 'ringing') return
+  const caller = await mainLeg(trx, tenant, ring.call_id)
+  if (caller?.step === 'calling') return setLeg(trx, tenant, caller.id, {})
+  // Whoever asks, or a flow's caller, waits in the call's room.
+  const isTold = ring.purpose === 'consult' || ring.purpose === 'led'
+  if (!isTold || caller === undefined || !isHeard) return
+  follow(trx, ring.call_id, async ({ media }) => {
+    const call = await findCall(trx, tenant, ring.call_id)
+    if (call !== undefined) await media.request('leg.move', into(leg.id, ownRoom(call)))
+    if (ring.purpose === 'led') await media.request('leg.stop_play', { legId: caller.id })
+  })
+}
+
+/** An agent who is on the line already hears the person who is called for it. */
+async function heardByWhoCalls(trx: Trx, tenant: Tenant, { call_id: callId }: ParticipantRow): Promise<void> {
+  const ring = await mainRing(trx, tenant, callId)
+  if (ring?.state === 'talking' && ring.leg_id !== null) await setLeg(trx, tenant, ring.leg_id, {})
+}
+
+/** The caller hears that somebody is rung: as they sound themselves where they do, else by our ringing tone. */
+export async function hearRinging(
+  db: Db,
+  media: CommandPort<'leg.ring' | 'leg.move' | 'leg.play' | 'leg.stop_play'>,
+  leg: ParticipantRow,
+): Promise<Sent> {
+  const rows = await loadLeg(db, leg.id)
+  const heard = await heardOf(db, leg)
+  if (rows === null) return null
+  const { unanswered } = rows.participant
+  const hearsUs = unanswered === 'early_media' || heard !== undefined
+  const rung = unanswered === null || unanswered === 'now' ? null : await ringCaller(rows, media, hearsUs)
+  if (rung !== null || (unanswered === 'when_answered' && !hearsUs)) return rung
+  if (heard === undefined) return failureOf(await media.request('leg.play', await ringback(db, rows.call, leg.id)))
+  const moved = failureOf(await media.request('leg.move', into(heard.id, ownRoom(rows.call))))
+  return moved ?? failureOf(await media.request('leg.stop_play', { legId: leg.id }))
+}
+
+/** The first of those who are rung that is heard. */
+async function heardOf(db: Db, leg: ParticipantRow): Promise<ParticipantRow | undefined> {
+  const tenant = tenantOf(leg)
+  const ring = await mainRing(db, tenant, leg.call_id)
+  if (ring?.state !== 'ringing') return undefined
+  return (await legsOfRing(db, tenant, ring.id)).find(({ early, step }) => early === 1 && step === 'dialing')
+}
+
+/** Who has had a person called hears our ringing tone until that person is heard, or answers. */
+export async function hearCalled(
+  db: Db,
+  media: CommandPort<'leg.play' | 'leg.stop_play'>,
+  leg: ParticipantRow,
+): Promise<Sent> {
+  const tenant = tenantOf(leg)
+  const called = await mainLeg(db, tenant, leg.call_id)
+  const isRinging = called === undefined || (RUNG.includes(called.step) && called.early === 0)
+  const call = isRinging ? await findCall(db, tenant, leg.call_id) : undefined
+  if (call !== undefined) return failureOf(await media.request('leg.play', await ringback(db, call, leg.id)))
+  return failureOf(await media.request('leg.stop_play', { legId: leg.id }))
+}
+
+const RUNG: readonly LegStep[] = ['to_dial', 'dialing']
+
+const into = (legId: string, room: ReturnType<typeof ownRoom>) => ({ legId, room, mustExist: true, muted: false })

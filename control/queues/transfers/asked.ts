@@ -1,0 +1,156 @@
+import type { SipParty } from '../../../media/protocol.ts'
+import type { Of } from '../../calls/conductor/event-handler.ts'
+import { follow } from '../../calls/conductor/follow.ts'
+import { outsideProblem } from '../../calls/dial.ts'
+import { findLeg, mainLeg } from '../../calls/legs.ts'
+import { tenantOf } from '../../calls/records.ts'
+import type { ParticipantRow } from '../../calls/tables.ts'
+import type { Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { uriAt } from '../../trunks/outbound.ts'
+import { destinationOf } from '../agents/destinations.ts'
+import type { CallCentreParts } from '../deps.ts'
+import { isCaller, mainRing, ringsOf } from '../ringing/rings.ts'
+import { isPaused } from '../ringing/sides.ts'
+import type { RingRow } from '../tables.ts'
+import { carryOut } from './carry-out.ts'
+import { followedBy } from './out.ts'
+import { insertTransfer } from './records.ts'
+import type { CallTransferRow, Plan } from './tables.ts'
+
+type Asked = Of<'leg.refer_asked'>['body']
+
+/** Why a REFER is refused, as its SIP status. */
+type Refused = { status: number }
+
+/** Who has no say in a call that it is in: who listens, is asked, or is only being rung. */
+const ASIDE: readonly string[] = ['supervise', 'consult', 'referred', 'callback']
+
+/** A party wants the other one called elsewhere: whether it may is decided here, by whose leg it is (docs/sip.md, "Transfers"). */
+export async function onReferAsked(
+  deps: CallCentreParts,
+  trx: Trx,
+  { body, at }: Of<'leg.refer_asked'>,
+): Promise<void> {
+  const leg = await trx.selectFrom('participants').selectAll().where('id', '=', body.legId).executeTakeFirst()
+  const plan = leg === undefined ? { status: 481 } : await planFor(deps, trx, leg, body, at)
+  const refused = 'status' in plan ? plan.status : null
+  const { legId, referId } = body
+  if (leg !== undefined && refused === null) {
+    const row: CallTransferRow = {
+      organisation_id: leg.organisation_id,
+      livemode: leg.livemode,
+      id: referId,
+      call_id: leg.call_id,
+      leg_id: legId,
+      direction: 'in',
+      to_address: body.to.user === '' ? body.to.uri : body.to.user,
+      plan: JSON.stringify(plan),
+      status: 'asked',
+      ring_id: null,
+      node_id: leg.node_id,
+      created: at,
+    }
+    if (await insertTransfer(trx, row)) {
+      return follow(trx, leg.call_id, ({ media }) => carryOut(deps, media, referId))
+    }
+  }
+  const sipCode = refused ?? 491
+  follow(trx, leg?.call_id ?? legId, async ({ media }) => {
+    await media.request('leg.refer_answer', { legId, referId, sipCode })
+  })
+}
+
+async function planFor(
+  deps: CallCentreParts,
+  trx: Trx,
+  leg: ParticipantRow,
+  asked: Asked,
+  at: string,
+): Promise<Plan | Refused> {
+  const tenant = tenantOf(leg)
+  const rings = await ringsOf(trx, tenant, leg.call_id)
+  const ring = rings.find(one => (leg.ring_id === null ? isCaller(one) : one.id === leg.ring_id))
+  if (ring?.user_id != null) return planOfMember(deps, trx, tenant, { ring, leg, asked, at })
+  return planOfTrunk(trx, tenant, { leg, asked })
+}
+
+// ---------------------------------------------------------------------------------------------------- a member's phone
+
+/** What a member could call itself it can transfer to, and nothing else. */
+async function planOfMember(
+  deps: CallCentreParts,
+  trx: Trx,
+  tenant: Tenant,
+  { ring, leg, asked, at }: { ring: RingRow; leg: ParticipantRow; asked: Asked; at: string },
+): Promise<Plan | Refused> {
+  const user = await forTenant(trx, tenant).find('users', ring.user_id ?? '')
+  if (ring.state !== 'talking' || ring.leg_id !== leg.id || ASIDE.includes(ring.purpose)) return { status: 603 }
+  if (user?.status !== 'active') return { status: 403 }
+  const { replaces } = asked
+  if (replaces !== null && replaces.legId !== null) {
+    return planOfJoin(trx, tenant, { userId: user.id, leg, otherLegId: replaces.legId })
+  }
+  const name = user.extension ?? user.id
+  const from: SipParty = { uri: `sip:${name}@${deps.sipHost}`, user: name, host: deps.sipHost }
+  const dialled = { to: asked.to, from, at: new Date(at) }
+  const found = await destinationOf({ db: trx, sipHost: deps.sipHost, vault: deps.vault }, tenant, user, dialled)
+  if ('failure' in found) return { status: found.failure === 'capacity' ? 503 : 404 }
+  const dialog = replaces?.dialog ?? null
+  if (found.kind === 'outside') {
+    return { kind: 'ring', target: { type: 'number', to: found.onward.to }, replaces: dialog }
+  }
+  // A dialog of elsewhere is not to be found inside.
+  if (dialog !== null) return { status: 481 }
+  if (found.kind === 'user') return { kind: 'ring', target: { type: 'user', id: found.userId }, replaces: null }
+  const { target: type, target_id: id } = found.route
+  if (id === null || type === 'echo' || type === 'announcement') return { status: 603 }
+  if (type === 'user') return { kind: 'ring', target: { type, id }, replaces: null }
+  return { kind: 'lead', target: { type, id } }
+}
+
+/** The other dialog must be the same member's: nobody else's call is anybody's to give away. */
+async function planOfJoin(
+  trx: Trx,
+  tenant: Tenant,
+  { userId, leg, otherLegId }: { userId: string; leg: ParticipantRow; otherLegId: string },
+): Promise<Plan | Refused> {
+  const other = await findLeg(trx, tenant, otherLegId)
+  if (other === undefined || other.call_id === leg.call_id || other.node_id !== leg.node_id) return { status: 603 }
+  const rings = await ringsOf(trx, tenant, other.call_id)
+  const ring = rings.find(one => one.leg_id === other.id)
+  const isPartOfIt = ring?.user_id === userId && ring.state === 'talking' && !ASIDE.includes(ring.purpose)
+  return isPartOfIt ? { kind: 'join', otherLegId } : { status: 403 }
+}
+
+// ---------------------------------------------------------------------------------------------------- a trunk
+
+/** As the connection's `transfers` says. Whatever it wants called is called over this connection, by nobody else's account. */
+async function planOfTrunk(
+  trx: Trx,
+  tenant: Tenant,
+  { leg, asked }: { leg: ParticipantRow; asked: Asked },
+): Promise<Plan | Refused> {
+  const { to, replaces } = asked
+  const connection =
+    leg.connection_id === null ? undefined : await forTenant(trx, tenant).find('connections', leg.connection_id)
+  if (connection === undefined || connection.transfers === 'refuse') return { status: 603 }
+  if (connection.enabled === 0 || connection.host === null || to.user === '') return { status: 403 }
+  // To join two calls of a far end would bring together two of ours, who have not asked for that.
+  if (replaces !== null && replaces.legId !== null) return { status: 603 }
+  if (await isPaused(trx, tenant, leg.call_id)) return { status: 603 }
+  if ((await outsideProblem(trx, tenant, to.user)) !== null) return { status: 403 }
+  const other = connection.transfers === 'follow' && replaces === null ? await otherEnd(trx, tenant, leg) : undefined
+  const way = other === undefined ? null : await followedBy(trx, tenant, other)
+  if (other !== undefined && way !== null) {
+    return { kind: 'pass', legId: other.id, to: uriAt(way, to.user), inPlaceOf: null }
+  }
+  return { kind: 'bridge', to: to.user, replaces: replaces?.dialog ?? null }
+}
+
+/** Who talks with the party of this leg. */
+async function otherEnd(trx: Trx, tenant: Tenant, leg: ParticipantRow): Promise<ParticipantRow | undefined> {
+  if (leg.ring_id !== null) return mainLeg(trx, tenant, leg.call_id)
+  const ring = await mainRing(trx, tenant, leg.call_id)
+  return ring?.state === 'talking' && ring.leg_id !== null ? findLeg(trx, tenant, ring.leg_id) : undefined
+}

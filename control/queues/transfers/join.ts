@@ -1,0 +1,108 @@
+import { findLeg, hangUpLeg, mainLeg, setLeg } from '../../calls/legs.ts'
+import type { ParticipantRow } from '../../calls/tables.ts'
+import { conflict, type Problem } from '../../http/errors.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { agentFree, takeOver } from '../ringing/purposes.ts'
+import { finishRing, isCaller, ringsOf } from '../ringing/rings.ts'
+import { changePlaces, isPaused, place } from '../ringing/sides.ts'
+import type { RingRow } from '../tables.ts'
+
+const NOBODY = 'On one of the two calls there is nobody who could be given on.'
+
+/** Whoever this member talks with on one call comes into the other, and the member leaves both: an attended transfer of its phone. */
+export async function joinCalls(
+  trx: Trx,
+  tenant: Tenant,
+  { callId, otherCallId, userId, at }: { callId: string; otherCallId: string; userId: string; at: string },
+): Promise<Problem | null> {
+  if ((await isPaused(trx, tenant, callId)) || (await isPaused(trx, tenant, otherCallId))) {
+    return conflict('already_paused', 'A card payment is being made: who takes part in it stays.')
+  }
+  const given = await otherParty(trx, tenant, otherCallId, userId, at)
+  if ('problem' in given) return given
+  const ownRings = await ringsOf(trx, tenant, callId)
+  if (ownRings.some(ring => isCaller(ring) && ring.user_id === userId)) {
+    const refused = await changePlaces(trx, tenant, callId)
+    if (refused !== null) return refused
+  }
+  const caller = await mainLeg(trx, tenant, callId)
+  const own = (await ringsOf(trx, tenant, callId)).find(ring => ring.open_call !== null && ring.user_id === userId)
+  if (caller === undefined || own === undefined) return conflict('not_connected', NOBODY)
+  await finishRing(trx, tenant, own, { reason: 'transfer_completed' })
+  await agentFree(trx, tenant, own, at)
+  await moveRing(trx, tenant, given, callId)
+  await takeOver(trx, tenant, { ...given, call_id: callId }, at)
+  const left = await mainLeg(trx, tenant, otherCallId)
+  if (left !== undefined) await hangUpLeg(trx, tenant, left.id, 'transfer_completed')
+  return null
+}
+
+/** The ring of who talks with the member, or rings for it; then the member is its call's own leg. */
+async function otherParty(
+  trx: Trx,
+  tenant: Tenant,
+  callId: string,
+  userId: string,
+  at: string,
+): Promise<RingRow | Problem> {
+  const rings = await ringsOf(trx, tenant, callId)
+  const placed = rings.find(ring => isCaller(ring) && ring.user_id === userId)
+  const open = rings.find(ring => ring.open_call !== null)
+  if (placed !== undefined) return open ?? conflict('not_connected', NOBODY)
+  const main = await mainLeg(trx, tenant, callId)
+  const member = open?.leg_id == null ? undefined : await findLeg(trx, tenant, open.leg_id)
+  const isTheirs = open?.user_id === userId && open.state === 'talking' && member?.step === 'bridged'
+  if (main === undefined || open === undefined || !isTheirs) return conflict('not_connected', NOBODY)
+  return ringOfMain(trx, tenant, { main, open, member: member!, at })
+}
+
+/** The call's own leg becomes one that was rung, and the member's leg the call's own. */
+async function ringOfMain(
+  trx: Trx,
+  tenant: Tenant,
+  { main, open, member, at }: { main: ParticipantRow; open: RingRow; member: ParticipantRow; at: string },
+): Promise<RingRow | Problem> {
+  const isDialled = main.step === 'to_dial' || main.step === 'dialing'
+  if (!isDialled && main.step !== 'connected') return conflict('not_connected', NOBODY)
+  const scoped = forTenant(trx, tenant)
+  const ring: RingRow = {
+    ...open,
+    id: newId('ring'),
+    open_call: null,
+    user_id: null,
+    open_user: null,
+    queue_id: null,
+    callback_id: null,
+    purpose: 'transfer',
+    state: isDialled ? 'ringing' : 'talking',
+    started_at: at,
+    deadline: new Date(Date.parse(at) + RING_MS).toISOString(),
+    leg_id: isDialled ? null : main.id,
+    mode: null,
+    payment: null,
+  }
+  await trx.insertInto('rings').values(ring).execute()
+  const inside = { purpose: 'placed' as const, open_call: null }
+  await scoped.update('rings').set(inside).where('id', '=', open.id).execute()
+  await place(trx, tenant, member.id, null)
+  await place(trx, tenant, main.id, ring.id)
+  await setLeg(trx, tenant, member.id, { step: 'connected', role: 'member' })
+  await scoped.update('participants').set({ role: 'party' }).where('id', '=', main.id).execute()
+  return ring
+}
+
+/** Ringing for somebody outside ends by then, as media has it, with some time to spare [ms]. */
+const RING_MS = 70_000
+
+/** Its legs are of the other call from now on; one that talks goes into that call's room. */
+async function moveRing(trx: Trx, tenant: Tenant, ring: RingRow, callId: string): Promise<void> {
+  const scoped = forTenant(trx, tenant)
+  const change = { call_id: callId, open_call: callId, purpose: 'transfer' as const }
+  await scoped.update('rings').set(change).where('id', '=', ring.id).execute()
+  await scoped.update('participants').set({ call_id: callId }).where('ring_id', '=', ring.id).execute()
+  if (ring.state === 'talking' && ring.leg_id !== null) {
+    await setLeg(trx, tenant, ring.leg_id, { step: 'bridging', on_hold: 0 })
+  }
+}

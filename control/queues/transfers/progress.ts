@@ -1,0 +1,78 @@
+import type { Events, MediaSnapshot } from '../../../media/protocol.ts'
+import type { Of } from '../../calls/conductor/event-handler.ts'
+import { hangUpLeg, mainLeg } from '../../calls/legs.ts'
+import { tenantOf } from '../../calls/records.ts'
+import { nodeOf } from '../../kernel/store/node.ts'
+import type { Trx } from '../../kernel/store/store.ts'
+import { forTenant } from '../../kernel/tenancy.ts'
+import type { MediaPort } from '../../media-link/events.ts'
+import type { CallCentreParts } from '../deps.ts'
+import { tellCall } from '../targets.ts'
+import { carryOut } from './carry-out.ts'
+import { pass } from './out.ts'
+import { findTransfer, planOf, transferOver, transferRings } from './records.ts'
+
+/** How a REFER of ours gets on, or whom media calls for somebody else's. */
+export async function onReferProgress(trx: Trx, { body, at }: Of<'leg.refer_progress'>): Promise<void> {
+  const row = await findTransfer(trx, body.referId)
+  if (row === undefined) return
+  const { sipCode, isOver } = body
+  if (!isOver) {
+    if (sipCode >= 180) await transferRings(trx, row, sipCode, at)
+    return
+  }
+  await transferOver(trx, row, sipCode, at)
+  if (sipCode >= 300) return
+  const tenant = tenantOf(row)
+  const leg = await mainLeg(trx, tenant, row.call_id)
+  await tellCall(trx, tenant, row.call_id, { type: 'call.transferred', at })
+  // It goes on without us.
+  if (planOf(row).kind === 'pass' && leg !== undefined) await hangUpLeg(trx, tenant, leg.id, 'transfer_completed')
+}
+
+/** Somebody else is the far end of a leg from now on. */
+export async function onReplaced(trx: Trx, { legId, by, connectionId }: Events['leg.replaced']): Promise<void> {
+  const leg = await trx.selectFrom('participants').selectAll().where('id', '=', legId).executeTakeFirst()
+  if (leg === undefined) return
+  const routed = connectionId === undefined ? {} : { connection_id: connectionId }
+  const change = { address: by.user === '' ? by.uri : by.user, ...routed }
+  await forTenant(trx, tenantOf(leg)).update('participants').set(change).where('id', '=', legId).execute()
+}
+
+/** After a reconnect: what was decided is carried out, and who waits for an end that nobody knows of is told that there is none. */
+export async function resumeTransfers(
+  deps: CallCentreParts,
+  { refers }: MediaSnapshot,
+  media: MediaPort,
+): Promise<void> {
+  const { store, now } = deps
+  const at = now().toISOString()
+  const rows = await store.db
+    .selectFrom('call_transfers')
+    .selectAll()
+    .where('node_id', '=', nodeOf(store.db))
+    .orderBy('id')
+    .execute()
+  const known = new Set(rows.map(({ id }) => id))
+  const there = new Set(refers.map(({ referId }) => referId))
+  for (const { id, status, ring_id, ...row } of rows) {
+    const { kind } = planOf({ id, status, ring_id, ...row })
+    if (status === 'asked') await carryOut(deps, media, id)
+    else if (kind === 'pass') await pass(store, media, id, at)
+    else if (kind === 'bridge' && !there.has(id)) await lost(deps, id, at)
+    else if (ring_id !== null) {
+      const ring = await store.db.selectFrom('rings').select('id').where('id', '=', ring_id).executeTakeFirst()
+      if (ring === undefined) await lost(deps, id, at)
+    }
+  }
+  for (const { referId, legId } of refers) {
+    if (known.has(referId)) continue
+    await media.request('leg.refer_notify', { legId, referId, sipCode: 500 })
+  }
+}
+
+const lost = ({ store }: CallCentreParts, id: string, at: string): Promise<void> =>
+  store.transaction(async trx => {
+    const row = await findTransfer(trx, id)
+    if (row !== undefined) await transferOver(trx, row, 500, at)
+  })

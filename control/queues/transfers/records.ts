@@ -1,0 +1,114 @@
+import type { EndedReason } from '../../../media/protocol.ts'
+import { follow } from '../../calls/conductor/follow.ts'
+import { tenantOf } from '../../calls/records.ts'
+import { appendEvent } from '../../kernel/events/log.ts'
+import type { Db, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { CallTransfer } from './schema.ts'
+import type { CallTransferRow, Plan } from './tables.ts'
+
+export const planOf = (row: CallTransferRow): Plan => JSON.parse(row.plan) as Plan
+
+/** False: another one of this call is under way. */
+export async function insertTransfer(trx: Trx, row: CallTransferRow): Promise<boolean> {
+  const inserted = trx
+    .insertInto('call_transfers')
+    .values(row)
+    .onConflict(conflict => conflict.doNothing())
+  return (await inserted.executeTakeFirst()).numInsertedOrUpdatedRows === 1n
+}
+
+/** Over all tenants: the media process knows none. */
+export const findTransfer = (db: Db, id: string): Promise<CallTransferRow | undefined> =>
+  db.selectFrom('call_transfers').selectAll().where('id', '=', id).executeTakeFirst()
+
+const ofRing = (db: Db, ringId: string): Promise<CallTransferRow | undefined> =>
+  db.selectFrom('call_transfers').selectAll().where('ring_id', '=', ringId).executeTakeFirst()
+
+export const isTransferring = async (db: Db, tenant: Tenant, callId: string): Promise<boolean> =>
+  (await forTenant(db, tenant)
+    .select('call_transfers')
+    .select('id')
+    .where('call_id', '=', callId)
+    .executeTakeFirst()) !== undefined
+
+/** It goes on: with whom is rung for it, where somebody is. */
+export async function transferBegun(trx: Trx, row: CallTransferRow, ringId: string | null, at: string): Promise<void> {
+  await change(trx, row, { status: 'trying', ring_id: ringId })
+  await tell(trx, row, { status: 'trying', sip_code: 100 }, at)
+}
+
+/** The target rings, or says that it is at work. */
+export async function transferRings(trx: Trx, row: CallTransferRow, sipCode: number, at: string): Promise<void> {
+  if (row.status === 'ringing') return
+  await change(trx, row, { status: 'ringing' })
+  await tell(trx, row, { status: 'ringing', sip_code: sipCode }, at)
+  notify(trx, row, sipCode)
+}
+
+/** It is over: whoever has asked for it hears how, and so does the API's client. */
+export async function transferOver(trx: Trx, row: CallTransferRow, sipCode: number, at: string): Promise<void> {
+  await forTenant(trx, tenantOf(row)).delete('call_transfers').where('id', '=', row.id).execute()
+  const status = sipCode < 300 ? 'completed' : 'failed'
+  await tell(trx, row, { status, sip_code: sipCode }, at)
+  notify(trx, row, sipCode)
+}
+
+/** A phone that is rung for a transfer rings. */
+export async function transferRingRings(trx: Trx, ringId: string, at: string): Promise<void> {
+  const row = await ofRing(trx, ringId)
+  if (row !== undefined) await transferRings(trx, row, 180, at)
+}
+
+export async function transferRingOver(trx: Trx, ringId: string, sipCode: number, at: string): Promise<void> {
+  const row = await ofRing(trx, ringId)
+  if (row !== undefined) await transferOver(trx, row, sipCode, at)
+}
+
+/** Its call is over, and so is what was to become of it. */
+export async function transferLost(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<void> {
+  const row = await forTenant(trx, tenant)
+    .select('call_transfers')
+    .selectAll()
+    .where('call_id', '=', callId)
+    .executeTakeFirst()
+  if (row !== undefined) await transferOver(trx, row, 487, at)
+}
+
+const change = (trx: Trx, row: CallTransferRow, set: Partial<CallTransferRow>): Promise<unknown> =>
+  forTenant(trx, tenantOf(row)).update('call_transfers').set(set).where('id', '=', row.id).execute()
+
+function tell(
+  trx: Trx,
+  row: CallTransferRow,
+  now: Pick<CallTransfer, 'status' | 'sip_code'>,
+  at: string,
+): Promise<unknown> {
+  const object: CallTransfer = {
+    id: row.id,
+    object: 'call_transfer',
+    livemode: row.livemode === 1,
+    call_id: row.call_id,
+    participant_id: row.leg_id,
+    direction: row.direction,
+    to: row.to_address,
+    ...now,
+  }
+  return appendEvent(trx, tenantOf(row), { type: 'call.transfer.updated', at, object, callId: row.call_id })
+}
+
+/** By NOTIFY. Where media calls the target itself it tells by itself. */
+function notify(trx: Trx, row: CallTransferRow, sipCode: number): void {
+  if (row.direction === 'out' || planOf(row).kind === 'bridge') return
+  const told = { legId: row.leg_id, referId: row.id, sipCode }
+  follow(trx, row.call_id, async ({ media }) => void (await media.request('leg.refer_notify', told)))
+}
+
+/** How a ring that failed is told as a status of the target. */
+export function statusOfReason(reason: EndedReason): number {
+  if (reason === 'busy') return 486
+  if (reason === 'rejected') return 603
+  if (reason === 'not_found') return 404
+  if (reason === 'codec_mismatch') return 488
+  return reason === 'capacity' || reason === 'trunk_error' ? 503 : 480
+}

@@ -1,0 +1,32 @@
+import Type, { type Static } from 'typebox'
+import { CALL_ID, PARTICIPANT_ID } from '../../kernel/events/sample-call.ts'
+import { nullable } from '../../kernel/schema.ts'
+
+/** A transfer by SIP REFER, as events tell of it. */
+export const callTransferSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('call_transfer'),
+  livemode: Type.Boolean(),
+  call_id: Type.String(),
+  participant_id: Type.String({ description: 'Who has asked for it, or whom we have asked.' }),
+  direction: Type.String({ description: 'in: the participant has asked us by REFER; out: we have asked its far end.' }),
+  to: Type.String(),
+  status: Type.String({
+    description: 'trying, ringing, completed, failed. After failed the call is as it was before.',
+  }),
+  sip_code: nullable(Type.Integer({ description: 'What the target, or the far end, answered last; 408: nothing.' })),
+})
+
+export type CallTransfer = Static<typeof callTransferSchema>
+
+export const callTransferSample: CallTransfer = {
+  id: 'xfer_01k90000000000000000000007',
+  object: 'call_transfer',
+  livemode: false,
+  call_id: CALL_ID,
+  participant_id: PARTICIPANT_ID,
+  direction: 'in',
+  to: '+15550100200',
+  status: 'ringing',
+  sip_code: 180,
+}

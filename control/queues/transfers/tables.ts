@@ -1,0 +1,44 @@
+import type { Selectable } from 'kysely'
+import type { TenantColumns } from '../../kernel/store/tenant-columns.ts'
+
+declare module '../../kernel/store/tables.ts' {
+  interface Database {
+    call_transfers: CallTransferTable
+  }
+}
+
+/** A transfer by SIP REFER that is under way; the row goes when it is over. */
+export interface CallTransferTable extends TenantColumns {
+  /** As media names the REFER. */
+  id: string
+  /** One for each call: unique. */
+  call_id: string
+  /** Who has asked us (`in`), or whom we ask (`out`). */
+  leg_id: string
+  direction: 'in' | 'out'
+  /** Where to, as it was asked for. */
+  to_address: string
+  /** JSON of `Plan`. */
+  plan: string
+  /** `asked`: media has not been told yet that it is accepted. */
+  status: 'asked' | 'trying' | 'ringing'
+  /** Who is rung for it; null: nobody. */
+  ring_id: string | null
+  node_id: string | null
+  created: string
+}
+
+export type CallTransferRow = Selectable<CallTransferTable>
+
+/** What is done about a REFER. */
+export type Plan =
+  /** Somebody is rung, while the caller waits; then whoever has asked is free. */
+  | { kind: 'ring'; target: { type: 'user'; id: string } | { type: 'number'; to: string }; replaces: string | null }
+  /** The caller is led there at once. */
+  | { kind: 'lead'; target: { type: 'queue' | 'assistant' | 'flow' | 'room'; id: string } }
+  /** Two calls of a member become one. */
+  | { kind: 'join'; otherLegId: string }
+  /** Somebody is called over the same connection, in the place of who has asked. */
+  | { kind: 'bridge'; to: string; replaces: string | null }
+  /** The far end of this leg is asked to call there itself. `to`: a URI. */
+  | { kind: 'pass'; legId: string; to: string; inPlaceOf: string | null }

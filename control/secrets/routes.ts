@@ -1,0 +1,170 @@
+import type { Static } from 'typebox'
+import type { Context } from '../http/context.ts'
+import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { listOf, listQuery, page } from '../http/list.ts'
+import { mergedMetadata } from '../http/metadata.ts'
+import { plainRoutes } from '../http/plain-resource.ts'
+import type { User } from '../http/references.ts'
+import { type Route, route } from '../http/route.ts'
+import { appendEvent } from '../kernel/events/log.ts'
+import { newId } from '../kernel/ids.ts'
+import { idParams } from '../kernel/schema.ts'
+import type { Db, Store } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { Vault } from '../kernel/vault.ts'
+import { changeBody, createBody, rotateBody, type Secret, secretSchema, toSecret } from './schema.ts'
+import type { SecretRow } from './tables.ts'
+
+/** Of an organisation in one mode. */
+export const MAX_SECRETS = 500
+
+export interface SecretDeps {
+  store: Store
+  vault: Vault
+  now: () => Date
+  /** Who names secrets, by the secret's name. */
+  usersOf: (db: Db, tenant: Tenant) => Promise<ReadonlyMap<string, User[]>>
+}
+
+export function secretRoutes(deps: SecretDeps): Route[] {
+  const { store } = deps
+  const plain = {
+    store,
+    table: 'secrets' as const,
+    object: 'secret',
+    path: '/secrets',
+    area: 'secrets' as const,
+    tag: 'Secrets',
+    reply: secretSchema,
+    toObject: (row: SecretRow) => toSecret(row, []),
+  }
+  const writing = { createBody, create: create(deps), changeBody, change: change(deps) }
+  const [creating, , , changing, deleting] = plainRoutes(plain, writing, {
+    description: '409 while a tool names it; `details.used_by` lists them. Emits `secret.deleted`.',
+    usesOf: async (db, tenant, id) => {
+      const row = await forTenant(db, tenant).find('secrets', id)
+      return row === undefined ? [] : ((await deps.usersOf(db, tenant)).get(row.name) ?? [])
+    },
+    before: async (trx, context, row) => {
+      const at = deps.now().toISOString()
+      await appendEvent(trx, context, { type: 'secret.deleted', at, object: toSecret(row, []), request: context })
+      return null
+    },
+  })
+  return [creating!, ...reading(deps), changing!, rotating(deps), deleting!]
+}
+
+function reading(deps: SecretDeps): Route[] {
+  const { store } = deps
+  const common = { method: 'GET', tag: 'Secrets', scope: 'secrets:read', status: 200 } as const
+  return [
+    route({
+      ...common,
+      path: '/secrets',
+      id: 'listSecrets',
+      summary: 'List secrets',
+      description: 'Their names, and who uses them; never what they hold.',
+      query: listQuery,
+      reply: listOf(secretSchema),
+      handler: async (context, { query }) => {
+        const rows = forTenant(store.db, context).select('secrets').selectAll()
+        const list = await page(rows, query, '/v1/secrets', row => row)
+        if (isProblem(list)) return list
+        const users = await deps.usersOf(store.db, context)
+        return { ...list, data: list.data.map(row => toSecret(row, users.get(row.name) ?? [])) }
+      },
+    }),
+    route({
+      ...common,
+      path: '/secrets/:id',
+      id: 'getSecret',
+      summary: 'Retrieve a secret',
+      description: 'What is known of it; never what it holds.',
+      params: idParams,
+      reply: secretSchema,
+      errors: [404],
+      handler: async (context, { params }) => {
+        const row = await forTenant(store.db, context).find('secrets', params.id)
+        return row === undefined ? missing('secret', params.id) : shown(deps, store.db, context, row)
+      },
+    }),
+  ]
+}
+
+async function shown({ usersOf }: SecretDeps, db: Db, tenant: Tenant, row: SecretRow): Promise<Secret> {
+  return toSecret(row, (await usersOf(db, tenant)).get(row.name) ?? [])
+}
+
+const create =
+  ({ vault, now }: SecretDeps) =>
+  (
+    context: Context,
+    { name, value, description = '', metadata = {} }: Static<typeof createBody>,
+  ): Promise<Secret | Problem> =>
+    context.transaction(async trx => {
+      const scoped = forTenant(trx, context)
+      const names = await scoped.select('secrets').select('name').execute()
+      if (names.some(one => one.name === name)) {
+        return conflict('name_taken', `There is a secret ${name}; rotate it, or delete it first.`)
+      }
+      if (names.length >= MAX_SECRETS) return problem('plan_limit', `There are ${MAX_SECRETS} secrets; delete one.`)
+      const [id, at] = [newId('secret'), now().toISOString()]
+      const row = {
+        ...{ id, name, description, version: 1, rotated_at: null, created: at, updated: at },
+        value: vault.seal(value, id),
+        metadata: JSON.stringify(metadata),
+      }
+      const whole = { ...row, organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 }
+      await trx.insertInto('secrets').values(whole).execute()
+      const object = toSecret(whole, [])
+      await appendEvent(trx, context, { type: 'secret.created', at, object, request: context })
+      return object
+    })
+
+const change =
+  (deps: SecretDeps) =>
+  (context: Context, id: string, body: Static<typeof changeBody>): Promise<Secret | Problem> =>
+    context.transaction(async trx => {
+      const scoped = forTenant(trx, context)
+      const row = await scoped.find('secrets', id)
+      if (row === undefined) return missing('secret', id)
+      const metadata = mergedMetadata(row.metadata, body.metadata)
+      if (isProblem(metadata)) return metadata
+      const changed = { description: body.description ?? row.description, metadata, updated: deps.now().toISOString() }
+      await scoped.change('secrets', id, changed)
+      return shown(deps, trx, context, { ...row, ...changed })
+    })
+
+const rotating = (deps: SecretDeps): Route =>
+  route({
+    method: 'POST',
+    path: '/secrets/:id/rotate',
+    id: 'rotateSecret',
+    summary: 'Rotate a secret',
+    description:
+      'Whatever is sent from now on has the new value, on every node; the old one is gone. Emits `secret.rotated`.',
+    tag: 'Secrets',
+    scope: 'secrets:write',
+    params: idParams,
+    body: rotateBody,
+    status: 200,
+    reply: secretSchema,
+    errors: [404],
+    handler: (context, { params: { id }, body }) =>
+      context.transaction(async trx => {
+        const scoped = forTenant(trx, context)
+        const row = await scoped.find('secrets', id)
+        if (row === undefined) return missing('secret', id)
+        const at = deps.now().toISOString()
+        const changed = {
+          value: deps.vault.seal(body.value, id),
+          version: row.version + 1,
+          rotated_at: at,
+          updated: at,
+        }
+        await scoped.change('secrets', id, changed)
+        const object = await shown(deps, trx, context, { ...row, ...changed })
+        await appendEvent(trx, context, { type: 'secret.rotated', at, object, request: context })
+        return object
+      }),
+  })

@@ -1,0 +1,57 @@
+import Type, { type Static } from 'typebox'
+import type { User } from '../http/references.ts'
+import { input, metadata, nullable, partialInput, timestamp } from '../kernel/schema.ts'
+import type { SecretRow } from './tables.ts'
+
+const name = Type.String({
+  pattern: '^[A-Za-z][A-Za-z0-9_]{0,63}$',
+  examples: ['SHOP_KEY'],
+  description: 'Tools write `{{secret:NAME}}`. It stays.',
+})
+const description = Type.String({ maxLength: 500, description: 'For people.' })
+/** A shorter one could not be told from other words of an answer. */
+const value = Type.String({
+  pattern: '^[ -~]{8,4096}$',
+  examples: ['key-of-the-shop-9f2c'],
+  description: 'Written once, never answered. Printable ASCII, as headers take it.',
+})
+
+export const secretSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('secret'),
+  livemode: Type.Boolean(),
+  name,
+  description,
+  version: Type.Integer({ description: 'One more with each rotation.' }),
+  used_by: Type.Array(Type.Object({ object: Type.String(), id: Type.String(), name: Type.String() }), {
+    description: 'The tools that name it.',
+  }),
+  metadata,
+  rotated_at: nullable(timestamp()),
+  created: timestamp(),
+  updated: timestamp(),
+})
+export type Secret = Static<typeof secretSchema>
+
+export const createBody = input({
+  name,
+  value,
+  description: Type.Optional(description),
+  metadata: Type.Optional(metadata),
+})
+export const changeBody = partialInput({ description, metadata })
+export const rotateBody = input({ value })
+
+export const toSecret = (row: SecretRow, users: readonly User[]): Secret => ({
+  id: row.id,
+  object: 'secret',
+  livemode: row.livemode === 1,
+  name: row.name,
+  description: row.description,
+  version: row.version,
+  used_by: users.map(({ object, id, name = '' }) => ({ object, id, name })),
+  metadata: JSON.parse(row.metadata),
+  rotated_at: row.rotated_at,
+  created: row.created,
+  updated: row.updated,
+})

@@ -1,0 +1,26 @@
+import type { Selectable } from 'kysely'
+import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
+
+declare module '../kernel/store/tables.ts' {
+  interface Database {
+    secrets: SecretTable
+  }
+}
+
+export interface SecretTable extends TenantColumns {
+  id: string
+  /** No other of the tenant has it. */
+  name: string
+  description: string
+  /** Sealed by the vault, for this row alone. */
+  value: string
+  /** One more with each rotation. */
+  version: number
+  /** JSON. */
+  metadata: string
+  rotated_at: string | null
+  created: string
+  updated: string
+}
+
+export type SecretRow = Selectable<SecretTable>

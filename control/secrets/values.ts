@@ -1,0 +1,25 @@
+import type { Db } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { Vault } from '../kernel/vault.ts'
+
+/** Values by the names of their secrets; a name that there is none of is missing. Read for each use: what was rotated is used by nobody after. */
+export type SecretReader = (tenant: Tenant, names: readonly string[]) => Promise<ReadonlyMap<string, string>>
+
+export const secretReader =
+  (db: Db, vault: Vault): SecretReader =>
+  async (tenant, names) => {
+    if (names.length === 0) return new Map()
+    const rows = await forTenant(db, tenant)
+      .select('secrets')
+      .select(['id', 'name', 'value'])
+      .where('name', 'in', names)
+      .execute()
+    return new Map(rows.map(({ id, name, value }) => [name, vault.open(value, id)]))
+  }
+
+/** Which of these names are those of secrets. */
+export async function knownSecrets(db: Db, tenant: Tenant, names: readonly string[]): Promise<ReadonlySet<string>> {
+  if (names.length === 0) return new Set()
+  const rows = await forTenant(db, tenant).select('secrets').select('name').where('name', 'in', names).execute()
+  return new Set(rows.map(({ name }) => name))
+}

@@ -1,0 +1,90 @@
+/** Shows a callback form where its script stands: <script src="…/sites/form.js" data-site="site_…" async></script> */
+;(() => {
+  const script = document.currentScript
+  const site = script.dataset.site
+  const base = new URL(script.src).origin
+  const WORDS = {
+    en: {
+      ...{ phone: 'Phone number', name: 'Name', message: 'What is it about?', send: 'Call me back' },
+      ...{ wait: 'One moment …', done: 'Thank you. We will call you back.', failed: 'That did not work: ' },
+    },
+    he: {
+      ...{ phone: 'מספר טלפון', name: 'שם', message: 'במה מדובר?', send: 'חזרו אליי' },
+      ...{ wait: 'רק רגע …', done: 'תודה. נחזור אליך בהקדם.', failed: 'הפעולה נכשלה: ' },
+    },
+  }
+  const ask = async (path, init) => {
+    const response = await fetch(`${base}/sites/${encodeURIComponent(site)}/${path}`, init)
+    const body = await response.json()
+    if (!response.ok) throw new Error(body.error.message)
+    return body
+  }
+  const zeroBits = bytes => {
+    let bits = 0
+    for (const byte of bytes) {
+      if (byte !== 0) return bits + Math.clz32(byte) - 24
+      bits += 8
+    }
+    return bits
+  }
+  /** The number behind which the SHA-256 of `challenge.number` begins with so many zero bits. */
+  const solve = async ({ challenge, bits }) => {
+    const encoder = new TextEncoder()
+    for (let solution = 0; ; solution++) {
+      const hash = await crypto.subtle.digest('SHA-256', encoder.encode(`${challenge}.${solution}`))
+      if (zeroBits(new Uint8Array(hash)) >= bits) return solution
+    }
+  }
+  const add = (parent, tag, props) => parent.appendChild(Object.assign(document.createElement(tag), props))
+
+  const show = settings => {
+    const language = settings.language ?? document.documentElement.lang ?? ''
+    const words = WORDS[language.slice(0, 2).toLowerCase()] ?? WORDS.en
+    const form = document.createElement('form')
+    form.className = 'tandem-callback'
+    form.dir = words === WORDS.he ? 'rtl' : 'ltr'
+    const field = (name, tag, props) => {
+      const label = add(form, 'label', { textContent: `${words[name]} ` })
+      return add(label, tag, { name, ...props })
+    }
+    field('phone', 'input', { type: 'tel', required: true, maxLength: 50, autocomplete: 'tel' })
+    for (const [name, tag] of [
+      ['name', 'input'],
+      ['message', 'textarea'],
+    ]) {
+      const how = settings.fields[name]
+      if (how !== 'hidden') field(name, tag, { required: how === 'required', maxLength: name === 'name' ? 200 : 2000 })
+    }
+    // People do not see it; who fills it in is none.
+    const trap = add(form, 'input', { name: 'website', tabIndex: -1, autocomplete: 'off' })
+    trap.setAttribute('aria-hidden', 'true')
+    Object.assign(trap.style, { position: 'absolute', left: '-9999px', width: '1px', height: '1px' })
+    const button = add(form, 'button', { type: 'submit', textContent: words.send })
+    const status = add(form, 'p', {})
+    status.setAttribute('role', 'status')
+    form.addEventListener('submit', async event => {
+      event.preventDefault()
+      button.disabled = true
+      status.textContent = words.wait
+      try {
+        const fresh = await ask('form')
+        const sent = Object.fromEntries([...new FormData(form)].filter(([, value]) => value !== ''))
+        const proof = { challenge: fresh.challenge, solution: await solve(fresh) }
+        const body = JSON.stringify({
+          ...sent,
+          ...proof,
+          page: location.href.slice(0, 2000),
+          language: language || 'en',
+        })
+        await ask('callbacks', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })
+        form.replaceChildren(status)
+        status.textContent = words.done
+      } catch (error) {
+        status.textContent = words.failed + error.message
+        button.disabled = false
+      }
+    })
+    script.after(form)
+  }
+  ask('form').then(show, error => console.warn(`callback form: ${error.message}`))
+})()

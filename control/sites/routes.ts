@@ -1,0 +1,110 @@
+import type { Static } from 'typebox'
+import { readOrigin } from '../browsers/client-token.ts'
+import type { Context } from '../http/context.ts'
+import { missing, type Problem, problem } from '../http/errors.ts'
+import { merge } from '../http/merge.ts'
+import { type Plain, plainRoutes } from '../http/plain-resource.ts'
+import { type Exists, referenceProblem } from '../http/references.ts'
+import type { Route } from '../http/route.ts'
+import { newId } from '../kernel/ids.ts'
+import type { Store } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import {
+  changeBody,
+  createBody,
+  DEFAULTS,
+  type Site,
+  type SiteSettings,
+  settingsOf,
+  siteSchema,
+  toSite,
+} from './schema.ts'
+
+export interface SiteDeps {
+  store: Store
+  now: () => Date
+  exists: { queue: Exists }
+  /** Where pages load the script; no slash at its end. */
+  publicUrl: string
+}
+
+/** Callback forms on websites. */
+export function siteRoutes(deps: SiteDeps): Route[] {
+  const plain: Plain<'sites', typeof siteSchema> = {
+    store: deps.store,
+    table: 'sites',
+    object: 'site',
+    path: '/sites',
+    area: 'callbacks',
+    tag: 'Callbacks',
+    reply: siteSchema,
+    toObject: row => toSite(row, deps.publicUrl),
+  }
+  const writing = { createBody, create: create(deps), changeBody, change: change(deps) }
+  return plainRoutes(plain, writing, { description: 'Its form takes no more requests; its callbacks stay.' })
+}
+
+const create =
+  (deps: SiteDeps) =>
+  (context: Context, body: Static<typeof createBody>): Promise<Site | Problem> => {
+    const { name, active = true, queue_id = null, ...sent } = body
+    return context.transaction(async trx => {
+      const refused = await refusal(deps, context, body, trx)
+      if (refused !== null) return refused
+      const settings = merge({ ...DEFAULTS, origins: [] } as SiteSettings, {
+        ...sent,
+        origins: originsOf(sent.origins),
+      })
+      const at = deps.now().toISOString()
+      const row = {
+        ...{ id: newId('site'), name, active: active ? 1 : 0, queue_id },
+        ...{ settings: JSON.stringify(settings), created: at, updated: at },
+      }
+      await forTenant(trx, context).insert('sites', row)
+      const owner = { organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 }
+      return toSite({ ...row, ...owner }, deps.publicUrl)
+    })
+  }
+
+const change =
+  (deps: SiteDeps) =>
+  (context: Context, id: string, body: Static<typeof changeBody>): Promise<Site | Problem> => {
+    const { name, active, queue_id, origins, ...sent } = body
+    return context.transaction(async trx => {
+      const sites = forTenant(trx, context)
+      const row = await sites.find('sites', id)
+      if (row === undefined) return missing('site', id)
+      const refused = await refusal(deps, context, body, trx)
+      if (refused !== null) return refused
+      const changed = {
+        name: name ?? row.name,
+        active: active === undefined ? row.active : active ? 1 : 0,
+        queue_id: queue_id === undefined ? row.queue_id : queue_id,
+        settings: JSON.stringify(
+          merge(settingsOf(row), { ...sent, ...(origins === undefined ? {} : { origins: originsOf(origins) }) }),
+        ),
+        updated: deps.now().toISOString(),
+      }
+      await sites.update('sites').set(changed).where('id', '=', id).execute()
+      return toSite({ ...row, ...changed }, deps.publicUrl)
+    })
+  }
+
+/** As browsers send them. */
+const originsOf = (origins: readonly string[]): string[] => [
+  ...new Set(origins.flatMap(text => readOrigin(text) ?? [])),
+]
+
+async function refusal(
+  { exists }: SiteDeps,
+  context: Context,
+  { origins = [], queue_id }: Static<typeof changeBody>,
+  db: Parameters<Exists>[0],
+): Promise<Problem | null> {
+  const wrong = origins.findIndex(text => readOrigin(text) === null)
+  if (wrong >= 0) {
+    const message = 'An origin is the scheme, host and port of a website; http is for localhost only.'
+    return problem('parameter_invalid', message, { param: `origins[${wrong}]` })
+  }
+  return referenceProblem(db, context, [{ param: 'queue_id', id: queue_id, kind: 'queue', exists: exists.queue }])
+}

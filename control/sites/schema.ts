@@ -1,0 +1,86 @@
+import Type, { type Static } from 'typebox'
+import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import type { SiteRow } from './tables.ts'
+
+const shown = (description: string) => oneOf(['hidden', 'optional', 'required'], { description })
+
+const fields = {
+  name: shown("The visitor's name."),
+  message: shown('What it is about; it becomes a note of the callback.'),
+}
+const plain = {
+  origins: Type.Array(Type.String({ minLength: 1, maxLength: 300 }), {
+    minItems: 1,
+    maxItems: 20,
+    description: 'Websites that may show the form: scheme, host and port; http for localhost only.',
+  }),
+  language: nullable(
+    oneOf(['en', 'he'], { description: "Of the form's own words; null: as the page says, else `en`." }),
+  ),
+}
+const name = Type.String({ minLength: 1, maxLength: 200 })
+const active = Type.Boolean({ description: 'One that is switched off takes no requests.' })
+const queueId = nullable(
+  Type.String({
+    maxLength: 200,
+    description:
+      "The queue that returns its callbacks, as its `callbacks` say; null: as the organisation's are routed.",
+  }),
+)
+
+export const siteSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('site'),
+  livemode: Type.Boolean(),
+  name,
+  active,
+  queue_id: queueId,
+  ...plain,
+  fields: Type.Object(fields, { description: 'What the form asks beside the phone number.' }),
+  script_url: Type.String({ description: 'What a page loads to show the form, with `data-site` naming this site.' }),
+  created: timestamp(),
+  updated: timestamp(),
+})
+export type Site = Static<typeof siteSchema>
+export type SiteSettings = Pick<Site, 'origins' | 'language' | 'fields'>
+
+export const DEFAULTS: Omit<SiteSettings, 'origins'> = {
+  language: null,
+  fields: { name: 'optional', message: 'optional' },
+}
+
+export const createBody = input({
+  name,
+  origins: plain.origins,
+  ...partialInput({ active, queue_id: queueId, language: plain.language, fields: partialInput(fields) }).properties,
+})
+export const changeBody = partialInput({ name, active, queue_id: queueId, ...plain, fields: partialInput(fields) })
+
+export const settingsOf = (row: Pick<SiteRow, 'settings'>): SiteSettings => JSON.parse(row.settings)
+
+export const toSite = (row: SiteRow, publicUrl: string): Site => ({
+  id: row.id,
+  object: 'site',
+  livemode: row.livemode === 1,
+  name: row.name,
+  active: row.active === 1,
+  queue_id: row.queue_id,
+  ...settingsOf(row),
+  script_url: `${publicUrl}/sites/form.js`,
+  created: row.created,
+  updated: row.updated,
+})
+
+/** What the script of a form sends. */
+export const requestBody = input({
+  phone: Type.String({ minLength: 1, maxLength: 50 }),
+  name: Type.Optional(Type.String({ maxLength: 200 })),
+  message: Type.Optional(Type.String({ maxLength: 2000 })),
+  /** Nobody sees this field: who fills it in is no visitor. */
+  website: Type.Optional(Type.String({ maxLength: 200 })),
+  page: Type.String({ minLength: 1, maxLength: 2000 }),
+  language: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9-]{1,35}$' })),
+  challenge: Type.String({ minLength: 1, maxLength: 500 }),
+  solution: Type.Integer({ minimum: 0, maximum: 2_147_483_647 }),
+})
+export type SiteRequest = Static<typeof requestBody>

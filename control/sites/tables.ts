@@ -1,0 +1,32 @@
+import type { Selectable } from 'kysely'
+import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
+
+declare module '../kernel/store/tables.ts' {
+  interface Database extends SiteTables {}
+}
+
+export interface SiteTables {
+  sites: SiteTable
+  site_proofs: SiteProofTable
+}
+
+export interface SiteTable extends TenantColumns {
+  id: string
+  name: string
+  active: number
+  /** For "who uses this queue?". */
+  queue_id: string | null
+  /** JSON of everything else that the API shows. */
+  settings: string
+  created: string
+  updated: string
+}
+
+/** A proof of work that was taken: no second request goes by it. */
+export interface SiteProofTable extends TenantColumns {
+  /** SHA-256 of the challenge, hex. */
+  id: string
+  expires_at: string
+}
+
+export type SiteRow = Selectable<SiteTable>

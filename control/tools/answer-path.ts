@@ -1,0 +1,39 @@
+import { JSONPathEnvironment, type JSONPathQuery } from 'json-p3'
+
+/** Values that one path may find. */
+const MAX_FOUND = 50
+
+/** RFC 9535 without its regular expressions: they are customers', and would run in a time without bound. */
+const environment = new JSONPathEnvironment()
+for (const name of ['match', 'search']) environment.functionRegister.delete(name)
+
+/** Paths that take more than the product of answer and path: with several of these each would do all that the other finds. */
+const COSTLY = /\.\.|\?/g
+
+function compiled(path: string): JSONPathQuery | string {
+  if (path.includes(',')) return 'may choose one thing at a time'
+  if ((path.match(COSTLY)?.length ?? 0) > 1) return 'may have one `..` or one filter'
+  try {
+    return environment.compile(path)
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+/** Why a text is no path into an answer; null: it is one. */
+export function pathFault(path: string): string | null {
+  const query = compiled(path)
+  return typeof query === 'string' ? query : null
+}
+
+/** What the path finds in a value of JSON: one thing as it is, several as a list; null: nothing. */
+export function foundBy(path: string, value: unknown): unknown {
+  const query = compiled(path)
+  if (typeof query === 'string') return null
+  try {
+    const found = query.query(value as never).values()
+    return found.length > 1 ? found.slice(0, MAX_FOUND) : (found[0] ?? null)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,70 @@
+import type { PostRequest } from '../webhooks/http-post.ts'
+import type { HttpSettings } from './schema.ts'
+import { filledDeep, filledText, placesIn, textsIn, type Values } from './template.ts'
+
+const WITHOUT_BODY = ['GET', 'DELETE']
+const DOTS = /^(\.|%2e){1,2}$/i
+const CONTROL = /\p{Cc}/u
+const TYPES = { json: 'application/json', form: 'application/x-www-form-urlencoded' }
+
+/** Whether a path leads upwards: a value in it must not choose another place of the server. */
+export const climbs = (url: string): boolean => {
+  const [path = ''] = url.replace(/^https?:\/\/[^/?#]+/, '').split(/[?#]/)
+  return path.split(/[/\\]/).some(segment => DOTS.test(segment))
+}
+
+/** Headers that are ours to set. */
+export const RESERVED_HEADERS = [
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'idempotency-key',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]
+
+/** The request of a tool, or why there is none with these values. */
+export function requestOf(http: HttpSettings, values: Values): PostRequest | string {
+  const url = filledText(http.url, values, encodeURIComponent)
+  if (climbs(url) || !URL.canParse(url)) return 'a parameter does not fit into the URL'
+  const headers = Object.fromEntries(
+    Object.entries(http.headers).map(([name, value]) => [name.toLowerCase(), filledText(value, values)]),
+  )
+  const odd = Object.entries(headers).find(([, value]) => CONTROL.test(value))
+  if (odd !== undefined) return `a parameter does not fit into the header ${odd[0]}`
+  const sent = http.body === null ? unnamed(http, values) : (filledDeep(http.body, values) as Record<string, unknown>)
+  if (WITHOUT_BODY.includes(http.method)) {
+    return { method: http.method, url: http.body === null ? withQuery(url, sent) : url, headers }
+  }
+  return {
+    method: http.method,
+    url,
+    headers: { 'content-type': TYPES[http.body_format], ...headers },
+    body: http.body_format === 'form' ? formOf(sent) : JSON.stringify(sent),
+  }
+}
+
+/** What the model said and the template names nowhere; of what is known of each call nothing. */
+function unnamed(http: HttpSettings, { said }: Values): Record<string, unknown> {
+  const named = new Set([http.url, ...textsIn(http.headers)].flatMap(placesIn).map(({ name }) => name))
+  return Object.fromEntries(Object.entries(said).filter(([name]) => !named.has(name)))
+}
+
+function withQuery(url: string, sent: Record<string, unknown>): string {
+  const whole = new URL(url)
+  for (const [name, value] of pairsOf(sent)) whole.searchParams.append(name, value)
+  return whole.href
+}
+
+const formOf = (sent: Record<string, unknown>): string => new URLSearchParams(pairsOf(sent)).toString()
+
+const pairsOf = (sent: Record<string, unknown>): [string, string][] =>
+  Object.entries(sent).flatMap(([name, value]) =>
+    value === undefined || value === null
+      ? []
+      : [[name, typeof value === 'object' ? JSON.stringify(value) : String(value)] as [string, string]],
+  )

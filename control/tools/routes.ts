@@ -1,0 +1,240 @@
+import type { Static } from 'typebox'
+import type { Context } from '../http/context.ts'
+import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { listOf, listQuery, page } from '../http/list.ts'
+import { mergedMetadata } from '../http/metadata.ts'
+import { plainRoutes } from '../http/plain-resource.ts'
+import { type Exists, listReferences, referenceProblem, type UsesOf } from '../http/references.ts'
+import { type Route, route } from '../http/route.ts'
+import type { ServerUrlProblem } from '../http/url-policy.ts'
+import { appendEvent } from '../kernel/events/log.ts'
+import { newId } from '../kernel/ids.ts'
+import { idParams } from '../kernel/schema.ts'
+import type { Store, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { knownSecrets } from '../secrets/values.ts'
+import type { ToolKind } from './built-in.ts'
+import { definitionOf } from './definition.ts'
+import {
+  changeBody,
+  createBody,
+  type Definition,
+  restoreBody,
+  type Tool,
+  toolSchema,
+  toolVersionSchema,
+} from './schema.ts'
+import { secretsIn } from './secrets-in.ts'
+import { columnsOf, definitionAt, keepVersion, MAX_VERSIONS, noVersion, toTool } from './store.ts'
+import type { ToolRow, ToolVersionRow } from './tables.ts'
+import { type TrialDeps, trialRoute } from './trial.ts'
+
+/** Of an organisation in one mode. */
+export const MAX_TOOLS = 1000
+
+export interface ToolDeps extends TrialDeps {
+  store: Store
+  now: () => Date
+  urlProblem: ServerUrlProblem
+  exists: { kbDocument: Exists }
+  /** What is wrong with who a transfer gives calls to. */
+  targetProblem: (
+    trx: Trx,
+    tenant: Tenant,
+    target: NonNullable<Definition['target']>,
+    param: string,
+  ) => Promise<Problem | null>
+  /** The assistants that have a tool. */
+  usesOf: UsesOf
+}
+
+export function toolRoutes(deps: ToolDeps): Route[] {
+  const plain = {
+    store: deps.store,
+    table: 'tools' as const,
+    object: 'tool',
+    path: '/tools',
+    area: 'tools' as const,
+    tag: 'Tools',
+    reply: toolSchema,
+    toObject: toTool,
+  }
+  const writing = {
+    ...{ createBody, create: create(deps), changeBody, change: change(deps) },
+    changeDescription:
+      'Makes a new version, which whoever has the tool uses from the next call on. `headers`, `body`, `response` and `parameters` are replaced, other fields merge. Emits `tool.updated`.',
+  }
+  const deletion = {
+    description: '409 while an assistant has it; `details.used_by` lists them. Emits `tool.deleted`.',
+    usesOf: deps.usesOf,
+    before: async (trx: Trx, context: Context, row: ToolRow) => {
+      await forTenant(trx, context).delete('tool_versions').where('tool_id', '=', row.id).execute()
+      const at = deps.now().toISOString()
+      await appendEvent(trx, context, { type: 'tool.deleted', at, object: toTool(row), request: context })
+      return null
+    },
+  }
+  return [...plainRoutes(plain, writing, deletion), ...versionRoutes(deps), trialRoute(deps)]
+}
+
+const create =
+  (deps: ToolDeps) =>
+  async (
+    context: Context,
+    { kind = 'http', name, metadata = {}, ...sent }: Static<typeof createBody>,
+  ): Promise<Tool | Problem> => {
+    const named = nameOf(kind, name)
+    if (isProblem(named)) return named
+    const definition = definitionOf(kind, null, sent)
+    if (isProblem(definition)) return definition
+    const misled = await addressProblem(deps, definition.http?.url)
+    if (misled !== null) return misled
+    return context.transaction(async trx => {
+      const refused = await referencesProblem(deps, trx, context, definition)
+      if (refused !== null) return refused
+      const scoped = forTenant(trx, context)
+      const { count } = await scoped
+        .select('tools')
+        .select(eb => eb.fn.countAll<number>().as('count'))
+        .executeTakeFirstOrThrow()
+      if (Number(count) >= MAX_TOOLS) return problem('plan_limit', `There are ${MAX_TOOLS} tools; delete one.`)
+      const [id, at] = [newId('tool'), deps.now().toISOString()]
+      const about = { id, ...named, kind, version: 1, metadata: JSON.stringify(metadata), created: at, updated: at }
+      const row = { ...about, ...columnsOf(definition) }
+      await scoped.insert('tools', row)
+      await keepVersion(trx, context, row)
+      const object = toTool({
+        ...row,
+        organisation_id: context.organisationId,
+        livemode: context.livemode ? 1 : 0,
+      })
+      await appendEvent(trx, context, { type: 'tool.created', at, object, request: context })
+      return object
+    })
+  }
+
+/** What is built in has one name, so that prompts and the offline model know it; of transfers there are several. */
+function nameOf(kind: ToolKind, name: string | undefined): { name: string } | Problem {
+  if (kind === 'http' || kind === 'transfer') {
+    return name === undefined ? problem('parameter_missing', 'name is missing.', { param: 'name' }) : { name }
+  }
+  if (name === undefined || name === kind) return { name: kind }
+  return problem('parameter_invalid', `A tool of kind ${kind} has the name ${kind}.`, { param: 'name' })
+}
+
+/** Nothing is filled into its host. */
+const addressProblem = async ({ urlProblem }: ToolDeps, url: string | undefined): Promise<Problem | null> =>
+  url === undefined ? null : urlProblem(url.replaceAll(/[{}]/g, '_'), 'http.url')
+
+async function referencesProblem(
+  deps: ToolDeps,
+  trx: Trx,
+  tenant: Tenant,
+  { http, target, payment, knowledge }: Definition,
+): Promise<Problem | null> {
+  const names = http === null ? [] : secretsIn(http)
+  const known = await knownSecrets(trx, tenant, names)
+  const unknown = names.find(name => !known.has(name))
+  if (unknown !== undefined) return problem('parameter_invalid', `No such secret: ${unknown}`, { param: 'http' })
+  if (target !== null) return deps.targetProblem(trx, tenant, target, 'target.id')
+  const line = payment?.number ?? null
+  if (line !== null) return deps.targetProblem(trx, tenant, { type: 'number', id: line }, 'payment.number')
+  const ids = knowledge?.document_ids ?? []
+  const named = listReferences('knowledge.document_ids', ids, 'knowledge-base document', deps.exists.kbDocument)
+  return referenceProblem(trx, tenant, named)
+}
+
+const change =
+  (deps: ToolDeps) =>
+  async (context: Context, id: string, { metadata, ...sent }: Static<typeof changeBody>): Promise<Tool | Problem> => {
+    const misled = await addressProblem(deps, sent.http?.url)
+    if (misled !== null) return misled
+    return context.transaction(async trx => {
+      const row = await forTenant(trx, context).find('tools', id)
+      if (row === undefined) return missing('tool', id)
+      const kept = mergedMetadata(row.metadata, metadata)
+      if (isProblem(kept)) return kept
+      const definition = definitionOf(row.kind, JSON.parse(row.definition), sent)
+      if (isProblem(definition)) return definition
+      return write(deps, trx, context, { ...row, metadata: kept }, definition)
+    })
+  }
+
+/** Another definition is another version. */
+async function write(
+  deps: ToolDeps,
+  trx: Trx,
+  context: Context,
+  row: ToolRow,
+  definition: Definition,
+): Promise<Tool | Problem> {
+  const refused = await referencesProblem(deps, trx, context, definition)
+  if (refused !== null) return refused
+  const columns = columnsOf(definition)
+  const isNew = columns.definition !== row.definition
+  const at = deps.now().toISOString()
+  const changed = { ...row, ...columns, version: row.version + (isNew ? 1 : 0), updated: at }
+  const { organisation_id: _, livemode: __, id, ...set } = changed
+  await forTenant(trx, context).change('tools', id, set)
+  const object = toTool(changed)
+  if (!isNew) return object
+  await keepVersion(trx, context, changed)
+  const previousAttributes = { version: row.version }
+  await appendEvent(trx, context, { type: 'tool.updated', at, object, previousAttributes, request: context })
+  return object
+}
+
+function versionRoutes(deps: ToolDeps): Route[] {
+  const { store } = deps
+  const common = { tag: 'Tools', status: 200, params: idParams } as const
+  return [
+    route({
+      ...common,
+      method: 'GET',
+      path: '/tools/:id/versions',
+      id: 'listToolVersions',
+      summary: 'List the versions of a tool',
+      description: `The latest ${MAX_VERSIONS}.`,
+      scope: 'tools:read',
+      query: listQuery,
+      reply: listOf(toolVersionSchema),
+      errors: [404],
+      handler: async (context, { params: { id }, query }) => {
+        const scoped = forTenant(store.db, context)
+        if ((await scoped.find('tools', id)) === undefined) return missing('tool', id)
+        const versions = scoped.select('tool_versions').selectAll().where('tool_id', '=', id)
+        return page(versions, query, `/v1/tools/${id}/versions`, toVersion)
+      },
+    }),
+    route({
+      ...common,
+      method: 'POST',
+      path: '/tools/:id/restore',
+      id: 'restoreTool',
+      summary: 'Make a tool what it was in an earlier version',
+      description: 'As a new version. Emits `tool.updated`.',
+      scope: 'tools:write',
+      body: restoreBody,
+      reply: toolSchema,
+      errors: [404],
+      handler: (context, { params: { id }, body: { version } }) =>
+        context.transaction(async trx => {
+          const row = await forTenant(trx, context).find('tools', id)
+          if (row === undefined) return missing('tool', id)
+          const definition = await definitionAt(trx, context, id, version)
+          if (definition === undefined) return noVersion(version)
+          return write(deps, trx, context, row, definition)
+        }),
+    }),
+  ]
+}
+
+const toVersion = (row: ToolVersionRow) => ({
+  id: row.id,
+  object: 'tool_version' as const,
+  livemode: row.livemode === 1,
+  tool_id: row.tool_id,
+  version: row.version,
+  ...(JSON.parse(row.definition) as Definition),
+  created: row.created,
+})

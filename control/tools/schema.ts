@@ -1,0 +1,165 @@
+import Type, { type Static } from 'typebox'
+import { input, metadata, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { TOOL_KINDS } from './built-in.ts'
+
+const jsonObject = (description: string) =>
+  Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true, description })
+
+const texts = (limits: { pairs: number; name: string; nameLength: number; length: number }, description: string) =>
+  Type.Unsafe<Record<string, string>>({
+    type: 'object',
+    maxProperties: limits.pairs,
+    propertyNames: { maxLength: limits.nameLength, pattern: limits.name },
+    additionalProperties: { type: 'string', maxLength: limits.length },
+    description,
+  })
+
+const http = {
+  method: oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
+  url: Type.String({
+    pattern: '^https?://[^\\s{}/?#]+([/?#][^\\s]*)?$',
+    maxLength: 2000,
+    description: '`{{parameter}}` may stand behind the host; a secret may not.',
+  }),
+  headers: texts(
+    { pairs: 30, name: '^[A-Za-z][A-Za-z0-9-]*$', nameLength: 64, length: 2000 },
+    '`{{parameter}}` and `{{secret:NAME}}` are filled in.',
+  ),
+  body: nullable(
+    jsonObject(
+      'Texts in it are filled in; one that is nothing but `{{parameter}}` becomes its value, of its type. Null: the parameters that stand nowhere else, in the query of a GET or DELETE.',
+    ),
+  ),
+  body_format: oneOf(['json', 'form']),
+  timeout_ms: Type.Integer({ minimum: 500, maximum: 20_000, description: 'Of one attempt.' }),
+  retries: Type.Integer({
+    minimum: 0,
+    maximum: 3,
+    description: 'When there is no answer, 429 or 5xx; all attempts have 30 s, and one `Idempotency-Key`.',
+  }),
+  response: texts(
+    { pairs: 20, name: '^[A-Za-z][A-Za-z0-9_]*$', nameLength: 64, length: 200 },
+    'What the model is told: names, each with a JSONPath (RFC 9535) into the answer. Empty: the whole answer.',
+  ),
+}
+/** Who a call can be given to. */
+export const callTarget = input({
+  type: oneOf(['queue', 'user', 'number', 'assistant', 'flow', 'room']),
+  id: Type.String({ minLength: 1, maxLength: 255, description: 'ID, or number in E.164, or SIP URI.' }),
+})
+const payment = {
+  currency: Type.String({ pattern: '^[A-Z]{3}$' }),
+  number: nullable(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description: "The payment line; null: the organisation's first payment number.",
+    }),
+  ),
+}
+const knowledge = {
+  document_ids: Type.Array(Type.String({ maxLength: 200 }), {
+    maxItems: 100,
+    uniqueItems: true,
+    description: 'Where it looks; empty: where the assistant does, else all.',
+  }),
+}
+
+const description = Type.String({ maxLength: 2000, description: 'What it does and when to use it: for the model.' })
+const parameters = jsonObject('JSON Schema of what the model says with it.')
+
+/** What has versions. Of each kind only its own part is not null. */
+const definition = {
+  description,
+  parameters,
+  http: nullable(Type.Object(http)),
+  target: nullable(callTarget),
+  payment: nullable(Type.Object(payment)),
+  knowledge: nullable(Type.Object(knowledge)),
+}
+const definitionSchema = Type.Object(definition)
+export type Definition = Static<typeof definitionSchema>
+export type HttpSettings = NonNullable<Definition['http']>
+
+const name = Type.String({
+  pattern: '^[A-Za-z0-9_-]{1,50}$',
+  description:
+    'As the model sees it; of a transfer it sees `transfer_to_NAME`, what else is built in has the name of its kind. It stays.',
+})
+
+export const toolSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('tool'),
+  livemode: Type.Boolean(),
+  name,
+  kind: oneOf(TOOL_KINDS),
+  version: Type.Integer({ description: 'One more with each change of what it does.' }),
+  ...definition,
+  secrets: Type.Array(Type.String(), { description: 'The secrets that it names.' }),
+  metadata,
+  created: timestamp(),
+  updated: timestamp(),
+})
+export type Tool = Static<typeof toolSchema>
+
+export const toolVersionSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('tool_version'),
+  livemode: Type.Boolean(),
+  tool_id: Type.String(),
+  version: Type.Integer(),
+  ...definition,
+  created: timestamp(),
+})
+
+const parts = {
+  description,
+  parameters,
+  http: partialInput(http),
+  target: callTarget,
+  payment: partialInput(payment),
+  knowledge: partialInput(knowledge),
+  metadata,
+}
+export const createBody = input({
+  kind: Type.Optional(oneOf(TOOL_KINDS, { description: 'Absent: http.' })),
+  name: Type.Optional(name),
+  ...partialInput(parts).properties,
+})
+export const changeBody = partialInput(parts)
+export type SentParts = Static<typeof changeBody>
+
+const version = Type.Integer({ minimum: 1, maximum: 1_000_000 })
+export const restoreBody = input({ version })
+export const testBody = partialInput({
+  mode: oneOf(['dry', 'real'], { description: 'dry, the default: nothing is sent.' }),
+  arguments: jsonObject('What the model would say with it.'),
+  version,
+  call: input({
+    call_id: Type.Optional(Type.String({ maxLength: 200 })),
+    caller: Type.Optional(Type.String({ maxLength: 255 })),
+    called: Type.Optional(Type.String({ maxLength: 255 })),
+  }),
+})
+
+export const toolTestSchema = Type.Object({
+  object: Type.Literal('tool_test'),
+  tool_id: Type.String(),
+  livemode: Type.Boolean(),
+  version: Type.Integer(),
+  mode: oneOf(['dry', 'real']),
+  status: Type.String({ description: 'succeeded, failed' }),
+  request: nullable(
+    Type.Object({
+      method: Type.String(),
+      url: Type.String(),
+      headers: Type.Unsafe<Record<string, string>>({ type: 'object', additionalProperties: { type: 'string' } }),
+      body: nullable(Type.String()),
+    }),
+  ),
+  output: nullable(Type.String({ description: 'What the model would be told; null: of a dry test.' })),
+  http_status: nullable(Type.Integer()),
+  attempts: Type.Integer(),
+  duration_ms: Type.Integer(),
+})
+export type ToolTest = Static<typeof toolTestSchema>

@@ -1,0 +1,91 @@
+import { type Problem, problem } from '../http/errors.ts'
+import type { User } from '../http/references.ts'
+import { newId } from '../kernel/ids.ts'
+import type { Db, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { Definition, Tool } from './schema.ts'
+import { secretsIn } from './secrets-in.ts'
+import type { ToolRow } from './tables.ts'
+
+/** Versions that are kept of one tool; older ones go. */
+export const MAX_VERSIONS = 100
+
+/** A tool as an assistant has it. */
+export interface SharedTool extends Pick<ToolRow, 'id' | 'name' | 'kind'> {
+  definition: Definition
+}
+
+/** The tools of these IDs, in this order; one that is gone is left out. */
+export async function sharedTools(db: Db, tenant: Tenant, ids: readonly string[]): Promise<SharedTool[]> {
+  if (ids.length === 0) return []
+  const rows = await forTenant(db, tenant).select('tools').selectAll().where('id', 'in', ids).execute()
+  const byId = new Map(rows.map(row => [row.id, row]))
+  return ids.flatMap(id => {
+    const row = byId.get(id)
+    return row === undefined ? [] : [{ id, name: row.name, kind: row.kind, definition: JSON.parse(row.definition) }]
+  })
+}
+
+/** The tools that name secrets, by the secret's name. */
+export async function secretUsers(db: Db, tenant: Tenant): Promise<ReadonlyMap<string, User[]>> {
+  const naming = forTenant(db, tenant).select('tools').select(['id', 'name', 'secrets']).where('secrets', '!=', '[]')
+  const users = new Map<string, User[]>()
+  for (const { id, name, secrets } of await naming.orderBy('id').execute()) {
+    for (const secret of JSON.parse(secrets) as string[]) {
+      users.set(secret, [...(users.get(secret) ?? []), { object: 'tool', id, name }])
+    }
+  }
+  return users
+}
+
+/** The columns that hold a definition. */
+export const columnsOf = (definition: Definition) => ({
+  definition: JSON.stringify(definition),
+  secrets: JSON.stringify(definition.http === null ? [] : secretsIn(definition.http)),
+})
+
+/** Keeps the definition as this version, and forgets the oldest ones. */
+export async function keepVersion(
+  trx: Trx,
+  tenant: Tenant,
+  { id, version, definition, updated }: Pick<ToolRow, 'id' | 'version' | 'definition' | 'updated'>,
+): Promise<void> {
+  const scoped = forTenant(trx, tenant)
+  await scoped.insert('tool_versions', {
+    id: newId('tool_version'),
+    tool_id: id,
+    version,
+    definition,
+    created: updated,
+  })
+  const old = scoped.delete('tool_versions').where('tool_id', '=', id)
+  await old.where('version', '<=', version - MAX_VERSIONS).execute()
+}
+
+/** Undefined: there is none, or it was too long ago. */
+export async function definitionAt(
+  db: Db,
+  tenant: Tenant,
+  toolId: string,
+  version: number,
+): Promise<Definition | undefined> {
+  const row = await forTenant(db, tenant).findBy('tool_versions', { tool_id: toolId, version })
+  return row === undefined ? undefined : JSON.parse(row.definition)
+}
+
+export const noVersion = (version: number): Problem =>
+  problem('parameter_invalid', `The tool has no version ${version}.`, { param: 'version' })
+
+export const toTool = (row: ToolRow): Tool => ({
+  id: row.id,
+  object: 'tool',
+  livemode: row.livemode === 1,
+  name: row.name,
+  kind: row.kind,
+  version: row.version,
+  ...(JSON.parse(row.definition) as Definition),
+  secrets: JSON.parse(row.secrets),
+  metadata: JSON.parse(row.metadata),
+  created: row.created,
+  updated: row.updated,
+})

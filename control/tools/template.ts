@@ -1,0 +1,50 @@
+/** `{{parameter}}`, and `{{secret:NAME}}`. */
+const PLACE = /\{\{\s*(?:(secret):)?([A-Za-z][A-Za-z0-9_]*)\s*\}\}/g
+
+/** What may stand in the places of a template. */
+export interface Values {
+  /** By the model. */
+  said: Readonly<Record<string, unknown>>
+  /** What is known of every call goes before what is said under the same name. */
+  call: Readonly<Record<string, string>>
+  secrets: ReadonlyMap<string, string>
+}
+
+interface Place {
+  whole: string
+  name: string
+  isSecret: boolean
+}
+
+export const placesIn = (text: string): Place[] =>
+  [...text.matchAll(PLACE)].map(([whole, secret, name = '']) => ({ whole, name, isSecret: secret !== undefined }))
+
+/** The text with values in its places; `each` writes a parameter's. A parameter without a value is nothing. */
+export const filledText = (text: string, values: Values, each: (value: string) => string = value => value): string =>
+  text.replace(PLACE, (_, secret: string | undefined, name: string) =>
+    secret === undefined ? each(written(placed(values, name))) : (values.secrets.get(name) ?? ''),
+  )
+
+/** The same in all texts of a value of JSON; a text that is one place alone becomes the parameter's value, and is left out without one. */
+export function filledDeep(template: unknown, values: Values): unknown {
+  if (typeof template === 'string') {
+    const [place, ...others] = placesIn(template)
+    const isAlone = place !== undefined && others.length === 0 && place.whole === template && !place.isSecret
+    return isAlone ? placed(values, place.name) : filledText(template, values)
+  }
+  if (Array.isArray(template)) return template.map(item => filledDeep(item, values) ?? null)
+  if (typeof template !== 'object' || template === null) return template
+  return Object.fromEntries(Object.entries(template).map(([name, item]) => [name, filledDeep(item, values)]))
+}
+
+/** All texts of a value of JSON that may have places. */
+export function textsIn(template: unknown): string[] {
+  if (typeof template === 'string') return [template]
+  return typeof template === 'object' && template !== null ? Object.values(template).flatMap(textsIn) : []
+}
+
+const placed = ({ said, call }: Values, name: string): unknown =>
+  Object.hasOwn(call, name) ? call[name] : Object.hasOwn(said, name) ? said[name] : undefined
+
+const written = (value: unknown): string =>
+  value === undefined || value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value)

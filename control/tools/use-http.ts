@@ -1,0 +1,80 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { BUILT_IN } from '../flows/engine/template.ts'
+import type { Tenant } from '../kernel/tenancy.ts'
+import { type Blot, blottedDeep, blotter } from '../secrets/blot.ts'
+import type { SecretReader } from '../secrets/values.ts'
+import { MAX_BODY_BYTES } from '../webhooks/http-post.ts'
+import { foundBy } from './answer-path.ts'
+import { type HttpActionParts, type HttpActionResult, httpAction } from './http-action.ts'
+import { requestOf } from './http-request.ts'
+import type { HttpSettings } from './schema.ts'
+import { secretsIn } from './secrets-in.ts'
+
+/** All attempts of one use [ms]: a caller waits no longer. */
+const MAX_USE_MS = 30_000
+/** Before the second attempt [ms]; twice as long before each further one. */
+const FIRST_PAUSE_MS = 200
+/** An answer that was cut off may end in half a character. */
+const CHARACTER_BYTES = 4
+
+export interface ToolParts extends HttpActionParts {
+  secrets: SecretReader
+}
+
+/** What is known of a call, as in scripts of flows. */
+export type CallValues = Partial<Record<(typeof BUILT_IN)[number], string>>
+
+export interface HttpUse {
+  tenant: Tenant
+  input: Readonly<Record<string, unknown>>
+  call: CallValues
+  /** Names the use to the server, in every attempt. */
+  key: string
+  signal: AbortSignal
+}
+
+/** What came of it. Secrets are blotted out of all of it. */
+export type UseResult = { attempts: number; httpStatus: number | null } & (
+  | { outcome: 'success'; output: string; body: unknown }
+  | { outcome: 'failed' | 'timeout'; message: string }
+)
+
+/** Asks a customer's server as a tool says. Each attempt reads the secrets anew: what was rotated is not sent again. */
+export async function useHttp(parts: ToolParts, http: HttpSettings, use: HttpUse): Promise<UseResult> {
+  const names = secretsIn(http)
+  const endsAt = performance.now() + MAX_USE_MS
+  for (let attempts = 1; ; attempts++) {
+    const secrets = await parts.secrets(use.tenant, names)
+    const lost = names.find(name => !secrets.has(name))
+    const failed = (message: string) => ({ outcome: 'failed' as const, attempts, httpStatus: null, message })
+    if (lost !== undefined) return failed(`there is no secret ${lost}`)
+    const request = requestOf(http, { said: use.input, call: use.call as Record<string, string>, secrets })
+    if (typeof request === 'string') return failed(request)
+    const headers = { ...request.headers, 'idempotency-key': use.key }
+    const timeoutMs = Math.min(http.timeout_ms, Math.max(1, endsAt - performance.now()))
+    const result = await httpAction(parts, { ...request, headers }, { timeoutMs, signal: use.signal })
+    const pauseMs = FIRST_PAUSE_MS * 2 ** (attempts - 1)
+    const isLast = attempts > http.retries || performance.now() + pauseMs >= endsAt || use.signal.aborted
+    if (result.outcome === 'success' || !result.mayPass || isLast) {
+      return { attempts, httpStatus: result.status, ...told(http, result, blotter(secrets)) }
+    }
+    await pause(pauseMs, undefined, { signal: use.signal }).catch(() => {})
+  }
+}
+
+function told(http: HttpSettings, result: HttpActionResult, blot: Blot) {
+  if (result.outcome !== 'success') return { outcome: result.outcome, message: blot(result.message) }
+  const { body, text } = result
+  const cut = Buffer.byteLength(text) > MAX_BODY_BYTES - CHARACTER_BYTES
+  const clean = blottedDeep(body, value => blot(value, cut))
+  const paths = Object.entries(http.response)
+  if (paths.length === 0) {
+    // As it came, unless a secret stood in it in a form that only its reader sees.
+    const isSame = typeof body === 'string' || JSON.stringify(clean) === JSON.stringify(body)
+    const output = isSame ? blot(text, cut) : JSON.stringify(clean)
+    return { outcome: 'success' as const, output, body: clean }
+  }
+  if (typeof clean !== 'object') return { outcome: 'failed' as const, message: 'the answer is not JSON' }
+  const found = Object.fromEntries(paths.map(([name, path]) => [name, foundBy(path, clean)]))
+  return { outcome: 'success' as const, output: JSON.stringify(found), body: found }
+}

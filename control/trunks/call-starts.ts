@@ -1,0 +1,66 @@
+import { sql } from 'kysely'
+import type { Db } from '../kernel/store/store.ts'
+import type { ConnectionRow } from './tables.ts'
+
+/** A call of ours waits this long for its turn, at most [ms]. */
+export const MAX_WAIT_MS = 2000
+/** What lies further ahead was written by a clock that went wrong, and counts for nothing [ms]. */
+const MAX_AHEAD_MS = 10_000
+const SECOND_US = 1_000_000
+
+/** Between one call and the next [µs]. */
+const stepOf = (perSecond: number): number => Math.ceil(SECOND_US / perSecond)
+
+type Direction = 'in' | 'out'
+type Paced = Pick<ConnectionRow, 'id' | 'organisation_id' | 'livemode' | 'calls_per_second'>
+
+/**
+ * Takes the next turn of a connection that begins so many calls a second; returns how long to wait for it [ms], or null: it is further off than
+ * `withinMs`. One statement, so that two nodes never take the same. `nowMs`: Unix time.
+ */
+async function takeTurn(
+  db: Db,
+  row: Paced,
+  { direction, withinMs, nowMs }: { direction: Direction; withinMs: number; nowMs: number },
+): Promise<number | null> {
+  if (row.calls_per_second === null) return 0
+  const [now, step] = [Math.round(nowMs * 1000), stepOf(row.calls_per_second)]
+  const next = sql<number>`call_starts.next_us`
+  const isWild = sql<boolean>`${next} > ${now + MAX_AHEAD_MS * 1000}`
+  const taken = await db
+    .insertInto('call_starts')
+    .values({
+      organisation_id: row.organisation_id,
+      livemode: row.livemode,
+      connection_id: row.id,
+      direction,
+      next_us: now + step,
+    })
+    .onConflict(conflict =>
+      conflict
+        .columns(['connection_id', 'direction'])
+        .doUpdateSet({
+          next_us: sql`case when ${next} > ${now} and not (${isWild}) then ${next} else ${now} end + ${step}`,
+        })
+        .where(sql<boolean>`${next} <= ${now + withinMs * 1000} or ${isWild}`),
+    )
+    .returning('next_us')
+    .executeTakeFirst()
+  return taken === undefined ? null : Math.max(0, Math.ceil((Number(taken.next_us) - step - now) / 1000))
+}
+
+/** Whether one more call may come in: so many at once as in a second, and so many a second behind them. */
+export async function mayStartIn(db: Db, row: Paced, nowMs: number): Promise<boolean> {
+  const perSecond = row.calls_per_second ?? 1
+  const withinMs = ((perSecond - 1) * stepOf(perSecond)) / 1000
+  return (await takeTurn(db, row, { direction: 'in', withinMs, nowMs })) !== null
+}
+
+/** How long a call of ours waits before it goes out [ms], evenly spaced, so that no second has more; null: too long. */
+export const waitToStart = (db: Db, row: Paced, nowMs: number): Promise<number | null> =>
+  takeTurn(db, row, { direction: 'out', withinMs: MAX_WAIT_MS, nowMs })
+
+/** A call has gone out over it without asking, after another connection did not take it: those behind it wait. */
+export async function countStart(db: Db, row: Paced, nowMs: number): Promise<void> {
+  await takeTurn(db, row, { direction: 'out', withinMs: MAX_AHEAD_MS, nowMs })
+}

@@ -1,0 +1,150 @@
+import { type CountryCode, parsePhoneNumberFromString } from 'libphonenumber-js'
+import Type, { type Static } from 'typebox'
+import {
+  ANONYMOUS,
+  ATTESTATIONS,
+  type ClaimedIdentity,
+  canonicalNumber,
+  type Events,
+  REDIRECT_REASONS,
+  type SipParty,
+  VERIFICATION_FAILURES,
+  type Verification,
+  type VerificationFailure,
+} from '../../media/protocol.ts'
+import { nullable, oneOf } from '../kernel/schema.ts'
+import { addressOf } from './address.ts'
+import type { ConnectionRow } from './tables.ts'
+
+/** Who calls, out of what an INVITE says and how far its connection is believed. */
+
+export const callIdentity = Type.Object({
+  anonymous: Type.Boolean({
+    description: `The caller asks not to be shown, or does not say who it is; of an outgoing call: \`caller_id\` was anonymous. \`from\` of an incoming one is then \`${ANONYMOUS}\`, unless the connection has \`show_private_callers\`.`,
+  }),
+  name: nullable(Type.String({ description: "The caller's name, as the far end writes it. Nobody vouches for it." })),
+  asserted: nullable(
+    Type.String({
+      description:
+        'Number or SIP URI that the far end vouches for (P-Asserted-Identity); null where its connection has no `trust_identity`.',
+    }),
+  ),
+  verification: nullable(
+    oneOf(['verified', 'failed', 'none'], {
+      description:
+        'STIR/SHAKEN. verified: `from` is what a provider has signed whom we trust; failed: the signature proves nothing; none: there is none. Null: its connection has no `verify_calls`.',
+    }),
+  ),
+  attestation: nullable(
+    oneOf([...ATTESTATIONS], {
+      description:
+        "A: the number is the caller's; B: the caller is known, the number is not; C: the call came from elsewhere. Of a failed verification it is a mere claim.",
+    }),
+  ),
+  verification_failure: nullable(oneOf(Object.keys(VERIFICATION_FAILURES) as VerificationFailure[])),
+})
+export type CallIdentity = Static<typeof callIdentity>
+
+export const redirectedFrom = Type.Object({
+  address: Type.String({ description: `Number or SIP URI; \`${ANONYMOUS}\`: it does not wish to be shown.` }),
+  reason: oneOf([...REDIRECT_REASONS]),
+  count: Type.Integer({ description: 'How often the call was sent on there.' }),
+})
+export type RedirectedFrom = Static<typeof redirectedFrom>
+
+/** What a call shows of who calls. */
+export interface ShownCaller {
+  from: SipParty
+  identity: CallIdentity | null
+  redirectedFrom: RedirectedFrom[]
+}
+
+type Incoming = Pick<Events['leg.incoming'], 'from' | 'identity'>
+type Believed = Pick<ConnectionRow, 'trust_identity' | 'show_private_callers' | 'number_country'>
+
+const NOBODY: SipParty = { uri: ANONYMOUS, user: 'anonymous', host: 'anonymous.invalid' }
+/** Values of Privacy that hide who calls (RFC 3323 §4.2, RFC 3325 §9.3). */
+const HIDING = ['id', 'header', 'user']
+
+const isNobody = ({ user, host }: SipParty): boolean =>
+  (user === '' && host === '') || user.toLowerCase() === 'anonymous' || host.toLowerCase() === 'anonymous.invalid'
+
+const isNumber = ({ user }: SipParty): boolean => /^\+?[0-9]+$/.test(user)
+
+/**
+ * Who calls. From says it; where From says nothing, what a trusted far end asserts does. Who asks for privacy is shown to nobody, and
+ * written down nowhere, unless the connection is one that may see it (`show_private_callers`). Where a signature is for what is asserted and
+ * not for From, that is who calls: nobody has proven the other.
+ */
+export function callerOf(
+  { from, identity }: Incoming,
+  connection: Believed,
+  verification: Verification | null = null,
+): ShownCaller {
+  const redirectedFrom = redirectsOf(identity)
+  const asserted = connection.trust_identity === 1 ? assertedOf(identity) : null
+  const isPrivate = HIDING.some(value => identity?.privacy.includes(value))
+  const isProven = asserted !== null && isSignedFor(verification, asserted, connection)
+  const isFrom = !isNobody(from) && !(isProven && !isSignedFor(verification, from, connection))
+  const known = isFrom ? from : (asserted ?? NOBODY)
+  const signed = verdictOf(verification)
+  if (isPrivate && connection.show_private_callers === 0) {
+    return { from: NOBODY, identity: { anonymous: true, name: null, asserted: null, ...signed }, redirectedFrom }
+  }
+  const said: CallIdentity = {
+    anonymous: isPrivate || isNobody(known),
+    name: asserted?.displayName ?? (isNobody(from) ? null : (identity?.displayName ?? null)),
+    asserted: asserted === null ? null : addressOf(asserted),
+    ...signed,
+  }
+  const isEmpty = !said.anonymous && [said.name, said.asserted, said.verification].every(value => value === null)
+  return { from: known, identity: isEmpty ? null : said, redirectedFrom }
+}
+
+const isSignedFor = (verification: Verification | null, party: SipParty, { number_country }: Believed): boolean =>
+  verification?.number != null && verification.number === canonicalOf(party, number_country)
+
+type Verdict = Pick<CallIdentity, 'verification' | 'attestation' | 'verification_failure'>
+
+/** Of a call whose signature nobody has judged. */
+export const NOT_JUDGED: Verdict = { verification: null, attestation: null, verification_failure: null }
+
+const verdictOf = (verification: Verification | null): Verdict =>
+  verification === null
+    ? NOT_JUDGED
+    : {
+        verification: verification.result,
+        attestation: verification.attestation,
+        verification_failure: verification.result === 'failed' ? verification.cause : null,
+      }
+
+/** The numbers that a call may be signed for, in canonical form (RFC 8224 §8.3). */
+export function signedNumbers(
+  { from, to, identity }: Pick<Events['leg.incoming'], 'from' | 'to' | 'identity'>,
+  connection: Believed,
+): { from: string[]; to: string[] } {
+  const asserted = connection.trust_identity === 1 ? (identity?.asserted ?? []) : []
+  const canonical = (parties: SipParty[]): string[] => [
+    ...new Set(parties.flatMap(party => canonicalOf(party, connection.number_country) ?? [])),
+  ]
+  return { from: canonical([from, ...asserted]), to: canonical([to]) }
+}
+
+/** A number of a far end that writes them as they are dialled in its country is read so. */
+function canonicalOf({ user }: SipParty, country: string | null): string | null {
+  if (country === null || user.startsWith('+')) return canonicalNumber(user)
+  const parsed = parsePhoneNumberFromString(user, country as CountryCode)
+  return parsed?.isPossible() === true ? canonicalNumber(parsed.number) : canonicalNumber(user)
+}
+
+/** A number, where both a number and an address are asserted (RFC 3325 §9.1). */
+function assertedOf(identity: ClaimedIdentity | undefined): ClaimedIdentity['asserted'][number] | null {
+  const asserted = (identity?.asserted ?? []).filter(party => !isNobody(party))
+  return asserted.find(isNumber) ?? asserted[0] ?? null
+}
+
+const redirectsOf = (identity: ClaimedIdentity | undefined): RedirectedFrom[] =>
+  (identity?.redirects ?? []).map(({ party, isPrivate, reason, count }) => {
+    const isHidden = isPrivate || identity?.privacy.includes('history') === true
+    return { address: isHidden ? ANONYMOUS : addressOf(party), reason, count }
+  })

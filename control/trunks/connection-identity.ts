@@ -1,0 +1,86 @@
+import Type, { type Static } from 'typebox'
+import { IDENTITY_FORMS, REDIRECT_FORMS } from '../../media/protocol.ts'
+import { type Problem, problem } from '../http/errors.ts'
+import { oneOf, partialInput } from '../kernel/schema.ts'
+import type { ConnectionRow } from './tables.ts'
+
+/** How a connection tells and believes who calls: its fields, and their columns. */
+export const identityFields = {
+  identity: oneOf([...IDENTITY_FORMS], {
+    description:
+      'How the far end is told who calls, beside From: from: not at all; asserted: P-Asserted-Identity; preferred: P-Preferred-Identity; remote_party_id: Remote-Party-ID. With the last three the far end learns who makes an anonymous call, and is asked to tell nobody (`Privacy: id`).',
+  }),
+  redirect_headers: oneOf([...REDIRECT_FORMS], {
+    description:
+      'How it is told whom a call was for that is sent on to it, or that follows a 3xx: diversion (RFC 5806); history_info (RFC 7044); none.',
+  }),
+  trust_identity: Type.Boolean({
+    description:
+      'What it asserts of callers is believed (P-Asserted-Identity, a screened Remote-Party-ID, P-Preferred-Identity): `identity.asserted` of its calls shows it, and it is their `from` where From says nothing. For carriers, not for phones.',
+  }),
+  sign_calls: Type.Boolean({
+    description:
+      'Calls are signed with the certificate of the installation (STIR/SHAKEN): with attestation A from one of the `phone_numbers`, C when a call of somebody else is sent on, B otherwise. 400 where the installation has none (`TANDEM_STIR_KEY`).',
+  }),
+  verify_calls: oneOf(['off', 'show', 'require'], {
+    description:
+      'Whether signatures of its calls are judged (STIR/SHAKEN). show: `identity.verification` and `attestation` of the call say so. require: a call that is not signed is refused with 428, one whose signature proves nothing with 403, 436, 437 or 438. 400 where the installation trusts no authority (`TANDEM_STIR_TRUST_ANCHORS`).',
+  }),
+  show_private_callers: Type.Boolean({
+    description:
+      'Who asks not to be shown (Privacy: id, user, header) is shown all the same, with `identity.anonymous`: for emergency services and others whom the law lets see it. False: such a caller is neither shown nor stored.',
+  }),
+}
+
+const whole = Type.Object(identityFields)
+const part = partialInput(identityFields)
+
+type Columns = Pick<ConnectionRow, keyof typeof identityFields>
+
+export const identityOf = (row: Columns): Static<typeof whole> => ({
+  identity: row.identity,
+  redirect_headers: row.redirect_headers,
+  trust_identity: row.trust_identity === 1,
+  sign_calls: row.sign_calls === 1,
+  verify_calls: row.verify_calls,
+  show_private_callers: row.show_private_callers === 1,
+})
+
+export const NO_IDENTITY: Columns = {
+  identity: 'from',
+  redirect_headers: 'diversion',
+  trust_identity: 0,
+  show_private_callers: 0,
+  sign_calls: 0,
+  verify_calls: 'off',
+}
+
+/** The columns after a change. */
+export const mergeIdentity = (row: Columns, body: Static<typeof part>): Columns => ({
+  identity: body.identity ?? row.identity,
+  redirect_headers: body.redirect_headers ?? row.redirect_headers,
+  trust_identity: flag(row.trust_identity, body.trust_identity),
+  sign_calls: flag(row.sign_calls, body.sign_calls),
+  verify_calls: body.verify_calls ?? row.verify_calls,
+  show_private_callers: flag(row.show_private_callers, body.show_private_callers),
+})
+
+const flag = (old: number, now: boolean | undefined): number => (now === undefined ? old : now ? 1 : 0)
+
+/** What an installation can do about signatures of calls. */
+export interface StirAbilities {
+  signs: boolean
+  verifies: boolean
+}
+
+/** Why a connection cannot have what is asked for. */
+export function stirProblem(body: Static<typeof part>, { signs, verifies }: StirAbilities): Problem | null {
+  if (body.sign_calls === true && !signs) {
+    const message = 'This installation has no certificate to sign calls with (TANDEM_STIR_KEY).'
+    return problem('parameter_invalid', message, { param: 'sign_calls' })
+  }
+  const isJudged = body.verify_calls === 'show' || body.verify_calls === 'require'
+  if (!isJudged || verifies) return null
+  const message = 'This installation trusts no authority that signs calls (TANDEM_STIR_TRUST_ANCHORS).'
+  return problem('parameter_invalid', message, { param: 'verify_calls' })
+}

@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto'
+import Type, { type Static } from 'typebox'
+import { conflict, type Problem, problem } from '../http/errors.ts'
+import { input, nullable, oneOf } from '../kernel/schema.ts'
+import type { Db } from '../kernel/store/store.ts'
+import type { Vault } from '../kernel/vault.ts'
+import type { ConnectionRow, InboundAlgorithm, InboundAuth } from './tables.ts'
+
+/** The realm of every account: part of what is hashed, so it never changes. Media challenges with the same. */
+const REALM = 'tandem'
+const USERNAME = '^[A-Za-z0-9+][A-Za-z0-9._+-]{2,63}$'
+/** As accounts of members' phones begin. */
+const OF_PHONES = /^(live|test)-/
+
+const algorithm = oneOf(['MD5', 'SHA-256'], {
+  description:
+    'The hash of RFC 8760 that callers are challenged with. MD5 is what every far end understands. With SHA-256 an answer by MD5 is asked for anew.',
+})
+
+export const inboundCredentials = nullable(
+  input({
+    username: Type.String({
+      pattern: USERNAME,
+      description: 'Names one connection of the whole installation: 409, `details.reason` `username_taken`.',
+    }),
+    password: Type.String({ maxLength: 200, pattern: '^[\\x20-\\x7e]{12,200}$' }),
+    algorithm: Type.Optional(algorithm),
+  }),
+)
+export type InboundCredentials = Static<typeof inboundCredentials>
+
+export const inboundAuth = nullable(
+  oneOf(['ip', 'digest', 'both'], {
+    description:
+      'By what callers are known. ip: an address of `allowed_ips`. digest: `inbound_credentials`, from any address. both: the password, and an address of `allowed_ips`. Null, or absent: both where there are both, else what there is.',
+  }),
+)
+
+/** As a connection shows it. */
+export const shownCredentials = nullable(
+  Type.Object(
+    { username: Type.String(), algorithm },
+    { description: 'What callers prove by digest authentication. The password is never returned.' },
+  ),
+)
+
+type Columns = Pick<
+  ConnectionRow,
+  'inbound_auth' | 'inbound_username' | 'inbound_algorithm' | 'inbound_ha1_md5' | 'inbound_ha1_sha256'
+>
+
+export const NO_INBOUND_CREDENTIALS: Columns = {
+  inbound_auth: null,
+  inbound_username: null,
+  inbound_algorithm: null,
+  inbound_ha1_md5: null,
+  inbound_ha1_sha256: null,
+}
+
+/** What decides about a caller: what was said, else both where there are both, else what there is. */
+export function inboundAuthOf(
+  row: Pick<ConnectionRow, 'inbound_auth' | 'inbound_username' | 'allowed_ips'>,
+): InboundAuth {
+  if (row.inbound_auth !== null) return row.inbound_auth
+  if (row.inbound_username === null) return 'ip'
+  return row.allowed_ips === '[]' ? 'digest' : 'both'
+}
+
+/** The columns of what a client has said; a password is kept as the hashes that it is judged by, and those sealed. */
+export function credentialColumns(
+  vault: Vault,
+  given: NonNullable<InboundCredentials>,
+  connectionId: string,
+): Omit<Columns, 'inbound_auth'> {
+  const { username, password } = given
+  const ha1 = (hash: string): string =>
+    vault.seal(createHash(hash).update(`${username}:${REALM}:${password}`).digest('hex'), connectionId)
+  return {
+    inbound_username: username,
+    inbound_algorithm: given.algorithm ?? 'MD5',
+    inbound_ha1_md5: ha1('md5'),
+    inbound_ha1_sha256: ha1('sha256'),
+  }
+}
+
+/** H(username:realm:password), hex, by the hash that a caller has used; null: it is not to use that one. */
+export function inboundHa1(vault: Vault, row: ConnectionRow, used: InboundAlgorithm): string | null {
+  const sealed = used === 'MD5' ? row.inbound_ha1_md5 : row.inbound_ha1_sha256
+  return sealed === null ? null : vault.open(sealed, row.id)
+}
+
+/** What contradicts itself, or would have no effect. */
+export function inboundAuthProblem(
+  row: Pick<ConnectionRow, 'kind' | 'inbound_auth' | 'inbound_username' | 'allowed_ips'>,
+): Problem | null {
+  if (row.inbound_username !== null && row.kind === 'registration') {
+    return problem('parameter_invalid', "A registration's calls come from its registrar, and are known by that.", {
+      param: 'inbound_credentials',
+    })
+  }
+  if (row.inbound_username !== null && OF_PHONES.test(row.inbound_username)) {
+    return problem('parameter_invalid', "Names of members' phones begin with live- and test-.", {
+      param: 'inbound_credentials.username',
+    })
+  }
+  if (row.inbound_auth === null) return null
+  if (row.inbound_auth === 'ip') {
+    if (row.inbound_username === null) return null
+    return problem('parameter_invalid', 'With ip nobody would be asked for the inbound_credentials.', {
+      param: 'inbound_auth',
+    })
+  }
+  if (row.inbound_username === null) {
+    return problem('parameter_missing', `${row.inbound_auth} needs a username and password.`, {
+      param: 'inbound_credentials',
+    })
+  }
+  if (row.inbound_auth === 'digest' || row.allowed_ips !== '[]') return null
+  return problem('parameter_missing', 'both needs addresses.', { param: 'allowed_ips' })
+}
+
+/** A username names one connection, of whatever organisation and mode: who calls says nothing else. */
+export async function usernameProblem(db: Db, username: string | null, connectionId: string): Promise<Problem | null> {
+  if (username === null) return null
+  const taken = await db
+    .selectFrom('connections')
+    .select('id')
+    .where('inbound_username', '=', username)
+    .where('id', '!=', connectionId)
+    .executeTakeFirst()
+  return taken === undefined ? null : conflict('username_taken', 'Another connection has this inbound username.')
+}
+
+/** Whether anybody may call over a connection by a password. */
+export const hasInboundAccounts = async (db: Db): Promise<boolean> =>
+  (await db
+    .selectFrom('connections')
+    .select('id')
+    .where('inbound_username', 'is not', null)
+    .where('livemode', '=', 1)
+    .where('enabled', '=', 1)
+    .limit(1)
+    .executeTakeFirst()) !== undefined

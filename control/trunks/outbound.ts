@@ -1,0 +1,180 @@
+import { type CountryCode, parsePhoneNumber } from 'libphonenumber-js'
+import type { DialTarget } from '../../media/protocol.ts'
+import type { Db } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { Vault } from '../kernel/vault.ts'
+import { credentialsOf } from './account.ts'
+import { addressOfRecord, sipHost } from './address.ts'
+import { identityFor, numbersToSign, signatureFor, type ToldOfCaller } from './outgoing-identity.ts'
+import type { ConnectionRow } from './tables.ts'
+
+/** A host of a connection. Null: found by DNS. */
+export interface ConnectionHost {
+  host: string
+  port: number | null
+  /** The lowest is tried first. */
+  priority: number
+  /** Share of the calls among those of one priority. */
+  weight: number
+}
+
+/** What calls to numbers that begin so cost over a connection; in what, only comparisons need to know. */
+export interface Rate {
+  prefix: string
+  cost: number
+}
+
+export interface WayOut {
+  target: DialTarget
+  connection: ConnectionRow
+  /** The number or URI that the call is from. */
+  from: string
+}
+
+/** A call that is to go out, as far as its ways depend on it. */
+export interface OutgoingCall extends Partial<ToldOfCaller> {
+  to: string
+  from?: string | undefined
+  /** Who calls, where it is made for a transfer and the connection shows that. */
+  shown?: string | undefined
+}
+
+/** Connections that one call is tried over, at most. */
+const MAX_WAYS = 5
+
+const E164 = /^\+[1-9][0-9]{1,14}$/
+
+/**
+ * The ways out to a number, the best first. The connection of the number that the call is from comes before all others; then those
+ * whose `rates` name the number, least cost first; when there is neither, the first that takes all numbers. What does not answer
+ * comes last in each: what we know of it may be old.
+ */
+export async function waysOut(db: Db, tenant: Tenant, wanted: OutgoingCall, vault: Vault): Promise<WayOut[]> {
+  const { to, from } = wanted
+  const scoped = forTenant(db, tenant)
+  const trunks = await scoped
+    .select('connections')
+    .selectAll()
+    .where('kind', 'in', ['trunk', 'registration'])
+    .where('enabled', '=', 1)
+    .where('host', 'is not', null)
+    .orderBy('id')
+    .execute()
+  const number =
+    from === undefined
+      ? undefined
+      : await scoped.select('phone_numbers').select('connection_id').where('number', '=', from).executeTakeFirst()
+  const connections = inOrder(trunks, to, number?.connection_id ?? null).slice(0, MAX_WAYS)
+  const candidates = numbersToSign(connections, wanted)
+  const owned =
+    candidates.length === 0
+      ? []
+      : await scoped.select('phone_numbers').select('number').where('number', 'in', candidates).execute()
+  const ownNumbers = new Set(owned.map(row => row.number))
+  return connections.map(connection => wayOver(connection, wanted, { vault, ownNumbers }))
+}
+
+/** A call for a transfer is from whom it is made for, where the far end takes that. */
+const shownOver = ({ transfer_caller: rule }: ConnectionRow, { from, shown }: OutgoingCall): string | undefined =>
+  shown !== undefined && rule === 'original' ? shown : from
+
+/** A number, or a name at the far end, over this connection alone. */
+export const targetOver = (connection: ConnectionRow, to: string, from: string | undefined, vault: Vault): DialTarget =>
+  wayOver(connection, { to, from, ...(from !== undefined && { shown: from }) }, { vault, ownNumbers: new Set() }).target
+
+/** What the far end of a connection knows a number by, or a SIP URI as it is. */
+export const uriAt = (connection: ConnectionRow, to: string): string =>
+  to.startsWith('sip:') ? to : uriOver(connection, to)
+
+function inOrder(trunks: readonly ConnectionRow[], to: string, ownId: string | null): ConnectionRow[] {
+  const own = trunks.filter(({ id }) => id === ownId)
+  const rated = trunks
+    .flatMap(trunk => {
+      const cost = costOf(trunk, to)
+      return cost === null || trunk.id === ownId ? [] : [{ trunk, cost }]
+    })
+    .sort((a, b) => Number(isSilent(a.trunk)) - Number(isSilent(b.trunk)) || a.cost - b.cost)
+    .map(({ trunk }) => trunk)
+  if (own.length + rated.length > 0) return [...own, ...rated]
+  const others = trunks.filter(({ rates }) => rates === '[]')
+  const first = others.find(trunk => !isSilent(trunk)) ?? others[0]
+  return first === undefined ? [] : [first]
+}
+
+const isSilent = ({ status }: ConnectionRow): boolean => status === 'unreachable'
+
+/** By the longest prefix; null: the connection names no rate for that number. */
+function costOf({ rates }: ConnectionRow, number: string): number | null {
+  const fitting = (JSON.parse(rates) as Rate[]).filter(({ prefix }) => number.startsWith(prefix))
+  return fitting.sort((a, b) => b.prefix.length - a.prefix.length)[0]?.cost ?? null
+}
+
+function wayOver(
+  connection: ConnectionRow,
+  wanted: OutgoingCall,
+  { vault, ownNumbers }: { vault: Vault; ownNumbers: ReadonlySet<string> },
+): WayOut {
+  const { to } = wanted
+  const from = shownOver(connection, wanted)
+  const host = sipHost(connection.host ?? '')?.inUri ?? ''
+  const caller = from ?? connection.caller_number ?? accountOf(connection) ?? `sip:tandem@${host}`
+  const sign = signatureFor(connection, { ...wanted, caller, isOthers: caller === wanted.shown }, ownNumbers)
+  const uriOf = (address: string): string =>
+    E164.test(address) ? `sip:${dialled(connection, address)}@${host}` : address
+  const target: DialTarget = {
+    uri: uriOver(connection, to),
+    from: { uri: uriOf(caller) },
+    hosts: hostsOf(connection),
+    tryNextOn: JSON.parse(connection.failover_on) as number[],
+    followRedirects: connection.follow_redirects === 1,
+    connectionId: connection.id,
+    publicOnly: true,
+    credentials: credentialsOf(vault, connection),
+    identity: { ...identityFor(connection, { ...wanted, caller }, uriOf), ...(sign !== undefined && { sign }) },
+    codecs: JSON.parse(connection.codecs) as DialTarget['codecs'],
+    ...(connection.dtmf_mode === 'auto' ? {} : { dtmf: connection.dtmf_mode }),
+    srtp: connection.srtp,
+    ...(connection.reliable_provisional === 'off' ? { reliable: 'off' as const } : {}),
+  }
+  return { target, connection, from: caller }
+}
+
+function uriOver(connection: ConnectionRow, to: string): string {
+  const { dial_prefix: prefix, port } = connection
+  const host = sipHost(connection.host ?? '')?.inUri ?? ''
+  const user = E164.test(to) ? `${prefix}${dialled(connection, to)}` : encodeURIComponent(to)
+  return `sip:${user}@${host}${port === 5060 || port === 0 ? '' : `:${port}`}`
+}
+
+/** By priority, and at random by weight among those of one priority, as SRV records (RFC 2782). */
+export function hostsOf(connection: ConnectionRow, random = Math.random): DialTarget['hosts'] {
+  const { host, port, transport } = connection
+  const via = (name: string, at: number | null): DialTarget['hosts'][number] => ({
+    host: sipHost(name)?.bare ?? name,
+    port: at === 0 ? null : at,
+    transport: transport === 'any' ? null : transport,
+  })
+  const hosts = JSON.parse(connection.hosts) as ConnectionHost[]
+  if (hosts.length === 0) return [via(host ?? '', port)]
+  // The heavier it is, the sooner its chance comes up (Efraimidis and Spirakis, 2006).
+  return hosts
+    .map(one => ({ one, chance: -Math.log(1 - random()) / one.weight }))
+    .sort((a, b) => a.one.priority - b.one.priority || a.chance - b.chance)
+    .map(({ one }) => via(one.host, one.port))
+}
+
+/** A number as the far end wants it. */
+function dialled({ number_format: format, number_country: country }: ConnectionRow, number: string): string {
+  if (format === 'e164') return number
+  if (format === 'digits') return number.slice(1)
+  const parsed = parsePhoneNumber(number)
+  const text =
+    parsed.country === country ? parsed.formatNational() : parsed.format('IDD', { fromCountry: country as CountryCode })
+  return text.replace(/[^0-9*#]/g, '')
+}
+
+/** A registrar takes calls from the account that is registered there. */
+function accountOf({ kind, auth_username: username, host }: ConnectionRow): string | null {
+  const at = sipHost(host ?? '')
+  return kind !== 'registration' || username === null || at === null ? null : addressOfRecord(username, at)
+}

@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto'
+import { ANONYMOUS, type CallerIdentity, canonicalNumber, isPartyUri, MAX_REDIRECTS } from '../../media/protocol.ts'
+import type { RedirectedFrom } from './caller-identity.ts'
+import type { ConnectionRow } from './tables.ts'
+
+/** What far ends are told of a call's caller, beside the number. */
+export interface ToldOfCaller {
+  /** Whoever is called shall not see who calls. */
+  isAnonymous: boolean
+  /** Whom the call was for before it was sent on, the latest first. */
+  redirectedFrom: readonly RedirectedFrom[]
+}
+
+const E164 = /^\+[1-9][0-9]{1,14}$/
+
+/**
+ * Who calls, as a connection tells it. A caller whom we do not know ourselves is anonymous as well; then the far end is told the number
+ * that it called, which is ours, else the connection's own.
+ */
+export function identityFor(
+  {
+    identity,
+    redirect_headers: redirectForm,
+    caller_number: own,
+  }: Pick<ConnectionRow, 'identity' | 'redirect_headers' | 'caller_number'>,
+  { caller, isAnonymous = false, redirectedFrom = [] }: Partial<ToldOfCaller> & { caller: string },
+  uriOf: (address: string) => string,
+): CallerIdentity {
+  const isPrivate = isAnonymous || caller === ANONYMOUS
+  const told = toldNumber({ caller, redirectedFrom }, own)
+  const redirects = redirectedFrom.map(({ address, reason, count }) => ({
+    uri: uriOf(address),
+    reason,
+    count,
+    isPrivate: address === ANONYMOUS,
+  }))
+  return {
+    form: identity,
+    caller: told === null ? null : uriOf(told),
+    isPrivate,
+    redirects: redirects.filter(({ uri }) => isPartyUri(uri)).slice(0, MAX_REDIRECTS),
+    redirectForm,
+  }
+}
+
+/** Who calls, where it is told; of a caller whom we do not know the number of ours that was called, else the connection's own. */
+const toldNumber = (
+  { caller, redirectedFrom = [] }: Pick<Partial<ToldOfCaller>, 'redirectedFrom'> & { caller: string },
+  own: string | null,
+): string | null =>
+  caller !== ANONYMOUS ? caller : (redirectedFrom.find(({ address }) => E164.test(address))?.address ?? own)
+
+/** A call that goes out over a connection, as far as its signature depends on it. */
+type SignedCall = Partial<ToldOfCaller> & { caller: string; to: string; isOthers?: boolean }
+
+/**
+ * What a call is signed with (RFC 8588 §4): A from a number of the organisation's, C when somebody else's call is sent on, B otherwise.
+ * Undefined: it is not signed, since its connection does not want that, or one end is no number, or the signature would name a caller
+ * who is not to be known.
+ */
+export function signatureFor(
+  { sign_calls, identity, caller_number, organisation_id }: ConnectionRow,
+  { caller, to, isAnonymous = false, redirectedFrom = [], isOthers = false }: SignedCall,
+  ownNumbers: ReadonlySet<string>,
+): CallerIdentity['sign'] {
+  const told = toldNumber({ caller, redirectedFrom }, caller_number)
+  const [from, dest] = [told ?? '', to].map(number => (E164.test(number) ? canonicalNumber(number) : null))
+  const isHidden = (isAnonymous || caller === ANONYMOUS) && identity === 'from'
+  if (sign_calls === 0 || isHidden || from == null || dest == null) return undefined
+  const attestation = ownNumbers.has(told ?? '') ? 'A' : isOthers || redirectedFrom.length > 0 ? 'C' : 'B'
+  return { attestation, from, to: dest, origId: originOf(organisation_id) }
+}
+
+/** The numbers that a call may be signed for over one of these connections. */
+export const numbersToSign = (
+  connections: readonly ConnectionRow[],
+  {
+    from,
+    shown,
+    redirectedFrom = [],
+  }: { from?: string | undefined; shown?: string | undefined } & Partial<ToldOfCaller>,
+): string[] => {
+  const signing = connections.filter(({ sign_calls }) => sign_calls === 1)
+  if (signing.length === 0) return []
+  const own = signing.flatMap(({ caller_number }) => caller_number ?? [])
+  return [from ?? '', shown ?? '', ...own, ...redirectedFrom.map(({ address }) => address)].filter(number =>
+    E164.test(number),
+  )
+}
+
+/** By which whoever traces a call knows the customer, and nobody else does: a UUID that stays the same (RFC 8588 §5). */
+function originOf(organisationId: string): string {
+  const hex = createHash('sha256').update(`origid ${organisationId}`).digest('hex')
+  const variant = '89ab'[Number.parseInt(hex[16] ?? '0', 16) & 3]
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}

@@ -1,0 +1,49 @@
+import { newId, registerIds } from '../kernel/ids.ts'
+import { type Place, run } from '../kernel/store/compiled.ts'
+import type { Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { Meter } from './tables.ts'
+
+registerIds({ usage_entry: 'use' })
+
+/** What is counted of one source. */
+export interface Use {
+  /** The object that it is of. */
+  sourceId: string
+  /** When that began, ISO-8601 UTC: the day that it belongs to. */
+  at: string
+  /** Whole numbers; what is absent is not counted. */
+  amounts: Partial<Record<Meter, number>>
+}
+
+const columns = ['id', 'organisation_id', 'livemode', 'meter', 'quantity', 'source_id', 'at'] as const
+
+/**
+ * Writes what was used into the ledger, in the transaction of what it counts. A source is counted once by each meter: again is nothing,
+ * so an event that is told twice counts once.
+ */
+export async function count(trx: Trx, tenant: Tenant, { sourceId, at, amounts }: Use): Promise<void> {
+  const build = (place: Place) =>
+    trx
+      .insertInto('usage_entries')
+      .values(Object.fromEntries(columns.map(column => [column, place(column)])) as never)
+      .onConflict(conflict => conflict.columns(['meter', 'source_id']).doNothing())
+  for (const [meter, amount] of Object.entries(amounts)) {
+    await run(trx, 'count usage', build, {
+      id: newId('usage_entry'),
+      organisation_id: tenant.organisationId,
+      livemode: tenant.livemode ? 1 : 0,
+      meter,
+      quantity: Math.round(amount),
+      source_id: sourceId,
+      at,
+    })
+  }
+}
+
+/** What was stored of a source is kept no more. Does nothing where nothing was. */
+export async function release(trx: Trx, tenant: Tenant, sourceId: string, at: string): Promise<void> {
+  const stored = await forTenant(trx, tenant).findBy('usage_entries', { meter: 'stored_bytes', source_id: sourceId })
+  if (stored === undefined) return
+  await count(trx, tenant, { sourceId, at, amounts: { released_bytes: Number(stored.quantity) } })
+}

@@ -1,0 +1,52 @@
+import type { Selectable } from 'kysely'
+import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
+
+declare module '../kernel/store/tables.ts' {
+  interface Database {
+    usage_entries: UsageEntryTable
+  }
+}
+
+declare module '../kernel/ids.ts' {
+  interface IdKinds {
+    usage_entry: true
+  }
+}
+
+/** What is counted, and in what. Of storage both ways: what is kept is `stored_bytes` less `released_bytes`. */
+export const METERS = {
+  calls: 'count',
+  answered_calls: 'count',
+  call_ms: 'ms',
+  conference_sessions: 'count',
+  conference_ms: 'ms',
+  media_streams: 'count',
+  stream_frames: 'frames',
+  recordings: 'count',
+  recorded_ms: 'ms',
+  transcripts: 'count',
+  transcribed_ms: 'ms',
+  messages: 'count',
+  callbacks: 'count',
+  copilot_sessions: 'count',
+  copilot_input_tokens: 'tokens',
+  copilot_output_tokens: 'tokens',
+  model_input_tokens: 'tokens',
+  model_output_tokens: 'tokens',
+  stored_bytes: 'bytes',
+  released_bytes: 'bytes',
+} as const
+export type Meter = keyof typeof METERS
+
+/** One line of the ledger. It is never changed and never deleted, whatever becomes of what it counts. */
+export interface UsageEntryTable extends TenantColumns {
+  id: string
+  meter: Meter
+  quantity: number
+  /** What it counts: an ID. One entry for each meter and source. */
+  source_id: string
+  /** The day it belongs to: when what it counts began, ISO-8601 UTC. */
+  at: string
+}
+
+export type UsageEntryRow = Selectable<UsageEntryTable>

@@ -1,0 +1,219 @@
+import Type, { type Static } from 'typebox'
+import type { Context } from '../http/context.ts'
+import { didYouMean } from '../http/did-you-mean.ts'
+import { isProblem, type Problem, problem } from '../http/errors.ts'
+import { type RawAnswer, type Route, route } from '../http/route.ts'
+import { renderEvent } from '../http/versions/translate.ts'
+import {
+  EVENT_STREAM,
+  eventStream,
+  type StreamEvent,
+  StreamSlots,
+  wantsEventStream,
+} from '../http/wire/event-stream.ts'
+import type { LiveParts } from '../http/wire/live-answer.ts'
+import { type EventType, eventTypes } from '../kernel/events/catalog.ts'
+import { eventSchema, toEvent } from '../kernel/events/event.ts'
+import { type EventPlace, endOfEvents, eventsBehind, placeOfEvent, settleEvents } from '../kernel/events/order.ts'
+import { typesFitting } from '../kernel/events/patterns.ts'
+import type { Store } from '../kernel/store/store.ts'
+import type { Tenant } from '../kernel/tenancy.ts'
+import { Waiting } from '../kernel/waiting.ts'
+
+/** Events that are read at once. */
+const PAGE = 100
+/** Events that another node has written, or that had to wait for one that is still being written, are looked for so often [ms]. */
+const LOOK_MS = 1000
+const HEARTBEAT_MS = 15_000
+const LONGEST_MS = 15 * 60 * 1000
+const FULL_RETRY_S = 5
+/** Streams at once of one organisation, of all its keys, at one node. */
+export const MAX_STREAMS_PER_ORGANISATION = 25
+
+const CURSOR_PREFIX = 'cur_'
+
+const feedSchema = () =>
+  Type.Object(
+    {
+      object: Type.Literal('event_feed'),
+      livemode: Type.Boolean(),
+      events: Type.Array(eventSchema(), { description: 'Oldest first, 100 at most.' }),
+      next_cursor: Type.String({ description: 'The `Last-Event-ID` to go on with.' }),
+      has_more: Type.Boolean(),
+    },
+    { title: 'EventFeed' },
+  )
+
+const DESCRIPTION =
+  'With `Accept: text/event-stream` each event is sent as it is committed, under its type, its data what a webhook carries. `ready` comes first; it, each event and each heartbeat (15 s) have an `id`, and `Last-Event-ID` with one, or with the ID of an event, goes on behind it, with none lost or doubled. Without `Last-Event-ID` the stream begins now. It ends after 15 min: connect again. Ten live streams at once with a key, 25 of an organisation. Without that `Accept`, what is there behind `Last-Event-ID`.'
+
+export function liveEventRoute({ store, live }: { store: Store; live: LiveParts }): Route {
+  const parts = {
+    store,
+    live,
+    news: new News(store),
+    organisations: new StreamSlots(MAX_STREAMS_PER_ORGANISATION),
+  }
+  return route({
+    method: 'GET',
+    path: '/events/stream',
+    id: 'streamEvents',
+    summary: 'Follow events',
+    description: DESCRIPTION,
+    tag: 'Events',
+    scope: 'events:read',
+    query: Type.Object(
+      {
+        types: Type.Optional(
+          Type.String({
+            minLength: 1,
+            maxLength: 2000,
+            description: 'Only events of these types, with commas between; `call.*` has all that begin so.',
+          }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    status: 200,
+    reply: feedSchema(),
+    streamType: EVENT_STREAM,
+    handler: async (context, { query, headers }) => {
+      const types = query.types === undefined ? null : readTypes(query.types)
+      if (isProblem(types)) return types
+      const last = headers['last-event-id']
+      const start = await startOf(store, context, Array.isArray(last) ? last[0] : last)
+      if (isProblem(start)) return start
+      const wanted = { types, start }
+      return wantsEventStream(headers.accept) ? follow(parts, context, wanted) : feed(store, context, wanted)
+    },
+  })
+}
+
+interface Parts {
+  store: Store
+  live: LiveParts
+  news: News
+  organisations: StreamSlots
+}
+
+/** Tells streams that something was committed; while there is none, nothing is asked of a commit. */
+class News {
+  readonly waiting = new Waiting()
+  readonly #store: Store
+  readonly #wake = ({ tenant }: { tenant: Tenant }): void => this.waiting.wake(keyOf(tenant))
+  #streams = 0
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  hear(): void {
+    if (this.#streams++ === 0) this.#store.committed.add(this.#wake)
+  }
+
+  leave(): void {
+    if (--this.#streams === 0) this.#store.committed.delete(this.#wake)
+  }
+}
+
+interface Wanted {
+  /** Null: all. */
+  types: EventType[] | null
+  start: EventPlace
+}
+
+const keyOf = ({ organisationId, livemode }: Tenant): string => `${organisationId} ${livemode}`
+
+function readTypes(patterns: string): EventType[] | Problem {
+  const all = eventTypes()
+  const types = typesFitting(patterns, all)
+  if (!('unknown' in types)) return types
+  const near = didYouMean(types.unknown, all)
+  const hint = near === null ? '' : ` Did you mean ${near}?`
+  return problem('parameter_invalid', `No event type is "${types.unknown}".${hint}`, { param: 'types' })
+}
+
+const makeCursor = ({ at, id }: EventPlace): string => CURSOR_PREFIX + Buffer.from(`${at} ${id}`).toString('base64url')
+
+function readCursor(text: string): EventPlace | null {
+  if (!text.startsWith(CURSOR_PREFIX)) return null
+  const plain = Buffer.from(text.slice(CURSOR_PREFIX.length), 'base64url').toString()
+  const [, at, id] = /^(\d{1,15}) (z|evt_[0-9a-z]{26}|)$/.exec(plain) ?? []
+  return at === undefined || id === undefined ? null : { at: Number(at), id }
+}
+
+async function startOf(store: Store, tenant: Tenant, lastId: string | undefined): Promise<EventPlace | Problem> {
+  await settleEvents(store, tenant)
+  const end = await endOfEvents(store.db)
+  if (lastId === undefined || lastId === '') return end
+  const cursor = readCursor(lastId)
+  const found = await placeOfEvent(store.db, tenant, cursor?.id ?? lastId)
+  if (found !== undefined) return found
+  // Its event may be gone by now: its place is not. A place that is still to come is another database's.
+  if (cursor !== null && cursor.at <= end.at) return cursor
+  return problem('parameter_invalid', 'That is no event of yours, or it is kept no more: begin without it.', {
+    param: 'Last-Event-ID',
+  })
+}
+
+async function feed(store: Store, context: Context, { types, start }: Wanted) {
+  const { events, reached } = await eventsBehind(store.db, context, start, { types, limit: PAGE })
+  return {
+    object: 'event_feed' as const,
+    livemode: context.livemode,
+    events: events.map(({ row }) => shown(row, context)),
+    next_cursor: makeCursor(reached),
+    has_more: events.length === PAGE,
+  }
+}
+
+const shown = (row: Parameters<typeof toEvent>[0], { apiVersion }: Context): Static<ReturnType<typeof eventSchema>> =>
+  renderEvent(toEvent(row), apiVersion)
+
+function follow(parts: Parts, context: Context, wanted: Wanted): RawAnswer | Problem {
+  const giveBack = parts.organisations.take(keyOf(context))
+  if (giveBack === null) return full('of this organisation')
+  const place = parts.live.streams.open(context.apiKeyId)
+  if (place === null) {
+    giveBack()
+    return full('with this key')
+  }
+  parts.news.hear()
+  const leave = (): void => {
+    parts.news.leave()
+    giveBack()
+    place.leave()
+  }
+  return eventStream(told(parts, context, wanted, place.signal), leave)
+}
+
+const full = (whose: string): Problem =>
+  problem('stream_limit', `Too many streams at once ${whose}.`, { retryAfterS: FULL_RETRY_S })
+
+/** Read from their rows: who does not read is waited for, and nothing piles up. */
+async function* told(
+  { store, news: { waiting }, live: { heartbeatMs = HEARTBEAT_MS, longestMs = LONGEST_MS } }: Parts,
+  context: Context,
+  { types, start }: Wanted,
+  signal: AbortSignal,
+): AsyncGenerator<StreamEvent, void> {
+  const until = performance.now() + longestMs
+  let [place, silentSince] = [start, performance.now()]
+  yield { id: makeCursor(place), event: 'ready', data: { object: 'event_stream', livemode: context.livemode } }
+  while (!signal.aborted && performance.now() < until) {
+    // Before it reads: what is committed meanwhile is told of.
+    const next = waiting.next(keyOf(context), Math.min(LOOK_MS, heartbeatMs), signal)
+    const { events, reached } = await eventsBehind(store.db, context, place, { types, limit: PAGE })
+    for (const event of events) {
+      yield { id: makeCursor(event.place), event: event.row.type, data: shown(event.row, context) }
+    }
+    place = reached
+    if (events.length > 0) silentSince = performance.now()
+    if (events.length === PAGE) continue
+    if (performance.now() - silentSince >= heartbeatMs) {
+      silentSince = performance.now()
+      yield { id: makeCursor(place), comment: 'heartbeat' }
+    }
+    await next
+  }
+}

@@ -1,0 +1,67 @@
+import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
+import { type Answer, AnswerDetector } from '../../codecs/detectors/answer-detector.ts'
+import { MessageEnd } from '../../codecs/detectors/message-end.ts'
+import { NearVoice } from '../../codecs/detectors/near-voice.ts'
+import type { VoiceDetector } from '../../codecs/voice-activity.ts'
+import type { AnsweringSpec, Events } from '../protocol.ts'
+import type { Sink, Track } from '../rooms/sink.ts'
+
+export interface AnswerHooks {
+  answered(answer: Answer): void
+  ended(by: Events['leg.message_ended']['ended'], ms: number): void
+}
+
+/** Hears what a leg says after its answer until it is known who that is, and of a machine until it can be spoken to. Then it costs nothing. */
+export class AnswerSink implements Sink {
+  readonly onPause = 'nothing'
+  readonly hearsPlain = true
+  readonly #spec: AnsweringSpec
+  readonly #voices: VoiceDetector
+  readonly #hooks: AnswerHooks
+  readonly #near: NearVoice
+  #detector: AnswerDetector | null
+  #end: MessageEnd | null = null
+  #frames = 0
+
+  constructor(spec: AnsweringSpec, voices: VoiceDetector, hooks: AnswerHooks) {
+    this.#spec = spec
+    this.#voices = voices
+    this.#hooks = hooks
+    this.#near = new NearVoice(voices)
+    this.#detector = new AnswerDetector(spec, this.#near)
+  }
+
+  get isDone(): boolean {
+    return this.#detector === null && this.#end === null
+  }
+
+  write(track: Track, frame: Frame): void {
+    if (track !== 'inbound' || this.isDone) return
+    this.#frames++
+    if (this.#detector !== null) this.#answer(this.#detector.write(frame))
+    else if (this.#end !== null) this.#ended(this.#end.write(frame))
+  }
+
+  #answer(answer: Answer | null): void {
+    if (answer === null) return
+    this.#detector = null
+    if (answer.answeredBy === 'machine' && this.#spec.messageEnd) {
+      this.#end = new MessageEnd(this.#spec, this.#near)
+      if (answer.cause === 'beep') this.#end.beeped()
+    } else this.close()
+    this.#hooks.answered(answer)
+  }
+
+  #ended(by: Events['leg.message_ended']['ended'] | null): void {
+    if (by === null) return
+    this.close()
+    this.#hooks.ended(by, this.#frames * FRAME_MS)
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#detector = null
+    this.#end = null
+    this.#voices.close()
+  }
+}

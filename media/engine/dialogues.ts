@@ -1,0 +1,12 @@
+import type { EngineHandlers } from './engine-protocol.ts'
+import type { Members } from './member.ts'
+
+/** What is asked of the dialogues of an engine thread. */
+export const dialogueCommands = (members: Members) =>
+  ({
+    'leg.play': async request => await members.with(request.legId, ({ dialogue }) => dialogue.play(request)),
+    'leg.stop_play': ({ legId }) => members.with(legId, ({ dialogue }) => dialogue.stopPlay()),
+    'leg.collect': async request => await members.with(request.legId, ({ dialogue }) => dialogue.collect(request)),
+    'leg.listen': ({ legId, listen }) => members.with(legId, ({ dialogue }) => dialogue.listen(listen)),
+    'leg.stop_listen': ({ legId }) => members.with(legId, ({ dialogue }) => dialogue.stopListening()),
+  }) satisfies Partial<EngineHandlers>

@@ -1,0 +1,144 @@
+import type { DtmfKey } from '../../codecs/tones.ts'
+import type { EventName, Events, Failure, Request } from '../protocol.ts'
+import { Annex } from '../rooms/annex.ts'
+import { guestsIn } from '../rooms/guest-leg.ts'
+import type { KeySource, Leg } from '../rooms/leg.ts'
+import type { Room } from '../rooms/room.ts'
+import type { CrossMessage, EngineCommands, EngineHandlers } from './engine-protocol.ts'
+import type { Member, Members } from './member.ts'
+
+/** What a key that came by signalling sounds like may come so much later than what it was told by [ms]. */
+const SIGNALLED_TAIL_MS = 250
+
+/** The echo of a tone comes back within this time [ms]. */
+const ECHO_MS = 500
+
+export interface KeysOptions {
+  members: Members
+  now: () => number
+  emit: <N extends EventName>(name: N, body: Events[N]) => void
+  /** A key that is no secret, for those who listen. */
+  pressed: (legId: string, roomId: string | null, key: string) => void
+  /** What other threads know of a pause is known here from now on. */
+  refresh: (room: Room) => void
+  cross: (message: CrossMessage) => void
+}
+
+type Ok = Record<string, never>
+type GuestKey = Extract<CrossMessage, { kind: 'key' }>
+
+/** Where the keys that parties press go: to who collects them, to those who listen, to control, and to whoever is to get them in the room. */
+export class Keys {
+  readonly commands = {
+    'leg.key': request => this.#signalled(request),
+    'leg.send_dtmf': request => this.#send(request),
+  } satisfies Partial<EngineHandlers>
+  readonly #options: KeysOptions
+
+  constructor(options: KeysOptions) {
+    this.#options = options
+  }
+
+  /** A party has pressed one. */
+  key(leg: Leg, key: DtmfKey, source: KeySource, pressedAt: number): void {
+    const { members, now: clock, emit, pressed } = this.#options
+    const member = members.get(leg.id)
+    const now = clock()
+    if (member?.keyRate.allow(now) !== true) return
+    const { dialogue, room } = member
+    if (room !== null) this.#options.refresh(room)
+    if (source === 'inband' && leg.tones.isInstead && isEcho(member, key, now)) return
+    this.#noteFor(room, leg, key, now)
+    const pause = room?.pause ?? null
+    if (pause !== null || leg.coversKey(source, pressedAt, now)) {
+      this.#keyOfPause(member, key, source)
+      return
+    }
+    const masked = dialogue.secret
+    emit('leg.dtmf', { legId: leg.id, key: masked ? '*' : key, masked, source })
+    if (!masked) pressed(leg.id, room?.spec.roomId ?? null, key)
+    const isCollected = dialogue.key(key)
+    const isRelayed = !isCollected && source !== 'inband' && !masked
+    if (room instanceof Annex) this.#cross(leg, key, source, { isOfPause: false, isSecret: masked, isRelayed })
+    else if (isRelayed) relay(room, leg, key)
+  }
+
+  /** What comes back of it from others is an echo, on whatever thread they are. */
+  #noteFor(room: Room | null, leg: Leg, key: string, now: number): void {
+    leg.pressed = key
+    leg.pressedAt = now
+    const guests = room === null ? [] : guestsIn(room).filter(id => id !== leg.id)
+    if (guests.length > 0) this.#options.cross({ kind: 'pressed', legIds: guests, key })
+  }
+
+  /** Its room is on another thread, and so is what becomes of the key there. */
+  #cross(
+    { id: legId }: Leg,
+    key: string,
+    source: KeySource,
+    how: { isOfPause: boolean; isSecret: boolean; isRelayed: boolean },
+  ): void {
+    this.#options.cross({ kind: 'key', legId, key, source, ...how })
+  }
+
+  /** A guest has pressed one: its own thread has told of it, and done with it what there was to do there. */
+  ofGuest(leg: Leg, room: Room, { key, source, isOfPause, isSecret, isRelayed }: GuestKey): void {
+    this.#options.refresh(room)
+    this.#noteFor(room, leg, key, this.#options.now())
+    if (room.pause !== null) this.#toPaymentLine(room, leg, key, source, isSecret)
+    if (room.pause !== null || isOfPause) return
+    if (!isSecret) this.#options.pressed(leg.id, room.spec.roomId, key)
+    if (isRelayed) relay(room, leg, key)
+  }
+
+  /** It goes to the payment line, whatever waits for keys; one that comes when the pause is over goes to nobody. */
+  #keyOfPause({ leg, room, dialogue }: Member, key: string, source: KeySource): void {
+    this.#options.emit('leg.dtmf', { legId: leg.id, key: '*', masked: true, source })
+    if (room instanceof Annex)
+      this.#cross(leg, key, source, { isOfPause: true, isSecret: dialogue.secret, isRelayed: false })
+    else if (room !== null) this.#toPaymentLine(room, leg, key, source, dialogue.secret)
+  }
+
+  #toPaymentLine({ pause, spec, legs }: Room, leg: Leg, key: string, source: KeySource, isSecret: boolean): void {
+    if (pause === null || source === 'inband') return
+    const isForAll = !pause.maskDtmf && spec.kind === 'call' && !isSecret
+    for (const other of legs) {
+      if (other !== leg && (isForAll || other.id === pause.destinationLegId)) other.sendKey(key)
+    }
+  }
+
+  /** One that came by signalling, with the time for which it says that it is down. */
+  #signalled({ legId, key, source, durationMs }: EngineCommands['leg.key']['request']): Ok | Failure {
+    return this.#options.members.with(legId, ({ leg }) => {
+      const now = this.#options.now()
+      leg.keyDown(now + durationMs + SIGNALLED_TAIL_MS)
+      if (leg.tones.tell(key, now)) this.key(leg, key as DtmfKey, source, now)
+      return {}
+    })
+  }
+
+  #send({ legId, digits, durationMs }: Request<'leg.send_dtmf'>): Ok | Failure {
+    return this.#options.members.with<Ok | Failure>(legId, ({ leg }) => {
+      for (const digit of digits) if (!leg.sendKey(digit, durationMs)) return UNSENDABLE
+      return {}
+    })
+  }
+}
+
+/** Somebody else in the room has just pressed it: what a far end that uses no tones sends back of that. */
+function isEcho({ leg, room }: Member, key: string, now: number): boolean {
+  if (room === null) return false
+  if (room instanceof Annex && room.pressed === key && now - room.pressedAt < ECHO_MS) return true
+  return room.legs.some(other => other !== leg && other.pressed === key && now - other.pressedAt < ECHO_MS)
+}
+
+/** All others get the keys of a call, but not those of a conference. */
+function relay(room: Room | null, leg: Leg, key: string): void {
+  if (room?.spec.kind !== 'call') return
+  for (const other of room.legs) if (other !== leg) other.sendKey(key)
+}
+
+const UNSENDABLE: Failure = {
+  failure: 'capacity',
+  message: 'too many keys wait to be sent, one of them is no key, or the far end takes none',
+}

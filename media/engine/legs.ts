@@ -1,0 +1,455 @@
+import type { FaxTone } from '../../codecs/detectors/fax-tones.ts'
+import { OpusCodec } from '../../codecs/packets/opus.ts'
+import { BrowserLeg } from '../legs/browser-leg.ts'
+import { FaxWay } from '../legs/fax-way.ts'
+import { PageWay } from '../legs/page-way.ts'
+import { RtpLeg } from '../legs/rtp-leg.ts'
+import {
+  type EndedReason,
+  type EventName,
+  type Events,
+  type Failure,
+  type LegSound,
+  RateLimit,
+  type Request,
+  type RoomCapture,
+  type RoomSpec,
+} from '../protocol.ts'
+import { Annex } from '../rooms/annex.ts'
+import type { Leg, LegHooks } from '../rooms/leg.ts'
+import { KEY_MS } from '../rtp/key-sender.ts'
+import type { PacketOut } from '../rtp/packet-out.ts'
+import type { RtpReceiver } from '../rtp/rtp-socket.ts'
+import { type HearingCounters, type HearingTools, newHearingCounters } from '../speech/hearing/hearing.ts'
+import type { DtlsIdentity } from '../webrtc/webrtc-wire.ts'
+import { Dialogue } from './dialogue.ts'
+import type { CrossMessage, EngineCommands, EngineHandlers, EngineLeg, LegReport, LinkSpec } from './engine-protocol.ts'
+import type { Faults } from './faults.ts'
+import { type Member, type Members, noLeg } from './member.ts'
+import type { Prompts } from './prompts.ts'
+import { playerOf, type Rooms } from './rooms.ts'
+import type { Sinks } from './sinks.ts'
+import type { Sounds } from './sounds.ts'
+
+/** The sockets of one leg. */
+export interface LegSocket extends PacketOut {
+  readonly port: number
+  /** Packets go to the receiver from now on; what it throws goes to `broke`. */
+  listen(receiver: RtpReceiver, broke: (error: unknown) => void): void
+  close(): void
+}
+
+/** Nobody presses keys faster; a sender that seems to is held to this, so that it cannot flood control. */
+const KEYS = { burst: 40, perSecond: 20 }
+
+export interface LegsOptions {
+  /** A leg is to be ended by signalling. */
+  end: (legId: string, reason: EndedReason) => void
+  /** Opens the sockets of a leg at one of our addresses; null when no port is left. */
+  openSocket: (host: string) => Promise<LegSocket | null>
+  /** A key that goes to its party by signalling: a browser's page, or a SIP peer that wants INFO. */
+  sendKey: (legId: string, key: string, durationMs: number) => void
+  /** A report of a leg's audio; absent: nobody wants to know. */
+  report?: (report: LegReport) => void
+  prompts: Prompts
+  /** What a leg that is listened to needs beside the clock. */
+  hearing: Omit<HearingTools, 'now' | 'owner'>
+  /** Who we are to browsers; absent: there is no WebRTC. */
+  identity?: DtlsIdentity
+  /** Monotonic [ms]. */
+  now: () => number
+  /** 32 random bits. */
+  random: () => number
+}
+
+/** What legs have to do with on their thread. */
+export interface LegsWorld {
+  members: Members
+  rooms: Rooms
+  sinks: Sinks
+  sounds: Sounds
+  faults: Faults
+  emit: <N extends EventName>(name: N, body: Events[N]) => void
+  /** A party has pressed a key. */
+  key: LegHooks['key']
+  cross: (message: CrossMessage) => void
+  /** Who is in a room already comes onto what has just begun. */
+  enterAll: () => void
+}
+
+/** The legs of an engine thread, from the first socket to the last report. Who closes whom stands in docs/closing.md. */
+export class Legs implements LegHooks {
+  readonly commands = {
+    'leg.open': request => this.#open(request),
+    'leg.open_browser': request => this.#openBrowser(request),
+    'leg.open_way': request => this.#openWay(request),
+    'leg.connect': request => this.#connect(request),
+    'leg.fax_partner': ({ legId }) => this.#world.members.with<{ legId: string } | Failure>(legId, faxPartnerOf),
+    'leg.fax': request => this.#fax(request),
+    'leg.read': ({ legId }) => this.#world.members.with(legId, readingOf),
+    'leg.close': ({ legId }) => this.#close(legId),
+    'leg.move': request => this.#move(request),
+    'leg.update': request => this.#update(request),
+    'leg.hold': request => this.#hold(request),
+    'leg.trace_packets': request => this.#tracePackets(request),
+    'leg.packets': ({ legId }) => this.#world.members.with(legId, ({ leg }) => ({ packets: packetsOf(leg) })),
+  } satisfies Partial<EngineHandlers>
+  readonly key: LegHooks['key']
+  readonly heard: HearingCounters = newHearingCounters()
+  readonly #options: LegsOptions
+  readonly #world: LegsWorld
+  /** Those whose sockets are being opened. */
+  readonly #opening = new Map<string, { isGivenUp: boolean }>()
+  /** What those that are over have refused. */
+  #packetsRefused = 0
+
+  constructor(options: LegsOptions, world: LegsWorld) {
+    this.#options = options
+    this.#world = world
+    this.key = world.key
+  }
+
+  /** What was no packet of theirs. */
+  get packetsRefused(): number {
+    let packets = this.#packetsRefused
+    for (const { leg } of this.#world.members.all()) packets += leg.packetsRefused
+    return packets
+  }
+
+  // ------------------------------------------------------------------ the beginning
+
+  async #open({
+    legId,
+    affinity,
+    host,
+    sound,
+  }: EngineCommands['leg.open']['request']): Promise<{ port: number; ssrc: number } | Failure> {
+    if (this.#has(legId)) return conflict('a leg with this ID exists')
+    const opening = { isGivenUp: false }
+    this.#opening.set(legId, opening)
+    const socket = await this.#options.openSocket(host).finally(() => {
+      if (this.#opening.get(legId) === opening) this.#opening.delete(legId)
+    })
+    if (socket === null) return { failure: 'capacity', message: 'no RTP port is free' }
+    if (opening.isGivenUp) {
+      socket.close()
+      return noLeg(legId)
+    }
+    const { random, sendKey, identity = null } = this.#options
+    const leg = new RtpLeg(legId, socket, this, random, (key, ms) => sendKey(legId, key, ms), identity)
+    socket.listen(leg, error => this.broke(legId, error))
+    this.#add(leg, affinity, () => socket.close(), sound)
+    return { port: socket.port, ssrc: leg.ssrc }
+  }
+
+  #has(legId: string): boolean {
+    return this.#world.members.has(legId) || this.#opening.has(legId)
+  }
+
+  /** A leg whose frames come and go through memory that the main thread shares. */
+  #openBrowser({
+    legId,
+    pipe,
+    affinity,
+    sound,
+  }: EngineCommands['leg.open_browser']['request']): { port: number } | Failure {
+    if (this.#has(legId)) return conflict('a leg with this ID exists')
+    const leg = new BrowserLeg(legId, pipe, this, key => this.#options.sendKey(legId, key, KEY_MS))
+    this.#add(leg, affinity, () => {}, sound)
+    return { port: 0 }
+  }
+
+  /** WebRTC for the audio of a page. */
+  async #openWay({ legId, host }: EngineCommands['leg.open_way']['request']) {
+    const { identity, openSocket, now, random } = this.#options
+    const socket = identity === undefined ? null : await openSocket(host)
+    const leg = this.#world.members.get(legId)?.leg
+    if (socket === null || identity === undefined)
+      return { failure: 'capacity', message: 'no RTP port is free' } as const
+    if (!(leg instanceof BrowserLeg)) {
+      socket.close()
+      return noLeg(legId)
+    }
+    const way = new PageWay(legId, socket, random, identity)
+    socket.listen(way.packets, error => this.broke(legId, error))
+    leg.useWay(way, now())
+    return { port: socket.port, ssrc: way.packets.ssrc }
+  }
+
+  /** What takes the packets of a leg; null: none come. */
+  #packetsOf(legId: string): RtpLeg | null {
+    const leg = this.#world.members.get(legId)?.leg
+    if (leg instanceof RtpLeg) return leg
+    return leg instanceof BrowserLeg ? (leg.way?.packets ?? null) : null
+  }
+
+  /** @param affinity whose leg it is */
+  #add(leg: Leg, affinity: string, disconnect: () => void, sound?: LegSound): void {
+    const { prompts, hearing, now, end } = this.#options
+    const { members, emit } = this.#world
+    const callId = (): string | null => members.get(leg.id)?.room?.spec.roomId ?? null
+    const owner = () => ({ legId: leg.id, callId: callId(), affinity })
+    const dialogue = new Dialogue(
+      leg,
+      { prompts, now, hearing: { ...hearing, now, owner }, counters: this.heard },
+      { emit, end, agreed: capture => this.#agreed(leg.id, capture) },
+    )
+    const keyRate = new RateLimit(KEYS)
+    const member: Member = { leg, disconnect, owner, room: null, dialogue, keyRate }
+    members.add(member)
+    if (sound !== undefined) this.#world.sounds.change(member, sound)
+  }
+
+  /** The party has pressed the key by which it agrees: from here on, not from when control has heard of it. */
+  #agreed(legId: string, capture: RoomCapture): void {
+    const { members, sinks, cross, enterAll } = this.#world
+    const room = members.get(legId)?.room ?? null
+    if (room instanceof Annex) cross({ kind: 'begin', legId, capture })
+    if (room === null || room instanceof Annex) return
+    sinks.begin(room.spec.roomId, capture, 'room')
+    enterAll()
+  }
+
+  #connect(request: EngineCommands['leg.connect']['request']): EngineLeg | Failure | Promise<EngineLeg | Failure> {
+    const needsOpus = request.media?.codec === 'opus' && this.#packetsOf(request.legId)?.hasOpus === false
+    return needsOpus ? this.#connectWithOpus(request) : this.#connectNow(request)
+  }
+
+  async #connectWithOpus(request: EngineCommands['leg.connect']['request']): Promise<EngineLeg | Failure> {
+    const codec = await OpusCodec.open()
+    const packets = this.#packetsOf(request.legId)
+    if (packets?.hasOpus === false) packets.useOpus(codec)
+    else codec.close()
+    return this.#connectNow(request)
+  }
+
+  #connectNow({ legId, media, enter, early, link }: EngineCommands['leg.connect']['request']): EngineLeg | Failure {
+    const { members, rooms } = this.#world
+    return members.with<EngineLeg | Failure>(legId, member => {
+      const room = enter === null || link !== undefined ? undefined : rooms.get(enter.roomId)
+      const isInside = member.room !== null
+      if (!isInside && room !== undefined && rooms.isFull(room, legId)) return roomFull(room.spec.roomId)
+      const { leg } = member
+      if (media !== null) this.#packetsOf(legId)?.connect(media, this.#options.now(), early !== undefined)
+      if (early === 'from_called' || leg.isEarly) leg.deaf = early === 'from_called'
+      leg.isEarly = early !== undefined
+      if (enter === null) return readingOf(member)
+      if (isInside || early !== undefined) this.#enterEarly(member, enter, early === undefined, link)
+      else this.#enter(member, enter, link)
+      return readingOf(member)
+    })
+  }
+
+  /** Of who opens a room they begin with it; who comes into one that is open brings its own. */
+  #enter(member: Member, spec: RoomSpec, link: LinkSpec | undefined): void {
+    const { rooms, sinks } = this.#world
+    const isOpen = link === undefined ? rooms.get(spec.roomId) !== undefined : link.isOpen
+    if (isOpen && spec.capture !== undefined) sinks.begin(spec.roomId, spec.capture, 'party')
+    if (link === undefined) rooms.enter(member, spec)
+    else rooms.lend(member, spec, link)
+  }
+
+  /** Before the answer nothing is kept of it; from the answer on what its room says. */
+  #enterEarly(member: Member, { capture, ...spec }: RoomSpec, isAnswered: boolean, link: LinkSpec | undefined): void {
+    const { room } = member
+    if (room === null) this.#enter(member, spec, link)
+    else if (isAnswered && capture !== undefined && room.spec.roomId === spec.roomId) {
+      const isFirst = room.legs[0] === member.leg && !(room instanceof Annex)
+      this.#world.sinks.begin(spec.roomId, capture, isFirst ? 'room' : 'party')
+      this.#world.enterAll()
+    }
+  }
+
+  // ------------------------------------------------------------------ in the middle
+
+  #move({ legId, room: spec, mustExist, muted, payment, link }: EngineCommands['leg.move']['request']) {
+    const { members, rooms } = this.#world
+    return members.with<EngineLeg | Failure>(legId, member => {
+      const target = rooms.get(spec.roomId)
+      const isThere = member.room?.spec.roomId === spec.roomId
+      // The thread of the room has looked after that, and keeps a place.
+      if (!isThere && link === undefined) {
+        if (mustExist && target === undefined) return { failure: 'not_found', message: `no room ${spec.roomId}` }
+        if (target !== undefined && rooms.isFull(target, legId)) return roomFull(spec.roomId)
+      }
+      // Before it is heard by anybody: the pause goes with the leg.
+      const refused = payment === undefined ? null : rooms.pauseFor(legId, payment)
+      if (refused !== null) return refused
+      if (isThere) return readingOf(member)
+      if (member.leg instanceof RtpLeg) member.leg.leaveFax()
+      member.dialogue.leaveRoom()
+      rooms.leave(member)
+      member.leg.muted = muted
+      member.leg.heardBy = null
+      member.leg.hears = null
+      if (link === undefined) rooms.enter(member, spec)
+      else rooms.lend(member, spec, link)
+      return readingOf(member)
+    })
+  }
+
+  /** The two are alone in their room, as `leg.fax_partner` has found. */
+  #fax({ legId, remote, partnerId, partnerRemote }: EngineCommands['leg.fax']['request']) {
+    const now = this.#options.now()
+    return this.#world.members.with<Record<string, never> | Failure>(legId, member => {
+      const leg = member.leg
+      const partner = this.#world.members.get(partnerId)
+      const found = faxPartnerOf(member)
+      if ('failure' in found) return found
+      if (found.legId !== partnerId || !(leg instanceof RtpLeg) || !(partner?.leg instanceof RtpLeg)) return NO_FAX
+      const [one, other] = [leg.faxes(now), partner.leg.faxes(now)]
+      one.describe(remote)
+      other.describe(partnerRemote)
+      FaxWay.join(one, other)
+      return {}
+    })
+  }
+
+  #update({ legId, muted, deaf, heardBy, hears, sound }: Request<'leg.update'>): EngineLeg | Failure {
+    return this.#world.members.with(legId, member => {
+      const { leg } = member
+      leg.muted = muted ?? leg.muted
+      leg.deaf = deaf ?? leg.deaf
+      if (heardBy !== undefined) leg.heardBy = heardBy === null ? null : new Set(heardBy)
+      if (hears !== undefined) leg.hears = hears === null ? null : new Set(hears)
+      if (sound !== undefined) this.#world.sounds.change(member, sound)
+      return readingOf(member)
+    })
+  }
+
+  async #hold({ legId, held, sources }: Request<'leg.hold'>): Promise<EngineLeg | Failure> {
+    const owner = this.#world.members.get(legId)?.owner()
+    const loaded = held ? await this.#options.prompts.loadAll(sources, owner) : []
+    if ('error' in loaded) return { failure: 'invalid', message: loaded.error }
+    // It may have ended meanwhile.
+    return this.#world.members.with(legId, member => {
+      member.leg.onHold = held
+      member.leg.holdAudio = held ? playerOf(loaded, true) : null
+      return readingOf(member)
+    })
+  }
+
+  /** None of the far end's audio comes, or no more. */
+  oneWay({ id, quality: { packetsReceived, packetsSent } }: Leg): void {
+    this.#world.emit('leg.one_way', { legId: id, packetsReceived, packetsSent })
+  }
+
+  /** What is heard of the far end has become poor, or is well again. */
+  quality({ id, quality }: Leg, isPoor: boolean): void {
+    this.#world.emit('leg.quality', { legId: id, isPoor, quality })
+  }
+
+  /** A fax machine or a modem: whoever is alone with it is one, too. A larger room's other members are people. */
+  faxTone(leg: Leg, tone: FaxTone): void {
+    this.#world.emit('leg.fax_tone', { legId: leg.id, tone })
+    leg.leaveAlone()
+    const legs = this.#world.members.get(leg.id)?.room?.legs ?? []
+    if (legs.length === 2) for (const other of legs) other.leaveAlone()
+  }
+
+  /** Who is called is heard before the answer. */
+  earlyAudio({ id }: Leg): void {
+    this.#world.emit('leg.early_media', { legId: id, isHeard: true })
+  }
+
+  /** Nothing came from the far end for a minute. */
+  timedOut(leg: Leg): void {
+    this.#options.end(leg.id, 'rtp_timeout')
+  }
+
+  report({ id: legId }: Leg, isSent: boolean, bytes: Uint8Array, host: string, port: number): void {
+    this.#options.report?.({ legId, isSent, bytes: bytes.slice(), host, port })
+  }
+
+  #tracePackets({ legId, seconds }: Request<'leg.trace_packets'>): Record<string, never> | Failure {
+    return this.#world.members.with<Record<string, never> | Failure>(
+      legId,
+      ({ leg }): Record<string, never> | Failure => {
+        if (!(leg instanceof RtpLeg)) return { failure: 'invalid', message: 'the leg has no RTP' }
+        leg.traceHeaders(seconds, this.#options.now(), Date.now())
+        return {}
+      },
+    )
+  }
+
+  // ------------------------------------------------------------------ the end
+
+  /** A leg has thrown: it alone is out of its room at once, lest the next tick throws again, and ended by signalling. */
+  broke(legId: string, error: unknown): void {
+    const { members, rooms, faults } = this.#world
+    faults.tell(error, [legId])
+    const member = members.get(legId)
+    if (member !== undefined) faults.allOf(() => rooms.leave(member), member.disconnect)
+    this.#options.end(legId, 'internal_error')
+  }
+
+  /** Idempotent; the reply is the last quality. */
+  #close(legId: string): EngineCommands['leg.close']['reply'] | Failure {
+    const opening = this.#opening.get(legId)
+    if (opening !== undefined) {
+      opening.isGivenUp = true
+      this.#opening.delete(legId)
+    }
+    const { members, rooms, sinks, faults } = this.#world
+    return members.with(legId, member => {
+      const { leg, disconnect, dialogue } = member
+      const closed = { quality: leg.quality, packets: packetsOf(leg) }
+      members.delete(legId)
+      this.#packetsRefused += leg.packetsRefused
+      const now = this.#options.now()
+      faults.allOf(
+        // What was heard of our last words is still written down.
+        () => dialogue.leaveRoom(),
+        () => rooms.leave(member),
+        () => rooms.unpause(legId),
+        () => dialogue.close(),
+        () => sinks.closed(leg),
+        () => leg.goodbye(now),
+        () => leg.close(),
+        disconnect,
+      )
+      return closed
+    })
+  }
+
+  /** Ends all of them. */
+  closeAll(): void {
+    for (const legId of this.#opening.keys()) this.#close(legId)
+    for (const { leg } of this.#world.members.all()) this.#close(leg.id)
+  }
+}
+
+const packetsOf = (leg: Leg): EngineCommands['leg.packets']['reply']['packets'] =>
+  leg instanceof RtpLeg ? leg.headers : null
+
+const NO_FAX: Failure = {
+  failure: 'conflict',
+  message: 'T.38 passes between two phones that are alone in a room, in the clear',
+}
+
+/** Who a leg's fax goes to. In a card-payment pause nothing passes that we cannot read. */
+function faxPartnerOf({ leg, room }: Member): { legId: string } | Failure {
+  const partner = room?.legs.length === 2 ? room.legs.find(other => other !== leg) : undefined
+  const mayFax = [leg, partner].every(one => one instanceof RtpLeg && one.mayFax && !one.onHold)
+  if (room instanceof Annex) return NO_FAX
+  return partner === undefined || !mayFax || room!.pause !== null ? NO_FAX : { legId: partner.id }
+}
+
+/** What is told of a leg. */
+export const readingOf = ({ leg, room, dialogue }: Member): EngineLeg => ({
+  legId: leg.id,
+  roomId: room?.spec.roomId ?? null,
+  muted: leg.muted,
+  deaf: leg.deaf,
+  onHold: leg.onHold,
+  collecting: dialogue.collecting,
+  playing: dialogue.playing,
+  quality: leg.quality,
+  voice: voiceOf(leg),
+})
+
+const voiceOf = ({ voice }: Leg): EngineLeg['voice'] =>
+  voice === null ? null : { isSpeaking: voice.isSpeaking, levelDbov: Math.round(voice.levelDbov) }
+
+const roomFull = (roomId: string): Failure => ({ failure: 'capacity', message: `room ${roomId} is full` })
+const conflict = (message: string): Failure => ({ failure: 'conflict', message })

@@ -1,0 +1,53 @@
+import type { Failure, RateLimit } from '../protocol.ts'
+import type { Room } from '../rooms/room.ts'
+import type { Party } from '../sinks/sink-kind.ts'
+import type { SpeechOwner } from '../speech/speech-engines.ts'
+import type { Dialogue } from './dialogue.ts'
+
+/** Who is in a room: a leg of this thread, or a guest of another one. */
+export interface Seated extends Party {
+  room: Room | null
+}
+
+/** A leg with what the engine keeps beside it. */
+export interface Member extends Seated {
+  /** Closes what connects it. */
+  readonly disconnect: () => void
+  /** In whose turn speech is made and understood. */
+  readonly owner: () => SpeechOwner
+  readonly dialogue: Dialogue
+  readonly keyRate: RateLimit
+}
+
+/** All legs of an engine thread. */
+export class Members {
+  readonly #members = new Map<string, Member>()
+
+  get(legId: string): Member | undefined {
+    return this.#members.get(legId)
+  }
+
+  has(legId: string): boolean {
+    return this.#members.has(legId)
+  }
+
+  add(member: Member): void {
+    this.#members.set(member.leg.id, member)
+  }
+
+  delete(legId: string): void {
+    this.#members.delete(legId)
+  }
+
+  all(): Iterable<Member> {
+    return this.#members.values()
+  }
+
+  /** What `act` does with a leg, or why it cannot. */
+  with<T>(legId: string, act: (member: Member) => T): T | Failure {
+    const member = this.#members.get(legId)
+    return member === undefined ? noLeg(legId) : act(member)
+  }
+}
+
+export const noLeg = (legId: string): Failure => ({ failure: 'not_found', message: `no leg ${legId}` })

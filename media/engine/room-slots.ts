@@ -1,0 +1,99 @@
+import { FRAME_MS } from '../../codecs/audio.ts'
+import type { Room } from '../rooms/room.ts'
+import { ENOUGH_MS } from '../rtp/playout-delay.ts'
+import { SLOTS } from './clock.ts'
+
+const SLOT_MS = FRAME_MS / SLOTS
+/** When a room's phase is looked at first, then, and once it was moved [ms]. */
+const FIRST_LOOK_MS = 3000
+const LOOK_MS = 5000
+const SETTLE_MS = 60_000
+/** What a move has to save each member, on average [ms]. */
+const WORTH_MS = 3
+/** Rooms that a slot may have beyond its share. */
+const CROWD = 4
+
+interface Place {
+  readonly room: Room
+  /** No tick before [ms]. */
+  dueAt: number
+  lookAt: number
+}
+
+/**
+ * The slot of the clock that each room is mixed in. A new room goes where the fewest are. Later its slot follows the packets of its members:
+ * it is mixed soon after most of them have come. It moves seldom, and only to a later time, so that nobody's packets are late for it:
+ * one frame comes some milliseconds after its time, and no sample is left out or said twice.
+ */
+export class RoomSlots {
+  /** Of each slot a list that is replaced, not changed: while it is gone through, rooms may open and close. */
+  readonly #slots: (readonly Place[])[] = Array.from({ length: SLOTS }, () => [])
+  #rooms = 0
+
+  get isEmpty(): boolean {
+    return this.#rooms === 0
+  }
+
+  add(room: Room, now: number): void {
+    const least = this.#slots.reduce((least, slot) => (slot.length < least.length ? slot : least))
+    this.#put(this.#slots.indexOf(least), { room, dueAt: Number.NEGATIVE_INFINITY, lookAt: now + FIRST_LOOK_MS })
+    this.#rooms++
+  }
+
+  /** Idempotent. */
+  remove(room: Room): void {
+    const slot = this.#slots.findIndex(places => places.some(place => place.room === room))
+    if (slot < 0) return
+    this.#slots[slot] = this.#slots[slot]!.filter(place => place.room !== room)
+    this.#rooms--
+  }
+
+  /** A frame for each room of this slot, by `mix`. `now` is the slot's deadline [ms]. */
+  tick(slot: number, now: number, mix: (room: Room, now: number) => void): void {
+    for (const place of this.#slots[slot]!) {
+      if (now < place.dueAt) continue
+      mix(place.room, now)
+      if (now >= place.lookAt) this.#look(slot, place, now)
+    }
+  }
+
+  #look(slot: number, place: Place, now: number): void {
+    place.lookAt = now + LOOK_MS
+    const later = this.#bestMove(slot, place.room)
+    if (later === 0 || !this.#slots[slot]!.includes(place)) return
+    this.#slots[slot] = this.#slots[slot]!.filter(other => other !== place)
+    this.#put((slot + later) % SLOTS, { room: place.room, dueAt: now + FRAME_MS, lookAt: now + SETTLE_MS })
+  }
+
+  #put(slot: number, place: Place): void {
+    this.#slots[slot] = [...this.#slots[slot]!, place]
+  }
+
+  /** Slots by which the room is better mixed later; 0: it stays. */
+  #bestMove(slot: number, room: Room): number {
+    const now = waitOf(room, 0)
+    let best = 0
+    let bestWait = now - WORTH_MS
+    for (let later = 1; later < SLOTS; later++) {
+      if (this.#slots[(slot + later) % SLOTS]!.length >= (2 * this.#rooms) / SLOTS + CROWD) continue
+      const wait = waitOf(room, later * SLOT_MS)
+      if (wait > bestWait) continue
+      best = later
+      bestWait = wait
+    }
+    return best
+  }
+}
+
+/** How long the members' latest packets wait on average, were the room mixed so much later; 0: nothing is known of them [ms]. */
+function waitOf({ legs }: Room, laterMs: number): number {
+  let sum = 0
+  let known = 0
+  for (const { spareMs } of legs) {
+    if (spareMs === null) continue
+    const spare = spareMs + laterMs
+    sum += spare - FRAME_MS * Math.max(0, Math.floor((spare - ENOUGH_MS) / FRAME_MS))
+    known++
+  }
+  return known === 0 ? 0 : sum / known
+}

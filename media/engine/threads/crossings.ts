@@ -1,0 +1,273 @@
+import type { Failure, MediaEvent, RoomSpec } from '../../protocol.ts'
+import { isFailure, isUndecided } from '../../protocol.ts'
+import { newLegLink } from '../../rooms/leg-link.ts'
+import type { CrossMessage, EngineCommandName, EngineCommands, LinkSpec } from '../engine-protocol.ts'
+
+/** A command to a thread; its reply comes back into the steps. */
+export interface Asked {
+  thread: number
+  name: EngineCommandName
+  body: unknown
+}
+
+/** A leg that has begun. */
+export interface Begun {
+  home: number
+  affinity: string
+}
+
+type Reply = object
+/** What is asked of threads, one after the other. */
+export type Steps = Generator<Asked, Reply, Reply>
+type Move = EngineCommands['leg.move']['request']
+type Connect = EngineCommands['leg.connect']['request']
+
+/** A leg of which more than its own thread knows. */
+interface Traveller {
+  /** The room of another thread in which it is; null: none. */
+  seat: { thread: number; roomId: string } | null
+  /** The threads that it was a guest on and that listen on to it. */
+  followers: Set<number>
+  /** All that it was a guest on. */
+  visited: Set<number>
+}
+
+/**
+ * How legs come into rooms of other engine threads, on the main thread: a leg stays where its sockets are, is a guest in the room, and
+ * what it says and hears crosses by shared memory. The order of steps keeps the order of events: it has left the one room before it is
+ * told to be in the other, and a room is closed after its last member has left.
+ */
+export class Crossings {
+  readonly #homes = new Map<string, Begun>()
+  readonly #legs = new Map<string, Traveller>()
+  /** Of open rooms. */
+  readonly #rooms = new Map<string, number>()
+  /** Of rooms that somebody is told to enter; by how many. */
+  readonly #entering = new Map<string, { thread: number; count: number }>()
+
+  /** An event of a thread passes by on its way to control. */
+  note(event: MediaEvent, thread: number): void {
+    if (event.name === 'room.opened') this.#rooms.set(event.body.roomId, thread)
+    else if (event.name === 'room.closed' && this.#rooms.get(event.body.roomId) === thread)
+      this.#rooms.delete(event.body.roomId)
+  }
+
+  /** The thread of a leg's own; undefined: it has not begun, or is over. */
+  homeOf(legId: string): number | undefined {
+    return this.#homes.get(legId)?.home
+  }
+
+  legsOn(thread: number): number {
+    let legs = 0
+    for (const { home } of this.#homes.values()) if (home === thread) legs++
+    return legs
+  }
+
+  /** The thread that a room is on, or is being opened on. */
+  threadOfRoom(roomId: string): number | undefined {
+    return this.#rooms.get(roomId) ?? this.#entering.get(roomId)?.thread
+  }
+
+  /** Whether a command concerns more threads than the leg's own, or may by the time that it is carried out. */
+  concerns(home: number, name: EngineCommandName, body: object): boolean {
+    const legId = 'legId' in body ? (body.legId as string) : undefined
+    if (legId === undefined) return false
+    if (this.#legs.has(legId))
+      return name === 'leg.move' || name === 'leg.connect' || name === 'leg.close' || name === 'leg.update'
+    const roomId = roomEntered(name, body)
+    const thread = roomId === undefined ? undefined : this.threadOfRoom(roomId)
+    return thread !== undefined && thread !== home
+  }
+
+  /** A command that is carried out on the leg's own thread alone begins there. @returns what is called when it is over */
+  begins(home: number, name: EngineCommandName, body: object): (() => void) | null {
+    if (name === 'leg.open' || name === 'leg.open_browser') {
+      const { legId, affinity } = body as EngineCommands['leg.open']['request']
+      this.#homes.set(legId, { home, affinity })
+    } else if (name === 'leg.close') this.#homes.delete((body as { legId: string }).legId)
+    const roomId = roomEntered(name, body)
+    return roomId === undefined ? null : this.#enters(roomId, home)
+  }
+
+  #enters(roomId: string, thread: number): () => void {
+    const entering = this.#entering.get(roomId) ?? { thread, count: 0 }
+    this.#entering.set(roomId, entering)
+    entering.count++
+    return () => {
+      if (--entering.count === 0) this.#entering.delete(roomId)
+    }
+  }
+
+  /** The steps of a command that `concerns` more threads. */
+  steps(home: number, name: EngineCommandName, body: object): Steps {
+    if (name === 'leg.move') return this.#move(home, body as Move)
+    if (name === 'leg.connect') return this.#connect(home, body as Connect)
+    if (name === 'leg.close') return this.#close(home, body as { legId: string })
+    return this.#update(home, body as EngineCommands['leg.update']['request'])
+  }
+
+  // ------------------------------------------------------------------ into a room
+
+  *#move(home: number, request: Move): Steps {
+    const { legId, room, mustExist, muted } = request
+    const from = this.#legs.get(legId)?.seat ?? null
+    const to = this.threadOfRoom(room.roomId) ?? home
+    if (from?.roomId === room.roomId && from.thread === to) return yield ask(home, 'leg.move', request)
+    const left = this.#enters(room.roomId, to)
+    try {
+      const kept = yield* this.#reserve(to, { legId, room, mustExist })
+      if (isFailure(kept)) return kept
+      if (from !== null) yield* this.#unseat(legId)
+      const link = to === home ? undefined : { memory: newLegLink(), ...kept }
+      const moved = yield ask(home, 'leg.move', link === undefined ? request : { ...request, link })
+      // There it has the place of its own from now on, or none.
+      if (link === undefined || isFailure(moved)) yield* this.#giveUp(to, legId)
+      if (isFailure(moved)) return moved
+      if (link !== undefined) yield* this.#seat(home, to, { legId, room, link, muted })
+      yield* this.#beFollowed(home, legId, room, to)
+      return moved
+    } finally {
+      left()
+    }
+  }
+
+  *#connect(home: number, request: Connect): Steps {
+    const { legId, enter: room, early } = request
+    const to = room === null ? home : (this.threadOfRoom(room.roomId) ?? home)
+    if (room === null || to === home || this.#legs.get(legId)?.seat != null)
+      return yield ask(home, 'leg.connect', request)
+    const left = this.#enters(room.roomId, to)
+    try {
+      const kept = yield* this.#reserve(to, { legId, room, mustExist: false })
+      if (isFailure(kept)) return kept
+      const link = { memory: newLegLink(), ...kept }
+      const connected = yield ask(home, 'leg.connect', { ...request, link })
+      // It may be in a room of its own thread.
+      const isThere = !isFailure(connected) && (connected as { roomId: string | null }).roomId === room.roomId
+      if (!isThere) {
+        yield* this.#giveUp(to, legId)
+        return connected
+      }
+      const { capture: _, ...bare } = room
+      yield* this.#seat(home, to, { legId, room: early === undefined ? room : bare, link, muted: false })
+      return connected
+    } finally {
+      left()
+    }
+  }
+
+  *#reserve(
+    thread: number,
+    body: EngineCommands['room.reserve']['request'],
+  ): Generator<Asked, Omit<LinkSpec, 'memory'> | Failure, Reply> {
+    const kept = yield ask(thread, 'room.reserve', body)
+    if (isUndecided(kept)) yield* this.#giveUp(thread, body.legId)
+    return kept as Omit<LinkSpec, 'memory'> | Failure
+  }
+
+  *#giveUp(thread: number, legId: string): Generator<Asked, void, Reply> {
+    yield ask(thread, 'room.unseat', { legId, hasEnded: false })
+  }
+
+  *#seat(
+    home: number,
+    thread: number,
+    { legId, room, link, muted }: { legId: string; room: RoomSpec; link: LinkSpec; muted: boolean },
+  ): Generator<Asked, void, Reply> {
+    const traveller = this.#legs.get(legId) ?? { seat: null, followers: new Set(), visited: new Set() }
+    this.#legs.set(legId, traveller)
+    traveller.seat = { thread, roomId: room.roomId }
+    traveller.visited.add(thread)
+    if (traveller.followers.delete(thread)) yield ask(home, 'leg.follow', { legId, link: null, thread })
+    const { affinity = '' } = this.#homes.get(legId) ?? {}
+    yield ask(thread, 'room.seat', { legId, room, link: link.memory, affinity, muted })
+  }
+
+  *#unseat(legId: string): Generator<Asked, void, Reply> {
+    const traveller = this.#legs.get(legId)
+    if (traveller?.seat == null) return
+    const { thread } = traveller.seat
+    traveller.seat = null
+    const reply = yield ask(thread, 'room.unseat', { legId, hasEnded: false })
+    if (!isFailure(reply) && (reply as { follows: boolean }).follows) traveller.followers.add(thread)
+  }
+
+  /** What began on other threads listens on to it. @param at the thread of its room, which hears it anyway */
+  *#beFollowed(
+    home: number,
+    legId: string,
+    { capture: _, ...room }: RoomSpec,
+    at: number,
+  ): Generator<Asked, void, Reply> {
+    for (const thread of this.#legs.get(legId)?.followers ?? []) {
+      if (thread === at) continue
+      const link = newLegLink()
+      yield ask(home, 'leg.follow', { legId, link, thread })
+      yield ask(thread, 'room.follow', { legId, room, link })
+    }
+  }
+
+  // ------------------------------------------------------------------ in the middle and at the end
+
+  /** The thread of its room first: who is not to be heard is not from the reply on. */
+  *#update(home: number, request: EngineCommands['leg.update']['request']): Steps {
+    const { legId, heardBy, hears } = request
+    const thread = this.#legs.get(legId)?.seat?.thread
+    if (thread !== undefined && (heardBy !== undefined || hears !== undefined)) {
+      const told = yield ask(thread, 'room.hears', { legId, heardBy, hears })
+      if (isFailure(told)) return told
+    }
+    return yield ask(home, 'leg.update', request)
+  }
+
+  *#close(home: number, request: { legId: string }): Steps {
+    const { legId } = request
+    const { visited = new Set<number>() } = this.#legs.get(legId) ?? {}
+    for (const thread of visited) yield ask(thread, 'room.unseat', { legId, hasEnded: true })
+    this.#legs.delete(legId)
+    this.#homes.delete(legId)
+    return yield ask(home, 'leg.close', request)
+  }
+
+  // ------------------------------------------------------------------ what threads tell each other
+
+  /** To which threads a message goes, and what of it. */
+  *ways(message: CrossMessage): Generator<[number, CrossMessage]> {
+    if ('legIds' in message) {
+      const homes = new Map<number, string[]>()
+      for (const legId of message.legIds) {
+        const home = this.homeOf(legId)
+        if (home !== undefined) homes.set(home, [...(homes.get(home) ?? []), legId])
+      }
+      for (const [thread, legIds] of homes) yield [thread, { ...message, legIds }]
+      return
+    }
+    const thread = this.#wayOf(message)
+    if (thread !== undefined) yield [thread, message]
+  }
+
+  #wayOf(message: Exclude<CrossMessage, { legIds: string[] }>): number | undefined {
+    switch (message.kind) {
+      case 'key':
+      case 'begin':
+        return this.#legs.get(message.legId)?.seat?.thread
+      case 'written':
+      case 'paused':
+        return message.thread
+      default:
+        return this.homeOf(message.legId)
+    }
+  }
+}
+
+const ask = <N extends EngineCommandName>(thread: number, name: N, body: EngineCommands[N]['request']): Asked => ({
+  thread,
+  name,
+  body,
+})
+
+/** The room that a command has a leg enter on the thread that carries it out. */
+function roomEntered(name: EngineCommandName, body: object): string | undefined {
+  if (name === 'leg.connect') return (body as Connect).enter?.roomId
+  return name === 'leg.move' ? (body as Move).room.roomId : undefined
+}

@@ -1,0 +1,155 @@
+import { LRUCache } from 'lru-cache'
+import { atMost } from '../../protocol/at-most.ts'
+import type { Failure, MediaEvent } from '../../protocol.ts'
+import type { EngineThread, WorkingThread } from '../engine-client.ts'
+import type { CrossMessage, EngineCommandName, EngineCommands } from '../engine-protocol.ts'
+import { Crossings, type Steps } from './crossings.ts'
+
+/** A thread that is busier takes nobody whom another one can take [share of its time]. */
+const FULL = 0.75
+/** How often it is asked how busy they are [ms]. */
+const LOOK_MS = 1000
+/** How much of its time a leg takes, as long as nobody knows; and at least, and at most. */
+const LEG_SHARE = { first: 0.002, least: 0.0002, most: 0.01 }
+/** Places to which somebody has come and more may. */
+const MAX_PLACES = 10_000
+
+/**
+ * All engine threads, to those who ask them for something: a leg is asked for on its own thread, wherever its room is. New legs go to the
+ * thread of whom they are to meet, unless that is full, or to the one that has most time left.
+ */
+export class Threads {
+  readonly all: readonly EngineThread[]
+  readonly #threads: readonly WorkingThread[]
+  readonly #now: () => number
+  readonly #crossings = new Crossings()
+  /** Legs that are on the way to another thread's room, or back. */
+  readonly #crossing = new Map<string, Promise<unknown>>()
+  /** Where somebody was placed to meet whom this is the ID of. */
+  readonly #places = new LRUCache<string, number>(atMost(MAX_PLACES))
+  #lookedAt = Number.NEGATIVE_INFINITY
+  /** By thread, when it was last looked. */
+  readonly #busy: number[]
+  #legsThen: number[]
+  #legShare = LEG_SHARE.first
+
+  /** @param now monotonic [ms] */
+  constructor(threads: readonly WorkingThread[], now: () => number) {
+    this.#threads = threads
+    this.#now = now
+    this.#busy = threads.map(() => 0)
+    this.#legsThen = threads.map(() => 0)
+    this.all = threads.map((_, index) => ({
+      request: (name, body, deadlineMs) => this.#request(index, name, body, deadlineMs),
+    }))
+  }
+
+  // ------------------------------------------------------------------ which one
+
+  /** The thread of a new leg. @param near the room or leg that it is likely to meet; null: nobody knows */
+  place(near: string | null): EngineThread {
+    this.#look()
+    const met = near === null ? undefined : this.#threadNear(near)
+    const index = met !== undefined && this.#load(met) < FULL ? met : this.#idlest()
+    if (near !== null && met === undefined) this.#places.set(near, index)
+    return this.all[index]!
+  }
+
+  #threadNear(near: string): number | undefined {
+    return this.#crossings.threadOfRoom(near) ?? this.#crossings.homeOf(near) ?? this.#places.get(near)
+  }
+
+  #idlest(): number {
+    const rank = this.#threads.map((_, index) => ({
+      index,
+      load: this.#load(index),
+      legs: this.#crossings.legsOn(index),
+    }))
+    return rank.reduce((best, one) =>
+      one.load < best.load || (one.load === best.load && one.legs < best.legs) ? one : best,
+    ).index
+  }
+
+  /** How busy it is, with those who came since it was looked. */
+  #load(index: number): number {
+    return this.#busy[index]! + (this.#crossings.legsOn(index) - this.#legsThen[index]!) * this.#legShare
+  }
+
+  #look(): void {
+    const now = this.#now()
+    if (now - this.#lookedAt < LOOK_MS) return
+    this.#lookedAt = now
+    this.#legsThen = this.#threads.map((_, index) => this.#crossings.legsOn(index))
+    for (const [index, thread] of this.#threads.entries()) {
+      this.#busy[index] = thread.busy?.() ?? this.#legsThen[index]! * LEG_SHARE.first
+    }
+    const legs = sum(this.#legsThen)
+    const share = legs === 0 ? LEG_SHARE.first : sum(this.#busy) / legs
+    this.#legShare = Math.min(LEG_SHARE.most, Math.max(LEG_SHARE.least, share))
+  }
+
+  // ------------------------------------------------------------------ what they are asked
+
+  async #request<N extends EngineCommandName>(
+    home: number,
+    name: N,
+    body: EngineCommands[N]['request'],
+    deadlineMs?: number | null,
+  ): Promise<EngineCommands[N]['reply'] | Failure> {
+    const legId = 'legId' in body ? body.legId : undefined
+    const before = legId === undefined ? undefined : this.#crossing.get(legId)
+    if (before !== undefined) {
+      await before
+      return this.#request(home, name, body, deadlineMs)
+    }
+    if (legId === undefined || !this.#crossings.concerns(home, name, body))
+      return this.#ask(home, name, body, deadlineMs)
+    const crossing = this.#run(this.#crossings.steps(home, name, body))
+    this.#crossing.set(legId, crossing)
+    return (await crossing.finally(() => this.#crossing.delete(legId))) as EngineCommands[N]['reply'] | Failure
+  }
+
+  async #ask<N extends EngineCommandName>(
+    home: number,
+    name: N,
+    body: EngineCommands[N]['request'],
+    deadlineMs?: number | null,
+  ): Promise<EngineCommands[N]['reply'] | Failure> {
+    const over = this.#crossings.begins(home, name, body)
+    try {
+      return await this.#threads[home]!.request(name, body, deadlineMs)
+    } finally {
+      over?.()
+    }
+  }
+
+  async #run(steps: Steps): Promise<object> {
+    let step = steps.next()
+    while (step.done !== true) {
+      const { thread, name, body } = step.value
+      step = steps.next(await this.#threads[thread]!.request(name, body as never))
+    }
+    return step.value
+  }
+
+  // ------------------------------------------------------------------ what they tell
+
+  /** The thread that a room is on, or is being opened on. */
+  ofRoom(roomId: string): EngineThread | undefined {
+    return this.all[this.#crossings.threadOfRoom(roomId) ?? -1]
+  }
+
+  /** An event passes by on its way to control. */
+  note(event: MediaEvent, thread: number): void {
+    this.#crossings.note(event, thread)
+  }
+
+  /** One thread tells another something. */
+  cross(message: CrossMessage): void {
+    for (const [thread, part] of this.#crossings.ways(message)) {
+      void this.#threads[thread]?.request('engine.cross', { message: part })
+    }
+  }
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0)

@@ -1,0 +1,178 @@
+import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
+import type { LawName } from '../../codecs/g711.ts'
+import { PLAYED_FRAMES, PlayedFrames, Plc } from '../../codecs/plc.ts'
+import type { Quality } from '../protocol.ts'
+import { LEG_SAMPLES, Leg, type LegHooks } from '../rooms/leg.ts'
+import { mosOf } from '../rtp/mos.ts'
+import { OneWayWatch } from '../rtp/one-way-watch.ts'
+import { FrameRing } from './frame-ring.ts'
+import { LivePlayout } from './live-playout.ts'
+import type { PageWay } from './page-way.ts'
+
+/** Memory that the main thread, which owns the WebSocket, shares with the leg's engine thread. */
+export interface BrowserPipe {
+  /** What the wire carries. */
+  codec: 'PCMU' | 'L16'
+  fromPage: SharedArrayBuffer
+  toPage: SharedArrayBuffer
+  /** What only the socket's thread knows: Int32 at `FACTS`. */
+  facts: SharedArrayBuffer
+}
+
+/** Places in `BrowserPipe.facts`. */
+export const FACTS = {
+  /** 1: what the page sends is live and is played behind a jitter delay; 0: it is played in turn, however early it came. */
+  live: 0,
+  /** Interarrival jitter, RFC 3550 §6.4.1 [µs]. */
+  jitterUs: 1,
+  /** Of a WebSocket ping; -1: not known [µs]. */
+  roundTripUs: 2,
+  count: 3,
+} as const
+
+/** A page may listen for long before it says its first word; one that never does has no microphone [ms]. */
+const MUTE_PAGE_MS = 60_000
+
+const KEY = /^[0-9A-D*#]$/
+
+/** A party on the call WebSocket: frames come and go through two rings of shared memory, or by WebRTC while that works. */
+export class BrowserLeg extends Leg {
+  readonly #codec: BrowserPipe['codec']
+  readonly #fromPage: FrameRing
+  readonly #toPage: FrameRing
+  readonly #facts: Int32Array
+  readonly #sendKey: (key: string) => void
+  readonly #played = new PlayedFrames(LEG_SAMPLES)
+  readonly #playout = new LivePlayout()
+  readonly #plc = new Plc()
+  readonly #oneWay = new OneWayWatch(MUTE_PAGE_MS)
+  readonly #hooks: LegHooks
+  #way: PageWay | null = null
+  #sent = 0
+
+  /** @param sendKey tells the page of a key that another party pressed */
+  constructor(id: string, pipe: BrowserPipe, hooks: LegHooks, sendKey: (key: string) => void) {
+    super(id, hooks)
+    this.#hooks = hooks
+    this.#codec = pipe.codec
+    this.#fromPage = new FrameRing(pipe.fromPage)
+    this.#toPage = new FrameRing(pipe.toPage)
+    this.#facts = new Int32Array(pipe.facts)
+    this.#sendKey = sendKey
+  }
+
+  /** Another way for its audio; null: the WebSocket alone. `now` [ms]. */
+  useWay(way: PageWay | null, now: number): void {
+    this.#way?.close(now)
+    this.#way = way
+  }
+
+  get way(): PageWay | null {
+    return this.#way
+  }
+
+  get law(): LawName | null {
+    return null
+  }
+
+  /** The socket's thread refuses what is no audio; here nothing unfit arrives. */
+  get packetsRefused(): number {
+    return this.#way?.packets.packetsRefused ?? 0
+  }
+
+  get quality(): Quality {
+    const packets = this.#way?.packets.quality
+    if (packets !== undefined && packets.packetsReceived > 0) return packets
+    const received = this.#fromPage.written
+    const lost = this.#playout.late + this.#playout.skipped
+    const lossPct = lost === 0 ? 0 : (100 * lost) / (received + this.#playout.late)
+    const roundTripUs = Atomics.load(this.#facts, FACTS.roundTripUs)
+    const delayMs = Math.max(0, roundTripUs) / 2000 + (this.#fromPage.waiting + 1) * FRAME_MS
+    return {
+      codec: this.#codec,
+      packetsReceived: received,
+      packetsSent: this.#sent,
+      packetsLost: this.#playout.skipped,
+      packetsLate: this.#playout.late,
+      lossPct: round(lossPct),
+      concealedPct: 0,
+      burstRatio: 1,
+      jitterMs: round(Atomics.load(this.#facts, FACTS.jitterUs) / 1000),
+      roundTripMs: roundTripUs < 0 ? null : round(roundTripUs / 1000),
+      delayMs: round(delayMs),
+      driftPpm: null,
+      mos: received === 0 ? null : mosOf(delayMs, lossPct),
+    }
+  }
+
+  protected receive(now: number): Frame | null {
+    const way = this.#way
+    // It is pulled in any case: that keeps its clock.
+    const frame = way === null ? null : way.pull(now)
+    if (way?.isOpen(now) === true) {
+      this.#oneWay.fellSilent()
+      // What the page said before over the WebSocket is over.
+      this.#fromPage.skip(this.#fromPage.waiting)
+      return frame
+    }
+    this.#watch(now)
+    return Atomics.load(this.#facts, FACTS.live) === 1 ? this.#live() : this.#queued()
+  }
+
+  #watch(now: number): void {
+    if (this.#fromPage.written > 0) this.#oneWay.fellSilent()
+    else if (this.#sent === 0 || this.isUnheard) this.#oneWay.expect(now)
+    else if (this.#oneWay.isDue(now)) this.#hooks.oneWay(this)
+  }
+
+  #queued(): Frame | null {
+    return this.#take(this.#nextPlace)
+  }
+
+  #live(): Frame | null {
+    const ring = this.#fromPage
+    ring.skip(this.#playout.excess(ring.waiting))
+    const next = this.#playout.next(ring.waiting)
+    if (next === 'silent') return null
+    if (next === 'play') {
+      const frame = this.#take(this.#nextPlace)
+      if (frame !== null && this.#plc.isConcealing) this.#plc.good(frame)
+      return frame
+    }
+    this.#played.at = this.#nextPlace
+    this.#plc.conceal(this.#played)
+    return this.#played.frames[this.#played.at]!
+  }
+
+  get #nextPlace(): number {
+    return (this.#played.at + 1) % PLAYED_FRAMES
+  }
+
+  #take(place: number): Frame | null {
+    const frame = this.#played.frames[place]!
+    if (!this.#fromPage.take(frame)) return null
+    this.#played.at = place
+    return frame
+  }
+
+  send(frame: Frame | null, _encoded: Uint8Array | null, now: number): void {
+    if (this.#way?.isOpen(now) === true) {
+      this.#way.send(frame, now)
+      return
+    }
+    if (this.#toPage.write(frame)) this.#sent++
+  }
+
+  override goodbye(now: number): void {
+    this.useWay(null, now)
+  }
+
+  /** A page gets keys as messages, at once. */
+  sendKey(key: string): boolean {
+    if (!KEY.test(key)) return false
+    this.#sendKey(key)
+    return true
+  }
+}
+
+const round = (value: number): number => Math.round(value * 100) / 100

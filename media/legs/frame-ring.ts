@@ -1,0 +1,91 @@
+import type { Frame } from '../../codecs/audio.ts'
+import { LEG_SAMPLES } from '../rooms/leg.ts'
+
+/** Frames that a ring holds: 640 ms, far more than one thread ever waits for the other. */
+export const RING_FRAMES = 32
+
+const WRITTEN = 0
+const READ = 1
+const SKIP_TO = 2
+const DROPPED = 3
+const HEADER_INTS = 4
+const BYTES = HEADER_INTS * Int32Array.BYTES_PER_ELEMENT + RING_FRAMES * LEG_SAMPLES * Int16Array.BYTES_PER_ELEMENT
+
+/**
+ * Frames of 20 ms at 8 kHz from one thread to one other, through shared memory: no message, no allocation, nobody waits. When it
+ * is full the newest frame is dropped and counted, since only the reader may take the oldest.
+ *
+ * The counts are of all frames ever written and read; they wrap at 2^32, after 2.7 years of audio.
+ */
+export class FrameRing {
+  readonly memory: SharedArrayBuffer
+  readonly #header: Int32Array
+  readonly #samples: Int16Array
+
+  constructor(memory: SharedArrayBuffer = new SharedArrayBuffer(BYTES)) {
+    this.memory = memory
+    this.#header = new Int32Array(memory, 0, HEADER_INTS)
+    this.#samples = new Int16Array(memory, HEADER_INTS * Int32Array.BYTES_PER_ELEMENT)
+  }
+
+  /** Frames written so far. */
+  get written(): number {
+    return Atomics.load(this.#header, WRITTEN) >>> 0
+  }
+
+  /** Frames read or skipped so far. */
+  get read(): number {
+    return Atomics.load(this.#header, READ) >>> 0
+  }
+
+  get dropped(): number {
+    return Atomics.load(this.#header, DROPPED) >>> 0
+  }
+
+  get waiting(): number {
+    return (this.written - this.read) >>> 0
+  }
+
+  // ------------------------------------------------------------------ the writer's side
+
+  /** Copies a frame in; null is silence. False: it was full, the frame is dropped. */
+  write(frame: Frame | null): boolean {
+    if (this.waiting >= RING_FRAMES) {
+      Atomics.add(this.#header, DROPPED, 1)
+      return false
+    }
+    const at = (this.written % RING_FRAMES) * LEG_SAMPLES
+    if (frame === null) this.#samples.fill(0, at, at + LEG_SAMPLES)
+    else this.#samples.set(frame, at)
+    Atomics.add(this.#header, WRITTEN, 1)
+    return true
+  }
+
+  /** The reader passes over what was written until now. */
+  clear(): void {
+    Atomics.store(this.#header, SKIP_TO, Atomics.load(this.#header, WRITTEN))
+  }
+
+  // ------------------------------------------------------------------ the reader's side
+
+  /** Copies the oldest frame out; false: none waits. */
+  take(out: Frame): boolean {
+    this.#followClear()
+    if (this.waiting === 0) return false
+    const at = (this.read % RING_FRAMES) * LEG_SAMPLES
+    for (let i = 0; i < LEG_SAMPLES; i++) out[i] = this.#samples[at + i]!
+    Atomics.add(this.#header, READ, 1)
+    return true
+  }
+
+  /** Passes over the oldest frames. */
+  skip(frames: number): void {
+    Atomics.add(this.#header, READ, Math.min(frames, this.waiting))
+  }
+
+  #followClear(): void {
+    const target = Atomics.load(this.#header, SKIP_TO)
+    const ahead = (target - Atomics.load(this.#header, READ)) | 0
+    if (ahead > 0) Atomics.store(this.#header, READ, target)
+  }
+}

@@ -1,0 +1,270 @@
+import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
+import { type G711, isLaw, LAWS, type LawName, octetsOf, PCMA, PCMU } from '../../codecs/g711.ts'
+import { PLAYED_FRAMES, PlayedFrames, Plc } from '../../codecs/plc.ts'
+import { LEG_SAMPLES } from '../rooms/leg.ts'
+import { JitterBuffer } from '../rtp/jitter.ts'
+import { recode } from '../rtp/packet-ring.ts'
+import { Packetizer, type RtpPacket, type RtpSender } from '../rtp/rtp.ts'
+import type { LegMedia } from './leg-media.ts'
+import { type FrameKind, type FrameMaker, Playout } from './playout.ts'
+import type { WireAudio } from './wire-audio.ts'
+
+/** From the other law to this one. */
+const OCTETS: Record<LawName, Uint8Array> = { PCMU: octetsOf(PCMA, PCMU), PCMA: octetsOf(PCMU, PCMA) }
+/** What was sent before the far end changed its codec arrives for so long [ms]. */
+const STRAGGLER_MS = 3000
+
+/** What a payload type means. */
+const NOTHING = 0
+const THIS_LAW = 1
+const OTHER_LAW = 2
+/** The other law, for a while. */
+const STRAGGLER = 3
+
+/** A hole is heard for no longer than this [samples]: enough to end any key. */
+const MAX_HOLE = 4 * LEG_SAMPLES
+
+/** Who hears a stream as it comes. */
+export interface StreamListener {
+  isListening(): boolean
+  /** The next 20 ms of it, borrowed until the call returns. */
+  hear(frame: Frame, now: number): void
+}
+
+/** G.711: packets of octets, each a sample. The far end may go from one law to the other, by itself or as agreed. */
+export class LawAudio implements WireAudio, FrameMaker {
+  readonly clockRateHz = 8000
+  readonly frameUnits = LEG_SAMPLES
+  readonly refused = 0
+  readonly isWide = false
+  readonly isHeardOnWire = true
+  readonly upper = null
+  readonly jitter: JitterBuffer
+  readonly #packetizer: Packetizer
+  readonly #playout: Playout
+  readonly #plc = new Plc()
+  readonly #ear: LawEar
+  readonly #meanings = new Uint8Array(128)
+  #law: G711
+  #receivePayloadTypes: readonly number[] = []
+  #stragglersUntil = Number.NEGATIVE_INFINITY
+  #isLeftAlone = false
+
+  constructor(sender: RtpSender, codec: LawName, listener: StreamListener) {
+    this.#law = LAWS[codec]
+    this.#ear = new LawEar(listener)
+    this.#packetizer = new Packetizer(sender)
+    this.jitter = new JitterBuffer({ frameBytes: LEG_SAMPLES, frameMs: FRAME_MS, silenceByte: this.#law.silence })
+    this.#playout = new Playout(this.jitter, this, LEG_SAMPLES, LEG_SAMPLES)
+  }
+
+  get codec(): LawName {
+    return this.#law.name
+  }
+
+  /** Samples that are decoded and wait. */
+  get waiting(): number {
+    return this.#playout.waiting
+  }
+
+  get sent(): Uint8Array {
+    return this.#packetizer.sent
+  }
+
+  /** Audio that waits, and the last packets of the law before, become of the new one. */
+  agree(media: LegMedia, now: number): boolean {
+    if (!isLaw(media.codec)) return false
+    const law = LAWS[media.codec]
+    this.#packetizer.agree(media.payloadType, media.ptimeMs ?? FRAME_MS)
+    const meanings = this.#meanings
+    if (law !== this.#law) {
+      this.jitter.recode(OCTETS[law.name], law.silence)
+      this.#law = law
+      this.#stragglersUntil = now + STRAGGLER_MS
+      meanings.fill(NOTHING)
+      for (const type of this.#receivePayloadTypes) meanings[type] = STRAGGLER
+    } else for (const [type, meaning] of meanings.entries()) if (meaning !== STRAGGLER) meanings[type] = NOTHING
+    for (const type of media.otherPayloadTypes ?? []) meanings[type] = OTHER_LAW
+    for (const type of media.receivePayloadTypes) meanings[type] = THIS_LAW
+    this.#receivePayloadTypes = media.receivePayloadTypes
+    return true
+  }
+
+  carries(payloadType: number, now: number): boolean {
+    const meaning = this.#meanings[payloadType]!
+    return meaning !== NOTHING && (meaning !== STRAGGLER || now < this.#stragglersUntil)
+  }
+
+  timestampOf(timestamp: number): number {
+    return timestamp
+  }
+
+  push(packet: RtpPacket, timestamp: number, bytes: Uint8Array, now: number): void {
+    const { payloadType, sequence, payloadOffset, payloadLength } = packet
+    if (this.#meanings[payloadType] !== THIS_LAW) recode(OCTETS[this.#law.name], bytes, payloadOffset, payloadLength)
+    const { isListening } = this.#ear
+    if (isListening) this.#ear.push(this.#law, sequence, timestamp, bytes, payloadOffset, payloadLength, now)
+    this.jitter.push(sequence, timestamp, bytes, payloadOffset, payloadLength, now)
+  }
+
+  skip(sequence: number): void {
+    this.#ear.skip(sequence)
+    this.jitter.skip(sequence)
+  }
+
+  pull(now: number): Frame | null {
+    return this.#playout.pull(now)
+  }
+
+  make(kind: FrameKind, payload: Uint8Array, played: PlayedFrames, more: Int16Array): number {
+    const plc = this.#plc
+    if (this.#isLeftAlone) {
+      const frame = played.frames[played.at]!
+      if (kind === 'lost') frame.fill(0)
+      else this.#law.decode(payload, frame)
+      return 0
+    }
+    if (kind === 'lost') {
+      plc.conceal(played)
+      return 0
+    }
+    const frame = played.frames[played.at]!
+    this.#law.decode(payload, frame)
+    if (!plc.isConcealing) {
+      if (kind === 'joint') plc.join(played)
+      return 0
+    }
+    if (kind === 'back') return plc.resume(frame, more)
+    plc.good(frame)
+    return 0
+  }
+
+  add(frame: Frame | null, encoded: Uint8Array | null): number {
+    return this.#packetizer.add(this.#law, frame, encoded)
+  }
+
+  flush(): number {
+    return this.#packetizer.flush()
+  }
+
+  drop(): void {
+    this.#packetizer.drop()
+  }
+
+  leaveAlone(): void {
+    this.#isLeftAlone = true
+    this.#playout.leaveAlone()
+  }
+
+  reset(): void {
+    this.#ear.reset()
+    this.jitter.reset()
+    this.#playout.reset()
+  }
+}
+
+/**
+ * Hears G.711 in the time of its sender: packets in their order as they arrive, each once. What is played is cut, stretched and made up where the
+ * network or our own clock stalls, and a key in it may be missing or be two; what was sent is not. Lost audio is concealed, so that a key goes on
+ * over it; a pause of the sender is silence.
+ */
+class LawEar {
+  readonly #listener: StreamListener
+  readonly #octets = new Uint8Array(LEG_SAMPLES)
+  readonly #frames = new PlayedFrames(LEG_SAMPLES)
+  /** Made with the first loss. */
+  #plc: Plc | null = null
+  #filled = 0
+  #isFresh = true
+  #sequence = 0
+  /** Where the next packet begins if nothing is left out. */
+  #timestamp = 0
+
+  constructor(listener: StreamListener) {
+    this.#listener = listener
+  }
+
+  get isListening(): boolean {
+    return this.#listener.isListening()
+  }
+
+  /** Takes a packet of `law`. @param timestamp in samples */
+  push(
+    law: G711,
+    sequence: number,
+    timestamp: number,
+    bytes: Uint8Array,
+    offset: number,
+    length: number,
+    now: number,
+  ): void {
+    if (this.#isFresh) this.#begin(sequence, timestamp)
+    const hole = (timestamp - this.#timestamp) | 0
+    // Again, or overtaken: its place has been heard.
+    if (hole < 0 && hole > -MAX_HOLE) return
+    const missing = (sequence - this.#sequence - 1) & 0xffff
+    if (hole > 0) this.#pass(law, Math.min(hole, MAX_HOLE), missing * length, now)
+    this.#take(law, bytes, offset, offset + Math.min(length, bytes.length - offset), now)
+    this.#sequence = sequence
+    this.#timestamp = (timestamp + length) | 0
+  }
+
+  /** A packet that carries no audio: it is not lost. */
+  skip(sequence: number): void {
+    this.#sequence = sequence
+  }
+
+  /** Another source: nothing goes on. */
+  reset(): void {
+    this.#isFresh = true
+  }
+
+  #begin(sequence: number, timestamp: number): void {
+    this.#isFresh = false
+    this.#filled = 0
+    this.#sequence = (sequence - 1) & 0xffff
+    this.#timestamp = timestamp
+  }
+
+  /** @param lost of these samples have been sent and did not come */
+  #pass(law: G711, samples: number, lost: number, now: number): void {
+    for (let i = 0; i < samples; ) {
+      if (i + LEG_SAMPLES <= lost && this.#filled === 0) {
+        this.#conceal(now)
+        i += LEG_SAMPLES
+        continue
+      }
+      // Of less than a frame that is lost, what stays in its place was heard a frame before.
+      if (i++ >= lost) this.#octets[this.#filled] = law.silence
+      if (++this.#filled === LEG_SAMPLES) this.#hear(law, now)
+    }
+  }
+
+  #take(law: G711, bytes: Uint8Array, from: number, to: number, now: number): void {
+    for (let i = from; i < to; i++) {
+      this.#octets[this.#filled] = bytes[i]!
+      if (++this.#filled === LEG_SAMPLES) this.#hear(law, now)
+    }
+  }
+
+  #hear(law: G711, now: number): void {
+    this.#filled = 0
+    const frame = this.#next()
+    law.decode(this.#octets, frame)
+    if (this.#plc?.isConcealing === true) this.#plc.good(frame)
+    this.#listener.hear(frame, now)
+  }
+
+  #conceal(now: number): void {
+    this.#plc ??= new Plc()
+    const frame = this.#next()
+    this.#plc.conceal(this.#frames)
+    this.#listener.hear(frame, now)
+  }
+
+  #next(): Frame {
+    const frames = this.#frames
+    frames.at = frames.at + 1 === PLAYED_FRAMES ? 0 : frames.at + 1
+    return frames.frames[frames.at]!
+  }
+}

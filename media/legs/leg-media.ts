@@ -1,0 +1,37 @@
+import type { SrtpKeys } from '../../sip/sdp/sdes.ts'
+import type { CodecName, DtmfMode } from '../protocol.ts'
+import type { WebRtcMedia } from '../webrtc/webrtc-wire.ts'
+
+/** What a description exchange agreed on, as the engine needs it. */
+export interface LegMedia {
+  codec: CodecName
+  /** The payload type that we send. */
+  payloadType: number
+  receivePayloadTypes: number[]
+  /** Those that mean the other law: the far end may change over to it by itself (RFC 3264 §7). */
+  otherPayloadTypes?: number[]
+  /** How much audio the far end wants in a packet [ms]. Absent: 20. */
+  ptimeMs?: number
+  /** The payload type of comfort noise, where it was agreed on. */
+  comfortNoise?: number | null
+  telephoneEvent: { send: number | null; receive: number | null }
+  remote: {
+    host: string
+    port: number
+    rtcpHost: string
+    rtcpPort: number
+    rtcpMux: boolean
+    /** Where its signalling comes from. */
+    signallingHost: string | null
+    /** Whether the address policy lets us send to `host`, and to `rtcpHost`. */
+    isReachable: boolean
+    isRtcpReachable: boolean
+  }
+  /** Ours: `sendonly` means that we do not listen. */
+  direction: 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
+  dtmf: DtmfMode
+  /** Null: packets are not encrypted, or their keys come by DTLS. */
+  srtp: SrtpKeys | null
+  /** Null: the far end is at `remote`; else ICE tells where it is, and DTLS the keys. */
+  webrtc: WebRtcMedia | null
+}

@@ -1,0 +1,111 @@
+import type { Quality } from '../protocol.ts'
+import type { SourceLatch } from '../rtp/latch.ts'
+import type { PacketOut } from '../rtp/packet-out.ts'
+import { ReceptionStats } from '../rtp/reception-stats.ts'
+import {
+  parseRtcp,
+  RTCP_BUFFER_BYTES,
+  RtcpCompound,
+  roundTripMs,
+  rtcpIntervalMs,
+  writeBye,
+  writeReport,
+} from '../rtp/rtcp.ts'
+import type { RtpSender } from '../rtp/rtp.ts'
+import type { LegMedia } from './leg-media.ts'
+import { LegQuality } from './leg-quality.ts'
+
+/** One leg's RTCP: what it received, what the far end says it received, and when the next report is due. */
+export class LegReports {
+  /** The report that `due` wrote. */
+  readonly packet = new Uint8Array(RTCP_BUFFER_BYTES)
+  /** Counts what comes; its owner tells it of each packet. */
+  readonly stats = new ReceptionStats()
+  /** What became of it; its owner tells it of each tick. */
+  readonly heard = new LegQuality(this.stats)
+  /** When the next report is due, monotonic [ms]. */
+  dueAt = Number.NEGATIVE_INFINITY
+  readonly #received = new RtcpCompound()
+  readonly #sender: RtpSender
+  readonly #random: () => number
+  readonly #cname: string
+  #roundTripMs: number | null = null
+
+  /** @param random 32 random bits */
+  constructor(sender: RtpSender, random: () => number) {
+    this.#sender = sender
+    this.#random = random
+    this.#cname = `${random().toString(16)}${random().toString(16)}@tandem`
+  }
+
+  /** An RTCP datagram came. @returns `left`: this source says goodbye; `bad`: it was malformed */
+  receive(bytes: Uint8Array, source: number, now: number): 'report' | 'left' | 'bad' {
+    const compound = this.#received
+    compound.clear()
+    if (!parseRtcp(bytes, compound)) return 'bad'
+    if (compound.hasSenderInfo) this.stats.senderReport(compound.ssrc, compound.senderNtp, now)
+    const block = compound.blockAbout(this.#sender.ssrc)
+    if (block !== null) this.#roundTripMs = roundTripMs(block, wallMs(now)) ?? this.#roundTripMs
+    return compound.saysBye(source) ? 'left' : 'report'
+  }
+
+  /** Writes a report into `packet` when one is due (RFC 3550 §6.3). @returns its length [bytes], or 0 */
+  due(now: number): number {
+    if (now < this.dueAt) return 0
+    const isFirst = this.dueAt === Number.NEGATIVE_INFINITY
+    this.dueAt = now + rtcpIntervalMs(this.#random() / 2 ** 32)
+    if (isFirst) return 0
+    const sender = this.#sender
+    const hasSent = sender.packetsSent > 0
+    return writeReport(
+      this.packet,
+      sender.ssrc,
+      hasSent
+        ? {
+            wallMs: wallMs(now),
+            rtpTimestamp: sender.timestamp,
+            packets: sender.packetsSent,
+            octets: sender.octetsSent,
+          }
+        : null,
+      this.stats.report(now),
+      this.#cname,
+    )
+  }
+
+  /** Writes the last report, with a goodbye, into `packet` (RFC 3550 §6.6). @returns its length [bytes] */
+  goodbye(now: number): number {
+    this.dueAt = now
+    return writeBye(this.packet, this.due(now), this.#sender.ssrc)
+  }
+
+  /** The last that RTCP has told of [ms]; null: nothing. */
+  get roundTripMs(): number | null {
+    return this.#roundTripMs
+  }
+
+  quality(codec: Quality['codec']): Quality {
+    return this.heard.figures(codec, this.#sender.packetsSent, this.#roundTripMs)
+  }
+}
+
+/** Where the far end's reports come from, as far as anybody has said. */
+export const reportPort = ({ rtcpMux, rtcpPort }: LegMedia['remote'], latch: SourceLatch): number =>
+  rtcpMux ? latch.port : rtcpPort
+
+/** Sends a report to where the far end wants it. */
+export function sendReport(
+  packet: Uint8Array,
+  length: number,
+  out: PacketOut,
+  { rtcpMux, rtcpHost, rtcpPort, isRtcpReachable }: LegMedia['remote'],
+  { host, port }: SourceLatch,
+): void {
+  if (rtcpMux && port !== 0) out.sendRtp(packet, length, host, port)
+  else if (!rtcpMux && isRtcpReachable) out.sendRtcp(packet, length, rtcpHost, rtcpPort)
+  // Behind a NAT it is beside the audio, if anywhere (RFC 3550 §11).
+  else if (!rtcpMux && port !== 0) out.sendRtcp(packet, length, host, port + 1)
+}
+
+/** Wall clock of a monotonic time of this thread, since 1970 [ms]: RTCP needs its differences only. */
+const wallMs = (now: number): number => performance.timeOrigin + now

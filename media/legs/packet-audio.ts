@@ -1,0 +1,148 @@
+import { FRAME_MS, type Frame, NARROWBAND_HZ, samplesPerFrame, WIDEBAND_HZ } from '../../codecs/audio.ts'
+import { BandJoiner, BandSplitter } from '../../codecs/bands.ts'
+import type { LawName } from '../../codecs/g711.ts'
+import { G722Packets } from '../../codecs/packets/g722-packets.ts'
+import { LinearPackets } from '../../codecs/packets/linear-packets.ts'
+import { MAX_FRAME_BYTES, type PacketCodec } from '../../codecs/packets/packet-codec.ts'
+import { type PlayedFrames, Plc } from '../../codecs/plc.ts'
+import type { CodecName } from '../protocol.ts'
+import { LEG_SAMPLES, SILENCE } from '../rooms/leg.ts'
+import { JitterBuffer } from '../rtp/jitter.ts'
+import { Packetizer, type RtpPacket, type RtpSender } from '../rtp/rtp.ts'
+import type { LegMedia } from './leg-media.ts'
+import { type FrameKind, type FrameMaker, Playout } from './playout.ts'
+import { NO_TICKET, TicketedPackets } from './ticketed-packets.ts'
+import type { WireAudio } from './wire-audio.ts'
+
+/** A codec that needs nothing but itself. */
+export const packetCodec = (codec: Exclude<CodecName, LawName | 'opus'>): PacketCodec =>
+  codec === 'G722' ? new G722Packets() : new LinearPackets(codec === 'L16/16000' ? WIDEBAND_HZ : NARROWBAND_HZ)
+
+/** A codec whose packets are decoded whole: G.722, Opus, linear. Its own buffer, as tickets are no audio that could become another codec's. */
+export class PacketAudio implements WireAudio, FrameMaker {
+  readonly codec: CodecName
+  readonly clockRateHz: number
+  readonly frameUnits: number
+  readonly isHeardOnWire = false
+  readonly jitter = new JitterBuffer({ frameBytes: LEG_SAMPLES, frameMs: FRAME_MS, silenceByte: NO_TICKET })
+  readonly #coder: PacketCodec
+  readonly #packets: TicketedPackets
+  readonly #packetizer: Packetizer
+  readonly #playout: Playout
+  readonly #plc: Plc
+  upper: Frame | null = null
+  /** Null: its samples are of 8 kHz. */
+  readonly #wide: Wide | null
+  readonly #payload = new Uint8Array(MAX_FRAME_BYTES)
+  #receivePayloadTypes: readonly number[] = []
+
+  /** @param coder its owner's, who closes it */
+  constructor(sender: RtpSender, codec: CodecName, coder: PacketCodec) {
+    this.codec = codec
+    this.clockRateHz = coder.clockRateHz
+    this.frameUnits = samplesPerFrame(coder.clockRateHz)
+    this.#coder = coder
+    this.#packets = new TicketedPackets(coder)
+    this.#packetizer = new Packetizer(sender, coder.frameBytes ?? undefined)
+    const samples = samplesPerFrame(coder.sampleRateHz)
+    this.#playout = new Playout(this.jitter, this, samples, LEG_SAMPLES)
+    this.#plc = new Plc(samples)
+    this.#wide = samples === LEG_SAMPLES ? null : new Wide(samples)
+  }
+
+  get isWide(): boolean {
+    return this.#wide !== null
+  }
+
+  get refused(): number {
+    return this.#packets.refused
+  }
+
+  get sent(): Uint8Array {
+    return this.#packetizer.sent
+  }
+
+  agree(media: LegMedia): boolean {
+    if (media.codec !== this.codec) return false
+    const isFrameAPacket = this.#coder.frameBytes === null
+    this.#packetizer.agree(media.payloadType, isFrameAPacket ? FRAME_MS : (media.ptimeMs ?? FRAME_MS))
+    this.#receivePayloadTypes = media.receivePayloadTypes
+    return true
+  }
+
+  carries(payloadType: number): boolean {
+    return this.#receivePayloadTypes.includes(payloadType)
+  }
+
+  timestampOf(timestamp: number): number {
+    return this.#packets.timestampOf(timestamp)
+  }
+
+  push({ sequence, payloadOffset, payloadLength }: RtpPacket, timestamp: number, bytes: Uint8Array, now: number): void {
+    this.#packets.push(this.jitter, sequence, timestamp, bytes, payloadOffset, payloadLength, now)
+  }
+
+  skip(sequence: number): void {
+    this.jitter.skip(sequence)
+  }
+
+  pull(now: number, isUpperWanted: boolean): Frame | null {
+    const frame = this.#playout.pull(now)
+    const wide = this.#wide
+    this.upper = null
+    if (frame === null || wide === null) return frame
+    if (isUpperWanted) this.upper = wide.upper
+    wide.splitter.split(frame, wide.low, this.upper)
+    return wide.low
+  }
+
+  make(kind: FrameKind, tickets: Uint8Array, played: PlayedFrames, more: Int16Array): number {
+    const plc = this.#plc
+    const frame = played.frames[played.at]!
+    if (!this.#packets.play(kind === 'lost' ? 'lost' : 'audio', tickets, frame)) {
+      plc.conceal(played)
+      return 0
+    }
+    if (!plc.isConcealing) return 0
+    if (kind === 'back') return plc.resume(frame, more)
+    plc.good(frame)
+    return 0
+  }
+
+  add(frame: Frame | null, _encoded: Uint8Array | null, upper: Frame | null): number {
+    const wide = this.#wide
+    if (wide !== null) wide.joiner.join(frame ?? SILENCE, upper, wide.frame)
+    const length = this.#coder.encode(wide === null ? (frame ?? SILENCE) : wide.frame, this.#payload)
+    if (length === 0) return 0
+    const full = this.#packetizer.put(this.#payload, length)
+    return this.#coder.frameBytes === null ? this.#packetizer.flush() : full
+  }
+
+  flush(): number {
+    return this.#packetizer.flush()
+  }
+
+  drop(): void {
+    this.#packetizer.drop()
+  }
+
+  reset(): void {
+    this.jitter.reset()
+    this.#playout.reset()
+    this.#packets.reset()
+  }
+}
+
+/** What stands between samples of 16 kHz and a room, whose bands are of 8 each. */
+class Wide {
+  /** What is sent. */
+  readonly frame: Int16Array
+  readonly low: Frame = new Int16Array(LEG_SAMPLES)
+  readonly upper: Frame = new Int16Array(LEG_SAMPLES)
+  readonly splitter = new BandSplitter()
+  readonly joiner = new BandJoiner()
+
+  constructor(samples: number) {
+    this.frame = new Int16Array(samples)
+  }
+}

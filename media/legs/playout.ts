@@ -1,0 +1,141 @@
+import type { Frame } from '../../codecs/audio.ts'
+import { PLAYED_FRAMES, PlayedFrames } from '../../codecs/plc.ts'
+import { type Pace, TimeScale } from '../../codecs/time-scale.ts'
+import type { JitterBuffer, PullResult } from '../rtp/jitter.ts'
+
+/** A whole frame more is seldom whole periods: so much more of a frame may wait for a while. */
+const MAX_OVERSHOOT = 4
+
+/** `lost`: to be made up; `back`: it goes on from what was before that; `joint`: it does not go on from what was played before it. */
+export type FrameKind = 'audio' | 'lost' | 'back' | 'joint'
+
+/** Makes audio of what the jitter buffer gave. */
+export interface FrameMaker {
+  /**
+   * Fills the newest of these frames.
+   *
+   * @param payload where nothing is lost
+   * @param more of 'back': gets what goes before the frame, to be in step with what was made up
+   * @returns how many samples that are
+   */
+  make(kind: FrameKind, payload: Uint8Array, played: PlayedFrames, more: Int16Array): number
+}
+
+/**
+ * From a jitter buffer to a frame per tick. When the buffer wants to wait a frame less or more, the stream is played faster or slower for
+ * as long as that takes; in a pause it is done at once. While nothing is to be changed, a frame passes as it is.
+ */
+export class Playout {
+  readonly #jitter: JitterBuffer
+  readonly #maker: FrameMaker
+  readonly #payload: Uint8Array
+  readonly #played: PlayedFrames
+  readonly #silence: Frame
+  readonly #out: Frame
+  readonly #scale: TimeScale
+  readonly #overshoot: number
+  /** No period is longer than a frame. */
+  readonly #more: Int16Array
+  #moreSamples = 0
+  #isLost = false
+  #isLeftAlone = false
+  /** The last tick gave nothing. */
+  #isPause = true
+
+  /** @param samples of a frame @param payloadBytes of the same, as the jitter buffer counts */
+  constructor(jitter: JitterBuffer, maker: FrameMaker, samples: number, payloadBytes: number) {
+    this.#jitter = jitter
+    this.#maker = maker
+    this.#payload = new Uint8Array(payloadBytes)
+    this.#played = new PlayedFrames(samples)
+    this.#silence = new Int16Array(samples)
+    this.#out = new Int16Array(samples)
+    this.#scale = new TimeScale(samples)
+    this.#more = new Int16Array(samples)
+    this.#overshoot = samples / MAX_OVERSHOOT
+  }
+
+  /** Samples that are decoded and wait behind the frame that was given last. */
+  get waiting(): number {
+    return this.#scale.waiting
+  }
+
+  /** The next frame, borrowed until the next call; null: silence. To be called once per tick. */
+  pull(now: number): Frame | null {
+    const jitter = this.#jitter
+    if (this.#isLeftAlone) return this.#make(jitter.pull(this.#payload, now), false)
+    if (this.#scale.waiting > 0 || jitter.excess !== 0 || jitter.isBack) return this.#adapt(now)
+    const frame = this.#make(jitter.pull(this.#payload, now), false)
+    this.#isPause = frame === null
+    return frame
+  }
+
+  /** The pace stays as it is, for who measures time by the samples (fax, modems). */
+  leaveAlone(): void {
+    this.#isLeftAlone = true
+    this.#scale.clear()
+  }
+
+  /** Another source: nothing goes on. */
+  reset(): void {
+    this.#scale.clear()
+  }
+
+  /** @param isBack what was waited for was to be taken */
+  #make(result: PullResult, isBack: boolean): Frame | null {
+    if (result !== 'audio' && result !== 'lost') return null
+    const played = this.#played
+    played.at = played.at + 1 === PLAYED_FRAMES ? 0 : played.at + 1
+    this.#isLost = result === 'lost'
+    const kind = this.#isLost ? 'lost' : this.#jitter.isJoint ? 'joint' : isBack ? 'back' : 'audio'
+    this.#moreSamples = this.#maker.make(kind, this.#payload, played, this.#more)
+    return played.frames[played.at]!
+  }
+
+  #adapt(now: number): Frame | null {
+    const jitter = this.#jitter
+    const scale = this.#scale
+    const { excess } = jitter
+    if (excess < 0 && this.#isPause) {
+      jitter.stay(now)
+      return null
+    }
+    // What waits beyond the need of the jitter buffer is delay without use.
+    const pace: Pace = excess < 0 ? 'slower' : 'faster'
+    const size = this.#out.length
+    if (scale.waiting >= size && (pace === 'slower' || !jitter.isReady)) jitter.stay(now)
+    else if (!this.#takeIn(now)) return this.#rest()
+    const over = scale.waiting - size
+    scale.take(this.#out, this.#isLost ? 'even' : pace, pace === 'faster' ? over : size - over + this.#overshoot)
+    return this.#out
+  }
+
+  /** The next frame waits behind what waits, and one more where that is to be caught up with; false: there is none. */
+  #takeIn(now: number): boolean {
+    const jitter = this.#jitter
+    const { isBack } = jitter
+    let frame = this.#make(jitter.pull(this.#payload, now), isBack)
+    if (frame === null && jitter.excess > 0) frame = this.#make(jitter.more(this.#payload), isBack)
+    if (frame === null) return false
+    if (this.#moreSamples > 0) this.#add(this.#more.subarray(0, this.#moreSamples))
+    this.#add(frame)
+    this.#isPause = false
+    if (jitter.excess <= 0 || !jitter.isReady || this.#isLost || this.#scale.waiting > 2 * frame.length) return true
+    const more = this.#make(jitter.more(this.#payload), false)
+    if (more !== null) this.#add(more)
+    return true
+  }
+
+  #add(samples: Frame): void {
+    const { frames, at } = this.#played
+    this.#scale.add(samples, this.#isPause ? this.#silence : frames[(at - 1 + PLAYED_FRAMES) % PLAYED_FRAMES]!)
+  }
+
+  /** Nothing comes: what waits ends in silence. */
+  #rest(): Frame | null {
+    this.#isPause = true
+    if (this.#scale.waiting === 0) return null
+    this.#scale.drain(this.#out)
+    return this.#out
+  }
+}

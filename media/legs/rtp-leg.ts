@@ -1,0 +1,462 @@
+import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
+import { isLaw, type LawName } from '../../codecs/g711.ts'
+import type { OpusCodec } from '../../codecs/packets/opus.ts'
+import type { Quality } from '../protocol.ts'
+import { LEG_SAMPLES, Leg, type LegHooks } from '../rooms/leg.ts'
+import type { ToneKeyUse } from '../rooms/tone-keys.ts'
+import { isKey, KEY_MS } from '../rtp/key-sender.ts'
+import { SourceLatch } from '../rtp/latch.ts'
+import { PacketHeaders, type PacketLog } from '../rtp/packet-headers.ts'
+import type { PacketOut } from '../rtp/packet-out.ts'
+import type { ReceptionStats } from '../rtp/reception-stats.ts'
+import { isRtcp, parseRtp, RTP_HEADER_BYTES, RtpPacket, RtpSender } from '../rtp/rtp.ts'
+import type { DtlsIdentity } from '../webrtc/webrtc-wire.ts'
+import { FaxWay } from './fax-way.ts'
+import { LawAudio, type StreamListener } from './law-audio.ts'
+import { LegEncryption } from './leg-encryption.ts'
+import { LegKeys } from './leg-keys.ts'
+import type { LegMedia } from './leg-media.ts'
+import { LegPresence } from './leg-presence.ts'
+import { LegReports, reportPort, sendReport } from './leg-reports.ts'
+import { LegSilence } from './leg-silence.ts'
+import { PacketAudio, packetCodec } from './packet-audio.ts'
+import type { WireAudio } from './wire-audio.ts'
+
+/** How often what need not be known at every packet is looked at [ms]. */
+const CHECK_MS = 200
+
+const LEG_CLOCK_HZ = 8000
+const UNSPECIFIED = ['0.0.0.0', '::']
+
+/** A party on RTP: its codec, its jitter buffer, its address latch and its keys end here. Pure: packets and the time come in by arguments. */
+export class RtpLeg extends Leg {
+  readonly latch = new SourceLatch()
+  /** Packets that were no RTP, or of an unknown payload type. */
+  #refused = 0
+  readonly #hooks: LegHooks
+  readonly #plain: PacketOut
+  readonly #sendInfo: (key: string, durationMs: number) => void
+  readonly #packet = new RtpPacket()
+  readonly #encryption: LegEncryption
+  readonly #keys = new LegKeys()
+  readonly #presence = new LegPresence()
+  readonly #silence = new LegSilence()
+  readonly #sender: RtpSender
+  readonly #reports: LegReports
+  readonly #stats: ReceptionStats
+  readonly #ear: StreamListener
+  #audio: WireAudio | null = null
+  #media: LegMedia | null = null
+  #opusCodec: OpusCodec | null = null
+  /** What passes in the place of audio; null: nothing does. */
+  #fax: FaxWay | null = null
+  #sourceSsrc = -1
+  #listens = false
+  #speaks = false
+  /** Writes down headers of packets; null: nobody wants them. */
+  #headers: PacketHeaders | null = null
+  /** Of the tick. */
+  #now = Number.NaN
+  #checkAt = Number.NEGATIVE_INFINITY
+  /** Of the fastest packet since the last check; null: none came. */
+  #leastTransit: number | null = null
+
+  /**
+   * @param random 32 random bits, called a few times at the start (RFC 3550 §5.1)
+   * @param sendInfo sends a key by signalling (SIP INFO)
+   * @param identity null: there is no WebRTC
+   */
+  constructor(
+    id: string,
+    out: PacketOut,
+    hooks: LegHooks,
+    random: () => number,
+    sendInfo: (key: string, durationMs: number) => void,
+    identity: DtlsIdentity | null = null,
+  ) {
+    super(id, hooks)
+    this.#encryption = new LegEncryption(out, identity, this.latch)
+    this.#plain = out
+    this.#sendInfo = sendInfo
+    this.#hooks = hooks
+    this.#sender = new RtpSender({
+      ssrc: random(),
+      // In the lower half, so that who misses the first packets can tell how often it has rolled over (RFC 3711 §3.3.1).
+      sequence: random() & 0x7fff,
+      timestamp: random(),
+      maxPayload: LEG_SAMPLES,
+    })
+    this.#reports = new LegReports(this.#sender, random)
+    this.#stats = this.#reports.stats
+    this.#ear = {
+      isListening: () => this.isListening,
+      // Until it has been played, too.
+      hear: (frame, now) => this.hearTones(frame, now, FRAME_MS + this.#audio!.jitter.currentDelayMs),
+    }
+  }
+
+  /** Opus, which `connect` may then agree on. */
+  useOpus(codec: OpusCodec): void {
+    this.#opusCodec = codec
+  }
+
+  get hasOpus(): boolean {
+    return this.#opusCodec !== null
+  }
+
+  /**
+   * A description was agreed on: the first one starts the audio, later ones change it (hold, other codec or address). `isEarly`: the
+   * call is not answered yet, so that audio may come or not.
+   */
+  connect(media: LegMedia, now: number, isEarly = false): void {
+    this.leaveFax()
+    this.#fax = null
+    this.#media = media
+    this.#listens = media.direction === 'sendrecv' || media.direction === 'recvonly'
+    this.#speaks = media.direction === 'sendrecv' || media.direction === 'sendonly'
+    this.#presence.agree(this.#listens, isEarly, now)
+    this.tones.agree(toneKeyUse(media))
+    this.#encryption.agree(media, now)
+    this.#code(media, now)
+    if (media.webrtc === null) this.latch.describe(media.remote)
+  }
+
+  /** Whether T.38 may take the place of its audio. */
+  get mayFax(): boolean {
+    return this.#encryption.srtp === null && this.#encryption.webrtc === null && this.#media !== null
+  }
+
+  /** From now on it receives T.38, which goes to the other half; the same again: it is described anew. */
+  faxes(now: number): FaxWay {
+    const audio = this.#audio
+    if (this.#fax === null && audio !== null) this.#sendPacket(audio, audio.flush())
+    this.#fax ??= new FaxWay(this.#plain, now)
+    return this.#fax
+  }
+
+  /** Nothing passes to the other half any more; it has no audio before it is connected anew. Idempotent. */
+  leaveFax(): void {
+    this.#fax?.part()
+  }
+
+  /** The first codec, or another one. What is in a packet that is not full goes out as what it is. */
+  #code(media: LegMedia, now: number): void {
+    const before = this.#audio
+    if (before !== null) this.#sendPacket(before, before.flush())
+    if (before?.agree(media, now) === true) return
+    const audio = this.#audioFor(media)
+    if (audio === null) return
+    audio.agree(media, now)
+    if (this.isLeftAlone) audio.leaveAlone?.()
+    this.#audio = audio
+    this.isWide = audio.isWide
+    if (before !== null || audio.clockRateHz !== LEG_CLOCK_HZ) this.#keys.clockAt(audio.clockRateHz)
+  }
+
+  #audioFor({ codec }: LegMedia): WireAudio | null {
+    if (isLaw(codec)) return new LawAudio(this.#sender, codec, this.#ear)
+    const coder = codec === 'opus' ? this.#opusCodec : packetCodec(codec)
+    return coder === null ? null : new PacketAudio(this.#sender, codec, coder)
+  }
+
+  /** Whether encrypted audio has come just now, and may go back. */
+  isFlowing(now: number): boolean {
+    const hasSource = this.#encryption.srtp !== null && this.latch.port !== 0 && this.#sourceSsrc !== -1
+    return hasSource && this.#presence.isFlowing(now)
+  }
+
+  /** What a leg sends as (RFC 3550 §3), for descriptions that say so. */
+  get ssrc(): number {
+    return this.#sender.ssrc
+  }
+
+  get law(): LawName | null {
+    const codec = this.#audio?.codec
+    return codec !== undefined && isLaw(codec) ? codec : null
+  }
+
+  override get spareMs(): number | null {
+    return this.#audio?.jitter.spareMs ?? null
+  }
+
+  get packetsRefused(): number {
+    const ofFax = this.#fax?.refused ?? 0
+    return (
+      ofFax + this.#refused + (this.#audio?.refused ?? 0) + this.latch.refused + (this.#encryption.webrtc?.refused ?? 0)
+    )
+  }
+
+  get quality(): Quality {
+    return this.#reports.quality(this.#audio?.codec ?? null)
+  }
+
+  /** A datagram on the RTP port. */
+  rtp(datagram: Uint8Array, host: string, port: number, now: number): void {
+    const media = this.#media
+    const audio = this.#audio
+    if (media === null || audio === null) return
+    if (this.#fax !== null) {
+      this.#fax.receive(datagram, host, port, now)
+      return
+    }
+    const { srtp, webrtc } = this.#encryption
+    if (webrtc !== null && !webrtc.isPacket(datagram, host, port, now)) {
+      this.#encryption.follow(now)
+      return
+    }
+    if (isRtcp(datagram)) {
+      this.rtcp(datagram, host, port, now)
+      return
+    }
+    const bytes = srtp === null ? datagram : srtp.openRtp(datagram)
+    const packet = this.#packet
+    if (bytes === null || !parseRtp(bytes, packet)) {
+      this.#refused++
+      return
+    }
+    const isEvent = packet.payloadType === media.telephoneEvent.receive
+    const isAudio = audio.carries(packet.payloadType, now)
+    // Comfort noise is a sign of life. Its static type is taken unasked, as it can mean nothing else.
+    const isNoise = packet.payloadType === 13 || packet.payloadType === media.comfortNoise
+    if (
+      (!isAudio && !isEvent && !isNoise) ||
+      (webrtc === null && !this.latch.accept(host, port, packet.ssrc, packet.sequence, now))
+    ) {
+      this.#refused++
+      return
+    }
+    const presence = this.#presence
+    presence.lastPacketAt = now
+    if (this.#headers !== null) this.#headers.note(false, bytes, datagram.length, host, port, now)
+    if (packet.ssrc !== this.#sourceSsrc) this.#newSource(audio, packet.ssrc)
+    const timestamp = audio.timestampOf(packet.timestamp)
+    const isCounted = this.#stats.receive(packet.ssrc, packet.sequence, timestamp, now)
+    if (isAudio) {
+      if (packet.marker) presence.oneWay.begins(now)
+      else presence.oneWay.heardAt = now
+      const { transit } = this.#stats
+      const isFaster = this.#leastTransit === null || ((transit - this.#leastTransit) | 0) < 0
+      if (isFaster && isCounted) this.#faster(transit, timestamp, now)
+      if (this.#silence.isOn) this.#silence.spoke(packet.sequence)
+      audio.push(packet, timestamp, bytes, now)
+      return
+    }
+    audio.skip(packet.sequence)
+    if (isEvent) {
+      presence.oneWay.heardAt = now
+      this.#readKey(audio, bytes, timestamp, now)
+    } else {
+      presence.oneWay.fellSilent()
+      this.#silence.begin(packet, bytes)
+    }
+  }
+
+  /** No packet since the last check was on its way for less time than this one: it shows what their clock says. */
+  #faster(transit: number, timestamp: number, now: number): void {
+    this.#leastTransit = transit
+    this.#keys.observe(timestamp, now)
+  }
+
+  /** @param pressed its timestamp in units of 8 kHz */
+  #readKey(audio: WireAudio, bytes: Uint8Array, pressed: number, now: number): void {
+    const keys = this.#keys
+    const began = keys.read(this.#packet, bytes, now)
+    if (began !== null && this.tones.tell(began, now)) {
+      this.#hooks.key(this, began, 'rfc4733', keys.pressedAt(pressed, now))
+    }
+    // Until the audio that came with it has been played.
+    this.keyDown(keys.downUntil(now) + audio.jitter.currentDelayMs)
+  }
+
+  /** A datagram on the RTCP port. Of strangers it is no sign of life, and no report. */
+  rtcp(datagram: Uint8Array, host: string, _port: number, now: number): void {
+    if (this.#media === null) return
+    const { rtcpHost, isRtcpReachable } = this.#media.remote
+    if (!(isRtcpReachable && host === rtcpHost) && !this.latch.isParty(host)) {
+      this.#refused++
+      return
+    }
+    const { srtp } = this.#encryption
+    const bytes = srtp === null ? datagram : srtp.openRtcp(datagram)
+    const told = bytes === null ? 'bad' : this.#reports.receive(bytes, this.#sourceSsrc, now)
+    if (bytes === null || told === 'bad') {
+      this.#refused++
+      return
+    }
+    if (told === 'left') this.#sourceLeft()
+    else this.#presence.lastPacketAt = now
+    this.#hooks.report?.(this, false, bytes, host, reportPort(this.#media.remote, this.latch))
+  }
+
+  /** The headers of packets are written down for so long, anew; 0: no more. */
+  traceHeaders(seconds: number, now: number, wall: number): void {
+    if (seconds === 0) this.#headers?.stop()
+    else this.#headers = new PacketHeaders(seconds, now, wall)
+  }
+
+  /** The headers that were written down; null: nobody wanted them. */
+  get headers(): PacketLog | null {
+    return this.#headers?.log() ?? null
+  }
+
+  /** Its audio ends here (RFC 3550 §6.6), and is neither missing nor lost: another source may follow at once. The call is SIP's to end. */
+  #sourceLeft(): void {
+    this.#audio?.jitter.over()
+    this.#presence.oneWay.fellSilent()
+    this.latch.leave()
+  }
+
+  #newSource(audio: WireAudio, ssrc: number): void {
+    if (this.#sourceSsrc !== -1) {
+      audio.reset()
+      this.#silence.isOn = false
+      this.#keys.reset()
+      this.tones.reset()
+    }
+    this.#reports.heard.newSource()
+    this.#leastTransit = null
+    this.#sourceSsrc = ssrc
+  }
+
+  protected receive(now: number): Frame | null {
+    if (now >= this.#checkAt) this.#check(now)
+    if (this.#fax !== null) return null
+    if (this.#keys.isDown) this.#keys.advance(now)
+    const audio = this.#audio
+    if (!this.#listens || audio === null) return null
+    const frame = audio.pull(now, this.isUpperWanted)
+    this.upper = audio.upper
+    this.#reports.heard.heard(frame !== null, audio.jitter)
+    if (frame !== null && !audio.isHeardOnWire && this.isListening) this.hearTones(frame, now, 1)
+    return this.#silence.isOn ? this.#silence.hear(frame) : frame
+  }
+
+  /** What is told of audio that does not come. */
+  #check(now: number): void {
+    this.#checkAt = now + CHECK_MS
+    if (this.#leastTransit !== null) this.#reports.heard.arrived(this.#leastTransit, now)
+    this.#leastTransit = null
+    const isPoor = this.#reports.heard.judge(this.#reports.roundTripMs, now)
+    if (isPoor !== null) this.#hooks.quality?.(this, isPoor)
+    this.#encryption.follow(now)
+    const presence = this.#presence
+    if (this.#fax !== null) presence.isElsewhere(this.#fax.lastAt)
+    if (this.deaf && presence.isEarlyHeard()) this.#hooks.earlyAudio(this)
+    const missing = presence.check(now)
+    if (missing === null) return
+    if (missing.isTimedOut) this.#hooks.timedOut(this)
+    if (missing.isOneWay) this.#hooks.oneWay(this)
+  }
+
+  /**
+   * Ends the tick: sends what the party hears. `frame` null is silence; `encoded` is the frame in this leg's law when
+   * somebody has encoded it already.
+   */
+  send(frame: Frame | null, encoded: Uint8Array | null, now: number): void {
+    const audio = this.#audio
+    if (now - this.#now >= 2 * FRAME_MS) this.#leaveOut(audio, now)
+    this.#now = now
+    if (audio !== null && this.#speaks && this.latch.port !== 0 && this.#fax === null) {
+      if (this.#keys.isSending) this.#sendKey(audio, frame)
+      else this.#sendPacket(audio, audio.add(frame, encoded, this.hearsUpper))
+    } else {
+      audio?.drop()
+      this.#sender.pause()
+    }
+    this.#sender.advance(audio === null ? LEG_SAMPLES : audio.frameUnits)
+    if (now >= this.#reports.dueAt) this.#report(now)
+  }
+
+  /** Frames that our clock has left out are missing in what is sent, by its timestamps too: else the far end would be late from now on. */
+  #leaveOut(audio: WireAudio | null, now: number): void {
+    if (audio !== null) this.#sendPacket(audio, audio.flush())
+    const frames = Math.floor((now - this.#now) / FRAME_MS) - 1
+    this.#sender.advance(frames * (audio === null ? LEG_SAMPLES : audio.frameUnits))
+    this.#sender.pause()
+  }
+
+  #sendPacket(audio: WireAudio, length: number): void {
+    if (length > 0) this.#sendOut(audio.sent, length)
+  }
+
+  #sendOut(packet: Uint8Array, length: number): void {
+    const { host, port } = this.latch
+    this.#encryption.out.sendRtp(packet, length, host, port)
+    if (this.#headers !== null) this.#headers.note(true, packet, length, host, port, this.#now)
+  }
+
+  /** A key goes out in the place of audio: as an event where agreed (RFC 4733), as a tone where not. */
+  #sendKey(audio: WireAudio, frame: Frame | null): void {
+    this.tones.sent(this.#now)
+    const tone = this.#keys.tone()
+    const event = tone === null ? this.#keys.event(this.#sender.timestamp) : null
+    const eventType = this.#media!.telephoneEvent.send
+    if (event === null || eventType === null) this.#sendPacket(audio, audio.add(tone ?? frame, null, null))
+    else if (!event.send) this.#sendPacket(audio, audio.add(null, null, null))
+    else {
+      // The event is not the same audio as what is in a packet that is not full.
+      this.#sendPacket(audio, audio.flush())
+      const { payload, timestamp, marker } = event
+      this.#sender.packet.set(payload, RTP_HEADER_BYTES)
+      const packet = this.#sender.write(eventType, payload.length, timestamp, marker)
+      this.#sendOut(packet, RTP_HEADER_BYTES + payload.length)
+    }
+  }
+
+  /** Queues a key to be sent; false when it is none, too many wait, or the far end takes none this way. */
+  sendKey(key: string, durationMs?: number): boolean {
+    if (this.#media?.dtmf === 'info') return this.#signal(key, durationMs)
+    if (this.#media?.dtmf === 'rfc4733' && this.#media.telephoneEvent.send === null) return false
+    const as = this.#media?.telephoneEvent.send === null ? 'tone' : 'event'
+    return this.#keys.enqueue(key, as, durationMs)
+  }
+
+  #signal(key: string, durationMs = KEY_MS): boolean {
+    if (!isKey(key)) return false
+    this.#sendInfo(key, durationMs)
+    return true
+  }
+
+  override leaveAlone(): void {
+    super.leaveAlone()
+    this.#audio?.leaveAlone?.()
+  }
+
+  override close(): void {
+    super.close()
+    this.leaveFax()
+    this.#opusCodec?.close()
+  }
+
+  override goodbye(now: number): void {
+    const media = this.#media
+    if (media === null || this.#isLeftAlone(media)) return
+    this.#sendReport(media, this.#reports.goodbye(now))
+    this.#encryption.webrtc?.goodbye()
+  }
+
+  #report(now: number): void {
+    const media = this.#media
+    const length = media === null ? 0 : this.#reports.due(now)
+    if (media !== null && length > 0 && !this.#isLeftAlone(media)) this.#sendReport(media, length)
+  }
+
+  /** "c=0.0.0.0" is how an old phone asks to be left alone (RFC 3264 §8.4); with ICE it means nothing. */
+  #isLeftAlone({ remote }: LegMedia): boolean {
+    return this.#encryption.webrtc === null && UNSPECIFIED.includes(remote.host)
+  }
+
+  #sendReport({ remote }: LegMedia, length: number): void {
+    if (length === 0) return
+    const { host } = this.latch
+    const { packet } = this.#reports
+    this.#hooks.report?.(this, true, packet.subarray(0, length), host, reportPort(remote, this.latch))
+    sendReport(packet, length, this.#encryption.out, remote, this.latch)
+  }
+}
+
+/** Where telephone events were not agreed on, keys come as tones, and may where they were, unless the connection says how they come. */
+function toneKeyUse({ dtmf, telephoneEvent }: LegMedia): ToneKeyUse {
+  if (dtmf === 'info' || dtmf === 'rfc4733') return 'never'
+  return telephoneEvent.receive === null ? 'always' : 'until_told'
+}

@@ -1,0 +1,127 @@
+import { NARROWBAND_HZ } from '../../codecs/audio.ts'
+import { MAX_PACKET_SAMPLES, type PacketCodec } from '../../codecs/packets/packet-codec.ts'
+import type { JitterBuffer, PullResult } from '../rtp/jitter.ts'
+import { Unwrapper } from '../rtp/rtp.ts'
+
+/** As many as a jitter buffer holds. */
+const SLOTS = 64
+/** In the place of audio, in tickets: above all slots, and unlike any of them. */
+export const NO_TICKET = 0xc0
+
+/**
+ * Packets of any codec behind the jitter buffer of G.711, which plays one byte for each unit of 8 kHz: what it is given are tickets, as many
+ * bytes as the packet lasts, each the number of the slot where the packet lies. So the same buffer orders, delays and counts all. Packets are
+ * decoded when their turn comes; what is lost is taken from the packet after it where that says it once more, else made up by the codec.
+ */
+export class TicketedPackets {
+  /** Packets that were none of the codec, or too long. */
+  refused = 0
+  readonly #codec: PacketCodec
+  /** Units of its clock for one of 8 kHz, and samples. */
+  readonly #clockUnits: number
+  readonly #samples: number
+  readonly #timestamps = new Unwrapper(32)
+  readonly #bytes: Uint8Array
+  readonly #lengths = new Uint16Array(SLOTS)
+  readonly #sequences = new Int32Array(SLOTS).fill(-1)
+  readonly #tickets = new Uint8Array(MAX_PACKET_SAMPLES)
+  readonly #pcm: Int16Array
+  #nextSlot = 0
+  /** The packet that is being played, and how much of it was. */
+  #slot = -1
+  #played = 0
+  #decoded = 0
+  /** Of what was played last, or should have been. */
+  #sequence = -1
+
+  constructor(codec: PacketCodec) {
+    this.#codec = codec
+    this.#clockUnits = codec.clockRateHz / NARROWBAND_HZ
+    this.#samples = codec.sampleRateHz / NARROWBAND_HZ
+    this.#bytes = new Uint8Array(SLOTS * codec.maxPacketBytes)
+    this.#pcm = new Int16Array(MAX_PACKET_SAMPLES * this.#samples)
+  }
+
+  /** A timestamp of the wire in units of 8 kHz, which wrap as those of the wire do. */
+  timestampOf(timestamp: number): number {
+    return Math.floor(this.#timestamps.unwrap(timestamp) / this.#clockUnits) >>> 0
+  }
+
+  /** @param timestamp in units of 8 kHz */
+  push(
+    jitter: JitterBuffer,
+    sequence: number,
+    timestamp: number,
+    bytes: Uint8Array,
+    offset: number,
+    length: number,
+    now: number,
+  ): void {
+    const { maxPacketBytes } = this.#codec
+    const units = length > maxPacketBytes ? 0 : this.#codec.lengthOf(bytes, offset, length)
+    if (units === 0) {
+      this.refused++
+      jitter.skip(sequence)
+      return
+    }
+    const slot = this.#nextSlot
+    this.#tickets.fill(slot, 0, units)
+    if (jitter.push(sequence, timestamp, this.#tickets, 0, units, now) !== 'ok') return
+    const at = slot * maxPacketBytes
+    for (let i = 0; i < length; i++) this.#bytes[at + i] = bytes[offset + i]!
+    this.#lengths[slot] = length
+    this.#sequences[slot] = sequence
+    this.#nextSlot = (slot + 1) % SLOTS
+  }
+
+  /** Turns what the jitter buffer gave into a frame. @returns false: it is lost, and the codec has no guess */
+  play(result: PullResult, tickets: Uint8Array, frame: Int16Array): boolean {
+    if (result === 'lost') return this.#lost(frame)
+    for (let at = 0; at < tickets.length; ) {
+      const ticket = tickets[at]!
+      let end = at + 1
+      while (end < tickets.length && tickets[end] === ticket) end++
+      this.#run(ticket, frame, at * this.#samples, end * this.#samples)
+      at = end
+    }
+    return true
+  }
+
+  #run(ticket: number, frame: Int16Array, from: number, to: number): void {
+    if (ticket < SLOTS && ticket !== this.#slot && this.#sequences[ticket] !== -1) this.#begin(ticket)
+    const isHere = ticket === this.#slot
+    for (let i = from; i < to; i++) {
+      frame[i] = isHere && this.#played < this.#decoded ? this.#pcm[this.#played++]! : 0
+    }
+  }
+
+  #begin(slot: number): void {
+    this.#slot = slot
+    this.#played = 0
+    this.#sequence = this.#sequences[slot]!
+    // Each is played once.
+    this.#sequences[slot] = -1
+    this.#decoded = this.#codec.decode(this.#packet(slot), this.#pcm)
+  }
+
+  #packet(slot: number): Uint8Array {
+    const at = slot * this.#codec.maxPacketBytes
+    return this.#bytes.subarray(at, at + this.#lengths[slot]!)
+  }
+
+  #lost(frame: Int16Array): boolean {
+    this.#slot = -1
+    this.#sequence = (this.#sequence + 1) & 0xffff
+    const next = this.#sequences.indexOf((this.#sequence + 1) & 0xffff)
+    if (next >= 0 && this.#codec.recover(this.#packet(next), frame) > 0) return true
+    return this.#codec.conceal(frame) > 0
+  }
+
+  /** Another source: nothing goes on. */
+  reset(): void {
+    this.#timestamps.reset()
+    this.#sequences.fill(-1)
+    this.#slot = -1
+    this.#codec.reset()
+  }
+}

@@ -1,0 +1,131 @@
+import { lookup as systemLookup } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
+import type { Dispatcher } from 'undici'
+import { type AddressPolicy, isAllowedAddress, isPublicAddress } from './addresses.ts'
+
+/** The one form of `dns.lookup` that is used here. */
+export type ResolveAll = (
+  hostname: string,
+  options: { all: true },
+  callback: (error: Error | null, addresses: { address: string; family: number }[]) => void,
+) => void
+
+/** Where a customer's URL may lead. */
+export interface Reach {
+  addresses: AddressPolicy
+  /** Replaces the system's resolver. */
+  lookup?: ResolveAll
+}
+
+export interface OutgoingRequest {
+  /** Absent: POST. */
+  method?: 'GET' | 'PUT' | 'PATCH' | 'DELETE' | 'POST'
+  url: string
+  headers: Record<string, string>
+  body?: string | Uint8Array
+  /** Gives the request up, and the answer's body with it. */
+  signal: AbortSignal
+  /** Of a customer's URL; absent: the address is the operator's own. */
+  reach?: Reach
+}
+
+export interface OutgoingAnswer {
+  status: number
+  headers: Readonly<Record<string, string | string[] | undefined>>
+  /** To be read, or left by `close`. */
+  body: AsyncIterable<Uint8Array>
+  /** Whether a public address gave it; known of a customer's URL alone. */
+  isFromPublic: boolean
+  /** What was not read of the body is not fetched. Idempotent. */
+  close(): void
+}
+
+/** The name or address of a URL is none that may be dialled. */
+export class AddressNotAllowed extends Error {}
+
+/**
+ * Sends one request; every HTTP request to others goes this way. No redirect is followed: what is sent goes to nobody else. A request to a
+ * customer's URL has a connection of its own, and only addresses are dialled that the policy allows: the look-up whose answer is checked
+ * is the one whose answer is used, so a name cannot mean another address in between.
+ */
+export async function send(request: OutgoingRequest): Promise<OutgoingAnswer> {
+  const { origin, pathname, search } = new URL(request.url)
+  const { method = 'POST', headers, body = null, signal, reach } = request
+  signal.throwIfAborted()
+  const asked = { origin, path: pathname + search, method, headers, body, signal } as const
+  if (reach === undefined) return answerOf(await unlessAborted(signal, (await operatorsAgent()).request(asked)))
+  const { client, isFromPublic } = await customersClient(origin, reach)
+  try {
+    const answer = answerOf(await unlessAborted(signal, client.request({ ...asked, reset: true })))
+    return { ...answer, isFromPublic: isFromPublic(), close: () => void client.destroy() }
+  } catch (error) {
+    void client.destroy()
+    throw error
+  }
+}
+
+/** undici looks at the signal once there is a connection; a name may take longer to resolve. */
+function unlessAborted<T>(signal: AbortSignal, answer: Promise<T>): Promise<T> {
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+  return Promise.race([answer, aborted])
+}
+
+const answerOf = ({ statusCode: status, headers, body }: Dispatcher.ResponseData): OutgoingAnswer => ({
+  status,
+  headers,
+  body,
+  isFromPublic: false,
+  close: () => void body.on('error', () => {}).destroy(),
+})
+
+/** Loaded with the first request: threads that send none begin sooner without it. Of a bundled CommonJS package only `default` is there. */
+const undici = async () => (await import('undici')).default
+
+/** Who must not wait for it loads it before. */
+export const readyToSend = async (): Promise<void> => {
+  await undici()
+}
+
+let agent: Promise<Dispatcher> | null = null
+
+/** Keeps connections for the next request. The signals of the requests say how long they may take. */
+const operatorsAgent = (): Promise<Dispatcher> => {
+  agent ??= undici().then(({ Agent }) => new Agent({ headersTimeout: 0, bodyTimeout: 0 }))
+  return agent
+}
+
+async function customersClient(origin: string, reach: Reach) {
+  const host = new URL(origin).hostname.replace(/^\[|\]$/g, '')
+  if (isIP(host) !== 0 && !isAllowedAddress(host, reach.addresses)) {
+    throw new AddressNotAllowed(`${host} may not be dialled`)
+  }
+  const { buildConnector, Client } = await undici()
+  const dial = buildConnector({ lookup: allowedLookup(reach) })
+  let dialled = ''
+  const client = new Client(origin, {
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: (target, done) =>
+      dial(target, (...[error, socket]) => {
+        if (error !== null) return done(error, null)
+        dialled = socket.remoteAddress ?? ''
+        done(null, socket)
+      }),
+  })
+  return { client, isFromPublic: () => isPublicAddress(dialled) }
+}
+
+/** Gives the socket only addresses that may be dialled. */
+function allowedLookup({ addresses, lookup = systemLookup as ResolveAll }: Reach): LookupFunction {
+  return (hostname, wanted, callback) =>
+    lookup(hostname, { all: true }, (error, found) => {
+      if (error !== null) return callback(error, [])
+      const allowed = found.filter(({ address }) => isAllowedAddress(address, addresses))
+      const first = allowed[0]
+      if (first === undefined) callback(new AddressNotAllowed(`${hostname} has no address that may be dialled`), [])
+      else if (wanted.all) callback(null, allowed)
+      else callback(null, first.address, first.family)
+    })
+}

@@ -1,0 +1,116 @@
+import type { Frame } from '../../codecs/audio.ts'
+import { LEG_SAMPLES, type Leg } from './leg.ts'
+import { LEVEL_SHIFT, LegEnd, LINK } from './leg-link.ts'
+import { Mixer } from './mixer.ts'
+import { Room } from './room.ts'
+
+/**
+ * Where the legs of this thread are that are in a room of another thread. There they are guests (`guest-leg.ts`) and are mixed; here
+ * they are pulled, hear what has come back, and what is played to each alone. What listens to a leg alone listens here.
+ */
+export class Annex extends Room {
+  readonly #links = new Map<Leg, LegEnd>()
+  readonly #mixer = new Mixer(LEG_SAMPLES)
+  /** The key that somebody on another thread has pressed last, and when. */
+  pressed: string | null = null
+  pressedAt = 0
+
+  /** A leg whose other end is in the room. */
+  link(leg: Leg, memory: SharedArrayBuffer): void {
+    this.#links.set(leg, new LegEnd(memory))
+  }
+
+  unlink(leg: Leg): void {
+    this.#links.delete(leg)
+  }
+
+  override tick(now: number): void {
+    const isPaused = this.pause !== null
+    const maskTones = this.pause?.maskDtmf === true
+    for (const leg of this.legs) {
+      this.turn = leg
+      leg.pull(now, isPaused, maskTones)
+      leg.tapSaid(isPaused)
+    }
+    this.#mixer.clear()
+    let isFirst = true
+    for (const leg of this.legs) {
+      this.turn = leg
+      this.#serve(leg, now, isFirst)
+      isFirst = false
+    }
+    this.turn = null
+    for (const tap of this.taps) tap.tick()
+    for (const leg of this.legs) {
+      if (leg.waiter === null) continue
+      this.turn = leg
+      leg.waiter.tick(now, isPaused)
+    }
+    this.turn = null
+  }
+
+  /** @param isFirst of this tick: what is played to all is told of once */
+  #serve(leg: Leg, now: number, isFirst: boolean): void {
+    const link = this.#links.get(leg)
+    const isPaused = this.pause !== null
+    const played = leg.player?.pull() ?? (leg.onHold ? (leg.holdAudio?.pull() ?? null) : null)
+    const own = leg.chorus === null || leg.onHold ? played : leg.chorus.pull(played)
+    if (own !== null) this.#tapPlayed(own, leg)
+    const flags = link?.next() ?? -1
+    let heard: Frame | null = null
+    if (link !== undefined) {
+      link.say(leg.said, leg.raw, isPaused ? null : own, this.#flagsOf(leg))
+      if (flags !== -1) {
+        const isToAll = (flags & LINK.toAll) !== 0
+        if ((flags & LINK.product) !== 0 && (!isToAll || isFirst)) this.#tapPlayed(link.product, isToAll ? null : leg)
+        heard = this.#mayHear(flags) ? link.heard : null
+      }
+    }
+    const hears = !leg.deaf && !leg.onHold
+    const frame = hears ? this.#both(leg, heard, own) : own
+    leg.send(frame, null, now)
+    leg.tapHeard(frame, isPaused)
+  }
+
+  /** What was mixed before keypad tones were taken out may hold one. */
+  #mayHear(flags: number): boolean {
+    return (flags & LINK.voice) !== 0 && (this.pause?.maskDtmf !== true || (flags & LINK.masked) !== 0)
+  }
+
+  #flagsOf(leg: Leg): number {
+    return (
+      (leg.muted ? LINK.muted : 0) |
+      (leg.onHold ? LINK.onHold : 0) |
+      (leg.deaf ? LINK.deaf : 0) |
+      (this.pause?.maskDtmf === true ? LINK.masked : 0) |
+      flagsOfVoice(leg)
+    )
+  }
+
+  /** The room and what is played to this leg alone, below full scale. */
+  #both(leg: Leg, heard: Frame | null, own: Frame | null): Frame | null {
+    if (own === null && leg.limiter.gain === 1) return heard
+    if (own === null && heard === null) return null
+    const mixer = this.#mixer
+    mixer.clear(mixer.tick)
+    if (heard !== null) mixer.add(heard)
+    if (own !== null) mixer.add(own)
+    mixer.all(leg.heard, leg.limiter)
+    return leg.heard
+  }
+
+  #tapPlayed(frame: Frame, leg: Leg | null): void {
+    if (this.pause !== null) return
+    for (const tap of this.taps) tap.played(frame, leg)
+  }
+
+  override close(): void {
+    super.close()
+    this.#links.clear()
+  }
+}
+
+const flagsOfVoice = ({ voice }: Leg): number =>
+  voice === null
+    ? 0
+    : LINK.hasVoice | (voice.isSpeaking ? LINK.speaking : 0) | (Math.round(voice.levelDbov) << LEVEL_SHIFT)

@@ -1,0 +1,97 @@
+import type { CaptureState, Events, Failure, Request, Target } from '../protocol.ts'
+import { CapturePause } from './capture-pause.ts'
+import type { RoomPause } from './room.ts'
+
+interface Entry {
+  target: Target
+  pause: CapturePause
+  /** It came with a payment line, which does not outlast it. */
+  isPaymentLine: boolean
+}
+
+/** The key of a leg or room in maps: a leg that waits for somebody is in a room of the same ID. */
+export const targetId = (target: Target): string =>
+  'legId' in target ? `leg ${target.legId}` : `room ${target.roomId}`
+
+/**
+ * The card-payment pauses of one engine thread. A pause belongs to a leg's call or to a room's session; while one is on,
+ * it covers the whole room that the leg is in, since whoever is in a conversation hears and captures all of it.
+ */
+export class Captures {
+  /** When `advance` has something to do, monotonic [ms]. */
+  dueAt = Number.POSITIVE_INFINITY
+  readonly #entries = new Map<string, Entry>()
+  readonly #changed: (change: Events['capture.changed']) => void
+  readonly #lineExpired: (legId: string) => void
+
+  /** @param changed called whenever a pause began or ended @param lineExpired the pause of a payment line is about to end by its time */
+  constructor(changed: (change: Events['capture.changed']) => void, lineExpired: (legId: string) => void) {
+    this.#changed = changed
+    this.#lineExpired = lineExpired
+  }
+
+  /** `now` is monotonic, `wallMs` since 1970 [ms]. */
+  pause(request: Request<'capture.pause'>, now: number, wallMs: number, isPaymentLine = false): CaptureState | Failure {
+    const id = targetId(request.target)
+    const entry = this.#entries.get(id) ?? { target: request.target, pause: new CapturePause(), isPaymentLine }
+    const state = entry.pause.pause(request, now, wallMs)
+    if ('failure' in state) return state
+    this.#entries.set(id, entry)
+    this.#schedule()
+    this.#changed({ target: request.target, state, by: 'command' })
+    return state
+  }
+
+  resume(target: Target): CaptureState | Failure {
+    const entry = this.#entries.get(targetId(target))
+    if (entry === undefined) return { failure: 'conflict', message: 'capture is not paused' }
+    const state = entry.pause.resume()
+    if (!('failure' in state)) this.#end(entry, 'command')
+    return state
+  }
+
+  /** Ends the pauses whose time is over. */
+  advance(now: number): void {
+    for (const entry of this.#entries.values()) {
+      if (!entry.pause.isDue(now)) continue
+      if (entry.isPaymentLine && 'legId' in entry.target) this.#lineExpired(entry.target.legId)
+      entry.pause.advance(now)
+      this.#end(entry, 'deadline')
+    }
+  }
+
+  /** The leg or room is gone, and its pause with it. */
+  drop(target: Target): void {
+    const entry = this.#entries.get(targetId(target))
+    if (entry === undefined) return
+    entry.pause.end()
+    this.#end(entry, 'ended')
+  }
+
+  #end(entry: Entry, by: Events['capture.changed']['by']): void {
+    this.#entries.delete(targetId(entry.target))
+    this.#schedule()
+    this.#changed({ target: entry.target, state: entry.pause.state, by })
+  }
+
+  #schedule(): void {
+    this.dueAt = Math.min(...Array.from(this.#entries.values(), ({ pause }) => pause.deadline))
+  }
+
+  /** What all pauses of a room and its legs come to, or null. */
+  over(roomId: string, legIds: Iterable<string>): RoomPause | null {
+    if (this.#entries.size === 0) return null
+    const ids = [targetId({ roomId }), ...Array.from(legIds, legId => targetId({ legId }))]
+    const states = ids.flatMap(id => this.#entries.get(id)?.pause.state ?? [])
+    if (states.length === 0) return null
+    return {
+      maskDtmf: states.some(state => state.maskDtmf),
+      destinationLegId: states.find(state => state.destinationLegId !== null)?.destinationLegId ?? null,
+      reason: states[0]!.reason ?? '',
+    }
+  }
+
+  list(): { target: Target; state: CaptureState }[] {
+    return [...this.#entries.values()].map(({ target, pause }) => ({ target, state: pause.state }))
+  }
+}

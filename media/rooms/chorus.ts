@@ -1,0 +1,47 @@
+import type { Frame } from '../../codecs/audio.ts'
+import { Limiter } from '../../codecs/limiter.ts'
+import { Mixer } from './mixer.ts'
+import type { Source } from './source.ts'
+
+/** Sources that go on beside each other, as one: what receivers of bidirectional streams say to a party, or to all of a room. */
+export class Chorus {
+  readonly #sources: Source[] = []
+  readonly #mixer: Mixer
+  readonly #limiter = new Limiter()
+  readonly #sum: Frame
+
+  constructor(samples: number) {
+    this.#mixer = new Mixer(samples)
+    this.#sum = new Int16Array(samples)
+  }
+
+  get isEmpty(): boolean {
+    return this.#sources.length === 0
+  }
+
+  add(source: Source): void {
+    this.#sources.push(source)
+  }
+
+  remove(source: Source): void {
+    const at = this.#sources.indexOf(source)
+    if (at >= 0) this.#sources.splice(at, 1)
+  }
+
+  /** What all of them give for this tick, on top of `beside`; null: nothing. Borrowed until the next pull. */
+  pull(beside: Frame | null): Frame | null {
+    const mixer = this.#mixer
+    let only = beside
+    mixer.clear()
+    if (beside !== null) mixer.add(beside)
+    for (const source of this.#sources) {
+      const frame = source.pull()
+      if (frame === null) continue
+      mixer.add(frame)
+      only = frame
+    }
+    if (mixer.voices < 2) return only
+    mixer.all(this.#sum, this.#limiter)
+    return this.#sum
+  }
+}

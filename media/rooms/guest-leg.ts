@@ -1,0 +1,136 @@
+import type { Frame } from '../../codecs/audio.ts'
+import { SILENCE_DBOV } from '../../codecs/level.ts'
+import { LEG_SAMPLES, Leg, type LegHooks, NO_QUALITY, type Voice } from './leg.ts'
+import { LEVEL_SHIFT, LINK, RoomEnd } from './leg-link.ts'
+import type { Room, RoomTap } from './room.ts'
+
+/** What its own thread tells of it, nobody tells here. */
+const NO_HOOKS: LegHooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
+
+/**
+ * A leg of another engine thread, in a room of this one. Its packets, its keys, its prompts and what listens to it alone stay where its
+ * sockets are; what it says and what it hears cross by shared memory, a tick at a time. To the room it is a leg like any other.
+ */
+export class GuestLeg extends Leg implements RoomTap {
+  readonly law = null
+  readonly packetsRefused = 0
+  readonly quality = NO_QUALITY
+  /** In whose turn speech is made for it. */
+  readonly affinity: string
+  #room: Room | null = null
+  #link: RoomEnd
+  readonly #sendKey: (key: string, durationMs?: number) => void
+  readonly #said: Frame = new Int16Array(LEG_SAMPLES)
+  readonly #raw: Frame = new Int16Array(LEG_SAMPLES)
+  /** What its own thread plays to it. */
+  readonly #played: Frame = new Int16Array(LEG_SAMPLES)
+  #isPlayed = false
+  /** What the product plays to it here, in this tick. */
+  readonly #product: Frame = new Int16Array(LEG_SAMPLES)
+  #productFlags = 0
+  readonly #voice = { isSpeaking: false, levelDbov: SILENCE_DBOV }
+  #hasVoice = false
+
+  constructor(
+    id: string,
+    affinity: string,
+    memory: SharedArrayBuffer,
+    sendKey: (key: string, durationMs?: number) => void,
+  ) {
+    super(id, NO_HOOKS)
+    this.affinity = affinity
+    this.#link = new RoomEnd(memory)
+    this.#sendKey = sendKey
+  }
+
+  /** Ticks that did not come in time. */
+  get missed(): number {
+    return this.#link.missed
+  }
+
+  override get voice(): Voice | null {
+    return this.#hasVoice ? this.#voice : null
+  }
+
+  /** It comes by another way from now on. */
+  relink(memory: SharedArrayBuffer): void {
+    this.#link = new RoomEnd(memory)
+  }
+
+  comeIn(room: Room): void {
+    this.#room = room
+    room.taps.push(this)
+  }
+
+  goOut(): void {
+    const taps = this.#room?.taps ?? []
+    const at = taps.indexOf(this)
+    if (at >= 0) taps.splice(at, 1)
+    this.#room = null
+  }
+
+  protected receive(): null {
+    return null
+  }
+
+  /**
+   * Its own thread has taken keypad tones out. What it said just before it knew of the pause is heard by nobody but the payment line.
+   */
+  override pull(_now: number, _paused: boolean, maskTones: boolean): void {
+    const flags = this.#link.next()
+    this.said = this.plain = this.raw = null
+    this.#isPlayed = false
+    if (flags === -1) return
+    this.muted = (flags & LINK.muted) !== 0
+    this.onHold = (flags & LINK.onHold) !== 0
+    this.deaf = (flags & LINK.deaf) !== 0
+    if ((flags & LINK.voice) !== 0) {
+      this.#said.set(this.#link.said)
+      this.said = this.raw = this.#said
+    }
+    if ((flags & LINK.raw) !== 0) {
+      this.#raw.set(this.#link.raw)
+      this.raw = this.#raw
+    }
+    if (maskTones && (flags & LINK.masked) === 0) this.said = null
+    this.plain = this.said
+    this.#voice.isSpeaking = (flags & LINK.speaking) !== 0
+    this.#voice.levelDbov = flags >> LEVEL_SHIFT
+    this.#hasVoice = (flags & LINK.hasVoice) !== 0
+    if ((flags & LINK.product) === 0) return
+    this.#played.set(this.#link.played)
+    this.#isPlayed = true
+  }
+
+  /** Before `send` of the same tick. */
+  played(frame: Frame, leg: Leg | null): void {
+    if (leg !== null && leg !== this) return
+    if (this.#productFlags === 0) this.#product.set(frame)
+    else for (let i = 0; i < frame.length; i++) this.#product[i]! += frame[i]!
+    this.#productFlags |= leg === null ? LINK.product | LINK.toAll : LINK.product
+  }
+
+  tick(): void {}
+
+  send(frame: Frame | null): void {
+    const pause = this.#room?.pause ?? null
+    if (this.#isPlayed && pause === null) this.#tellPlayed()
+    const product = this.#productFlags === 0 ? null : this.#product
+    this.#link.hear(frame, product, this.#productFlags | (pause?.maskDtmf === true ? LINK.masked : 0))
+    this.#productFlags = 0
+  }
+
+  /** To those who record the room. */
+  #tellPlayed(): void {
+    if (this.#room === null) return
+    for (const tap of this.#room.taps) if (tap !== this) tap.played(this.#played, this)
+  }
+
+  sendKey(key: string, durationMs?: number): boolean {
+    this.#sendKey(key, durationMs)
+    return true
+  }
+}
+
+/** Of other threads. */
+export const guestsIn = ({ legs }: Room): string[] => legs.filter(leg => leg instanceof GuestLeg).map(leg => leg.id)

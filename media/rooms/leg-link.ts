@@ -1,0 +1,129 @@
+import type { Frame } from '../../codecs/audio.ts'
+import { LaneReader, LaneWriter, laneBytes } from './frame-lane.ts'
+import { SILENCE } from './leg.ts'
+
+/** From the leg's thread to its room's: what it says, the same with keypad tones, what is played to it there. */
+const UP = { said: 0, raw: 1, played: 2, frames: 3 } as const
+/** Back: what it hears of the room, and what the product plays in there. */
+const DOWN = { heard: 0, product: 1, frames: 2 } as const
+
+/** Flags of a tick, in either direction. */
+export const LINK = {
+  /** The first frame is there: what is said, or heard. */
+  voice: 1,
+  /** What was said is not what was meant for all: `raw` is there. */
+  raw: 2,
+  /** What the product plays is there. */
+  product: 4,
+  /** It is for all who are in the room. */
+  toAll: 8,
+  /** Made while keypad tones were taken out for a card payment. */
+  masked: 16,
+  muted: 32,
+  onHold: 64,
+  deaf: 128,
+  /** It is known whether it speaks, and how loud, in the bits from `LEVEL_SHIFT` on [dBov]. */
+  hasVoice: 256,
+  speaking: 512,
+} as const
+
+export const LEVEL_SHIFT = 16
+
+const UP_BYTES = laneBytes(UP.frames)
+
+/** Memory that the thread of a leg and the thread of its room share. */
+export const newLegLink = (): SharedArrayBuffer => new SharedArrayBuffer(UP_BYTES + laneBytes(DOWN.frames))
+
+/** The leg's end of a link. */
+export class LegEnd {
+  readonly #up: LaneWriter
+  readonly #down: LaneReader
+
+  constructor(memory: SharedArrayBuffer) {
+    this.#up = new LaneWriter(memory, 0, UP.frames)
+    this.#down = new LaneReader(memory, UP_BYTES, DOWN.frames, LINK.voice | LINK.product)
+  }
+
+  /** Ticks for which nothing had come from the room. */
+  get missed(): number {
+    return this.#down.missed
+  }
+
+  /** A tick of the leg; null: silence. */
+  say(said: Frame | null, raw: Frame | null, played: Frame | null, flags: number): void {
+    let all = flags
+    if (said !== null) {
+      this.#up.put(UP.said, said)
+      all |= LINK.voice
+    }
+    if (raw !== said) {
+      this.#up.put(UP.raw, raw ?? SILENCE)
+      all |= LINK.raw
+    }
+    if (played !== null) {
+      this.#up.put(UP.played, played)
+      all |= LINK.product
+    }
+    this.#up.end(all)
+  }
+
+  /** The flags of the room's next tick; -1: it has not come. */
+  next(): number {
+    return this.#down.next()
+  }
+
+  get heard(): Frame {
+    return this.#down.frame(DOWN.heard)
+  }
+
+  get product(): Frame {
+    return this.#down.frame(DOWN.product)
+  }
+}
+
+/** The room's end of a link. */
+export class RoomEnd {
+  readonly #up: LaneReader
+  readonly #down: LaneWriter
+
+  constructor(memory: SharedArrayBuffer) {
+    this.#up = new LaneReader(memory, 0, UP.frames, LINK.voice | LINK.raw | LINK.product)
+    this.#down = new LaneWriter(memory, UP_BYTES, DOWN.frames)
+  }
+
+  /** Ticks for which nothing had come from the leg. */
+  get missed(): number {
+    return this.#up.missed
+  }
+
+  /** The flags of the leg's next tick; -1: it has not come. */
+  next(): number {
+    return this.#up.next()
+  }
+
+  get said(): Frame {
+    return this.#up.frame(UP.said)
+  }
+
+  get raw(): Frame {
+    return this.#up.frame(UP.raw)
+  }
+
+  get played(): Frame {
+    return this.#up.frame(UP.played)
+  }
+
+  /** A tick of the room; null: nothing. */
+  hear(heard: Frame | null, product: Frame | null, flags: number): void {
+    let all = flags
+    if (heard !== null) {
+      this.#down.put(DOWN.heard, heard)
+      all |= LINK.voice
+    }
+    if (product !== null) {
+      this.#down.put(DOWN.product, product)
+      all |= LINK.product
+    }
+    this.#down.end(all)
+  }
+}

@@ -1,0 +1,112 @@
+import type { Frame } from '../../codecs/audio.ts'
+import type { G711 } from '../../codecs/g711.ts'
+import {
+  FRAME_IN,
+  add as kernelAdd,
+  all as kernelAll,
+  remove as kernelRemove,
+  without as kernelWithout,
+  outOf,
+  sumOf,
+} from '../../codecs/kernels/frames.ts'
+import type { Limiter } from '../../codecs/limiter.ts'
+
+/** Whose sum lies in the kernel. */
+let inKernel: Mixer | null = null
+
+/**
+ * Mixes one 20 ms frame for a room: summed once, in Int32, so that the order of the parties cannot matter. What fits is exact to the
+ * sample; an output that does not is limited.
+ */
+export class Mixer {
+  readonly #samples: number
+  /** While another mixer's lies in the kernel. */
+  readonly #sum: Int32Array
+  readonly #kernelSum: Int32Array
+  readonly #kernelOut: Frame
+  /** How many frames the sum holds; with none every output is silence. */
+  voices = 0
+  /** Counts the frames that were mixed. */
+  tick = 0
+  /** The lowest gain of an output of this frame, and of the one before. */
+  #gain = 1
+  #gainBefore = 1
+
+  constructor(samples: number) {
+    this.#samples = samples
+    this.#sum = new Int32Array(samples)
+    this.#kernelSum = sumOf(samples)
+    this.#kernelOut = outOf(samples)
+  }
+
+  /** Begins the next frame, or another mix for the frame `tick`. */
+  clear(tick = this.tick + 1): void {
+    this.#take()
+    if (this.voices > 0) this.#kernelSum.fill(0)
+    this.voices = 0
+    if (tick === this.tick) return
+    this.tick = tick
+    this.#gainBefore = this.#gain
+    this.#gain = 1
+  }
+
+  /** The kernel has room for one sum. */
+  #take(): void {
+    if (inKernel === this) return
+    if (inKernel !== null) inKernel.#sum.set(inKernel.#kernelSum)
+    this.#kernelSum.set(this.#sum)
+    inKernel = this
+  }
+
+  add(frame: Frame): void {
+    this.#take()
+    FRAME_IN.set(frame)
+    kernelAdd(this.#samples)
+    this.voices++
+  }
+
+  /** Takes a frame that was added out of the sum again: for a listener who must not hear it. */
+  remove(frame: Frame): void {
+    this.#take()
+    FRAME_IN.set(frame)
+    kernelRemove(this.#samples)
+    this.voices--
+  }
+
+  /** Writes the sum. @param limiter of this output */
+  all(out: Frame, limiter: Limiter): void {
+    this.#take()
+    this.#put(kernelAll(this.#samples) !== 0, limiter, null, out)
+  }
+
+  /** Writes the sum without `own` (which was added): mix-minus. */
+  without(own: Frame, out: Frame, limiter: Limiter): void {
+    this.#take()
+    FRAME_IN.set(own)
+    this.#put(kernelWithout(this.#samples) !== 0, limiter, own, out)
+  }
+
+  /** The output that was written last, in this law; to be asked at once, and borrowed until anything else is mixed or encoded. */
+  encoded(law: G711): Uint8Array {
+    return law.encodeOut(this.#samples)
+  }
+
+  #put(isTooLoud: boolean, limiter: Limiter, own: Frame | null, out: Frame): void {
+    this.#goOn(limiter)
+    if (isTooLoud || limiter.gain < 1) {
+      this.#limit(limiter, own, out)
+      this.#kernelOut.set(out)
+    } else out.set(this.#kernelOut)
+  }
+
+  /** Who has heard another output until now, as one who has just begun to speak, goes on from the gain that others had. */
+  #goOn(limiter: Limiter): void {
+    if (limiter.tick !== this.tick - 1) limiter.follow(this.#gainBefore)
+    limiter.tick = this.tick
+  }
+
+  #limit(limiter: Limiter, own: Frame | null, out: Frame): void {
+    limiter.process(this.#kernelSum, own, out)
+    if (limiter.gain < this.#gain) this.#gain = limiter.gain
+  }
+}

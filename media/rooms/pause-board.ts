@@ -1,0 +1,93 @@
+import type { RoomPause } from './room.ts'
+
+/** Of a pause's details as JSON; a longer reason is cut. */
+const DETAIL_BYTES = 2048
+const MAX_REASON = 200
+
+const WORDS = 2
+const SLOT_BYTES = WORDS * Int32Array.BYTES_PER_ELEMENT + DETAIL_BYTES
+
+const PAUSED = 1
+const MASKED = 2
+/** Counts the changes, above the two bits. */
+const CHANGE = 4
+
+/**
+ * The card-payment pauses of a room whose members are on several threads: what each thread knows of it, where all see it at once. No
+ * thread waits for a message, so that nobody's next frame or key is taken for one outside of the pause.
+ */
+export class PauseBoard {
+  readonly memory: SharedArrayBuffer
+  readonly #own: number
+  readonly #slots: { words: Int32Array; details: Uint8Array; seen: number; pause: RoomPause | null }[]
+  #written = ''
+
+  /** @param own which of the threads writes here */
+  constructor(memory: SharedArrayBuffer, own: number) {
+    this.memory = memory
+    this.#own = own
+    this.#slots = Array.from({ length: memory.byteLength / SLOT_BYTES }, (_, thread) => ({
+      words: new Int32Array(memory, thread * SLOT_BYTES, WORDS),
+      details: new Uint8Array(memory, thread * SLOT_BYTES + WORDS * Int32Array.BYTES_PER_ELEMENT, DETAIL_BYTES),
+      seen: 0,
+      pause: null,
+    }))
+  }
+
+  static memoryFor(threads: number): SharedArrayBuffer {
+    return new SharedArrayBuffer(threads * SLOT_BYTES)
+  }
+
+  /** What this thread knows of a pause. */
+  write(pause: RoomPause | null): void {
+    const { maskDtmf = false, destinationLegId = null, reason = '' } = pause ?? {}
+    const text =
+      pause === null ? '' : JSON.stringify({ destinationLegId, reason: reason.slice(0, MAX_REASON), maskDtmf })
+    if (text === this.#written) return
+    this.#written = text
+    const { words, details } = this.#slots[this.#own]!
+    // From now on it is on for all, whatever the details are.
+    const bits = pause === null ? 0 : PAUSED | (maskDtmf ? MASKED : 0)
+    const bytes = Buffer.from(text)
+    details.set(bytes.subarray(0, DETAIL_BYTES))
+    words[1] = bytes.length
+    const change = ((Atomics.load(words, 0) & ~(PAUSED | MASKED)) + CHANGE) | 0
+    Atomics.store(words, 0, change | bits)
+  }
+
+  /** Whether some thread has written since the last `read`. */
+  get hasChanged(): boolean {
+    for (const { words, seen } of this.#slots) if (Atomics.load(words, 0) !== seen) return true
+    return false
+  }
+
+  /** What all of them come to; null: no pause is on. */
+  read(): RoomPause | null {
+    let all: RoomPause | null = null
+    for (const slot of this.#slots) {
+      const word = Atomics.load(slot.words, 0)
+      if (word !== slot.seen) {
+        slot.seen = word
+        slot.pause = (word & PAUSED) === 0 ? null : pauseOf(slot.words[1]!, slot.details, (word & MASKED) !== 0)
+      }
+      if (slot.pause !== null) all = all === null ? slot.pause : bothOf(all, slot.pause)
+    }
+    return all
+  }
+}
+
+const bothOf = (one: RoomPause, other: RoomPause): RoomPause => ({
+  maskDtmf: one.maskDtmf || other.maskDtmf,
+  destinationLegId: one.destinationLegId ?? other.destinationLegId,
+  reason: one.reason,
+})
+
+/** While it is being written over there is no payment line: nobody hears a key. */
+function pauseOf(length: number, details: Uint8Array, maskDtmf: boolean): RoomPause {
+  try {
+    const text = Buffer.from(details.slice(0, length)).toString()
+    return { ...(JSON.parse(text) as RoomPause), maskDtmf }
+  } catch {
+    return { maskDtmf, destinationLegId: null, reason: '' }
+  }
+}

@@ -1,0 +1,263 @@
+import type { Frame } from '../../codecs/audio.ts'
+import { LAWS, type LawName } from '../../codecs/g711.ts'
+import { Limiter } from '../../codecs/limiter.ts'
+import type { LegSound, RoomSpec } from '../protocol.ts'
+import type { Chorus } from './chorus.ts'
+import { LEG_SAMPLES, type Leg, SILENCE } from './leg.ts'
+import { Mixer } from './mixer.ts'
+import { SharedMix } from './shared-mix.ts'
+import type { Sink } from './sink.ts'
+import type { Source } from './source.ts'
+import { UpperBand } from './upper-band.ts'
+
+/** More announcements than this do not wait in a room; the oldest waiting one is dropped. */
+const MAX_WAITING = 8
+
+/** The card-payment pause as a room sees it: its own and those of its members' calls, taken together. */
+export interface RoomPause {
+  maskDtmf: boolean
+  /** The payment line: the one leg that still hears the keys. */
+  destinationLegId: string | null
+  reason: string
+}
+
+/** Hears what the product itself plays in a room, and counts the ticks: a recorder's timeline. */
+export interface RoomTap {
+  /** To one leg alone, or to all (null). Nothing of a card-payment pause. The frame is borrowed. */
+  played(frame: Frame, leg: Leg | null): void
+  /** At the end of each tick. */
+  tick(): void
+}
+
+/**
+ * Those who hear each other. Each tick: every member is pulled, summed once, and hears the sum without itself.
+ * Sinks of the room get as `inbound` the mix of all members and as `outbound` what the room itself plays.
+ */
+export class Room {
+  readonly spec: RoomSpec
+  readonly legs: Leg[] = []
+  readonly sinks: Sink[] = []
+  readonly taps: RoomTap[] = []
+  /** Music for a member who is alone; loaded by the owner. */
+  music: Source | null = null
+  /** Heard by all, beside announcements; null: nobody speaks so. */
+  chorus: Chorus | null = null
+  /** Set by the owner when a pause begins or ends. */
+  pause: RoomPause | null = null
+  /** What is done with the audio of who is in it and says nothing else; null: nothing was said. */
+  sound: LegSound | null = null
+  /** Its members are on several threads. */
+  isSpread = false
+  /** Whose part of the tick runs: who is to blame for what it throws. */
+  turn: Leg | null = null
+
+  readonly #mixer = new Mixer(LEG_SAMPLES)
+  /** For a listener who does not hear what the others hear; made when one comes. */
+  #private: Mixer | null = null
+  readonly #shared = new SharedMix()
+  readonly #tapped: Frame = new Int16Array(LEG_SAMPLES)
+  readonly #tapLimiter = new Limiter()
+  readonly #waiting: Source[] = []
+  /** What is above 4 kHz, and the same for one listener alone; null: it does not pay. */
+  #upper: UpperBand | null = null
+  #privateUpper: UpperBand | null = null
+
+  constructor(spec: RoomSpec) {
+    this.spec = spec
+  }
+
+  get full(): boolean {
+    return this.legs.length >= this.spec.maxMembers
+  }
+
+  /** Plays to everybody, after what is already waiting. */
+  announce(source: Source): void {
+    if (this.#waiting.length >= MAX_WAITING) this.#waiting.splice(1, 1)
+    this.#waiting.push(source)
+  }
+
+  /** One 20 ms frame for everybody. `now` [ms], monotonic. */
+  tick(now: number): void {
+    const { legs } = this
+    const mixer = this.#mixer
+    const pause = this.pause
+    mixer.clear()
+    const upper = this.#upper
+    upper?.clear()
+    let hasRoutes = false
+    let wideLegs = 0
+    for (const leg of legs) {
+      this.turn = leg
+      if (leg.isWide) {
+        wideLegs++
+        leg.isUpperWanted = upper !== null
+      }
+      leg.pull(now, pause !== null, pause?.maskDtmf === true)
+      if (leg.said !== null && isHeardByAll(leg)) {
+        mixer.add(leg.said)
+        if (leg.saidUpper !== null) upper?.add(leg.saidUpper)
+      }
+      if (leg.heardBy !== null || leg.hears !== null) hasRoutes = true
+      leg.tapSaid(pause !== null)
+    }
+    this.turn = null
+    this.#widen(wideLegs)
+    const announcement = this.#pullAnnouncement()
+    const announced = this.chorus === null ? announcement : this.chorus.pull(announcement)
+    this.#tap(announced)
+    if (announced !== null) {
+      mixer.add(announced)
+      this.#tapPlayed(announced, null)
+    }
+    for (const leg of legs) {
+      this.turn = leg
+      this.#serve(leg, now, hasRoutes ? announced : null, hasRoutes)
+    }
+    this.turn = null
+    for (const tap of this.taps) tap.tick()
+    for (const leg of legs) {
+      if (leg.waiter === null) continue
+      this.turn = leg
+      leg.waiter.tick(now, pause !== null)
+    }
+    this.turn = null
+  }
+
+  #pullAnnouncement(): Frame | null {
+    for (let source = this.#waiting[0]; source !== undefined; source = this.#waiting[0]) {
+      const frame = source.pull()
+      if (frame !== null) return frame
+      this.#waiting.shift()
+    }
+    return null
+  }
+
+  #tap(announced: Frame | null): void {
+    if (this.sinks.length === 0) return
+    const paused = this.pause !== null
+    const hasVoices = this.#mixer.voices > 0 && !paused
+    if (hasVoices) this.#mixer.all(this.#tapped, this.#tapLimiter)
+    for (const sink of this.sinks) {
+      if (paused && sink.onPause === 'nothing') continue
+      sink.write('inbound', hasVoices ? this.#tapped : SILENCE)
+      sink.write('outbound', paused || announced === null ? SILENCE : announced)
+    }
+  }
+
+  /** Mixes for one member, sends, and taps. */
+  #serve(leg: Leg, now: number, announced: Frame | null, hasRoutes: boolean): void {
+    const played = leg.player?.pull() ?? (leg.onHold ? (leg.holdAudio?.pull() ?? null) : this.#musicFor(leg))
+    const own = leg.chorus === null || leg.onHold ? played : leg.chorus.pull(played)
+    if (own !== null) this.#tapPlayed(own, leg)
+    const hears = !leg.deaf && !leg.onHold
+    const frame = hears && hasRoutes ? this.#routeFor(leg, own, announced) : hears ? this.#mixFor(leg, own) : own
+    leg.hearsUpper = leg.isWide && hears && frame !== null ? this.#upperFor(leg, frame, hasRoutes) : null
+    leg.send(frame, frame === null || leg.law === null ? null : this.#encoded(leg.law, frame, leg.heard), now)
+    leg.tapHeard(frame, this.pause !== null)
+  }
+
+  /** What is heard, in a law, as far as it has just been mixed. */
+  #encoded(codec: LawName, frame: Frame, mixed: Frame): Uint8Array | null {
+    if (frame === this.#shared.frame) return this.#shared.encoded(codec)
+    return frame === mixed ? this.#mixer.encoded(LAWS[codec]) : null
+  }
+
+  /** From the next tick on the room has two bands when two are there who gain by it (of an echo, one); not before, since it costs. */
+  #widen(wideLegs: number): void {
+    const pays = wideLegs > (this.spec.kind === 'echo' ? 0 : 1)
+    if (pays === (this.#upper !== null)) return
+    this.#upper = pays ? new UpperBand(LEG_SAMPLES) : null
+    this.#privateUpper = null
+  }
+
+  /** What a member hears above 4 kHz, of those whom it hears at all; null: nothing. */
+  #upperFor(listener: Leg, frame: Frame, hasRoutes: boolean): Frame | null {
+    if (this.#upper === null) return null
+    const gain = frame === this.#shared.frame ? this.#shared.gain : listener.limiter.gain
+    if (!hasRoutes) {
+      const own = this.spec.kind !== 'echo' && isHeardByAll(listener) ? listener.saidUpper : null
+      return this.#upper.without(own, gain, listener.heardUpper)
+    }
+    this.#privateUpper ??= new UpperBand(LEG_SAMPLES)
+    this.#privateUpper.clear()
+    for (const leg of this.legs) {
+      if (leg.saidUpper !== null && this.#reaches(leg, listener)) this.#privateUpper.add(leg.saidUpper)
+    }
+    return this.#privateUpper.without(null, gain, listener.heardUpper)
+  }
+
+  #tapPlayed(frame: Frame, leg: Leg | null): void {
+    if (this.pause !== null) return
+    for (const tap of this.taps) tap.played(frame, leg)
+  }
+
+  #musicFor(leg: Leg): Frame | null {
+    const isAlone = this.legs.length === 1 && this.legs[0] === leg && (leg.chorus?.isEmpty ?? true)
+    return this.spec.musicWhenAlone && isAlone ? (this.music?.pull() ?? null) : null
+  }
+
+  /** What a member hears: all others, the room, and `extra` that is for it alone; null: nothing. */
+  #mixFor(leg: Leg, extra: Frame | null): Frame | null {
+    const mixer = this.#mixer
+    const said = isHeardByAll(leg) ? leg.said : null
+    const own = this.spec.kind === 'echo' ? null : said
+    const isPaymentLine = this.pause !== null && this.pause.destinationLegId === leg.id
+    if (extra === null && !isPaymentLine) {
+      if (mixer.voices - (own === null ? 0 : 1) === 0) return null
+      if (own === null) return this.#shared.of(mixer)
+      mixer.without(own, leg.heard, leg.limiter)
+      return leg.heard
+    }
+    if (extra !== null) mixer.add(extra)
+    if (isPaymentLine) this.#swapRaw(leg, 'in')
+    if (own === null) mixer.all(leg.heard, leg.limiter)
+    else mixer.without(own, leg.heard, leg.limiter)
+    if (isPaymentLine) this.#swapRaw(leg, 'out')
+    if (extra !== null) mixer.remove(extra)
+    return leg.heard
+  }
+
+  /** What a member hears in a room where not everybody hears everybody: summed for this member alone. */
+  #routeFor(listener: Leg, extra: Frame | null, announced: Frame | null): Frame | null {
+    this.#private ??= new Mixer(LEG_SAMPLES)
+    const mixer = this.#private
+    mixer.clear(this.#mixer.tick)
+    const isPaymentLine = this.pause !== null && this.pause.destinationLegId === listener.id
+    for (const leg of this.legs) {
+      const said = isPaymentLine ? leg.raw : leg.said
+      if (said !== null && this.#reaches(leg, listener)) mixer.add(said)
+    }
+    if (announced !== null) mixer.add(announced)
+    if (extra !== null) mixer.add(extra)
+    if (mixer.voices === 0) return null
+    mixer.all(listener.heard, listener.limiter)
+    return listener.heard
+  }
+
+  #reaches(speaker: Leg, listener: Leg): boolean {
+    if (speaker === listener) return this.spec.kind === 'echo'
+    if (speaker.muted || speaker.onHold) return false
+    return speaker.heardBy?.has(listener.id) !== false && listener.hears?.has(speaker.id) !== false
+  }
+
+  /** Puts into the sum, in place of the audio without keypad tones, that with them, and takes it out again. */
+  #swapRaw(listener: Leg, direction: 'in' | 'out'): void {
+    for (const leg of this.legs) {
+      if (leg === listener || !isHeardByAll(leg) || leg.said === leg.raw) continue
+      const before = direction === 'in' ? leg.said : leg.raw
+      const after = direction === 'in' ? leg.raw : leg.said
+      if (before !== null) this.#mixer.remove(before)
+      if (after !== null) this.#mixer.add(after)
+    }
+  }
+
+  /** Idempotent. */
+  close(): void {
+    for (const sink of this.sinks.splice(0)) sink.close()
+    this.#waiting.length = 0
+    this.chorus = null
+  }
+}
+
+/** Its voice is in the mix of the room. */
+const isHeardByAll = (leg: Leg): boolean => !leg.muted && !leg.onHold && leg.heardBy === null

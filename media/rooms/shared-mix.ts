@@ -1,0 +1,45 @@
+import type { Frame } from '../../codecs/audio.ts'
+import { LAWS, type LawName } from '../../codecs/g711.ts'
+import { Limiter } from '../../codecs/limiter.ts'
+import { LEG_SAMPLES } from './leg.ts'
+import type { Mixer } from './mixer.ts'
+
+/**
+ * The mix that all silent listeners of a room share: made, and encoded in each law, at most once per tick. In a large
+ * room most are silent, so most of the encoding falls away, and what they hear is the same to the sample.
+ */
+export class SharedMix {
+  readonly frame: Frame = new Int16Array(LEG_SAMPLES)
+  readonly #encoded: Record<LawName, Uint8Array> = {
+    PCMU: new Uint8Array(LEG_SAMPLES),
+    PCMA: new Uint8Array(LEG_SAMPLES),
+  }
+  readonly #limiter = new Limiter()
+  /** The tick that it is of. */
+  #tick = -1
+  #ready: Record<LawName, boolean> = { PCMU: false, PCMA: false }
+
+  of(mixer: Mixer): Frame {
+    if (this.#tick !== mixer.tick) {
+      this.#tick = mixer.tick
+      this.#ready.PCMU = this.#ready.PCMA = false
+      mixer.all(this.frame, this.#limiter)
+    }
+    return this.frame
+  }
+
+  /** What that was limited to. */
+  get gain(): number {
+    return this.#limiter.gain
+  }
+
+  /** The frame of the last `of`, encoded. */
+  encoded(codec: LawName): Uint8Array {
+    const bytes = this.#encoded[codec]
+    if (!this.#ready[codec]) {
+      LAWS[codec].encode(this.frame, bytes)
+      this.#ready[codec] = true
+    }
+    return bytes
+  }
+}

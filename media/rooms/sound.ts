@@ -1,0 +1,160 @@
+import { type Frame, NARROWBAND_HZ } from '../../codecs/audio.ts'
+import { AutoGain } from '../../codecs/auto-gain.ts'
+import { levelDbov, SILENCE_DBOV } from '../../codecs/level.ts'
+import { Limiter } from '../../codecs/limiter.ts'
+import type { CreateNoiseSuppressor, NoiseSuppressor } from '../../codecs/noise-suppressor.ts'
+import { SpeechState } from '../../codecs/speech-state.ts'
+import type { CreateVoiceDetector, VoiceDetector } from '../../codecs/voice-activity.ts'
+
+/** What is done with the audio of a party. */
+export interface SoundSettings {
+  /** Louder or softer by so much, whatever else is done [dB]. */
+  gainDb: number
+  /** Brought to the level of others, slowly. */
+  autoGain: boolean
+  /** Steady noise is taken out; it comes 10 ms later then. */
+  noiseSuppression: boolean
+  /** Whether it speaks, and how loud, is wanted. */
+  speechEvents: boolean
+}
+
+export const AS_IT_CAME: SoundSettings = Object.freeze({
+  gainDb: 0,
+  autoGain: false,
+  noiseSuppression: false,
+  speechEvents: false,
+})
+
+export const isAsItCame = ({ gainDb, autoGain, noiseSuppression, speechEvents }: SoundSettings): boolean =>
+  gainDb === 0 && !autoGain && !noiseSuppression && !speechEvents
+
+export interface SoundTools {
+  createVoiceDetector: CreateVoiceDetector
+  createNoiseSuppressor: CreateNoiseSuppressor
+}
+
+/** The level that is shown follows within this [share of a frame]: some 200 ms. */
+const LEVEL_FOLLOWING = 0.1
+
+/**
+ * What is done with the audio of one party before anybody in its room hears it, and what is known of it: noise out, gain, whether it
+ * speaks. A leg of which nothing of that is wanted has none.
+ */
+export class Sound {
+  /** It speaks, and others hear it; known while `speechEvents` are wanted. */
+  isSpeaking = false
+  readonly #tools: SoundTools
+  readonly #changed: (isSpeaking: boolean) => void
+  #settings = AS_IT_CAME
+  #detector: VoiceDetector | null = null
+  #suppressor: NoiseSuppressor | null = null
+  #autoGain: AutoGain | null = null
+  readonly #speech = new SpeechState()
+  /** Of what others hear; full scale is 1. */
+  #power = 0
+  /** At the end of the last frame, linear. */
+  #gain = 1
+  readonly #limiter = new Limiter()
+  readonly #sum: Int32Array
+  readonly #out: Frame
+
+  /** @param changed it begins to speak, or has ended */
+  constructor(samples: number, tools: SoundTools, changed: (isSpeaking: boolean) => void) {
+    this.#tools = tools
+    this.#changed = changed
+    this.#sum = new Int32Array(samples)
+    this.#out = new Int16Array(samples)
+  }
+
+  get settings(): SoundSettings {
+    return this.#settings
+  }
+
+  /** How loud others hear it, over the last 200 ms [dBov]. */
+  get levelDbov(): number {
+    return this.#power <= 0 ? SILENCE_DBOV : Math.max(SILENCE_DBOV, 10 * Math.log10(this.#power))
+  }
+
+  /** What goes on as before keeps what it has learnt. */
+  set(settings: SoundSettings): void {
+    const { autoGain, noiseSuppression, speechEvents } = settings
+    this.#settings = settings
+    if (autoGain || speechEvents) this.#detector ??= this.#tools.createVoiceDetector()
+    else {
+      this.#detector?.close()
+      this.#detector = null
+    }
+    if (noiseSuppression) this.#suppressor ??= this.#tools.createNoiseSuppressor(NARROWBAND_HZ)
+    else {
+      this.#suppressor?.close()
+      this.#suppressor = null
+    }
+    this.#autoGain = autoGain ? (this.#autoGain ?? new AutoGain()) : null
+    if (!speechEvents) this.#fallSilent()
+  }
+
+  /**
+   * One frame of the party, null: it is silent. What comes back is borrowed until the next one.
+   * @param isUnheard nobody hears it: muted, on hold, or in a card-payment pause. It does not speak then
+   */
+  process(frame: Frame | null, isUnheard: boolean): Frame | null {
+    if (this.#detector !== null) this.#listen(this.#detector, frame, isUnheard)
+    const said = frame === null ? null : this.#treat(frame)
+    if (this.#settings.speechEvents) {
+      const power = said === null ? 0 : 10 ** (levelDbov(said) / 10)
+      this.#power = isUnheard ? 0 : this.#power + (power - this.#power) * LEVEL_FOLLOWING
+      const isSpeaking = this.#speech.isSpeaking && !isUnheard
+      if (isSpeaking !== this.isSpeaking) this.#tell(isSpeaking)
+    }
+    return said
+  }
+
+  #listen(detector: VoiceDetector, frame: Frame | null, isUnheard: boolean): void {
+    const voice = frame === null ? 'none' : detector.hear(frame, this.#speech.isSpeaking)
+    this.#speech.hear(isUnheard ? 'none' : voice)
+    if (frame !== null && !isUnheard) this.#autoGain?.hear(levelDbov(frame), voice)
+  }
+
+  /** Noise first, so that it is not raised; then the gain, in a ramp. */
+  #treat(frame: Frame): Frame {
+    const wanted = 10 ** ((this.#settings.gainDb + (this.#autoGain?.gainDb ?? 0)) / 20)
+    const hasGain = wanted !== 1 || this.#gain !== 1
+    if (this.#suppressor === null && !hasGain) return frame
+    const out = this.#out
+    out.set(frame)
+    this.#suppressor?.process(out)
+    if (hasGain) this.#amplify(out, wanted)
+    return out
+  }
+
+  #amplify(out: Frame, wanted: number): void {
+    const sum = this.#sum
+    const step = (wanted - this.#gain) / out.length
+    let gain = this.#gain
+    for (let i = 0; i < out.length; i++) {
+      gain += step
+      sum[i] = Math.round(out[i]! * gain)
+    }
+    this.#gain = wanted
+    this.#limiter.process(sum, null, out)
+  }
+
+  #tell(isSpeaking: boolean): void {
+    this.isSpeaking = isSpeaking
+    this.#changed(isSpeaking)
+  }
+
+  #fallSilent(): void {
+    this.#power = 0
+    if (this.isSpeaking) this.#tell(false)
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#fallSilent()
+    this.#detector?.close()
+    this.#suppressor?.close()
+    this.#detector = null
+    this.#suppressor = null
+  }
+}

@@ -1,0 +1,61 @@
+import { randomInt } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { DatagramSocket, Datagrams } from './datagrams.ts'
+import { nodeDatagrams } from './node-datagrams.ts'
+
+/** `auto`: the system's own where that works. */
+export type SocketChoice = 'auto' | 'native' | 'node'
+
+/** Ports that nobody is given by name (RFC 6335 §6), for one datagram to ourselves. */
+const TEST_PORTS = { first: 49_152, last: 65_535, tries: 20 }
+/** How long it may take [ms]. */
+const TEST_MS = 500
+
+/** The sockets of this thread. Throws when it must be the system's own and they do not work here. */
+export async function chooseDatagrams(choice: SocketChoice): Promise<{ datagrams: Datagrams; problem: string | null }> {
+  if (choice === 'node') return { datagrams: nodeDatagrams, problem: null }
+  try {
+    return { datagrams: await openNative(), problem: null }
+  } catch (error) {
+    if (choice === 'native') throw error
+    return { datagrams: nodeDatagrams, problem: (error as Error).message }
+  }
+}
+
+async function openNative(): Promise<Datagrams> {
+  const { platform, arch } = process
+  if (platform !== 'linux' || !['x64', 'arm64'].includes(arch)) throw new Error(`not known on ${platform} ${arch}`)
+  const { NativeDatagrams } = await import('./native-datagrams.ts')
+  const native = new NativeDatagrams()
+  await proveThatItWorks(native)
+  return native
+}
+
+/** One datagram to ourselves: another C library or a sandbox may have other ideas of what lies where. */
+async function proveThatItWorks(native: Datagrams): Promise<void> {
+  const { socket, port } = await bindSomewhere(native)
+  let isHeard = false
+  socket.listen(
+    (bytes, host, from) => {
+      isHeard ||= bytes.length === 3 && bytes[2] === 7 && host === '127.0.0.1' && from === port
+    },
+    () => {},
+  )
+  const limit = performance.now() + TEST_MS
+  while (!isHeard && performance.now() < limit) {
+    socket.send(new Uint8Array([1, 2, 7]), 3, '127.0.0.1', port)
+    await sleep(1)
+    native.poll()
+  }
+  socket.close()
+  if (!isHeard) throw new Error('a datagram to ourselves did not arrive')
+}
+
+async function bindSomewhere(native: Datagrams): Promise<{ socket: DatagramSocket; port: number }> {
+  for (let attempt = 0; attempt < TEST_PORTS.tries; attempt++) {
+    const port = randomInt(TEST_PORTS.first, TEST_PORTS.last + 1)
+    const socket = await native.bind('127.0.0.1', port)
+    if (socket !== null) return { socket, port }
+  }
+  throw new Error('no socket is to be had')
+}

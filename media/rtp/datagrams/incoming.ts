@@ -1,0 +1,106 @@
+import { type Libc, MSG_DONTWAIT, SharedMemory, SO_TIMESTAMPNS } from './libc.ts'
+
+/** Fetched one after the other before any is handed over: who goes to and fro between the system and us finds neither in the cache. */
+const BATCH = 64
+/** No datagram is larger: whoever gets it judges it, whatever its length [bytes]. */
+const MAX_DATAGRAM = 65_536
+/** What is longer goes on where all have room for it; audio is not [bytes]. */
+const ROOM = 2048
+/** A datagram that has waited longer was stamped before the clock was set [ms]. */
+const MAX_AGE_MS = 5000
+
+/** The parts of a place for one: `struct msghdr`, what it points to, and the datagram. */
+const PLACE = { name: 64, iov: 96, control: 128, payload: 192 }
+/** An odd number of cache lines, lest all places share a few sets of the cache. */
+const PLACE_BYTES = PLACE.payload + ROOM
+const PLACE_WORDS = PLACE_BYTES / 4
+/** Of the message header: lengths that are set before and read after [words of 4 bytes]. */
+const NAME_LENGTH = 2
+const CONTROL_LENGTH = 10
+/** Of the control message, one `struct timespec`. */
+const CONTROL_BYTES = 32
+const CONTROL_TYPE = PLACE.control / 4 + 3
+const SECONDS = PLACE.control / 4 + 4
+const NANOSECONDS = PLACE.control / 4 + 6
+
+/** The memory that datagrams are received in. */
+export class Incoming {
+  /** Those that have been fetched and are not taken. */
+  count = 0
+  /** `sockaddr` of who sent each: from `nameAt` on. */
+  readonly words: Int32Array
+  readonly #libc: Libc
+  readonly #memory = new SharedMemory(BATCH * PLACE_BYTES + MAX_DATAGRAM)
+  readonly #rest = this.#memory.bytes.subarray(BATCH * PLACE_BYTES)
+  /** The datagram of each place. */
+  readonly #views: Uint8Array[]
+
+  constructor(libc: Libc) {
+    this.#libc = libc
+    this.words = new Int32Array(this.#memory.bytes.buffer, 0, BATCH * PLACE_WORDS)
+    this.#views = Array.from({ length: BATCH }, (_, place) => this.#roomOf(place, 0))
+    for (let place = 0; place < BATCH; place++) this.#point(place * PLACE_BYTES)
+  }
+
+  /** Writes what does not change: the addresses of its parts. */
+  #point(place: number): void {
+    const { view, address } = this.#memory
+    const put = (at: number, value: number): void => view.setBigUint64(place + at, BigInt(value), true)
+    put(0, address + place + PLACE.name)
+    put(16, address + place + PLACE.iov)
+    put(24, 2)
+    put(32, address + place + PLACE.control)
+    put(PLACE.iov, address + place + PLACE.payload)
+    put(PLACE.iov + 8, ROOM)
+    put(PLACE.iov + 16, address + BATCH * PLACE_BYTES)
+    put(PLACE.iov + 24, MAX_DATAGRAM)
+  }
+
+  get isFull(): boolean {
+    return this.count === BATCH
+  }
+
+  /** Fetches a datagram into the next place. */
+  fetch(fd: number, sockaddrBytes: number): boolean {
+    const place = this.count
+    const at = place * PLACE_WORDS
+    this.words[at + NAME_LENGTH] = sockaddrBytes
+    this.words[at + CONTROL_LENGTH] = CONTROL_BYTES
+    const length = this.#libc.recvmsg(fd, this.#memory.address + place * PLACE_BYTES, MSG_DONTWAIT)
+    if (length < 0) return false
+    // Packets are alike, and so the view of the last one fits the next.
+    if (this.#views[place]!.length !== length) this.#views[place] = this.#viewOf(place, length)
+    else if (length > ROOM) this.#views[place] = this.#viewOf(place, length)
+    this.count = place + 1
+    return true
+  }
+
+  #viewOf(place: number, length: number): Uint8Array {
+    if (length <= ROOM) return this.#roomOf(place, length)
+    return Buffer.concat([this.#roomOf(place, ROOM), this.#rest.subarray(0, length - ROOM)])
+  }
+
+  #roomOf(place: number, length: number): Uint8Array {
+    const at = place * PLACE_BYTES + PLACE.payload
+    return this.#memory.bytes.subarray(at, at + length)
+  }
+
+  /** The datagram of a place, valid until another one is fetched there. */
+  bytes(place: number): Uint8Array {
+    return this.#views[place]!
+  }
+
+  /** Where the address of who sent it begins [words]. */
+  nameAt(place: number): number {
+    return place * PLACE_WORDS + PLACE.name / 4
+  }
+
+  /** How long before `seconds`, `nanoseconds` of the wall clock it came [ms]. */
+  age(place: number, seconds: number, nanoseconds: number): number {
+    const { words } = this
+    const at = place * PLACE_WORDS
+    if (words[at + CONTROL_LENGTH]! < CONTROL_BYTES || words[at + CONTROL_TYPE] !== SO_TIMESTAMPNS) return 0
+    const age = ((seconds - words[at + SECONDS]!) | 0) * 1000 + (nanoseconds - words[at + NANOSECONDS]!) / 1e6
+    return age > 0 && age < MAX_AGE_MS ? age : 0
+  }
+}

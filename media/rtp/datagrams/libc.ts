@@ -1,0 +1,107 @@
+import koffi from 'koffi'
+
+/** Numbers of Linux, alike on x64 and arm64 (`asm-generic`). */
+export const AF_INET = 2
+export const AF_INET6 = 10
+const SOCK_DGRAM_NONBLOCK_CLOEXEC = 2 | 0o4000 | 0o2000000
+const SOL_SOCKET = 1
+/** The option, and the type of the control message that it makes (socket(7)). */
+export const SO_TIMESTAMPNS = 35
+const EPOLL_CTL_ADD = 1
+const EPOLLIN = 1
+export const MSG_DONTWAIT = 0x40
+export const CLOCK_REALTIME = 0
+
+/** `struct epoll_event`: packed on x64 only. */
+export const EVENT = process.arch === 'x64' ? { bytes: 12, data: 4 } : { bytes: 16, data: 8 }
+
+/** Of an address itself, and where in the scratch memory there is room for it as text [bytes]. */
+const ADDRESS_BYTES: Readonly<Record<number, number>> = { [AF_INET]: 4, [AF_INET6]: 16 }
+const TEXT_AT = 16
+const TEXT_BYTES = 64
+
+/** Memory that the system reads and writes: it stays where it is, so its address is asked for once. */
+export class SharedMemory {
+  readonly bytes: Uint8Array
+  readonly view: DataView
+  readonly address: number
+
+  constructor(size: number) {
+    const memory = new ArrayBuffer(size)
+    this.bytes = new Uint8Array(memory)
+    this.view = new DataView(memory)
+    this.address = Number(koffi.address(this.bytes))
+  }
+}
+
+/**
+ * The system calls that sockets need. Pointers are numbers: the cheapest that a call can be given. What a packet takes is called
+ * as it is.
+ */
+export class Libc {
+  readonly #lib = koffi.load(null)
+  readonly #socket = this.#lib.func('int socket(int, int, int)')
+  readonly #bind = this.#lib.func('int bind(int, uintptr_t, uint32_t)')
+  readonly #setsockopt = this.#lib.func('int setsockopt(int, int, int, uintptr_t, uint32_t)')
+  readonly #close = this.#lib.func('int close(int)')
+  readonly #epollCreate = this.#lib.func('int epoll_create1(int)')
+  readonly #epollCtl = this.#lib.func('int epoll_ctl(int, int, int, uintptr_t)')
+  readonly epollWait = this.#lib.func('int epoll_wait(int, uintptr_t, int, int)')
+  readonly sendto = this.#lib.func('intptr_t sendto(int, uintptr_t, size_t, int, uintptr_t, uint32_t)')
+  readonly recv = this.#lib.func('intptr_t recv(int, uintptr_t, size_t, int)')
+  readonly recvmsg = this.#lib.func('intptr_t recvmsg(int, uintptr_t, int)')
+  readonly #pton = this.#lib.func('int inet_pton(int, const char *, uintptr_t)')
+  readonly #ntop = this.#lib.func('const char *inet_ntop(int, uintptr_t, uintptr_t, uint32_t)')
+  readonly clockGettime = this.#lib.func('int clock_gettime(int, uintptr_t)')
+  readonly #scratch = new SharedMemory(TEXT_AT + TEXT_BYTES)
+
+  /** A UDP socket whose datagrams come with the time when they came; negative: none is to be had. */
+  socket(family: number): number {
+    const fd = this.#socket(family, SOCK_DGRAM_NONBLOCK_CLOEXEC, 0)
+    this.#scratch.view.setInt32(0, 1, true)
+    if (fd >= 0) this.#setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, this.#scratch.address, 4)
+    return fd
+  }
+
+  /** Of memory that stays where it is. */
+  addressOf(bytes: Uint8Array): number {
+    return Number(koffi.address(bytes))
+  }
+
+  bind(fd: number, sockaddr: Int32Array, length: number): boolean {
+    const { bytes, address } = this.#scratch
+    bytes.set(new Uint8Array(sockaddr.buffer, sockaddr.byteOffset, length))
+    return this.#bind(fd, address, length) === 0
+  }
+
+  close(fd: number): void {
+    this.#close(fd)
+  }
+
+  epoll(): number {
+    return this.#epollCreate(0)
+  }
+
+  /** `data` comes back with each event of the socket. */
+  watch(epoll: number, fd: number, data: number): boolean {
+    const { view, address } = this.#scratch
+    view.setUint32(0, EPOLLIN, true)
+    view.setUint32(EVENT.data, data, true)
+    view.setUint32(EVENT.data + 4, 0, true)
+    return this.#epollCtl(epoll, EPOLL_CTL_ADD, fd, address) === 0
+  }
+
+  /** Writes the 4 or 16 bytes of an address, from byte `at` on; false: it is none of this family. */
+  writeAddress(family: number, host: string, into: Int32Array, at: number): boolean {
+    const { bytes, address } = this.#scratch
+    if (this.#pton(family, host, address) !== 1) return false
+    new Uint8Array(into.buffer, into.byteOffset).set(bytes.subarray(0, ADDRESS_BYTES[family]), at)
+    return true
+  }
+
+  readAddress(family: number, from: Int32Array, at: number): string {
+    const { bytes, address } = this.#scratch
+    bytes.set(new Uint8Array(from.buffer, from.byteOffset + at, ADDRESS_BYTES[family]))
+    return this.#ntop(family, address, address + TEXT_AT, TEXT_BYTES) ?? ''
+  }
+}

@@ -1,0 +1,117 @@
+import { isIPv6 } from 'node:net'
+import type { DatagramSocket, Datagrams } from './datagrams.ts'
+import { Incoming } from './incoming.ts'
+import { AF_INET, AF_INET6, CLOCK_REALTIME, EVENT, Libc, SharedMemory } from './libc.ts'
+import { NativeSocket } from './native-socket.ts'
+import { nodeDatagrams } from './node-datagrams.ts'
+import { Outgoing } from './outgoing.ts'
+
+/** Sockets that one look at the system can name. */
+const MAX_EVENTS = 1024
+/** Looks of one poll: whoever floods a port is held to as many datagrams, and the system drops the rest. */
+const MAX_LOOKS = 64
+/** How often is looked while no clock polls: sockets without a room [ms]. */
+const IDLE_POLL_MS = 20
+
+/**
+ * Sockets of the system itself. A poll asks once who has datagrams and fetches those, so that a packet costs a system call and
+ * no event of its own; the system says when each came. Linux on x64 and arm64. Throws where the system has no such calls.
+ */
+export class NativeDatagrams implements Datagrams {
+  readonly kind = 'native'
+  readonly libc = new Libc()
+  readonly outgoing = new Outgoing(this.libc)
+  readonly #incoming = new Incoming(this.libc)
+  /** Of each datagram there. */
+  readonly #receivers: NativeSocket[] = []
+  readonly #epoll = this.libc.epoll()
+  readonly #events = new SharedMemory(MAX_EVENTS * EVENT.bytes)
+  readonly #wall = new SharedMemory(16)
+  readonly #wallWords = new Int32Array(this.#wall.bytes.buffer)
+  /** By the number that its events carry; null: free. An event of a socket that is closed meanwhile may find another one, without a datagram. */
+  readonly #sockets: (NativeSocket | null)[] = []
+  readonly #freeNumbers: number[] = []
+  #polledAt = 0
+  #idle: NodeJS.Timeout | undefined
+
+  get sendErrors(): number {
+    return this.outgoing.errors
+  }
+
+  async bind(host: string, port: number): Promise<DatagramSocket | null> {
+    const family = isIPv6(host) ? AF_INET6 : AF_INET
+    const fd = this.libc.socket(family)
+    if (fd < 0) return null
+    const socket = new NativeSocket(this.libc, this.outgoing, fd, family)
+    if (!socket.aim(host, port)) {
+      // An address of one link (RFC 4007): Node knows how to write it.
+      this.libc.close(fd)
+      return nodeDatagrams.bind(host, port)
+    }
+    const number = this.#freeNumbers.pop() ?? this.#sockets.length
+    if (!socket.bind() || !this.libc.watch(this.#epoll, fd, number)) {
+      this.#sockets[number] = null
+      this.#freeNumbers.push(number)
+      this.libc.close(fd)
+      return null
+    }
+    this.#sockets[number] = socket
+    socket.forget = () => this.#forget(number)
+    this.#idle ??= setInterval(() => this.#pollIdle(), IDLE_POLL_MS)
+    return socket
+  }
+
+  #forget(number: number): void {
+    this.#sockets[number] = null
+    this.#freeNumbers.push(number)
+    if (this.#freeNumbers.length < this.#sockets.length) return
+    clearInterval(this.#idle)
+    this.#idle = undefined
+  }
+
+  #pollIdle(): void {
+    if (performance.now() - this.#polledAt >= IDLE_POLL_MS) this.poll()
+  }
+
+  poll(): void {
+    this.#polledAt = performance.now()
+    this.libc.clockGettime(CLOCK_REALTIME, this.#wall.address)
+    for (let look = 0; look < MAX_LOOKS; look++) {
+      const count = this.libc.epollWait(this.#epoll, this.#events.address, MAX_EVENTS, 0)
+      if (count <= 0) return
+      for (let i = 0; i < count; i++) {
+        const socket = this.#sockets[this.#events.view.getUint32(i * EVENT.bytes + EVENT.data, true)]!
+        // Null: closed by what an earlier datagram of this look did.
+        if (socket !== null) this.#fetch(socket)
+      }
+      this.#handOver()
+    }
+  }
+
+  #fetch(socket: NativeSocket): void {
+    const incoming = this.#incoming
+    if (incoming.isFull) this.#handOver()
+    if (incoming.fetch(socket.fd, socket.sockaddrBytes)) this.#receivers[incoming.count - 1] = socket
+  }
+
+  #handOver(): void {
+    const incoming = this.#incoming
+    const seconds = this.#wallWords[0]!
+    const nanoseconds = this.#wallWords[2]!
+    for (let place = 0; place < incoming.count; place++) {
+      const at = this.#polledAt - incoming.age(place, seconds, nanoseconds)
+      this.#receivers[place]!.take(incoming.bytes(place), incoming.words, incoming.nameAt(place), at)
+    }
+    incoming.count = 0
+  }
+
+  sendTogether(work: () => void): void {
+    this.outgoing.isHeld = true
+    try {
+      work()
+    } finally {
+      this.outgoing.isHeld = false
+      this.outgoing.flush()
+    }
+  }
+}

@@ -1,0 +1,69 @@
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
+import { isIPv6 } from 'node:net'
+import type { DatagramSocket, Datagrams, TakeDatagram } from './datagrams.ts'
+
+/** Sockets of Node: each packet is an event of its own. They work everywhere. */
+export const nodeDatagrams: Datagrams & { sendErrors: number } = {
+  kind: 'node',
+  libc: null,
+  sendErrors: 0,
+  bind: async (host, port) => {
+    const socket = await bind(host, port)
+    return socket === null ? null : new NodeSocket(socket)
+  },
+  poll: () => {},
+  sendTogether: work => work(),
+}
+
+class NodeSocket implements DatagramSocket {
+  readonly #socket: Socket
+  #isClosed = false
+
+  constructor(socket: Socket) {
+    this.#socket = socket
+    // An ICMP error of the far end arrives here as an error event; the leg's time-out deals with a dead peer.
+    socket.on('error', () => nodeDatagrams.sendErrors++)
+  }
+
+  listen(take: TakeDatagram, broke: (error: unknown) => void): void {
+    this.#socket.on('message', (bytes: Uint8Array, { address, port }: RemoteInfo) => {
+      try {
+        take(bytes, address, port, performance.now())
+      } catch (error) {
+        broke(error)
+      }
+    })
+  }
+
+  send(packet: Uint8Array, length: number, host: string, port: number): void {
+    if (this.#isClosed) return
+    // Audio fills its buffer, and given whole it is sent without allocating a view of it.
+    if (length === packet.length) this.#socket.send(packet, port, host)
+    else this.#socket.send(packet, 0, length, port, host)
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#socket.close()
+  }
+}
+
+function bind(host: string, port: number): Promise<Socket | null> {
+  const family = isIPv6(host) ? 6 : 4
+  const socket = createSocket({
+    type: family === 6 ? 'udp6' : 'udp4',
+    // Only addresses come here; the default would go through the resolver for each packet.
+    lookup: (address, _options, callback) => callback(null, address, family),
+  })
+  return new Promise(resolve => {
+    socket.once('error', () => {
+      socket.close()
+      resolve(null)
+    })
+    socket.bind({ address: host, port, exclusive: true }, () => {
+      socket.removeAllListeners('error')
+      resolve(socket)
+    })
+  })
+}

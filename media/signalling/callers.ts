@@ -1,0 +1,75 @@
+import { randomBytes } from 'node:crypto'
+import type { InviteAtTheDoor, InviteRefusal } from '../../sip/agent-types.ts'
+import { CallerAuth, type CallerVerdict } from '../../sip/auth/caller-auth.ts'
+import type { DigestResponse } from '../../sip/auth/digest.ts'
+import type { Peer } from '../../sip/user-agent.ts'
+import { Guesses } from '../kernel/guesses.ts'
+import type { FarEnds } from './far-ends.ts'
+import { partyOf } from './line.ts'
+import { originOf } from './proxies.ts'
+import { REALM } from './registrar.ts'
+
+/** The hashes of which something is stored. */
+export type StoredAlgorithm = 'MD5' | 'SHA-256'
+
+interface CallersOptions {
+  farEnds: Pick<FarEnds, 'byContact'>
+  now: () => number
+}
+
+/** Passwords of those who call: who is asked for one, and what is made of the answer. */
+export class Callers {
+  /** Only known networks and those with a password may call at all, so that a stranger is asked for it before anything else. */
+  challengesStrangers = false
+  readonly #options: CallersOptions
+  readonly #auth = new CallerAuth(REALM, () => randomBytes(10).toString('hex'))
+  readonly #guesses: Guesses
+
+  constructor(options: CallersOptions) {
+    this.#options = options
+    this.#guesses = new Guesses(options.now)
+  }
+
+  /**
+   * What an INVITE is answered with before there is a transaction, a line, or a question to control. Null: it comes in. A password costs
+   * who sends it, wrong or right, a round trip; a flood without one costs us a hash each.
+   */
+  atTheDoor({ requestUri, authorizations, peer }: InviteAtTheDoor): InviteRefusal | null {
+    const given = this.read(authorizations, requestUri)
+    if (given === null) {
+      const isExpected =
+        peer.isKnown === true || this.#options.farEnds.byContact(partyOf(requestUri).user) !== undefined
+      return isExpected || !this.challengesStrangers ? null : this.challenge(peer, { stale: false })
+    }
+    if (this.#auth.freshness(given, peer.host, this.#options.now()) !== 'fresh') {
+      return this.challenge(peer, { stale: true, algorithm: storedAlgorithm(given) })
+    }
+    return this.#guesses.isLocked(given.username, originOf(peer)) ? { status: 403, headers: [] } : null
+  }
+
+  read(authorizations: readonly string[], requestUri: string): DigestResponse | null {
+    return this.#auth.read(authorizations, requestUri)
+  }
+
+  challenge(
+    { host }: Pick<Peer, 'host'>,
+    options: { stale: boolean; algorithm?: StoredAlgorithm | undefined },
+  ): InviteRefusal {
+    const value = this.#auth.challenge(host, this.#options.now(), options)
+    return { status: 401, headers: [['WWW-Authenticate', value]] }
+  }
+
+  /** By H(username:realm:password), hex; null: there is no such account. */
+  check(given: DigestResponse, ha1: string | null, peer: Pick<Peer, 'host' | 'proxy'>): CallerVerdict {
+    const host = originOf(peer)
+    if (this.#guesses.isLocked(given.username, host)) return 'wrong'
+    const verdict = this.#auth.check(given, ha1, peer.host, this.#options.now())
+    if (verdict === 'wrong') this.#guesses.wrong(given.username, host)
+    else if (verdict === 'right') this.#guesses.right(given.username, host)
+    return verdict
+  }
+}
+
+/** With which hash an answer was made, as far as an account of ours can have it. */
+export const storedAlgorithm = ({ algorithm }: DigestResponse): StoredAlgorithm | undefined =>
+  algorithm === 'SHA-512-256' ? undefined : algorithm

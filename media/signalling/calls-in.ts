@@ -1,0 +1,340 @@
+import { ulid } from 'ulid'
+import type { NegotiatedMedia } from '../../sip/sdp/offer-answer.ts'
+import type { Body, InviteRefusal, Peer, ReliabilityPolicy, UaEvent } from '../../sip/user-agent.ts'
+import { NOT_SIGNED, type Signed, type Verifier } from '../identity/verifier.ts'
+import type { OwnAddress, OwnAddresses } from '../kernel/own-addresses.ts'
+import type {
+  EndedReason,
+  Events,
+  Failure,
+  LegSnapshot,
+  Reliability,
+  Reply,
+  Request,
+  Verification,
+} from '../protocol.ts'
+import { isFailure } from '../protocol.ts'
+import { claimedIdentity } from './caller-identity.ts'
+import { type Callers, storedAlgorithm } from './callers.ts'
+import { fieldsOfStatus } from './causes.ts'
+import { type Descriptions, familyOfOffer, incompatible, SDP } from './descriptions.ts'
+import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
+import type { FarEnds } from './far-ends.ts'
+import { isOver, type Line, partyOf } from './line.ts'
+import { conflict, type Lines, notFound } from './lines.ts'
+import { originOf } from './proxies.ts'
+
+/** How long control may take to say what becomes of an incoming call [ms]; then 503. */
+const DECISION_MS = 4000
+/** The answer to a description that cannot be agreed with (RFC 3261 §21.4.26). */
+const NOT_ACCEPTABLE_HERE = 488
+/** `Retry-After` of a 503 [s]. */
+const RETRY_AFTER_S = 5
+
+/** An extension that the caller requires and does not get (RFC 3261 §21.4.15). */
+const BAD_EXTENSION = 420
+
+interface CallsInOptions {
+  lines: Lines
+  addresses: OwnAddresses
+  descriptions: Descriptions
+  maxCalls: number
+  /** Whose contact a call may be to. */
+  farEnds: Pick<FarEnds, 'byContact'>
+  callers: Callers
+  sip: () => SipEndpoint
+  /** Null: nothing is checked. */
+  verifier: Pick<Verifier, 'verify'> | null
+}
+
+/** Calls of others: held until control has said what becomes of them, then rung, answered, challenged or refused. */
+export class CallsIn {
+  draining = false
+  /** Calls refused with 503. */
+  refused = 0
+  readonly #options: CallsInOptions
+  readonly #lines: Lines
+
+  constructor(options: CallsInOptions) {
+    this.#options = options
+    this.#lines = options.lines
+  }
+
+  incoming(event: Extract<UaEvent, { kind: 'incoming' }>): void {
+    const { sessionId } = event
+    const isTooMany = this.#lines.byLeg.size >= this.#options.maxCalls || !this.#options.sip().admitsCall(event.peer)
+    if (this.draining || isTooMany || this.#isCrowdedByStrangers(event.peer)) {
+      this.refused++
+      this.refuse(sessionId, 503, RETRY_AFTER_S)
+      return
+    }
+    const called = partyOf(event.requestUri)
+    const connectionId = this.#options.farEnds.byContact(called.user)
+    const line = this.#lines.begin({
+      legId: `part_${ulid().toLowerCase()}`,
+      sessionId,
+      direction: 'inbound',
+      state: 'incoming',
+      to: connectionId === undefined ? called : partyOf(event.to.uri),
+      from: partyOf(event.from.uri),
+      offer: event.offer,
+      peer: event.peer,
+      digest: this.#options.callers.read(event.authorizations, event.requestUri),
+    })
+    line.reliability = event.reliability
+    line.signed = signedOf(event)
+    line.timer = setTimeout(() => {
+      this.refused++
+      line.endReason = 'capacity'
+      this.refuse(sessionId, 503, RETRY_AFTER_S)
+    }, DECISION_MS)
+    const identity = claimedIdentity(event)
+    this.#lines.emit('leg.incoming', {
+      legId: line.legId,
+      to: line.to,
+      from: line.from,
+      source: { host: originOf(event.peer) },
+      ...(connectionId === undefined ? {} : { connectionId }),
+      sipCallId: event.callId,
+      ...replacedBy(this.#lines, event.replaces),
+      digest: claimOf(line),
+      ...(identity === undefined ? {} : { identity }),
+    })
+  }
+
+  /** Strangers' calls that wait to be judged take a quarter of the room at most. */
+  #isCrowdedByStrangers(peer: Peer): boolean {
+    if (peer.isKnown === true) return false
+    let waiting = 0
+    for (const line of this.#lines.byLeg.values()) {
+      if (line.state === 'incoming' && !line.isRung && line.peer?.isKnown !== true) waiting++
+    }
+    return waiting >= Math.max(1, Math.floor(this.#options.maxCalls / 4))
+  }
+
+  refuse(
+    sessionId: string,
+    status: number,
+    retryAfterS: number | null,
+    more: [string, string][] = [],
+    reason?: string,
+  ): void {
+    const headers: (readonly [string, string])[] = [...more]
+    if (retryAfterS !== null) headers.push(['Retry-After', String(retryAfterS)])
+    const line = this.#lines.ofSession(sessionId)
+    if (line !== undefined) line.refusedWith = status
+    headers.push(...fieldsOfStatus(status, line?.endReason ?? null))
+    this.#options
+      .sip()
+      .do((agent, now) =>
+        agent.reject(sessionId, status, now, { headers, ...(reason === undefined ? {} : { reason }) }),
+      )
+  }
+
+  async answer(request: Request<'leg.answer'>): Promise<LegSnapshot | Failure> {
+    const line = this.#lines.get(request.legId)
+    if (line === undefined || isOver(line)) return notFound(request.legId)
+    await line.opening
+    if (isOver(line)) return notFound(request.legId)
+    if (line.state !== 'incoming') return conflict('the leg is answered already')
+    if (line.early !== null) return this.#answerEarly(line, request)
+    if (line.engine !== null) return conflict('the leg is answered already')
+    clearTimeout(line.timer)
+    const described = await this.#describe(line, request)
+    if (isFailure(described)) return described
+    const { media, description } = described
+    const connected = media === null ? {} : await this.#options.descriptions.connect(line, media)
+    if (isFailure(connected)) {
+      if (!isOver(line)) this.#reject(line, 503, 'capacity')
+      return connected
+    }
+    if (isOver(line)) return notFound(request.legId)
+    this.#accept(line, description)
+    return this.#lines.snapshot(line)
+  }
+
+  /** Opens its audio, and finds what to say to the caller: the answer to its offer, or an offer of ours. */
+  async #describe(
+    line: Line,
+    { codecs, dtmf = 'auto', srtp, room, affinity, near }: Omit<Request<'leg.answer'>, 'legId'>,
+  ): Promise<{ media: NegotiatedMedia | null; description: Uint8Array } | Failure> {
+    const { offer } = line
+    Object.assign(line, { codecs, dtmf, room, affinity, near: near ?? null })
+    line.srtp = srtp ?? (offer === null ? 'off' : 'optional')
+    const opened = await this.#lines.openAudio(line, this.#ownFor(line))
+    if (isFailure(opened)) {
+      this.#reject(line, 503, opened.failure === 'capacity' ? 'capacity' : 'internal_error')
+      return opened
+    }
+    if (isOver(line)) return notFound(line.legId)
+    if (offer === null) return { media: null, description: this.#options.descriptions.offer(line) }
+    const negotiated = this.#options.descriptions.answer(line, offer)
+    if (!('error' in negotiated)) return { media: negotiated.media, description: negotiated.answer }
+    this.#reject(line, NOT_ACCEPTABLE_HERE, 'codec_mismatch', [incompatible(line, negotiated.error)])
+    return { failure: 'invalid', message: `the caller's offer cannot be answered: ${negotiated.error}` }
+  }
+
+  /** Its audio flows already: from now on it is answered, and what is kept of it begins. */
+  async #answerEarly(line: Line, { legId, room }: Request<'leg.answer'>): Promise<LegSnapshot | Failure> {
+    const { media, isSettled } = line.early!
+    line.room = room
+    if (media !== null) {
+      const connected = await this.#options.descriptions.connect(line, media)
+      if (isFailure(connected) && !isOver(line)) this.#reject(line, 503, 'capacity')
+      if (isFailure(connected)) return connected
+    }
+    if (isOver(line)) return notFound(legId)
+    this.#accept(line, isSettled || line.offer === null ? null : line.description)
+    return this.#lines.snapshot(line)
+  }
+
+  /** `description` null: all was said by a provisional response and its PRACK. */
+  #accept(line: Line, description: Uint8Array | null): void {
+    line.state = 'answered'
+    line.description = description ?? line.description
+    const body = description === null ? null : { type: SDP, bytes: description }
+    this.#options.sip().do((agent, now) => agent.accept(line.sessionId, body, now))
+  }
+
+  #reject(line: Line, status: number, reason: EndedReason, headers: [string, string][] = []): void {
+    line.endReason ??= reason
+    this.refuse(line.sessionId, status, status === 503 ? RETRY_AFTER_S : null, headers)
+  }
+
+  /** Audio flows in the family that the caller's description names, where we have it. */
+  #ownFor({ offer, peer }: Line): OwnAddress {
+    const { addresses } = this.#options
+    const family = offer === null ? null : familyOfOffer(offer)
+    const wanted = family === null ? null : addresses.in(family, peer?.local)
+    return wanted ?? (peer === null ? null : addresses.for(peer)) ?? addresses.main
+  }
+
+  /** Control has decided that it rings: its caller is told, and the limit for a decision is met. */
+  async ring({ legId, early, reliable = 'when_required' }: Request<'leg.ring'>): Promise<Reply<'leg.ring'> | Failure> {
+    const line = this.#waiting(legId)
+    if (line === null) return notFound(legId)
+    clearTimeout(line.timer)
+    if (reliable === 'off' && line.reliability === 'required') {
+      this.#reject(line, BAD_EXTENSION, 'rejected', [['Unsupported', '100rel']])
+      return { failure: 'invalid', message: 'the caller requires 100rel, which its connection has switched off' }
+    }
+    const policy = reliable === 'off' ? 'when_required' : reliable
+    await line.opening
+    if (isOver(line) || line.state !== 'incoming') return notFound(legId)
+    const isHeard = early !== undefined && line.early === null && this.#mayOffer(line, reliable)
+    if (isHeard) {
+      const opening = this.#openEarly(line, early, policy)
+      line.opening = opening.then(() => {})
+      return opening.finally(() => {
+        line.opening = null
+      })
+    }
+    if (!line.isRung) this.#provisional(line, 180, null, policy)
+    return {}
+  }
+
+  /** An offer of ours goes in no provisional response that is not acknowledged (RFC 3262 §5). */
+  #mayOffer({ offer, reliability }: Line, reliable: Reliability): boolean {
+    return offer !== null || (reliability !== null && reliable !== 'off')
+  }
+
+  async #openEarly(
+    line: Line,
+    as: NonNullable<Request<'leg.ring'>['early']>,
+    policy: ReliabilityPolicy,
+  ): Promise<Reply<'leg.ring'> | Failure> {
+    const described = await this.#describe(line, as)
+    if (isFailure(described)) return described
+    const { media, description } = described
+    line.description = description
+    if (media === null) line.early = { media: null, isSettled: false }
+    else {
+      const connected = await this.#options.descriptions.connectEarly(line, media, 'to_caller')
+      if (isFailure(connected)) {
+        if (!isOver(line)) this.#reject(line, 503, 'capacity')
+        return connected
+      }
+    }
+    if (isOver(line)) return notFound(line.legId)
+    this.#provisional(line, 183, { type: SDP, bytes: description }, policy)
+    return {}
+  }
+
+  #provisional(line: Line, status: number, body: Body | null, policy: ReliabilityPolicy): void {
+    line.isRung = true
+    this.#options.sip().do((agent, now) => agent.provisional(line.sessionId, status, body, now, policy))
+  }
+
+  reject(request: Request<'leg.reject'>): Reply<'leg.reject'> | Failure {
+    const line = this.#lines.get(request.legId)
+    if (line === undefined || isOver(line)) return notFound(request.legId)
+    if (line.state !== 'incoming') return conflict('the leg is answered already')
+    line.endReason = request.reason
+    clearTimeout(line.timer)
+    this.refuse(line.sessionId, request.sipCode, request.retryAfterS, [], request.phrase)
+    return {}
+  }
+
+  /** Judges who has signed the call; the caller goes on waiting. */
+  async verify({ legId, from, to }: Request<'leg.verify'>): Promise<Verification | Failure> {
+    const line = this.#waiting(legId)
+    const { verifier } = this.#options
+    if (line === null) return notFound(legId)
+    if (verifier === null || line.signed === null) return NOT_SIGNED
+    const verification = await verifier.verify({ ...line.signed, from, to })
+    return isOver(line) ? notFound(legId) : verification
+  }
+
+  challenge({ legId, algorithm }: Request<'leg.challenge'>): Reply<'leg.challenge'> | Failure {
+    const line = this.#waiting(legId)
+    if (line === null) return notFound(legId)
+    this.#challenge(line, { stale: false, algorithm })
+    return {}
+  }
+
+  checkCaller({ legId, ha1 }: Request<'leg.check_caller'>): Reply<'leg.check_caller'> | Failure {
+    const line = this.#waiting(legId)
+    if (line === null) return notFound(legId)
+    const { digest, peer } = line
+    if (digest === null || peer === null) return conflict('the caller has sent no digest')
+    const verdict = this.#options.callers.check(digest, ha1, peer)
+    if (verdict === 'wrong') this.#turnAway(line, { status: 403, headers: [] })
+    else if (verdict === 'stale') this.#challenge(line, { stale: true, algorithm: storedAlgorithm(digest) })
+    // Strangers cannot take the room of who has proven its account.
+    else this.#options.sip().meet(peer.host)
+    return { isRight: verdict === 'right' }
+  }
+
+  #challenge(line: Line, options: Parameters<Callers['challenge']>[1]): void {
+    this.#turnAway(line, this.#options.callers.challenge(line.peer ?? { host: '' }, options))
+  }
+
+  #turnAway(line: Line, { status, headers }: InviteRefusal): void {
+    line.endReason = 'rejected'
+    clearTimeout(line.timer)
+    this.#options.sip().do((agent, now) => agent.reject(line.sessionId, status, now, { headers }))
+  }
+
+  #waiting(legId: string): Line | null {
+    const line = this.#lines.get(legId)
+    return line?.state === 'incoming' ? line : null
+  }
+}
+
+/** The leg whose place the call is to take. */
+function replacedBy(lines: Lines, sessionId: string | undefined): { replaces?: string } {
+  const line = sessionId === undefined ? undefined : lines.ofSession(sessionId)
+  return line === undefined ? {} : { replaces: line.legId }
+}
+
+/** What a call is signed with, and when it says that it was sent. */
+function signedOf({ identity, header }: Extract<UaEvent, { kind: 'incoming' }>): Pick<Signed, 'signatures' | 'date'> {
+  const date = Date.parse(header('Date') ?? '')
+  return { signatures: identity.signatures, date: Number.isNaN(date) ? null : Math.floor(date / 1000) }
+}
+
+/** What a caller says of itself before anybody has judged it; what is stored of an account is of MD5 and SHA-256 only. */
+function claimOf({ digest }: Line): Events['leg.incoming']['digest'] {
+  const algorithm = digest === null ? undefined : storedAlgorithm(digest)
+  return digest === null || algorithm === undefined ? null : { username: digest.username, algorithm }
+}

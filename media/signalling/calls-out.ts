@@ -1,0 +1,190 @@
+import { destinationOfUri, isWebSocket, peerOfAddress } from '../../sip/destination.ts'
+import type { HeaderFields, UaEvent } from '../../sip/user-agent.ts'
+import type { OwnAddresses } from '../kernel/own-addresses.ts'
+import type { DialTarget, EndedReason, Failure, LegSnapshot, Request } from '../protocol.ts'
+import { isFailure } from '../protocol.ts'
+import { causeOfFarEnd, meaningOf } from './causes.ts'
+import type { Descriptions } from './descriptions.ts'
+import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
+import { invitationOf } from './invitation.ts'
+import { isOver, type Line, partyOf, reasonOfStatus } from './line.ts'
+import { conflict, type Lines } from './lines.ts'
+import { Resting, type Way, Ways } from './ways.ts'
+
+/** The answer to a description that cannot be agreed with (RFC 3261 §21.4.26). */
+const NOT_ACCEPTABLE_HERE = 488
+/** A far end that has not even said 100 by then is left for the next, where there is one [ms]. */
+const PATIENCE_MS = 4000
+const NO_WAY: Failure = { failure: 'unavailable', message: 'nothing leads there' }
+
+interface CallsOutOptions {
+  lines: Lines
+  addresses: OwnAddresses
+  descriptions: Descriptions
+  sip: () => SipEndpoint
+  sign: (target: DialTarget) => Promise<HeaderFields>
+  hangup: (line: Line, reason: EndedReason) => void
+}
+
+/** Calls of ours: placed over one way after the other (`ways.ts`) until one takes them. */
+export class CallsOut {
+  readonly #options: CallsOutOptions
+  readonly #lines: Lines
+  readonly #resting = new Resting(() => performance.now())
+
+  constructor(options: CallsOutOptions) {
+    this.#options = options
+    this.#lines = options.lines
+  }
+
+  async dial(request: Request<'leg.dial'> & { target: DialTarget }): Promise<LegSnapshot | Failure> {
+    // Whoever asks again has missed the reply: nobody is called twice.
+    if (this.#lines.knew(request.legId)) return conflict('the leg was dialled before')
+    const line = this.#begin(request)
+    const { delayMs = 0 } = request
+    const placed = delayMs === 0 ? this.#placeNext(line) : this.#placeLater(line, delayMs)
+    if (isNamed(request.target) || delayMs > 0) {
+      // A look-up may take longer than control waits for a reply.
+      this.#lines.beside(line, this.#orEnd(line, placed, 503))
+      return this.#lines.snapshot(line)
+    }
+    const failed = await placed
+    // Hung up meanwhile, as its `leg.ended` says.
+    if (isOver(line)) return this.#lines.snapshot(line)
+    if (failed === NO_WAY) void this.#lines.finish(line, 'trunk_error', 503)
+    else if (failed !== null) {
+      this.#lines.forget(line)
+      return failed.failure === 'unanswered' ? { ...failed, failure: 'unavailable' } : failed
+    }
+    return this.#lines.snapshot(line)
+  }
+
+  #begin(request: Request<'leg.dial'> & { target: DialTarget }): Line {
+    const { legId, target, room, affinity, near = null, sound, alternatives = [] } = request
+    const line = this.#lines.begin({
+      legId,
+      sessionId: '',
+      direction: 'outbound',
+      state: 'dialing',
+      to: partyOf(target.uri),
+      from: partyOf(target.from.uri),
+      offer: null,
+      peer: null,
+      digest: null,
+    })
+    line.room = room
+    line.affinity = affinity
+    if (sound !== undefined) line.sound = sound
+    line.near = near
+    const locate: SipEndpoint['locate'] = to => this.#options.sip().locate(to)
+    line.ways = new Ways({
+      targets: [target, ...alternatives],
+      locate,
+      resting: this.#resting,
+      sign: this.#options.sign,
+    })
+    line.timer = setTimeout(() => this.#options.hangup(line, 'no_answer'), request.timeoutS * 1000)
+    return line
+  }
+
+  async #placeLater(line: Line, delayMs: number): Promise<Failure | null> {
+    await new Promise(resolve => setTimeout(resolve, delayMs))
+    return isOver(line) ? null : this.#placeNext(line)
+  }
+
+  /** Places a call over the next of its ways. A failure: there is none, or no room for its audio. */
+  async #placeNext(line: Line): Promise<Failure | null> {
+    const way = await line.ways!.next()
+    if (isOver(line)) return null
+    const own = way === null ? null : this.#options.addresses.for(way.peer)
+    if (way === null || own === null) return NO_WAY
+    const wasHeard = line.early !== null
+    if (line.own !== own || wasHeard) {
+      line.early = null
+      if (wasHeard) this.#lines.emit('leg.early_media', { legId: line.legId, isHeard: false })
+      // Its sockets are of the other family, or of who did not take the call after all.
+      if (line.own !== null) await line.engine!.request('leg.close', { legId: line.legId })
+      const opened = isOver(line) ? null : await this.#lines.openAudio(line, own)
+      if (isOver(line)) return null
+      if (opened !== null && isFailure(opened)) return opened
+    }
+    const { target, peer } = way
+    const { connectionId } = target
+    if (line.way !== null && connectionId !== undefined && connectionId !== line.way.target.connectionId) {
+      this.#lines.emit('leg.routed', { legId: line.legId, connectionId })
+    }
+    line.way = way
+    line.codecs = target.codecs
+    line.dtmf = target.dtmf ?? 'auto'
+    line.isWebRtc = isWebSocket(peer)
+    line.srtp = target.srtp ?? (peer.transport === 'tls' ? 'optional' : 'off')
+    this.#invite(line, way)
+    return null
+  }
+
+  #invite(line: Line, way: Way): void {
+    line.description = this.#options.descriptions.firstOffer(line)
+    const sessionId = this.#options.sip().invite({
+      ...invitationOf(way, line.description),
+      ...(line.ways!.hasMore ? { patienceMs: PATIENCE_MS } : {}),
+    })
+    this.#lines.bind(line, sessionId)
+  }
+
+  /** The far end says that it is at work; what it says with a description is heard before its answer (RFC 3960). */
+  provisional(line: Line, { status, body, peer }: Extract<UaEvent, { kind: 'provisional' }>): void {
+    if (line.way !== null) line.ways?.heard(line.way)
+    if (status >= 180 && line.state === 'dialing') {
+      line.state = 'ringing'
+      this.#lines.emit('leg.ringing', { legId: line.legId })
+    }
+    if (body === null || (line.state !== 'dialing' && line.state !== 'ringing')) return
+    line.peer = peer
+    this.#lines.beside(line, this.#options.descriptions.early(line, body))
+  }
+
+  /** The far end has refused: the call is placed once more where that may help, and over otherwise. */
+  refused(line: Line, refusal: Extract<UaEvent, { kind: 'rejected' }>): void {
+    const { status } = refusal
+    if (status === NOT_ACCEPTABLE_HERE && this.#insist(line)) return
+    if (this.#mayGoOn(line, refusal)) this.#lines.beside(line, this.#goOn(line, status))
+    else {
+      if (refusal.origin === 'remote') line.cause = causeOfFarEnd(refusal.reasons, status)
+      const reason = meaningOf(refusal.reasons) ?? reasonOfStatus(status)
+      void this.#lines.finish(line, line.endReason ?? reason, status)
+    }
+  }
+
+  /** Who takes nothing but encrypted calls may refuse an offer that leaves it open: the call is placed once more, as RTP/SAVP. */
+  #insist(line: Line): boolean {
+    if (line.way === null || line.srtp !== 'optional' || line.endReason !== null || line.early !== null) return false
+    line.srtp = 'required'
+    this.#invite(line, line.way)
+    return true
+  }
+
+  #mayGoOn(line: Line, refusal: Extract<UaEvent, { kind: 'rejected' }>): boolean {
+    if (line.ways === null || line.way === null || line.endReason !== null || isOver(line)) return false
+    return line.ways.mayGoOn(line.way, refusal)
+  }
+
+  /** `status`: what the last attempt ended with, should there be no other after all. */
+  async #goOn(line: Line, status: number): Promise<void> {
+    this.#lines.bind(line, '')
+    line.state = 'dialing'
+    await this.#orEnd(line, this.#placeNext(line), status)
+  }
+
+  async #orEnd(line: Line, placed: Promise<Failure | null>, status: number): Promise<void> {
+    const failed = await placed
+    if (failed === null || isOver(line)) return
+    if (failed === NO_WAY) void this.#lines.finish(line, reasonOfStatus(status), status)
+    else void this.#lines.finish(line, failed.failure === 'capacity' ? 'capacity' : 'media_failed', null)
+  }
+}
+
+/** Whether where it goes has to be looked up first. */
+function isNamed({ hosts, uri }: DialTarget): boolean {
+  const first = hosts[0] ?? destinationOfUri(uri)
+  return first !== null && peerOfAddress(first) === null
+}

@@ -1,0 +1,387 @@
+import { randomBytes } from 'node:crypto'
+import { createSocket, type Socket as UdpSocket } from 'node:dgram'
+import { connect, createServer } from 'node:net'
+import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
+import { isWebSocket } from '../../../sip/destination.ts'
+import {
+  type Action,
+  type AskEvent,
+  type AskReply,
+  type Destination,
+  type MessageReport,
+  type OptionsStatus,
+  type Peer,
+  type RegisterEvent,
+  type UaEvent,
+  UserAgent,
+  type UserAgentOptions,
+  type WatchReport,
+} from '../../../sip/user-agent.ts'
+import { type Family, isAny, type OwnAddresses } from '../../kernel/own-addresses.ts'
+import { isPublicAddress } from '../../protocol.ts'
+import { Locator } from '../locator.ts'
+import type { NameService } from '../names.ts'
+import { originOf, Proxies } from '../proxies.ts'
+import { SipGate } from './sip-gate.ts'
+import { SipReach } from './sip-reach.ts'
+import { isDialled, SipStreams, type SipStreamsOptions } from './sip-streams.ts'
+import { type SipUpgrade, SipWebSockets } from './sip-websockets.ts'
+
+/** A TLS handshake may take this long [ms]. */
+const HANDSHAKE_MS = 10_000
+
+export interface SipEndpointOptions {
+  addresses: OwnAddresses
+  port: number
+  names: NameService
+  /** SIP over TLS: absent, it is not listened for, but connected out. */
+  tls?: { port: number; cert: Buffer; key: Buffer }
+  /** Where clients of SIP over WebSocket come in: its ports. Absent: they do not. */
+  webSocket?: { wsPort: number; wssPort: number }
+  productName: string
+  /** The session timer that far ends are asked for [s]; absent: none. */
+  sessionExpiresS?: number
+  optionsStatus: () => OptionsStatus
+  /** See `UserAgentOptions`. */
+  inviteDoor?: UserAgentOptions['inviteDoor']
+  onEvent: (event: UaEvent) => void
+  /** Proxies that are believed about who calls through them (CIDR). Absent: none. */
+  proxies?: string[]
+  /** Private networks (CIDR) that everybody may lead us to. */
+  allowedNetworks?: string[]
+  /** Absent: registrations are not taken. */
+  registrar?: { realm: string; onRegister: (register: RegisterEvent) => void }
+  /** What phones ask outside of calls, and what becomes of texts to them; with `registrar`. */
+  phones?: {
+    onAsk: (ask: AskEvent) => void
+    onUnsubscribed: (subscriptionId: string) => void
+    onMessage: (report: MessageReport) => void
+  }
+  /** What became of a far end that is watched. */
+  onWatch?: (report: WatchReport) => void
+  /** A WebSocket that SIP came over is closed: nothing leads to its client any more. */
+  onGone?: (peer: Peer) => void
+  /** Sees each message that is looked at, and each that is sent; `local`: our address that it came to, or goes out from. */
+  onMessage?: (bytes: Uint8Array, isSent: boolean, peer: Peer, local: { host: string; port: number }) => void
+}
+
+/** The I/O shell of the SIP user agent: a UDP socket for each of our addresses, streams over TCP and TLS, names and timers. */
+export class SipEndpoint {
+  readonly counters = { connectionsRefused: 0, connectionsStalled: 0, sendErrors: 0, slowPeers: 0, addressesRefused: 0 }
+  readonly #options: SipEndpointOptions
+  readonly #agent: UserAgent
+  readonly #reach: SipReach
+  readonly #gate = new SipGate()
+  readonly #proxies: Proxies
+  readonly #locator: Locator
+  /** By the host that they are bound to. */
+  readonly #udp = new Map<string, UdpSocket>()
+  readonly #tcp: SipStreams
+  readonly #tls: SipStreams
+  readonly #webSockets: SipWebSockets
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(options: SipEndpointOptions) {
+    this.#options = options
+    this.#reach = new SipReach(options.allowedNetworks ?? [])
+    this.#proxies = new Proxies(options.proxies ?? [])
+    const { addresses } = options
+    this.#locator = new Locator({
+      names: options.names,
+      reach: this.#reach,
+      families: addresses.all.map(({ family }) => family),
+      random: Math.random,
+    })
+    this.#agent = new UserAgent({
+      name: options.productName,
+      local: to => this.#localOf(to),
+      random: () => randomBytes(10).toString('hex'),
+      ...(options.sessionExpiresS === undefined ? {} : { sessionExpiresS: options.sessionExpiresS }),
+      optionsStatus: options.optionsStatus,
+      ...(options.inviteDoor === undefined ? {} : { inviteDoor: options.inviteDoor }),
+      ...(options.registrar === undefined ? {} : { registrarRealm: options.registrar.realm }),
+    })
+    for (const { host, family } of addresses.all) this.#udp.set(host, this.#udpSocket(host, family))
+    const shared: Pick<SipStreamsOptions, 'receive' | 'failed' | 'isKnown' | 'counters'> = {
+      receive: (bytes, from) => this.#receive(bytes, from),
+      failed: to => this.#failed(to),
+      isKnown: host => this.#gate.isKnown(host, performance.now()),
+      counters: this.counters,
+    }
+    this.#webSockets = new SipWebSockets({ ...shared, gone: peer => options.onGone?.(peer) })
+    const { tls } = options
+    this.#tcp = new SipStreams({
+      ...shared,
+      transport: 'tcp',
+      servers: addresses.all.map(({ host }) => ({ host, server: createServer({ noDelay: true }) })),
+      dial: to => ({
+        socket: connect({ host: to.host, port: to.port, ...this.#from(to), noDelay: true }),
+        ready: 'connect',
+      }),
+    })
+    this.#tls = new SipStreams({
+      ...shared,
+      transport: 'tls',
+      servers:
+        tls === undefined
+          ? []
+          : addresses.all.map(({ host }) => ({
+              host,
+              server: createTlsServer({ cert: tls.cert, key: tls.key, noDelay: true, handshakeTimeout: HANDSHAKE_MS }),
+            })),
+      // Node checks the certificate against the authorities that it trusts, and against the name, or the address, that was asked for.
+      dial: to => ({
+        socket: connectTls({
+          host: to.host,
+          port: to.port,
+          ...this.#from(to),
+          ...(to.name === undefined ? {} : { servername: to.name }),
+        }),
+        ready: 'secureConnect',
+      }),
+    })
+  }
+
+  /** The port of ours that a far end knows. */
+  #portFor({ transport }: Peer): number {
+    const { port, tls, webSocket } = this.#options
+    if (transport === 'tls') return tls?.port ?? port
+    if (transport === 'ws') return webSocket?.wsPort ?? port
+    return transport === 'wss' ? (webSocket?.wssPort ?? port) : port
+  }
+
+  /** Whether one more client of SIP over WebSocket is let in. */
+  hasRoomForWebSocket(host: string): boolean {
+    return this.#webSockets.hasRoom(host)
+  }
+
+  /** A client of SIP over WebSocket has knocked, and may come in. */
+  acceptWebSocket(upgrade: SipUpgrade): void {
+    this.#webSockets.accept(upgrade)
+  }
+
+  /** Binds UDP, TCP and, with a certificate, TLS. Rejects with the system's error when the port is taken. */
+  async listen(): Promise<void> {
+    const { port, tls } = this.#options
+    for (const [address, udp] of this.#udp) {
+      await new Promise<void>((resolve, reject) => {
+        udp.once('error', reject)
+        udp.bind({ address, port }, () => {
+          udp.off('error', reject)
+          resolve()
+        })
+      })
+      udp.on('error', () => this.counters.sendErrors++)
+    }
+    await this.#tcp.listen(port)
+    if (tls !== undefined) await this.#tls.listen(tls.port)
+  }
+
+  get agentCounters(): UserAgent['counters'] {
+    return this.#agent.counters
+  }
+
+  /** SIP transactions that run or wait for retransmissions. */
+  get transactionCount(): number {
+    return this.#agent.transactionCount
+  }
+
+  /** Messages that were not looked at, since too many came. */
+  get messagesLimited(): number {
+    return this.#gate.refused
+  }
+
+  /** The networks of connections and phones: strangers cannot take their room. */
+  know(networks: readonly string[]): void {
+    this.#gate.know(networks)
+  }
+
+  /** Whether this peer may have our audio sent to a host that its description names. */
+  mayReach(peer: Peer | null, host: string): boolean {
+    const origin = peer?.proxy?.origin ?? null
+    const publicOnly = peer?.publicOnly ?? (origin !== null && isPublicAddress(origin))
+    return this.#reach.allows({ publicOnly, host })
+  }
+
+  /** A phone at this address has registered. */
+  meet(host: string): void {
+    this.#gate.meet(host, performance.now())
+  }
+
+  /** Whether control is to be asked about a call of this peer. */
+  admitsCall(peer: Peer): boolean {
+    return peer.isKnown === true || this.#gate.admitsCall(originOf(peer), performance.now())
+  }
+
+  get sessionCount(): number {
+    return this.#agent.sessionCount
+  }
+
+  /** Far ends that are watched, or still told goodbye. */
+  get watchCount(): number {
+    return this.#agent.watchCount
+  }
+
+  /** Lets the agent do something and carries out what it wants, for example `do((agent, now) => agent.bye(id, now))`. */
+  do(use: (agent: UserAgent, now: number) => Action[]): void {
+    this.#perform(use(this.#agent, performance.now()))
+  }
+
+  /** Judges a registration; null: it is not open any more. */
+  checkRegister(registerId: string, ha1: string | null): boolean | null {
+    const { isRight, actions } = this.#agent.checkRegister(registerId, ha1, performance.now())
+    this.#perform(actions)
+    return isRight
+  }
+
+  /** Judges what a phone asks; null: it is not open any more. */
+  checkAsk(askId: string, ha1: string | null): boolean | null {
+    const { isRight, actions } = this.#agent.checkAsk(askId, ha1, performance.now())
+    this.#perform(actions)
+    return isRight
+  }
+
+  /** Answers it; the subscription that it has begun or renewed, or null. */
+  answerAsk(askId: string, reply: AskReply): string | null {
+    const { subscriptionId, actions } = this.#agent.answerAsk(askId, reply, performance.now())
+    this.#perform(actions)
+    return subscriptionId
+  }
+
+  get subscriptionIds(): string[] {
+    return this.#agent.subscriptionIds
+  }
+
+  /** The addresses that a destination leads to, in the order to try them; none: nowhere. Never rejects. */
+  locate(to: Destination): Promise<Peer[]> {
+    return this.#locator.locate(to)
+  }
+
+  /** The Call-ID of a session; null: it is over. */
+  callIdOf(sessionId: string): string | null {
+    return this.#agent.callIdOf(sessionId)
+  }
+
+  /** Starts a call and returns its session ID. */
+  invite(request: Parameters<UserAgent['invite']>[0]): string {
+    const { sessionId, actions } = this.#agent.invite(request, performance.now())
+    // The caller must know the session before the first event about it.
+    queueMicrotask(() => this.#perform(actions))
+    return sessionId
+  }
+
+  close(): void {
+    clearTimeout(this.#timer)
+    for (const udp of this.#udp.values()) udp.close()
+    this.#tcp.close()
+    this.#tls.close()
+    this.#webSockets.close()
+  }
+
+  /** Our address as that far end knows it. */
+  #localOf(peer: Peer): { host: string; port: number } {
+    const { addresses } = this.#options
+    return { host: (addresses.for(peer) ?? addresses.main).advertised, port: this.#portFor(peer) }
+  }
+
+  #udpSocket(local: string, family: Family): UdpSocket {
+    const udp = createSocket(family === 6 ? { type: 'udp6', ipv6Only: true } : { type: 'udp4' })
+    udp.on('message', (bytes, from) =>
+      this.#receive(bytes, { transport: 'udp', host: from.address, port: from.port, local }),
+    )
+    return udp
+  }
+
+  /** A connection begins at the address that its far end knows us by, where we listen on addresses of our choice. */
+  #from(to: Peer): { localAddress?: string } {
+    const own = this.#options.addresses.for(to)
+    return own === null || isAny(own.host) ? {} : { localAddress: own.host }
+  }
+
+  #receive(bytes: Uint8Array, from: Peer): void {
+    const now = performance.now()
+    const isProxy = this.#proxies.has(from.host)
+    const isKnown = isProxy || isDialled(from) || this.#gate.isKnown(from.host, now)
+    if (!this.#gate.admits(from.host, isKnown, now)) return
+    this.#options.onMessage?.(bytes, false, from, this.#localOf(from))
+    const peer = this.#reach.from(from)
+    if (isProxy) this.#receiveThrough(bytes, peer, now)
+    else this.#perform(this.#agent.receive(bytes, isKnown ? { ...peer, isKnown } : peer, now))
+  }
+
+  /** Whoever is behind a proxy is as well known as without it, and has no more room. */
+  #receiveThrough(bytes: Uint8Array, peer: Peer, now: number): void {
+    const origin = this.#proxies.originOf(bytes)
+    const isKnown = origin === null || this.#gate.isKnown(origin, now)
+    const through = { ...peer, proxy: { origin } }
+    this.#perform(this.#agent.receive(bytes, isKnown ? { ...through, isKnown } : through, now))
+  }
+
+  #perform(actions: Action[]): void {
+    for (const action of actions) {
+      if (action.kind === 'send') this.#send(action.bytes, action.to)
+      else if (action.kind === 'register') this.#options.registrar?.onRegister(action.register)
+      else if (action.kind === 'ask') this.#options.phones?.onAsk(action.ask)
+      else if (action.kind === 'unsubscribed') this.#options.phones?.onUnsubscribed(action.subscriptionId)
+      else if (action.kind === 'message') this.#options.phones?.onMessage(action.report)
+      else if (action.kind === 'watch') this.#options.onWatch?.(action.report)
+      else if (action.kind === 'locate') void this.#locate(action.locationId, action.target)
+      else this.#options.onEvent(action.event)
+    }
+    this.#schedule()
+  }
+
+  #schedule(): void {
+    clearTimeout(this.#timer)
+    const deadline = this.#agent.nextDeadline()
+    if (deadline === null) return
+    const delay = Math.max(0, Math.ceil(deadline - performance.now()))
+    this.#timer = setTimeout(() => this.#perform(this.#agent.advance(performance.now())), delay)
+  }
+
+  #send(bytes: Uint8Array, to: Peer): void {
+    if (!this.#reach.allows(to)) {
+      this.#refused(to)
+      return
+    }
+    this.#options.onMessage?.(bytes, true, to, this.#localOf(to))
+    if (to.transport === 'tcp') this.#tcp.send(bytes, to)
+    else if (to.transport === 'tls') this.#tls.send(bytes, to)
+    else if (isWebSocket(to)) this.#webSockets.send(bytes, to)
+    else this.#sendUdp(bytes, to)
+  }
+
+  #sendUdp(bytes: Uint8Array, to: Peer): void {
+    const udp = this.#udp.get(this.#options.addresses.for(to)?.host ?? '')
+    if (udp === undefined) {
+      // An address of a family that we have none of.
+      this.#refused(to)
+      return
+    }
+    if (isRequest(bytes)) this.#gate.meet(to.host, performance.now())
+    udp.send(bytes, to.port, to.host, error => {
+      if (error === null) return
+      this.counters.sendErrors++
+      this.#failed(to)
+    })
+  }
+
+  async #locate(locationId: string, target: Destination): Promise<void> {
+    const ways = await this.#locator.locate(target)
+    this.do((agent, now) => agent.located(locationId, ways, now))
+  }
+
+  /** Whoever sends hears of it later, as of any other far end that cannot be reached. */
+  #refused(to: Peer): void {
+    this.counters.addressesRefused++
+    queueMicrotask(() => this.#failed(to))
+  }
+
+  #failed(to: Peer): void {
+    this.#perform(this.#agent.transportFailed(to, performance.now()))
+  }
+}
+
+const RESPONSE = Buffer.from('SIP/2.0 ')
+
+const isRequest = (bytes: Uint8Array): boolean => RESPONSE.compare(bytes, 0, RESPONSE.length) !== 0

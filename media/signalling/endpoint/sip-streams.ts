@@ -1,0 +1,224 @@
+import type { Server, Socket } from 'node:net'
+import { PONG, StreamFramer } from '../../../sip/message/framer.ts'
+import type { Peer } from '../../../sip/user-agent.ts'
+import { clientNetwork } from '../../protocol.ts'
+
+/** Connections of one transport at most; further ones are refused. */
+const MAX_CONNECTIONS = 2000
+/** Of them, those of hosts that nobody knows: trunks and phones find room in any case. */
+const MAX_OF_STRANGERS = 1500
+/** The same of one client's network (`clientNetwork`), those that still shake hands included. */
+const MAX_PER_NETWORK = 200
+/** A connection that we accepted brings its first message, and each message its end, within this [ms]. */
+const PATIENCE_MS = 15_000
+/** A peer that takes nothing is cut off at this much waiting [bytes]. */
+const MAX_UNSENT_BYTES = 1024 * 1024
+/** A connection without traffic is closed after this [ms]. */
+const IDLE_MS = 10 * 60 * 1000
+const CONNECT_TIMEOUT_MS = 5000
+
+export interface SipStreamCounters {
+  connectionsRefused: number
+  /** Closed, since a message did not come, or not to its end. */
+  connectionsStalled: number
+  sendErrors: number
+  slowPeers: number
+}
+
+export interface SipStreamsOptions {
+  transport: 'tcp' | 'tls'
+  /** One for each of our addresses; none: connects out only. */
+  servers: readonly { server: Server; host: string }[]
+  /** Begins a connection; `ready` names the event after which it carries messages. */
+  dial: (to: Peer) => { socket: Socket; ready: 'connect' | 'secureConnect' }
+  receive: (bytes: Uint8Array, from: Peer) => void
+  /** Whether it is a host of a trunk, of a phone, or one that we have called. */
+  isKnown: (host: string) => boolean
+  /** What was to be sent there will not arrive. */
+  failed: (to: Peer) => void
+  counters: SipStreamCounters
+  /** Instead of `PATIENCE_MS`, `MAX_PER_NETWORK` and `MAX_OF_STRANGERS`. */
+  patienceMs?: number
+  maxPerNetwork?: number
+  maxOfStrangers?: number
+}
+
+interface Connection {
+  id: string
+  socket: Socket
+  /** Of our addresses the one that it came to. */
+  local: string | undefined
+  framer: StreamFramer
+  hasSpoken: boolean
+  /** Runs while a message is owed. */
+  patience: NodeJS.Timeout | undefined
+}
+
+/** SIP over connections, TCP or TLS: those that we accept and those that we open, each used for both directions (RFC 5923). */
+export class SipStreams {
+  readonly #options: SipStreamsOptions
+  readonly #connections = new Map<string, Connection>()
+  /** The latest open connection of each far end, whoever opened it: the way back to a phone behind a NAT. */
+  readonly #byFarEnd = new Map<string, Connection>()
+  /** Accepted connections by network, while they last. */
+  readonly #perNetwork = new Map<string, number>()
+  #strangers = 0
+  #nextConnection = 1
+
+  constructor(options: SipStreamsOptions) {
+    const { servers, transport, counters } = options
+    this.#options = options
+    for (const { server, host } of servers) {
+      server.maxConnections = MAX_CONNECTIONS
+      server.on('drop', () => counters.connectionsRefused++)
+      // Over TLS before the handshake, which is work and waiting too.
+      server.on('connection', socket => this.#admit(socket))
+      server.on(transport === 'tls' ? 'secureConnection' : 'connection', socket => this.#accept(socket, host))
+      server.on('tlsClientError', () => counters.connectionsRefused++)
+    }
+  }
+
+  /** Binds every server. Rejects with the system's error. */
+  async listen(port: number): Promise<void> {
+    const { servers, counters } = this.#options
+    for (const { server, host } of servers) {
+      await new Promise<void>((resolve, reject) => {
+        server.once('error', reject)
+        server.listen({ host, port, ipv6Only: true }, () => {
+          server.off('error', reject)
+          resolve()
+        })
+      })
+      server.on('error', () => counters.sendErrors++)
+    }
+  }
+
+  close(): void {
+    for (const { server } of this.#options.servers) server.close()
+    for (const { socket } of this.#connections.values()) socket.destroy()
+  }
+
+  send(bytes: Uint8Array, to: Peer): void {
+    const open =
+      (to.connectionId === undefined ? undefined : this.#connections.get(to.connectionId)) ??
+      this.#connections.get(dialled(to)) ??
+      this.#byFarEnd.get(`${to.host}:${to.port}`)
+    this.#write((open ?? this.#dial(to)).socket, bytes)
+  }
+
+  #dial(to: Peer): Connection {
+    const { socket, ready } = this.#options.dial(to)
+    const connection = this.#adopt(socket, dialled(to), to.local)
+    socket.setTimeout(CONNECT_TIMEOUT_MS)
+    socket.once(ready, () => socket.setTimeout(IDLE_MS))
+    socket.once('close', () => {
+      if (!connection.hasSpoken) this.#options.failed(to)
+    })
+    return connection
+  }
+
+  #admit(socket: Socket): void {
+    const {
+      transport,
+      counters,
+      isKnown,
+      maxPerNetwork = MAX_PER_NETWORK,
+      maxOfStrangers = MAX_OF_STRANGERS,
+    } = this.#options
+    const host = socket.remoteAddress ?? ''
+    const network = clientNetwork(host)
+    const open = this.#perNetwork.get(network) ?? 0
+    const isStranger = !isKnown(host)
+    if (open >= maxPerNetwork || (isStranger && this.#strangers >= maxOfStrangers)) {
+      // Over TLS it is counted as the handshake that fails.
+      if (transport === 'tcp') counters.connectionsRefused++
+      socket.destroy()
+      return
+    }
+    this.#perNetwork.set(network, open + 1)
+    if (isStranger) this.#strangers++
+    socket.once('close', () => {
+      if (isStranger) this.#strangers--
+      const left = (this.#perNetwork.get(network) ?? 1) - 1
+      if (left === 0) this.#perNetwork.delete(network)
+      else this.#perNetwork.set(network, left)
+    })
+  }
+
+  #accept(socket: Socket, local: string): void {
+    if (socket.destroyed) return
+    if (this.#connections.size >= MAX_CONNECTIONS) {
+      this.#options.counters.connectionsRefused++
+      socket.destroy()
+      return
+    }
+    const id = `${socket.remoteAddress}:${socket.remotePort}#${this.#nextConnection++}`
+    this.#await(this.#adopt(socket, id, local))
+  }
+
+  /** From now on a whole message is owed. */
+  #await(connection: Connection): void {
+    const { counters, patienceMs = PATIENCE_MS } = this.#options
+    clearTimeout(connection.patience)
+    connection.patience = setTimeout(() => {
+      counters.connectionsStalled++
+      connection.socket.destroy()
+    }, patienceMs)
+  }
+
+  #adopt(socket: Socket, id: string, local: string | undefined): Connection {
+    const framer = new StreamFramer()
+    const connection: Connection = { id, socket, local, framer, hasSpoken: false, patience: undefined }
+    this.#connections.set(id, connection)
+    socket.setTimeout(IDLE_MS)
+    socket.on('timeout', () => socket.destroy())
+    socket.on('data', bytes => this.#read(connection, bytes))
+    socket.on('error', () => this.#options.counters.sendErrors++)
+    const farEnd = `${socket.remoteAddress}:${socket.remotePort}`
+    if (socket.remoteAddress !== undefined) this.#byFarEnd.set(farEnd, connection)
+    socket.on('close', () => {
+      clearTimeout(connection.patience)
+      if (this.#connections.get(id) === connection) this.#connections.delete(id)
+      if (this.#byFarEnd.get(farEnd) === connection) this.#byFarEnd.delete(farEnd)
+    })
+    return connection
+  }
+
+  #read(connection: Connection, bytes: Buffer): void {
+    const { socket, framer, local } = connection
+    connection.hasSpoken = true
+    const from: Peer = {
+      transport: this.#options.transport,
+      host: socket.remoteAddress ?? '',
+      port: socket.remotePort ?? 0,
+      connectionId: connection.id,
+      ...(local === undefined ? {} : { local }),
+    }
+    for (const event of framer.push(bytes)) {
+      if (event.kind === 'message') {
+        clearTimeout(connection.patience)
+        connection.patience = undefined
+        this.#options.receive(event.bytes, from)
+      } else if (event.kind === 'ping') this.#write(socket, PONG)
+      else socket.destroy()
+    }
+    // One that drips does not begin anew with each byte.
+    if (framer.isAmid && connection.patience === undefined && !socket.destroyed) this.#await(connection)
+  }
+
+  #write(socket: Socket, bytes: Uint8Array): void {
+    if (socket.writableLength > MAX_UNSENT_BYTES) {
+      this.#options.counters.slowPeers++
+      socket.destroy()
+      return
+    }
+    socket.write(bytes)
+  }
+}
+
+/** The connection that we opened ourselves. Over TLS it is that of a name: another one's certificate is another one's. */
+const dialled = (to: Peer): string =>
+  `>${to.name ?? ''}@${to.host}:${to.port}${to.publicOnly === true ? ' public' : ''}`
+
+/** Whether a message came over a connection that we opened ourselves. */
+export const isDialled = ({ connectionId }: Peer): boolean => connectionId?.startsWith('>') === true

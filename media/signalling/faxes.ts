@@ -1,0 +1,194 @@
+import { isIP } from 'node:net'
+import { answerFax, createFaxOffer, type FaxSide, faxOf } from '../../sip/sdp/fax.ts'
+import type { Body } from '../../sip/user-agent.ts'
+import type { FaxRemote } from '../engine/engine-protocol.ts'
+import { familyOf } from '../kernel/own-addresses.ts'
+import { isFailure } from '../protocol.ts'
+import { type Descriptions, incompatible, SDP } from './descriptions.ts'
+import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
+import { isOver, type Line, type MayReach } from './line.ts'
+import type { Lines } from './lines.ts'
+
+/** What is asked for cannot be had here (RFC 3261 §21.4.26). */
+const NOT_ACCEPTABLE_HERE = 488
+
+interface FaxesOptions {
+  lines: Lines
+  descriptions: Descriptions
+  sip: () => SipEndpoint
+  mayReach: MayReach
+}
+
+/** Two parties of a room, of which one wants to go over to fax, or both have. */
+interface Fax {
+  from: Line
+  to: Line
+  /** What `from` has offered. */
+  offer: Body
+  side: FaxSide
+  /** What `to` has answered; null: it is being asked. */
+  answer: FaxSide | null
+}
+
+/**
+ * T.38 passed through (ITU-T T.38 Annex D): a party that wants to go over to fax is answered with what the one other party of its room
+ * says to the same offer; then the packets of each go to the other as they are. Nobody else in the room, no encryption, no key to be masked:
+ * else 488, and the fax machines go on with tones. When one leaves, the other is asked back to audio.
+ */
+export class Faxes {
+  readonly #options: FaxesOptions
+  readonly #byLeg = new Map<string, Fax>()
+
+  constructor(options: FaxesOptions) {
+    this.#options = options
+  }
+
+  /** A far end changes the session; true: to fax, and it is answered here. */
+  offered(line: Line, offer: Body | null): boolean {
+    const side = offer === null ? null : faxOf(offer.bytes)
+    if (side === null || offer === null) {
+      this.left(line)
+      return false
+    }
+    this.#options.lines.beside(line, this.#asked(line, offer, side))
+    return true
+  }
+
+  async #asked(line: Line, offer: Body, side: FaxSide): Promise<void> {
+    const running = this.#byLeg.get(line.legId)
+    if (running !== undefined && running.answer !== null) {
+      // It says the same again, or moves.
+      const isFirst = running.from === line
+      const [to, answer] = isFirst ? [running.to, running.answer] : [running.from, running.side]
+      await this.#begin({ from: line, to, offer, side, answer }, answer)
+      return
+    }
+    const partner = running === undefined ? await this.#partnerOf(line, side) : null
+    if (partner === null || isOver(line)) {
+      this.#refuse(line)
+      return
+    }
+    const own = { host: partner.own!.advertised, port: partner.port, attributes: side.attributes }
+    const bytes = createFaxOffer(own, { id: partner.sdpId, previous: partner.description })
+    let isSent = false
+    this.#options.sip().do((agent, now) => {
+      const actions = agent.reinvite(partner.sessionId, { type: SDP, bytes }, now, true)
+      isSent = actions.length > 0
+      return actions
+    })
+    if (!isSent) {
+      this.#refuse(line)
+      return
+    }
+    partner.asked = { direction: partner.told, before: partner.description }
+    partner.description = bytes
+    const fax: Fax = { from: line, to: partner, offer, side, answer: null }
+    this.#byLeg.set(line.legId, fax)
+    this.#byLeg.set(partner.legId, fax)
+  }
+
+  /** The one other party of its room, if fax can go between them. */
+  async #partnerOf(line: Line, side: FaxSide): Promise<Line | null> {
+    const found = this.#mayFlow(line, side)
+      ? await line.engine!.request('leg.fax_partner', { legId: line.legId })
+      : null
+    const partner = found === null || isFailure(found) ? undefined : this.#options.lines.get(found.legId)
+    return partner?.state === 'answered' && !this.#byLeg.has(partner.legId) ? partner : null
+  }
+
+  #mayFlow({ own, peer }: Line, { host }: FaxSide): boolean {
+    return isIP(host) !== 0 && familyOf(host) === own?.family && this.#options.mayReach(peer, host)
+  }
+
+  /** The end of a re-INVITE of ours; true: it was about fax. `body` null: it was refused. */
+  answered(line: Line, body: Body | null): boolean {
+    const fax = this.#byLeg.get(line.legId)
+    if (fax === undefined || fax.to !== line || fax.answer !== null) return false
+    const side = body === null ? null : faxOf(body.bytes)
+    const before = line.asked?.before ?? null
+    line.asked = null
+    if (side !== null && this.#mayFlow(line, side)) {
+      this.#options.lines.beside(line, this.#begin(fax, side))
+      return true
+    }
+    this.#forget(fax)
+    if (body === null) line.description = before
+    else this.#backToAudio(line)
+    this.#refuse(fax.from)
+    return true
+  }
+
+  async #begin(fax: Fax, answer: FaxSide): Promise<void> {
+    const { from, to, offer, side } = fax
+    const begun = await from.engine!.request('leg.fax', {
+      legId: from.legId,
+      remote: remoteOf(from, side),
+      partnerId: to.legId,
+      partnerRemote: remoteOf(to, answer),
+    })
+    if (isFailure(begun) || isOver(from)) {
+      this.#forget(fax)
+      this.#backToAudio(to)
+      this.#refuse(from)
+      return
+    }
+    const known: Fax = { ...fax, answer }
+    this.#byLeg.set(from.legId, known)
+    this.#byLeg.set(to.legId, known)
+    if (fax.answer === null) this.#tell(from, to, true)
+    const own = { host: from.own!.advertised, port: from.port, attributes: answer.attributes }
+    const bytes = answerFax(offer.bytes, own, { id: from.sdpId, previous: from.description })
+    from.description = bytes
+    this.#options.sip().do((agent, now) => agent.acceptReinvite(from.sessionId, { type: SDP, bytes }, now))
+  }
+
+  /** It goes back to audio, or ends: then the other is asked back too. Idempotent. */
+  left(line: Line): void {
+    const fax = this.#byLeg.get(line.legId)
+    if (fax === undefined) return
+    const { from, to, answer } = fax
+    // The answer that we wait for leads to where nobody is asking any more.
+    if (answer === null && line === from) return
+    this.#forget(fax)
+    if (answer === null) this.#refuse(from)
+    else this.#backToAudio(from === line ? to : from)
+  }
+
+  /** It goes into another room, or somebody comes into its own. */
+  moved(line: Line): void {
+    const fax = this.#byLeg.get(line.legId)
+    if (fax === undefined || fax.answer === null) return
+    this.#forget(fax)
+    this.#backToAudio(fax.from)
+    this.#backToAudio(fax.to)
+  }
+
+  #forget({ from, to, answer }: Fax): void {
+    this.#byLeg.delete(from.legId)
+    this.#byLeg.delete(to.legId)
+    if (answer !== null) this.#tell(from, to, false)
+  }
+
+  #tell({ legId }: Line, { legId: partnerId }: Line, isRelayed: boolean): void {
+    this.#options.lines.emit('leg.fax', { legId, partnerId, isRelayed })
+  }
+
+  #backToAudio(line: Line): void {
+    if (isOver(line)) return
+    line.asked = null
+    line.told = null
+    this.#options.descriptions.tellHold(line)
+  }
+
+  #refuse(line: Line): void {
+    if (isOver(line)) return
+    const headers = [incompatible(line, 'no_fax')]
+    this.#options.sip().do((agent, now) => agent.rejectReinvite(line.sessionId, NOT_ACCEPTABLE_HERE, now, headers))
+  }
+}
+
+const remoteOf = ({ peer }: Line, { host, port }: FaxSide): FaxRemote => ({
+  host,
+  port,
+  signallingHost: peer?.host ?? null,
+})

@@ -1,0 +1,20 @@
+import type { InviteRequest } from '../../sip/agent-types.ts'
+import { sentIdentity } from './caller-identity.ts'
+import { SDP } from './descriptions.ts'
+import { transferFields, type Way } from './ways.ts'
+
+/** What a far end is called with over one way. */
+export function invitationOf({ target, peer, signature = [] }: Way, description: Uint8Array): InviteRequest {
+  const { headers, ...from } = sentIdentity(target)
+  return {
+    to: target.uri,
+    ...from,
+    target: peer,
+    publicOnly: target.publicOnly,
+    ...(target.route === undefined ? {} : { route: target.route }),
+    ...(target.credentials === null ? {} : { credentials: target.credentials }),
+    ...(target.reliable === 'off' ? { withoutReliable: true } : {}),
+    headers: [...headers, ...signature, ...transferFields(target)],
+    body: { type: SDP, bytes: description },
+  }
+}

@@ -1,0 +1,179 @@
+import { randomBytes, randomInt } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { Threads } from '../engine/threads/threads.ts'
+import type { OwnAddress } from '../kernel/own-addresses.ts'
+import { atMost } from '../protocol/at-most.ts'
+import type { EndedReason, EventName, Events, Failure, LegAudio, LegSnapshot, MediaEvent } from '../protocol.ts'
+import { isFailure } from '../protocol.ts'
+import { NO_QUALITY } from '../rooms/leg.ts'
+import type { SipTrace } from '../tracing/sip-trace.ts'
+import { causeOfOurs } from './causes.ts'
+import { type Line, NO_AUDIO } from './line.ts'
+import { packetsOf } from './trace-desk.ts'
+
+/** Legs that are over and whose IDs are known still: none of them is dialled again. */
+const MAX_RECENT = 10_000
+const UNMEASURED = { quality: NO_QUALITY, packets: null }
+
+interface LinesOptions {
+  threads: Pick<Threads, 'place'>
+  emit: (event: MediaEvent) => void
+  /** Keeps what passes for each leg. */
+  trace: Pick<SipTrace, 'claim' | 'end'>
+  /** Of a SIP session; null: it is over. */
+  callIdOf: (sessionId: string) => string | null
+  /** Something that ran for a line threw. */
+  broke: (line: Line, error: unknown) => void
+}
+
+/** What is known of a line when it begins. */
+type Begun = Pick<Line, 'legId' | 'sessionId' | 'direction' | 'state' | 'to' | 'from' | 'offer' | 'peer' | 'digest'>
+
+/** All lines, by leg and by SIP session: how each begins, gets its audio, is read, and ends once. */
+export class Lines {
+  readonly byLeg = new Map<string, Line>()
+  readonly #options: LinesOptions
+  readonly #bySession = new Map<string, Line>()
+  readonly #over = new LRUCache<string, true>(atMost(MAX_RECENT))
+
+  constructor(options: LinesOptions) {
+    this.#options = options
+  }
+
+  get(legId: string): Line | undefined {
+    return this.byLeg.get(legId)
+  }
+
+  ofSession(sessionId: string): Line | undefined {
+    return this.#bySession.get(sessionId)
+  }
+
+  /** Whether this leg was begun, now or not long ago. */
+  knew(legId: string): boolean {
+    return this.byLeg.has(legId) || this.#over.has(legId)
+  }
+
+  begin(known: Begun): Line {
+    const line: Line = {
+      ...known,
+      engine: null,
+      affinity: '',
+      near: null,
+      own: null,
+      port: 0,
+      codecs: [],
+      dtmf: 'auto',
+      srtp: 'off',
+      ice: newIceCredentials(),
+      ssrc: 0,
+      isWebRtc: false,
+      ways: null,
+      way: null,
+      room: null,
+      early: null,
+      reliability: null,
+      isRung: false,
+      opening: null,
+      signed: null,
+      sdpId: String(randomInt(1, 2 ** 47)),
+      description: null,
+      held: false,
+      onHold: false,
+      told: 'sendrecv',
+      asked: null,
+      endReason: null,
+      cause: null,
+      refusedWith: null,
+      timer: undefined,
+      answeredMs: null,
+      ending: null,
+    }
+    this.byLeg.set(line.legId, line)
+    this.bind(line, line.sessionId)
+    return line
+  }
+
+  /** The SIP session of a line from now on; empty: none. */
+  bind(line: Line, sessionId: string): void {
+    this.#bySession.delete(line.sessionId)
+    line.sessionId = sessionId
+    if (sessionId === '') return
+    this.#bySession.set(sessionId, line)
+    const callId = this.#options.callIdOf(sessionId)
+    if (callId !== null) this.#options.trace.claim(callId, line.legId)
+  }
+
+  /** Lets something run beside what follows. */
+  beside(line: Line, run: Promise<unknown>): void {
+    run.catch(error => this.#options.broke(line, error))
+  }
+
+  /** Opens its sockets at an address of ours. */
+  async openAudio(line: Line, own: OwnAddress): Promise<object | Failure> {
+    const { affinity, near, legId, sound } = line
+    const engine = this.#options.threads.place(near)
+    line.engine = engine
+    line.own = own
+    const opened = await engine.request('leg.open', { legId, affinity, host: own.host, ...(sound && { sound }) })
+    if (!isFailure(opened)) {
+      line.port = opened.port
+      line.ssrc = opened.ssrc
+    }
+    return opened
+  }
+
+  async snapshot(line: Line): Promise<LegSnapshot> {
+    const audio = await this.#audioOf(line)
+    const { legId, direction, state, to } = line
+    return { legId, direction, state, to, ...audio }
+  }
+
+  async #audioOf(line: Line): Promise<LegAudio> {
+    const reply = line.engine === null ? null : await line.engine.request('leg.read', { legId: line.legId })
+    return reply === null || isFailure(reply) ? NO_AUDIO : reply
+  }
+
+  /** Ends a line, and tells of it once its audio is closed. Idempotent. */
+  finish(line: Line, reason: EndedReason, sipCode: number | null): Promise<void> {
+    line.ending ??= this.#end(line, reason, sipCode)
+    return line.ending
+  }
+
+  async #end(line: Line, reason: EndedReason, sipCode: number | null): Promise<void> {
+    const endedMs = performance.now()
+    line.state = 'ended'
+    this.#over.set(line.legId, true)
+    clearTimeout(line.timer)
+    this.#bySession.delete(line.sessionId)
+    const closed = line.engine === null ? null : await line.engine.request('leg.close', { legId: line.legId })
+    this.byLeg.delete(line.legId)
+    const { quality, packets } = closed === null || isFailure(closed) ? UNMEASURED : closed
+    this.#options.trace.end(line.legId, Date.now(), packetsOf(line, packets))
+    const { legId, answeredMs } = line
+    const measured = answeredMs === null ? {} : { durationMs: Math.round(endedMs - answeredMs) }
+    const cause = line.cause ?? causeOfOurs(reason, sipCode)
+    this.emit('leg.ended', { legId, reason, sipCode, cause, quality, ...measured })
+  }
+
+  /** A line of which nothing was sent, and nothing will be: no event tells of it. */
+  forget(line: Line): void {
+    clearTimeout(line.timer)
+    line.state = 'ended'
+    this.byLeg.delete(line.legId)
+    // The thread may open it yet.
+    void line.engine?.request('leg.close', { legId: line.legId })
+  }
+
+  emit<N extends EventName>(name: N, body: Events[N]): void {
+    this.#options.emit({ name, at: new Date().toISOString(), body } as MediaEvent)
+  }
+}
+
+/** RFC 8839 §5.4: 24 and 128 bits of randomness at least. */
+export const newIceCredentials = () => ({
+  ufrag: randomBytes(6).toString('hex'),
+  pwd: randomBytes(18).toString('hex'),
+})
+
+export const notFound = (legId: string): Failure => ({ failure: 'not_found', message: `no leg ${legId}` })
+export const conflict = (message: string): Failure => ({ failure: 'conflict', message })

@@ -1,0 +1,197 @@
+import { randomInt } from 'node:crypto'
+import { isWebSocket } from '../../sip/destination.ts'
+import type { Body, HeaderFields, UaEvent } from '../../sip/user-agent.ts'
+import type { OwnAddresses } from '../kernel/own-addresses.ts'
+import type { DialTarget, Failure, Reply, Request } from '../protocol.ts'
+import { isFailure } from '../protocol.ts'
+import { type Descriptions, incompatible, SDP } from './descriptions.ts'
+import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
+import { invitationOf } from './invitation.ts'
+import { isOver, type Line, partyOf } from './line.ts'
+import { conflict, type Lines, notFound } from './lines.ts'
+import { Resting, type Way, Ways } from './ways.ts'
+
+/** How it goes with who is called in a leg's place: a SIP status; one from 200 on is the end. */
+export type Told = (status: number) => void
+
+/** A call in the place of a line's far end, until it is answered or over. */
+interface Attempt {
+  line: Line
+  /** What the line becomes when it is answered. */
+  next: Line
+  ways: Ways
+  timer: NodeJS.Timeout
+  told: Told
+}
+
+interface ReplacingOptions {
+  lines: Lines
+  addresses: OwnAddresses
+  descriptions: Descriptions
+  sip: () => SipEndpoint
+  sign: (target: DialTarget) => Promise<HeaderFields>
+}
+
+/**
+ * Puts another far end in the place of a line's: the leg stays, with its audio, its room and all that listens to it, and only the SIP
+ * session behind it is another one. Of a caller who names the old one's dialog (RFC 3891), or of somebody whom we call for it.
+ */
+export class Replacing {
+  readonly #options: ReplacingOptions
+  readonly #lines: Lines
+  readonly #attempts = new Map<string, Attempt>()
+  readonly #resting = new Resting(() => performance.now())
+
+  constructor(options: ReplacingOptions) {
+    this.#options = options
+    this.#lines = options.lines
+  }
+
+  /** A caller takes the place of the far end of a leg that rings, or talks. */
+  async replace({ legId, byLegId }: Request<'leg.replace'>): Promise<Reply<'leg.replace'> | Failure> {
+    const [line, by] = [this.#lines.get(legId), this.#lines.get(byLegId)]
+    if (line === undefined || isOver(line)) return notFound(legId)
+    if (by === undefined || by.state !== 'incoming' || by.engine !== null) return notFound(byLegId)
+    if (line.state === 'incoming' || line.engine === null) return conflict('the leg is not talked on yet')
+    clearTimeout(by.timer)
+    const next = this.#successor(line, { peer: by.peer, srtp: by.offer === null ? 'off' : 'optional' })
+    const { descriptions } = this.#options
+    const agreed = by.offer === null ? null : descriptions.answer(next, by.offer)
+    if (agreed !== null && 'error' in agreed) {
+      this.#refuse(by, 488, [incompatible(line, agreed.error)])
+      return { failure: 'invalid', message: `the caller's offer cannot be answered: ${agreed.error}` }
+    }
+    const { sessionId } = by
+    this.#lines.bind(by, '')
+    next.description = agreed?.answer ?? descriptions.offer(next)
+    next.state = 'answered'
+    const before = this.#swap(line, next, sessionId)
+    // The caller's own leg never was more than its INVITE.
+    void this.#lines.finish(by, 'transfer_completed', null)
+    const connected = agreed === null ? {} : await descriptions.connect(line, agreed.media)
+    const body: Body = { type: SDP, bytes: next.description }
+    this.#options.sip().do((agent, now) => agent.accept(sessionId, body, now))
+    this.#options.sip().do((agent, now) => agent.bye(before, now))
+    return isFailure(connected) ? connected : {}
+  }
+
+  #refuse(line: Line, status: number, headers: [string, string][]): void {
+    line.endReason = 'codec_mismatch'
+    line.refusedWith = status
+    this.#options.sip().do((agent, now) => agent.reject(line.sessionId, status, now, { headers }))
+  }
+
+  /** Calls somebody in the place of a line's far end, which stays until there is an answer. */
+  call(line: Line, request: { targets: readonly DialTarget[]; timeoutS: number }, told: Told): void {
+    const locate: SipEndpoint['locate'] = to => this.#options.sip().locate(to)
+    const attempt: Attempt = {
+      line,
+      next: this.#successor(line, { peer: null, srtp: 'off' }),
+      ways: new Ways({ targets: request.targets, locate, resting: this.#resting, sign: this.#options.sign }),
+      timer: setTimeout(() => this.#giveUp(attempt, 408), request.timeoutS * 1000),
+      told,
+    }
+    this.#lines.beside(line, this.#placeNext(attempt, 480))
+  }
+
+  #successor(line: Line, known: Pick<Line, 'peer' | 'srtp'>): Line {
+    const sdpId = String(randomInt(1, 2 ** 47))
+    return { ...line, ...known, sessionId: '', sdpId, description: null, told: 'sendrecv', asked: null, offer: null }
+  }
+
+  async #placeNext(attempt: Attempt, status: number): Promise<void> {
+    const { line, next, ways } = attempt
+    for (;;) {
+      const way = await ways.next()
+      if (isOver(line) || way === null) {
+        this.#over(attempt, status)
+        return
+      }
+      // The sockets of the leg are there already, of one family.
+      if (this.#options.addresses.for(way.peer)?.family !== line.own?.family) continue
+      next.way = way
+      next.codecs = way.target.codecs
+      next.dtmf = way.target.dtmf ?? 'auto'
+      next.isWebRtc = isWebSocket(way.peer)
+      next.srtp = way.target.srtp ?? (way.peer.transport === 'tls' ? 'optional' : 'off')
+      this.#invite(attempt, way)
+      return
+    }
+  }
+
+  #invite(attempt: Attempt, way: Way): void {
+    const { next } = attempt
+    next.description = this.#options.descriptions.firstOffer(next)
+    next.sessionId = this.#options.sip().invite(invitationOf(way, next.description))
+    this.#attempts.set(next.sessionId, attempt)
+  }
+
+  /** True: the event is of a call in the place of another. */
+  takes(event: UaEvent): boolean {
+    const attempt = this.#attempts.get(event.sessionId)
+    if (attempt === undefined) return false
+    const { line, next, ways } = attempt
+    if (event.kind === 'provisional') {
+      if (next.way !== null) ways.heard(next.way)
+      if (event.status >= 180) attempt.told(event.status)
+    } else if (event.kind === 'answered') {
+      this.#attempts.delete(event.sessionId)
+      next.peer = event.peer
+      this.#lines.beside(line, this.#answered(attempt, event.body))
+    } else if (event.kind === 'rejected') {
+      this.#attempts.delete(event.sessionId)
+      const mayGoOn = !isOver(line) && next.way !== null && ways.mayGoOn(next.way, event)
+      if (mayGoOn) this.#lines.beside(line, this.#placeNext(attempt, event.status))
+      else this.#over(attempt, event.status)
+    } else if (event.kind === 'ended') this.#attempts.delete(event.sessionId)
+    return true
+  }
+
+  async #answered(attempt: Attempt, body: Body | null): Promise<void> {
+    const { line, next } = attempt
+    const { descriptions } = this.#options
+    const media = body === null ? null : descriptions.agreed(next, body)
+    if (media === null || isOver(line)) {
+      this.#options.sip().do((agent, now) => agent.bye(next.sessionId, now))
+      this.#over(attempt, 488)
+      return
+    }
+    next.state = 'answered'
+    const before = this.#swap(line, next, next.sessionId)
+    const target = next.way!.target
+    const { connectionId } = target
+    const routed = connectionId === undefined ? {} : { connectionId }
+    this.#lines.emit('leg.replaced', { legId: line.legId, by: partyOf(target.uri), ...routed })
+    await descriptions.connect(line, media)
+    this.#over(attempt, 200)
+    this.#options.sip().do((agent, now) => agent.bye(before, now))
+  }
+
+  /** The line is the successor's from now on. Returns the session that it was before, of which nobody hears any more. */
+  #swap(line: Line, next: Line, sessionId: string): string {
+    const before = line.sessionId
+    clearTimeout(line.timer)
+    this.#lines.bind(line, sessionId)
+    const { state, peer, codecs, dtmf, srtp, ways, way, sdpId, description, told } = next
+    Object.assign(line, { state, peer, codecs, dtmf, srtp, ways, way, sdpId, description, told, asked: null })
+    return before
+  }
+
+  #giveUp(attempt: Attempt, status: number): void {
+    const { sessionId } = attempt.next
+    if (this.#attempts.delete(sessionId)) this.#options.sip().do((agent, now) => agent.cancel(sessionId, now))
+    this.#over(attempt, status)
+  }
+
+  #over(attempt: Attempt, status: number): void {
+    clearTimeout(attempt.timer)
+    const { told } = attempt
+    attempt.told = () => {}
+    told(status)
+  }
+
+  /** Whoever is called in the place of this line is wanted no more. */
+  lineOver(line: Line): void {
+    for (const attempt of this.#attempts.values()) if (attempt.line === line) this.#giveUp(attempt, 487)
+  }
+}

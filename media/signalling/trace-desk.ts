@@ -1,0 +1,41 @@
+import { isFailure, type Reply, type Request, type SipLegTrace } from '../protocol.ts'
+import type { PacketLog } from '../rtp/packet-headers.ts'
+import type { LegPackets, LegTrace, SipTrace } from '../tracing/sip-trace.ts'
+import type { Line } from './line.ts'
+
+export interface TraceDeskOptions {
+  trace: SipTrace
+  lines: ReadonlyMap<string, Line>
+}
+
+/** Hands out what passed for each leg: to who asks for one that runs, and to control, which stores those that have ended. */
+export class TraceDesk {
+  readonly #options: TraceDeskOptions
+
+  constructor(options: TraceDeskOptions) {
+    this.#options = options
+  }
+
+  async read({ legId }: Request<'sip.trace_read'>): Promise<Reply<'sip.trace_read'>> {
+    const { trace, lines } = this.#options
+    const line = lines.get(legId)
+    const reply = line?.engine == null ? null : await line.engine.request('leg.packets', { legId })
+    const kept = trace.read(legId)
+    if (kept === null) return { trace: null }
+    const packets = line === undefined || reply === null || isFailure(reply) ? null : packetsOf(line, reply.packets)
+    return { trace: onChannel({ ...kept, packets: kept.packets ?? packets }) }
+  }
+
+  take({ done }: Request<'sip.trace_take'>): Reply<'sip.trace_take'> {
+    return { traces: this.#options.trace.take(done, Date.now()).map(onChannel) }
+  }
+}
+
+/** With where they went out and came to; null: there are none. */
+export const packetsOf = ({ own, port }: Pick<Line, 'own' | 'port'>, log: PacketLog | null): LegPackets | null =>
+  log === null || own === null ? null : { ...log, local: { host: own.advertised, port } }
+
+const onChannel = ({ packets, ...trace }: LegTrace): SipLegTrace => ({
+  ...trace,
+  packets: packets === null ? null : { ...packets, records: Buffer.from(packets.records).toString('base64') },
+})

@@ -1,0 +1,195 @@
+import { ulid } from 'ulid'
+import type { UaEvent } from '../../sip/user-agent.ts'
+import type { Failure, Reply, Request } from '../protocol.ts'
+import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
+import { isOver, type Line, partyOf } from './line.ts'
+import { conflict, type Lines, notFound } from './lines.ts'
+import type { Replacing } from './replacing.ts'
+
+/** How long control may take to say what becomes of a REFER [ms]; then 503. */
+const DECISION_MS = 4000
+
+/** A REFER of a far end, by our ID. */
+interface Asked {
+  line: Line
+  /** As the user agent knows it. */
+  sipId: string
+  /** Until control has decided; null: it is accepted. */
+  timer: NodeJS.Timeout | null
+}
+
+/** A REFER of ours. */
+interface Sent {
+  line: Line
+  referId: string
+  isAccepted: boolean
+}
+
+interface TransfersOptions {
+  lines: Lines
+  replacing: Replacing
+  sip: () => SipEndpoint
+}
+
+type Of<K extends UaEvent['kind']> = Extract<UaEvent, { kind: K }>
+
+/** REFERs of far ends, which control decides on, and ours (RFC 3515): what came of each is told once. */
+export class Transfers {
+  readonly #options: TransfersOptions
+  readonly #asked = new Map<string, Asked>()
+  /** By the user agent's ID. */
+  readonly #sent = new Map<string, Sent>()
+
+  constructor(options: TransfersOptions) {
+    this.#options = options
+  }
+
+  /** Those that are not over. */
+  get open(): { referId: string; legId: string }[] {
+    const asked = [...this.#asked].map(([referId, { line }]) => ({ referId, legId: line.legId }))
+    return [...asked, ...[...this.#sent.values()].map(({ referId, line }) => ({ referId, legId: line.legId }))]
+  }
+
+  // ------------------------------------------------------------------ a far end asks
+
+  asked(line: Line, { referId: sipId, to, replaces, referredBy }: Of<'refer'>): void {
+    const referId = `xfer_${ulid().toLowerCase()}`
+    const timer = setTimeout(() => this.#answer(referId, 503), DECISION_MS)
+    this.#asked.set(referId, { line, sipId, timer })
+    const { lines } = this.#options
+    const named = replaces === null || replaces.sessionId === null ? undefined : lines.ofSession(replaces.sessionId)
+    const { callId, toTag, fromTag, earlyOnly } = replaces ?? {}
+    const dialog = `${callId};to-tag=${toTag};from-tag=${fromTag}${earlyOnly === true ? ';early-only' : ''}`
+    lines.emit('leg.refer_asked', {
+      legId: line.legId,
+      referId,
+      to: partyOf(to),
+      replaces: replaces === null ? null : { legId: named?.legId ?? null, dialog },
+      referredBy,
+    })
+  }
+
+  answer({ referId, sipCode }: Request<'leg.refer_answer'>): Reply<'leg.refer_answer'> | Failure {
+    const asked = this.#asked.get(referId)
+    if (asked === undefined) return notAsked(referId)
+    // Whoever says so again has missed the reply.
+    if (asked.timer === null) return sipCode < 300 ? {} : conflict('it is accepted already')
+    this.#answer(referId, sipCode)
+    return {}
+  }
+
+  #answer(referId: string, status: number): void {
+    const asked = this.#asked.get(referId)
+    if (asked === undefined || asked.timer === null) return
+    clearTimeout(asked.timer)
+    asked.timer = null
+    if (status >= 300) this.#asked.delete(referId)
+    this.#options.sip().do((agent, now) => agent.answerRefer(asked.sipId, status, now))
+  }
+
+  notify({ referId, sipCode }: Request<'leg.refer_notify'>): Reply<'leg.refer_notify'> | Failure {
+    const asked = this.#asked.get(referId)
+    if (asked === undefined || asked.timer !== null) return notAsked(referId)
+    this.#notify(referId, sipCode)
+    return {}
+  }
+
+  #notify(referId: string, status: number): void {
+    const asked = this.#asked.get(referId)
+    if (asked === undefined) return
+    if (status >= 200) this.#asked.delete(referId)
+    this.#options.sip().do((agent, now) => agent.notifyRefer(asked.sipId, status, now))
+  }
+
+  /** Accepts it, and calls the target in the place of who has asked. */
+  bridge(request: Request<'leg.refer_bridge'>): Reply<'leg.refer_bridge'> | Failure {
+    const { legId, referId, target, alternatives = [], timeoutS } = request
+    const asked = this.#asked.get(referId)
+    if (asked === undefined || asked.line.legId !== legId) return notAsked(referId)
+    // It is under way.
+    if (asked.timer === null) return {}
+    const { line } = asked
+    if (isOver(line) || line.state !== 'answered') return notFound(legId)
+    this.#answer(referId, 202)
+    this.#options.replacing.call(line, { targets: [target, ...alternatives], timeoutS }, sipCode => {
+      this.#notify(referId, sipCode)
+      this.#options.lines.emit('leg.refer_progress', { legId, referId, sipCode, isOver: sipCode >= 200 })
+    })
+    return {}
+  }
+
+  // ------------------------------------------------------------------ we ask
+
+  /** Asks a far end to call somebody else, in the place of a leg of ours where one is named. */
+  refer({ legId, referId, to, inPlaceOf, referredBy }: Request<'leg.refer'>): Reply<'leg.refer'> | Failure {
+    const { lines, sip } = this.#options
+    if ([...this.#sent.values()].some(sent => sent.referId === referId)) return {}
+    const line = lines.get(legId)
+    if (line === undefined || isOver(line)) return notFound(legId)
+    const other = inPlaceOf === null ? null : lines.get(inPlaceOf)
+    if (other === undefined) return notFound(inPlaceOf ?? '')
+    let failure: Failure | null = null
+    sip().do((agent, now) => {
+      const dialog = other === null ? null : agent.dialogOf(other.sessionId)
+      if (other !== null && dialog === null) {
+        failure = conflict('nobody talks on the other leg')
+        return []
+      }
+      const replaces =
+        dialog === null ? null : `${dialog.callId};to-tag=${dialog.remoteTag};from-tag=${dialog.localTag}`
+      const asked = { to: dialog?.remoteTarget ?? to, replaces, referredBy }
+      const { referId: sipId, actions } = agent.refer(line.sessionId, asked, now)
+      if (sipId === null) failure = conflict('the far end cannot be asked now')
+      else this.#sent.set(sipId, { line, referId, isAccepted: false })
+      return actions
+    })
+    return failure ?? {}
+  }
+
+  accepted({ referId }: Of<'referAccepted'>): void {
+    const sent = this.#sent.get(referId)
+    if (sent !== undefined) sent.isAccepted = true
+  }
+
+  progress({ referId: sipId, status, isOver: over }: Of<'referProgress'>): void {
+    const sent = this.#sent.get(sipId)
+    if (sent === undefined) return
+    if (over) this.#sent.delete(sipId)
+    const { line, referId } = sent
+    this.#options.lines.emit('leg.refer_progress', { legId: line.legId, referId, sipCode: status, isOver: over })
+  }
+
+  // ------------------------------------------------------------------ the end of a line
+
+  /** We are about to hang up: who has asked for that hears first that it worked. */
+  leaving(line: Line): void {
+    for (const [referId, asked] of this.#asked) {
+      if (asked.line === line && line.endReason === 'transfer_completed') this.#notify(referId, 200)
+    }
+  }
+
+  /** A far end that has hung up after it took our REFER on has left for its target. */
+  ended(line: Line, event: Of<'ended'>): void {
+    this.#options.replacing.lineOver(line)
+    for (const [sipId, sent] of this.#sent) {
+      if (sent.line !== line) continue
+      const isGone = sent.isAccepted && event.by === 'remote' && event.cause === 'bye'
+      if (isGone) line.endReason ??= 'transfer_completed'
+      this.progress({
+        kind: 'referProgress',
+        sessionId: event.sessionId,
+        referId: sipId,
+        status: isGone ? 200 : 487,
+        isOver: true,
+      })
+    }
+    for (const [referId, asked] of this.#asked) {
+      if (asked.line !== line) continue
+      // Undecided: nobody wants it any more. Whoever has hung up in the middle hears of the end still.
+      if (asked.timer !== null) this.#answer(referId, 481)
+      else if (event.by === 'local') this.#notify(referId, line.endReason === 'transfer_completed' ? 200 : 503)
+    }
+  }
+}
+
+const notAsked = (referId: string): Failure => ({ failure: 'not_found', message: `no REFER ${referId} is open` })

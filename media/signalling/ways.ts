@@ -1,0 +1,183 @@
+import { LRUCache } from 'lru-cache'
+import type { Destination, HeaderFields, Peer } from '../../sip/agent-types.ts'
+import { destinationOfUri } from '../../sip/destination.ts'
+import type { Redirect } from '../../sip/identity/redirects.ts'
+import { canonicalNumber, telephoneNumber } from '../../sip/identity/telephone-number.ts'
+import { parseUri } from '../../sip/message/uri.ts'
+import { atMost } from '../protocol/at-most.ts'
+import { type DialTarget, MAX_REDIRECTS as MAX_TOLD } from '../protocol.ts'
+
+/** Final statuses after which the next way is tried, where a target names none (RFC 3263 §4.3). */
+const TRY_NEXT_ON: readonly number[] = [503]
+/** A host that did not answer, or said 503 without a time, is tried after all others for this long [ms]. */
+const REST_MS = 30_000
+const MAX_REST_MS = 10 * 60_000
+const MAX_RESTING = 10_000
+/** Redirections of one call that are followed (RFC 3261 §8.1.3.4). */
+const MAX_REDIRECTS = 5
+
+/** One address that a call may go to, and what it is called with there. */
+export interface Way {
+  target: DialTarget
+  peer: Peer
+  /** Who signs it, as header fields; absent: nobody. */
+  signature?: HeaderFields
+}
+
+/** Why an attempt failed. */
+export interface Refusal {
+  status: number
+  /** `local`: 408, nothing came back; 503, it could not be sent. */
+  origin: 'local' | 'remote'
+  retryAfterS: number | null
+  /** Of a 3xx: Contact URIs, the most wanted first. */
+  contacts: readonly string[]
+  /** Of a 3xx: whom the call was for before, as it says. */
+  redirects: readonly Redirect[]
+}
+
+/** Far ends that were of no use a moment ago: they are tried last. Bounded. */
+export class Resting {
+  readonly #resting: LRUCache<string, true>
+
+  constructor(now: () => number) {
+    this.#resting = new LRUCache({ ...atMost(MAX_RESTING), ttl: REST_MS, ttlResolution: 0, perf: { now } })
+  }
+
+  has(peer: Peer): boolean {
+    return this.#resting.has(keyOf(peer))
+  }
+
+  add(peer: Peer, { retryAfterS }: Pick<Refusal, 'retryAfterS'>): void {
+    const ttl = retryAfterS === null ? REST_MS : Math.min(retryAfterS * 1000, MAX_REST_MS)
+    if (ttl > 0) this.#resting.set(keyOf(peer), true, { ttl })
+  }
+
+  remove(peer: Peer): void {
+    this.#resting.delete(keyOf(peer))
+  }
+}
+
+const keyOf = ({ transport, host, port }: Peer): string => `${transport} ${host} ${port}`
+
+interface WaysOptions {
+  targets: readonly DialTarget[]
+  locate: (to: Destination) => Promise<Peer[]>
+  resting: Resting
+  /** Signs a call as its target says. Never rejects. Absent: no call is signed. */
+  sign?: (target: DialTarget) => Promise<HeaderFields>
+}
+
+/** All that one call may be placed over, in order: target by target, of each host by host, of each address by address. */
+export class Ways {
+  readonly #options: WaysOptions
+  readonly #targets: DialTarget[]
+  /** Of the target under way, those that are not looked up yet. */
+  #hosts: { target: DialTarget; to: Destination }[] = []
+  #found: Way[] = []
+  /** What rests: tried when there is nothing better. */
+  #later: Way[] = []
+  #redirects = 0
+
+  constructor(options: WaysOptions) {
+    this.#options = options
+    this.#targets = [...options.targets]
+  }
+
+  /** Whether one more may follow. */
+  get hasMore(): boolean {
+    return this.#found.length + this.#hosts.length + this.#targets.length + this.#later.length > 0
+  }
+
+  /** The next one to try; null: that was all. Never rejects. */
+  async next(): Promise<Way | null> {
+    const { sign } = this.#options
+    const way = await this.#find()
+    if (way?.target.identity?.sign === undefined || sign === undefined) return way
+    return { ...way, signature: await sign(way.target) }
+  }
+
+  async #find(): Promise<Way | null> {
+    const { locate, resting } = this.#options
+    for (;;) {
+      const way = this.#found.shift()
+      if (way !== undefined) {
+        if (!resting.has(way.peer)) return way
+        this.#later.push(way)
+        continue
+      }
+      const host = this.#hosts.shift()
+      if (host !== undefined) {
+        this.#found = (await locate(host.to)).map(peer => ({ target: host.target, peer }))
+        continue
+      }
+      const target = this.#targets.shift()
+      if (target === undefined) return this.#later.shift() ?? null
+      this.#hosts = destinationsOf(target).map(to => ({ target, to }))
+    }
+  }
+
+  /** Whether the call goes on somewhere else after an attempt has failed. */
+  mayGoOn({ target, peer }: Way, refusal: Refusal): boolean {
+    const { status, origin } = refusal
+    const isRedirect = status >= 300 && status < 400 && target.followRedirects === true
+    if (isRedirect) return this.#redirect(target, refusal)
+    const isOfNoUse = origin === 'local' || status === 503
+    if (isOfNoUse) this.#options.resting.add(peer, refusal)
+    const isCause = origin === 'local' || (target.tryNextOn ?? TRY_NEXT_ON).includes(status)
+    return isCause && this.hasMore
+  }
+
+  /** It has answered, in whatever way. */
+  heard({ peer }: Way): void {
+    this.#options.resting.remove(peer)
+  }
+
+  #redirect(target: DialTarget, { contacts, redirects }: Refusal): boolean {
+    const targets = contacts.filter(uri => destinationOfUri(uri) !== null).slice(0, MAX_REDIRECTS)
+    if (targets.length === 0 || this.#redirects++ >= MAX_REDIRECTS) return false
+    this.#found = []
+    this.#hosts = []
+    // Whom a far end names is held to what the far end itself is held to; our password is for nobody else.
+    this.#targets.unshift(
+      ...targets.map(uri => ({ ...sentOn(target, redirects, uri), uri, hosts: [], credentials: null })),
+    )
+    return true
+  }
+}
+
+/** Whoever is called next hears whom the call was for (RFC 5806 §6.3). */
+function sentOn(target: DialTarget, said: readonly Redirect[], to: string): DialTarget {
+  const { identity, uri } = target
+  if (identity === undefined) return target
+  const own: Redirect = { uri, reason: 'unconditional', count: 1, isPrivate: false }
+  const redirects = [...(said.length > 0 ? said : [own]), ...identity.redirects]
+  const { sign, ...plain } = identity
+  const signed = sign === undefined ? null : signedFor(to)
+  return {
+    ...target,
+    identity: {
+      ...plain,
+      redirects: redirects.slice(0, MAX_TOLD),
+      ...(sign === undefined || signed === null ? {} : { sign: { ...sign, to: signed } }),
+    },
+  }
+}
+
+/** The number that a call to this URI is signed for; null: there is none that everybody reads alike. */
+function signedFor(text: string): string | null {
+  const uri = parseUri(text)
+  const number = 'error' in uri ? null : telephoneNumber(uri)
+  return number?.startsWith('+') ? canonicalNumber(number) : null
+}
+
+function destinationsOf({ uri, hosts, publicOnly }: DialTarget): Destination[] {
+  const named: Destination[] = hosts.length > 0 ? hosts : [destinationOfUri(uri)].filter(to => to !== null)
+  return named.map(to => (publicOnly ? { ...to, publicOnly } : to))
+}
+
+/** What a call that is placed for a transfer says of it. */
+export const transferFields = ({ replaces, referredBy }: DialTarget): HeaderFields => [
+  ...(replaces === undefined ? [] : [['Require', 'replaces'] as const, ['Replaces', replaces] as const]),
+  ...(referredBy === undefined ? [] : [['Referred-By', referredBy] as const]),
+]

@@ -1,0 +1,42 @@
+import { readL16le } from '../../codecs/l16.ts'
+import type { Resampler } from '../../codecs/resample.ts'
+import { decodeUlaw } from '../../codecs/ulaw.ts'
+import type { StreamFormat } from '../protocol.ts'
+
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
+
+/** The payloads of `media` messages that come to us, as samples at 8 kHz. */
+export class SaidAudio {
+  /** Payloads that were no audio. */
+  refused = 0
+  readonly #format: StreamFormat
+  readonly #resampler: Resampler | null
+  readonly #longest: number
+  #samples = new Int16Array(0)
+
+  /** `resampler`: from 16 to 8 kHz for `l16_16000`, else null; closed with it. `longest` payload [characters]. */
+  constructor(format: StreamFormat, resampler: Resampler | null, longest: number) {
+    this.#format = format
+    this.#resampler = resampler
+    this.#longest = longest
+  }
+
+  /** Null: it is no audio. Borrowed until the next call. */
+  decode(payload: string): Int16Array | null {
+    if (payload.length > this.#longest || payload.length === 0 || !BASE64.test(payload)) {
+      this.refused++
+      return null
+    }
+    const bytes = Buffer.from(payload, 'base64')
+    const count = this.#format === 'mulaw_8000' ? bytes.length : bytes.length >> 1
+    if (this.#samples.length < count) this.#samples = new Int16Array(count)
+    const samples = this.#samples.subarray(0, count)
+    if (this.#format === 'mulaw_8000') decodeUlaw(bytes, samples)
+    else readL16le(bytes, samples)
+    return this.#resampler === null ? samples : this.#resampler.process(samples)
+  }
+
+  close(): void {
+    this.#resampler?.close()
+  }
+}

@@ -1,0 +1,155 @@
+import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+import type { Libc } from '../rtp/datagrams/libc.ts'
+import { BINARY, type ClientFrames, PING, PONG, TEXT } from './ws-frames.ts'
+
+const MSG_PEEK = 0x02
+const MSG_DONTWAIT = 0x40
+const MSG_NOSIGNAL = 0x4000
+/** What can be looked at; a frame that is longer is left to `ws` [bytes]. */
+const MAX_FRAME = 1024
+/** Frames of one look. */
+const MAX_FRAMES = 16
+const LENGTH_16 = 126
+/** Who is not looked at for so long has no audio: its socket is read by Node again [ms]. */
+const IDLE_MS = 500
+
+/** What is under a `net.Socket`. */
+interface Handle {
+  readonly fd: number
+  readStart(): number
+  readStop(): number
+}
+
+export interface LaneEvents {
+  pong(payload: Uint8Array): void
+  ping(payload: Uint8Array): void
+  /** A message that nobody listens to. */
+  ignored(): void
+}
+
+/**
+ * The system's own calls for the socket of a fork, as for RTP (`rtp/datagrams`). What a receiver says to a fork is a pong ten times a
+ * second, and as an event of the loop each costs more than a slot's frames: so it is asked for with each slot instead. Whatever
+ * is not a whole and simple frame (an end, an error, a close frame, a fragment) makes Node read again, and `ws` understand it; that is for good.
+ * Linux, and no TLS.
+ */
+export class StreamLane {
+  readonly #libc: Libc
+  readonly #socket: Socket
+  readonly #handle: Handle
+  readonly #fd: number
+  readonly #events: LaneEvents
+  readonly #bytes: Uint8Array
+  readonly #address: number
+  #sending: Uint8Array | null = null
+  #sendingAddress = 0
+  #isReading = true
+  isLookedAt = true
+
+  private constructor(libc: Libc, socket: Socket, handle: Handle, events: LaneEvents) {
+    this.#libc = libc
+    this.#socket = socket
+    this.#handle = handle
+    this.#fd = handle.fd
+    this.#events = events
+    this.#bytes = new Uint8Array(MAX_FRAME)
+    this.#address = libc.addressOf(this.#bytes)
+    handle.readStop()
+    watch(this)
+  }
+
+  /** Null: this socket has none. To be called between two frames of the receiver. */
+  static open(libc: Libc, socket: Socket, events: LaneEvents): StreamLane | null {
+    const { _handle: handle } = socket as Socket & { _handle?: Partial<Handle> | null }
+    const isPlain = !(socket instanceof TLSSocket) && typeof handle?.readStop === 'function'
+    // What has come with the upgrade is on its way to `ws`.
+    if (!isPlain || typeof handle.fd !== 'number' || handle.fd < 0 || socket.readableLength > 0) return null
+    return new StreamLane(libc, socket, handle as Handle, events)
+  }
+
+  /** The file descriptor may be another one's as soon as Node has closed it. */
+  get #isOpen(): boolean {
+    return !this.#socket.destroyed && (this.#socket as Socket & { _handle?: unknown })._handle === this.#handle
+  }
+
+  /** Gives the system what it takes at once; returns how much that is [bytes]. */
+  send({ bytes, length }: ClientFrames): number {
+    if (!this.#isOpen || this.#socket.writableLength > 0) return 0
+    if (bytes !== this.#sending) {
+      this.#sending = bytes
+      this.#sendingAddress = this.#libc.addressOf(bytes)
+    }
+    const taken = this.#libc.sendto(this.#fd, this.#sendingAddress, length, MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0)
+    // An error comes again when Node writes, which knows what to do about it.
+    return Math.max(0, Number(taken))
+  }
+
+  /** Hands over what has come. */
+  look(): void {
+    this.isLookedAt = true
+    for (let frames = 0; frames < MAX_FRAMES && this.#isReading && this.#isOpen; frames++) {
+      const length = Number(this.#libc.recv(this.#fd, this.#address, MAX_FRAME, MSG_PEEK | MSG_DONTWAIT))
+      if (length < 0) return
+      const head = headOf(this.#bytes, length)
+      if (head === 0) {
+        this.leave()
+        return
+      }
+      const end = head + lengthOf(this.#bytes)
+      this.#libc.recv(this.#fd, this.#address, end, MSG_DONTWAIT)
+      this.#take(this.#bytes[0]!, this.#bytes.subarray(head, end))
+    }
+  }
+
+  #take(type: number, payload: Uint8Array): void {
+    if (type === PONG) this.#events.pong(payload)
+    else if (type === PING) this.#events.ping(payload)
+    else this.#events.ignored()
+  }
+
+  /** Node reads again. Idempotent. */
+  leave(): void {
+    if (!this.#isReading) return
+    this.#isReading = false
+    unwatch(this)
+    if (this.#isOpen) this.#handle.readStart()
+  }
+}
+
+/** Length of the header of a frame that stands here whole, is no fragment and asks nothing of us but a pong; 0: it is another. */
+function headOf(bytes: Uint8Array, length: number): number {
+  const type = bytes[0]!
+  const isKnown = type === PONG || type === PING || type === TEXT || type === BINARY
+  // A server's frames are not masked (RFC 6455 §5.1); longer ones, or none of the protocol, are judged by `ws`.
+  if (length < 2 || !isKnown || bytes[1]! > LENGTH_16) return 0
+  const isLong = bytes[1] === LENGTH_16
+  if (isLong && (length < 4 || type === PONG || type === PING)) return 0
+  const head = isLong ? 4 : 2
+  return head + lengthOf(bytes) <= length ? head : 0
+}
+
+const lengthOf = (bytes: Uint8Array): number => (bytes[1] === LENGTH_16 ? (bytes[2]! << 8) | bytes[3]! : bytes[1]!)
+
+/** All that are read by looks. */
+const lanes = new Set<StreamLane>()
+let timer: NodeJS.Timeout | undefined
+
+function watch(lane: StreamLane): void {
+  lanes.add(lane)
+  timer ??= setInterval(leaveIdle, IDLE_MS).unref()
+}
+
+function unwatch(lane: StreamLane): void {
+  lanes.delete(lane)
+  if (lanes.size > 0) return
+  clearInterval(timer)
+  timer = undefined
+}
+
+function leaveIdle(): void {
+  for (const lane of lanes) {
+    if (!lane.isLookedAt) lane.leave()
+    lane.isLookedAt = false
+  }
+}

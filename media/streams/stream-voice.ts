@@ -1,0 +1,112 @@
+import { type Frame, NARROWBAND_HZ } from '../../codecs/audio.ts'
+import type { Source } from '../rooms/source.ts'
+import { MarkList } from './mark-list.ts'
+
+/** Audio that may wait to be played: 60 s. What comes when it is full is refused and counted. */
+const MAX_WAITING = 60 * NARROWBAND_HZ
+const FIRST_WAITING = NARROWBAND_HZ
+/** Samples of a frame that is played. */
+const FRAME_SAMPLES = NARROWBAND_HZ / 50
+
+/**
+ * What the receiver of a bidirectional stream says to the call: it may come faster than it is spoken, waits here, and is played
+ * sample by sample in turn at the pace of whoever pulls it. Places are counted in samples since it began.
+ */
+export class StreamVoice implements Source {
+  /** Samples for which there was no room. */
+  refused = 0
+  readonly marks = new MarkList()
+  readonly #reached: () => void
+  readonly #frame: Frame = new Int16Array(FRAME_SAMPLES)
+  #ring = new Int16Array(FIRST_WAITING)
+  #written = 0
+  #pulled = 0
+  /** What was pulled until now, and is heard to its end when the next frame is due. */
+  #heard = 0
+  /** Something has come since the last pull. */
+  #isFresh = false
+
+  /** @param reached a mark has been */
+  constructor(reached: () => void) {
+    this.#reached = reached
+  }
+
+  /** Samples that were taken, all in all. */
+  get written(): number {
+    return this.#written
+  }
+
+  get #waiting(): number {
+    return this.#written - this.#pulled
+  }
+
+  /** Takes a copy; false: not all of it. */
+  write(samples: Int16Array): boolean {
+    const fitting = Math.min(samples.length, MAX_WAITING - this.#waiting)
+    this.#makeRoom(fitting)
+    this.#copyIn(fitting === samples.length ? samples : samples.subarray(0, fitting))
+    this.#written += fitting
+    this.refused += samples.length - fitting
+    this.#isFresh ||= fitting > 0
+    return fitting === samples.length
+  }
+
+  /** Stands behind the audio that has come so far. */
+  mark(name: string): void {
+    this.marks.add(name, this.#written)
+    if (this.marks.isReached(this.#heard)) this.#reached()
+  }
+
+  /** The marks whose audio has been heard to the end. */
+  takeReached(): readonly string[] {
+    return this.marks.take(this.#heard)
+  }
+
+  /** What has not been pulled is forgotten, and every mark is reached. */
+  clear(): void {
+    this.#pulled = this.#written
+    this.#heard = this.#written
+    if (this.marks.isReached(this.#heard)) this.#reached()
+  }
+
+  /** A last piece shorter than a frame waits one pull for more, and is then filled up with silence. */
+  pull(): Frame | null {
+    this.#heard = this.#pulled
+    if (this.marks.isReached(this.#heard)) this.#reached()
+    const waiting = this.#waiting
+    const isFresh = this.#isFresh
+    this.#isFresh = false
+    if (waiting === 0 || (waiting < FRAME_SAMPLES && isFresh)) return null
+    const count = Math.min(waiting, FRAME_SAMPLES)
+    this.#copyOut(count)
+    this.#pulled += count
+    return this.#frame
+  }
+
+  #makeRoom(more: number): void {
+    const needed = this.#waiting + more
+    const before = this.#ring
+    if (needed <= before.length) return
+    const larger = new Int16Array(Math.min(MAX_WAITING, Math.max(needed, 2 * before.length)))
+    for (let at = this.#pulled; at < this.#written; at++) larger[at % larger.length] = before[at % before.length]!
+    this.#ring = larger
+  }
+
+  #copyIn(samples: Int16Array): void {
+    const at = this.#written % this.#ring.length
+    const first = Math.min(samples.length, this.#ring.length - at)
+    this.#ring.set(samples.subarray(0, first), at)
+    this.#ring.set(samples.subarray(first), 0)
+  }
+
+  #copyOut(count: number): void {
+    const ring = this.#ring
+    const frame = this.#frame
+    let at = this.#pulled % ring.length
+    for (let i = 0; i < count; i++) {
+      frame[i] = ring[at]!
+      if (++at === ring.length) at = 0
+    }
+    if (count < FRAME_SAMPLES) frame.fill(0, count)
+  }
+}

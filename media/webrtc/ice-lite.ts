@@ -1,0 +1,80 @@
+import {
+  BINDING_REQUEST,
+  bindingError,
+  bindingSuccess,
+  ICE_CONTROLLED,
+  isAuthentic,
+  parseStun,
+  USE_CANDIDATE,
+  USERNAME,
+} from './stun.ts'
+
+/** A far end that has not checked for so long consents no more to be sent to (RFC 7675 §5.1) [ms]. */
+export const CONSENT_MS = 30_000
+/** Addresses that have checked and are remembered: a browser has a handful. */
+const MAX_CHECKED = 20
+const ROLE_CONFLICT = 487
+
+/** User fragment and password of one side (RFC 8839 §5.4). */
+export interface IceCredentials {
+  ufrag: string
+  pwd: string
+}
+
+/**
+ * ICE as who has a public address does it (RFC 8445 §2.5): it answers checks and sends none. The far end finds the way, and says
+ * by USE-CANDIDATE which one it takes. Pure: datagrams and the time come in.
+ */
+export class IceLite {
+  /** Where the far end wants to be sent to; port 0: it has not said yet. */
+  host = ''
+  port = 0
+  /** Checks that were no checks of the far end's. */
+  refused = 0
+  readonly #local: IceCredentials
+  readonly #username: string
+  readonly #checked: string[] = []
+  #consentAt = Number.NEGATIVE_INFINITY
+
+  constructor(local: IceCredentials, remote: Pick<IceCredentials, 'ufrag'>) {
+    this.#local = local
+    this.#username = `${local.ufrag}:${remote.ufrag}`
+  }
+
+  /** Answers a check; null: it is none, or not the far end's. `now` [ms]. */
+  check(datagram: Uint8Array, host: string, port: number, now: number): Uint8Array | null {
+    const message = parseStun(datagram)
+    const isOurs =
+      message?.type === BINDING_REQUEST &&
+      message.attributes.get(USERNAME)?.toString() === this.#username &&
+      isAuthentic(message, this.#local.pwd)
+    if (message === null || !isOurs) {
+      this.refused++
+      return null
+    }
+    const { pwd } = this.#local
+    // Who is lite is controlled, always (RFC 8445 §6.1.1).
+    if (message.attributes.has(ICE_CONTROLLED)) return bindingError(message, ROLE_CONFLICT, 'Role Conflict', pwd)
+    this.#consentAt = now
+    const from = `${host} ${port}`
+    if (!this.#checked.includes(from)) {
+      this.#checked.push(from)
+      if (this.#checked.length > MAX_CHECKED) this.#checked.shift()
+    }
+    if (message.attributes.has(USE_CANDIDATE)) {
+      this.host = host
+      this.port = port
+    }
+    return bindingSuccess(message, host, port, pwd)
+  }
+
+  /** Whether an address is the far end's: one that it has checked from. */
+  isPeer(host: string, port: number): boolean {
+    return (host === this.host && port === this.port) || this.#checked.includes(`${host} ${port}`)
+  }
+
+  /** Whether it may be sent to: a way is chosen, and still wanted. */
+  mayBeSentTo(now: number): boolean {
+    return this.port !== 0 && now - this.#consentAt < CONSENT_MS
+  }
+}

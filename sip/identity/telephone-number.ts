@@ -1,0 +1,30 @@
+import { type Uri, uriParam, userOf } from '../message/uri.ts'
+
+/** RFC 3966 §5.1.1 `visual-separator`. */
+const SEPARATORS = /[-.()]/g
+const GLOBAL = /^\+[0-9]+$/
+const LOCAL = /^[0-9A-Da-d*#]+$/
+
+/**
+ * The number of a `tel:` URI, or of a `sip:` URI whose user part is one: without its visual separators and parameters, with the `+` and
+ * digits of a `phone-context` before it (RFC 3966 §5.1.5). Null: it names no number.
+ */
+export function telephoneNumber(uri: Uri): string | null {
+  const [user = '', ...params] = (userOf(uri) ?? '').split(';')
+  const bare = user.replace(SEPARATORS, '')
+  if (GLOBAL.test(bare)) return bare
+  if (!LOCAL.test(bare)) return null
+  const context = (uri.scheme === 'tel' ? uriParam(uri, 'phone-context') : contextOf(params)) ?? ''
+  const prefix = context.replace(SEPARATORS, '')
+  return GLOBAL.test(prefix) && /^[0-9]+$/.test(bare) ? prefix + bare : bare
+}
+
+/** Parameters of a telephone number stand in the user part of a `sip:` URI (RFC 3261 §19.1.6). */
+const contextOf = (params: readonly string[]): string | null =>
+  params.find(param => /^phone-context=/i.test(param))?.slice('phone-context='.length) ?? null
+
+/** What PASSporTs carry of a number (RFC 8225 §5.2.1): its digits, `*` and `#`; null: it names none. */
+export function canonicalNumber(number: string): string | null {
+  const canonical = number.replace(SEPARATORS, '').replace(/^\+/, '')
+  return /^[0-9*#]{1,30}$/.test(canonical) ? canonical : null
+}

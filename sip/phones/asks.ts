@@ -1,0 +1,118 @@
+import type { AgentCore } from '../agent-core.ts'
+import type { AskEvent, AskReply, HeaderFields, Peer } from '../agent-types.ts'
+import type { Refusal } from '../inspect-request.ts'
+import { mediaType, parseDeltaSeconds } from '../message/headers.ts'
+import { type SipRequest, toText } from '../message/message.ts'
+import { parseUri, userOf } from '../message/uri.ts'
+import type { ServerTransaction } from '../transaction/transactions.ts'
+import { ALLOW_EVENTS, type EventPackage, isPackage, TYPES } from './packages.ts'
+import { authRefusal, digestFor, judgeClaim, refusal } from './phone-auth.ts'
+
+/** What a phone gets that asks for no time (RFC 3842 §3.2, RFC 4235 §3.4) [s]. */
+const DEFAULT_EXPIRES_S = 3600
+/** The shortest time that is taken, and the longest that is given [s]. */
+const MIN_EXPIRES_S = 60
+const MAX_EXPIRES_S = 3600
+/** Of the text of a MESSAGE [bytes]: it goes through a datagram (RFC 3428 §8). */
+const MAX_TEXT = 1300
+
+/** What phones ask outside of calls: SUBSCRIBE (RFC 6665) and MESSAGE (RFC 3428). Null: it may be handed on. */
+export function askRefusal(core: AgentCore, request: SipRequest, now: number): Refusal | null {
+  return (
+    (request.method === 'SUBSCRIBE' ? subscribeRefusal(request) : messageRefusal(request)) ??
+    authRefusal(core, request, now)
+  )
+}
+
+function subscribeRefusal(request: SipRequest): Refusal | null {
+  const { headers } = request
+  const eventPackage = packageOf(request)
+  if (eventPackage === null) return { status: 489, headers: [['Allow-Events', ALLOW_EVENTS]] }
+  const accepted = headers.list('accept').map(value => mediaType(value))
+  const type = TYPES[eventPackage]
+  if (accepted.length > 0 && ![type, 'application/*', '*/*'].some(one => accepted.includes(one))) return refusal(406)
+  const expiresS = expiresOf(request)
+  if (expiresS > 0 && expiresS < MIN_EXPIRES_S)
+    return { status: 423, headers: [['Min-Expires', String(MIN_EXPIRES_S)]] }
+  return null
+}
+
+function messageRefusal({ headers, body }: SipRequest): Refusal | null {
+  if (body.length > MAX_TEXT) return refusal(413)
+  const type = mediaType(headers.get('content-type') ?? 'text/plain')
+  return type === 'text/plain' && body.length > 0 ? null : { status: 415, headers: [['Accept', 'text/plain']] }
+}
+
+function packageOf({ headers }: SipRequest): EventPackage | null {
+  const name = (headers.get('event') ?? '').split(';')[0]!.trim().toLowerCase()
+  return isPackage(name) ? name : null
+}
+
+function expiresOf({ headers }: SipRequest): number {
+  const asked = headers.get('expires')
+  return asked === null ? DEFAULT_EXPIRES_S : (parseDeltaSeconds(asked) ?? DEFAULT_EXPIRES_S)
+}
+
+/** Hands on what `askRefusal` has let pass. `subscriptionId`: of the one that it refreshes or ends. */
+export function onAsk(
+  core: AgentCore,
+  transaction: ServerTransaction,
+  peer: Peer,
+  subscriptionId: string | null,
+  now: number,
+): void {
+  const { request } = transaction
+  const given = digestFor(core, request)
+  if (given === null) return
+  if (request.method === 'SUBSCRIBE' && subscriptionId === null && core.subscriptions.isFull) {
+    core.refuse(transaction, 503, now, [['Retry-After', '30']])
+    return
+  }
+  const uri = parseUri(request.uri)
+  const askId = core.options.random()
+  core.asks.set(askId, { transaction, given, peer, subscriptionId })
+  const what: AskEvent['what'] =
+    request.method === 'SUBSCRIBE'
+      ? { method: 'SUBSCRIBE', package: packageOf(request)!, subscriptionId, isEnd: expiresOf(request) === 0 }
+      : { method: 'MESSAGE', text: Buffer.from(request.body).toString('utf8') }
+  core.ask({
+    askId,
+    to: subscribedUser(request) ?? ('error' in uri || !('host' in uri) ? '' : (userOf(uri) ?? '')),
+    username: toText(given.username),
+    algorithm: given.algorithm,
+    peer,
+    what,
+  })
+}
+
+/** Inside of a subscription the Request-URI is our Contact: whom it is about stands in To. */
+function subscribedUser(request: SipRequest): string | null {
+  if (request.to.tag === null) return null
+  const uri = parseUri(request.to.uri)
+  return 'host' in uri ? (userOf(uri) ?? '') : ''
+}
+
+/** Judges the digest of an open ask: see `judgeClaim`. */
+export const checkAsk = (core: AgentCore, askId: string, ha1: string | null, now: number): boolean | null =>
+  judgeClaim(core, core.asks, askId, ha1, now)
+
+/** Answers an open ask. @returns the subscription that it has begun or goes on with; null: none */
+export function answerAsk(core: AgentCore, askId: string, reply: AskReply, now: number): string | null {
+  const open = core.asks.get(askId)
+  if (open === undefined) return null
+  core.asks.delete(askId)
+  const { transaction, peer, subscriptionId } = open
+  if (reply.state === null || reply.status >= 300) {
+    const headers: HeaderFields = reply.retryAfterS === null ? [] : [['Retry-After', String(reply.retryAfterS)]]
+    core.refuse(transaction, reply.status, now, headers)
+    return null
+  }
+  const given = { expiresS: Math.min(expiresOf(transaction.request), MAX_EXPIRES_S), state: reply.state }
+  if (subscriptionId === null) {
+    const eventPackage = packageOf(transaction.request)!
+    return core.subscriptions.begin({ transaction, peer, eventPackage }, given, now)
+  }
+  if (core.subscriptions.refresh(subscriptionId, transaction, given, now)) return subscriptionId
+  core.refuse(transaction, 481, now)
+  return null
+}

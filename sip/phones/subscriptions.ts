@@ -1,0 +1,223 @@
+import type { AgentCore } from '../agent-core.ts'
+import type { HeaderFields, Peer } from '../agent-types.ts'
+import { advanceRemoteSeq, type Dialog, dialogOfRequest, refreshTarget } from '../dialog.ts'
+import { sendInDialog } from '../in-dialog-request.ts'
+import { safeValue } from '../message/format.ts'
+import type { SipRequest, SipResponse } from '../message/message.ts'
+import { toText } from '../message/message.ts'
+import { paramValue } from '../message/params.ts'
+import type { Deadline } from '../transaction/deadlines.ts'
+import type { ServerTransaction } from '../transaction/transactions.ts'
+import { bodyOfState, type EventPackage, type PackageState } from './packages.ts'
+import type { SubscriptionBook } from './phone-state.ts'
+
+/** All of them. */
+const MAX_SUBSCRIPTIONS = 20_000
+
+/** A phone that wants to hear of something (RFC 6665 §4.2), from our 200 to its SUBSCRIBE on. */
+interface Subscription {
+  readonly id: string
+  readonly package: EventPackage
+  /** Of its Event header; the phone tells its subscriptions apart by it. */
+  readonly eventId: string | null
+  /** Whom it is about, as the phone called it. */
+  readonly entity: string
+  readonly dialog: Dialog
+  readonly credentials: null
+  nonce: null
+  /** `terminated`: its last NOTIFY is to be sent, or under way. */
+  phase: 'active' | 'terminated'
+  expiresAt: number
+  expiry: Deadline | null
+  version: number
+  /** What it was told last; null: nothing yet. */
+  told: string | null
+  isNotifying: boolean
+  /** The latest state while a NOTIFY is under way. */
+  next: PackageState | null
+}
+
+/** The subscriptions of phones: their dialogs, their time, and one NOTIFY after the other. */
+export class Subscriptions implements SubscriptionBook {
+  readonly #core: AgentCore
+  readonly #byId = new Map<string, Subscription>()
+  readonly #byDialog = new Map<string, Subscription>()
+
+  constructor(core: AgentCore) {
+    this.#core = core
+  }
+
+  get isFull(): boolean {
+    return this.#byId.size >= MAX_SUBSCRIPTIONS
+  }
+
+  get ids(): string[] {
+    return [...this.#byId.values()].filter(({ phase }) => phase === 'active').map(({ id }) => id)
+  }
+
+  find(request: SipRequest): string | null {
+    const one = this.#byDialog.get(`${request.callId}\n${request.to.tag}`)
+    return one === undefined || one.phase !== 'active' || one.dialog.remoteTag !== request.from.tag ? null : one.id
+  }
+
+  begin(
+    { transaction, peer, eventPackage }: { transaction: ServerTransaction; peer: Peer; eventPackage: EventPackage },
+    { expiresS, state }: { expiresS: number; state: PackageState },
+    now: number,
+  ): string | null {
+    const { request } = transaction
+    const localTag = this.#core.options.random()
+    const dialog = dialogOfRequest(request, localTag, peer)
+    if (dialog === null) {
+      this.#core.refuse(transaction, 400, now)
+      return null
+    }
+    const one: Subscription = {
+      id: this.#core.options.random(),
+      package: eventPackage,
+      eventId: eventIdOf(request),
+      entity: toText(request.to.uri),
+      dialog,
+      credentials: null,
+      nonce: null,
+      phase: 'active',
+      expiresAt: now,
+      expiry: null,
+      version: 0,
+      told: null,
+      isNotifying: false,
+      next: null,
+    }
+    this.#byId.set(one.id, one)
+    this.#byDialog.set(`${dialog.callId}\n${localTag}`, one)
+    this.#accept(one, transaction, { expiresS, state }, now)
+    return one.id
+  }
+
+  refresh(
+    id: string,
+    transaction: ServerTransaction,
+    given: { expiresS: number; state: PackageState },
+    now: number,
+  ): boolean {
+    const one = this.#byId.get(id)
+    if (one === undefined || one.phase !== 'active') return false
+    if (!advanceRemoteSeq(one.dialog, transaction.request.cseq.number)) {
+      this.#core.respond(transaction, { status: 500, headers: [['Retry-After', '0']] }, now)
+      return true
+    }
+    refreshTarget(one.dialog, transaction.request.headers)
+    this.#accept(one, transaction, given, now)
+    return true
+  }
+
+  #accept(
+    one: Subscription,
+    transaction: ServerTransaction,
+    { expiresS, state }: { expiresS: number; state: PackageState },
+    now: number,
+  ): void {
+    const { dialog } = one
+    const { deadlines } = this.#core
+    const recordRoute = transaction.request.headers.all('record-route').map(value => ['Record-Route', value] as const)
+    const headers: HeaderFields = [
+      ...recordRoute,
+      ['Contact', this.#core.contact(dialog.peer, '')],
+      ['Expires', String(expiresS)],
+    ]
+    this.#core.respond(transaction, { status: 200, toTag: dialog.localTag, headers }, now)
+    deadlines.cancel(one.expiry)
+    one.expiresAt = now + expiresS * 1000
+    one.told = null
+    if (expiresS === 0) one.phase = 'terminated'
+    else one.expiry = deadlines.set(one.expiresAt, at => this.#expired(one, at))
+    this.#tell(one, state, now)
+  }
+
+  #expired(one: Subscription, now: number): void {
+    one.phase = 'terminated'
+    this.#core.unsubscribed(one.id)
+    if (one.isNotifying) one.next = null
+    else this.#send(one, null, now)
+  }
+
+  notify(id: string, state: PackageState, now: number): boolean {
+    const one = this.#byId.get(id)
+    if (one === undefined || one.phase !== 'active' || state.package !== one.package) return false
+    this.#tell(one, state, now)
+    return true
+  }
+
+  end(id: string, now: number): boolean {
+    const one = this.#byId.get(id)
+    if (one === undefined || one.phase !== 'active') return false
+    this.#core.deadlines.cancel(one.expiry)
+    one.phase = 'terminated'
+    one.next = null
+    if (!one.isNotifying) this.#send(one, null, now, 'rejected')
+    return true
+  }
+
+  #tell(one: Subscription, state: PackageState, now: number): void {
+    if (one.isNotifying) {
+      one.next = state
+      return
+    }
+    const said = JSON.stringify(state)
+    if (said === one.told) return
+    one.told = said
+    this.#send(one, state, now)
+  }
+
+  #send(one: Subscription, state: PackageState | null, now: number, reason = 'timeout'): void {
+    const { dialog } = one
+    const isLast = one.phase === 'terminated'
+    one.isNotifying = true
+    const leftS = Math.max(0, Math.round((one.expiresAt - now) / 1000))
+    const event = one.eventId === null ? one.package : `${one.package};id=${one.eventId}`
+    const headers: HeaderFields = [
+      ['Event', event],
+      ['Subscription-State', isLast ? `terminated;reason=${reason}` : `active;expires=${leftS}`],
+      ['Contact', this.#core.contact(dialog.peer, '')],
+    ]
+    const body = state === null ? null : bodyOfState(state, one.entity, one.version++)
+    const user = {
+      response: (response: SipResponse, at: number): void => {
+        if (response.status >= 200) this.#answered(one, isLast, isGone(response), at)
+      },
+      failed: (_cause: unknown, at: number): void => this.#answered(one, isLast, true, at),
+    }
+    sendInDialog(this.#core, one, dialog, { method: 'NOTIFY', headers, body }, user, now)
+  }
+
+  #answered(one: Subscription, wasLast: boolean, gone: boolean, now: number): void {
+    one.isNotifying = false
+    if (wasLast || gone) {
+      if (one.phase === 'active') this.#core.unsubscribed(one.id)
+      this.#forget(one)
+      return
+    }
+    const { next } = one
+    one.next = null
+    if (one.phase === 'terminated') this.#send(one, next, now)
+    else if (next !== null) this.#tell(one, next, now)
+  }
+
+  #forget(one: Subscription): void {
+    one.phase = 'terminated'
+    this.#core.deadlines.cancel(one.expiry)
+    this.#byId.delete(one.id)
+    this.#byDialog.delete(`${one.dialog.callId}\n${one.dialog.localTag}`)
+  }
+}
+
+/** A NOTIFY that fails ends the subscription, unless it is said when to come again (RFC 6665 §4.2.2). */
+const isGone = ({ status, headers }: SipResponse): boolean =>
+  status >= 300 && (status === 481 || headers.get('retry-after') === null)
+
+function eventIdOf(request: SipRequest): string | null {
+  const value = request.headers.get('event') ?? ''
+  const semi = value.indexOf(';')
+  const id = semi < 0 ? null : paramValue(value.slice(semi), 'id')
+  return id === null || !/^[\w.!%*+`'~-]{1,64}$/.test(id) ? null : safeValue(id)
+}

@@ -1,0 +1,63 @@
+import { type MediaDescription, parseSdp } from './sdp.ts'
+import { refused, type SdpSession, versioned } from './session.ts'
+
+/** Who speaks T.38 over UDPTL: where it receives, and its attributes as written (ITU-T T.38 Annex D). */
+export interface FaxSide {
+  host: string
+  port: number
+  attributes: readonly string[]
+}
+
+const isFax = ({ kind, protocol, formats }: MediaDescription): boolean =>
+  kind === 'image' && protocol.toLowerCase() === 'udptl' && formats.some(format => format.toLowerCase() === 't38')
+
+/** The fax that a description wants in the place of audio; null: it wants none, or audio beside it, which we take then. */
+export function faxOf(description: Uint8Array): FaxSide | null {
+  const parsed = parseSdp(description)
+  if ('error' in parsed) return null
+  const live = parsed.media.filter(({ port }) => port !== 0)
+  const fax = live.find(isFax)
+  if (fax === undefined || fax.host === null || live.some(({ kind }) => kind === 'audio')) return null
+  return { host: fax.host, port: fax.port, attributes: fax.t38 }
+}
+
+/** Our offer to go over to fax: the lines that there were are refused, and one for it comes behind them, or takes the place of its last one. */
+export function createFaxOffer(own: FaxSide, session: SdpSession): Uint8Array {
+  const before = session.previous === null ? null : parseSdp(session.previous)
+  const lines = before === null || 'error' in before ? [] : before.media
+  const at = lines.findIndex(isFax)
+  const media = lines.map(refused)
+  media[at < 0 ? lines.length : at] = faxLine(own, 't38')
+  return versioned(media, own, session)
+}
+
+/** Our answer to an offer in which `faxOf` has found a fax: that line is taken, and no other (RFC 3264 §6). */
+export function answerFax(offer: Uint8Array, own: FaxSide, session: SdpSession): Uint8Array {
+  const parsed = parseSdp(offer)
+  const lines = 'error' in parsed ? [] : parsed.media
+  const at = lines.findIndex(media => media.port !== 0 && isFax(media))
+  const media = lines.map((line, index) =>
+    index === at ? faxLine(own, line.formats[0]!, line.protocol) : refused(line),
+  )
+  return versioned(media, own, session)
+}
+
+const faxLine = ({ host, port, attributes }: FaxSide, format: string, protocol = 'udptl'): MediaDescription => ({
+  kind: 'image',
+  port,
+  protocol,
+  formats: [format],
+  payloads: [],
+  host,
+  direction: 'sendrecv',
+  rtcpPort: null,
+  rtcpHost: null,
+  rtcpMux: false,
+  ptimeMs: null,
+  maxptimeMs: null,
+  crypto: [],
+  mid: null,
+  isBundled: false,
+  webrtc: null,
+  t38: [...attributes],
+})

@@ -1,0 +1,28 @@
+import { formatSdp, type MediaDescription, parseSdp } from './sdp.ts'
+
+/** Identity of our descriptions in one call (the `o=` line). */
+export interface SdpSession {
+  /** Digits only, unique for the call. */
+  id: string
+  /** The last description that we sent in this call; the version grows by one when the new one differs (RFC 3264 §8). */
+  previous: Uint8Array | null
+}
+
+/** Writes our description with the version of the last one, or the next when anything else differs (RFC 3264 §8). */
+export function versioned(media: MediaDescription[], { host }: { host: string }, session: SdpSession): Uint8Array {
+  const write = (version: string): Uint8Array =>
+    formatSdp({ origin: { username: 'tandem', sessionId: session.id, version, host }, media })
+  const previous = session.previous === null ? null : parseSdp(session.previous)
+  if (session.previous === null || previous === null || 'error' in previous) return write('1')
+  const same = write(previous.origin.version)
+  return Buffer.compare(same, session.previous) === 0 ? same : write(String(BigInt(previous.origin.version) + 1n))
+}
+
+/** A line that is taken by nobody, or no more. */
+export const refused = (media: MediaDescription): MediaDescription => ({
+  ...media,
+  port: 0,
+  host: null,
+  payloads: [],
+  webrtc: null,
+})

@@ -1,0 +1,142 @@
+import type { AgentCore, PeerRefer, Session } from '../agent-core.ts'
+import type { Body, HeaderFields, Peer } from '../agent-types.ts'
+import { dialogOfRequest } from '../dialog.ts'
+import { sendInDialog } from '../in-dialog-request.ts'
+import { reasonOf } from '../message/format.ts'
+import type { SipRequest } from '../message/message.ts'
+import { toText } from '../message/message.ts'
+import { paramValue } from '../message/params.ts'
+import type { ServerTransaction } from '../transaction/transactions.ts'
+import { referTarget } from './refer-to.ts'
+
+/** How long the far end is told how it goes [s]; who has not heard of an end by then hears 408. */
+const EXPIRES_S = 180
+/** Of one call. */
+const MAX_OPEN = 2
+const SIPFRAG = 'message/sipfrag;version=2.0'
+
+/** A REFER inside a call, or beside one that its Target-Dialog names. */
+export function onRefer(core: AgentCore, session: Session, transaction: ServerTransaction, now: number): void {
+  const { request } = transaction
+  const target = referTarget(request)
+  const open = [...core.peerRefers.values()].filter(refer => refer.session === session)
+  const status = target === null ? 400 : session.phase === 'inviting' ? 403 : open.length >= MAX_OPEN ? 491 : null
+  const beside = request.to.tag === null
+  const localTag = beside ? core.options.random() : session.localTag
+  const dialog = beside ? dialogOfRequest(request, localTag, core.sender!) : session.dialog
+  if (target === null || status !== null || dialog === null) {
+    core.respond(transaction, { status: status ?? 400, toTag: localTag }, now)
+    return
+  }
+  const refer: PeerRefer = {
+    id: core.options.random(),
+    session,
+    dialog,
+    eventId: open.length > 0 && !beside ? String(request.cseq.number) : null,
+    isSilent: /^false\b/i.test(request.headers.get('refer-sub') ?? ''),
+    transaction,
+    expires: null,
+    isNotifying: false,
+    next: null,
+  }
+  core.peerRefers.set(refer.id, refer)
+  const { replaces } = target
+  const referredBy = request.headers.get('referred-by')
+  core.emit({
+    kind: 'refer',
+    sessionId: session.id,
+    referId: refer.id,
+    to: toText(target.uri),
+    replaces: replaces === null ? null : { ...replaces, sessionId: core.findNamed(replaces)?.id ?? null },
+    referredBy: referredBy === null ? null : toText(referredBy),
+  })
+}
+
+/** The call that a REFER outside of every dialog is about (RFC 4538), when it comes from where that call's far end is. */
+export function targetOfOutsideRefer(core: AgentCore, request: SipRequest, from: Peer): Session | null {
+  const value = request.headers.get('target-dialog') ?? ''
+  const semi = value.indexOf(';')
+  if (semi < 0) return null
+  const [callId, params] = [value.slice(0, semi).trim(), value.slice(semi)]
+  const tags = [paramValue(params, 'local-tag') ?? '', paramValue(params, 'remote-tag') ?? '']
+  // Of whose point of view the two are, implementations do not agree.
+  const session =
+    core.findNamed({ callId, toTag: tags[0]!, fromTag: tags[1]! }) ??
+    core.findNamed({ callId, toTag: tags[1]!, fromTag: tags[0]! })
+  return session?.phase === 'confirmed' && session.dialog?.peer.host === from.host ? session : null
+}
+
+/**
+ * Accepts a REFER, or refuses it with a status from 300 on (RFC 3515 §2.4.2). Who is accepted hears 202 and the first NOTIFY at once;
+ * who wants no NOTIFYs hears 200 (RFC 4488 §4).
+ */
+export function answerRefer(core: AgentCore, refer: PeerRefer, status: number, now: number): void {
+  const { transaction, session, isSilent, dialog } = refer
+  if (transaction === null) return
+  refer.transaction = null
+  const isAccepted = status < 300
+  const contact: HeaderFields = [['Contact', core.contact(dialog.peer, session.user)]]
+  const headers: HeaderFields = isSilent ? [...contact, ['Refer-Sub', 'false']] : contact
+  const answer = isAccepted ? { status: isSilent ? 200 : 202, headers } : { status }
+  core.respond(transaction, { ...answer, toTag: dialog.localTag }, now)
+  if (!isAccepted || isSilent) {
+    core.peerRefers.delete(refer.id)
+    return
+  }
+  const at = now + EXPIRES_S * 1000
+  refer.expires = { at, deadline: core.deadlines.set(at, when => notifyRefer(core, refer, 408, when)) }
+  notifyRefer(core, refer, 100, now)
+}
+
+/** Tells how it goes, by the status that the target answered with; one from 200 on is the end. */
+export function notifyRefer(core: AgentCore, refer: PeerRefer, status: number, now: number): void {
+  if (refer.expires === null || (refer.next !== null && refer.next >= 200)) return
+  if (refer.isNotifying) {
+    refer.next = status
+    return
+  }
+  refer.isNotifying = true
+  const done = (isKnown: boolean, at: number): void => {
+    refer.isNotifying = false
+    const { next } = refer
+    refer.next = null
+    // Who does not know of it, or does not answer, hears no more of it; the call goes on (RFC 5057 §5.1).
+    if (!isKnown || status >= 200) forgetRefer(core, refer)
+    else if (next !== null) notifyRefer(core, refer, next, at)
+  }
+  sendInDialog(
+    core,
+    refer.session,
+    refer.dialog,
+    { method: 'NOTIFY', headers: notifyHeaders(core, refer, status, now), body: fragment(status) },
+    {
+      response: (response, at) => {
+        if (response.status >= 200) done(response.status < 300, at)
+      },
+      failed: (_, at) => done(false, at),
+    },
+    now,
+  )
+}
+
+function notifyHeaders(core: AgentCore, refer: PeerRefer, status: number, now: number): HeaderFields {
+  const leftS = Math.max(1, Math.ceil((refer.expires!.at - now) / 1000))
+  const isTimeout = refer.expires!.at <= now
+  const state = status < 200 ? `active;expires=${leftS}` : `terminated;reason=${isTimeout ? 'timeout' : 'noresource'}`
+  return [
+    ['Event', refer.eventId === null ? 'refer' : `refer;id=${refer.eventId}`],
+    ['Subscription-State', state],
+    ['Contact', core.contact(refer.dialog.peer, refer.session.user)],
+  ]
+}
+
+const fragment = (status: number): Body => ({
+  type: SIPFRAG,
+  bytes: Buffer.from(`SIP/2.0 ${status} ${reasonOf(status)}\r\n`),
+})
+
+function forgetRefer(core: AgentCore, refer: PeerRefer): void {
+  core.deadlines.cancel(refer.expires?.deadline ?? null)
+  refer.expires = null
+  core.peerRefers.delete(refer.id)
+}

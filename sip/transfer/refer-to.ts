@@ -1,0 +1,43 @@
+import type { NamedDialog } from '../agent-types.ts'
+import { parseNameAddr } from '../message/headers.ts'
+import type { SipRequest } from '../message/message.ts'
+import { parseUri, unescapeUser } from '../message/uri.ts'
+import { parseReplaces } from './replaces.ts'
+
+/** Where a REFER leads: the URI alone, and the dialog that it takes the place of there. */
+export interface ReferTarget {
+  uri: string
+  replaces: NamedDialog | null
+}
+
+const MAX_HEADERS = 2000
+
+/**
+ * The target of a REFER (RFC 3515 §2.1, RFC 3891 §6.1): exactly one Refer-To, of a `sip:` or `tel:` URI that is to be called. Null:
+ * there is none that could be. Of what else the URI wants in its INVITE nothing is taken: it would be our request in a stranger's words.
+ */
+export function referTarget(request: SipRequest): ReferTarget | null {
+  const values = request.headers.list('refer-to')
+  const address = values.length === 1 ? parseNameAddr(values[0]!) : null
+  const uri = address === null ? null : parseUri(address.uri)
+  if (address === null || uri === null || 'error' in uri || uri.scheme === 'other') return null
+  if (uri.scheme === 'tel') return { uri: address.uri, replaces: null }
+  const method = /;method=([^;?]*)/i.exec(uri.params)?.[1] ?? 'INVITE'
+  if (method.toUpperCase() !== 'INVITE') return null
+  const bare = uri.headers === null ? address.uri : address.uri.slice(0, address.uri.length - uri.headers.length - 1)
+  const replaces = replacesIn(uri.headers ?? '')
+  return replaces === undefined ? null : { uri: bare, replaces }
+}
+
+/** Undefined: it is malformed. */
+function replacesIn(headers: string): NamedDialog | null | undefined {
+  if (headers.length > MAX_HEADERS) return undefined
+  const found = headers.split('&').filter(field => /^replaces=/i.test(field))
+  if (found.length === 0) return null
+  const parsed = found.length === 1 ? parseReplaces(unescapeUser(found[0]!.slice('replaces='.length))) : null
+  return parsed ?? undefined
+}
+
+/** A Refer-To that leads to `uri`, there in the place of a dialog. */
+export const formatReferTo = (uri: string, replaces: string | null): string =>
+  replaces === null ? `<${uri}>` : `<${uri}?Replaces=${encodeURIComponent(replaces)}>`

@@ -1,0 +1,37 @@
+import type { AgentCore, Session } from '../agent-core.ts'
+import type { NamedDialog } from '../agent-types.ts'
+import type { SipRequest } from '../message/message.ts'
+import { isToken, paramValue, validParams } from '../message/params.ts'
+
+const MAX_REPLACES = 1000
+
+/** A value of Replaces; null when it is none that can be matched. */
+export function parseReplaces(value: string): NamedDialog | null {
+  const semi = value.indexOf(';')
+  if (semi < 0 || value.length > MAX_REPLACES) return null
+  const [callId, params] = [value.slice(0, semi).trim(), value.slice(semi).trim()]
+  const [toTag, fromTag] = [paramValue(params, 'to-tag'), paramValue(params, 'from-tag')]
+  if (!/^[^\s;,<>"]+$/.test(callId) || !validParams(params)) return null
+  if (toTag === null || fromTag === null || !isToken(toTag) || !isToken(fromTag)) return null
+  return { callId, toTag, fromTag, earlyOnly: paramValue(params, 'early-only') !== null }
+}
+
+export const formatReplaces = ({ callId, toTag, fromTag, earlyOnly }: NamedDialog): string =>
+  `${callId};to-tag=${toTag};from-tag=${fromTag}${earlyOnly ? ';early-only' : ''}`
+
+/** What an INVITE with Replaces is to take the place of; a status: why it cannot (RFC 3891 §3). */
+export type Replaced = { session: Session } | { status: number }
+
+/** Null: the INVITE wants to replace nothing. */
+export function replacedBy(core: AgentCore, request: SipRequest): Replaced | null {
+  const values = request.headers.list('replaces')
+  if (values.length === 0) return null
+  const named = values.length === 1 ? parseReplaces(values[0]!) : null
+  if (named === null) return { status: 400 }
+  const session = core.findNamed(named)
+  // An early dialog is replaced by whom we have called only: who calls us is nobody's to take over.
+  if (session === null || (session.role === 'uas' && session.phase === 'inviting')) return { status: 481 }
+  if (session.phase === 'over') return { status: 603 }
+  if (named.earlyOnly && session.phase !== 'inviting') return { status: 486 }
+  return { session }
+}

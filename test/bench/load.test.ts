@@ -1,0 +1,121 @@
+import * as assert from 'uvu/assert'
+import { ULAW_SIGNS } from '../../bench/load/mark.ts'
+import { FRAME_SAMPLES, MarkReader } from '../../bench/load/mark-reader.ts'
+import { Network } from '../../bench/load/network.ts'
+import { Speech } from '../../bench/load/speech.ts'
+import { EVENT_PAYLOAD_TYPE, Talkers } from '../../bench/load/talker.ts'
+import { levelDbov } from '../../codecs/level.ts'
+import { decodeUlaw } from '../../codecs/ulaw.ts'
+import { RTCP_BUFFER_BYTES } from '../../media/rtp/rtcp.ts'
+import { parseRtp, RTP_HEADER_BYTES, RtpPacket } from '../../media/rtp/rtp.ts'
+import { suite } from '../harness.ts'
+
+const test = suite('bench/load')
+const LEGS = 200
+const MINUTE = 3000
+
+test('each leg has a phase and a clock of its own, most within 50 ppm, some within 200', () => {
+  const network = new Network(LEGS, 0, 0)
+  const legs = Array.from({ length: LEGS }, (_, leg) => leg)
+  const phases = legs.map(leg => network.dueAt(leg, 0)).sort((a, b) => a - b)
+  assert.ok(phases[0]! >= 0 && phases.at(-1)! < 20)
+  const steps = phases.slice(1).map((phase, i) => phase - phases[i]!)
+  assert.ok(Math.max(...steps) < 1.5, 'they are spread over the whole frame')
+  assert.is(new Set(phases.map(phase => (phase * 1000).toFixed(0))).size > LEGS * 0.9, true)
+  const ppm = legs.map(leg => (1 - (network.dueAt(leg, 1e6) - network.dueAt(leg, 0)) / 20e6) * 1e6)
+  assert.ok(ppm.every(value => Math.abs(value) < 200))
+  const isOff = (value: number): boolean => Math.abs(value) > 50
+  assert.ok(ppm.some(isOff) && ppm.filter(isOff).length <= LEGS / 20)
+  assert.ok(Math.max(...ppm) > 30 && Math.min(...ppm) < -30)
+})
+
+test('packets are a little late, some held up, few overtaken by the next; on a calm network none', () => {
+  const [line, calm] = [new Network(LEGS, 1, 0), new Network(LEGS, 0, 0)]
+  let [sum, held, overtaken, count] = [0, 0, 0, 0]
+  for (let leg = 0; leg < LEGS; leg++) {
+    for (let frame = 0; frame < 500; frame++, count++) {
+      assert.is(calm.leavesAt(leg, frame), calm.dueAt(leg, frame))
+      const late = line.leavesAt(leg, frame) - line.dueAt(leg, frame)
+      assert.ok(late >= 0 && late < 20 + 20)
+      if (line.isOvertaken(leg, frame)) {
+        overtaken++
+        assert.ok(line.leavesAt(leg, frame) > line.leavesAt(leg, frame + 1))
+      } else sum += late
+      if (late > 8) held++
+    }
+  }
+  assert.ok(Math.abs(sum / count - 1) < 0.1, `mean ${sum / count}`)
+  assert.ok(overtaken > count / 8000 && overtaken < count / 3000, `${overtaken} overtaken`)
+  assert.ok(held > overtaken && held < count / 200)
+})
+
+test('in a room one speaks for seconds, with pauses between, and seldom two at once', () => {
+  const speech = new Speech(LEGS, 10)
+  let [nobody, one, both] = [0, 0, 0]
+  for (let room = 0; room < LEGS / 10; room++) {
+    for (let slot = 0; slot < MINUTE; slot++) {
+      const said = Array.from({ length: 10 }, (_, place) => speech.at(room * 10 + place, slot * 20 + 7))
+      const speakers = said.filter(what => what !== 'silence')
+      if (speakers.length === 0) nobody++
+      else if (speakers.length === 1) one++
+      else both++
+      if (speakers.length === 1) assert.is(speakers[0], 'marks')
+      else assert.ok(speakers.every(what => what === 'voice'))
+    }
+  }
+  const all = nobody + one + both
+  assert.ok(one / all > 0.55 && one / all < 0.85, `${one / all} one`)
+  assert.ok(nobody / all > 0.15, `${nobody / all} nobody`)
+  assert.ok(both / all > 0.005 && both / all < 0.1, `${both / all} both`)
+  assert.is(speech.othersOf(0), 9)
+  assert.is(new Speech(201, 10).othersOf(200), 0)
+})
+
+test('who says nothing sends noise of -60 dBov, never digital silence', () => {
+  const talkers = new Talkers(3)
+  const linear = new Int16Array(FRAME_SAMPLES)
+  for (let frame = 0; frame < 50; frame++) {
+    assert.is(talkers.write(1, frame, 'silence', frame), false)
+    decodeUlaw(talkers.packet.subarray(RTP_HEADER_BYTES), linear)
+    assert.ok(Math.abs(levelDbov(linear) + 60) < 3, `${levelDbov(linear)}`)
+  }
+})
+
+test('a leg says its mark, presses a key once in two minutes, and numbers its packets without a gap', () => {
+  const talkers = new Talkers(3)
+  const packet = new RtpPacket()
+  const reader = new MarkReader()
+  let [marks, events, first] = [0, 0, -1]
+  for (let frame = 0; frame < 2 * MINUTE; frame++) {
+    const isMarked = talkers.write(2, frame, 'marks', frame * 20)
+    assert.ok(parseRtp(talkers.packet, packet))
+    if (first < 0) first = packet.sequence
+    assert.is(packet.sequence, (first + frame) & 0xffff)
+    if (packet.payloadType === EVENT_PAYLOAD_TYPE) events++
+    if (!isMarked) continue
+    marks++
+    const signs = reader.next()
+    for (let i = 0; i < FRAME_SAMPLES; i++) {
+      signs[FRAME_SAMPLES + i] = ULAW_SIGNS[talkers.packet[RTP_HEADER_BYTES + i]!]!
+    }
+    assert.is(reader.find(), 'mark')
+    assert.is(talkers.frameOf(2, reader.mark.frame), frame)
+    assert.is(talkers.sentAt(2, frame), frame * 20)
+  }
+  // 160 ms, and its end twice more.
+  assert.is(events, 10)
+  assert.ok(marks > 2 * MINUTE - 20 && marks < 2 * MINUTE - events)
+})
+
+test('a leg reports every five seconds or so', () => {
+  const talkers = new Talkers(1)
+  let reports = 0
+  for (let frame = 0; frame < MINUTE; frame++) {
+    const length = talkers.report(0, frame, { ssrc: 1, sequence: 2 }, performance.now() + frame * 20)
+    if (length > 0) reports++
+    assert.ok(length < RTCP_BUFFER_BYTES)
+  }
+  assert.ok(reports >= 8 && reports <= 24, `${reports}`)
+})
+
+test.run()

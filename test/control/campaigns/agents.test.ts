@@ -1,0 +1,101 @@
+import * as assert from 'uvu/assert'
+import { callsForAgents, type Reached } from '../../../control/campaigns/pacing.ts'
+import { nodeOf } from '../../../control/kernel/store/node.ts'
+import { forTenant } from '../../../control/kernel/tenancy.ts'
+import { suite } from '../../harness.ts'
+import { makeCampaignWorld } from './campaign-world.ts'
+
+const test = suite('control/campaigns/agents')
+
+test('progressive, one contact is called for each free agent; who answers when none is free any more hears so and is abandoned', async () => {
+  const campaigns = await makeCampaignWorld()
+  const { world, start, dial, dialled, leg, end, contact, ask } = campaigns
+  const ann = await world.addAgent('ann')
+  const scoped = forTenant(world.store.db, world.tenant)
+  const node = nodeOf(world.store.db)
+  const page = { id: 'page', user_id: ann, node, origin: null, device: null, connected_at: '2026-11-21T10:00:00.000Z' }
+  await scoped.insert('browser_sessions', page)
+  const queue_id = await world.addQueue({ member_user_ids: [ann], wrap_up_seconds: 0 })
+  const numbers = ['+14155550101', '+14155550102'] as const
+  const id = await start(numbers, { queue_id, retry_minutes: { abandoned: null } })
+  await dial()
+  assert.equal(dialled(), [])
+  await world.setStatus(ann, 'available')
+  await dial()
+  await dial()
+  assert.equal(dialled(), [numbers[0]])
+  world.media.pickUp(leg(numbers[0])!.legId)
+  await world.settle()
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  await dial()
+  assert.equal(dialled(), [numbers[0]])
+  await end(numbers[0], 'caller_hangup')
+  assert.equal([(await contact(numbers[0])).status, (await contact(numbers[0])).last_result], ['completed', 'answered'])
+  await world.setStatus(ann, 'available')
+  await world.later(60_000)
+  await dial()
+  assert.equal(dialled(), [...numbers])
+  await world.setStatus(ann, 'away')
+  world.media.pickUp(leg(numbers[1])!.legId)
+  await world.settle()
+  const said = world.media.handled.filter(({ name }) => name === 'leg.play').at(-1)?.body as { hangupAfter?: string }
+  assert.is(said.hangupAfter, 'capacity')
+  await end(numbers[1], 'capacity')
+  assert.is((await contact(numbers[1])).last_result, 'abandoned')
+  const stats = await ask(`GET /v1/campaigns/${id}/stats`)
+  assert.is(stats.abandoned_rate, 0.5)
+  await campaigns.close()
+})
+
+/** 0 to 1, the same for each seed (mulberry32). */
+function seeded(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+/** Contacts of a campaign called for agents, second by second: a third answers, after a ring of 5 to 25 s, and talks for 30 to 150 s. */
+function simulate(mode: 'progressive' | 'predictive', { seed, contacts, limitPct }: Record<string, number>) {
+  const random = seeded(seed!)
+  const reached: Reached = { tried: 0, answered: 0, abandoned: 0 }
+  const rings: number[] = []
+  let talks: number[] = []
+  const agents = 20
+  let [worst, second, left] = [0, 0, contacts!]
+  for (; left > 0 || rings.length > 0; second++) {
+    talks = talks.filter(until => until > second)
+    for (let i = rings.length - 1; i >= 0; i--) {
+      if (rings[i]! > second) continue
+      rings.splice(i, 1)
+      reached.tried++
+      if (random() > 1 / 3) continue
+      reached.answered++
+      if (talks.length < agents) talks.push(second + 30 + random() * 120)
+      else reached.abandoned++
+    }
+    const free = agents - talks.length
+    const calls = Math.min(left, callsForAgents(mode, { free, ringing: rings.length, reached, limitPct: limitPct! }))
+    for (let i = 0; i < calls; i++) rings.push(second + 5 + random() * 20)
+    left -= calls
+    if (reached.answered > 0) worst = Math.max(worst, reached.abandoned / reached.answered)
+  }
+  return { ...reached, second, worst }
+}
+
+test('of 10,000 contacts a predictive campaign calls all, in less time, and at no moment has abandoned more than its limit', () => {
+  for (const seed of [1, 2, 3]) {
+    const steady = simulate('progressive', { seed, contacts: 10_000, limitPct: 3 })
+    const ahead = simulate('predictive', { seed, contacts: 10_000, limitPct: 3 })
+    assert.equal([steady.tried, steady.abandoned, ahead.tried], [10_000, 0, 10_000])
+    assert.ok(ahead.worst <= 0.03, `${ahead.worst}`)
+    assert.ok(ahead.second < steady.second, `${ahead.second} against ${steady.second}`)
+    assert.is(simulate('predictive', { seed, contacts: 10_000, limitPct: 0 }).abandoned, 0)
+  }
+})
+
+test.run()

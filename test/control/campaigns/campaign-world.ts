@@ -1,0 +1,100 @@
+import type { campaignSchema } from '../../../control/campaigns/schema.ts'
+import type { AttemptRow, ContactRow } from '../../../control/campaigns/tables.ts'
+import { forTenant } from '../../../control/kernel/tenancy.ts'
+import { type AppParts, buildApp, buildDialler } from '../../../control/wiring/app.ts'
+import type { EndedReason } from '../../../media/protocol.ts'
+import type { ModelLeg } from '../../fakes/media-model.ts'
+import { type Answer, ask, silent } from '../app-harness.ts'
+import { makeQueueWorld, type QueueWorld } from '../queues/queue-world.ts'
+import { APP_CONFIG, DEAF_MEDIA, VAULT } from '../whole-app.ts'
+
+/** A queue world with the API over it, a trunk, and the dialler. */
+export interface CampaignWorld {
+  world: QueueWorld
+  /** With the live key of our organisation; fails unless it is a success. */
+  ask(line: string, body?: object): Promise<Answer['body']>
+  /** The same, whatever it answers. */
+  answer(line: string, body?: object): Promise<Answer>
+  /** A running campaign of an assistant over these numbers. */
+  start(numbers: readonly string[], settings?: object): Promise<string>
+  /** What is due is dialled, and what follows from it. */
+  dial(): Promise<void>
+  /** Time passes, and what is due then is dialled. */
+  later(ms: number): Promise<void>
+  /** The leg to a number that rings or talks. */
+  leg(phone: string): ModelLeg | undefined
+  end(phone: string, reason: EndedReason): Promise<void>
+  contact(phone: string): Promise<ContactRow>
+  attempts(): Promise<AttemptRow[]>
+  dialled(): string[]
+  close(): Promise<void>
+}
+
+export const MINUTE = 60_000
+export const HOUR = 60 * MINUTE
+/** At any time, without a pause. */
+export const EAGER = {
+  allowed_hours: null,
+  calls_per_second: 50,
+  caps: { per_number_per_day: null },
+} satisfies Partial<Record<keyof (typeof campaignSchema)['properties'], unknown>>
+
+export async function makeCampaignWorld(more: Parameters<typeof makeQueueWorld>[0] = {}): Promise<CampaignWorld> {
+  const world = await makeQueueWorld(more)
+  const { store, clock, ours, tenant, media } = world
+  const parts = { store, media: DEAF_MEDIA, config: APP_CONFIG, vault: VAULT, now: clock.now, log: silent }
+  const app = await buildApp(parts as unknown as AppParts)
+  const scoped = forTenant(store.db, tenant)
+  const answer = (line: string, body?: object) =>
+    ask(app, line, { key: ours.keys.live, ...(body === undefined ? {} : { body }) })
+  const succeed = async (line: string, body?: object) => {
+    const answered = await answer(line, body)
+    if (answered.status >= 300) throw new Error(`${line}: ${answered.text}`)
+    return answered.body
+  }
+  await succeed('POST /v1/connections', { name: 'Trunk', kind: 'trunk', host: '93.184.216.34' })
+  const { id: assistant_id } = await succeed('POST /v1/assistants', { name: 'Caller' })
+  const dialler = buildDialler({ store, now: clock.now, log: silent })
+  const dialled: string[] = []
+  const { carryOut } = media
+  media.carryOut = ((name: string, body: { target?: { uri?: string } }) => {
+    const reply = carryOut.call(media, name as never, body as never)
+    const phone = /\+\d+/.exec(body.target?.uri ?? '')?.[0]
+    // Agents' phones have no number.
+    if (name === 'leg.dial' && !('failure' in reply) && phone !== undefined) dialled.push(phone)
+    return reply
+  }) as never
+  const whole: CampaignWorld = {
+    world,
+    ask: succeed,
+    answer,
+    start: async (numbers, settings = {}) => {
+      const led = 'queue_id' in settings ? {} : { assistant_id }
+      const { id } = await succeed('POST /v1/campaigns', { name: 'Reminders', ...led, ...EAGER, ...settings })
+      await succeed(`POST /v1/campaigns/${id}/contacts`, { contacts: numbers.map(phone => ({ phone })) })
+      await succeed(`POST /v1/campaigns/${id}/start`)
+      return id
+    },
+    dial: async () => {
+      await dialler.run()
+      await world.settle()
+    },
+    later: async ms => {
+      await world.later(ms)
+      await whole.dial()
+    },
+    leg: phone => [...media.legs.values()].find(leg => leg.dialled.includes(phone)),
+    end: async (phone, reason) => {
+      media.hangUp(whole.leg(phone)!.legId, reason)
+      await world.settle()
+    },
+    contact: async phone => (await scoped.findBy('campaign_contacts', { phone }))!,
+    attempts: () => scoped.select('campaign_attempts').selectAll().orderBy('id').execute(),
+    dialled: () => dialled,
+    close: async () => {
+      await app.close()
+      await world.close()
+    },
+  }
+  return whole
+}

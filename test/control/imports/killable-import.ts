@@ -1,0 +1,26 @@
+/** A control process's imports, to be killed at any moment: started with a database, it tells its parent of every batch that it begins to write. */
+
+import { importHandler } from '../../../control/imports/run-job.ts'
+import { JobRunner } from '../../../control/kernel/jobs/runner.ts'
+import { openStore } from '../../../control/kernel/store/store.ts'
+import '../../../control/wiring/event-catalog.ts'
+import { IMPORT_TARGETS } from '../../../control/wiring/import-targets.ts'
+import { silent } from '../app-harness.ts'
+
+const [target = ''] = process.argv.slice(2)
+const store = await openStore(target)
+const now = (): Date => new Date()
+const numbers = IMPORT_TARGETS.do_not_call_numbers!
+const telling = {
+  ...numbers,
+  write: async (...written: Parameters<typeof numbers.write>) => {
+    const isNew = await numbers.write(...written)
+    process.send?.('batch')
+    return isNew
+  },
+}
+const handlers = {
+  'import.run': importHandler({ store, now, targets: { do_not_call_numbers: telling }, batchRows: 50 }),
+}
+new JobRunner({ store, now, log: silent, handlers, leaseMs: 600, pollMs: 20 }).start()
+process.on('disconnect', () => process.exit(0))

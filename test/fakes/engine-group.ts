@@ -1,0 +1,139 @@
+import type { Engine } from '../../media/engine/engine.ts'
+import type { CrossMessage, EngineCommands, EngineSnapshot } from '../../media/engine/engine-protocol.ts'
+import { Crossings, type Steps } from '../../media/engine/threads/crossings.ts'
+import type { Failure, MediaEvent, Target } from '../../media/protocol.ts'
+
+type Name = keyof EngineCommands
+
+/** How many threads the engines of this process have where a test does not say: `two-threads.test.ts` changes it. */
+export const threadsOfTests = { count: 1 }
+
+/** What differs where those of a room are on several threads: how long a pause lasts on, and how late who is elsewhere is heard. */
+export const crossing = {
+  get lingerMs(): number {
+    return threadsOfTests.count > 1 ? 60 : 0
+  },
+  get samples(): number {
+    return threadsOfTests.count > 1 ? 160 : 0
+  },
+}
+
+/**
+ * Several engine threads as one engine, on one virtual clock: what the main thread does with commands, carried out at once. Each new
+ * leg begins on the next thread, so that those of a room are on all.
+ */
+export class EngineGroup {
+  readonly #engines: readonly Engine[]
+  readonly #crossings = new Crossings()
+  /** What was begun where, by its ID. */
+  readonly #begun = new Map<string, number>()
+  readonly #messages: CrossMessage[] = []
+  #legs = 0
+  /** What threads tell each other does not arrive yet. */
+  holds = false
+
+  /** @param make makes an engine; it calls `note` with each event, and `cross` with what another one is to know */
+  constructor(count: number, make: (index: number) => Engine) {
+    this.#engines = Array.from({ length: count }, (_, index) => make(index))
+  }
+
+  note(event: MediaEvent, thread: number): void {
+    this.#crossings.note(event, thread)
+  }
+
+  cross(message: CrossMessage): void {
+    this.#messages.push(message)
+  }
+
+  do<N extends Name>(name: N, body: EngineCommands[N]['request']): ReturnType<typeof Engine.prototype.do<N>> {
+    const home = this.#homeOf(name, body)
+    const reply = this.#crossings.concerns(home, name, body)
+      ? this.#steps(this.#crossings.steps(home, name, body))
+      : this.#alone(home, name, body)
+    this.#deliver()
+    return reply as ReturnType<typeof Engine.prototype.do<N>>
+  }
+
+  #alone(home: number, name: Name, body: object): unknown {
+    const over = this.#crossings.begins(home, name, body)
+    const reply = this.#engines[home]!.do(name, body as never)
+    over?.()
+    return reply
+  }
+
+  #steps(steps: Steps): object {
+    let step = steps.next()
+    while (step.done !== true) {
+      const { thread, name, body } = step.value
+      step = steps.next(this.#engines[thread]!.do(name, body as never) as object)
+    }
+    return step.value
+  }
+
+  async run<N extends Name>(
+    name: N,
+    body: EngineCommands[N]['request'],
+  ): Promise<EngineCommands[N]['reply'] | Failure> {
+    const home = this.#homeOf(name, body)
+    if (this.#crossings.concerns(home, name, body)) return this.do(name, body)
+    const over = this.#crossings.begins(home, name, body)
+    const reply = await this.#engines[home]!.run(name, body)
+    over?.()
+    this.#deliver()
+    return reply
+  }
+
+  #homeOf(name: Name, body: object): number {
+    const { legId, roomId, target, ...ids } = body as { legId?: string; roomId?: string; target?: Target }
+    const known = legId === undefined ? undefined : this.#crossings.homeOf(legId)
+    if (name === 'leg.open' || name === 'leg.open_browser') return known ?? this.#legs++ % this.#engines.length
+    if (legId !== undefined) return known ?? 0
+    if (roomId !== undefined) return this.#crossings.threadOfRoom(roomId) ?? 0
+    const id = Object.entries(ids).find(([key]) => key.endsWith('Id'))?.[1] as string | undefined
+    if (target === undefined) return this.#begun.get(id ?? '') ?? this.#crossings.threadOfRoom(id ?? '') ?? 0
+    const thread =
+      'legId' in target ? this.#crossings.homeOf(target.legId) : this.#crossings.threadOfRoom(target.roomId)
+    if (id !== undefined) this.#begun.set(id, thread ?? 0)
+    return thread ?? 0
+  }
+
+  #deliver(): void {
+    if (this.holds) return
+    for (let message = this.#messages.shift(); message !== undefined; message = this.#messages.shift()) {
+      for (const [thread, part] of this.#crossings.ways(message)) {
+        this.#engines[thread]!.do('engine.cross', { message: part })
+      }
+    }
+  }
+
+  tick(slot: number, now: number): void {
+    for (const engine of this.#engines) engine.tick(slot, now)
+    this.#deliver()
+  }
+
+  snapshot(): EngineSnapshot {
+    const parts = this.#engines.map(engine => engine.snapshot())
+    const [first] = parts
+    const lists = ['legs', 'rooms', 'captures', 'streams', 'recordings'] as const
+    return Object.assign({}, first, ...lists.map(list => ({ [list]: parts.flatMap(part => part[list] as object[]) })))
+  }
+
+  stats(): ReturnType<Engine['stats']> {
+    const all = this.#engines.map(engine => engine.stats())
+    return {
+      counters: sumOf(all.map(({ counters }) => counters)),
+      gauges: sumOf(all.map(({ gauges }) => gauges)),
+    }
+  }
+
+  async shutdown(): Promise<Record<string, never>> {
+    await Promise.all(this.#engines.map(engine => engine.shutdown()))
+    return {}
+  }
+}
+
+function sumOf(all: Record<string, number>[]): Record<string, number> {
+  const sum: Record<string, number> = {}
+  for (const one of all) for (const [name, value] of Object.entries(one)) sum[name] = (sum[name] ?? 0) + value
+  return sum
+}

@@ -1,0 +1,143 @@
+import { createSocket, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import * as assert from 'uvu/assert'
+import { Product } from '../../bench/product.ts'
+import { curtain } from '../e2e/scene.ts'
+import { missingPrograms, suite } from '../harness.ts'
+import { Sipp } from './sipp.ts'
+
+/** T.38 between two gateways: SIPp speaks for them, and the test sends and receives their UDPTL. */
+
+const test = suite('interop/fax')
+const missing = missingPrograms('sipp')
+const LIMIT = { timeoutMs: 60_000 }
+
+let product: Product
+let roomId: string
+test.before(async () => {
+  if (missing !== null) return
+  product = await Product.start()
+  const { id } = await product.ok('POST', '/conference_rooms', { name: 'Two gateways' })
+  roomId = id
+  await product.ok('POST', '/inbound_routes', { match: { to: 'bridge' }, target: { type: 'room', id } })
+})
+test.after(() => curtain(product))
+
+const wireTest = (sentence: string, run: () => Promise<void>): void => {
+  if (missing === null) test(sentence, run, LIMIT)
+  else test.skip(sentence, missing)
+}
+
+/** Where a gateway has its UDPTL, and what came there. */
+class Gateway {
+  readonly got: string[] = []
+  readonly #socket: Socket = createSocket('udp4')
+
+  static async open(host = '127.0.0.1'): Promise<Gateway> {
+    const gateway = new Gateway()
+    gateway.#socket.on('message', data => gateway.got.push(data.toString('latin1')))
+    gateway.#socket.bind(0, host)
+    await once(gateway.#socket, 'listening')
+    return gateway
+  }
+
+  get port(): number {
+    return (this.#socket.address() as AddressInfo).port
+  }
+
+  send(sequence: number, text: string, to: number): void {
+    const packet = Buffer.concat([Buffer.from([sequence >> 8, sequence & 0xff, text.length]), Buffer.from(text)])
+    this.#socket.send(packet, to, '127.0.0.1')
+  }
+
+  close(): void {
+    this.#socket.close()
+  }
+}
+
+/** Where the product receives, as its last description of a fax to this SIPp says. */
+const faxPort = (sipp: Sipp): number | null => {
+  const ports = sipp.messages.flatMap(({ sent, text }) => (sent ? [] : [/m=image (\d+) udptl/.exec(text)?.[1]]))
+  const port = Number(ports.findLast(found => found !== undefined))
+  return port > 0 ? port : null
+}
+
+const joined = async (legs: number): Promise<void> => {
+  await product.until(`${legs} are in the room`, async () =>
+    (await product.all(`/conference_rooms/${roomId}/participants`)).length === legs ? true : null,
+  )
+}
+
+const typesOf = async (): Promise<string[]> =>
+  (await product.ok('GET', '/events?limit=100')).data
+    .map(({ type }: { type: string }) => type)
+    .filter((type: string) => type.startsWith('call.fax.'))
+    .reverse()
+
+wireTest(
+  'T.38: who goes over to fax is answered with what the other party of its room says, UDPTL passes both ways as it is, and the end leads back to audio',
+  async () => {
+    const [ours, theirs] = [await Gateway.open(), await Gateway.open()]
+    const stranger = await Gateway.open('127.0.0.9')
+    const takes = await Sipp.caller('fax-takes', product.sip, {
+      to: 'bridge',
+      keys: { fax_port: String(theirs.port), fax_buffer: '2048' },
+    })
+    await joined(1)
+    const asks = await Sipp.caller('fax-asks', product.sip, {
+      to: 'bridge',
+      lengthMs: 2500,
+      keys: { fax_port: String(ours.port), fax_buffer: '1536' },
+    })
+    const [near, far] = await product.until('both have a port of ours', async () => {
+      const ports = [faxPort(asks), faxPort(takes)]
+      return ports[0] != null && ports[1] != null ? (ports as [number, number]) : null
+    })
+    // A stranger who has found the port is no party, whatever it sends.
+    stranger.send(0, 'not yours', near)
+    for (let n = 0; n < 20; n++) {
+      ours.send(n, `page ${n}`, near)
+      theirs.send(n, `carry on ${n}`, far)
+    }
+    await product.until('all of it has come', async () =>
+      theirs.got.length >= 20 && ours.got.length >= 20 ? true : null,
+    )
+    assert.equal(
+      theirs.got.map(text => text.slice(3)),
+      Array.from({ length: 20 }, (_, n) => `page ${n}`),
+    )
+    assert.equal(
+      ours.got.map(text => text.slice(3)),
+      Array.from({ length: 20 }, (_, n) => `carry on ${n}`),
+    )
+    await asks.passed()
+    await takes.passed()
+    // Each is told what the other can do, and not what we could.
+    assert.match(asks.received('SIP/2.0 200')[1]!.text, /a=T38FaxMaxBuffer:2048/)
+    assert.match(takes.received('INVITE')[0]!.text, /a=T38FaxMaxBuffer:1536/)
+    assert.equal(await typesOf(), ['call.fax.started', 'call.fax.ended'])
+    for (const gateway of [ours, theirs, stranger]) gateway.close()
+  },
+)
+
+wireTest(
+  'T.38: a partner that has none is asked first, so that who wants it hears 488 and both go on with tones',
+  async () => {
+    const before = (await typesOf()).length
+    const declines = await Sipp.caller('fax-declines', product.sip, { to: 'bridge' })
+    await joined(1)
+    const keys = { fax_port: '4000', fax_buffer: '200' }
+    const refused = await Sipp.caller('fax-refused', product.sip, { to: 'bridge', keys })
+    await refused.passed()
+    await declines.passed()
+    assert.is((await typesOf()).length, before)
+  },
+)
+
+wireTest('T.38: who is alone, or speaks with the product, is answered 488', async () => {
+  const keys = { fax_port: '4000', fax_buffer: '200' }
+  await (await Sipp.caller('fax-refused', product.sip, { to: 'bridge', keys })).passed()
+})
+
+test.run()

@@ -1,0 +1,264 @@
+import * as assert from 'uvu/assert'
+import { Phone } from '../../bench/phone.ts'
+import type { PhoneCall } from '../../bench/phone-call.ts'
+import { Product } from '../../bench/product.ts'
+import { levelAt } from '../../bench/spectrum.ts'
+import { tone } from '../../bench/voices.ts'
+import { curtain, HEARD_DBOV } from '../e2e/scene.ts'
+import { missingPrograms, suite } from '../harness.ts'
+import { Baresip } from './baresip.ts'
+import { Sipp } from './sipp.ts'
+import { withoutOptions } from './without-options.ts'
+
+/** Transfers on the wire: asked for by others, and asked of others. */
+
+const test = suite('interop/transfers')
+const missing = missingPrograms('sipp')
+const LIMIT = { timeoutMs: 60_000 }
+const TARGET = '+15557654321'
+/** Where the trunk of these tests calls from. */
+const TRUNK = '127.0.0.8'
+const NUMBER = '+15551239001'
+
+let product: Product
+/** Who is called over the trunk. */
+let carrier: Phone
+let connectionId: string
+test.before(async () => {
+  if (missing !== null) return
+  product = await Product.start()
+  for (const { id } of (await product.ok('GET', '/connections')).data) {
+    await product.ok('PATCH', `/connections/${id}`, { allowed_ips: ['127.0.0.1'] })
+  }
+  carrier = await Phone.open('carrier')
+  const { port } = new URL(carrier.uri.replace(/^sip:/, 'sip://'))
+  const at = { host: '127.0.0.1', port: Number(port), allowed_ips: [TRUNK] }
+  connectionId = (await product.ok('POST', '/connections', { name: 'Trunk', kind: 'trunk', ...at })).id
+  await product.ok('POST', '/phone_numbers', { number: NUMBER, connection_id: connectionId })
+  const match = { to: NUMBER, connection_id: connectionId }
+  await product.ok('POST', '/inbound_routes', { match, target: { type: 'echo' } })
+})
+test.after(async () => {
+  await carrier?.close()
+  if (missing === null) await curtain(product)
+})
+
+const wireTest = (sentence: string, run: () => Promise<void>): void => {
+  if (missing === null) test(sentence, run, LIMIT)
+  else test.skip(sentence, missing)
+}
+const policy = (transfers: string): Promise<unknown> =>
+  product.ok('PATCH', `/connections/${connectionId}`, { transfers })
+
+const call = (scenario: string): Promise<Sipp> =>
+  Sipp.caller(scenario, product.sip, { host: TRUNK, to: NUMBER, keys: { target: TARGET } })
+
+/** How the newest transfer of these went, as its events tell. */
+const statuses = async (): Promise<string[]> => {
+  const events = (await product.ok('GET', '/events?type=call.transfer.updated&limit=20')).data
+  const newest = events[0]?.data.object.id
+  return events
+    .filter((event: { data: { object: { id: string } } }) => event.data.object.id === newest)
+    .map((event: { data: { object: { status: string } } }) => event.data.object.status)
+    .reverse()
+}
+
+wireTest(
+  'a trunk of which nothing is said may transfer nothing: its REFER is refused, and its call goes on',
+  async () => {
+    await (await call('refer-refused')).passed()
+  },
+)
+
+wireTest('RFC 3891: an INVITE in the place of no dialog of ours is answered 481', async () => {
+  await (await call('replaces-nobody')).passed()
+})
+
+wireTest(
+  'bridge: whom a REFER names is called in its place, hears what it would hear, and the old far end is hung up',
+  async () => {
+    await policy('bridge')
+    const sipp = await call('refers')
+    const target = await carrier.next()
+    target.ring()
+    target.answer()
+    await sipp.passed()
+    assert.equal(await statuses(), ['trying', 'ringing', 'completed'])
+    const running = (await product.ok('GET', '/calls?status=in_progress')).data
+    assert.equal(running.length, 1, 'the call is the same object, and goes on')
+    await target.hangup()
+    await product.until('it has ended', async () =>
+      (await product.ok('GET', `/calls/${running[0].id}`)).status === 'completed' ? true : null,
+    )
+  },
+)
+
+wireTest('bridge: nobody answers, and whoever has asked has its call still', async () => {
+  await policy('bridge')
+  const sipp = await call('refers-in-vain')
+  const target = await carrier.next()
+  target.reject(486)
+  await sipp.passed()
+  assert.equal((await statuses()).at(-1), 'failed')
+})
+
+/** An outgoing call over a connection with `follow` to a SIPp, which is answered. */
+async function followed(scenario: string, act: (callId: string) => Promise<void>): Promise<void> {
+  const sipp = await Sipp.callee(scenario)
+  const door = await withoutOptions(sipp)
+  const way = { host: '127.0.0.1', port: door.port, transfers: 'follow', rates: [{ prefix: '+49', cost: 0 }] }
+  const { id } = await product.ok('POST', '/connections', { name: 'Follows', kind: 'trunk', ...way })
+  try {
+    const { id: callId } = await product.ok('POST', '/calls', { to: '+493012345678' })
+    await product.until('it is answered', async () =>
+      (await product.ok('GET', `/calls/${callId}`)).status === 'in_progress' ? true : null,
+    )
+    await product.ok('POST', `/calls/${callId}/transfer`, { to: TARGET })
+    await act(callId)
+    await sipp.passed()
+  } finally {
+    await product.ok('DELETE', `/connections/${id}`)
+    door.close()
+  }
+}
+
+wireTest('follow: our transfer goes to the far end as REFER; once it has reached the target the call leaves us', () =>
+  followed('is-referred', async callId => {
+    const ended = await product.until('it has left', async () => {
+      const now = await product.ok('GET', `/calls/${callId}`)
+      return now.ended_at === null ? null : now
+    })
+    assert.is(ended.ended_reason, 'transfer_completed')
+    assert.equal(await statuses(), ['trying', 'ringing', 'completed'])
+  }),
+)
+
+wireTest('follow: the far end does not reach the target, and we have the call still', () =>
+  followed('is-referred-in-vain', async callId => {
+    await product.until('it has failed', async () => ((await statuses()).at(-1) === 'failed' ? true : null))
+    assert.is((await product.ok('GET', `/calls/${callId}`)).status, 'in_progress')
+    await product.ok('POST', `/calls/${callId}/hangup`)
+  }),
+)
+
+// ---------------------------------------------------------------------------------------------------- a member's phone
+
+const OTHER = '+493055555555'
+
+/** A member's account, and a phone that proves it. */
+async function withMember(
+  use: (phone: Phone, account: { username: string; password: string }) => Promise<void>,
+): Promise<void> {
+  const { user_id: userId } = await product.ok('POST', '/invitations', { email: `member${++members}@example.com` })
+  await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
+  const { username, password } = await product.ok('POST', `/users/${userId}/sip_credential`)
+  const phone = await Phone.open('member')
+  try {
+    await use(phone, { username, password })
+  } finally {
+    await phone.close()
+  }
+}
+let members = 0
+
+async function hears(call: PhoneCall, hz: number): Promise<boolean> {
+  for (let tries = 0; tries < 20; tries++) if (levelAt(hz, await call.heard.next(300)) > HEARD_DBOV) return true
+  return false
+}
+
+wireTest(
+  'attended: a REFER with Replaces of a second call brings both others together, and the phone is out of both',
+  () =>
+    withMember(async (phone, account) => {
+      const first = await phone.call(TARGET, product.sip, { account })
+      const one = await carrier.next()
+      one.answer()
+      one.say(tone(440))
+      assert.ok(await hears(first, 440))
+      const second = await phone.call(OTHER, product.sip, { account })
+      const two = await carrier.next()
+      two.answer()
+      two.say(tone(700))
+      assert.ok(await hears(second, 700))
+      first.refer(`sip:${OTHER}@127.0.0.1`, second)
+      await Promise.all([first.ended, second.ended])
+      assert.equal([await hears(one, 700), await hears(two, 440)], [true, true])
+      await one.hangup()
+      await two.ended
+    }),
+)
+
+wireTest("RFC 3891: a second phone of the member's takes the call over, and the first is hung up", () =>
+  withMember(async (phone, account) => {
+    const first = await phone.call(TARGET, product.sip, { account })
+    const outside = await carrier.next()
+    outside.answer()
+    outside.say(tone(440))
+    assert.ok(await hears(first, 440))
+    const headers = [['Replaces', first.dialog()]] as const
+    const second = await phone.call('anything', product.sip, { account, headers })
+    second.say(tone(700))
+    await first.ended
+    assert.equal([await hears(second, 440), await hears(outside, 700)], [true, true])
+    await outside.hangup()
+    await second.ended
+  }),
+)
+
+// ---------------------------------------------------------------------------------------------------- baresip
+
+const noPhone = missing ?? missingPrograms('baresip')
+
+async function withPhones(count: number, use: (phones: Baresip[], users: string[]) => Promise<void>): Promise<void> {
+  const phones: Baresip[] = []
+  const users: string[] = []
+  try {
+    for (let n = 0; n < count; n++) {
+      const { user_id: userId } = await product.ok('POST', '/invitations', { email: `xfer${n}@example.com` })
+      await product.ok('PATCH', `/users/${userId}`, { status: 'active', extension: `44${n}` })
+      const account = await product.ok('POST', `/users/${userId}/sip_credential`)
+      const registered = { ...account, transport: 'udp', everyS: 600 }
+      phones.push(await Baresip.start({ toneHz: 700, answers: n > 0, account: registered }))
+      users.push(userId)
+      await product.until('it is registered', async () =>
+        (await product.ok('GET', `/users/${userId}/sip_credential`)).registrations.length === 0 ? null : true,
+      )
+    }
+    await use(phones, users)
+  } finally {
+    for (const phone of phones) await phone.stop()
+  }
+}
+
+const ofBaresip = (sentence: string, run: () => Promise<void>): void => {
+  if (noPhone === null) test(sentence, run, LIMIT)
+  else test.skip(sentence, noPhone)
+}
+
+ofBaresip('baresip transfers blind to a colleague: it is free, and the other two talk', () =>
+  withPhones(2, async ([ann], [annId, bobId]) => {
+    const at = (user: string): string => `sip:${user}@127.0.0.1:${product.sip.port}`
+    ann!.dial(at(TARGET))
+    const outside = await carrier.next()
+    outside.answer()
+    const { call: talks } = await product.until('ann talks', async () => {
+      const status = await product.ok('GET', `/agents/${annId}/status`)
+      return status.call === null ? null : status
+    })
+    await product.until('it is answered', async () =>
+      (await product.ok('GET', `/calls/${talks.call_id}`)).status === 'in_progress' ? true : null,
+    )
+    ann!.transfer(at('441'))
+    await product.until('bob talks', async () => {
+      const status = await product.ok('GET', `/agents/${bobId}/status`)
+      return status.call?.call_id === talks.call_id ? true : null
+    })
+    await product.until('ann is free', async () =>
+      (await product.ok('GET', `/agents/${annId}/status`)).call === null ? true : null,
+    )
+    assert.equal((await statuses()).at(-1), 'completed')
+    await outside.hangup()
+  }),
+)
+
+test.run()

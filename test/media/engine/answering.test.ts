@@ -1,0 +1,51 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { renderTone } from '../../../codecs/tones.ts'
+import { prompt } from '../../codecs/signals.ts'
+import { TestEngine } from '../../fakes/engine.ts'
+import { suite } from '../../harness.ts'
+
+const test = suite('media/engine/answering')
+
+const ANSWERING = {
+  legId: 'part_1',
+  messageEnd: true,
+  initialSilenceMs: 4000,
+  greetingMs: 2300,
+  afterGreetingSilenceMs: 800,
+  maxWords: 30,
+  minWordMs: 100,
+  betweenWordsMs: 60,
+  totalMs: 6000,
+  messageSilenceMs: 1800,
+  messageMs: 60_000,
+}
+
+test('a leg with `answering` is listened to from its answer on, wherever it goes; a leg without it is not', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tandem-answering-'))
+  const engine = new TestEngine(dataDir)
+  const capture = { recordingId: null, transcript: null, answering: ANSWERING }
+  const machine = await engine.join('part_1', { roomId: 'call_1', capture })
+  const other = await engine.join('part_22', { roomId: 'call_2' })
+  const both = (samples: Int16Array, silentTicks: number): void =>
+    engine.say(machine, samples, silentTicks, () => other.speaker.speak(new Int16Array(160), engine.now))
+  both(prompt('announcement').subarray(0, 8000), 0)
+  // It goes over into another room in the middle of the greeting.
+  const spec = { roomId: 'call_2', kind: 'call' as const, chimes: false, musicWhenAlone: false, maxMembers: 10 }
+  await engine.engine.do('leg.move', { legId: 'part_1', room: spec, mustExist: true, muted: false })
+  both(prompt('announcement').subarray(8000, 28_000), 20)
+  const [answer, ...more] = engine.of('leg.answered_by')
+  assert.equal([answer?.legId, answer?.answeredBy, more], ['part_1', 'machine', []])
+  assert.equal(engine.of('leg.message_ended'), [])
+  both(renderTone({ segments: [{ hz: [1000], ms: 300 }] }, 8000), 15)
+  assert.equal(
+    engine.of('leg.message_ended').map(({ legId, ended }) => [legId, ended]),
+    [['part_1', 'beep']],
+  )
+  await engine.close()
+  rmSync(dataDir, { recursive: true })
+})
+
+test.run()

@@ -1,0 +1,284 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { readWav } from '../../../codecs/wav.ts'
+import type { RoomSpec } from '../../../media/protocol.ts'
+import { type FarEnd, TestEngine } from '../../fakes/engine.ts'
+import { suite } from '../../harness.ts'
+import { levelOf, toneFrame } from './party.ts'
+
+const test = suite('media/engine: legs of several threads')
+
+const SETTLED = 10
+const SECOND = 50
+/** What is sent at about -12 dBov is heard above this, and not at all below the other [dBov]. */
+const HEARD = -15
+const UNHEARD = -50
+
+let dataDir: string
+let engine: TestEngine
+test.beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'tandem-test-'))
+  engine = new TestEngine(dataDir, { threads: 3 })
+})
+test.afterEach(async () => {
+  await engine.close()
+  rmSync(dataDir, { recursive: true })
+})
+
+const roomOf = (roomId: string, changes: Partial<RoomSpec> = {}): RoomSpec => ({
+  ...{ roomId, kind: 'call', chimes: false, musicWhenAlone: false, maxMembers: 10 },
+  ...changes,
+})
+const move = (legId: string, room: RoomSpec, changes: object = {}) =>
+  engine.engine.do('leg.move', { legId, room, mustExist: true, muted: false, ...changes })
+
+interface Party {
+  legId: string
+  farEnd: FarEnd
+  hz: number
+}
+
+/** Three on three threads, each in a room of its own. */
+async function three(): Promise<[Party, Party, Party]> {
+  const parties = []
+  for (const [legId, hz] of [
+    ['part_a', 1000],
+    ['part_bb', 440],
+    ['part_ccc', 1720],
+  ] as const) {
+    parties.push({ legId, hz, farEnd: await engine.join(legId, { roomId: `call_of_${legId}` }) })
+  }
+  return parties as [Party, Party, Party]
+}
+
+/** All of them speak, each its own tone. */
+const speak = (parties: readonly Party[], ticks: number): void =>
+  engine.run(ticks, tick => {
+    for (const { farEnd, hz } of parties) farEnd.speaker.speak(toneFrame(hz, tick), engine.now)
+  })
+
+/** Who is heard by whom over a second, by their places: "0<12" is that the first hears the others. */
+function hearing(parties: readonly Party[]): string[] {
+  speak(parties, SETTLED)
+  const from = parties.map(({ farEnd }) => farEnd.received.payloads.length)
+  speak(parties, SECOND)
+  return parties.map((listener, i) => {
+    const heard = listener.farEnd.received.heard(from[i]!, from[i]! + SECOND)
+    const audible = parties.flatMap(({ hz }, speaker) => {
+      const level = levelOf(hz, heard)
+      assert.ok(level > HEARD || level < UNHEARD, `${i} hears ${speaker} at ${level} dBov`)
+      return level > HEARD ? [speaker] : []
+    })
+    return `${i}<${audible.join('')}`
+  })
+}
+
+/** Names of events of legs and rooms since the last time, with whom they are of. */
+function happened(): string[] {
+  const told = engine.events.splice(0)
+  return told.flatMap(({ name, body }) => {
+    const { legId = '', roomId = '' } = body as { legId?: string; roomId?: string }
+    return /^(leg\.(joined|left)|room\.)/.test(name) ? [`${name} ${[legId, roomId].filter(Boolean).join(' ')}`] : []
+  })
+}
+
+test('who is moved into a room of another thread hears all others and not himself, and they hear him', async () => {
+  const parties = await three()
+  assert.equal(hearing(parties), ['0<', '1<', '2<'])
+  move('part_bb', roomOf('call_of_part_a'))
+  assert.equal(hearing(parties), ['0<1', '1<0', '2<'])
+  move('part_ccc', roomOf('call_of_part_a'))
+  assert.equal(hearing(parties), ['0<12', '1<02', '2<01'])
+  move('part_a', roomOf('call_again'), { mustExist: false })
+  assert.equal(hearing(parties), ['0<', '1<2', '2<1'], 'the room stays where it is when nobody of its thread is left')
+  move('part_ccc', roomOf('call_again'))
+  move('part_bb', roomOf('call_of_part_bb'), { mustExist: false })
+  assert.equal(hearing(parties), ['0<2', '1<', '2<0'])
+})
+
+test('on the way it has left the one room before it joins the other, and a room closes after its last has left', async () => {
+  await three()
+  happened()
+  move('part_bb', roomOf('call_of_part_a'))
+  assert.equal(happened(), [
+    'leg.left part_bb call_of_part_bb',
+    'room.closed call_of_part_bb',
+    'leg.joined part_bb call_of_part_a',
+  ])
+  move('part_ccc', roomOf('call_of_part_a'))
+  happened()
+  engine.engine.do('leg.close', { legId: 'part_a' })
+  move('part_bb', roomOf('call_new'), { mustExist: false })
+  engine.engine.do('leg.close', { legId: 'part_ccc' })
+  assert.equal(happened(), [
+    'leg.left part_a call_of_part_a',
+    'leg.left part_bb call_of_part_a',
+    'room.opened call_new',
+    'leg.joined part_bb call_new',
+    'leg.left part_ccc call_of_part_a',
+    'room.closed call_of_part_a',
+  ])
+})
+
+test('each tick brings it one packet, also those in which it goes to another thread and comes back', async () => {
+  const [, { farEnd }] = await three()
+  const before = farEnd.received.payloads.length
+  for (const room of ['call_of_part_a', 'call_of_part_ccc', 'call_own']) {
+    engine.run(5)
+    move('part_bb', roomOf(room), { mustExist: false })
+    engine.run(5)
+  }
+  assert.is(farEnd.received.payloads.length - before, 30)
+})
+
+test('what is said on another thread is heard sample by sample, without a gap', async () => {
+  const [a, b] = await three()
+  move('part_bb', roomOf('call_of_part_a'))
+  const said: number[] = []
+  engine.run(SECOND, tick => {
+    const frame = toneFrame(a.hz, tick)
+    said.push(...frame)
+    a.farEnd.speaker.speak(frame, engine.now)
+  })
+  const heard = [...b.farEnd.received.heard(SETTLED, SECOND)]
+  const at = heard.findIndex(sample => sample > 10_000)
+  const lag = said.findIndex(
+    (_, from) => from >= at && heard.slice(at, at + 800).every((v, i) => Math.abs(v - said[from - at + at + i]!) < 600),
+  )
+  assert.ok(lag >= 0, 'it is found in what was said')
+  assert.ok(levelOf(a.hz, Int16Array.from(heard)) > -13)
+  assert.ok(!heard.some((_, i) => i > at && heard.slice(i, i + 20).every(sample => sample === 0)), 'no run of zeros')
+})
+
+test('a monitor of another thread hears all and is heard by nobody, one who whispers by one alone, from the reply on', async () => {
+  const parties = await three()
+  move('part_bb', roomOf('call_of_part_a'))
+  move('part_ccc', roomOf('call_of_part_a'), { muted: true })
+  assert.equal(hearing(parties), ['0<1', '1<0', '2<01'])
+  engine.engine.do('leg.update', { legId: 'part_ccc', muted: false, heardBy: [] })
+  assert.equal(hearing(parties), ['0<1', '1<0', '2<01'])
+  engine.engine.do('leg.update', { legId: 'part_ccc', heardBy: ['part_bb'] })
+  assert.equal(hearing(parties), ['0<1', '1<02', '2<01'])
+  engine.engine.do('leg.update', { legId: 'part_bb', hears: ['part_ccc'] })
+  assert.equal(hearing(parties), ['0<1', '1<2', '2<01'])
+  engine.engine.do('leg.update', { legId: 'part_ccc', heardBy: null })
+  engine.engine.do('leg.update', { legId: 'part_bb', hears: null })
+  assert.equal(hearing(parties), ['0<12', '1<02', '2<01'])
+})
+
+test('on hold neither hears nor is heard, and music for who is alone is heard on another thread as well', async () => {
+  const parties = await three()
+  const [, b] = parties
+  await engine.preload({ kind: 'music' })
+  const room = roomOf('call_meeting', { kind: 'conference', musicWhenAlone: true })
+  move('part_a', room, { mustExist: false })
+  move('part_bb', room)
+  await engine.engine.do('leg.hold', { legId: 'part_bb', held: true, sources: [] })
+  assert.equal(hearing(parties), ['0<', '1<', '2<'])
+  await engine.engine.do('leg.hold', { legId: 'part_bb', held: false, sources: [] })
+  assert.equal(hearing(parties), ['0<1', '1<0', '2<'])
+  engine.engine.do('leg.close', { legId: 'part_a' })
+  await engine.until(() => {
+    engine.run(1)
+    return b.farEnd.received.heard(b.farEnd.received.payloads.length - 1).some(sample => sample !== 0)
+  })
+})
+
+test('a room is full for who is on another thread, and who may not come in stays where it is', async () => {
+  const parties = await three()
+  const room = roomOf('call_small', { maxMembers: 2 })
+  move('part_a', room, { mustExist: false })
+  move('part_bb', room)
+  happened()
+  assert.is((move('part_ccc', room) as { failure: string }).failure, 'capacity')
+  assert.is((move('part_ccc', roomOf('call_gone')) as { failure: string }).failure, 'not_found')
+  assert.equal(happened(), [])
+  assert.equal(hearing(parties), ['0<1', '1<0', '2<'])
+})
+
+test('a key that is on its way to the room when a pause begins there is heard by nobody', async () => {
+  const [a, b] = await three()
+  move('part_bb', roomOf('call_of_part_a'))
+  engine.run(SETTLED)
+  engine.engine.holds = true
+  engine.engine.do('leg.key', { legId: 'part_bb', key: '7', source: 'info', durationMs: 160 })
+  const pause = { maxSeconds: 60, reason: 'payment', maskDtmf: true, destinationLegId: null }
+  engine.engine.do('capture.pause', { target: { roomId: 'call_of_part_a' }, ...pause })
+  engine.engine.holds = false
+  engine.run(20)
+  assert.equal(a.farEnd.received.events, [])
+  engine.engine.do('leg.key', { legId: 'part_bb', key: '8', source: 'info', durationMs: 160 })
+  engine.run(20)
+  assert.equal(
+    engine.of('leg.dtmf').map(({ key }) => key),
+    ['7', '*'],
+    'the next one is masked before any tick',
+  )
+  assert.equal([...a.farEnd.received.events, ...b.farEnd.received.events], [])
+})
+
+test('what was said before tones were taken out is not mixed after that, and a pause of a leg is one of its room on every thread', async () => {
+  const [a, b, c] = await three()
+  move('part_bb', roomOf('call_of_part_a'))
+  move('part_ccc', roomOf('call_of_part_a'))
+  speak([b], SETTLED)
+  engine.engine.do('capture.pause', {
+    target: { legId: 'part_bb' },
+    ...{ maxSeconds: 60, reason: 'payment', maskDtmf: true, destinationLegId: 'part_ccc' },
+  })
+  const from = a.farEnd.received.payloads.length
+  speak([b], 1)
+  assert.ok(
+    a.farEnd.received.heard(from).every(sample => sample === 0),
+    'it is cut off with the next tick',
+  )
+  speak([b], 20)
+  assert.ok(levelOf(b.hz, a.farEnd.received.heard(from + 12)) > HEARD, 'then it is heard without tones')
+  engine.engine.do('leg.key', { legId: 'part_a', key: '5', source: 'info', durationMs: 160 })
+  engine.run(20)
+  assert.ok(
+    c.farEnd.received.events.some(({ code }) => code === 5),
+    'the payment line of one thread gets keys of another',
+  )
+  assert.equal(b.farEnd.received.events, [])
+})
+
+test('a recording of the first call goes on with who leaves it for a room of another thread, and ends with the last of them', async () => {
+  const own = { capture: { recordingId: 'call_recorded', transcript: null } }
+  const caller = await engine.join('part_a', { roomId: 'call_of_part_a', ...own })
+  const agent = await engine.join('part_bb', { roomId: 'part_bb' })
+  const other = await engine.join('part_ccc', { roomId: 'call_of_part_ccc' })
+  const parties = [
+    { legId: 'part_a', hz: 1000, farEnd: caller },
+    { legId: 'part_bb', hz: 440, farEnd: agent },
+    { legId: 'part_ccc', hz: 1720, farEnd: other },
+  ]
+  move('part_bb', roomOf('call_of_part_a'))
+  speak(parties, SECOND)
+  move('part_bb', roomOf('call_of_part_ccc'))
+  speak(parties, SECOND)
+  move('part_bb', roomOf('call_consult'), { mustExist: false })
+  speak(parties, SECOND)
+  engine.engine.do('leg.close', { legId: 'part_a' })
+  speak(parties, SECOND)
+  assert.equal(engine.of('recording.ready'), [])
+  engine.engine.do('leg.close', { legId: 'part_bb' })
+  await engine.until(() => engine.of('recording.ready').length > 0)
+  const [ready] = engine.of('recording.ready')
+  assert.equal(
+    ready?.channels.map(({ legId }) => legId),
+    ['part_a', 'part_bb', null],
+  )
+  assert.ok(Math.abs(ready!.durationMs - 4000) <= 40, `${ready!.durationMs} ms`)
+  const wav = readWav(readFileSync(join(dataDir, 'recordings', ready!.file)))
+  if ('error' in wav) throw new Error(wav.error)
+  const second = (channel: number, from: number) =>
+    wav.samples[channel]!.subarray(from * 8000 + 2000, from * 8000 + 7000)
+  for (const from of [0, 1, 2]) assert.ok(levelOf(1000, second(0, from)) > HEARD, `the caller in second ${from}`)
+  for (const from of [0, 1, 2, 3]) assert.ok(levelOf(440, second(1, from)) > HEARD, `the agent in second ${from}`)
+  for (const from of [0, 1, 2, 3]) assert.ok(levelOf(1720, second(1, from)) < UNHEARD, 'nobody else')
+})
+
+test.run()

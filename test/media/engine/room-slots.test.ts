@@ -1,0 +1,120 @@
+import * as assert from 'uvu/assert'
+import { PCMU } from '../../../codecs/g711.ts'
+import { RoomSlots } from '../../../media/engine/room-slots.ts'
+import { Room } from '../../../media/rooms/room.ts'
+import { suite } from '../../harness.ts'
+import { levelOf, Party, toneFrame } from './party.ts'
+
+const test = suite('media/engine/room-slots')
+
+const SLOT_MS = 5
+
+/** A room of parties whose packets come at these times of each 20 ms, for so long. */
+function converse(phases: readonly number[], seconds: number, driftPpm = 0) {
+  const room = new Room({ roomId: 'room', kind: 'call', maxMembers: 10, musicWhenAlone: false, chimes: false })
+  const slots = new RoomSlots()
+  const parties = phases.map((_, i) => new Party(`leg${i}`, `192.0.2.${i + 1}`))
+  for (const { leg } of parties) room.legs.push(leg)
+  slots.add(room, 0)
+  const sent = phases.map(() => 0)
+  const ticks: number[] = []
+  for (let n = 0; n * SLOT_MS < seconds * 1000; n++) {
+    const now = n * SLOT_MS
+    for (const [i, phase] of phases.entries()) {
+      for (; sent[i]! * 20 * (1 - driftPpm / 1e6) + phase <= now; sent[i]!++) {
+        parties[i]!.speak(toneFrame(i === 0 ? 440 : 1000, sent[i]!), sent[i]! * 20 * (1 - driftPpm / 1e6) + phase)
+      }
+    }
+    slots.tick(n % 4, now, (each, at) => {
+      each.tick(at)
+      ticks.push(at)
+    })
+  }
+  return { parties, ticks, spares: parties.map(({ leg }) => leg.spareMs) }
+}
+
+const intervals = (ticks: readonly number[]): number[] => ticks.slice(1).map((at, i) => at - ticks[i]!)
+
+test('a room is mixed soon after the packets of its members have come', () => {
+  // A new room begins in the first slot: 13 ms after one's packets, 12 after the other's.
+  const { ticks, spares } = converse([7, 8], 30)
+  assert.is(ticks.at(-1)! % 20, 10)
+  assert.ok(
+    spares.every(spare => spare! >= 2 && spare! < 4),
+    spares.join(),
+  )
+})
+
+test('one frame comes later for it, and none is left out: a tone goes on', () => {
+  const { parties, ticks } = converse([7, 8], 30)
+  const others = intervals(ticks).filter(interval => interval !== 20)
+  assert.equal(others, [30])
+  const heard = parties[0]!.heard()
+  assert.is(heard.length, ticks.length * 160)
+  for (let from = 8000; from + 8000 <= heard.length; from += 8000) {
+    const level = levelOf(1000, heard.subarray(from, from + 8000))
+    assert.ok(Math.abs(level - levelOf(1000, heard.subarray(8000, 16_000))) < 0.5, `${level} dBov at ${from / 8000} s`)
+  }
+})
+
+test('where nothing is to be won a room stays', () => {
+  assert.ok(intervals(converse([13, 15], 30).ticks).every(interval => interval === 20))
+  assert.ok(intervals(converse([3, 8, 13, 18], 30).ticks).every(interval => interval === 20))
+})
+
+test('clocks that drift are followed once a minute at most', () => {
+  const { ticks, parties } = converse([7, 8], 200, 100)
+  const moves = ticks.slice(1).filter((at, i) => at - ticks[i]! !== 20)
+  assert.ok(moves.length >= 1 && moves.length <= 4, `${moves.length} moves`)
+  assert.ok(moves.every((at, i) => i === 0 || at - moves[i - 1]! >= 60_000))
+  assert.is(parties[0]!.leg.quality.packetsLost, 0)
+})
+
+test('frames that our clock has left out are missing in the timestamps too: nobody is late after a stall of ours', () => {
+  const room = new Room({ roomId: 'room', kind: 'call', maxMembers: 10, musicWhenAlone: false, chimes: false })
+  const [speaker, listener] = [new Party('a', '192.0.2.1'), new Party('b', '192.0.2.2')]
+  room.legs.push(speaker.leg, listener.leg)
+  const at: number[] = []
+  // What the clock does after 300 ms: ten frames are left out, five made up for.
+  for (let frame = 0; frame < 100; frame++) {
+    speaker.speak(toneFrame(440, frame), frame * 20 + 5)
+    if (frame > 50 && frame <= 60) continue
+    room.tick(frame * 20 + 15)
+    at.push(frame)
+  }
+  const { timestamps, markers } = listener
+  assert.is(timestamps.length, at.length)
+  for (const [i, timestamp] of timestamps.entries()) assert.is((timestamp - timestamps[0]!) >>> 0, at[i]! * 160)
+  assert.equal(
+    markers.flatMap((marker, i) => (marker ? [at[i]] : [])),
+    [0, 61],
+  )
+  // The talker's frames are where they belong: each byte of the last is what was said then.
+  const said = new Uint8Array(160)
+  PCMU.encode(toneFrame(440, 99), said)
+  assert.equal(listener.payloads.at(-1), said)
+})
+
+test('rooms do not crowd into one slot', () => {
+  const slots = new RoomSlots()
+  const rooms = Array.from({ length: 40 }, (_, i) => {
+    const room = new Room({ roomId: `${i}`, kind: 'call', maxMembers: 10, musicWhenAlone: false, chimes: false })
+    slots.add(room, 0)
+    Object.defineProperty(room, 'legs', { value: [{ spareMs: 2.5 + SLOT_MS * (3 - (i % 4)) }] })
+    return room
+  })
+  const bySlot = (now: number): number[] =>
+    Array.from({ length: 4 }, (_, slot) => {
+      let count = 0
+      slots.tick(slot, now + slot * SLOT_MS, () => count++)
+      return count
+    })
+  for (let now = 0; now < 10_000; now += 20) bySlot(now)
+  const counts = bySlot(10_000)
+  assert.is(counts[0]! + counts[1]! + counts[2]! + counts[3]!, 40)
+  assert.ok(Math.max(...counts) <= 25, counts.join())
+  for (const room of rooms) slots.remove(room)
+  assert.equal(bySlot(20_000), [0, 0, 0, 0])
+})
+
+test.run()

@@ -1,0 +1,216 @@
+import * as assert from 'uvu/assert'
+import { type G711, PCMA, PCMU } from '../../../codecs/g711.ts'
+import type { LegMedia } from '../../../media/legs/leg-media.ts'
+import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
+import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
+import { Room } from '../../../media/rooms/room.ts'
+import { RTCP_BUFFER_BYTES, writeBye, writeReport } from '../../../media/rtp/rtcp.ts'
+import { parseRtp, RtpPacket } from '../../../media/rtp/rtp.ts'
+import { suite } from '../../harness.ts'
+import { mediaOf, run, Speaker, seeded, toneFrame } from '../engine/party.ts'
+
+const test = suite('media/legs/codec-change')
+
+/** Not a whole number of periods in a frame: a frame too much or too few is seen. */
+const HZ = 1015
+const LAWS: Record<number, G711> = { 0: PCMU, 8: PCMA }
+/** Of 16 bits, at this level and after both laws. */
+const CODEC_NOISE = 1100
+const SSRC = 7
+
+interface Packet {
+  payloadType: number
+  sequence: number
+  timestamp: number
+  samples: Int16Array
+}
+
+/** A leg with a far end that sends in either law. */
+class FarEnd {
+  readonly leg: RtpLeg
+  readonly got: Packet[] = []
+  readonly #host: string
+  readonly #speaker: Speaker
+  #law: G711 = PCMU
+  #now = 0
+
+  constructor(id: string, host: string) {
+    this.#host = host
+    const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
+    const out = { sendRtp: (bytes: Uint8Array, length: number) => this.#take(bytes, length), sendRtcp: () => {} }
+    this.leg = new RtpLeg(id, out, hooks, seeded(id.charCodeAt(5)), () => {})
+    this.leg.connect(mediaOf(host), 0)
+    this.#speaker = new Speaker(packet => this.#deliver(packet))
+  }
+
+  /** What was agreed on in place of what was. */
+  agree(changes: Partial<LegMedia>, now: number): void {
+    this.leg.connect({ ...mediaOf(this.#host), ...changes }, now)
+  }
+
+  say(tick: number, now: number, law: G711): void {
+    this.#law = law
+    this.#now = now
+    this.#speaker.speak(toneFrame(HZ, tick), now)
+  }
+
+  rtcp(bytes: Uint8Array, now: number): void {
+    this.leg.rtcp(bytes, this.#host, 4001, now)
+  }
+
+  heard(): Int16Array {
+    return Int16Array.from(this.got.flatMap(({ samples }) => [...samples]))
+  }
+
+  #deliver(packet: Uint8Array): void {
+    if (this.#law === PCMA) {
+      packet[1] = (packet[1]! & 0x80) | 8
+      const samples = new Int16Array(LEG_SAMPLES)
+      PCMU.decode(packet.subarray(12), samples)
+      PCMA.encode(samples, packet.subarray(12))
+    }
+    this.leg.rtp(packet, this.#host, 4000, this.#now)
+  }
+
+  #take(bytes: Uint8Array, length: number): void {
+    const packet = new RtpPacket()
+    parseRtp(bytes.subarray(0, length), packet)
+    const { payloadType, sequence, timestamp, payloadOffset, payloadLength } = packet
+    const samples = new Int16Array(payloadLength)
+    LAWS[payloadType]!.decode(bytes.subarray(payloadOffset, payloadOffset + payloadLength), samples)
+    this.got.push({ payloadType, sequence, timestamp, samples })
+  }
+}
+
+function scene(): { a: FarEnd; b: FarEnd; room: Room } {
+  const room = new Room({ roomId: 'call_1', kind: 'call', chimes: false, musicWhenAlone: false, maxMembers: 2 })
+  const [a, b] = [new FarEnd('part_a', '192.0.2.1'), new FarEnd('part_b', '192.0.2.2')]
+  room.legs.push(a.leg, b.leg)
+  return { a, b, room }
+}
+
+/** The furthest that samples are from the sine that their first half second is. */
+function furthest(samples: Int16Array): number {
+  const w = (2 * Math.PI * HZ) / 8000
+  const fitted = 4000
+  let [c, s] = [0, 0]
+  for (let n = 0; n < fitted; n++) {
+    c += (2 / fitted) * samples[n]! * Math.cos(w * n)
+    s += (2 / fitted) * samples[n]! * Math.sin(w * n)
+  }
+  assert.ok(Math.hypot(c, s) > 11_000, 'the tone is there')
+  return samples.reduce(
+    (most, sample, n) => Math.max(most, Math.abs(sample - c * Math.cos(w * n) - s * Math.sin(w * n))),
+    0,
+  )
+}
+
+/** Far from the first frames, before which there is nothing to hear. */
+const SETTLED = 10 * LEG_SAMPLES
+const law = (tick: number): G711 => (tick < 60 ? PCMU : PCMA)
+
+test('a 1 kHz tone goes through a room without a jump while its sender changes the codec', () => {
+  const { a, b, room } = scene()
+  run(room, 120, (tick, now) => {
+    if (tick === 60) a.agree({ codec: 'PCMA', payloadType: 8, receivePayloadTypes: [8] }, now)
+    // The last packets of before arrive after the change was agreed on.
+    a.say(tick, now, law(tick - 3))
+  })
+  assert.ok(furthest(b.heard().slice(SETTLED)) < CODEC_NOISE)
+})
+
+test('and while its listener changes the codec: sequence numbers and timestamps go on', () => {
+  const { a, b, room } = scene()
+  run(room, 120, (tick, now) => {
+    if (tick === 60) b.agree({ codec: 'PCMA', payloadType: 8, receivePayloadTypes: [8] }, now)
+    a.say(tick, now, PCMU)
+  })
+  assert.ok(furthest(b.heard().slice(SETTLED)) < CODEC_NOISE)
+  assert.equal([...new Set(b.got.map(({ payloadType }) => payloadType))], [0, 8])
+  b.got.slice(1).forEach(({ sequence, timestamp }, n) => {
+    assert.is((sequence - b.got[n]!.sequence) & 0xffff, 1)
+    assert.is((timestamp - b.got[n]!.timestamp) >>> 0, LEG_SAMPLES)
+  })
+})
+
+test('a far end that has answered with both laws changes from one to the other by itself', () => {
+  const { a, b, room } = scene()
+  a.agree({ otherPayloadTypes: [8] }, 0)
+  run(room, 120, (tick, now) => a.say(tick, now, tick % 40 < 20 ? PCMU : PCMA))
+  assert.ok(furthest(b.heard().slice(SETTLED)) < CODEC_NOISE)
+  assert.is(a.leg.packetsRefused, 0)
+})
+
+test('a law that was not agreed on is refused, and that of before the change three seconds after it', () => {
+  const { a, room } = scene()
+  run(room, 10, (tick, now) => a.say(tick, now, PCMA))
+  assert.is(a.leg.packetsRefused, 10)
+  a.agree({ codec: 'PCMA', payloadType: 8, receivePayloadTypes: [8] }, 200)
+  run(room, 200, (tick, now) => a.say(tick, now, PCMU), 10)
+  assert.ok(a.leg.packetsRefused >= 50 && a.leg.packetsRefused < 80, `${a.leg.packetsRefused}`)
+})
+
+for (const [ptimeMs, frames] of [
+  [10, 1],
+  [30, 1],
+  [40, 2],
+  [60, 3],
+  [200, 3],
+]) {
+  test(`a far end that asks in mid-call for packets of ${ptimeMs} ms gets ${frames! * 20} ms, and the tone has no jump`, () => {
+    const { a, b, room } = scene()
+    run(room, 120, (tick, now) => {
+      if (tick === 50) b.agree({ ptimeMs: ptimeMs! }, now)
+      if (tick === 95) b.agree({}, now)
+      a.say(tick, now, PCMU)
+    })
+    assert.ok(furthest(b.heard().slice(SETTLED)) < CODEC_NOISE)
+    const lengths = new Set(b.got.map(({ samples }) => samples.length / LEG_SAMPLES))
+    assert.ok(lengths.has(frames!) && Math.max(...lengths) === frames, [...lengths].join())
+    let next = b.got[0]!.timestamp
+    for (const { timestamp, samples } of b.got) {
+      assert.is(timestamp, next)
+      next = (next + samples.length) >>> 0
+    }
+  })
+}
+
+/** RTCP with a goodbye of this source. */
+function goodbye(ssrc: number): Uint8Array {
+  const bytes = new Uint8Array(RTCP_BUFFER_BYTES)
+  return bytes.subarray(0, writeBye(bytes, writeReport(bytes, ssrc, null, null, 'a'), ssrc))
+}
+
+test('after an RTCP BYE of its source a party is silent at once, without concealment; another’s changes nothing', () => {
+  for (const [ssrc, isOver] of [
+    [SSRC, true],
+    [SSRC + 1, false],
+  ] as const) {
+    const { a, b, room } = scene()
+    run(room, 60, (tick, now) => a.say(tick, now, PCMU))
+    const played = b.got.length
+    a.rtcp(goodbye(ssrc), 60 * 20)
+    run(room, 10, () => {}, 60)
+    const after = b.got.slice(played)
+    const heard = after.filter(({ samples }) => samples.some(sample => Math.abs(sample) > 100)).length
+    // What had arrived has been played. What is missing is repeated for 60 ms.
+    if (isOver) assert.is(heard, 0)
+    else assert.is(heard, 3)
+  }
+})
+
+test('after an RTCP BYE another source of the party is heard at once', () => {
+  const { a, b, room } = scene()
+  run(room, 60, (tick, now) => a.say(tick, now, PCMU))
+  a.rtcp(goodbye(SSRC), 60 * 20)
+  const next = new Speaker((packet, now) => {
+    packet[11] = 99
+    a.leg.rtp(packet, '192.0.2.1', 4002, now)
+  })
+  const before = b.got.length
+  run(room, 20, (tick, now) => next.speak(toneFrame(HZ, tick), now), 60)
+  const heard = b.got.slice(before).filter(({ samples }) => samples.some(sample => sample > 9000)).length
+  assert.ok(heard >= 10, `${heard}`)
+})
+
+test.run()

@@ -1,0 +1,133 @@
+import * as assert from 'uvu/assert'
+import { PCMU } from '../../../codecs/g711.ts'
+import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
+import { RtpSender } from '../../../media/rtp/rtp.ts'
+import { seeded } from '../../codecs/signals.ts'
+import { suite } from '../../harness.ts'
+import { mediaOf } from '../engine/party.ts'
+
+const test = suite('media/legs/leg-quality')
+const HOST = '192.0.2.2'
+const NOWHERE = { sendRtp: () => {}, sendRtcp: () => {} }
+
+/** What the network does with a packet: how long it takes [ms], or null: it is lost. */
+type Network = (packet: number) => number | null
+
+/** A far end that speaks for some seconds to a leg with its real jitter buffer, on a clock of its own. `pace`: of its clock against ours. */
+function call(seconds: number, network: Network, pace = 1, speaks: (packet: number) => boolean = () => true) {
+  const told: boolean[] = []
+  const hooks = {
+    key: () => {},
+    oneWay: () => {},
+    timedOut: () => {},
+    earlyAudio: () => {},
+    quality: (_leg: unknown, isPoor: boolean) => told.push(isPoor),
+  }
+  let state = 1
+  const leg = new RtpLeg(
+    'part_1',
+    NOWHERE as never,
+    hooks,
+    () => state++,
+    () => {},
+  )
+  leg.connect(mediaOf(HOST), 0)
+  const sender = new RtpSender({ ssrc: 7, sequence: 1, timestamp: 0, maxPayload: 160 })
+  const arrivals: { at: number; bytes: Uint8Array }[] = []
+  const frame = new Int16Array(160)
+  for (let n = 0; n < seconds * 50; n++) {
+    const delay = network(n)
+    if (speaks(n)) {
+      for (let i = 0; i < 160; i++) frame[i] = 8000 * Math.sin(0.4 * (160 * n + i))
+      PCMU.encode(frame, sender.packet.subarray(12))
+      const bytes = Buffer.from(sender.write(0, 160).subarray(0, 172))
+      if (delay !== null) arrivals.push({ at: (n * 20) / pace + 3 + delay, bytes })
+    }
+    sender.advance(160)
+  }
+  arrivals.sort((a, b) => a.at - b.at)
+  let next = 0
+  for (let now = 20; now <= seconds * 1000; now += 20) {
+    for (; next < arrivals.length && arrivals[next]!.at <= now; next++) {
+      leg.rtp(arrivals[next]!.bytes, HOST, 4000, arrivals[next]!.at)
+    }
+    leg.pull(now, false, false)
+    leg.send(null, null, now)
+  }
+  return { quality: leg.quality, told }
+}
+
+/** By ITU-T G.107, written down once more: 93.2 less what delay does (Idte, Idd), less Ie,eff of G.711 with concealment (G.113: Ie 0, Bpl 25.1). */
+function expectedMos(delayMs: number, lossPercent: number, burstRatio: number): number {
+  const echo = 65 - 40 * Math.log10((1 + delayMs / 10) / (1 + delayMs / 150))
+  const half = (94.77 - (80 + 2.5 * (echo - 14))) / 2
+  const x = Math.max(0, Math.log2(delayMs / 100))
+  const late = 25 * ((1 + x ** 6) ** (1 / 6) - 3 * (1 + (x / 3) ** 6) ** (1 / 6) + 2)
+  const lost = (95 * lossPercent) / (lossPercent / burstRatio + 25.1)
+  const r = 93.2 - (half + Math.sqrt(half ** 2 + 100) - 1) - late - lost
+  return 1 + 0.035 * r + r * (r - 60) * (100 - r) * 7e-6
+}
+
+test('5 % random loss is the MOS within 0.1 that G.107 gives for our concealment', () => {
+  for (const seed of [1, 2, 3]) {
+    const random = seeded(seed)
+    const { quality } = call(120, () => (random() < 0.05 ? null : 20 + 3 * random()))
+    assert.ok(Math.abs(quality.lossPct - 5) < 0.7, `${quality.lossPct} % lost`)
+    assert.ok(Math.abs(quality.mos! - expectedMos(quality.delayMs, 5, 1)) < 0.1, `${quality.mos}`)
+    assert.ok(quality.burstRatio < 1.15, `${quality.burstRatio}`)
+    assert.ok(Math.abs(quality.concealedPct - 5) < 1, `${quality.concealedPct} % concealed`)
+  }
+})
+
+test('packets too late to play count as lost: 10 % that take 600 ms are the MOS of 10 % loss', () => {
+  const random = seeded(4)
+  const { quality } = call(60, () => (random() < 0.1 ? 620 : 20))
+  assert.is(quality.packetsLost, 0)
+  assert.ok(quality.packetsLate > 250 && quality.packetsLate < 350, `${quality.packetsLate}`)
+  const expected = expectedMos(quality.delayMs, (100 * quality.packetsLate) / 3000, quality.burstRatio)
+  assert.ok(Math.abs(quality.mos! - expected) < 0.1, `${quality.mos} instead of ${expected}`)
+})
+
+test('200 ms of jitter is heard, and read', () => {
+  const random = seeded(5)
+  const { quality } = call(60, () => 20 + 200 * random())
+  assert.ok(quality.jitterMs > 30, `${quality.jitterMs}`)
+  assert.ok(quality.mos! < 4.2, `${quality.mos}, ${quality.packetsLate} late, ${quality.delayMs} ms`)
+})
+
+test('loss in bursts has its ratio, and a lower MOS than as much at random', () => {
+  const random = seeded(6)
+  const atRandom = call(120, () => (random() < 0.05 ? null : 20)).quality
+  const inBursts = call(120, n => (n % 100 >= 95 ? null : 20)).quality
+  assert.ok(Math.abs(inBursts.burstRatio - 5 * 0.95) < 0.4, `${inBursts.burstRatio}`)
+  assert.ok(inBursts.mos! < atRandom.mos!, `${inBursts.mos} and ${atRandom.mos}`)
+})
+
+test('who falls silent without a word about it has lost nothing', () => {
+  const { quality } = call(
+    60,
+    () => 20,
+    1,
+    n => n % 100 < 70,
+  )
+  assert.equal([quality.packetsLost, quality.packetsLate, quality.concealedPct, quality.burstRatio], [0, 0, 0, 1])
+  assert.ok(quality.mos! > 4.3, `${quality.mos}`)
+})
+
+test('how much faster than ours the clock of a sender is stands in the figures after half a minute', () => {
+  for (const ppm of [-200, 0, 100]) {
+    const random = seeded(7)
+    const { quality } = call(120, () => 20 + 15 * random() ** 2, 1 + ppm / 1e6)
+    assert.ok(quality.driftPpm !== null && Math.abs(quality.driftPpm - ppm) < 25, `${quality.driftPpm} of ${ppm}`)
+  }
+  assert.is(call(20, () => 20).quality.driftPpm, null)
+})
+
+test('who becomes hard to understand is told of once, and so is the end of it', () => {
+  const random = seeded(8)
+  const { told } = call(60, n => (n > 500 && n < 1500 && random() < 0.2 ? null : 20))
+  assert.equal(told, [true, false])
+  assert.equal(call(60, n => (n === 700 ? null : 20)).told, [])
+})
+
+test.run()

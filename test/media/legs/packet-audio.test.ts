@@ -1,0 +1,144 @@
+import * as assert from 'uvu/assert'
+import { levelAt, loudness } from '../../../bench/spectrum.ts'
+import { Room } from '../../../media/rooms/room.ts'
+import { suite } from '../../harness.ts'
+import { Party, run, toneFrame } from '../engine/party.ts'
+import { mediaFor, PAYLOAD_TYPE, type PacketCodecName, PacketParty } from './packet-party.ts'
+
+const test = suite('media/legs/packet-audio')
+
+const CODECS: PacketCodecName[] = ['G722', 'L16/16000', 'L16/8000']
+const HZ = 1015
+const SPEC = { roomId: 'room', kind: 'conference' as const, chimes: false, musicWhenAlone: false, maxMembers: 3 }
+
+/** How far a tone stands above all else [dB]. */
+function purity(samples: Int16Array, rateHz: number): number {
+  const tone = 10 ** (levelAt(HZ, samples, 0, samples.length, rateHz) / 10)
+  const all = 10 ** (loudness(samples) / 10)
+  return 10 * Math.log10(tone / Math.max(all - tone, 1e-12))
+}
+
+test('a tone goes from each codec to a telephone of G.711, and back, whole', () => {
+  for (const codec of CODECS) {
+    const room = new Room(SPEC)
+    const wide = new PacketParty(codec, '10.0.0.1')
+    const phone = new Party('leg_b', '10.0.0.2')
+    room.legs.push(wide.leg, phone.leg)
+    run(room, 60, (tick, now) => {
+      wide.speak(wide.tone(HZ, tick), now)
+      phone.speak(toneFrame(HZ, tick), now)
+    })
+    const heard = phone.heard(10, 60)
+    assert.ok(purity(heard, 8000) > 33, `${codec} to PCMU: ${purity(heard, 8000)} dB`)
+    const rate = wide.coder.sampleRateHz
+    const back = wide.heard(10, 60)
+    assert.ok(purity(back, rate) > 33, `PCMU to ${codec}: ${purity(back, rate)} dB`)
+    for (const [samples, hz] of [
+      [heard, 8000],
+      [back, rate],
+    ] as const) {
+      assert.ok(Math.abs(levelAt(HZ, samples, 0, samples.length, hz) + 12) < 0.5, `${codec}: ${loudness(samples)}`)
+    }
+    assert.is(wide.leg.quality.codec, codec)
+    assert.is(wide.leg.quality.packetsLost, 0)
+    assert.is(wide.leg.packetsRefused, 0)
+  }
+})
+
+test('packets have the payload type agreed on, the bytes of their rate, and timestamps of their clock', () => {
+  const bytes: Record<string, number> = { G722: 160, 'L16/16000': 640, 'L16/8000': 320 }
+  for (const codec of CODECS) {
+    const party = new PacketParty(codec, '10.0.0.1')
+    const room = new Room(SPEC)
+    room.legs.push(party.leg)
+    run(room, 10, (tick, now) => party.speak(party.tone(HZ, tick), now))
+    const [first, second] = party.packets.slice(3)
+    assert.is(first!.payloadType, PAYLOAD_TYPE)
+    assert.is(first!.length, bytes[codec])
+    assert.is((second!.timestamp - first!.timestamp) >>> 0, party.coder.clockRateHz / 50)
+  }
+})
+
+test('a=ptime: more frames go into a packet where the far end wants them, as far as networks carry it whole', () => {
+  for (const [codec, ptimeMs, length] of [
+    ['G722', 40, 320],
+    ['G722', 60, 480],
+    ['L16/8000', 60, 960],
+    ['L16/16000', 60, 1280],
+  ] as const) {
+    const party = new PacketParty(codec, '10.0.0.1', { ptimeMs })
+    const room = new Room(SPEC)
+    room.legs.push(party.leg)
+    run(room, 20, (tick, now) => party.speak(party.tone(HZ, tick), now))
+    assert.ok(party.packets.length > 4)
+    assert.ok(
+      party.packets.every(packet => packet.length === length),
+      `${codec} at ${ptimeMs} ms`,
+    )
+  }
+})
+
+test('what is lost is concealed: a tone has no hole, and is itself again after it', () => {
+  for (const codec of CODECS) {
+    const room = new Room(SPEC)
+    const wide = new PacketParty(codec, '10.0.0.1')
+    const phone = new Party('leg_b', '10.0.0.2')
+    room.legs.push(wide.leg, phone.leg)
+    run(room, 100, (tick, now) => wide.speak(wide.tone(HZ, tick), now, tick % 10 === 5))
+    const heard = phone.heard(20, 100)
+    for (let at = 0; at + 80 <= heard.length; at += 80) {
+      assert.ok(loudness(heard.subarray(at, at + 80)) > -16, `${codec}: a hole at ${at / 8} ms`)
+    }
+    assert.is(wide.leg.quality.packetsLost, 9 + 1)
+  }
+})
+
+test('keys are counted in units of the audio’s clock (RFC 4733 §2.1)', () => {
+  for (const [codec, units] of [
+    ['G722', 160],
+    ['L16/8000', 160],
+    ['L16/16000', 320],
+  ] as const) {
+    const party = new PacketParty(codec, '10.0.0.1')
+    const room = new Room(SPEC)
+    room.legs.push(party.leg)
+    assert.ok(party.leg.sendKey('5'))
+    run(room, 12, (tick, now) => party.speak(party.tone(HZ, tick), now))
+    assert.ok(party.events.length > 3)
+    const durations = party.events.map(({ payload }) => (payload[2]! << 8) | payload[3]!)
+    assert.is(durations[1]! - durations[0]!, units, codec)
+  }
+})
+
+test('another codec in mid-call: from G.711 to G.722 and back, and both are heard', () => {
+  const room = new Room(SPEC)
+  const wide = new PacketParty('G722', '10.0.0.1')
+  const phone = new Party('leg_b', '10.0.0.2')
+  room.legs.push(wide.leg, phone.leg)
+  const packets = (): number => wide.packets.length
+  run(room, 20, (_, now) => phone.speak(toneFrame(HZ, 0), now))
+  const before = packets()
+  wide.leg.connect({ ...mediaFor(wide), codec: 'PCMU', payloadType: 0, receivePayloadTypes: [0] }, 400)
+  run(room, 20, (_, now) => phone.speak(toneFrame(HZ, 0), now), 20)
+  assert.ok(wide.packets.slice(before).every(({ payloadType, length }) => payloadType === 0 && length === 160))
+  wide.leg.connect(mediaFor(wide), 800)
+  run(room, 20, (tick, now) => wide.speak(wide.tone(HZ, tick), now), 40)
+  assert.is(wide.packets.at(-1)!.payloadType, PAYLOAD_TYPE)
+  assert.ok(loudness(phone.heard(50, 60)) > -16)
+})
+
+test('packets that are none of the codec are refused and counted; nothing throws', () => {
+  const party = new PacketParty('L16/16000', '10.0.0.1')
+  const room = new Room(SPEC)
+  room.legs.push(party.leg)
+  const odd = new Uint8Array(12 + 33)
+  odd.set([0x80, PAYLOAD_TYPE, 0, 1, 0, 0, 0, 1, 0, 0, 0, 9])
+  const long = new Uint8Array(12 + 1964)
+  long.set([0x80, PAYLOAD_TYPE, 0, 2, 0, 0, 1, 0, 0, 0, 0, 9])
+  party.leg.rtp(odd, '10.0.0.1', 4000, 0)
+  party.leg.rtp(long, '10.0.0.1', 4000, 0)
+  run(room, 3, () => {})
+  assert.is(party.leg.packetsRefused, 2)
+})
+
+test.run()

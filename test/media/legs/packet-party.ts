@@ -1,0 +1,80 @@
+import type { PacketCodec } from '../../../codecs/packets/packet-codec.ts'
+import type { LegMedia } from '../../../media/legs/leg-media.ts'
+import { packetCodec } from '../../../media/legs/packet-audio.ts'
+import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
+import { parseRtp, RtpPacket, RtpSender } from '../../../media/rtp/rtp.ts'
+import { mediaOf, seeded } from '../engine/party.ts'
+
+export type PacketCodecName = Parameters<typeof packetCodec>[0]
+
+/** Of what is sent and received here. */
+export const PAYLOAD_TYPE = 100
+
+const EVENT_PAYLOAD_TYPE = 101
+
+/** A leg of a codec whose packets are decoded whole, and its far end, all in memory. */
+export class PacketParty {
+  readonly leg: RtpLeg
+  readonly packets: { payloadType: number; timestamp: number; length: number }[] = []
+  readonly events: { timestamp: number; payload: Uint8Array }[] = []
+  readonly coder: PacketCodec
+  /** Samples of a frame that it speaks and hears. */
+  readonly frame: number
+  readonly #heard: number[] = []
+  readonly codec: PacketCodecName
+  readonly host: string
+  readonly #sender = new RtpSender({ ssrc: 9, sequence: 1, timestamp: 2 ** 32 - 4000, maxPayload: 640 })
+
+  constructor(codec: PacketCodecName, host: string, media: Partial<LegMedia> = {}) {
+    this.coder = packetCodec(codec)
+    this.frame = this.coder.sampleRateHz / 50
+    this.codec = codec
+    this.host = host
+    const out = { sendRtp: (bytes: Uint8Array, length: number) => this.#take(bytes, length), sendRtcp: () => {} }
+    const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
+    this.leg = new RtpLeg(host, out, hooks, seeded(host.charCodeAt(host.length - 1)), () => {})
+    this.leg.connect({ ...mediaFor(this), ...media }, 0)
+  }
+
+  /** A frame of the codec's rate; `isLost`: it does not come. */
+  speak(frame: Int16Array, now: number, isLost = false): void {
+    const length = this.coder.encode(frame, this.#sender.packet.subarray(12))
+    const packet = this.#sender.write(PAYLOAD_TYPE, length).slice(0, 12 + length)
+    this.#sender.advance(this.coder.clockRateHz / 50)
+    if (!isLost) this.leg.rtp(packet, this.host, 4000, now)
+  }
+
+  /** What came out towards its far end, decoded. */
+  heard(from = 0, to = Number.POSITIVE_INFINITY): Int16Array {
+    return Int16Array.from(this.#heard.slice(from * this.frame, to * this.frame))
+  }
+
+  /** Frame `n` of a sine. */
+  tone(hz: number, n: number, amplitude = 11_600): Int16Array {
+    const rate = this.coder.sampleRateHz
+    const phase = (i: number): number => (2 * Math.PI * hz * (n * this.frame + i)) / rate
+    return Int16Array.from({ length: this.frame }, (_, i) => Math.round(amplitude * Math.sin(phase(i))))
+  }
+
+  #take(bytes: Uint8Array, length: number): void {
+    const packet = new RtpPacket()
+    parseRtp(bytes.subarray(0, length), packet)
+    const { payloadType, timestamp, payloadOffset, payloadLength } = packet
+    const payload = bytes.slice(payloadOffset, payloadOffset + payloadLength)
+    if (payloadType === EVENT_PAYLOAD_TYPE) {
+      this.events.push({ timestamp, payload })
+      return
+    }
+    this.packets.push({ payloadType, timestamp, length: payloadLength })
+    const samples = new Int16Array(2000)
+    this.#heard.push(...samples.subarray(0, this.coder.decode(payload, samples)))
+  }
+}
+
+/** What was agreed on with a party at first. */
+export const mediaFor = ({ codec, host }: Pick<PacketParty, 'codec' | 'host'>): LegMedia => ({
+  ...mediaOf(host),
+  codec,
+  payloadType: PAYLOAD_TYPE,
+  receivePayloadTypes: [PAYLOAD_TYPE],
+})

@@ -1,0 +1,153 @@
+import * as assert from 'uvu/assert'
+import { levelAt, loudness } from '../../../bench/spectrum.ts'
+import { Room } from '../../../media/rooms/room.ts'
+import { suite } from '../../harness.ts'
+import { KeepingSink, Party, run, toneFrame } from '../engine/party.ts'
+import { type PacketCodecName, PacketParty } from '../legs/packet-party.ts'
+
+const test = suite('media/rooms/wideband-room')
+
+const SPEC = { roomId: 'room', kind: 'conference' as const, chimes: false, musicWhenAlone: false, maxMembers: 9 }
+/** After filters and buffers have filled, and of whole periods of all tones here [frames]. */
+const [FROM, TO] = [20, 70]
+const HEARD = -14
+const UNHEARD = -50
+
+const wideAt = (hz: number, party: PacketParty, from = FROM, to = TO): number => {
+  const samples = party.heard(from, to)
+  return levelAt(hz, samples, 0, samples.length, party.coder.sampleRateHz)
+}
+
+function gather(codecs: readonly PacketCodecName[], spec = SPEC) {
+  const room = new Room(spec)
+  const parties = codecs.map((codec, i) => new PacketParty(codec, `10.0.0.${i + 1}`))
+  for (const { leg } of parties) room.legs.push(leg)
+  return { room, parties }
+}
+
+const TONES = [5000, 6000, 7000]
+
+test('wideband members hear each other up to 7 kHz, each without itself', () => {
+  const { room, parties } = gather(['L16/16000', 'L16/16000', 'L16/16000'])
+  run(room, TO, (tick, now) => {
+    for (const [i, party] of parties.entries()) party.speak(party.tone(TONES[i]!, tick, 8000), now)
+  })
+  for (const [i, party] of parties.entries()) {
+    for (const [n, hz] of TONES.entries()) {
+      const level = wideAt(hz, party)
+      assert.ok(i === n ? level < UNHEARD : Math.abs(level + 15.25) < 0.1, `${i} hears ${hz} Hz at ${level} dBov`)
+    }
+  }
+})
+
+test('a telephone of G.711 among them hears what is below 4 kHz, and nothing folded into it of what is above', () => {
+  const { room, parties } = gather(['L16/16000', 'G722'])
+  const phone = new Party('leg_p', '10.0.1.1')
+  room.legs.push(phone.leg)
+  run(room, TO, (tick, now) => {
+    parties[0]!.speak(parties[0]!.tone(6000, tick), now)
+    parties[1]!.speak(parties[1]!.tone(1000, tick), now)
+    phone.speak(toneFrame(2000, tick), now)
+  })
+  const heard = phone.heard(FROM, TO)
+  assert.ok(levelAt(1000, heard) > HEARD)
+  assert.ok(levelAt(2000, heard) < UNHEARD, '6 kHz would be 2 kHz')
+  for (const [hz, expected] of [
+    [1000, true],
+    [2000, true],
+    [6000, false],
+  ] as const) {
+    assert.ok(wideAt(hz, parties[0]!) > HEARD === expected, `${hz} Hz: ${wideAt(hz, parties[0]!)} dBov`)
+  }
+  assert.ok(wideAt(6000, parties[1]!) > HEARD)
+  // The image of the telephone's tone.
+  assert.ok(wideAt(6000, parties[0]!) < UNHEARD)
+})
+
+test('one wideband member makes no wideband room, unless it is an echo; two do, and one that stays behind does no more', () => {
+  for (const [kind, expected] of [
+    ['conference', false],
+    ['echo', true],
+  ] as const) {
+    const { room, parties } = gather(['L16/16000'], { ...SPEC, kind: kind as 'conference' })
+    run(room, TO, (tick, now) => parties[0]!.speak(parties[0]!.tone(6000, tick), now))
+    assert.is(parties[0]!.leg.isUpperWanted, expected)
+    assert.is(wideAt(6000, parties[0]!) > HEARD, expected)
+  }
+  const { room, parties } = gather(['L16/16000', 'L16/16000'])
+  run(room, 10, (tick, now) => parties[0]!.speak(parties[0]!.tone(6000, tick), now))
+  assert.ok(parties[1]!.leg.isUpperWanted)
+  room.legs.splice(1, 1)
+  run(room, 3, () => {}, 10)
+  assert.not.ok(parties[0]!.leg.isUpperWanted)
+})
+
+test('who is muted, on hold, deaf, or heard by others only is neither heard nor hears above 4 kHz', () => {
+  const { room, parties } = gather(['L16/16000', 'L16/16000', 'L16/16000'])
+  const [speaker, listener, third] = parties as [PacketParty, PacketParty, PacketParty]
+  let at = 0
+  /** Levels at which both others hear it. */
+  const heard = (): boolean[] => {
+    const from = at
+    run(room, 30, (tick, now) => speaker.speak(speaker.tone(6000, tick), now), from)
+    at += 30
+    return [listener, third].map(party => wideAt(6000, party, at - 15, at) > HEARD)
+  }
+  assert.equal(heard(), [true, true])
+  speaker.leg.muted = true
+  assert.equal(heard(), [false, false])
+  speaker.leg.muted = false
+  speaker.leg.onHold = true
+  assert.equal(heard(), [false, false])
+  speaker.leg.onHold = false
+  listener.leg.deaf = true
+  assert.equal(heard(), [false, true])
+  listener.leg.deaf = false
+  speaker.leg.heardBy = new Set([listener.leg.id])
+  assert.equal(heard(), [true, false])
+})
+
+test('in a card-payment pause whose keys are masked nothing above 4 kHz is let through', () => {
+  const { room, parties } = gather(['L16/16000', 'L16/16000'])
+  const [payer, agent] = parties as [PacketParty, PacketParty]
+  room.pause = { maskDtmf: true, destinationLegId: null, reason: '' }
+  run(room, TO, (tick, now) => {
+    const [low, high] = [payer.tone(700, tick, 6000), payer.tone(6000, tick, 6000)]
+    payer.speak(
+      low.map((sample, i) => sample + high[i]!),
+      now,
+    )
+  })
+  assert.ok(wideAt(6000, agent) < UNHEARD, `${wideAt(6000, agent)} dBov`)
+})
+
+test('sinks keep their format: 8 kHz, and what is below 4', () => {
+  const { room, parties } = gather(['L16/16000', 'L16/16000'])
+  const sink = new KeepingSink()
+  room.sinks.push(sink)
+  parties[0]!.leg.sinks.push(sink)
+  run(room, TO, (tick, now) => parties[0]!.speak(parties[0]!.tone(1000, tick), now))
+  assert.ok(sink.frames.inbound.every(frame => frame.length === 160))
+  assert.ok(levelAt(1000, sink.samples('inbound', 2 * FROM, 2 * TO)) > -20)
+})
+
+test('what is too loud together is limited in both bands alike', () => {
+  const { room, parties } = gather(['L16/16000', 'L16/16000', 'L16/16000', 'L16/16000'])
+  const listener = parties[3]!
+  run(room, TO, (tick, now) => {
+    for (const party of parties.slice(0, 3)) {
+      const [low, high] = [party.tone(1000, tick, 20_000), party.tone(6000, tick, 4000)]
+      party.speak(
+        low.map((sample, i) => sample + high[i]!),
+        now,
+      )
+    }
+  })
+  const [low, high] = [wideAt(1000, listener), wideAt(6000, listener)]
+  assert.ok(Math.abs(low - high - 20 * Math.log10(5)) < 1, `${low} and ${high} dBov`)
+  const samples = listener.heard(FROM, TO)
+  const rest = 10 ** (loudness(samples) / 10) - 10 ** (low / 10) - 10 ** (high / 10)
+  assert.ok(10 * Math.log10(Math.max(rest, 1e-12)) < -25, `${10 * Math.log10(rest)} dBov of something else`)
+})
+
+test.run()

@@ -1,0 +1,108 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import * as assert from 'uvu/assert'
+import { SipStreams, type SipStreamsOptions } from '../../../../media/signalling/endpoint/sip-streams.ts'
+import { suite } from '../../../harness.ts'
+
+const test = suite('media/signalling/sip-streams')
+const HOST = '127.0.0.1'
+const MESSAGE = 'OPTIONS sip:a@b SIP/2.0\r\nContent-Length: 0\r\n\r\n'
+
+async function listening(more: Partial<SipStreamsOptions> = {}) {
+  const counters = { connectionsRefused: 0, connectionsStalled: 0, sendErrors: 0, slowPeers: 0 }
+  const server: Server = more.servers?.[0]?.server ?? createServer()
+  const received: string[] = []
+  const streams = new SipStreams({
+    transport: 'tcp',
+    servers: [{ server, host: HOST }],
+    dial: () => {
+      throw new Error('nobody is dialled here')
+    },
+    receive: bytes => received.push(Buffer.from(bytes).toString('latin1')),
+    failed: () => {},
+    isKnown: () => false,
+    counters,
+    ...more,
+  })
+  await streams.listen(0)
+  const { port } = server.address() as AddressInfo
+  const open = async (): Promise<Socket> => {
+    const socket = connect({ host: HOST, port })
+    socket.on('error', () => {})
+    await once(socket, 'connect')
+    socket.resume()
+    return socket
+  }
+  return { streams, counters, received, open }
+}
+
+/** Closed in order or by a reset: what was still on its way decides which. */
+const closed = (socket: Socket): Promise<unknown> =>
+  socket.closed ? Promise.resolve() : new Promise(resolve => socket.once('close', resolve))
+
+/** Whether a ping is answered, before the connection is closed. */
+function isServed(socket: Socket): Promise<boolean> {
+  const answered = new Promise<boolean>(resolve => socket.once('data', () => resolve(true)))
+  socket.write('\r\n\r\n')
+  return Promise.race([answered, closed(socket).then(() => false)])
+}
+
+test('who says nothing, or never ends what he began, is closed and counted', async () => {
+  const { streams, counters, received, open } = await listening({ patienceMs: 200 })
+  const silent = await open()
+  const dripping = await open()
+  dripping.write(MESSAGE)
+  dripping.write(MESSAGE.slice(0, 10))
+  const drip = setInterval(() => dripping.write('x'), 20)
+  await Promise.all([closed(silent), closed(dripping)])
+  clearInterval(drip)
+  assert.is(counters.connectionsStalled, 2)
+  assert.equal(received, [MESSAGE])
+  streams.close()
+})
+
+test('who has brought a message stays, and its keep-alives owe nothing', async () => {
+  const { streams, counters, received, open } = await listening({ patienceMs: 200 })
+  const phone = await open()
+  phone.write(MESSAGE)
+  phone.write('\r\n')
+  // Another one whose patience runs out later than the phone's would.
+  await closed(await open())
+  assert.is(phone.closed, false)
+  phone.write(MESSAGE)
+  while (received.length < 2) await new Promise(later => setTimeout(later, 5))
+  assert.is(counters.connectionsStalled, 1)
+  phone.destroy()
+  streams.close()
+})
+
+test('one address has so many connections, and a place again when one of them is closed', async () => {
+  const { streams, counters, open } = await listening({ maxPerNetwork: 2 })
+  const [first, second] = [await open(), await open()]
+  await closed(await open())
+  assert.is(counters.connectionsRefused, 1)
+  first.destroy()
+  await closed(first)
+  let again = await open()
+  // The server hears of the closing a little later.
+  while (!(await isServed(again))) again = await open()
+  for (const socket of [second, again]) socket.destroy()
+  streams.close()
+})
+
+test('over TLS those that still shake hands count', async () => {
+  const server = createTlsServer({ handshakeTimeout: 60_000 })
+  const { streams, counters, open } = await listening({
+    transport: 'tls',
+    servers: [{ server, host: HOST }],
+    maxPerNetwork: 1,
+  })
+  const first = await open()
+  await closed(await open())
+  assert.is(counters.connectionsRefused, 1)
+  first.destroy()
+  streams.close()
+})
+
+test.run()

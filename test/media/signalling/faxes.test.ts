@@ -1,0 +1,99 @@
+import * as assert from 'uvu/assert'
+import { suite } from '../../harness.ts'
+import { LocalMedia, RawPhone } from '../local-media.ts'
+
+const test = suite('media/signalling/faxes')
+
+const FAX = [
+  ...['v=0', 'o=gw 1 2 IN IP4 127.0.0.1', 's=-', 'c=IN IP4 127.0.0.1', 't=0 0'],
+  ...['m=audio 0 RTP/AVP 0', 'm=image 4000 udptl t38', 'a=T38FaxVersion:0', ''],
+].join('\r\n')
+const ROOM = { roomId: 'call_1', kind: 'call' as const, chimes: false, musicWhenAlone: false, maxMembers: 8 }
+
+let media: LocalMedia
+let asks: RawPhone
+let asked: RawPhone
+/** Their legs. */
+let legs: [string, string]
+
+test.beforeEach(async () => {
+  media = await LocalMedia.open()
+  asks = await RawPhone.open(media)
+  asked = await RawPhone.open(media)
+  legs = [await called(asks), await called(asked)]
+})
+
+test.afterEach(async () => {
+  await media.close()
+  asks.close()
+  asked.close()
+})
+
+/** Its call is answered into the room of both. */
+async function called(phone: RawPhone): Promise<string> {
+  const before = media.of('leg.incoming').length
+  await phone.call()
+  await media.engine.until(() => media.of('leg.incoming').length > before)
+  const { legId } = media.of('leg.incoming')[before]!
+  await media.run('leg.answer', { legId, room: ROOM, affinity: 'org', codecs: ['PCMU'] })
+  await phone.acknowledge()
+  return legId
+}
+
+const goesOver = (): Promise<void> => asks.inside('INVITE', 2, [], FAX)
+const isAsked = (nth = 1): Promise<void> =>
+  media.engine.until(() => asked.got.filter(text => /^INVITE[\s\S]*\r\nm=/.test(text)).length >= nth)
+const lastInvite = (phone: RawPhone): string => phone.got.findLast(text => text.startsWith('INVITE')) ?? ''
+
+test('who goes over to fax and hangs up while its partner is asked leaves that partner with audio', async () => {
+  await goesOver()
+  await isAsked()
+  assert.match(lastInvite(asked), /m=audio 0 [\s\S]*m=image \d+ udptl t38/)
+  await media.run('leg.hangup', { legId: legs[0], reason: 'api_hangup' })
+  await asked.respond(200, { body: FAX })
+  await isAsked(2)
+  assert.match(lastInvite(asked), /m=audio [1-9]\d* [\s\S]*m=image 0 /)
+  assert.equal(media.of('leg.fax'), [])
+})
+
+test('who goes over to fax hears 488 when its partner hangs up instead of answering', async () => {
+  await goesOver()
+  await isAsked()
+  await media.run('leg.hangup', { legId: legs[1], reason: 'api_hangup' })
+  await asks.expect('SIP/2.0 488')
+  assert.equal(media.of('leg.fax'), [])
+  assert.equal(
+    media.of('leg.ended').map(({ legId }) => legId),
+    [legs[1]],
+  )
+})
+
+test('in a card-payment pause nothing passes that we cannot read: 488, and nobody is asked', async () => {
+  const target = { roomId: ROOM.roomId }
+  await media.run('capture.pause', {
+    ...{ target, maxSeconds: 60, reason: 'card payment', maskDtmf: true, destinationLegId: null },
+  })
+  await goesOver()
+  await asks.expect('SIP/2.0 488')
+  assert.is(asked.count('INVITE'), 0)
+})
+
+test('who is moved into another room is asked back to audio, and so is its partner', async () => {
+  await goesOver()
+  await isAsked()
+  await asked.respond(200, { body: FAX })
+  await media.engine.until(() => media.of('leg.fax').length === 1)
+  await asks.inside('ACK', 2)
+  const room = { ...ROOM, roomId: 'call_2' }
+  await media.run('leg.move', { legId: legs[0], room, mustExist: false, muted: false })
+  await isAsked(2)
+  assert.match(lastInvite(asked), /m=audio [1-9]\d* [\s\S]*m=image 0 /)
+  await media.engine.until(() => asks.count('INVITE') === 1)
+  assert.match(lastInvite(asks), /m=audio [1-9]\d* [\s\S]*m=image 0 /)
+  assert.equal(
+    media.of('leg.fax').map(({ isRelayed }) => isRelayed),
+    [true, false],
+  )
+})
+
+test.run()

@@ -1,0 +1,112 @@
+import * as assert from 'uvu/assert'
+import type { DialTarget } from '../../../media/protocol.ts'
+import { type Refusal, Resting, type Way, Ways } from '../../../media/signalling/ways.ts'
+import type { Destination, Peer } from '../../../sip/agent-types.ts'
+import { suite } from '../../harness.ts'
+
+const test = suite('media/signalling/ways')
+
+const target = (host: string, more: Partial<DialTarget> = {}): DialTarget => ({
+  uri: `sip:+15550100@${host}`,
+  from: { uri: 'sip:+15550199@example.com' },
+  hosts: [],
+  publicOnly: true,
+  credentials: { username: 'u', password: 'p' },
+  codecs: ['PCMU'],
+  ...more,
+})
+const host = (name: string) => ({ host: name, port: 5060, transport: 'udp' as const })
+const refusal = (status: number, more: Partial<Refusal> = {}): Refusal => ({
+  ...{ status, origin: 'remote', retryAfterS: null, contacts: [], redirects: [] },
+  ...more,
+})
+const SILENT = refusal(408, { origin: 'local' })
+
+function scene(targets: DialTarget[], zone: Record<string, string[]> = {}, now = () => 0) {
+  const located: Destination[] = []
+  const resting = new Resting(now)
+  const locate = async (to: Destination): Promise<Peer[]> => {
+    located.push(to)
+    return (zone[to.host] ?? [to.host]).map(address => ({ transport: 'udp', host: address, port: to.port ?? 5060 }))
+  }
+  const ways = () => new Ways({ targets, locate, resting })
+  return { ways, located, resting }
+}
+
+/** Where it goes, one after the other, when each attempt ends so. */
+async function tries(ways: Ways, outcome: (way: Way) => Refusal): Promise<string[]> {
+  const tried: string[] = []
+  for (let way = await ways.next(); way !== null; way = await ways.next()) {
+    tried.push(way.peer.host)
+    if (!ways.mayGoOn(way, outcome(way))) break
+  }
+  return tried
+}
+
+test('target by target, host by host, address by address; each is looked up when its turn comes', async () => {
+  const first = target('x', { hosts: [host('a'), host('b')] })
+  const { ways, located } = scene([first, target('c')], { a: ['1', '2'], b: ['3'], c: ['4'] })
+  const one = ways()
+  assert.is((await one.next())?.peer.host, '1')
+  assert.is(located.length, 1)
+  assert.equal(await tries(one, () => SILENT), ['2', '3', '4'])
+  assert.ok(located.every(to => to.publicOnly === true))
+})
+
+test('the next one is tried after 503, no answer and no connection, and after nothing else', async () => {
+  const targets = [target('a'), target('b')]
+  assert.equal(await tries(scene(targets).ways(), () => refusal(503)), ['a', 'b'])
+  assert.equal(await tries(scene(targets).ways(), () => SILENT), ['a', 'b'])
+  assert.equal(await tries(scene(targets).ways(), () => refusal(503, { origin: 'local' })), ['a', 'b'])
+  for (const status of [404, 408, 480, 486, 500, 603]) {
+    assert.equal(await tries(scene(targets).ways(), () => refusal(status)), ['a'], String(status))
+  }
+})
+
+test('a target says itself after which causes the next one is tried', async () => {
+  const targets = [target('a', { tryNextOn: [486, 500] }), target('b')]
+  assert.equal(await tries(scene(targets).ways(), () => refusal(486)), ['a', 'b'])
+  assert.equal(await tries(scene(targets).ways(), () => refusal(503)), ['a'])
+})
+
+test('a host that was of no use is tried last by the calls after it, for as long as it says', async () => {
+  let now = 1
+  const targets = [target('x', { hosts: [host('a'), host('b')] })]
+  const { ways } = scene(targets, {}, () => now)
+  await tries(ways(), way => (way.peer.host === 'a' ? refusal(503, { retryAfterS: 60 }) : refusal(486)))
+  assert.equal(await tries(ways(), () => SILENT), ['b', 'a'])
+  now += 61_000
+  assert.equal(await tries(ways(), () => refusal(486)), ['a'])
+})
+
+test('a host that answers again is as good as any', async () => {
+  const targets = [target('x', { hosts: [host('a'), host('b')] })]
+  const { ways, resting } = scene(targets)
+  const call = ways()
+  const first = (await call.next())!
+  call.mayGoOn(first, SILENT)
+  assert.ok(resting.has(first.peer))
+  call.heard(first)
+  assert.equal(await tries(ways(), () => refusal(486)), ['a'])
+})
+
+test('a redirection is followed where the target allows it, without our password, and held to the same addresses', async () => {
+  const moved = refusal(302, { contacts: ['sip:bob@m', 'tel:+15550100', 'sip:bob@n'] })
+  const { ways, located } = scene([target('a', { followRedirects: true })])
+  const call = ways()
+  const outcome = ({ peer, target: { credentials } }: Way): Refusal => {
+    assert.is(credentials === null, peer.host !== 'a')
+    return peer.host === 'a' ? moved : refusal(503)
+  }
+  assert.equal(await tries(call, outcome), ['a', 'm', 'n'])
+  assert.ok(located.every(to => to.publicOnly === true))
+  assert.equal(await tries(scene([target('a')]).ways(), () => moved), ['a'])
+})
+
+test('redirections that lead in a circle end', async () => {
+  const moved = refusal(302, { contacts: ['sip:bob@a'] })
+  const tried = await tries(scene([target('a', { followRedirects: true })]).ways(), () => moved)
+  assert.is(tried.length, 6)
+})
+
+test.run()

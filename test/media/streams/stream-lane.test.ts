@@ -1,0 +1,135 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+import * as assert from 'uvu/assert'
+import { chooseDatagrams } from '../../../media/rtp/datagrams/choose.ts'
+import { StreamLane } from '../../../media/streams/stream-lane.ts'
+import { ClientFrames, TEXT } from '../../../media/streams/ws-frames.ts'
+import { suite } from '../../harness.ts'
+
+const test = suite('media/streams/stream-lane')
+const { datagrams, problem } = await chooseDatagrams('auto')
+const { libc } = datagrams
+const immediate = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+
+/** A lane on a connection of its own, and the server's end of that. */
+async function connected() {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const accepted = once(server, 'connection')
+  const ours = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  const [theirs] = (await accepted) as [Socket]
+  if (ours.connecting) await once(ours, 'connect')
+  const told: string[] = []
+  /** What Node has read. */
+  const read: Buffer[] = []
+  ours.on('data', bytes => read.push(bytes))
+  const lane = StreamLane.open(libc!, ours, {
+    pong: payload => told.push(`pong ${Buffer.from(payload).toString('hex')}`),
+    ping: payload => told.push(`ping ${Buffer.from(payload).toString('hex')}`),
+    ignored: () => told.push('ignored'),
+  })!
+  const looked = async (until: () => boolean): Promise<void> => {
+    while (!until()) {
+      lane.look()
+      await immediate()
+    }
+  }
+  const close = (): void => {
+    lane.leave()
+    ours.destroy()
+    theirs.destroy()
+    server.close()
+  }
+  return { lane, ours, theirs, told, read, looked, close }
+}
+
+const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex')
+const SMALL = '8a04 00000007 8900 8901ff 8102 6869 8203 000102 8a00'
+const LONG = Buffer.concat([hex('817e0100'), Buffer.alloc(256, 0x61)])
+
+if (libc === null)
+  test.skip("what a receiver says to a fork is read by the system's own calls", problem ?? 'they are not chosen')
+else {
+  test('pongs, pings and messages are handed over by a look, each once, and Node reads nothing', async () => {
+    const { theirs, told, read, looked, close } = await connected()
+    theirs.write(hex(SMALL))
+    theirs.write(LONG)
+    await looked(() => told.length === 7)
+    assert.equal(told, ['pong 00000007', 'ping ', 'ping ff', 'ignored', 'ignored', 'pong ', 'ignored'])
+    assert.equal(read, [])
+    close()
+  })
+
+  for (const [what, bytes] of [
+    ['a close frame', '8802 03e8'],
+    ['a fragment', '0103 616263'],
+    ['a frame of which a part has come', '8a04 0000'],
+    ['a frame whose header has not come whole', '81'],
+    ['a masked frame', '8a84 00000000 00000000'],
+    ['a frame with a reserved bit', 'ca00'],
+    ['a ping that is too long', '897e 0080'],
+    ['a frame that is longer than a look', '817e 4000 61'],
+    ['a frame with a length of 64 bits', '817f 0000000000000001 61'],
+  ] as const) {
+    test(`${what} is left to Node, with all that follows, and what came before is not read twice`, async () => {
+      const { lane, theirs, told, read, looked, close } = await connected()
+      theirs.write(hex('8a00'))
+      await looked(() => told.length === 1)
+      theirs.write(hex(bytes))
+      await looked(() => read.length > 0)
+      theirs.write(hex('8a00'))
+      const all = hex(`${bytes} 8a00`)
+      while (Buffer.concat(read).length < all.length) await immediate()
+      lane.look()
+      assert.equal(Buffer.concat(read), all)
+      assert.equal(told, ['pong '])
+      close()
+    })
+  }
+
+  test('the end of a connection reaches Node', async () => {
+    const { ours, theirs, looked, close } = await connected()
+    let isOver = false
+    ours.on('end', () => (isOver = true))
+    theirs.end()
+    await looked(() => isOver)
+    close()
+  })
+
+  test('who is not looked at is read by Node again after a while', async () => {
+    const { theirs, told, read, close } = await connected()
+    theirs.write(hex('8a00'))
+    while (read.length === 0) await new Promise(resolve => setTimeout(resolve, 10))
+    assert.equal(Buffer.concat(read), hex('8a00'))
+    assert.equal(told, [])
+    close()
+  })
+
+  test('what is sent arrives as it was; a far end that does not read leaves a rest, and a socket that is gone takes nothing', async () => {
+    const { lane, ours, theirs, close } = await connected()
+    const frames = new ClientFrames()
+    frames.add(TEXT, Buffer.from('hello'))
+    const arrived = once(theirs, 'data')
+    assert.is(lane.send(frames), frames.length)
+    assert.equal((await arrived)[0], frames.bytes.subarray(0, frames.length))
+    theirs.pause()
+    const large = new ClientFrames()
+    large.add(TEXT, Buffer.alloc(1 << 20))
+    let taken = large.length
+    while (taken === large.length) taken = lane.send(large)
+    assert.ok(taken < large.length)
+    ours.destroy()
+    assert.is(lane.send(frames), 0)
+    close()
+  })
+
+  test('what is encrypted has no lane', () => {
+    const secret = new TLSSocket(new Socket())
+    assert.is(StreamLane.open(libc, secret, { pong: () => {}, ping: () => {}, ignored: () => {} }), null)
+    secret.destroy()
+  })
+}
+
+test.run()

@@ -1,0 +1,94 @@
+import * as assert from 'uvu/assert'
+import { StreamVoice } from '../../../media/streams/stream-voice.ts'
+import { suite } from '../../harness.ts'
+
+const test = suite('media/streams/stream-voice')
+
+/** Samples that count up from `first`. */
+const count = (first: number, length: number): Int16Array => Int16Array.from({ length }, (_, i) => first + i)
+
+function voiceOf(): { voice: StreamVoice; reached: string[] } {
+  const reached: string[] = []
+  const voice: StreamVoice = new StreamVoice(() => reached.push(...voice.takeReached()))
+  return { voice, reached }
+}
+
+const pull = (voice: StreamVoice): number[] | null => {
+  const frame = voice.pull()
+  return frame === null ? null : [...frame]
+}
+
+test('what is said comes out sample by sample, in whatever pieces it came', () => {
+  const { voice } = voiceOf()
+  let said = 0
+  const heard: number[] = []
+  for (const length of [1, 159, 160, 7, 1000, 3, 480, 150]) {
+    voice.write(count(said, length))
+    said += length
+  }
+  for (let frame = pull(voice); frame !== null; frame = pull(voice)) heard.push(...frame)
+  voice.write(new Int16Array(0))
+  for (let frame = pull(voice); frame !== null; frame = pull(voice)) heard.push(...frame)
+  assert.equal(heard.slice(0, said), [...count(0, said)])
+})
+
+test('a last piece shorter than a frame waits one frame for more, and is then filled up with silence', () => {
+  const { voice } = voiceOf()
+  voice.write(count(1, 100))
+  assert.is(pull(voice), null)
+  voice.write(count(101, 100))
+  assert.equal(pull(voice), [...count(1, 160)])
+  assert.equal(pull(voice), [...count(161, 40), ...new Array(120).fill(0)])
+  assert.is(pull(voice), null)
+})
+
+test('a mark is reached when the audio before it has been played to its end, and not when it was given out', () => {
+  const { voice, reached } = voiceOf()
+  voice.write(count(0, 320))
+  voice.mark('both')
+  voice.write(count(0, 160))
+  voice.mark('all')
+  voice.pull()
+  voice.pull()
+  assert.equal(reached, [])
+  voice.pull()
+  assert.equal(reached, ['both'])
+  voice.pull()
+  assert.equal(reached, ['both', 'all'])
+})
+
+test('a mark with nothing before it is reached at once', () => {
+  const { voice, reached } = voiceOf()
+  voice.mark('now')
+  assert.equal(reached, ['now'])
+})
+
+test('`clear` forgets what waits and reaches its marks, in their order', () => {
+  const { voice, reached } = voiceOf()
+  voice.write(count(0, 800))
+  voice.mark('a')
+  voice.write(count(0, 800))
+  voice.mark('b')
+  voice.pull()
+  voice.clear()
+  assert.equal(reached, ['a', 'b'])
+  assert.is(pull(voice), null)
+  voice.write(count(5, 160))
+  assert.equal(pull(voice), [...count(5, 160)])
+})
+
+test('60 s wait, what comes beyond is refused and counted, and what waits is whole', () => {
+  const { voice } = voiceOf()
+  const second = (n: number): Int16Array => new Int16Array(8000).fill(n)
+  for (let n = 0; n < 60; n++) assert.ok(voice.write(second(n)))
+  assert.not.ok(voice.write(second(60)))
+  assert.is(voice.refused, 8000)
+  const frame = voice.pull()
+  assert.is(frame?.[0], 0)
+  assert.not.ok(voice.write(second(61)))
+  assert.is(voice.refused, 8000 + 7840)
+  for (let n = 1; n < 60 * 50; n++) assert.is(voice.pull()?.[159], Math.floor(n / 50))
+  assert.is(voice.pull()?.[0], 61)
+})
+
+test.run()

@@ -1,0 +1,7 @@
+/** What the test command and its processes say to each other. */
+
+/** On the standard output, after all that a file wrote. */
+export const END_OF_FILE = '\u0004'
+
+/** In place of a URL. The process ends when nothing of a file is left that keeps it alive. */
+export const NO_MORE_FILES = ''
