@@ -3,7 +3,7 @@
  * file in a process of its own: two at a time what mostly waits, what takes a core or judges audio by its timing,
  * and one by one what wants the machine. The unit tests that open a store run once more, on the PostgreSQL server of
  * `TANDEM_TEST_DATABASE_URL`: one by one beside what takes a core or judges, which leave a part of the machine and go before them, and
- * the rest last.
+ * the rest last. What failed beside others runs a second time, alone: there it has to pass, and the last lines name it.
  * `npm test -- PATTERN…` runs the files whose path holds a pattern.
  */
 import { execFileSync } from 'node:child_process'
@@ -27,9 +27,12 @@ const UNITS = 3
 const WAITING = 2
 const TAKING_CORE = 2
 const JUDGING = 2
+/** Where more files fail, it is not for want of a calm machine. */
+const MOST_SECOND_RUNS = 8
 
 const totals = { passed: 0, failed: 0, skipped: 0 }
-const skips: string[] = []
+/** What each skipped test says of its reason. */
+const skips = new Set<string>()
 const { TANDEM_TEST_DATABASE_URL: server, ...env } = process.env
 
 type Variables = Record<string, string>
@@ -41,20 +44,46 @@ function makeImage(): string {
   return file
 }
 
-function report(label: string, { output, problem, ms, cpuMs }: FileRun): void {
-  const count = (word: string): number =>
-    [...output.matchAll(new RegExp(`^\\s+${word}:\\s+(\\d+)`, 'gm'))].reduce((sum, [, n]) => sum + Number(n), 0)
-  const [total, passed, skipped] = [count('Total'), count('Passed'), count('Skipped')]
+interface Counts {
+  passed: number
+  failed: number
+  skipped: number
+}
+
+interface Failure {
+  path: string
+  label: string
+  counts: Counts
+}
+
+/** What failed in its first run, which was beside others. */
+const failures: Failure[] = []
+
+function count({ passed, failed, skipped }: Counts, sign: 1 | -1): void {
+  totals.passed += sign * passed
+  totals.failed += sign * failed
+  totals.skipped += sign * skipped
+}
+
+function report(label: string, { output, problem, ms, cpuMs }: FileRun): Counts {
+  const sum = (word: string): number =>
+    [...output.matchAll(new RegExp(`^\\s+${word}:\\s+(\\d+)`, 'gm'))].reduce((all, [, n]) => all + Number(n), 0)
+  const [total, passed, skipped] = [sum('Total'), sum('Passed'), sum('Skipped')]
   // A file that dies before its summary, or has none, has failed once, whatever it had passed by then.
   const failed = Math.max(total - passed, problem === null && total + skipped > 0 ? 0 : 1)
-  totals.passed += passed
-  totals.failed += failed
-  totals.skipped += skipped
-  skips.push(...output.split('\n').filter(line => line.startsWith('SKIP ')))
+  const counts = { passed, failed, skipped }
+  count(counts, 1)
+  for (const line of output.split('\n')) if (line.startsWith('SKIP ')) skips.add(line)
   console.log(
     `${(failed > 0 ? 'FAIL' : 'ok').padEnd(4)} ${label} (${passed} passed, ${skipped} skipped, ${ms} ms, ${cpuMs} ms of CPU)`,
   )
   if (failed > 0) console.log(`${output.trimEnd()}\n${problem ?? ''}`.trimEnd().replace(/^/gm, '     '))
+  return counts
+}
+
+function reportFirst(path: string, label: string, run: FileRun): void {
+  const counts = report(path + label, run)
+  if (counts.failed > 0) failures.push({ path, label, counts })
 }
 
 function fail(what: string): void {
@@ -79,7 +108,7 @@ const slots = (width: number): number[] => Array.from({ length: width }, (_, slo
 
 async function runProducts(paths: string[], width: number): Promise<void> {
   const take = from([...paths])
-  const run = async (path: string) => report(path, await runAlone(path, { bundles, env }))
+  const run = async (path: string) => reportFirst(path, '', await runAlone(path, { bundles, env }))
   await Promise.all(slots(width).map(slot => drain(take, slot, run)))
 }
 
@@ -97,7 +126,7 @@ async function runUnits(take: Take, stage: UnitStage): Promise<void> {
   const workers = stages.map(stage => new Worker(stage))
   const run = async (path: string, slot: number): Promise<void> => {
     const running = wantsOwnProcess(path) ? runAlone(path, stages[slot]!) : workers[slot]!.run(path)
-    report(path + label, await running)
+    reportFirst(path, label, await running)
   }
   await Promise.all(slots(width).map(slot => drain(take, slot, run)))
   for (const worker of workers) {
@@ -115,10 +144,29 @@ async function besides(queue: string[], stage: UnitStage, other: () => Promise<v
   await running
 }
 
+/**
+ * Runs what failed once more, with the machine to itself: what hears audio to the sample is not judged by what another took
+ * of the processor. Returns the names of what passes only so.
+ */
+async function runFailedAlone(): Promise<string[]> {
+  if (failures.length > MOST_SECOND_RUNS) return []
+  const passedAlone: string[] = []
+  for (const { path, label, counts } of failures) {
+    const variables = label === postgres.label ? postgres.variables!(0) : {}
+    count(counts, -1)
+    const { failed } = report(
+      `${path}${label}, alone`,
+      await runAlone(path, { bundles, env: { ...env, ...variables } }),
+    )
+    if (failed === 0) passedAlone.push(path + label)
+  }
+  return passedAlone
+}
+
 /** The PostgreSQL server, or null: then it is said why these files do not run on it. */
 async function usableServer(paths: string[]): Promise<string | null> {
   if (server === undefined) {
-    if (paths.length > 0) skips.push(`SKIP ${paths.length} files on PostgreSQL (TANDEM_TEST_DATABASE_URL is not set)`)
+    if (paths.length > 0) skips.add(`SKIP ${paths.length} files on PostgreSQL (TANDEM_TEST_DATABASE_URL is not set)`)
     return null
   }
   const problem = await serverProblem(server)
@@ -155,7 +203,9 @@ await besides(again, postgres, async () => {
 })
 await runProducts(products.filter(wantsMachine), 1)
 await runUnits(from(again), postgres)
+const passedAlone = await runFailedAlone()
 if (url !== null) await dropDatabases(url, `tandem_test_${run}_`)
-if (skips.length > 0) console.log(`\nSkipped:\n${skips.join('\n')}`)
+if (skips.size > 0) console.log(`\nSkipped:\n${[...skips].join('\n')}`)
+if (passedAlone.length > 0) console.log(`\nFailed beside others, passed alone:\n${passedAlone.join('\n')}`)
 console.log(`\n${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`)
 process.exitCode = totals.failed > 0 || totals.passed === 0 ? 1 : 0
