@@ -15,6 +15,8 @@ import { benchLooks, formatLooks } from './hearing/looks-cost.ts'
 import { benchHearing } from './hearing/run.ts'
 import { formatHearing } from './hearing/table.ts'
 import { benchVoices, formatVoices } from './hearing/voices.ts'
+import { benchImports } from './imports/run.ts'
+import { formatImportsReport } from './imports/table.ts'
 import { describeKills, runKills } from './kills/run.ts'
 import { thisCommit, thisMachine } from './machine.ts'
 import { type BenchOptions, HELP, readOptions } from './options.ts'
@@ -147,9 +149,19 @@ async function benchKills(options: BenchOptions): Promise<object> {
   return report
 }
 
+/** `--imports`: large files, and kills on the way; the exit code says whether all is there. */
+async function benchFiles(options: BenchOptions): Promise<object> {
+  const report = await benchImports(options.imports, say)
+  show(options, report.startedAt, formatImportsReport(report))
+  if (report.problems.length > 0) process.exitCode = 1
+  return report
+}
+
 function benchOf(options: BenchOptions): (options: BenchOptions) => Promise<object> {
-  const { kills, hearing, tones, turns, api, busy, answers, amd, copilot, capacity, soak, calls, flood } = options
+  const { kills, hearing, tones, turns, api, busy, answers, amd, copilot, capacity, soak, calls, flood, imports } =
+    options
   if (kills > 0) return benchKills
+  if (imports > 0) return benchFiles
   if (hearing > 0) return benchEar
   if (tones > 0) return benchTalkOff
   if (turns > 0) return benchTalk

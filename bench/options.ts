@@ -30,6 +30,7 @@ export const HELP = `npm run bench -- [options]
   --amd                 instead: labelled greetings of people and machines through the engine: who is told from whom, and how soon
   --tones N             instead: N minutes of speech and music, in which in-band keys must not be found, and what looking for them costs
   --kills N             instead: kills control with -9 N times under load and looks at what is left
+  --imports ROWS        instead: files of so many rows, a million at most, into the product, which is killed on the way
   --sockets KIND        auto, native or node: what the engine's packets go through
   --no-yardstick        without the C program that the engine is compared with
   --virtual             of --copilot: on a clock of its own, which only what the recogniser computes moves on
@@ -74,6 +75,8 @@ export interface BenchOptions {
   only: RegExp
   /** 0: none. */
   kills: number
+  /** 0: none [rows]. */
+  imports: number
   json: string | null
   record: boolean
 }
@@ -108,6 +111,7 @@ export function readOptions(args: string[]): BenchOptions | null {
       sets: { type: 'string', default: SETS.join(',') },
       only: { type: 'string', default: '' },
       kills: { type: 'string', default: '0' },
+      imports: { type: 'string', default: '0' },
       quick: { type: 'boolean', default: false },
       virtual: { type: 'boolean', default: false },
       json: { type: 'string' },
@@ -144,6 +148,7 @@ export function readOptions(args: string[]): BenchOptions | null {
     sets: known('sets', values.sets, SETS),
     only: new RegExp(values.only),
     kills: whole('kills', values.kills, 0, 100_000),
+    imports: whole('imports', values.imports, 0, 1_000_000),
     json: values.json ?? null,
     record: values.record,
   }

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { RateLimits } from '../../media/protocol.ts'
+import type { Rate } from '../../media/protocol.ts'
 import { isOutage } from '../kernel/store/outage.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { CURRENT_VERSION, VERSIONS } from '../kernel/versions/current.ts'
@@ -13,8 +13,15 @@ import type { KnownKeys } from './wire/known-keys.ts'
 export interface AdmissionParts {
   store: Store
   now: () => Date
-  limiter: RateLimits
+  rates: Rates
+  /** Of each key. */
+  rate: Rate
   keys: KnownKeys
+}
+
+/** 0: one more of this subject may pass; else the whole seconds after which to try again. */
+export interface Rates {
+  take(subject: string, rate: Rate): number | Promise<number>
 }
 
 /** What a hook of Fastify gives back that has not come to its end yet, or has answered; undefined: the request goes on. */
@@ -72,7 +79,13 @@ export class Admission {
     request.identity = identity
     const refused = playgroundProblem(request, identity) ?? refusal(identity, this.#route)
     if (refused !== null) return sendProblem(request, reply, refused)
-    const waitS = this.#waitS(identity, now.getTime())
+    const waitS = this.#waitS(identity)
+    return typeof waitS === 'number'
+      ? this.#pass(waitS, identity, now, request, reply)
+      : waitS.then(later => this.#pass(later, identity, now, request, reply))
+  }
+
+  #pass(waitS: number, identity: Identity, now: Date, request: FastifyRequest, reply: FastifyReply): Later {
     if (waitS > 0) {
       return sendProblem(request, reply, problem('rate_limited', 'Too many requests.', { retryAfterS: waitS }))
     }
@@ -92,13 +105,13 @@ export class Admission {
   }
 
   /** Of the key first: one that asks too often takes nothing from the others of its organisation. 0: it may pass. */
-  #waitS({ apiKeyId, organisationId, requestsPerSecond }: Identity, nowMs: number): number {
-    const { limiter } = this.#parts
-    const waitS = limiter.take(apiKeyId, nowMs)
-    if (waitS > 0 || requestsPerSecond === null) return waitS
-    const rate = { burst: BURST_S * requestsPerSecond, perSecond: requestsPerSecond }
-    // Another limit is another bucket.
-    return limiter.take(`${organisationId} ${requestsPerSecond}`, nowMs, rate)
+  #waitS({ apiKeyId, organisationId, requestsPerSecond }: Identity): number | Promise<number> {
+    const { rates, rate } = this.#parts
+    const waitS = rates.take(apiKeyId, rate)
+    if (requestsPerSecond === null) return waitS
+    const ofAll = { burst: BURST_S * requestsPerSecond, perSecond: requestsPerSecond }
+    const next = (keyS: number) => (keyS > 0 ? keyS : rates.take(organisationId, ofAll))
+    return typeof waitS === 'number' ? next(waitS) : waitS.then(next)
   }
 }
 

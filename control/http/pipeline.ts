@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { type Rate, RateLimits } from '../../media/protocol.ts'
 import { isOutage } from '../kernel/store/outage.ts'
 import type { Store } from '../kernel/store/store.ts'
-import { Admission, type Later } from './admission.ts'
+import { Admission, type Later, type Rates } from './admission.ts'
 import { asItIs, NOT_JSON, pathOf, sendProblem, sendText } from './answer.ts'
 import type { Identity } from './auth.ts'
 import { type Asking, RequestContext } from './context.ts'
@@ -18,6 +18,7 @@ import { readMultipart, unspool, uploadBodyLimit } from './wire/multipart.ts'
 import { type OlderRoute, olderVersionsOf } from './wire/older-versions.ts'
 import { describedSchema, routeSchema } from './wire/openapi.ts'
 import { loggedPath, type RequestLog } from './wire/request-log.ts'
+import { SharedRates } from './wire/shared-rates.ts'
 
 /** Requests of a key. */
 export const DEFAULT_RATE: Rate = { burst: 300, perSecond: 100 }
@@ -54,16 +55,24 @@ const CONTEXT_OF_NOBODY = 'a handler runs only behind authentication'
  * before its handler.
  */
 export async function mountOperations(app: FastifyInstance, routes: Route[], parts: PipelineParts): Promise<void> {
-  const limiter = new RateLimits(parts.rate)
+  const rates = ratesOf(parts)
   const keys = knownKeysOf(parts.store)
   const answers = new RememberedAnswers(parts.store)
   const add = async (v1: FastifyInstance): Promise<void> => {
     for (const route of routes) {
-      const admission = new Admission({ store: parts.store, now: parts.now, limiter, keys }, route)
+      const admission = new Admission({ store: parts.store, now: parts.now, rates, rate: parts.rate, keys }, route)
       addOperation(v1, route, admission, { ...parts, answers })
     }
   }
   await app.register(add, { prefix: '/v1' })
+}
+
+/** Where nodes share a database they share the limits; SQLite has one node, which asks nobody. */
+function ratesOf({ store, now, rate }: PipelineParts): Rates {
+  if (store.engine === 'postgres') return new SharedRates(store.db, now, rate)
+  const limits = new RateLimits(rate)
+  // Another limit is another bucket.
+  return { take: (subject, of) => limits.take(`${subject} ${of.perSecond}`, now().getTime(), of) }
 }
 
 interface OperationParts extends PipelineParts {

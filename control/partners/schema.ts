@@ -9,7 +9,7 @@ const limits = {
       minimum: 1,
       maximum: 1000,
       description:
-        'Of all its keys together, at each node; so many at once as in three seconds. Null: only those of each key.',
+        'Of all its keys together, over all nodes; so many at once as in three seconds. Null: only those of each key.',
     }),
   ),
   concurrent_calls: nullable(

@@ -78,6 +78,7 @@ import { StreamSlots } from '../http/wire/event-stream.ts'
 import type { LiveParts } from '../http/wire/live-answer.ts'
 import { RequestLog } from '../http/wire/request-log.ts'
 import { measureRequests } from '../http/wire/request-metrics.ts'
+import { sweepBudgets } from '../http/wire/shared-rates.ts'
 import { sweepImports } from '../imports/pieces.ts'
 import { importRoutes } from '../imports/routes.ts'
 import { importHandler } from '../imports/run-job.ts'
@@ -381,6 +382,7 @@ export function buildDuties(
     duty('missed callbacks', SHORT_DUTY_MS, () => tellMissed(store, now())),
     duty('report schedules', SHORT_DUTY_MS, () => startScheduledRuns(store, now())),
     duty('insight days', SHORT_DUTY_MS, () => insightDays.run()),
+    duty('request budgets', LONG_DUTY_MS, () => sweepBudgets(store.db, now())),
     duty('import files', LONG_DUTY_MS, () => sweepImports(store.db, now())),
     duty('report files', LONG_DUTY_MS, () => sweepReports({ store, now })),
     duty('retention', LONG_DUTY_MS, () => retention.run()),

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import multipart from '@fastify/multipart'
+import multipart, { type MultipartFile } from '@fastify/multipart'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type Problem, problem } from '../errors.ts'
 import type { Spooled, Upload } from '../route.ts'
@@ -37,7 +37,8 @@ export async function readMultipart(
   let spooled: Spooled | null = null
   const limits = {
     fileSize: upload.maxBytes,
-    files: 1,
+    // A browser's FormData sends JSON as a file too.
+    files: MAX_FIELDS + 1,
     fields: MAX_FIELDS,
     fieldSize: MAX_FIELD_BYTES,
     parts: MAX_PARTS,
@@ -45,7 +46,9 @@ export async function readMultipart(
   try {
     for await (const part of request.parts({ limits })) {
       if (part.fieldname in body) throw Object.assign(new Error('A part was sent twice'), { param: part.fieldname })
-      if (part.type === 'file') {
+      if (part.type === 'file' && part.fieldname !== 'file') {
+        body[part.fieldname] = await jsonIn(part)
+      } else if (part.type === 'file') {
         const { filename } = part
         const named = filename ? { filename } : {}
         if (upload.spool === undefined) {
@@ -65,6 +68,24 @@ export async function readMultipart(
     return multipartProblem(error as Error & { code?: string; param?: string }, upload)
   }
   return { body: { ...body }, spooled }
+}
+
+/** What a parameter that comes as a file says. */
+async function jsonIn({ fieldname: param, mimetype, file }: MultipartFile): Promise<unknown> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of file as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes <= MAX_FIELD_BYTES) chunks.push(chunk)
+  }
+  const fail = (message: string) => Object.assign(new Error(message), { param })
+  if (bytes > MAX_FIELD_BYTES) throw fail(`${param} is too long`)
+  if (mimetype !== 'application/json') throw fail(`${param} is no file: only \`file\` is`)
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'))
+  } catch {
+    throw fail(`${param} is not JSON`)
+  }
 }
 
 /** Writes a part to a file of its own, readable by us alone. Throws when it is larger than it may be. */

@@ -181,6 +181,24 @@ test('a file comes as multipart too; the same key and content are one import; a 
   assert.not((await listed()).includes('+972581111111'))
 })
 
+test("JSON parameters may come as files, as a browser's FormData sends them; other files may not", async () => {
+  const parts = (mapping: string, type: string) =>
+    [
+      '--cut\r\nContent-Disposition: form-data; name="target"\r\n\r\ndo_not_call_numbers\r\n',
+      `--cut\r\nContent-Disposition: form-data; name="mapping"; filename="blob"\r\nContent-Type: ${type}\r\n\r\n${mapping}\r\n`,
+      '--cut\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\nContent-Type: text/csv\r\n\r\nTel\n1\r\n--cut--\r\n',
+    ].join('')
+  const post = (mapping: string, type = 'application/json') =>
+    app.live('POST /v1/imports', parts(mapping, type), {
+      headers: { 'content-type': 'multipart/form-data; boundary=cut' },
+    })
+  const made = await post('{"phone":"Tel"}')
+  assert.equal([made.status, made.body.mapping], [201, { phone: 'Tel' }])
+  await app.live(`POST /v1/imports/${made.body.id}/cancel`)
+  for (const [mapping, type] of [['{"phone"'], ['Tel', 'text/csv'], [JSON.stringify('x'.repeat(70_000))]] as const)
+    assert.equal(refusal(await post(mapping, type)).slice(0, 2), [400, 'mapping'])
+})
+
 test('ten imports wait at most', async () => {
   const file = { content_base64: Buffer.from('phone\n0591111111\n').toString('base64') }
   const made = []
